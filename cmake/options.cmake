@@ -1,0 +1,29 @@
+# Compiler options that hold for every target.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(LOCKSTEP_SANITIZE "" CACHE STRING "address,undefined or thread")
+
+add_compile_options(-Wall -Wextra -Wno-missing-field-initializers)
+# Paths in messages and traces are relative to the repository's root.
+add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+# One binary for every x86-64-v3 machine: wider vectors come from the libraries'
+# own dispatch. -O3 because the reference backend's plain loops must vectorise.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  add_compile_options(-march=x86-64-v3)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG -g1")
+
+if(LOCKSTEP_SANITIZE)
+  add_compile_options(-fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${LOCKSTEP_SANITIZE})
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+find_program(MOLD mold)
+if(MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()

@@ -1,0 +1,240 @@
+#include "engine/autograd/engine.h"
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <queue>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "engine/ops/op_call.h"
+#include "engine/ops/ops.h"
+#include "engine/runtime/device_context.h"
+
+namespace lockstep::autograd {
+namespace {
+
+/// One call of `backward`.
+struct GraphTask {
+  std::mutex mutex;
+  std::condition_variable finished;
+  std::unordered_map<Node*, int> dependencies;      ///< gradients still to come
+  std::unordered_map<Node*, Tensors> input_buffers; ///< gradients that have come
+  int outstanding = 0;                              ///< nodes queued or running
+  std::exception_ptr error;
+  int64_t started = 0;                    ///< ns
+  int64_t last_event = tracer::kNone;     ///< of the node that ended it
+  tracer::ThreadContext context;          ///< of the thread that called `backward`
+};
+
+struct ReadyNode {
+  NodePtr node;
+  Tensors grads;
+  std::shared_ptr<GraphTask> task;
+  int64_t pushed_by = tracer::kNone;  ///< host event after which it became ready
+  bool operator<(const ReadyNode& other) const {
+    return node->sequence_nr() < other.node->sequence_nr();
+  }
+};
+
+/// The ready nodes of one device, latest in forward order first, and the thread that
+/// runs them.
+class DeviceThread {
+ public:
+  explicit DeviceThread(Device device) : device_(device), thread_([this] { loop(); }) {}
+  ~DeviceThread() {
+    {
+      std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  void push(ReadyNode ready) {
+    {
+      std::lock_guard lock(mutex_);
+      queue_.push(std::move(ready));
+    }
+    changed_.notify_one();
+  }
+
+ private:
+  void loop();
+
+  Device device_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::priority_queue<ReadyNode> queue_;
+  bool closing_ = false;
+  std::thread thread_;
+};
+
+DeviceThread& thread_of(Device device) {
+  static std::mutex mutex;
+  static std::map<Device, std::unique_ptr<DeviceThread>> threads;
+  if (!device.is_host()) runtime::context(device);  // outlives our thread
+  std::lock_guard lock(mutex);
+  auto& slot = threads[device];
+  if (!slot) slot = std::make_unique<DeviceThread>(device);
+  return *slot;
+}
+
+/// Counts, for each node that `root` leads to, how many gradients it will receive.
+void count_dependencies(Node* root, GraphTask& task) {
+  std::vector<Node*> stack{root};
+  std::unordered_set<Node*> seen{root};
+  while (!stack.empty()) {
+    Node* node = stack.back();
+    stack.pop_back();
+    for (const Edge& edge : node->next_edges) {
+      if (!edge.node) continue;
+      ++task.dependencies[edge.node.get()];
+      if (seen.insert(edge.node.get()).second) stack.push_back(edge.node.get());
+    }
+  }
+}
+
+/// Adds a gradient to those that `slot` has already received.
+void accumulate(Tensor& slot, Tensor grad) {
+  if (!slot.defined()) {
+    slot = std::move(grad);
+  } else if (slot.owns_memory_alone()) {
+    ops::add_(slot, grad);
+  } else {
+    slot = ops::add(slot, grad);
+  }
+}
+
+/// Hands a node's results on; nodes that now have all their gradients become ready.
+void deliver(const NodePtr& node, Tensors grads,
+             const std::shared_ptr<GraphTask>& task) {
+  for (size_t i = 0; i < node->next_edges.size(); ++i) {
+    const Edge& edge = node->next_edges[i];
+    if (!edge.node) continue;
+    Tensor grad = i < grads.size() ? std::move(grads[i]) : Tensor();
+    // Two threads may bring gradients to one node, each into a slot of its own; only
+    // slots of a single thread are added to, so the sum needs no lock.
+    Tensor* slot;
+    {
+      std::lock_guard lock(task->mutex);
+      Tensors& buffer = task->input_buffers[edge.node.get()];
+      if (buffer.empty()) buffer.resize(edge.node->output_count);
+      slot = &buffer[edge.input_nr];
+    }
+    if (grad.defined()) accumulate(*slot, std::move(grad));
+    Tensors ready;
+    {
+      std::lock_guard lock(task->mutex);
+      if (--task->dependencies[edge.node.get()] > 0) continue;
+      ready = std::move(task->input_buffers[edge.node.get()]);
+      task->input_buffers.erase(edge.node.get());
+      ++task->outstanding;
+    }
+    thread_of(edge.node->device())
+        .push({edge.node, std::move(ready), task, tracer::last_closed_event()});
+  }
+}
+
+void run(ReadyNode ready) {
+  const auto task = ready.task;
+  try {
+    bool failed;
+    {
+      std::lock_guard lock(task->mutex);
+      failed = task->error != nullptr;
+    }
+    if (!failed) {
+      NoGrad no_grad;
+      CategoryScope category(MemoryCategory::gradients);
+      Tensors grads;
+      {
+        tracer::HostEvent event("op", ready.node->name());
+        event.set_fwd(ready.node->forward_op());
+        ops::describe_shapes(event, ready.grads);
+        grads = ready.node->apply(std::move(ready.grads));
+      }
+      deliver(ready.node, std::move(grads), task);
+    }
+  } catch (...) {
+    std::lock_guard lock(task->mutex);
+    if (!task->error) task->error = std::current_exception();
+  }
+  ready.node.reset();
+  ready.grads.clear();
+  std::lock_guard lock(task->mutex);
+  if (--task->outstanding == 0) {
+    task->last_event = tracer::last_closed_event();
+    task->finished.notify_all();
+  }
+}
+
+/// Shows in the trace what this thread waited for: the event that made `ready` ready.
+void record_queue_wait(const ReadyNode& ready, int64_t waited_since) {
+  if (!tracer::recording() || ready.pushed_by == tracer::kNone) return;
+  tracer::HostEvent sync("sync", "autograd queue");
+  sync.begin_at(std::max(waited_since, ready.task->started));
+  sync.arg({"why", "queue"}).waits_for({&ready.pushed_by, 1});
+}
+
+void DeviceThread::loop() {
+  tracer::name_host_thread("autograd " + device_.str());
+  for (;;) {
+    const int64_t waited_since = tracer::now_ns();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return closing_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    ReadyNode ready = queue_.top();
+    queue_.pop();
+    lock.unlock();
+    tracer::thread_context() = ready.task->context;
+    record_queue_wait(ready, waited_since);
+    run(std::move(ready));
+  }
+}
+
+}  // namespace
+
+void backward(const Tensor& root, const Tensor& gradient, std::source_location) {
+  if (!root.requires_grad()) {
+    throw std::runtime_error(
+        "element 0 of tensors does not require grad and does not have a grad_fn");
+  }
+  if (!gradient.defined() && root.numel() != 1) {
+    throw std::runtime_error("grad can be implicitly created only for scalar outputs");
+  }
+  auto task = std::make_shared<GraphTask>();
+  const Edge edge = gradient_edge(root);
+  count_dependencies(edge.node.get(), *task);
+
+  tracer::HostEvent call("call", "Engine::backward");
+  task->context = tracer::thread_context();
+  if (call.on()) task->context.parent = call.id();
+  task->started = tracer::now_ns();
+  task->outstanding = 1;
+  Tensors seed(edge.node->output_count);
+  {
+    NoGrad no_grad;
+    CategoryScope category(MemoryCategory::gradients);
+    seed[edge.input_nr] = gradient.defined() ? gradient : ops::full_like(root, 1.0);
+  }
+  thread_of(edge.node->device())
+      .push({edge.node, std::move(seed), task, tracer::last_closed_event()});
+
+  tracer::HostEvent sync("sync", "wait for autograd threads");
+  sync.arg({"why", "join"});
+  std::unique_lock lock(task->mutex);
+  task->finished.wait(lock, [&] { return task->outstanding == 0; });
+  if (task->last_event != tracer::kNone) sync.waits_for({&task->last_event, 1});
+  sync.close();
+  if (task->error) std::rethrow_exception(task->error);
+}
+
+}  // namespace lockstep::autograd
+
+namespace lockstep {
+void Tensor::backward(std::source_location site) const {
+  autograd::backward(*this, {}, site);
+}
+}  // namespace lockstep

@@ -1,0 +1,101 @@
+#include "engine/backends/backend.h"
+
+#include <stdexcept>
+
+#include "engine/backends/null/null_backend.h"
+#include "engine/backends/reference/reference_backend.h"
+#include "tracer/record/recorder.h"
+#ifdef LOCKSTEP_HAS_DNNL
+#include "engine/backends/cpu/cpu_backend.h"
+#endif
+
+namespace lockstep {
+
+const char* name(OpCode code) {
+  static const char* const names[] = {
+      "conv2d", "conv2d_backward_data", "conv2d_backward_weight",
+      "linear", "linear_backward_data", "linear_backward_weight",
+      "batch_norm", "batch_norm_eval", "batch_norm_backward",
+      "batch_norm_eval_backward", "relu", "relu_backward", "max_pool2d",
+      "max_pool2d_backward", "avg_pool2d", "avg_pool2d_backward",
+      "adaptive_avg_pool2d", "adaptive_avg_pool2d_backward", "add", "scale", "fill",
+      "copy", "flatten_many", "dropout", "dropout_backward", "log_softmax",
+      "log_softmax_backward", "nll_loss", "nll_loss_backward", "correct_in_top_k",
+      "sgd"};
+  static_assert(std::size(names) == static_cast<size_t>(OpCode::count_));
+  return names[static_cast<int>(code)];
+}
+
+size_t Backend::Hash::operator()(const PlanRequest& request) const {
+  size_t hash = static_cast<size_t>(request.code) * 31 + request.threads;
+  auto mix = [&hash](size_t value) {
+    hash ^= value + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
+  };
+  for (const auto* specs : {&request.in, &request.out}) {
+    for (const TensorSpec& spec : *specs) {
+      for (int64_t size : spec.sizes) mix(static_cast<size_t>(size));
+      mix(static_cast<size_t>(spec.dtype));
+      mix(reinterpret_cast<size_t>(spec.layout.get()));
+    }
+  }
+  const Attributes& a = request.attributes;
+  mix(a.kernel[0] * 64 + a.stride[0] * 8 + a.padding[0] + a.relu * 4096);
+  return hash;
+}
+
+PlanPtr Backend::plan(const PlanRequest& request) {
+  std::lock_guard lock(mutex_);
+  PlanPtr& slot = cache_[request];
+  if (!slot) {
+    tracer::HostEvent event("op", "lockstep::create_plan");
+    event.arg({"for", name(request.code)});
+    try {
+      slot = make_plan(request);
+    } catch (...) {
+      cache_.erase(request);
+      throw;
+    }
+  }
+  return slot;
+}
+
+void Backend::clear_cache() {
+  std::lock_guard lock(mutex_);
+  cache_.clear();
+}
+
+BackendOptions& backend_options() {
+  static BackendOptions options;
+  return options;
+}
+
+bool has_backend(DeviceType type) {
+  switch (type) {
+    case DeviceType::reference: case DeviceType::null: return true;
+#ifdef LOCKSTEP_HAS_DNNL
+    case DeviceType::cpu: return true;
+#endif
+    default: return false;
+  }
+}
+
+Backend& backend_of(DeviceType type) {
+  // Never destroyed: streams may still finish work while the process ends.
+  static Backend* const reference = new ReferenceBackend;
+  static Backend* const null = new NullBackend;
+#ifdef LOCKSTEP_HAS_DNNL
+  static Backend* const cpu = new CpuBackend;
+  if (type == DeviceType::cpu) return *cpu;
+#endif
+  if (type == DeviceType::reference) return *reference;
+  if (type == DeviceType::null) return *null;
+  if (type == DeviceType::cpu) {
+    throw std::runtime_error(
+        "this build has no oneDNN, so --device-type cpu is off; use --device-type "
+        "reference, or install libdnnl-dev and rebuild");
+  }
+  throw std::runtime_error(
+      "this build has no CUDA backend; use --device-type cpu (virtual devices)");
+}
+
+}  // namespace lockstep

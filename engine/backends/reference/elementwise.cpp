@@ -1,0 +1,121 @@
+// Operations that treat every element alike, and the optimizer's update.
+#include <cstring>
+#include <stdexcept>
+
+#include "engine/backends/reference/reference_backend.h"
+#include "engine/tensor/philox.h"
+
+namespace lockstep::reference {
+namespace {
+
+template <typename T>
+void dropout(const KernelArgs& args) {
+  const View &x = args.in[0], &y = args.out[0], &mask = args.out[1];
+  const double p = args.scalars[0];
+  const Philox random{static_cast<uint64_t>(args.scalars[1])};
+  const auto stream = static_cast<uint64_t>(args.scalars[2]);
+  const T factor = static_cast<T>(1 / (1 - p));
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    const bool keep = random.uniform(i, stream) >= p;
+    mask.as<uint8_t>()[i] = keep;
+    y.as<T>()[i] = keep ? x.as<T>()[i] * factor : T(0);
+  }
+}
+
+/// PyTorch's SGD: d = g + wd·p;  buf = first ? d : momentum·buf + d;  p −= lr·buf.
+/// Source: torch/optim/sgd.py.
+template <typename T>
+void sgd(const KernelArgs& args) {
+  const T lr = static_cast<T>(args.scalars[0]);
+  const T momentum = static_cast<T>(args.scalars[1]);
+  const T decay = static_cast<T>(args.scalars[2]);
+  const bool first = args.scalars[3] != 0;
+  for (size_t t = 0; t + 2 < args.in.size(); t += 3) {
+    T* __restrict p = args.in[t].as<T>();
+    const T* __restrict g = args.in[t + 1].as<T>();
+    T* __restrict buffer = args.in[t + 2].as<T>();
+    const int64_t n = args.in[t].numel();
+    for (int64_t i = 0; i < n; ++i) {
+      T d = g[i] + decay * p[i];
+      if (momentum != 0) {
+        if (!first) d += momentum * buffer[i];
+        buffer[i] = d;
+      }
+      p[i] -= lr * d;
+    }
+  }
+}
+
+void flatten_many(const KernelArgs& args) {
+  char* out = static_cast<char*>(args.out[0].data);
+  for (const View& x : args.in) {
+    std::memcpy(out, x.data, x.bytes());
+    out += x.bytes();
+  }
+}
+
+}  // namespace
+
+template <typename T>
+Kernel elementwise(const PlanRequest& request) {
+  const bool relu = request.attributes.relu;
+  switch (request.code) {
+    case OpCode::relu:
+      return [](const KernelArgs& args) {
+        const T* x = args.in[0].as<T>();
+        T* y = args.out[0].as<T>();
+        for (int64_t i = 0; i < args.in[0].numel(); ++i) y[i] = x[i] < 0 ? T(0) : x[i];
+      };
+    case OpCode::relu_backward:
+      return [](const KernelArgs& args) {
+        const T *dy = args.in[0].as<T>(), *y = args.in[1].as<T>();
+        T* dx = args.out[0].as<T>();
+        for (int64_t i = 0; i < args.in[0].numel(); ++i) dx[i] = y[i] > 0 ? dy[i] : T(0);
+      };
+    case OpCode::add:
+      return [relu](const KernelArgs& args) {
+        const T *a = args.in[0].as<T>(), *b = args.in[1].as<T>();
+        T* y = args.out[0].as<T>();
+        for (int64_t i = 0; i < args.in[0].numel(); ++i) {
+          const T sum = a[i] + b[i];
+          y[i] = relu && sum < 0 ? T(0) : sum;
+        }
+      };
+    case OpCode::scale:
+      return [](const KernelArgs& args) {
+        const T factor = static_cast<T>(args.scalars[0]);
+        for (int64_t i = 0; i < args.in[0].numel(); ++i) {
+          args.out[0].as<T>()[i] = args.in[0].as<T>()[i] * factor;
+        }
+      };
+    case OpCode::fill:
+      return [](const KernelArgs& args) {
+        const T value = static_cast<T>(args.scalars[0]);
+        for (int64_t i = 0; i < args.out[0].numel(); ++i) args.out[0].as<T>()[i] = value;
+      };
+    case OpCode::copy:
+      return [](const KernelArgs& args) {
+        std::memmove(args.out[0].data, args.in[0].data, args.in[0].bytes());
+      };
+    case OpCode::flatten_many: return flatten_many;
+    case OpCode::dropout: return dropout<T>;
+    case OpCode::dropout_backward:
+      return [](const KernelArgs& args) {
+        const T factor = static_cast<T>(1 / (1 - args.scalars[0]));
+        const T* dy = args.in[0].as<T>();
+        const uint8_t* mask = args.in[1].as<uint8_t>();
+        for (int64_t i = 0; i < args.in[0].numel(); ++i) {
+          args.out[0].as<T>()[i] = mask[i] ? dy[i] * factor : T(0);
+        }
+      };
+    case OpCode::sgd: return sgd<T>;
+    default: break;
+  }
+  throw std::runtime_error(std::string("reference: no kernel for ") +
+                           name(request.code));
+}
+
+template Kernel elementwise<float>(const PlanRequest&);
+template Kernel elementwise<double>(const PlanRequest&);
+
+}  // namespace lockstep::reference

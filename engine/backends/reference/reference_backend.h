@@ -1,0 +1,36 @@
+// Plain loops in float and double: the formula as code. The judge of the other
+// backends, and the fallback where oneDNN is missing.
+#pragma once
+
+#include "engine/backends/backend.h"
+
+namespace lockstep {
+
+struct ReferenceBackend : Backend {
+ protected:
+  PlanPtr make_plan(const PlanRequest& request) override;
+};
+
+namespace reference {
+
+using Kernel = std::function<void(const KernelArgs&)>;
+
+/// The kernel of an operation for element type T, one file per family.
+template <typename T>
+Kernel convolution(const PlanRequest& request);
+template <typename T>
+Kernel matrix(const PlanRequest& request);
+template <typename T>
+Kernel normalization(const PlanRequest& request);
+template <typename T>
+Kernel pooling(const PlanRequest& request);
+template <typename T>
+Kernel elementwise(const PlanRequest& request);
+template <typename T>
+Kernel loss(const PlanRequest& request);
+
+/// The plan of an operation on plain tensors, by the loops above.
+PlanPtr make_plan(const PlanRequest& request);
+
+}  // namespace reference
+}  // namespace lockstep

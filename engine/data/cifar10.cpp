@@ -1,0 +1,126 @@
+#include "engine/data/cifar10.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+#include <utility>
+
+#include "engine/data/transforms.h"
+
+namespace lockstep::data {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int64_t kPadding = 4;
+constexpr const char* kMend = "fetch the set again with `lockstep data fetch`";
+
+[[noreturn]] void fail(const std::string& name, const std::string& what) {
+  throw std::runtime_error(fmt::format("{}: {}; {}", name, what, kMend));
+}
+
+fs::path folder_of(const fs::path& folder) {
+  if (const auto found = cifar10_folder(folder)) return *found;
+  if (!fs::is_directory(folder)) {
+    throw std::runtime_error(fmt::format(
+        "{}: no such folder; name the one that holds cifar-10-batches-bin, or fetch "
+        "the set with `lockstep data fetch`",
+        folder.string()));
+  }
+  fail(folder.string(), "no CIFAR-10 files (data_batch_1.bin, …) in this folder");
+}
+
+// Appends the file's bytes to `records`.
+void read_file(const fs::path& path, std::vector<uint8_t>& records) {
+  std::error_code error;
+  if (!fs::exists(path, error)) fail(path.string(), "no such file");
+  const uintmax_t size = fs::file_size(path, error);
+  if (error) fail(path.string(), "cannot be read: " + error.message());
+
+  const size_t before = records.size();
+  records.resize(before + size);
+  std::ifstream file(path, std::ios::binary);
+  file.read(reinterpret_cast<char*>(records.data() + before),
+            static_cast<std::streamsize>(size));
+  if (!file) fail(path.string(), fmt::format("cannot be read: {}", strerror(errno)));
+}
+
+void check_records(std::span<const uint8_t> records, const std::string& name) {
+  if (records.empty()) fail(name, "the file is empty");
+  const auto size = static_cast<int64_t>(records.size());
+  if (const int64_t rest = size % kCifar10Record; rest != 0) {
+    fail(name, fmt::format("truncated: {} bytes are {} records of {} and {} more", size,
+                           size / kCifar10Record, kCifar10Record, rest));
+  }
+  for (int64_t i = 0; i < size / kCifar10Record; ++i) {
+    const int label = records[i * kCifar10Record];
+    if (label >= kCifar10Classes) {
+      fail(name, fmt::format("record {} has label {}, not 0 to 9", i, label));
+    }
+  }
+}
+
+}  // namespace
+
+Cifar10::Cifar10(const fs::path& folder, Split split, bool augment)
+    : augment_(augment) {
+  const fs::path found = folder_of(folder);
+  for (const std::string& file : cifar10_files(split)) {
+    const size_t before = records_.size();
+    read_file(found / file, records_);
+    check_records(std::span(records_).subspan(before), (found / file).string());
+  }
+}
+
+Cifar10::Cifar10(std::vector<uint8_t> records, const std::string& name, bool augment)
+    : records_(std::move(records)), augment_(augment) {
+  check_records(records_, name);
+}
+
+int64_t Cifar10::size() const {
+  return static_cast<int64_t>(records_.size()) / kCifar10Record;
+}
+
+std::span<const uint8_t> Cifar10::record(int64_t index) const {
+  return std::span(records_).subspan(index * kCifar10Record, kCifar10Record);
+}
+
+int64_t Cifar10::get(int64_t index, Draws& draws, std::span<float> image) const {
+  const auto bytes = record(index);
+  const auto augmentation =
+      augment_ ? Augmentation::draw(kPadding, draws) : Augmentation::none(kPadding);
+  transform(bytes.subspan(1), {32, 32}, kPadding, augmentation, cifar10_normalize(),
+            image);
+  return bytes[0];
+}
+
+std::vector<std::string> cifar10_files(Split split) {
+  if (split == Split::test) return {"test_batch.bin"};
+  return {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
+          "data_batch_4.bin", "data_batch_5.bin"};
+}
+
+std::optional<fs::path> cifar10_folder(const fs::path& folder) {
+  for (const fs::path& candidate : {folder, folder / "cifar-10-batches-bin"}) {
+    for (const Split split : {Split::train, Split::test}) {
+      for (const std::string& file : cifar10_files(split)) {
+        std::error_code error;
+        if (fs::exists(candidate / file, error)) return candidate;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<fs::path> find_cifar10(const std::optional<std::string>& explicit_dir) {
+  if (explicit_dir) return cifar10_folder(*explicit_dir);
+  if (const auto here = cifar10_folder("data")) return here;
+  const char* home = std::getenv("HOME");
+  return home ? cifar10_folder(fs::path(home) / "data") : std::nullopt;
+}
+
+}  // namespace lockstep::data

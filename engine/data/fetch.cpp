@@ -1,0 +1,82 @@
+#include "engine/data/fetch.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <stdexcept>
+#include <vector>
+
+#include "engine/data/atomic_write.h"
+#include "engine/data/cifar10.h"
+#include "engine/data/process.h"
+
+namespace lockstep::data {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kOffline =
+    "without a network, make a set with `lockstep data make`";
+
+// The first line, without what programs put around it.
+std::string one_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+void download(const std::string& url, const fs::path& file) {
+  const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  std::vector<std::string> curl{"curl", "--fail", "--location", "--retry", "2"};
+  curl.insert(curl.end(), {"--connect-timeout", "20", "--speed-time", "60"});
+  if (terminal) {
+    curl.push_back("--progress-bar");
+  } else {
+    curl.insert(curl.end(), {"--silent", "--show-error"});
+  }
+  curl.insert(curl.end(), {"--output", file.string(), "--", url});
+
+  const auto result =
+      run_process(curl, terminal ? Complaints::shown : Complaints::captured);
+  if (result.exit_code != 0) {
+    const std::string reason = result.errors.empty()
+                                   ? fmt::format("curl ended with {}", result.exit_code)
+                                   : one_line(result.errors);
+    throw std::runtime_error(
+        fmt::format("{}: cannot be fetched: {}; {}", url, reason, kOffline));
+  }
+}
+
+void verify(const std::string& url, const fs::path& file, const std::string& md5) {
+  const auto result = run_process({"md5sum", "--", file.string()});
+  const std::string sum = result.output.substr(0, result.output.find(' '));
+  if (sum != md5) {
+    throw std::runtime_error(fmt::format(
+        "{}: not the expected archive (MD5 {}, not {}); try again later; {}", url, sum,
+        md5, kOffline));
+  }
+}
+
+void unpack(const std::string& url, const fs::path& file, const fs::path& folder) {
+  const auto result = run_process({"tar", "-xzf", file.string(), "-C", folder.string(),
+                                   "--strip-components=1", "--no-same-owner"});
+  if (result.exit_code != 0) {
+    throw std::runtime_error(
+        fmt::format("{}: cannot be unpacked: {}", url, one_line(result.errors)));
+  }
+}
+
+}  // namespace
+
+fs::path cifar10_fetch(const fs::path& dir, const Archive& archive) {
+  if (const auto found = cifar10_folder(dir)) return *found;
+
+  const fs::path target = dir / "cifar-10-batches-bin";
+  AtomicFolder folder(target);
+  const fs::path file = folder.path() / "archive.tar.gz";
+  download(archive.url, file);
+  verify(archive.url, file, archive.md5);
+  unpack(archive.url, file, folder.path());
+  fs::remove(file);
+  folder.commit();
+  return target;
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,125 @@
+#include "engine/data/loader.h"
+
+#include <cxxabi.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <typeinfo>
+#include <utility>
+
+namespace lockstep::data {
+namespace {
+
+// steady_clock is CLOCK_MONOTONIC here.
+int64_t now_ns() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+std::string type_name(const std::exception& error) {
+  const char* mangled = typeid(error).name();
+  char* readable = abi::__cxa_demangle(mangled, nullptr, nullptr, nullptr);
+  std::string name = readable ? readable : mangled;
+  std::free(readable);
+  return name;
+}
+
+void check(const LoaderOptions& options) {
+  auto refuse = [](const std::string& why) {
+    throw std::runtime_error("DataLoader: " + why);
+  };
+  if (options.batch_size < 1) {
+    refuse(fmt::format("batch_size must be 1 or more, not {}", options.batch_size));
+  }
+  if (options.workers < 0) {
+    refuse(fmt::format("workers must be 0 or more, not {}", options.workers));
+  }
+  if (options.prefetch_factor < 1) {
+    refuse(fmt::format("prefetch_factor must be 1 or more, not {}",
+                       options.prefetch_factor));
+  }
+  if (options.sampler && options.shuffle) {
+    refuse("a sampler gives the order itself: leave shuffle off");
+  }
+}
+
+}  // namespace
+
+DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options)
+    : dataset_(std::move(dataset)), options_(std::move(options)) {
+  check(options_);
+  if (options_.sampler) return;
+  const int64_t length = dataset_->size();
+  if (options_.shuffle) {
+    options_.sampler = std::make_shared<RandomSampler>(length, options_.seed);
+  } else {
+    options_.sampler = std::make_shared<SequentialSampler>(length);
+  }
+}
+
+int64_t DataLoader::size() const {
+  return batch_count(options_.sampler->size(), options_.batch_size, options_.drop_last);
+}
+
+void DataLoader::start_epoch(int64_t epoch) {
+  prefetcher_.reset();  // the old epoch's workers read what changes now
+  epoch_ = epoch;
+  batches_ = cut_batches(options_.sampler->indices(epoch), options_.batch_size,
+                         options_.drop_last);
+  made_ = 0;
+  if (options_.workers == 0) return;
+  prefetcher_ = std::make_unique<Prefetcher>(
+      [this](int64_t batch, int worker) { return make(batch, worker); },
+      static_cast<int64_t>(batches_.size()), options_.workers,
+      int64_t{options_.workers} * options_.prefetch_factor);
+}
+
+std::optional<Batch> DataLoader::next() {
+  if (epoch_ < 0) throw std::runtime_error("DataLoader: start_epoch() comes first");
+  if (prefetcher_) return prefetcher_->next();
+  if (made_ == static_cast<int64_t>(batches_.size())) return std::nullopt;
+  return make(made_++, kCallingThread);
+}
+
+Batch DataLoader::make(int64_t batch, int worker) const {
+  const int64_t begin_ns = now_ns();
+  const std::vector<int64_t>& indices = batches_[batch];
+
+  Batch made;
+  made.shape = dataset_->sample_shape();
+  const int64_t numbers = std::accumulate(made.shape.begin(), made.shape.end(),
+                                          int64_t{1}, std::multiplies<>());
+  made.shape.insert(made.shape.begin(), static_cast<int64_t>(indices.size()));
+  made.images.resize(indices.size() * numbers);
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const std::span image(made.images.data() + i * numbers, numbers);
+    made.labels.push_back(get(batch, worker, indices[i], image));
+  }
+
+  if (options_.on_batch) options_.on_batch(worker, batch, begin_ns, now_ns());
+  return made;
+}
+
+int64_t DataLoader::get(int64_t batch, int worker, int64_t index,
+                        std::span<float> image) const {
+  try {
+    if (index < 0 || index >= dataset_->size()) {
+      throw std::out_of_range(fmt::format("the sampler asked for sample {} of {}",
+                                          index, dataset_->size()));
+    }
+    Draws draws(options_.seed, epoch_, index);
+    return dataset_->get(index, draws, image);
+  } catch (const std::exception& error) {
+    if (worker == kCallingThread) throw;
+    std::throw_with_nested(std::runtime_error(
+        fmt::format("Caught {} in DataLoader worker {} (batch {}, sample {}): {}",
+                    type_name(error), worker, batch, index, error.what())));
+  }
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,73 @@
+// DataLoader: batches of a data set, epoch after epoch. torch.utils.data.DataLoader.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/data/batch.h"
+#include "engine/data/dataset.h"
+#include "engine/data/prefetcher.h"
+#include "engine/data/sampler.h"
+
+namespace lockstep::data {
+
+struct LoaderOptions {
+  int64_t batch_size = 1;
+  int workers = 0;          ///< threads; 0 = batches are made inside next()
+  int prefetch_factor = 2;  ///< batches made ahead per worker
+  bool shuffle = false;
+  bool drop_last = false;  ///< leave out the last batch if it is short
+  uint64_t seed = 0;       ///< of the shuffle and the augmentation
+
+  /// Another order, such as one rank's share; not together with `shuffle`.
+  std::shared_ptr<const Sampler> sampler;
+
+  /// Called when a batch is made, on the thread that made it: worker (kCallingThread
+  /// if there are none), the batch's number in its epoch, begin and end in nanoseconds
+  /// of CLOCK_MONOTONIC. Must be thread-safe.
+  std::function<void(int worker, int64_t batch, int64_t begin_ns, int64_t end_ns)>
+      on_batch;
+};
+
+/// The worker number of batches that are made inside next().
+inline constexpr int kCallingThread = -1;
+
+/// Batches depend on (data set, options, epoch) only, not on the number of workers.
+/// One thread may use a loader at a time. It may be destroyed at any moment.
+class DataLoader {
+ public:
+  /// Throws std::runtime_error for options that make no sense together.
+  DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options);
+
+  /// Batches in an epoch: Python's len(loader).
+  int64_t size() const;
+
+  /// Begins an epoch from its first batch (what is left of another is dropped); the
+  /// workers start to run ahead.
+  void start_epoch(int64_t epoch);
+
+  /// The next batch; nullopt at the end of the epoch. Rethrows what the data set threw
+  /// for this batch, at this batch's turn; with workers as a std::runtime_error
+  /// "Caught … in DataLoader worker 1 (batch 5, sample 17): …" that nests the original.
+  /// The call after it goes on with the following batch.
+  std::optional<Batch> next();
+
+  const Dataset& dataset() const { return *dataset_; }
+
+ private:
+  Batch make(int64_t batch, int worker) const;
+  int64_t get(int64_t batch, int worker, int64_t index, std::span<float> image) const;
+
+  std::shared_ptr<const Dataset> dataset_;
+  LoaderOptions options_;
+
+  int64_t epoch_ = -1;                         // none yet
+  std::vector<std::vector<int64_t>> batches_;  // the epoch's indices
+  int64_t made_ = 0;                           // by next(), without workers
+  std::unique_ptr<Prefetcher> prefetcher_;     // last: its workers use the others
+};
+
+}  // namespace lockstep::data

@@ -1,0 +1,92 @@
+#include "engine/data/safetensors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include "engine/data/atomic_write.h"
+#include "engine/data/safetensors_header.h"
+
+namespace lockstep::data {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the format's byte order");
+
+constexpr uint64_t kLongestHeader = 100'000'000;  // as the format's own library
+
+[[noreturn]] void fail(const std::string& file, const std::string& what) {
+  throw std::runtime_error(fmt::format("{}: {}; name a .safetensors file", file, what));
+}
+
+void read_bytes(std::istream& in, void* bytes, uint64_t count,
+                const std::string& file) {
+  in.read(static_cast<char*>(bytes), static_cast<std::streamsize>(count));
+  if (!in) fail(file, "cannot be read to its end");
+}
+
+}  // namespace
+
+std::vector<TensorFileEntry> read_safetensors(std::istream& in, const std::string& name,
+                                              Metadata* metadata) {
+  in.seekg(0, std::ios::end);
+  const auto size = static_cast<int64_t>(in.tellg());
+  in.seekg(0);
+  if (size < 8) fail(name, "not a safetensors file: shorter than 8 bytes");
+
+  uint64_t header_size = 0;
+  read_bytes(in, &header_size, 8, name);
+  const auto after = static_cast<uint64_t>(size) - 8;
+  if (header_size > std::min(after, kLongestHeader)) {
+    fail(name, fmt::format("not a safetensors file, or a truncated one: it announces a "
+                           "header of {} bytes and has {}",
+                           header_size, after));
+  }
+  std::string header(header_size, ' ');
+  read_bytes(in, header.data(), header_size, name);
+
+  std::vector<TensorFileEntry> entries;
+  for (auto& [entry, begin, end] :
+       parse_safetensors_header(header, after - header_size, name, metadata)) {
+    entry.data.resize(end - begin);
+    in.seekg(static_cast<std::streamoff>(8 + header_size + begin));
+    read_bytes(in, entry.data.data(), entry.data.size(), name);
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+std::vector<TensorFileEntry> read_safetensors(const std::filesystem::path& path,
+                                              Metadata* metadata) {
+  if (std::filesystem::is_directory(path)) fail(path.string(), "is a folder");
+  std::ifstream in(path, std::ios::binary);
+  if (!in) fail(path.string(), fmt::format("cannot be read: {}", std::strerror(errno)));
+  return read_safetensors(in, path.string(), metadata);
+}
+
+void write_safetensors(const std::filesystem::path& path,
+                       const std::vector<TensorFileEntry>& entries,
+                       const Metadata& metadata) {
+  std::string header;
+  try {
+    header = format_safetensors_header(entries, metadata);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(
+        fmt::format("{}: cannot be written: {}", path.string(), error.what()));
+  }
+  const uint64_t header_size = header.size();
+
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(&header_size, 1)));
+  file.write(std::as_bytes(std::span(header)));
+  for (const TensorFileEntry& entry : entries) file.write(entry.data);
+  file.commit();
+}
+
+}  // namespace lockstep::data

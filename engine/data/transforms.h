@@ -1,0 +1,56 @@
+// Transforms: from a picture's bytes to a network's numbers.
+//
+// As in torchvision's recipe for CIFAR-10:
+//   RandomCrop(32, padding=4), RandomHorizontalFlip(), ToTensor(), Normalize(mean, std)
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "engine/data/dataset.h"
+
+namespace lockstep::data {
+
+/// Three planes of bytes (R, G, B), each `height` rows of `width`.
+struct ImageSize {
+  int64_t height, width;
+  int64_t pixels() const { return height * width; }
+};
+
+/// What chance decides about one picture.
+struct Augmentation {
+  int64_t top = 0, left = 0;  ///< the crop's corner in the padded picture
+  bool flip = false;          ///< left and right change places
+
+  /// The picture as it is: the crop sits in the middle of its padding.
+  static Augmentation none(int64_t padding) { return {padding, padding, false}; }
+
+  /// Draws top, left (each 0 … 2·padding) and flip (one in two), in this order.
+  static Augmentation draw(int64_t padding, Draws& draws);
+};
+
+/// ToTensor and Normalize: (byte / 255 - mean) / std, in float32 as torchvision
+/// computes it. A byte has 256 values, so each channel is a table.
+class Normalize {
+ public:
+  Normalize(std::array<float, 3> mean, std::array<float, 3> std);
+
+  float operator()(int channel, uint8_t byte) const { return table_[channel][byte]; }
+
+ private:
+  std::array<std::array<float, 256>, 3> table_;
+};
+
+/// DESIGN.md, section 5; the usual constants of CIFAR-10's training set.
+const Normalize& cifar10_normalize();
+
+/// Pads `bytes` with `padding` black pixels on each side, cuts out a picture of the old
+/// size at (top, left), flips it if asked, and normalises. Black is padded *before* the
+/// normalisation, as torchvision does: it becomes -mean / std, not zero.
+/// REQUIRES: both spans have 3 · size.pixels() elements; 0 ≤ top, left ≤ 2 · padding.
+void transform(std::span<const uint8_t> bytes, ImageSize size, int64_t padding,
+               const Augmentation& augmentation, const Normalize& normalize,
+               std::span<float> image);
+
+}  // namespace lockstep::data

@@ -1,0 +1,75 @@
+// ResNet-18, -34 and -50 (He et al., Deep Residual Learning, 2015), equal to
+// torchvision's in names, shapes, initial values and parameter counts.
+// Source: torchvision/models/resnet.py.
+#pragma once
+
+#include "engine/nn/layers.h"
+
+namespace lockstep::models {
+
+/// What the first layers look like. `imagenet`: 7×7 convolution with stride 2, then max
+/// pooling. `cifar`: 3×3 with stride 1 and no pooling, for 32×32 images.
+enum class Stem { cifar, imagenet };
+
+/// Two 3×3 convolutions and a shortcut.
+class BasicBlock : public nn::Module {
+ public:
+  static constexpr int64_t kExpansion = 1;
+  BasicBlock(int64_t in, int64_t width, int64_t stride);
+  Tensor forward(const Tensor& x) override;
+  const char* type_name() const override { return "BasicBlock"; }
+  nn::ModulePtr make_like() const override;
+
+ private:
+  int64_t in_, width_, stride_;
+  std::shared_ptr<nn::Conv2d> conv1_, conv2_;
+  std::shared_ptr<nn::BatchNorm2d> bn1_, bn2_;
+  std::shared_ptr<nn::ReLU> relu_;
+  std::shared_ptr<nn::Sequential> downsample_;
+};
+
+/// 1×1, 3×3 and 1×1 convolutions and a shortcut; the stride sits in the 3×3 one.
+class Bottleneck : public nn::Module {
+ public:
+  static constexpr int64_t kExpansion = 4;
+  Bottleneck(int64_t in, int64_t width, int64_t stride);
+  Tensor forward(const Tensor& x) override;
+  const char* type_name() const override { return "Bottleneck"; }
+  nn::ModulePtr make_like() const override;
+
+ private:
+  int64_t in_, width_, stride_;
+  std::shared_ptr<nn::Conv2d> conv1_, conv2_, conv3_;
+  std::shared_ptr<nn::BatchNorm2d> bn1_, bn2_, bn3_;
+  std::shared_ptr<nn::ReLU> relu_;
+  std::shared_ptr<nn::Sequential> downsample_;
+};
+
+struct ResNetSettings {
+  bool bottleneck = false;
+  std::array<int, 4> blocks{2, 2, 2, 2};
+  int64_t classes = 1000;
+  Stem stem = Stem::imagenet;
+};
+
+class ResNet : public nn::Module {
+ public:
+  explicit ResNet(const ResNetSettings& settings);
+  Tensor forward(const Tensor& x) override;
+  const char* type_name() const override { return "ResNet"; }
+  nn::ModulePtr make_like() const override {
+    return std::make_shared<ResNet>(settings_);
+  }
+
+ private:
+  ResNetSettings settings_;
+  std::shared_ptr<nn::Conv2d> conv1_;
+  std::shared_ptr<nn::BatchNorm2d> bn1_;
+  std::shared_ptr<nn::ReLU> relu_;
+  std::shared_ptr<nn::MaxPool2d> maxpool_;
+  std::array<std::shared_ptr<nn::Sequential>, 4> layers_;
+  std::shared_ptr<nn::AdaptiveAvgPool2d> avgpool_;
+  std::shared_ptr<nn::Linear> fc_;
+};
+
+}  // namespace lockstep::models

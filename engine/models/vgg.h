@@ -1,0 +1,35 @@
+// VGG-16 (Simonyan & Zisserman, 2014), with and without batch norm, equal to
+// torchvision's in names, shapes, initial values and parameter counts.
+// Source: torchvision/models/vgg.py.
+#pragma once
+
+#include "engine/nn/layers.h"
+
+namespace lockstep::models {
+
+struct VggSettings {
+  int64_t classes = 1000;
+  bool batch_norm = false;
+  double dropout = 0.5;
+  /// As before torchvision 0.3: no adaptive pooling between features and classifier, so
+  /// that anything but 224×224 images fails with a size mismatch.
+  bool legacy = false;
+};
+
+class VGG : public nn::Module {
+ public:
+  explicit VGG(const VggSettings& settings);
+  Tensor forward(const Tensor& x) override;
+  const char* type_name() const override { return "VGG"; }
+  nn::ModulePtr make_like() const override { return std::make_shared<VGG>(settings_); }
+
+  const nn::ModulePtr& features() const { return features_; }
+  /// Puts a wrapper in the features' place: `model.features = DataParallel(features)`.
+  void set_features(nn::ModulePtr features);
+
+ private:
+  VggSettings settings_;
+  nn::ModulePtr features_, avgpool_, classifier_;
+};
+
+}  // namespace lockstep::models

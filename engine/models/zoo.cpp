@@ -1,0 +1,42 @@
+#include "engine/models/zoo.h"
+
+#include <stdexcept>
+
+#include "engine/models/toy.h"
+#include "engine/models/vgg.h"
+
+namespace lockstep::models {
+
+const std::vector<std::string>& names() {
+  static const std::vector<std::string> all{
+      "resnet18", "resnet34", "resnet50", "vgg16", "vgg16_bn", "vgg16_legacy", "toy"};
+  return all;
+}
+
+nn::ModulePtr make(const std::string& arch, const ZooOptions& o) {
+  nn::ModulePtr model;
+  auto resnet = [&o](bool bottleneck, std::array<int, 4> blocks) {
+    return std::make_shared<ResNet>(
+        ResNetSettings{bottleneck, blocks, o.classes, o.stem});
+  };
+  auto vgg = [&o](bool batch_norm, bool legacy) {
+    return std::make_shared<VGG>(VggSettings{o.classes, batch_norm, o.dropout, legacy});
+  };
+  if (arch == "resnet18") model = resnet(false, {2, 2, 2, 2});
+  if (arch == "resnet34") model = resnet(false, {3, 4, 6, 3});
+  if (arch == "resnet50") model = resnet(true, {3, 4, 6, 3});
+  if (arch == "vgg16") model = vgg(false, false);
+  if (arch == "vgg16_bn") model = vgg(true, false);
+  if (arch == "vgg16_legacy") model = vgg(false, true);
+  if (arch == "toy") model = std::make_shared<Toy>(5, 2, true);
+  if (!model) {
+    std::string list;
+    for (const std::string& name : names()) list += (list.empty() ? "" : ", ") + name;
+    throw std::invalid_argument("unknown architecture '" + arch + "'; there are " +
+                                list);
+  }
+  model->assign_paths("");
+  return model;
+}
+
+}  // namespace lockstep::models

@@ -1,0 +1,83 @@
+#include "engine/nn/layers.h"
+
+namespace lockstep::nn {
+
+Conv2d::Conv2d(const Conv2dSettings& s) : settings_(s) {
+  weight_ = register_parameter("weight", {s.out, s.in, s.kernel, s.kernel},
+                               Init::kaiming_normal_fan_out(s.out * s.kernel * s.kernel));
+  if (s.bias) bias_ = register_parameter("bias", {s.out}, Init::constant(0));
+}
+
+Tensor Conv2d::forward(const Tensor& input) {
+  return ops::conv2d(input, weight_, bias_, {settings_.stride, settings_.padding});
+}
+
+Linear::Linear(int64_t in, int64_t out)
+    : Linear(in, out, Init::default_uniform(in), Init::default_uniform(in)) {}
+
+Linear::Linear(int64_t in, int64_t out, const Init& weight)
+    : Linear(in, out, weight, Init::constant(0)) {}
+
+Linear::Linear(int64_t in, int64_t out, const Init& weight, const Init& bias)
+    : in_(in), out_(out) {
+  weight_ = register_parameter("weight", {out, in}, weight);
+  bias_ = register_parameter("bias", {out}, bias);
+}
+
+Tensor Linear::forward(const Tensor& input) {
+  return ops::linear(input, weight_, bias_);
+}
+
+BatchNorm2d::BatchNorm2d(int64_t channels) : channels_(channels) {
+  state_.weight = register_parameter("weight", {channels}, Init::constant(1));
+  state_.bias = register_parameter("bias", {channels}, Init::constant(0));
+  state_.running_mean =
+      register_buffer("running_mean", initial({channels}, Init::constant(0)));
+  state_.running_var =
+      register_buffer("running_var", initial({channels}, Init::constant(1)));
+  const bool skeleton = construction().skeleton;
+  state_.tracked = register_buffer(
+      "num_batches_tracked", skeleton ? Tensor::unset({{}, DType::i64, nullptr})
+                                      : Tensor::scalar(0, DType::i64));
+}
+
+Tensor BatchNorm2d::forward(const Tensor& input) {
+  return ops::batch_norm(input, state_, training());
+}
+
+Tensor ReLU::forward(const Tensor& input) {
+  Tensor output = input;  // a handle of the same memory
+  return ops::relu_(output);
+}
+
+Tensor MaxPool2d::forward(const Tensor& input) {
+  return ops::max_pool2d(input, options_);
+}
+
+Tensor AdaptiveAvgPool2d::forward(const Tensor& input) {
+  return ops::adaptive_avg_pool2d(input, size_, size_);
+}
+
+Tensor Dropout::forward(const Tensor& input) {
+  return ops::dropout(input, p_, training());
+}
+
+Sequential::Sequential(std::vector<ModulePtr> layers) {
+  for (size_t i = 0; i < layers.size(); ++i) {
+    register_module(std::to_string(i), std::move(layers[i]));
+  }
+}
+
+Tensor Sequential::forward(const Tensor& input) {
+  Tensor output = input;
+  for (const auto& [name, layer] : children()) output = (*layer)(output);
+  return output;
+}
+
+ModulePtr Sequential::make_like() const {
+  std::vector<ModulePtr> layers;
+  for (const auto& [name, layer] : children()) layers.push_back(layer->make_like());
+  return std::make_shared<Sequential>(std::move(layers));
+}
+
+}  // namespace lockstep::nn

@@ -1,0 +1,113 @@
+// Layers: modules with parameters of their own, and the small ones that have none.
+// Names, defaults and initial values are PyTorch's.
+#pragma once
+
+#include "engine/nn/module.h"
+#include "engine/ops/ops.h"
+
+namespace lockstep::nn {
+
+struct Conv2dSettings {
+  int64_t in, out, kernel;
+  int64_t stride = 1, padding = 0;
+  bool bias = true;
+};
+
+/// Parameters `weight` out×in×k×k, `bias` out. Initial weights: He's, by fan-out, as
+/// torchvision's models set them.
+class Conv2d : public Module {
+ public:
+  explicit Conv2d(const Conv2dSettings& settings);
+  Tensor forward(const Tensor& input) override;
+  const char* type_name() const override { return "Conv2d"; }
+  ModulePtr make_like() const override { return std::make_shared<Conv2d>(settings_); }
+
+ private:
+  Conv2dSettings settings_;
+  Tensor weight_, bias_;
+};
+
+/// Parameters `weight` out×in, `bias` out.
+class Linear : public Module {
+ public:
+  Linear(int64_t in, int64_t out);                     ///< U(±1/√in), PyTorch's default
+  Linear(int64_t in, int64_t out, const Init& weight); ///< and bias 0
+  Tensor forward(const Tensor& input) override;
+  const char* type_name() const override { return "Linear"; }
+  ModulePtr make_like() const override { return std::make_shared<Linear>(in_, out_); }
+
+ private:
+  Linear(int64_t in, int64_t out, const Init& weight, const Init& bias);
+  int64_t in_, out_;
+  Tensor weight_, bias_;
+};
+
+/// Parameters `weight`, `bias`; buffers `running_mean`, `running_var`,
+/// `num_batches_tracked`.
+class BatchNorm2d : public Module {
+ public:
+  explicit BatchNorm2d(int64_t channels);
+  Tensor forward(const Tensor& input) override;
+  const char* type_name() const override { return "BatchNorm2d"; }
+  ModulePtr make_like() const override {
+    return std::make_shared<BatchNorm2d>(channels_);
+  }
+
+ private:
+  int64_t channels_;
+  ops::BatchNormState state_;
+};
+
+/// In place, as torchvision uses it.
+class ReLU : public Module {
+ public:
+  Tensor forward(const Tensor& input) override;
+  const char* type_name() const override { return "ReLU"; }
+  ModulePtr make_like() const override { return std::make_shared<ReLU>(); }
+};
+
+class MaxPool2d : public Module {
+ public:
+  explicit MaxPool2d(const ops::Pool2dOptions& options) : options_(options) {}
+  Tensor forward(const Tensor& input) override;
+  const char* type_name() const override { return "MaxPool2d"; }
+  ModulePtr make_like() const override { return std::make_shared<MaxPool2d>(options_); }
+
+ private:
+  ops::Pool2dOptions options_;
+};
+
+class AdaptiveAvgPool2d : public Module {
+ public:
+  explicit AdaptiveAvgPool2d(int64_t size) : size_(size) {}
+  Tensor forward(const Tensor& input) override;
+  const char* type_name() const override { return "AdaptiveAvgPool2d"; }
+  ModulePtr make_like() const override {
+    return std::make_shared<AdaptiveAvgPool2d>(size_);
+  }
+
+ private:
+  int64_t size_;
+};
+
+class Dropout : public Module {
+ public:
+  explicit Dropout(double p = 0.5) : p_(p) {}
+  Tensor forward(const Tensor& input) override;
+  const char* type_name() const override { return "Dropout"; }
+  ModulePtr make_like() const override { return std::make_shared<Dropout>(p_); }
+
+ private:
+  double p_;
+};
+
+/// Runs its children one after the other; they are named 0, 1, 2, …
+class Sequential : public Module {
+ public:
+  explicit Sequential(std::vector<ModulePtr> layers);
+  Tensor forward(const Tensor& input) override;
+  const char* type_name() const override { return "Sequential"; }
+  ModulePtr make_like() const override;
+};
+
+}  // namespace lockstep::nn

@@ -1,0 +1,123 @@
+#include "engine/nn/module.h"
+
+#include "engine/nn/call_event.h"
+#include "engine/ops/copy.h"
+
+namespace lockstep::nn {
+
+Tensor Module::operator()(const Tensor& input, std::source_location site) {
+  CallEvent event(*this, std::string(type_name()) + ".__call__", "Module::operator()",
+                  input, site);
+  return call_impl(input, std::source_location::current());
+}
+
+Tensor Module::call_impl(const Tensor& input, std::source_location site) {
+  CallEvent event(*this, "Module._call_impl", "Module::call_impl", input, site);
+  for (const ForwardPreHook& hook : pre_hooks_) hook(*this, input);
+  Tensor output;
+  {
+    const std::string type = type_name();
+    CallEvent inner(*this, type + ".forward", type + "::forward", input,
+                    std::source_location::current());
+    output = forward(input);
+  }
+  for (const ForwardHook& hook : hooks_) hook(*this, input, output);
+  return output;
+}
+
+void Module::collect(std::vector<Named<Tensor>>& out, const std::string& prefix,
+                     std::vector<Named<Tensor>> Module::*kind) const {
+  for (const auto& [name, tensor] : this->*kind) out.push_back({prefix + name, tensor});
+  for (const auto& [name, child] : children_) {
+    child->collect(out, prefix + name + ".", kind);
+  }
+}
+
+std::vector<Named<Tensor>> Module::named_parameters() const {
+  std::vector<Named<Tensor>> all;
+  collect(all, "", &Module::parameters_);
+  return all;
+}
+
+std::vector<Named<Tensor>> Module::named_buffers() const {
+  std::vector<Named<Tensor>> all;
+  collect(all, "", &Module::buffers_);
+  return all;
+}
+
+Tensors Module::parameters() const {
+  Tensors all;
+  for (auto& [name, tensor] : named_parameters()) all.push_back(tensor);
+  return all;
+}
+
+Tensors Module::buffers() const {
+  Tensors all;
+  for (auto& [name, tensor] : named_buffers()) all.push_back(tensor);
+  return all;
+}
+
+Module& Module::train(bool on) {
+  training_ = on;
+  for (auto& [name, child] : children_) child->train(on);
+  return *this;
+}
+
+Module& Module::to(Device device) {
+  auto move = [device](Tensor tensor, MemoryCategory category) {
+    CategoryScope scope(category);
+    tensor.set_data(ops::copy_to(tensor.detach(), device, {"h2d", "model"}));
+  };
+  for (Tensor& tensor : parameters()) move(tensor, MemoryCategory::parameters);
+  for (Tensor& tensor : buffers()) move(tensor, MemoryCategory::buffers);
+  return *this;
+}
+
+void Module::register_forward_pre_hook(ForwardPreHook hook) {
+  pre_hooks_.push_back(std::move(hook));
+}
+
+void Module::register_forward_hook(ForwardHook hook) {
+  hooks_.push_back(std::move(hook));
+}
+
+void Module::assign_paths(const std::string& path) {
+  path_ = tracer::intern(path);
+  for (auto& [name, child] : children_) {
+    child->assign_paths(path.empty() ? name : path + "." + name);
+  }
+  for (auto& [name, tensor] : parameters_) {
+    tensor.meta().name = path.empty() ? name : path + "." + name;
+  }
+}
+
+void Module::copy_settings(const Module& original) {
+  training_ = original.training_;
+  pre_hooks_ = original.pre_hooks_;
+  hooks_ = original.hooks_;
+  path_ = original.path_;
+  for (size_t i = 0; i < children_.size(); ++i) {
+    children_[i].value->copy_settings(*original.children_[i].value);
+  }
+}
+
+Tensor Module::register_parameter(const char* name, const Shape& sizes,
+                                  const Init& init) {
+  Tensor parameter = initial(sizes, init);
+  parameter.set_requires_grad(true);
+  parameters_.push_back({name, parameter});
+  return parameter;
+}
+
+Tensor Module::register_buffer(const char* name, Tensor initial) {
+  buffers_.push_back({name, initial});
+  return initial;
+}
+
+void Module::replace_child(const std::string& name, ModulePtr module) {
+  for (auto& [child_name, child] : children_) {
+    if (child_name == name) child = module;
+  }
+}
+
+}  // namespace lockstep::nn

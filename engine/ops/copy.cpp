@@ -1,0 +1,139 @@
+#include "engine/ops/copy.h"
+
+#include <cstring>
+
+#include "engine/ops/op_call.h"
+#include "engine/ops/ops.h"
+#include "engine/runtime/device_context.h"
+
+namespace lockstep::ops {
+namespace {
+
+using runtime::DeviceContext;
+
+/// Fills in what the trace says of a transfer.
+void describe(runtime::Task& task, const Tensor& x, Device to, const CopyLabel& label) {
+  task.record.cat = "copy";
+  task.record.name = label.why;
+  if (!tracer::recording()) return;
+  task.record.id = tracer::next_id();
+  task.record.op = tracer::innermost_event();
+  task.record.step = tracer::current_step();
+  auto end = [](Device d) {
+    return d.is_host() ? tracer::Arg("", "host")
+                       : tracer::Arg("", static_cast<int64_t>(d.trace_id()));
+  };
+  tracer::Arg src = end(x.device()), dst = end(to);
+  src.key = "src";
+  dst.key = "dst";
+  task.args = {src, dst, {"bytes", x.nbytes()}, {"why", label.why},
+               {"tensor", label.tensor}, {"dtype", name(x.dtype())}};
+  const std::vector<int64_t> sizes(x.sizes().begin(), x.sizes().end());
+  task.args.push_back(tracer::Arg::integers("shape", sizes));
+  if (const char* phase = tracer::thread_context().phase) {
+    task.args.emplace_back("phase", phase);
+  }
+}
+
+std::function<void()> mover(const Tensor& x, const Tensor& destination) {
+  const View from = x.view(), into = destination.view();
+  const size_t bytes = x.nbytes();
+  // Host memory is freed by its last user, not in stream order: keep it until then.
+  const Tensor keep_source = x.device().is_host() ? x : Tensor();
+  const Tensor keep_destination =
+      destination.device().is_host() ? destination : Tensor();
+  return [=] {
+    (void)keep_source, (void)keep_destination;
+    if (from.data && into.data) std::memcpy(into.data, from.data, bytes);
+  };
+}
+
+/// Enqueues a transfer to a device on the receiver's copy stream.
+void receive(const Tensor& x, const Tensor& destination, const CopyLabel& label,
+             bool destination_is_fresh) {
+  DeviceContext& receiver = runtime::context(destination.device());
+  runtime::Task task;
+  describe(task, x, destination.device(), label);
+  task.run = mover(x, destination);
+  if (!x.device().is_host()) {
+    task.waits.push_back(runtime::context(x.device()).compute().record_event());
+    x.storage()->record_stream(receiver.copy());
+  }
+  if (!destination_is_fresh) {
+    task.waits.push_back(receiver.compute().record_event());
+    destination.storage()->record_stream(receiver.copy());
+  }
+  receiver.compute().wait(receiver.copy().enqueue(std::move(task)));
+  if (runtime::options().launch_blocking) receiver.synchronize();
+}
+
+/// Transfers to the host and waits.
+Tensor send_to_host(const Tensor& x, const CopyLabel& label, const char* why_wait) {
+  DeviceContext& sender = runtime::context(x.device());
+  Tensor result = Tensor::empty({x.sizes(), x.dtype(), nullptr}, kHost);
+  if (x.view().data == nullptr) std::memset(result.view().data, 0, x.nbytes());
+  runtime::Task task;
+  describe(task, x, kHost, label);
+  task.host_lane = tracer::host_lane("from " + x.device().str());
+  task.run = mover(x, result);
+  task.waits.push_back(sender.compute().record_event());
+  x.storage()->record_stream(sender.copy());
+  runtime::host_wait(sender.copy().enqueue(std::move(task)), why_wait);
+  sender.rethrow();
+  return result;
+}
+
+}  // namespace
+
+Tensor copy_to(const Tensor& x, Device to, CopyLabel label, std::source_location site) {
+  if (x.device() == to) return x;
+  tracer::HostEvent op("op", "aten::to");
+  describe_shapes(op, {x});
+  op.arg({"file", site.file_name()}).arg({"line", static_cast<int64_t>(site.line())});
+  const Tensor plain = x.device().is_host() ? x : contiguous(x);
+  if (to.is_host()) return send_to_host(plain, label, "device");
+
+  DeviceContext& receiver = runtime::context(to);
+  auto storage = std::make_shared<Storage>(to, plain.nbytes(), CategoryScope::current(),
+                                           receiver.copy());
+  storage->record_stream(receiver.compute());
+  Tensor result(storage, 0, {x.sizes(), x.dtype(), nullptr});
+  receive(plain, result, label, true);
+  return result;
+}
+
+void copy_into(const Tensor& x, const Tensor& destination, CopyLabel label,
+               std::source_location site) {
+  tracer::HostEvent op("op", "aten::copy_");
+  describe_shapes(op, {x});
+  op.arg({"file", site.file_name()}).arg({"line", static_cast<int64_t>(site.line())});
+  const Tensor plain = x.device().is_host() ? x : contiguous(x);
+  if (plain.device() == destination.device()) {
+    compute_into(OpCode::copy, {plain}, {destination});
+  } else if (destination.device().is_host()) {
+    std::memcpy(destination.view().data, copy_to(plain, kHost, label).view().data,
+                plain.nbytes());
+  } else {
+    receive(plain, destination, label, false);
+  }
+}
+
+double item(const Tensor& x, std::source_location site) {
+  tracer::HostEvent op("op", "aten::item");
+  op.arg({"file", site.file_name()}).arg({"line", static_cast<int64_t>(site.line())});
+  if (x.numel() != 1) {
+    throw std::runtime_error("a Tensor with " + std::to_string(x.numel()) +
+                             " elements cannot be converted to Scalar");
+  }
+  const Tensor host =
+      x.device().is_host() ? x : send_to_host(contiguous(x), {"d2h", "scalar"}, "item");
+  switch (host.dtype()) {
+    case DType::f32: return *host.data<float>();
+    case DType::f64: return *host.data<double>();
+    case DType::i64: return static_cast<double>(*host.data<int64_t>());
+    case DType::u8: return *host.data<uint8_t>();
+  }
+  return 0;
+}
+
+}  // namespace lockstep::ops

@@ -1,0 +1,33 @@
+// Copies between memories: the bytes that move.
+#pragma once
+
+#include <source_location>
+#include <string_view>
+
+#include "engine/tensor/tensor.h"
+
+namespace lockstep::ops {
+
+/// Why bytes move and whose they are, for the trace.
+struct CopyLabel {
+  const char* why;  ///< h2d, scatter, replicate, gather, grad_scatter, reduce, d2h, …
+  const char* tensor = "";
+};
+
+/// Copies `x` (made plain first) to another device; returns at once. Between devices
+/// and from the host the copy runs on the receiver's copy stream, after the work that
+/// made `x`; the receiver's compute stream waits for it. To the host this call waits.
+/// On the same device returns `x` itself. Not differentiable.
+Tensor copy_to(const Tensor& x, Device to, CopyLabel label,
+               std::source_location site = std::source_location::current());
+
+/// The same into existing plain memory of the receiver: `destination` may be part of a
+/// larger tensor. The copy waits for the receiver's earlier work on it.
+void copy_into(const Tensor& x, const Tensor& destination, CopyLabel label,
+               std::source_location site = std::source_location::current());
+
+/// Reads a scalar: waits for it, and for the device's failure if there was one.
+double item(const Tensor& x,
+            std::source_location site = std::source_location::current());
+
+}  // namespace lockstep::ops

@@ -1,0 +1,39 @@
+// dropout: y = x · mask / (1 − p), mask 0 with probability p.
+#include <atomic>
+
+#include "engine/ops/checks.h"
+#include "engine/ops/op_call.h"
+#include "engine/ops/ops.h"
+
+namespace lockstep::ops {
+namespace {
+
+std::atomic<uint64_t> seed{0};
+std::atomic<uint64_t> calls[16];  // per device, so that replicas do not race
+
+}  // namespace
+
+void manual_seed(uint64_t value) {
+  seed = value;
+  for (auto& counter : calls) counter = 0;
+}
+
+Tensor dropout(const Tensor& x, double p, bool training, Site site) {
+  check(p >= 0 && p < 1, "dropout probability has to be in [0, 1), but got {}", p);
+  if (!training || p == 0) return x;
+  OpCall op("aten::dropout", {x}, site);
+  const int device = x.device().index;
+  const auto call = static_cast<double>(calls[device % 16]++ * 16 + device);
+  Tensors y = compute(OpCode::dropout, {x},
+                      {{x.sizes(), x.dtype(), nullptr}, {x.sizes(), DType::u8, nullptr}},
+                      {}, {p, static_cast<double>(seed.load() >> 11), call});
+  autograd::set_history(
+      "MulBackward0", {x}, {y[0]}, op.id(),
+      [p, mask = y[1]](Tensors grads) -> Tensors {
+        return {compute_one(OpCode::dropout_backward, {grads[0], mask}, mask.sizes(), {},
+                            {p})};
+      });
+  return y[0];
+}
+
+}  // namespace lockstep::ops

@@ -1,0 +1,73 @@
+// Addition, scaling, filling, flattening, and bringing memory into plain order.
+#include "engine/ops/checks.h"
+#include "engine/ops/op_call.h"
+#include "engine/ops/ops.h"
+
+namespace lockstep::ops {
+namespace {
+
+void check_same_shape(const Tensor& a, const Tensor& b) {
+  check(a.sizes() == b.sizes(),
+        "The size of tensor a {} must match the size of tensor b {}", a.sizes().str(),
+        b.sizes().str());
+}
+
+Tensors pass_to_both(Tensors grads) { return {grads[0], grads[0]}; }
+
+}  // namespace
+
+Tensor add(const Tensor& a, const Tensor& b, Site site) {
+  check_same_shape(a, b);
+  OpCall op("aten::add", {a, b}, site);
+  Tensor y = compute_one(OpCode::add, {a, b}, a.sizes());
+  autograd::set_history("AddBackward0", {a, b}, {y}, op.id(), pass_to_both);
+  return y;
+}
+
+Tensor& add_(Tensor& a, const Tensor& b, Site site) {
+  check_same_shape(a, b);
+  OpCall op("aten::add_", {a, b}, site);
+  compute_into(OpCode::add, {a, b}, {a});
+  autograd::set_history("AddBackward0", {a, b}, {a}, op.id(), pass_to_both);
+  return a;
+}
+
+Tensor scale(const Tensor& x, double factor, Site site) {
+  OpCall op("aten::mul", {x}, site);
+  Tensor y = compute_one(OpCode::scale, {x}, x.sizes(), {}, {factor});
+  autograd::set_history("MulBackward0", {x}, {y}, op.id(),
+                        [factor](Tensors grads) -> Tensors {
+                          return {scale(grads[0], factor)};
+                        });
+  return y;
+}
+
+Tensor full_like(const Tensor& x, double value, Site site) {
+  OpCall op("aten::full_like", {x}, site);
+  Tensor y = Tensor::empty({x.sizes(), x.dtype(), nullptr}, x.device());
+  compute_into(OpCode::fill, {}, {y}, {}, {value});
+  return y;
+}
+
+Tensor contiguous(const Tensor& x, Site site) {
+  if (x.is_plain()) return x;
+  OpCall op("aten::contiguous", {x}, site);
+  Tensor y = compute_one(OpCode::copy, {x}, x.sizes());
+  // The gradient may stay in plain order: whoever takes it reorders as it likes.
+  autograd::set_history("CloneBackward0", {x}, {y}, op.id(),
+                        [](Tensors grads) { return grads; });
+  return y;
+}
+
+Tensor flatten(const Tensor& x, Site site) {
+  const Tensor plain = contiguous(x, site);
+  OpCall op("aten::flatten", {x}, site);
+  Tensor y = plain.reshaped({x.size(0), x.size(0) ? x.numel() / x.size(0) : 0});
+  autograd::set_history("ViewBackward0", {plain}, {y}, op.id(),
+                        [sizes = x.sizes()](Tensors grads) -> Tensors {
+                          return {contiguous(grads[0]).reshaped(sizes)};
+                        });
+  return y;
+}
+
+}  // namespace lockstep::ops

@@ -1,0 +1,31 @@
+// linear: y = x wᵀ + b;  dx = dy w,  dw = dyᵀ x,  db = Σ_n dy[n].
+#include "engine/ops/checks.h"
+#include "engine/ops/op_call.h"
+#include "engine/ops/ops.h"
+
+namespace lockstep::ops {
+
+Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Site site) {
+  check(x.dim() == 2 && x.size(1) == w.size(1),
+        "size mismatch, m1: [{} x {}], m2: [{} x {}]", x.size(0),
+        x.size(0) ? x.numel() / x.size(0) : 0, w.size(1), w.size(0));
+  OpCall op("aten::linear", {x, w, b}, site);
+  Tensor y = compute_one(OpCode::linear, {x, w, b}, {x.size(0), w.size(0)});
+
+  const bool x_needs = x.requires_grad();
+  const bool has_bias = b.defined();
+  autograd::set_history(
+      "AddmmBackward0", {x, w, b}, {y}, op.id(),
+      [=, x = x.detach(), w = w.detach()](Tensors grads) -> Tensors {
+        const Tensor dy = grads[0];
+        std::vector<TensorSpec> dw_db{{w.sizes(), w.dtype(), nullptr}};
+        if (has_bias) dw_db.push_back({{w.size(0)}, w.dtype(), nullptr});
+        Tensors dw = compute(OpCode::linear_backward_weight, {x, dy}, dw_db);
+        Tensor dx;
+        if (x_needs) dx = compute_one(OpCode::linear_backward_data, {dy, w}, x.sizes());
+        return {dx, dw[0], has_bias ? dw[1] : Tensor()};
+      });
+  return y;
+}
+
+}  // namespace lockstep::ops

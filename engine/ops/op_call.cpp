@@ -1,0 +1,190 @@
+#include "engine/ops/op_call.h"
+
+#include <stdexcept>
+
+#include "engine/ops/flops.h"
+#include "engine/runtime/device_context.h"
+
+namespace lockstep::ops {
+namespace {
+
+Device common_device(const Tensors& inputs) {
+  const Tensor* first = nullptr;
+  for (const Tensor& input : inputs) {
+    if (!input.defined()) continue;
+    if (first == nullptr) first = &input;
+    if (input.device() == first->device()) continue;
+    throw std::runtime_error(
+        "Expected all tensors to be on the same device, but found at least two "
+        "devices, " +
+        first->device().str() + " and " + input.device().str() + "!");
+  }
+  if (first == nullptr) throw std::runtime_error("an operation needs an input");
+  if (first->device().is_host()) {
+    throw std::runtime_error(
+        "operations run on devices; move the tensor there first: x.to({cpu, 0})");
+  }
+  return first->device();
+}
+
+TensorSpec spec_or_absent(const Tensor& tensor) {
+  return tensor.defined() ? tensor.spec() : TensorSpec{{}, DType::u8, nullptr};
+}
+
+int64_t bytes_touched(const KernelCall& call) {
+  int64_t bytes = 0;
+  for (const auto* views : {&call.in, &call.out}) {
+    for (const View& view : *views) bytes += static_cast<int64_t>(view.bytes());
+  }
+  return bytes;
+}
+
+/// Enqueues `call`; the op that caused it is the innermost open event.
+void launch(runtime::DeviceContext& device, std::shared_ptr<KernelCall> call) {
+  runtime::Task task;
+  task.takes_cores = true;
+  task.writes = call->out.empty() ? nullptr : call->out[0].data;
+  task.call = call;
+  task.record.cat = "kernel";
+  task.record.name = name(call->request.code);
+  if (tracer::recording()) {
+    task.record.id = tracer::next_id();
+    task.record.op = tracer::innermost_event();
+    task.record.step = tracer::current_step();
+    const int64_t flops = flops_of(call->request), bytes = bytes_touched(*call);
+    task.args.emplace_back("impl", call->plan->impl.c_str());
+    if (const char* phase = tracer::thread_context().phase) {
+      task.args.emplace_back("phase", phase);
+    }
+    if (flops > 0) task.args.emplace_back("flops", flops);
+    task.args.emplace_back("bytes", bytes);
+    if (tracer::HostEvent* op = tracer::innermost_host_event()) {
+      if (flops > 0) op->add("flops", flops);
+      op->add("bytes", bytes);
+    }
+  }
+  task.run = [call = call.get()] {
+    call->plan->run({call->in, call->out, call->workspace, call->scalars});
+  };
+  const bool blocking = runtime::options().launch_blocking;
+  if (!blocking && device.backend().can_fuse_relu(call->request.code)) {
+    device.compute().enqueue_amendable(std::move(task));
+  } else {
+    auto done = device.compute().enqueue(std::move(task));
+    if (blocking) {
+      runtime::host_wait(done, "stream");
+      device.rethrow();
+    }
+  }
+}
+
+std::shared_ptr<KernelCall> prepare(runtime::DeviceContext& device, OpCode code,
+                                    const Tensors& in,
+                                    const std::vector<TensorSpec>& out,
+                                    const Attributes& attributes,
+                                    const Scalars& scalars) {
+  auto call = std::make_shared<KernelCall>();
+  call->request = {code, {}, out, attributes, device.threads()};
+  for (const Tensor& tensor : in) {
+    call->request.in.push_back(spec_or_absent(tensor));
+    call->in.push_back(tensor.defined() ? tensor.view() : View());
+  }
+  call->plan = device.backend().plan(call->request);
+  call->workspace = device.workspace(call->plan->workspace);
+  call->scalars = scalars;
+  return call;
+}
+
+}  // namespace
+
+OpCall::OpCall(const char* name, const Tensors& inputs,
+               const std::source_location& site)
+    : event_("op", name) {
+  common_device(inputs);
+  if (!event_.on()) return;
+  describe_shapes(event_, inputs);
+  event_.arg({"file", site.file_name()});
+  event_.arg({"line", static_cast<int64_t>(site.line())});
+}
+
+void describe_shapes(tracer::HostEvent& event, const Tensors& tensors) {
+  if (!event.on()) return;
+  std::vector<int64_t> encoded;
+  for (const Tensor& tensor : tensors) {
+    if (!tensor.defined()) continue;
+    encoded.push_back(tensor.dim());
+    encoded.insert(encoded.end(), tensor.sizes().begin(), tensor.sizes().end());
+  }
+  event.arg(tracer::Arg::shapes("shapes", encoded));
+}
+
+Tensors compute(OpCode code, const Tensors& in, const std::vector<TensorSpec>& out,
+                const Attributes& attributes, const Scalars& scalars) {
+  runtime::DeviceContext& device = runtime::context(common_device(in));
+  auto call = prepare(device, code, in, out, attributes, scalars);
+  const Plan& plan = *call->plan;
+  Tensors results;
+  for (size_t i = 0; i < out.size(); ++i) {
+    TensorSpec spec = out[i];
+    spec.layout = i < plan.layouts.size() ? plan.layouts[i] : nullptr;
+    results.push_back(Tensor::empty(spec, device.device()));
+  }
+  for (const TensorSpec& spec : plan.extra) {
+    results.push_back(Tensor::empty(spec, device.device()));
+  }
+  for (const Tensor& result : results) call->out.push_back(result.view());
+  launch(device, std::move(call));
+  return results;
+}
+
+void compute_into(OpCode code, const Tensors& in, const Tensors& out,
+                  const Attributes& attributes, const Scalars& scalars) {
+  runtime::DeviceContext& device =
+      runtime::context(common_device(out.empty() ? in : out));
+  std::vector<TensorSpec> specs;
+  for (const Tensor& tensor : out) specs.push_back(tensor.spec());
+  auto call = prepare(device, code, in, specs, attributes, scalars);
+  for (const Tensor& tensor : out) call->out.push_back(tensor.view());
+  launch(device, std::move(call));
+}
+
+Tensor compute_one(OpCode code, const Tensors& in, const Shape& out,
+                   const Attributes& attributes, const Scalars& scalars) {
+  return compute(code, in, {{out, in[0].dtype(), nullptr}}, attributes, scalars)[0];
+}
+
+std::shared_ptr<KernelCall> held_call(const Tensor& output) {
+  runtime::Stream& stream = runtime::context(output.device()).compute();
+  return std::static_pointer_cast<KernelCall>(stream.held(output.view().data));
+}
+
+bool fuse_relu(const Tensor& x, bool& covers_backward) {
+  auto call = held_call(x);
+  if (!call || call->request.attributes.relu) return false;
+  runtime::DeviceContext& device = runtime::context(x.device());
+
+  PlanRequest request = call->request;
+  request.attributes.relu = true;
+  const bool keep_mask = static_cast<bool>(call->absorb_relu);
+  PlanPtr plan = device.backend().plan(request);
+  Tensor mask;
+  if (keep_mask && !plan->extra.empty()) {
+    mask = Tensor::empty(plan->extra[0], x.device());
+  }
+  void* workspace = device.workspace(plan->workspace);
+  const bool fused = device.compute().amend(x.view().data, [&](runtime::Task& task) {
+    call->plan = plan;
+    call->request = request;
+    call->workspace = workspace;
+    if (mask.defined()) call->out.push_back(mask.view());
+    for (tracer::Arg& arg : task.args) {
+      if (arg.key == std::string_view("impl")) arg.text = plan->impl.c_str();
+    }
+  });
+  if (!fused) return false;
+  covers_backward = mask.defined();
+  if (covers_backward) call->absorb_relu(mask);
+  return true;
+}
+
+}  // namespace lockstep::ops

@@ -1,0 +1,74 @@
+// Many small tensors travel as few large ones.
+// Source: torch/csrc/cuda/comm.cpp, torch/nn/parallel/comm.py.
+#include "engine/ops/copy.h"
+#include "engine/ops/op_call.h"
+#include "engine/ops/ops.h"
+#include "engine/parallel/primitives.h"
+#include "engine/plan/coalesce.h"
+
+namespace lockstep::parallel {
+namespace {
+
+std::vector<int64_t> sizes_in_bytes(const Tensors& tensors) {
+  std::vector<int64_t> bytes;
+  for (const Tensor& tensor : tensors) bytes.push_back(tensor.nbytes());
+  return bytes;
+}
+
+/// The tensors of a group, one after the other in fresh memory.
+Tensor flatten(const Tensors& tensors, const plan::Group& group) {
+  Tensors members;
+  int64_t numel = 0;
+  for (size_t i : group) {
+    members.push_back(ops::contiguous(tensors[i]).detach());
+    numel += tensors[i].numel();
+  }
+  return ops::compute_one(OpCode::flatten_many, members, {numel});
+}
+
+/// Views into `flat` with the shapes of the group's tensors.
+void unflatten(const Tensor& flat, const Tensors& like, const plan::Group& group,
+               Tensors& out) {
+  int64_t start = 0;
+  for (size_t i : group) {
+    out[i] = flat.narrowed(start, like[i].numel()).reshaped(like[i].sizes());
+    start += like[i].numel();
+  }
+}
+
+}  // namespace
+
+std::vector<Tensors> broadcast_coalesced(const Tensors& tensors,
+                                         const Devices& devices) {
+  std::vector<Tensors> copies(devices.size(), Tensors(tensors.size()));
+  copies[0] = tensors;
+  for (const plan::Group& group : plan::coalesce_broadcast(sizes_in_bytes(tensors))) {
+    Tensor flat;
+    {
+      CategoryScope category(MemoryCategory::buckets);
+      flat = flatten(tensors, group);
+    }
+    for (size_t d = 1; d < devices.size(); ++d) {
+      const Tensor arrived = ops::copy_to(flat, devices[d], {"replicate", "group"});
+      unflatten(arrived, tensors, group, copies[d]);
+    }
+  }
+  return copies;
+}
+
+Tensors reduce_add_coalesced(const std::vector<Tensors>& gradients, Device to) {
+  Tensors sums(gradients[0].size());
+  const auto groups = plan::coalesce_reduce(sizes_in_bytes(gradients[0]));
+  for (const plan::Group& group : groups) {
+    Tensor total = flatten(gradients[0], group);
+    CategoryScope category(MemoryCategory::buckets);
+    for (size_t d = 1; d < gradients.size(); ++d) {
+      const Tensor flat = flatten(gradients[d], group);
+      ops::add_(total, ops::copy_to(flat, to, {"reduce", "group"}));
+    }
+    unflatten(total, gradients[0], group, sums);
+  }
+  return sums;
+}
+
+}  // namespace lockstep::parallel

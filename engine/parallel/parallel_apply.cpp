@@ -1,0 +1,76 @@
+// parallel_apply: one host thread per replica. Source:
+// torch/nn/parallel/parallel_apply.py.
+#include <exception>
+#include <stdexcept>
+#include <thread>
+
+#include "engine/autograd/node.h"
+#include "engine/parallel/primitives.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::parallel {
+namespace {
+
+/// How a replica's run ended.
+struct Outcome {
+  Tensor output;
+  std::exception_ptr error;
+  int64_t last_event = tracer::kNone;
+};
+
+[[noreturn]] void rethrow(const Outcome& outcome, size_t replica) {
+  try {
+    std::rethrow_exception(outcome.error);
+  } catch (const std::exception& error) {
+    const std::string n = std::to_string(replica);
+    throw std::runtime_error("Caught RuntimeError in replica " + n + " on device " + n +
+                             ": " + error.what());
+  }
+}
+
+}  // namespace
+
+std::vector<Tensor> parallel_apply(const std::vector<nn::ModulePtr>& replicas,
+                                   const std::vector<Tensor>& inputs) {
+  if (inputs.size() == 1) return {(*replicas[0])(inputs[0])};
+
+  std::vector<Outcome> outcomes(inputs.size());
+  tracer::ThreadContext context = tracer::thread_context();
+  context.parent = tracer::innermost_event();
+  const bool grad = autograd::grad_enabled();
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    threads.emplace_back([&, i] {
+      tracer::name_host_thread("replica " + inputs[i].device().str());
+      tracer::thread_context() = context;
+      autograd::GradMode mode(grad);
+      try {
+        outcomes[i].output = (*replicas[i])(inputs[i]);
+      } catch (...) {
+        outcomes[i].error = std::current_exception();
+      }
+      outcomes[i].last_event = tracer::last_closed_event();
+    });
+  }
+
+  tracer::HostEvent sync("sync", "join replicas");
+  sync.arg({"why", "join"});
+  std::vector<int64_t> last_events;
+  for (size_t i = 0; i < threads.size(); ++i) {
+    threads[i].join();
+    if (outcomes[i].last_event != tracer::kNone) {
+      last_events.push_back(outcomes[i].last_event);
+    }
+  }
+  sync.waits_for(last_events);
+  sync.close();
+
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    if (outcomes[i].error) rethrow(outcomes[i], i);
+    outputs.push_back(std::move(outcomes[i].output));
+  }
+  return outputs;
+}
+
+}  // namespace lockstep::parallel

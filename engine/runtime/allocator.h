@@ -1,0 +1,82 @@
+// Stream-ordered device memory, as CUDA's caching allocator.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/runtime/event.h"
+
+namespace lockstep::runtime {
+
+class Stream;
+
+/// What a block of memory is for; the viewer's memory bar is stacked by these.
+enum class MemoryCategory {
+  parameters, gradients, buffers, activations, inputs,
+  optimizer, buckets, workspace, other, count_
+};
+inline constexpr int kMemoryCategories = static_cast<int>(MemoryCategory::count_);
+const char* name(MemoryCategory category);
+
+/// A piece of device memory in use. `stream` is the stream whose tasks use it.
+struct Block {
+  void* data = nullptr;
+  size_t bytes = 0;     ///< as asked for
+  size_t capacity = 0;  ///< as taken from the system
+  MemoryCategory category = MemoryCategory::other;
+  Stream* stream = nullptr;
+  std::vector<Stream*> other_streams;  ///< see `record_stream`
+};
+
+/// Blocks are taken and given back in *host program order*: a block given back may be
+/// handed out at once to later work of the same stream, since that work runs after
+/// everything enqueued before it. Work of other streams must be declared with
+/// `record_stream`; then reuse waits for it. Thread-safe.
+class Allocator {
+ public:
+  /// `device` is the trace's number of the device; `real` false hands out null pointers
+  /// and only counts (the `null` device).
+  Allocator(int device, bool real) : device_(device), real_(real) {}
+  ~Allocator();
+
+  std::shared_ptr<Block> allocate(size_t bytes, MemoryCategory category,
+                                  Stream& stream);
+  void record_stream(Block& block, Stream& stream);
+  void recategorize(Block& block, MemoryCategory category);
+
+  /// Live bytes now and at most, in host program order: two runs give equal numbers.
+  int64_t live_bytes() const;
+  int64_t peak_bytes() const;
+  int64_t live_bytes(MemoryCategory category) const;
+  void reset_peak();
+
+ private:
+  void release(Block* block);
+  void* take(size_t bytes, Stream& stream, size_t& capacity);
+  void reclaim_pending();
+  void count(MemoryCategory category, int64_t bytes);
+
+  struct Free {
+    void* data;
+    Stream* stream;
+  };
+  struct Pending {
+    Block block;
+    std::vector<EventPtr> events;
+  };
+
+  const int device_;
+  const bool real_;
+  mutable std::mutex mutex_;
+  std::multimap<size_t, Free> free_;  ///< by capacity
+  std::vector<Pending> pending_;
+  std::array<int64_t, kMemoryCategories> live_{};
+  int64_t total_ = 0, peak_ = 0;
+};
+
+}  // namespace lockstep::runtime

@@ -1,0 +1,86 @@
+#include "engine/runtime/device_context.h"
+
+#include <map>
+#include <stdexcept>
+#include <thread>
+
+#include "engine/backends/backend.h"
+
+namespace lockstep::runtime {
+
+Options& options() {
+  static Options instance;
+  return instance;
+}
+
+DeviceContext::DeviceContext(Device device)
+    : device_(device),
+      backend_(&backend_of(device.type)),
+      threads_(options().threads_per_device),
+      allocator_(device.trace_id(), device.type != DeviceType::null),
+      compute_(std::make_unique<Stream>(*this, StreamKind::compute)),
+      copy_(std::make_unique<Stream>(*this, StreamKind::copy)),
+      comm_(std::make_unique<Stream>(*this, StreamKind::comm)) {}
+
+DeviceContext::~DeviceContext() { workspace_.reset(); }
+
+CoreTokens& DeviceContext::tokens() {
+  static CoreTokens tokens(options().cores > 0
+                               ? options().cores
+                               : static_cast<int>(std::thread::hardware_concurrency()));
+  return tokens;
+}
+
+void* DeviceContext::workspace(size_t bytes) {
+  if (bytes == 0) return nullptr;
+  if (!workspace_ || workspace_->bytes < bytes) {
+    workspace_.reset();  // tasks in flight run before the next owner's: FIFO
+    workspace_ = allocator_.allocate(bytes, MemoryCategory::workspace, *compute_);
+  }
+  return workspace_->data;
+}
+
+void DeviceContext::synchronize() {
+  for (Stream* stream : {compute_.get(), copy_.get(), comm_.get()}) {
+    host_wait(stream->record_event(), "device");
+  }
+  rethrow();
+}
+
+void DeviceContext::prepare_worker() { backend_->prepare_thread(threads_); }
+
+void DeviceContext::poison(const char* op, const std::string& what) {
+  std::lock_guard lock(poison_mutex_);
+  if (poisoned_) return;
+  poison_message_ = device_.str() + ": " + (op ? op : "task") + " failed: " + what;
+  poisoned_.store(true, std::memory_order_release);
+}
+
+void DeviceContext::rethrow() {
+  if (!poisoned()) return;
+  std::lock_guard lock(poison_mutex_);
+  poisoned_.store(false, std::memory_order_release);
+  throw std::runtime_error(poison_message_);
+}
+
+DeviceContext& context(Device device) {
+  if (device.is_host()) throw std::runtime_error("the host has no streams");
+  static std::mutex mutex;
+  static std::map<Device, std::unique_ptr<DeviceContext>> contexts;
+  std::lock_guard lock(mutex);
+  std::unique_ptr<DeviceContext>& slot = contexts[device];
+  if (!slot) slot = std::make_unique<DeviceContext>(device);
+  return *slot;
+}
+
+void host_wait(const EventPtr& event, const char* why) {
+  tracer::HostEvent sync("sync", "synchronize");
+  const int64_t id = event->trace_id();
+  sync.arg({"why", why});
+  if (id != tracer::kNone) sync.waits_for({&id, 1});
+  event->wait();
+}
+
+int64_t peak_bytes(Device device) { return context(device).allocator().peak_bytes(); }
+
+}  // namespace lockstep::runtime

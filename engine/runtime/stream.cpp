@@ -1,0 +1,135 @@
+#include "engine/runtime/stream.h"
+
+#include "engine/runtime/device_context.h"
+
+namespace lockstep::runtime {
+
+Stream::Stream(DeviceContext& device, StreamKind kind)
+    : device_(device), kind_(kind), last_(std::make_shared<Event>(tracer::kNone)) {
+  last_->signal();
+  worker_ = std::thread([this] { work(); });
+}
+
+Stream::~Stream() {
+  {
+    std::lock_guard lock(mutex_);
+    release_held();
+    closing_ = true;
+  }
+  changed_.notify_all();
+  worker_.join();
+}
+
+EventPtr Stream::enqueue(Task task) {
+  std::lock_guard lock(mutex_);
+  release_held();
+  EventPtr done = prepare(task);
+  push(std::move(task));
+  return done;
+}
+
+EventPtr Stream::enqueue_amendable(Task task) {
+  std::lock_guard lock(mutex_);
+  release_held();
+  EventPtr done = prepare(task);
+  held_.push_back(std::move(task));
+  return done;
+}
+
+void Stream::wait(const EventPtr& event) {
+  std::lock_guard lock(mutex_);
+  release_held();
+  if (event) pending_waits_.push_back(event);
+}
+
+EventPtr Stream::record_event() {
+  std::lock_guard lock(mutex_);
+  release_held();
+  return last_;
+}
+
+bool Stream::amend(const void* address, const std::function<void(Task&)>& change) {
+  std::lock_guard lock(mutex_);
+  if (held_.empty() || address == nullptr || held_[0].writes != address) return false;
+  change(held_[0]);
+  return true;
+}
+
+std::shared_ptr<void> Stream::held(const void* address) {
+  std::lock_guard lock(mutex_);
+  const bool matches =
+      address != nullptr && !held_.empty() && held_[0].writes == address;
+  return matches ? held_[0].call : nullptr;
+}
+
+EventPtr Stream::prepare(Task& task) {
+  for (EventPtr& event : pending_waits_) task.waits.push_back(std::move(event));
+  pending_waits_.clear();
+  const bool on_host = task.host_lane >= 0;
+  task.record.device = on_host ? -1 : device_.device().trace_id();
+  task.record.lane = on_host ? task.host_lane : static_cast<int>(kind_);
+  task.done = last_ = std::make_shared<Event>(task.record.id);
+  return last_;
+}
+
+void Stream::push(Task task) {
+  queue_.push_back(std::move(task));
+  changed_.notify_one();
+}
+
+void Stream::release_held() {
+  if (held_.empty()) return;
+  push(std::move(held_[0]));
+  held_.clear();
+}
+
+void Stream::work() {
+  device_.prepare_worker();
+  for (;;) {
+    Task task;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return closing_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      task = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    execute(task);
+    EventPtr done = std::move(task.done);
+    task = Task();  // what the task kept alive ends before anyone hears of it
+    done->signal();
+  }
+}
+
+void Stream::execute(Task& task) {
+  for (const EventPtr& event : task.waits) event->wait();
+  if (device_.poisoned()) return;
+
+  const bool recorded = task.record.id != tracer::kNone;
+  const int64_t ready = recorded ? tracer::now_ns() : 0;
+  const int tokens =
+      task.takes_cores ? device_.tokens().acquire(device_.threads()) : 0;
+  const int64_t cpu_start = recorded ? tracer::thread_cpu_ns() : 0;
+  const int64_t start = recorded ? tracer::now_ns() : 0;
+  try {
+    task.run();
+  } catch (const std::exception& error) {
+    device_.poison(task.record.name, error.what());
+  }
+  const int64_t end = recorded ? tracer::now_ns() : 0;
+  const int64_t cpu = recorded ? tracer::thread_cpu_ns() - cpu_start : 0;
+  if (tokens > 0) device_.tokens().release(tokens);
+  if (!recorded) return;
+
+  task.record.ts = start;
+  task.record.dur = end - start;
+  task.args.emplace_back("queued_us", static_cast<double>(start - ready) / 1e3);
+  task.args.emplace_back("cpu_us", static_cast<double>(cpu) / 1e3);
+  std::vector<int64_t> deps;
+  for (const EventPtr& event : task.waits) {
+    if (event->trace_id() != tracer::kNone) deps.push_back(event->trace_id());
+  }
+  tracer::append(task.record, task.args, deps);
+}
+
+}  // namespace lockstep::runtime

@@ -1,0 +1,90 @@
+// A stream: a queue of work for a device, done in order, as cudaStream_t.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "engine/runtime/event.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::runtime {
+
+class DeviceContext;
+
+enum class StreamKind { compute = 0, copy = 1, comm = 2 };
+
+/// One unit of work, as it is enqueued by the host.
+struct Task {
+  std::function<void()> run;
+  bool takes_cores = false;      ///< compute kernels hold core tokens while they run
+  std::vector<EventPtr> waits;   ///< of other streams; `enqueue` adds pending ones
+  const void* writes = nullptr;  ///< address of the first output; see `amend`
+  std::shared_ptr<void> call;    ///< what `run` needs; kept alive with the task
+
+  int host_lane = -1;     ///< ≥ 0: the event lies on that lane of the host (d2h)
+  tracer::Record record;  ///< filled while recording; id kNone: leaves no event
+  std::vector<tracer::Arg> args;
+  EventPtr done;  ///< set by `enqueue`
+};
+
+/// A FIFO of tasks and the thread that works it off. The host only enqueues and runs
+/// ahead. All members may be called from any thread.
+///
+/// A task that throws poisons the device: later tasks are skipped (their events are
+/// still signalled, so nobody waits for ever) and the next host wait rethrows.
+class Stream {
+ public:
+  Stream(DeviceContext& device, StreamKind kind);
+  ~Stream();  ///< finishes what is queued
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  /// Appends a task; returns the event of its completion.
+  EventPtr enqueue(Task task);
+
+  /// The stream's next task will start only after `event` (cudaStreamWaitEvent).
+  void wait(const EventPtr& event);
+
+  /// Completion of everything enqueued so far (cudaEventRecord). Never null.
+  EventPtr record_event();
+
+  /// Appends a task but holds it back until something follows it, so that an operation
+  /// on its result can still melt into it (see `amend`).
+  EventPtr enqueue_amendable(Task task);
+
+  /// If the newest task is still held back and writes to `address`, applies `change` to
+  /// it and returns true. This is how `relu_` joins the batch norm, addition or
+  /// convolution before it without a second pass over memory.
+  bool amend(const void* address, const std::function<void(Task&)>& change);
+
+  /// The `call` of the held-back task that writes to `address`; null if there is none.
+  std::shared_ptr<void> held(const void* address);
+
+  StreamKind kind() const { return kind_; }
+  DeviceContext& device() const { return device_; }
+
+ private:
+  EventPtr prepare(Task& task);
+  void push(Task task);
+  void release_held();
+  void work();
+  void execute(Task& task);
+
+  DeviceContext& device_;
+  StreamKind kind_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Task> queue_;
+  std::vector<Task> held_;  ///< at most one
+  std::vector<EventPtr> pending_waits_;
+  EventPtr last_;
+  bool closing_ = false;
+  std::thread worker_;
+};
+
+}  // namespace lockstep::runtime

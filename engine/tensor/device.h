@@ -1,0 +1,34 @@
+// Where a tensor lives.
+#pragma once
+
+#include <compare>
+#include <string>
+
+namespace lockstep {
+
+/// `host` is main memory that the program itself sees, PyTorch's `cpu`. The others are
+/// devices with memory and streams of their own. `cpu:0`, `cpu:1`, … are *virtual GPUs*
+/// whose kernels run on this machine's cores; `reference` computes the same with plain
+/// loops, `null` computes nothing and records everything.
+enum class DeviceType { host, cpu, reference, null, cuda };
+
+struct Device {
+  DeviceType type = DeviceType::host;
+  int index = 0;
+
+  bool is_host() const { return type == DeviceType::host; }
+  auto operator<=>(const Device&) const = default;
+
+  /// The device's number in a trace; −1 is the host.
+  int trace_id() const { return is_host() ? -1 : index; }
+
+  std::string str() const {
+    static const char* const names[] = {"host", "cpu", "reference", "null", "cuda"};
+    std::string type_name = names[static_cast<int>(type)];
+    return is_host() ? type_name : type_name + ":" + std::to_string(index);
+  }
+};
+
+inline constexpr Device kHost{};
+
+}  // namespace lockstep

@@ -1,0 +1,51 @@
+// Memory behind tensors.
+#pragma once
+
+#include <memory>
+
+#include "engine/runtime/allocator.h"
+#include "engine/tensor/device.h"
+
+namespace lockstep {
+
+using runtime::MemoryCategory;
+
+/// One block of memory on one device, shared by a tensor and its views. Giving back
+/// the last reference frees the block in host program order.
+class Storage {
+ public:
+  Storage(Device device, size_t bytes, MemoryCategory category);
+  /// On a stream other than the device's compute stream.
+  Storage(Device device, size_t bytes, MemoryCategory category,
+          runtime::Stream& stream);
+
+  void* data() const { return block_ ? block_->data : host_.get(); }
+  size_t bytes() const { return bytes_; }
+  Device device() const { return device_; }
+
+  /// Declares use by another stream, which delays reuse (torch's `record_stream`).
+  void record_stream(runtime::Stream& stream);
+  void set_category(MemoryCategory category);
+
+ private:
+  Device device_;
+  size_t bytes_;
+  std::shared_ptr<runtime::Block> block_;  ///< device memory
+  std::shared_ptr<char[]> host_;           ///< host memory
+};
+
+using StoragePtr = std::shared_ptr<Storage>;
+
+/// The category of what the calling thread allocates from now on, until destruction:
+/// activations in a forward pass, gradients in a backward pass.
+class CategoryScope {
+ public:
+  explicit CategoryScope(MemoryCategory category);
+  ~CategoryScope();
+  static MemoryCategory current();
+
+ private:
+  MemoryCategory outer_;
+};
+
+}  // namespace lockstep

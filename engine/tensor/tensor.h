@@ -1,0 +1,138 @@
+// Tensors: a shape and a type over shared memory on one device, with what autograd
+// needs to know. As in PyTorch a Tensor is a handle; copies of it share everything.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "engine/tensor/device.h"
+#include "engine/tensor/dtype.h"
+#include "engine/tensor/layout.h"
+#include "engine/tensor/shape.h"
+#include "engine/tensor/storage.h"
+
+namespace lockstep {
+
+namespace autograd {
+class Node;
+}
+using NodePtr = std::shared_ptr<autograd::Node>;
+
+class Tensor;
+
+/// What a kernel sees of a tensor.
+struct View {
+  void* data = nullptr;
+  DType dtype = DType::f32;
+  Shape sizes;
+  const Layout* layout = nullptr;
+
+  int64_t numel() const { return sizes.numel(); }
+  size_t bytes() const {
+    return layout ? layout->bytes() : numel() * item_size(dtype);
+  }
+  template <typename T>
+  T* as() const { return static_cast<T*>(data); }
+};
+
+/// Shape, type and layout: a tensor's description without its memory.
+struct TensorSpec {
+  Shape sizes;
+  DType dtype = DType::f32;
+  LayoutPtr layout;
+  bool operator==(const TensorSpec&) const = default;
+};
+
+/// Autograd's part of a tensor (torch's AutogradMeta).
+struct AutogradMeta {
+  bool requires_grad = false;
+  NodePtr grad_fn;        ///< the operation that made it; null for a leaf
+  uint32_t output_nr = 0; ///< which of grad_fn's outputs it is
+  std::weak_ptr<autograd::Node> accumulator;  ///< a leaf's AccumulateGrad
+  std::shared_ptr<Tensor> grad;
+  std::vector<std::function<void(const Tensor& grad)>> post_accumulate_hooks;
+  std::string name;       ///< of a parameter: `layer1.0.conv1.weight`
+};
+
+class Tensor {
+ public:
+  Tensor() = default;  ///< undefined
+  Tensor(StoragePtr storage, size_t byte_offset, TensorSpec spec);
+
+  /// Uninitialised memory in the current CategoryScope.
+  static Tensor empty(const TensorSpec& spec, Device device);
+  static Tensor empty(const TensorSpec& spec, Device device, MemoryCategory category);
+  static Tensor empty(const Shape& sizes, Device device, DType dtype = DType::f32) {
+    return empty(TensorSpec{sizes, dtype, nullptr}, device);
+  }
+  /// On the host, filled from `values` (converted to `dtype`).
+  static Tensor from(const std::vector<double>& values, const Shape& sizes,
+                     DType dtype = DType::f32);
+  static Tensor scalar(double value, DType dtype = DType::f32) {
+    return from({value}, {}, dtype);
+  }
+
+  bool defined() const { return impl_ != nullptr; }
+  const Shape& sizes() const { return impl_->spec.sizes; }
+  int64_t size(int dim) const { return sizes()[dim < 0 ? dim + dim_() : dim]; }
+  int64_t dim() const { return dim_(); }
+  int64_t numel() const { return sizes().numel(); }
+  DType dtype() const { return impl_->spec.dtype; }
+  Device device() const { return impl_->storage->device(); }
+  const TensorSpec& spec() const { return impl_->spec; }
+  bool is_plain() const { return impl_->spec.layout == nullptr; }
+  /// Logical bytes: numel × item size.
+  int64_t nbytes() const { return numel() * static_cast<int64_t>(item_size(dtype())); }
+
+  View view() const;
+  const StoragePtr& storage() const { return impl_->storage; }
+  /// True if no other tensor or view shares this one's memory.
+  bool owns_memory_alone() const;
+  /// Same handle?
+  bool is(const Tensor& other) const { return impl_ == other.impl_; }
+
+  /// The host's pointer to a host tensor's elements; an error for device tensors.
+  template <typename T>
+  T* data() const { return static_cast<T*>(host_data(sizeof(T))); }
+
+  // --- views: same memory, no autograd (the differentiable forms are in engine/ops)
+  Tensor reshaped(const Shape& sizes) const;            ///< plain tensors only
+  Tensor narrowed(int64_t start, int64_t length) const; ///< along dim 0, plain only
+  Tensor detach() const;  ///< shares memory, knows no history
+  /// Takes over `source`'s memory, keeping this handle and its autograd state.
+  void set_data(const Tensor& source);
+  /// Becomes `source`, for all who hold this handle: memory and place on the tape.
+  void become(const Tensor& source);
+  /// A tensor with a shape and no memory yet (a replica's parameter before `become`).
+  static Tensor unset(const TensorSpec& spec) { return Tensor(nullptr, 0, spec); }
+
+  // --- autograd
+  bool requires_grad() const;  ///< set by hand on a leaf, or has a grad_fn
+  Tensor& set_requires_grad(bool on);
+  bool is_leaf() const { return !impl_->meta || !impl_->meta->grad_fn; }
+  Tensor grad() const;         ///< undefined if there is none
+  void set_grad(const Tensor& grad) const;
+  AutogradMeta& meta() const;  ///< made on first use
+  const AutogradMeta* meta_if_any() const { return impl_->meta.get(); }
+  /// Runs the backward pass from this scalar.
+  void backward(std::source_location site = std::source_location::current()) const;
+
+ private:
+  struct Impl {
+    StoragePtr storage;
+    size_t byte_offset = 0;
+    TensorSpec spec;
+    std::unique_ptr<AutogradMeta> meta;
+  };
+  int64_t dim_() const { return sizes().rank(); }
+  void* host_data(size_t item) const;
+
+  std::shared_ptr<Impl> impl_;
+};
+
+using Tensors = std::vector<Tensor>;
+
+}  // namespace lockstep

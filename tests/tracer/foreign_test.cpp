@@ -1,0 +1,64 @@
+// Traces of other programs, recorded by other people: they open.
+#include <cstdlib>
+
+#include "tests/tracer/golden.h"
+#include "tracer/analysis/check.h"
+#include "tracer/analysis/summary.h"
+#include "tracer/emulate/emulate.h"
+#include "tracer/format/trace.h"
+
+namespace lockstep::tracer {
+namespace {
+
+using namespace testing;  // NOLINT
+
+/// The folder of foreign traces; empty when it is not on this machine.
+fs::path foreign_traces() {
+  const char* shared = std::getenv("LOCKSTEP_SHARED");
+  const fs::path folder = shared ? fs::path(shared) / "traces" : fs::path();
+  return fs::is_directory(folder) ? folder : fs::path();
+}
+
+bool in_ci() {
+  const char* ci = std::getenv("CI");
+  return ci && std::string(ci) == "true";
+}
+
+TEST(ForeignTraces, OpenWithoutError) {
+  const fs::path folder = foreign_traces();
+  if (folder.empty()) {
+    if (in_ci()) FAIL() << "CI needs LOCKSTEP_SHARED=folder with traces/";
+    GTEST_SKIP() << "LOCKSTEP_SHARED names no folder with traces/";
+  }
+  size_t opened = 0;
+  for (const auto& file : fs::recursive_directory_iterator(folder)) {
+    const std::string name = file.path().filename();
+    if (!name.ends_with(".json.gz")) continue;
+    SCOPED_TRACE(file.path());
+    Trace trace;
+    ASSERT_NO_THROW(trace = read_trace(file.path()));
+    EXPECT_GT(trace.events.size(), 20u);
+    EXPECT_FALSE(check_trace(trace).ok()) << "it is not ours";
+    EXPECT_NO_THROW(summary_text(summarize(trace)));
+    ++opened;
+  }
+  EXPECT_GE(opened, 25u);
+}
+
+TEST(ForeignTraces, WhatIsNoTraceIsRefused) {
+  const fs::path folder = foreign_traces();
+  if (folder.empty()) GTEST_SKIP() << "LOCKSTEP_SHARED names no folder with traces/";
+  EXPECT_THROW(read_trace(folder / "hta/edge/memory_timeline.raw.gz"),
+               std::runtime_error);
+}
+
+TEST(ForeignTraces, KeepTheirNanoseconds) {
+  const fs::path folder = foreign_traces();
+  if (folder.empty()) GTEST_SKIP() << "LOCKSTEP_SHARED names no folder with traces/";
+  const Trace trace = read_trace(folder / "hta/resnet_ddp_ns_resolution_rank0.json.gz");
+  const auto at = [](const Event& event) { return event.ts == 1712195495519836506; };
+  EXPECT_EQ(std::count_if(trace.events.begin(), trace.events.end(), at), 1);
+}
+
+}  // namespace
+}  // namespace lockstep::tracer

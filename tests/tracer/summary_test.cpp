@@ -1,0 +1,219 @@
+// The numbers of the hand-written trace, counted by hand.
+#include "tracer/analysis/summary.h"
+
+#include "tests/tracer/golden.h"
+#include "tracer/analysis/call_tree.h"
+#include "tracer/analysis/diff.h"
+#include "tracer/analysis/units.h"
+#include "tracer/emulate/emulate.h"
+#include "tracer/format/args.h"
+
+namespace lockstep::tracer {
+namespace {
+
+using namespace testing;  // NOLINT
+
+Trace minimal() { return read_trace(minimal_path()); }
+
+const PhaseCost& phase(const StepSummary& step, const std::string& name) {
+  for (const NamedPhase& phase : step.phases) {
+    if (phase.name == name) return phase.cost;
+  }
+  throw std::out_of_range("no phase " + name);
+}
+
+TEST(Summary, CostsPhasesOnHostAndDevice) {
+  const Summary summary = summarize(minimal());
+  ASSERT_EQ(summary.train.steps.size(), 1u);
+  const StepSummary& step = summary.train.steps[0];
+  EXPECT_EQ(step.length, 95'000);
+  EXPECT_EQ(phase(step, "forward").host, 18'000);
+  EXPECT_EQ(phase(step, "forward").cost(), 18'000) << "no device work of its own";
+  // kernels 23 (10.5 to 22) and 25 (18 to 30)
+  EXPECT_EQ(phase(step, "parallel_apply").device, 19'500);
+  EXPECT_EQ(phase(step, "parallel_apply").busy.at(0), 11'500);
+  EXPECT_EQ(phase(step, "parallel_apply").busy.at(1), 12'000);
+  // host 23 to 40; device 34.5 (grad_scatter) to 55; busy on device 1: 3 + 16.5
+  EXPECT_EQ(phase(step, "backward").host, 17'000);
+  EXPECT_EQ(phase(step, "backward").cost(), 20'500);
+  EXPECT_EQ(phase(step, "backward").busy.at(1), 19'500);
+  EXPECT_EQ(step.computing.at(0), 25'500);
+  EXPECT_EQ(step.queued, 4'000);
+}
+
+TEST(Summary, CountsBytesByReasonAndPort) {
+  const Summary summary = summarize(minimal());
+  const std::map<std::string, int64_t> expected = {
+      {"d2h", 4},   {"gather", 8},  {"grad_scatter", 8}, {"h2d", 24},
+      {"reduce", 48}, {"replicate", 56}, {"scatter", 60}};
+  EXPECT_EQ(summary.train.bytes_by_why, expected);
+  EXPECT_EQ(summary.train.ports.at(kHost).out, 84);
+  EXPECT_EQ(summary.train.ports.at(kHost).in, 4);
+  EXPECT_EQ(summary.train.ports.at(0).in, 40 + 24 + 8 + 48);
+  EXPECT_EQ(summary.train.ports.at(1).in, 20 + 56 + 8);
+}
+
+TEST(Summary, FindsPeakMemoryAndKernels) {
+  const Summary summary = summarize(minimal());
+  EXPECT_EQ(summary.memory.at(0).total, 168);
+  EXPECT_EQ(summary.memory.at(0).categories.at("gradients"), 48);
+  ASSERT_EQ(summary.kernels.size(), 1u);
+  EXPECT_EQ(summary.kernels[0].impl, "plain loops");
+  EXPECT_EQ(summary.kernels[0].count, 4);
+  EXPECT_EQ(summary.kernels[0].wall, 54'000);
+  EXPECT_EQ(summary.kernels[0].cpu, 26'000);
+}
+
+Trace with_kind(const char* kind, bool interrupted) {
+  Trace trace = minimal();
+  for (Event& event : trace.events) {
+    if (event.name != "step") continue;
+    event.args["kind"] = kind;
+    event.args["interrupted"] = interrupted;
+  }
+  return trace;
+}
+
+TEST(Summary, KeepsEvaluationApartAndLeavesInterruptedStepsOut) {
+  EXPECT_EQ(summarize(with_kind("eval", false)).eval.steps.size(), 1u);
+  EXPECT_TRUE(summarize(with_kind("eval", false)).train.steps.empty());
+  EXPECT_TRUE(summarize(with_kind("train", true)).train.steps.empty());
+  EXPECT_FALSE(summary_text(summarize(with_kind("train", true))).empty());
+}
+
+TEST(Summary, AStepEndsWithItsLastDeviceEvent) {
+  Trace trace = minimal();
+  for (Event& event : trace.events) {
+    if (event.id == 32) event.dur = 100'000;  // the reduce copy outlives the host
+  }
+  EXPECT_EQ(summarize(trace).train.steps.at(0).length, 155'000);
+}
+
+TEST(Summary, TextFitsTheTerminal) {
+  std::istringstream text(summary_text(summarize(minimal())));
+  for (std::string line; std::getline(text, line);) {
+    const auto columns = std::count_if(line.begin(), line.end(),
+                                       [](char c) { return (c & 0xC0) != 0x80; });
+    if (line.rfind("On the ", 0) != 0) EXPECT_LE(columns, 100) << line;
+  }
+}
+
+TEST(Summary, JsonHasPhasesInSeconds) {
+  const Json json = summary_json(summarize(minimal()));
+  const Json& step = json["train"]["steps"][0];
+  EXPECT_DOUBLE_EQ(step["seconds"], 95e-6);
+  EXPECT_DOUBLE_EQ(step["phases"]["parallel_apply"], 19.5e-6);
+  EXPECT_DOUBLE_EQ(step["phases"]["forward"], 18e-6);
+  EXPECT_DOUBLE_EQ(step["phases_host"]["backward"], 17e-6);
+  EXPECT_DOUBLE_EQ(step["busy"]["backward"]["1"], 19.5e-6);
+  EXPECT_EQ(json["train"]["ports"]["host"]["out"], 84);
+}
+
+Trace with_slow(int64_t id, int64_t more) {
+  Trace trace = minimal();
+  for (Event& event : trace.events) {  // everything later moves, too
+    if (event.id == id) event.dur += more;
+    if (event.id == id || event.ph == 'M') continue;
+    if (event.ts >= 56'000 || (id == 30 && event.id == 31)) event.ts += more;
+    if (event.id == 1 || event.id == 16 || event.id == 17) event.dur += more;
+  }
+  sort_events(trace.events);
+  return trace;
+}
+
+TEST(Sentence, NamesTheLargestExposedShare) {
+  Trace queue = minimal();
+  for (Event& event : queue.events) {
+    if (event.id == 25) event.args["queued_us"] = 1'000.0;
+  }
+  EXPECT_NE(limiting_sentence(summarize(queue)).find("wait for a core"),
+            std::string::npos);
+  EXPECT_NE(limiting_sentence(summarize(minimal())).find("`d2h`"), std::string::npos);
+}
+
+TEST(Sentence, MaySayThatItPaid) {
+  const Summary busy = summarize(with_slow(30, 10'000'000));
+  EXPECT_NE(limiting_sentence(busy).find("it pays"), std::string::npos)
+      << limiting_sentence(busy);
+  const Summary single = busy;
+  EXPECT_EQ(limiting_sentence(busy, &single).rfind("2 devices take", 0), 0u);
+}
+
+TEST(Sentence, NamesTheClock) {
+  const std::string text = limiting_sentence(summarize(emulate(minimal())));
+  EXPECT_EQ(text.rfind("On the emulated clock", 0), 0u) << text;
+}
+
+TEST(Diff, ShowsWhatChanged) {
+  const TraceDiff diff = diff_traces(minimal(), emulate(minimal()));
+  EXPECT_EQ(diff.clock_b, "emulated");
+  const auto row = [&](const std::string& section, const std::string& name) {
+    for (const DiffRow& row : diff.rows) {
+      if (row.section == section && row.name == name) return row;
+    }
+    throw std::out_of_range(section + "/" + name);
+  };
+  EXPECT_EQ(row("time", "step").a, 95'000);
+  EXPECT_EQ(row("bytes by reason", "reduce").a, 48);
+  EXPECT_EQ(row("bytes by reason", "reduce").b, 48);
+  EXPECT_EQ(row("events", "copy").b, 9);
+  EXPECT_EQ(row("longest path", "waiting for a core").b, 0);
+  EXPECT_NE(diff_text(diff, "a", "b").find("clocks differ"), std::string::npos);
+  EXPECT_EQ(diff_json(diff)["rows"].size(), diff.rows.size());
+}
+
+/// A step with calls: outer { layer, layer } on one thread, and `layer` on another.
+Trace calls() {
+  Trace trace;
+  const auto call = [&](const char* name, int64_t id, int64_t tid, int64_t ts,
+                        int64_t dur, const char* module, int64_t parent = kNone) {
+    Event event;
+    event.cat = "call", event.name = name, event.id = id, event.step = 0;
+    event.tid = tid, event.ts = ts, event.dur = dur, event.parent = parent;
+    event.args["module"] = module;
+    trace.events.push_back(event);
+  };
+  call("Outer.__call__", 1, 0, 0, 100, "");
+  call("Layer.__call__", 2, 0, 10, 20, "layer.0");
+  call("Layer.forward", 3, 0, 12, 5, "layer.0");
+  call("Layer.__call__", 4, 0, 40, 20, "layer.1");
+  call("Layer.forward", 5, 0, 42, 5, "layer.1");
+  call("Replica.__call__", 6, 1, 50, 20, "", 1);
+  call("Layer.__call__", 7, 0, 70, 20, "layer.2");  // without a forward inside
+  return trace;
+}
+
+TEST(CallTree, CollapsesSiblingsThatAreAlike) {
+  const std::vector<Call> roots = call_tree(calls(), 0);
+  ASSERT_EQ(roots.size(), 1u);
+  const auto& callees = roots[0].callees;
+  ASSERT_EQ(callees.size(), 3u);
+  EXPECT_EQ(callees[0].name, "Layer.__call__");
+  EXPECT_EQ(callees[0].count, 2);
+  EXPECT_EQ(callees[0].last_module, "layer.1");
+  EXPECT_EQ(callees[0].time, 40);
+  ASSERT_EQ(callees[0].callees.size(), 1u);
+  EXPECT_EQ(callees[1].name, "Replica.__call__") << "it stands below its parent";
+  EXPECT_EQ(callees[2].count, 1) << "its structure differs";
+}
+
+TEST(CallTree, ShowsThePathOfTheGoldenTrace) {
+  const auto roots = call_tree(minimal(), 0);
+  ASSERT_EQ(roots.size(), 1u);
+  EXPECT_EQ(roots[0].site, "train.cpp:1");
+  EXPECT_EQ(roots[0].definition, "parallel.cpp:1");
+  EXPECT_NE(call_tree_text(roots).find("DataParallel.__call__"), std::string::npos);
+  EXPECT_EQ(call_tree_json(roots)[0]["event"], 3);
+}
+
+TEST(Units, HaveThreeDigits) {
+  EXPECT_EQ(human_bytes(46'758'048), "46.8 MB");
+  EXPECT_EQ(human_bytes(999), "999 B");
+  EXPECT_EQ(human_bytes(999'950), "1.00 MB");
+  EXPECT_EQ(human_time(1'234'567), "1.23 ms");
+  EXPECT_EQ(human_time(0), "0");
+  EXPECT_EQ(human_time(9'999), "10.0 µs");
+}
+
+}  // namespace
+}  // namespace lockstep::tracer

@@ -1,0 +1,93 @@
+// One plain sentence about what limits the devices, computed from the longest path: what
+// lies on it is what a step waits for; what does not, costs nothing.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "tracer/analysis/summary.h"
+#include "tracer/analysis/units.h"
+
+namespace lockstep::tracer {
+
+namespace {
+
+/// Less than this of the path spent on anything but computing: it pays.
+constexpr double kWorthMentioning = 0.10;
+
+bool is_computing(const std::string& what) {
+  static const std::set<std::string> phases = {
+      "forward", "parallel_apply", "backward", "loss", "optimizer", "kernel"};
+  return phases.contains(what);
+}
+
+/// What a share of the path means, and what would make it smaller.
+std::string explain(const std::string& what, const std::string& share,
+                    const Summary& summary) {
+  const auto moved = [&] {
+    const auto& group = summary.train;
+    const auto found = group.bytes_by_why.find(what);
+    const auto steps = static_cast<int64_t>(group.steps.size());
+    return human_bytes(found == group.bytes_by_why.end() ? 0 : found->second / steps);
+  };
+  if (what == "waiting for a core") {
+    return fmt::format("the devices wait for a core during {} of a step: they share too "
+                       "few, and more devices cannot help here",
+                       share);
+  }
+  if (what == "host") {
+    return fmt::format("the host is the brake: during {} of a step every device waits "
+                       "for the next launch; a larger batch gives it less to do",
+                       share);
+  }
+  if (what == "replicate") {
+    return fmt::format("copying the model to the replicas ({} a step) takes {} of a "
+                       "step, whatever the batch: a larger batch pays for it better",
+                       moved(), share);
+  }
+  if (what == "reduce") {
+    return fmt::format("summing the gradients on device 0 ({} a step) takes {} of a "
+                       "step, after all the computing",
+                       moved(), share);
+  }
+  return fmt::format("`{}` ({} a step) takes {} of a step, while devices wait", what,
+                     moved(), share);
+}
+
+std::string compare(const Summary& summary, const Summary& single) {
+  const double ours = seconds(summary.train.mean_length());
+  const double theirs = seconds(single.train.mean_length());
+  if (ours <= 0 || theirs <= 0) return {};
+  return fmt::format("{} devices take {} where one takes {}: {:.2f}x. ", summary.devices,
+                     human_time(summary.train.mean_length()),
+                     human_time(single.train.mean_length()), theirs / ours);
+}
+
+}  // namespace
+
+std::string limiting_sentence(const Summary& summary, const Summary* single) {
+  const std::string clock =
+      summary.clock == "emulated"
+          ? "On the emulated clock, with hardware for every device, "
+          : "On the measured clock ";
+  const std::string gained = single ? compare(summary, *single) : "";
+  const auto shares = summary.train.mean_path();
+  double whole = 0, exposed = 0;
+  for (const PathShare& share : shares) {
+    whole += static_cast<double>(share.nanoseconds);
+    if (!is_computing(share.what)) exposed += static_cast<double>(share.nanoseconds);
+  }
+  if (whole <= 0) return "The trace holds no complete training step to judge.";
+
+  for (const PathShare& share : shares) {  // largest first
+    const double part = static_cast<double>(share.nanoseconds) / whole;
+    if (is_computing(share.what) || part < kWorthMentioning) continue;
+    return gained + clock + explain(share.what, percent(part), summary) + ".";
+  }
+  return gained + clock +
+         fmt::format("it pays: on average {:.1f} of {} devices compute at the same time, "
+                     "and only {} of a step is anything but computing.",
+                     summary.train.devices_computing(), summary.devices,
+                     percent(exposed / whole));
+}
+
+}  // namespace lockstep::tracer

@@ -1,0 +1,64 @@
+#include "tracer/analysis/steps.h"
+
+#include <algorithm>
+#include <map>
+
+#include "tracer/format/lanes.h"
+
+namespace lockstep::tracer {
+
+namespace {
+
+bool is_step(const Event& event) {
+  return event.ph == 'X' && event.is("phase") && event.name == "step" &&
+         event.step != kNone;
+}
+
+Step read_facts(const Event& event, int64_t rank) {
+  Step step;
+  step.event = &event;
+  step.number = event.step;
+  step.rank = rank;
+  step.train = string_arg(event.args, "kind") != "eval";
+  step.interrupted = bool_arg(event.args, "interrupted");
+  step.batch = int_arg(event.args, "batch");
+  step.input_bytes = int_arg(event.args, "input_bytes");
+  step.label_bytes = int_arg(event.args, "label_bytes");
+  step.output_bytes = int_arg(event.args, "output_bytes");
+  step.chunks = ints_arg(event.args, "chunks");
+  step.input_on_device = string_arg(event.args, "input_on") == "device0";
+  step.last_end = event.end();
+  return step;
+}
+
+}  // namespace
+
+bool Step::has_phase(const char* name) const {
+  return std::any_of(phases.begin(), phases.end(),
+                     [&](const Event* phase) { return phase->name == name; });
+}
+
+std::vector<Step> find_steps(const Trace& trace) {
+  const Lanes lanes(trace);
+  using Key = std::pair<int64_t, int64_t>;  // step number, rank
+  std::vector<Step> steps;
+  std::map<Key, size_t> places;
+  for (const Event& event : trace.events) {
+    if (!is_step(event)) continue;
+    const int64_t rank = lanes.of(event).rank;
+    const bool is_new = places.emplace(Key{event.step, rank}, steps.size()).second;
+    if (is_new) steps.push_back(read_facts(event, rank));
+  }
+  for (const Event& event : trace.events) {
+    if (event.ph != 'X' || event.step == kNone) continue;
+    const auto place = places.find({event.step, lanes.of(event).rank});
+    if (place == places.end()) continue;
+    Step& step = steps[place->second];
+    step.last_end = std::max(step.last_end, event.end());
+    if (is_task(event)) step.tasks.push_back(&event);
+    if (event.is("phase") && event.name != "step") step.phases.push_back(&event);
+  }
+  return steps;
+}
+
+}  // namespace lockstep::tracer

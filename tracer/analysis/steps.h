@@ -1,0 +1,34 @@
+// The training and evaluation steps of a trace, each with what happened in it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tracer/format/trace.h"
+
+namespace lockstep::tracer {
+
+/// One `step` phase event and its facts. Pointers go into the trace.
+struct Step {
+  const Event* event = nullptr;
+  int64_t number = 0, rank = 0;
+  bool train = true;         ///< kind `train`; else `eval`
+  bool interrupted = false;  ///< Ctrl-C: the step is incomplete, and says so
+  int64_t batch = 0;
+  int64_t input_bytes = 0, label_bytes = 0, output_bytes = 0;
+  std::vector<int64_t> chunks;
+  bool input_on_device = false;  ///< images were moved to device 0 before `scatter`
+
+  std::vector<const Event*> phases;  ///< the other phase events with this step number
+  std::vector<const Event*> tasks;   ///< kernels, copies and collectives
+  int64_t last_end = 0;              ///< the later of its last host and device event
+
+  bool has_phase(const char* name) const;
+  int64_t length() const { return last_end - event->ts; }  ///< the step's `seconds`
+};
+
+/// In order of time. Events of the same number (and rank) belong to the step; where
+/// several `step` events share number and rank, only the first is returned.
+std::vector<Step> find_steps(const Trace& trace);
+
+}  // namespace lockstep::tracer

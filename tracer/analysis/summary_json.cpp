@@ -1,0 +1,93 @@
+// The summary for programs. Times are in seconds, sizes in bytes.
+#include "tracer/analysis/summary.h"
+#include "tracer/analysis/units.h"
+#include "tracer/format/args.h"
+
+namespace lockstep::tracer {
+
+namespace {
+
+std::string port_key(int64_t port) {
+  return port == kHost ? "host" : std::to_string(port);
+}
+
+Json busy_json(const std::map<int64_t, int64_t>& busy) {
+  Json json = Json::object();
+  for (const auto& [device, time] : busy) json[port_key(device)] = seconds(time);
+  return json;
+}
+
+/// {"phases", "phases_host", "phases_device", "busy"}: one key per phase in each.
+void put_phases(Json& json, const std::vector<NamedPhase>& phases) {
+  for (const char* key : {"phases", "phases_host", "phases_device", "busy"}) {
+    json[key] = Json::object();
+  }
+  for (const auto& [name, cost] : phases) {
+    json["phases"][name] = seconds(cost.cost());
+    json["phases_host"][name] = seconds(cost.host);
+    if (!cost.on_device()) continue;
+    json["phases_device"][name] = seconds(cost.device);
+    json["busy"][name] = busy_json(cost.busy);
+  }
+}
+
+Json path_json(const std::vector<PathShare>& shares) {
+  Json json = Json::object();
+  for (const auto& [what, time] : shares) json[what] = seconds(time);
+  return json;
+}
+
+Json group_json(const StepGroup& group) {
+  Json json = {{"steps", Json::array()}, {"mean_seconds", seconds(group.mean_length())}};
+  for (const StepSummary& step : group.steps) json["steps"].push_back(step_json(step));
+  put_phases(json, group.mean_phases());
+  json["longest_path"] = path_json(group.mean_path());
+  json["devices_computing"] = group.devices_computing();
+  json["bytes_by_why"] = Json::object();
+  for (const auto& [why, bytes] : group.bytes_by_why) json["bytes_by_why"][why] = bytes;
+  json["ports"] = Json::object();
+  for (const auto& [port, bytes] : group.ports) {
+    json["ports"][port_key(port)] = {{"in", bytes.in}, {"out", bytes.out}};
+  }
+  return json;
+}
+
+}  // namespace
+
+Json step_json(const StepSummary& step) {
+  Json json = {{"step", step.step},
+               {"rank", step.rank},
+               {"batch", step.batch},
+               {"seconds", seconds(step.length)}};
+  put_phases(json, step.phases);
+  json["computing"] = busy_json(step.computing);
+  json["queued"] = seconds(step.queued);
+  json["longest_path_seconds"] = seconds(step.path);
+  json["longest_path"] = path_json(step.path_shares);
+  return json;
+}
+
+Json summary_json(const Summary& summary) {
+  Json json = {{"mode", summary.mode},
+               {"arch", summary.arch},
+               {"clock", summary.clock},
+               {"devices", summary.devices},
+               {"train", group_json(summary.train)},
+               {"eval", group_json(summary.eval)}};
+  json["peak_memory"] = Json::object();
+  for (const auto& [device, peak] : summary.memory) {
+    json["peak_memory"][port_key(device)] = {{"total", peak.total},
+                                             {"categories", peak.categories}};
+  }
+  json["kernels"] = Json::array();
+  for (const KernelTime& time : summary.kernels) {
+    json["kernels"].push_back({{"impl", time.impl},
+                               {"count", time.count},
+                               {"wall", seconds(time.wall)},
+                               {"cpu", seconds(time.cpu)}});
+  }
+  json["sentence"] = limiting_sentence(summary);
+  return json;
+}
+
+}  // namespace lockstep::tracer

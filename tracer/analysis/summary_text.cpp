@@ -1,0 +1,156 @@
+// The summary for people, in 100 columns.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "tracer/analysis/summary.h"
+#include "tracer/analysis/units.h"
+#include "tracer/format/args.h"
+
+namespace lockstep::tracer {
+
+namespace {
+
+constexpr size_t kMaxColumns = 6;
+constexpr size_t kMaxRows = 12;  ///< longer lists end in "… and N more"
+
+std::string port_label(int64_t port) {
+  return port == kHost ? "host" : fmt::format("device {}", port);
+}
+
+std::string short_label(int64_t port) {
+  return port == kHost ? "host" : fmt::format("dev {}", port);
+}
+
+std::string time_or_dash(int64_t time) { return time ? human_time(time) : "–"; }
+
+std::string bar(double share) {
+  static const char* const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const int filled = static_cast<int>(std::clamp(share, 0.0, 1.0) * 24 * 8 + 0.5);
+  std::string text;
+  for (int i = 0; i < filled / 8; ++i) text += "█";
+  return text + eighths[filled % 8];
+}
+
+/// One column per device; beyond six they would not fit.
+std::string phase_table(const StepGroup& group) {
+  const std::vector<NamedPhase> phases = group.mean_phases();
+  std::set<int64_t> devices;
+  for (const auto& [name, cost] : phases) {
+    for (const auto& [device, busy] : cost.busy) devices.insert(device);
+  }
+  while (devices.size() > kMaxColumns) devices.erase(std::prev(devices.end()));
+
+  std::string text = fmt::format("\n  {:<16}{:>10}{:>10}   busy:", "phase", "host",
+                                 "device");
+  for (const int64_t device : devices) text += fmt::format("{:>9}", short_label(device));
+  text += "\n";
+  for (const auto& [name, cost] : phases) {
+    text += fmt::format("  {:<16}{:>10}{:>10}{:8}", name, time_or_dash(cost.host),
+                        time_or_dash(cost.device), "");
+    for (const int64_t device : devices) {
+      const auto busy = cost.busy.find(device);
+      text += fmt::format("{:>9}",
+                          time_or_dash(busy == cost.busy.end() ? 0 : busy->second));
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string path_table(const StepGroup& group) {
+  const std::vector<PathShare> shares = group.mean_path();
+  double whole = 0;
+  for (const PathShare& share : shares) whole += static_cast<double>(share.nanoseconds);
+  if (whole <= 0) return {};
+  std::string text = "\n  the longest path is made of\n";
+  for (const auto& [what, time] : shares) {
+    const double share = static_cast<double>(time) / whole;
+    text += fmt::format("  {:<20}{:>10}{:>6}  {}\n", what, human_time(time),
+                        percent(share), bar(share));
+  }
+  return text;
+}
+
+std::string byte_table(const StepGroup& group) {
+  const auto steps = static_cast<int64_t>(group.steps.size());
+  std::string text = "\n  bytes per step      by reason\n";
+  for (const auto& [why, bytes] : group.bytes_by_why) {
+    text += fmt::format("  {:<20}{:>10}\n", why, human_bytes(bytes / steps));
+  }
+  text += fmt::format("\n  {:<20}{:>10}{:>10}\n", "bytes per port", "in", "out");
+  for (const auto& [port, bytes] : group.ports) {
+    text += fmt::format("  {:<20}{:>10}{:>10}\n", port_label(port),
+                        human_bytes(bytes.in / steps), human_bytes(bytes.out / steps));
+  }
+  return text;
+}
+
+std::string group_text(const char* title, const StepGroup& group) {
+  if (group.steps.empty()) return {};
+  const size_t count = group.steps.size();
+  const int64_t length = group.mean_length();
+  std::string text = fmt::format(
+      "\n{} · {} step{} · {} each · {:.0f} images/s · {:.1f} devices compute at a time\n",
+      title, count, count == 1 ? "" : "s", human_time(length),
+      length > 0 ? static_cast<double>(group.steps[0].batch) / seconds(length) : 0.0,
+      group.devices_computing());
+  text += phase_table(group);
+  text += path_table(group);
+  text += byte_table(group);
+  return text;
+}
+
+std::string memory_table(const Summary& summary) {
+  if (summary.memory.empty()) return {};
+  std::string text = "\npeak memory\n";
+  for (const auto& [device, peak] : summary.memory) {
+    std::string parts;
+    for (const auto& [category, bytes] : peak.categories) {
+      if (bytes == 0) continue;
+      if (!parts.empty()) parts += " · ";
+      parts += fmt::format("{} {}", category, human_bytes(bytes));
+    }
+    text += fmt::format("  {:<10}{:>9}   {}\n", port_label(device),
+                        human_bytes(peak.total), parts);
+  }
+  return text;
+}
+
+std::string kernel_table(const Summary& summary) {
+  if (summary.kernels.empty()) return {};
+  std::string text = fmt::format("\n{:<52}{:>8}{:>12}{:>12}\n", "kernels by implementation",
+                                 "count", "wall", "cpu");
+  const size_t rows = std::min(summary.kernels.size(), kMaxRows);
+  for (size_t i = 0; i < rows; ++i) {
+    const KernelTime& time = summary.kernels[i];
+    text += fmt::format("  {:<50.50}{:>8}{:>12}{:>12}\n", time.impl, time.count,
+                        human_time(time.wall), human_time(time.cpu));
+  }
+  if (rows < summary.kernels.size()) {
+    text += fmt::format("  … and {} more\n", summary.kernels.size() - rows);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string summary_text(const Summary& summary) {
+  const auto or_unknown = [](const std::string& text) {
+    return text.empty() ? "unknown" : text;
+  };
+  std::string text = fmt::format(
+      "{} · {} · {} device{} · {} clock\n", or_unknown(summary.arch),
+      or_unknown(summary.mode), summary.devices, summary.devices == 1 ? "" : "s",
+      or_unknown(summary.clock));
+  text += group_text("training", summary.train);
+  text += group_text("evaluation", summary.eval);
+  text += memory_table(summary);
+  text += kernel_table(summary);
+  text += "\n" + limiting_sentence(summary) + "\n";
+  return text;
+}
+
+}  // namespace lockstep::tracer

@@ -1,0 +1,30 @@
+// New times for the moments of a timing graph.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tracer/emulate/timing_graph.h"
+
+namespace lockstep::tracer {
+
+struct Schedule {
+  std::vector<int64_t> times;    ///< of each moment, ns
+  std::vector<size_t> decisive;  ///< the moment that each one waited for last, or itself
+};
+
+/// How long things take, in ns.
+struct Weights {
+  /// From the start of a task to its end.
+  std::function<int64_t(const Event& task)> duration;
+  /// From the last thing that a task waited for to its start, given what was recorded.
+  std::function<int64_t(const Event& task, int64_t recorded)> gap;
+  /// From the last thing that a sync waited for to its end, given what was recorded.
+  std::function<int64_t(const Event& sync, int64_t recorded)> lag;
+};
+
+/// List scheduling: every moment happens as soon as its edges allow. With the recorded
+/// durations, gaps and lags every moment gets its recorded time back, exactly.
+Schedule retime(const TimingGraph& graph, const Weights& weights);
+
+}  // namespace lockstep::tracer

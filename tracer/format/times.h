@@ -1,0 +1,28 @@
+// Times: decimal microseconds with three digits in the file, integer nanoseconds here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lockstep::tracer {
+
+/// Times after 73 years, or 36 years before the origin, are refused, so that sums and
+/// differences of times cannot overflow; the nanoseconds since 1970, which PyTorch
+/// writes, fit.
+inline constexpr int64_t kMaxTime = int64_t{1} << 61;
+inline constexpr int64_t kMinTime = -kMaxTime / 2;
+
+/// a + b, held within the range of int64_t: a file may claim any number of bytes.
+int64_t add_within_range(int64_t a, int64_t b);
+
+/// "12.345" → 12345. Exact, where a double would lose the nanoseconds of
+/// 1712195495519836.506; digits beyond the third are cut off. Exponents are
+/// understood. Nothing when the text is no number or lies out of range.
+std::optional<int64_t> parse_microseconds(std::string_view text);
+
+/// 12345 → "12.345", always with three digits.
+std::string format_microseconds(int64_t nanoseconds);
+
+}  // namespace lockstep::tracer

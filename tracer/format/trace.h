@@ -1,0 +1,71 @@
+// A trace in memory, exactly what a trace file holds (Chrome Trace Event JSON, object
+// form; the contract is written down in tracer/format/README.md).
+//
+// The reader fills it, the writer empties it, the recorder and the emulator produce
+// it. Times are integer nanoseconds here and decimal microseconds with three digits
+// in the file, so nothing is lost on the way.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tracer/format/ids.h"
+
+namespace lockstep::tracer {
+
+using Json = nlohmann::ordered_json;
+
+/// One entry of `traceEvents`.
+///
+/// The arguments on which analysis runs have fields of their own; `args` keeps all
+/// others (`bytes`, `why`, `module`, `phase`, …) as they stand in the file.
+struct Event {
+  char ph = 'X';  ///< X complete, i mark, C counter, s/f flow, M metadata
+  std::string cat, name;
+  int64_t pid = 0, tid = 0;
+  int64_t ts = 0, dur = 0;  ///< ns since the trace's origin
+
+  int64_t id = kNone;      ///< args.id
+  int64_t step = kNone;    ///< args.step
+  int64_t parent = kNone;  ///< args.parent: the caller, where it ran on another lane
+  int64_t op = kNone;      ///< args.op: the op that enqueued this kernel or copy
+  int64_t fwd = kNone;     ///< args.fwd: a backward op's forward op
+  std::vector<int64_t> deps;       ///< args.deps: awaited events of other streams
+  std::vector<int64_t> waits_for;  ///< args.for: what a `sync` event waited for
+  Json args = Json::object();      ///< the rest
+
+  int64_t end() const { return ts + dur; }
+  bool is(const char* category) const { return cat == category; }
+};
+
+/// A whole trace file.
+struct Trace {
+  std::vector<Event> events;  ///< sorted by ts, longer first (see `sort_events`)
+  Json lockstep = Json::object();  ///< the top-level `lockstep` object
+  Json other = Json::object();     ///< other top-level keys (`distributedInfo`, …)
+  bool sorted_in_file = true;      ///< the reader did not have to sort (law `sorted`)
+};
+
+/// Sorts by ts, then longer first, then by the order in which they were recorded;
+/// metadata (`M`), which has no time, comes before everything.
+void sort_events(std::vector<Event>& events);
+
+/// Reads `.json` or `.json.gz` (by content, not by name). Throws std::runtime_error
+/// naming the file, what is wrong, where, and the mend. Accepts the object form and a
+/// bare array of events. The events come out sorted. An argument with a field of its
+/// own stays in `args` when its type is wrong, so that `check` can show it.
+Trace read_trace(const std::string& path);
+
+/// Parses JSON text; `name` stands for the file in messages.
+Trace parse_trace(const std::string& text, const std::string& name);
+
+/// Writes to `PATH.tmp…` and renames, so a failed write leaves nothing half-written
+/// (devices such as /dev/full are written to directly). Gzip when `path` ends in
+/// `.gz`. Adds the `s`/`f` flow from each op to what it enqueued. Throws
+/// std::runtime_error.
+void write_trace(const Trace& trace, const std::string& path);
+
+}  // namespace lockstep::tracer

@@ -1,0 +1,91 @@
+// Writing a trace: one event per line, in order, without building a tree of it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tracer/format/event_json.h"
+#include "tracer/format/file_io.h"
+#include "tracer/format/index.h"
+#include "tracer/format/trace.h"
+
+namespace lockstep::tracer {
+
+namespace {
+
+/// Arrows from each op to the kernels and copies that it enqueued; viewers draw them.
+std::vector<Event> launch_flows(const Trace& trace) {
+  const Index index(trace);
+  std::vector<Event> flows;
+  const auto add = [&](char ph, int64_t id, const Event& at) {
+    Event flow;
+    flow.ph = ph;
+    flow.cat = flow.name = "launch";
+    flow.id = id;
+    flow.pid = at.pid, flow.tid = at.tid, flow.ts = at.ts;
+    flows.push_back(std::move(flow));
+  };
+  for (const Event& event : trace.events) {
+    if (event.ph != 'X' || event.op == kNone || event.id == kNone) continue;
+    const Event* op = index.find(event.op);
+    if (!op) continue;
+    add('s', event.id, *op);
+    add('f', event.id, event);
+  }
+  sort_events(flows);
+  return flows;
+}
+
+/// The texts of two sorted lists, one event per line, in their common order.
+class EventLines {
+ public:
+  explicit EventLines(AtomicFile& file) : file_(file) {}
+
+  void add(const Event& event) {
+    file_.write(first_ ? "\n" : ",\n");
+    file_.write(event_line(event));
+    first_ = false;
+  }
+
+ private:
+  AtomicFile& file_;
+  bool first_ = true;
+};
+
+void write_events(const Trace& trace, AtomicFile& file) {
+  const std::vector<Event> flows = launch_flows(trace);
+  auto flow = flows.begin();
+  EventLines lines(file);
+  for (const Event& event : trace.events) {
+    while (flow != flows.end() && event.ph != 'M' && flow->ts < event.ts) {
+      lines.add(*flow++);
+    }
+    lines.add(event);
+  }
+  while (flow != flows.end()) lines.add(*flow++);
+}
+
+std::string dump(const Json& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+void write_trace(const Trace& trace, const std::string& path) {
+  AtomicFile file(path);
+  file.write("{\n");
+  if (!trace.other.contains("displayTimeUnit")) {
+    file.write("\"displayTimeUnit\": \"ms\",\n");
+  }
+  for (const auto& [key, value] : trace.other.items()) {
+    file.write(fmt::format("{}: {},\n", dump(key), dump(value)));
+  }
+  if (!trace.lockstep.empty()) {
+    file.write(fmt::format("\"lockstep\": {},\n", dump(trace.lockstep)));
+  }
+  file.write("\"traceEvents\": [");
+  write_events(trace, file);
+  file.write("\n]}\n");
+  file.commit();
+}
+
+}  // namespace lockstep::tracer

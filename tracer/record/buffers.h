@@ -1,0 +1,40 @@
+// What the recorder keeps until it is collected; private to this folder.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tracer/record/recorder.h"
+
+namespace lockstep::tracer {
+
+/// A record with its lists, as indices into its buffer's arenas.
+struct Entry {
+  Record record;
+  uint32_t first_arg, arg_count;
+  uint32_t first_dep, dep_count;
+  uint32_t first_wait, wait_count;
+};
+
+/// What one thread has recorded.
+struct Buffer {
+  std::vector<Entry> entries;
+  std::vector<Arg> args;
+  std::vector<int64_t> lists;  ///< shapes, deps and other lists
+};
+
+/// The state that all threads share.
+struct Shared {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Buffer>> buffers;  ///< all, in use or not
+  std::vector<Buffer*> idle;                     ///< of threads that have ended
+  std::vector<std::string> host_lanes{"main"};
+  std::set<std::string, std::less<>> strings;
+  int64_t origin = 0;
+};
+Shared& shared();
+
+}  // namespace lockstep::tracer

@@ -1,0 +1,128 @@
+#include "tracer/record/collect.h"
+
+#include <unordered_map>
+
+#include "tracer/record/buffers.h"
+
+namespace lockstep::tracer {
+namespace {
+
+Json to_json(const Arg& arg, const Buffer& buffer) {
+  const int64_t* list = buffer.lists.data() + arg.list.first;
+  switch (arg.kind) {
+    case Arg::Kind::integer: return arg.integer;
+    case Arg::Kind::real: return arg.real;
+    case Arg::Kind::text: return arg.text;
+    case Arg::Kind::boolean: return arg.integer != 0;
+    case Arg::Kind::integers:
+      return std::vector<int64_t>(list, list + arg.list.count);
+    case Arg::Kind::shapes: break;
+  }
+  Json shapes = Json::array();
+  for (uint32_t i = 0; i < arg.list.count; i += 1 + list[i]) {
+    shapes.push_back(std::vector<int64_t>(list + i + 1, list + i + 1 + list[i]));
+  }
+  return shapes;
+}
+
+Event to_event(const Entry& entry, const Buffer& buffer, int64_t origin) {
+  const Record& record = entry.record;
+  const int64_t* lists = buffer.lists.data();
+  Event event;
+  event.ph = record.ph;
+  event.cat = record.cat;
+  event.name = record.name;
+  event.pid = record.device < 0 ? 0 : 1 + record.device;
+  event.tid = record.lane;
+  event.ts = record.ts - origin;
+  event.dur = record.dur;
+  event.id = record.id;
+  event.step = record.step;
+  event.parent = record.parent;
+  event.op = record.op;
+  event.fwd = record.fwd;
+  event.deps.assign(lists + entry.first_dep,
+                    lists + entry.first_dep + entry.dep_count);
+  event.waits_for.assign(lists + entry.first_wait,
+                         lists + entry.first_wait + entry.wait_count);
+  if (record.ph != 'C') {
+    event.args["rank"] = 0;
+    if (record.device >= 0) {
+      event.args["device"] = record.device;
+      event.args["stream"] = record.lane;
+    }
+  }
+  for (uint32_t i = 0; i < entry.arg_count; ++i) {
+    const Arg& arg = buffer.args[entry.first_arg + i];
+    event.args[arg.key] = to_json(arg, buffer);
+  }
+  return event;
+}
+
+Event name_event(const char* what, int64_t pid, int64_t tid, const char* key,
+                 Json value) {
+  Event event;
+  event.ph = 'M';
+  event.name = what;
+  event.pid = pid;
+  event.tid = tid;
+  event.args[key] = std::move(value);
+  return event;
+}
+
+/// Process and thread names of every lane that is used.
+void add_names(std::vector<Event>& events, const std::vector<std::string>& lanes) {
+  std::set<std::pair<int64_t, int64_t>> used;
+  for (const Event& event : events) used.insert({event.pid, event.tid});
+  static const char* const streams[] = {"compute", "copy", "comm"};
+  int64_t last_pid = -1;
+  std::vector<Event> names;
+  for (auto [pid, tid] : used) {
+    const bool host = pid == 0;
+    if (pid != last_pid) {
+      std::string name = host ? "host" : "device " + std::to_string(pid - 1);
+      names.push_back(name_event("process_name", pid, 0, "name", name));
+      names.push_back(name_event("process_sort_index", pid, 0, "sort_index", pid));
+    }
+    last_pid = pid;
+    std::string lane = host ? lanes.at(tid) : streams[tid];
+    names.push_back(name_event("thread_name", pid, tid, "name", lane));
+    names.push_back(name_event("thread_sort_index", pid, tid, "sort_index", tid));
+  }
+  events.insert(events.begin(), names.begin(), names.end());
+}
+
+/// A mark caused by a kernel happens at that kernel's end.
+void place_marks(std::vector<Event>& events) {
+  std::unordered_map<int64_t, const Event*> kernels;
+  for (const Event& event : events) {
+    if (event.is("kernel")) kernels[event.id] = &event;
+  }
+  for (Event& event : events) {
+    if (!event.is("mark") || event.op == kNone) continue;
+    if (auto found = kernels.find(event.op); found != kernels.end()) {
+      event.ts = found->second->end();
+      event.args["by"] = event.op;
+    }
+    event.op = kNone;
+  }
+}
+
+}  // namespace
+
+std::vector<Event> collect() {
+  std::lock_guard lock(shared().mutex);
+  std::vector<Event> events;
+  for (const auto& buffer : shared().buffers) {
+    for (const Entry& entry : buffer->entries) {
+      events.push_back(to_event(entry, *buffer, shared().origin));
+    }
+    *buffer = Buffer();
+  }
+  place_marks(events);
+  add_names(events, shared().host_lanes);
+  sort_events(events);
+  return events;
+}
+
+}  // namespace lockstep::tracer

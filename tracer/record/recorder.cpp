@@ -1,0 +1,205 @@
+#include "tracer/record/recorder.h"
+
+#include <time.h>
+
+#include "tracer/record/buffers.h"
+
+namespace lockstep::tracer {
+
+Shared& shared() {
+  static Shared* state = new Shared;  // outlives every thread
+  return *state;
+}
+
+namespace {
+
+int64_t read_clock(clockid_t clock) {
+  timespec t;
+  clock_gettime(clock, &t);
+  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
+}
+
+std::atomic<int64_t> id_counter{0};
+std::atomic<int64_t> step_now{kNone};
+
+/// The calling thread's share; its buffer is reused by a later thread.
+struct Local {
+  Buffer* buffer = nullptr;
+  int lane = 0;
+  HostEvent* innermost = nullptr;
+  int64_t last_closed = kNone;
+  ThreadContext context;
+
+  Local() {
+    std::lock_guard lock(shared().mutex);
+    if (shared().idle.empty()) {
+      shared().buffers.push_back(std::make_unique<Buffer>());
+      buffer = shared().buffers.back().get();
+    } else {
+      buffer = shared().idle.back();
+      shared().idle.pop_back();
+    }
+  }
+  ~Local() {
+    std::lock_guard lock(shared().mutex);
+    shared().idle.push_back(buffer);
+  }
+};
+
+Local& local() {
+  thread_local Local state;
+  return state;
+}
+
+Arg list_arg(const char* key, Arg::Kind kind, std::span<const int64_t> values) {
+  std::vector<int64_t>& lists = local().buffer->lists;
+  Arg arg;
+  arg.key = key;
+  arg.kind = kind;
+  arg.list = {static_cast<uint32_t>(lists.size()),
+              static_cast<uint32_t>(values.size())};
+  lists.insert(lists.end(), values.begin(), values.end());
+  return arg;
+}
+
+}  // namespace
+
+std::atomic<bool> detail::recording{false};
+
+int64_t now_ns() { return read_clock(CLOCK_MONOTONIC); }
+int64_t thread_cpu_ns() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
+
+const char* intern(std::string_view text) {
+  std::lock_guard lock(shared().mutex);
+  auto& strings = shared().strings;
+  auto found = strings.find(text);
+  if (found == strings.end()) found = strings.emplace(text).first;
+  return found->c_str();
+}
+
+Arg Arg::integers(const char* key, std::span<const int64_t> values) {
+  return list_arg(key, Kind::integers, values);
+}
+
+Arg Arg::shapes(const char* key, std::span<const int64_t> encoded) {
+  return list_arg(key, Kind::shapes, encoded);
+}
+
+void start_recording() {
+  std::lock_guard lock(shared().mutex);
+  if (shared().origin == 0) shared().origin = now_ns();
+  detail::recording = true;
+}
+
+void stop_recording() { detail::recording = false; }
+
+int64_t next_id() { return id_counter.fetch_add(1, std::memory_order_relaxed); }
+void set_step(int64_t step) { step_now = step; }
+int64_t current_step() { return step_now.load(std::memory_order_relaxed); }
+
+void append(const Record& record, std::span<const Arg> args,
+            std::span<const int64_t> deps, std::span<const int64_t> waits_for) {
+  Buffer& buffer = *local().buffer;
+  auto& lists = buffer.lists;
+  Entry entry{record, static_cast<uint32_t>(buffer.args.size()),
+              static_cast<uint32_t>(args.size()),
+              static_cast<uint32_t>(lists.size()),
+              static_cast<uint32_t>(deps.size()),
+              static_cast<uint32_t>(lists.size() + deps.size()),
+              static_cast<uint32_t>(waits_for.size())};
+  buffer.args.insert(buffer.args.end(), args.begin(), args.end());
+  lists.insert(lists.end(), deps.begin(), deps.end());
+  lists.insert(lists.end(), waits_for.begin(), waits_for.end());
+  buffer.entries.push_back(entry);
+}
+
+int host_lane(std::string_view name) {
+  std::lock_guard lock(shared().mutex);
+  auto& lanes = shared().host_lanes;
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    if (lanes[i] == name) return static_cast<int>(i);
+  }
+  lanes.emplace_back(name);
+  return static_cast<int>(lanes.size()) - 1;
+}
+
+void name_host_thread(std::string_view name) { local().lane = host_lane(name); }
+
+ThreadContext& thread_context() { return local().context; }
+
+int64_t innermost_event() {
+  const Local& me = local();
+  return me.innermost ? me.innermost->id() : me.context.parent;
+}
+
+HostEvent* innermost_host_event() { return local().innermost; }
+int64_t last_closed_event() { return local().last_closed; }
+
+HostEvent::HostEvent(const char* cat, const char* name) {
+  if (!recording()) return;
+  Local& me = local();
+  outer_ = me.innermost;
+  record_.cat = cat;
+  record_.name = name;
+  record_.lane = me.lane;
+  record_.step = current_step();
+  if (outer_ == nullptr) record_.parent = me.context.parent;
+  me.innermost = this;
+  record_.id = next_id();
+  record_.ts = now_ns();
+}
+
+HostEvent& HostEvent::arg(const Arg& arg) {
+  if (on() && arg_count_ < static_cast<int>(args_.size())) args_[arg_count_++] = arg;
+  return *this;
+}
+
+HostEvent& HostEvent::add(const char* key, int64_t value) {
+  for (int i = 0; i < arg_count_; ++i) {
+    if (args_[i].key == key) {
+      args_[i].integer += value;
+      return *this;
+    }
+  }
+  return arg({key, value});
+}
+
+void HostEvent::waits_for(std::span<const int64_t> ids) {
+  if (on()) waits_for_.assign(ids.begin(), ids.end());
+}
+
+void HostEvent::close() {
+  if (!on()) return;
+  record_.dur = now_ns() - record_.ts;
+  append(record_, {args_.data(), static_cast<size_t>(arg_count_)}, {}, waits_for_);
+  local().innermost = outer_;
+  local().last_closed = record_.id;
+  record_.id = kNone;
+}
+
+Phase::Phase(const char* name)
+    : event("phase", name), outer_(thread_context().phase) {
+  thread_context().phase = name;
+}
+
+Phase::~Phase() { thread_context().phase = outer_; }
+
+void mark(const char* name, int device, int lane, std::span<const Arg> args,
+          int64_t by) {
+  if (!recording()) return;
+  Record record{'i', "mark", name, device, device < 0 ? local().lane : lane};
+  record.id = next_id();
+  record.step = current_step();
+  record.ts = now_ns();
+  record.op = by;  // `collect` turns it into args.by and moves the mark
+  append(record, args);
+}
+
+int64_t recorded_events() {
+  std::lock_guard lock(shared().mutex);
+  int64_t count = 0;
+  for (const auto& buffer : shared().buffers) count += buffer->entries.size();
+  return count;
+}
+
+}  // namespace lockstep::tracer
