@@ -15,7 +15,9 @@ endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG -g1")
 
 if(LOCKSTEP_SANITIZE)
-  add_compile_options(-fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer)
+  # A finding ends the program: else a test with undefined behaviour would pass.
+  add_compile_options(-fsanitize=${LOCKSTEP_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS)
   add_link_options(-fsanitize=${LOCKSTEP_SANITIZE})
 endif()
 
@@ -25,5 +27,9 @@ if(CCACHE)
 endif()
 find_program(MOLD mold)
 if(MOLD)
-  add_link_options(-fuse-ld=mold)
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -fuse-ld=mold LOCKSTEP_CAN_USE_MOLD)  # g++ can since 12.1
+  if(LOCKSTEP_CAN_USE_MOLD)
+    add_link_options(-fuse-ld=mold)
+  endif()
 endif()

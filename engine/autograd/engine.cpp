@@ -196,7 +196,7 @@ void DeviceThread::loop() {
 
 }  // namespace
 
-void backward(const Tensor& root, const Tensor& gradient, std::source_location) {
+void backward(const Tensor& root, const Tensor& gradient, std::source_location site) {
   if (!root.requires_grad()) {
     throw std::runtime_error(
         "element 0 of tensors does not require grad and does not have a grad_fn");
@@ -204,11 +204,19 @@ void backward(const Tensor& root, const Tensor& gradient, std::source_location) 
   if (!gradient.defined() && root.numel() != 1) {
     throw std::runtime_error("grad can be implicitly created only for scalar outputs");
   }
+  if (gradient.defined() && gradient.sizes() != root.sizes()) {
+    throw std::runtime_error(
+        "Mismatch in shape: grad_output[0] has a shape of torch.Size(" +
+        gradient.sizes().str() + ") and output[0] has a shape of torch.Size(" +
+        root.sizes().str() + ").");
+  }
   auto task = std::make_shared<GraphTask>();
   const Edge edge = gradient_edge(root);
   count_dependencies(edge.node.get(), *task);
 
-  tracer::HostEvent call("call", "Engine::backward");
+  tracer::HostEvent call("call", "Tensor.backward");
+  call.arg({"cpp", "Tensor::backward"}).arg({"file", site.file_name()});
+  call.arg({"line", static_cast<int64_t>(site.line())});
   task->context = tracer::thread_context();
   if (call.on()) task->context.parent = call.id();
   task->started = tracer::now_ns();

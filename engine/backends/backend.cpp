@@ -48,7 +48,7 @@ PlanPtr Backend::plan(const PlanRequest& request) {
   PlanPtr& slot = cache_[request];
   if (!slot) {
     tracer::HostEvent event("op", "lockstep::create_plan");
-    event.arg({"for", name(request.code)});
+    event.arg({"kernel", name(request.code)});
     try {
       slot = make_plan(request);
     } catch (...) {

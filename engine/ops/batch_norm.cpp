@@ -66,7 +66,10 @@ Tensor batch_norm(const Tensor& x, const BatchNormState& s, bool training,
                                           OpCode::batch_norm_backward);
                         });
   if (auto call = held_call(y[0])) {
-    call->absorb_relu = [saved](const Tensor& mask) { saved->relu_mask = mask; };
+    // Weakly: the call ends on its stream, but memory is freed in host program order.
+    call->absorb_relu = [tape = std::weak_ptr(saved)](const Tensor& mask) {
+      if (const auto s = tape.lock()) s->relu_mask = mask;
+    };
   }
   return y[0];
 }

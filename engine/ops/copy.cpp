@@ -28,8 +28,7 @@ void describe(runtime::Task& task, const Tensor& x, Device to, const CopyLabel& 
   dst.key = "dst";
   task.args = {src, dst, {"bytes", x.nbytes()}, {"why", label.why},
                {"tensor", label.tensor}, {"dtype", name(x.dtype())}};
-  const std::vector<int64_t> sizes(x.sizes().begin(), x.sizes().end());
-  task.args.push_back(tracer::Arg::integers("shape", sizes));
+  task.shape.assign(x.sizes().begin(), x.sizes().end());
   if (const char* phase = tracer::thread_context().phase) {
     task.args.emplace_back("phase", phase);
   }

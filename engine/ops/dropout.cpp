@@ -24,9 +24,10 @@ Tensor dropout(const Tensor& x, double p, bool training, Site site) {
   OpCall op("aten::dropout", {x}, site);
   const int device = x.device().index;
   const auto call = static_cast<double>(calls[device % 16]++ * 16 + device);
+  const auto key = static_cast<double>(seed % (uint64_t{1} << 53));  // exact in double
   Tensors y = compute(OpCode::dropout, {x},
                       {{x.sizes(), x.dtype(), nullptr}, {x.sizes(), DType::u8, nullptr}},
-                      {}, {p, static_cast<double>(seed.load() >> 11), call});
+                      {}, {p, key, call});
   autograd::set_history(
       "MulBackward0", {x}, {y[0]}, op.id(),
       [p, mask = y[1]](Tensors grads) -> Tensors {

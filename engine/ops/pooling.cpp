@@ -16,7 +16,10 @@ Attributes window(const Pool2dOptions& o) {
 
 Shape pooled(const Tensor& x, const Pool2dOptions& o) {
   check(x.dim() == 4, "non-empty 3D or 4D (batch mode) tensor expected for input");
-  auto size = [&o](int64_t in) { return (in + 2 * o.padding - o.kernel) / o.stride + 1; };
+  auto size = [&o](int64_t in) {
+    const int64_t last = in + 2 * o.padding - o.kernel;  // the last window's start
+    return last < 0 ? 0 : last / o.stride + 1;
+  };
   check(x.size(2) + 2 * o.padding >= o.kernel && x.size(3) + 2 * o.padding >= o.kernel,
         "Given input size: ({}x{}x{}). Calculated output size: ({}x{}x{}). Output size "
         "is too small",

@@ -5,6 +5,7 @@
 #include "engine/ops/ops.h"
 #include "engine/parallel/primitives.h"
 #include "engine/plan/coalesce.h"
+#include "engine/runtime/device_context.h"
 
 namespace lockstep::parallel {
 namespace {
@@ -36,6 +37,15 @@ void unflatten(const Tensor& flat, const Tensors& like, const plan::Group& group
   }
 }
 
+/// Holds back what `to` receives until every replica has finished its gradients, as
+/// NCCL's reduce does: a collective begins when the last participant is there.
+void wait_for_all_replicas(const std::vector<Tensors>& gradients, Device to) {
+  runtime::Stream& receiving = runtime::context(to).copy();
+  for (const Tensors& replica : gradients) {
+    receiving.wait(runtime::context(replica[0].device()).compute().record_event());
+  }
+}
+
 }  // namespace
 
 std::vector<Tensors> broadcast_coalesced(const Tensors& tensors,
@@ -57,6 +67,7 @@ std::vector<Tensors> broadcast_coalesced(const Tensors& tensors,
 }
 
 Tensors reduce_add_coalesced(const std::vector<Tensors>& gradients, Device to) {
+  wait_for_all_replicas(gradients, to);
   Tensors sums(gradients[0].size());
   const auto groups = plan::coalesce_reduce(sizes_in_bytes(gradients[0]));
   for (const plan::Group& group : groups) {

@@ -56,7 +56,9 @@ Tensor DataParallel::forward(const Tensor& input) {
 }
 
 void DataParallel::check_placement() const {
-  for (const auto& [name, tensor] : named_parameters()) {
+  Tensors all = parameters();
+  for (const Tensor& buffer : buffers()) all.push_back(buffer);
+  for (const Tensor& tensor : all) {
     if (tensor.device() == devices_[0]) continue;
     throw std::runtime_error(
         "module must have its parameters and buffers on device " + devices_[0].str() +

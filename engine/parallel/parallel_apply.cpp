@@ -18,13 +18,13 @@ struct Outcome {
   int64_t last_event = tracer::kNone;
 };
 
-[[noreturn]] void rethrow(const Outcome& outcome, size_t replica) {
+[[noreturn]] void rethrow(const Outcome& outcome, size_t replica, Device device) {
   try {
     std::rethrow_exception(outcome.error);
   } catch (const std::exception& error) {
-    const std::string n = std::to_string(replica);
-    throw std::runtime_error("Caught RuntimeError in replica " + n + " on device " + n +
-                             ": " + error.what());
+    throw std::runtime_error("Caught RuntimeError in replica " +
+                             std::to_string(replica) + " on device " +
+                             std::to_string(device.index) + ": " + error.what());
   }
 }
 
@@ -67,7 +67,7 @@ std::vector<Tensor> parallel_apply(const std::vector<nn::ModulePtr>& replicas,
 
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < outcomes.size(); ++i) {
-    if (outcomes[i].error) rethrow(outcomes[i], i);
+    if (outcomes[i].error) rethrow(outcomes[i], i, inputs[i].device());
     outputs.push_back(std::move(outcomes[i].output));
   }
   return outputs;

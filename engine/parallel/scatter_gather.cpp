@@ -19,6 +19,11 @@ std::vector<Tensor> scatter(const Tensor& input, const Devices& devices) {
         ops::copy_to(piece, devices[chunks.size()], {"scatter", "images"}));
     start += size;
   }
+  // In mid-net the input has a gradient of its own: the chunks', joined.
+  autograd::set_history("ScatterBackward", {input}, chunks, tracer::innermost_event(),
+                        [to = input.device()](Tensors grads) -> Tensors {
+                          return {gather(grads, to)};
+                        });
   return chunks;
 }
 

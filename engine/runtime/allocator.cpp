@@ -52,12 +52,11 @@ Allocator::~Allocator() {
 
 std::shared_ptr<Block> Allocator::allocate(size_t bytes, MemoryCategory category,
                                            Stream& stream) {
+  auto block = std::make_unique<Block>(Block{nullptr, bytes, 0, category, &stream, {}});
   std::lock_guard lock(mutex_);
-  auto* block = new Block{nullptr, bytes, 0, category, &stream, {}};
-  std::shared_ptr<Block> owner(block, [this](Block* b) { release(b); });
   if (real_) block->data = take(bytes, stream, block->capacity);
   count(category, static_cast<int64_t>(bytes));
-  return owner;
+  return {block.release(), [this](Block* b) { release(b); }};
 }
 
 void* Allocator::take(size_t bytes, Stream& stream, size_t& capacity) {

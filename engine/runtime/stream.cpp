@@ -1,5 +1,7 @@
 #include "engine/runtime/stream.h"
 
+#include <string_view>
+
 #include "engine/runtime/device_context.h"
 
 namespace lockstep::runtime {
@@ -125,6 +127,9 @@ void Stream::execute(Task& task) {
   task.record.dur = end - start;
   task.args.emplace_back("queued_us", static_cast<double>(start - ready) / 1e3);
   task.args.emplace_back("cpu_us", static_cast<double>(cpu) / 1e3);
+  if (task.record.cat == std::string_view("copy")) {
+    task.args.push_back(tracer::Arg::integers("shape", task.shape));
+  }
   std::vector<int64_t> deps;
   for (const EventPtr& event : task.waits) {
     if (event->trace_id() != tracer::kNone) deps.push_back(event->trace_id());

@@ -28,7 +28,8 @@ struct Task {
 
   int host_lane = -1;     ///< ≥ 0: the event lies on that lane of the host (d2h)
   tracer::Record record;  ///< filled while recording; id kNone: leaves no event
-  std::vector<tracer::Arg> args;
+  std::vector<tracer::Arg> args;  ///< no lists: those belong to the recording thread
+  std::vector<int64_t> shape;     ///< of a copied tensor
   EventPtr done;  ///< set by `enqueue`
 };
 

@@ -49,10 +49,9 @@ TEST_P(Damaged, IsRejectedByTheRightLaw) {
   const std::string law = path.stem().stem();
   const CheckReport report = check_trace(read_trace(path));
   const auto& findings = report.findings;
-  const auto verdict =
-      std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) {
-        return finding.law == law && !finding.ok;
-      });
+  const auto verdict = std::find_if(
+      findings.begin(), findings.end(),
+      [&](const Finding& finding) { return finding.law == law && !finding.ok; });
   ASSERT_NE(verdict, findings.end()) << check_text(report);
   EXPECT_FALSE(verdict->message.empty());
   // One damage may break laws that follow from it, but not half of them.

@@ -72,6 +72,43 @@ TEST(Emulate, GivesEveryDeviceHardwareOfItsOwn) {
   EXPECT_EQ(find(trace, 1).end(), 49000);
 }
 
+/// Op 1 enqueues kernel 3, 10 µs of CPU; the host waits for it (2), then calls (4) a
+/// thread, which waits (5) for kernel 9 of a third thread and goes on (6).
+Trace waits_then_calls() {
+  return parse_trace(R"([
+    {"ph":"X","cat":"op","tid":0,"ts":0,"dur":1,"args":{"id":1}},
+    {"ph":"X","cat":"sync","tid":0,"ts":2,"dur":88,"args":{"id":2,"for":[3]}},
+    {"ph":"X","cat":"kernel","pid":1,"ts":5,"dur":80,
+     "args":{"id":3,"op":1,"cpu_us":10,"device":0}},
+    {"ph":"X","cat":"op","tid":2,"ts":60,"dur":1,"args":{"id":8}},
+    {"ph":"X","cat":"kernel","pid":1,"ts":85,"dur":2,"args":{"id":9,"op":8,"device":0}},
+    {"ph":"i","cat":"mark","name":"grad_ready","pid":1,"ts":85,"args":{"id":7,"by":3}},
+    {"ph":"X","cat":"call","tid":0,"ts":92,"dur":28,"args":{"id":4}},
+    {"ph":"X","cat":"sync","tid":1,"ts":100,"dur":5,
+     "args":{"id":5,"parent":4,"for":[9]}},
+    {"ph":"X","cat":"op","tid":1,"ts":107,"dur":1,"args":{"id":6,"parent":4}},
+    {"ph":"C","name":"memory","pid":1,"ts":110,"args":{"inputs":1}}])",
+                     "by hand");
+}
+
+// Kernel 3 runs 0 to 10 instead of 5 to 85; waking up took 5, so the wait ends at 15
+// instead of 90, and what follows comes 75 earlier. Kernel 9 cannot start before its op
+// at 60; its waiter wakes up 5 later than 62, and goes on after 2 more.
+TEST(Emulate, AThreadMovesWithItsCallerAndThenByItself) {
+  const Trace trace = emulate(waits_then_calls());
+  EXPECT_EQ(find(trace, 3).end(), 10'000);
+  EXPECT_EQ(find(trace, 2).end(), 15'000);
+  EXPECT_EQ(find(trace, 4).ts, 17'000);
+  EXPECT_EQ(find(trace, 5).ts, 25'000);
+  EXPECT_EQ(find(trace, 9).ts, 60'000);
+  EXPECT_EQ(find(trace, 5).end(), 67'000);
+  EXPECT_EQ(find(trace, 6).ts, 69'000);
+  EXPECT_EQ(find(trace, 7).ts, 10'000) << "a mark moves with the kernel that caused it";
+  const auto memory = std::find_if(trace.events.begin(), trace.events.end(),
+                                   [](const Event& event) { return event.ph == 'C'; });
+  EXPECT_EQ(memory->ts, 72'000) << "a counter moves with the host";
+}
+
 TEST(Emulate, ACopyLastsWhatTheLinkSays) {
   const EmulateOptions options{.link = {.gb_per_s = 0.001, .latency_us = 2}};
   const Trace trace = emulate(read_trace(minimal_path()), options);

@@ -24,6 +24,14 @@ bool in_ci() {
   return ci && std::string(ci) == "true";
 }
 
+void expect_same_times(const Trace& a, const Trace& b) {
+  ASSERT_EQ(a.events.size(), b.events.size());
+  for (size_t i = 0; i < a.events.size(); ++i) {
+    ASSERT_EQ(a.events[i].ts, b.events[i].ts) << i;
+    ASSERT_EQ(a.events[i].dur, b.events[i].dur) << i;
+  }
+}
+
 TEST(ForeignTraces, OpenWithoutError) {
   const fs::path folder = foreign_traces();
   if (folder.empty()) {
@@ -40,6 +48,7 @@ TEST(ForeignTraces, OpenWithoutError) {
     EXPECT_GT(trace.events.size(), 20u);
     EXPECT_FALSE(check_trace(trace).ok()) << "it is not ours";
     EXPECT_NO_THROW(summary_text(summarize(trace)));
+    expect_same_times(trace, emulate(trace, {.measured_durations = true}));
     ++opened;
   }
   EXPECT_GE(opened, 25u);

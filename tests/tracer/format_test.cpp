@@ -1,8 +1,11 @@
 // Reading and writing: nothing is lost, nothing half-written stays, and whatever a file
 // holds, the answer is a trace or one clear sentence.
-#include <zlib.h>
+#include <sys/resource.h>
+
+#include <csignal>
 
 #include "tests/tracer/golden.h"
+#include "tracer/format/file_io.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
 #include "tracer/format/trace.h"
@@ -47,9 +50,8 @@ TEST(Times, RefuseWhatDoesNotFit) {
 TEST(Reader, PutsKnownArgumentsIntoFields) {
   const Trace trace = read_trace(minimal_path());
   EXPECT_TRUE(trace.sorted_in_file);
-  const auto kernel =
-      std::find_if(trace.events.begin(), trace.events.end(),
-                   [](const Event& event) { return event.id == 25; });
+  const auto kernel = std::find_if(trace.events.begin(), trace.events.end(),
+                                   [](const Event& event) { return event.id == 25; });
   ASSERT_NE(kernel, trace.events.end());
   EXPECT_EQ(kernel->ts, 18000);
   EXPECT_EQ(kernel->dur, 12000);
@@ -98,14 +100,16 @@ TEST(Reader, TheLastOfRepeatedKeysCounts) {
 }
 
 TEST(Reader, NamesFilePlaceAndMend) {
-  const std::string error = error_of("{\"traceEvents\":[\n{\"ph\":\"X\",\"ts\":0},\n{\"ph");
+  const std::string error =
+      error_of("{\"traceEvents\":[\n{\"ph\":\"X\",\"ts\":0},\n{\"ph");
   EXPECT_NE(error.find("t.json: line 3"), std::string::npos) << error;
   EXPECT_NE(error.find("record"), std::string::npos) << error;
 }
 
 TEST(Reader, SurvivesHostileInput) {
   const std::string deep(100'000, '[');
-  const std::string many = "{\"a\":" + std::string(1000, '[') + std::string(1000, ']') + "}";
+  const std::string many =
+      "{\"a\":" + std::string(1000, '[') + std::string(1000, ']') + "}";
   std::string keys = R"({"traceEvents":[{"ph":"X","args":{"k":0)";
   for (int i = 0; i < 10'001; ++i) keys += ",\"k" + std::to_string(i) + "\":0";
   const std::pair<std::string, const char*> cases[] = {
@@ -119,7 +123,8 @@ TEST(Reader, SurvivesHostileInput) {
       {R"({"traceEvents":7})", "must be an array"},
       {R"({"traceEvents":{}})", "must be an array"},
       {R"({"traceEvents":[7]})", "traceEvents[0]: an event must be an object"},
-      {R"({"traceEvents":[{"ph":"X"},{"ph":7}]})", "traceEvents[1]: `ph` must be a text"},
+      {R"({"traceEvents":[{"ph":"X"},{"ph":7}]})",
+       "traceEvents[1]: `ph` must be a text"},
       {R"({"traceEvents":[{"ph":"XX"}]})", "one letter"},
       {R"({"traceEvents":[{"name":"no ph"}]})", "one letter"},
       {R"({"traceEvents":[{"ph":"X","ts":"1"}]})", "`ts` must be a number"},
@@ -166,10 +171,10 @@ TEST(Reader, RefusesACutOffArchive) {
 
 TEST(Reader, RefusesABomb) {
   const TemporaryFolder folder;
-  gzFile bomb = gzopen((folder / "bomb.gz").c_str(), "wb9");
+  AtomicFile bomb(folder / "bomb.gz");
   const std::string spaces(1 << 20, ' ');
-  for (int i = 0; i < 200; ++i) gzwrite(bomb, spaces.data(), spaces.size());
-  gzclose(bomb);
+  for (int i = 0; i < 200; ++i) bomb.write(spaces);
+  bomb.commit();
   try {
     read_trace(folder / "bomb.gz");
     FAIL() << "200 MiB of spaces were accepted";
@@ -269,10 +274,23 @@ TEST(Writer, SaysThatTheDiskIsFull) {
   EXPECT_TRUE(fs::is_character_file("/dev/full"));
 }
 
-TEST(Writer, LeavesNothingBehindWhenItFails) {
+TEST(Writer, LeavesNothingBehindWhenTheDiskFillsUp) {
   const TemporaryFolder folder;
-  fs::create_directory(folder / "t.json");  // renaming onto a folder fails
-  std::ofstream(fs::path(folder / "t.json") / "x") << "x";
+  const Trace trace = read_trace(minimal_path());
+  std::signal(SIGXFSZ, SIG_IGN);  // so that writing fails, as on a full disk
+  rlimit usual{};
+  getrlimit(RLIMIT_FSIZE, &usual);
+  rlimit tight = usual;
+  tight.rlim_cur = 1000;
+  setrlimit(RLIMIT_FSIZE, &tight);
+  EXPECT_THROW(write_trace(trace, folder / "t.json"), std::runtime_error);
+  setrlimit(RLIMIT_FSIZE, &usual);
+  EXPECT_EQ(folder.files(), 0u);
+}
+
+TEST(Writer, RefusesAFolder) {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "t.json");
   EXPECT_THROW(write_trace(read_trace(minimal_path()), folder / "t.json"),
                std::runtime_error);
   EXPECT_EQ(folder.files(), 1u);

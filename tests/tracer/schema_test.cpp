@@ -16,9 +16,11 @@ int python(const std::string& script) {
 }
 
 bool accepts(const std::string& path) {
-  const std::string schema = fs::path(LOCKSTEP_SOURCE_DIR) / "tracer/format/schema.json";
-  return python("import json, jsonschema; jsonschema.Draft4Validator(json.load(open(\"" +
-                schema + "\"))).validate(json.load(open(\"" + path + "\")))") == 0;
+  const std::string schema =
+      fs::path(LOCKSTEP_SOURCE_DIR) / "tracer/format/schema.json";
+  return python(
+             "import json, jsonschema; jsonschema.Draft4Validator(json.load(open(\"" +
+             schema + "\"))).validate(json.load(open(\"" + path + "\")))") == 0;
 }
 
 class Schema : public ::testing::Test {
@@ -39,9 +41,10 @@ TEST_F(Schema, AcceptsWhatIsSound) {
 }
 
 TEST_F(Schema, RejectsWhatOneEventShows) {
-  for (const char* name : {"format.version", "format.clock", "format.model",
-                           "times.negative-dur", "ids-unique.no-id", "references.type",
-                           "references.no-op", "copy-bytes.none", "steps-whole.no-end"}) {
+  for (const char* name :
+       {"format.version", "format.clock", "format.model", "times.negative-dur",
+        "ids-unique.no-id", "references.type", "references.no-op", "copy-bytes.none",
+        "steps-whole.no-end"}) {
     EXPECT_FALSE(accepts(golden() / "damaged" / (std::string(name) + ".json"))) << name;
   }
 }

@@ -30,8 +30,8 @@ std::string check_text(const CheckReport& report) {
   for (const Finding& finding : report.findings) {
     const std::string where =
         finding.event == kNone ? "" : fmt::format(" (event #{})", finding.event);
-    text += fmt::format("{} {:<22} {}{}\n", finding.ok ? "ok    " : "BROKEN", finding.law,
-                        finding.message, where);
+    text += fmt::format("{} {:<22} {}{}\n", finding.ok ? "ok    " : "BROKEN",
+                        finding.law, finding.message, where);
     if (!finding.ok) ++broken;
   }
   text += broken == 0 ? "every law holds\n"
@@ -42,7 +42,8 @@ std::string check_text(const CheckReport& report) {
 Json check_json(const CheckReport& report) {
   Json laws = Json::array();
   for (const Finding& finding : report.findings) {
-    Json entry = {{"law", finding.law}, {"ok", finding.ok}, {"message", finding.message}};
+    Json entry = {
+        {"law", finding.law}, {"ok", finding.ok}, {"message", finding.message}};
     if (finding.event != kNone) entry["event"] = finding.event;
     laws.push_back(std::move(entry));
   }
@@ -52,7 +53,8 @@ Json check_json(const CheckReport& report) {
 void Law::report(std::vector<Finding>& findings) const {
   findings.insert(findings.end(), violations_.begin(), violations_.end());
   if (broken_ == 0) {
-    findings.push_back({name_, true, fmt::format("{} ({} checked)", meaning_, checked_)});
+    findings.push_back(
+        {name_, true, fmt::format("{} ({} checked)", meaning_, checked_)});
   } else if (broken_ > violations_.size()) {
     const size_t more = broken_ - violations_.size();
     findings.push_back({name_, false, fmt::format("… and {} more of these", more)});

@@ -19,7 +19,7 @@ using Unit = DiffRow::Unit;
 /// Fills one side of the rows, adding rows that the other side does not have.
 class Side {
  public:
-  Side(TraceDiff& diff, double DiffRow::*side) : diff_(diff), side_(side) {}
+  Side(TraceDiff& diff, double DiffRow::* side) : diff_(diff), side_(side) {}
 
   void put(const char* section, const std::string& name, Unit unit, double value) {
     row(section, name, unit).*side_ += value;
@@ -34,7 +34,7 @@ class Side {
   }
 
   TraceDiff& diff_;
-  double DiffRow::*side_;
+  double DiffRow::* side_;
 };
 
 void put_trace(const Trace& trace, Side side) {
@@ -122,7 +122,8 @@ std::string diff_text(const TraceDiff& diff, const std::string& name_a,
 
 Json diff_json(const TraceDiff& diff) {
   static const char* const units[] = {"seconds", "bytes", "count"};
-  Json json = {{"clock_a", diff.clock_a}, {"clock_b", diff.clock_b}, {"rows", Json::array()}};
+  Json json = {
+      {"clock_a", diff.clock_a}, {"clock_b", diff.clock_b}, {"rows", Json::array()}};
   for (const DiffRow& row : diff.rows) {
     const double scale = row.unit == Unit::time ? 1e-9 : 1;
     json["rows"].push_back({{"section", row.section},

@@ -11,7 +11,8 @@ namespace lockstep::tracer {
 /// One number of both traces, as a mean over their complete training steps.
 struct DiffRow {
   enum class Unit { time, bytes, count };
-  std::string section;  ///< `time`, `phases`, `bytes by reason`, `events`, `peak memory`
+  std::string
+      section;  ///< `time`, `phases`, `bytes by reason`, `events`, `peak memory`
   std::string name;
   Unit unit = Unit::count;
   double a = 0, b = 0;  ///< ns, bytes or how many; 0 where a trace has no such thing

@@ -40,8 +40,8 @@ class Expected {
     std::sort(devices_.begin(), devices_.end());
     const Json& model = object_arg(the.trace.lockstep, "model");
     const Json& args = step.event->args;
-    parameters_ = int_arg(args, "wrapped_parameter_bytes",
-                          int_arg(model, "parameter_bytes"));
+    parameters_ =
+        int_arg(args, "wrapped_parameter_bytes", int_arg(model, "parameter_bytes"));
     buffers_ = int_arg(args, "wrapped_buffer_bytes", int_arg(model, "buffer_bytes"));
     parallel_ = string_arg(the.trace.lockstep, "mode") != "single";
     backward_ = step.train && step.has_phase("backward");
@@ -131,14 +131,15 @@ constexpr int64_t kMaxBatch = int64_t{1} << 40;
 /// compared with anything.
 bool judge_facts(Law& law, const Step& step, const Expected& expected) {
   const int64_t id = step.event->id;
-  const bool whole = step.batch >= 1 && step.batch < kMaxBatch && step.input_bytes >= 0 &&
-                     step.output_bytes >= 0 && step.label_bytes >= 0 &&
-                     step.input_bytes % step.batch == 0 &&
+  const bool whole = step.batch >= 1 && step.batch < kMaxBatch &&
+                     step.input_bytes >= 0 && step.output_bytes >= 0 &&
+                     step.label_bytes >= 0 && step.input_bytes % step.batch == 0 &&
                      step.output_bytes % step.batch == 0;
   law.expect(whole, id, [&] {
-    return fmt::format("step {}: `batch` {} does not divide `input_bytes` {} and "
-                       "`output_bytes` {}",
-                       step.number, step.batch, step.input_bytes, step.output_bytes);
+    return fmt::format(
+        "step {}: `batch` {} does not divide `input_bytes` {} and "
+        "`output_bytes` {}",
+        step.number, step.batch, step.input_bytes, step.output_bytes);
   });
   if (!whole) return false;
   const std::vector<int64_t> chunks = expected.chunks();
@@ -195,8 +196,8 @@ class Comparison {
 
 int64_t item_size(const std::string& dtype) {
   static const std::map<std::string, int64_t> sizes = {
-      {"float64", 8}, {"int64", 8}, {"float32", 4}, {"int32", 4}, {"float16", 2},
-      {"bfloat16", 2}, {"uint8", 1}, {"int8", 1}, {"bool", 1}};
+      {"float64", 8},  {"int64", 8}, {"float32", 4}, {"int32", 4}, {"float16", 2},
+      {"bfloat16", 2}, {"uint8", 1}, {"int8", 1},    {"bool", 1}};
   const auto found = sizes.find(dtype);
   return found == sizes.end() ? 0 : found->second;
 }
@@ -204,17 +205,19 @@ int64_t item_size(const std::string& dtype) {
 /// Laws of each copy alone: where it stands, how large it is.
 void judge_copies(Case& the) {
   Law& lanes = the.law("copies-on-receiver", "a copy stands on its receiver's lane");
-  Law& sizes = the.law("copy-bytes", "a copy's bytes are its elements times their size");
+  Law& sizes =
+      the.law("copy-bytes", "a copy's bytes are its elements times their size");
   Law& scalars = the.law("d2h-scalars", "a scalar read moves one element");
   for (const Event& event : the.trace.events) {
     if (event.ph != 'X' || !event.is("copy")) continue;
     const Route route = route_of(event);
-    lanes.expect(route.src != kNowhere && route.dst != kNowhere && route.src != route.dst,
-                 event.id, [&] {
-                   return fmt::format("{} goes from {} to {}: no copy between memories",
-                                      name_of(event), port_name(route.src),
-                                      port_name(route.dst));
-                 });
+    lanes.expect(
+        route.src != kNowhere && route.dst != kNowhere && route.src != route.dst,
+        event.id, [&] {
+          return fmt::format("{} goes from {} to {}: no copy between memories",
+                             name_of(event), port_name(route.src),
+                             port_name(route.dst));
+        });
     const int64_t place = the.lanes.of(event).device;
     lanes.expect(place == route.dst, event.id, [&] {
       return fmt::format("{} goes to {}, but stands on a lane of {}", name_of(event),

@@ -89,11 +89,11 @@ void judge_marks(Case& the) {
       return fmt::format("`by` of {} names no kernel", name_of(event));
     });
     if (!kernel) continue;
-    law.expect(lane_of(*kernel) == lane_of(event) && kernel->end() == event.ts, event.id,
-               [&] {
-                 return fmt::format("{} at {} is not at the end of kernel #{} ({})",
-                                    name_of(event), at(event.ts), by, at(kernel->end()));
-               });
+    law.expect(
+        lane_of(*kernel) == lane_of(event) && kernel->end() == event.ts, event.id, [&] {
+          return fmt::format("{} at {} is not at the end of kernel #{} ({})",
+                             name_of(event), at(event.ts), by, at(kernel->end()));
+        });
   }
 }
 
@@ -101,9 +101,8 @@ void judge_steps(Case& the) {
   Law& law = the.law("steps-whole", "a step has an end, and its phases lie inside");
   for (const Step& step : the.steps) {
     if (step.interrupted) continue;
-    law.expect(step.event->dur > 0, step.event->id, [&] {
-      return fmt::format("step {} has no end", step.number);
-    });
+    law.expect(step.event->dur > 0, step.event->id,
+               [&] { return fmt::format("step {} has no end", step.number); });
     for (const Event* phase : step.phases) {
       law.expect(step.event->ts <= phase->ts && phase->end() <= step.event->end(),
                  phase->id, [&] {
@@ -112,20 +111,23 @@ void judge_steps(Case& the) {
                  });
     }
   }
-  law.expect(!the.steps.empty(), kNone, [] { return "there is no step in this trace"; });
+  law.expect(!the.steps.empty(), kNone,
+             [] { return "there is no step in this trace"; });
 }
 
 /// A kernel of the true backward pass: of an op that has a forward op. (Adding up what
 /// arrived, afterwards, is none.)
 bool is_backward_kernel(const Case& the, const Event& event) {
-  if (!event.is("kernel") || string_arg(event.args, "phase") != "backward") return false;
+  if (!event.is("kernel") || string_arg(event.args, "phase") != "backward")
+    return false;
   const Event* op = event.op == kNone ? nullptr : the.index.find(event.op);
   return op && op->fwd != kNone;
 }
 
 void judge_reduce(Case& the) {
-  Law& law = the.law("reduce-after-backward",
-                     "no gradient is summed before the last replica's last one is ready");
+  Law& law =
+      the.law("reduce-after-backward",
+              "no gradient is summed before the last replica's last one is ready");
   for (const Step& step : the.steps) {
     if (step.interrupted) continue;
     const Event* reduce = nullptr;  // tasks are sorted by time: the first one counts

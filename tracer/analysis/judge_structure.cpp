@@ -24,9 +24,9 @@ void judge_header(Case& the) {
   expect(clock == "measured" || clock == "emulated",
          "`lockstep.clock` is neither `measured` nor `emulated`");
   expect(!string_arg(top, "mode").empty(), "`lockstep.mode` is missing");
-  expect(top.contains("devices") && top["devices"].is_array() &&
-             !top["devices"].empty(),
-         "`lockstep.devices` is missing or empty");
+  expect(
+      top.contains("devices") && top["devices"].is_array() && !top["devices"].empty(),
+      "`lockstep.devices` is missing or empty");
   const Json& model = object_arg(top, "model");
   expect(int_arg(model, "parameter_bytes", -1) >= 0 &&
              int_arg(model, "buffer_bytes", -1) >= 0,
@@ -88,9 +88,8 @@ void judge_times(Case& the) {
     });
   }
   Law& sorted = the.law("sorted", "events are sorted by ts, longer first");
-  sorted.expect(the.trace.sorted_in_file, kNone, [] {
-    return "`traceEvents` is not sorted by ts, longer first";
-  });
+  sorted.expect(the.trace.sorted_in_file, kNone,
+                [] { return "`traceEvents` is not sorted by ts, longer first"; });
 }
 
 void judge_names(Case& the) {
@@ -99,9 +98,8 @@ void judge_names(Case& the) {
   for (const Event& event : the.trace.events) {
     if (!has_identity(event) || !seen.insert(lane_of(event)).second) continue;
     const Lane& lane = the.lanes.of(event);
-    law.expect(!lane.process.empty(), event.id, [&] {
-      return fmt::format("pid {} has no `process_name`", event.pid);
-    });
+    law.expect(!lane.process.empty(), event.id,
+               [&] { return fmt::format("pid {} has no `process_name`", event.pid); });
     law.expect(!lane.thread.empty(), event.id, [&] {
       return fmt::format("pid {} tid {} has no `thread_name`", event.pid, event.tid);
     });

@@ -1,5 +1,5 @@
-// One plain sentence about what limits the devices, computed from the longest path: what
-// lies on it is what a step waits for; what does not, costs nothing.
+// One plain sentence about what limits the devices, computed from the longest path:
+// what lies on it is what a step waits for; what does not, costs nothing.
 #include <fmt/format.h>
 
 #include <set>
@@ -15,8 +15,8 @@ namespace {
 constexpr double kWorthMentioning = 0.10;
 
 bool is_computing(const std::string& what) {
-  static const std::set<std::string> phases = {
-      "forward", "parallel_apply", "backward", "loss", "optimizer", "kernel"};
+  static const std::set<std::string> phases = {"forward", "parallel_apply", "backward",
+                                               "loss",    "optimizer",      "kernel"};
   return phases.contains(what);
 }
 
@@ -30,24 +30,28 @@ std::string explain(const std::string& what, const std::string& share,
     return human_bytes(found == group.bytes_by_why.end() ? 0 : found->second / steps);
   };
   if (what == "waiting for a core") {
-    return fmt::format("the devices wait for a core during {} of a step: they share too "
-                       "few, and more devices cannot help here",
-                       share);
+    return fmt::format(
+        "the devices wait for a core during {} of a step: they share too "
+        "few, and more devices cannot help here",
+        share);
   }
   if (what == "host") {
-    return fmt::format("the host is the brake: during {} of a step every device waits "
-                       "for the next launch; a larger batch gives it less to do",
-                       share);
+    return fmt::format(
+        "the host is the brake: during {} of a step every device waits "
+        "for the next launch; a larger batch gives it less to do",
+        share);
   }
   if (what == "replicate") {
-    return fmt::format("copying the model to the replicas ({} a step) takes {} of a "
-                       "step, whatever the batch: a larger batch pays for it better",
-                       moved(), share);
+    return fmt::format(
+        "copying the model to the replicas ({} a step) takes {} of a "
+        "step, whatever the batch: a larger batch pays for it better",
+        moved(), share);
   }
   if (what == "reduce") {
-    return fmt::format("summing the gradients on device 0 ({} a step) takes {} of a "
-                       "step, after all the computing",
-                       moved(), share);
+    return fmt::format(
+        "summing the gradients on device 0 ({} a step) takes {} of a "
+        "step, after all the computing",
+        moved(), share);
   }
   return fmt::format("`{}` ({} a step) takes {} of a step, while devices wait", what,
                      moved(), share);
@@ -57,8 +61,8 @@ std::string compare(const Summary& summary, const Summary& single) {
   const double ours = seconds(summary.train.mean_length());
   const double theirs = seconds(single.train.mean_length());
   if (ours <= 0 || theirs <= 0) return {};
-  return fmt::format("{} devices take {} where one takes {}: {:.2f}x. ", summary.devices,
-                     human_time(summary.train.mean_length()),
+  return fmt::format("{} devices take {} where one takes {}: {:.2f}x. ",
+                     summary.devices, human_time(summary.train.mean_length()),
                      human_time(single.train.mean_length()), theirs / ours);
 }
 
@@ -84,10 +88,11 @@ std::string limiting_sentence(const Summary& summary, const Summary* single) {
     return gained + clock + explain(share.what, percent(part), summary) + ".";
   }
   return gained + clock +
-         fmt::format("it pays: on average {:.1f} of {} devices compute at the same time, "
-                     "and only {} of a step is anything but computing.",
-                     summary.train.devices_computing(), summary.devices,
-                     percent(exposed / whole));
+         fmt::format(
+             "it pays: on average {:.1f} of {} devices compute at the same time, "
+             "and only {} of a step is anything but computing.",
+             summary.train.devices_computing(), summary.devices,
+             percent(exposed / whole));
 }
 
 }  // namespace lockstep::tracer

@@ -53,9 +53,8 @@ std::vector<NamedPhase> phase_costs(const Step& step, const Lanes& lanes) {
     own.device.add(task->ts, task->end());
     own.busy[worker(*task, lanes)].add(task->ts, task->end());
   }
-  std::stable_sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) {
-    return a.first < b.first;
-  });
+  std::stable_sort(spans.begin(), spans.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<NamedPhase> phases;
   for (const PhaseSpans& own : spans) {
     NamedPhase phase{own.name, {own.host.covered(), own.device.extent(), {}}};
@@ -97,7 +96,8 @@ void sort_shares(std::vector<PathShare>& shares) {
 void take_path(const LongestPath& path, StepSummary& summary) {
   summary.path = path.path;
   for (const PathPiece& piece : path.pieces) {
-    int64_t& share = entry(summary.path_shares, &PathShare::what, piece.what).nanoseconds;
+    int64_t& share =
+        entry(summary.path_shares, &PathShare::what, piece.what).nanoseconds;
     share = add_within_range(share, piece.nanoseconds);
   }
   sort_shares(summary.path_shares);
@@ -140,7 +140,8 @@ std::vector<KernelTime> kernel_times(const Trace& trace) {
     time.impl = impl;
     ++time.count;
     time.wall = add_within_range(time.wall, event.dur);
-    time.cpu = add_within_range(time.cpu, duration_arg(event.args, "cpu_us", event.dur));
+    time.cpu =
+        add_within_range(time.cpu, duration_arg(event.args, "cpu_us", event.dur));
   }
   std::vector<KernelTime> sorted;
   for (auto& [impl, time] : times) sorted.push_back(std::move(time));
@@ -209,7 +210,8 @@ std::vector<PathShare> StepGroup::mean_path() const {
   const auto count = static_cast<int64_t>(steps.size());
   for (const StepSummary& step : steps) {
     for (const PathShare& share : step.path_shares) {
-      entry(mean, &PathShare::what, share.what).nanoseconds += share.nanoseconds / count;
+      entry(mean, &PathShare::what, share.what).nanoseconds +=
+          share.nanoseconds / count;
     }
   }
   sort_shares(mean);

@@ -34,11 +34,11 @@ struct PathShare {
 struct StepSummary {
   int64_t step = 0, rank = 0, batch = 0;
   int64_t length = 0;  ///< ns, to the later of its last host and last device event
-  std::vector<NamedPhase> phases;     ///< in the order in which they began
+  std::vector<NamedPhase> phases;        ///< in the order in which they began
   std::map<int64_t, int64_t> computing;  ///< device → ns in which a kernel ran
-  int64_t queued = 0;                 ///< ns that kernels waited for a core, summed
-  int64_t path = 0;                   ///< ns, length of the longest path
-  std::vector<PathShare> path_shares;  ///< what it is made of, largest first
+  int64_t queued = 0;                    ///< ns that kernels waited for a core, summed
+  int64_t path = 0;                      ///< ns, length of the longest path
+  std::vector<PathShare> path_shares;    ///< what it is made of, largest first
 };
 
 struct Port {
@@ -65,7 +65,7 @@ struct MemoryPeak {
 };
 
 struct KernelTime {
-  std::string impl;  ///< the library's name, or the operation's
+  std::string impl;                      ///< the library's name, or the operation's
   int64_t count = 0, wall = 0, cpu = 0;  ///< ns, summed
 };
 

@@ -38,7 +38,8 @@ Json path_json(const std::vector<PathShare>& shares) {
 }
 
 Json group_json(const StepGroup& group) {
-  Json json = {{"steps", Json::array()}, {"mean_seconds", seconds(group.mean_length())}};
+  Json json = {{"steps", Json::array()},
+               {"mean_seconds", seconds(group.mean_length())}};
   for (const StepSummary& step : group.steps) json["steps"].push_back(step_json(step));
   put_phases(json, group.mean_phases());
   json["longest_path"] = path_json(group.mean_path());

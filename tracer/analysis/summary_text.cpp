@@ -14,6 +14,7 @@ namespace lockstep::tracer {
 namespace {
 
 constexpr size_t kMaxColumns = 6;
+constexpr size_t kPartColumns = 74;
 constexpr size_t kMaxRows = 12;  ///< longer lists end in "… and N more"
 
 std::string port_label(int64_t port) {
@@ -43,9 +44,10 @@ std::string phase_table(const StepGroup& group) {
   }
   while (devices.size() > kMaxColumns) devices.erase(std::prev(devices.end()));
 
-  std::string text = fmt::format("\n  {:<16}{:>10}{:>10}   busy:", "phase", "host",
-                                 "device");
-  for (const int64_t device : devices) text += fmt::format("{:>9}", short_label(device));
+  std::string text =
+      fmt::format("\n  {:<16}{:>10}{:>10}   busy:", "phase", "host", "device");
+  for (const int64_t device : devices)
+    text += fmt::format("{:>9}", short_label(device));
   text += "\n";
   for (const auto& [name, cost] : phases) {
     text += fmt::format("  {:<16}{:>10}{:>10}{:8}", name, time_or_dash(cost.host),
@@ -93,7 +95,8 @@ std::string group_text(const char* title, const StepGroup& group) {
   const size_t count = group.steps.size();
   const int64_t length = group.mean_length();
   std::string text = fmt::format(
-      "\n{} · {} step{} · {} each · {:.0f} images/s · {:.1f} devices compute at a time\n",
+      "\n{} · {} step{} · {} each · {:.0f} images/s · {:.1f} devices compute at a "
+      "time\n",
       title, count, count == 1 ? "" : "s", human_time(length),
       length > 0 ? static_cast<double>(group.steps[0].batch) / seconds(length) : 0.0,
       group.devices_computing());
@@ -103,26 +106,40 @@ std::string group_text(const char* title, const StepGroup& group) {
   return text;
 }
 
+/// "parameters 48 B · activations 24 B …", the largest first, as many as fit.
+std::string memory_parts(const MemoryPeak& peak) {
+  std::vector<std::pair<int64_t, std::string>> sizes;
+  for (const auto& [category, bytes] : peak.categories) {
+    if (bytes > 0) sizes.emplace_back(bytes, category);
+  }
+  std::stable_sort(sizes.begin(), sizes.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string parts;
+  size_t columns = 0;
+  for (const auto& [bytes, category] : sizes) {
+    const std::string part = fmt::format("{} {}", category, human_bytes(bytes));
+    columns += part.size() + 3;
+    if (columns > kPartColumns) return parts + " …";
+    if (!parts.empty()) parts += " · ";
+    parts += part;
+  }
+  return parts;
+}
+
 std::string memory_table(const Summary& summary) {
   if (summary.memory.empty()) return {};
   std::string text = "\npeak memory\n";
   for (const auto& [device, peak] : summary.memory) {
-    std::string parts;
-    for (const auto& [category, bytes] : peak.categories) {
-      if (bytes == 0) continue;
-      if (!parts.empty()) parts += " · ";
-      parts += fmt::format("{} {}", category, human_bytes(bytes));
-    }
     text += fmt::format("  {:<10}{:>9}   {}\n", port_label(device),
-                        human_bytes(peak.total), parts);
+                        human_bytes(peak.total), memory_parts(peak));
   }
   return text;
 }
 
 std::string kernel_table(const Summary& summary) {
   if (summary.kernels.empty()) return {};
-  std::string text = fmt::format("\n{:<52}{:>8}{:>12}{:>12}\n", "kernels by implementation",
-                                 "count", "wall", "cpu");
+  std::string text = fmt::format("\n{:<52}{:>8}{:>12}{:>12}\n",
+                                 "kernels by implementation", "count", "wall", "cpu");
   const size_t rows = std::min(summary.kernels.size(), kMaxRows);
   for (size_t i = 0; i < rows; ++i) {
     const KernelTime& time = summary.kernels[i];
@@ -141,15 +158,15 @@ std::string summary_text(const Summary& summary) {
   const auto or_unknown = [](const std::string& text) {
     return text.empty() ? "unknown" : text;
   };
-  std::string text = fmt::format(
-      "{} · {} · {} device{} · {} clock\n", or_unknown(summary.arch),
-      or_unknown(summary.mode), summary.devices, summary.devices == 1 ? "" : "s",
-      or_unknown(summary.clock));
+  std::string text =
+      fmt::format("{} · {} · {} device{} · {} clock\n", or_unknown(summary.arch),
+                  or_unknown(summary.mode), summary.devices,
+                  summary.devices == 1 ? "" : "s", or_unknown(summary.clock));
   text += group_text("training", summary.train);
   text += group_text("evaluation", summary.eval);
   text += memory_table(summary);
   text += kernel_table(summary);
-  text += "\n" + limiting_sentence(summary) + "\n";
+  text += fmt::format("\n{}\n", limiting_sentence(summary));
   return text;
 }
 

@@ -10,7 +10,7 @@ namespace lockstep::tracer {
 /// How fast a copy is: latency + bytes / bandwidth. One link between any two memories;
 /// copies that arrive at the same lane queue up there.
 struct Link {
-  double gb_per_s = 12;   ///< PCIe 3.0 x16, as measured copies reach it
+  double gb_per_s = 12;    ///< PCIe 3.0 x16, as measured copies reach it
   double latency_us = 10;  ///< one cudaMemcpyAsync, from call to first byte
 };
 

@@ -20,14 +20,13 @@ Weights path_weights() {
           [](const Event&, int64_t) { return int64_t{0}; }};
 }
 
-bool belongs(const Event& event, const Step& step) {
-  return event.ph == 'X' && event.step == step.number;
-}
-
 class PathFinder {
  public:
   explicit PathFinder(const Trace& trace)
-      : trace_(trace), graph_(trace), schedule_(retime(graph_, path_weights())) {}
+      : trace_(trace),
+        lanes_(trace),
+        graph_(trace),
+        schedule_(retime(graph_, path_weights())) {}
 
   LongestPath of(const Step& step) const {
     LongestPath result;
@@ -46,6 +45,11 @@ class PathFinder {
   }
 
  private:
+  bool belongs(const Event& event, const Step& step) const {
+    return event.ph == 'X' && event.step == step.number &&
+           lanes_.of(event).rank == step.rank;
+  }
+
   /// Follows the decisive moments back from the end, to where the step began.
   std::vector<PathPiece> pieces(size_t begin, size_t last) const {
     std::vector<PathPiece> pieces;
@@ -73,6 +77,7 @@ class PathFinder {
   }
 
   const Trace& trace_;
+  const Lanes lanes_;
   const TimingGraph graph_;
   const Schedule schedule_;
 };

@@ -18,8 +18,8 @@ struct PathPiece {
 };
 
 struct LongestPath {
-  int64_t path = 0;      ///< ns, from the edges and durations alone
-  int64_t measured = 0;  ///< ns, the step's `seconds`
+  int64_t path = 0;               ///< ns, from the edges and durations alone
+  int64_t measured = 0;           ///< ns, the step's `seconds`
   std::vector<PathPiece> pieces;  ///< from the step's start to its end
   double ratio() const { return measured ? static_cast<double>(path) / measured : 0; }
 };

@@ -9,8 +9,9 @@
 namespace lockstep::tracer {
 
 struct Schedule {
-  std::vector<int64_t> times;    ///< of each moment, ns
-  std::vector<size_t> decisive;  ///< the moment that each one waited for last, or itself
+  std::vector<int64_t> times;  ///< of each moment, ns
+  std::vector<size_t>
+      decisive;  ///< the moment that each one waited for last, or itself
 };
 
 /// How long things take, in ns.

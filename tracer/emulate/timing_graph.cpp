@@ -45,7 +45,8 @@ class HostLanes {
   const std::map<LaneKey, std::vector<size_t>>& all() const { return passed_; }
 
   /// The last moment of a lane at or before `time`; nothing when there is none.
-  const size_t* last_before(const TimingGraph& graph, LaneKey lane, int64_t time) const {
+  const size_t* last_before(const TimingGraph& graph, LaneKey lane,
+                            int64_t time) const {
     const auto found = passed_.find(lane);
     if (found == passed_.end()) return nullptr;
     const auto& moments = found->second;
@@ -157,9 +158,8 @@ void TimingGraph::add_carried() {
     timed.push_back(start_of(i));
     if (trace_.events[i].ph == 'X') timed.push_back(end_of(i));
   }
-  std::stable_sort(timed.begin(), timed.end(), [&](size_t a, size_t b) {
-    return recorded(a) < recorded(b);
-  });
+  std::stable_sort(timed.begin(), timed.end(),
+                   [&](size_t a, size_t b) { return recorded(a) < recorded(b); });
 
   for (const size_t moment : timed) {
     const size_t i = event_of(moment);
@@ -181,7 +181,8 @@ void TimingGraph::add_carried() {
     }
     if (!anchor && event.ph == 'C') anchor = look_up(host_last, lanes.of(event).rank);
     if (!anchor) anchor = look_up(lane_last, lane_of(event));
-    if (anchor) add(moment, Kind::carried, *anchor, recorded(moment) - recorded(*anchor));
+    if (anchor)
+      add(moment, Kind::carried, *anchor, recorded(moment) - recorded(*anchor));
     add(end_of(i), Kind::carried, moment, event.dur);
   }
 }

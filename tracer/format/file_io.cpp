@@ -27,12 +27,12 @@ constexpr size_t kMaxGrowth = 1000;  // DEFLATE itself ends at 1,032
 }
 
 bool is_regular(const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
 bool exists(const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   return stat(path.c_str(), &status) == 0;
 }
 
@@ -62,17 +62,19 @@ std::string read_whole_file(const std::string& path) {
     const char* reason = gzerror(file.get(), &code);
     if (got < 0 || code == Z_BUF_ERROR) {
       fail_reading(
-          path, fmt::format("cannot be read past byte {} ({}). A download or a copy may "
-                            "have been cut off: fetch or record it again",
-                            text.size(), code == Z_ERRNO ? std::strerror(errno) : reason));
+          path,
+          fmt::format("cannot be read past byte {} ({}). A download or a copy may "
+                      "have been cut off: fetch or record it again",
+                      text.size(), code == Z_ERRNO ? std::strerror(errno) : reason));
     }
     if (got == 0) return text;
     const auto packed = static_cast<size_t>(std::max<z_off_t>(gzoffset(file.get()), 1));
     if (text.size() > kMaxText ||
         (text.size() > kHarmless && text.size() / packed > kMaxGrowth)) {
-      fail_reading(path, fmt::format("unpacks to more than {} MiB, too much for a trace. "
-                                     "Record fewer steps with --trace-steps A:B",
-                                     text.size() >> 20));
+      fail_reading(path,
+                   fmt::format("unpacks to more than {} MiB, too much for a trace. "
+                               "Record fewer steps with --trace-steps A:B",
+                               text.size() >> 20));
     }
   }
 }
@@ -114,10 +116,10 @@ void AtomicFile::commit() {
 }
 
 void AtomicFile::fail(int error) {
-  throw std::runtime_error(
-      fmt::format("{}: cannot be written ({}). Choose another place or free some space; "
-                  "nothing was left behind",
-                  path_, std::strerror(error)));
+  throw std::runtime_error(fmt::format(
+      "{}: cannot be written ({}). Choose another place or free some space; "
+      "nothing was left behind",
+      path_, std::strerror(error)));
 }
 
 }  // namespace lockstep::tracer

@@ -46,8 +46,8 @@ class Lanes {
   void take_metadata(const Event& event);
   void take_task(const Event& event);
 
-  std::map<LaneKey, Lane> lanes_;       ///< every lane that has an event
-  std::map<int64_t, Lane> processes_;   ///< what holds for all lanes of a pid
+  std::map<LaneKey, Lane> lanes_;      ///< every lane that has an event
+  std::map<int64_t, Lane> processes_;  ///< what holds for all lanes of a pid
 };
 
 }  // namespace lockstep::tracer

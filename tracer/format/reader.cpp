@@ -91,9 +91,10 @@ class TraceBuilder : public nlohmann::json_sax<Json> {
     if (const size_t colon = reason.find(": "); colon != std::string::npos) {
       reason.erase(0, colon + 2);
     }
-    fail(fmt::format("line {}, byte {}: {}. The file is damaged or cut off: record "
-                     "it again",
-                     line, position, reason));
+    fail(
+        fmt::format("line {}, byte {}: {}. The file is damaged or cut off: record "
+                    "it again",
+                    line, position, reason));
   }
 
  private:
@@ -165,9 +166,10 @@ class TraceBuilder : public nlohmann::json_sax<Json> {
 
   void finish_event() {
     if (trace_.events.size() >= kMaxEvents) {
-      fail(fmt::format("has more than {} events. Record fewer steps with "
-                       "--trace-steps A:B",
-                       kMaxEvents));
+      fail(
+          fmt::format("has more than {} events. Record fewer steps with "
+                      "--trace-steps A:B",
+                      kMaxEvents));
     }
     try {
       trace_.events.push_back(reader_.read(std::move(unit_)));
@@ -226,8 +228,9 @@ Trace parse_trace(const std::string& text, const std::string& name) {
   try {
     Json::sax_parse(text, &builder);
   } catch (const std::bad_alloc&) {
-    throw std::runtime_error(name + ": does not fit into this machine's memory. "
-                                    "Record fewer steps with --trace-steps A:B");
+    throw std::runtime_error(name +
+                             ": does not fit into this machine's memory. "
+                             "Record fewer steps with --trace-steps A:B");
   }
   Trace trace = builder.take();
   drop_launch_flows(trace);

@@ -28,12 +28,12 @@ struct Event {
   int64_t pid = 0, tid = 0;
   int64_t ts = 0, dur = 0;  ///< ns since the trace's origin
 
-  int64_t id = kNone;      ///< args.id
-  int64_t step = kNone;    ///< args.step
-  int64_t parent = kNone;  ///< args.parent: the caller, where it ran on another lane
-  int64_t op = kNone;      ///< args.op: the op that enqueued this kernel or copy
-  int64_t fwd = kNone;     ///< args.fwd: a backward op's forward op
-  std::vector<int64_t> deps;       ///< args.deps: awaited events of other streams
+  int64_t id = kNone;         ///< args.id
+  int64_t step = kNone;       ///< args.step
+  int64_t parent = kNone;     ///< args.parent: the caller, where it ran on another lane
+  int64_t op = kNone;         ///< args.op: the op that enqueued this kernel or copy
+  int64_t fwd = kNone;        ///< args.fwd: a backward op's forward op
+  std::vector<int64_t> deps;  ///< args.deps: awaited events of other streams
   std::vector<int64_t> waits_for;  ///< args.for: what a `sync` event waited for
   Json args = Json::object();      ///< the rest
 
@@ -43,7 +43,7 @@ struct Event {
 
 /// A whole trace file.
 struct Trace {
-  std::vector<Event> events;  ///< sorted by ts, longer first (see `sort_events`)
+  std::vector<Event> events;       ///< sorted by ts, longer first (see `sort_events`)
   Json lockstep = Json::object();  ///< the top-level `lockstep` object
   Json other = Json::object();     ///< other top-level keys (`distributedInfo`, …)
   bool sorted_in_file = true;      ///< the reader did not have to sort (law `sorted`)

@@ -1,4 +1,5 @@
 // Operations that treat every element alike, and the optimizer's update.
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
@@ -15,10 +16,14 @@ void dropout(const KernelArgs& args) {
   const Philox random{static_cast<uint64_t>(args.scalars[1])};
   const auto stream = static_cast<uint64_t>(args.scalars[2]);
   const T factor = static_cast<T>(1 / (1 - p));
-  for (int64_t i = 0; i < x.numel(); ++i) {
-    const bool keep = random.uniform(i, stream) >= p;
-    mask.as<uint8_t>()[i] = keep;
-    y.as<T>()[i] = keep ? x.as<T>()[i] * factor : T(0);
+  const auto limit = static_cast<uint32_t>(p * 0x1p32);
+  for (int64_t start = 0; start < x.numel(); start += 4) {
+    const auto words = random.block(start / 4, stream);
+    for (int64_t i = start; i < std::min(start + 4, x.numel()); ++i) {
+      const bool keep = words[i - start] >= limit;
+      mask.as<uint8_t>()[i] = keep;
+      y.as<T>()[i] = keep ? x.as<T>()[i] * factor : T(0);
+    }
   }
 }
 

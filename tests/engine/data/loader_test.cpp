@@ -6,6 +6,8 @@
 #include <barrier>
 #include <chrono>
 #include <condition_variable>
+#include <latch>
+#include <map>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -112,6 +114,35 @@ TEST(DataLoader, AugmentsTheSameSampleDifferentlyInAnotherEpoch) {
   EXPECT_NE(first.images, second.images);
 }
 
+/// Sample i is its first draw.
+class Drawing : public Dataset {
+ public:
+  int64_t size() const override { return 20; }
+  std::vector<int64_t> sample_shape() const override { return {1}; }
+  int64_t classes() const override { return 20; }
+  int64_t get(int64_t index, Draws& draws, std::span<float> image) const override {
+    image[0] = static_cast<float>(draws.uniform());
+    return index;
+  }
+};
+
+TEST(DataLoader, GivesASampleTheDrawsOfItsSeedEpochAndIndex) {
+  auto draws_of = [](const LoaderOptions& options, int64_t epoch) {
+    DataLoader loader(std::make_shared<Drawing>(), options);
+    std::map<int64_t, float> draws;
+    for (const Batch& batch : epoch_of(loader, epoch)) {
+      for (int64_t i = 0; i < batch.size(); ++i) {
+        EXPECT_TRUE(draws.emplace(batch.labels[i], batch.images[i]).second);
+      }
+    }
+    return draws;
+  };
+  const auto draws = draws_of({.batch_size = 3, .seed = 1}, 2);
+  EXPECT_EQ(draws, draws_of({.batch_size = 7, .shuffle = true, .seed = 1}, 2));
+  EXPECT_NE(draws, draws_of({.batch_size = 3, .seed = 2}, 2));
+  EXPECT_NE(draws, draws_of({.batch_size = 3, .seed = 1}, 3));
+}
+
 TEST(DataLoader, FollowsASampler) {
   struct Backwards : Sampler {
     int64_t size() const override { return 3; }
@@ -197,6 +228,36 @@ TEST(DataLoader, MayBeLeftAtAnyMoment) {
     }
   }
   DataLoader unused(dataset, {.workers = 2});
+}
+
+// Worker 0 is held in its first batch until worker 1, which waits for room, has been
+// told to stop and has ended. By then worker 0 has been told too, and though there is
+// room it must not begin another batch.
+TEST(DataLoader, WhenLeftFinishesOnlyTheBatchesInHand) {
+  static std::latch* gate;
+  struct OpensGateAtThreadEnd {
+    ~OpensGateAtThreadEnd() { gate->count_down(); }
+  };
+  std::latch both_began(2), worker_1_ended(1);
+  gate = &worker_1_ended;
+  std::atomic<int> batches_of_worker_0 = 0;
+  const auto dataset = counting(100, [&](int64_t index) {
+    if (index % 2 == 0) {
+      ++batches_of_worker_0;
+      if (index == 0) both_began.count_down();
+      worker_1_ended.wait();
+    } else {
+      static thread_local OpensGateAtThreadEnd at_end;
+      (void)at_end;
+      if (index == 1) both_began.count_down();
+    }
+  });
+  {
+    DataLoader loader(dataset, {.workers = 2, .prefetch_factor = 2});
+    loader.start_epoch(0);
+    both_began.wait();
+  }
+  EXPECT_EQ(batches_of_worker_0, 1);
 }
 
 TEST(DataLoader, LeavesErrorsBehindWithoutALeak) {

@@ -1,0 +1,169 @@
+// `lockstep bench-step`: timed training steps for tests/bench, as one JSON line.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/run_options.h"
+#include "engine/backends/backend.h"
+#include "engine/ops/copy.h"
+#include "engine/ops/ops.h"
+#include "engine/runtime/device_context.h"
+#include "tracer/format/trace.h"
+#include "tracer/record/collect.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::cli {
+namespace {
+
+struct BenchOptions {
+  std::string arch = "resnet18", conv = "auto";
+  int64_t batch = 128, size = 32, classes = 10;
+  int threads = 1, steps = 7, warmup = 2;
+  bool trace = false;
+};
+
+double process_cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  auto seconds = [](const timeval& t) { return t.tv_sec + t.tv_usec * 1e-6; };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+/// CPU seconds that all processes used, from /proc/stat (idle and waiting left out).
+double machine_busy_seconds() {
+  std::ifstream stat("/proc/stat");
+  std::string cpu;
+  stat >> cpu;
+  double busy = 0, value = 0;
+  for (int i = 0; i < 8 && stat >> value; ++i) {
+    if (i != 3 && i != 4) busy += value;
+  }
+  return busy / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+struct Samples {
+  std::vector<double> seconds, foreign, cpu;
+};
+
+/// A model, its data on a device, and what one training step does with them.
+class Bench {
+ public:
+  explicit Bench(const BenchOptions& o) : device_{DeviceType::cpu, 0} {
+    models::ZooOptions zoo;
+    zoo.classes = o.classes;
+    zoo.stem = o.size <= 64 ? models::Stem::cifar : models::Stem::imagenet;
+    model_ = models::make(o.arch, zoo);
+    model_->to(device_);
+    sgd_ = std::make_unique<optim::Sgd>(model_->named_parameters(),
+                                        optim::SgdOptions{0.001, 0.9, 1e-4});
+    const nn::Init normal = nn::Init::normal(1);
+    images_ = ops::copy_to(nn::initial({o.batch, 3, o.size, o.size}, normal), device_,
+                           {"h2d", "images"});
+    std::vector<double> labels(o.batch);
+    for (int64_t i = 0; i < o.batch; ++i) labels[i] = static_cast<double>(i % o.classes);
+    labels_ = ops::copy_to(Tensor::from(labels, {o.batch}, DType::i64), device_,
+                           {"h2d", "labels"});
+  }
+
+  void step() {
+    sgd_->zero_grad();
+    const Tensor loss = ops::cross_entropy((*model_)(images_), labels_);
+    loss.backward();
+    sgd_->step();
+    ops::item(loss);
+    runtime::context(device_).synchronize();
+  }
+
+ private:
+  Device device_;
+  nn::ModulePtr model_;
+  std::unique_ptr<optim::Sgd> sgd_;
+  Tensor images_, labels_;
+};
+
+Samples measure(Bench& bench, int steps) {
+  Samples samples;
+  const double cores = static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
+  for (int i = 0; i < steps; ++i) {
+    const double busy = machine_busy_seconds(), cpu = process_cpu_seconds();
+    const int64_t start = tracer::now_ns();
+    bench.step();
+    const double seconds = static_cast<double>(tracer::now_ns() - start) / 1e9;
+    const double mine = process_cpu_seconds() - cpu;
+    const double others = machine_busy_seconds() - busy - mine;
+    samples.seconds.push_back(seconds);
+    samples.cpu.push_back(mine);
+    samples.foreign.push_back(std::max(0.0, others) / (seconds * cores));
+  }
+  return samples;
+}
+
+/// Which kernels ran, by the library's names, in one recorded step.
+tracer::Json kernels_of_a_step(Bench& bench, int64_t& events) {
+  tracer::start_recording();
+  tracer::set_step(0);
+  bench.step();
+  tracer::stop_recording();
+  events = tracer::recorded_events();
+  std::map<std::string, int64_t> counts;
+  for (const tracer::Event& event : tracer::collect()) {
+    if (event.is("kernel")) ++counts[event.args["impl"].get<std::string>()];
+  }
+  return counts;
+}
+
+int run(const BenchOptions& o) {
+  runtime::options().threads_per_device = o.threads;
+  backend_options().conv =
+      o.conv == "direct" ? ConvAlgorithm::direct : ConvAlgorithm::automatic;
+  Bench bench(o);
+  measure(bench, o.warmup);
+  if (o.trace) {
+    tracer::start_recording();
+    tracer::set_step(0);
+  }
+  const Samples samples = measure(bench, o.steps);
+  tracer::stop_recording();
+  tracer::collect();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  int64_t events = 0;
+  const tracer::Json impls = kernels_of_a_step(bench, events);
+  std::vector<double> sorted = samples.seconds;
+  std::sort(sorted.begin(), sorted.end());
+  const tracer::Json result{{"peer", "lockstep"},
+                            {"median_s", sorted[sorted.size() / 2]},
+                            {"samples", samples.seconds},
+                            {"foreign", samples.foreign},
+                            {"cpu", samples.cpu},
+                            {"peak_rss_mib", usage.ru_maxrss / 1024.0},
+                            {"events_per_step", events},
+                            {"impls", impls}};
+  std::printf("%s\n", result.dump().c_str());
+  return 0;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand("bench-step", "timed training steps, as JSON");
+  auto o = std::make_shared<BenchOptions>();
+  command->add_option("--arch", o->arch);
+  command->add_option("--batch", o->batch)->check(CLI::Range(1, 1 << 20));
+  command->add_option("--size", o->size)->check(CLI::Range(1, 4096));
+  command->add_option("--classes", o->classes)->check(CLI::Range(1, 1 << 20));
+  command->add_option("--threads", o->threads)->check(CLI::Range(1, 256));
+  command->add_option("--conv", o->conv)->check(CLI::IsMember({"auto", "direct"}));
+  command->add_option("--steps", o->steps)->check(CLI::Range(1, 1 << 20));
+  command->add_option("--warmup", o->warmup)->check(CLI::Range(0, 1000));
+  command->add_flag("--trace", o->trace, "record while timing");
+  command->callback([o, &action] { action = [o] { return run(*o); }; });
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,33 @@
+// The program's commands. Each adds itself to the command line and, when chosen, runs
+// and returns the exit code: 0 done, 1 failed (one line says what and the mend).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+namespace lockstep::cli {
+
+/// Wrong usage: exit code 2.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// What the chosen command will do; set while the command line is parsed.
+using Action = std::function<int()>;
+
+void add_train(CLI::App& app, Action& action);
+void add_trace(CLI::App& app, Action& action);
+void add_emulate(CLI::App& app, Action& action);
+void add_data(CLI::App& app, Action& action);
+void add_demo(CLI::App& app, Action& action);
+void add_doctor(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
+/// Commands of the contract that are not built yet: they say so and fail.
+void add_planned(CLI::App& app, Action& action);
+
+/// The command line as one string, for the trace.
+extern std::string command_line;
+
+}  // namespace lockstep::cli

@@ -1,0 +1,57 @@
+// `lockstep doctor`: what is here, what is missing, and what that switches off.
+#include <unistd.h>
+
+#include <cstdio>
+#include <thread>
+
+#include "cli/commands.h"
+#include "engine/backends/backend.h"
+#include "engine/data/cifar10.h"
+
+namespace lockstep::cli {
+namespace {
+
+void line(bool good, const std::string& what, const std::string& detail) {
+  const bool color = isatty(1) && std::getenv("NO_COLOR") == nullptr;
+  const char* sign = good ? "ok     " : "missing";
+  if (color) {
+    std::printf("\033[%sm%s\033[0m  %-22s %s\n", good ? "32" : "33", sign, what.c_str(),
+                detail.c_str());
+  } else {
+    std::printf("%s  %-22s %s\n", sign, what.c_str(), detail.c_str());
+  }
+}
+
+int run() {
+  const unsigned cores = std::thread::hardware_concurrency();
+  line(true, "cores", std::to_string(cores) +
+                          "; virtual devices share them (measured clock), the emulated "
+                          "clock gives each its own");
+  const bool avx512 = __builtin_cpu_supports("avx512f") != 0;
+  line(avx512, "AVX-512",
+       avx512 ? "Winograd convolutions are on (--conv direct switches them off)"
+              : "no Winograd convolutions on this processor: about half the speed; "
+                "nothing to mend");
+  const bool cpu = has_backend(DeviceType::cpu);
+  line(cpu, "oneDNN (cpu)",
+       cpu ? "--device-type cpu, the default"
+           : "only --device-type reference; mend: apt-get install libdnnl-dev "
+             "ocl-icd-opencl-dev, then rebuild");
+  line(true, "reference, null", "plain loops; and a device that only records");
+  line(false, "CUDA", "this build has no CUDA backend; --device-type cuda is off");
+  const auto data = data::find_cifar10(std::nullopt);
+  line(data.has_value(), "CIFAR-10",
+       data ? data->string()
+            : "not in ./data or ~/data; mend: lockstep data fetch (network), or "
+              "lockstep data make (a generated set)");
+  return 0;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Action& action) {
+  app.add_subcommand("doctor", "what is here, what is missing, and the mend")
+      ->callback([&action] { action = run; });
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,47 @@
+// `lockstep emulate`: the recorded program on devices with hardware of their own.
+#include "tracer/emulate/emulate.h"
+
+#include <cstdio>
+#include <memory>
+
+#include "cli/commands.h"
+#include "tracer/analysis/summary.h"
+
+namespace lockstep::cli {
+namespace {
+
+struct EmulateCommand {
+  std::string file, out;
+  bool json = false;
+  tracer::EmulateOptions options;
+};
+
+int run(const EmulateCommand& c) {
+  const tracer::Trace measured = tracer::read_trace(c.file);
+  const tracer::Trace emulated = tracer::emulate(measured, c.options);
+  if (!c.out.empty()) tracer::write_trace(emulated, c.out);
+  const tracer::Summary summary = tracer::summarize(emulated);
+  const std::string text =
+      c.json ? tracer::summary_json(summary).dump(1)
+             : tracer::summary_text(summary) + "\n" + tracer::limiting_sentence(summary);
+  std::printf("%s\n", text.c_str());
+  return 0;
+}
+
+}  // namespace
+
+void add_emulate(CLI::App& app, Action& action) {
+  auto* command = app.add_subcommand(
+      "emulate", "re-time a trace: each device on hardware of its own");
+  auto c = std::make_shared<EmulateCommand>();
+  command->add_option("TRACE", c->file, "trace file")->required();
+  command->add_option("-o,--out", c->out, "write the emulated trace");
+  command->add_flag("--json", c->json);
+  command->add_flag("--measured-durations", c->options.measured_durations,
+                    "keep recorded durations and gaps (the emulator's own test)");
+  command->add_option("--link-gb-per-s", c->options.link.gb_per_s);
+  command->add_option("--link-latency-us", c->options.link.latency_us);
+  command->callback([c, &action] { action = [c] { return run(*c); }; });
+}
+
+}  // namespace lockstep::cli

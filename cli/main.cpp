@@ -1,0 +1,76 @@
+// The front door.
+#include <csignal>
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "engine/train/trainer.h"
+#include "tracer/record/embedded.h"
+#include "tracer/record/session.h"
+
+namespace lockstep::cli {
+
+std::string command_line;
+
+namespace {
+
+/// The first Ctrl-C ends training after the running step; the second ends the program.
+void on_interrupt(int) {
+  if (train::Trainer::stop.exchange(true)) std::_Exit(130);
+}
+
+int run(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    command_line += (i > 1 ? " " : "") + std::string(argv[i]);
+  }
+  for (size_t i = 0; i < lockstep_embedded_file_count(); ++i) {
+    const EmbeddedFile& file = lockstep_embedded_files()[i];
+    tracer::add_source(file.path, {file.begin, file.end});
+  }
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGPIPE, SIG_IGN);
+
+  CLI::App app{"lockstep: see how deep-learning training is spread over several devices",
+               "lockstep"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "lockstep 0.1.0");
+  Action action;
+  add_demo(app, action);
+  add_train(app, action);
+  add_trace(app, action);
+  add_emulate(app, action);
+  add_data(app, action);
+  add_doctor(app, action);
+  add_bench(app, action);
+  add_planned(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& wish) {  // --help, --version
+    return app.exit(wish);
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "lockstep: %s; see lockstep %s--help\n", error.what(),
+                 argc > 1 && argv[1][0] != '-' ? (std::string(argv[1]) + " ").c_str()
+                                               : "");
+    return 2;
+  }
+  const int code = action();
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+    std::fprintf(stderr, "lockstep: could not write to standard output\n");
+    return 1;
+  }
+  return code;
+}
+
+}  // namespace
+}  // namespace lockstep::cli
+
+int main(int argc, char** argv) {
+  try {
+    return lockstep::cli::run(argc, argv);
+  } catch (const lockstep::cli::UsageError& error) {
+    std::fprintf(stderr, "lockstep: %s\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "lockstep: %s\n", error.what());
+    return 1;
+  }
+}

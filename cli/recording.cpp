@@ -1,0 +1,190 @@
+#include "cli/recording.h"
+
+#include <map>
+
+#include "cli/commands.h"
+#include "engine/runtime/device_context.h"
+#include "tracer/analysis/summary.h"
+#include "tracer/format/file_io.h"
+#include "tracer/record/collect.h"
+#include "tracer/record/recorder.h"
+#include "tracer/record/session.h"
+
+namespace lockstep::cli {
+namespace {
+
+/// How many steps may pile up in memory before they are turned into times.
+constexpr int64_t kDrainEvery = 16;
+
+tracer::RunFacts facts_of(const RunOptions& options, const nn::Module& model,
+                          const parallel::Devices& devices) {
+  tracer::RunFacts facts{command_line, train::name(mode_of(options)), options.arch,
+                         {}, {}};
+  int last = 0;
+  for (Device device : devices) last = std::max(last, device.index);
+  for (int i = 0; i <= last; ++i) {
+    facts.devices.push_back(Device{devices[0].type, i}.str());
+  }
+  auto add = [&facts](const auto& tensors, const char* kind) {
+    for (auto [name, tensor] : tensors) {
+      if (const size_t at = name.find("module."); at != name.npos) name.erase(at, 7);
+      facts.tensors.push_back({name, lockstep::name(tensor.dtype()), kind,
+                               {tensor.sizes().begin(), tensor.sizes().end()},
+                               tensor.nbytes()});
+    }
+  };
+  add(model.named_parameters(), "parameter");
+  add(model.named_buffers(), "buffer");
+  return facts;
+}
+
+}  // namespace
+
+Recording::Recording(const RunOptions& options, train::Trainer& trainer,
+                     const DataSets& data, const parallel::Devices& devices,
+                     int64_t steps_planned)
+    : options_(options), trainer_(trainer), dataset_(data.name), devices_(devices) {
+  if (!options.trace.empty() || !options.trace_steps.empty()) {
+    // Five steps after two, unless the run is shorter or the user says otherwise.
+    const bool longer = steps_planned < 0 || steps_planned > 7;
+    first_ = longer ? 2 : 0;
+    last_ = longer ? 7 : std::max<int64_t>(steps_planned, 1) + (1 << 20);
+    if (!options.trace_steps.empty()) {
+      char rest = 0;
+      if (std::sscanf(options.trace_steps.c_str(), "%ld:%ld%c", &first_, &last_,
+                      &rest) != 2 || first_ < 0 || last_ <= first_) {
+        throw UsageError("--trace-steps wants A:B with 0 <= A < B, not '" +
+                         options.trace_steps + "'");
+      }
+    }
+  }
+  time_all_ = !options.summary.empty();
+  for (Device device : devices_) runtime::context(device).allocator().reset_peak();
+  trainer.before_step = [this](int64_t step) { before(step); };
+  trainer.after_step = [this](const train::StepResult& result) { after(result); };
+}
+
+void Recording::before(int64_t step) {
+  const bool traced = step >= first_ && step < last_;
+  if (traced || time_all_) tracer::start_recording();
+}
+
+void Recording::after(const train::StepResult& result) {
+  results_.push_back(result);
+  const int64_t next = result.step + 1;
+  const bool end_of_trace = next == last_;
+  const bool start_of_trace = next == first_;
+  if (!tracer::recording()) return;
+  if (end_of_trace || start_of_trace || (time_all_ && next % kDrainEvery == 0)) drain();
+}
+
+/// Takes the recorded events over: those of traced steps are kept, all are timed.
+void Recording::drain() {
+  tracer::stop_recording();
+  for (Device device : devices_) runtime::context(device).synchronize();
+  std::vector<tracer::Event> events = tracer::collect();
+  if (time_all_) {
+    tracer::Trace part;
+    part.events = events;
+    const tracer::Summary summary = tracer::summarize(part);
+    for (const auto* group : {&summary.train, &summary.eval}) {
+      for (const tracer::StepSummary& step : group->steps) {
+        timings_.resize(std::max<size_t>(timings_.size(), step.step + 1));
+        timings_[step.step] = tracer::step_json(step);
+      }
+    }
+  }
+  for (tracer::Event& event : events) {
+    const bool traced = event.step == tracer::kNone
+                            ? last_ > 0
+                            : event.step >= first_ && event.step < last_;
+    if (traced) kept_.push_back(std::move(event));
+  }
+}
+
+const tracer::Trace& Recording::trace() {
+  finish();
+  return trace_;
+}
+
+void Recording::finish() {
+  if (finished_) return;
+  finished_ = true;
+  trainer_.before_step = nullptr;
+  trainer_.after_step = nullptr;
+  for (Device device : devices_) {
+    runtime::context(device).synchronize();
+    peaks_.push_back(runtime::peak_bytes(device));
+  }
+  drain();
+  if (last_ > 0) {
+    // Metadata may have come several times; memory counters outside steps go.
+    std::map<std::string, bool> seen;
+    std::erase_if(kept_, [&seen](const tracer::Event& event) {
+      if (event.ph != 'M') return false;
+      const std::string key = event.name + std::to_string(event.pid) + "/" +
+                              std::to_string(event.tid);
+      return !seen.emplace(key, true).second;
+    });
+    tracer::sort_events(kept_);
+    trace_ = tracer::finish_trace(std::move(kept_),
+                                  facts_of(options_, *trainer_.model(), devices_));
+    if (!options_.trace.empty()) tracer::write_trace(trace_, options_.trace);
+  }
+  if (!options_.summary.empty()) write_summary();
+}
+
+double Recording::images_per_second() const {
+  double images = 0, seconds = 0;
+  bool first = true;
+  for (const train::StepResult& result : results_) {
+    if (!result.train) continue;
+    if (!std::exchange(first, false) || results_.size() == 1) {
+      images += static_cast<double>(result.batch);
+      seconds += result.seconds;
+    }
+  }
+  return seconds > 0 ? images / seconds : 0;
+}
+
+void Recording::write_summary() const {
+  tracer::Json steps = tracer::Json::array();
+  for (const train::StepResult& result : results_) {
+    tracer::Json step{{"step", result.step},
+                      {"loss", result.loss},
+                      {"acc1", result.acc1},
+                      {"acc5", result.acc5},
+                      {"seconds", result.seconds},
+                      {"kind", result.train ? "train" : "eval"},
+                      {"batch", result.batch},
+                      {"phases", tracer::Json::object()},
+                      {"phases_host", tracer::Json::object()}};
+    if (result.step < static_cast<int64_t>(timings_.size())) {
+      const tracer::Json& timing = timings_[result.step];
+      for (const char* key : {"seconds", "phases", "phases_host"}) {
+        if (timing.contains(key)) step[key] = timing[key];
+      }
+    }
+    steps.push_back(std::move(step));
+  }
+  int64_t parameters = 0;
+  for (const Tensor& tensor : trainer_.model()->parameters()) {
+    parameters += tensor.numel();
+  }
+  const tracer::Json summary{{"mode", train::name(mode_of(options_))},
+                             {"arch", options_.arch},
+                             {"dataset", dataset_},
+                             {"devices", devices_.size()},
+                             {"world_size", 1},
+                             {"global_batch", options_.batch_size},
+                             {"steps", steps},
+                             {"images_per_second", images_per_second()},
+                             {"peak_bytes_per_device", peaks_},
+                             {"parameters", parameters},
+                             {"clock", "measured"}};
+  tracer::AtomicFile file(options_.summary);
+  file.write(summary.dump(1) + "\n");
+  file.commit();
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,49 @@
+// A run's trace and summary.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/run_options.h"
+#include "tracer/format/trace.h"
+
+namespace lockstep::cli {
+
+/// Records the steps [first, last) of a trainer for `--trace`, and every step's times
+/// for `--summary`.
+class Recording {
+ public:
+  /// Hooks into the trainer. `steps_planned` < 0: unknown.
+  Recording(const RunOptions& options, train::Trainer& trainer, const DataSets& data,
+            const parallel::Devices& devices, int64_t steps_planned);
+
+  /// Writes what was asked for; call once, also after Ctrl-C.
+  void finish();
+
+  /// The recorded steps as a trace.
+  const tracer::Trace& trace();
+
+  double images_per_second() const;  ///< of training steps, the first left out
+  const std::vector<int64_t>& peak_bytes() const { return peaks_; }
+
+ private:
+  void before(int64_t step);
+  void after(const train::StepResult& result);
+  void drain();
+  void write_summary() const;
+
+  const RunOptions& options_;
+  train::Trainer& trainer_;
+  std::string dataset_;
+  parallel::Devices devices_;
+  int64_t first_ = 0, last_ = 0;
+  bool time_all_ = false;
+  std::vector<tracer::Event> pending_, kept_;
+  std::vector<train::StepResult> results_;
+  std::vector<tracer::Json> timings_;  ///< by step
+  std::vector<int64_t> peaks_;
+  tracer::Trace trace_;
+  bool finished_ = false;
+};
+
+}  // namespace lockstep::cli

@@ -1,0 +1,64 @@
+// What a training run is told on the command line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/data/loader.h"
+#include "engine/models/zoo.h"
+#include "engine/train/trainer.h"
+
+namespace lockstep::cli {
+
+/// The ImageNet example's flags, and ours. Defaults are the example's.
+struct RunOptions {
+  std::string dir, arch = "resnet18", dataset, mode, device_type = "cpu", stem;
+  int workers = 4, epochs = 90, start_epoch = 0, print_freq = 10;
+  int64_t batch_size = 256;
+  double lr = 0.1, momentum = 0.9, weight_decay = 1e-4;
+  bool evaluate = false;
+  std::string resume, pretrained, save;
+  std::optional<int> gpu;
+  uint64_t seed = 0;
+
+  // The example's distributed flags.
+  int world_size = -1, rank = -1;
+  std::string dist_url = "tcp://224.66.41.62:23456", dist_backend = "nccl";
+  bool multiprocessing_distributed = false;
+
+  int devices = 0;  ///< 0: all there are (4 virtual ones)
+  int threads_per_device = 0;
+  int64_t steps = -1;
+  bool no_shuffle = false, no_augment = false, launch_blocking = false;
+  std::string input_on = "host", conv = "auto", dtype = "float32";
+  bool benchmark = false, deterministic = false;
+  int64_t image_size = 0, classes = 0, length = 0;
+  double dropout = 0.5;
+  std::string trace, trace_steps, summary;
+  bool quiet = false;
+};
+
+/// Declares the flags.
+void add_run_flags(CLI::App& command, RunOptions& options);
+
+/// Checks the options against each other; throws UsageError.
+void validate(const RunOptions& options);
+
+/// The data sets of a run.
+struct DataSets {
+  std::string name;
+  std::shared_ptr<const data::Dataset> train, test;
+};
+DataSets open_data(const RunOptions& options);
+
+DeviceType device_type(const RunOptions& options);
+/// How the work is spread: `--mode`, else by the example's rules.
+train::Mode mode_of(const RunOptions& options);
+parallel::Devices devices_of(const RunOptions& options);
+
+/// A model with fresh weights (or those of --pretrained) for that data.
+nn::ModulePtr make_model(const RunOptions& options, const DataSets& data);
+
+}  // namespace lockstep::cli

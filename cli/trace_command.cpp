@@ -1,0 +1,97 @@
+// `lockstep trace`: read, judge and compare traces.
+#include <cstdio>
+#include <memory>
+
+#include "cli/commands.h"
+#include "tracer/analysis/call_tree.h"
+#include "tracer/analysis/check.h"
+#include "tracer/analysis/diff.h"
+#include "tracer/analysis/steps.h"
+#include "tracer/analysis/summary.h"
+#include "tracer/format/trace.h"
+
+namespace lockstep::cli {
+namespace {
+
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  if (text.empty() || text.back() != '\n') std::fputc('\n', stdout);
+}
+
+struct TraceOptions {
+  std::string file, other;
+  bool json = false, calls = false;
+  int64_t step = -1;
+};
+
+int summary(const TraceOptions& o) {
+  const tracer::Trace trace = tracer::read_trace(o.file);
+  if (o.calls) {
+    int64_t step = o.step;
+    if (step < 0) {
+      const auto steps = tracer::find_steps(trace);
+      step = steps.empty() ? 0 : steps.front().number;
+    }
+    const auto calls = tracer::call_tree(trace, step);
+    print(o.json ? tracer::call_tree_json(calls).dump(1)
+                 : tracer::call_tree_text(calls));
+    return 0;
+  }
+  const tracer::Summary result = tracer::summarize(trace);
+  if (o.json) {
+    print(tracer::summary_json(result).dump(1));
+    return 0;
+  }
+  print(tracer::summary_text(result));
+  print(tracer::limiting_sentence(result));
+  return 0;
+}
+
+int check(const TraceOptions& o) {
+  const tracer::CheckReport report = tracer::check_trace(tracer::read_trace(o.file));
+  print(o.json ? tracer::check_json(report).dump(1) : tracer::check_text(report));
+  return report.ok() ? 0 : 1;
+}
+
+int diff(const TraceOptions& o) {
+  const auto result = tracer::diff_traces(tracer::read_trace(o.file),
+                                          tracer::read_trace(o.other));
+  print(o.json ? tracer::diff_json(result).dump(1)
+               : tracer::diff_text(result, o.file, o.other));
+  return 0;
+}
+
+}  // namespace
+
+void add_trace(CLI::App& app, Action& action) {
+  auto* trace = app.add_subcommand("trace", "summarise, check or compare traces");
+  trace->require_subcommand(1);
+  auto add = [&](const char* name, const char* help, int (*run)(const TraceOptions&)) {
+    auto options = std::make_shared<TraceOptions>();
+    auto* command = trace->add_subcommand(name, help);
+    command->add_option("TRACE", options->file, "trace file")->required();
+    command->add_flag("--json", options->json);
+    command->callback([options, run, &action] {
+      action = [options, run] { return run(*options); };
+    });
+    return std::pair(command, options);
+  };
+  auto [summarize, summary_options] =
+      add("summary", "phases, bytes by reason and port, memory, what limits", summary);
+  summarize->add_flag("--calls", summary_options->calls, "who calls whom");
+  summarize->add_option("--step", summary_options->step, "of --calls (default: first)");
+  add("check", "verify the file and the conservation laws", check);
+  auto [compare, diff_options] = add("diff", "two traces side by side", diff);
+  compare->add_option("OTHER", diff_options->other, "the other trace")->required();
+  for (const char* name : {"merge", "export", "import"}) {
+    auto* later = trace->add_subcommand(name, "not built yet");
+    later->allow_extras();
+    later->callback([&action, name] {
+      action = [name]() -> int {
+        throw std::runtime_error(std::string("trace ") + name + " is not built yet");
+      };
+    });
+  }
+}
+
+}  // namespace lockstep::cli

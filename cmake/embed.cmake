@@ -1,0 +1,60 @@
+# Sources inside the program: embed_sources(<out> <folder>…) writes one C++ file that
+# holds the text of every .h and .cpp below the folders (given from the project's root)
+# and sets <out> to its name, for add_executable in the same CMakeLists.txt. What it
+# defines is declared in tracer/record/embedded.h.
+#
+# The assembler copies the files in (.incbin), so this costs no compile time. ccache
+# knows .incbin and compiles such a file anew; ninja does so when one of them changes.
+function(embed_sources out)
+  set(patterns ${ARGN})
+  list(TRANSFORM patterns PREPEND ${PROJECT_SOURCE_DIR}/)
+  set(headers ${patterns})
+  list(TRANSFORM patterns APPEND /*.cpp)
+  list(TRANSFORM headers APPEND /*.h)
+  file(GLOB_RECURSE paths CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+       ${patterns} ${headers})
+  list(FILTER paths EXCLUDE REGEX "(^|/)[.#]")  # what editors leave behind
+  list(SORT paths)
+  if(NOT paths)
+    message(FATAL_ERROR "embed_sources: no .h or .cpp below ${ARGN}")
+  endif()
+
+  set(number 0)
+  set(texts "")
+  set(names "")
+  set(rows "")
+  set(files "")
+  foreach(path IN LISTS paths)
+    set(name embedded_${number})
+    set(file ${PROJECT_SOURCE_DIR}/${path})
+    string(APPEND texts "    \"${name}: .incbin \\\"${file}\\\"\\n\"\n"
+                        "    \"${name}_end:\\n\"\n")
+    string(APPEND names "  extern const char ${name}[], ${name}_end[];\n")
+    string(APPEND rows "    {\"${path}\", ${name}, ${name}_end},\n")
+    list(APPEND files ${file})
+    math(EXPR number "${number} + 1")
+  endforeach()
+
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${out}.cpp)
+  file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
+[[// Written by cmake/embed.cmake.
+#include "tracer/record/embedded.h"
+
+asm(".pushsection .rodata\n"
+@texts@    "    .byte 0\n"
+    ".popsection\n");
+
+#pragma GCC visibility push(hidden)
+extern "C" {
+@names@}
+#pragma GCC visibility pop
+
+static const EmbeddedFile embedded_files[] = {
+@rows@};
+
+const EmbeddedFile* lockstep_embedded_files() { return embedded_files; }
+size_t lockstep_embedded_file_count() { return @number@; }
+]])
+  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${files}")
+  set(${out} ${source} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,30 @@
+// Kernels on this machine's cores, by oneDNN (v2 API). All of oneDNN stays in this
+// folder. float32 only; double goes to the plain loops of `reference`.
+#pragma once
+
+#include "engine/backends/backend.h"
+
+namespace lockstep {
+
+struct CpuBackend : Backend {
+  void prepare_thread(int threads) override;
+  bool can_fuse_relu(OpCode code) const override;
+
+ protected:
+  PlanPtr make_plan(const PlanRequest& request) override;
+};
+
+namespace cpu {
+
+// One planner per family of operations.
+PlanPtr plan_convolution(const PlanRequest& request);
+PlanPtr plan_linear(const PlanRequest& request);
+PlanPtr plan_batch_norm(const PlanRequest& request);
+PlanPtr plan_pooling(const PlanRequest& request);
+PlanPtr plan_elementwise(const PlanRequest& request);
+
+/// The reference kernel, with inputs brought into plain order first.
+PlanPtr plan_on_plain(const PlanRequest& request);
+
+}  // namespace cpu
+}  // namespace lockstep

@@ -1,0 +1,33 @@
+// The numbers that a training loop prints, in the ImageNet example's format.
+// Source: pytorch/examples, imagenet/main.py.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep::train {
+
+/// The latest value of something and its mean so far.
+class AverageMeter {
+ public:
+  /// `format` is a fmt specification for one number, such as `:6.3f`.
+  AverageMeter(std::string name, std::string format)
+      : name_(std::move(name)), format_(std::move(format)) {}
+
+  void update(double value, int64_t weight = 1);
+  double average() const { return count_ ? sum_ / static_cast<double>(count_) : 0; }
+  double value() const { return value_; }
+  std::string str() const;  ///< `Loss 2.3026e+00 (2.3026e+00)`
+
+ private:
+  std::string name_, format_;
+  double value_ = 0, sum_ = 0;
+  int64_t count_ = 0;
+};
+
+/// `Epoch: [0][ 10/391]` and the meters, separated by tabs.
+std::string progress_line(const std::string& prefix, int64_t batch, int64_t batches,
+                          const std::vector<const AverageMeter*>& meters);
+
+}  // namespace lockstep::train

@@ -1,0 +1,239 @@
+#include "engine/train/trainer.h"
+
+#include <cstdio>
+#include <cstring>
+
+#include "engine/autograd/node.h"
+#include "engine/models/vgg.h"
+#include "engine/ops/copy.h"
+#include "engine/ops/ops.h"
+#include "engine/train/meters.h"
+
+namespace lockstep::train {
+namespace {
+
+double seconds_since(int64_t start) {
+  return static_cast<double>(tracer::now_ns() - start) / 1e9;
+}
+
+}  // namespace
+
+std::atomic<bool> Trainer::stop{false};
+
+const char* name(Mode mode) {
+  static const char* const names[] = {"single", "dp", "dp-features"};
+  return names[static_cast<int>(mode)];
+}
+
+Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
+    : model_(std::move(model)),
+      callable_(model_),
+      options_(std::move(options)),
+      sgd_({}, options_.sgd) {
+  model_->to(options_.devices[0]);
+  if (options_.mode == Mode::dp) {
+    wrapper_ = std::make_shared<parallel::DataParallel>(model_, options_.devices);
+    callable_ = wrapper_;
+  } else if (options_.mode == Mode::dp_features) {
+    auto* vgg = dynamic_cast<models::VGG*>(model_.get());
+    if (vgg == nullptr) {
+      throw std::runtime_error("--mode dp-features needs a model with features (vgg*)");
+    }
+    wrapper_ = std::make_shared<parallel::DataParallel>(vgg->features(),
+                                                        options_.devices);
+    vgg->set_features(wrapper_);
+  }
+  callable_->assign_paths("");
+  sgd_ = optim::Sgd(model_->named_parameters(), options_.sgd);
+}
+
+EpochResult Trainer::train_epoch(data::DataLoader& loader, int epoch,
+                                 int64_t last_step) {
+  loader.start_epoch(epoch);
+  callable_->train();
+  return run(loader, true, "Epoch: [" + std::to_string(epoch) + "]", last_step);
+}
+
+EpochResult Trainer::validate(data::DataLoader& loader) {
+  loader.start_epoch(0);
+  callable_->eval();
+  autograd::NoGrad no_grad;
+  const EpochResult result = run(loader, false, "Test: ", -1);
+  if (!options_.quiet && result.complete) {
+    std::printf(" * Acc@1 %.3f Acc@5 %.3f\n", result.acc1, result.acc5);
+    std::fflush(stdout);
+  }
+  return result;
+}
+
+EpochResult Trainer::run(data::DataLoader& loader, bool train,
+                         const std::string& prefix, int64_t last_step) {
+  AverageMeter time("Time", ":6.3f"), data_time("Data", ":6.3f"), loss("Loss", ":.4e"),
+      acc1("Acc@1", ":6.2f"), acc5("Acc@5", ":6.2f");
+  EpochResult epoch;
+  for (int64_t i = 0; i < loader.size(); ++i) {
+    if (stop || (train && last_step >= 0 && next_step_ >= last_step)) {
+      epoch.complete = false;
+      break;
+    }
+    if (before_step) before_step(next_step_);
+    const int64_t start = tracer::now_ns();
+    double waited_for_data = 0;
+    const StepResult result = step(loader, train, waited_for_data);
+
+    data_time.update(waited_for_data);
+    loss.update(result.loss, result.batch);
+    acc1.update(result.acc1, result.batch);
+    acc5.update(result.acc5, result.batch);
+    time.update(seconds_since(start));
+    epoch.images += result.batch;
+    if (after_step) after_step(result);
+    if (!options_.quiet && i % options_.print_freq == 0) {
+      std::vector<const AverageMeter*> meters{&time, &data_time, &loss, &acc1, &acc5};
+      if (!train) meters.erase(meters.begin() + 1);
+      std::puts(progress_line(prefix, i, loader.size(), meters).c_str());
+      std::fflush(stdout);
+    }
+  }
+  epoch.loss = loss.average();
+  epoch.acc1 = acc1.average();
+  epoch.acc5 = acc5.average();
+  return epoch;
+}
+
+StepResult Trainer::step(data::DataLoader& loader, bool train, double& data_seconds) {
+  const int64_t start = tracer::now_ns();
+  StepResult result;
+  result.step = next_step_++;
+  result.train = train;
+  tracer::set_step(result.step);
+  tracer::Phase whole("step");
+
+  Inputs host, inputs;
+  {
+    tracer::Phase phase("data");
+    host = load(*loader.next());
+    data_seconds = seconds_since(start);
+  }
+  {
+    tracer::Phase phase("h2d");
+    inputs = to_devices(host);
+  }
+  Tensor output, loss, acc1, acc5;
+  {
+    tracer::Phase phase("forward");
+    output = (*callable_)(inputs.images);
+  }
+  {
+    tracer::Phase phase("loss");
+    loss = ops::cross_entropy(output, inputs.labels);
+    acc1 = ops::accuracy(output, inputs.labels, 1);
+    acc5 = ops::accuracy(output, inputs.labels, 5);
+    result.loss = ops::item(loss);
+    result.acc1 = ops::item(acc1);
+    result.acc5 = ops::item(acc5);
+  }
+  if (train) {
+    {
+      tracer::Phase phase("backward");
+      sgd_.zero_grad();
+      loss.backward();
+    }
+    tracer::Phase phase("optimizer");
+    sgd_.step();
+  }
+  result.batch = output.size(0);
+  describe(whole.event, host, output, train);
+  result.seconds = seconds_since(start);
+  return result;
+}
+
+Trainer::Inputs Trainer::load(const data::Batch& batch) {
+  Inputs inputs;
+  inputs.images = Tensor::empty(Shape(batch.shape), kHost, options_.dtype);
+  if (options_.dtype == DType::f64) {
+    std::copy(batch.images.begin(), batch.images.end(), inputs.images.data<double>());
+  } else {
+    std::memcpy(inputs.images.data<float>(), batch.images.data(),
+                inputs.images.nbytes());
+  }
+  inputs.labels = Tensor::empty({batch.size()}, kHost, DType::i64);
+  std::memcpy(inputs.labels.data<int64_t>(), batch.labels.data(),
+              inputs.labels.nbytes());
+  return inputs;
+}
+
+/// Labels go to device 0. Images too, but with DataParallel they stay where they are:
+/// its scatter sends each device its share.
+Trainer::Inputs Trainer::to_devices(Inputs inputs) {
+  CategoryScope category(MemoryCategory::inputs);
+  const Device device = options_.devices[0];
+  if (!wrapper_ || options_.input_on_device0) {
+    inputs.images = ops::copy_to(inputs.images, device, {"h2d", "images"});
+  }
+  inputs.labels = ops::copy_to(inputs.labels, device, {"h2d", "labels"});
+  return inputs;
+}
+
+/// The facts that the trace's byte laws need.
+void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
+                       const Tensor& output, bool train) const {
+  if (!event.on()) return;
+  const int64_t batch = host.images.size(0);
+  event.arg({"kind", train ? "train" : "eval"}).arg({"batch", batch});
+  event.arg({"input_bytes", host.images.nbytes()});
+  event.arg({"label_bytes", host.labels.nbytes()});
+  const bool on_device = !wrapper_ || options_.input_on_device0;
+  event.arg({"input_on", on_device ? "device0" : "host"});
+  if (!wrapper_) {
+    event.arg({"output_bytes", output.nbytes()});
+    event.arg(tracer::Arg::integers("chunks", {&batch, 1}));
+    return;
+  }
+  event.arg({"output_bytes", wrapper_->last_call().output_bytes});
+  event.arg(tracer::Arg::integers("chunks", wrapper_->last_call().chunks));
+  if (options_.mode != Mode::dp_features) return;
+  int64_t parameters = 0, buffers = 0;
+  for (const Tensor& tensor : wrapper_->parameters()) parameters += tensor.nbytes();
+  for (const Tensor& tensor : wrapper_->buffers()) buffers += tensor.nbytes();
+  event.arg({"wrapped_parameter_bytes", parameters});
+  event.arg({"wrapped_buffer_bytes", buffers});
+}
+
+void Trainer::forward_only(data::DataLoader& loader) {
+  loader.start_epoch(0);
+  for (auto batch = loader.next(); batch && !stop; batch = loader.next()) {
+    if (before_step) before_step(next_step_);
+    const int64_t start = tracer::now_ns();
+    StepResult result;
+    result.step = next_step_++;
+    result.train = false;
+    tracer::set_step(result.step);
+    {
+      tracer::Phase whole("step");
+      Inputs host = load(*batch), inputs;
+      {
+        tracer::Phase phase("h2d");
+        CategoryScope category(MemoryCategory::inputs);
+        inputs.images =
+            ops::copy_to(host.images, options_.devices[0], {"h2d", "images"});
+      }
+      Tensor output;
+      {
+        tracer::Phase phase("forward");
+        output = (*callable_)(inputs.images);
+      }
+      const std::string line =
+          "Outside: input size torch.Size(" + inputs.images.sizes().str() +
+          ") output_size torch.Size(" + output.sizes().str() + ")\n";
+      std::fputs(line.c_str(), stdout);
+      host.labels = Tensor::empty({0}, kHost, DType::i64);  // the notebook has none
+      describe(whole.event, host, output, false);
+      result.batch = output.size(0);
+    }
+    result.seconds = seconds_since(start);
+    if (after_step) after_step(result);
+  }
+}
+
+}  // namespace lockstep::train

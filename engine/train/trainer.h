@@ -1,0 +1,92 @@
+// The training loop.
+#pragma once
+
+#include <atomic>
+#include <functional>
+
+#include "engine/data/loader.h"
+#include "engine/optim/sgd.h"
+#include "engine/parallel/data_parallel.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::train {
+
+/// How the work is spread.
+enum class Mode {
+  single,       ///< one device
+  dp,           ///< DataParallel around the whole model
+  dp_features,  ///< around `model.features` only, as the ImageNet example does for VGG
+};
+const char* name(Mode mode);
+
+struct TrainerOptions {
+  Mode mode = Mode::single;
+  parallel::Devices devices;      ///< devices[0] holds the model
+  bool input_on_device0 = false;  ///< DP: move images to device 0 before scattering
+  DType dtype = DType::f32;
+  int print_freq = 10;
+  bool quiet = false;
+  optim::SgdOptions sgd;
+};
+
+/// What one step did.
+struct StepResult {
+  int64_t step = 0;
+  bool train = true;
+  int64_t batch = 0;
+  double loss = 0, acc1 = 0, acc5 = 0;
+  double seconds = 0;  ///< host time from this step's begin to its end
+};
+
+/// Averages over an epoch.
+struct EpochResult {
+  double loss = 0, acc1 = 0, acc5 = 0;
+  int64_t images = 0;
+  bool complete = true;  ///< false: stopped by `stop` or a step limit
+};
+
+/// Trains and evaluates a model as the ImageNet example's main.py does. One thread.
+class Trainer {
+ public:
+  /// Moves `model` to devices[0] and wraps it as the mode says.
+  Trainer(nn::ModulePtr model, TrainerOptions options);
+
+  /// Trains for one epoch, at most until the total step count reaches `last_step`
+  /// (negative: no limit).
+  EpochResult train_epoch(data::DataLoader& loader, int epoch, int64_t last_step = -1);
+  EpochResult validate(data::DataLoader& loader);
+  /// Forward passes only, as the notebook does.
+  void forward_only(data::DataLoader& loader);
+
+  void set_lr(double lr) { sgd_.options().lr = lr; }
+  int64_t steps_done() const { return next_step_; }
+  const nn::ModulePtr& model() const { return model_; }
+
+  /// Called around each step, train and eval; for recording.
+  std::function<void(int64_t step)> before_step;
+  std::function<void(const StepResult&)> after_step;
+
+  /// Set from a signal handler: the loop ends after the running step.
+  static std::atomic<bool> stop;
+
+ private:
+  struct Inputs {
+    Tensor images, labels;
+  };
+  Inputs load(const data::Batch& batch);
+  Inputs to_devices(Inputs inputs);
+  StepResult step(data::DataLoader& loader, bool train, double& data_seconds);
+  EpochResult run(data::DataLoader& loader, bool train, const std::string& prefix,
+                  int64_t last_step);
+  void describe(tracer::HostEvent& event, const Inputs& host, const Tensor& output,
+                bool train) const;
+
+  nn::ModulePtr model_;     ///< as created
+  nn::ModulePtr callable_;  ///< what is called: model_ or its wrapper
+  std::shared_ptr<parallel::DataParallel> wrapper_;
+  TrainerOptions options_;
+  optim::Sgd sgd_;
+  int64_t next_step_ = 0;
+};
+
+}  // namespace lockstep::train

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Stands for dpkg-query, apt-get, sudo, id, cmake, ninja, ctest and uname in
+# wrapper_test.py: writes each call into $FAKE/calls and does as files in $FAKE say.
+me=${0##*/}
+if [[ $me != id && $me != dpkg-query ]]; then echo "$me $*" >> "$FAKE/calls"; fi
+
+says() { [[ -e $FAKE/$1 ]]; }  # has the test asked for this?
+once() { says "$1" && rm "$FAKE/$1"; }
+after() {  # after OPTION ARG…: the argument that follows OPTION
+  local option=$1
+  shift
+  while (( $# )); do
+    if [[ $1 == "$option" ]]; then echo "$2"; return; fi
+    shift
+  done
+}
+
+case $me in
+  id) cat "$FAKE/uid" ;;
+  sudo) if [[ $1 == -n ]]; then shift; fi; exec "$@" ;;
+  dpkg-query)
+    echo asked >> "$FAKE/dpkg_calls"
+    for name; do
+      if grep -qx -- "$name" "$FAKE/installed"; then printf '<%s installed>' "$name"; fi
+    done ;;
+  apt-get)
+    if [[ " $* " == *" update "* ]]; then exit 0; fi
+    if once apt_fails_once; then echo "E: Unable to locate"; exit 100; fi
+    if says apt_lacks && [[ " $* " == *" $(cat "$FAKE/apt_lacks") "* ]]; then
+      echo "E: Unable to locate package $(cat "$FAKE/apt_lacks")"
+      exit 100
+    fi
+    printf '%s\n' "$@" >> "$FAKE/installed" ;;
+  cmake)
+    if [[ $1 == --version ]]; then echo "cmake 3"; exit; fi
+    if says cmake_fails; then
+      printf 'CMake Error at CMakeLists.txt:9 (find_package):\n  fmt is missing\n'
+      exit 1
+    fi
+    : > "$(after -S "$@")/build/$(after --preset "$@")/build.ninja" ;;
+  ninja)
+    if [[ $1 == --version ]]; then echo 1; exit; fi
+    folder=$(after -C "$@")
+    if says ninja_fails; then
+      printf '[1/2] Building CXX object a.o\nFAILED: a.o\n/usr/bin/ccache c++ -c\n'
+      printf 'a.cpp:7:1: error: expected a semicolon\nninja: build stopped.\n'
+      exit 1
+    fi
+    printf '[0/2] Re-checking globbed directories...\n'
+    if [[ ! -e $folder/lockstep ]]; then
+      for i in 1 2 3 4 5 6 7 8; do echo "[$i/8] Building CXX object $i.o"; done
+      # shellcheck disable=SC2016  # for the program
+      printf '#!/bin/bash\nprintf "<%%s>" "$PWD" "$@"; exit 3\n' > "$folder/lockstep"
+      chmod +x "$folder/lockstep"
+    fi ;;
+  ctest)
+    echo "LOCKSTEP_SHARED=${LOCKSTEP_SHARED:-} OMP=${OMP_NUM_THREADS:-}" >> "$FAKE/calls"
+    if says ctest_finds_nothing; then exit 8; fi
+    status=run
+    if says ctest_fails; then status=fail; fi
+    echo "<testsuite><testcase name='t' status='$status'/></testsuite>" \
+      > "$(after --output-junit "$@")"
+    [[ $status == run ]] ;;
+esac

@@ -1,0 +1,79 @@
+# `./lockstep test`: read by ../../lockstep, whose functions it uses.
+#
+#   --quick      leaves the slow tests and the sanitizers out
+#   --sanitize   also runs under ASan + UBSan and under TSan; with CI=true that is so
+#                unless --quick says otherwise
+# Everything else goes to ctest, in each preset.
+# shellcheck shell=bash disable=SC2154  # root, build and launcher are the wrapper's
+
+# Which tests are slow, which rooms run under ASan and UBSan, and which tests are about
+# threads: those run under TSan.
+slow_tests='Golden.*(resnet|vgg)'
+asan_rooms='^(plan|tracer|engine)$'
+tsan_tests='Loader|Recorder|Stream|Event|Allocator|Tokens|Device|Runtime|Autograd'
+tsan_tests+='|Parallel|Scatter|Gather|Replicate|Coalesce'
+
+usage() {
+  echo 'usage: ./lockstep test [--quick] [--sanitize] [options of ctest]'
+  sed -n '3,6s/^# //p' "$root/tests/house/run_tests.bash"
+}
+
+print_versions() {
+  uname -srm
+  local tool
+  for tool in g++ cmake ninja python3 clang-format-19 clang++-19; do
+    if command -v $tool > /dev/null; then $tool --version | head -n 1; fi
+  done
+  # shellcheck disable=SC2016  # dpkg-query's fields
+  dpkg-query -W -f '${Package} ${Version}\n' libdnnl-dev libgtest-dev 2> /dev/null || true
+}
+
+test_preset() {  # test_preset PRESET TARGET OPTION…: builds TARGET, then runs ctest
+  local preset=$1 start=$SECONDS built progress=()
+  build "$preset" "$2"
+  built=$SECONDS
+  if [[ -t 1 ]]; then progress=(--progress); fi
+  "${launcher[@]}" ctest --test-dir "$build/$preset" --output-on-failure \
+    --no-tests=error --parallel "$jobs" --output-junit "$results/$preset.xml" \
+    "${progress[@]}" "${@:3}" || failed+=("$preset")
+  printf '%s: built in %d s, tested in %d s\n' "$preset" $(( built - start )) \
+    $(( SECONDS - built ))
+}
+
+run_tests() {
+  local arg quick='' sanitize='' options=() jobs cores failed=()
+  local results=$build/test-results
+  for arg; do
+    case $arg in
+      --quick) quick=1 ;;
+      --sanitize) sanitize=1 ;;
+      --help) usage; return ;;
+      *) options+=("$arg") ;;
+    esac
+  done
+  if in_ci && [[ ! $quick ]]; then sanitize=1; fi
+  if [[ ! ${LOCKSTEP_SHARED:-} && -d $root/../shared/data ]]; then
+    LOCKSTEP_SHARED=$(readlink -f "$root/../shared")  # real data and foreign traces
+    export LOCKSTEP_SHARED
+  fi
+  # The largest nets take 4 GiB in double.
+  cores=$(nproc)
+  jobs=$(awk '/^MemAvailable/ {print int($2 / 4194304)}' /proc/meminfo)
+  jobs=$(( jobs < 1 ? 1 : jobs > cores ? cores : jobs ))
+  ensure_packages required tests
+  if in_ci; then print_versions; fi
+
+  rm -rf "$results"
+  mkdir -p "$results"
+  test_preset release all ${quick:+-E "$slow_tests"} "${options[@]}"
+  if [[ $sanitize ]]; then
+    export UBSAN_OPTIONS=print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}
+    test_preset dev unit_tests -L "$asan_rooms" -E "$slow_tests" "${options[@]}"
+    # TSan wants addresses that are not randomised, and does not see OpenMP's threads.
+    if setarch -R true 2> /dev/null; then launcher=(setarch -R); fi
+    export OMP_NUM_THREADS=1
+    test_preset tsan unit_tests -R "$tsan_tests" -E "$slow_tests" "${options[@]}"
+  fi
+  if (( ${#failed[@]} )); then echo "failed under: ${failed[*]}"; fi
+  python3 "$root/tests/house/count_tests.py" "$results" && (( ! ${#failed[@]} ))
+}

@@ -1,0 +1,252 @@
+"""./lockstep on machines made of fakes (fake_tool.bash): nothing is built here."""
+
+import os
+import pathlib
+import pty
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FAKES = "dpkg-query apt-get sudo id cmake ninja ctest".split()
+REAL = ("bash env readlink cksum mkdir rm cat grep head tail cut flock awk nproc sed "
+        "chmod python3 uname").split()
+PACKAGES = "# all\n[required]\ng++\ncmake  # why\n\n[tests]\npython3\n[optional]\ntorch\n"
+
+
+class Wrapper(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="wrapper test ")
+        self.addCleanup(folder.cleanup)
+        self.home = pathlib.Path(folder.name).resolve()
+        self.fake = self.home / "fake"
+        self.root = self.home / "checkout"
+        (self.root / "tests/house").mkdir(parents=True)
+        for name in ("lockstep", "CMakePresets.json", "tests/house/run_tests.bash",
+                     "tests/house/count_tests.py"):
+            shutil.copy(ROOT / name, self.root / name)
+        (self.root / "packages.txt").write_text(PACKAGES)
+        self.bin = self.home / "bin"
+        self.bin.mkdir()
+        self.fake.mkdir()
+        for tool in REAL:
+            (self.bin / tool).symlink_to(shutil.which(tool))
+        for tool in FAKES:
+            (self.bin / tool).symlink_to(ROOT / "tests/house/fake_tool.bash")
+        self.say("installed", "g++\ncmake\npython3\n")
+        self.say("uid", "1000")
+        self.environment = {"PATH": str(self.bin), "FAKE": str(self.fake)}
+
+    def say(self, what, text=""):
+        (self.fake / what).write_text(text)
+
+    def calls(self, tool):
+        """The calls of a tool since the last question."""
+        path = self.fake / "calls"
+        lines = path.read_text().splitlines() if path.exists() else []
+        path.write_text("".join(f"{x}\n" for x in lines if not x.startswith(tool)))
+        return [line for line in lines if line.startswith(tool)]
+
+    def start(self, *arguments, script=None, **more):
+        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
+                   "stderr": subprocess.PIPE, "cwd": self.home, **more}
+        return subprocess.run([script or self.root / "lockstep", *arguments], text=True,
+                              env=self.environment, timeout=60, **options)
+
+    def expect(self, done, code, *texts):
+        self.assertEqual(done.returncode, code, done.stderr)
+        for text in texts:
+            self.assertIn(text, done.stderr)
+
+    def on_terminal(self, answer, *arguments):
+        """Runs the wrapper on a terminal where somebody types `answer`."""
+        ours, its = pty.openpty()
+        os.write(ours, answer.encode())
+        done = self.start(*arguments, stdin=its, stderr=its)
+        os.close(its)
+        done.stderr = ""
+        try:
+            while True:
+                done.stderr += os.read(ours, 65536).decode()
+        except OSError:
+            os.close(ours)
+        return done
+
+    # --- the program
+
+    def test_runs_the_program_in_the_callers_folder(self):
+        (self.home / "elsewhere").mkdir()
+        (self.home / "link").symlink_to(self.root / "lockstep")
+        done = self.start("train", "a b", "", "--yes", script=self.home / "link",
+                          cwd=self.home / "elsewhere")
+        self.expect(done, 3, "configuring (release)", "building 4/8", "building 8/8")
+        self.assertEqual(done.stdout,
+                         f"<{self.home}/elsewhere><train><a b><><--yes>")
+        self.assertEqual(self.calls("ninja"),
+                         [f"ninja -C {self.root}/build/release lockstep"])
+
+    def test_yes_is_eaten(self):
+        self.assertEqual(self.start("--yes", "demo").stdout, f"<{self.home}><demo>")
+
+    def test_a_warm_start_says_and_asks_nothing(self):
+        self.start("demo")
+        self.calls("cmake")
+        done = self.start("demo")
+        self.expect(done, 3)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(self.calls("cmake"), [])
+        self.assertEqual((self.fake / "dpkg_calls").read_text(), "asked\n")
+
+    def test_configures_again_when_presets_changed_or_the_checkout_moved(self):
+        self.start("demo")
+        self.calls("cmake")
+        os.utime(self.root / "CMakePresets.json", (4e9, 4e9))
+        self.start("demo")
+        self.assertEqual(self.calls("cmake"),
+                         [f"cmake -S {self.root} --preset release"])
+        os.utime(self.root / "CMakePresets.json", (1e9, 1e9))
+        moved = self.root.rename(self.home / "moved")
+        self.start("demo", script=moved / "lockstep")
+        self.assertEqual(self.calls("cmake"),
+                         [f"cmake --fresh -S {moved} --preset release"])
+
+    # --- packages
+
+    def test_root_installs_without_a_question(self):
+        self.say("uid", "0")
+        self.say("installed", "g++\n")
+        self.expect(self.start("demo"), 3, "packages missing: cmake")
+        (call,) = self.calls("apt-get")
+        self.assertTrue(call.endswith(" install --no-install-recommends cmake"), call)
+        self.assertEqual(self.calls("sudo"), [])
+        self.start("demo")
+        self.assertEqual(self.calls("apt-get"), [])
+
+    def test_a_changed_list_is_checked_again_and_configured_anew(self):
+        self.start("demo")
+        self.calls("cmake")
+        with open(self.root / "packages.txt", "w") as file:
+            file.write(PACKAGES.replace("g++", "g++\nmold"))
+        self.say("uid", "0")
+        self.expect(self.start("demo"), 3, "packages missing: mold")
+        self.assertEqual(len(self.calls("cmake")), 1)
+
+    def test_asks_on_a_terminal(self):
+        self.say("installed", "g++\n")
+        refused = self.on_terminal("n\n", "demo")
+        self.expect(refused, 1, "packages missing: cmake", "[Y/n]",
+                    "nothing installed; mend: sudo apt-get install cmake")
+        self.assertEqual(self.calls("apt-get"), [])
+        self.expect(self.on_terminal("y\n", "demo"), 3, "[Y/n]")
+        self.assertEqual(len(self.calls("sudo env DEBIAN_FRONTEND=noninteractive apt")), 1)
+
+    def test_does_not_ask_with_yes_or_in_ci(self):
+        self.say("installed", "g++\n")
+        asked = self.on_terminal("", "--yes", "demo")
+        self.expect(asked, 3)
+        self.assertNotIn("[Y/n]", asked.stderr)
+        self.say("installed", "g++\n")
+        shutil.rmtree(self.root / "build")
+        self.environment["CI"] = "true"
+        self.expect(self.start("demo"), 3)
+        self.assertEqual(len(self.calls("sudo -n env")), 1)
+
+    def test_without_terminal_and_without_yes_it_says_what_to_do(self):
+        self.say("installed", "g++\n")
+        self.expect(self.start("demo"), 1, "mend: sudo apt-get install cmake", "--yes")
+        self.assertEqual(self.calls("apt-get"), [])
+
+    def test_without_apt_it_prints_the_list(self):
+        self.say("installed", "")
+        (self.bin / "apt-get").unlink()
+        self.expect(self.start("demo"), 1, "packages missing: g++ cmake\n", "no apt-get")
+
+    def test_without_debian_it_prints_the_list_once_and_tries(self):
+        (self.bin / "apt-get").unlink()
+        (self.bin / "dpkg-query").unlink()
+        self.expect(self.start("demo"), 3, "by Debian's names: g++ cmake\n")
+        self.assertEqual(self.start("demo").stderr, "")
+        shutil.rmtree(self.root / "build")
+        (self.bin / "ninja").unlink()
+        self.expect(self.start("demo"), 1, "g++ cmake\n", "no ninja here")
+
+    def test_updates_apts_lists_when_an_install_fails(self):
+        self.say("uid", "0")
+        self.say("installed", "g++\n")
+        self.say("apt_fails_once")
+        self.expect(self.start("demo"), 3)
+        calls = self.calls("apt-get")
+        self.assertEqual([call.split()[4] for call in calls],
+                         ["install", "update", "install"])
+
+    def test_tools_of_the_tests_may_be_absent_but_not_what_is_required(self):
+        self.say("uid", "0")
+        self.say("installed", "g++\ncmake\n")
+        self.say("apt_lacks", "python3")
+        self.expect(self.start("test"), 0, "python3 cannot be installed: what needs it")
+        self.say("installed", "g++\n")
+        self.say("apt_lacks", "cmake")
+        self.expect(self.start("demo"), 1, "cmake cannot be installed; the log: ")
+
+    # --- failures
+
+    def test_a_failing_configure_names_its_log(self):
+        self.say("cmake_fails")
+        log = self.root / "build/release/configure.log"
+        done = self.start("demo")
+        self.expect(done, 1, "fmt is missing", f"configuring failed; the whole log: {log}")
+        self.assertIn("CMake Error", log.read_text())
+
+    def test_a_failing_build_shows_its_errors_and_names_its_log(self):
+        self.say("ninja_fails")
+        log = self.root / "build/release/build.log"
+        done = self.start("demo")
+        self.expect(done, 1, "a.cpp:7:1: error: expected a semicolon",
+                    f"lockstep: the build failed; the whole log: {log}\n")
+        self.assertNotIn("ccache", done.stderr)
+        self.assertIn("ccache", log.read_text())
+        self.assertEqual(done.stdout, "")
+
+    # --- test
+
+    def test_test_runs_everything_and_counts(self):
+        (self.home / "shared/data").mkdir(parents=True)
+        done = self.start("test", "-R", "name")
+        self.expect(done, 0)
+        self.assertEqual(done.stdout.splitlines()[-1], "1 passed, 0 failed, 0 skipped")
+        (ctest,) = self.calls("ctest")
+        self.assertIn(f"--test-dir {self.root}/build/release", ctest)
+        self.assertTrue(ctest.endswith(" -R name"), ctest)
+        self.assertEqual(self.calls("LOCKSTEP"),
+                         [f"LOCKSTEP_SHARED={self.home}/shared OMP="])
+        self.assertTrue(self.calls("ninja")[0].endswith("/release all"))
+
+    def test_test_sanitizes_when_asked_and_in_ci(self):
+        for arguments, ci in ((["--sanitize"], ""), ([], "true")):
+            self.environment["CI"] = ci
+            done = self.start("test", *arguments)
+            self.expect(done, 0)
+            self.assertIn("3 passed, 0 failed, 0 skipped\n", done.stdout)
+            builds = [call for call in self.calls("ninja") if "-C" in call]
+            self.assertEqual([call.split("/")[-1] for call in builds],
+                             ["release all", "dev unit_tests", "tsan unit_tests"])
+            self.assertEqual(self.calls("LOCKSTEP"), ["LOCKSTEP_SHARED= OMP="] * 2
+                             + ["LOCKSTEP_SHARED= OMP=1"])
+        self.assertIn("1 passed,", self.start("test", "--quick").stdout)
+
+    def test_test_fails_when_a_test_fails_or_none_ran(self):
+        self.say("ctest_fails")
+        done = self.start("test")
+        self.expect(done, 1)
+        self.assertEqual(done.stdout.splitlines()[-1], "0 passed, 1 failed, 0 skipped")
+        self.say("ctest_finds_nothing")
+        done = self.start("test")
+        self.expect(done, 1)
+        self.assertEqual(done.stdout.splitlines()[-1], "0 passed, 0 failed, 0 skipped")
+
+
+if __name__ == "__main__":
+    sys.argv[1:] = [f"Wrapper.test_{check}" for check in sys.argv[1:]]
+    unittest.main()

@@ -1,0 +1,116 @@
+#include "tracer/record/session.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace lockstep::tracer {
+namespace {
+
+struct Definition {
+  std::string file;
+  int64_t line = 0;
+};
+
+std::map<std::string, std::string_view, std::less<>>& sources() {
+  static std::map<std::string, std::string_view, std::less<>> all;
+  return all;
+}
+
+/// Where `Type::function` is defined: the first line of a .cpp file that has it at the
+/// outermost level, followed by its parameters.
+Definition find_definition(const std::string& function) {
+  const std::string wanted = function + "(";
+  for (const auto& [file, text] : sources()) {
+    if (!file.ends_with(".cpp")) continue;
+    for (size_t at = text.find(wanted); at != text.npos;
+         at = text.find(wanted, at + 1)) {
+      const size_t begin = text.rfind('\n', at) + 1;
+      const std::string_view before = text.substr(begin, at - begin);
+      const bool definition = !before.empty() && before[0] != ' ' && before[0] != '/' &&
+                              before.back() == ' ';
+      if (!definition) continue;
+      const auto line = std::count(text.begin(), text.begin() + at, '\n') + 1;
+      return {file, line};
+    }
+  }
+  return {};
+}
+
+void add_definitions(std::vector<Event>& events) {
+  std::map<std::string, Definition> known;
+  for (Event& event : events) {
+    if (!event.is("call") || !event.args.contains("cpp")) continue;
+    const std::string function = event.args["cpp"];
+    auto [entry, fresh] = known.try_emplace(function);
+    if (fresh) entry->second = find_definition(function);
+    if (entry->second.file.empty()) continue;
+    event.args["def_file"] = entry->second.file;
+    event.args["def_line"] = entry->second.line;
+  }
+}
+
+Json named_sources(const std::vector<Event>& events) {
+  std::set<std::string> files;
+  for (const Event& event : events) {
+    for (const char* key : {"file", "def_file"}) {
+      if (event.args.contains(key)) files.insert(event.args[key].get<std::string>());
+    }
+  }
+  Json texts = Json::object();
+  for (const std::string& file : files) {
+    if (auto found = sources().find(file); found != sources().end()) {
+      texts[file] = std::string(found->second);
+    }
+  }
+  return texts;
+}
+
+Json model_facts(const RunFacts& facts) {
+  int64_t parameter_bytes = 0, buffer_bytes = 0;
+  Json tensors = Json::array();
+  for (const RunFacts::TensorFact& tensor : facts.tensors) {
+    (tensor.kind == "parameter" ? parameter_bytes : buffer_bytes) += tensor.bytes;
+    tensors.push_back({{"name", tensor.name},
+                       {"shape", tensor.shape},
+                       {"dtype", tensor.dtype},
+                       {"kind", tensor.kind}});
+  }
+  return {{"parameter_bytes", parameter_bytes},
+          {"buffer_bytes", buffer_bytes},
+          {"tensors", tensors}};
+}
+
+}  // namespace
+
+void add_source(std::string_view path, std::string_view text) {
+  sources()[std::string(path)] = text;
+}
+
+Trace finish_trace(std::vector<Event> events, const RunFacts& facts) {
+  add_definitions(events);
+  std::set<int64_t> steps;
+  for (const Event& event : events) {
+    if (event.is("phase") && event.name == "step") steps.insert(event.step);
+  }
+  Json devices = Json::array();
+  for (size_t i = 0; i < facts.devices.size(); ++i) {
+    devices.push_back({{"id", i}, {"name", facts.devices[i]}, {"rank", 0}});
+  }
+  Trace trace;
+  trace.other["displayTimeUnit"] = "ms";
+  trace.other["distributedInfo"] = {{"backend", ""}, {"rank", 0}, {"world_size", 1}};
+  trace.lockstep = {{"format", 1},
+                    {"clock", "measured"},
+                    {"command", facts.command},
+                    {"mode", facts.mode},
+                    {"arch", facts.arch},
+                    {"devices", devices},
+                    {"steps", steps.size()},
+                    {"model", model_facts(facts)},
+                    {"sources", named_sources(events)}};
+  trace.events = std::move(events);
+  return trace;
+}
+
+}  // namespace lockstep::tracer
