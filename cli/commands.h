@@ -7,7 +7,11 @@
 #include <stdexcept>
 #include <string>
 
+#include "tracer/format/trace.h"
+
 namespace lockstep::cli {
+
+struct RunOptions;
 
 /// Wrong usage: exit code 2.
 struct UsageError : std::runtime_error {
@@ -26,6 +30,10 @@ void add_doctor(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 /// Commands of the contract that are not built yet: they say so and fail.
 void add_planned(CLI::App& app, Action& action);
+
+/// `lockstep train` with these options; returns its exit code. If `trace` is given it
+/// receives what was recorded.
+int run_training(RunOptions& options, tracer::Trace* trace = nullptr);
 
 /// The command line as one string, for the trace.
 extern std::string command_line;

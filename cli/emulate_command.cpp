@@ -23,7 +23,7 @@ int run(const EmulateCommand& c) {
   const tracer::Summary summary = tracer::summarize(emulated);
   const std::string text =
       c.json ? tracer::summary_json(summary).dump(1)
-             : tracer::summary_text(summary) + "\n" + tracer::limiting_sentence(summary);
+             : tracer::summary_text(summary);
   std::printf("%s\n", text.c_str());
   return 0;
 }

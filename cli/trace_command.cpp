@@ -43,7 +43,6 @@ int summary(const TraceOptions& o) {
     return 0;
   }
   print(tracer::summary_text(result));
-  print(tracer::limiting_sentence(result));
   return 0;
 }
 

@@ -71,7 +71,9 @@ int64_t planned_steps(const RunOptions& o, const DataSets& data) {
   return o.steps >= 0 ? std::min(o.steps, in_epochs) : in_epochs;
 }
 
-int run(RunOptions& o) {
+}  // namespace
+
+int run_training(RunOptions& o, tracer::Trace* trace) {
   validate(o);
   const DataSets data = open_data(o);
   configure(o);
@@ -89,6 +91,7 @@ int run(RunOptions& o) {
   options.input_on_device0 = o.input_on == "device0" || notebook;
   options.dtype = o.dtype == "float64" ? DType::f64 : DType::f32;
   options.print_freq = o.print_freq;
+  options.quiet = o.quiet;
   options.sgd = {o.lr, o.momentum, o.weight_decay};
   train::Trainer trainer(model, options);
   Recording recording(o, trainer, data, devices, planned_steps(o, data));
@@ -96,6 +99,7 @@ int run(RunOptions& o) {
 
   train_epochs(o, trainer, data);
   recording.finish();
+  if (trace) *trace = recording.trace();
   if (!o.save.empty()) train::save_weights(*model, o.save);
   if (train::Trainer::stop) {
     std::fprintf(stderr, "lockstep: interrupted after %ld steps%s\n",
@@ -106,13 +110,11 @@ int run(RunOptions& o) {
   return 0;
 }
 
-}  // namespace
-
 void add_train(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("train", "train a model, as the ImageNet example");
   auto options = std::make_shared<RunOptions>();
   add_run_flags(*command, *options);
-  command->callback([options, &action] { action = [options] { return run(*options); }; });
+  command->callback([options, &action] { action = [options] { return run_training(*options); }; });
 }
 
 }  // namespace lockstep::cli

@@ -1,4 +1,5 @@
 // relu: y = max(x, 0);  dx = dy where y > 0, else 0.
+#include "engine/ops/checks.h"
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"
 
@@ -28,6 +29,7 @@ Tensor relu(const Tensor& x, Site site) {
 }
 
 Tensor& relu_(Tensor& x, Site site) {
+  check_in_place(x);
   OpCall op("aten::relu_", {x}, site);
   bool covers_backward = false;
   if (!fuse_relu(x, covers_backward)) {

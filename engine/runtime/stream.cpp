@@ -1,5 +1,6 @@
 #include "engine/runtime/stream.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "engine/runtime/device_context.h"
@@ -75,6 +76,7 @@ EventPtr Stream::prepare(Task& task) {
 }
 
 void Stream::push(Task task) {
+  if (task.record.id != tracer::kNone) task.enqueued = tracer::now_ns();
   queue_.push_back(std::move(task));
   changed_.notify_one();
 }
@@ -98,9 +100,18 @@ void Stream::work() {
     }
     execute(task);
     EventPtr done = std::move(task.done);
+    const int64_t ended = task.record.ts + task.record.dur;  // 0 if not recorded
     task = Task();  // what the task kept alive ends before anyone hears of it
-    done->signal();
+    done->signal(ended);
   }
+}
+
+/// When nothing but a core was missing any more. Whatever passes until the task starts
+/// (other kernels' cores, this thread's wake-up) is waiting for one.
+int64_t Stream::ready_time(const Task& task) const {
+  int64_t ready = std::max(task.enqueued, last_end_);
+  for (const EventPtr& event : task.waits) ready = std::max(ready, event->ended());
+  return ready;
 }
 
 void Stream::execute(Task& task) {
@@ -108,7 +119,6 @@ void Stream::execute(Task& task) {
   if (device_.poisoned()) return;
 
   const bool recorded = task.record.id != tracer::kNone;
-  const int64_t ready = recorded ? tracer::now_ns() : 0;
   const int tokens =
       task.takes_cores ? device_.tokens().acquire(device_.threads()) : 0;
   const int64_t cpu_start = recorded ? tracer::thread_cpu_ns() : 0;
@@ -125,7 +135,8 @@ void Stream::execute(Task& task) {
 
   task.record.ts = start;
   task.record.dur = end - start;
-  task.args.emplace_back("queued_us", static_cast<double>(start - ready) / 1e3);
+  task.args.emplace_back("queued_us", static_cast<double>(start - ready_time(task)) / 1e3);
+  last_end_ = end;
   task.args.emplace_back("cpu_us", static_cast<double>(cpu) / 1e3);
   if (task.record.cat == std::string_view("copy")) {
     task.args.push_back(tracer::Arg::integers("shape", task.shape));

@@ -30,7 +30,8 @@ struct Task {
   tracer::Record record;  ///< filled while recording; id kNone: leaves no event
   std::vector<tracer::Arg> args;  ///< no lists: those belong to the recording thread
   std::vector<int64_t> shape;     ///< of a copied tensor
-  EventPtr done;  ///< set by `enqueue`
+  EventPtr done;         ///< set by `enqueue`
+  int64_t enqueued = 0;  ///< ns, if recorded
 };
 
 /// A FIFO of tasks and the thread that works it off. The host only enqueues and runs
@@ -75,6 +76,7 @@ class Stream {
   void release_held();
   void work();
   void execute(Task& task);
+  int64_t ready_time(const Task& task) const;
 
   DeviceContext& device_;
   StreamKind kind_;
@@ -85,6 +87,7 @@ class Stream {
   std::vector<EventPtr> pending_waits_;
   EventPtr last_;
   bool closing_ = false;
+  int64_t last_end_ = 0;  ///< of the last recorded task; the worker's own
   std::thread worker_;
 };
 

@@ -7,6 +7,7 @@
 #include "engine/models/vgg.h"
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
+#include "engine/runtime/device_context.h"
 #include "engine/train/meters.h"
 
 namespace lockstep::train {
@@ -143,6 +144,7 @@ StepResult Trainer::step(data::DataLoader& loader, bool train, double& data_seco
     sgd_.step();
   }
   result.batch = output.size(0);
+  for (Device device : options_.devices) runtime::context(device).synchronize();
   describe(whole.event, host, output, train);
   result.seconds = seconds_since(start);
   return result;
@@ -228,6 +230,7 @@ void Trainer::forward_only(data::DataLoader& loader) {
           ") output_size torch.Size(" + output.sizes().str() + ")\n";
       std::fputs(line.c_str(), stdout);
       host.labels = Tensor::empty({0}, kHost, DType::i64);  // the notebook has none
+      for (Device device : options_.devices) runtime::context(device).synchronize();
       describe(whole.event, host, output, false);
       result.batch = output.size(0);
     }

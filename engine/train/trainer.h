@@ -45,7 +45,9 @@ struct EpochResult {
   bool complete = true;  ///< false: stopped by `stop` or a step limit
 };
 
-/// Trains and evaluates a model as the ImageNet example's main.py does. One thread.
+/// Trains and evaluates a model as the ImageNet example's main.py does, with one
+/// difference: each step ends by waiting for all devices, so that its time is its own.
+/// PyTorch's loop would run ahead into the next step's data. One thread.
 class Trainer {
  public:
   /// Moves `model` to devices[0] and wraps it as the mode says.

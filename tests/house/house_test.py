@@ -128,7 +128,8 @@ class House(unittest.TestCase):
         lengths = {name(path): len(read(path).splitlines()) for path in CODE_FILES
                    if not is_generated(path)}
         long = [f"{file}: {length}" for file, length in lengths.items() if length > 200]
-        print(f"{len(lengths)} code files, {len(long)} over 200 lines", *long, sep="\n  ")
+        print(f"{len(lengths)} code files, {len(long)} over 200 lines", *long,
+              sep="\n  ")
         self.nothing([f"{file}: {length} lines" for file, length in lengths.items()
                       if length > 400], "no code file is over 400 lines")
 

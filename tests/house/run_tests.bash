@@ -6,12 +6,12 @@
 # Everything else goes to ctest, in each preset.
 # shellcheck shell=bash disable=SC2154  # root, build and launcher are the wrapper's
 
-# Which tests are slow, which rooms run under ASan and UBSan, and which tests are about
+# Which tests are slow, which rooms run under ASan and UBSan, and which suites are about
 # threads: those run under TSan.
 slow_tests='Golden.*(resnet|vgg)'
 asan_rooms='^(plan|tracer|engine)$'
-tsan_tests='Loader|Recorder|Stream|Event|Allocator|Tokens|Device|Runtime|Autograd'
-tsan_tests+='|Parallel|Scatter|Gather|Replicate|Coalesce'
+tsan_tests='^[A-Za-z0-9_/]*(Loader|Recorder|Stream|Event|Allocator|Tokens|Device|Runtime'
+tsan_tests+='|Autograd|Parallel|Replica|Scatter|Gather|Coalesce)'
 
 usage() {
   echo 'usage: ./lockstep test [--quick] [--sanitize] [options of ctest]'

@@ -13,7 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FAKES = "dpkg-query apt-get sudo id cmake ninja ctest".split()
 REAL = ("bash env readlink cksum mkdir rm cat grep head tail cut flock awk nproc sed "
         "chmod python3 uname").split()
-PACKAGES = "# all\n[required]\ng++\ncmake  # why\n\n[tests]\npython3\n[optional]\ntorch\n"
+PACKAGES = ("# all\n[required]\ng++\ncmake  # why\n\n"
+            "[tests]\npython3\n[optional]\ntorch\n")
 
 
 class Wrapper(unittest.TestCase):
@@ -99,6 +100,12 @@ class Wrapper(unittest.TestCase):
         self.assertEqual(self.calls("cmake"), [])
         self.assertEqual((self.fake / "dpkg_calls").read_text(), "asked\n")
 
+    def test_shows_progress_on_one_line_of_a_terminal(self):
+        self.environment["TERM"] = "xterm"
+        shown = self.on_terminal("", "demo").stderr
+        self.assertRegex(shown, r"\rlockstep: building 7/8 7 +\rlockstep: building 8/8")
+        self.assertEqual(shown.count("\n"), 1)  # configuring
+
     def test_configures_again_when_presets_changed_or_the_checkout_moved(self):
         self.start("demo")
         self.calls("cmake")
@@ -140,7 +147,8 @@ class Wrapper(unittest.TestCase):
                     "nothing installed; mend: sudo apt-get install cmake")
         self.assertEqual(self.calls("apt-get"), [])
         self.expect(self.on_terminal("y\n", "demo"), 3, "[Y/n]")
-        self.assertEqual(len(self.calls("sudo env DEBIAN_FRONTEND=noninteractive apt")), 1)
+        (sudo,) = self.calls("sudo")
+        self.assertIn("DEBIAN_FRONTEND=noninteractive apt-get -y", sudo)
 
     def test_does_not_ask_with_yes_or_in_ci(self):
         self.say("installed", "g++\n")
@@ -161,7 +169,7 @@ class Wrapper(unittest.TestCase):
     def test_without_apt_it_prints_the_list(self):
         self.say("installed", "")
         (self.bin / "apt-get").unlink()
-        self.expect(self.start("demo"), 1, "packages missing: g++ cmake\n", "no apt-get")
+        self.expect(self.start("demo"), 1, "missing: g++ cmake\n", "no apt-get")
 
     def test_without_debian_it_prints_the_list_once_and_tries(self):
         (self.bin / "apt-get").unlink()
@@ -196,7 +204,8 @@ class Wrapper(unittest.TestCase):
         self.say("cmake_fails")
         log = self.root / "build/release/configure.log"
         done = self.start("demo")
-        self.expect(done, 1, "fmt is missing", f"configuring failed; the whole log: {log}")
+        self.expect(done, 1, "fmt is missing",
+                    f"lockstep: configuring failed; the whole log: {log}\n")
         self.assertIn("CMake Error", log.read_text())
 
     def test_a_failing_build_shows_its_errors_and_names_its_log(self):
