@@ -66,7 +66,8 @@ class Bench {
     images_ = ops::copy_to(nn::initial({o.batch, 3, o.size, o.size}, normal), device_,
                            {"h2d", "images"});
     std::vector<double> labels(o.batch);
-    for (int64_t i = 0; i < o.batch; ++i) labels[i] = static_cast<double>(i % o.classes);
+    for (int64_t i = 0; i < o.batch; ++i)
+      labels[i] = static_cast<double>(i % o.classes);
     labels_ = ops::copy_to(Tensor::from(labels, {o.batch}, DType::i64), device_,
                            {"h2d", "labels"});
   }
@@ -137,14 +138,11 @@ int run(const BenchOptions& o) {
   const tracer::Json impls = kernels_of_a_step(bench, events);
   std::vector<double> sorted = samples.seconds;
   std::sort(sorted.begin(), sorted.end());
-  const tracer::Json result{{"peer", "lockstep"},
-                            {"median_s", sorted[sorted.size() / 2]},
-                            {"samples", samples.seconds},
-                            {"foreign", samples.foreign},
-                            {"cpu", samples.cpu},
-                            {"peak_rss_mib", usage.ru_maxrss / 1024.0},
-                            {"events_per_step", events},
-                            {"impls", impls}};
+  const tracer::Json result{
+      {"peer", "lockstep"},         {"median_s", sorted[sorted.size() / 2]},
+      {"samples", samples.seconds}, {"foreign", samples.foreign},
+      {"cpu", samples.cpu},         {"peak_rss_mib", usage.ru_maxrss / 1024.0},
+      {"events_per_step", events},  {"impls", impls}};
   std::printf("%s\n", result.dump().c_str());
   return 0;
 }

@@ -49,9 +49,8 @@ void add_data(CLI::App& app, Action& action) {
     auto* sub = command->add_subcommand(name, help);
     options->folder = "data";
     sub->add_option("DIR", options->folder, "folder (default: data)");
-    sub->callback([options, run, &action] {
-      action = [options, run] { return run(*options); };
-    });
+    sub->callback(
+        [options, run, &action] { action = [options, run] { return run(*options); }; });
     return std::pair(sub, options);
   };
   auto [maker, options] = add("make", "a generated, learnable set", make);

@@ -1,5 +1,5 @@
-// `lockstep demo`: the same few steps on one device and in DataParallel on four, on both
-// clocks, in one table.
+// `lockstep demo`: the same few steps on one device and in DataParallel on four, on
+// both clocks, in one table.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -59,7 +59,9 @@ struct Run {
 Run train_and_trace(const DemoOptions& o, const std::string& data,
                     const std::string& mode) {
   Run run{mode == "single" ? "1 device" : fmt::format("dp, {} devices", o.devices),
-          o.out + "/" + o.arch + "_" + mode + ".trace.json.gz", {}, {}};
+          o.out + "/" + o.arch + "_" + mode + ".trace.json.gz",
+          {},
+          {}};
   RunOptions options;
   options.dir = data;
   options.arch = o.arch;

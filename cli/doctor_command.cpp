@@ -24,9 +24,10 @@ void line(bool good, const std::string& what, const std::string& detail) {
 
 int run() {
   const unsigned cores = std::thread::hardware_concurrency();
-  line(true, "cores", std::to_string(cores) +
-                          "; virtual devices share them (measured clock), the emulated "
-                          "clock gives each its own");
+  line(true, "cores",
+       std::to_string(cores) +
+           "; virtual devices share them (measured clock), the emulated "
+           "clock gives each its own");
   const bool avx512 = __builtin_cpu_supports("avx512f") != 0;
   line(avx512, "AVX-512",
        avx512 ? "Winograd convolutions are on (--conv direct switches them off)"

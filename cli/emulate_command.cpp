@@ -22,8 +22,7 @@ int run(const EmulateCommand& c) {
   if (!c.out.empty()) tracer::write_trace(emulated, c.out);
   const tracer::Summary summary = tracer::summarize(emulated);
   const std::string text =
-      c.json ? tracer::summary_json(summary).dump(1)
-             : tracer::summary_text(summary);
+      c.json ? tracer::summary_json(summary).dump(1) : tracer::summary_text(summary);
   std::printf("%s\n", text.c_str());
   return 0;
 }

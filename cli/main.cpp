@@ -1,4 +1,5 @@
 // The front door.
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 
@@ -26,11 +27,14 @@ int run(int argc, char** argv) {
     const EmbeddedFile& file = lockstep_embedded_files()[i];
     tracer::add_source(file.path, {file.begin, file.end});
   }
+  std::setvbuf(stdout, nullptr, _IOLBF,
+               1 << 16);  // in order with stderr, also in pipes
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGPIPE, SIG_IGN);
 
-  CLI::App app{"lockstep: see how deep-learning training is spread over several devices",
-               "lockstep"};
+  CLI::App app{
+      "lockstep: see how deep-learning training is spread over several devices",
+      "lockstep"};
   app.require_subcommand(1);
   app.set_version_flag("--version", "lockstep 0.1.0");
   Action action;
@@ -42,14 +46,22 @@ int run(int argc, char** argv) {
   add_doctor(app, action);
   add_bench(app, action);
   add_planned(app, action);
+  if (argc > 1 && argv[1][0] != '-') {
+    const auto commands = app.get_subcommands([](CLI::App*) { return true; });
+    if (std::none_of(commands.begin(), commands.end(),
+                     [&](CLI::App* c) { return c->get_name() == argv[1]; })) {
+      throw UsageError(std::string("unknown command '") + argv[1] +
+                       "'; see lockstep --help");
+    }
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wish) {  // --help, --version
     return app.exit(wish);
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "lockstep: %s; see lockstep %s--help\n", error.what(),
-                 argc > 1 && argv[1][0] != '-' ? (std::string(argv[1]) + " ").c_str()
-                                               : "");
+    std::fprintf(
+        stderr, "lockstep: %s; see lockstep %s--help\n", error.what(),
+        argc > 1 && argv[1][0] != '-' ? (std::string(argv[1]) + " ").c_str() : "");
     return 2;
   }
   const int code = action();

@@ -18,8 +18,8 @@ constexpr int64_t kDrainEvery = 16;
 
 tracer::RunFacts facts_of(const RunOptions& options, const nn::Module& model,
                           const parallel::Devices& devices) {
-  tracer::RunFacts facts{command_line, train::name(mode_of(options)), options.arch,
-                         {}, {}};
+  tracer::RunFacts facts{
+      command_line, train::name(mode_of(options)), options.arch, {}, {}};
   int last = 0;
   for (Device device : devices) last = std::max(last, device.index);
   for (int i = 0; i <= last; ++i) {
@@ -28,7 +28,9 @@ tracer::RunFacts facts_of(const RunOptions& options, const nn::Module& model,
   auto add = [&facts](const auto& tensors, const char* kind) {
     for (auto [name, tensor] : tensors) {
       if (const size_t at = name.find("module."); at != name.npos) name.erase(at, 7);
-      facts.tensors.push_back({name, lockstep::name(tensor.dtype()), kind,
+      facts.tensors.push_back({name,
+                               lockstep::name(tensor.dtype()),
+                               kind,
                                {tensor.sizes().begin(), tensor.sizes().end()},
                                tensor.nbytes()});
     }
@@ -52,7 +54,8 @@ Recording::Recording(const RunOptions& options, train::Trainer& trainer,
     if (!options.trace_steps.empty()) {
       char rest = 0;
       if (std::sscanf(options.trace_steps.c_str(), "%ld:%ld%c", &first_, &last_,
-                      &rest) != 2 || first_ < 0 || last_ <= first_) {
+                      &rest) != 2 ||
+          first_ < 0 || last_ <= first_) {
         throw UsageError("--trace-steps wants A:B with 0 <= A < B, not '" +
                          options.trace_steps + "'");
       }
@@ -122,8 +125,8 @@ void Recording::finish() {
     std::map<std::string, bool> seen;
     std::erase_if(kept_, [&seen](const tracer::Event& event) {
       if (event.ph != 'M') return false;
-      const std::string key = event.name + std::to_string(event.pid) + "/" +
-                              std::to_string(event.tid);
+      const std::string key =
+          event.name + std::to_string(event.pid) + "/" + std::to_string(event.tid);
       return !seen.emplace(key, true).second;
     });
     tracer::sort_events(kept_);

@@ -14,7 +14,8 @@ namespace lockstep::cli {
 void add_run_flags(CLI::App& c, RunOptions& o) {
   const auto positive = CLI::Range(int64_t{1}, int64_t{1} << 40);
   c.add_option("DIR", o.dir, "folder of the data set");
-  c.add_option("-a,--arch", o.arch, "resnet18|34|50, vgg16, vgg16_bn, vgg16_legacy, toy");
+  c.add_option("-a,--arch", o.arch,
+               "resnet18|34|50, vgg16, vgg16_bn, vgg16_legacy, toy");
   c.add_option("-j,--workers", o.workers, "data loading threads")
       ->check(CLI::Range(0, 256));
   c.add_option("--epochs", o.epochs, "epochs to run")->check(CLI::Range(0, 1 << 20));
@@ -59,7 +60,10 @@ void add_run_flags(CLI::App& c, RunOptions& o) {
       ->check(CLI::IsMember({"auto", "direct"}));
   c.add_option("--dtype", o.dtype, "float32 | float64 (reference, null)")
       ->check(CLI::IsMember({"float32", "float64"}));
-  c.add_flag("--deterministic", o.deterministic, "never choose algorithms by measuring");
+  c.add_flag("--benchmark", o.benchmark,
+             "choose convolution algorithms by measuring, once per shape; prints them");
+  c.add_flag("--deterministic", o.deterministic,
+             "never choose algorithms by measuring");
   c.add_flag("--launch-blocking", o.launch_blocking, "wait for every kernel");
   c.add_option("--image-size", o.image_size, "of generated pictures (default 32)")
       ->check(CLI::Range(1, 4096));
@@ -92,7 +96,8 @@ void validate(const RunOptions& o) {
   }
   if (o.device_type == "cuda") backend_of(DeviceType::cuda);  // says why not
   if (o.dtype == "float64" && o.device_type == "cpu") {
-    throw UsageError("--dtype float64 needs --device-type reference (oneDNN is float32)");
+    throw UsageError(
+        "--dtype float64 needs --device-type reference (oneDNN is float32)");
   }
   if (o.gpu && !o.mode.empty() && o.mode != "single") {
     throw UsageError("--gpu trains on one device; it cannot go with --mode " + o.mode);
@@ -100,6 +105,14 @@ void validate(const RunOptions& o) {
   if (o.gpu && o.devices > 0 && *o.gpu >= o.devices) {
     throw UsageError("--gpu " + std::to_string(*o.gpu) + ": there are only " +
                      std::to_string(o.devices) + " devices");
+  }
+  // Better now than after hours of training.
+  for (const std::string& file : {o.trace, o.summary, o.save}) {
+    const auto folder = std::filesystem::path(file).parent_path();
+    if (!file.empty() && !folder.empty() && !std::filesystem::is_directory(folder)) {
+      throw std::runtime_error(file + ": there is no folder " + folder.string() +
+                               "; make it first");
+    }
   }
   if (o.mode == "dp-features" && o.arch.rfind("vgg", 0) != 0) {
     throw UsageError("--mode dp-features needs a model with features (-a vgg16)");
@@ -124,12 +137,14 @@ parallel::Devices devices_of(const RunOptions& o) {
   const DeviceType type = device_type(o);
   if (mode_of(o) == train::Mode::single) return {{type, o.gpu.value_or(0)}};
   parallel::Devices devices;
-  for (int i = 0; i < (o.devices > 0 ? o.devices : 4); ++i) devices.push_back({type, i});
+  for (int i = 0; i < (o.devices > 0 ? o.devices : 4); ++i)
+    devices.push_back({type, i});
   return devices;
 }
 
 DataSets open_data(const RunOptions& o) {
   std::string kind = o.dataset;
+  if (kind.empty() && o.arch == "toy") kind = "random";
   if (kind.empty()) {
     const bool folders = std::filesystem::is_directory(o.dir + "/train");
     kind = !o.dir.empty() && folders ? "imagefolder" : "cifar10";
@@ -162,8 +177,8 @@ DataSets open_data(const RunOptions& o) {
           "CIFAR-10 was not found in ./data or ~/data; name its folder (train DIR), "
           "fetch it (lockstep data fetch), or use --dataset generated");
     }
-    sets.train = std::make_shared<data::Cifar10>(*folder, data::Split::train,
-                                                 !o.no_augment);
+    sets.train =
+        std::make_shared<data::Cifar10>(*folder, data::Split::train, !o.no_augment);
     sets.test = std::make_shared<data::Cifar10>(*folder, data::Split::test, false);
   }
   return sets;

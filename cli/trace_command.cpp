@@ -53,8 +53,8 @@ int check(const TraceOptions& o) {
 }
 
 int diff(const TraceOptions& o) {
-  const auto result = tracer::diff_traces(tracer::read_trace(o.file),
-                                          tracer::read_trace(o.other));
+  const auto result =
+      tracer::diff_traces(tracer::read_trace(o.file), tracer::read_trace(o.other));
   print(o.json ? tracer::diff_json(result).dump(1)
                : tracer::diff_text(result, o.file, o.other));
   return 0;
@@ -70,9 +70,8 @@ void add_trace(CLI::App& app, Action& action) {
     auto* command = trace->add_subcommand(name, help);
     command->add_option("TRACE", options->file, "trace file")->required();
     command->add_flag("--json", options->json);
-    command->callback([options, run, &action] {
-      action = [options, run] { return run(*options); };
-    });
+    command->callback(
+        [options, run, &action] { action = [options, run] { return run(*options); }; });
     return std::pair(command, options);
   };
   auto [summarize, summary_options] =

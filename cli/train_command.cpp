@@ -23,6 +23,7 @@ void configure(const RunOptions& o) {
   runtime.launch_blocking = o.launch_blocking;
   backend_options().conv =
       o.conv == "direct" ? ConvAlgorithm::direct : ConvAlgorithm::automatic;
+  backend_options().benchmark = o.benchmark;
   backend_options().deterministic = o.deterministic;
   ops::manual_seed(o.seed);
 }
@@ -55,8 +56,7 @@ void train_epochs(const RunOptions& o, train::Trainer& trainer, const DataSets& 
   }
   for (int epoch = o.start_epoch; epoch < o.epochs; ++epoch) {
     trainer.set_lr(optim::step_lr(o.lr, epoch));
-    const train::EpochResult result =
-        trainer.train_epoch(train_loader, epoch, o.steps);
+    const train::EpochResult result = trainer.train_epoch(train_loader, epoch, o.steps);
     const bool all_steps_done = o.steps >= 0 && trainer.steps_done() >= o.steps;
     if (!result.complete || all_steps_done) return;
     trainer.validate(test_loader);
@@ -114,7 +114,8 @@ void add_train(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("train", "train a model, as the ImageNet example");
   auto options = std::make_shared<RunOptions>();
   add_run_flags(*command, *options);
-  command->callback([options, &action] { action = [options] { return run_training(*options); }; });
+  command->callback(
+      [options, &action] { action = [options] { return run_training(*options); }; });
 }
 
 }  // namespace lockstep::cli

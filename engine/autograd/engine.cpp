@@ -19,13 +19,13 @@ namespace {
 struct GraphTask {
   std::mutex mutex;
   std::condition_variable finished;
-  std::unordered_map<Node*, int> dependencies;      ///< gradients still to come
-  std::unordered_map<Node*, Tensors> input_buffers; ///< gradients that have come
-  int outstanding = 0;                              ///< nodes queued or running
+  std::unordered_map<Node*, int> dependencies;       ///< gradients still to come
+  std::unordered_map<Node*, Tensors> input_buffers;  ///< gradients that have come
+  int outstanding = 0;                               ///< nodes queued or running
   std::exception_ptr error;
-  int64_t started = 0;                    ///< ns
-  int64_t last_event = tracer::kNone;     ///< of the node that ended it
-  tracer::ThreadContext context;          ///< of the thread that called `backward`
+  int64_t started = 0;                 ///< ns
+  int64_t last_event = tracer::kNone;  ///< of the node that ended it
+  tracer::ThreadContext context;       ///< of the thread that called `backward`
 };
 
 struct ReadyNode {

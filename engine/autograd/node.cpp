@@ -75,7 +75,7 @@ Tensors AccumulateGrad::apply(Tensors grads) {
     if (!variable_.device().is_host()) {
       auto done = runtime::context(variable_.device()).compute().record_event();
       tracer::mark("grad_ready", variable_.device().trace_id(), 0, {&name, 1},
-                   done->trace_id());
+                   done->ends().empty() ? tracer::kNone : done->ends()[0].id);
     }
   }
   for (const auto& hook : variable_.meta().post_accumulate_hooks) {

@@ -12,16 +12,37 @@
 namespace lockstep {
 
 const char* name(OpCode code) {
-  static const char* const names[] = {
-      "conv2d", "conv2d_backward_data", "conv2d_backward_weight",
-      "linear", "linear_backward_data", "linear_backward_weight",
-      "batch_norm", "batch_norm_eval", "batch_norm_backward",
-      "batch_norm_eval_backward", "relu", "relu_backward", "max_pool2d",
-      "max_pool2d_backward", "avg_pool2d", "avg_pool2d_backward",
-      "adaptive_avg_pool2d", "adaptive_avg_pool2d_backward", "add", "scale", "fill",
-      "copy", "flatten_many", "dropout", "dropout_backward", "log_softmax",
-      "log_softmax_backward", "nll_loss", "nll_loss_backward", "correct_in_top_k",
-      "sgd"};
+  static const char* const names[] = {"conv2d",
+                                      "conv2d_backward_data",
+                                      "conv2d_backward_weight",
+                                      "linear",
+                                      "linear_backward_data",
+                                      "linear_backward_weight",
+                                      "batch_norm",
+                                      "batch_norm_eval",
+                                      "batch_norm_backward",
+                                      "batch_norm_eval_backward",
+                                      "relu",
+                                      "relu_backward",
+                                      "max_pool2d",
+                                      "max_pool2d_backward",
+                                      "avg_pool2d",
+                                      "avg_pool2d_backward",
+                                      "adaptive_avg_pool2d",
+                                      "adaptive_avg_pool2d_backward",
+                                      "add",
+                                      "scale",
+                                      "fill",
+                                      "copy",
+                                      "flatten_many",
+                                      "dropout",
+                                      "dropout_backward",
+                                      "log_softmax",
+                                      "log_softmax_backward",
+                                      "nll_loss",
+                                      "nll_loss_backward",
+                                      "correct_in_top_k",
+                                      "sgd"};
   static_assert(std::size(names) == static_cast<size_t>(OpCode::count_));
   return names[static_cast<int>(code)];
 }
@@ -71,11 +92,15 @@ BackendOptions& backend_options() {
 
 bool has_backend(DeviceType type) {
   switch (type) {
-    case DeviceType::reference: case DeviceType::null: return true;
+    case DeviceType::reference:
+    case DeviceType::null:
+      return true;
 #ifdef LOCKSTEP_HAS_DNNL
-    case DeviceType::cpu: return true;
+    case DeviceType::cpu:
+      return true;
 #endif
-    default: return false;
+    default:
+      return false;
   }
 }
 

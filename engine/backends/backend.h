@@ -33,28 +33,28 @@ enum class OpCode : uint8_t {
                            ///< y, batch mean, batch variance, [relu mask]
   batch_norm_eval,         ///< x, gamma, beta, running mean, var → y
   batch_norm_backward,     ///< x, dy, gamma, mean, var, [relu mask] → dx, dgamma, dbeta
-  batch_norm_eval_backward,  ///< like batch_norm_backward, mean and var constant
-  relu,                    ///< x → y; may be in place
-  relu_backward,           ///< dy, y → dx; may be in place
-  max_pool2d,              ///< x → y, positions (opaque)
-  max_pool2d_backward,     ///< dy, positions → dx
-  avg_pool2d,              ///< x → y
-  avg_pool2d_backward,     ///< dy → dx
-  adaptive_avg_pool2d,     ///< x → y
+  batch_norm_eval_backward,      ///< like batch_norm_backward, mean and var constant
+  relu,                          ///< x → y; may be in place
+  relu_backward,                 ///< dy, y → dx; may be in place
+  max_pool2d,                    ///< x → y, positions (opaque)
+  max_pool2d_backward,           ///< dy, positions → dx
+  avg_pool2d,                    ///< x → y
+  avg_pool2d_backward,           ///< dy → dx
+  adaptive_avg_pool2d,           ///< x → y
   adaptive_avg_pool2d_backward,  ///< dy → dx
-  add,                     ///< a, b → a + b; may be in place on a
-  scale,                   ///< x → x · scalar[0]
-  fill,                    ///< → scalar[0] everywhere
-  copy,                    ///< x → y, same elements, y plain (also `contiguous`)
-  flatten_many,            ///< n plain tensors → one flat tensor
-  dropout,                 ///< x → y, mask u8; scalars p, seed, offset
-  dropout_backward,        ///< dy, mask → dx; scalar p
-  log_softmax,             ///< x N×C → y
-  log_softmax_backward,    ///< dy, y → dx
-  nll_loss,                ///< log p N×C, labels i64 N → loss [], flag `mean`
-  nll_loss_backward,       ///< dloss [], labels → d log p
-  correct_in_top_k,        ///< logits N×C, labels → percentage of rows within top k
-  sgd,                     ///< (p, g, buf)* → in place; scalars lr, momentum, wd, first
+  add,                           ///< a, b → a + b; may be in place on a
+  scale,                         ///< x → x · scalar[0]
+  fill,                          ///< → scalar[0] everywhere
+  copy,                          ///< x → y, same elements, y plain (also `contiguous`)
+  flatten_many,                  ///< n plain tensors → one flat tensor
+  dropout,                       ///< x → y, mask u8; scalars p, seed, offset
+  dropout_backward,              ///< dy, mask → dx; scalar p
+  log_softmax,                   ///< x N×C → y
+  log_softmax_backward,          ///< dy, y → dx
+  nll_loss,                      ///< log p N×C, labels i64 N → loss [], flag `mean`
+  nll_loss_backward,             ///< dloss [], labels → d log p
+  correct_in_top_k,  ///< logits N×C, labels → percentage of rows within top k
+  sgd,               ///< (p, g, buf)* → in place; scalars lr, momentum, wd, first
   count_
 };
 

@@ -28,8 +28,15 @@ fs::path temporary_for(const fs::path& target) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const fs::path& target)
-    : target_(target), temporary_(temporary_for(target)) {
+AtomicFile::AtomicFile(const fs::path& target) : target_(target) {
+  std::error_code none;
+  const fs::file_status status = fs::status(target, none);
+  if (fs::is_character_file(status) || fs::is_fifo(status)) {
+    fd_ = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);  // a device is never replaced
+    if (fd_ < 0) fail(target_, std::strerror(errno));
+    return;
+  }
+  temporary_ = temporary_for(target);
   fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd_ < 0) fail(target_, std::strerror(errno));
 }
@@ -44,10 +51,11 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 }
 
 void AtomicFile::commit() {
-  if (::fsync(fd_) != 0) fail(target_, std::strerror(errno));
+  if (::fsync(fd_) != 0 && errno != EINVAL) fail(target_, std::strerror(errno));
   const int closed = ::close(fd_);
   fd_ = -1;
   if (closed != 0) fail(target_, std::strerror(errno));
+  if (temporary_.empty()) return;
   std::error_code error;
   fs::rename(temporary_, target_, error);
   if (error) fail(target_, error.message());

@@ -2,7 +2,7 @@
 //
 // What is written goes to a temporary name beside the target and is renamed by
 // commit(). Without commit() (an exception, say) the destructor removes it and the
-// target stays as it was.
+// target stays as it was. Devices such as /dev/full are written to directly.
 #pragma once
 
 #include <cstddef>

@@ -5,9 +5,12 @@ namespace {
 
 std::shared_ptr<nn::Conv2d> conv(int64_t in, int64_t out, int64_t kernel,
                                  int64_t stride) {
-  return std::make_shared<nn::Conv2d>(nn::Conv2dSettings{
-      .in = in, .out = out, .kernel = kernel, .stride = stride,
-      .padding = kernel / 2, .bias = false});
+  return std::make_shared<nn::Conv2d>(nn::Conv2dSettings{.in = in,
+                                                         .out = out,
+                                                         .kernel = kernel,
+                                                         .stride = stride,
+                                                         .padding = kernel / 2,
+                                                         .bias = false});
 }
 
 std::shared_ptr<nn::BatchNorm2d> batch_norm(int64_t channels) {

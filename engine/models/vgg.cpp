@@ -6,8 +6,8 @@ namespace lockstep::models {
 namespace {
 
 /// Output channels of the convolutions; 0 is a max pooling (configuration D).
-constexpr int kConfiguration[] = {64, 64, 0, 128, 128, 0, 256, 256, 256, 0,
-                                  512, 512, 512, 0, 512, 512, 512, 0};
+constexpr int kConfiguration[] = {64, 64,  0,   128, 128, 0,   256, 256, 256,
+                                  0,  512, 512, 512, 0,   512, 512, 512, 0};
 
 nn::ModulePtr make_features(bool batch_norm) {
   std::vector<nn::ModulePtr> layers;

@@ -58,12 +58,16 @@ Tensor initial(const Shape& sizes, const Init& init) {
   const Philox random{c.seed};
   if (c.dtype == DType::f64) {
     double* out = tensor.data<double>();
-    if (init.kind == Init::Kind::constant) std::fill_n(out, n, init.value);
-    else fill(out, n, init, random, stream);
+    if (init.kind == Init::Kind::constant)
+      std::fill_n(out, n, init.value);
+    else
+      fill(out, n, init, random, stream);
   } else {
     float* out = tensor.data<float>();
-    if (init.kind == Init::Kind::constant) std::fill_n(out, n, float(init.value));
-    else fill(out, n, init, random, stream);
+    if (init.kind == Init::Kind::constant)
+      std::fill_n(out, n, float(init.value));
+    else
+      fill(out, n, init, random, stream);
   }
   return tensor;
 }

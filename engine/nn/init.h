@@ -23,8 +23,8 @@ struct Init {
 struct Construction {
   DType dtype = DType::f32;
   uint64_t seed = 0;
-  bool fill = true;       ///< false: values do not matter (the null device)
-  bool skeleton = false;  ///< true: parameters get no memory (replicas)
+  bool fill = true;          ///< false: values do not matter (the null device)
+  bool skeleton = false;     ///< true: parameters get no memory (replicas)
   uint64_t next_stream = 0;  ///< each parameter draws from a Philox stream of its own
 };
 Construction& construction();

@@ -3,8 +3,9 @@
 namespace lockstep::nn {
 
 Conv2d::Conv2d(const Conv2dSettings& s) : settings_(s) {
-  weight_ = register_parameter("weight", {s.out, s.in, s.kernel, s.kernel},
-                               Init::kaiming_normal_fan_out(s.out * s.kernel * s.kernel));
+  weight_ =
+      register_parameter("weight", {s.out, s.in, s.kernel, s.kernel},
+                         Init::kaiming_normal_fan_out(s.out * s.kernel * s.kernel));
   if (s.bias) bias_ = register_parameter("bias", {s.out}, Init::constant(0));
 }
 
@@ -36,9 +37,9 @@ BatchNorm2d::BatchNorm2d(int64_t channels) : channels_(channels) {
   state_.running_var =
       register_buffer("running_var", initial({channels}, Init::constant(1)));
   const bool skeleton = construction().skeleton;
-  state_.tracked = register_buffer(
-      "num_batches_tracked", skeleton ? Tensor::unset({{}, DType::i64, nullptr})
-                                      : Tensor::scalar(0, DType::i64));
+  state_.tracked = register_buffer("num_batches_tracked",
+                                   skeleton ? Tensor::unset({{}, DType::i64, nullptr})
+                                            : Tensor::scalar(0, DType::i64));
 }
 
 Tensor BatchNorm2d::forward(const Tensor& input) {

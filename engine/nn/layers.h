@@ -30,8 +30,8 @@ class Conv2d : public Module {
 /// Parameters `weight` out×in, `bias` out.
 class Linear : public Module {
  public:
-  Linear(int64_t in, int64_t out);                     ///< U(±1/√in), PyTorch's default
-  Linear(int64_t in, int64_t out, const Init& weight); ///< and bias 0
+  Linear(int64_t in, int64_t out);  ///< U(±1/√in), PyTorch's default
+  Linear(int64_t in, int64_t out, const Init& weight);  ///< and bias 0
   Tensor forward(const Tensor& input) override;
   const char* type_name() const override { return "Linear"; }
   ModulePtr make_like() const override { return std::make_shared<Linear>(in_, out_); }

@@ -26,7 +26,7 @@ Tensor Module::call_impl(const Tensor& input, std::source_location site) {
 }
 
 void Module::collect(std::vector<Named<Tensor>>& out, const std::string& prefix,
-                     std::vector<Named<Tensor>> Module::*kind) const {
+                     std::vector<Named<Tensor>> Module::* kind) const {
   for (const auto& [name, tensor] : this->*kind) out.push_back({prefix + name, tensor});
   for (const auto& [name, child] : children_) {
     child->collect(out, prefix + name + ".", kind);

@@ -94,7 +94,7 @@ class Module {
  private:
   Tensor call_impl(const Tensor& input, std::source_location site);
   void collect(std::vector<Named<Tensor>>& out, const std::string& prefix,
-               std::vector<Named<Tensor>> Module::*kind) const;
+               std::vector<Named<Tensor>> Module::* kind) const;
 
   std::vector<Named<Tensor>> parameters_, buffers_;
   std::vector<Named<ModulePtr>> children_;

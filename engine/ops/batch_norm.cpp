@@ -18,9 +18,9 @@ Tensors backward(const Saved& saved, Tensors grads, Attributes attributes,
   attributes.relu = saved.relu_mask.defined();
   const TensorSpec x = {saved.x.sizes(), saved.x.dtype(), nullptr};
   const TensorSpec per_channel = saved.weight.spec();
-  return compute(
-      code, {saved.x, dy, saved.weight, saved.mean, saved.var, saved.relu_mask},
-      {x, per_channel, per_channel}, attributes);
+  return compute(code,
+                 {saved.x, dy, saved.weight, saved.mean, saved.var, saved.relu_mask},
+                 {x, per_channel, per_channel}, attributes);
 }
 
 Tensor evaluate(const Tensor& x, const BatchNormState& s, const Attributes& attributes,
@@ -54,12 +54,12 @@ Tensor batch_norm(const Tensor& x, const BatchNormState& s, bool training,
   if (!training) return evaluate(x, s, attributes, op);
 
   const TensorSpec per_channel = s.weight.spec();
-  Tensors y = compute(
-      OpCode::batch_norm,
-      {x, s.weight, s.bias, s.running_mean, s.running_var, s.tracked},
-      {{x.sizes(), x.dtype(), nullptr}, per_channel, per_channel}, attributes);
-  auto saved = std::make_shared<Saved>(
-      Saved{x.detach(), s.weight.detach(), y[1], y[2], {}});
+  Tensors y =
+      compute(OpCode::batch_norm,
+              {x, s.weight, s.bias, s.running_mean, s.running_var, s.tracked},
+              {{x.sizes(), x.dtype(), nullptr}, per_channel, per_channel}, attributes);
+  auto saved =
+      std::make_shared<Saved>(Saved{x.detach(), s.weight.detach(), y[1], y[2], {}});
   autograd::set_history("NativeBatchNormBackward0", {x, s.weight, s.bias}, {y[0]},
                         op.id(), [=](Tensors grads) {
                           return backward(*saved, std::move(grads), attributes,

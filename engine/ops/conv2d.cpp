@@ -54,8 +54,8 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, Conv2dOptions o
             compute(OpCode::conv2d_backward_weight, {x, dy}, dw_db, attributes);
         Tensor dx;
         if (x_needs) {
-          dx = compute_one(OpCode::conv2d_backward_data, {dy, w}, x.sizes(),
-                           attributes);
+          dx =
+              compute_one(OpCode::conv2d_backward_data, {dy, w}, x.sizes(), attributes);
         }
         return {dx, dw[0], has_bias ? dw[1] : Tensor()};
       });

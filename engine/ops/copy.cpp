@@ -26,8 +26,12 @@ void describe(runtime::Task& task, const Tensor& x, Device to, const CopyLabel& 
   tracer::Arg src = end(x.device()), dst = end(to);
   src.key = "src";
   dst.key = "dst";
-  task.args = {src, dst, {"bytes", x.nbytes()}, {"why", label.why},
-               {"tensor", label.tensor}, {"dtype", name(x.dtype())}};
+  task.args = {src,
+               dst,
+               {"bytes", x.nbytes()},
+               {"why", label.why},
+               {"tensor", label.tensor},
+               {"dtype", name(x.dtype())}};
   task.shape.assign(x.sizes().begin(), x.sizes().end());
   if (const char* phase = tracer::thread_context().phase) {
     task.args.emplace_back("phase", phase);
@@ -127,10 +131,14 @@ double item(const Tensor& x, std::source_location site) {
   const Tensor host =
       x.device().is_host() ? x : send_to_host(contiguous(x), {"d2h", "scalar"}, "item");
   switch (host.dtype()) {
-    case DType::f32: return *host.data<float>();
-    case DType::f64: return *host.data<double>();
-    case DType::i64: return static_cast<double>(*host.data<int64_t>());
-    case DType::u8: return *host.data<uint8_t>();
+    case DType::f32:
+      return *host.data<float>();
+    case DType::f64:
+      return *host.data<double>();
+    case DType::i64:
+      return static_cast<double>(*host.data<int64_t>());
+    case DType::u8:
+      return *host.data<uint8_t>();
   }
   return 0;
 }

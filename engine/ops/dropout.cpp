@@ -24,16 +24,17 @@ Tensor dropout(const Tensor& x, double p, bool training, Site site) {
   OpCall op("aten::dropout", {x}, site);
   const int device = x.device().index;
   const auto call = static_cast<double>(calls[device % 16]++ * 16 + device);
-  const auto key = static_cast<double>(seed % (uint64_t{1} << 53));  // exact in double
-  Tensors y = compute(OpCode::dropout, {x},
-                      {{x.sizes(), x.dtype(), nullptr}, {x.sizes(), DType::u8, nullptr}},
-                      {}, {p, key, call});
-  autograd::set_history(
-      "MulBackward0", {x}, {y[0]}, op.id(),
-      [p, mask = y[1]](Tensors grads) -> Tensors {
-        return {compute_one(OpCode::dropout_backward, {grads[0], mask}, mask.sizes(), {},
-                            {p})};
-      });
+  // Exact in double, and different for all seeds that people type.
+  const auto key = static_cast<double>(seed % (uint64_t{1} << 53));
+  Tensors y =
+      compute(OpCode::dropout, {x},
+              {{x.sizes(), x.dtype(), nullptr}, {x.sizes(), DType::u8, nullptr}}, {},
+              {p, key, call});
+  autograd::set_history("MulBackward0", {x}, {y[0]}, op.id(),
+                        [p, mask = y[1]](Tensors grads) -> Tensors {
+                          return {compute_one(OpCode::dropout_backward,
+                                              {grads[0], mask}, mask.sizes(), {}, {p})};
+                        });
   return y[0];
 }
 

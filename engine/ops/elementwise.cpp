@@ -36,10 +36,9 @@ Tensor& add_(Tensor& a, const Tensor& b, Site site) {
 Tensor scale(const Tensor& x, double factor, Site site) {
   OpCall op("aten::mul", {x}, site);
   Tensor y = compute_one(OpCode::scale, {x}, x.sizes(), {}, {factor});
-  autograd::set_history("MulBackward0", {x}, {y}, op.id(),
-                        [factor](Tensors grads) -> Tensors {
-                          return {scale(grads[0], factor)};
-                        });
+  autograd::set_history(
+      "MulBackward0", {x}, {y}, op.id(),
+      [factor](Tensors grads) -> Tensors { return {scale(grads[0], factor)}; });
   return y;
 }
 

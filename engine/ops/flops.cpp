@@ -16,7 +16,8 @@ int64_t flops_of(const PlanRequest& r) {
       return 2 * r.in[0].sizes[0] * r.in[1].sizes.numel();
     case OpCode::linear_backward_weight:
       return 2 * r.in[0].sizes[0] * r.out[0].sizes.numel();
-    default: return 0;
+    default:
+      return 0;
   }
 }
 

@@ -9,11 +9,11 @@ Tensor log_softmax(const Tensor& x, Site site) {
   check(x.dim() == 2, "log_softmax: expected N x C, got {}", x.sizes().str());
   OpCall op("aten::log_softmax", {x}, site);
   Tensor y = compute_one(OpCode::log_softmax, {x}, x.sizes());
-  autograd::set_history("LogSoftmaxBackward0", {x}, {y}, op.id(),
-                        [y = y.detach()](Tensors grads) -> Tensors {
-                          return {compute_one(OpCode::log_softmax_backward,
-                                              {grads[0], y}, y.sizes())};
-                        });
+  autograd::set_history(
+      "LogSoftmaxBackward0", {x}, {y}, op.id(),
+      [y = y.detach()](Tensors grads) -> Tensors {
+        return {compute_one(OpCode::log_softmax_backward, {grads[0], y}, y.sizes())};
+      });
   return y;
 }
 
@@ -26,12 +26,11 @@ Tensor nll_loss(const Tensor& log_p, const Tensor& labels, Reduction reduction,
   Attributes attributes;
   attributes.mean = reduction == Reduction::mean;
   Tensor loss = compute_one(OpCode::nll_loss, {log_p, labels}, {}, attributes);
-  autograd::set_history(
-      "NllLossBackward0", {log_p}, {loss}, op.id(),
-      [=, sizes = log_p.sizes()](Tensors grads) -> Tensors {
-        return {compute_one(OpCode::nll_loss_backward, {grads[0], labels}, sizes,
-                            attributes)};
-      });
+  autograd::set_history("NllLossBackward0", {log_p}, {loss}, op.id(),
+                        [=, sizes = log_p.sizes()](Tensors grads) -> Tensors {
+                          return {compute_one(OpCode::nll_loss_backward,
+                                              {grads[0], labels}, sizes, attributes)};
+                        });
   return loss;
 }
 

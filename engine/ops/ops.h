@@ -31,7 +31,8 @@ struct BatchNormState {
 
 /// Normalises each channel: with the batch's own mean and biased variance if
 /// `training`, updating the running ones (variance unbiased), else with the running
-/// ones. x N×C×H×W. Source: Ioffe & Szegedy 2015; aten/src/ATen/native/Normalization.cpp.
+/// ones. x N×C×H×W. Source: Ioffe & Szegedy 2015;
+/// aten/src/ATen/native/Normalization.cpp.
 Tensor batch_norm(const Tensor& x, const BatchNormState& state, bool training,
                   double momentum = 0.1, double eps = 1e-5,
                   Site site = Site::current());

@@ -33,10 +33,10 @@ Tensor average(const char* op_name, const char* node_name, OpCode forward,
                const Attributes& attributes, Site site) {
   OpCall op(op_name, {x}, site);
   Tensor y = compute_one(forward, {x}, out, attributes);
-  autograd::set_history(
-      node_name, {x}, {y}, op.id(), [=, sizes = x.sizes()](Tensors grads) -> Tensors {
-        return {compute_one(backward, {grads[0]}, sizes, attributes)};
-      });
+  autograd::set_history(node_name, {x}, {y}, op.id(),
+                        [=, sizes = x.sizes()](Tensors grads) -> Tensors {
+                          return {compute_one(backward, {grads[0]}, sizes, attributes)};
+                        });
   return y;
 }
 

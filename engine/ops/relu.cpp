@@ -7,16 +7,15 @@ namespace lockstep::ops {
 namespace {
 
 void record_backward(const Tensor& x, const Tensor& y, int64_t op) {
-  autograd::set_history("ReluBackward0", {x}, {y}, op,
-                        [y = y.detach()](Tensors grads) -> Tensors {
-                          Tensor dy = std::move(grads[0]);
-                          if (dy.owns_memory_alone() && dy.spec() == y.spec()) {
-                            compute_into(OpCode::relu_backward, {dy, y}, {dy});
-                            return {dy};
-                          }
-                          return {compute_one(OpCode::relu_backward, {dy, y},
-                                              y.sizes())};
-                        });
+  autograd::set_history(
+      "ReluBackward0", {x}, {y}, op, [y = y.detach()](Tensors grads) -> Tensors {
+        Tensor dy = std::move(grads[0]);
+        if (dy.owns_memory_alone() && dy.spec() == y.spec()) {
+          compute_into(OpCode::relu_backward, {dy, y}, {dy});
+          return {dy};
+        }
+        return {compute_one(OpCode::relu_backward, {dy, y}, y.sizes())};
+      });
 }
 
 }  // namespace

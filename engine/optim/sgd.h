@@ -9,9 +9,9 @@ struct SgdOptions {
   double lr = 0.1, momentum = 0.9, weight_decay = 1e-4;
 };
 
-/// torch.optim.SGD: d = g + wd·p;  buf = momentum·buf + d (first step: d);  p −= lr·buf.
-/// All parameters are updated by one kernel on their device.
-/// Source: torch/optim/sgd.py.
+/// torch.optim.SGD: d = g + wd·p;  buf = momentum·buf + d (first step: d);  p −=
+/// lr·buf. All parameters are updated by one kernel on their device. Source:
+/// torch/optim/sgd.py.
 class Sgd {
  public:
   Sgd(std::vector<nn::Named<Tensor>> parameters, SgdOptions options);

@@ -33,7 +33,8 @@ Tensor gather(const std::vector<Tensor>& outputs, Device to);
 /// tensors[i] of device 0 for each device: result[device][i]. Small tensors travel
 /// together in groups of about 10 MiB; what arrives are views into the groups. Entry 0
 /// is the originals themselves.
-std::vector<Tensors> broadcast_coalesced(const Tensors& tensors, const Devices& devices);
+std::vector<Tensors> broadcast_coalesced(const Tensors& tensors,
+                                         const Devices& devices);
 
 /// Sums gradients[device][i] over devices into memory of device 0, in groups.
 Tensors reduce_add_coalesced(const std::vector<Tensors>& gradients, Device to);

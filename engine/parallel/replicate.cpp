@@ -31,8 +31,7 @@ Tensors reduce_to_device_0(Tensors grads, const Tensors& parameters,
 /// The parameters for each device, on the tape.
 std::vector<Tensors> broadcast_parameters(const Tensors& parameters,
                                           const Devices& devices) {
-  std::vector<Tensors> copies =
-      primitives().broadcast_coalesced(parameters, devices);
+  std::vector<Tensors> copies = primitives().broadcast_coalesced(parameters, devices);
   if (!autograd::needs_history(parameters)) return copies;
   Tensors outputs;
   for (Tensors& device_copies : copies) {

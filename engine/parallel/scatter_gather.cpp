@@ -20,10 +20,9 @@ std::vector<Tensor> scatter(const Tensor& input, const Devices& devices) {
     start += size;
   }
   // In mid-net the input has a gradient of its own: the chunks', joined.
-  autograd::set_history("ScatterBackward", {input}, chunks, tracer::innermost_event(),
-                        [to = input.device()](Tensors grads) -> Tensors {
-                          return {gather(grads, to)};
-                        });
+  autograd::set_history(
+      "ScatterBackward", {input}, chunks, tracer::innermost_event(),
+      [to = input.device()](Tensors grads) -> Tensors { return {gather(grads, to)}; });
   return chunks;
 }
 

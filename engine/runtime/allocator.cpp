@@ -14,7 +14,7 @@
 namespace lockstep::runtime {
 namespace {
 
-constexpr size_t kAlignment = 64;           // one cache line, one AVX-512 register
+constexpr size_t kAlignment = 64;  // one cache line, one AVX-512 register
 constexpr size_t kHugePage = 2 * 1024 * 1024;
 
 void* system_allocate(size_t bytes) {
@@ -39,9 +39,9 @@ size_t round_up(size_t bytes) {
 }  // namespace
 
 const char* name(MemoryCategory category) {
-  static const char* const names[] = {"parameters", "gradients", "buffers",
-                                      "activations", "inputs", "optimizer",
-                                      "buckets", "workspace", "other"};
+  static const char* const names[] = {"parameters",  "gradients", "buffers",
+                                      "activations", "inputs",    "optimizer",
+                                      "buckets",     "workspace", "other"};
   return names[static_cast<int>(category)];
 }
 

@@ -17,8 +17,16 @@ class Stream;
 
 /// What a block of memory is for; the viewer's memory bar is stacked by these.
 enum class MemoryCategory {
-  parameters, gradients, buffers, activations, inputs,
-  optimizer, buckets, workspace, other, count_
+  parameters,
+  gradients,
+  buffers,
+  activations,
+  inputs,
+  optimizer,
+  buckets,
+  workspace,
+  other,
+  count_
 };
 inline constexpr int kMemoryCategories = static_cast<int>(MemoryCategory::count_);
 const char* name(MemoryCategory category);

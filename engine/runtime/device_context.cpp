@@ -75,9 +75,10 @@ DeviceContext& context(Device device) {
 
 void host_wait(const EventPtr& event, const char* why) {
   tracer::HostEvent sync("sync", "synchronize");
-  const int64_t id = event->trace_id();
   sync.arg({"why", why});
-  if (id != tracer::kNone) sync.waits_for({&id, 1});
+  std::vector<int64_t> ids;
+  for (const TraceEnd& end : event->ends()) ids.push_back(end.id);
+  sync.waits_for(ids);
   event->wait();
 }
 

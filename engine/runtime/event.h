@@ -4,13 +4,23 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
 namespace lockstep::runtime {
+
+class Stream;
+
+/// A kernel or copy of the trace, and where it ran.
+struct TraceEnd {
+  int64_t id;
+  const Stream* stream;
+};
 
 /// Signalled once, by the worker that finished the task before it. Thread-safe.
 class Event {
  public:
-  explicit Event(int64_t trace_id) : trace_id_(trace_id) {}
+  explicit Event(std::vector<TraceEnd> ends) : ends_(std::move(ends)) {}
 
   bool done() const { return done_.load(std::memory_order_acquire) != 0; }
   void wait() const { done_.wait(0, std::memory_order_acquire); }
@@ -24,13 +34,14 @@ class Event {
   /// When it ended. REQUIRES: done().
   int64_t ended() const { return ended_; }
 
-  /// Id of the kernel or copy that ends here, for `args.deps`; kNone when unrecorded.
-  int64_t trace_id() const { return trace_id_; }
+  /// What ends here, for `args.deps`: one kernel or copy, or several where streams
+  /// meet, the stream's own first; nothing when unrecorded.
+  const std::vector<TraceEnd>& ends() const { return ends_; }
 
  private:
   std::atomic<int> done_{0};
   int64_t ended_ = 0;
-  int64_t trace_id_;
+  std::vector<TraceEnd> ends_;
 };
 
 using EventPtr = std::shared_ptr<Event>;

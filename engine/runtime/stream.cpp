@@ -8,7 +8,9 @@
 namespace lockstep::runtime {
 
 Stream::Stream(DeviceContext& device, StreamKind kind)
-    : device_(device), kind_(kind), last_(std::make_shared<Event>(tracer::kNone)) {
+    : device_(device),
+      kind_(kind),
+      last_(std::make_shared<Event>(std::vector<TraceEnd>{})) {
   last_->signal();
   worker_ = std::thread([this] { work(); });
 }
@@ -48,6 +50,17 @@ void Stream::wait(const EventPtr& event) {
 EventPtr Stream::record_event() {
   std::lock_guard lock(mutex_);
   release_held();
+  if (pending_waits_.empty()) return last_;
+  // What the next task would wait for is enqueued already: it has to be over, too.
+  std::vector<TraceEnd> ends = last_->ends();
+  for (const EventPtr& event : pending_waits_) {
+    ends.insert(ends.end(), event->ends().begin(), event->ends().end());
+  }
+  Task meeting;
+  meeting.run = [] {};
+  prepare(meeting);
+  meeting.done = last_ = std::make_shared<Event>(std::move(ends));
+  push(std::move(meeting));
   return last_;
 }
 
@@ -71,7 +84,9 @@ EventPtr Stream::prepare(Task& task) {
   const bool on_host = task.host_lane >= 0;
   task.record.device = on_host ? -1 : device_.device().trace_id();
   task.record.lane = on_host ? task.host_lane : static_cast<int>(kind_);
-  task.done = last_ = std::make_shared<Event>(task.record.id);
+  std::vector<TraceEnd> ends;
+  if (task.record.id != tracer::kNone) ends.push_back({task.record.id, this});
+  task.done = last_ = std::make_shared<Event>(std::move(ends));
   return last_;
 }
 
@@ -100,7 +115,9 @@ void Stream::work() {
     }
     execute(task);
     EventPtr done = std::move(task.done);
-    const int64_t ended = task.record.ts + task.record.dur;  // 0 if not recorded
+    const bool recorded = task.record.id != tracer::kNone;
+    const int64_t ended =
+        recorded ? task.record.ts + task.record.dur : ready_time(task);
     task = Task();  // what the task kept alive ends before anyone hears of it
     done->signal(ended);
   }
@@ -119,8 +136,7 @@ void Stream::execute(Task& task) {
   if (device_.poisoned()) return;
 
   const bool recorded = task.record.id != tracer::kNone;
-  const int tokens =
-      task.takes_cores ? device_.tokens().acquire(device_.threads()) : 0;
+  const int tokens = task.takes_cores ? device_.tokens().acquire(device_.threads()) : 0;
   const int64_t cpu_start = recorded ? tracer::thread_cpu_ns() : 0;
   const int64_t start = recorded ? tracer::now_ns() : 0;
   try {
@@ -135,7 +151,8 @@ void Stream::execute(Task& task) {
 
   task.record.ts = start;
   task.record.dur = end - start;
-  task.args.emplace_back("queued_us", static_cast<double>(start - ready_time(task)) / 1e3);
+  task.args.emplace_back("queued_us",
+                         static_cast<double>(start - ready_time(task)) / 1e3);
   last_end_ = end;
   task.args.emplace_back("cpu_us", static_cast<double>(cpu) / 1e3);
   if (task.record.cat == std::string_view("copy")) {
@@ -143,7 +160,9 @@ void Stream::execute(Task& task) {
   }
   std::vector<int64_t> deps;
   for (const EventPtr& event : task.waits) {
-    if (event->trace_id() != tracer::kNone) deps.push_back(event->trace_id());
+    for (const TraceEnd& end : event->ends()) {
+      if (end.stream != this) deps.push_back(end.id);  // our own order is implied
+    }
   }
   tracer::append(task.record, task.args, deps);
 }

@@ -30,8 +30,8 @@ struct Task {
   tracer::Record record;  ///< filled while recording; id kNone: leaves no event
   std::vector<tracer::Arg> args;  ///< no lists: those belong to the recording thread
   std::vector<int64_t> shape;     ///< of a copied tensor
-  EventPtr done;         ///< set by `enqueue`
-  int64_t enqueued = 0;  ///< ns, if recorded
+  EventPtr done;                  ///< set by `enqueue`
+  int64_t enqueued = 0;           ///< ns, if recorded
 };
 
 /// A FIFO of tasks and the thread that works it off. The host only enqueues and runs

@@ -10,9 +10,13 @@ enum class DType : uint8_t { f32, f64, i64, u8 };
 
 constexpr size_t item_size(DType type) {
   switch (type) {
-    case DType::f32: return 4;
-    case DType::f64: case DType::i64: return 8;
-    case DType::u8: return 1;
+    case DType::f32:
+      return 4;
+    case DType::f64:
+    case DType::i64:
+      return 8;
+    case DType::u8:
+      return 1;
   }
   return 0;
 }
@@ -20,10 +24,14 @@ constexpr size_t item_size(DType type) {
 /// PyTorch's name: `float32`, `float64`, `int64`, `uint8`.
 constexpr const char* name(DType type) {
   switch (type) {
-    case DType::f32: return "float32";
-    case DType::f64: return "float64";
-    case DType::i64: return "int64";
-    case DType::u8: return "uint8";
+    case DType::f32:
+      return "float32";
+    case DType::f64:
+      return "float64";
+    case DType::i64:
+      return "int64";
+    case DType::u8:
+      return "uint8";
   }
   return "";
 }

@@ -16,8 +16,8 @@ Tensor Tensor::empty(const TensorSpec& spec, Device device) {
 }
 
 Tensor Tensor::empty(const TensorSpec& spec, Device device, MemoryCategory category) {
-  const size_t bytes = spec.layout ? spec.layout->bytes()
-                                   : spec.sizes.numel() * item_size(spec.dtype);
+  const size_t bytes =
+      spec.layout ? spec.layout->bytes() : spec.sizes.numel() * item_size(spec.dtype);
   return Tensor(std::make_shared<Storage>(device, bytes, category), 0, spec);
 }
 
@@ -31,10 +31,18 @@ Tensor Tensor::from(const std::vector<double>& values, const Shape& sizes,
   void* data = tensor.impl_->storage->data();
   for (size_t i = 0; i < values.size(); ++i) {
     switch (dtype) {
-      case DType::f32: static_cast<float*>(data)[i] = values[i]; break;
-      case DType::f64: static_cast<double*>(data)[i] = values[i]; break;
-      case DType::i64: static_cast<int64_t*>(data)[i] = values[i]; break;
-      case DType::u8: static_cast<uint8_t*>(data)[i] = values[i]; break;
+      case DType::f32:
+        static_cast<float*>(data)[i] = values[i];
+        break;
+      case DType::f64:
+        static_cast<double*>(data)[i] = values[i];
+        break;
+      case DType::i64:
+        static_cast<int64_t*>(data)[i] = values[i];
+        break;
+      case DType::u8:
+        static_cast<uint8_t*>(data)[i] = values[i];
+        break;
     }
   }
   return tensor;

@@ -31,11 +31,11 @@ struct View {
   const Layout* layout = nullptr;
 
   int64_t numel() const { return sizes.numel(); }
-  size_t bytes() const {
-    return layout ? layout->bytes() : numel() * item_size(dtype);
-  }
+  size_t bytes() const { return layout ? layout->bytes() : numel() * item_size(dtype); }
   template <typename T>
-  T* as() const { return static_cast<T*>(data); }
+  T* as() const {
+    return static_cast<T*>(data);
+  }
 };
 
 /// Shape, type and layout: a tensor's description without its memory.
@@ -49,12 +49,12 @@ struct TensorSpec {
 /// Autograd's part of a tensor (torch's AutogradMeta).
 struct AutogradMeta {
   bool requires_grad = false;
-  NodePtr grad_fn;        ///< the operation that made it; null for a leaf
-  uint32_t output_nr = 0; ///< which of grad_fn's outputs it is
+  NodePtr grad_fn;         ///< the operation that made it; null for a leaf
+  uint32_t output_nr = 0;  ///< which of grad_fn's outputs it is
   std::weak_ptr<autograd::Node> accumulator;  ///< a leaf's AccumulateGrad
   std::shared_ptr<Tensor> grad;
   std::vector<std::function<void(const Tensor& grad)>> post_accumulate_hooks;
-  std::string name;       ///< of a parameter: `layer1.0.conv1.weight`
+  std::string name;  ///< of a parameter: `layer1.0.conv1.weight`
 };
 
 class Tensor {
@@ -96,11 +96,13 @@ class Tensor {
 
   /// The host's pointer to a host tensor's elements; an error for device tensors.
   template <typename T>
-  T* data() const { return static_cast<T*>(host_data(sizeof(T))); }
+  T* data() const {
+    return static_cast<T*>(host_data(sizeof(T)));
+  }
 
   // --- views: same memory, no autograd (the differentiable forms are in engine/ops)
-  Tensor reshaped(const Shape& sizes) const;            ///< plain tensors only
-  Tensor narrowed(int64_t start, int64_t length) const; ///< along dim 0, plain only
+  Tensor reshaped(const Shape& sizes) const;             ///< plain tensors only
+  Tensor narrowed(int64_t start, int64_t length) const;  ///< along dim 0, plain only
   Tensor detach() const;  ///< shares memory, knows no history
   /// Takes over `source`'s memory, keeping this handle and its autograd state.
   void set_data(const Tensor& source);
@@ -113,7 +115,7 @@ class Tensor {
   bool requires_grad() const;  ///< set by hand on a leaf, or has a grad_fn
   Tensor& set_requires_grad(bool on);
   bool is_leaf() const { return !impl_->meta || !impl_->meta->grad_fn; }
-  Tensor grad() const;         ///< undefined if there is none
+  Tensor grad() const;  ///< undefined if there is none
   void set_grad(const Tensor& grad) const;
   AutogradMeta& meta() const;  ///< made on first use
   const AutogradMeta* meta_if_any() const { return impl_->meta.get(); }

@@ -40,8 +40,8 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     if (vgg == nullptr) {
       throw std::runtime_error("--mode dp-features needs a model with features (vgg*)");
     }
-    wrapper_ = std::make_shared<parallel::DataParallel>(vgg->features(),
-                                                        options_.devices);
+    wrapper_ =
+        std::make_shared<parallel::DataParallel>(vgg->features(), options_.devices);
     vgg->set_features(wrapper_);
   }
   callable_->assign_paths("");

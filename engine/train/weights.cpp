@@ -12,10 +12,14 @@ namespace {
 
 const char* file_type(DType type) {
   switch (type) {
-    case DType::f32: return "F32";
-    case DType::f64: return "F64";
-    case DType::i64: return "I64";
-    case DType::u8: return "U8";
+    case DType::f32:
+      return "F32";
+    case DType::f64:
+      return "F64";
+    case DType::i64:
+      return "I64";
+    case DType::u8:
+      return "U8";
   }
   return "";
 }
@@ -41,8 +45,8 @@ void save_weights(const nn::Module& model, const std::string& path) {
   std::vector<data::TensorFileEntry> entries;
   for (const auto& [name, tensor] : all_tensors(model)) {
     const Tensor host = ops::copy_to(tensor.detach(), kHost, {"d2h", "weights"});
-    data::TensorFileEntry entry{name, file_type(host.dtype()),
-                                {host.sizes().begin(), host.sizes().end()}, {}};
+    data::TensorFileEntry entry{
+        name, file_type(host.dtype()), {host.sizes().begin(), host.sizes().end()}, {}};
     entry.data.resize(host.nbytes());
     std::memcpy(entry.data.data(), host.view().data, host.nbytes());
     entries.push_back(std::move(entry));

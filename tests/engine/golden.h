@@ -82,10 +82,18 @@ inline std::vector<double> values_of(const Tensor& tensor) {
   std::vector<double> values(host.numel());
   for (size_t i = 0; i < values.size(); ++i) {
     switch (host.dtype()) {
-      case DType::f32: values[i] = host.data<float>()[i]; break;
-      case DType::f64: values[i] = host.data<double>()[i]; break;
-      case DType::i64: values[i] = static_cast<double>(host.data<int64_t>()[i]); break;
-      case DType::u8: values[i] = host.data<uint8_t>()[i]; break;
+      case DType::f32:
+        values[i] = host.data<float>()[i];
+        break;
+      case DType::f64:
+        values[i] = host.data<double>()[i];
+        break;
+      case DType::i64:
+        values[i] = static_cast<double>(host.data<int64_t>()[i]);
+        break;
+      case DType::u8:
+        values[i] = host.data<uint8_t>()[i];
+        break;
     }
   }
   return values;
@@ -122,8 +130,8 @@ inline nn::ModulePtr golden_model(const std::string& net, DType dtype) {
   nn::ConstructionScope scope(construction);
   models::ZooOptions options;
   options.dropout = 0;
-  options.stem = net == "resnet18_imagenet" ? models::Stem::imagenet
-                                            : models::Stem::cifar;
+  options.stem =
+      net == "resnet18_imagenet" ? models::Stem::imagenet : models::Stem::cifar;
   nn::ModulePtr model =
       models::make(net.rfind("resnet18", 0) == 0 ? "resnet18" : net, options);
   fill_golden(*model, dtype);

@@ -20,8 +20,8 @@ TEST_P(GoldenNet, EqualsPyTorchInDouble) {
   for (int64_t size : golden["image"]) sizes.push_back(size);
   const Tensor images = ops::copy_to(
       test::signed_tensor("images", Shape(sizes), 1.7, DType::f64), device, {"h2d"});
-  const Tensor labels = ops::copy_to(
-      test::golden_labels(sizes[0], golden["classes"]), device, {"h2d"});
+  const Tensor labels =
+      ops::copy_to(test::golden_labels(sizes[0], golden["classes"]), device, {"h2d"});
 
   optim::Sgd sgd(model->named_parameters(), {golden["sgd"]["lr"], 0.9, 1e-4});
   for (int step = 0; step < 10; ++step) {

@@ -75,13 +75,13 @@ TEST(Coalesce, EqualsTorchOnEveryNet) {
 TEST(Coalesce, BroadcastTablesOfTheResearchNotes) {
   EXPECT_EQ(broadcast("resnet18"), (Bytes{11129088, 14161920, 19410944, 2056096}));
   EXPECT_EQ(broadcast("resnet18_cifar"), (Bytes{11098368, 14161920, 19410944, 24616}));
-  EXPECT_EQ(broadcast("resnet34"), (Bytes{11427072, 11806720, 14166016, 19410944,
-                                          18882560, 11493376, 4000}));
+  EXPECT_EQ(broadcast("resnet34"),
+            (Bytes{11427072, 11806720, 14166016, 19410944, 18882560, 11493376, 4000}));
   EXPECT_EQ(broadcast("resnet50"),
             (Bytes{11821312, 12355584, 12093440, 13639680, 12615680, 13639680, 13651968,
                    12406784, 4000}));
-  EXPECT_EQ(broadcast("vgg16"), (Bytes{11660544, 18878464, 18878464, 420483072,
-                                       67125248, 16400384, 4000}));
+  EXPECT_EQ(broadcast("vgg16"),
+            (Bytes{11660544, 18878464, 18878464, 420483072, 67125248, 16400384, 4000}));
   EXPECT_EQ(broadcast("vgg16_features"),
             (Bytes{11660544, 18878464, 18878464, 9441280}));
 }
@@ -94,9 +94,9 @@ TEST(Coalesce, ReduceTablesOfTheResearchNotes) {
   EXPECT_EQ(reduce("resnet50"),
             (Bytes{9724160, 9986048, 9994240, 6569984, 9441280, 4210688, 8404992,
                    4198400, 9441280, 8409088, 9441280, 4210688, 8196000}));
-  EXPECT_EQ(reduce("vgg16"), (Bytes{6941952, 4720640, 9439232, 9439232, 9439232, 9439232,
-                                    9439232, 411041792, 16384, 67108864, 16384, 16384000,
-                                    4000}));
+  EXPECT_EQ(reduce("vgg16"),
+            (Bytes{6941952, 4720640, 9439232, 9439232, 9439232, 9439232, 9439232,
+                   411041792, 16384, 67108864, 16384, 16384000, 4000}));
 }
 
 // The two rules differ exactly at the limit: broadcast closes after reaching it, reduce

@@ -10,13 +10,18 @@ namespace {
 Json to_json(const Arg& arg, const Buffer& buffer) {
   const int64_t* list = buffer.lists.data() + arg.list.first;
   switch (arg.kind) {
-    case Arg::Kind::integer: return arg.integer;
-    case Arg::Kind::real: return arg.real;
-    case Arg::Kind::text: return arg.text;
-    case Arg::Kind::boolean: return arg.integer != 0;
+    case Arg::Kind::integer:
+      return arg.integer;
+    case Arg::Kind::real:
+      return arg.real;
+    case Arg::Kind::text:
+      return arg.text;
+    case Arg::Kind::boolean:
+      return arg.integer != 0;
     case Arg::Kind::integers:
       return std::vector<int64_t>(list, list + arg.list.count);
-    case Arg::Kind::shapes: break;
+    case Arg::Kind::shapes:
+      break;
   }
   Json shapes = Json::array();
   for (uint32_t i = 0; i < arg.list.count; i += 1 + list[i]) {
@@ -41,8 +46,7 @@ Event to_event(const Entry& entry, const Buffer& buffer, int64_t origin) {
   event.parent = record.parent;
   event.op = record.op;
   event.fwd = record.fwd;
-  event.deps.assign(lists + entry.first_dep,
-                    lists + entry.first_dep + entry.dep_count);
+  event.deps.assign(lists + entry.first_dep, lists + entry.first_dep + entry.dep_count);
   event.waits_for.assign(lists + entry.first_wait,
                          lists + entry.first_wait + entry.wait_count);
   if (record.ph != 'C') {

@@ -101,7 +101,8 @@ void append(const Record& record, std::span<const Arg> args,
             std::span<const int64_t> deps, std::span<const int64_t> waits_for) {
   Buffer& buffer = *local().buffer;
   auto& lists = buffer.lists;
-  Entry entry{record, static_cast<uint32_t>(buffer.args.size()),
+  Entry entry{record,
+              static_cast<uint32_t>(buffer.args.size()),
               static_cast<uint32_t>(args.size()),
               static_cast<uint32_t>(lists.size()),
               static_cast<uint32_t>(deps.size()),
@@ -177,8 +178,7 @@ void HostEvent::close() {
   record_.id = kNone;
 }
 
-Phase::Phase(const char* name)
-    : event("phase", name), outer_(thread_context().phase) {
+Phase::Phase(const char* name) : event("phase", name), outer_(thread_context().phase) {
   thread_context().phase = name;
 }
 

@@ -1,9 +1,9 @@
 // The recorder: where events of a running program are kept until they are written.
 //
 // Each thread appends to a buffer of its own, without locks; `collect` joins them into
-// a trace (see collect.h). While the recorder is off every call returns at once, so the engine can
-// leave its calls in place. All functions may be called from any thread; `collect`
-// requires that nothing records at the same time.
+// a trace (see collect.h). While the recorder is off every call returns at once, so the
+// engine can leave its calls in place. All functions may be called from any thread;
+// `collect` requires that nothing records at the same time.
 #pragma once
 
 #include <array>
@@ -82,7 +82,8 @@ int64_t current_step();
 
 /// Appends to the calling thread's buffer, whatever the recorder's state.
 void append(const Record& record, std::span<const Arg> args,
-            std::span<const int64_t> deps = {}, std::span<const int64_t> waits_for = {});
+            std::span<const int64_t> deps = {},
+            std::span<const int64_t> waits_for = {});
 
 /// Names the calling thread's host lane (`main`, `replica cpu:1`, …). Threads that give
 /// the same name one after the other share a lane.
@@ -93,8 +94,8 @@ int host_lane(std::string_view name);
 
 /// What the calling thread is doing, inherited by the threads that it starts.
 struct ThreadContext {
-  int64_t parent = kNone;         ///< the caller of this thread's outermost events
-  const char* phase = nullptr;    ///< the innermost open phase
+  int64_t parent = kNone;       ///< the caller of this thread's outermost events
+  const char* phase = nullptr;  ///< the innermost open phase
 };
 ThreadContext& thread_context();
 
@@ -120,7 +121,7 @@ class HostEvent {
   void set_fwd(int64_t forward_op) { record_.fwd = forward_op; }
   void waits_for(std::span<const int64_t> ids);
   void begin_at(int64_t ns) { record_.ts = ns; }  ///< it began before now
-  void close();  ///< ends the event before destruction
+  void close();                                   ///< ends the event before destruction
 
  private:
   Record record_;

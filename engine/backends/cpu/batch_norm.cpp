@@ -37,8 +37,7 @@ void update_running(const KernelArgs& args, double momentum) {
 
 PlanPtr plan_forward(const PlanRequest& r, bool training) {
   const Md x = described(r.in[0]), channel = plain(r.in[1].sizes);
-  const auto pd =
-      forward_desc(x, r.attributes.eps, training, r.attributes.relu);
+  const auto pd = forward_desc(x, r.attributes.eps, training, r.attributes.relu);
   Program program;
   std::vector<Program::Argument> arguments{
       {DNNL_ARG_SRC, in(0), x},
@@ -96,10 +95,14 @@ PlanPtr plan_backward(const PlanRequest& r, bool training) {
 
 PlanPtr plan_batch_norm(const PlanRequest& request) {
   switch (request.code) {
-    case OpCode::batch_norm: return plan_forward(request, true);
-    case OpCode::batch_norm_eval: return plan_forward(request, false);
-    case OpCode::batch_norm_backward: return plan_backward(request, true);
-    default: return plan_backward(request, false);
+    case OpCode::batch_norm:
+      return plan_forward(request, true);
+    case OpCode::batch_norm_eval:
+      return plan_forward(request, false);
+    case OpCode::batch_norm_backward:
+      return plan_backward(request, true);
+    default:
+      return plan_backward(request, false);
   }
 }
 

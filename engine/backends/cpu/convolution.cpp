@@ -1,7 +1,9 @@
 // Convolutions. Winograd's algorithm (3×3, stride 1) does 2.25 to 4 times fewer
 // multiplications; oneDNN 2 has it for AVX-512 and only when asked for by name. The
-// choice follows a fixed rule, so that every batch size runs the same algorithm.
+// choice follows a fixed rule, so that every batch size runs the same algorithm; with
+// `--benchmark` it is measured instead, once per shape.
 #include "engine/backends/cpu/cpu_backend.h"
+#include "engine/backends/cpu/measure.h"
 #include "engine/backends/cpu/program.h"
 
 namespace lockstep::cpu {
@@ -16,7 +18,10 @@ struct Problem {
   bool winograd_rule;
 
   Problem(const Shape& x, const Shape& w, const Shape& y, const Attributes& a)
-      : x(x), w(w), y(y), strides{a.stride[0], a.stride[1]},
+      : x(x),
+        w(w),
+        y(y),
+        strides{a.stride[0], a.stride[1]},
         padding{a.padding[0], a.padding[1]} {
     for (int i : {0, 1}) {  // what the last window needs beyond the image
       padding_end.push_back((y[2 + i] - 1) * a.stride[i] + w[2 + i] - x[2 + i] -
@@ -29,40 +34,23 @@ struct Problem {
   }
 };
 
-/// Calls make(algorithm) with Winograd where the rule says so and the processor has it,
-/// else with the direct algorithm.
-template <typename Make>
-auto by_rule(const Problem& p, Make make) {
-  if (p.winograd_rule) {
-    try {
-      return make(algorithm::convolution_winograd);
-    } catch (const dnnl::error&) {  // no AVX-512 here
-    }
-  }
-  return make(algorithm::convolution_direct);
-}
-
 dnnl::convolution_forward::primitive_desc forward_desc(const Problem& p, bool bias,
                                                        bool relu, algorithm a) {
   using dnnl::convolution_forward;
   const Md b = bias ? any({p.w[0]}) : Md();
-  const auto desc =
-      bias ? convolution_forward::desc(prop_kind::forward_training, a, any(p.x),
-                                       any(p.w), b, any(p.y), p.strides, p.padding,
-                                       p.padding_end)
-           : convolution_forward::desc(prop_kind::forward_training, a, any(p.x),
-                                       any(p.w), any(p.y), p.strides, p.padding,
-                                       p.padding_end);
+  const auto desc = bias ? convolution_forward::desc(
+                               prop_kind::forward_training, a, any(p.x), any(p.w), b,
+                               any(p.y), p.strides, p.padding, p.padding_end)
+                         : convolution_forward::desc(
+                               prop_kind::forward_training, a, any(p.x), any(p.w),
+                               any(p.y), p.strides, p.padding, p.padding_end);
   return {desc, attributes(relu), engine()};
 }
 
-PlanPtr plan_forward(const PlanRequest& r) {
+PlanPtr plan_forward(const PlanRequest& r, const Problem& p, algorithm a) {
   const TensorSpec &x = r.in[0], &w = r.in[1];
   const bool bias = r.in[2].dtype == DType::f32;
-  const Problem p(x.sizes, w.sizes, r.out[0].sizes, r.attributes);
-  const auto pd = by_rule(p, [&](algorithm a) {
-    return forward_desc(p, bias, r.attributes.relu, a);
-  });
+  const auto pd = forward_desc(p, bias, r.attributes.relu, a);
   Program program;
   std::vector<Program::Argument> arguments{
       {DNNL_ARG_SRC, program.as(in(0), described(x), pd.src_desc()), pd.src_desc()},
@@ -74,16 +62,13 @@ PlanPtr plan_forward(const PlanRequest& r) {
   return program.finish({layout_of(pd.dst_desc(), p.y)});
 }
 
-PlanPtr plan_backward_data(const PlanRequest& r) {
+PlanPtr plan_backward_data(const PlanRequest& r, const Problem& p, algorithm a) {
   const TensorSpec &dy = r.in[0], &w = r.in[1];
-  const Problem p(r.out[0].sizes, w.sizes, dy.sizes, r.attributes);
   using dnnl::convolution_backward_data;
-  const auto pd = by_rule(p, [&](algorithm a) {
-    const convolution_backward_data::desc desc(a, any(p.x), any(p.w), any(p.y),
-                                               p.strides, p.padding, p.padding_end);
-    return convolution_backward_data::primitive_desc(
-        desc, attributes(), engine(), forward_desc(p, false, false, a));
-  });
+  const convolution_backward_data::desc desc(a, any(p.x), any(p.w), any(p.y), p.strides,
+                                             p.padding, p.padding_end);
+  const convolution_backward_data::primitive_desc pd(desc, attributes(), engine(),
+                                                     forward_desc(p, false, false, a));
   Program program;
   std::vector<Program::Argument> arguments{
       {DNNL_ARG_DIFF_DST, program.as(in(0), described(dy), pd.diff_dst_desc()),
@@ -95,21 +80,18 @@ PlanPtr plan_backward_data(const PlanRequest& r) {
   return program.finish({layout_of(pd.diff_src_desc(), p.x)});
 }
 
-PlanPtr plan_backward_weight(const PlanRequest& r) {
+PlanPtr plan_backward_weight(const PlanRequest& r, const Problem& p, algorithm a) {
   const TensorSpec &x = r.in[0], &dy = r.in[1];
   const bool bias = r.out.size() > 1;
-  const Problem p(x.sizes, r.out[0].sizes, dy.sizes, r.attributes);
   using dnnl::convolution_backward_weights;
-  const auto pd = by_rule(p, [&](algorithm a) {
-    const auto desc =
-        bias ? convolution_backward_weights::desc(a, any(p.x), any(p.w), any({p.w[0]}),
-                                                  any(p.y), p.strides, p.padding,
-                                                  p.padding_end)
-             : convolution_backward_weights::desc(a, any(p.x), any(p.w), any(p.y),
-                                                  p.strides, p.padding, p.padding_end);
-    return convolution_backward_weights::primitive_desc(
-        desc, attributes(), engine(), forward_desc(p, bias, false, a));
-  });
+  const auto desc =
+      bias ? convolution_backward_weights::desc(a, any(p.x), any(p.w), any({p.w[0]}),
+                                                any(p.y), p.strides, p.padding,
+                                                p.padding_end)
+           : convolution_backward_weights::desc(a, any(p.x), any(p.w), any(p.y),
+                                                p.strides, p.padding, p.padding_end);
+  const convolution_backward_weights::primitive_desc pd(
+      desc, attributes(), engine(), forward_desc(p, bias, false, a));
   Program program;
   const Md made = pd.diff_weights_desc(), wanted = plain(p.w);
   const Ref dw = program.result(0, made, wanted);
@@ -124,14 +106,45 @@ PlanPtr plan_backward_weight(const PlanRequest& r) {
   return program.finish({});
 }
 
+Problem problem_of(const PlanRequest& r) {
+  switch (r.code) {
+    case OpCode::conv2d:
+      return {r.in[0].sizes, r.in[1].sizes, r.out[0].sizes, r.attributes};
+    case OpCode::conv2d_backward_data:
+      return {r.out[0].sizes, r.in[1].sizes, r.in[0].sizes, r.attributes};
+    default:
+      return {r.in[0].sizes, r.out[0].sizes, r.in[1].sizes, r.attributes};
+  }
+}
+
+/// Null if this processor has no such kernel (Winograd without AVX-512).
+PlanPtr try_plan(const PlanRequest& r, const Problem& p, algorithm a) {
+  try {
+    switch (r.code) {
+      case OpCode::conv2d:
+        return plan_forward(r, p, a);
+      case OpCode::conv2d_backward_data:
+        return plan_backward_data(r, p, a);
+      default:
+        return plan_backward_weight(r, p, a);
+    }
+  } catch (const dnnl::error&) {
+    if (a == algorithm::convolution_direct) throw;
+    return nullptr;
+  }
+}
+
 }  // namespace
 
-PlanPtr plan_convolution(const PlanRequest& request) {
-  switch (request.code) {
-    case OpCode::conv2d: return plan_forward(request);
-    case OpCode::conv2d_backward_data: return plan_backward_data(request);
-    default: return plan_backward_weight(request);
+PlanPtr plan_convolution(const PlanRequest& r) {
+  const Problem p = problem_of(r);
+  const PlanPtr winograd =
+      p.winograd_rule ? try_plan(r, p, algorithm::convolution_winograd) : nullptr;
+  const BackendOptions& options = backend_options();
+  if (!options.benchmark || options.deterministic) {
+    return winograd ? winograd : try_plan(r, p, algorithm::convolution_direct);
   }
+  return fastest(r, {winograd, try_plan(r, p, algorithm::convolution_direct)});
 }
 
 }  // namespace lockstep::cpu

@@ -23,10 +23,14 @@ void CpuBackend::prepare_thread(int threads) {
 
 bool CpuBackend::can_fuse_relu(OpCode code) const {
   switch (code) {
-    case OpCode::conv2d: case OpCode::linear: case OpCode::batch_norm:
-    case OpCode::batch_norm_eval: case OpCode::add:
+    case OpCode::conv2d:
+    case OpCode::linear:
+    case OpCode::batch_norm:
+    case OpCode::batch_norm_eval:
+    case OpCode::add:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -37,28 +41,41 @@ PlanPtr CpuBackend::make_plan(const PlanRequest& request) {
   omp_set_num_threads(request.threads);
   PlanPtr plan;
   switch (request.code) {
-    case OpCode::conv2d: case OpCode::conv2d_backward_data:
+    case OpCode::conv2d:
+    case OpCode::conv2d_backward_data:
     case OpCode::conv2d_backward_weight:
       plan = cpu::plan_convolution(request);
       break;
-    case OpCode::linear: case OpCode::linear_backward_data:
+    case OpCode::linear:
+    case OpCode::linear_backward_data:
     case OpCode::linear_backward_weight:
       plan = cpu::plan_linear(request);
       break;
-    case OpCode::batch_norm: case OpCode::batch_norm_eval:
-    case OpCode::batch_norm_backward: case OpCode::batch_norm_eval_backward:
+    case OpCode::batch_norm:
+    case OpCode::batch_norm_eval:
+    case OpCode::batch_norm_backward:
+    case OpCode::batch_norm_eval_backward:
       plan = cpu::plan_batch_norm(request);
       break;
-    case OpCode::max_pool2d: case OpCode::max_pool2d_backward:
-    case OpCode::avg_pool2d: case OpCode::avg_pool2d_backward:
-    case OpCode::adaptive_avg_pool2d: case OpCode::adaptive_avg_pool2d_backward:
+    case OpCode::max_pool2d:
+    case OpCode::max_pool2d_backward:
+    case OpCode::avg_pool2d:
+    case OpCode::avg_pool2d_backward:
+    case OpCode::adaptive_avg_pool2d:
+    case OpCode::adaptive_avg_pool2d_backward:
       plan = cpu::plan_pooling(request);
       break;
-    case OpCode::relu: case OpCode::relu_backward: case OpCode::add:
-    case OpCode::scale: case OpCode::fill: case OpCode::copy: case OpCode::sgd:
+    case OpCode::relu:
+    case OpCode::relu_backward:
+    case OpCode::add:
+    case OpCode::scale:
+    case OpCode::fill:
+    case OpCode::copy:
+    case OpCode::sgd:
       plan = cpu::plan_elementwise(request);
       break;
-    default: plan = cpu::plan_on_plain(request);
+    default:
+      plan = cpu::plan_on_plain(request);
   }
   omp_set_num_threads(outer_threads);
   return plan;

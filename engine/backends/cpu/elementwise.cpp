@@ -117,12 +117,18 @@ PlanPtr plan_any_order(const PlanRequest& r) {
 
 PlanPtr plan_elementwise(const PlanRequest& request) {
   switch (request.code) {
-    case OpCode::relu: return plan_relu(request);
-    case OpCode::relu_backward: return plan_relu_backward(request);
-    case OpCode::add: return plan_add(request);
-    case OpCode::copy: return plan_copy(request);
-    case OpCode::sgd: return plan_sgd(request);
-    default: return plan_any_order(request);
+    case OpCode::relu:
+      return plan_relu(request);
+    case OpCode::relu_backward:
+      return plan_relu_backward(request);
+    case OpCode::add:
+      return plan_add(request);
+    case OpCode::copy:
+      return plan_copy(request);
+    case OpCode::sgd:
+      return plan_sgd(request);
+    default:
+      return plan_any_order(request);
   }
 }
 

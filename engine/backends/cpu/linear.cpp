@@ -69,9 +69,12 @@ PlanPtr plan_backward_weight(const PlanRequest& r) {
 
 PlanPtr plan_linear(const PlanRequest& request) {
   switch (request.code) {
-    case OpCode::linear: return plan_forward(request);
-    case OpCode::linear_backward_data: return plan_backward_data(request);
-    default: return plan_backward_weight(request);
+    case OpCode::linear:
+      return plan_forward(request);
+    case OpCode::linear_backward_data:
+      return plan_backward_data(request);
+    default:
+      return plan_backward_weight(request);
   }
 }
 

@@ -51,23 +51,24 @@ pooling_backward::primitive_desc backward_desc(
 
 PlanPtr plan_max(const PlanRequest& r) {
   const Md x = described(r.in[0]);
-  const auto pd = forward_desc(algorithm::pooling_max, x, any(r.out[0].sizes),
-                               r.attributes);
+  const auto pd =
+      forward_desc(algorithm::pooling_max, x, any(r.out[0].sizes), r.attributes);
   const Md ws = pd.workspace_desc();
   Program program;
   program.run(pd, pooling_forward(pd),
               {{DNNL_ARG_SRC, in(0), x},
                {DNNL_ARG_DST, out(0), pd.dst_desc()},
                {DNNL_ARG_WORKSPACE, out(1), ws}});
-  const TensorSpec positions{{static_cast<int64_t>(ws.get_size())}, DType::u8,
+  const TensorSpec positions{{static_cast<int64_t>(ws.get_size())},
+                             DType::u8,
                              std::make_shared<Positions>(ws, x, pd.dst_desc())};
   return program.finish({layout_of(pd.dst_desc(), r.out[0].sizes)}, {positions});
 }
 
 PlanPtr plan_max_backward(const PlanRequest& r) {
   const auto& positions = static_cast<const Positions&>(*r.in[1].layout);
-  const auto hint = forward_desc(algorithm::pooling_max, positions.x, positions.y,
-                                 r.attributes);
+  const auto hint =
+      forward_desc(algorithm::pooling_max, positions.x, positions.y, r.attributes);
   const auto pd = backward_desc(algorithm::pooling_max, positions.x, positions.y,
                                 r.attributes, hint);
   Program program;
@@ -115,10 +116,14 @@ PlanPtr plan_pooling(const PlanRequest& r) {
   Attributes a = r.attributes;
   const auto with_padding = algorithm::pooling_avg_include_padding;
   switch (r.code) {
-    case OpCode::max_pool2d: return plan_max(r);
-    case OpCode::max_pool2d_backward: return plan_max_backward(r);
-    case OpCode::avg_pool2d: return plan_average(r, a, with_padding);
-    case OpCode::avg_pool2d_backward: return plan_average_backward(r, a, with_padding);
+    case OpCode::max_pool2d:
+      return plan_max(r);
+    case OpCode::max_pool2d_backward:
+      return plan_max_backward(r);
+    case OpCode::avg_pool2d:
+      return plan_average(r, a, with_padding);
+    case OpCode::avg_pool2d_backward:
+      return plan_average_backward(r, a, with_padding);
     case OpCode::adaptive_avg_pool2d:
       if (!as_fixed_windows(r.in[0].sizes, r.out[0].sizes, a)) return plan_on_plain(r);
       return plan_average(r, a, with_padding);

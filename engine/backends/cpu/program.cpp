@@ -18,9 +18,12 @@ dnnl::stream& stream() {
 
 void* address(const Ref& ref, const KernelArgs& args) {
   switch (ref.kind) {
-    case Ref::Kind::input: return args.in[ref.index].data;
-    case Ref::Kind::output: return args.out[ref.index].data;
-    case Ref::Kind::scratch: return static_cast<char*>(args.workspace) + ref.index;
+    case Ref::Kind::input:
+      return args.in[ref.index].data;
+    case Ref::Kind::output:
+      return args.out[ref.index].data;
+    case Ref::Kind::scratch:
+      return static_cast<char*>(args.workspace) + ref.index;
   }
   return nullptr;
 }
@@ -44,8 +47,9 @@ int64_t channel_block() {
 
 std::string DnnlLayout::str() const {
   const auto& blocking = md.data.format_desc.blocking;
-  return blocking.inner_nblks == 1 ? "nChw" + std::to_string(blocking.inner_blks[0]) + "c"
-                                   : "blocked";
+  return blocking.inner_nblks == 1
+             ? "nChw" + std::to_string(blocking.inner_blks[0]) + "c"
+             : "blocked";
 }
 
 LayoutPtr layout_of(const Md& md, const Shape& sizes) {
@@ -64,8 +68,8 @@ dnnl::memory::dims dims(const Shape& sizes) { return {sizes.begin(), sizes.end()
 
 Md plain(const Shape& sizes) {
   using tag = dnnl::memory::format_tag;
-  static constexpr tag tags[] = {tag::a, tag::a, tag::ab, tag::abc, tag::abcd,
-                                 tag::abcde};
+  static constexpr tag tags[] = {tag::a,   tag::a,    tag::ab,
+                                 tag::abc, tag::abcd, tag::abcde};
   if (sizes.rank() == 0) return Md({1}, dnnl::memory::data_type::f32, tag::a);
   return Md(dims(sizes), dnnl::memory::data_type::f32, tags[sizes.rank()]);
 }
@@ -108,7 +112,8 @@ Ref Program::scratch(size_t bytes) {
 Ref Program::as(Ref ref, const Md& have, const Md& wanted) {
   if (have == wanted) return ref;
   const Ref copy = scratch(wanted.get_size());
-  const dnnl::reorder::primitive_desc pd(engine(), have, engine(), wanted, attributes());
+  const dnnl::reorder::primitive_desc pd(engine(), have, engine(), wanted,
+                                         attributes());
   const std::string impl = impl_;
   run(pd, dnnl::reorder(pd), {{DNNL_ARG_FROM, ref, have}, {DNNL_ARG_TO, copy, wanted}});
   impl_ = impl;  // the plan is called after its main primitive

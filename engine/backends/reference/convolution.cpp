@@ -97,10 +97,10 @@ void backward_data(const KernelArgs& args, const Attributes& a) {
   std::vector<T> dxs(dx.numel());
   for_each_meeting(dx.sizes, w.sizes, dy.sizes, a,
                    [&](int64_t p, int64_t q, int64_t k) {
-    for (int64_t o = 0; o < O; ++o) {
-      add_scaled(&dxs[q * C], dys[p * O + o], &ws[(k * O + o) * C], C);
-    }
-  });
+                     for (int64_t o = 0; o < O; ++o) {
+                       add_scaled(&dxs[q * C], dys[p * O + o], &ws[(k * O + o) * C], C);
+                     }
+                   });
   channels_first(dxs, dx);
 }
 
@@ -112,10 +112,10 @@ void backward_weight(const KernelArgs& args, const Attributes& a) {
   std::vector<T> dws(dw.numel());
   for_each_meeting(x.sizes, dw.sizes, dy.sizes, a,
                    [&](int64_t p, int64_t q, int64_t k) {
-    for (int64_t c = 0; c < C; ++c) {
-      add_scaled(&dws[(k * C + c) * O], xs[q * C + c], &dys[p * O], O);
-    }
-  });
+                     for (int64_t c = 0; c < C; ++c) {
+                       add_scaled(&dws[(k * C + c) * O], xs[q * C + c], &dys[p * O], O);
+                     }
+                   });
   const auto o_k_c = swap_last_two(dws.data(), 1, taps * C, O);
   const auto o_c_k = swap_last_two(o_k_c.data(), O, taps, C);
   std::copy(o_c_k.begin(), o_c_k.end(), dw.as<T>());

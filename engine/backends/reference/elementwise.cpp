@@ -75,7 +75,8 @@ Kernel elementwise(const PlanRequest& request) {
       return [](const KernelArgs& args) {
         const T *dy = args.in[0].as<T>(), *y = args.in[1].as<T>();
         T* dx = args.out[0].as<T>();
-        for (int64_t i = 0; i < args.in[0].numel(); ++i) dx[i] = y[i] > 0 ? dy[i] : T(0);
+        for (int64_t i = 0; i < args.in[0].numel(); ++i)
+          dx[i] = y[i] > 0 ? dy[i] : T(0);
       };
     case OpCode::add:
       return [relu](const KernelArgs& args) {
@@ -96,14 +97,17 @@ Kernel elementwise(const PlanRequest& request) {
     case OpCode::fill:
       return [](const KernelArgs& args) {
         const T value = static_cast<T>(args.scalars[0]);
-        for (int64_t i = 0; i < args.out[0].numel(); ++i) args.out[0].as<T>()[i] = value;
+        for (int64_t i = 0; i < args.out[0].numel(); ++i)
+          args.out[0].as<T>()[i] = value;
       };
     case OpCode::copy:
       return [](const KernelArgs& args) {
         std::memmove(args.out[0].data, args.in[0].data, args.in[0].bytes());
       };
-    case OpCode::flatten_many: return flatten_many;
-    case OpCode::dropout: return dropout<T>;
+    case OpCode::flatten_many:
+      return flatten_many;
+    case OpCode::dropout:
+      return dropout<T>;
     case OpCode::dropout_backward:
       return [](const KernelArgs& args) {
         const T factor = static_cast<T>(1 / (1 - args.scalars[0]));
@@ -113,8 +117,10 @@ Kernel elementwise(const PlanRequest& request) {
           args.out[0].as<T>()[i] = mask[i] ? dy[i] * factor : T(0);
         }
       };
-    case OpCode::sgd: return sgd<T>;
-    default: break;
+    case OpCode::sgd:
+      return sgd<T>;
+    default:
+      break;
   }
   throw std::runtime_error(std::string("reference: no kernel for ") +
                            name(request.code));

@@ -89,13 +89,16 @@ Kernel loss(const PlanRequest& request) {
   const bool mean = request.attributes.mean;
   const int64_t k = request.attributes.k;
   switch (request.code) {
-    case OpCode::log_softmax: return log_softmax<T>;
-    case OpCode::log_softmax_backward: return log_softmax_backward<T>;
+    case OpCode::log_softmax:
+      return log_softmax<T>;
+    case OpCode::log_softmax_backward:
+      return log_softmax_backward<T>;
     case OpCode::nll_loss:
       return [mean](const KernelArgs& args) { nll_loss<T>(args, mean); };
     case OpCode::nll_loss_backward:
       return [mean](const KernelArgs& args) { nll_loss_backward<T>(args, mean); };
-    default: return [k](const KernelArgs& args) { correct_in_top_k<T>(args, k); };
+    default:
+      return [k](const KernelArgs& args) { correct_in_top_k<T>(args, k); };
   }
 }
 

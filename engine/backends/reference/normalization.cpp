@@ -32,14 +32,12 @@ void forward(const KernelArgs& args, const Attributes& a) {
     T sum = 0, squares = 0;
     for_channel(x.sizes, c, [&](int64_t i) { sum += in[i]; });
     const T mean = sum / M;
-    for_channel(x.sizes, c, [&](int64_t i) {
-      squares += (in[i] - mean) * (in[i] - mean);
-    });
+    for_channel(x.sizes, c,
+                [&](int64_t i) { squares += (in[i] - mean) * (in[i] - mean); });
     const T var = squares / M;
     const T scale = gamma[c] / std::sqrt(var + T(a.eps));
-    for_channel(x.sizes, c, [&](int64_t i) {
-      y.as<T>()[i] = (in[i] - mean) * scale + beta[c];
-    });
+    for_channel(x.sizes, c,
+                [&](int64_t i) { y.as<T>()[i] = (in[i] - mean) * scale + beta[c]; });
     args.out[1].as<T>()[c] = mean;
     args.out[2].as<T>()[c] = var;
     const T unbiased = squares / (M - 1), m = T(a.momentum);

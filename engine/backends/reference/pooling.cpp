@@ -55,18 +55,19 @@ void max_forward(const KernelArgs& args, const Attributes& a) {
   int64_t* positions = args.out[1].as<int64_t>();
   for_each_window(x.sizes, y.sizes, a, false,
                   [&](int64_t plane, int64_t out, const Window& w) {
-    T best = -std::numeric_limits<T>::infinity();
-    int64_t where = plane + w.y0 * x.sizes[3] + w.x0;
-    for (int64_t iy = w.y0; iy < w.y1; ++iy) {
-      for (int64_t ix = w.x0; ix < w.x1; ++ix) {
-        const int64_t i = plane + iy * x.sizes[3] + ix;
-        const T value = x.as<T>()[i];
-        if (value > best || value != value) best = value, where = i;  // NaN wins
-      }
-    }
-    y.as<T>()[out] = best;
-    positions[out] = where;
-  });
+                    T best = -std::numeric_limits<T>::infinity();
+                    int64_t where = plane + w.y0 * x.sizes[3] + w.x0;
+                    for (int64_t iy = w.y0; iy < w.y1; ++iy) {
+                      for (int64_t ix = w.x0; ix < w.x1; ++ix) {
+                        const int64_t i = plane + iy * x.sizes[3] + ix;
+                        const T value = x.as<T>()[i];
+                        if (value > best || value != value)
+                          best = value, where = i;  // NaN wins
+                      }
+                    }
+                    y.as<T>()[out] = best;
+                    positions[out] = where;
+                  });
 }
 
 template <typename T>
@@ -83,14 +84,14 @@ void average_forward(const KernelArgs& args, const Attributes& a, bool adaptive)
   const View &x = args.in[0], &y = args.out[0];
   for_each_window(x.sizes, y.sizes, a, adaptive,
                   [&](int64_t plane, int64_t out, const Window& w) {
-    T sum = 0;
-    for (int64_t iy = w.y0; iy < w.y1; ++iy) {
-      for (int64_t ix = w.x0; ix < w.x1; ++ix) {
-        sum += x.as<T>()[plane + iy * x.sizes[3] + ix];
-      }
-    }
-    y.as<T>()[out] = sum / static_cast<T>(w.divisor);
-  });
+                    T sum = 0;
+                    for (int64_t iy = w.y0; iy < w.y1; ++iy) {
+                      for (int64_t ix = w.x0; ix < w.x1; ++ix) {
+                        sum += x.as<T>()[plane + iy * x.sizes[3] + ix];
+                      }
+                    }
+                    y.as<T>()[out] = sum / static_cast<T>(w.divisor);
+                  });
 }
 
 template <typename T>
@@ -99,13 +100,13 @@ void average_backward(const KernelArgs& args, const Attributes& a, bool adaptive
   std::fill_n(dx.as<T>(), dx.numel(), T(0));
   for_each_window(dx.sizes, dy.sizes, a, adaptive,
                   [&](int64_t plane, int64_t out, const Window& w) {
-    const T share = dy.as<T>()[out] / static_cast<T>(w.divisor);
-    for (int64_t iy = w.y0; iy < w.y1; ++iy) {
-      for (int64_t ix = w.x0; ix < w.x1; ++ix) {
-        dx.as<T>()[plane + iy * dx.sizes[3] + ix] += share;
-      }
-    }
-  });
+                    const T share = dy.as<T>()[out] / static_cast<T>(w.divisor);
+                    for (int64_t iy = w.y0; iy < w.y1; ++iy) {
+                      for (int64_t ix = w.x0; ix < w.x1; ++ix) {
+                        dx.as<T>()[plane + iy * dx.sizes[3] + ix] += share;
+                      }
+                    }
+                  });
 }
 
 }  // namespace
@@ -118,7 +119,8 @@ Kernel pooling(const PlanRequest& request) {
       return [a](const KernelArgs& args) { max_forward<T>(args, a); };
     case OpCode::max_pool2d_backward:
       return [](const KernelArgs& args) { max_backward<T>(args); };
-    case OpCode::avg_pool2d: case OpCode::adaptive_avg_pool2d: {
+    case OpCode::avg_pool2d:
+    case OpCode::adaptive_avg_pool2d: {
       const bool adaptive = request.code == OpCode::adaptive_avg_pool2d;
       return [=](const KernelArgs& args) { average_forward<T>(args, a, adaptive); };
     }

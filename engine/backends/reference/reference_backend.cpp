@@ -9,24 +9,34 @@ namespace {
 template <typename T>
 Kernel kernel_for(const PlanRequest& request) {
   switch (request.code) {
-    case OpCode::conv2d: case OpCode::conv2d_backward_data:
+    case OpCode::conv2d:
+    case OpCode::conv2d_backward_data:
     case OpCode::conv2d_backward_weight:
       return convolution<T>(request);
-    case OpCode::linear: case OpCode::linear_backward_data:
+    case OpCode::linear:
+    case OpCode::linear_backward_data:
     case OpCode::linear_backward_weight:
       return matrix<T>(request);
-    case OpCode::batch_norm: case OpCode::batch_norm_eval:
-    case OpCode::batch_norm_backward: case OpCode::batch_norm_eval_backward:
+    case OpCode::batch_norm:
+    case OpCode::batch_norm_eval:
+    case OpCode::batch_norm_backward:
+    case OpCode::batch_norm_eval_backward:
       return normalization<T>(request);
-    case OpCode::max_pool2d: case OpCode::max_pool2d_backward:
-    case OpCode::avg_pool2d: case OpCode::avg_pool2d_backward:
-    case OpCode::adaptive_avg_pool2d: case OpCode::adaptive_avg_pool2d_backward:
+    case OpCode::max_pool2d:
+    case OpCode::max_pool2d_backward:
+    case OpCode::avg_pool2d:
+    case OpCode::avg_pool2d_backward:
+    case OpCode::adaptive_avg_pool2d:
+    case OpCode::adaptive_avg_pool2d_backward:
       return pooling<T>(request);
-    case OpCode::log_softmax: case OpCode::log_softmax_backward:
-    case OpCode::nll_loss: case OpCode::nll_loss_backward:
+    case OpCode::log_softmax:
+    case OpCode::log_softmax_backward:
+    case OpCode::nll_loss:
+    case OpCode::nll_loss_backward:
     case OpCode::correct_in_top_k:
       return loss<T>(request);
-    default: return elementwise<T>(request);
+    default:
+      return elementwise<T>(request);
   }
 }
 

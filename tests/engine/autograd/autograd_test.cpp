@@ -92,6 +92,16 @@ TEST(Autograd, ATensorUsedByManyOps) {
   EXPECT_EQ(grad_of(x), (Values{15, 30}));
 }
 
+// An addition hands one gradient tensor to both sides: adding to one side's must not
+// change the other's.
+TEST(Autograd, SharedGradientsAreNotOverwritten) {
+  const Tensor x = leaf({1}), z = leaf({1});
+  const Tensor a = ops::scale(x, 2), b = ops::scale(z, 3);
+  backward(ops::add(ops::add(a, b), a), {1});
+  EXPECT_EQ(grad_of(x), Values{4});
+  EXPECT_EQ(grad_of(z), Values{3});
+}
+
 TEST(Autograd, DeepChainsNeedNoDeepStack) {
   const Tensor x = leaf({1});
   Tensor y = x;
@@ -201,7 +211,9 @@ TEST(Autograd, MemoryReturnsToTheBaseline) {
     step();
     EXPECT_EQ(test::live_bytes(device), baseline) << "step " << i;
   }
-  { const Tensor dropped = forward(); }
+  {
+    const Tensor dropped = forward();
+  }
   EXPECT_EQ(test::live_bytes(device), baseline) << "a tape nobody ran";
   runtime::context(device).synchronize();
 }

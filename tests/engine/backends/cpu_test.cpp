@@ -41,10 +41,13 @@ double tolerance(const std::string& impl) {
 
 void Cpu::expect_convolution(const Convolution& c) {
   SCOPED_TRACE(c.str());
-  const Shape x_size{c.batch, c.in, c.size, c.size}, w_size{c.out, c.in, c.kernel, c.kernel};
+  const Shape x_size{c.batch, c.in, c.size, c.size},
+      w_size{c.out, c.in, c.kernel, c.kernel};
   auto run = [&](Device device, DType type) {
     test::Layer l{test::leaf(device, test::rounded("x", x_size, type)),
-                  test::leaf(device, test::rounded("w", w_size, type)), {}, {}};
+                  test::leaf(device, test::rounded("w", w_size, type)),
+                  {},
+                  {}};
     if (c.bias) l.bias = test::leaf(device, test::rounded("b", {c.out}, type));
     l.y = ops::conv2d(l.x, l.weight, l.bias, {c.stride, c.padding});
     test::backward_from(l.y);
@@ -123,8 +126,8 @@ TEST_P(Cpu, Pools) {
   auto adaptive = [](int64_t size) {
     return [size](const Tensor& x) { return ops::adaptive_avg_pool2d(x, size, size); };
   };
-  const std::pair<int64_t, int64_t> vgg[] = {{64, 32}, {128, 16}, {256, 8}, {512, 4},
-                                             {512, 2}};
+  const std::pair<int64_t, int64_t> vgg[] = {
+      {64, 32}, {128, 16}, {256, 8}, {512, 4}, {512, 2}};
   for (const auto& [channels, size] : vgg) {
     expect_same(device_, {4, channels, size, size}, kDirect, kDirect,
                 maximum({2, 2, 0}));
@@ -132,13 +135,15 @@ TEST_P(Cpu, Pools) {
   expect_same(device_, {1, 64, 112, 112}, kDirect, kDirect, maximum({3, 2, 1}));
   expect_same(device_, {2, 3, 7, 9}, kDirect, kDirect, maximum({3, 2, 1}));
   for (const auto& [channels, size, to] :
-       {std::tuple<int64_t, int64_t, int64_t>{512, 4, 1}, {2048, 7, 1}, {512, 1, 7},
-        {512, 7, 7}, {3, 5, 2}}) {
+       {std::tuple<int64_t, int64_t, int64_t>{512, 4, 1},
+        {2048, 7, 1},
+        {512, 1, 7},
+        {512, 7, 7},
+        {3, 5, 2}}) {
     expect_same(device_, {4, channels, size, size}, kDirect, kDirect, adaptive(to));
   }
-  expect_same(device_, {4, 64, 8, 8}, kDirect, kDirect, [](const Tensor& x) {
-    return ops::avg_pool2d(x, {3, 2, 1});
-  });
+  expect_same(device_, {4, 64, 8, 8}, kDirect, kDirect,
+              [](const Tensor& x) { return ops::avg_pool2d(x, {3, 2, 1}); });
 }
 
 TEST_P(Cpu, PoolsHaveFastKernels) {
@@ -173,12 +178,15 @@ std::array<Tensor, 6> batch_norm(Device device, DType type, const Shape& sizes,
 }
 
 TEST_P(Cpu, BatchNormWithAndWithoutRelu) {
-  for (const Shape& sizes : {Shape{4, 64, 32, 32}, {4, 128, 16, 16}, {4, 512, 4, 4},
-                             {1, 256, 14, 14}, {3, 5, 4, 6}}) {
+  for (const Shape& sizes : {Shape{4, 64, 32, 32},
+                             {4, 128, 16, 16},
+                             {4, 512, 4, 4},
+                             {1, 256, 14, 14},
+                             {3, 5, 4, 6}}) {
     for (const bool training : {true, false}) {
       for (const bool relu : {true, false}) {
-        SCOPED_TRACE(testing::Message() << sizes.str() << " training " << training
-                                        << " relu " << relu);
+        SCOPED_TRACE(testing::Message()
+                     << sizes.str() << " training " << training << " relu " << relu);
         const auto mine = batch_norm(device_, DType::f32, sizes, training, relu);
         const auto truth =
             batch_norm(test::kReference, DType::f64, sizes, training, relu);
@@ -209,14 +217,18 @@ TEST_P(Cpu, BatchNormHasFastKernels) {
 }
 
 TEST_P(Cpu, LinearLayers) {
-  for (const auto& [in, out] : {std::pair<int64_t, int64_t>{512, 10}, {2048, 1000},
-                                {25088, 64}, {4096, 10}, {5, 2}}) {
+  for (const auto& [in, out] : {std::pair<int64_t, int64_t>{512, 10},
+                                {2048, 1000},
+                                {25088, 64},
+                                {4096, 10},
+                                {5, 2}}) {
     for (const int64_t batch : {1, 4}) {
       SCOPED_TRACE(testing::Message() << batch << ": " << in << " to " << out);
       auto run = [&, in = in, out = out](Device device, DType type) {
         test::Layer l{test::leaf(device, test::rounded("x", {batch, in}, type)),
                       test::leaf(device, test::rounded("w", {out, in}, type)),
-                      test::leaf(device, test::rounded("b", {out}, type)), {}};
+                      test::leaf(device, test::rounded("b", {out}, type)),
+                      {}};
         l.y = ops::linear(l.x, l.weight, l.bias);
         test::backward_from(l.y);
         return l;

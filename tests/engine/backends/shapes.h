@@ -9,18 +9,18 @@ struct Convolution {
   int64_t batch, in, out, kernel, stride, padding, size;
   bool bias = false;
   std::string str() const {
-    return testing::PrintToString(std::vector{batch, in, out, kernel, stride, padding,
-                                              size}) +
+    return testing::PrintToString(
+               std::vector{batch, in, out, kernel, stride, padding, size}) +
            (bias ? " bias" : "");
   }
 };
 
 /// All distinct ones of ResNet18 on 32×32 images.
 inline const Convolution kResNet18[] = {
-    {4, 3, 64, 3, 1, 1, 32},   {4, 64, 64, 3, 1, 1, 32},  {4, 64, 128, 3, 2, 1, 32},
-    {4, 64, 128, 1, 2, 0, 32}, {4, 128, 128, 3, 1, 1, 16}, {4, 128, 256, 3, 2, 1, 16},
-    {4, 128, 256, 1, 2, 0, 16}, {4, 256, 256, 3, 1, 1, 8}, {4, 256, 512, 3, 2, 1, 8},
-    {4, 256, 512, 1, 2, 0, 8}, {4, 512, 512, 3, 1, 1, 4}};
+    {4, 3, 64, 3, 1, 1, 32},    {4, 64, 64, 3, 1, 1, 32},   {4, 64, 128, 3, 2, 1, 32},
+    {4, 64, 128, 1, 2, 0, 32},  {4, 128, 128, 3, 1, 1, 16}, {4, 128, 256, 3, 2, 1, 16},
+    {4, 128, 256, 1, 2, 0, 16}, {4, 256, 256, 3, 1, 1, 8},  {4, 256, 512, 3, 2, 1, 8},
+    {4, 256, 512, 1, 2, 0, 8},  {4, 512, 512, 3, 1, 1, 4}};
 
 /// All distinct ones of VGG16 on 32×32 images.
 inline const Convolution kVgg16[] = {
@@ -32,9 +32,11 @@ inline const Convolution kVgg16[] = {
 
 /// Some of ResNet50 on one 224×224 image.
 inline const Convolution kResNet50[] = {
-    {1, 3, 64, 7, 2, 3, 224},  {1, 64, 64, 1, 1, 0, 56},   {1, 64, 256, 1, 1, 0, 56},
-    {1, 256, 64, 1, 1, 0, 56}, {1, 128, 128, 3, 2, 1, 56}, {1, 256, 512, 1, 2, 0, 56},
-    {1, 256, 256, 3, 1, 1, 14}, {1, 1024, 2048, 1, 2, 0, 14}, {1, 512, 2048, 1, 1, 0, 7}};
+    {1, 3, 64, 7, 2, 3, 224},   {1, 64, 64, 1, 1, 0, 56},
+    {1, 64, 256, 1, 1, 0, 56},  {1, 256, 64, 1, 1, 0, 56},
+    {1, 128, 128, 3, 2, 1, 56}, {1, 256, 512, 1, 2, 0, 56},
+    {1, 256, 256, 3, 1, 1, 14}, {1, 1024, 2048, 1, 2, 0, 14},
+    {1, 512, 2048, 1, 1, 0, 7}};
 
 /// Parameters and result of a layer.
 struct Layer {

@@ -119,12 +119,12 @@ TEST(FiniteDifferences, Relu) {
 
 TEST(FiniteDifferences, Pools) {
   const Tensor x = test::random("x", {2, 2, 5, 6});
-  expect_gradients(
-      [](const Tensors& in) { return ops::max_pool2d(in[0], {2, 2, 0}); }, {x});
-  expect_gradients(
-      [](const Tensors& in) { return ops::max_pool2d(in[0], {3, 2, 1}); }, {x});
-  expect_gradients(
-      [](const Tensors& in) { return ops::avg_pool2d(in[0], {3, 2, 1}); }, {x});
+  expect_gradients([](const Tensors& in) { return ops::max_pool2d(in[0], {2, 2, 0}); },
+                   {x});
+  expect_gradients([](const Tensors& in) { return ops::max_pool2d(in[0], {3, 2, 1}); },
+                   {x});
+  expect_gradients([](const Tensors& in) { return ops::avg_pool2d(in[0], {3, 2, 1}); },
+                   {x});
   for (const auto& [height, width] : {std::pair{1, 1}, {2, 3}, {7, 7}}) {
     expect_gradients(
         [h = height, w = width](const Tensors& in) {
@@ -187,8 +187,8 @@ TEST(FiniteDifferences, DropoutByItsMask) {
 }
 
 TEST(Dropout, DrawsAnewAndBySeed) {
-  const Tensor x = test::on(test::kReference, Tensor::from(
-      std::vector<double>(1000, 1), {1000}, DType::f64));
+  const Tensor x = test::on(
+      test::kReference, Tensor::from(std::vector<double>(1000, 1), {1000}, DType::f64));
   auto draw = [&x](uint64_t seed) {
     ops::manual_seed(seed);
     return test::values_of(ops::dropout(x, 0.5, true));

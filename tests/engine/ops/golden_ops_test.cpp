@@ -44,10 +44,9 @@ Tensor run(const std::string& op, const Json& args, Inputs& in) {
   }
   if (op == "batch_norm") {
     const Tensor tracked = test::on(x.device(), Tensor::scalar(0, DType::i64));
-    Tensor y = ops::batch_norm(x,
-                               {in["weight"], in["bias"], in["running_mean"],
-                                in["running_var"], tracked},
-                               args["training"], args["momentum"], args["eps"]);
+    Tensor y = ops::batch_norm(
+        x, {in["weight"], in["bias"], in["running_mean"], in["running_var"], tracked},
+        args["training"], args["momentum"], args["eps"]);
     EXPECT_EQ(ops::item(tracked), args["training"] ? 1 : 0);
     return y;
   }
@@ -121,9 +120,7 @@ void expect_all(Device device, DType dtype, double tolerance) {
   EXPECT_GE(compared, 45);
 }
 
-TEST(GoldenOps, ReferenceInDouble) {
-  expect_all(test::kReference, DType::f64, 1e-12);
-}
+TEST(GoldenOps, ReferenceInDouble) { expect_all(test::kReference, DType::f64, 1e-12); }
 
 TEST(GoldenOps, ReferenceInFloat) { expect_all(test::kReference, DType::f32, 1e-5); }
 
@@ -137,8 +134,8 @@ TEST(GoldenOps, ReluInPlaceEqualsRelu) {
   const Json golden = test::read_golden("ops.json")["ops"]["relu_zeros"];
   for (const Device device : {test::kReference, test::kCpu}) {
     if (!has_backend(device.type)) continue;
-    const Tensor x = test::leaf(device, golden_input(golden["inputs"]["input"],
-                                                     DType::f32));
+    const Tensor x =
+        test::leaf(device, golden_input(golden["inputs"]["input"], DType::f32));
     Tensor y = ops::scale(x, 1);
     ops::relu_(y);
     test::backward_from(y);

@@ -146,7 +146,10 @@ TEST(DataParallel, ChunksAndBytes) {
   model->to(test::reference(0));
   for (const auto& [batch, n, chunks] :
        {std::tuple<int64_t, int, std::vector<int64_t>>{5, 4, {2, 2, 1}},
-        {2, 4, {1, 1}}, {1, 4, {1}}, {9, 4, {3, 3, 3}}, {3, 1, {3}}}) {
+        {2, 4, {1, 1}},
+        {1, 4, {1}},
+        {9, 4, {3, 3, 3}},
+        {3, 1, {3}}}) {
     DataParallel dp(model, test::devices(n));
     const Tensor y = dp(test::random("images", {batch, 5}));
     EXPECT_EQ(y.sizes(), (Shape{batch, 2}));
@@ -194,7 +197,8 @@ TEST(DataParallel, PassesTheGradientOfItsInput) {
 // `model.features = DataParallel(model.features)`: the head runs on device 0 alone.
 TEST(DataParallel, WrapsTheFeaturesOnly) {
   auto step = [](bool wrapped) {
-    const auto model = test::in_double([] { return std::make_shared<test::TwoParts>(); });
+    const auto model =
+        test::in_double([] { return std::make_shared<test::TwoParts>(); });
     test::fill_golden(*model, DType::f64);
     model->to(test::reference(0));
     const std::vector<nn::Named<Tensor>> names = model->named_parameters();
@@ -203,8 +207,7 @@ TEST(DataParallel, WrapsTheFeaturesOnly) {
           std::make_shared<DataParallel>(model->features(), test::devices(4)));
     }
     const Tensor images = test::random("images", {6, 2, 8, 8});
-    const Tensor y =
-        (*model)(wrapped ? images : test::on(test::reference(0), images));
+    const Tensor y = (*model)(wrapped ? images : test::on(test::reference(0), images));
     test::backward_from(y);
     Tensors grads;
     for (const auto& [name, parameter] : names) grads.push_back(parameter.grad());

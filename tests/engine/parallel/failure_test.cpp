@@ -81,8 +81,8 @@ TEST(FailingReplica, KernelFailuresReachTheHost) {
   runtime::context(test::reference(1)).compute().enqueue(std::move(task));
   const Tensor images = test::random("images", {4, 5});
   dp(images);  // only enqueues
-  const std::string message = test::message_of(
-      [] { runtime::context(test::reference(1)).synchronize(); });
+  const std::string message =
+      test::message_of([] { runtime::context(test::reference(1)).synchronize(); });
   EXPECT_EQ(message, "reference:1: broken failed: a kernel of device 1 broke");
   EXPECT_EQ(test::distance(dp(images), (*model)(test::on(test::reference(0), images))),
             0);

@@ -46,6 +46,18 @@ TEST(Copy, WaitsForTheSenderAndTheReceiverForIt) {
   EXPECT_EQ(test::values_of(result), (std::vector<double>{20, 40}));
 }
 
+// Nothing but copies: the second may not overtake the first.
+TEST(Copy, OfWhatIsStillArriving) {
+  Tensor there;
+  {
+    Gate gate(runtime::context(test::reference(0)).copy());
+    there = test::on(test::reference(1),
+                     test::on(test::reference(0), test::vector({1, 2})));
+    EXPECT_FALSE(runtime::context(test::reference(1)).copy().record_event()->done());
+  }
+  EXPECT_EQ(test::values_of(there), (std::vector<double>{1, 2}));
+}
+
 TEST(Copy, AHostTensorLivesUntilItsCopyIsDone) {
   Tensor there;
   {

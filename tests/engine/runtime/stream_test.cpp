@@ -61,6 +61,21 @@ TEST(Stream, EventsOrderStreams) {
   EXPECT_EQ(order, "abc");
 }
 
+// As cudaEventRecord after cudaStreamWaitEvent: the event includes the wait.
+TEST(Stream, ARecordedEventIncludesWaits) {
+  device().synchronize();
+  Gate gate(device().copy());
+  device().compute().wait(device().copy().record_event());
+  const EventPtr recorded = device().compute().record_event();
+  EXPECT_FALSE(recorded->done());
+  device(1).compute().wait(recorded);
+  const EventPtr after = device(1).compute().enqueue(task([] {}));
+  EXPECT_FALSE(after->done());
+  gate.open();
+  after->wait();
+  EXPECT_TRUE(recorded->done());
+}
+
 // A wait holds for the next task and, by order, for all after it.
 TEST(Stream, AWaitLetsEarlierTasksPass) {
   Gate gate(device().compute());
@@ -105,9 +120,8 @@ TEST(Stream, AHeldTaskRunsWhenSomethingFollows) {
   EXPECT_EQ(stream.held(&ran), nullptr) << "another address";
   EXPECT_EQ(*std::static_pointer_cast<int>(stream.held(&address)), 5);
   EXPECT_FALSE(stream.amend(&ran, [](Task&) { FAIL(); }));
-  EXPECT_TRUE(stream.amend(&address, [&ran](Task& t) {
-    t.run = [&ran] { ran += "amended "; };
-  }));
+  EXPECT_TRUE(stream.amend(&address,
+                           [&ran](Task& t) { t.run = [&ran] { ran += "amended "; }; }));
   EXPECT_EQ(ran, "");
   stream.record_event()->wait();  // whoever asks for its end gets it going
   EXPECT_EQ(ran, "amended ");
@@ -126,8 +140,7 @@ TEST(Failure, SkipsWhatFollowsAndIsToldOnce) {
   broken.compute().enqueue(task([] { throw std::runtime_error("oh no"); }, "conv2d"));
   const EventPtr skipped = broken.compute().enqueue(task([&ran] { ran = true; }));
   broken.copy().wait(skipped);
-  broken.copy().enqueue(
-      task([] { throw std::runtime_error("not this one"); }, "copy"));
+  broken.copy().enqueue(task([] { throw std::runtime_error("not this one"); }, "copy"));
   EXPECT_EQ(test::message_of([&] { broken.synchronize(); }),
             "reference:2: conv2d failed: oh no");
   EXPECT_FALSE(ran);
@@ -151,11 +164,13 @@ TEST(Failure, OfOneDeviceLeavesOthersAlone) {
 
 TEST(Failure, ReachesItemWithTheOpsName) {
   const Tensor log_p = test::on(test::reference(2), test::random("x", {2, 3}));
-  const Tensor labels = test::on(test::reference(2), Tensor::from({0, 7}, {2}, DType::i64));
+  const Tensor labels =
+      test::on(test::reference(2), Tensor::from({0, 7}, {2}, DType::i64));
   const Tensor loss = ops::nll_loss(log_p, labels);
   EXPECT_EQ(test::message_of([&] { ops::item(loss); }),
             "reference:2: nll_loss failed: Target 7 is out of bounds.");
-  const Tensor good = test::on(test::reference(2), Tensor::from({0, 2}, {2}, DType::i64));
+  const Tensor good =
+      test::on(test::reference(2), Tensor::from({0, 2}, {2}, DType::i64));
   EXPECT_NO_THROW(ops::item(ops::nll_loss(log_p, good)));
 }
 

@@ -1,0 +1,265 @@
+"""The program as its users run it: command lines in, text, files and exit codes out."""
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import unittest
+
+from support import LOCKSTEP, NULL, RECORD, TempTest, cifar_file, copies, read_trace, run
+
+
+class Notebook(TempTest):
+    """The seed's notebook: 100 samples, batches of 30, two devices."""
+
+    def test_prints_its_lines(self):
+        text, _ = run("train", "-a", "toy", "--dataset", "random", "--devices", 2,
+                      "-b", 30, "--trace", self.path("t.json"))
+        inside = ("\tIn Model: input size torch.Size([{0}, 5]) "
+                  "output size torch.Size([{0}, 2])\n")
+        outside = ("Outside: input size torch.Size([{0}, 5]) "
+                   "output_size torch.Size([{0}, 2])\n")
+        full = inside.format(15) * 2 + outside.format(30)
+        last = inside.format(5) * 2 + outside.format(10)
+        self.assertEqual(text, "Let's use 2 GPUs!\n" + full * 3 + last)
+
+        trace = read_trace(self.path("t.json"))
+        self.assertEqual(copies(trace, "h2d", 0)[0]["bytes"], 600)
+        self.assertEqual([c["bytes"] for c in copies(trace, "scatter", 0)], [300])
+        run("trace", "check", self.path("t.json"))
+
+
+class Ledger(TempTest):
+    """Bytes of section 3.1 of the emulation notes, through the real DataParallel."""
+
+    def moved(self, *words):
+        out = self.path("n.json")
+        run("train", *NULL, *words, "--steps", 1, "--trace", out)
+        run("trace", "check", out)
+        trace = read_trace(out)
+        return {why: sum(c["bytes"] for c in copies(trace, why))
+                for why in ("scatter", "replicate", "gather", "grad_scatter", "reduce")}
+
+    def test_resnet18_cifar(self):
+        self.assertEqual(
+            self.moved("-a", "resnet18", "--devices", 4, "-b", 128),
+            {"scatter": 128 * 12288, "replicate": 3 * (44695848 + 38560),
+             "gather": 3 * 1280, "grad_scatter": 3 * 1280, "reduce": 3 * 44695848})
+
+    def test_resnet18_imagenet(self):
+        words = ["-a", "resnet18", "--image-size", 224, "--classes", 1000,
+                 "--length", 256, "--devices", 4, "-b", 256]
+        self.assertEqual(
+            self.moved(*words),
+            {"scatter": 4 * 38535168, "replicate": 3 * (46758048 + 38400 + 160),
+             "gather": 3 * 256000, "grad_scatter": 3 * 256000, "reduce": 3 * 46758048})
+
+    def test_resnet50_and_vgg16_at_224(self):
+        for devices in (4, 8):
+            large = ["--image-size", 224, "--classes", 1000, "--length", 32,
+                     "--devices", devices, "-b", 32]
+            others = devices - 1
+            moved = self.moved("-a", "resnet50", *large)
+            self.assertEqual(moved["reduce"], others * 102228128)
+            self.assertEqual(moved["replicate"], others * (102228128 + 212480 + 424))
+            moved = self.moved("-a", "vgg16", "--mode", "dp", *large)
+            self.assertEqual(moved["reduce"], others * 553430176)
+            moved = self.moved("-a", "vgg16", *large)  # dp-features, as main.py
+            self.assertEqual(moved["reduce"], others * 58858752)
+            self.assertEqual(moved["gather"], (32 - 32 // devices) * 100352)
+
+    def test_groups_have_the_sizes_of_the_notes(self):
+        out = self.path("n.json")
+        run("train", *NULL, "-a", "resnet18", "--devices", 2, "-b", 8, "--steps", 1,
+            "--trace", out)
+        trace = read_trace(out)
+        self.assertEqual([c["bytes"] for c in copies(trace, "replicate")][:4],
+                         [11098368, 14161920, 19410944, 24616])
+        self.assertEqual([c["bytes"] for c in copies(trace, "reduce")],
+                         [8739072, 7084032, 9969664, 9441280, 9461800])
+
+    def test_chunk_vectors(self):
+        for batch, devices, chunks in ((9, 8, [2, 2, 2, 2, 1]), (7, 8, [1] * 7),
+                                       (143, 4, [36, 36, 36, 35]), (5, 4, [2, 2, 1]),
+                                       (10, 4, [3, 3, 3, 1]), (1, 4, [1])):
+            out = self.path("n.json")
+            run("train", *NULL, "-a", "vgg16", "--mode", "dp", "--length", batch, "-b",
+                batch, "--devices", devices, "--steps", 1, "--trace", out)
+            run("trace", "check", out)
+            sent = sorted((c["dst"], c["shape"][0])
+                          for c in copies(read_trace(out), "scatter"))
+            self.assertEqual([size for _, size in sent], chunks)
+
+    def test_input_on_device0(self):
+        moved = self.moved("--devices", 4, "-b", 128, "--input-on", "device0")
+        self.assertEqual(moved["scatter"], 96 * 12288)
+
+
+class Training(TempTest):
+    def test_two_runs_are_equal(self):
+        data = self.cifar(96)
+        results = []
+        for name in "ab":
+            out = self.path(name)
+            run("train", data, "-b", 32, "--steps", 2, "--lr", 0.01, "-j", 2,
+                "--mode", "dp", "--devices", 2, "--summary", out + ".json",
+                "--save", out + ".safetensors")
+            with open(out + ".json", encoding="utf-8") as file:
+                summary = json.load(file)
+            with open(out + ".safetensors", "rb") as file:
+                results.append(([s["loss"] for s in summary["steps"]],
+                                summary["peak_bytes_per_device"], file.read()))
+        self.assertEqual(results[0], results[1])
+
+    def test_summary_has_the_contracts_keys(self):
+        run("train", *NULL, "-b", 8, "--length", 32, "--epochs", 1, "--summary",
+            self.path("s.json"))
+        with open(self.path("s.json"), encoding="utf-8") as file:
+            summary = json.load(file)
+        for key in ("mode", "arch", "dataset", "devices", "world_size", "global_batch",
+                    "steps", "images_per_second", "peak_bytes_per_device", "parameters",
+                    "clock"):
+            self.assertIn(key, summary)
+        self.assertEqual(summary["parameters"], 11173962)
+        self.assertEqual(len(summary["peak_bytes_per_device"]), 4)
+        self.assertIn("backward", summary["steps"][0]["phases"])
+
+    def test_weights_travel(self):
+        data, weights = self.cifar(), self.path("w.safetensors")
+        run("train", data, "--steps", 0, "--seed", 7, "--save", weights)
+        run("train", data, "--steps", 0, "--pretrained", weights, "--save",
+            self.path("again.safetensors"))
+        with open(weights, "rb") as a, open(self.path("again.safetensors"), "rb") as b:
+            header = a.read()
+            self.assertEqual(header, b.read())
+        length = struct.unpack("<Q", header[:8])[0]
+        names = json.loads(header[8:8 + length])
+        self.assertEqual(names["layer1.0.conv1.weight"]["shape"], [64, 64, 3, 3])
+        self.assertIn("bn1.num_batches_tracked", names)
+        _, error = run("train", data, "-a", "resnet34", "--steps", 0, "--pretrained",
+                       weights, code=1)
+        self.assertIn("layer1.2.conv1.weight", error)
+
+    def test_progress_lines_have_mains_form(self):
+        text, _ = run("train", *NULL, "-b", 8, "--length", 80, "--epochs", 1, "-p", 5)
+        self.assertRegex(text, r"Epoch: \[0\]\[ 5/10\]\tTime +\d+\.\d{3} \( *\d+\.\d{3}\)"
+                               r"\tData +\S+ \( *\S+\)\tLoss \S+ \(\S+\)"
+                               r"\tAcc@1 +\S+ \( *\S+\)\tAcc@5 +\S+ \( *\S+\)\n")
+        self.assertRegex(text, r" \* Acc@1 \S+ Acc@5 \S+\n")
+
+    def test_evaluate(self):
+        text, _ = run("train", self.cifar(), "-e", "-b", 20, "--gpu", 0)
+        self.assertIn("Use GPU: 0 for training\n=> creating model 'resnet18'\n", text)
+        self.assertRegex(text, r"Test: \[0/2\]")
+
+
+class Faults(TempTest):
+    def fails(self, wanted, *words, code=1):
+        _, error = run(*words, code=code)
+        lines = [line for line in error.splitlines() if line]
+        self.assertEqual(len(lines), 1, error)
+        for part in [wanted] if isinstance(wanted, str) else wanted:
+            self.assertIn(part, error)
+
+    def broken_set(self, name, content):
+        folder = self.path("broken")
+        os.makedirs(folder, exist_ok=True)
+        for i in range(1, 6):
+            cifar_file(f"{folder}/data_batch_{i}.bin", [0, 1, 2])
+        cifar_file(f"{folder}/test_batch.bin", [0, 1])
+        with open(f"{folder}/{name}", "wb") as file:
+            file.write(content)
+        return folder
+
+    def test_data(self):
+        self.fails("no such folder", "train", self.path("nowhere"))
+        truncated = self.broken_set("data_batch_2.bin", bytes(RECORD + 5))
+        self.fails("data_batch_2.bin", "train", truncated)
+        self.fails("data_batch_2.bin", "train", self.broken_set("data_batch_2.bin", b""))
+        label = self.broken_set("data_batch_3.bin", bytes([10]) + bytes(RECORD - 1))
+        os.rename(self.path("broken"), self.path("label"))
+        cifar_file(self.path("label") + "/data_batch_2.bin", [1])
+        self.fails(["data_batch_3.bin", "10"], "train", self.path("label"))
+        del label
+
+    def test_usage(self):
+        for words in (["-b", 0], ["--devices", 0], ["-a", "resnet99"], ["--bogus"],
+                      ["--lr", "fast"],
+                      ["--trace-steps", "3:1", "--trace", "x.json"]):
+            self.fails("lockstep: ", "train", *NULL, *words, code=2)
+        self.fails("unknown command", "trane", code=2)
+
+    def test_unwritable(self):
+        one = ["train", *NULL, "--steps", 1, "-b", 8, "--length", 16]
+        for flag in ("--trace", "--summary", "--save"):
+            self.fails("/dev/full", *one, flag, "/dev/full")
+            self.fails("folder", *one, flag, self.path("none") + "/x.json")
+        self.assertFalse(os.path.isfile("/dev/full"))
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_size_mismatch_of_old_torchvision(self):
+        self.fails(["[400 x 512]", "[25088 x 4096]", "classifier.0", "224x224"],
+                   "train", *NULL, "-a", "vgg16_legacy", "--mode", "single", "-b", 400,
+                   "--length", 400, "--steps", 1)
+
+    def test_not_built_yet_is_said(self):
+        for words in (["view", "x"], ["train", "--mode", "ddp"],
+                      ["train", "--device-type", "cuda", "--dataset", "generated"]):
+            _, error = run(*words, code=1)
+            self.assertRegex(error, "not built yet|no CUDA")
+
+    def test_interrupt_leaves_a_valid_trace(self):
+        out = self.path("t.json")
+        process = subprocess.Popen(
+            [LOCKSTEP, "train", *NULL, "-b", "8", "--length", "100000", "-p", "1",
+             "--trace-steps", "0:1000000", "--trace", out],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for line in process.stdout:
+            if line.startswith("Epoch: [0]["):
+                break
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("interrupted", error)
+        run("trace", "check", out)
+
+
+class Commands(TempTest):
+    def test_doctor(self):
+        text, _ = run("doctor")
+        for part in ("cores", "oneDNN", "CUDA", "CIFAR-10"):
+            self.assertIn(part, text)
+
+    def test_help_and_version(self):
+        self.assertIn("train", run("--help")[0])
+        self.assertIn("--trace-steps", run("train", "--help")[0])
+        self.assertIn("lockstep 0.", run("--version")[0])
+
+    def test_diff(self):
+        for name, devices in (("a", 2), ("b", 4)):
+            run("train", *NULL, "--devices", devices, "-b", 16, "--steps", 1, "--trace",
+                self.path(name + ".json"))
+        text, _ = run("trace", "diff", self.path("a.json"), self.path("b.json"))
+        self.assertIn("reduce", text)
+
+    def test_demo(self):
+        text, _ = run("demo", "--data", self.make_set(), "--out", self.path("out"),
+                      "-b", 16, "--steps", 1)
+        for part in ("measured", "emulated", "replicate", "device 3", "clock"):
+            self.assertIn(part, text)
+        for name in os.listdir(self.path("out")):
+            run("trace", "check", os.path.join(self.path("out"), name))
+
+    def make_set(self):
+        shared = os.environ.get("LOCKSTEP_SHARED")
+        if shared and os.path.isdir(shared + "/data/cifar-10-batches-bin"):
+            return shared + "/data/cifar-10-batches-bin"
+        if os.environ.get("CI") == "true":
+            self.fail("LOCKSTEP_SHARED does not name the shared folder")
+        return self.cifar()
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

@@ -1,0 +1,56 @@
+"""Running the program and reading what it wrote; shared by the e2e tests."""
+
+import gzip
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+LOCKSTEP = os.environ["LOCKSTEP_BIN"]
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+NULL = ["--device-type", "null", "--dataset", "generated", "-j", "1"]
+RECORD = 3073
+
+
+def run(*words, code=0, cwd=None):
+    """Runs lockstep; returns (stdout, stderr). Fails on another exit code."""
+    done = subprocess.run([LOCKSTEP, *map(str, words)], capture_output=True,
+                          text=True, cwd=cwd, timeout=600)
+    if done.returncode != code:
+        raise AssertionError(f"lockstep {' '.join(map(str, words))}: exit code "
+                             f"{done.returncode}, not {code}\n{done.stderr}")
+    return done.stdout, done.stderr
+
+
+def read_trace(path):
+    opener = gzip.open if path.endswith(".gz") else open
+    with opener(path, "rt", encoding="utf-8") as file:
+        return json.load(file)
+
+
+def copies(trace, why, step=None):
+    return [e["args"] for e in trace["traceEvents"]
+            if e.get("cat") == "copy" and e["args"]["why"] == why
+            and step in (None, e["args"]["step"])]
+
+
+def cifar_file(path, labels):
+    with open(path, "wb") as file:
+        for label in labels:
+            file.write(bytes([label]) + bytes(RECORD - 1))
+
+
+class TempTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def cifar(self, records=64):
+        """A small set in CIFAR-10's format."""
+        run("data", "make", self.path("set"), "--train", records, "--test", 32)
+        return self.path("set")

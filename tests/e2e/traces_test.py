@@ -1,0 +1,106 @@
+"""Traces of real kernels, and what the tools make of them."""
+
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+from support import ROOT, TempTest, read_trace, run
+
+
+class Traces(TempTest):
+    """What is recorded on real kernels tells the truth."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.shared_folder = tempfile.TemporaryDirectory()
+        cls.files = {}
+        for arch, mode in (("resnet18", "single"), ("resnet18", "dp"),
+                           ("vgg16_bn", "dp")):
+            out = os.path.join(cls.shared_folder.name, f"{arch}_{mode}.json.gz")
+            run("train", "--dataset", "generated", "-a", arch, "--mode", mode,
+                "--devices", 4 if mode == "dp" else 1, "-b", 16, "--steps", 3, "--lr",
+                0.001, "--trace-steps", "1:3", "--trace", out)
+            cls.files[arch, mode] = out
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.shared_folder.cleanup()
+
+    def test_every_law_holds(self):
+        for file in self.files.values():
+            run("trace", "check", file)
+            verdict = json.loads(run("trace", "check", "--json", file)[0])
+            self.assertTrue(verdict["ok"])
+
+    def test_schema(self):
+        try:
+            import jsonschema
+        except ImportError:
+            self.skipTest("python3-jsonschema is not installed")
+        with open(ROOT + "/tracer/format/schema.json", encoding="utf-8") as file:
+            schema = json.load(file)
+        trace = read_trace(self.files["resnet18", "dp"])
+        trace["traceEvents"] = trace["traceEvents"][:4000]
+        jsonschema.Draft4Validator(schema).validate(trace)
+
+    def test_the_recorded_edges_explain_the_step(self):
+        for file in self.files.values():
+            summary = json.loads(run("trace", "summary", "--json", file)[0])
+            for step in summary["train"]["steps"]:
+                ratio = step["longest_path_seconds"] / step["seconds"]
+                self.assertLess(abs(ratio - 1), 0.02)
+
+    def test_measured_emulation_is_exact(self):
+        for file in self.files.values():
+            out = self.path("e.json")
+            run("emulate", "--measured-durations", file, "-o", out)
+            self.assertEqual(times(read_trace(file)), times(read_trace(out)))
+
+    def test_emulated_forwards_overlap(self):
+        out = self.path("e.json")
+        run("emulate", self.files["resnet18", "dp"], "-o", out)
+        trace = read_trace(out)
+        self.assertEqual(trace["lockstep"]["clock"], "emulated")
+        spans = {}
+        for e in trace["traceEvents"]:
+            if (e.get("cat") == "kernel" and e["args"].get("phase") == "parallel_apply"
+                    and e["args"]["step"] == 1):
+                begin, end = spans.get(e["args"]["device"], (e["ts"], e["ts"]))
+                spans[e["args"]["device"]] = (min(begin, e["ts"]),
+                                              max(end, e["ts"] + e["dur"]))
+        self.assertEqual(sorted(spans), [0, 1, 2, 3])
+        self.assertLess(max(b for b, _ in spans.values()),
+                        min(e for _, e in spans.values()))
+
+    def test_who_calls_forward(self):
+        text, _ = run("trace", "summary", "--calls", self.files["resnet18", "single"])
+        names = [line.split()[0] for line in text.splitlines()]
+        self.assertEqual(names[:3],
+                         ["ResNet.__call__", "Module._call_impl", "ResNet.forward"])
+        self.assertIn("BasicBlock.__call__", names)
+        self.assertIn("engine/models/resnet.cpp", text)
+        trace = read_trace(self.files["resnet18", "single"])
+        calls = {e["name"]: e["args"] for e in trace["traceEvents"]
+                 if e.get("cat") == "call"}
+        sources = trace["lockstep"]["sources"]
+
+        def line(file, number):
+            return sources[file].splitlines()[number - 1]
+
+        forward = calls["ResNet.forward"]
+        self.assertIn("ResNet::forward(", line(forward["def_file"], forward["def_line"]))
+        self.assertIn("forward(input)", line(forward["file"], forward["line"] + 1)
+                      + line(forward["file"], forward["line"]))
+        conv = calls["Conv2d.__call__"]
+        self.assertIn("(*", line(conv["file"], conv["line"]))
+
+
+def times(trace):
+    return sorted((e["args"]["id"], e["ts"], e.get("dur", 0))
+                  for e in trace["traceEvents"] if "id" in e.get("args", {}))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
