@@ -8,7 +8,8 @@ import subprocess
 import sys
 import unittest
 
-from support import LOCKSTEP, NULL, RECORD, TempTest, cifar_file, copies, read_trace, run
+from support import (LOCKSTEP, NULL, RECORD, TempTest, cifar_file, copies,
+                     read_trace, run)
 
 
 class Notebook(TempTest):
@@ -144,7 +145,8 @@ class Training(TempTest):
 
     def test_progress_lines_have_mains_form(self):
         text, _ = run("train", *NULL, "-b", 8, "--length", 80, "--epochs", 1, "-p", 5)
-        self.assertRegex(text, r"Epoch: \[0\]\[ 5/10\]\tTime +\d+\.\d{3} \( *\d+\.\d{3}\)"
+        self.assertRegex(text, r"Epoch: \[0\]\[ 5/10\]"
+                               r"\tTime +\d+\.\d{3} \( *\d+\.\d{3}\)"
                                r"\tData +\S+ \( *\S+\)\tLoss \S+ \(\S+\)"
                                r"\tAcc@1 +\S+ \( *\S+\)\tAcc@5 +\S+ \( *\S+\)\n")
         self.assertRegex(text, r" \* Acc@1 \S+ Acc@5 \S+\n")
@@ -177,12 +179,12 @@ class Faults(TempTest):
         self.fails("no such folder", "train", self.path("nowhere"))
         truncated = self.broken_set("data_batch_2.bin", bytes(RECORD + 5))
         self.fails("data_batch_2.bin", "train", truncated)
-        self.fails("data_batch_2.bin", "train", self.broken_set("data_batch_2.bin", b""))
-        label = self.broken_set("data_batch_3.bin", bytes([10]) + bytes(RECORD - 1))
+        empty = self.broken_set("data_batch_2.bin", b"")
+        self.fails("data_batch_2.bin", "train", empty)
+        self.broken_set("data_batch_3.bin", bytes([10]) + bytes(RECORD - 1))
         os.rename(self.path("broken"), self.path("label"))
         cifar_file(self.path("label") + "/data_batch_2.bin", [1])
         self.fails(["data_batch_3.bin", "10"], "train", self.path("label"))
-        del label
 
     def test_usage(self):
         for words in (["-b", 0], ["--devices", 0], ["-a", "resnet99"], ["--bogus"],

@@ -90,7 +90,8 @@ class Traces(TempTest):
             return sources[file].splitlines()[number - 1]
 
         forward = calls["ResNet.forward"]
-        self.assertIn("ResNet::forward(", line(forward["def_file"], forward["def_line"]))
+        definition = line(forward["def_file"], forward["def_line"])
+        self.assertIn("ResNet::forward(", definition)
         self.assertIn("forward(input)", line(forward["file"], forward["line"] + 1)
                       + line(forward["file"], forward["line"]))
         conv = calls["Conv2d.__call__"]
