@@ -12,6 +12,8 @@
 namespace lockstep::cli {
 
 void add_run_flags(CLI::App& c, RunOptions& o) {
+  // As Python's argparse: of a flag given twice the last counts.
+  c.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   const auto positive = CLI::Range(int64_t{1}, int64_t{1} << 40);
   c.add_option("DIR", o.dir, "folder of the data set");
   c.add_option("-a,--arch", o.arch,

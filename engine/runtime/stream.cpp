@@ -56,6 +56,9 @@ EventPtr Stream::record_event() {
   for (const EventPtr& event : pending_waits_) {
     ends.insert(ends.end(), event->ends().begin(), event->ends().end());
   }
+  if (tracer::recording()) {
+    met_.insert(met_.end(), pending_waits_.begin(), pending_waits_.end());
+  }
   Task meeting;
   meeting.run = [] {};
   prepare(meeting);
@@ -81,6 +84,10 @@ std::shared_ptr<void> Stream::held(const void* address) {
 EventPtr Stream::prepare(Task& task) {
   for (EventPtr& event : pending_waits_) task.waits.push_back(std::move(event));
   pending_waits_.clear();
+  if (task.record.id != tracer::kNone) {  // the trace must know what we met
+    task.waits.insert(task.waits.end(), met_.begin(), met_.end());
+    met_.clear();
+  }
   const bool on_host = task.host_lane >= 0;
   task.record.device = on_host ? -1 : device_.device().trace_id();
   task.record.lane = on_host ? task.host_lane : static_cast<int>(kind_);

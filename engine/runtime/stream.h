@@ -85,6 +85,7 @@ class Stream {
   std::deque<Task> queue_;
   std::vector<Task> held_;  ///< at most one
   std::vector<EventPtr> pending_waits_;
+  std::vector<EventPtr> met_;  ///< waited for, but by no task that the trace shows
   EventPtr last_;
   bool closing_ = false;
   int64_t last_end_ = 0;  ///< of the last recorded task; the worker's own

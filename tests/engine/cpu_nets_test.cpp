@@ -1,0 +1,65 @@
+// Whole nets in float32 on oneDNN: no farther from float64 than five times what
+// PyTorch's own float32 runs are (float32_spread.json says how far those scatter).
+#include <algorithm>
+
+#include "engine/backends/backend.h"
+#include "tests/engine/golden.h"
+
+namespace lockstep {
+namespace {
+
+struct Outcome {
+  double loss = 0;
+  std::vector<double> logits, gradient;  ///< of all parameters, one after the other
+};
+
+Outcome forward_and_backward(const std::string& net, DeviceType type, DType dtype) {
+  const Device device{type, 0};
+  nn::ModulePtr model = test::golden_model(net, dtype);
+  model->to(device);
+  const Tensor images = ops::copy_to(
+      test::signed_tensor("images", {4, 3, 32, 32}, 1.7, dtype), device, {"h2d"});
+  const Tensor labels = ops::copy_to(test::golden_labels(4, 10), device, {"h2d"});
+  const Tensor logits = (*model)(images);
+  const Tensor loss = ops::cross_entropy(logits, labels);
+  loss.backward();
+  Outcome outcome{ops::item(loss), test::values_of(logits), {}};
+  for (const Tensor& parameter : model->parameters()) {
+    const std::vector<double> part = test::values_of(parameter.grad());
+    outcome.gradient.insert(outcome.gradient.end(), part.begin(), part.end());
+  }
+  return outcome;
+}
+
+double relative_l2(const std::vector<double>& a, const std::vector<double>& b) {
+  double difference = 0, norm = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference += (a[i] - b[i]) * (a[i] - b[i]);
+    norm += b[i] * b[i];
+  }
+  return std::sqrt(difference / norm);
+}
+
+class CpuNet : public testing::TestWithParam<const char*> {};
+
+TEST_P(CpuNet, IsAsCloseToFloat64AsPyTorchsFloat32) {
+  if (!has_backend(DeviceType::cpu)) GTEST_SKIP() << "built without oneDNN";
+  const std::string net = GetParam();
+  const test::Json spread = test::read_golden("float32_spread.json")["spread"];
+  const test::Json largest = spread["net_" + net]["largest"];
+  const Outcome exact = forward_and_backward(net, DeviceType::reference, DType::f64);
+  const Outcome ours = forward_and_backward(net, DeviceType::cpu, DType::f32);
+  EXPECT_LE(relative_l2(ours.logits, exact.logits), 5 * double(largest["logits"]));
+  EXPECT_LE(relative_l2(ours.gradient, exact.gradient),
+            5 * double(largest["gradient"]));
+  EXPECT_LE(std::abs(ours.loss - exact.loss),
+            5 * std::max(double(largest["loss"]), 6e-8) * std::max(1.0, exact.loss));
+}
+
+INSTANTIATE_TEST_SUITE_P(GoldenNets, CpuNet,
+                         testing::Values("resnet18_cifar", "resnet18_imagenet", "vgg16",
+                                         "vgg16_bn"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace lockstep
