@@ -23,7 +23,7 @@ namespace {
 
 struct BenchOptions {
   std::string arch = "resnet18", conv = "auto";
-  int64_t batch = 128, size = 32, classes = 10;
+  int64_t batch = 128, size = 0, classes = 0;  ///< 0: as is usual for the net
   int threads = 1, steps = 7, warmup = 2;
   bool trace = false;
 };
@@ -136,7 +136,10 @@ double nanoseconds_per_event() {
   return static_cast<double>(spent) / kEvents;
 }
 
-int run(const BenchOptions& o) {
+int run(BenchOptions o) {
+  const bool imagenet = o.arch == "resnet50";
+  if (o.size == 0) o.size = imagenet ? 224 : 32;
+  if (o.classes == 0) o.classes = imagenet ? 1000 : 10;
   runtime::options().threads_per_device = o.threads;
   backend_options().conv =
       o.conv == "direct" ? ConvAlgorithm::direct : ConvAlgorithm::automatic;

@@ -30,7 +30,6 @@ int run(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF,
                1 << 16);  // in order with stderr, also in pipes
   std::signal(SIGINT, on_interrupt);
-  std::signal(SIGPIPE, SIG_IGN);
 
   CLI::App app{
       "lockstep: see how deep-learning training is spread over several devices",

@@ -7,6 +7,7 @@
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"
@@ -236,7 +237,10 @@ void backward(const Tensor& root, const Tensor& gradient, std::source_location s
   task->finished.wait(lock, [&] { return task->outstanding == 0; });
   if (task->last_event != tracer::kNone) sync.waits_for({&task->last_event, 1});
   sync.close();
-  if (task->error) std::rethrow_exception(task->error);
+  // Taken out of the task, which a device thread may still hold for a moment.
+  const std::exception_ptr error = std::exchange(task->error, nullptr);
+  lock.unlock();
+  if (error) std::rethrow_exception(error);
 }
 
 }  // namespace lockstep::autograd

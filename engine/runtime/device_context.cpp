@@ -25,10 +25,11 @@ DeviceContext::DeviceContext(Device device)
 DeviceContext::~DeviceContext() { workspace_.reset(); }
 
 CoreTokens& DeviceContext::tokens() {
-  static CoreTokens tokens(options().cores > 0
-                               ? options().cores
-                               : static_cast<int>(std::thread::hardware_concurrency()));
-  return tokens;
+  // Never destroyed: streams may still finish work while the process ends.
+  static auto* const tokens = new CoreTokens(
+      options().cores > 0 ? options().cores
+                          : static_cast<int>(std::thread::hardware_concurrency()));
+  return *tokens;
 }
 
 void* DeviceContext::workspace(size_t bytes) {

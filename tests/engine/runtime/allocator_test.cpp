@@ -104,7 +104,7 @@ TEST(Allocator, TensorsAreCountedInTheirScope) {
 }
 
 TEST(Allocator, TooMuchIsAnErrorNotADeadlock) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "AddressSanitizer ends the program at such a size";
 #endif
   const int64_t before = device().allocator().live_bytes();
