@@ -64,12 +64,30 @@ void DeviceContext::rethrow() {
   throw std::runtime_error(poison_message_);
 }
 
+namespace {
+
+/// All devices of the process. At its end, every device finishes before any is taken
+/// down: one may still copy from another's memory.
+struct Contexts {
+  std::mutex mutex;
+  std::map<Device, std::unique_ptr<DeviceContext>> by_device;
+
+  ~Contexts() {
+    for (auto& [device, context] : by_device) {
+      for (Stream* stream : {&context->compute(), &context->copy(), &context->comm()}) {
+        stream->record_event()->wait();
+      }
+    }
+  }
+};
+
+}  // namespace
+
 DeviceContext& context(Device device) {
   if (device.is_host()) throw std::runtime_error("the host has no streams");
-  static std::mutex mutex;
-  static std::map<Device, std::unique_ptr<DeviceContext>> contexts;
-  std::lock_guard lock(mutex);
-  std::unique_ptr<DeviceContext>& slot = contexts[device];
+  static Contexts contexts;
+  std::lock_guard lock(contexts.mutex);
+  std::unique_ptr<DeviceContext>& slot = contexts.by_device[device];
   if (!slot) slot = std::make_unique<DeviceContext>(device);
   return *slot;
 }
