@@ -158,11 +158,15 @@ int run(BenchOptions o) {
   const tracer::Json impls = kernels_of_a_step(bench, events);
   std::vector<double> sorted = samples.seconds;
   std::sort(sorted.begin(), sorted.end());
-  const tracer::Json result{
-      {"peer", "lockstep"},         {"median_s", sorted[sorted.size() / 2]},
-      {"samples", samples.seconds}, {"foreign", samples.foreign},
-      {"cpu", samples.cpu},         {"peak_rss_mib", usage.ru_maxrss / 1024.0},
-      {"events_per_step", events},  {"impls", impls}};
+  const tracer::Json result{{"peer", "lockstep"},
+                            {"median_s", sorted[sorted.size() / 2]},
+                            {"samples", samples.seconds},
+                            {"foreign", samples.foreign},
+                            {"cpu", samples.cpu},
+                            {"peak_rss_mib", usage.ru_maxrss / 1024.0},
+                            {"events_per_step", events},
+                            {"ns_per_event", nanoseconds_per_event()},
+                            {"impls", impls}};
   std::printf("%s\n", result.dump().c_str());
   return 0;
 }
