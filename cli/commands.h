@@ -28,12 +28,20 @@ void add_data(CLI::App& app, Action& action);
 void add_demo(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
+void add_view(CLI::App& app, Action& action);
 /// Commands of the contract that are not built yet: they say so and fail.
 void add_planned(CLI::App& app, Action& action);
 
 /// `lockstep train` with these options; returns its exit code. If `trace` is given it
 /// receives what was recorded.
 int run_training(RunOptions& options, tracer::Trace* trace = nullptr);
+
+/// `lockstep view` with these traces; `at` as --at, or empty. Throws where there is no
+/// display.
+int view_traces(const std::vector<std::string>& files, const std::string& at);
+/// The same as one picture.
+int picture_of_trace(const std::string& file, const std::string& at,
+                     const std::string& png);
 
 /// The command line as one string, for the trace.
 extern std::string command_line;

@@ -44,6 +44,9 @@ int run(int argc, char** argv) {
   add_data(app, action);
   add_doctor(app, action);
   add_bench(app, action);
+#ifdef LOCKSTEP_HAS_GUI
+  add_view(app, action);
+#endif
   add_planned(app, action);
   if (argc > 1 && argv[1][0] != '-') {
     const auto commands = app.get_subcommands([](CLI::App*) { return true; });

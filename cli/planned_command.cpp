@@ -5,7 +5,9 @@ namespace lockstep::cli {
 
 void add_planned(CLI::App& app, Action& action) {
   const std::pair<const char*, const char*> planned[] = {
-      {"view", "the viewer; meanwhile open the trace in ui.perfetto.dev"},
+#ifndef LOCKSTEP_HAS_GUI
+      {"view", "install libimgui-dev and libpng-dev, then run ./lockstep again"},
+#endif
       {"lesson", "the exercises"},
       {"experiment", "the seed's studies"},
       {"book", "the book"},

@@ -1,0 +1,181 @@
+// `lockstep view`: the viewer in a window, or its pictures in files.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "cli/commands.h"
+#include "gui/app/app.h"
+#include "gui/files/trace_text.h"
+#include "gui/render/film.h"
+#include "gui/render/offscreen.h"
+#ifdef LOCKSTEP_HAS_WINDOW
+#include "gui/screen/window.h"
+#endif
+
+namespace lockstep::cli {
+namespace {
+
+struct ViewOptions {
+  std::vector<std::string> files;
+  std::string screenshot, video, at, size, theme = "dark", pace = "even";
+  float scale = 1, speed = 1, seconds = 6;
+  int fps = 30, tour = 0;
+  bool compare = false, cpp = false, help = false, time_order = false, state = false;
+};
+
+struct Size {
+  int width = 1440, height = 900;
+};
+
+Size parse_size(const std::string& text) {
+  Size size;
+  if (text.empty()) return size;
+  const size_t cross = text.find('x');
+  const char* end = text.data() + text.size();
+  if (cross != std::string::npos) {
+    const char* middle = text.data() + cross;
+    const auto w = std::from_chars(text.data(), middle, size.width);
+    const auto h = std::from_chars(middle + 1, end, size.height);
+    if (w.ptr == middle && h.ptr == end && w.ec == std::errc() && h.ec == std::errc() &&
+        size.width >= 320 && size.height >= 240 && size.width <= 8192 &&
+        size.height <= 8192) {
+      return size;
+    }
+  }
+  throw UsageError("--size '" + text + "': wants WIDTHxHEIGHT, from 320x240 to 8192x8192");
+}
+
+void open_all(const ViewOptions& o, gui::App& app) {
+  for (const std::string& file : o.files) {
+    const gui::TraceText trace = gui::open_trace_text(file);
+    app.begin_loading(file, trace.text, trace.owner);
+    app.finish_loading();
+    if (!app.error.empty()) throw std::runtime_error(app.error);
+  }
+  app.sit(0);
+}
+
+void go_to(const ViewOptions& o, gui::App& app) {
+  if (!app.has_trace()) return;
+  gui::Seat& seat = app.seat();
+  gui::Position position = seat.position;
+  if (!o.at.empty()) {
+    std::string why;
+    const auto parsed = gui::parse_position(*seat.model, o.at, why);
+    if (!parsed) throw UsageError("--at: " + why);
+    position = *parsed;
+  }
+  if (o.time_order) position = gui::in_time_order(*seat.model, position);
+  app.go(position);
+}
+
+int draw_pictures(const ViewOptions& o) {
+  const Size size = parse_size(o.size);
+  gui::Offscreen screen(size.width, size.height, o.scale);
+  if (!screen.fonts().message.empty()) {
+    std::fprintf(stderr, "lockstep: %s\n", screen.fonts().message.c_str());
+  }
+  gui::App app(screen.fonts());
+  app.choices.dark = o.theme == "dark";
+  app.choices.compare = o.compare;
+  app.choices.cpp_names = o.cpp;
+  app.choices.help = o.help;
+  app.choices.tour = o.tour;
+  open_all(o, app);
+  go_to(o, app);
+  const gui::Rect whole{0, 0, static_cast<float>(size.width),
+                        static_cast<float>(size.height)};
+  const auto frame = [&](float seconds) -> const gui::Image& {
+    return screen.frame([&] { app.frame(whole, seconds); }, app.theme().ground);
+  };
+  frame(0);  // ImGui measures its windows in the first frame
+  if (!o.screenshot.empty()) {
+    gui::write_png(frame(0), o.screenshot);
+    std::printf("%s: %s\n", o.screenshot.c_str(), app.state_line().c_str());
+  }
+  if (o.video.empty()) return 0;
+  gui::Film film(o.video, o.fps);
+  app.choices.transport.playing = true;
+  app.choices.transport.speed = o.speed;
+  app.choices.transport.pace = o.pace == "even" ? gui::Pace::even : gui::Pace::real;
+  const int frames = std::max(1, static_cast<int>(o.seconds * static_cast<float>(o.fps)));
+  for (int i = 0; i < frames; ++i) film.add(frame(1.0f / static_cast<float>(o.fps)));
+  film.finish();
+  std::printf("%s: %d frames, to %s\n", o.video.c_str(), frames, app.state_line().c_str());
+  return 0;
+}
+
+int open_window(const ViewOptions& o) {
+#ifdef LOCKSTEP_HAS_WINDOW
+  const Size size = parse_size(o.size);
+  gui::WindowOptions options;
+  options.files = o.files;
+  options.at = o.at;
+  if (!o.size.empty()) options.width = size.width, options.height = size.height;
+  options.light = o.theme == "light";
+  options.compare = o.compare;
+  options.print_state = o.state;
+  gui::run_window(options);
+  return 0;
+#else
+  (void)o;
+  throw std::runtime_error(
+      "this build has no window (GLFW or OpenGL was missing when it was configured); "
+      "mend: apt-get install libglfw3-dev libgl-dev, or use --screenshot FILE.png");
+#endif
+}
+
+}  // namespace
+
+int view_traces(const std::vector<std::string>& files, const std::string& at) {
+  ViewOptions o;
+  o.files = files;
+  o.at = at;
+  return open_window(o);
+}
+
+int picture_of_trace(const std::string& file, const std::string& at,
+                     const std::string& png) {
+  ViewOptions o;
+  o.files = {file};
+  o.at = at;
+  o.screenshot = png;
+  return draw_pictures(o);
+}
+
+void add_view(CLI::App& app, Action& action) {
+  auto o = std::make_shared<ViewOptions>();
+  auto* command = app.add_subcommand("view", "play a trace, step by step");
+  command->add_option("TRACE", o->files, "trace files (.json, .json.gz), ours or others'");
+  command->add_option("--at", o->at, "2 | 2:backward | '#1234' (an id) | @12.5ms");
+  command->add_option("--screenshot", o->screenshot, "write a picture (PNG), no window");
+  command->add_option("--video", o->video,
+                      "play into .mp4 .webm .webp .gif (needs ffmpeg) or FRAME%04d.png");
+  command->add_option("--seconds", o->seconds, "of video")->check(CLI::Range(0.1, 3600.0));
+  command->add_option("--fps", o->fps, "frames a second")->check(CLI::Range(1, 120));
+  command->add_option("--speed", o->speed, "of playing")->check(CLI::Range(0.0001, 10000.0));
+  command->add_option("--pace", o->pace, "even: every event as long; real: as it was")
+      ->check(CLI::IsMember({"even", "real"}));
+  command->add_option("--size", o->size, "WIDTHxHEIGHT in points (default 1440x900)");
+  command->add_option("--scale", o->scale, "pixels per point")->check(CLI::Range(0.5, 4.0));
+  command->add_option("--theme", o->theme)->check(CLI::IsMember({"dark", "light"}));
+  command->add_flag("--compare", o->compare, "all traces side by side, in step");
+  command->add_flag("--cpp", o->cpp, "C++ names instead of PyTorch's");
+  command->add_flag("--time-order", o->time_order, "as recorded, not as called");
+  command->add_flag("--keys", o->help, "with the list of keys");
+  command->add_option("--tour", o->tour, "with this card of the tour")
+      ->check(CLI::Range(0, 5));
+  command->add_flag("--print-state", o->state, "say each position on standard output");
+  command->callback([o, &action] {
+    const bool headless = !o->screenshot.empty() || !o->video.empty();
+    if (o->compare && o->files.size() < 2) {
+      throw UsageError("--compare wants two or three traces");
+    }
+    action = [o, headless] { return headless ? draw_pictures(*o) : open_window(*o); };
+  });
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,35 @@
+# The viewer: Dear ImGui and libpng, and, for a window on the screen, GLFW and OpenGL.
+# Without the first two `lockstep view` says what to install; without the others it
+# still draws pictures and films.
+include(FindPkgConfig)
+pkg_check_modules(IMGUI IMPORTED_TARGET imgui)
+find_package(PNG)
+set(LOCKSTEP_HAS_GUI OFF)
+if(NOT IMGUI_FOUND OR NOT PNG_FOUND)
+  message(STATUS "no viewer. Mend: apt-get install libimgui-dev libpng-dev")
+  return()
+endif()
+set(LOCKSTEP_HAS_GUI ON)
+
+file(GLOB_RECURSE gui_sources CONFIGURE_DEPENDS gui/*.cpp)
+list(FILTER gui_sources EXCLUDE REGEX "/gui/screen/")
+add_library(lockstep_gui STATIC ${gui_sources})
+target_link_libraries(lockstep_gui
+  PUBLIC lockstep_tracer PkgConfig::IMGUI PNG::PNG ${CMAKE_DL_LIBS})
+# Pictures are the same bytes on every machine: no fused multiply-add by the compiler.
+target_compile_options(lockstep_gui PRIVATE -ffp-contract=off)
+
+find_package(glfw3 3.3 QUIET)
+find_package(OpenGL QUIET COMPONENTS OpenGL)
+if(glfw3_FOUND AND OpenGL_FOUND)
+  file(GLOB screen_sources CONFIGURE_DEPENDS gui/screen/*.cpp)
+  target_sources(lockstep_gui PRIVATE ${screen_sources})
+  target_link_libraries(lockstep_gui PUBLIC glfw OpenGL::GL)
+  # Debian's imgui.pc names the folder above the one with the backends.
+  foreach(folder IN LISTS IMGUI_INCLUDE_DIRS)
+    target_include_directories(lockstep_gui SYSTEM PRIVATE ${folder}/backends)
+  endforeach()
+  target_compile_definitions(lockstep_gui PUBLIC LOCKSTEP_HAS_WINDOW=1)
+else()
+  message(STATUS "no window. Mend: apt-get install libglfw3-dev libgl-dev")
+endif()

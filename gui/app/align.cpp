@@ -1,0 +1,70 @@
+#include "gui/app/align.h"
+
+#include <algorithm>
+#include <string>
+
+namespace lockstep::gui {
+
+namespace {
+
+/// The phase events of a step, in program order.
+std::vector<uint32_t> phases_of(const Model& model, const Step& step) {
+  std::vector<uint32_t> phases;
+  if (step.event == kNoEvent) return phases;
+  const Event& whole = model.events[step.event];
+  for (uint32_t place = whole.order + 1; place < whole.last;) {
+    const uint32_t index = model.program[place];
+    if (model.events[index].what() == Kind::phase) phases.push_back(index);
+    ++place;
+    if (phases.size() > 64) break;
+  }
+  return phases;
+}
+
+const uint32_t* named(const Model& model, const std::vector<uint32_t>& phases,
+                      const std::string& name) {
+  for (const uint32_t& phase : phases) {
+    if (model.name_of(model.events[phase]) == name) return &phase;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Position aligned(const Model& from, const Position& position, const Model& to) {
+  const uint32_t event = event_at(from, position);
+  const size_t step = from.step_at(from.events[event].ts);
+  const Step& other = to.steps[std::min(step, to.steps.size() - 1)];
+  if (other.event == kNoEvent || from.steps[step].event == kNoEvent) return Position{};
+  const std::vector<uint32_t> theirs = phases_of(to, other);
+
+  uint32_t phase = event;
+  while (phase != kNoEvent && from.events[phase].what() != Kind::phase) {
+    phase = from.events[phase].parent;
+  }
+  if (phase == kNoEvent) return at_event(to, other.event);
+  const uint32_t place = from.events[event].order;
+  for (uint32_t at = phase; at != kNoEvent; at = from.events[at].parent) {
+    const Event& own = from.events[at];
+    if (own.what() != Kind::phase) continue;
+    const uint32_t* match = named(to, theirs, from.name_of(own));
+    if (match == nullptr) continue;
+    const Event& twin = to.events[*match];
+    const double share = static_cast<double>(place - own.order) /
+                         static_cast<double>(std::max(1u, own.last - own.order));
+    const auto offset = static_cast<uint32_t>(
+        share * static_cast<double>(twin.last - twin.order));
+    Position there = at_event(to, to.program[twin.order + offset]);
+    there.progress = position.progress;
+    return there;
+  }
+  uint32_t last = other.event;  // before ours began, what both have was over
+  for (const uint32_t own : phases_of(from, from.steps[step])) {
+    if (from.events[own].order >= from.events[phase].order) break;
+    const uint32_t* match = named(to, theirs, from.name_of(from.events[own]));
+    if (match != nullptr) last = to.program[to.events[*match].last - 1];
+  }
+  return at_event(to, last);
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,96 @@
+// The viewer: what is open, where we are in it, and what the person chose to see.
+//
+// It is drawn by `frame`, in any ImGui context, by any renderer; it has no threads,
+// files or clocks of its own. Files come in through `begin_loading`; a wish to open one
+// goes out through `wanted_file`.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gui/app/timeline_view.h"
+#include "gui/app/transport.h"
+#include "gui/model/breakdown.h"
+#include "gui/model/loader.h"
+#include "gui/model/state.h"
+#include "gui/ui/ui.h"
+
+namespace lockstep::gui {
+
+/// One open trace and the place in it.
+struct Seat {
+  std::unique_ptr<Model> model;
+  Position position;
+  State state;        ///< of `position`
+  Breakdown step;     ///< of the step that `state` is in
+  Breakdown mean;     ///< of all steps
+  size_t broken_down = SIZE_MAX;  ///< the step that `step` is of
+  TimelineView timeline;
+  std::vector<Position> bookmarks;
+};
+
+/// What the person chose; nothing here depends on a trace.
+struct Choices {
+  bool dark = true;
+  bool cpp_names = false;  ///< C++ names in place of PyTorch's
+  bool help = false;       ///< the overlay that lists the keys
+  bool compare = false;    ///< all open traces side by side
+  int tour = 0;            ///< which card of the first-run tour; 0: none
+  Transport transport;
+  std::string search;
+  bool searching = false;  ///< the search line has the keyboard
+};
+
+class App {
+ public:
+  explicit App(const Fonts& fonts) : fonts_(&fonts) {}
+
+  /// Starts to load a trace; `frame` goes on with it, a slice at a time. `text` is as
+  /// Loader wants it, and is kept alive by `owned` if that is given.
+  void begin_loading(std::string name, std::string_view text,
+                     std::shared_ptr<const void> owned);
+  /// Opens a trace that is already a Model.
+  void open(Model model);
+  void fail(std::string message);  ///< shows what went wrong, in the start screen
+  bool is_loading() const { return loader_ != nullptr; }
+  bool is_settling() const;  ///< something still moves after a step
+  void finish_loading();  ///< all at once; errors go to `fail`
+
+  /// One frame, `seconds` after the last one. Reads ImGui's input, draws into a window
+  /// that fills `screen`.
+  void frame(const Rect& screen, float seconds);
+
+  bool has_trace() const { return !seats_.empty(); }
+  std::vector<Seat>& seats() { return seats_; }
+  Seat& seat() { return seats_[current_]; }
+  size_t current() const { return current_; }
+  void sit(size_t seat) { current_ = seat; }
+  void close(size_t seat);
+
+  /// Goes to a place of the current trace; the others follow when they are compared.
+  void go(const Position& position);
+  void move(Move move);
+
+  Choices choices;
+  std::vector<std::string> recent;  ///< files opened before, newest first
+  std::string wanted_file;          ///< set when the person asks for one of `recent`
+  bool wants_to_quit = false;
+  std::string error;  ///< of the last file that could not be opened
+
+  const Theme& theme() const { return choices.dark ? dark_theme() : light_theme(); }
+  /// One line for scripts: the place and what stands there.
+  std::string state_line();
+
+ private:
+  void refresh(Seat& seat);
+
+  const Fonts* fonts_;
+  std::vector<Seat> seats_;
+  size_t current_ = 0;
+  std::unique_ptr<Loader> loader_;
+  std::string loading_name_;
+};
+
+}  // namespace lockstep::gui

@@ -1,0 +1,107 @@
+#include "gui/model/details.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace lockstep::gui {
+
+std::string_view object_at(std::string_view text, size_t open) {
+  constexpr size_t kMaxObject = size_t{1} << 20;
+  if (open >= text.size()) return {};
+  size_t depth = 0;
+  bool quoted = false;
+  const size_t end = std::min(text.size(), open + kMaxObject);
+  for (size_t i = open; i < end; ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      if (c == '"') quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > 64) return {};
+    } else if (c == '}' || c == ']') {
+      if (--depth == 0) return text.substr(open, i + 1 - open);
+    }
+  }
+  return {};
+}
+
+tracer::Json json_of(const Model& model, const Event& event) {
+  tracer::Json json =
+      tracer::Json::parse(object_at(model.text, event.text), nullptr, false);
+  return json.is_object() ? json : tracer::Json::object();
+}
+
+tracer::Json args_of(const Model& model, const Event& event) {
+  tracer::Json json = json_of(model, event);
+  const auto args = json.find("args");
+  return args != json.end() && args->is_object() ? *args : tracer::Json::object();
+}
+
+std::string text_arg(const tracer::Json& args, const char* key) {
+  const auto found = args.find(key);
+  return found != args.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+int64_t number_arg(const tracer::Json& args, const char* key, int64_t otherwise) {
+  const auto found = args.find(key);
+  const bool fits = found != args.end() && found->is_number_integer();
+  return fits ? found->get<int64_t>() : otherwise;
+}
+
+double real_arg(const tracer::Json& args, const char* key, double otherwise) {
+  const auto found = args.find(key);
+  return found != args.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
+namespace {
+
+std::string in_brackets(const tracer::Json& list, int depth) {
+  if (!list.is_array() || depth > 4) return list.dump();
+  std::string text = "[";
+  for (const tracer::Json& entry : list) {
+    if (text.size() > 1) text += ", ";
+    text += in_brackets(entry, depth + 1);
+    if (text.size() > 200) return text + " …";
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+std::string shape_arg(const tracer::Json& args, const char* key) {
+  const auto found = args.find(key);
+  return found != args.end() && found->is_array() ? in_brackets(*found, 0) : "";
+}
+
+int64_t Memory::total() const {
+  return std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
+}
+
+Memory memory_at(const Model& model, const Device& device, int64_t ts) {
+  Memory memory;
+  if (device.memory.empty()) return memory;
+  auto after = std::upper_bound(device.memory.begin(), device.memory.end(), ts,
+                                [](int64_t t, const auto& p) { return t < p.first; });
+  if (after != device.memory.begin()) --after;
+  const tracer::Json json =
+      tracer::Json::parse(object_at(model.text, after->second), nullptr, false);
+  const auto args = json.is_object() ? json.find("args") : json.end();
+  if (!json.is_object() || args == json.end()) return memory;
+  for (size_t i = 0; i < kMemoryCategories.size(); ++i) {
+    const int64_t bytes = number_arg(*args, kMemoryCategories[i]);
+    memory.bytes[i] = std::clamp<int64_t>(bytes, 0, int64_t{1} << 56);
+  }
+  return memory;
+}
+
+const std::string* source_of(const Model& model, const std::string& file) {
+  const auto sources = model.meta.find("sources");
+  if (sources == model.meta.end() || !sources->is_object()) return nullptr;
+  const auto found = sources->find(file);
+  if (found == sources->end() || !found->is_string()) return nullptr;
+  return found->get_ptr<const std::string*>();
+}
+
+}  // namespace lockstep::gui

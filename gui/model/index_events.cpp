@@ -1,0 +1,186 @@
+// Events by time, by id, and as a tree.
+#include <algorithm>
+#include <numeric>
+
+#include "gui/model/raw_model.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+/// The places that the events of the file have when they are sorted by time, the longer
+/// first.
+std::vector<uint32_t> sort_by_time(RawModel& raw) {
+  const std::vector<Event>& events = raw.model.events;
+  std::vector<uint32_t> from(events.size());
+  std::iota(from.begin(), from.end(), 0);
+  std::stable_sort(from.begin(), from.end(), [&](uint32_t a, uint32_t b) {
+    const Event &x = events[a], &y = events[b];
+    return x.ts != y.ts ? x.ts < y.ts : x.dur > y.dur;
+  });
+  std::vector<Event> sorted(events.size());
+  std::vector<RawReference> references(events.size());
+  std::vector<uint32_t> to(events.size());
+  for (uint32_t i = 0; i < from.size(); ++i) {
+    sorted[i] = events[from[i]];
+    references[i] = raw.references[from[i]];
+    to[from[i]] = i;
+  }
+  raw.model.events = std::move(sorted);
+  raw.references = std::move(references);
+  return to;
+}
+
+/// Moves what refers to events along with them.
+template <typename List>
+void follow(const std::vector<uint32_t>& to, List& list) {
+  for (auto& entry : list) entry.event = to[entry.event];
+  std::sort(list.begin(), list.end(),
+            [](const auto& a, const auto& b) { return a.event < b.event; });
+}
+
+}  // namespace
+
+void sort_events(RawModel& raw) {
+  if (!raw.sorted) {
+    const std::vector<uint32_t> to = sort_by_time(raw);
+    follow(to, raw.copies);
+    follow(to, raw.steps);
+    follow(to, raw.profiler_steps);
+    follow(to, raw.launches);
+    follow(to, raw.launched);
+  }
+  std::vector<Event>& events = raw.model.events;
+  const int64_t first = events.front().ts;
+  for (Event& event : events) {
+    event.ts -= first;
+    event.dur = std::min<int64_t>(event.dur, kMaxSpan - event.ts);
+    raw.model.length = std::max(raw.model.length, event.end());
+  }
+  raw.model.length = std::max<int64_t>(1, raw.model.length);
+  for (RawCounter& counter : raw.counters) counter.ts -= first;
+}
+
+void index_ids(RawModel& raw) {
+  Model& model = raw.model;
+  uint32_t highest = 0;
+  size_t count = 0, twice = 0;
+  for (const RawReference& reference : raw.references) {
+    if (reference.id == kNoId) continue;
+    highest = std::max(highest, reference.id);
+    ++count;
+  }
+  if (count == 0) return;
+  if (highest <= 4 * count + 1024) {
+    model.dense_ids.assign(size_t{highest} + 1, kNoEvent);
+    for (uint32_t i = 0; i < raw.references.size(); ++i) {
+      const uint32_t id = raw.references[i].id;
+      if (id == kNoId) continue;
+      if (model.dense_ids[id] != kNoEvent) ++twice;
+      else model.dense_ids[id] = i;
+    }
+  } else {
+    model.sparse_ids.reserve(count);
+    for (uint32_t i = 0; i < raw.references.size(); ++i) {
+      if (raw.references[i].id != kNoId) {
+        model.sparse_ids.emplace_back(raw.references[i].id, i);
+      }
+    }
+    std::sort(model.sparse_ids.begin(), model.sparse_ids.end());
+    for (size_t i = 1; i < model.sparse_ids.size(); ++i) {
+      twice += model.sparse_ids[i].first == model.sparse_ids[i - 1].first;
+    }
+  }
+  if (twice > 0) {
+    model.problems.push_back(std::to_string(twice) +
+                             " ids occur twice: links lead to the first");
+  }
+}
+
+namespace {
+
+/// PyTorch's profiler: a kernel's caller is the launch with the same correlation.
+void link_launches(RawModel& raw) {
+  std::vector<Event>& events = raw.model.events;
+  const auto by_correlation = [](const RawLaunch& a, const RawLaunch& b) {
+    return a.correlation < b.correlation;
+  };
+  std::stable_sort(raw.launches.begin(), raw.launches.end(), by_correlation);
+  for (const RawLaunch& kernel : raw.launched) {
+    const auto launch = std::lower_bound(raw.launches.begin(), raw.launches.end(),
+                                         kernel, by_correlation);
+    if (launch == raw.launches.end() || launch->correlation != kernel.correlation ||
+        launch->event >= kernel.event || raw.references[kernel.event].cause != kNoId) {
+      continue;
+    }
+    events[kernel.event].parent = launch->event;
+  }
+}
+
+}  // namespace
+
+/// Fills lanes, and finds for each event its row and its parent.
+void nest_events(RawModel& raw) {
+  Model& model = raw.model;
+  std::vector<Event>& events = model.events;
+  std::vector<std::vector<uint32_t>> open(model.lanes.size());
+  for (uint32_t i = 0; i < events.size(); ++i) {
+    Event& event = events[i];
+    std::vector<uint32_t>& stack = open[event.lane];
+    // A mark at the very end of an event still belongs to it.
+    const auto is_over = [&](const Event& before) {
+      if (before.dur == 0 || event.dur > 0) return before.end() <= event.ts;
+      return before.end() < event.ts;
+    };
+    while (!stack.empty() && is_over(events[stack.back()])) stack.pop_back();
+    event.row = static_cast<uint32_t>(std::min<size_t>(stack.size(), kMaxRow));
+    if (!stack.empty()) event.parent = stack.back();
+    if (raw.references[i].cause != kNoId) {
+      const uint32_t cause = model.event_of_id(raw.references[i].cause);
+      if (cause < i) event.parent = cause;
+    }
+    Lane& lane = model.lanes[event.lane];
+    lane.events.push_back(i);
+    if (event.what() == Kind::mark) continue;
+    lane.rows = std::max(lane.rows, static_cast<int>(event.row) + 1);
+    stack.push_back(i);
+  }
+  link_launches(raw);
+}
+
+/// Each event followed by what it caused. A parent stands before its children in time,
+/// so one pass back sums up how many events each caused, and one pass on gives them
+/// their places.
+void order_program(Model& model) {
+  std::vector<Event>& events = model.events;
+  for (Event& event : events) event.last = 1;
+  for (size_t i = events.size(); i-- > 0;) {
+    if (events[i].parent != kNoEvent) events[events[i].parent].last += events[i].last;
+  }
+  std::vector<uint32_t>& next = model.program;  // borrowed: where the next child goes
+  next.resize(events.size());
+  uint32_t next_root = 0;
+  for (uint32_t i = 0; i < events.size(); ++i) {
+    Event& event = events[i];
+    uint32_t& place = event.parent == kNoEvent ? next_root : next[event.parent];
+    event.order = place;
+    place += event.last;
+    event.last += event.order;
+    next[i] = event.order + 1;
+  }
+  for (uint32_t i = 0; i < events.size(); ++i) {
+    next[events[i].order] = i;
+    const Kind kind = events[i].what();
+    if (kind == Kind::copy || kind == Kind::collective) {
+      model.movements.push_back(events[i].order);
+    } else if (kind == Kind::phase || kind == Kind::step) {
+      model.phase_places.push_back(events[i].order);
+    }
+  }
+  for (std::vector<uint32_t>* places : {&model.movements, &model.phase_places}) {
+    std::sort(places->begin(), places->end());
+    places->shrink_to_fit();
+  }
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,80 @@
+// The training steps of a trace.
+#include <algorithm>
+#include <unordered_map>
+
+#include "gui/model/raw_model.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+/// PyTorch's profiler knows steps only as long events: what happens meanwhile on the
+/// host, and all that it causes on devices, belongs to them.
+void take_profiler_steps(RawModel& raw) {
+  std::vector<Event>& events = raw.model.events;
+  for (const RawStep& step : raw.profiler_steps) {
+    events[step.event].kind = static_cast<uint8_t>(Kind::step);
+  }
+  raw.steps = std::move(raw.profiler_steps);
+  const auto step_around = [&](int64_t ts) {
+    const auto after = std::upper_bound(
+        raw.steps.begin(), raw.steps.end(), ts,
+        [&](int64_t t, const RawStep& step) { return t < events[step.event].ts; });
+    if (after == raw.steps.begin()) return kNoStep;
+    const Event& step = events[(after - 1)->event];
+    return ts < step.end() ? static_cast<uint32_t>(step.step) : kNoStep;
+  };
+  for (Event& event : events) {
+    if (event.step != kNoStep) continue;
+    const uint32_t inherited = event.parent == kNoEvent ? kNoStep : events[event.parent].step;
+    event.step = inherited != kNoStep ? inherited : step_around(event.ts);
+  }
+}
+
+/// When the last event of each step ends.
+std::unordered_map<uint32_t, int64_t> last_ends(const Model& model) {
+  std::unordered_map<uint32_t, int64_t> ends;
+  uint32_t number = kNoStep;
+  int64_t* end = nullptr;  // of this number
+  for (const Event& event : model.events) {
+    if (event.step == kNoStep) continue;
+    if (event.step != number) end = &ends[number = event.step];
+    *end = std::max(*end, event.end());
+  }
+  return ends;
+}
+
+}  // namespace
+
+void index_steps(RawModel& raw) {
+  Model& model = raw.model;
+  if (raw.steps.empty()) take_profiler_steps(raw);
+  const auto ends = last_ends(model);
+  int rank = INT32_MAX;
+  for (const RawStep& step : raw.steps) {
+    rank = std::min(rank, model.lanes[model.events[step.event].lane].rank);
+  }
+  for (const RawStep& raw_step : raw.steps) {
+    const Event& event = model.events[raw_step.event];
+    if (model.lanes[event.lane].rank != rank) continue;
+    const bool numbered = event.step != kNoStep;
+    if (numbered && !model.steps.empty() && model.steps.back().number == event.step) {
+      continue;
+    }
+    Step step;
+    step.event = raw_step.event;
+    step.number =
+        numbered ? event.step : static_cast<uint32_t>(model.steps.size());
+    step.begin = event.ts;
+    step.end = numbered ? std::max(event.end(), ends.at(event.step)) : event.end();
+    step.train = raw_step.train;
+    model.steps.push_back(step);
+  }
+  if (model.steps.empty()) {
+    Step all;
+    all.end = model.length;
+    model.steps.push_back(all);
+  }
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,200 @@
+#include "gui/model/loader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "gui/model/event_reader.h"
+#include "gui/model/raw_model.h"
+#include "gui/model/scanner.h"
+#include "tracer/format/args.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+constexpr size_t kMaxMeta = size_t{64} << 20;
+constexpr size_t kMaxEvents = 100'000'000;
+
+[[noreturn]] void refuse(const std::string& name, const std::string& why) {
+  throw std::runtime_error(name + " " + why);
+}
+
+/// The scanner has seen that it ends, and that it is not nested too deeply.
+tracer::Json parse_object(std::string_view text) {
+  if (text.size() > kMaxMeta) return tracer::Json::object();
+  tracer::Json json = tracer::Json::parse(text, nullptr, false);
+  return json.is_object() ? json : tracer::Json::object();
+}
+
+}  // namespace
+
+struct Loader::Reading {
+  enum class Where { top, events, done };
+
+  RawModel raw;
+  EventReader events{raw};
+  Scanner scan;
+  Where where = Where::top;
+  bool bare = false;     ///< an array of events, without an object around it
+  bool found = false;    ///< a list of events
+  bool more = false;     ///< something follows, where we are
+  std::string_view meta, distributed;  ///< top-level objects
+
+  Model& model() { return raw.model; }
+  void open();
+  void read(size_t count);
+  void read_top();
+  void read_event();
+  void leave_events();
+  void stop();
+  void reserve();
+};
+
+void Loader::Reading::open() {
+  const std::string& name = model().name;
+  const std::string_view text = model().text;
+  const size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  if (first == std::string_view::npos) {
+    refuse(name, "is empty (mend: record a trace with lockstep train --trace FILE)");
+  }
+  if (text[first] != '{' && text[first] != '[') {
+    refuse(name,
+           "is no trace: it must begin with { or [ (mend: record one with "
+           "lockstep train --trace FILE)");
+  }
+  scan = Scanner(text.substr(first));
+  bare = text[first] == '[';
+  more = scan.enter(text[first]);
+  if (bare) {
+    where = Where::events;
+    found = true;
+  } else {
+    read_top();
+  }
+}
+
+/// Through the members of the file's object until the list of events is entered.
+void Loader::Reading::read_top() {
+  for (; more; more = scan.more('}')) {
+    const std::string_view key = scan.key();
+    if (key == "traceEvents" && scan.peek() == '[') {
+      more = scan.enter('[');
+      where = Where::events;
+      found = true;
+      return;
+    }
+    const std::string_view value = scan.value();
+    if (key == "lockstep") meta = value;
+    if (key == "distributedInfo") distributed = value;
+  }
+  stop();
+}
+
+void Loader::Reading::read_event() {
+  const EventFields fields = read_fields(scan);
+  if (scan.error() != nullptr) return stop();
+  events.take(fields);
+  more = scan.more(']');
+  reserve();
+}
+
+void Loader::Reading::leave_events() {
+  if (bare || scan.error() != nullptr) return stop();
+  where = Where::top;
+  more = scan.more('}');
+  read_top();
+}
+
+void Loader::Reading::stop() {
+  where = Where::done;
+  if (scan.error() == nullptr) return;
+  // A bare list may end without its bracket: the format says so.
+  const size_t byte = static_cast<size_t>(scan.error_at() - model().text.data());
+  const bool whole = bare && byte >= model().text.find_last_not_of(" \t\r\n,") + 1;
+  if (whole && !model().events.empty()) return;
+  model().problems.push_back(fmt::format(
+      "the file is damaged at byte {}: {}; what stands before it is shown", byte,
+      scan.error()));
+}
+
+void Loader::Reading::read(size_t count) {
+  for (; count > 0 && where == Where::events; --count) {
+    if (!more) leave_events();
+    else read_event();
+    if (model().events.size() < kMaxEvents) continue;
+    model().problems.push_back(
+        fmt::format("only the first {} events are shown", kMaxEvents));
+    where = Where::done;
+  }
+}
+
+/// Makes room for as many events as the text read so far lets expect, instead of for
+/// twice as many.
+void Loader::Reading::reserve() {
+  std::vector<Event>& known = model().events;
+  if (known.size() < known.capacity() || known.size() < 5'000) return;
+  const auto read = static_cast<double>(scan.at() - model().text.data());
+  const double share = static_cast<double>(model().text.size()) / read;
+  const auto expected = static_cast<size_t>(static_cast<double>(known.size()) * share);
+  const size_t room = std::max(expected, known.size()) + known.size() / 64 + 1'000;
+  known.reserve(room);
+  raw.references.reserve(room);
+}
+
+Loader::Loader(std::string name, std::string_view text,
+               std::shared_ptr<const void> owned)
+    : reading_(std::make_unique<Reading>()) {
+  Model& model = reading_->model();
+  model.name = std::move(name);
+  model.text = text;
+  model.owned = std::move(owned);
+  reading_->open();
+  if (!reading_->found) {
+    const auto& problems = model.problems;
+    refuse(model.name, "has no list of events, \"traceEvents\": [ … ]" +
+                           (problems.empty() ? "" : ": " + problems.back()) +
+                           " (mend: record a trace with lockstep train --trace FILE)");
+  }
+}
+
+Loader::~Loader() = default;
+
+bool Loader::read(size_t events) {
+  reading_->read(events);
+  return reading_->where == Reading::Where::done;
+}
+
+double Loader::progress() const {
+  const Reading& r = *reading_;
+  if (r.where == Reading::Where::done) return 1;
+  const std::string_view text = r.raw.model.text;
+  return static_cast<double>(r.scan.at() - text.data()) /
+         static_cast<double>(text.size());
+}
+
+Model Loader::finish() {
+  Reading& r = *reading_;
+  Model& model = r.model();
+  model.meta = parse_object(r.meta);
+  r.raw.rank = std::clamp<int64_t>(
+      tracer::int_arg(parse_object(r.distributed), "rank"), 0, 65'535);
+  r.events.finish();
+  if (model.events.empty()) {
+    refuse(model.name, "holds no event that can be shown" +
+                           (model.problems.empty() ? "" : ": " + model.problems.back()) +
+                           " (mend: record it again with lockstep train --trace FILE)");
+  }
+  return index_model(std::move(r.raw));
+}
+
+Model load_model(std::string name, std::string text) {
+  auto owned = std::make_shared<const std::string>(std::move(text));
+  Loader loader(std::move(name), *owned, owned);
+  while (!loader.read(SIZE_MAX)) {
+  }
+  return loader.finish();
+}
+
+}  // namespace lockstep::gui

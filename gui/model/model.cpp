@@ -1,0 +1,54 @@
+#include "gui/model/model.h"
+
+#include <algorithm>
+
+namespace lockstep::gui {
+
+uint32_t Model::event_of_id(int64_t id) const {
+  if (id < 0 || id >= UINT32_MAX) return kNoEvent;
+  const auto small = static_cast<uint32_t>(id);
+  if (!dense_ids.empty()) return small < dense_ids.size() ? dense_ids[small] : kNoEvent;
+  const auto found = std::lower_bound(sparse_ids.begin(), sparse_ids.end(),
+                                      std::pair<uint32_t, uint32_t>(small, 0));
+  return found != sparse_ids.end() && found->first == small ? found->second : kNoEvent;
+}
+
+const Copy* Model::copy_of(uint32_t event) const {
+  const auto found =
+      std::lower_bound(copies.begin(), copies.end(), event,
+                       [](const Copy& copy, uint32_t e) { return copy.event < e; });
+  return found != copies.end() && found->event == event ? &*found : nullptr;
+}
+
+size_t Model::step_at(int64_t ts) const {
+  const auto after =
+      std::upper_bound(steps.begin(), steps.end(), ts,
+                       [](int64_t t, const Step& step) { return t < step.begin; });
+  return after == steps.begin() ? 0 : static_cast<size_t>(after - steps.begin()) - 1;
+}
+
+std::string Model::meta_text(const char* key) const {
+  const auto found = meta.find(key);
+  return found != meta.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+int Model::ranks() const {
+  int most = 0;
+  for (const Lane& lane : lanes) most = std::max(most, lane.rank);
+  return most + 1;
+}
+
+size_t resident_bytes(const Model& model) {
+  const auto bytes = [](const auto& list) {
+    return list.capacity() * sizeof(list[0]);
+  };
+  size_t total = bytes(model.events) + bytes(model.program) + bytes(model.copies) +
+                 bytes(model.movements) + bytes(model.phase_places) +
+                 bytes(model.dense_ids) + bytes(model.sparse_ids);
+  for (const Lane& lane : model.lanes) total += sizeof(Lane) + bytes(lane.events);
+  for (const Device& device : model.devices) total += bytes(device.memory);
+  for (const Port& port : model.ports) total += bytes(port.points);
+  return total;
+}
+
+}  // namespace lockstep::gui

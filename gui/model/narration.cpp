@@ -1,0 +1,240 @@
+#include "gui/model/narration.h"
+
+#include <algorithm>
+
+#include "gui/text/event_facts.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+using tracer::Json;
+
+// Below these a rate says nothing: the start takes as long as the work.
+constexpr int64_t kFewBytes = 65'536;
+constexpr int64_t kShortKernel = 10'000;  ///< ns
+
+constexpr double kWakingUp = 20'000;  ///< ns; so little is no waiting for a core
+
+/// One method per kind of event: it collects facts and names the templates to try, the
+/// most special first.
+class Narrator : EventFacts {
+ public:
+  using EventFacts::EventFacts;
+
+  std::string sentence() {
+    const std::string text = of_its_kind();
+    return text.empty() ? say({"other"}) : text;
+  }
+
+ private:
+  std::string of_its_kind() {
+    switch (event_.what()) {
+      case Kind::step:
+        return step();
+      case Kind::phase:
+        return phase();
+      case Kind::call:
+        return call();
+      case Kind::op:
+        return op();
+      case Kind::kernel:
+        return kernel();
+      case Kind::copy:
+        return copy();
+      case Kind::collective:
+        return collective();
+      case Kind::sync:
+        return sync();
+      case Kind::mark:
+        return mark();
+      case Kind::other:
+        break;
+    }
+    return "";
+  }
+
+  std::string step() {
+    if (event_.step != kNoStep) facts_.number("step", event_.step);
+    facts_.number("batch", number_arg(args_, "batch", -1));
+    facts_.time("length", step_.length);
+    if (computes()) facts_.per_second("rate", step_.batch, step_.length);
+    const auto longest = std::max_element(
+        step_.phases.begin(), step_.phases.end(),
+        [](const auto& a, const auto& b) { return a.device < b.device; });
+    if (computes() && longest != step_.phases.end() && longest->on_device) {
+      facts_.text("longest", model_.strings[longest->name]);
+      facts_.share("longest_share", part_of_step(longest->device));
+    }
+    return say({"step/" + text_arg(args_, "kind"), "step"});
+  }
+
+  std::string phase() {
+    const Caused caused = add_caused();
+    add_cost(name());
+    if (name() == "scatter" || name() == "replicate") add_traffic(name(), true);
+    if (name() == "gather" || name() == "reduce") add_traffic(name(), false);
+    facts_.number("batch", number_arg(step_args_, "batch", -1));
+    std::string special;
+    if (is_dp() && name() != "scatter" && name() != "h2d") special = "dp";
+    if (name() == "forward" && !is_dp() && !trains()) special = "eval";
+    if (name() == "scatter" && from_ != kHostDevice) special = "device";
+    if (name() == "h2d" && is_dp() && caused.copies == 1 &&
+        text_arg(step_args_, "input_on") == "host") {
+      special = text_arg(args_of(model_, model_.events[caused.first_copy]), "tensor");
+    }
+    return say({"phase/" + name() + "/" + special, "phase/" + name(), "phase"});
+  }
+
+  std::string call() {
+    const size_t dot = name().rfind('.');
+    const std::string function = dot == std::string::npos ? "" : name().substr(dot + 1);
+    std::string type = name().substr(0, dot);
+    if (function == "_call_impl" && event_.parent != kNoEvent) {
+      const std::string& caller = model_.name_of(model_.events[event_.parent]);
+      type = caller.substr(0, caller.rfind('.'));
+    }
+    facts_.text("type", type);
+    const std::string module = text_arg(args_, "module");
+    const bool is_root = args_.find("module") != args_.end() && module.empty();
+    facts_.text("module", module);
+    std::string special = is_root ? "model" : "";
+    if (is_root && phase_name() == "parallel_apply") special = "replica";
+    facts_.text("callee", is_root ? say({"word/" + special}) : module);
+    if (type == "DataParallel") special = "dp";
+    add_later(add_caused());
+    return say({"call/" + function + "/" + special, "call/" + function,
+                "call/" + name(), "call/" + text_arg(json_, "cat"), "call"});
+  }
+
+  std::string op() {
+    const Caused caused = add_caused();
+    if (name() == "GatherBackward") add_traffic("grad_scatter", true);
+    if (name() == "BroadcastBackward") add_traffic("reduce", false);
+    facts_.flops("flops", number_arg(args_, "flops"));
+    const auto shapes = args_.find("shapes");
+    if (shapes != args_.end()) {
+      facts_.number("tensors", static_cast<int64_t>(shapes->size()));
+    }
+    facts_.text("kernel", text_arg(args_, "kernel"));
+    if (caused.mark != kNoEvent) {
+      facts_.text("param",
+                  text_arg(args_of(model_, model_.events[caused.mark]), "param"));
+    }
+    if (caused.copies == 1) {
+      facts_.text("why", model_.strings[model_.copy_of(caused.first_copy)->why]);
+    }
+    std::string caller = add_layer(state_.event, args_);
+    if (caller == "BasicBlock" || caller == "Bottleneck") caller = "shortcut";
+    add_later(caused);
+    const bool idle = is_complete() && caused.nothing();
+    if (idle) facts_.phrase("later", say({"later/none"}));
+    const bool moves = caused.copies > 0 && caused.kernels == 0;
+    const bool splits = is_dp() && trains() && phase_name() == "parallel_apply";
+    const std::string key = "op/" + name();
+    return say({idle ? key + "/none" : "", caused.kernels == 2 ? key + "/both" : "",
+                splits ? key + "/split" : "", key + "/" + caller,
+                key + "/" + phase_name(), key,
+                moves && caused.copies == 1 ? "op/copy" : "", moves ? "op/copies" : "",
+                "op/backward", "op"});
+  }
+
+  std::string kernel() {
+    int64_t flops = number_arg(args_, "flops");
+    if (event_.parent != kNoEvent) {
+      const Event& op = model_.events[event_.parent];
+      const Json op_args = args_of(model_, op);
+      add_layer(event_.parent, op_args);
+      if (flops <= 0 && op.what() == Kind::op && caused_by(model_, op).kernels == 1) {
+        flops = number_arg(op_args, "flops");
+      }
+    }
+    facts_.flops("flops", flops);
+    const int64_t bytes = number_arg(args_, "bytes");
+    facts_.bytes("moved", bytes);
+    if (bytes >= kFewBytes) facts_.bandwidth("rate", bytes, event_.dur);
+    if (event_.dur >= kShortKernel) facts_.flop_rate("rate", flops, event_.dur);
+    facts_.text("impl", text_arg(args_, "impl"));
+    const auto length = static_cast<double>(event_.dur);
+    const double queued = real_arg(args_, "queued_us") * 1e3;
+    if (queued > length / 10 && queued > kWakingUp && queued < kMaxSpan) {
+      facts_.time("queued", static_cast<int64_t>(queued));
+    }
+    const double cpu = real_arg(args_, "cpu_us") * 1e3;
+    if (cpu > 0 && cpu < 0.8 * length) facts_.share("cpu", cpu / length);
+    const bool void_times = !computes() || text_arg(args_, "impl") == "null";
+    const std::string key = "kernel/" + name();
+    return say(
+        {void_times ? "kernel/null" : "", key + "/" + phase_name(), key, "kernel"});
+  }
+
+  std::string copy() {
+    const Copy& copy = *model_.copy_of(state_.event);
+    const std::string& why = model_.strings[copy.why];
+    add_places(copy.src, copy.dst);
+    facts_.text("why", why);
+    facts_.bytes("bytes", copy.bytes);
+    if (computes() && copy.bytes >= kFewBytes) {
+      facts_.bandwidth("rate", copy.bytes, event_.dur);
+    }
+    const std::string tensor = text_arg(args_, "tensor");
+    facts_.text("tensor", tensor);
+    const std::string shape = shape_arg(args_, "shape");
+    if (shape.size() > 2) facts_.text("shape", shape);
+    std::string special = tensor;
+    if (why == "scatter" && add_chunk(copy)) special = "chunk";
+    if (why == "replicate" || why == "reduce") special = add_group(copy);
+    if (why == "d2h") special = copy.bytes <= 8 ? "number" : "";
+    if (why == "all_reduce") special = add_ring();
+    return say({"copy/" + why + "/" + special, "copy/" + why, "copy"});
+  }
+
+  std::string collective() {
+    const std::string kind = text_arg(args_, "collective");
+    if (!kind.empty()) facts_.text("name", kind);
+    facts_.bytes("bytes", number_arg(args_, "bytes"));
+    facts_.number("bucket", number_arg(args_, "bucket", -1));
+    facts_.number("group_size", group_size());
+    facts_.text("algorithm", text_arg(args_, "algorithm"));
+    return say({"collective/" + kind, "collective"});
+  }
+
+  std::string sync() {
+    const std::string why = text_arg(args_, "why");
+    const auto awaited = args_.find("for");
+    if (awaited != args_.end() && awaited->is_array() && !awaited->empty()) {
+      facts_.number("threads", static_cast<int64_t>(awaited->size()));
+      const Json& last = awaited->back();
+      const int64_t id = last.is_number_integer() ? last.get<int64_t>() : -1;
+      if (const uint32_t cause = model_.event_of_id(id); cause != kNoEvent) {
+        const Event& event = model_.events[cause];
+        const Copy* copy = model_.copy_of(cause);
+        facts_.text("cause", model_.name_of(event));
+        add_device(copy ? copy->src : model_.lanes[event.lane].device);
+      }
+    }
+    std::string special = phase_name();
+    if (state_.phase != kNoEvent && model_.events[state_.phase].what() == Kind::step) {
+      special = "end";
+    }
+    return say({"sync/" + why + "/" + special, "sync/" + why, "sync"});
+  }
+
+  std::string mark() {
+    facts_.text("param", text_arg(args_, "param"));
+    facts_.number("bucket", number_arg(args_, "bucket", -1));
+    facts_.text("slot", text_arg(args_, "slot"));
+    const uint32_t by = model_.event_of_id(number_arg(args_, "by", -1));
+    if (by != kNoEvent) facts_.text("cause", model_.name_of(model_.events[by]));
+    return say({"mark/" + name(), "mark"});
+  }
+};
+
+}  // namespace
+
+Narration narrate(const Model& model, const State& state, const Breakdown& of_step,
+                  const Language& language) {
+  return {Narrator(model, state, of_step, language).sentence()};
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,195 @@
+#include "gui/model/position.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace lockstep::gui {
+
+namespace {
+
+/// The last event that starts at or before `ts`; marks do not count.
+uint32_t last_started(const Model& model, int64_t ts) {
+  auto after = std::upper_bound(model.events.begin(), model.events.end(), ts,
+                                [](int64_t t, const Event& e) { return t < e.ts; });
+  while (after != model.events.begin()) {
+    --after;
+    if (after->what() != Kind::mark) {
+      return static_cast<uint32_t>(after - model.events.begin());
+    }
+  }
+  return 0;
+}
+
+const Event& event_in(const Model& model, uint32_t place) {
+  return model.events[model.program[place]];
+}
+
+/// The nearest place of an ascending list behind (or before) this one, else this one.
+uint32_t next_in(const std::vector<uint32_t>& places, uint32_t place) {
+  const auto found = std::upper_bound(places.begin(), places.end(), place);
+  return found == places.end() ? place : *found;
+}
+
+uint32_t previous_in(const std::vector<uint32_t>& places, uint32_t place) {
+  const auto found = std::lower_bound(places.begin(), places.end(), place);
+  return found == places.begin() ? place : *(found - 1);
+}
+
+/// The sibling before, or the caller of the first sibling.
+uint32_t back_over(const Model& model, uint32_t place) {
+  if (place == 0) return 0;
+  const uint32_t parent = event_in(model, place).parent;
+  uint32_t at = model.program[place - 1];
+  while (at != parent && model.events[at].parent != parent) {
+    at = model.events[at].parent;
+  }
+  return model.events[at].order;
+}
+
+uint32_t place_of_step(const Model& model, int64_t step) {
+  const auto last = static_cast<int64_t>(model.steps.size()) - 1;
+  const uint32_t event = model.steps[std::clamp<int64_t>(step, 0, last)].event;
+  return event == kNoEvent ? 0 : model.events[event].order;
+}
+
+/// One that lies behind the step's beginning goes there first, as a player's ⏮ does.
+uint32_t back_step(const Model& model, uint32_t place) {
+  const auto step =
+      static_cast<int64_t>(model.step_at(event_in(model, place).ts));
+  const uint32_t begin = place_of_step(model, step);
+  return place > begin ? begin : place_of_step(model, step - 1);
+}
+
+}  // namespace
+
+uint32_t event_at(const Model& model, const Position& position) {
+  if (position.order == Order::program) {
+    const auto last = static_cast<uint32_t>(model.program.size()) - 1;
+    return model.program[std::min(position.place, last)];
+  }
+  uint32_t event = last_started(model, position.time);
+  while (model.events[event].end() <= position.time &&
+         model.events[event].parent != kNoEvent) {
+    event = model.events[event].parent;
+  }
+  return event;
+}
+
+int64_t time_of(const Model& model, const Position& position) {
+  if (position.order == Order::time) return position.time;
+  const Event& event = model.events[event_at(model, position)];
+  const bool moves = event.is_task();
+  return event.ts +
+         (moves ? static_cast<int64_t>(static_cast<double>(event.dur) *
+                                       static_cast<double>(position.progress))
+                : 0);
+}
+
+Position at_event(const Model& model, uint32_t event) {
+  return {Order::program, model.events[event].ts, model.events[event].order, 0.5f};
+}
+
+Position in_program_order(const Model& model, const Position& position) {
+  if (position.order == Order::program) return position;
+  return at_event(model, event_at(model, position));
+}
+
+Position in_time_order(const Model& model, const Position& position) {
+  if (position.order == Order::time) return position;
+  return {Order::time, time_of(model, position), position.place, 0.5f};
+}
+
+Position moved(const Model& model, const Position& from, Move move) {
+  const uint32_t place = in_program_order(model, from).place;
+  const auto end = static_cast<uint32_t>(model.program.size()) - 1;
+  const Event& event = event_in(model, place);
+  const bool has_parent = event.parent != kNoEvent;
+  const Event& parent = has_parent ? model.events[event.parent] : event;
+  uint32_t to = place;
+  switch (move) {
+    case Move::into: to = std::min(place + 1, end); break;
+    case Move::back: to = place == 0 ? 0 : place - 1; break;
+    case Move::over: to = std::min(event.last, end); break;
+    case Move::back_over: to = back_over(model, place); break;
+    case Move::out: to = std::min(parent.last, end); break;
+    case Move::caller: to = parent.order; break;
+    case Move::movement: to = next_in(model.movements, place); break;
+    case Move::back_movement: to = previous_in(model.movements, place); break;
+    case Move::phase: to = next_in(model.phase_places, place); break;
+    case Move::back_phase: to = previous_in(model.phase_places, place); break;
+    case Move::step:
+      to = std::max(place, place_of_step(
+          model, static_cast<int64_t>(model.step_at(event.ts)) + 1));
+      break;
+    case Move::back_step: to = back_step(model, place); break;
+    case Move::first: to = 0; break;
+    case Move::last: to = end; break;
+  }
+  return at_event(model, model.program[to]);
+}
+
+namespace {
+
+std::optional<int64_t> parse_time(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const std::string unit = end;
+  const double scale = unit == "s" ? 1e9 : unit == "ms" ? 1e6 : unit == "us" ? 1e3
+                       : unit == "ns" ? 1.0 : 0.0;
+  const double ns = value * scale;
+  if (end == text.c_str() || scale == 0 || !(std::abs(ns) < 1e17)) return std::nullopt;
+  return static_cast<int64_t>(ns);
+}
+
+std::optional<int64_t> parse_integer(const std::string& text) {
+  int64_t value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = result.ec == std::errc() && result.ptr == text.data() + text.size();
+  return whole ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Position> parse_position(const Model& model, const std::string& text,
+                                       std::string& why) {
+  if (text.starts_with("#")) {
+    const auto id = parse_integer(text.substr(1));
+    const uint32_t event = id ? model.event_of_id(*id) : kNoEvent;
+    if (event != kNoEvent) return at_event(model, event);
+    why = fmt::format("no event has the id '{}'", text.substr(1));
+    return std::nullopt;
+  }
+  if (text.starts_with("@")) {
+    const auto time = parse_time(text.substr(1));
+    if (time && *time >= 0 && *time <= model.length) {
+      return Position{Order::time, *time, 0, 0.5f};
+    }
+    why = fmt::format("'{}' is no time from @0ms to @{:.3f}ms", text,
+                      static_cast<double>(model.length) * 1e-6);
+    return std::nullopt;
+  }
+  const size_t colon = text.find(':');
+  const auto number = parse_integer(text.substr(0, colon));
+  for (const Step& step : model.steps) {
+    if (!number || step.number != *number || step.event == kNoEvent) continue;
+    if (colon == std::string::npos) return at_event(model, step.event);
+    const std::string phase = text.substr(colon + 1);
+    const Event& whole = model.events[step.event];
+    for (uint32_t place = whole.order; place < whole.last; ++place) {
+      const Event& event = event_in(model, place);
+      if (event.what() == Kind::phase && model.name_of(event) == phase) {
+        return at_event(model, model.program[place]);
+      }
+    }
+    why = fmt::format("step {} has no phase '{}'", *number, phase);
+    return std::nullopt;
+  }
+  why = fmt::format("no step '{}'; a place is 2, 2:backward, #1234 or @12.5ms",
+                    text.substr(0, colon));
+  return std::nullopt;
+}
+
+}  // namespace lockstep::gui

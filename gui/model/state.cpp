@@ -1,0 +1,149 @@
+#include "gui/model/state.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lockstep::gui {
+
+namespace {
+
+constexpr uint32_t kMaxScanned = 50'000;  ///< events that one glance looks through
+constexpr size_t kMaxPackets = 96;
+
+Port::Point port_at(const Port& port, int64_t ts) {
+  const auto after = std::upper_bound(
+      port.points.begin(), port.points.end(), ts,
+      [](int64_t t, const Port::Point& point) { return t < point.ts; });
+  return after == port.points.begin() ? Port::Point{} : *(after - 1);
+}
+
+float share(int64_t now, const Event& event) {
+  if (event.dur == 0) return 1;
+  return static_cast<float>(static_cast<double>(now - event.ts) /
+                            static_cast<double>(event.dur));
+}
+
+void find_running(const Model& model, State& state) {
+  for (const Lane& lane : model.lanes) {
+    const uint32_t running = running_on(model, lane, state.now);
+    if (running == kNoEvent) continue;
+    const Event& event = model.events[running];
+    if (!lane.is_host() && lane.stream >= 0 && lane.stream < 3) {
+      state.devices[lane.device].running[lane.stream] = running;
+    }
+    if (event.what() == Kind::copy && state.position.order == Order::time) {
+      const Copy* copy = model.copy_of(running);
+      const auto index = static_cast<uint32_t>(copy - model.copies.data());
+      state.packets.push_back({index, share(state.now, event)});
+    }
+  }
+}
+
+/// The copies that an event caused fly one after the other, a third of them at a time:
+/// at their real times most of them would never meet the eye.
+void fly(const std::vector<uint32_t>& copies, float progress, State& state) {
+  const size_t count = std::min(copies.size(), kMaxPackets);
+  const float flight = count == 1 ? 1 : std::max(0.34f, 1.0f / static_cast<float>(count));
+  for (size_t i = 0; i < count; ++i) {
+    const float start =
+        count == 1 ? 0
+                   : static_cast<float>(i) / static_cast<float>(count - 1) * (1 - flight);
+    const float at = (progress - start) / flight;
+    constexpr float kRounding = 1e-5f;  // the last one arrives exactly at 1
+    if (at >= -kRounding && at <= 1 + kRounding) {
+      state.packets.push_back({copies[i], std::clamp(at, 0.0f, 1.0f)});
+    }
+  }
+}
+
+void find_effects(const Model& model, State& state) {
+  const Event& cause = model.events[state.event];
+  std::vector<uint32_t> copies;
+  const uint32_t end = std::min(cause.last, cause.order + kMaxScanned);
+  int64_t first_ts = INT64_MAX;
+  for (uint32_t place = cause.order; place < end; ++place) {
+    const uint32_t index = model.program[place];
+    const Event& event = model.events[index];
+    if (!event.is_task()) continue;
+    ++state.effect_count;
+    first_ts = std::min<int64_t>(first_ts, event.ts);
+    const auto note = [&](int device, auto count) {
+      if (device == kHostDevice) return;
+      Effects& effects = state.devices[device].effects;
+      if (effects.first == kNoEvent || event.ts < model.events[effects.first].ts) {
+        effects.first = index;
+      }
+      count(effects);
+    };
+    if (event.what() == Kind::copy) {
+      const Copy* copy = model.copy_of(index);
+      copies.push_back(static_cast<uint32_t>(copy - model.copies.data()));
+      note(copy->src, [&](Effects& e) { ++e.copies_out, e.bytes_out += copy->bytes; });
+      note(copy->dst, [&](Effects& e) { ++e.copies_in, e.bytes_in += copy->bytes; });
+    } else {
+      note(model.lanes[event.lane].device,
+           [&](Effects& e) { ++e.kernels, e.kernel_time += event.dur; });
+    }
+  }
+  if (first_ts != INT64_MAX) state.effects_after = first_ts - cause.ts;
+  fly(copies, state.position.progress, state);
+}
+
+void find_stack(const Model& model, State& state) {
+  for (uint32_t at = state.event; at != kNoEvent; at = model.events[at].parent) {
+    state.stack.push_back(at);
+    const Kind kind = model.events[at].what();
+    if (state.phase == kNoEvent && (kind == Kind::phase || kind == Kind::step)) {
+      state.phase = at;
+    }
+    if (state.stack.size() > 512) break;
+  }
+  std::reverse(state.stack.begin(), state.stack.end());
+}
+
+}  // namespace
+
+uint32_t running_on(const Model& model, const Lane& lane, int64_t ts) {
+  auto after = std::upper_bound(
+      lane.events.begin(), lane.events.end(), ts,
+      [&](int64_t t, uint32_t e) { return t < model.events[e].ts; });
+  while (after != lane.events.begin() &&
+         model.events[*(after - 1)].what() == Kind::mark) {
+    --after;
+  }
+  if (after == lane.events.begin()) return kNoEvent;
+  uint32_t event = *(after - 1);
+  const uint64_t number = model.events[event].lane;
+  while (event != kNoEvent && model.events[event].lane == number) {
+    if (model.events[event].end() > ts) return event;
+    event = model.events[event].parent;
+  }
+  return kNoEvent;
+}
+
+State state_at(const Model& model, const Position& position) {
+  State state;
+  state.position = position;
+  state.event = event_at(model, position);
+  state.now = time_of(model, position);
+  const Event& event = model.events[state.event];
+  state.step = model.step_at(position.order == Order::time ? state.now : event.ts);
+  find_stack(model, state);
+  state.devices.resize(model.devices.size());
+  find_running(model, state);
+  if (position.order == Order::program) find_effects(model, state);
+
+  const int64_t begin = model.steps[state.step].begin - 1;
+  for (size_t i = 0; i <= model.devices.size(); ++i) {
+    const Port::Point before = port_at(model.ports[i], begin);
+    const Port::Point now = port_at(model.ports[i], state.now);
+    const bool host = i == model.devices.size();
+    (host ? state.host_in : state.devices[i].in) = std::max<int64_t>(0, now.in - before.in);
+    (host ? state.host_out : state.devices[i].out) =
+        std::max<int64_t>(0, now.out - before.out);
+    if (!host) state.devices[i].memory = memory_at(model, model.devices[i], state.now);
+  }
+  return state;
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,190 @@
+// The way from the training step down to the current event, with its neighbours: who
+// called whom, what came before, what comes next.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "gui/panels/panels.h"
+#include "gui/panels/search_line.h"
+#include "gui/ui/scroll.h"
+#include "tracer/analysis/units.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+constexpr float kRow = 21;
+
+enum class Tense { past, path, current, future, more };
+
+struct Row {
+  uint32_t event = kNoEvent;
+  int depth = 0;
+  Tense tense = Tense::path;
+};
+
+bool is_shown(const Event& event) { return event.what() != Kind::mark; }
+
+/// At most `limit` siblings behind `event`, in program order.
+std::vector<uint32_t> siblings_behind(const Model& model, uint32_t event, size_t limit,
+                                      bool& more) {
+  std::vector<uint32_t> found;
+  const uint32_t parent = model.events[event].parent;
+  const auto end = parent == kNoEvent ? static_cast<uint32_t>(model.program.size())
+                                      : model.events[parent].last;
+  more = false;
+  for (uint32_t place = model.events[event].last; place < end;) {
+    const uint32_t next = model.program[place];
+    if (is_shown(model.events[next])) {
+      if (found.size() == limit) {
+        more = true;
+        break;
+      }
+      found.push_back(next);
+    }
+    place = model.events[next].last;
+  }
+  return found;
+}
+
+std::vector<uint32_t> siblings_before(const Model& model, uint32_t event, size_t limit,
+                                      bool& more) {
+  std::vector<uint32_t> found;
+  const uint32_t parent = model.events[event].parent;
+  more = false;
+  uint32_t place = model.events[event].order;
+  for (;;) {
+    if (place == 0) break;
+    const Position before = moved(model, {Order::program, 0, place, 0}, Move::back_over);
+    const uint32_t sibling = model.program[before.place];
+    if (sibling == parent || model.events[sibling].parent != parent) break;
+    place = before.place;
+    if (!is_shown(model.events[sibling])) continue;
+    if (found.size() == limit) {
+      more = true;
+      break;
+    }
+    found.push_back(sibling);
+  }
+  std::reverse(found.begin(), found.end());
+  return found;
+}
+
+/// Neighbours are shown for the innermost levels; further out only the way itself.
+size_t neighbours(size_t level, size_t levels) {
+  const size_t from_end = levels - 1 - level;
+  return from_end == 0 ? 4 : from_end <= 2 ? 3 : 0;
+}
+
+void add_level(const Model& model, const std::vector<uint32_t>& path, size_t level,
+               std::vector<Row>& rows) {
+  const auto depth = static_cast<int>(level);
+  const size_t limit = neighbours(level, path.size());
+  bool more = false;
+  if (limit > 0 && level > 0) {
+    const auto before = siblings_before(model, path[level], limit, more);
+    if (more) rows.push_back({kNoEvent, depth, Tense::more});
+    for (const uint32_t event : before) rows.push_back({event, depth, Tense::past});
+  }
+  const bool last = level + 1 == path.size();
+  rows.push_back({path[level], depth, last ? Tense::current : Tense::path});
+  if (last) {
+    const Event& event = model.events[path[level]];
+    if (event.last > event.order + 1) {
+      const uint32_t first = model.program[event.order + 1];
+      std::vector<uint32_t> children;
+      if (is_shown(model.events[first])) children.push_back(first);
+      for (const uint32_t next : siblings_behind(model, first, 4, more)) {
+        children.push_back(next);
+      }
+      for (const uint32_t child : children) {
+        rows.push_back({child, depth + 1, Tense::future});
+      }
+      if (more) rows.push_back({kNoEvent, depth + 1, Tense::more});
+    }
+  } else {
+    add_level(model, path, level + 1, rows);
+  }
+  if (limit > 0 && level > 0) {
+    const auto behind = siblings_behind(model, path[level], limit, more);
+    for (const uint32_t event : behind) rows.push_back({event, depth, Tense::future});
+    if (more) rows.push_back({kNoEvent, depth, Tense::more});
+  }
+}
+
+void draw_row(const Ui& ui, const Rect& r, float indent, const Row& row, App& app) {
+  const Theme& t = ui.theme;
+  const Model& model = *app.seat().model;
+  const float y = r.y + (kRow - ui.line_height(Type::mono)) / 2;
+  const float x = r.x + 13 + indent * static_cast<float>(row.depth);
+  if (row.tense == Tense::more) {
+    ui.text(x, y, Type::mono, t.faint, "…");
+    return;
+  }
+  const Event& event = model.events[row.event];
+  ImGui::PushID(static_cast<int>(row.event));
+  bool hovered = false;
+  if (ui.hit("row", r, &hovered)) {
+    app.choices.transport.playing = false;
+    app.go(at_event(model, row.event));
+  }
+  ImGui::PopID();
+  const bool current = row.tense == Tense::current;
+  if (current) {
+    ui.fill(r, t.accent_ground);
+    ui.fill({r.x, r.y, 3, r.h}, t.accent);
+  } else if (hovered) {
+    ui.fill(r, t.hover);
+  }
+  const std::string time =
+      event.dur > 0 ? tracer::human_time(event.dur) : std::string();
+  const float time_width = ui.width(Type::small, time);
+  ui.text_right(r.right() - 12, y + 1, Type::small, current ? t.text : t.faint, time);
+  const ImU32 ink = current                     ? t.accent
+                    : row.tense == Tense::path  ? t.text
+                    : row.tense == Tense::past  ? t.dim
+                                                : t.faint;
+  const float room = r.right() - 22 - time_width - x;
+  const float used = ui.text_cut(x, y, room, Type::mono, ink,
+                                 shown_name(model, event, app.choices.cpp_names));
+  if (event.what() != Kind::call || room - used < 50) return;
+  const std::string module = text_arg(args_of(model, event), "module");
+  ui.text_cut(x + used + 8, y + 1, room - used - 8, Type::mono_small, t.faint, module);
+}
+
+}  // namespace
+
+void draw_calls(const Ui& ui, const Rect& area, App& app) {
+  const Seat& seat = app.seat();
+  const Model& model = *seat.model;
+  std::vector<Row> rows;
+  add_level(model, seat.state.stack, 0, rows);
+
+  const Lane& lane = model.lanes[model.events[seat.state.event].lane];
+  const std::string thread =
+      lane.is_host() ? "host · " + lane.thread
+                     : shown_device(model, lane.device) + " · " + lane.thread;
+  Rect inside = ui.card(area, "CALLS", thread);
+  if (app.choices.searching || !app.choices.search.empty()) {
+    draw_search_line(ui, inside.take_top(34), app);
+  }
+  inside = {inside.x + 1, inside.y + 3, inside.w - 2, inside.h - 6};
+  const auto deepest = std::max_element(rows.begin(), rows.end(), [](auto& a, auto& b) {
+    return a.depth < b.depth;
+  });
+  const float indent = std::clamp(
+      (inside.w - 190) / static_cast<float>(std::max(1, deepest->depth)), 3.0f, 12.0f);
+  const auto current = std::find_if(rows.begin(), rows.end(), [](const Row& row) {
+    return row.tense == Tense::current;
+  });
+  const float current_y = kRow * static_cast<float>(current - rows.begin());
+  const Scroll scroll(ui, "calls", inside, kRow * static_cast<float>(rows.size()),
+                      current_y - inside.h * 0.6f, static_cast<int>(seat.state.event));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Rect r{inside.x, scroll.top() + kRow * static_cast<float>(i), inside.w, kRow};
+    if (scroll.shows(r.y, r.h)) draw_row(ui, r, indent, rows[i], app);
+  }
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,88 @@
+#include "gui/panels/code_colours.h"
+
+#include <algorithm>
+#include <array>
+
+namespace lockstep::gui {
+
+namespace {
+
+constexpr std::array<std::string_view, 62> kKeywords = {
+    "auto",     "bool",     "break",    "case",      "catch",    "char",     "class",
+    "const",    "constexpr", "continue", "def",      "default",  "delete",   "do",
+    "double",   "else",     "enum",     "explicit",  "false",    "final",    "float",
+    "for",      "friend",   "from",     "if",        "import",   "in",       "inline",
+    "int",      "int64_t",  "is",       "mutable",   "namespace", "new",     "noexcept",
+    "not",      "nullptr",  "operator", "override",  "private",  "public",   "return",
+    "self",     "size_t",   "static",   "struct",    "switch",   "template", "this",
+    "throw",    "true",     "try",      "typename",  "uint32_t", "unsigned", "using",
+    "virtual",  "void",     "while",    "#include",  "#pragma",  "yield"};
+
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         c == '_' || c == '#';
+}
+
+Code word_kind(std::string_view word, char next) {
+  if (word[0] >= '0' && word[0] <= '9') return Code::number;
+  if (std::binary_search(kKeywords.begin(), kKeywords.end() - 3, word) ||
+      word[0] == '#' || word == "yield") {
+    return Code::keyword;
+  }
+  if (next == '(') return Code::call;
+  const bool capital = word[0] >= 'A' && word[0] <= 'Z';
+  return capital ? Code::type : Code::plain;
+}
+
+}  // namespace
+
+std::vector<CodePiece> code_pieces(std::string_view line, bool& in_comment) {
+  std::vector<CodePiece> pieces;
+  size_t at = 0;
+  const auto take = [&](size_t end, Code kind) {
+    end = std::min(end, line.size());
+    if (end > at) pieces.push_back({line.substr(at, end - at), kind});
+    at = end;
+  };
+  while (at < line.size()) {
+    const std::string_view rest = line.substr(at);
+    if (in_comment || rest.starts_with("/*")) {
+      const size_t close = rest.find("*/", in_comment ? 0 : 2);
+      in_comment = close == std::string_view::npos;
+      take(in_comment ? line.size() : at + close + 2, Code::comment);
+    } else if (rest.starts_with("//")) {
+      take(line.size(), Code::comment);
+    } else if (rest[0] == '"' || rest[0] == '\'') {
+      size_t end = 1;
+      while (end < rest.size() && rest[end] != rest[0]) end += rest[end] == '\\' ? 2 : 1;
+      take(at + end + 1, Code::text);
+    } else if (is_word(rest[0])) {
+      size_t end = 1;
+      while (end < rest.size() &&
+             (is_word(rest[end]) || (rest[end] == '.' && rest[0] <= '9' && rest[0] >= '0')))
+        ++end;
+      take(at + end, word_kind(rest.substr(0, end), end < rest.size() ? rest[end] : 0));
+    } else {
+      size_t end = 1;
+      while (end < rest.size() && !is_word(rest[end]) && rest[end] != '"' &&
+             rest[end] != '\'' && rest[end] != '/')
+        ++end;
+      take(at + end, Code::plain);
+    }
+  }
+  return pieces;
+}
+
+ImU32 code_colour(const Theme& theme, Code kind) {
+  switch (kind) {
+    case Code::keyword: return theme.code_keyword;
+    case Code::type: return theme.code_type;
+    case Code::call: return theme.code_call;
+    case Code::number: return theme.code_number;
+    case Code::text: return theme.code_text;
+    case Code::comment: return theme.code_comment;
+    default: return theme.text;
+  }
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,23 @@
+// Colours for C++ and Python source, by the look of its words: no parser.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "gui/ui/theme.h"
+
+namespace lockstep::gui {
+
+enum class Code { plain, keyword, type, call, number, text, comment };
+
+struct CodePiece {
+  std::string_view text;
+  Code kind = Code::plain;
+};
+
+/// A line in pieces. `in_comment` tells, and is told, whether a /* is still open.
+std::vector<CodePiece> code_pieces(std::string_view line, bool& in_comment);
+
+ImU32 code_colour(const Theme& theme, Code kind);
+
+}  // namespace lockstep::gui

@@ -1,0 +1,130 @@
+// Two or three traces in step: the same phase of the same step, side by side.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gui/panels/panels.h"
+#include "tracer/analysis/units.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+constexpr size_t kMostSeats = 3;
+
+std::string title_of(const Model& model) {
+  const std::string mode = model.meta_text("mode");
+  const std::string arch = model.meta_text("arch");
+  if (mode.empty()) return model.name.substr(model.name.find_last_of('/') + 1);
+  return fmt::format("{} · {} · {} device{} · {}", arch, mode, model.devices.size(),
+                     model.devices.size() == 1 ? "" : "s", model.meta_text("clock"));
+}
+
+/// All phases of the traces, in the order in which they first appear.
+std::vector<std::string> all_phases(const std::vector<Seat*>& seats) {
+  std::vector<std::string> names;
+  for (const Seat* seat : seats) {
+    for (const PhaseTime& phase : seat->step.phases) {
+      const std::string& name = seat->model->strings[phase.name];
+      if (std::find(names.begin(), names.end(), name) == names.end()) {
+        names.push_back(name);
+      }
+    }
+  }
+  return names;
+}
+
+int64_t cost_of(const Seat& seat, const std::string& phase) {
+  for (const PhaseTime& own : seat.step.phases) {
+    if (seat.model->strings[own.name] == phase) return own.cost();
+  }
+  return 0;
+}
+
+std::string difference(int64_t first, int64_t other) {
+  if (first == 0 || other == 0) return "";
+  const double ratio = static_cast<double>(other) / static_cast<double>(first);
+  return fmt::format("{:.2f}×", ratio);
+}
+
+void draw_table(const Ui& ui, const Rect& area, const std::vector<Seat*>& seats) {
+  const Theme& t = ui.theme;
+  Rect room = ui.card(area, "THIS STEP, PHASE BY PHASE",
+                      "× says how many times as long as in the first trace");
+  room = {room.x + 14, room.y + 6, room.w - 28, room.h - 10};
+  const std::vector<std::string> phases = all_phases(seats);
+  int64_t longest = 1;
+  for (const Seat* seat : seats) {
+    for (const std::string& phase : phases) {
+      longest = std::max(longest, cost_of(*seat, phase));
+    }
+  }
+  const float name_width = 112;
+  const float column = (room.w - name_width) / static_cast<float>(seats.size());
+  const float row = std::clamp(room.h / static_cast<float>(phases.size() + 1), 14.0f, 21.0f);
+  const auto draw_row = [&](const std::string& name, auto value, bool whole) {
+    const Rect line = room.take_top(row);
+    const float y = line.y + (row - ui.line_height(Type::body)) / 2;
+    ui.text_cut(line.x, y, name_width - 8, Type::body, whole ? t.text : t.dim, name);
+    for (size_t i = 0; i < seats.size(); ++i) {
+      const float x = line.x + name_width + column * static_cast<float>(i);
+      const int64_t cost = value(*seats[i]);
+      const float bar_width = column - 160;
+      if (!whole && bar_width > 20) {
+        ui.bar({x, line.y + row / 2 - 3, bar_width, 7},
+               static_cast<float>(static_cast<double>(cost) /
+                                  static_cast<double>(longest)),
+               phase_colour(t, name));
+      }
+      const float right = x + column - 70;
+      ui.text_right(right, y, whole ? Type::strong : Type::body,
+                    cost == 0 ? t.faint : t.text,
+                    cost == 0 ? "–" : tracer::human_time(cost));
+      if (i > 0) {
+        ui.text_right(x + column - 16, y, Type::body, t.dim,
+                      difference(value(*seats[0]), cost));
+      }
+    }
+  };
+  draw_row("step", [](const Seat& seat) { return seat.step.length; }, true);
+  for (const std::string& phase : phases) {
+    if (room.h < row) break;
+    draw_row(phase, [&](const Seat& seat) { return cost_of(seat, phase); }, false);
+  }
+}
+
+}  // namespace
+
+void draw_compare(const Ui& ui, const Rect& area, App& app) {
+  const Theme& t = ui.theme;
+  std::vector<Seat*> seats;
+  for (Seat& seat : app.seats()) {
+    if (seats.size() < kMostSeats) seats.push_back(&seat);
+  }
+  Rect room = area;
+  const float table = std::clamp(41 + 18 * 13.0f, 120.0f, room.h * 0.44f);
+  draw_table(ui, room.take_bottom(table), seats);
+  room.take_bottom(9);
+  const float gap = 9;
+  const auto count = static_cast<float>(seats.size());
+  const float wide = (room.w - gap * (count - 1)) / count;
+  for (size_t i = 0; i < seats.size(); ++i) {
+    Rect column{room.x + static_cast<float>(i) * (wide + gap), room.y, wide, room.h};
+    const Rect head = column.take_top(28);
+    const bool own = seats[i] == &app.seat();
+    ImGui::PushID(static_cast<int>(i));
+    if (ui.hit("seat", head)) app.sit(i);
+    ui.text_cut(head.x + 4, head.y + 4, head.w * 0.66f, Type::strong,
+                own ? t.accent : t.text, title_of(*seats[i]->model));
+    const State& state = seats[i]->state;
+    const std::string what = seats[i]->model->name_of(seats[i]->model->events[state.event]);
+    const float room_right = head.w * 0.3f;
+    const float text = std::min(room_right, ui.width(Type::mono_small, what));
+    ui.text_cut(head.right() - 4 - text, head.y + 6, room_right, Type::mono_small, t.dim,
+                what);
+    draw_stage(ui, column, app, *seats[i]);
+    ImGui::PopID();
+  }
+}
+
+}  // namespace lockstep::gui

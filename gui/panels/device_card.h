@@ -1,0 +1,22 @@
+// One device on the stage: its name, what it runs, its memory, its port.
+#pragma once
+
+#include "gui/app/app.h"
+#include "gui/ui/ui.h"
+
+namespace lockstep::gui {
+
+struct CardStyle {
+  bool compact = false;
+  bool hot = false;    ///< its port moves far more than the others' in this step
+  bool group = false;  ///< stands for this device and all behind it
+};
+
+void draw_device_card(const Ui& ui, const Rect& r, const Seat& seat, int device,
+                      CardStyle style);
+
+/// The device whose port carries at least 1.5 times the mean of all in this step;
+/// kHostDevice if there is none.
+int hot_device(const Seat& seat);
+
+}  // namespace lockstep::gui

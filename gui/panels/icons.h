@@ -1,0 +1,13 @@
+// The transport's signs, drawn rather than taken from a font.
+#pragma once
+
+#include "gui/ui/ui.h"
+
+namespace lockstep::gui {
+
+enum class Icon { play, pause, first, back, forward, last, into, caller, out };
+
+/// Centred in `box`, about 12 points high.
+void draw_icon(const Ui& ui, const Rect& box, Icon icon, ImU32 colour);
+
+}  // namespace lockstep::gui

@@ -1,0 +1,166 @@
+// All that the trace says about the current event, and what leads to and from it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gui/panels/panels.h"
+#include "gui/ui/scroll.h"
+#include "tracer/analysis/units.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+struct Fact {
+  std::string name, value;
+  uint32_t link = kNoEvent;  ///< where a click leads
+};
+
+const char* kind_name(Kind kind) {
+  static constexpr const char* names[] = {"training step", "phase", "call", "operation",
+                                          "kernel", "copy", "collective", "wait", "mark",
+                                          "event"};
+  return names[static_cast<size_t>(kind)];
+}
+
+std::string rate(double per_second, const char* unit) {
+  const char* prefix[] = {"", "k", "M", "G", "T"};
+  size_t i = 0;
+  for (; per_second >= 1000 && i < 4; ++i) per_second /= 1000;
+  return fmt::format("{:.1f} {}{}", per_second, prefix[i], unit);
+}
+
+std::string name_with_id(const Model& model, uint32_t index) {
+  return model.name_of(model.events[index]);
+}
+
+std::string in_words(const tracer::Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  std::string text = value.dump(-1, ' ', false, tracer::Json::error_handler_t::replace);
+  if (text.size() > 300) text = text.substr(0, 300) + " …";
+  return text;
+}
+
+void add_rates(const Model& model, const Event& event, const tracer::Json& args,
+               std::vector<Fact>& facts) {
+  if (event.dur <= 0) return;
+  const double seconds = static_cast<double>(event.dur) * 1e-9;
+  int64_t flops = number_arg(args, "flops");
+  if (flops == 0 && event.what() == Kind::kernel && event.parent != kNoEvent) {
+    flops = number_arg(args_of(model, model.events[event.parent]), "flops");
+  }
+  const bool ran = event.is_task();
+  if (flops > 0 && ran) {
+    facts.push_back({"speed", rate(static_cast<double>(flops) / seconds, "FLOP/s")});
+  }
+  const int64_t bytes = number_arg(args, "bytes");
+  if (bytes > 0 && ran) {
+    facts.push_back({"bandwidth", rate(static_cast<double>(bytes) / seconds, "B/s")});
+  }
+}
+
+void add_links(const Model& model, uint32_t index, const tracer::Json& args,
+               std::vector<Fact>& facts) {
+  const Event& event = model.events[index];
+  if (event.parent != kNoEvent) {
+    facts.push_back({"caused by", name_with_id(model, event.parent), event.parent});
+  }
+  size_t listed = 0;
+  for (uint32_t place = event.order + 1; place < event.last && listed < 6;) {
+    const uint32_t child = model.program[place];
+    const Event& caused = model.events[child];
+    place = caused.last;
+    if (caused.what() == Kind::mark) continue;
+    facts.push_back({listed == 0 ? "causes" : "", name_with_id(model, child), child});
+    ++listed;
+  }
+  const uint32_t forward = model.event_of_id(number_arg(args, "fwd", -1));
+  if (forward != kNoEvent) {
+    facts.push_back({"backward of", name_with_id(model, forward), forward});
+  }
+  for (const char* key : {"deps", "for"}) {
+    const auto found = args.find(key);
+    if (found == args.end() || !found->is_array()) continue;
+    size_t count = 0;
+    for (const tracer::Json& id : *found) {
+      if (!id.is_number_integer() || count >= 6) continue;
+      const uint32_t awaited = model.event_of_id(id.get<int64_t>());
+      if (awaited == kNoEvent) continue;
+      facts.push_back({count == 0 ? "waited for" : "", name_with_id(model, awaited), awaited});
+      ++count;
+    }
+  }
+}
+
+std::vector<Fact> facts_of(const Model& model, uint32_t index) {
+  const Event& event = model.events[index];
+  const tracer::Json args = args_of(model, event);
+  std::vector<Fact> facts;
+  const Lane& lane = model.lanes[event.lane];
+  facts.push_back({"start", fmt::format("{:.3f} ms", static_cast<double>(event.ts) * 1e-6)});
+  if (event.what() != Kind::mark) {
+    facts.push_back({"takes", tracer::human_time(event.dur)});
+  }
+  facts.push_back({"lane", (lane.process.empty() ? "" : lane.process + " · ") + lane.thread});
+  if (const Copy* copy = model.copy_of(index)) {
+    facts.push_back({"why", model.strings[copy->why]});
+    facts.push_back({"from → to", shown_device(model, copy->src) + " → " +
+                                      shown_device(model, copy->dst)});
+    facts.push_back({"bytes", fmt::format("{:L}", copy->bytes)});
+  }
+  add_rates(model, event, args, facts);
+  add_links(model, index, args, facts);
+  static constexpr std::string_view hidden[] = {"deps", "for", "parent", "op", "fwd",
+                                                "rank", "step", "src", "dst", "why"};
+  for (const auto& [key, value] : args.items()) {
+    if (std::find(std::begin(hidden), std::end(hidden), key) != std::end(hidden)) continue;
+    if (key == "bytes" && model.copy_of(index) != nullptr) continue;
+    const bool shape = value.is_array();
+    facts.push_back({key, shape ? shape_arg(args, key.c_str()) : in_words(value)});
+  }
+  return facts;
+}
+
+}  // namespace
+
+void draw_inspector(const Ui& ui, const Rect& area, App& app) {
+  const Theme& t = ui.theme;
+  const Seat& seat = app.seat();
+  const Model& model = *seat.model;
+  const uint32_t index = seat.state.event;
+  const Event& event = model.events[index];
+  Rect room = ui.card(area, "EVENT", kind_name(event.what()));
+  room = {room.x + 13, room.y + 8, room.w - 26, room.h - 12};
+  const Rect head = room.take_top(21);
+  ui.text_cut(head.x, head.y, head.w, Type::mono, event_colour(t, model, index) | 0xFF000000,
+              shown_name(model, event, app.choices.cpp_names));
+
+  const std::vector<Fact> facts = facts_of(model, index);
+  constexpr float kRow = 18;
+  const Scroll scroll(ui, "facts", room, kRow * static_cast<float>(facts.size()) + 4, 0,
+                      static_cast<int>(index));
+  const float name_width = std::min(88.0f, room.w * 0.38f);
+  float y = scroll.top();
+  for (size_t i = 0; i < facts.size(); ++i, y += kRow) {
+    if (!scroll.shows(y, kRow)) continue;
+    const Fact& fact = facts[i];
+    ui.text_cut(room.x, y + 1, name_width - 6, Type::small, t.dim, fact.name);
+    ImU32 ink = t.text;
+    if (fact.link != kNoEvent) {
+      const Rect r{room.x + name_width, y, room.w - name_width - 8, kRow};
+      ImGui::PushID(static_cast<int>(i));
+      bool hovered = false;
+      const bool inside = r.y >= room.y && r.bottom() <= room.bottom() + 2;
+      if (inside && ui.hit("link", r, &hovered)) {
+        app.choices.transport.playing = false;
+        app.go(at_event(model, fact.link));
+      }
+      ImGui::PopID();
+      ink = hovered ? t.accent : t.code_call;
+    }
+    ui.text_cut(room.x + name_width, y + 1, room.w - name_width - 8, Type::small, ink,
+                fact.value);
+  }
+}
+
+}  // namespace lockstep::gui

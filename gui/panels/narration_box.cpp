@@ -1,0 +1,35 @@
+// One plain sentence about what happens now.
+#include <algorithm>
+
+#include "gui/model/narration.h"
+#include "gui/panels/panels.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+constexpr float kPad = 15;
+
+std::string sentence(App& app) {
+  Seat& seat = app.seat();
+  return narrate(*seat.model, seat.state, seat.step).text;
+}
+
+}  // namespace
+
+float narration_height(const Ui& ui, float width, App& app) {
+  const float high = ui.text_rich({0, 0, width - 2 * kPad, 0}, Type::title,
+                                  Type::title, 0, 0, sentence(app), false);
+  const float line = ui.text_rich({0, 0, width, 0}, Type::title, Type::title, 0, 0, "x", false);
+  return std::max(high, 2 * line) + 2 * kPad - 6;
+}
+
+void draw_narration(const Ui& ui, const Rect& area, App& app) {
+  const Theme& t = ui.theme;
+  ui.fill(area, t.raised, 8);
+  ui.frame(area, t.line, 8);
+  ui.text_rich({area.x + kPad, area.y + kPad - 2, area.w - 2 * kPad, area.h}, Type::title,
+               Type::title, t.text, t.accent, sentence(app));
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,174 @@
+// Where the step's time and bytes go.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gui/panels/panels.h"
+#include "gui/ui/scroll.h"
+#include "tracer/analysis/units.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+const PhaseTime* named(const Breakdown& from, uint32_t name) {
+  for (const PhaseTime& phase : from.phases) {
+    if (phase.name == name) return &phase;
+  }
+  return nullptr;
+}
+
+std::string speed_line(const Seat& seat) {
+  const Breakdown& step = seat.step;
+  std::string text = "step " + tracer::human_time(step.length);
+  if (step.batch > 0 && step.length > 0) {
+    text += fmt::format(" · {:.1f} images/s", static_cast<double>(step.batch) * 1e9 /
+                                                  static_cast<double>(step.length));
+  }
+  return text;
+}
+
+}  // namespace
+
+void draw_step_times(const Ui& ui, const Rect& area, App& app) {
+  const Theme& t = ui.theme;
+  const Seat& seat = app.seat();
+  const Model& model = *seat.model;
+  const std::string note = model.steps.size() > 1
+                               ? fmt::format("tick: mean of {}",
+                                             std::min(model.steps.size(), kMeanSteps))
+                               : "";
+  Rect room = ui.card(area, "THIS STEP", note);
+  room = {room.x + 13, room.y + 8, room.w - 26, room.h - 12};
+  const Rect foot = room.take_bottom(24);
+  ui.list->AddLine({foot.x, foot.y}, {foot.right(), foot.y}, t.line);
+  ui.text_cut(foot.x, foot.y + 6, foot.w, Type::body, t.dim, speed_line(seat));
+  room.take_bottom(4);
+
+  int64_t longest = 1;
+  for (const PhaseTime& phase : seat.step.phases) {
+    longest = std::max(longest, phase.cost());
+  }
+  for (const PhaseTime& phase : seat.mean.phases) {
+    longest = std::max(longest, phase.cost());
+  }
+  std::string current;
+  for (const uint32_t index : seat.state.stack) {
+    if (model.events[index].what() == Kind::phase) {
+      current = model.name_of(model.events[index]);
+    }
+  }
+  const Event& event = model.events[seat.state.event];
+  if (event.is_task() && event.phase != 0) {
+    current = model.strings[model.phases[event.phase]];
+  }
+  const float name_width = std::min(104.0f, room.w * 0.42f);
+  const float row = std::clamp(
+      room.h / static_cast<float>(std::max<size_t>(1, seat.step.phases.size())), 16.0f,
+      21.0f);
+  const Scroll scroll(ui, "times", room,
+                      row * static_cast<float>(seat.step.phases.size()), 0, 0);
+  float y = scroll.top();
+  for (const PhaseTime& phase : seat.step.phases) {
+    const std::string& name = model.strings[phase.name];
+    const bool now = name == current;
+    const float text_y = y + (row - ui.line_height(Type::body)) / 2;
+    ui.text_cut(room.x, text_y, name_width - 6, Type::body, now ? t.accent : t.text,
+                name);
+    const std::string time = tracer::human_time(phase.cost());
+    ui.text_right(room.right(), text_y, Type::body, now ? t.text : t.dim, time);
+    const Rect bar{room.x + name_width, y + row / 2 - 3, room.w - name_width - 62, 7};
+    if (bar.w > 12) {
+      const auto part = [&](int64_t ns) {
+        return static_cast<float>(static_cast<double>(ns) / static_cast<double>(longest));
+      };
+      ui.bar(bar, part(phase.cost()), phase_colour(t, name));
+      const PhaseTime* mean = named(seat.mean, phase.name);
+      if (mean != nullptr && model.steps.size() > 1) {
+        const float x = bar.x + bar.w * part(mean->cost());
+        ui.fill({x - 0.75f, bar.y - 2, 1.5f, bar.h + 4}, t.text);
+      }
+    }
+    y += row;
+  }
+}
+
+void draw_ports(const Ui& ui, const Rect& area, App& app) {
+  const Theme& t = ui.theme;
+  const Seat& seat = app.seat();
+  const Model& model = *seat.model;
+  Rect room = ui.card(area, "BYTES BY PORT", "in this step");
+  room = {room.x + 13, room.y + 9, room.w - 26, room.h - 14};
+  const auto& ports = seat.step.ports;
+  if (ports.empty()) {
+    ui.text_rich(room, Type::body, Type::strong, t.faint, t.dim,
+                 "Nothing moves between memories in this step.");
+    return;
+  }
+  struct Line {
+    int device;
+    bool out;
+    int64_t bytes = 0;
+    std::vector<const PortBytes*> parts;
+  };
+  std::vector<Line> lines;
+  int64_t most = 1;
+  for (const PortBytes& port : ports) {
+    if (lines.empty() || lines.back().device != port.device ||
+        lines.back().out != port.out) {
+      lines.push_back({port.device, port.out, 0, {}});
+    }
+    lines.back().bytes += port.bytes;
+    lines.back().parts.push_back(&port);
+    most = std::max(most, lines.back().bytes);
+  }
+  const float row = std::clamp(
+      (room.h - 19) / static_cast<float>(lines.size()), 16.0f, 20.0f);
+  const Rect legend = room.take_bottom(19);
+  const Scroll scroll(ui, "ports", room, row * static_cast<float>(lines.size()), 0, 0);
+  const float name_width = std::min(82.0f, room.w * 0.36f);
+  float y = scroll.top();
+  for (const Line& line : lines) {
+    const float text_y = y + (row - ui.line_height(Type::body)) / 2;
+    const std::string name = line.device == kHostDevice
+                                 ? "host"
+                                 : fmt::format("dev {}", model.devices[line.device].id);
+    const bool hot = line.bytes * 2 > most;
+    ui.text(room.x, text_y, Type::body, hot ? t.text : t.dim,
+            name + (line.out ? " out" : " in"));
+    ui.text_right(room.right(), text_y, Type::body, hot ? t.text : t.dim,
+                  tracer::human_bytes(line.bytes));
+    const Rect bar{room.x + name_width, y + row / 2 - 3, room.w - name_width - 62, 7};
+    if (bar.w > 12) {
+      ui.fill(bar, t.sunken, 3);
+      float x = bar.x;
+      for (const PortBytes* part : line.parts) {
+        const float wide = bar.w * static_cast<float>(static_cast<double>(part->bytes) /
+                                                      static_cast<double>(most));
+        if (wide < 0.4f) continue;
+        ui.fill({x, bar.y, wide, bar.h}, reason_colour(t, model.strings[part->why]), 1);
+        x += wide;
+      }
+    }
+    y += row;
+  }
+  // The reasons that are there, beside their colours.
+  float x = legend.x;
+  std::vector<uint32_t> named_already;
+  std::vector<const PortBytes*> by_bytes;
+  for (const PortBytes& port : ports) by_bytes.push_back(&port);
+  std::stable_sort(by_bytes.begin(), by_bytes.end(),
+                   [](auto* a, auto* b) { return a->bytes > b->bytes; });
+  for (const PortBytes* port : by_bytes) {
+    if (std::count(named_already.begin(), named_already.end(), port->why) > 0) continue;
+    named_already.push_back(port->why);
+    const std::string& why = model.strings[port->why];
+    const float wide = ui.width(Type::small, why);
+    if (x + 12 + wide > legend.right()) break;
+    ui.fill({x, legend.y + 8, 7, 7}, reason_colour(t, why), 2);
+    ui.text(x + 11, legend.y + 5, Type::small, t.dim, why);
+    x += 11 + wide + 11;
+  }
+}
+
+}  // namespace lockstep::gui

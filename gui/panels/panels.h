@@ -1,0 +1,34 @@
+// The panels, one file each. Each draws itself into its area and turns clicks into
+// moves of the App; none keeps anything of its own.
+#pragma once
+
+#include <string>
+
+#include "gui/app/app.h"
+#include "gui/ui/ui.h"
+
+namespace lockstep::gui {
+
+void draw_top_bar(const Ui& ui, const Rect& area, App& app);
+void draw_calls(const Ui& ui, const Rect& area, App& app);
+void draw_source(const Ui& ui, const Rect& area, App& app);
+void draw_stage(const Ui& ui, const Rect& area, App& app, Seat& seat);
+void draw_narration(const Ui& ui, const Rect& area, App& app);
+/// How high the narration wants to be in a box of this width.
+float narration_height(const Ui& ui, float width, App& app);
+void draw_step_times(const Ui& ui, const Rect& area, App& app);
+void draw_ports(const Ui& ui, const Rect& area, App& app);
+void draw_inspector(const Ui& ui, const Rect& area, App& app);
+void draw_compare(const Ui& ui, const Rect& area, App& app);
+void draw_start(const Ui& ui, const Rect& area, App& app);
+void draw_loading(const Ui& ui, const Rect& area, double progress,
+                  const std::string& name);
+void draw_help(const Ui& ui, const Rect& screen, App& app);
+void draw_tour(const Ui& ui, const Rect& screen, App& app);
+
+/// How an event is called in the chosen language of names.
+std::string shown_name(const Model& model, const Event& event, bool cpp);
+/// "host", "device 2"
+std::string shown_device(const Model& model, int device);
+
+}  // namespace lockstep::gui

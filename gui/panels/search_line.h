@@ -1,0 +1,14 @@
+// The line in which one types what to look for.
+#pragma once
+
+#include "gui/app/app.h"
+#include "gui/ui/ui.h"
+
+namespace lockstep::gui {
+
+void draw_search_line(const Ui& ui, const Rect& area, App& app);
+
+/// Goes to the next (or previous) event whose name contains the search text.
+void go_to_hit(App& app, bool forward);
+
+}  // namespace lockstep::gui

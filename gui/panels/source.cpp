@@ -1,0 +1,146 @@
+// The file that the current call stands in, its line lit.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gui/panels/code_colours.h"
+#include "gui/panels/panels.h"
+#include "gui/text/pytorch_files.h"
+#include "gui/ui/scroll.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+constexpr float kLine = 18;
+
+struct Place {
+  std::string file;
+  int64_t line = 0;
+  std::string caller_file;
+  int64_t caller_line = 0;
+  bool known() const { return !file.empty() && line > 0; }
+};
+
+/// Of the innermost call or op on the stack that names one. A call shows its
+/// definition, an op the line that calls it.
+Place place_of(const Model& model, const State& state) {
+  for (auto at = state.stack.rbegin(); at != state.stack.rend(); ++at) {
+    const Event& event = model.events[*at];
+    if (event.is_task() || event.what() == Kind::mark) continue;
+    const tracer::Json args = args_of(model, event);
+    Place place{text_arg(args, "def_file"), number_arg(args, "def_line"),
+                text_arg(args, "file"), number_arg(args, "line")};
+    if (!place.known()) {
+      place = {place.caller_file, place.caller_line, "", 0};
+    }
+    if (place.known()) return place;
+  }
+  return {};
+}
+
+/// A phase has no line of its own: where its first call or op is made stands for it.
+Place place_inside(const Model& model, uint32_t index) {
+  const Event& event = model.events[index];
+  const uint32_t end = std::min(event.last, event.order + 64);
+  for (uint32_t at = event.order + 1; at < end; ++at) {
+    const Event& inner = model.events[model.program[at]];
+    if (inner.what() != Kind::call && inner.what() != Kind::op) continue;
+    const tracer::Json args = args_of(model, inner);
+    const Place place{text_arg(args, "file"), number_arg(args, "line"), "", 0};
+    if (place.known()) return place;
+  }
+  return {};
+}
+
+std::vector<std::string_view> lines_of(const std::string& text) {
+  std::vector<std::string_view> lines;
+  size_t begin = 0;
+  while (begin < text.size() && lines.size() < 100'000) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(std::string_view(text).substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+void draw_line(const Ui& ui, float x, float y, std::string_view line, bool& in_comment) {
+  for (const CodePiece& piece : code_pieces(line, in_comment)) {
+    ui.text(x, y, Type::mono, code_colour(ui.theme, piece.kind), piece.text);
+    x += ui.width(Type::mono, piece.text);
+  }
+}
+
+}  // namespace
+
+void draw_source(const Ui& ui, const Rect& area, App& app) {
+  const Theme& t = ui.theme;
+  const Seat& seat = app.seat();
+  const Model& model = *seat.model;
+  Place place;
+  const Kind kind = model.events[seat.state.event].what();
+  if (kind == Kind::phase || kind == Kind::step) {
+    place = place_inside(model, seat.state.event);
+  }
+  if (!place.known()) place = place_of(model, seat.state);
+  const std::string note =
+      place.known() ? fmt::format("{}:{}", place.file, place.line) : std::string();
+  Rect inside = ui.card(area, "SOURCE", note);
+
+  Rect foot = inside.take_bottom(26);
+  std::string_view python;
+  for (auto at = seat.state.stack.rbegin(); at != seat.state.stack.rend(); ++at) {
+    python = pytorch_file(model.name_of(model.events[*at]));
+    if (!python.empty()) break;
+  }
+  float x = foot.x + 13;
+  if (!python.empty()) {
+    ui.text(x, foot.y + 5, Type::small, t.faint, "in PyTorch ");
+    x += ui.width(Type::small, "in PyTorch ");
+    ui.text_cut(x, foot.y + 5, foot.right() - 12 - x, Type::mono_small, t.dim, python);
+  }
+  if (!place.caller_file.empty() && foot.w > 250) {
+    Rect caller = inside.take_bottom(20);
+    ui.text(caller.x + 13, caller.y + 4, Type::small, t.faint, "called from ");
+    const float from = caller.x + 13 + ui.width(Type::small, "called from ");
+    ui.text_cut(from, caller.y + 4, caller.right() - 12 - from, Type::mono_small, t.dim,
+                fmt::format("{}:{}", place.caller_file, place.caller_line));
+  }
+
+  const std::string* text = place.known() ? source_of(model, place.file) : nullptr;
+  if (text == nullptr) {
+    const char* why = place.known()
+                          ? "This file does not travel in the trace."
+                          : "The trace names no source for this event.";
+    ui.text_rich(inside.inset(14), Type::body, Type::strong, t.faint, t.dim, why);
+    return;
+  }
+  const auto lines = lines_of(*text);
+  const auto lit = static_cast<size_t>(
+      std::clamp<int64_t>(place.line - 1, 0, static_cast<int64_t>(lines.size()) - 1));
+  inside = {inside.x + 1, inside.y + 4, inside.w - 2, inside.h - 4};
+  const Scroll scroll(ui, "source", inside, kLine * static_cast<float>(lines.size()) + 8,
+                      kLine * static_cast<float>(lit) - inside.h * 0.4f,
+                      static_cast<int>(seat.state.event));
+  const auto first = static_cast<size_t>(
+      std::max(0.0f, (inside.y - scroll.top()) / kLine));
+  bool in_comment = false;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const float y = scroll.top() + kLine * static_cast<float>(i);
+    if (y > inside.bottom()) break;
+    if (i < first) {
+      if (lines[i].find("/*") != std::string_view::npos) code_pieces(lines[i], in_comment);
+      else if (in_comment) code_pieces(lines[i], in_comment);
+      continue;
+    }
+    if (i == lit) {
+      ui.fill({inside.x, y, inside.w, kLine}, t.accent_ground);
+      ui.fill({inside.x, y, 3, kLine}, t.accent);
+    }
+    ui.text_right(inside.x + 36, y + 2, Type::mono_small, i == lit ? t.accent : t.faint,
+                  std::to_string(i + 1));
+    draw_line(ui, inside.x + 46, y + 1, lines[i], in_comment);
+  }
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,185 @@
+// Host and devices, what each does now, and the data that flies between them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "gui/panels/device_card.h"
+#include "gui/panels/panels.h"
+#include "gui/panels/stage_layout.h"
+#include "tracer/analysis/units.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+/// Pairs of memories between which the trace ever moves anything.
+std::set<std::pair<int, int>> links_of(const Seat& seat) {
+  std::set<std::pair<int, int>> links;
+  const Model& model = *seat.model;
+  for (size_t i = 0; i < model.devices.size(); ++i) {
+    links.emplace(kHostDevice, static_cast<int>(i));
+  }
+  const auto begin = std::lower_bound(
+      model.copies.begin(), model.copies.end(), model.steps[seat.state.step].begin,
+      [&](const Copy& copy, int64_t ts) { return model.events[copy.event].ts < ts; });
+  constexpr std::ptrdiff_t kEnough = 4096;  // of one step; topology repeats
+  for (auto at = begin; at != model.copies.end() && at - begin < kEnough; ++at) {
+    if (at->src != kHostDevice && at->dst != kHostDevice && at->src != at->dst) {
+      links.emplace(std::min(at->src, at->dst), std::max(at->src, at->dst));
+    }
+  }
+  return links;
+}
+
+void draw_way(const Ui& ui, const Way& way, ImU32 colour, float width) {
+  const auto& p = way.points;
+  ui.list->AddBezierCubic(p[0], p[1], p[2], p[3], colour, width, 40);
+}
+
+/// Bytes decide how large a packet is: by the cube root, 11 to 26 points.
+float packet_size(int64_t bytes) {
+  return std::clamp(6.5f + 4.6f * std::cbrt(static_cast<float>(bytes) * 1e-6f), 9.0f,
+                    26.0f);
+}
+
+void draw_packet(const Ui& ui, ImVec2 at, float size, ImU32 colour) {
+  for (int glow = 3; glow > 0; --glow) {
+    const float grow = static_cast<float>(glow) * 3.2f;
+    const Rect r{at.x - size / 2 - grow, at.y - size * 0.42f - grow, size + 2 * grow,
+                 size * 0.84f + 2 * grow};
+    ui.fill(r, with_alpha(colour, 0.10f), 4 + grow);
+  }
+  const Rect r{at.x - size / 2, at.y - size * 0.42f, size, size * 0.84f};
+  ui.fill(r, colour, std::min(4.0f, size * 0.22f));
+  ui.frame(r, mixed(colour, ui.theme.ground, 0.35f), std::min(4.0f, size * 0.22f));
+}
+
+struct Flow {
+  const Copy* copy = nullptr;
+  float progress = 0;
+};
+
+void draw_flows(const Ui& ui, const StageLayout& layout, const Model& model,
+                const std::vector<Packet>& packets) {
+  std::vector<Flow> flows;
+  for (const Packet& packet : packets) {
+    flows.push_back({&model.copies[packet.copy], packet.progress});
+  }
+  for (const Flow& flow : flows) {
+    const ImU32 colour = reason_colour(ui.theme, model.strings[flow.copy->why]);
+    draw_way(ui, way_between(layout, flow.copy->src, flow.copy->dst),
+             with_alpha(colour, 0.75f), 2.4f);
+  }
+  const Flow* named = nullptr;  // the largest; one label is enough to read
+  for (const Flow& flow : flows) {
+    const ImU32 colour = reason_colour(ui.theme, model.strings[flow.copy->why]);
+    const Way way = way_between(layout, flow.copy->src, flow.copy->dst);
+    draw_packet(ui, way.at(flow.progress), packet_size(flow.copy->bytes), colour);
+    if (named == nullptr || flow.copy->bytes > named->copy->bytes) named = &flow;
+  }
+  if (named == nullptr) return;
+  const ImU32 colour = reason_colour(ui.theme, model.strings[named->copy->why]);
+  const ImVec2 at =
+      way_between(layout, named->copy->src, named->copy->dst).at(named->progress);
+  const std::string label =
+      fmt::format("{}  {}", tracer::human_bytes(named->copy->bytes),
+                  model.strings[named->copy->why]);
+  const float wide = ui.width(Type::strong, label) + 14;
+  const float size = packet_size(named->copy->bytes);
+  float x = at.x + size / 2 + 9;
+  if (x + wide > layout.below.right()) x = at.x - size / 2 - 9 - wide;
+  const Rect box{x, at.y - 10, wide, 20};
+  ui.fill(box, with_alpha(ui.theme.panel, 0.86f), 5);
+  ui.text(box.x + 7, box.y + 3, Type::strong, colour, label);
+}
+
+void draw_host(const Ui& ui, const Rect& r, const Seat& seat) {
+  const Theme& t = ui.theme;
+  const Model& model = *seat.model;
+  const State& state = seat.state;
+  const Event& event = model.events[state.event];
+  const bool acting = model.lanes[event.lane].is_host() && !event.is_task();
+  ui.fill(r, t.raised, 8);
+  ui.frame(r, acting ? t.accent : t.line, 8, acting ? 1.6f : 1);
+  ui.text(r.x + 14, r.y + (r.h < 45 ? 5 : 9), Type::strong, t.text, "host");
+  std::string doing;
+  for (const Lane& lane : model.lanes) {
+    if (!lane.is_host() || lane.rank != 0) continue;
+    const uint32_t running = running_on(model, lane, state.now);
+    if (running == kNoEvent) continue;
+    doing = model.name_of(model.events[running]);
+    break;
+  }
+  if (acting) doing = model.name_of(event);
+  const float y = r.bottom() - ui.line_height(Type::small) - (r.h < 45 ? 5 : 9);
+  ui.text_cut(r.x + 14, y, r.w - 28, Type::small, acting ? t.accent : t.dim,
+              doing.empty() ? "idle" : doing);
+  const int64_t out = state.host_out;
+  if (out > 0) {
+    const std::string text = "sent " + tracer::human_bytes(out);
+    ui.text_right(r.right() - 14, r.y + (r.h < 45 ? 6 : 11), Type::small, t.faint, text);
+  }
+}
+
+std::string subtitle(const Seat& seat) {
+  const Model& model = *seat.model;
+  const std::string mode = model.meta_text("mode");
+  if (mode == "dp" || mode == "dp-features") return "star · device 0 is the root";
+  if (mode == "ddp") return fmt::format("{} ranks", model.ranks());
+  return model.devices.size() == 1 ? "one device" : "";
+}
+
+void draw_when(const Ui& ui, const Rect& room, const Rect& host, const Seat& seat) {
+  const State& state = seat.state;
+  if (state.position.order != Order::program || state.effect_count == 0) return;
+  const Event& event = seat.model->events[state.event];
+  if (event.is_task()) return;
+  const bool one = state.effect_count == 1;
+  const float wide = host.x - room.x - 12;
+  ui.text_cut(room.x, host.y + 6, wide, Type::small, ui.theme.dim,
+              fmt::format("causes {} task{} on devices", state.effect_count,
+                          one ? "" : "s"));
+  if (state.effects_after <= 0) return;
+  const std::string later = tracer::human_time(state.effects_after) + " later";
+  ui.text_cut(room.x, host.y + 22, wide, Type::small, ui.theme.faint,
+              one ? "it starts " + later : "the first starts " + later);
+}
+
+}  // namespace
+
+void draw_stage(const Ui& ui, const Rect& area, App& app, Seat& seat) {
+  const Model& model = *seat.model;
+  Rect inside = ui.card(area, "STAGE", subtitle(seat));
+  inside = {inside.x + 16, inside.y + 14, inside.w - 32, inside.h - 26};
+  if (!app.choices.compare) {
+    const float high = narration_height(ui, inside.w, app);
+    draw_narration(ui, inside.take_bottom(high), app);
+    inside.take_bottom(6);
+  }
+  ui.list->PushClipRect(area.min(), area.max(), true);
+  if (model.devices.empty()) {
+    ui.text_centred(inside, Type::body, ui.theme.faint,
+                    "This trace names no devices; the timeline shows what is in it.");
+    ui.list->PopClipRect();
+    return;
+  }
+  const StageLayout layout = lay_out(inside, model.devices.size());
+  for (const auto& [from, to] : links_of(seat)) {
+    draw_way(ui, way_between(layout, from, to), ui.theme.line, 1.4f);
+  }
+  draw_host(ui, layout.host, seat);
+  draw_when(ui, inside, layout.host, seat);
+  const int hot = hot_device(seat);
+  for (size_t card = 0; card < layout.cards.size(); ++card) {
+    const bool group = card + 1 == layout.cards.size() &&
+                       model.devices.size() > layout.cards.size();
+    draw_device_card(ui, layout.cards[card], seat, static_cast<int>(card),
+                     {layout.compact, static_cast<int>(card) == hot, group});
+  }
+  draw_flows(ui, layout, model, seat.state.packets);
+  ui.list->PopClipRect();
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,102 @@
+#include "gui/panels/timeline.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gui/panels/timeline_parts.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+constexpr float kLabels = 116, kAxis = 22, kOverview = 22, kBorder = 13;
+
+void prepare(TimelineView& view, const Model& model) {
+  if (view.cache == nullptr || view.cache->model != &model) {
+    view.cache = std::make_shared<TimelineCache>(model);
+  }
+}
+
+void arrange(TimelineFrame& frame, Rect inside) {
+  inside.take_left(kBorder);
+  inside.take_right(kBorder);
+  frame.axis = inside.take_top(kAxis);
+  inside.take_bottom(8);
+  frame.overview = inside.take_bottom(inside.h > 90 ? kOverview : 0);
+  if (frame.overview.h > 0) inside.take_bottom(5);
+  frame.labels = inside.take_left(kLabels);
+  frame.plot = inside;
+  frame.axis.take_left(kLabels);
+  frame.overview.take_left(kLabels);
+}
+
+void lay_out_lanes(TimelineFrame& frame) {
+  TimelineCache& cache = frame.cache;
+  if (cache.layout_room != frame.plot.h || cache.layout_open != frame.view.open) {
+    cache.layout = lay_out(frame.model, cache.lod, frame.view.open, frame.plot.h);
+    cache.layout_room = frame.plot.h;
+    cache.layout_open = frame.view.open;
+  }
+  if (cache.hits.needle != frame.app.choices.search) {
+    cache.hits = find_hits(frame.model, cache.lod, frame.app.choices.search);
+  }
+}
+
+void hold_scroll(const TimelineFrame& frame) {
+  const float most = std::max(0.0f, frame.cache.layout.height - frame.plot.h);
+  frame.view.scroll = std::round(std::clamp(frame.view.scroll, 0.0f, most));
+}
+
+/// Owns the mouse while it is over the card, so that nothing below it gets clicks.
+bool take_hover(const Rect& area) {
+  ImGui::SetCursorScreenPos(area.min());
+  ImGui::InvisibleButton("timeline", {area.w, area.h},
+                         ImGuiButtonFlags_MouseButtonLeft |
+                             ImGuiButtonFlags_MouseButtonMiddle |
+                             ImGuiButtonFlags_MouseButtonRight);
+  return ImGui::IsItemHovered();
+}
+
+}  // namespace
+
+void draw_timeline(const Ui& ui, const Rect& area, App& app) {
+  if (!app.has_trace() || area.w < 240 || area.h < 60) {
+    ui.card(area, "TIMELINE");
+    return;
+  }
+  Seat& seat = app.seat();
+  prepare(seat.timeline, *seat.model);
+  TimelineFrame frame{ui, app, seat, *seat.model, seat.timeline, *seat.timeline.cache,
+                      {}, {},  {},   {}};
+  Rect inside = area;
+  inside.take_top(31);
+  arrange(frame, inside);
+  frame.view.primitives = 0;
+  if (frame.view.from == frame.view.to) {
+    show_step(frame.model, seat.state.step, frame.view);
+  }
+  hold_view(frame.model, frame.view, frame.plot.w);
+  lay_out_lanes(frame);
+  frame.mouse = ImGui::GetIO().MousePos;
+  frame.hovered = take_hover(area);
+  take_mouse(frame);
+  lay_out_lanes(frame);  // a click may have opened some
+  follow_position(frame);
+  hold_view(frame.model, frame.view, frame.plot.w);
+  hold_scroll(frame);
+
+  ui.card(area, "TIMELINE", axis_note(frame));
+  draw_grid(frame);
+  draw_lanes(frame);
+  draw_labels(frame);
+  draw_axis(frame);
+  draw_selection(frame);
+  draw_current(frame);
+  draw_flows(frame);
+  draw_playhead(frame);
+  draw_overview(frame);
+  draw_scrollbar(frame);
+  draw_hover(frame);
+}
+
+}  // namespace lockstep::gui

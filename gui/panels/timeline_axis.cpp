@@ -1,0 +1,159 @@
+// The axis: ticks at 1, 2 and 5, counted from where the step or the trace began.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "gui/panels/timeline_parts.h"
+#include "tracer/analysis/units.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+struct Ticks {
+  int64_t step = 1;       ///< ns from one to the next
+  int64_t first = 0;      ///< ns, absolute
+  int64_t origin = 0;     ///< ns; labels count from here
+  bool is_offset = false; ///< labels are small next to where they stand: "+20 ns"
+};
+
+constexpr double kTickRoom = 84;    ///< points that a label wants
+constexpr int64_t kMaxLabel = 20'000;  ///< steps; larger numbers are no use as labels
+
+int64_t tick_step(double wanted) {
+  double power = 1;
+  while (power * 10 <= wanted) power *= 10;
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (power * factor >= wanted) return static_cast<int64_t>(power * factor);
+  }
+  return static_cast<int64_t>(power * 10);
+}
+
+int64_t floor_to(int64_t value, int64_t step) {
+  const int64_t rest = value % step;
+  return value - (rest < 0 ? rest + step : rest);
+}
+
+Ticks ticks_of(const TimelineFrame& frame) {
+  const Scale scale = frame.scale();
+  Ticks ticks;
+  ticks.step = tick_step(std::max(1.0, kTickRoom * scale.per_point()));
+  ticks.origin = origin_of(frame).ns;
+  const auto from = static_cast<int64_t>(std::floor(scale.from)) - ticks.origin;
+  if (std::abs(from) / ticks.step > kMaxLabel) {
+    ticks.origin += floor_to(from, ticks.step * 1000);
+    ticks.is_offset = true;
+  }
+  ticks.first = ticks.origin + floor_to(static_cast<int64_t>(scale.from) - ticks.origin,
+                                        ticks.step);
+  return ticks;
+}
+
+/// 1234567 → "1,234,567"
+std::string grouped(int64_t value) {
+  std::string digits = std::to_string(std::abs(value));
+  for (auto at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) {
+    digits.insert(static_cast<size_t>(at), 1, ',');
+  }
+  return (value < 0 ? "−" : "") + digits;
+}
+
+std::string tick_label(int64_t ns, int64_t step) {
+  if (step >= 1'000'000'000) return grouped(ns / 1'000'000'000) + " s";
+  if (step >= 1'000'000) return grouped(ns / 1'000'000) + " ms";
+  if (step >= 1'000) return grouped(ns / 1'000) + " µs";
+  return grouped(ns) + " ns";
+}
+
+}  // namespace
+
+std::string exact_time(int64_t ns) {
+  const char* sign = ns < 0 ? "−" : "";
+  ns = std::abs(ns);
+  if (ns >= 1'000'000'000) {
+    return fmt::format("{}{:.6f} s", sign, static_cast<double>(ns) * 1e-9);
+  }
+  if (ns >= 1'000'000) {
+    return fmt::format("{}{:.3f} ms", sign, static_cast<double>(ns) * 1e-6);
+  }
+  if (ns >= 1'000) return fmt::format("{}{:.3f} µs", sign, static_cast<double>(ns) * 1e-3);
+  return fmt::format("{}{} ns", sign, ns);
+}
+
+Origin origin_of(const TimelineFrame& frame) {
+  const Step& step = frame.model.steps[frame.seat.state.step];
+  const double length = frame.view.to - frame.view.from;
+  const bool near = frame.view.from >= static_cast<double>(step.begin) - length &&
+                    frame.view.from <= static_cast<double>(step.end) + length &&
+                    length < 3.0 * static_cast<double>(step.end - step.begin + 1);
+  if (step.event == kNoEvent || !near) return {0, "the trace"};
+  return {step.begin, fmt::format("step {}", step.number)};
+}
+
+std::string axis_note(const TimelineFrame& frame) {
+  const Origin origin = origin_of(frame);
+  const auto from = static_cast<int64_t>(std::max(0.0, frame.view.from));
+  const int64_t to =
+      std::min(frame.model.length, static_cast<int64_t>(std::max(0.0, frame.view.to)));
+  const auto& events = frame.model.events;
+  const auto begin_before = [](const Event& e, int64_t t) { return e.ts < t; };
+  const auto first = std::lower_bound(events.begin(), events.end(), from, begin_before);
+  const auto last = std::lower_bound(first, events.end(), to + 1, begin_before);
+  const auto time = [&](int64_t ns) { return tracer::human_time(ns - origin.ns); };
+  return fmt::format("{} – {} of {} · {} events{}", time(from), time(to), origin.name,
+                     grouped(last - first),
+                     frame.view.follow ? "" : " · not following (f)");
+}
+
+void draw_grid(const TimelineFrame& frame) {
+  const Theme& theme = frame.ui.theme;
+  const Scale scale = frame.scale();
+  const Ticks ticks = ticks_of(frame);
+  const auto line = [&](double ns, ImU32 colour) {
+    const float x = std::round(scale.at(ns));
+    if (x < frame.plot.x || x >= frame.plot.right()) return;
+    frame.ui.fill({x, frame.plot.y, 1, frame.plot.h}, colour);
+    frame.count(1);
+  };
+  for (int64_t at = ticks.first; static_cast<double>(at) <= scale.to; at += ticks.step) {
+    line(static_cast<double>(at), with_alpha(theme.line, 0.5f));
+  }
+  // Where steps begin, as long as there is room between them.
+  const auto& steps = frame.model.steps;
+  const size_t first = frame.model.step_at(static_cast<int64_t>(scale.from));
+  float last = -1e5f;
+  for (size_t i = first; i < steps.size(); ++i) {
+    if (static_cast<double>(steps[i].begin) > scale.to || steps[i].event == kNoEvent) break;
+    const float x = scale.at(static_cast<double>(steps[i].begin));
+    if (x - last < 12) return;
+    line(static_cast<double>(steps[i].begin), with_alpha(theme.faint, 0.55f));
+    last = x;
+  }
+}
+
+void draw_axis(const TimelineFrame& frame) {
+  const Ui& ui = frame.ui;
+  const Scale scale = frame.scale();
+  const Ticks ticks = ticks_of(frame);
+  const float y = frame.axis.y + (frame.axis.h - ui.line_height(Type::small)) / 2;
+  for (int64_t at = ticks.first; static_cast<double>(at) <= scale.to; at += ticks.step) {
+    const float x = scale.at(static_cast<double>(at));
+    std::string label = tick_label(at - ticks.origin, ticks.step);
+    if (ticks.is_offset) label = "+" + label;
+    const float wide = ui.width(Type::small, label);
+    if (x < frame.plot.x - 0.5f || x + 4 + wide > frame.plot.right()) continue;
+    ui.text(x + 4, y, Type::small, ui.theme.faint, label);
+    ui.fill({std::round(x), frame.axis.bottom() - 5, 1, 5}, ui.theme.line);
+    frame.count(2);
+  }
+  const Origin origin = origin_of(frame);
+  const std::string from = ticks.is_offset
+                               ? exact_time(ticks.origin - origin.ns) + " +"
+                               : "since " + origin.name;
+  const float wide = ui.width(Type::small, from);
+  ui.text_cut(std::max(frame.labels.x, frame.labels.right() - 10 - wide), y,
+              frame.labels.w - 6, Type::small, ui.theme.faint, from);
+  frame.count(1);
+}
+
+}  // namespace lockstep::gui

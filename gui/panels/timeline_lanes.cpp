@@ -1,0 +1,237 @@
+// The lanes: every event that is large enough as a box of its own, the others merged.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "gui/panels/timeline_parts.h"
+#include "gui/panels/panels.h"
+#include "tracer/analysis/units.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+using Role = Strip::Role;
+
+constexpr size_t kMaxSpans = 6000;       ///< boxes in one picture
+constexpr size_t kMaxLabels = 2000;
+constexpr double kFinest = 1.5;          ///< points; smaller events are merged
+constexpr double kMaxVisits = 30'000;    ///< rows times places to look at
+constexpr float kMarkRoom = 9;           ///< points between marks that are drawn
+constexpr float kRounded = 6;            ///< points; narrower boxes have sharp corners
+constexpr float kDimmed = 0.3f;          ///< what a search does not find
+
+struct DrawnRow {
+  const Strip* strip = nullptr;
+  uint32_t depth = 0;
+  float y = 0;
+  size_t first = 0, last = 0;  ///< in `spans`
+  bool marks_only = false;
+};
+
+class LanePainter {
+ public:
+  explicit LanePainter(TimelineFrame& frame)
+      : f_(frame), scale_(frame.scale()), ui_(frame.ui), theme_(frame.ui.theme) {
+    pixel_ = 1 / std::max(1.0f, ImGui::GetIO().DisplayFramebufferScale.x);
+  }
+
+  void paint() {
+    find_rows();
+    collect();
+    paint_tracks();
+    for (const DrawnRow& row : rows_) {
+      row.marks_only ? paint_marks(row) : paint_row(row);
+    }
+  }
+
+ private:
+  void find_rows() {
+    const LaneLayout& layout = f_.cache.layout;
+    const auto [first, last] =
+        layout.between(f_.view.scroll, f_.view.scroll + f_.plot.h);
+    for (size_t i = first; i < last; ++i) {
+      const Strip& strip = layout.strips[i];
+      if (strip.role == Role::head) continue;
+      for (uint32_t depth = 0; depth < strip.rows; ++depth) {
+        const float y = f_.top_of(strip) + static_cast<float>(depth) * strip.pitch;
+        if (y > f_.plot.bottom() || y + strip.row_height < f_.plot.y) continue;
+        rows_.push_back({&strip, depth, y, 0, 0, false});
+      }
+      if (strip.role == Role::stream && strip.depth > strip.rows) {
+        rows_.push_back({&strip, strip.rows, f_.top_of(strip), 0, 0, true});
+      }
+    }
+  }
+
+  /// Coarser and coarser, until there is little enough to draw.
+  void collect() {
+    const double places = static_cast<double>(rows_.size()) * static_cast<double>(f_.plot.w);
+    double points = std::max(kFinest, places / kMaxVisits);
+    while (!collect(points)) points *= 2;
+  }
+
+  bool collect(double points) {
+    spans_.clear();
+    const auto t0 = static_cast<int64_t>(std::floor(scale_.from));
+    const auto t1 = static_cast<int64_t>(std::ceil(scale_.to));
+    for (DrawnRow& row : rows_) {
+      const double room = row.marks_only ? std::max<double>(points, kMarkRoom) : points;
+      const auto resolution = static_cast<int64_t>(room * scale_.per_point());
+      row.first = spans_.size();
+      const bool fits = f_.cache.lod.spans(f_.model, row.strip->lane, row.depth, t0, t1,
+                                           resolution, spans_, kMaxSpans);
+      row.last = spans_.size();
+      if (!fits && points < 1e4) return false;
+    }
+    return true;
+  }
+
+  /// A faint bed for every stream, so that idle time shows as such.
+  void paint_tracks() {
+    for (const DrawnRow& row : rows_) {
+      if (row.strip->role != Role::stream || row.marks_only) continue;
+      const Rect bed{f_.plot.x, row.y, f_.plot.w, row.strip->row_height};
+      ui_.fill(bed, with_alpha(theme_.sunken, 0.55f), 3);
+      f_.count(1);
+    }
+  }
+
+  float snapped(float x) const { return std::round(x / pixel_) * pixel_; }
+
+  bool is_found(const DrawnRow& row, const Span& span) const {
+    if (f_.cache.hits.bits.empty()) return true;
+    const std::span<const uint32_t> places = f_.cache.lod.places();
+    const auto base = static_cast<size_t>(
+        f_.cache.lod.row(row.strip->lane, row.depth).data() - places.data());
+    const size_t first = base + span.first;
+    return f_.cache.hits.rank(first + span.count) > f_.cache.hits.rank(first);
+  }
+
+  uint32_t event_of(const DrawnRow& row, const Span& span) const {
+    return f_.cache.lod.row(row.strip->lane, row.depth)[span.first];
+  }
+
+  void paint_row(const DrawnRow& row) {
+    for (size_t i = row.first; i < row.last; ++i) {
+      const Span& span = spans_[i];
+      const bool single = span.count == 1;
+      if (single && span.begin == span.end &&
+          f_.model.events[event_of(row, span)].what() == Kind::mark) {
+        paint_mark(row, span);
+        continue;
+      }
+      const float left = scale_.at(static_cast<double>(span.begin));
+      const float right = scale_.at(static_cast<double>(span.end));
+      const float x0 = std::max(snapped(left), f_.plot.x - 8);
+      float x1 = std::min(snapped(right), f_.plot.right() + 8);
+      if (x1 - x0 >= 4) x1 -= 1;  // a gap between neighbours
+      x1 = std::max(x1, x0 + 1);
+      const Rect box{x0, row.y, x1 - x0, row.strip->row_height};
+      ImU32 colour = f_.colours[span.look];
+      if (!single) {
+        colour = mixed(theme_.panel, colour, 0.3f + 0.7f * std::min(1.0f, span.density()));
+      }
+      const bool found = is_found(row, span);
+      if (!found) colour = mixed(theme_.panel, colour, kDimmed);
+      const bool round = box.w >= kRounded && box.h >= 9 &&
+                         (single || span.density() > 0.9f);
+      ui_.fill(box, colour, !round ? 0 : box.w < 14 ? 2.0f : std::min(3.0f, box.h / 5));
+      f_.count(1);
+      if (box.w >= 22 && box.h >= 14) label(row, span, box, colour, found);
+    }
+  }
+
+  void label(const DrawnRow& row, const Span& span, const Rect& box, ImU32 ground,
+             bool found) {
+    if (labels_ >= kMaxLabels) return;
+    const float x0 = std::max(box.x, f_.plot.x) + 5;
+    const float room = std::min(box.right(), f_.plot.right()) - 3 - x0;
+    if (room < 14) return;
+    const float y = box.y + (box.h - ui_.line_height(Type::small)) / 2;
+    const ImU32 ink = found ? ink_on(ground) : theme_.faint;
+    if (span.count > 1) {
+      if (room < 70) return;
+      ui_.text_cut(x0, y, room, Type::small, with_alpha(ink, 0.75f),
+                   fmt::format("{} events", span.count));
+    } else {
+      const uint32_t index = event_of(row, span);
+      const ShortName& name = f_.name_of(f_.model.events[index]);
+      if (name.width <= room) {
+        ui_.text(x0, y, Type::small, ink, name.text);
+        bytes(index, x0 + name.width + 6, y, room - name.width - 6, ink);
+      } else if (room >= 44) {
+        ui_.text_cut(x0, y, room, Type::small, ink, name.text);
+      } else if (!beginning(x0, y, room, ink, name.text)) {
+        return;
+      }
+    }
+    ++labels_;
+    f_.count(1);
+  }
+
+  /// The first letters, if they are enough to guess the rest.
+  bool beginning(float x, float y, float room, ImU32 ink, std::string_view name) {
+    const ImFont& font = *ui_.fonts.get(Type::small);
+    const std::string_view part =
+        fitting(font, ui_.line_height(Type::small), name, room);
+    if (part.size() < (name.starts_with("←") ? 7 : 4)) return false;
+    ui_.text(x, y, Type::small, ink, part);
+    return true;
+  }
+
+  /// Behind a copy's name, where there is room.
+  void bytes(uint32_t index, float x, float y, float room, ImU32 ink) {
+    if (room < 50 || f_.model.events[index].what() != Kind::copy) return;
+    const Copy* copy = f_.model.copy_of(index);
+    if (copy == nullptr) return;
+    const std::string text = tracer::human_bytes(copy->bytes);
+    if (ui_.width(Type::small, text) > room) return;
+    ui_.text(x, y, Type::small, with_alpha(ink, 0.7f), text);
+    f_.count(1);
+  }
+
+  /// Marks that stand on the end of a kernel have a row of their own; they are drawn at
+  /// the foot of their lane, as far as they are not too many.
+  void paint_marks(const DrawnRow& row) {
+    for (size_t i = row.first; i < row.last; ++i) {
+      if (spans_[i].count == 1) paint_mark(row, spans_[i]);
+    }
+  }
+
+  void paint_mark(const DrawnRow& row, const Span& span) {
+    const float x = scale_.at(static_cast<double>(span.begin));
+    const float y = row.y + row.strip->row_height - 3;
+    const ImU32 colour = is_found(row, span) ? theme_.text : theme_.faint;
+    ui_.list->AddQuadFilled({x, y - 3}, {x + 3, y}, {x, y + 3}, {x - 3, y}, colour);
+    f_.count(1);
+  }
+
+  TimelineFrame& f_;
+  const Scale scale_;
+  const Ui& ui_;
+  const Theme& theme_;
+  float pixel_ = 1;
+  std::vector<DrawnRow> rows_;
+  std::vector<Span> spans_;
+  size_t labels_ = 0;
+};
+
+}  // namespace
+
+void draw_lanes(TimelineFrame& frame) {
+  const Lod& lod = frame.cache.lod;
+  for (size_t i = 0; i < lod.examples().size(); ++i) {
+    const uint32_t example = lod.examples()[i];
+    ImU32 colour = event_colour(frame.ui.theme, frame.model, example);
+    const bool light = frame.model.events[example].what() == Kind::kernel &&
+                       !lod.is_heavy(static_cast<EventClass>(i));
+    if (light) colour = mixed(frame.ui.theme.panel, colour, 0.62f);
+    frame.colours[i] = colour;
+  }
+  frame.ui.list->PushClipRect(frame.plot.min(), frame.plot.max(), true);
+  LanePainter(frame).paint();
+  frame.ui.list->PopClipRect();
+}
+
+}  // namespace lockstep::gui

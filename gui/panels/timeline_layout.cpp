@@ -1,0 +1,152 @@
+// Which lanes stand where: for each rank its main thread, its other threads in a compact
+// group, then its devices' streams.
+#include <algorithm>
+#include <map>
+
+#include "gui/panels/timeline_parts.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+using Role = Strip::Role;
+
+/// From roomy to tight.
+struct Measure {
+  int host_rows;
+  float host, thread, compute, side, gap;  ///< heights in points
+};
+constexpr Measure kMeasures[] = {
+    {6, 18, 8, 24, 15, 8}, {4, 18, 7, 20, 13, 6}, {4, 17, 5, 18, 11, 5},
+    {3, 17, 4, 18, 10, 4}, {2, 16, 3, 17, 8, 4},  {2, 16, 2, 15, 6, 2},
+};
+constexpr Measure kScrolled = {3, 17, 4, 18, 10, 4};
+constexpr size_t kMaxMinis = 12;
+
+struct Rank {
+  std::vector<uint32_t> hosts, streams;
+};
+
+class Builder {
+ public:
+  Builder(const Model& model, const Lod& lod, const std::vector<uint32_t>& open,
+          const Measure& measure)
+      : model_(model), lod_(lod), open_(open), m_(measure) {}
+
+  LaneLayout build(const std::map<int, Rank>& ranks) {
+    layout_.strip_of_lane.assign(model_.lanes.size(), UINT32_MAX);
+    y_ = m_.gap;
+    for (const auto& [number, rank] : ranks) {
+      if (!rank.hosts.empty()) host(rank.hosts.front());
+      if (rank.hosts.size() > 1) threads(number, rank.hosts);
+      streams(rank.streams);
+    }
+    layout_.height = y_;
+    return std::move(layout_);
+  }
+
+ private:
+  bool is_open(uint32_t group) const {
+    return std::binary_search(open_.begin(), open_.end(), group);
+  }
+
+  Strip& add(Role role, uint32_t lane, uint32_t group, float height, int rows,
+             float space = 1) {
+    Strip strip;
+    strip.role = role;
+    strip.lane = lane;
+    strip.group = group;
+    strip.is_open = is_open(group);
+    strip.depth = static_cast<uint16_t>(lod_.depth(lane));
+    strip.rows = static_cast<uint16_t>(
+        strip.is_open && role != Role::head ? strip.depth
+                                            : std::min<int>(rows, strip.depth));
+    strip.y = y_;
+    strip.row_height = height;
+    strip.pitch = height + space;
+    y_ += strip.height();
+    if (role != Role::head) {
+      layout_.strip_of_lane[lane] = static_cast<uint32_t>(layout_.strips.size());
+    }
+    return layout_.strips.emplace_back(strip);
+  }
+
+  void host(uint32_t lane) {
+    add(Role::host, lane, lane, m_.host, m_.host_rows);
+    y_ += m_.gap;
+  }
+
+  void threads(int rank, const std::vector<uint32_t>& hosts) {
+    const uint32_t group = kThreadsOfRank + static_cast<uint32_t>(rank);
+    const auto members = static_cast<uint32_t>(hosts.size() - 1);
+    if (is_open(group)) {
+      add(Role::head, hosts[1], group, 16, 1).members = members;
+      for (size_t i = 1; i < hosts.size(); ++i) {
+        add(Role::thread, hosts[i], hosts[i], m_.host, m_.host_rows);
+        y_ += m_.gap;
+      }
+      return;
+    }
+    const float top = y_;
+    for (size_t i = 1; i < std::min(hosts.size(), kMaxMinis + 1); ++i) {
+      Strip& strip = add(Role::mini, hosts[i], group, m_.thread, 1);
+      strip.members = i == 1 ? members : 0;
+    }
+    y_ = std::max(y_, top + 13) + m_.gap;  // its label wants some room
+  }
+
+  void streams(const std::vector<uint32_t>& lanes) {
+    for (size_t i = 0; i < lanes.size(); ++i) {
+      const Lane& lane = model_.lanes[lanes[i]];
+      const bool main = i == 0 || model_.lanes[lanes[i - 1]].device != lane.device;
+      if (main && i > 0) y_ += m_.gap;
+      const float height = main || lane.stream < 0 || lane.stream == 0 ? m_.compute : m_.side;
+      Strip& strip = add(Role::stream, lanes[i], lanes[i], height, std::min(lane.rows, 3), 2);
+      strip.members = main ? 1 : 0;
+    }
+    if (!lanes.empty()) y_ += m_.gap;
+  }
+
+  const Model& model_;
+  const Lod& lod_;
+  const std::vector<uint32_t>& open_;
+  const Measure& m_;
+  LaneLayout layout_;
+  float y_ = 0;
+};
+
+}  // namespace
+
+LaneLayout lay_out(const Model& model, const Lod& lod, const std::vector<uint32_t>& open,
+                   float room) {
+  std::map<int, Rank> ranks;
+  for (uint32_t i = 0; i < model.lanes.size(); ++i) {
+    const Lane& lane = model.lanes[i];
+    if (lane.events.empty()) continue;
+    (lane.is_host() ? ranks[lane.rank].hosts : ranks[lane.rank].streams).push_back(i);
+  }
+  for (auto& [number, rank] : ranks) {
+    std::stable_sort(rank.streams.begin(), rank.streams.end(), [&](uint32_t a, uint32_t b) {
+      return model.lanes[a].device < model.lanes[b].device;
+    });
+  }
+  for (const Measure& measure : kMeasures) {
+    LaneLayout layout = Builder(model, lod, open, measure).build(ranks);
+    if (layout.height <= room) return layout;
+    if (model.lanes.size() > 500) break;
+  }
+  return Builder(model, lod, open, kScrolled).build(ranks);
+}
+
+std::pair<size_t, size_t> LaneLayout::between(float top, float bottom) const {
+  auto first = std::upper_bound(strips.begin(), strips.end(), top,
+                                [](float y, const Strip& strip) { return y < strip.y; });
+  if (first != strips.begin()) --first;
+  const auto last = std::lower_bound(
+      first, strips.end(), bottom,
+      [](const Strip& strip, float y) { return strip.y < y; });
+  return {static_cast<size_t>(first - strips.begin()),
+          static_cast<size_t>(last - strips.begin())};
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,195 @@
+// What is open, the transport, and where we are.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gui/panels/icons.h"
+#include "gui/panels/panels.h"
+#include "tracer/analysis/units.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+constexpr float kHeight = 26;
+
+/// A chip: a framed word that is only read.
+float chip_width(const Ui& ui, std::string_view text, Type type = Type::body) {
+  return ui.width(type, text) + 20;
+}
+
+bool chip(const Ui& ui, const char* id, const Rect& r, std::string_view text, ImU32 ink,
+          const char* tip) {
+  bool hovered = false;
+  const bool clicked = ui.hit(id, r, &hovered);
+  if (hovered) ui.tooltip(tip);
+  if (hovered) ui.fill(r, ui.theme.hover, 6);
+  ui.frame(r, ui.theme.line, 6);
+  ui.text_cut(r.x + 10, r.y + (r.h - ui.line_height(Type::body)) / 2, r.w - 16,
+              Type::body, ink, text);
+  return clicked;
+}
+
+std::string what_is_open(const Model& model) {
+  const std::string mode = model.meta_text("mode");
+  const auto n = model.devices.size();
+  const std::string kind = mode == "single"        ? "one device"
+                           : mode == "dp"          ? "DataParallel"
+                           : mode == "dp-features" ? "DataParallel of features"
+                           : mode == "ddp"         ? "DistributedDataParallel"
+                                                   : mode;
+  std::string text = model.meta_text("arch");
+  if (text.empty()) text = model.name.substr(model.name.find_last_of('/') + 1);
+  if (!kind.empty()) text += " · " + kind;
+  if (n > 1) text += fmt::format(" · {} devices", n);
+  return text;
+}
+
+struct Button {
+  const char* id;
+  Icon icon;
+  Move move;
+  const char* tip;
+};
+
+void draw_transport(const Ui& ui, float x, float y, App& app) {
+  static constexpr Button buttons[] = {
+      {"first", Icon::first, Move::back_step, "to this training step's beginning  (page up)"},
+      {"back", Icon::back, Move::back_over, "back over the call before  (←)"},
+      {"play", Icon::play, Move::first, "play or pause  (space)"},
+      {"over", Icon::forward, Move::over, "over to the next call  (→)"},
+      {"into", Icon::into, Move::into, "into what this call causes  (↓)"},
+      {"caller", Icon::caller, Move::caller, "up to the caller  (↑)"},
+      {"next", Icon::last, Move::step, "to the next training step  (page down)"}};
+  for (const Button& button : buttons) {
+    const bool is_play = button.icon == Icon::play;
+    const Rect r{x, y, 32, kHeight};
+    bool hovered = false;
+    const bool clicked = ui.hit(button.id, r, &hovered);
+    if (hovered) ui.tooltip(button.tip);
+    const Theme& t = ui.theme;
+    ui.fill(r, is_play ? t.accent : hovered ? t.hover : t.raised, 6);
+    if (!is_play) ui.frame(r, t.line, 6);
+    const bool playing = app.choices.transport.playing;
+    draw_icon(ui, r, is_play && playing ? Icon::pause : button.icon,
+              is_play ? t.on_accent : t.text);
+    if (clicked && is_play) app.choices.transport.playing = !playing;
+    if (clicked && !is_play) app.move(button.move);
+    x += 37;
+  }
+}
+
+constexpr float kTransportWidth = 7 * 37 - 5;
+
+/// From the right: help, theme, names, order, pace, time, step. What does not fit is
+/// left out; all of it can be reached by keys.
+float draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
+  Choices& choices = app.choices;
+  Seat& seat = app.seat();
+  const Model& model = *seat.model;
+  const State& state = seat.state;
+  const float y = bar.y + (bar.h - kHeight) / 2;
+  float x = bar.right() - 11;
+  const auto place = [&](std::string_view text, float least = 0) {
+    const float w = std::max(least, chip_width(ui, text));
+    if (x - w < limit) return Rect{};
+    x -= w;
+    const Rect r{x, y, w, kHeight};
+    x -= 6;
+    return r;
+  };
+  const Theme& t = ui.theme;
+  Rect r = place("?");
+  if (chip(ui, "help", r, "?", t.dim, "keys  (?)")) choices.help = !choices.help;
+
+  const bool program = seat.position.order == Order::program;
+  const double since =
+      static_cast<double>(state.now - model.steps[state.step].begin) * 1e-6;
+  const std::string step_text =
+      fmt::format("step {}", model.steps[state.step].number);
+  const std::string phase = state.phase == kNoEvent
+                                ? ""
+                                : model.name_of(model.events[state.phase]);
+  const std::string where =
+      phase.empty() || phase == "step" ? step_text : step_text + " · " + phase;
+  const std::string time = fmt::format("{:.3f} ms", since);
+  const std::string pace =
+      fmt::format("{} · {}", choices.transport.pace == Pace::even ? "even pace" : "real time",
+                  speed_text(choices.transport));
+  // Most wanted first, though drawn from the right.
+  const Rect time_box = place(time, 96);
+  if (time_box.w > 0) {
+    ui.frame(time_box, t.line, 6);
+    ui.text_right(time_box.right() - 10, y + (kHeight - ui.line_height(Type::mono)) / 2,
+                  Type::mono, t.text, time);
+  }
+  const Rect where_box = place(where, 150);
+  if (chip(ui, "where", where_box, where, t.accent,
+           "training step and phase; page up and page down, p and shift p")) {
+    app.move(Move::phase);
+  }
+  const Rect order_box = place("program order");
+  if (chip(ui, "order", order_box, program ? "program order" : "time order", t.dim,
+           "program order: each call followed by what it caused. "
+           "Time order: as it was recorded  (o)")) {
+    app.go(program ? in_time_order(model, seat.position)
+                   : in_program_order(model, seat.position));
+  }
+  const Rect pace_box = place(pace, 112);
+  if (chip(ui, "pace", pace_box, pace, t.dim,
+           "even pace: every event takes the same time on the screen. Real time: as "
+           "fast as it was  (e, − and =)")) {
+    choices.transport.pace =
+        choices.transport.pace == Pace::even ? Pace::real : Pace::even;
+  }
+  const Rect names_box = place("PyTorch");
+  if (chip(ui, "names", names_box, choices.cpp_names ? "C++" : "PyTorch", t.dim,
+           "PyTorch's names or those of this C++ code  (c)")) {
+    choices.cpp_names = !choices.cpp_names;
+  }
+  return x;
+}
+
+}  // namespace
+
+void draw_top_bar(const Ui& ui, const Rect& bar, App& app) {
+  const Theme& t = ui.theme;
+  ui.fill(bar, t.panel);
+  ui.list->AddLine({bar.x, bar.bottom()}, {bar.right(), bar.bottom()}, t.line);
+  const float text_y = bar.y + (bar.h - ui.line_height(Type::title)) / 2;
+  float x = bar.x + 16;
+  ui.text(x, text_y, Type::title, t.text, "lock");
+  x += ui.width(Type::title, "lock");
+  ui.text(x, text_y, Type::title, t.accent, "step");
+  x += ui.width(Type::title, "step") + 16;
+  if (!app.has_trace()) return;
+
+  const float y = bar.y + (bar.h - kHeight) / 2;
+  const Model& model = *app.seat().model;
+  const bool roomy = bar.w > 1250;
+  const float transport_x =
+      roomy ? std::max(bar.x + bar.w * 0.36f, x + 330) : x;
+  draw_transport(ui, transport_x, y, app);
+  const float left_end = draw_right(ui, bar, transport_x + kTransportWidth + 10, app);
+  (void)left_end;
+  if (!roomy) return;
+
+  const std::string clock = model.is_measured() ? "measured" : "emulated";
+  const float clock_width = chip_width(ui, clock);
+  const std::string open = what_is_open(model);
+  const float room = transport_x - x - clock_width - 20;
+  const Rect open_box{x, y, std::min(room, chip_width(ui, open)), kHeight};
+  const bool several = app.seats().size() > 1;
+  if (chip(ui, "open", open_box, open, t.text,
+           several ? "next open trace  (tab)" : model.name.c_str()) &&
+      several) {
+    app.sit((app.current() + 1) % app.seats().size());
+  }
+  const Rect clock_box{open_box.right() + 6, y, clock_width, kHeight};
+  chip(ui, "clock", clock_box, clock, model.is_measured() ? t.dim : t.warning,
+       model.is_measured()
+           ? "the wall clock, as it happened"
+           : "the same events re-timed on devices with hardware of their own");
+}
+
+}  // namespace lockstep::gui

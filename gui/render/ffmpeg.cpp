@@ -1,0 +1,148 @@
+#include "gui/render/ffmpeg.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "gui/render/child_process.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Kind {
+  const char* ending;
+  Words options;
+};
+
+/// Video stores half the colours: even sides, and the matrix that players expect.
+constexpr const char* kVideoFilter =
+    "pad=ceil(iw/2)*2:ceil(ih/2)*2,scale=out_color_matrix=bt709:out_range=tv,"
+    "format=yuv420p";
+/// The palette of the film itself, no dots for colours between.
+constexpr const char* kGifFilter =
+    "split[a][b];[a]palettegen=stats_mode=diff[p];"
+    "[b][p]paletteuse=dither=none:diff_mode=rectangle";
+
+const std::vector<Kind>& kinds() {
+  static const Words kVideoTags{"-colorspace", "bt709", "-color_primaries", "bt709",
+                                "-color_trc",  "bt709", "-color_range",     "tv"};
+  static const auto video = [](Words codec) {
+    Words options{"-vf", kVideoFilter};
+    options.insert(options.end(), codec.begin(), codec.end());
+    options.insert(options.end(), kVideoTags.begin(), kVideoTags.end());
+    return options;
+  };
+  static const std::vector<Kind> kAll{
+      {".mp4", video({"-c:v", "libx264", "-preset", "fast", "-crf", "18", "-movflags",
+                      "+faststart", "-f", "mp4"})},
+      {".webm", video({"-c:v", "libvpx-vp9", "-deadline", "good", "-cpu-used", "4",
+                       "-row-mt", "1", "-crf", "24", "-b:v", "0", "-f", "webm"})},
+      {".webp",
+       {"-c:v", "libwebp_anim", "-lossless", "1", "-compression_level", "4", "-loop",
+        "0", "-f", "webp"}},
+      {".gif", {"-vf", kGifFilter, "-loop", "0", "-f", "gif"}},
+  };
+  return kAll;
+}
+
+class Ffmpeg : public Film::Sink {
+ public:
+  Ffmpeg(const std::string& path, int fps, const Words& options)
+      : path_(path), fps_(fps), options_(options) {}
+  ~Ffmpeg() override {
+    process_.reset();  // before its file goes
+    if (!temporary_.empty()) unlink(temporary_.c_str());
+  }
+
+  void add(const Image& frame) override {
+    if (!process_) start(frame);
+    const std::string_view bytes(reinterpret_cast<const char*>(frame.pixels.data()),
+                                 frame.pixels.size() * sizeof(uint32_t));
+    if (!process_->write(bytes)) fail_as_ffmpeg_did();
+  }
+
+  void finish() override {
+    if (!process_->finish()) fail_as_ffmpeg_did();
+    if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail_to_write(errno);
+    temporary_.clear();
+  }
+
+ private:
+  void start(const Image& frame) {
+    reserve_file();
+    Words words{"ffmpeg",       "-nostdin",
+                "-hide_banner", "-loglevel",
+                "error",        "-y",
+                "-f",           "rawvideo",
+                "-pix_fmt",     "rgba",
+                "-s",           fmt::format("{}x{}", frame.width, frame.height),
+                "-r",           fmt::format("{}", fps_),
+                "-i",           "pipe:0"};
+    words.insert(words.end(), options_.begin(), options_.end());
+    words.push_back("file:" + temporary_);
+    try {
+      process_.emplace(words);
+    } catch (const std::system_error& error) {
+      if (error.code() != std::errc::no_such_file_or_directory) throw;
+      throw std::runtime_error(fmt::format(
+          "{}: needs the program ffmpeg, which is not there. Mend: apt-get install "
+          "ffmpeg; or record pictures, to a name with %04d.png or to a folder/",
+          path_));
+    }
+  }
+
+  /// Now, so that a folder that is missing or closed is not ffmpeg's to report.
+  void reserve_file() {
+    if (!temporary_.empty()) return;
+    static std::atomic<int> counter{0};
+    const std::string name = fmt::format("{}.tmp{}-{}", path_, getpid(), counter++);
+    const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0) fail_to_write(errno);
+    close(file);
+    temporary_ = name;
+  }
+
+  [[noreturn]] void fail_as_ffmpeg_did() {
+    process_->finish();
+    throw std::runtime_error(
+        fmt::format("{}: ffmpeg failed ({}). Try another kind: .mp4, "
+                    ".webm, .webp, .gif, %04d.png",
+                    path_, process_->last_words()));
+  }
+
+  [[noreturn]] void fail_to_write(int error) {
+    throw std::runtime_error(fmt::format(
+        "{}: cannot be written ({}). Choose another place or free some space", path_,
+        std::strerror(error)));
+  }
+
+  std::string path_;
+  int fps_;
+  Words options_;
+  std::string temporary_;
+  std::optional<ChildProcess> process_;
+};
+
+}  // namespace
+
+std::unique_ptr<Film::Sink> open_ffmpeg(const std::string& path, int fps) {
+  for (const auto& [ending, options] : kinds()) {
+    if (path.ends_with(ending)) return std::make_unique<Ffmpeg>(path, fps, options);
+  }
+  return nullptr;
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,64 @@
+#include "gui/render/font_files.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+#include <vector>
+
+#include "tracer/format/file_io.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> system_folders() {
+  std::vector<fs::path> folders{"/usr/share/fonts", "/usr/local/share/fonts"};
+  if (const char* home = std::getenv("HOME")) {
+    folders.push_back(fs::path(home) / ".local/share/fonts");
+  }
+  return folders;
+}
+
+using Paths = std::map<std::string, std::string>;  ///< by file name
+
+/// All files below; of equal names the first folder's, and in it the first by path.
+Paths files_below(const std::vector<fs::path>& folders) {
+  Paths found;
+  for (const fs::path& folder : folders) {
+    Paths here;
+    std::error_code error;
+    fs::recursive_directory_iterator file(
+        folder, fs::directory_options::skip_permission_denied, error);
+    for (; !error && file != fs::end(file); file.increment(error)) {
+      std::string& path = here[file->path().filename().string()];
+      if (path.empty() || file->path().string() < path) path = file->path().string();
+    }
+    found.merge(here);
+  }
+  return found;
+}
+
+}  // namespace
+
+FontReader font_files(const std::string& folder) {
+  const auto folders =
+      folder.empty() ? system_folders() : std::vector<fs::path>{folder};
+  return [paths = files_below(folders)](const std::string& name) -> std::string {
+    const auto path = paths.find(name);
+    if (path == paths.end()) return "";
+    try {
+      return tracer::read_whole_file(path->second);
+    } catch (const std::runtime_error&) {
+      return "";
+    }
+  };
+}
+
+Fonts load_fonts(ImFontAtlas& atlas, float scale, const std::string& folder) {
+  return load_fonts(atlas, scale, font_files(folder));
+}
+
+}  // namespace lockstep::gui

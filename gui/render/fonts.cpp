@@ -1,0 +1,185 @@
+#include "gui/render/fonts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+#include <string_view>
+
+#include "gui/render/imgui_compat.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+struct Face {
+  Type type;
+  const char* file;
+  const char* helper;  ///< draws the signs that `file` lacks
+  float line;          ///< points; Inter's em is 0.83 of it, JetBrains Mono's 0.76
+};
+
+constexpr const char* kWords = "Inter-Regular.otf";
+constexpr const char* kCode = "JetBrainsMono-Regular.ttf";
+constexpr Face kFaces[kTypes] = {
+    {Type::body, kWords, kCode, 16},
+    {Type::small, kWords, kCode, 14},
+    {Type::strong, "Inter-SemiBold.otf", kCode, 16},
+    {Type::title, "Inter-SemiBold.otf", kCode, 18},
+    {Type::huge, "Inter-Bold.otf", kCode, 24},
+    {Type::mono, kCode, kWords, 16},
+    {Type::mono_small, kCode, kWords, 15},
+};
+constexpr const char* kStandIn = "DejaVuSans.ttf";
+constexpr const char* kStandInCode = "DejaVuSansMono.ttf";
+
+constexpr ImWchar kGlyphs[] = {
+    0x0020, 0x007e, 0x00a0, 0x00ff,  // Latin-1
+    0x0391, 0x03a9, 0x03b1, 0x03c9,  // Greek
+    0x2010, 0x2027, 0x2030, 0x203a,  // – — ‖ ‘ ’ “ ” • … ‰ ′ ″ ‹ ›
+    0x2070, 0x208e,                  // raised and lowered digits
+    0x2190, 0x2199, 0x21b5, 0x21bb,  // arrows, ↵ ↺ ↻
+    0x21d0, 0x21d5, 0x2202, 0x221e,  // ⇒ ⇔ ∂ ∆ ∈ ∏ ∑ − √ ∞
+    0x2248, 0x2265, 0x2318, 0x2318,  // ≈ ≠ ≤ ≥ ⌘
+    0x25a0, 0x25cf, 0x2713, 0x2717,  // ■ □ ▲ △ ▶ ▷ ▼ ▽ ◀ ◆ ◇ ○ ● ✓ ✗
+    0};
+
+struct Substitute {
+  ImWchar missing, like;
+};
+constexpr Substitute kSubstitutes[] = {
+    {u'⇄', u'↔'}, {u'⇆', u'↔'}, {u'⇅', u'↕'}, {u'⟳', u'↻'}, {u'✔', u'✓'},
+    {u'✕', u'×'}, {u'⏵', u'▶'}, {u'⏸', u'‖'}, {u'⏹', u'■'}, {u'⏭', u'»'},
+    {u'⏮', u'«'}, {u'⋯', u'…'}, {u'∇', u'Δ'},
+};
+
+bool is_font(std::string_view bytes) {
+  using namespace std::string_view_literals;
+  return bytes.starts_with("OTTO"sv) || bytes.starts_with("\0\1\0\0"sv) ||
+         bytes.starts_with("true"sv);
+}
+
+/// Font files by name, each read once and kept in one copy, which the atlas owns.
+class Library {
+ public:
+  Library(ImFontAtlas& atlas, const FontReader& read) : atlas_(atlas), read_(read) {}
+  ~Library() {
+    for (auto& [name, file] : files_) {
+      if (!file.given) IM_FREE(file.data);
+    }
+  }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  bool has(const char* name) { return file(name).size > 0; }
+
+  /// Null if there is no such file.
+  ImFont* add(const char* name, float pixels, bool into_the_last) {
+    File& from = file(name);
+    if (from.size == 0) return nullptr;
+    ImFontConfig config;
+    config.MergeMode = into_the_last;
+    config.OversampleH = 3;  // letters start at thirds of a pixel: even spacing
+    config.OversampleV = 1;
+    config.PixelSnapH = false;
+    config.FontDataOwnedByAtlas = !from.given;
+    from.given = true;
+    return atlas_.AddFontFromMemoryTTF(from.data, from.size, pixels, &config, kGlyphs);
+  }
+
+ private:
+  struct File {
+    void* data = nullptr;
+    int size = 0;
+    bool given = false;  ///< the atlas owns it
+  };
+  File& file(const char* name) {
+    const auto [entry, is_new] = files_.try_emplace(name);
+    File& file = entry->second;
+    const std::string bytes = is_new ? read_(name) : "";
+    if (is_font(bytes)) {
+      file.size = static_cast<int>(bytes.size());
+      file.data = IM_ALLOC(bytes.size());
+      std::memcpy(file.data, bytes.data(), bytes.size());
+    }
+    return file;
+  }
+
+  ImFontAtlas& atlas_;
+  const FontReader& read_;
+  std::map<std::string, File> files_;
+};
+
+/// The face itself, else DejaVu, else ImGui's own font.
+ImFont* add_face(Library& library, ImFontAtlas& atlas, const Face& face, float scale) {
+  const bool is_code = std::string_view(face.file) == kCode;
+  const float pixels = std::max(1.0f, face.line * scale);
+  if (ImFont* font = library.add(face.file, pixels, false)) {
+    library.add(face.helper, pixels, true);
+    return font;
+  }
+  for (const char* stand_in : {is_code ? kStandInCode : kStandIn, kStandIn}) {
+    if (ImFont* font = library.add(stand_in, pixels, false)) return font;
+  }
+  ImFontConfig config;
+  config.SizePixels = std::max(13.0f, 13 * std::floor(pixels / 13));  // a bitmap
+  return atlas.AddFontDefault(&config);
+}
+
+std::string missing_files(Library& library) {
+  std::string names;
+  for (const Face& face : kFaces) {
+    if (library.has(face.file) || names.find(face.file) != names.npos) continue;
+    names += (names.empty() ? "" : ", ") + std::string(face.file);
+  }
+  return names;
+}
+
+void even_digits(ImFont& font) {
+  float widest = 0;
+  const auto is_digit = [](const ImFontGlyph& glyph) {
+    return glyph.Codepoint >= '0' && glyph.Codepoint <= '9';
+  };
+  for_each_glyph(font, [&](ImFontGlyph& glyph) {
+    if (is_digit(glyph)) widest = std::max(widest, glyph.AdvanceX);
+  });
+  for_each_glyph(font, [&](ImFontGlyph& glyph) {
+    if (!is_digit(glyph)) return;
+    const float shift = (widest - glyph.AdvanceX) / 2;
+    glyph.X0 += shift;
+    glyph.X1 += shift;
+    glyph.AdvanceX = widest;
+  });
+}
+
+}  // namespace
+
+Fonts load_fonts(ImFontAtlas& atlas, float scale, const FontReader& read) {
+  atlas.Flags |= ImFontAtlasFlags_NoBakedLines;  // lines are drawn, not copied
+  Fonts fonts;
+  {
+    Library library(atlas, read);
+    for (const Face& face : kFaces) {
+      fonts.fonts[static_cast<size_t>(face.type)] =
+          add_face(library, atlas, face, scale);
+    }
+    const std::string missing = missing_files(library);
+    fonts.complete = missing.empty();
+    if (!fonts.complete) {
+      fonts.message = "fonts not found, others stand in: " + missing +
+                      ". Mend: apt-get install fonts-inter fonts-jetbrains-mono";
+    }
+  }
+  if (!atlas.Build()) throw std::runtime_error("ImGui cannot build the font atlas");
+  for (ImFont* font : fonts.fonts) {
+    even_digits(*font);
+    for (const auto& [missing, like] : kSubstitutes) {
+      if (!has_glyph(*font, missing)) font->AddRemapChar(missing, like);
+    }
+    font->Scale = 1 / scale;
+  }
+  return fonts;
+}
+
+}  // namespace lockstep::gui

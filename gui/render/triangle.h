@@ -1,0 +1,61 @@
+// Draws one triangle: what all shapes of ImGui consist of.
+#pragma once
+
+#include <imgui.h>
+
+#include <cstdint>
+
+#include "gui/render/fixed.h"
+#include "gui/render/texture.h"
+
+namespace lockstep::gui {
+
+inline bool same(ImVec2 a, ImVec2 b) { return a.x == b.x && a.y == b.y; }
+
+/// The rows of a picture.
+struct Rows {
+  uint32_t* pixels;
+  int64_t width;
+  uint32_t* at(int x, int y) const { return pixels + y * width + x; }
+};
+
+/// Where to draw, and through which texture.
+class Canvas {
+ public:
+  /// `clip` lies inside the rows; `texture` has texels.
+  Canvas(Rows rows, Box clip, const Texture& texture)
+      : rows_(rows), clip_(clip), texture_(texture) {}
+
+  const Box& clip() const { return clip_; }
+  const Texture& texture() const { return texture_; }
+  Rows rows() const { return rows_; }
+
+  /// `texel(texture(), uv)`. Nearly all shapes ask for the same one, the white one.
+  uint32_t only_texel(ImVec2 uv) const {
+    if (!same(uv, last_uv_)) {
+      last_uv_ = uv;
+      last_texel_ = texel(texture_, uv);
+    }
+    return last_texel_;
+  }
+
+ private:
+  Rows rows_;
+  Box clip_;
+  const Texture& texture_;
+  mutable ImVec2 last_uv_{-1, -1};
+  mutable uint32_t last_texel_ = texel(texture_, last_uv_);
+};
+
+struct Corner {
+  Point at;
+  ImVec2 uv;
+  uint32_t color = 0;
+};
+
+/// Covers the pixels whose centres lie inside. A centre on an edge counts if that is a
+/// left or a top edge: of two triangles that share it, exactly one covers the pixel.
+void draw_triangle(const Canvas& canvas, const Corner& a, const Corner& b,
+                   const Corner& c);
+
+}  // namespace lockstep::gui

@@ -1,0 +1,23 @@
+// The viewer in a window on the screen: GLFW and OpenGL 3.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gui/app/app.h"
+
+namespace lockstep::gui {
+
+struct WindowOptions {
+  std::vector<std::string> files;  ///< opened one after the other
+  std::string at;                  ///< a position, see parse_position; empty: the start
+  int width = 0, height = 0;       ///< points; 0: what fits the screen
+  bool light = false, compare = false;
+  bool print_state = false;  ///< a line on stdout whenever the position changes
+};
+
+/// Runs until the window is closed. Throws std::runtime_error in one sentence that
+/// offers pictures instead, where there is no display or no OpenGL 3.
+void run_window(const WindowOptions& options);
+
+}  // namespace lockstep::gui

@@ -1,0 +1,400 @@
+// English: every word of the viewer's narration. `language.h` explains the signs in the
+// templates; another language is one more file like this one.
+//
+// Keys go from the kind of an event to what is special about it. Facts, where known:
+//   {name} {time} {share}  the event's name, length, part of the step
+//   {device} {from} {to}   "device 1", "the host"; {From} and {To} begin a sentence
+//   {bytes} {rate}         "44.7 MB", "10.5 GB/s" or "71.8 GFLOP/s"
+//   {shape} {shape2}       of its first two operands: "[8, 3, 32, 32]"
+//   {module} {type}        "layer1.0.conv1", "Conv2d"; {callee} is {module} or "model"
+//   {cost}                 a phase's time on the devices
+//   {delay} {run}          from the host's order to the device's start; time on it
+//   {behind}               how long after the host the devices end
+//   {ahead} {later}        filled from the keys ahead… and later/… below
+//   {each}                 bytes of each of {others} devices; {other} if it is only one
+//   {copies} {kernels} {chunks} {threads} {tensors} {others}  numbers, for plurals too
+#pragma once
+
+#include "gui/text/language.h"
+
+namespace lockstep::gui {
+
+inline constexpr Template kEnglish[] = {
+    // Words.
+    {"word/host", "the host"},
+    {"word/Host", "The host"},
+    {"word/device", "device {id}"},
+    {"word/Device", "Device {id}"},
+    {"word/model", "model"},
+    {"word/replica", "replica"},
+    {"word/sizes", "{size}"},
+    {"word/sizes/last", "{size}, the last of {rest}"},
+    {"word/lane", "{process}, {thread}"},
+    {"word/lane", "{thread}"},
+    {"word/lane", "{process}"},
+    {"ahead/one",
+     "The host queues this in {time}; {device} is done **{behind} after it**."},
+    {"ahead",
+     "The host queues this in {time}; the devices are done **{behind} after it**."},
+    {"ahead", "The host needs {time} for it."},
+    {"later/kernel",
+     "The kernel is queued here; it ran **{delay} later** on {device}[, for {run}]."},
+    {"later/kernels",
+     "{kernels} kernels are queued here; the first ran **{delay} later** on {device}."},
+    {"later/copy", "The copy is queued here; it began **{delay} later**."},
+    {"later/none", "It needs no work on a device."},
+
+    // Steps and phases.
+    {"step/train",
+     "**Step {step}** trains on **{batch} {batch:image|images}**[, cut in {chunks} "
+     "chunks of {sizes}], in **{length}**[: {rate} images per second].[ On the "
+     "devices, {longest} takes longest: {longest_share} of the step.]"},
+    {"step/eval",
+     "**Step {step}** evaluates **{batch} {batch:image|images}**[, cut in {chunks} "
+     "chunks of {sizes}], in **{length}**[: {rate} images per second]. There is no "
+     "backward, and no parameter changes."},
+    {"step", "**Step {step}**[ takes **{length}**]."},
+    {"step", "One step[ takes **{length}**]."},
+    {"phase/data",
+     "The data loader hands over the next batch[, {batch} {batch:image|images}], after "
+     "**{time}**[, {share} of the step]. Until then no device has work for this step."},
+    {"phase/h2d/labels",
+     "Only the **labels**, {bytes}, go to {to}: the loss will be computed there. The "
+     "images stay on the host, because **scatter** will send each device its chunk."},
+    {"phase/h2d",
+     "The batch leaves the host's memory for {to}: **{bytes}** in {copies} "
+     "{copies:copy|copies}. A kernel reads only its own device's memory."},
+    {"phase/forward/dp",
+     "The host runs **model(images)**. DataParallel makes four steps of it: scatter "
+     "the batch, replicate the model, parallel_apply, gather the outputs.[ {ahead}]"},
+    {"phase/forward",
+     "The host runs **model(images)**, layer by layer: each operation is queued on the "
+     "device, and recorded for backward.[ {ahead}]"},
+    {"phase/forward/eval",
+     "The host runs **model(images)**, layer by layer.[ {ahead}]"},
+    {"phase/scatter/device",
+     "**scatter** cuts the batch in {chunks} chunks of {sizes}, as torch.chunk does. "
+     "Chunk 0 stays on {from}; the others fly to theirs: **{bytes}**[, in {cost}]."},
+    {"phase/scatter",
+     "**scatter** cuts the batch in {chunks} chunks of {sizes}, as torch.chunk does, "
+     "and sends chunk i to device i: **{bytes}** from {from}[, in {cost}]."},
+    {"phase/scatter",
+     "**scatter** sends each device its chunk of the batch: **{bytes}** from {from} in "
+     "{copies} {copies:copy|copies}."},
+    {"phase/replicate",
+     "{From} copies **the model, {each},** to {others:{other}|each of the {others} "
+     "other devices}, as in **every** forward pass: the parameters live on {from}.[ "
+     "That takes **{cost}**, {share} of the step, all out of {from}'s one port.]"},
+    {"phase/parallel_apply",
+     "{chunks} host threads call **forward**, each on its own replica with its own "
+     "chunk[, and queue the work in {time}].[ The devices compute it side by side, in "
+     "**{cost}**, {share} of the step.]"},
+    {"phase/gather",
+     "The outputs of {others:{other}|the {others} other devices}, **{bytes}**, come to "
+     "{to}: the loss is computed there, once, over the whole batch."},
+    {"phase/loss",
+     "The loss is computed[ on {device}] over the whole batch.[ Then the host waits "
+     "**{waited}** for its value (item()), because forward has to end first.]"},
+    {"phase/backward/dp",
+     "**loss.backward()**: autograd walks the recorded graph back, on {chunks} devices "
+     "at once, each for its own chunk[. The devices need **{cost}** for it, {share} of "
+     "the step][, **{ratio} times** as long as forward]."},
+    {"phase/backward",
+     "**loss.backward()**: autograd walks the recorded graph back and queues each op's "
+     "gradient[. The device needs **{cost}** for it, {share} of the step][, **{ratio} "
+     "times** as long as forward]."},
+    {"phase/reduce",
+     "The gradients of {others:{other}|the {others} other devices}, **{each}{others:| "
+     "from each}**, come to {to} and are added to its own: only its parameters "
+     "change.[ That takes **{cost}**, {share} of the step, all through {to}'s one "
+     "port.]"},
+    {"phase/all_reduce",
+     "The devices sum their gradients, and each gets the whole sum[: **{bytes}** over "
+     "all links].[ It takes **{cost}**, {share} of the step.] No device is the root."},
+    {"phase/optimizer/dp",
+     "**optimizer.step()** updates the parameters, on {device} only[, in {cost}][, "
+     "{share} of the step]. The others get the new values with the next replicate."},
+    {"phase/optimizer",
+     "**optimizer.step()** updates each parameter from its gradient[, on {device}][, "
+     "in {cost}][, {share} of the step]."},
+    {"phase",
+     "The phase **{name}**[ takes {time}][ and the devices {cost}, {share} of the "
+     "step]."},
+
+    // Transfers.
+    {"copy/h2d/labels",
+     "The **labels**, {bytes}, go from {from} to {to}: the loss is computed there."},
+    {"copy/h2d",
+     "**{bytes}**[ of {tensor}] go from {from} to {to}[, at {rate}]: a kernel reads "
+     "only the memory of its own device."},
+    {"copy/scatter/chunk",
+     "**images{rows}** of the batch go from {from} to {to}: {bytes}[ at {rate}]. "
+     "torch.chunk cuts the batch in {chunks}; this is chunk {chunk}, counted from 0."},
+    {"copy/scatter",
+     "{To} gets its {tensor}[, {shape}]: **{bytes}** from {from}[ at {rate}]."},
+    {"copy/replicate/parameters",
+     "**{bytes} of parameters** go from {from} to {to}[, at {rate}]: its replica needs "
+     "them for forward.[ Group {group} of {groups}: small tensors travel together.]"},
+    {"copy/replicate/buffers",
+     "**{bytes} of buffers** (such as a batch norm's running statistics) go from "
+     "{from} to {to}: its replica needs them, too.[ Group {group} of {groups}.]"},
+    {"copy/replicate",
+     "**{bytes} of the model** go from {from} to {to}[, at {rate}]: its replica needs "
+     "them for forward.[ Group {group} of {groups}.]"},
+    {"copy/gather",
+     "{From}'s **outputs**[, {shape},] come to {to}: {bytes}. The loss is computed "
+     "there, once, over the whole batch."},
+    {"copy/grad_scatter",
+     "The **gradient of {to}'s outputs**[, {shape},] goes back to it from {from}: "
+     "{bytes}. This is gather in reverse; now {to} can run its own backward."},
+    {"copy/reduce",
+     "**{bytes} of gradients** come from {from} to {to}[, at {rate}], to be added to "
+     "its own: only {to}'s parameters are updated.[ Group {group} of {groups}.]"},
+    {"copy/broadcast",
+     "**{bytes}**[ of {tensor}] go from {from} to {to}[, at {rate}], so that all ranks "
+     "hold the same values."},
+    {"copy/all_reduce/sum",
+     "Ring step {ring_step} of {ring_steps}: {from} sends **{bytes}** of gradients to "
+     "its neighbour, {to}[, at {rate}], which adds its own. The sum grows on the way."},
+    {"copy/all_reduce/share",
+     "Ring step {ring_step} of {ring_steps}: {from} passes **{bytes}** of finished "
+     "sums on to its neighbour, {to}[, at {rate}]. At the end all ranks have all "
+     "sums."},
+    {"copy/all_reduce",
+     "A chunk of gradients, **{bytes}**, goes to the ring's next device: from {from} "
+     "to {to}[, at {rate}].[ Ring step {ring_step}.]"},
+    {"copy/all_reduce",
+     "An empty chunk goes round the ring, from {from} to {to}: there were too few "
+     "numbers to cut.[ Ring step {ring_step}.]"},
+    {"copy/d2h/number",
+     "The number that **item()** returns[, {bytes},] goes from {from} to the host: "
+     "little to carry, but it comes only after all work that it depends on."},
+    {"copy/d2h",
+     "**{bytes}**[ of {tensor}] go from {from} to the host's memory[, at {rate}]."},
+    {"copy",
+     "**{bytes}**[ of {tensor}] go from {from} to {to}[, at {rate}][ ({why})]."},
+    {"copy", "A transfer from {from} to {to}[ ({why})][, of {tensor}]."},
+    {"collective/all_reduce",
+     "**all_reduce** among {group_size} ranks[ ({algorithm})]: gradients[ of bucket "
+     "{bucket}], **{bytes}**, are summed; each rank gets the sum[, in {time}]."},
+    {"collective",
+     "**{name}**[ among {group_size} ranks][ ({algorithm})][: **{bytes}**][, in "
+     "{time}]."},
+
+    // Calls.
+    {"call/__call__/dp",
+     "**model(images)** in main.py arrives here: model is a DataParallel[ over "
+     "{chunks} {chunks:device|devices}]. In Python, calling a Module runs "
+     "**__call__**, which is _call_impl, and that calls **forward**."},
+    {"call/__call__/replica",
+     "A host thread of its own calls **replica(x)**[ for {device}]: {type}.__call__, "
+     "which is _call_impl, which calls **forward**.[ x is {shape}, its chunk.]"},
+    {"call/__call__/model",
+     "**model(images)** in main.py arrives here: in Python, model(x) runs "
+     "{type}.__call__, which is Module._call_impl. So no line of main.py says "
+     "**forward**."},
+    {"call/__call__",
+     "**{callee}(x)** looks like a function call: Python runs {type}.__call__, which "
+     "leads to _call_impl, and then to **{type}.forward**.[ x is {shape}.]"},
+    {"call/_call_impl",
+     "**_call_impl** turns {callee}(x) into {type}.forward(x): first the forward "
+     "pre-hooks, if any, then **forward**, then the forward hooks. To call forward "
+     "directly would skip the hooks."},
+    {"call/forward/dp",
+     "**DataParallel.forward** shares one model(x) among [{chunks} ]devices: scatter "
+     "the batch, replicate the model, parallel_apply the replicas, gather the "
+     "outputs.[ {ahead}]"},
+    {"call/forward/replica",
+     "This is the **forward** that main.py never calls: model(images) → "
+     "DataParallel.forward → replica(x) → **{type}.forward**.[ x is {shape}.][ "
+     "{ahead}]"},
+    {"call/forward/model",
+     "This is the **forward** that main.py never calls: {callee}(x) → __call__ → "
+     "_call_impl → **{type}.forward**.[ x is {shape}.][ {ahead}]"},
+    {"call/forward",
+     "**{type}.forward** does the work of {callee}(x)[; x is {shape}]. Nobody writes "
+     "its name: __call__ and _call_impl lead here.[ {later}]"},
+    {"call/Tensor.backward",
+     "**loss.backward()** starts autograd: a thread per device walks the graph back "
+     "and queues, for each op of forward, its gradient's op.[ {ahead}]"},
+    {"call/cuda_runtime", "The host calls CUDA: **{name}**[, for {time}]."},
+    {"call/cuda_driver", "The host calls CUDA's driver: **{name}**[, for {time}]."},
+    {"call",
+     "**{name}** runs on the host[ for {time}][, in {module}][; its input is "
+     "{shape}].[ {later}]"},
+
+    // Operations of forward; op/NAME/… is special to a caller or a phase.
+    {"op/aten::conv2d",
+     "**aten::conv2d**[ in {module}] moves the filters {shape2} over {shape}[: "
+     "**{flops}**].[ {later}]"},
+    {"op/aten::linear",
+     "**aten::linear**[ in {module}] multiplies {shape} with the weights {shape2} and "
+     "adds the bias[: **{flops}**].[ {later}]"},
+    {"op/aten::batch_norm/split",
+     "**aten::batch_norm**[ in {module}] normalises each channel of {shape} with the "
+     "mean and variance of **this device's chunk only**; the other chunks have "
+     "theirs.[ {later}]"},
+    {"op/aten::batch_norm",
+     "**aten::batch_norm**[ in {module}] normalises each channel of {shape}.[ "
+     "{later}]"},
+    {"op/aten::relu_/none",
+     "**aten::relu_**[ in {module}] zeroes what is negative in {shape}. It has no "
+     "kernel of its own: the one before it does it on the way (fusion)."},
+    {"op/aten::relu_",
+     "**aten::relu_**[ in {module}] zeroes what is negative in {shape}.[ {later}]"},
+    {"op/aten::add_/shortcut",
+     "**aten::add_**[ in {module}] adds the block's input to its output, {shape}: "
+     "ResNet's shortcut.[ {later}]"},
+    {"op/aten::add_/backward",
+     "Two gradients of {shape} are added: forward used that tensor twice, so **its "
+     "gradient is the sum** of both.[ {later}]"},
+    {"op/aten::add_/reduce",
+     "The gradients that have arrived, {shape}, are **added** to the sum so far. "
+     "Nothing is divided: the loss was a mean over the whole batch.[ {later}]"},
+    {"op/aten::adaptive_avg_pool2d",
+     "**aten::adaptive_avg_pool2d** averages each channel of {shape} down to a fixed "
+     "height and width.[ {later}]"},
+    {"op/aten::max_pool2d",
+     "**aten::max_pool2d**[ in {module}] keeps the largest value of each window of "
+     "{shape}.[ {later}]"},
+    {"op/aten::flatten/none",
+     "**aten::flatten** looks at {shape} as one row per image. That is a view of the "
+     "same memory: nothing is computed, nothing moves."},
+    {"op/aten::log_softmax",
+     "**aten::log_softmax** turns the scores {shape} into logarithms of probabilities, "
+     "one row per image.[ {later}]"},
+    {"op/aten::nll_loss",
+     "**aten::nll_loss** picks each image's value at its right label and averages over "
+     "the whole batch: that number is the **loss**.[ {later}]"},
+    {"op/aten::topk",
+     "**aten::topk** looks whether the right label is among the highest scores of "
+     "{shape}: that gives the accuracy.[ {later}]"},
+    {"op/aten::item",
+     "**item()** wants a number on the host: {bytes} are copied from {from}, and the "
+     "host waits[ **{waited}**] until they are there. Meanwhile it queues nothing."},
+    {"op/aten::full_like/backward",
+     "Backward starts with d(loss)/d(loss), which is **1**.[ {later}]"},
+    {"op/aten::_fused_sgd_",
+     "**SGD** updates all {tensors} parameter {tensors:tensor|tensors} in place, in "
+     "one kernel.[ {later}]"},
+    {"op/lockstep::create_plan",
+     "The engine prepares the kernel {kernel} for shapes that it meets for the first "
+     "time[, in {time}]; later calls use it again."},
+    {"op/copy",
+     "**{name}** orders a transfer: {bytes} from {from} to {to}[ ({why})].[ {later}]"},
+    {"op/copies",
+     "**{name}** queues {copies} copies[, {bytes} in all][; the first began **{delay} "
+     "later**]."},
+
+    // Operations of backward.
+    {"op/ConvolutionBackward0/both",
+     "**ConvolutionBackward0** computes both gradients of aten::conv2d[ in {module}]: "
+     "its input's and its filters'[: {flops}, **{ratio} times** forward's].[ {later}]"},
+    {"op/ConvolutionBackward0",
+     "**ConvolutionBackward0** computes the gradient of aten::conv2d[ in {module}] for "
+     "its filters only: its input needs none[: {flops}].[ {later}]"},
+    {"op/AddBackward0/shortcut",
+     "**AddBackward0** hands the gradient {shape} on, unchanged, to both sides of "
+     "{module}'s shortcut.[ {later}]"},
+    {"op/AddBackward0",
+     "**AddBackward0** hands the gradient[ {shape}] unchanged to both summands.[ "
+     "{later}]"},
+    {"op/ReluBackward0",
+     "**ReluBackward0** lets the gradient pass where forward's output[ in {module}] "
+     "was positive, and zeroes the rest.[ {later}]"},
+    {"op/ViewBackward0",
+     "**ViewBackward0** gives the gradient[ {shape}] the shape of {forward}'s input "
+     "again. Nothing is computed, nothing moves."},
+    {"op/AccumulateGrad",
+     "The gradient of **{param}** has all its parts: AccumulateGrad puts it into "
+     ".grad, where optimizer.step() will look for it."},
+    {"op/AccumulateGrad",
+     "AccumulateGrad puts a parameter's gradient[, {shape},] into its **.grad**, where "
+     "optimizer.step() will look for it."},
+    {"op/GatherBackward",
+     "**GatherBackward** is gather in reverse: the gradient of the outputs is cut, and "
+     "each device gets its rows back[: {bytes} in all].[ {later}]"},
+    {"op/BroadcastBackward",
+     "**BroadcastBackward** is replicate in reverse: each parameter went to all, so "
+     "its gradient is the **sum** of theirs[: {bytes} to {to}].[ {later}]"},
+    {"op/backward",
+     "**{name}** computes the gradient of **{forward}**[ in {module}][, from its "
+     "output's gradient, {shape}][: {flops}].[ {later}]"},
+    {"op",
+     "The host calls **{name}**[ in {module}][ on {shape}][: {flops}].[ {later}]"},
+
+    // Kernels.
+    {"kernel/null",
+     "**{name}**[ of {module}] would run here, on {device}[: {flops}]. The null device "
+     "records everything and computes nothing, so its times say nothing."},
+    {"kernel/flatten_many",
+     "**flatten_many** on {device} lays many small tensors side by side[, in {time}], "
+     "to send or add them as one."},
+    {"kernel/add/reduce",
+     "**add** on {device}[, {time}]: gradients that came from another device are added "
+     "to the sum so far."},
+    {"kernel/sgd",
+     "**sgd** on {device} updates all parameters in place[, in **{time}**][: {moved} "
+     "read and written][, {rate}]."},
+    {"kernel",
+     "**{name}**[ of {module}] ran on {device}[ for **{time}**][ at **{rate}**][ "
+     "({impl})].[ Before that it waited {queued} for a core.][ It had a core for only "
+     "{cpu} of its time.]"},
+    {"kernel", "**{name}** ran[ on {lane}][ for **{time}**]."},
+
+    // Waiting.
+    {"sync/item",
+     "The host **waits[ {time}]** for the number that item() returns[, until {device} "
+     "has it]. Once per step this is harmless; done often, devices run dry."},
+    {"sync/device/end",
+     "The host **waits[ {time}]** until all queued work[ of {device}] is done. "
+     "lockstep ends every step so, to make its time its own; PyTorch would already "
+     "queue the next."},
+    {"sync/device",
+     "The host **waits[ {time}]** until all queued work[ of {device}] is done. That is "
+     "right before one reads a clock; elsewhere it costs time."},
+    {"sync/stream",
+     "The host **waits[ {time}]** until one stream[ of {device}] has done what was "
+     "queued on it. Other streams are not waited for."},
+    {"sync/join/parallel_apply",
+     "The main thread **waits[ {time}]** for the {threads} replica "
+     "{threads:thread|threads} to return from forward. They return when all is queued; "
+     "the devices go on computing."},
+    {"sync/join/backward",
+     "In loss.backward() the main thread **waits[ {time}]** until autograd's threads "
+     "have queued the last gradient op. The devices go on computing."},
+    {"sync/join",
+     "This host thread **waits[ {time}]** for {threads} other "
+     "{threads:thread|threads}."},
+    {"sync/queue",
+     "An autograd thread takes its next op from its queue[, after **{time}**]. An op "
+     "is ready when its gradients are queued[; the last of them came from {cause}]."},
+    {"sync", "The host **waits[ {time}]**[ ({name})]."},
+
+    // Marks.
+    {"mark/grad_hook",
+     "The hook of **{param}** fires: its gradient is queued on the device, not yet "
+     "computed. DistributedDataParallel counts these hooks to know which bucket is "
+     "full."},
+    {"mark/grad_ready",
+     "The gradient of **{param}** is ready on {device}[: {cause} has written it]."},
+    {"mark/bucket_ready",
+     "**Bucket {bucket}** is full: its last gradient is ready. Now its all-reduce may "
+     "begin, while backward goes on."},
+    {"mark/slot",
+     "**A learner's own code** stands in for the engine's {slot} from here on."},
+    {"mark", "A mark[ at {at}]: **{name}**[, on {device}]."},
+
+    // Of other programs.
+    {"other", "**{name}**[ ({category})] ran[ on {lane}][ for {time}]."},
+    {"other", "An event without a name[, on {lane}][, of {time}]."},
+};
+
+/// English has one form for 1 and one for all other numbers.
+inline const Language& english() {
+  static constexpr Language language{
+      kEnglish, [](int64_t count) -> size_t { return count == 1 ? 0 : 1; }};
+  return language;
+}
+
+}  // namespace lockstep::gui

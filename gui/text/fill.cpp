@@ -1,0 +1,107 @@
+#include "gui/text/fill.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace lockstep::gui {
+
+namespace {
+
+constexpr size_t kMostParts = 8;  ///< optional parts of one template
+
+/// Where the bracket that opens at `text[at]` closes; the text's end if it does not.
+size_t closing(std::string_view text, size_t at) {
+  int depth = 0;
+  for (; at < text.size(); ++at) {
+    if (text[at] == '{' || text[at] == '[') ++depth;
+    if ((text[at] == '}' || text[at] == ']') && --depth == 0) break;
+  }
+  return at;
+}
+
+/// Form number `wanted` of "image|images", or the last one.
+std::string_view form(std::string_view forms, size_t wanted) {
+  int depth = 0;
+  for (size_t i = 0, begin = 0, number = 0; i <= forms.size(); ++i) {
+    const char c = i < forms.size() ? forms[i] : '|';
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (c != '|' || depth != 0) continue;
+    if (number++ == wanted || i == forms.size()) return forms.substr(begin, i - begin);
+    begin = i + 1;
+  }
+  return forms;
+}
+
+/// Fills one template, with at most `parts` of its optional parts.
+class Filling {
+ public:
+  Filling(const Language& language, const Facts& facts, size_t parts)
+      : language_(language), facts_(facts), parts_(parts) {}
+
+  /// False if a fact outside of optional parts is not known.
+  bool fill(std::string_view text, std::string& out) {
+    for (size_t i = 0; i < text.size(); ++i) {
+      if (text[i] != '{' && text[i] != '[') {
+        out += text[i];
+        continue;
+      }
+      const size_t end = closing(text, i);
+      const std::string_view inside = text.substr(i + 1, end - i - 1);
+      if (text[i] == '[')
+        optional(inside, out);
+      else if (!placeholder(inside, out))
+        return false;
+      i = end;
+    }
+    return true;
+  }
+
+ private:
+  void optional(std::string_view inside, std::string& out) {
+    std::string part;
+    if (parts_ == 0 || !fill(inside, part)) return;
+    --parts_;
+    out += part;
+  }
+
+  bool placeholder(std::string_view inside, std::string& out) {
+    const size_t colon = inside.find(':');
+    if (colon != std::string_view::npos) {
+      const auto count = facts_.count(inside.substr(0, colon));
+      return count && fill(form(inside.substr(colon + 1), language_.form(*count)), out);
+    }
+    const std::string* value = facts_.find(inside);
+    if (value != nullptr) out += *value;
+    return value != nullptr;
+  }
+
+  const Language& language_;
+  const Facts& facts_;
+  size_t parts_;
+};
+
+/// Characters as they are read.
+size_t length(std::string_view text) {
+  const auto read = [](char c) { return c != '*' && (c & 0xC0) != 0x80; };
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), read));
+}
+
+}  // namespace
+
+std::string say(const Language& language, std::initializer_list<std::string_view> keys,
+                const Facts& facts, size_t longest) {
+  for (const std::string_view key : keys) {
+    for (const Template& row : language.templates) {
+      if (row.key != key) continue;
+      for (size_t parts = kMostParts + 1; parts-- > 0;) {
+        std::string text;
+        if (!Filling(language, facts, parts).fill(row.text, text)) break;
+        if (length(text) <= longest || parts == 0) return text;
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,153 @@
+#include "gui/ui/theme.h"
+
+#include <array>
+#include <utility>
+
+namespace lockstep::gui {
+
+namespace {
+
+/// 0xRRGGBB as people write it.
+constexpr ImU32 rgb(uint32_t hex) {
+  return IM_COL32((hex >> 16) & 255, (hex >> 8) & 255, hex & 255, 255);
+}
+
+Theme make_dark() {
+  Theme t{};
+  t.dark = true;
+  t.ground = rgb(0x0C1015), t.panel = rgb(0x131920), t.raised = rgb(0x1B232D);
+  t.sunken = rgb(0x0D1218), t.line = rgb(0x27313D), t.hover = rgb(0x222C38);
+  t.shadow = IM_COL32(0, 0, 0, 90);
+  t.text = rgb(0xEAEFF4), t.dim = rgb(0x98A5B3), t.faint = rgb(0x66727F);
+  t.accent = rgb(0xF0A81C), t.on_accent = rgb(0x1A1204), t.accent_ground = rgb(0x3A2A0C);
+  t.warning = rgb(0xF4765E), t.warning_ground = rgb(0x3A1C18), t.good = rgb(0x35BE91);
+  t.orange = rgb(0xF0A81C), t.sky = rgb(0x5CB8EA), t.green = rgb(0x2FB68A);
+  t.yellow = rgb(0xE9DC55), t.blue = rgb(0x5B8DEF), t.pink = rgb(0xE08DBB);
+  t.violet = rgb(0xAE8CF0), t.slate = rgb(0x7486A4), t.grey = rgb(0x56616E);
+  t.code_keyword = rgb(0xC792EA), t.code_type = rgb(0x66D0C0);
+  t.code_number = rgb(0xF2905A), t.code_text = rgb(0xA5D075);
+  t.code_comment = rgb(0x74808D), t.code_call = rgb(0x82AAFF);
+  return t;
+}
+
+Theme make_light() {
+  Theme t{};
+  t.dark = false;
+  t.ground = rgb(0xEFF1F4), t.panel = rgb(0xFFFFFF), t.raised = rgb(0xF5F7F9);
+  t.sunken = rgb(0xE9EDF1), t.line = rgb(0xD5DBE2), t.hover = rgb(0xE6EBF1);
+  t.shadow = IM_COL32(30, 40, 60, 28);
+  t.text = rgb(0x171C22), t.dim = rgb(0x55606C), t.faint = rgb(0x828D99);
+  t.accent = rgb(0xB97400), t.on_accent = rgb(0xFFFFFF), t.accent_ground = rgb(0xFBEBCB);
+  t.warning = rgb(0xC0381F), t.warning_ground = rgb(0xFBE2DC), t.good = rgb(0x0B7F5C);
+  t.orange = rgb(0xDD9200), t.sky = rgb(0x2B95D0), t.green = rgb(0x0E9570);
+  t.yellow = rgb(0xC7B400), t.blue = rgb(0x2E6BD8), t.pink = rgb(0xC4639C);
+  t.violet = rgb(0x7E57D0), t.slate = rgb(0x6B7C99), t.grey = rgb(0xA4AEB9);
+  t.code_keyword = rgb(0x8A3FBF), t.code_type = rgb(0x0C7C70);
+  t.code_number = rgb(0xB5500F), t.code_text = rgb(0x3F7A14);
+  t.code_comment = rgb(0x828D99), t.code_call = rgb(0x2458C5);
+  return t;
+}
+
+using Hue = ImU32 Theme::*;
+
+ImU32 look_up(const Theme& theme, const std::string& name,
+              std::initializer_list<std::pair<const char*, Hue>> table) {
+  for (const auto& [key, hue] : table) {
+    if (name == key) return theme.*hue;
+  }
+  return theme.slate;
+}
+
+}  // namespace
+
+const Theme& dark_theme() {
+  static const Theme theme = make_dark();
+  return theme;
+}
+
+const Theme& light_theme() {
+  static const Theme theme = make_light();
+  return theme;
+}
+
+ImU32 reason_colour(const Theme& theme, const std::string& why) {
+  return look_up(theme, why,
+                 {{"replicate", &Theme::orange},
+                  {"broadcast", &Theme::orange},
+                  {"reduce", &Theme::pink},
+                  {"all_reduce", &Theme::pink},
+                  {"scatter", &Theme::sky},
+                  {"h2d", &Theme::blue},
+                  {"gather", &Theme::green},
+                  {"grad_scatter", &Theme::yellow},
+                  {"d2h", &Theme::violet}});
+}
+
+ImU32 phase_colour(const Theme& theme, const std::string& phase) {
+  return look_up(theme, phase,
+                 {{"data", &Theme::grey},
+                  {"h2d", &Theme::blue},
+                  {"scatter", &Theme::sky},
+                  {"replicate", &Theme::orange},
+                  {"forward", &Theme::blue},
+                  {"parallel_apply", &Theme::blue},
+                  {"gather", &Theme::green},
+                  {"loss", &Theme::violet},
+                  {"backward", &Theme::slate},
+                  {"reduce", &Theme::pink},
+                  {"all_reduce", &Theme::pink},
+                  {"optimizer", &Theme::yellow}});
+}
+
+ImU32 memory_colour(const Theme& theme, size_t category) {
+  static constexpr std::array<Hue, 9> hues = {
+      &Theme::orange, &Theme::pink,   &Theme::yellow, &Theme::sky,  &Theme::blue,
+      &Theme::green,  &Theme::violet, &Theme::slate,  &Theme::grey};
+  return theme.*hues[category < hues.size() ? category : hues.size() - 1];
+}
+
+ImU32 event_colour(const Theme& theme, const Model& model, uint32_t index) {
+  const Event& event = model.events[index];
+  switch (event.what()) {
+    case Kind::step: return mixed(theme.panel, theme.slate, 0.45f);
+    case Kind::phase: return phase_colour(theme, model.name_of(event));
+    case Kind::call: return mixed(theme.panel, theme.slate, 0.62f);
+    case Kind::op: return mixed(theme.panel, theme.slate, 0.85f);
+    case Kind::kernel:
+    case Kind::collective: {
+      const std::string& phase = model.strings[model.phases[event.phase]];
+      return phase_colour(theme, phase);
+    }
+    case Kind::copy: {
+      const Copy* copy = model.copy_of(index);
+      return copy == nullptr ? theme.slate
+                             : reason_colour(theme, model.strings[copy->why]);
+    }
+    case Kind::sync: return mixed(theme.panel, theme.grey, 0.45f);
+    default: return theme.grey;
+  }
+}
+
+ImU32 with_alpha(ImU32 colour, float alpha) {
+  const auto a = static_cast<float>(colour >> IM_COL32_A_SHIFT & 255) * alpha;
+  return (colour & ~IM_COL32_A_MASK) |
+         (static_cast<ImU32>(a + 0.5f) << IM_COL32_A_SHIFT);
+}
+
+ImU32 mixed(ImU32 a, ImU32 b, float share) {
+  ImU32 result = 0;
+  const auto part = static_cast<int>(share * 256 + 0.5f);
+  for (int shift = 0; shift < 32; shift += 8) {
+    const int from = a >> shift & 255, to = b >> shift & 255;
+    result |= static_cast<ImU32>(from + (to - from) * part / 256) << shift;
+  }
+  return result;
+}
+
+ImU32 ink_on(ImU32 ground) {
+  const int red = ground & 255, green = ground >> 8 & 255, blue = ground >> 16 & 255;
+  const bool light = red * 30 + green * 59 + blue * 11 > 100 * 122;
+  return light ? IM_COL32(12, 16, 22, 235) : IM_COL32(255, 255, 255, 240);
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,73 @@
+// What panels draw with: rectangles, type and a few habits (cards, bars, rows), on top
+// of ImGui's draw lists. All lengths are points.
+#pragma once
+
+#include <imgui.h>
+
+#include <string>
+#include <string_view>
+
+#include "gui/render/fonts.h"
+#include "gui/ui/theme.h"
+
+namespace lockstep::gui {
+
+struct Rect {
+  float x = 0, y = 0, w = 0, h = 0;
+  float right() const { return x + w; }
+  float bottom() const { return y + h; }
+  ImVec2 min() const { return {x, y}; }
+  ImVec2 max() const { return {x + w, y + h}; }
+  ImVec2 centre() const { return {x + w / 2, y + h / 2}; }
+  Rect inset(float by) const { return {x + by, y + by, w - 2 * by, h - 2 * by}; }
+  bool contains(ImVec2 p) const {
+    return p.x >= x && p.x < right() && p.y >= y && p.y < bottom();
+  }
+  /// Cuts a piece off one side.
+  Rect take_top(float height);
+  Rect take_bottom(float height);
+  Rect take_left(float width);
+  Rect take_right(float width);
+};
+
+/// One per frame and window; panels get it by reference. Not thread-safe, as ImGui.
+class Ui {
+ public:
+  Ui(const Theme& theme, const Fonts& fonts) : theme(theme), fonts(fonts) {}
+
+  const Theme& theme;
+  const Fonts& fonts;
+  ImDrawList* list = nullptr;  ///< where panels draw; Frame sets it
+
+  // Text. `y` is the top of the line; positions are rounded to whole points.
+  float line_height(Type type) const;
+  float width(Type type, std::string_view text) const;
+  void text(float x, float y, Type type, ImU32 colour, std::string_view text) const;
+  void text_right(float x, float y, Type type, ImU32 colour, std::string_view text) const;
+  void text_centred(const Rect& in, Type type, ImU32 colour, std::string_view text) const;
+  /// Cut off with … where it would be wider than `room`; returns the width drawn.
+  float text_cut(float x, float y, float room, Type type, ImU32 colour,
+                 std::string_view text) const;
+  /// Wrapped at blanks; parts between `**` are drawn in `strong` with the accent.
+  /// Returns the height; with `draw` false only measures.
+  float text_rich(const Rect& in, Type type, Type strong, ImU32 colour, ImU32 emphasis,
+                  std::string_view text, bool draw = true) const;
+
+  void fill(const Rect& r, ImU32 colour, float rounding = 0) const;
+  void frame(const Rect& r, ImU32 colour, float rounding = 0, float width = 1) const;
+  /// A panel with a title bar; returns the room inside.
+  Rect card(const Rect& r, std::string_view title, std::string_view note = {}) const;
+  void bar(const Rect& r, float share, ImU32 colour) const;
+
+  /// An invisible button: true when it was clicked; `hovered` tells whether it is lit.
+  bool hit(const char* id, const Rect& r, bool* hovered = nullptr) const;
+  bool button(const char* id, const Rect& r, std::string_view label, bool active = false,
+              Type type = Type::body) const;
+  void tooltip(std::string_view text) const;  ///< for what is hovered now
+};
+
+/// How much of `text` fits into `room`, cut at a whole UTF-8 character.
+std::string_view fitting(const ImFont& font, float size, std::string_view text,
+                         float room);
+
+}  // namespace lockstep::gui

@@ -1,0 +1,83 @@
+// Traces of PyTorch's profiler, recorded by other people, open in the viewer.
+#include <cstdlib>
+
+#include "gui/model/state.h"
+#include "tests/gui/model/valid.h"
+
+namespace lockstep::gui {
+namespace {
+
+using namespace testing;  // NOLINT
+namespace fs = std::filesystem;
+
+/// The folder of foreign traces; empty when it is not on this machine.
+fs::path foreign_traces() {
+  const char* shared = std::getenv("LOCKSTEP_SHARED");
+  const fs::path folder = shared ? fs::path(shared) / "traces" : fs::path();
+  return fs::is_directory(folder) ? folder : fs::path();
+}
+
+class ForeignModels : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (folder_.empty()) GTEST_SKIP() << "LOCKSTEP_SHARED names no folder with traces/";
+  }
+  size_t count(const Model& model, Kind kind) const {
+    return std::count_if(model.events.begin(), model.events.end(),
+                         [&](const Event& event) { return event.what() == kind; });
+  }
+  fs::path folder_ = foreign_traces();
+};
+
+TEST_F(ForeignModels, Open) {
+  size_t opened = 0;
+  for (const auto& file : fs::recursive_directory_iterator(folder_)) {
+    if (!file.path().filename().string().ends_with(".json.gz")) continue;
+    SCOPED_TRACE(file.path());
+    const Model model = load_file(file.path());
+    expect_valid(model);
+    EXPECT_LT(model.length, int64_t{600} * 1'000'000'000) << "no more than ten minutes";
+    for (uint32_t i = 0; i < model.events.size(); i += 997) {
+      state_at(model, at_event(model, i));
+      state_at(model, in_time_order(model, at_event(model, i)));
+    }
+    ++opened;
+  }
+  EXPECT_GE(opened, 25u);
+}
+
+TEST_F(ForeignModels, KernelsRunOnDevicesAndHangOnTheirLaunches) {
+  const Model model =
+      load_file(folder_ / "tracelens/resnet18_1gpu_mi300x_pystack_memory.json.gz");
+  size_t kernels = 0, launched = 0;
+  for (const Event& event : model.events) {
+    if (event.what() != Kind::kernel) continue;
+    ++kernels;
+    EXPECT_FALSE(model.lanes[event.lane].is_host());
+    if (event.parent == kNoEvent) continue;
+    const Event& launch = model.events[event.parent];
+    launched += launch.what() == Kind::call && model.lanes[launch.lane].is_host();
+  }
+  EXPECT_GT(kernels, 1000u);
+  EXPECT_GT(launched, kernels * 9 / 10);
+  EXPECT_GT(count(model, Kind::call), 6000u) << "the Python stack";
+  EXPECT_GT(model.copies.size(), 0u) << "Memcpy HtoD";
+}
+
+TEST_F(ForeignModels, ProfilerStepsAreSteps) {
+  const Model model = load_file(folder_ / "tb_plugin_resnet50/num_workers_0_span1.json.gz");
+  ASSERT_GE(model.steps.size(), 2u);
+  EXPECT_EQ(model.steps[1].number, model.steps[0].number + 1);
+  size_t inside = 0, kernels = 0;
+  for (const Event& event : model.events) {
+    if (event.what() != Kind::kernel) continue;
+    ++kernels;
+    inside += event.step != kNoStep;
+  }
+  EXPECT_GT(inside, kernels * 9 / 10);
+  std::string why;
+  EXPECT_TRUE(parse_position(model, std::to_string(model.steps[1].number), why)) << why;
+}
+
+}  // namespace
+}  // namespace lockstep::gui

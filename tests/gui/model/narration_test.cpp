@@ -1,0 +1,403 @@
+// What the viewer says about each event: true, readable, and never a crash.
+#include "gui/model/narration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <regex>
+#include <span>
+#include <sstream>
+
+#include "gui/model/loader.h"
+#include "gui/text/fill.h"
+#include "tests/tracer/golden.h"
+
+namespace lockstep::gui {
+namespace {
+
+using namespace tracer::testing;  // NOLINT
+
+/// A trace written by hand: ids ascend from 1 in the order of writing.
+class Made {
+ public:
+  explicit Made(std::string mode = "dp") : mode_(std::move(mode)) {}
+
+  /// On the host (lane 0) or on device `lane - 1`; times in µs.
+  Made& x(const std::string& cat, const std::string& name, int lane, int ts, int dur,
+          const std::string& args) {
+    const int stream = cat == "copy" ? 1 : cat == "collective" ? 2 : 0;
+    std::string all = fmt::format(R"("id":{},"step":3)", ++last_id_);
+    if (lane > 0) all += fmt::format(R"(,"device":{},"stream":{})", lane - 1, stream);
+    if (!args.empty()) all += "," + args;
+    events_ += fmt::format(R"({{"ph":"X","cat":"{}","name":"{}","pid":{},"tid":{},)"
+                           R"("ts":{},"dur":{},"args":{{{}}}}},)",
+                           cat, name, lane, stream, ts, dur, all);
+    return *this;
+  }
+  Made& mark(const std::string& name, const std::string& args) {
+    ++last_id_;
+    events_ +=
+        fmt::format(R"({{"ph":"i","name":"{}","ts":{},"args":{{"id":{}{}{}}}}},)", name,
+                    last_id_, last_id_, args.empty() ? "" : ",", args);
+    return *this;
+  }
+  /// Nothing but these arguments.
+  Made& raw(const std::string& cat, const std::string& name, const std::string& args) {
+    events_ += fmt::format(R"({{"ph":"X","cat":"{}","name":"{}","pid":1,"tid":1,)"
+                           R"("ts":1,"dur":2,"args":{{{}}}}},)",
+                           cat, name, args);
+    return *this;
+  }
+  Model model() const {
+    const std::string meta =
+        R"({"format":1,"clock":"measured","model":{"parameter_bytes":800000},)"
+        R"("devices":[{"id":0},{"id":1},{"id":2}],"mode":")";
+    return load_model(
+        "made", fmt::format(R"({{"lockstep":{},"traceEvents":[{}{{}}]}})",
+                            mode_.empty() ? "{}" : meta + mode_ + "\"}", events_));
+  }
+
+ private:
+  std::string mode_, events_;
+  int last_id_ = 0;
+};
+
+/// Per line: category, name, lane, begin, length, and arguments as key=value.
+Made made(std::string mode, const char* lines) {
+  Made result(std::move(mode));
+  std::istringstream in(lines);
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string category, name, args, word;
+    int lane = 0, ts = 0, dur = 0;
+    if (!(words >> category >> name >> lane >> ts >> dur)) continue;
+    while (words >> word) {
+      const size_t equals = word.find('=');
+      std::string value = word.substr(equals + 1);
+      if (std::isalpha(static_cast<unsigned char>(value[0]))) value = '"' + value + '"';
+      args += (args.empty() ? "\"" : ",\"") + word.substr(0, equals) + "\":" + value;
+    }
+    result.x(category, name, lane, ts, dur, args);
+  }
+  return result;
+}
+
+const char* const kDataParallel = R"(
+phase step 0 0 99000 kind=train batch=5 chunks=[2,2,1] input_on=host
+phase data 0 0 2000
+phase scatter 0 2000 1000
+copy c 3 2500 10 op=3 why=scatter src=host dst=2 bytes=100000
+phase replicate 0 3000 1000
+copy c 2 3500 100 op=5 phase=replicate why=replicate src=0 dst=1 bytes=800000
+copy c 2 3600 100 op=5 phase=replicate why=replicate src=0 dst=1 bytes=100000
+copy c 3 3700 6300 op=5 phase=replicate why=replicate src=0 dst=2 bytes=900000
+phase parallel_apply 0 10000 1000
+call Net.__call__ 0 10000 900 module="" shapes=[[2,3,32,32]]
+call Module._call_impl 0 10010 800 module="" shapes=[[2,3,32,32]]
+call Net.forward 0 10020 700 module="" shapes=[[2,3,32,32]]
+call Conv2d.forward 0 10030 100 module=conv1 shapes=[[2,3,32,32]]
+op aten::conv2d 0 10040 50 shapes=[[2,3,32,32],[8,3,3,3]] flops=442368
+kernel conv2d 2 12000 1000 op=14 flops=442368 queued_us=500 cpu_us=600
+op aten::batch_norm 0 10200 50 shapes=[[2,8,32,32]]
+kernel batch_norm 2 13000 100 op=16 bytes=131072
+op aten::relu_ 0 10300 50 shapes=[[2,8,32,32]]
+phase backward 0 30000 9000
+op ConvolutionBackward0 0 30100 50 fwd=14 shapes=[[2,8,32,32]] flops=884736
+kernel conv2d_backward_data 2 40000 9900 op=20 phase=backward flops=442368
+kernel conv2d_backward_weight 2 49900 100 op=20 phase=backward flops=442368
+)";
+
+const char* const kDistributed = R"(
+phase step 0 0 1000 kind=eval batch=1 chunks=[1]
+phase all_reduce 0 10 900
+collective b 1 20 500 op=2 collective=all_reduce group_size=3 bytes=1200000 bucket=1
+copy c 2 30 50 op=3 why=all_reduce src=0 dst=1 bytes=400000 ring_step=1
+copy c 3 80 50 op=3 why=all_reduce src=1 dst=2 bytes=400000 ring_step=2
+copy c 3 130 50 op=3 why=all_reduce src=1 dst=2 bytes=0 ring_step=3
+copy c 2 600 10 why=broadcast src=0 dst=1 bytes=64 tensor=buffers
+)";
+
+std::string said(const Model& model, int64_t id, const Language& language = english()) {
+  const State state = state_at(model, at_event(model, model.event_of_id(id)));
+  return narrate(model, state, break_down(model, state.step), language).text;
+}
+
+int emphases(std::string_view text) {
+  int count = 0;
+  for (size_t at = 0; (at = text.find("**", at)) != std::string_view::npos; at += 2) {
+    ++count;
+  }
+  return count;
+}
+
+/// What must be true of every sentence.
+void expect_readable(const Model& model) {
+  static const std::regex wrong(
+      R"([{}\n]|  | [.,:;]( |$)|\.\.|\*\*\*|-1|(^|[^0-9.])0 [kMGT]?(B|FLOP)\b)"
+      R"(|\b1 (devices|copies|kernels|threads|images|ranks)|[^0-9]1 of 1)");
+  std::vector<Breakdown> steps;
+  for (size_t i = 0; i < model.steps.size(); ++i) steps.push_back(break_down(model, i));
+  for (uint32_t event = 0; event < model.events.size(); ++event) {
+    const State state = state_at(model, at_event(model, event));
+    const std::string text = narrate(model, state, steps[state.step]).text;
+    EXPECT_TRUE(text.ends_with('.')) << text;
+    EXPECT_EQ(emphases(text) % 2, 0) << text;
+    EXPECT_LE(text.size(), kLongestNarration + 40) << text;
+    EXPECT_FALSE(std::regex_search(text, wrong)) << text;
+    const std::string bare = std::regex_replace(text, std::regex("\\*"), "");
+    EXPECT_EQ(plain(bare, 400), bare) << "not one line of UTF-8";
+  }
+}
+
+using Expected = std::pair<int64_t, const char*>;  ///< an id and its sentence
+
+void expect_said(const Model& model, std::span<const Expected> expected) {
+  expect_readable(model);
+  for (const auto& [id, text] : expected) EXPECT_EQ(said(model, id), text) << id;
+}
+
+TEST(Narration, OfTheMinimalTrace) {
+  const Model model = load_model("minimal.json", slurp(golden() / "minimal.json"));
+  const Expected expected[] = {
+      {1,
+       "**Step 0** trains on **3 images**, cut in 2 chunks of 2, the last of 1, in "
+       "**95.0 µs**: 31578 images per second. On the devices, loss takes longest: 27 % "
+       "of the step."},
+      {3,
+       "**model(images)** in main.py arrives here: model is a DataParallel over 2 "
+       "devices. In Python, calling a Module runs **__call__**, which is _call_impl, "
+       "and that calls **forward**."},
+      {6,
+       "**aten::linear** multiplies [2, 5] with the weights [2, 5] and adds the bias: "
+       "**40 FLOP**. The kernel is queued here; it ran **1.50 µs later** on device 0, "
+       "for 11.5 µs."},
+      {17,
+       "The host **waits 48.0 µs** for the number that item() returns, until device 0 "
+       "has it. Once per step this is harmless; done often, devices run dry."},
+      {20,
+       "**images[0:2]** of the batch go from the host to device 0: 40 B. torch.chunk "
+       "cuts the batch in 2; this is chunk 0, counted from 0."},
+      {24,
+       "**8 B of buffers** (such as a batch norm's running statistics) go from device "
+       "0 to device 1: its replica needs them, too. Group 2 of 2."},
+  };
+  expect_said(model, expected);
+}
+
+TEST(Narration, OfADataParallelStep) {
+  const Model model = made("dp", kDataParallel).model();
+  const Expected expected[] = {
+      {3,
+       "**scatter** cuts the batch in 3 chunks of 2, the last of 1, as torch.chunk "
+       "does, and sends chunk i to device i: **100 kB** from the host."},
+      {5,
+       "Device 0 copies **the model, 900 kB,** to each of the 2 other devices, as in "
+       "**every** forward pass: the parameters live on device 0. That takes **6.50 "
+       "ms**, 7 % of the step, all out of device 0's one port."},
+      {11,
+       "**_call_impl** turns replica(x) into Net.forward(x): first the forward "
+       "pre-hooks, if any, then **forward**, then the forward hooks. To call forward "
+       "directly would skip the hooks."},
+      {12,
+       "This is the **forward** that main.py never calls: model(images) → "
+       "DataParallel.forward → replica(x) → **Net.forward**. x is [2, 3, 32, 32]. The "
+       "host queues this in 700 µs; device 1 is done **2.38 ms after it**."},
+      {14,
+       "**aten::conv2d** in conv1 moves the filters [8, 3, 3, 3] over [2, 3, 32, 32]: "
+       "**442 kFLOP**. The kernel is queued here; it ran **1.96 ms later** on device "
+       "1, for 1.00 ms."},
+      {15,
+       "**conv2d** of conv1 ran on device 1 for **1.00 ms** at **442 MFLOP/s**. Before "
+       "that it waited 500 µs for a core. It had a core for only 60 % of its time."},
+      {16,
+       "**aten::batch_norm** normalises each channel of [2, 8, 32, 32] with the mean "
+       "and variance of **this device's chunk only**; the other chunks have theirs. "
+       "The kernel is queued here; it ran **2.80 ms later** on device 1, for 100 µs."},
+      {18,
+       "**aten::relu_** zeroes what is negative in [2, 8, 32, 32]. It has no kernel of "
+       "its own: the one before it does it on the way (fusion)."},
+      {20,
+       "**ConvolutionBackward0** computes both gradients of aten::conv2d in conv1: its "
+       "input's and its filters': 885 kFLOP, **2.0 times** forward's. 2 kernels are "
+       "queued here; the first ran **9.90 ms later** on device 1."},
+  };
+  expect_said(model, expected);
+}
+
+TEST(Narration, OfADistributedStep) {
+  const Model model = made("ddp", kDistributed)
+                          .mark("bucket_ready", R"("bucket":1)")
+                          .mark("slot", R"("slot":"scatter")")
+                          .mark("grad_hook", R"("param":"fc.bias")")
+                          .model();
+  const Expected expected[] = {
+      {1,
+       "**Step 3** evaluates **1 image**, in **1.00 ms**: 1000 images per second. "
+       "There is no backward, and no parameter changes."},
+      {3,
+       "**all_reduce** among 3 ranks: gradients of bucket 1, **1.20 MB**, are summed; "
+       "each rank gets the sum, in 500 µs."},
+      {4,
+       "Ring step 2 of 4: device 0 sends **400 kB** of gradients to its neighbour, "
+       "device 1, at 8.00 GB/s, which adds its own. The sum grows on the way."},
+      {5,
+       "Ring step 3 of 4: device 1 passes **400 kB** of finished sums on to its "
+       "neighbour, device 2, at 8.00 GB/s. At the end all ranks have all sums."},
+      {6,
+       "An empty chunk goes round the ring, from device 1 to device 2: there were too "
+       "few numbers to cut. Ring step 4."},
+      {8,
+       "**Bucket 1** is full: its last gradient is ready. Now its all-reduce may "
+       "begin, while backward goes on."},
+      {9, "**A learner's own code** stands in for the engine's scatter from here on."},
+  };
+  expect_said(model, expected);
+}
+
+TEST(Narration, IsTheSameInBothOrders) {
+  const Model model = load_model("minimal.json", slurp(golden() / "minimal.json"));
+  const uint32_t copy = model.event_of_id(20);
+  Position in_time = in_time_order(model, at_event(model, copy));
+  in_time.time = model.events[copy].ts;
+  const State state = state_at(model, in_time);
+  ASSERT_EQ(state.event, copy);
+  EXPECT_EQ(narrate(model, state, break_down(model, state.step)).text, said(model, 20));
+}
+
+TEST(Narration, DoesWithoutWhatTheTraceDoesNotSay) {
+  Made made;
+  for (const char* why : {"h2d", "scatter", "replicate", "gather", "grad_scatter",
+                          "reduce", "broadcast", "all_reduce", "d2h", "else", ""}) {
+    made.x("copy", "c", 1, 1, 1, R"("src":0,"dst":1,"why":")" + std::string(why) + '"');
+  }
+  for (const char* why : {"item", "device", "stream", "join", "queue", "else"}) {
+    made.x("sync", "s", 0, 1, 1, R"("why":")" + std::string(why) + '"');
+  }
+  for (const char* name : {"step", "data", "h2d", "forward", "scatter", "replicate",
+                           "parallel_apply", "gather", "loss", "backward", "reduce",
+                           "all_reduce", "optimizer", "else", ""}) {
+    made.x("phase", name, 0, 1, 1, "");
+  }
+  for (const char* name :
+       {"X.__call__", "Module._call_impl", "X.forward", "forward", "Tensor.backward",
+        "DataParallel.forward", "", ".", "else"}) {
+    made.x("call", name, 0, 1, 1, "").x("call", name, 0, 1, 1, R"("module":"")");
+  }
+  for (const Template& row : kEnglish) {
+    const std::string key(row.key);
+    if (!key.starts_with("op/") && !key.starts_with("kernel/")) continue;
+    const size_t slash = key.find('/');
+    const std::string name =
+        key.substr(slash + 1, key.find('/', slash + 1) - slash - 1);
+    made.x(key.substr(0, slash), name, key[0] == 'k', 1, 1, "");
+  }
+  for (const char* name : {"grad_hook", "grad_ready", "bucket_ready", "slot", "else"}) {
+    made.mark(name, "");
+  }
+  made.x("collective", "all_reduce", 1, 1, 1, "").x("collective", "", 1, 1, 1, "");
+  expect_readable(made.model());
+}
+
+TEST(Narration, SurvivesArgumentsOfWrongTypes) {
+  std::string args;
+  std::istringstream keys(
+      "id step op fwd for why src dst bytes tensor shape shapes flops module batch "
+      "chunks kind impl param by bucket phase queued_us cpu_us device stream parent "
+      "group_size ring_step algorithm collective");
+  for (std::string key; keys >> key;) args += ",\"" + key + "\":?";
+  std::istringstream values(
+      R"(null true -1 1e300 1.5 9223372036854775807 "" [] [-1] [[],{}] {} {"a":[1]})"
+      R"( [99999999999999999999] "**{bytes}[ü\u0000\n]**")");
+  for (std::string value; values >> value;) {
+    SCOPED_TRACE(value);
+    Made made;
+    const std::string all =
+        std::regex_replace(args.substr(1), std::regex("\\?"), value);
+    for (const char* category : {"phase", "call", "op", "kernel", "copy", "collective",
+                                 "sync", "cuda_runtime", "\xff\xfe"}) {
+      for (const char* name : {"step", "replicate", "scatter", "A.forward", "\xc3(",
+                               "X.__call__", "aten::conv2d", "void f<float*>(int**)"}) {
+        made.raw(category, name, all);
+      }
+    }
+    made.mark("grad_ready", all).mark("else", all);
+    expect_readable(made.model());
+  }
+}
+
+TEST(Narration, KnowsOtherPeoplesEvents) {
+  Made made("");
+  made.x("cpu_op", "aten::conv2d", 0, 0, 50,
+         R"("Input Dims":[[32,3,224,224],[64,3,7,7],[]])");
+  made.x("cuda_runtime", "cudaLaunchKernel", 0, 5, 4, R"("correlation":7)");
+  made.x("kernel", "void cutlass::Kernel<float*>(float**, Params{})", 1, 9, 20,
+         R"("device":0,"stream":7)");
+  made.x("ac2g", "ac2g", 0, 70, 0, "");
+  const Model model = made.model();
+  expect_readable(model);
+  EXPECT_EQ(said(model, 1),
+            "**aten::conv2d** moves the filters [64, 3, 7, 7] over [32, 3, 224, 224].");
+  EXPECT_EQ(said(model, 2), "The host calls CUDA: **cudaLaunchKernel**, for 4.00 µs.");
+  EXPECT_EQ(said(model, 3),
+            "**void cutlass::Kernel<float>(float, Params())** ran on device 0 for "
+            "**20.0 µs**.");
+}
+
+TEST(Narration, SpeaksTheLanguageThatItIsGiven) {
+  static constexpr Template rows[] = {
+      {"word/host", "der Rechner"},
+      {"word/device", "Gerät {id}"},
+      {"copy", "{bytes} {bytes}[ ({missing})][, von {from} nach {to}]"},
+      {"op", "{kernels:ein Kern|{kernels} Kerne}"},
+      {"op", "kein Kern"}};
+  const Language language{rows, [](int64_t n) -> size_t { return n == 1 ? 0 : 1; }};
+  const Model model = load_model("minimal.json", slurp(golden() / "minimal.json"));
+  EXPECT_EQ(said(model, 20, language), "40 B 40 B, von der Rechner nach Gerät 0");
+  EXPECT_EQ(said(model, 6, language), "ein Kern");
+  EXPECT_EQ(said(model, 4, language), "kein Kern");
+  EXPECT_EQ(said(model, 1, language), "") << "an empty table says nothing";
+}
+
+TEST(Narration, TemplatesAreWellFormed) {
+  for (const Template& row : kEnglish) {
+    SCOPED_TRACE(row.key);
+    const auto count = [&](char c) {
+      return std::count(row.text.begin(), row.text.end(), c);
+    };
+    EXPECT_EQ(count('{'), count('}'));
+    EXPECT_EQ(count('['), count(']'));
+    EXPECT_EQ(emphases(row.text) % 2, 0);
+    EXPECT_EQ(row.text.find("  "), std::string::npos);
+  }
+}
+
+/// The program, where the build put it beside this test.
+std::filesystem::path program() {
+  if (const char* bin = std::getenv("LOCKSTEP_BIN")) return bin;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe");
+  return self.parent_path().parent_path() / "lockstep";
+}
+
+TEST(Narration, OfEachEventOfARecordedRun) {
+  if (!std::filesystem::exists(program())) {
+    const char* ci = std::getenv("CI");
+    if (ci && std::string(ci) == "true") FAIL() << "not built: " << program();
+    GTEST_SKIP() << "not built: " << program() << "; LOCKSTEP_BIN names another";
+  }
+  TemporaryFolder folder;
+  const std::string trace = folder / "dp.json";
+  ASSERT_EQ(0, std::system((program().string() +
+                            " train --dataset generated --device-type null -a resnet18"
+                            " --mode dp --devices 4 -b 8 --steps 2 --trace " +
+                            trace + " > /dev/null 2>&1")
+                               .c_str()));
+  const Model model = load_model(trace, slurp(trace));
+  EXPECT_GT(model.events.size(), 3000u);
+  expect_readable(model);
+}
+
+}  // namespace
+}  // namespace lockstep::gui

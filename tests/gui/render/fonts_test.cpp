@@ -1,0 +1,144 @@
+#include "gui/render/fonts.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "drawing.h"
+#include "gui/render/font_files.h"
+#include "gui/render/offscreen.h"
+
+namespace lockstep::gui {
+namespace {
+
+namespace fs = std::filesystem;
+
+const Type kAll[] = {Type::small, Type::body, Type::strong,    Type::title,
+                     Type::huge,  Type::mono, Type::mono_small};
+
+std::string empty_folder() {
+  const fs::path folder = fs::path(testing::TempDir()) / "lockstep_fonts";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  return folder;
+}
+
+float width(const ImFont& font, const char* text) {
+  return const_cast<ImFont&>(font).CalcTextSizeA(font_size(font), 1e9f, 0, text).x;
+}
+
+TEST(Fonts, AreReplacedWhenTheyAreMissing) {
+  ImFontAtlas atlas;
+  const Fonts fonts = load_fonts(atlas, 1, empty_folder());
+  EXPECT_FALSE(fonts.complete);
+  EXPECT_NE(fonts.message.find("apt-get install fonts-inter"), std::string::npos);
+  EXPECT_NE(fonts.message.find("Inter-Bold.otf"), std::string::npos);
+  EXPECT_EQ(fonts.message.find('\n'), std::string::npos);
+  for (const Type type : kAll) {
+    ASSERT_NE(fonts.get(type), nullptr);
+    EXPECT_GT(width(*fonts.get(type), "text"), 10);
+  }
+}
+
+TEST(Fonts, FilesThatAreNoneAreMissing) {
+  const std::string folder = empty_folder();
+  std::ofstream(fs::path(folder) / "Inter-Regular.otf") << "no font at all";
+  fs::create_directories(fs::path(folder) / "JetBrainsMono-Regular.ttf");
+  ImFontAtlas atlas;
+  const Fonts fonts = load_fonts(atlas, 1, folder);
+  EXPECT_NE(fonts.message.find("Inter-Regular.otf"), std::string::npos);
+  EXPECT_NE(fonts.message.find("JetBrainsMono-Regular.ttf"), std::string::npos);
+}
+
+TEST(Fonts, AreFoundInFoldersBelow) {
+  const fs::path folder = empty_folder();
+  fs::create_directories(folder / "a/b");
+  std::ofstream(folder / "a/b/x.otf") << "bytes";
+  const FontReader read = font_files(folder);
+  EXPECT_EQ(read("x.otf"), "bytes");
+  EXPECT_EQ(read("y.otf"), "");
+  EXPECT_EQ(font_files("/no/such/folder")("x.otf"), "");
+}
+
+/// With the real fonts, where they are installed.
+class RealFonts : public testing::Test {
+ protected:
+  void SetUp() override {
+    fonts_ = load_fonts(atlas_, 1);
+    if (!fonts_.complete) GTEST_SKIP() << fonts_.message;
+  }
+  ImFontAtlas atlas_;
+  Fonts fonts_;
+};
+
+TEST_F(RealFonts, HaveALineOfWholePoints) {
+  for (const Type type : kAll) {
+    const float size = font_size(*fonts_.get(type));
+    EXPECT_EQ(size, std::round(size));
+  }
+  EXPECT_EQ(fonts_.message, "");
+}
+
+TEST_F(RealFonts, DrawEverySignThatTheViewerUses) {
+  const ImWchar kSigns[] = {u'é', u'ß', u'µ', u'μ', u'λ', u'Δ', u'←', u'↑', u'→',
+                            u'↓', u'↔', u'↕', u'↻', u'↺', u'×', u'·', u'…', u'–',
+                            u'—', u'•', u'≤', u'≥', u'≈', u'≠', u'∞', u'✓', u'✗',
+                            u'▶', u'◀', u'●', u'○', u'■', u'□', u'▲', u'▼', u'‖',
+                            u'√', u'∑', u'²', u'₂', u'−', u'⇄', u'⇆', u'⇅', u'⟳',
+                            u'✔', u'✕', u'⏵', u'⏸', u'⏹', u'⏭', u'⏮', u'⋯', u'∇'};
+  for (const Type type : kAll) {
+    for (const ImWchar sign : kSigns) {
+      EXPECT_TRUE(has_glyph(*fonts_.get(type), sign))
+          << static_cast<int>(type) << ": " << std::hex << sign;
+    }
+  }
+}
+
+TEST_F(RealFonts, DigitsAreAsWideAsEachOther) {
+  for (const Type type : kAll) {
+    for (const char* digit : {"1", "2", "3", "4", "5", "6", "7", "8", "9"}) {
+      EXPECT_EQ(width(*fonts_.get(type), digit), width(*fonts_.get(type), "0"));
+    }
+  }
+}
+
+TEST_F(RealFonts, MeasureTheSameAtEveryScale) {
+  ImFontAtlas atlas;
+  const Fonts twice = load_fonts(atlas, 2);
+  for (const Type type : kAll) {
+    EXPECT_EQ(font_size(*twice.get(type)), font_size(*fonts_.get(type)));
+    EXPECT_NEAR(width(*twice.get(type), "four devices") /
+                    width(*fonts_.get(type), "four devices"),
+                1, 0.02);
+  }
+}
+
+TEST_F(RealFonts, TextIsCrispWhereverItStands) {
+  Offscreen offscreen(120, 40);
+  const auto text_at = [&](float x, float y) {
+    return offscreen.frame(
+        [&] {
+          ImFont* font = offscreen.fonts().get(Type::body);
+          ImGui::GetBackgroundDrawList()->AddText(font, font_size(*font), {x, y},
+                                                  kWhite, "HEILT wait 41");
+        },
+        kBlack);
+  };
+  const Image here = text_at(10, 10), there = text_at(14, 13);
+  for (int y = 0; y < 30; ++y) {
+    for (int x = 0; x < 110; ++x) {
+      ASSERT_EQ(pixel(there, x + 4, y + 3), pixel(here, x, y)) << x << ", " << y;
+    }
+  }
+  // The stem of H is a pixel that is nearly white, beside one that is nearly black.
+  int brightest = 0;
+  for (int x = 10; x < 20; ++x) {
+    brightest = std::max(brightest, static_cast<int>(pixel(here, x, 17) & 255));
+  }
+  EXPECT_GT(brightest, 200);
+}
+
+}  // namespace
+}  // namespace lockstep::gui
