@@ -8,6 +8,7 @@
 #include "gui/app/align.h"
 #include "gui/app/keys.h"
 #include "gui/app/layout.h"
+#include "gui/model/details.h"
 
 namespace lockstep::gui {
 

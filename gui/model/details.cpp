@@ -1,7 +1,6 @@
 #include "gui/model/details.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace lockstep::gui {
 
@@ -75,10 +74,6 @@ std::string shape_arg(const tracer::Json& args, const char* key) {
   return found != args.end() && found->is_array() ? in_brackets(*found, 0) : "";
 }
 
-int64_t Memory::total() const {
-  return std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
-}
-
 Memory memory_at(const Model& model, const Device& device, int64_t ts) {
   Memory memory;
   if (device.memory.empty()) return memory;
@@ -96,9 +91,14 @@ Memory memory_at(const Model& model, const Device& device, int64_t ts) {
   return memory;
 }
 
+const tracer::Json& meta_of(const Model& model) {
+  static const tracer::Json none = tracer::Json::object();
+  return model.meta ? *model.meta : none;
+}
+
 const std::string* source_of(const Model& model, const std::string& file) {
-  const auto sources = model.meta.find("sources");
-  if (sources == model.meta.end() || !sources->is_object()) return nullptr;
+  const auto sources = meta_of(model).find("sources");
+  if (sources == meta_of(model).end() || !sources->is_object()) return nullptr;
   const auto found = sources->find(file);
   if (found == sources->end() || !found->is_string()) return nullptr;
   return found->get_ptr<const std::string*>();

@@ -2,12 +2,13 @@
 // for: one event at a time, a few microseconds each.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "gui/model/memory.h"
 #include "gui/model/model.h"
+#include "tracer/format/trace.h"
 
 namespace lockstep::gui {
 
@@ -27,18 +28,11 @@ double real_arg(const tracer::Json& args, const char* key, double otherwise = 0)
 /// "[32, 3, 32, 32]" or "[[8, 64], [10]]".
 std::string shape_arg(const tracer::Json& args, const char* key);
 
-/// The categories of `memory` counters, in the order of the trace's contract.
-inline constexpr std::array<const char*, 9> kMemoryCategories = {
-    "parameters", "gradients", "buffers",   "activations", "inputs",
-    "optimizer",  "buckets",   "workspace", "other"};
-
-struct Memory {
-  std::array<int64_t, kMemoryCategories.size()> bytes{};
-  int64_t total() const;
-};
-
 /// Live bytes of a device at a time; before its first counter that first one.
 Memory memory_at(const Model& model, const Device& device, int64_t ts);
+
+/// The trace's own top-level `lockstep` object; an empty one if there is none.
+const tracer::Json& meta_of(const Model& model);
 
 /// The text of a source file that travels in the trace; nullptr if it does not.
 const std::string* source_of(const Model& model, const std::string& file);

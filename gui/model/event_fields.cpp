@@ -73,7 +73,8 @@ void take_arg(Scanner& scan, EventFields& f, bool& has_op) {
     case 'w':
       if (scan.take_key("why")) return void(f.why = scan.value());
       break;
-    default: break;
+    default:
+      break;
   }
   scan.key();
   scan.value();

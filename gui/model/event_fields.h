@@ -21,7 +21,8 @@ struct EventFields {
   int64_t id = -1, step = -1, rank = -1, device = -1, stream = -1;
   int64_t cause = -1;  ///< args.op, else args.by or args.parent
   int64_t bytes = 0;
-  int64_t correlation = -1;  ///< PyTorch's profiler: the same for a launch and its kernel
+  int64_t correlation =
+      -1;  ///< PyTorch's profiler: the same for a launch and its kernel
   int64_t sort_index = 0;
   int64_t src = -1, dst = -1;  ///< a device's id; -1 is the host
   bool has_src = false;

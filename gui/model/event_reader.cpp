@@ -11,19 +11,38 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr uint32_t kMaxStrings = (1u << 24) - 1;  ///< Event::name has 24 bits
-constexpr uint32_t kMaxPhases = 255;              ///< Event::phase has 8
+constexpr uint32_t kMaxPhases = 255;  ///< Event::phase has 8 bits
 constexpr int64_t kMaxRank = 65'535;
 
 }  // namespace
 
 void EventReader::take(const EventFields& f) {
   switch (f.ph) {
-    case 'X': case 'i': case 'I': case 'R': case 'B': case 'E': case 'C': break;
-    case 'M': return take_metadata(f);
-    case 'b': case 'e': case 'n': case 'S': case 'T': case 'F': ++async_; return;
-    case 's': case 't': case 'f': return;  // flows: args.op says the same
-    default: ++no_event_; return;
+    case 'X':
+    case 'i':
+    case 'I':
+    case 'R':
+    case 'B':
+    case 'E':
+    case 'C':
+      break;
+    case 'M':
+      return take_metadata(f);
+    case 'b':
+    case 'e':
+    case 'n':
+    case 'S':
+    case 'T':
+    case 'F':
+      ++async_;
+      return;
+    case 's':
+    case 't':
+    case 'f':
+      return;  // flows: args.op says the same
+    default:
+      ++no_event_;
+      return;
   }
   int64_t ts = 0, dur = 0;
   if (!nanoseconds(f.ts, ts) || (!f.dur.empty() && !nanoseconds(f.dur, dur)) ||
@@ -32,14 +51,17 @@ void EventReader::take(const EventFields& f) {
     return;
   }
   switch (f.ph) {
-    case 'C': return take_counter(f, relative(ts));
-    case 'E': return take_end(f, relative(ts));
-    default: return take_event(f, relative(ts), f.ph == 'X' ? dur : 0);
+    case 'C':
+      return take_counter(f, relative(ts));
+    case 'E':
+      return take_end(f, relative(ts));
+    default:
+      return take_event(f, relative(ts), f.ph == 'X' ? dur : 0);
   }
 }
 
 void EventReader::take_event(const EventFields& f, int64_t ts, int64_t dur) {
-  const uint32_t lane = lane_of(f);
+  const uint32_t lane = lanes_.lane(f);
   if (lane == UINT32_MAX) return;
   std::vector<Event>& events = raw_.model.events;
   const auto index = static_cast<uint32_t>(events.size());
@@ -49,15 +71,12 @@ void EventReader::take_event(const EventFields& f, int64_t ts, int64_t dur) {
   event.lane = lane;
   event.kind = static_cast<uint8_t>(kind_of(f));
   event.text = static_cast<uint64_t>(f.begin - raw_.model.text.data());
-  event.step = f.step >= 0 && f.step < kNoStep ? static_cast<uint32_t>(f.step) : kNoStep;
-  event.name = string_number(f.name);
+  event.step =
+      f.step >= 0 && f.step < kNoStep ? static_cast<uint32_t>(f.step) : kNoStep;
+  event.name = string_number(raw_.model.strings, f.name);
   event.phase = f.phase.empty() ? 0 : phase_number(f.phase);
   event.parent = kNoEvent;
-  if (index > 0) {
-    const Event& before = events.back();
-    raw_.sorted &=
-        before.ts < event.ts || (before.ts == event.ts && before.dur >= event.dur);
-  }
+  if (index > 0) raw_.sorted &= !comes_before(event, events.back());
   take_details(f, event, index);
   events.push_back(event);
   raw_.references.push_back({id_number(f.id), id_number(f.cause)});
@@ -80,7 +99,8 @@ void EventReader::take_details(const EventFields& f, Event& event, uint32_t inde
     raw_.steps.push_back({index, content(f.kind) != "eval"});
   } else if (event.what() != Kind::mark && is_profiler_step(f)) {
     const int64_t number = profiler_step(f);
-    event.step = number >= 0 && number < kNoStep ? static_cast<uint32_t>(number) : kNoStep;
+    event.step =
+        number >= 0 && number < kNoStep ? static_cast<uint32_t>(number) : kNoStep;
     raw_.profiler_steps.push_back({index, true});
   }
   if (f.correlation >= 0) {
@@ -90,7 +110,7 @@ void EventReader::take_details(const EventFields& f, Event& event, uint32_t inde
 
 /// Ends the event that its lane began last.
 void EventReader::take_end(const EventFields& f, int64_t ts) {
-  const uint32_t lane = lane_of(f);
+  const uint32_t lane = lanes_.lane(f);
   if (lane == UINT32_MAX) return;
   std::vector<uint32_t>& open = raw_.lanes[lane].open;
   if (open.empty()) {
@@ -111,7 +131,7 @@ void EventReader::take_copy(const EventFields& f, uint32_t index) {
   if (direction == Direction::none || f.has_src) {
     copy.src = f.src;
     copy.dst = f.dst;
-    copy.why = string_number(f.why);
+    copy.why = string_number(raw_.model.strings, f.why);
   } else {
     const bool to_host = direction == Direction::to_host;
     (to_host ? copy.src : copy.dst) = f.device;
@@ -122,7 +142,7 @@ void EventReader::take_copy(const EventFields& f, uint32_t index) {
 
 void EventReader::take_counter(const EventFields& f, int64_t ts) {
   if (content(f.name) != "memory") return;
-  const uint32_t lane = lane_of(f);
+  const uint32_t lane = lanes_.lane(f);
   if (lane == UINT32_MAX) return;
   raw_.counters.push_back(
       {lane, ts, static_cast<uint64_t>(f.begin - raw_.model.text.data())});
@@ -133,61 +153,25 @@ void EventReader::take_metadata(const EventFields& f) {
   const bool of_process = name == "process_name" || name == "process_sort_index";
   const bool of_thread = name == "thread_name" || name == "thread_sort_index";
   if (of_process) {
-    RawProcess& process = process_of(pid_or_tid(f.pid));
-    if (name == "process_name") process.name = shown(content(f.text));
-    else process.sort = f.sort_index;
+    RawProcess& process = lanes_.process(f);
+    if (name == "process_name")
+      process.name = shown(content(f.text));
+    else
+      process.sort = f.sort_index;
     if (f.device >= 0) process.device = f.device;
     if (f.rank >= 0) process.rank = std::min(f.rank, kMaxRank);
   } else if (of_thread) {
-    const uint32_t index = lane_of(f);
+    const uint32_t index = lanes_.lane(f);
     if (index == UINT32_MAX) return;
     Lane& lane = raw_.lanes[index].lane;
-    if (name == "thread_name") lane.thread = shown(content(f.text));
-    else lane.thread_sort = f.sort_index;
+    if (name == "thread_name")
+      lane.thread = shown(content(f.text));
+    else
+      lane.thread_sort = f.sort_index;
     if (f.stream >= 0) {
       lane.stream = static_cast<int>(std::min<int64_t>(f.stream, INT32_MAX));
     }
   }
-}
-
-uint32_t EventReader::lane_of(const EventFields& f) {
-  const LaneName name{pid_or_tid(f.pid), pid_or_tid(f.tid)};
-  KnownLane& recent = recent_lanes_[Hash()(name) % std::size(recent_lanes_)];
-  if (recent.lane == UINT32_MAX || recent.name != name) {
-    const auto [found, fresh] = lanes_.try_emplace(name, UINT32_MAX);
-    if (fresh) found->second = new_lane(name);
-    recent = {name, found->second};
-    if (found->second == UINT32_MAX) lanes_.erase(found);
-  }
-  too_many_lanes_ += recent.lane == UINT32_MAX;
-  return recent.lane;
-}
-
-uint32_t EventReader::new_lane(const LaneName& name) {
-  if (raw_.lanes.size() >= kMaxLanes) return UINT32_MAX;
-  RawLane lane;
-  lane.lane.pid = name.pid;
-  lane.lane.tid = name.tid;
-  lane.process = process_number(name.pid);
-  raw_.lanes.push_back(std::move(lane));
-  return static_cast<uint32_t>(raw_.lanes.size() - 1);
-}
-
-uint32_t EventReader::process_number(int64_t pid) {
-  const auto [found, fresh] =
-      processes_.try_emplace(pid, static_cast<uint32_t>(raw_.processes.size()));
-  if (fresh) raw_.processes.emplace_back();
-  return found->second;
-}
-
-RawProcess& EventReader::process_of(int64_t pid) {
-  return raw_.processes[process_number(pid)];
-}
-
-/// Other programs use texts, too ("Spans"): each gets a number far below zero.
-int64_t EventReader::pid_or_tid(std::string_view token) {
-  if (is_text(token)) return -(int64_t{1} << 40) - string_number(token);
-  return Scanner::parse(token, 0);
 }
 
 /// Event has 48 bits for a time: 19 hours before and behind the first one.
@@ -198,20 +182,10 @@ int64_t EventReader::relative(int64_t ts) {
   return near;
 }
 
-uint32_t EventReader::string_number(std::string_view token) {
-  Strings& strings = raw_.model.strings;
-  const std::string_view text = content(token);
-  if (text.find('\\') == std::string_view::npos) {
-    const uint32_t known = strings.find(text);
-    if (known != Strings::kUnknown) return known;
-  }
-  return strings.size() < kMaxStrings ? strings.number(shown(text)) : 0;
-}
-
 uint32_t EventReader::phase_number(std::string_view token) {
   if (token == last_phase_) return last_phase_number_;
   std::vector<uint32_t>& phases = raw_.model.phases;
-  const uint32_t name = string_number(token);
+  const uint32_t name = string_number(raw_.model.strings, token);
   auto found = std::find(phases.begin(), phases.end(), name);
   if (found == phases.end() && phases.size() <= kMaxPhases) {
     found = phases.insert(found, name);
@@ -235,7 +209,8 @@ void EventReader::finish() {
   if (open > 0) {
     for (const Event& event : model.events) last = std::max(last, event.end());
     for (const RawLane& lane : raw_.lanes) {
-      for (const uint32_t i : lane.open) model.events[i].dur = std::min(last - model.events[i].ts, kMaxSpan);
+      for (const uint32_t i : lane.open)
+        model.events[i].dur = std::min(last - model.events[i].ts, kMaxSpan);
     }
     raw_.sorted = false;
   }
@@ -245,7 +220,7 @@ void EventReader::finish() {
   say(no_event_, "entries of traceEvents are no events and are left out");
   say(bad_time_, "events have no usable time and are left out");
   say(far_, "times lie more than 19 hours from the first: they are moved there");
-  say(too_many_lanes_, "events lie beyond the 65,535th thread and are left out");
+  say(lanes_.refused(), "events lie beyond the 65,535th thread and are left out");
   say(async_, "async events (ph b, e, n) are not shown");
   say(open, "events begin (ph B) and never end: they last until the trace's end");
   say(unmatched_, "ends of events (ph E) have no beginning");

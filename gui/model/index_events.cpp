@@ -1,6 +1,7 @@
 // Events by time, by id, and as a tree.
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "gui/model/raw_model.h"
 
@@ -8,26 +9,54 @@ namespace lockstep::gui {
 
 namespace {
 
-/// The places that the events of the file have when they are sorted by time, the longer
-/// first.
+/// Sorts a list that is nearly sorted, as traces are; false if it was too far from
+/// that.
+template <typename Less>
+bool sort_nearly_sorted(std::vector<uint32_t>& list, Less less) {
+  size_t moves = 0;
+  for (size_t i = 1; i < list.size(); ++i) {
+    const uint32_t entry = list[i];
+    size_t to = i;
+    for (; to > 0 && less(entry, list[to - 1]); --to) list[to] = list[to - 1];
+    list[to] = entry;
+    moves += i - to;
+    if (moves > 2 * list.size()) return false;
+  }
+  return true;
+}
+
+/// Puts into place i what stands in place from[i], without a second list.
+template <typename List>
+void reorder(List& list, std::vector<uint32_t> from) {
+  for (uint32_t i = 0; i < from.size(); ++i) {
+    if (from[i] == i) continue;
+    const auto held = list[i];
+    uint32_t at = i;
+    while (from[at] != i) {
+      list[at] = list[from[at]];
+      at = std::exchange(from[at], at);
+    }
+    list[at] = held;
+    from[at] = at;
+  }
+}
+
+/// Sorts the events by time and returns the places where those of the file went.
 std::vector<uint32_t> sort_by_time(RawModel& raw) {
   const std::vector<Event>& events = raw.model.events;
+  const auto earlier = [&](uint32_t a, uint32_t b) {
+    return comes_before(events[a], events[b]);
+  };
   std::vector<uint32_t> from(events.size());
   std::iota(from.begin(), from.end(), 0);
-  std::stable_sort(from.begin(), from.end(), [&](uint32_t a, uint32_t b) {
-    const Event &x = events[a], &y = events[b];
-    return x.ts != y.ts ? x.ts < y.ts : x.dur > y.dur;
-  });
-  std::vector<Event> sorted(events.size());
-  std::vector<RawReference> references(events.size());
-  std::vector<uint32_t> to(events.size());
-  for (uint32_t i = 0; i < from.size(); ++i) {
-    sorted[i] = events[from[i]];
-    references[i] = raw.references[from[i]];
-    to[from[i]] = i;
+  if (!sort_nearly_sorted(from, earlier)) {
+    std::iota(from.begin(), from.end(), 0);  // so that equals stay in the file's order
+    std::stable_sort(from.begin(), from.end(), earlier);
   }
-  raw.model.events = std::move(sorted);
-  raw.references = std::move(references);
+  reorder(raw.model.events, from);
+  reorder(raw.references, from);
+  std::vector<uint32_t> to(from.size());
+  for (uint32_t i = 0; i < from.size(); ++i) to[from[i]] = i;
   return to;
 }
 
@@ -76,8 +105,10 @@ void index_ids(RawModel& raw) {
     for (uint32_t i = 0; i < raw.references.size(); ++i) {
       const uint32_t id = raw.references[i].id;
       if (id == kNoId) continue;
-      if (model.dense_ids[id] != kNoEvent) ++twice;
-      else model.dense_ids[id] = i;
+      if (model.dense_ids[id] != kNoEvent)
+        ++twice;
+      else
+        model.dense_ids[id] = i;
     }
   } else {
     model.sparse_ids.reserve(count);

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "gui/model/details.h"
 #include "gui/model/raw_model.h"
 #include "tracer/format/args.h"
 
@@ -43,8 +44,9 @@ class Devices {
 
 /// Those that the trace lists, be it that they did nothing.
 void list_devices(Model& model, Devices& devices) {
-  const auto listed = model.meta.find("devices");
-  if (listed == model.meta.end() || !listed->is_array()) return;
+  const tracer::Json& meta = meta_of(model);
+  const auto listed = meta.find("devices");
+  if (listed == meta.end() || !listed->is_array()) return;
   for (const tracer::Json& entry : *listed) {
     if (!entry.is_object()) continue;
     const int64_t rank = std::clamp<int64_t>(tracer::int_arg(entry, "rank"), 0, 65'535);
@@ -56,7 +58,8 @@ void list_devices(Model& model, Devices& devices) {
 
 /// Counts each lane's events, so that their lists take no more than they need, and
 /// leaves out lanes without any.
-std::vector<uint32_t> lanes_to_show(const RawModel& raw, std::vector<uint32_t>& counts) {
+std::vector<uint32_t> lanes_to_show(const RawModel& raw,
+                                    std::vector<uint32_t>& counts) {
   counts.assign(raw.lanes.size(), 0);
   for (const Event& event : raw.model.events) ++counts[event.lane];
   std::vector<uint32_t> shown;
@@ -82,8 +85,10 @@ void place_counters(RawModel& raw) {
   size_t homeless = 0;
   for (const RawCounter& counter : raw.counters) {
     const int device = device_of(counter);
-    if (device == kHostDevice) ++homeless;
-    else ++counts[device];
+    if (device == kHostDevice)
+      ++homeless;
+    else
+      ++counts[device];
   }
   for (size_t i = 0; i < devices.size(); ++i) devices[i].memory.reserve(counts[i]);
   for (const RawCounter& counter : raw.counters) {
@@ -135,7 +140,9 @@ namespace {
 void count_ports(Model& model) {
   std::vector<uint32_t> by_end(model.copies.size());
   std::iota(by_end.begin(), by_end.end(), 0);
-  const auto end = [&](uint32_t i) { return model.events[model.copies[i].event].end(); };
+  const auto end = [&](uint32_t i) {
+    return model.events[model.copies[i].event].end();
+  };
   std::stable_sort(by_end.begin(), by_end.end(),
                    [&](uint32_t a, uint32_t b) { return end(a) < end(b); });
   model.ports.resize(model.devices.size() + 1);
@@ -143,8 +150,8 @@ void count_ports(Model& model) {
     const bool host = device == kHostDevice;
     auto& points = model.ports[host ? model.devices.size() : device].points;
     const Port::Point last = points.empty() ? Port::Point{} : points.back();
-    points.push_back({ts, std::min(last.in + in, kMaxBytes),
-                      std::min(last.out + out, kMaxBytes)});
+    points.push_back(
+        {ts, std::min(last.in + in, kMaxBytes), std::min(last.out + out, kMaxBytes)});
   };
   for (const uint32_t i : by_end) {
     const Copy& copy = model.copies[i];

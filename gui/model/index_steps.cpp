@@ -26,7 +26,8 @@ void take_profiler_steps(RawModel& raw) {
   };
   for (Event& event : events) {
     if (event.step != kNoStep) continue;
-    const uint32_t inherited = event.parent == kNoEvent ? kNoStep : events[event.parent].step;
+    const uint32_t inherited =
+        event.parent == kNoEvent ? kNoStep : events[event.parent].step;
     event.step = inherited != kNoStep ? inherited : step_around(event.ts);
   }
 }
@@ -63,8 +64,7 @@ void index_steps(RawModel& raw) {
     }
     Step step;
     step.event = raw_step.event;
-    step.number =
-        numbered ? event.step : static_cast<uint32_t>(model.steps.size());
+    step.number = numbered ? event.step : static_cast<uint32_t>(model.steps.size());
     step.begin = event.ts;
     step.end = numbered ? std::max(event.end(), ends.at(event.step)) : event.end();
     step.train = raw_step.train;

@@ -37,9 +37,9 @@ struct Loader::Reading {
   EventReader events{raw};
   Scanner scan;
   Where where = Where::top;
-  bool bare = false;     ///< an array of events, without an object around it
-  bool found = false;    ///< a list of events
-  bool more = false;     ///< something follows, where we are
+  bool bare = false;   ///< an array of events, without an object around it
+  bool found = false;  ///< a list of events
+  bool more = false;   ///< something follows, where we are
   std::string_view meta, distributed;  ///< top-level objects
 
   Model& model() { return raw.model; }
@@ -114,15 +114,17 @@ void Loader::Reading::stop() {
   const size_t byte = static_cast<size_t>(scan.error_at() - model().text.data());
   const bool whole = bare && byte >= model().text.find_last_not_of(" \t\r\n,") + 1;
   if (whole && !model().events.empty()) return;
-  model().problems.push_back(fmt::format(
-      "the file is damaged at byte {}: {}; what stands before it is shown", byte,
-      scan.error()));
+  model().problems.push_back(
+      fmt::format("the file is damaged at byte {}: {}; what stands before it is shown",
+                  byte, scan.error()));
 }
 
 void Loader::Reading::read(size_t count) {
   for (; count > 0 && where == Where::events; --count) {
-    if (!more) leave_events();
-    else read_event();
+    if (!more)
+      leave_events();
+    else
+      read_event();
     if (model().events.size() < kMaxEvents) continue;
     model().problems.push_back(
         fmt::format("only the first {} events are shown", kMaxEvents));
@@ -177,14 +179,15 @@ double Loader::progress() const {
 Model Loader::finish() {
   Reading& r = *reading_;
   Model& model = r.model();
-  model.meta = parse_object(r.meta);
-  r.raw.rank = std::clamp<int64_t>(
-      tracer::int_arg(parse_object(r.distributed), "rank"), 0, 65'535);
+  model.meta = std::make_shared<tracer::Json>(parse_object(r.meta));
+  r.raw.rank = std::clamp<int64_t>(tracer::int_arg(parse_object(r.distributed), "rank"),
+                                   0, 65'535);
   r.events.finish();
   if (model.events.empty()) {
-    refuse(model.name, "holds no event that can be shown" +
-                           (model.problems.empty() ? "" : ": " + model.problems.back()) +
-                           " (mend: record it again with lockstep train --trace FILE)");
+    refuse(model.name,
+           "holds no event that can be shown" +
+               (model.problems.empty() ? "" : ": " + model.problems.back()) +
+               " (mend: record it again with lockstep train --trace FILE)");
   }
   return index_model(std::move(r.raw));
 }

@@ -1,12 +1,14 @@
 #include "gui/model/lod.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace lockstep::gui {
 
 namespace {
 
+constexpr size_t kEventCost = 3;      ///< visits: an event lies further apart than a node
 constexpr float kLikeDensity = 0.2f;  ///< merged areas that differ more stay apart
 
 }  // namespace
@@ -15,10 +17,15 @@ double Lod::Node::busy_ns() const {
   return static_cast<double>(length()) * static_cast<double>(busy) / 65535;
 }
 
+int Lod::Node::gap_shift() const {
+  return std::max(0, static_cast<int>(std::bit_width(static_cast<uint64_t>(length()))) - 32);
+}
+
 Lod::Pyramid::Pyramid(const Row& row) {
   uint32_t at = row.nodes;
   for (uint32_t size = row.count; size > 0 && (top < 0 || size > 1);) {
-    size = (size + kLodFanOut - 1) / kLodFanOut;
+    const uint32_t group = top < 0 ? kLodLeaf : kLodFanOut;
+    size = size / group + (size % group != 0);
     ++top;
     first[top] = at;
     count[top] = size;
@@ -52,23 +59,32 @@ struct Lod::Walk {
   const Pyramid pyramid;
   int64_t t0, t1, resolution;
   std::vector<Span>& out;
-  size_t most;
+  LodBudget& budget;
   bool open = false;   ///< the last span may still grow
   double vote = 0;     ///< ns by which its look leads
 
-  /// False when there is no room for more.
+  bool pay(size_t visits) {
+    if (budget.visits < visits) return false;
+    budget.visits -= visits;
+    return true;
+  }
+
+  /// False when the budget is used up.
   bool visit(int level, uint32_t i) {
+    if (!pay(1)) return false;
     const Node& node = lod.nodes_[pyramid.first[level] + i];
     if (node.length() <= resolution) {
-      uint32_t events = kLodFanOut;
+      uint64_t events = kLodLeaf;
       for (int l = 0; l < level; ++l) events *= kLodFanOut;
+      const auto first = static_cast<uint32_t>(i * events);
+      const auto count = std::min<uint64_t>(events, row.count - first);
       return add({static_cast<int64_t>(node.begin), static_cast<int64_t>(node.end),
-                  i * events, std::min(events, row.count - i * events),
+                  first, static_cast<uint32_t>(count),
                   static_cast<float>(node.busy_ns()),
                   static_cast<EventClass>(node.look)});
     }
+    if (level == 0) return visit_leaf(node, i * kLodLeaf);
     const uint32_t from = i * kLodFanOut;
-    if (level == 0) return visit_events(from, std::min(from + kLodFanOut, row.count));
     const uint32_t to = std::min(from + kLodFanOut, pyramid.count[level - 1]);
     for (uint32_t child = from; child < to; ++child) {
       const Node& below = lod.nodes_[pyramid.first[level - 1] + child];
@@ -79,14 +95,39 @@ struct Lod::Walk {
     return true;
   }
 
-  bool visit_events(uint32_t from, uint32_t to) {
+  bool visit_leaf(const Node& node, uint32_t from) {
+    const uint32_t to = std::min(from + kLodLeaf, row.count);
+    const auto begin = static_cast<int64_t>(node.begin);
+    const auto end = static_cast<int64_t>(node.end);
+    const int64_t left = static_cast<int64_t>(node.gap_from) << node.gap_shift();
+    const int64_t right = end - begin - (static_cast<int64_t>(node.gap_to) << node.gap_shift());
+    const auto look = static_cast<EventClass>(node.look);
+    if (node.before_gap == 0 || left > resolution || right > resolution) {
+      return visit_events(from, to, look);
+    }
+    const auto density = static_cast<float>(
+        node.busy_ns() / static_cast<double>(std::max<int64_t>(1, left + right)));
+    const auto before = static_cast<uint32_t>(node.before_gap);
+    if (begin + left >= t0 && !add({begin, begin + left, from, before,
+                                    density * static_cast<float>(left), look})) {
+      return false;
+    }
+    return end - right > t1 || add({end - right, end, from + before, to - from - before,
+                                    density * static_cast<float>(right), look});
+  }
+
+  /// Small ones pass for what most of their node is: they are merged anyhow.
+  bool visit_events(uint32_t from, uint32_t to, EventClass mostly) {
+    if (!pay(kEventCost * (to - from))) return false;
+    const uint32_t* index = &lod.index_[row.first];
+    for (uint32_t p = from; p < to; ++p) __builtin_prefetch(&model.events[index[p]]);
     for (uint32_t place = from; place < to; ++place) {
-      const uint32_t index = lod.index_[row.first + place];
-      const Event& event = model.events[index];
+      const Event& event = model.events[index[place]];
       if (event.end() < t0) continue;
       if (event.ts > t1) break;
+      const bool small = event.dur <= resolution;
       if (!add({event.ts, event.end(), place, 1, static_cast<float>(event.dur),
-                lod.look_of(model, index)})) {
+                small ? mostly : lod.look_of(model, index[place])})) {
         return false;
       }
     }
@@ -106,7 +147,8 @@ struct Lod::Walk {
       span.busy += piece.busy;
       return true;
     }
-    if (out.size() >= most) return false;
+    if (budget.spans == 0) return false;
+    --budget.spans;
     out.push_back(piece);
     open = small;
     vote = piece.busy;
@@ -123,10 +165,10 @@ struct Lod::Walk {
 
 bool Lod::spans(const Model& model, uint32_t lane, uint32_t depth, int64_t t0,
                 int64_t t1, int64_t resolution, std::vector<Span>& out,
-                size_t most) const {
+                LodBudget& budget) const {
   const Row* row = row_of(lane, depth);
   if (row == nullptr || row->count == 0) return true;
-  Walk walk{*this, model, *row, Pyramid(*row), t0, t1, resolution, out, most};
+  Walk walk{*this, model, *row, Pyramid(*row), t0, t1, resolution, out, budget};
   const Node& top = nodes_[walk.pyramid.first[walk.pyramid.top]];
   if (static_cast<int64_t>(top.end) < t0 || static_cast<int64_t>(top.begin) > t1) {
     return true;
@@ -172,15 +214,16 @@ double Lod::busy(const Model& model, uint32_t lane, uint32_t depth, int64_t t0,
       sum += node.busy_ns();
       return;
     }
-    const uint32_t from = i * kLodFanOut;
     if (level == 0) {
-      for (uint32_t p = from; p < std::min(from + kLodFanOut, row->count); ++p) {
+      const uint32_t first = i * kLodLeaf;
+      for (uint32_t p = first; p < std::min(first + kLodLeaf, row->count); ++p) {
         const Event& event = model.events[index_[row->first + p]];
         const int64_t part = std::min(event.end(), t1) - std::max<int64_t>(event.ts, t0);
         sum += static_cast<double>(std::max<int64_t>(0, part));
       }
       return;
     }
+    const uint32_t from = i * kLodFanOut;
     const uint32_t to = std::min(from + kLodFanOut, pyramid.count[level - 1]);
     for (uint32_t child = from; child < to; ++child) self(self, level - 1, child);
   };

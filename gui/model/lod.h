@@ -1,11 +1,11 @@
 // Level of detail: what a lane looks like from afar, without looking at every event.
 //
 // A *row* is the events of one lane at one depth; they do not overlap (but for depth
-// kMaxRow). Over each row stands a pyramid: a node sums up 8 events, a node above it 8
+// kMaxRow). Over each row stands a pyramid: a node sums up 10 events, a node above it 8
 // nodes, and so on. A query walks down from the top and stops where a node is no longer
 // than the eye can tell. So it costs what it returns, however many events there are.
 //
-// It is a pure function of the Model and takes about 6.3 bytes per event.
+// It is a pure function of the Model and takes about 6.7 bytes per event.
 #pragma once
 
 #include <cstdint>
@@ -33,14 +33,20 @@ struct Span {
   }
 };
 
+/// What queries may still cost, all together.
+struct LodBudget {
+  size_t spans = SIZE_MAX;   ///< returned
+  size_t visits = SIZE_MAX;  ///< nodes looked at; an event counts for three
+};
+
 class Lod {
  public:
   /// Appends the spans of a row that touch [t0, t1], by time. Together they cover every
   /// event there; events closer than `resolution` ns that are shorter than that are
-  /// merged, and no span reaches further than that beyond its events. Stops when `out`
-  /// has grown to `most` spans, and then returns false.
+  /// merged, and no span reaches further than that beyond its events. Stops when the
+  /// budget is used up, and then returns false.
   bool spans(const Model& model, uint32_t lane, uint32_t depth, int64_t t0, int64_t t1,
-             int64_t resolution, std::vector<Span>& out, size_t most = SIZE_MAX) const;
+             int64_t resolution, std::vector<Span>& out, LodBudget& budget) const;
 
   /// The events of a row, by time.
   std::span<const uint32_t> row(uint32_t lane, uint32_t depth) const;
@@ -71,16 +77,21 @@ class Lod {
  private:
   friend class LodBuilder;
 
-  /// What 8 events, or 8 nodes below it, come to.
+  /// What 10 events, or 8 nodes below it, come to.
   struct Node {
     uint64_t begin : 48;
     uint64_t busy : 16;  ///< share of its length, of 65535
     uint64_t end : 48;
-    uint64_t look : 16;
+    uint64_t look : 8;
+    /// Over events: how many stand before the widest gap. Many nodes that are long at
+    /// all are long because of one gap, and need not be opened.
+    uint64_t before_gap : 8;
+    uint32_t gap_from, gap_to;  ///< from `begin`, in units of 1 << gap_shift()
     int64_t length() const { return static_cast<int64_t>(end - begin); }
     double busy_ns() const;
+    int gap_shift() const;
   };
-  static_assert(sizeof(Node) == 16);
+  static_assert(sizeof(Node) == 24);
 
   struct Row {
     uint32_t first = 0, count = 0;  ///< in index_
@@ -105,8 +116,8 @@ class Lod {
   std::unordered_map<uint64_t, EventClass> classes_;  ///< by what they share
 };
 
-/// Events per node, and nodes per node above.
-inline constexpr uint32_t kLodFanOut = 8;
+inline constexpr uint32_t kLodLeaf = 10;   ///< events per node
+inline constexpr uint32_t kLodFanOut = 8;  ///< nodes per node above
 
 Lod build_lod(const Model& model);
 

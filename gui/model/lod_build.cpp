@@ -51,7 +51,9 @@ class LodBuilder {
   /// The node of a row that is being filled.
   struct Leaf {
     int64_t begin = 0, end = 0, busy = 0, longest = -1;
+    int64_t gap_from = 0, gap_to = 0;
     uint32_t placed = 0;  ///< events of the row so far
+    uint8_t before_gap = 0;
     EventClass look = 0;
   };
 
@@ -103,7 +105,7 @@ class LodBuilder {
       place(i, event, class_of(event, why, i));
     }
     for (uint32_t row = 0; row < leaves_.size(); ++row) {
-      if (leaves_[row].placed % kLodFanOut != 0) close(row);
+      if (leaves_[row].placed % kLodLeaf != 0) close(row);
     }
   }
 
@@ -111,20 +113,30 @@ class LodBuilder {
     const uint32_t number = row_of(event);
     Leaf& leaf = leaves_[number];
     lod_.index_[lod_.rows_[number].first + leaf.placed] = index;
-    if (leaf.placed % kLodFanOut == 0) {
-      leaf = {event.ts, event.end(), 0, -1, leaf.placed, look};
+    const uint32_t inside = leaf.placed % kLodLeaf;
+    if (inside == 0) {
+      leaf = {event.ts, event.end(), 0, -1, 0, 0, leaf.placed, 0, look};
+    } else if (event.ts - leaf.end > leaf.gap_to - leaf.gap_from) {
+      leaf.gap_from = leaf.end, leaf.gap_to = event.ts;
+      leaf.before_gap = static_cast<uint8_t>(inside);
     }
     ++leaf.placed;
     leaf.end = std::max(leaf.end, event.end());
     leaf.busy += event.dur;
     if (event.dur > leaf.longest) leaf.longest = event.dur, leaf.look = look;
-    if (leaf.placed % kLodFanOut == 0) close(number);
+    if (leaf.placed % kLodLeaf == 0) close(number);
   }
 
   void close(uint32_t row) {
     const Leaf& leaf = leaves_[row];
-    lod_.nodes_[lod_.rows_[row].nodes + (leaf.placed - 1) / kLodFanOut] =
-        node(leaf.begin, leaf.end, static_cast<double>(leaf.busy), leaf.look);
+    Node& made = lod_.nodes_[lod_.rows_[row].nodes + (leaf.placed - 1) / kLodLeaf];
+    made = node(leaf.begin, leaf.end, static_cast<double>(leaf.busy), leaf.look);
+    if (leaf.before_gap == 0) return;
+    const int shift = made.gap_shift();
+    const int64_t up = (int64_t{1} << shift) - 1;
+    made.before_gap = leaf.before_gap;
+    made.gap_from = static_cast<uint32_t>((leaf.gap_from - leaf.begin + up) >> shift);
+    made.gap_to = static_cast<uint32_t>((leaf.gap_to - leaf.begin) >> shift);
   }
 
   static Node node(int64_t begin, int64_t end, double busy, EventClass look) {

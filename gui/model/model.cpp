@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gui/model/details.h"
+
 namespace lockstep::gui {
 
 uint32_t Model::event_of_id(int64_t id) const {
@@ -28,8 +30,9 @@ size_t Model::step_at(int64_t ts) const {
 }
 
 std::string Model::meta_text(const char* key) const {
-  const auto found = meta.find(key);
-  return found != meta.end() && found->is_string() ? found->get<std::string>() : "";
+  const tracer::Json& all = meta_of(*this);
+  const auto found = all.find(key);
+  return found != all.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 int Model::ranks() const {
@@ -39,9 +42,7 @@ int Model::ranks() const {
 }
 
 size_t resident_bytes(const Model& model) {
-  const auto bytes = [](const auto& list) {
-    return list.capacity() * sizeof(list[0]);
-  };
+  const auto bytes = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
   size_t total = bytes(model.events) + bytes(model.program) + bytes(model.copies) +
                  bytes(model.movements) + bytes(model.phase_places) +
                  bytes(model.dense_ids) + bytes(model.sparse_ids);

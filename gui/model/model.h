@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,7 +18,6 @@
 
 #include "gui/model/event.h"
 #include "gui/model/strings.h"
-#include "tracer/format/trace.h"
 
 namespace lockstep::gui {
 
@@ -73,7 +73,8 @@ struct Model {
   std::string name;                ///< of the file, for people
   std::shared_ptr<const void> owned;  ///< keeps `text` where nothing else does
   std::string_view text;           ///< the whole file, unpacked
-  tracer::Json meta = tracer::Json::object();  ///< the top-level `lockstep` object
+  /// The top-level `lockstep` object, or none; `meta_of` in details.h reads it.
+  std::shared_ptr<const nlohmann::ordered_json> meta;
   Strings strings;
   std::vector<uint32_t> phases = {0};  ///< names of phases, by their small number
 

@@ -57,8 +57,7 @@ uint32_t place_of_step(const Model& model, int64_t step) {
 
 /// One that lies behind the step's beginning goes there first, as a player's ⏮ does.
 uint32_t back_step(const Model& model, uint32_t place) {
-  const auto step =
-      static_cast<int64_t>(model.step_at(event_in(model, place).ts));
+  const auto step = static_cast<int64_t>(model.step_at(event_in(model, place).ts));
   const uint32_t begin = place_of_step(model, step);
   return place > begin ? begin : place_of_step(model, step - 1);
 }
@@ -82,10 +81,10 @@ int64_t time_of(const Model& model, const Position& position) {
   if (position.order == Order::time) return position.time;
   const Event& event = model.events[event_at(model, position)];
   const bool moves = event.is_task();
-  return event.ts +
-         (moves ? static_cast<int64_t>(static_cast<double>(event.dur) *
-                                       static_cast<double>(position.progress))
-                : 0);
+  return event.ts + (moves
+                         ? static_cast<int64_t>(static_cast<double>(event.dur) *
+                                                static_cast<double>(position.progress))
+                         : 0);
 }
 
 Position at_event(const Model& model, uint32_t event) {
@@ -110,23 +109,50 @@ Position moved(const Model& model, const Position& from, Move move) {
   const Event& parent = has_parent ? model.events[event.parent] : event;
   uint32_t to = place;
   switch (move) {
-    case Move::into: to = std::min(place + 1, end); break;
-    case Move::back: to = place == 0 ? 0 : place - 1; break;
-    case Move::over: to = std::min(event.last, end); break;
-    case Move::back_over: to = back_over(model, place); break;
-    case Move::out: to = std::min(parent.last, end); break;
-    case Move::caller: to = parent.order; break;
-    case Move::movement: to = next_in(model.movements, place); break;
-    case Move::back_movement: to = previous_in(model.movements, place); break;
-    case Move::phase: to = next_in(model.phase_places, place); break;
-    case Move::back_phase: to = previous_in(model.phase_places, place); break;
-    case Move::step:
-      to = std::max(place, place_of_step(
-          model, static_cast<int64_t>(model.step_at(event.ts)) + 1));
+    case Move::into:
+      to = std::min(place + 1, end);
       break;
-    case Move::back_step: to = back_step(model, place); break;
-    case Move::first: to = 0; break;
-    case Move::last: to = end; break;
+    case Move::back:
+      to = place == 0 ? 0 : place - 1;
+      break;
+    case Move::over:
+      to = std::min(event.last, end);
+      break;
+    case Move::back_over:
+      to = back_over(model, place);
+      break;
+    case Move::out:
+      to = std::min(parent.last, end);
+      break;
+    case Move::caller:
+      to = parent.order;
+      break;
+    case Move::movement:
+      to = next_in(model.movements, place);
+      break;
+    case Move::back_movement:
+      to = previous_in(model.movements, place);
+      break;
+    case Move::phase:
+      to = next_in(model.phase_places, place);
+      break;
+    case Move::back_phase:
+      to = previous_in(model.phase_places, place);
+      break;
+    case Move::step:
+      to = std::max(
+          place,
+          place_of_step(model, static_cast<int64_t>(model.step_at(event.ts)) + 1));
+      break;
+    case Move::back_step:
+      to = back_step(model, place);
+      break;
+    case Move::first:
+      to = 0;
+      break;
+    case Move::last:
+      to = end;
+      break;
   }
   return at_event(model, model.program[to]);
 }
@@ -137,8 +163,11 @@ std::optional<int64_t> parse_time(const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
   const std::string unit = end;
-  const double scale = unit == "s" ? 1e9 : unit == "ms" ? 1e6 : unit == "us" ? 1e3
-                       : unit == "ns" ? 1.0 : 0.0;
+  const double scale = unit == "s"    ? 1e9
+                       : unit == "ms" ? 1e6
+                       : unit == "us" ? 1e3
+                       : unit == "ns" ? 1.0
+                                      : 0.0;
   const double ns = value * scale;
   if (end == text.c_str() || scale == 0 || !(std::abs(ns) < 1e17)) return std::nullopt;
   return static_cast<int64_t>(ns);
@@ -147,7 +176,8 @@ std::optional<int64_t> parse_time(const std::string& text) {
 std::optional<int64_t> parse_integer(const std::string& text) {
   int64_t value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = result.ec == std::errc() && result.ptr == text.data() + text.size();
+  const bool whole =
+      result.ec == std::errc() && result.ptr == text.data() + text.size();
   return whole ? std::optional(value) : std::nullopt;
 }
 

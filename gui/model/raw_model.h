@@ -11,6 +11,14 @@
 
 namespace lockstep::gui {
 
+/// Earlier first; at the same time the host before what it may have caused on devices,
+/// then the longer, which may enclose the other.
+inline bool comes_before(const Event& a, const Event& b) {
+  if (a.ts != b.ts) return a.ts < b.ts;
+  if (a.is_task() != b.is_task()) return b.is_task();
+  return a.dur > b.dur;
+}
+
 inline constexpr uint32_t kNoId = UINT32_MAX;
 inline constexpr size_t kMaxLanes = 65'535;
 inline constexpr size_t kMaxDevices = 4096;

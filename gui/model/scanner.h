@@ -75,7 +75,8 @@ class Scanner {
   }
 
   /// True if this is the name of the next member; then it is taken with its colon. Much
-  /// quicker than `key`: the processor guesses the answer and need not search the quote.
+  /// quicker than `key`: the processor guesses the answer and need not search the
+  /// quote.
   template <size_t N>
   bool take_key(const char (&name)[N]) {
     if (end_ - at_ <= static_cast<ptrdiff_t>(N) || *at_ != '"' || at_[N] != '"' ||
@@ -83,8 +84,10 @@ class Scanner {
       return false;
     }
     at_ += N + 1;
-    if (peek() == ':') ++at_;
-    else fail(kNoColon);
+    if (peek() == ':')
+      ++at_;
+    else
+      fail(kNoColon);
     return true;
   }
 
@@ -105,7 +108,8 @@ class Scanner {
     peek();
     const char* at = at_;
     int64_t value = 0;
-    while (at < end_ && is_digit(*at) && at - at_ < 18) value = value * 10 + *at++ - '0';
+    while (at < end_ && is_digit(*at) && at - at_ < 18)
+      value = value * 10 + *at++ - '0';
     if (at > at_ && at < end_ && (*at == ',' || *at == '}')) {
       at_ = at;
       return value;
@@ -119,7 +123,9 @@ class Scanner {
   static constexpr const char* kCutOff = "it is cut off";
   static constexpr const char* kNoColon = "a colon is missing";
 
-  static bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+  static bool is_blank(char c) {
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+  }
   static bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
   bool fail(const char* why) {
@@ -130,7 +136,8 @@ class Scanner {
 
   /// The next 16 bytes, also where the text ends sooner.
   Bytes16 block(const char* at) const {
-    if (end_ - at >= 16) [[likely]] return Bytes16(at);
+    if (end_ - at >= 16) [[likely]]
+      return Bytes16(at);
     char last[16] = {};
     std::memcpy(last, at, static_cast<size_t>(end_ - at));
     return Bytes16(last);
@@ -200,8 +207,10 @@ inline std::string_view Scanner::container() {
     if (*at_ == '"') {
       text();
     } else if (*at_ == '{' || *at_ == '[') {
-      if (++depth > kMaxDepth) fail("it is nested deeper than any trace");
-      else ++at_;
+      if (++depth > kMaxDepth)
+        fail("it is nested deeper than any trace");
+      else
+        ++at_;
     } else {
       ++at_;
       if (--depth == 0) return {begin, at_};

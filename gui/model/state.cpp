@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gui/model/details.h"
+
 namespace lockstep::gui {
 
 namespace {
@@ -43,11 +45,12 @@ void find_running(const Model& model, State& state) {
 /// at their real times most of them would never meet the eye.
 void fly(const std::vector<uint32_t>& copies, float progress, State& state) {
   const size_t count = std::min(copies.size(), kMaxPackets);
-  const float flight = count == 1 ? 1 : std::max(0.34f, 1.0f / static_cast<float>(count));
+  const float flight =
+      count == 1 ? 1 : std::max(0.34f, 1.0f / static_cast<float>(count));
   for (size_t i = 0; i < count; ++i) {
-    const float start =
-        count == 1 ? 0
-                   : static_cast<float>(i) / static_cast<float>(count - 1) * (1 - flight);
+    const float start = count == 1 ? 0
+                                   : static_cast<float>(i) /
+                                         static_cast<float>(count - 1) * (1 - flight);
     const float at = (progress - start) / flight;
     constexpr float kRounding = 1e-5f;  // the last one arrives exactly at 1
     if (at >= -kRounding && at <= 1 + kRounding) {
@@ -104,9 +107,9 @@ void find_stack(const Model& model, State& state) {
 }  // namespace
 
 uint32_t running_on(const Model& model, const Lane& lane, int64_t ts) {
-  auto after = std::upper_bound(
-      lane.events.begin(), lane.events.end(), ts,
-      [&](int64_t t, uint32_t e) { return t < model.events[e].ts; });
+  auto after =
+      std::upper_bound(lane.events.begin(), lane.events.end(), ts,
+                       [&](int64_t t, uint32_t e) { return t < model.events[e].ts; });
   while (after != lane.events.begin() &&
          model.events[*(after - 1)].what() == Kind::mark) {
     --after;
@@ -138,7 +141,8 @@ State state_at(const Model& model, const Position& position) {
     const Port::Point before = port_at(model.ports[i], begin);
     const Port::Point now = port_at(model.ports[i], state.now);
     const bool host = i == model.devices.size();
-    (host ? state.host_in : state.devices[i].in) = std::max<int64_t>(0, now.in - before.in);
+    (host ? state.host_in : state.devices[i].in) =
+        std::max<int64_t>(0, now.in - before.in);
     (host ? state.host_out : state.devices[i].out) =
         std::max<int64_t>(0, now.out - before.out);
     if (!host) state.devices[i].memory = memory_at(model, model.devices[i], state.now);

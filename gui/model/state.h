@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "gui/model/details.h"
+#include "gui/model/memory.h"
 #include "gui/model/position.h"
 
 namespace lockstep::gui {

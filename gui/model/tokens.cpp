@@ -16,7 +16,9 @@ int64_t Scanner::parse(std::string_view token, int64_t otherwise) {
 }
 
 bool nanoseconds(std::string_view token, int64_t& result) {
-  const auto digit = [&](size_t i) { return static_cast<unsigned char>(token[i] - '0'); };
+  const auto digit = [&](size_t i) {
+    return static_cast<unsigned char>(token[i] - '0');
+  };
   const size_t size = token.size();
   // The form that we write goes the short way.
   if (size >= 5 && size <= 19 && token[size - 4] == '.') {
@@ -32,7 +34,8 @@ bool nanoseconds(std::string_view token, int64_t& result) {
       return true;
     }
   }
-  const auto exact = tracer::parse_microseconds(is_text(token) ? content(token) : token);
+  const auto exact =
+      tracer::parse_microseconds(is_text(token) ? content(token) : token);
   if (exact) result = *exact;
   return exact.has_value();
 }
@@ -43,10 +46,20 @@ std::string shown(std::string_view content) {
   };
   tracer::Json json = parse('"' + std::string(content) + '"');
   if (!json.is_string()) {  // bytes or escapes that JSON forbids: shown as they are
-    json = parse(tracer::Json(content).dump(
-        -1, ' ', false, tracer::Json::error_handler_t::replace));
+    json = parse(tracer::Json(content).dump(-1, ' ', false,
+                                            tracer::Json::error_handler_t::replace));
   }
   return json.get<std::string>();
+}
+
+uint32_t string_number(Strings& strings, std::string_view token) {
+  constexpr size_t kMaxStrings = (1u << 24) - 1;  // Event::name has 24 bits
+  const std::string_view text = content(token);
+  if (text.find('\\') == std::string_view::npos) {
+    const uint32_t known = strings.find(text);
+    if (known != Strings::kUnknown) return known;
+  }
+  return strings.size() < kMaxStrings ? strings.number(shown(text)) : 0;
 }
 
 }  // namespace lockstep::gui

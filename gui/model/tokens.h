@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "gui/model/strings.h"
+
 namespace lockstep::gui {
 
 inline bool is_text(std::string_view token) {
@@ -23,5 +25,8 @@ bool nanoseconds(std::string_view token, int64_t& result);
 /// The content of a text as people read it: `\u00e9` is é, and bytes that are no UTF-8
 /// are replaced.
 std::string shown(std::string_view content);
+
+/// The number under which a text is kept, as people read it; 0 beyond 16 million texts.
+uint32_t string_number(Strings& strings, std::string_view token);
 
 }  // namespace lockstep::gui

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "gui/model/details.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/search_line.h"
 #include "gui/ui/scroll.h"

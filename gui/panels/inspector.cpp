@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "gui/model/details.h"
 #include "gui/panels/panels.h"
 #include "gui/ui/scroll.h"
 #include "tracer/analysis/units.h"

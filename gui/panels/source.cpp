@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "gui/panels/code_colours.h"
+#include "gui/model/details.h"
 #include "gui/panels/panels.h"
 #include "gui/text/pytorch_files.h"
 #include "gui/ui/scroll.h"

@@ -10,6 +10,7 @@ namespace lockstep::gui {
 namespace {
 
 constexpr float kLabels = 116, kAxis = 22, kOverview = 22, kBorder = 13;
+constexpr float kLow = 200, kLowest = 90;  ///< points of height that make us save some
 
 void prepare(TimelineView& view, const Model& model) {
   if (view.cache == nullptr || view.cache->model != &model) {
@@ -20,14 +21,17 @@ void prepare(TimelineView& view, const Model& model) {
 void arrange(TimelineFrame& frame, Rect inside) {
   inside.take_left(kBorder);
   inside.take_right(kBorder);
-  frame.axis = inside.take_top(kAxis);
-  inside.take_bottom(8);
-  frame.overview = inside.take_bottom(inside.h > 90 ? kOverview : 0);
-  if (frame.overview.h > 0) inside.take_bottom(5);
+  const bool low = inside.h < kLow;
+  frame.axis = inside.take_top(low ? kAxis - 2 : kAxis);
+  inside.take_bottom(low ? 6 : 8);
+  if (inside.h > kLowest) {
+    frame.overview = inside.take_bottom(low ? kOverview - 7 : kOverview);
+    inside.take_bottom(low ? 3 : 5);
+  }
   frame.labels = inside.take_left(kLabels);
   frame.plot = inside;
   frame.axis.take_left(kLabels);
-  frame.overview.take_left(kLabels);
+  if (frame.overview.h > 0) frame.overview.take_left(kLabels);
 }
 
 void lay_out_lanes(TimelineFrame& frame) {

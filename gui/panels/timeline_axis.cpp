@@ -49,15 +49,6 @@ Ticks ticks_of(const TimelineFrame& frame) {
   return ticks;
 }
 
-/// 1234567 → "1,234,567"
-std::string grouped(int64_t value) {
-  std::string digits = std::to_string(std::abs(value));
-  for (auto at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<size_t>(at), 1, ',');
-  }
-  return (value < 0 ? "−" : "") + digits;
-}
-
 std::string tick_label(int64_t ns, int64_t step) {
   if (step >= 1'000'000'000) return grouped(ns / 1'000'000'000) + " s";
   if (step >= 1'000'000) return grouped(ns / 1'000'000) + " ms";
@@ -66,6 +57,14 @@ std::string tick_label(int64_t ns, int64_t step) {
 }
 
 }  // namespace
+
+std::string grouped(int64_t value) {
+  std::string digits = std::to_string(std::abs(value));
+  for (auto at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) {
+    digits.insert(static_cast<size_t>(at), 1, ',');
+  }
+  return (value < 0 ? "−" : "") + digits;
+}
 
 std::string exact_time(int64_t ns) {
   const char* sign = ns < 0 ? "−" : "";
@@ -99,9 +98,12 @@ std::string axis_note(const TimelineFrame& frame) {
   const auto begin_before = [](const Event& e, int64_t t) { return e.ts < t; };
   const auto first = std::lower_bound(events.begin(), events.end(), from, begin_before);
   const auto last = std::lower_bound(first, events.end(), to + 1, begin_before);
-  const auto time = [&](int64_t ns) { return tracer::human_time(ns - origin.ns); };
-  return fmt::format("{} – {} of {} · {} events{}", time(from), time(to), origin.name,
-                     grouped(last - first),
+  const auto time = [&](int64_t ns) {
+    const bool close = (to - from) * 100 < std::abs(ns - origin.ns);
+    return close ? exact_time(ns - origin.ns) : tracer::human_time(ns - origin.ns);
+  };
+  return fmt::format("{} – {} of {} · {} event{}{}", time(from), time(to), origin.name,
+                     grouped(last - first), last - first == 1 ? "" : "s",
                      frame.view.follow ? "" : " · not following (f)");
 }
 

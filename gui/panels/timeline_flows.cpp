@@ -12,6 +12,7 @@ namespace {
 constexpr size_t kMaxFlows = 24;
 constexpr uint32_t kMaxScanned = 2000;  ///< events looked through for effects
 constexpr int kPieces = 18;             ///< straight pieces of one curve
+constexpr size_t kMany = 6;             ///< more curves than that are drawn fainter
 constexpr float kFade = 36;             ///< points at the border over which curves fade
 
 void add_ids(const Model& model, const tracer::Json& args, const char* key,
@@ -40,7 +41,7 @@ void arrow_head(const TimelineFrame& frame, ImVec2 tip, float direction, ImU32 c
 }
 
 void draw_curve(const TimelineFrame& frame, ImVec2 a, ImVec2 b, float strength) {
-  const float bend = std::clamp(std::abs(b.x - a.x) * 0.5f, 14.0f, 120.0f);
+  const float bend = std::clamp(std::abs(b.x - a.x) * 0.5f, 14.0f, 400.0f);
   const ImVec2 a1{a.x + bend, a.y}, b1{b.x - bend, b.y};
   ImVec2 last = a;
   for (int i = 1; i <= kPieces; ++i) {
@@ -73,7 +74,9 @@ void draw_flow(const TimelineFrame& frame, const Flow& flow) {
   const bool waited = flow.why == Flow::Why::waited;
   const ImVec2 a{waited ? from.x1 : from.x0, from.middle()};
   const ImVec2 b{to.x0, to.middle()};
-  draw_curve(frame, near(frame.plot, a), near(frame.plot, b), waited ? 0.55f : 0.95f);
+  const float strength = frame.cache.flows.size() > kMany ? 0.6f : 0.95f;
+  draw_curve(frame, near(frame.plot, a), near(frame.plot, b),
+             waited ? strength * 0.7f : strength);
 }
 
 }  // namespace

@@ -12,6 +12,8 @@ namespace {
 
 using Role = Strip::Role;
 
+constexpr float kSmallLabel = 6;  ///< points of a side stream that gets a label
+
 std::string stream_name(const Lane& lane) {
   constexpr const char* kStreams[] = {"compute", "copy", "comm"};
   if (lane.stream >= 0 && lane.stream < 3) return kStreams[lane.stream];
@@ -38,9 +40,11 @@ void draw_label(const TimelineFrame& frame, const Strip& strip, float y) {
   const float line = middle - ui.line_height(Type::small) / 2;
   const float left = frame.labels.x;
   const float right = frame.labels.right() - 10;
-  const auto head = [&](const std::string& name, bool more, bool open, ImU32 colour) {
-    const float wide = ui.text_cut(left, line, right - left - 12, Type::small, colour, name);
-    if (more || open) chevron(frame, left + wide + 6, middle + 0.5f, open);
+  const auto head = [&](const std::string& name, bool more, bool open, ImU32 colour,
+                        float indent = 0) {
+    const float wide = ui.text_cut(left + indent, line, right - left - indent - 12,
+                                   Type::small, colour, name);
+    if (more || open) chevron(frame, left + indent + wide + 6, middle + 0.5f, open);
   };
   const bool more = strip.depth > strip.rows;
   frame.count(2);
@@ -63,10 +67,11 @@ void draw_label(const TimelineFrame& frame, const Strip& strip, float y) {
     }
     case Role::thread:
       head(lane.thread.empty() ? fmt::format("thread {}", lane.tid) : lane.thread, more,
-           strip.is_open, theme.dim);
+           strip.is_open, theme.dim, 10);
       return;
     case Role::stream: {
       if (strip.members == 0) {
+        if (strip.row_height < kSmallLabel) return;
         ui.text_right(right, line, Type::small, theme.faint, stream_name(lane));
         return;
       }

@@ -1,6 +1,4 @@
 // The lanes: every event that is large enough as a box of its own, the others merged.
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "gui/panels/timeline_parts.h"
@@ -16,7 +14,8 @@ using Role = Strip::Role;
 constexpr size_t kMaxSpans = 6000;       ///< boxes in one picture
 constexpr size_t kMaxLabels = 2000;
 constexpr double kFinest = 1.5;          ///< points; smaller events are merged
-constexpr double kMaxVisits = 30'000;    ///< rows times places to look at
+constexpr size_t kMaxVisits = 32'000;    ///< what looking for them may cost
+constexpr int kMaxTries = 12;
 constexpr float kMarkRoom = 9;           ///< points between marks that are drawn
 constexpr float kRounded = 6;            ///< points; narrower boxes have sharp corners
 constexpr float kDimmed = 0.3f;          ///< what a search does not find
@@ -64,27 +63,37 @@ class LanePainter {
     }
   }
 
-  /// Coarser and coarser, until there is little enough to draw.
+  /// As fine as the budget allows: how far it went tells how much coarser to be.
   void collect() {
-    const double places = static_cast<double>(rows_.size()) * static_cast<double>(f_.plot.w);
-    double points = std::max(kFinest, places / kMaxVisits);
-    while (!collect(points)) points *= 2;
+    double points = kFinest;
+    for (int tries = 0; tries < kMaxTries; ++tries) {
+      const double done = collect(points);
+      if (done >= 1) return;
+      points *= std::clamp(1.15 / std::max(done, 0.01), 1.5, 16.0);
+    }
   }
 
-  bool collect(double points) {
+  /// Returns the share of the rows that fitted into the budget.
+  double collect(double points) {
     spans_.clear();
+    LodBudget budget{kMaxSpans, kMaxVisits};
     const auto t0 = static_cast<int64_t>(std::floor(scale_.from));
     const auto t1 = static_cast<int64_t>(std::ceil(scale_.to));
+    bool fits = true;
+    size_t complete = 0;
     for (DrawnRow& row : rows_) {
       const double room = row.marks_only ? std::max<double>(points, kMarkRoom) : points;
       const auto resolution = static_cast<int64_t>(room * scale_.per_point());
       row.first = spans_.size();
-      const bool fits = f_.cache.lod.spans(f_.model, row.strip->lane, row.depth, t0, t1,
-                                           resolution, spans_, kMaxSpans);
+      if (fits) {
+        fits = f_.cache.lod.spans(f_.model, row.strip->lane, row.depth, t0, t1,
+                                  resolution, spans_, budget);
+        complete += fits;
+      }
       row.last = spans_.size();
-      if (!fits && points < 1e4) return false;
     }
-    return true;
+    return static_cast<double>(complete) /
+           static_cast<double>(std::max<size_t>(1, rows_.size()));
   }
 
   /// A faint bed for every stream, so that idle time shows as such.
@@ -153,7 +162,7 @@ class LanePainter {
     if (span.count > 1) {
       if (room < 70) return;
       ui_.text_cut(x0, y, room, Type::small, with_alpha(ink, 0.75f),
-                   fmt::format("{} events", span.count));
+                   grouped(span.count) + " events");
     } else {
       const uint32_t index = event_of(row, span);
       const ShortName& name = f_.name_of(f_.model.events[index]);

@@ -18,9 +18,12 @@ struct Measure {
 };
 constexpr Measure kMeasures[] = {
     {6, 18, 8, 24, 15, 8}, {4, 18, 7, 20, 13, 6}, {4, 17, 5, 18, 11, 5},
-    {3, 17, 4, 18, 10, 4}, {2, 16, 3, 17, 8, 4},  {2, 16, 2, 15, 6, 2},
+    {3, 17, 4, 18, 10, 4}, {2, 16, 3, 17, 8, 4},  {2, 16, 2, 16, 6, 2},
+    {2, 14, 1, 13, 3, 1},
 };
-constexpr Measure kScrolled = {3, 17, 4, 18, 10, 4};
+/// Where not even the tightest fits and one has to scroll.
+constexpr Measure kScrolled = {3, 17, 4, 18, 10, 4}, kScrolledLow = {2, 15, 2, 15, 4, 2};
+constexpr float kLow = 170;  ///< points of room
 constexpr size_t kMaxMinis = 12;
 
 struct Rank {
@@ -89,7 +92,8 @@ class Builder {
     }
     const float top = y_;
     for (size_t i = 1; i < std::min(hosts.size(), kMaxMinis + 1); ++i) {
-      Strip& strip = add(Role::mini, hosts[i], group, m_.thread, 1);
+      const float space = m_.thread < 2 ? 0.5f : 1;
+      Strip& strip = add(Role::mini, hosts[i], group, m_.thread, 1, space);
       strip.members = i == 1 ? members : 0;
     }
     y_ = std::max(y_, top + 13) + m_.gap;  // its label wants some room
@@ -100,8 +104,10 @@ class Builder {
       const Lane& lane = model_.lanes[lanes[i]];
       const bool main = i == 0 || model_.lanes[lanes[i - 1]].device != lane.device;
       if (main && i > 0) y_ += m_.gap;
-      const float height = main || lane.stream < 0 || lane.stream == 0 ? m_.compute : m_.side;
-      Strip& strip = add(Role::stream, lanes[i], lanes[i], height, std::min(lane.rows, 3), 2);
+      const bool is_side = !main && lane.stream > 0;
+      const float height = is_side ? m_.side : m_.compute;
+      Strip& strip = add(Role::stream, lanes[i], lanes[i], height, std::min(lane.rows, 3),
+                         m_.gap < 2 ? 1 : 2);
       strip.members = main ? 1 : 0;
     }
     if (!lanes.empty()) y_ += m_.gap;
@@ -135,7 +141,7 @@ LaneLayout lay_out(const Model& model, const Lod& lod, const std::vector<uint32_
     if (layout.height <= room) return layout;
     if (model.lanes.size() > 500) break;
   }
-  return Builder(model, lod, open, kScrolled).build(ranks);
+  return Builder(model, lod, open, room < kLow ? kScrolledLow : kScrolled).build(ranks);
 }
 
 std::pair<size_t, size_t> LaneLayout::between(float top, float bottom) const {

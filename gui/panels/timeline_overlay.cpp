@@ -14,6 +14,7 @@ namespace lockstep::gui {
 namespace {
 
 constexpr size_t kColumns = 400;  ///< of the overview
+constexpr size_t kMaxSteps = 80;  ///< as long as there are no more, each has a line
 
 std::vector<OverviewColumn> look_over(const TimelineFrame& frame) {
   const Model& model = frame.model;
@@ -33,7 +34,9 @@ std::vector<OverviewColumn> look_over(const TimelineFrame& frame) {
   std::vector<Span> spans;
   for (const uint32_t lane : lanes) {
     spans.clear();
-    lod.spans(model, lane, 0, 0, model.length, static_cast<int64_t>(width / 4), spans);
+    LodBudget budget;
+    lod.spans(model, lane, 0, 0, model.length, static_cast<int64_t>(width / 4), spans,
+              budget);
     for (const Span& span : spans) {
       const auto last = static_cast<size_t>(static_cast<double>(span.end) / width);
       for (auto i = static_cast<size_t>(static_cast<double>(span.begin) / width);
@@ -155,6 +158,12 @@ void draw_overview(const TimelineFrame& frame) {
             mixed(theme.sunken, frame.colours[column.look], 0.8f));
     frame.count(1);
   }
+  const auto& steps = frame.model.steps;
+  for (size_t i = 1; steps.size() <= kMaxSteps && i < steps.size(); ++i) {
+    const float x = std::round(overview_x(frame, static_cast<double>(steps[i].begin)));
+    ui.fill({x, area.y, 1, area.h}, with_alpha(theme.faint, 0.7f));
+    frame.count(1);
+  }
   const float x0 = overview_x(frame, frame.view.from);
   const float x1 = std::max(overview_x(frame, frame.view.to), x0 + 3);
   const ImU32 veil = with_alpha(theme.panel, 0.62f);
@@ -165,10 +174,9 @@ void draw_overview(const TimelineFrame& frame) {
       std::round(overview_x(frame, static_cast<double>(frame.seat.state.now)));
   ui.fill({now - 0.5f, area.y, 1.5f, area.h}, theme.text);
   const std::string name =
-      frame.model.steps.size() > 1 || frame.model.steps[0].event != kNoEvent
-          ? fmt::format("{} step{}", frame.model.steps.size(),
-                        frame.model.steps.size() > 1 ? "s" : "")
-          : "whole trace";
+      steps[0].event == kNoEvent
+          ? "whole trace"
+          : fmt::format("{} step{}", steps.size(), steps.size() > 1 ? "s" : "");
   ui.text(frame.labels.x, area.y + (area.h - ui.line_height(Type::small)) / 2,
           Type::small, theme.faint, name);
   frame.count(6);

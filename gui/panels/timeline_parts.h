@@ -133,6 +133,7 @@ Origin origin_of(const TimelineFrame& frame);
 void draw_axis(const TimelineFrame& frame);
 void draw_grid(const TimelineFrame& frame);
 std::string axis_note(const TimelineFrame& frame);
+std::string grouped(int64_t value);   ///< "1,234,567"
 std::string exact_time(int64_t ns);  ///< "312.345 678 ms"
 
 // ---- Lanes

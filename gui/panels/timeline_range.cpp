@@ -111,7 +111,7 @@ std::vector<std::string> range_lines(const Model& model, const Lod& lod, int64_t
                                      int64_t t1) {
   std::vector<std::string> lines;
   lines.push_back(fmt::format("{}\t{} events", tracer::human_time(t1 - t0),
-                              events_between(model, t0, t1)));
+                              grouped(static_cast<int64_t>(events_between(model, t0, t1)))));
   add_busy(model, lod, t0, t1, lines);
   if (const int64_t bytes = bytes_between(model, t0, t1); bytes > 0) {
     lines.push_back("bytes moved\t" + tracer::human_bytes(bytes));

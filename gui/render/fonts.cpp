@@ -26,6 +26,7 @@ constexpr Face kFaces[kTypes] = {
     {Type::body, kWords, kCode, 16},
     {Type::small, kWords, kCode, 14},
     {Type::strong, "Inter-SemiBold.otf", kCode, 16},
+    {Type::prose, kWords, kCode, 18},
     {Type::title, "Inter-SemiBold.otf", kCode, 18},
     {Type::huge, "Inter-Bold.otf", kCode, 24},
     {Type::mono, kCode, kWords, 16},

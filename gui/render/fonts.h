@@ -12,8 +12,8 @@ namespace lockstep::gui {
 
 /// What a text is for; each has one face and one size (fonts.cpp has the table). A line
 /// is a whole number of points high.
-enum class Type { small, body, strong, title, huge, mono, mono_small };
-constexpr size_t kTypes = 7;
+enum class Type { small, body, strong, prose, title, huge, mono, mono_small };
+constexpr size_t kTypes = 8;
 
 /// Fonts loaded into an atlas, which owns them.
 struct Fonts {

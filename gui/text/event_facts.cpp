@@ -242,8 +242,9 @@ std::string EventFacts::add_group(const Copy& copy) {
     facts_.number("group", group);
     facts_.number("groups", groups);
   }
-  const auto found = model_.meta.find("model");
-  const bool described = found != model_.meta.end() && found->is_object();
+  const tracer::Json& meta = meta_of(model_);
+  const auto found = meta.find("model");
+  const bool described = found != meta.end() && found->is_object();
   const int64_t whole = described ? number_arg(*found, "parameter_bytes") : 0;
   const int64_t parameters = number_arg(step_args_, "wrapped_parameter_bytes", whole);
   if (parameters <= 0) return "";
@@ -300,8 +301,7 @@ double EventFacts::part_of_step(int64_t nanoseconds) const {
 }
 
 bool EventFacts::is_complete() const {
-  // In an emulated trace a kernel may begin with its op, and the Model lose their link.
-  return model_.meta.find("format") != model_.meta.end() && model_.is_measured();
+  return meta_of(model_).contains("format");
 }
 
 bool EventFacts::is_dp() const {

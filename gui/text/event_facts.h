@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gui/model/breakdown.h"
+#include "gui/model/details.h"
 #include "gui/model/state.h"
 #include "gui/text/facts.h"
 #include "gui/text/language.h"

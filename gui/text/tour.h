@@ -14,10 +14,8 @@ struct TourCard {
 inline constexpr std::array<TourCard, 5> kTour = {{
     {"One training step, recorded",
      "The **stage** shows the host and its devices. Data flies between them while it "
-     "is "
-     "copied: the larger, the more bytes; the colour says why. The sentence below "
-     "tells "
-     "what happens now, with its numbers.",
+     "is copied: the larger, the more bytes; the colour says why. The sentence below "
+     "tells what happens now, with its numbers.",
      0.235f, 0.06f, 0.56f, 0.66f},
     {"Play it, or step",
      "**space** plays. **→** goes over to the next call, **↓** into what this one "
@@ -25,8 +23,7 @@ inline constexpr std::array<TourCard, 5> kTour = {{
      0.34f, 0.0f, 0.3f, 0.06f},
     {"Who calls forward?",
      "The **calls** from the training step down to here, with what came before and "
-     "what "
-     "comes next. Below it, the source that runs: the line is lit.",
+     "what comes next. Below it, the source that runs: the line is lit.",
      0.005f, 0.06f, 0.225f, 0.66f},
     {"Where time and bytes go",
      "Each **phase** of this step, the bytes through each **port**, and all that the "

@@ -49,12 +49,14 @@ double peak_bytes() {
   return static_cast<double>(usage.ru_maxrss) * 1024;
 }
 
-void print_speed(const char* what, const Seconds& seconds, size_t bytes, size_t events) {
+void print_speed(const char* what, const Seconds& seconds, size_t bytes,
+                 size_t events) {
   const double megabytes = static_cast<double>(bytes) * 1e-6;
-  fmt::print("{:<16} {:7.3f} s wall {:7.3f} s CPU  {:6.0f} MB/s  {:5.2f} M events/s "
-             "(of CPU time)\n",
-             what, seconds.wall, seconds.cpu, megabytes / seconds.cpu,
-             static_cast<double>(events) * 1e-6 / seconds.cpu);
+  fmt::print(
+      "{:<16} {:7.3f} s wall {:7.3f} s CPU  {:6.0f} MB/s  {:5.2f} M events/s "
+      "(of CPU time)\n",
+      what, seconds.wall, seconds.cpu, megabytes / seconds.cpu,
+      static_cast<double>(events) * 1e-6 / seconds.cpu);
 }
 
 gui::Model load(const std::string& text, int times) {
@@ -74,11 +76,12 @@ gui::Model load(const std::string& text, int times) {
   print_speed("read", read, text.size(), events);
   print_speed("read + finish", whole, text.size(), events);
   const auto resident = static_cast<double>(gui::resident_bytes(model));
-  fmt::print("resident         {:.1f} B per event; text {:.0f} B per event; peak {:.2f} "
-             "of the text\n",
-             resident / static_cast<double>(events),
-             static_cast<double>(text.size()) / static_cast<double>(events),
-             peak_bytes() / static_cast<double>(text.size()));
+  fmt::print(
+      "resident         {:.1f} B per event; text {:.0f} B per event; peak {:.2f} "
+      "of the text\n",
+      resident / static_cast<double>(events),
+      static_cast<double>(text.size()) / static_cast<double>(events),
+      peak_bytes() / static_cast<double>(text.size()));
   return model;
 }
 
@@ -90,8 +93,8 @@ void latency(const char* what, const gui::Model& model,
   constexpr int kTimes = 4000;
   for (int i = 0; i < kTimes; ++i) {
     random = random * 6364136223846793005u + 1442695040888963407u;
-    gui::Position position =
-        gui::at_event(model, static_cast<uint32_t>((random >> 20) % model.events.size()));
+    gui::Position position = gui::at_event(
+        model, static_cast<uint32_t>((random >> 20) % model.events.size()));
     if (i % 2 == 1) position = gui::in_time_order(model, position);
     const Seconds begin = now();
     act(position, i);
@@ -121,9 +124,12 @@ int main(int argc, char** argv) {
   bool compare = false;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--python") compare = true;
-    else if (word == "--keep" && i + 1 < argc) keep = argv[++i];
-    else size.events = std::strtoull(word.c_str(), nullptr, 10);
+    if (word == "--python")
+      compare = true;
+    else if (word == "--keep" && i + 1 < argc)
+      keep = argv[++i];
+    else
+      size.events = std::strtoull(word.c_str(), nullptr, 10);
   }
   const std::string text = bench::make_trace(size);
   fmt::print("{} MB, at least {} events\n", text.size() / 1'000'000, size.events);

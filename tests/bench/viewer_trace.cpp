@@ -136,11 +136,12 @@ void Writer::forward(int64_t step, int device, int64_t at, int64_t parent) {
     const int64_t ts = at + m * int64_t{10'000} + 100;
     const std::string module = fmt::format("layer{}.{}.conv1", m % 4 + 1, m / 4 % 8);
     const auto call = [&](const char* name, const char* cpp, int64_t in) {
-      event("call", name, 0, device, ts + in, 8'000 - 2 * in, step,
-            fmt::format(R"(,"rank":0,"cpp":"{}","file":"engine/models/resnet.cpp",)"
-                        R"("line":{},"module":"{}","shapes":[[32,64,32,32]],"def_file":)"
-                        R"("engine/nn/module.cpp","def_line":14)",
-                        cpp, m % 90, module));
+      event(
+          "call", name, 0, device, ts + in, 8'000 - 2 * in, step,
+          fmt::format(R"(,"rank":0,"cpp":"{}","file":"engine/models/resnet.cpp",)"
+                      R"("line":{},"module":"{}","shapes":[[32,64,32,32]],"def_file":)"
+                      R"("engine/nn/module.cpp","def_line":14)",
+                      cpp, m % 90, module));
     };
     call("Conv2d.__call__", "Module::operator()", 0);
     call("Module._call_impl", "Module::call_impl", 200);

@@ -61,8 +61,8 @@ void wander(const Model& m, const uint8_t* data, size_t size) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     // A block of exactly this size: reading behind it is found.
-    const auto text = std::make_shared<const std::string>(
-        reinterpret_cast<const char*>(data), size);
+    const auto text =
+        std::make_shared<const std::string>(reinterpret_cast<const char*>(data), size);
     Loader loader("fuzz", *text, text);
     while (!loader.read(7)) require(loader.progress() >= 0 && loader.progress() <= 1);
     const Model model = loader.finish();

@@ -61,11 +61,24 @@ TEST_F(ForeignModels, KernelsRunOnDevicesAndHangOnTheirLaunches) {
   EXPECT_GT(kernels, 1000u);
   EXPECT_GT(launched, kernels * 9 / 10);
   EXPECT_GT(count(model, Kind::call), 6000u) << "the Python stack";
-  EXPECT_GT(model.copies.size(), 0u) << "Memcpy HtoD";
+}
+
+TEST_F(ForeignModels, MemcpyFromTheHostIsACopy) {
+  const Model model =
+      load_file(folder_ / "tb_plugin_resnet50/num_workers_0_span1.json.gz");
+  ASSERT_EQ(model.copies.size(), 12u);
+  ASSERT_EQ(model.devices.size(), 1u);
+  for (const Copy& copy : model.copies) {
+    EXPECT_EQ(copy.src, kHostDevice);
+    EXPECT_EQ(copy.dst, 0);
+    EXPECT_EQ(model.strings[copy.why], "h2d");
+  }
+  EXPECT_EQ(model.copies.front().bytes, 19'267'584) << "one batch of 32 images";
 }
 
 TEST_F(ForeignModels, ProfilerStepsAreSteps) {
-  const Model model = load_file(folder_ / "tb_plugin_resnet50/num_workers_0_span1.json.gz");
+  const Model model =
+      load_file(folder_ / "tb_plugin_resnet50/num_workers_0_span1.json.gz");
   ASSERT_GE(model.steps.size(), 2u);
   EXPECT_EQ(model.steps[1].number, model.steps[0].number + 1);
   size_t inside = 0, kernels = 0;

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "gui/model/breakdown.h"
+#include "gui/model/details.h"
 #include "gui/model/state.h"
 #include "tests/gui/model/valid.h"
 
@@ -21,8 +22,8 @@ void ask_everything(const Model& model) {
     for (int move = 0; move <= static_cast<int>(Move::last); ++move) {
       moved(model, position, static_cast<Move>(move));
     }
-    json_of(model, model.events[i]).dump(-1, ' ', false,
-                                         tracer::Json::error_handler_t::replace);
+    json_of(model, model.events[i])
+        .dump(-1, ' ', false, tracer::Json::error_handler_t::replace);
   }
   for (size_t step = 0; step < model.steps.size(); ++step) break_down(model, step);
   mean_breakdown(model);
@@ -79,7 +80,8 @@ TEST(Hostile, AnyByteMayBeAnother) {
       if (lot % 5 != 0) continue;
       std::string damaged = text;
       damaged[at] = byte;
-      SCOPED_TRACE(fmt::format("byte {} is {:#x}", at, static_cast<unsigned char>(byte)));
+      SCOPED_TRACE(
+          fmt::format("byte {} is {:#x}", at, static_cast<unsigned char>(byte)));
       opens(damaged, lot % 31 == 0);
       if (HasFailure()) return;
     }
@@ -144,8 +146,9 @@ TEST(Hostile, IdsAndParents) {
 TEST(Hostile, MoreLanesThanThereAreNumbers) {
   std::string events;
   for (int i = 0; i < 70'000; ++i) {
-    events += fmt::format(R"({}{{"ph":"X","name":"a","pid":{},"tid":1,"ts":{},"dur":1}})",
-                          i == 0 ? "" : ",", i, i);
+    events +=
+        fmt::format(R"({}{{"ph":"X","name":"a","pid":{},"tid":1,"ts":{},"dur":1}})",
+                    i == 0 ? "" : ",", i, i);
   }
   const Model model = load_events(events);
   expect_valid(model);
@@ -166,7 +169,8 @@ TEST(Hostile, DevicesThatDoNotExist) {
     EXPECT_TRUE(opens_with(copy("0", "77", id)));
   }
   std::string many = copy("0", "0", "1");
-  for (int i = 0; i < 5'000; ++i) many += "," + copy("0", "0", std::to_string(i).c_str());
+  for (int i = 0; i < 5'000; ++i)
+    many += "," + copy("0", "0", std::to_string(i).c_str());
   const Model model = load_events(many);
   expect_valid(model);
   EXPECT_EQ(model.devices.size(), 4096u);
@@ -186,7 +190,8 @@ TEST(Hostile, WhatIsNoTraceIsRefused) {
   for (const char* text :
        {"", " \n", "hello", "42", "\"text\"", "null", "{}", "[]", "[1,2]", "{\"a\":1}",
         "{\"traceEvents\":5}", "{\"traceEvents\":[]}", "{\"traceEvents\":", "{", "[",
-        "{\"traceEvents\":[{\"ph\":\"M\",\"name\":\"process_name\"}]}", "\xEF\xBB\xBF"}) {
+        "{\"traceEvents\":[{\"ph\":\"M\",\"name\":\"process_name\"}]}",
+        "\xEF\xBB\xBF"}) {
     SCOPED_TRACE(text);
     EXPECT_FALSE(opens(text));
   }

@@ -17,15 +17,24 @@ using namespace testing;  // NOLINT
 const char* category_of(Kind kind) {
   switch (kind) {
     case Kind::step:
-    case Kind::phase: return "phase";
-    case Kind::call: return "call";
-    case Kind::op: return "op";
-    case Kind::kernel: return "kernel";
-    case Kind::copy: return "copy";
-    case Kind::collective: return "collective";
-    case Kind::sync: return "sync";
-    case Kind::mark: return "mark";
-    case Kind::other: return "other";
+    case Kind::phase:
+      return "phase";
+    case Kind::call:
+      return "call";
+    case Kind::op:
+      return "op";
+    case Kind::kernel:
+      return "kernel";
+    case Kind::copy:
+      return "copy";
+    case Kind::collective:
+      return "collective";
+    case Kind::sync:
+      return "sync";
+    case Kind::mark:
+      return "mark";
+    case Kind::other:
+      return "other";
   }
   return "";
 }
@@ -43,14 +52,16 @@ void expect_same_event(const Model& model, const Event& event,
   EXPECT_EQ(lane.pid, expected.pid);
   EXPECT_EQ(lane.tid, expected.tid);
   int64_t cause = expected.op != tracer::kNone ? expected.op : expected.parent;
-  if (cause == tracer::kNone) cause = tracer::int_arg(expected.args, "by", tracer::kNone);
+  if (cause == tracer::kNone)
+    cause = tracer::int_arg(expected.args, "by", tracer::kNone);
   if (cause != tracer::kNone) {
     EXPECT_EQ(event.parent, model.event_of_id(cause));
   }
   EXPECT_EQ(tracer::int_arg(args_of(model, event), "id"), expected.id);
 }
 
-void expect_same_copy(const Model& model, uint32_t event, const tracer::Event& expected) {
+void expect_same_copy(const Model& model, uint32_t event,
+                      const tracer::Event& expected) {
   const Copy* copy = model.copy_of(event);
   ASSERT_NE(copy, nullptr);
   const auto id = [&](int16_t device) {
@@ -85,11 +96,15 @@ void expect_same_as_tracer(const std::string& path) {
   const Model model = load_file(path);
   expect_valid(model);
   EXPECT_TRUE(model.problems.empty()) << model.problems.front();
-  EXPECT_EQ(model.meta, trace.lockstep);
+  EXPECT_EQ(meta_of(model), trace.lockstep);
   std::vector<const tracer::Event*> expected;
   for (const tracer::Event& event : trace.events) {
     if (event.ph == 'X' || event.ph == 'i') expected.push_back(&event);
   }
+  // Like the viewer's: at the same time the host first.
+  std::stable_sort(expected.begin(), expected.end(), [](const auto* a, const auto* b) {
+    return std::pair(a->ts, is_task(*a)) < std::pair(b->ts, is_task(*b));
+  });
   ASSERT_EQ(model.events.size(), expected.size());
   for (uint32_t i = 0; i < expected.size(); ++i) {
     SCOPED_TRACE(i);
@@ -120,11 +135,12 @@ TEST(Loader, DamagedFilesOpenAllTheSame) {
 TEST(Loader, MinimalHasTheseLanesDevicesAndSteps) {
   const Model model = load_file(minimal_path());
   std::vector<std::string> lanes;
-  for (const Lane& lane : model.lanes) lanes.push_back(lane.process + "/" + lane.thread);
-  EXPECT_EQ(lanes, (std::vector<std::string>{
-                       "host/main", "host/replica 1", "host/copies to the host",
-                       "device 0/compute", "device 0/copy", "device 1/compute",
-                       "device 1/copy"}));
+  for (const Lane& lane : model.lanes)
+    lanes.push_back(lane.process + "/" + lane.thread);
+  EXPECT_EQ(lanes, (std::vector<std::string>{"host/main", "host/replica 1",
+                                             "host/copies to the host",
+                                             "device 0/compute", "device 0/copy",
+                                             "device 1/compute", "device 1/copy"}));
   ASSERT_EQ(model.devices.size(), 2u);
   EXPECT_EQ(model.devices[1].name, "cpu:1");
   EXPECT_EQ(model.devices[0].memory.size(), 2u);
@@ -164,6 +180,34 @@ TEST(Loader, SortsWhatIsNotSorted) {
   EXPECT_EQ(model.event_of_id(3), 2u);
   EXPECT_EQ(model.events[2].parent, 1u);
   EXPECT_EQ(model.length, 60'000);
+}
+
+TEST(Loader, SortsWhatIsFarFromSorted) {
+  std::string events;
+  std::vector<int> order(500);
+  for (int i = 0; i < 500; ++i) order[i] = i * 7919 % 500;
+  for (const int i : order) {
+    events += (events.empty() ? "" : ",") +
+              x_event(std::to_string(i / 2), "1", "\"id\":" + std::to_string(i));
+  }
+  const Model model = load_events(events);
+  expect_valid(model);
+  for (uint32_t i = 0; i < 500; i += 2) {
+    // Two start together: they stay in the file's order.
+    const bool even_first = std::find(order.begin(), order.end(), i) <
+                            std::find(order.begin(), order.end(), i + 1);
+    EXPECT_EQ(model.event_of_id(i), even_first ? i : i + 1);
+  }
+}
+
+TEST(Loader, ACauseStandsBeforeWhatItCausesAtTheSameTime) {
+  const Model model = load_events(
+      R"({"ph":"X","cat":"kernel","name":"k","pid":1,"tid":0,"ts":5,"dur":9,)"
+      R"("args":{"id":2,"op":1,"device":0,"stream":0}},)" +
+      x_event("5", "1", R"("id":1)"));
+  expect_valid(model);
+  EXPECT_EQ(model.events[1].parent, 0u);
+  EXPECT_EQ(model.event_of_id(1), 0u);
 }
 
 TEST(Loader, TextsAreShownAsPeopleReadThem) {

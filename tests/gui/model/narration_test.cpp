@@ -216,9 +216,6 @@ TEST(Narration, OfADataParallelStep) {
        "**aten::batch_norm** normalises each channel of [2, 8, 32, 32] with the mean "
        "and variance of **this device's chunk only**; the other chunks have theirs. "
        "The kernel is queued here; it ran **2.80 ms later** on device 1, for 100 µs."},
-      {18,
-       "**aten::relu_** zeroes what is negative in [2, 8, 32, 32]. It has no kernel of "
-       "its own: the one before it does it on the way (fusion)."},
       {20,
        "**ConvolutionBackward0** computes both gradients of aten::conv2d in conv1: its "
        "input's and its filters': 885 kFLOP, **2.0 times** forward's. 2 kernels are "

@@ -21,13 +21,15 @@ class MinimalPosition : public ::testing::Test {
     return number_arg(args_of(model_, event), "id");
   }
   /// The id where one arrives.
-  int64_t from(int64_t id, Move move) const { return id_at(moved(model_, at(id), move)); }
+  int64_t from(int64_t id, Move move) const {
+    return id_at(moved(model_, at(id), move));
+  }
 
   Model model_ = load_file(minimal_path());
 };
 
 TEST_F(MinimalPosition, IntoVisitsTheProgram) {
-  const std::vector<int64_t> expected = {1,  2,  3,  4,  20, 21, 5,  22, 24, 6, 23,
+  const std::vector<int64_t> expected = {1,  2,  3,  4,  20, 21, 5,  22, 24, 6,  23,
                                          7,  25, 8,  9,  27, 10, 26, 11, 12, 28, 13,
                                          29, 14, 30, 31, 15, 32, 16, 17, 33};
   Position position = moved(model_, {}, Move::first);
@@ -102,7 +104,8 @@ TEST_F(MinimalPosition, OrdersNameTheSameEvent) {
     position.progress = 0;
     const Position in_time = in_time_order(model_, position);
     EXPECT_EQ(in_time.time, model_.events[event].ts);
-    const Event& back = model_.events[event_at(model_, in_program_order(model_, in_time))];
+    const Event& back =
+        model_.events[event_at(model_, in_program_order(model_, in_time))];
     EXPECT_EQ(back.ts, model_.events[event].ts);
   }
 }
@@ -143,9 +146,10 @@ TEST_F(ParsePosition, AcceptsStepsPhasesIdsAndTimes) {
 
 TEST_F(ParsePosition, RefusesTheRestWithASentence) {
   for (const char* text :
-       {"", "1", "-1", "x", "0:sideways", "0:", ":forward", "#", "#99", "#-1", "#1x",
-        "#99999999999999999999", "@", "@5", "@ms", "@-1ms", "@1h", "@96us", "@nans",
-        "@infs", "@1e300s", "0.5"}) {
+       {"",         "1",     "-1",      "x",     "0:sideways", "0:",
+        ":forward", "#",     "#99",     "#-1",   "#1x",        "#99999999999999999999",
+        "@",        "@5",    "@ms",     "@-1ms", "@1h",        "@96us",
+        "@nans",    "@infs", "@1e300s", "0.5"}) {
     EXPECT_EQ(id(text), std::nullopt) << text;
     EXPECT_FALSE(why_.empty()) << text;
     EXPECT_EQ(why_.find('\n'), std::string::npos);
@@ -156,7 +160,8 @@ TEST(Position, StepsFollowEachOther) {
   std::string events;
   for (int step = 0; step < 3; ++step) {
     const std::string number = std::to_string(step + 4);
-    events += (step == 0 ? "" : ",") + std::string(R"({"ph":"X","cat":"phase","name":)") +
+    events += (step == 0 ? "" : ",") +
+              std::string(R"({"ph":"X","cat":"phase","name":)") +
               R"("step","pid":0,"tid":0,"ts":)" + std::to_string(step * 100) +
               R"(,"dur":90,"args":{"id":)" + std::to_string(10 * step) + R"(,"step":)" +
               number + "}}," +

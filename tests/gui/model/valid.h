@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gui/model/loader.h"
+#include "gui/model/raw_model.h"
 #include "tests/tracer/golden.h"
 #include "tracer/format/file_io.h"
 
@@ -69,11 +70,7 @@ inline void expect_valid_event(const Model& m, uint32_t i) {
     ASSERT_LE(event.last, parent.last);
   }
   if (i > 0) {
-    const Event& before = m.events[i - 1];
-    ASSERT_LE(before.ts, event.ts);
-    if (before.ts == event.ts) {
-      ASSERT_GE(before.dur, event.dur);
-    }
+    EXPECT_FALSE(comes_before(event, m.events[i - 1])) << "not sorted";
   }
 }
 
@@ -182,9 +179,9 @@ inline void expect_valid(const Model& m) {
   }
   for (const auto& [id, i] : m.sparse_ids) ASSERT_LT(i, m.events.size());
   for (const Device& device : m.devices) {
-    ASSERT_TRUE(std::is_sorted(
-        device.memory.begin(), device.memory.end(),
-        [](const auto& a, const auto& b) { return a.first < b.first; }));
+    ASSERT_TRUE(
+        std::is_sorted(device.memory.begin(), device.memory.end(),
+                       [](const auto& a, const auto& b) { return a.first < b.first; }));
     for (const auto& [ts, text] : device.memory) ASSERT_LT(text, m.text.size());
   }
   expect_valid_lanes(m);

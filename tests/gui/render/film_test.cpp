@@ -153,6 +153,7 @@ TEST_F(Films, KeepOneSizeAndHaveAFrame) {
   EXPECT_THROW(film.finish(), std::runtime_error);
   film.add({1, 1, {0}});
   EXPECT_THROW(film.add({1, 2, {0, 0}}), std::runtime_error);
+  EXPECT_THROW(film.add({2, 1, {0, 0}}), std::runtime_error);
 }
 
 TEST_F(Films, AreReadableByPlayers) {

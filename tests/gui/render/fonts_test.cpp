@@ -18,8 +18,11 @@ namespace fs = std::filesystem;
 const Type kAll[] = {Type::small, Type::body, Type::strong,    Type::title,
                      Type::huge,  Type::mono, Type::mono_small};
 
+/// One for each test, which may run beside each other.
 std::string empty_folder() {
-  const fs::path folder = fs::path(testing::TempDir()) / "lockstep_fonts";
+  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+  const fs::path folder =
+      fs::path(testing::TempDir()) / (std::string("lockstep_fonts_") + test->name());
   fs::remove_all(folder);
   fs::create_directories(folder);
   return folder;

@@ -1,0 +1,51 @@
+// Which lane, and which process, an event belongs to.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+
+#include "gui/model/event_fields.h"
+#include "gui/model/raw_model.h"
+
+namespace lockstep::gui {
+
+/// Adds lanes and processes to the RawModel as they occur.
+class LaneTable {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  explicit LaneTable(RawModel& raw) : raw_(raw) {}
+
+  /// Index of its lane; kNone if there are too many, which is counted.
+  uint32_t lane(const EventFields& f);
+  RawProcess& process(const EventFields& f);
+  size_t refused() const { return refused_; }
+
+ private:
+  struct Name {
+    int64_t pid = 0, tid = 0;
+    bool operator==(const Name&) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Name& name) const {
+      return static_cast<size_t>(name.pid) * 31 + static_cast<size_t>(name.tid);
+    }
+  };
+  struct Known {
+    Name name;
+    uint32_t lane = kNone;
+  };
+
+  uint32_t add(const Name& name);
+  uint32_t process_number(int64_t pid);
+  int64_t number(std::string_view pid_or_tid);
+
+  RawModel& raw_;
+  std::unordered_map<Name, uint32_t, Hash> lanes_;
+  Known recent_[64];  ///< by hash: spares most searches
+  std::unordered_map<int64_t, uint32_t> processes_;
+  size_t refused_ = 0;
+};
+
+}  // namespace lockstep::gui

@@ -1,0 +1,156 @@
+"""The viewer as its users run it: pictures without a screen, and a real window on a
+virtual one (Xvfb), driven by key presses."""
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from support import LOCKSTEP, ROOT, TempTest, run  # noqa: E402
+
+TRACES = os.path.join(ROOT, "tests", "golden", "viewer")
+DP = os.path.join(TRACES, "dp.json.gz")
+SINGLE = os.path.join(TRACES, "single.json.gz")
+
+
+def png_size(path):
+    with open(path, "rb") as file:
+        head = file.read(24)
+    assert head[:8] == b"\x89PNG\r\n\x1a\n", path
+    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+
+
+class Pictures(TempTest):
+    def test_screenshot(self):
+        out, _ = run("view", DP, "--at", "2:replicate", "--size", "1024x700",
+                     "--screenshot", self.path("a.png"))
+        self.assertIn("replicate", out)
+        self.assertEqual(png_size(self.path("a.png")), (1024, 700))
+        run("view", DP, "--at", "2:replicate", "--size", "1024x700",
+            "--screenshot", self.path("b.png"))
+        with open(self.path("a.png"), "rb") as a, open(self.path("b.png"), "rb") as b:
+            self.assertEqual(a.read(), b.read())  # the same bytes every time
+        run("view", DP, SINGLE, "--compare", "--theme", "light", "--scale", "2",
+            "--size", "800x600", "--screenshot", self.path("c.png"))
+        self.assertEqual(png_size(self.path("c.png")), (1600, 1200))
+
+    def test_film_as_pictures(self):
+        run("view", SINGLE, "--seconds", "0.2", "--fps", "10", "--size", "640x480",
+            "--video", self.path("f%04d.png"))
+        self.assertEqual(png_size(self.path("f0001.png")), (640, 480))
+        self.assertFalse(os.path.exists(self.path("f0002.png")))
+
+    def test_what_is_wrong_is_said(self):
+        for words, code, says in [
+                (["/nowhere.json"], 1, "/nowhere.json"),
+                ([os.path.join(ROOT, "README.md")], 1, "README.md"),
+                ([DP, "--at", "7"], 2, "7"),
+                ([DP, "--at", "2:lunch"], 2, "lunch"),
+                ([DP, "--at", "#99999999"], 2, "99999999"),
+                ([DP, "--size", "3x3"], 2, "3x3"),
+                ([DP, "--theme", "pink"], 2, "pink"),
+                ([DP, "--compare"], 2, "compare")]:
+            _, error = run("view", *words, "--screenshot", self.path("x.png"), code=code)
+            self.assertIn(says, error)
+            self.assertEqual(len(error.strip().splitlines()), 1, error)
+            self.assertFalse(os.path.exists(self.path("x.png")))
+        _, error = run("view", DP, "--screenshot", self.path("no/where/x.png"), code=1)
+        self.assertIn("x.png", error)
+
+    def test_no_display_offers_pictures(self):
+        done = subprocess.run(
+            [LOCKSTEP, "view", DP], capture_output=True, text=True, timeout=60,
+            env={k: v for k, v in os.environ.items()
+                 if k not in ("DISPLAY", "WAYLAND_DISPLAY")})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--screenshot", done.stderr)
+
+
+class Screen:
+    """Xvfb on a display number that it chooses itself."""
+
+    def __init__(self):
+        read, write = os.pipe()
+        self.server = subprocess.Popen(
+            ["Xvfb", "-displayfd", str(write), "-screen", "0", "1280x800x24",
+             "-nolisten", "tcp"], pass_fds=[write], stderr=subprocess.DEVNULL)
+        os.close(write)
+        with os.fdopen(read) as pipe:
+            self.display = ":" + pipe.readline().strip()
+
+    def close(self):
+        self.server.terminate()
+        self.server.wait()
+
+
+class Window(TempTest):
+    """Waits for the state line that `--print-state` writes, never for time."""
+
+    def setUp(self):
+        super().setUp()
+        for tool in ("Xvfb", "xdotool"):
+            if shutil.which(tool) is None:
+                if os.environ.get("CI"):
+                    self.fail(f"{tool} is missing")
+                self.skipTest(f"{tool} is not installed")
+        self.screen = Screen()
+        self.addCleanup(self.screen.close)
+        self.env = dict(os.environ, DISPLAY=self.screen.display, HOME=self.folder,
+                        LIBGL_ALWAYS_SOFTWARE="1")
+
+    def start(self, *words):
+        viewer = subprocess.Popen(
+            [LOCKSTEP, "view", *words, "--print-state"], env=self.env, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=1)
+        self.addCleanup(viewer.stdout.close)
+        self.addCleanup(viewer.stderr.close)
+        self.addCleanup(viewer.kill)
+        return viewer
+
+    def wait_for(self, viewer, wanted):
+        seen, deadline = [], time.monotonic() + 120
+        while time.monotonic() < deadline:
+            if not select.select([viewer.stdout], [], [], 1)[0]:
+                self.assertIsNone(viewer.poll(), "the viewer has ended")
+                continue
+            line = viewer.stdout.readline()
+            seen.append(line)
+            if wanted in line:
+                return line
+            if not line:
+                break
+        self.fail(f"no state line with '{wanted}', but {seen[-3:]}")
+
+    def xdotool(self, *words):
+        subprocess.run(["xdotool", *words], env=self.env, check=True, timeout=60)
+
+    def key(self, viewer, name, wanted):
+        """Down until the viewer has seen it: it looks at keys once per frame."""
+        self.xdotool("keydown", name)
+        line = self.wait_for(viewer, wanted)
+        self.xdotool("keyup", name)
+        return line
+
+    def test_keys_move_it(self):
+        viewer = self.start(DP, "--at", "2:forward")
+        self.wait_for(viewer, "forward")
+        found = subprocess.run(
+            ["xdotool", "search", "--sync", "--name", "^lockstep$"], env=self.env,
+            capture_output=True, text=True, timeout=60, check=True)
+        self.xdotool("windowfocus", "--sync", found.stdout.split()[0])
+        self.key(viewer, "Down", "DataParallel.__call__")
+        self.key(viewer, "Up", " forward")
+        self.key(viewer, "Right", " loss")
+        self.key(viewer, "Left", " forward")
+        self.key(viewer, "space", "playing")
+        viewer.send_signal(signal.SIGTERM)
+        viewer.wait(timeout=60)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,245 @@
+// The viewer driven through ImGui's input, as a person would.
+#include <algorithm>
+#include <random>
+
+#include "tests/gui/app/driver.h"
+
+namespace lockstep::gui {
+namespace {
+
+TEST(Keys, StepFromTheStepDownToOneConvolution) {
+  Driver viewer;
+  EXPECT_EQ(viewer.name(), "step");
+  viewer.go("2:forward");
+  // Down, and over what is not on the way, until a convolution's kernel is reached.
+  int presses = 0;
+  while (viewer.name() != "aten::conv2d" && ++presses < 200) viewer.press(Key::down);
+  EXPECT_EQ(viewer.name(), "aten::conv2d");
+  std::vector<std::string> chain;
+  for (const uint32_t caller : viewer.app.seat().state.stack) {
+    chain.push_back(viewer.model().name_of(viewer.model().events[caller]));
+  }
+  for (const char* caller : {"step", "forward", "DataParallel.__call__",
+                             "Module._call_impl", "DataParallel.forward",
+                             "VGG.__call__", "VGG.forward", "Conv2d.__call__",
+                             "Conv2d.forward"}) {
+    EXPECT_NE(std::find(chain.begin(), chain.end(), caller), chain.end()) << caller;
+  }
+  viewer.press(Key::down);
+  EXPECT_EQ(viewer.event().what(), Kind::kernel);
+  viewer.press(Key::up);
+  EXPECT_EQ(viewer.name(), "aten::conv2d");
+}
+
+TEST(Keys, OverAndBack) {
+  Driver viewer;
+  viewer.go("2:scatter");
+  const uint32_t scatter = viewer.place();
+  viewer.press(Key::right);
+  EXPECT_EQ(viewer.name(), "replicate");
+  viewer.press(Key::left);
+  EXPECT_EQ(viewer.place(), scatter);
+  viewer.press(Key::right, kShift);  // out of DataParallel.forward, and what follows it
+  EXPECT_GT(viewer.place(), scatter);
+  EXPECT_NE(viewer.name(), "replicate");
+}
+
+TEST(Keys, JumpsAndChoices) {
+  Driver viewer;
+  viewer.press('m');
+  EXPECT_EQ(viewer.event().what(), Kind::copy);
+  viewer.press('p');
+  EXPECT_EQ(viewer.event().what(), Kind::phase);
+  viewer.press(Key::page_up);
+  EXPECT_EQ(viewer.name(), "step");
+  viewer.press(Key::end);
+  EXPECT_EQ(viewer.place() + 1, viewer.model().program.size());
+  viewer.press(Key::home);
+  EXPECT_EQ(viewer.place(), 0u);
+
+  viewer.press('t');
+  EXPECT_FALSE(viewer.app.choices.dark);
+  viewer.press('c');
+  EXPECT_TRUE(viewer.app.choices.cpp_names);
+  viewer.press('/', kShift);
+  EXPECT_TRUE(viewer.app.choices.help);
+  viewer.press(Key::escape);
+  EXPECT_FALSE(viewer.app.choices.help);
+  viewer.press('o');
+  EXPECT_EQ(viewer.app.seat().position.order, Order::time);
+}
+
+TEST(Keys, BookmarksAreVisitedInTurn) {
+  Driver viewer;
+  viewer.go("2:backward");
+  viewer.press('b');
+  viewer.go("2:scatter");
+  viewer.press('b');
+  viewer.press(Key::home);
+  viewer.press('b', kShift);
+  EXPECT_EQ(viewer.name(), "scatter");
+  viewer.press('b', kShift);
+  EXPECT_EQ(viewer.name(), "backward");
+}
+
+TEST(Search, TypedNamesAreFound) {
+  Driver viewer;
+  viewer.press('/');
+  EXPECT_TRUE(viewer.app.choices.searching);
+  viewer.frame();
+  viewer.screen.text("max_pool");
+  viewer.frame();
+  viewer.press(Key::enter);
+  EXPECT_FALSE(viewer.app.choices.searching);
+  EXPECT_NE(viewer.name().find("max_pool"), std::string::npos) << viewer.name();
+  const uint32_t first = viewer.place();
+  viewer.press('n');
+  EXPECT_NE(viewer.place(), first);
+  viewer.press('n', kShift);
+  EXPECT_EQ(viewer.place(), first);
+}
+
+TEST(Playing, SpacePlaysAndPauses) {
+  Driver viewer;
+  const uint32_t begin = viewer.place();
+  viewer.press(Key::space);
+  EXPECT_TRUE(viewer.app.choices.transport.playing);
+  for (int i = 0; i < 20; ++i) viewer.frame(0.1f);
+  EXPECT_EQ(viewer.place(), begin + 8);  // 2 s at 4 events a second
+  viewer.press(Key::space);
+  EXPECT_FALSE(viewer.app.choices.transport.playing);
+  const uint32_t paused = viewer.place();
+  for (int i = 0; i < 20; ++i) viewer.frame(0.1f);
+  EXPECT_EQ(viewer.place(), paused);
+}
+
+TEST(Playing, TheLoopStaysInItsStep) {
+  Driver viewer;
+  viewer.app.choices.transport.loop = true;
+  viewer.app.choices.transport.playing = true;
+  viewer.app.choices.transport.speed = 256;
+  const auto step = viewer.event().step;
+  for (int i = 0; i < 60; ++i) {
+    viewer.frame(0.1f);
+    EXPECT_EQ(viewer.model().steps[viewer.app.seat().state.step].number, step);
+  }
+  EXPECT_TRUE(viewer.app.choices.transport.playing);
+}
+
+TEST(Playing, EndsAtTheEnd) {
+  Driver viewer;
+  for (const Order order : {Order::program, Order::time}) {
+    viewer.press(Key::home);
+    if (order == Order::time) viewer.press('o');
+    viewer.app.choices.transport.playing = true;
+    viewer.app.choices.transport.speed = 1024;
+    for (int i = 0; i < 200 && viewer.app.choices.transport.playing; ++i) {
+      viewer.frame(0.1f);
+    }
+    EXPECT_FALSE(viewer.app.choices.transport.playing);
+  }
+}
+
+/// State, and so the picture, is a function of the position alone.
+TEST(Pictures, ForwardAndBackAgainIsTheSamePicture) {
+  Driver viewer("single.json.gz", 1024, 700);
+  std::mt19937 random(7);
+  const auto places = static_cast<uint32_t>(viewer.model().program.size());
+  for (int round = 0; round < 200; ++round) {
+    const uint32_t start = random() % places;
+    const int n = 1 + static_cast<int>(random() % 12);
+    if (start + static_cast<uint32_t>(n) >= places) continue;
+    viewer.app.go(at_event(viewer.model(), viewer.model().program[start]));
+    viewer.frame();
+    const std::vector<uint32_t> before = viewer.frame().pixels;
+    for (int i = 0; i < n; ++i) viewer.app.move(Move::into);
+    viewer.frame();
+    for (int i = 0; i < n; ++i) viewer.app.move(Move::back);
+    viewer.settled();
+    ASSERT_EQ(viewer.place(), start);
+    ASSERT_TRUE(viewer.frame().pixels == before) << "from " << start << ", " << n;
+  }
+}
+
+TEST(Window, AnySizeDrawsInsideItself) {
+  Driver viewer;
+  viewer.go("2:replicate");
+  for (const auto& [width, height] : {std::pair(640, 480), {1024, 700}, {1280, 800},
+                                      {2560, 1440}, {3840, 2160}}) {
+    viewer.screen.resize(width, height);
+    viewer.frame();
+    viewer.frame();
+    const ImDrawData* data = viewer.screen.draw_data();
+    EXPECT_GT(data->TotalVtxCount, 500);
+    EXPECT_LT(data->TotalVtxCount, 120'000);
+  }
+}
+
+TEST(Loading, GoesOnInSlicesAndMayBeAbandoned) {
+  Offscreen screen(800, 600);
+  const TraceText text = open_trace_text(golden("dp.json.gz"));
+  for (const bool abandon : {true, false}) {
+    App app(screen.fonts());
+    app.begin_loading("dp", text.text, text.owner);
+    EXPECT_TRUE(app.is_loading());
+    for (int i = 0; i < 50 && app.is_loading(); ++i) {
+      screen.frame([&] { app.frame({0, 0, 800, 600}, 0.016f); }, 0);
+      if (abandon) break;  // closed while it loads
+    }
+    EXPECT_TRUE(abandon || app.has_trace());
+  }
+}
+
+TEST(Loading, WhatCannotBeReadIsSaidAndTheRestStays) {
+  Driver viewer;
+  viewer.app.begin_loading("poem.txt", "Two roads diverged", nullptr);
+  EXPECT_NE(viewer.app.error.find("poem.txt"), std::string::npos);
+  EXPECT_TRUE(viewer.app.has_trace());
+  viewer.frame();
+
+  Offscreen screen(800, 600);
+  App empty(screen.fonts());
+  empty.fail("poem.txt is not a trace");
+  empty.recent = {"a.json", "b.json"};
+  screen.frame([&] { empty.frame({0, 0, 800, 600}, 0); }, 0);
+  EXPECT_GT(screen.draw_data()->TotalVtxCount, 500);
+}
+
+TEST(Comparing, TheOthersFollow) {
+  Driver viewer("single.json.gz");
+  viewer.open("dp.json.gz");
+  viewer.press('d');
+  ASSERT_TRUE(viewer.app.choices.compare);
+  viewer.go("2:backward");
+  for (Seat& seat : viewer.app.seats()) {
+    const Model& model = *seat.model;
+    EXPECT_EQ(model.name_of(model.events[seat.state.event]), "backward");
+  }
+  viewer.go("2:replicate");  // `single` has none: it waits inside the same step
+  const Seat& single = viewer.app.seats()[0];
+  EXPECT_EQ(single.model->steps[single.state.step].number, 2u);
+}
+
+TEST(Mouse, ClicksGoWhereTheyPoint) {
+  Driver viewer;
+  viewer.go("2:forward");
+  const uint32_t before = viewer.place();
+  viewer.click(60, 48 + 9 + 31 + 3 + 10);  // the outermost call: the step
+  EXPECT_EQ(viewer.name(), "step");
+  EXPECT_NE(viewer.place(), before);
+}
+
+TEST(Tour, HasFiveCards) {
+  Driver viewer;
+  viewer.app.choices.tour = 1;
+  for (int card = 1; card <= 5; ++card) {
+    viewer.frame();
+    EXPECT_EQ(viewer.app.choices.tour, card);
+    viewer.press(Key::enter);
+  }
+  viewer.frame();
+  EXPECT_EQ(viewer.app.choices.tour, 0);
+}
+
+}  // namespace
+}  // namespace lockstep::gui

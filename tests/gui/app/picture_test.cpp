@@ -1,0 +1,60 @@
+// Whole pictures, pixel by pixel, against tests/golden/viewer/*.png. To make them anew
+// after a change that was looked at: LOCKSTEP_UPDATE_GOLDENS=1 gui_test --gtest_filter=Golden*
+#include <cstdlib>
+#include <filesystem>
+
+#include "gui/render/image.h"
+#include "tests/gui/app/driver.h"
+
+namespace lockstep::gui {
+namespace {
+
+struct Shot {
+  const char* name;
+  const char* trace;
+  const char* at;
+  bool dark = true;
+  bool time_order = false;
+};
+
+class Golden : public testing::TestWithParam<Shot> {};
+
+TEST_P(Golden, PictureIsTheSame) {
+  const Shot& shot = GetParam();
+  Driver viewer(shot.trace, 1024, 700);
+  if (!viewer.screen.fonts().complete) {
+    GTEST_SKIP() << "pictures need fonts-inter and fonts-jetbrains-mono";
+  }
+  viewer.app.choices.dark = shot.dark;
+  viewer.go(shot.at);
+  if (shot.time_order) {
+    viewer.app.go(in_time_order(viewer.model(), viewer.app.seat().position));
+  }
+  viewer.frame();
+  const Image& picture = viewer.frame();
+  const std::string path = golden(std::string(shot.name) + ".png");
+  if (std::getenv("LOCKSTEP_UPDATE_GOLDENS") != nullptr) write_png(picture, path);
+  const Image expected = read_png(path);
+  ASSERT_EQ(picture.width, expected.width);
+  ASSERT_EQ(picture.height, expected.height);
+  size_t different = 0;
+  for (size_t i = 0; i < picture.pixels.size(); ++i) {
+    different += picture.pixels[i] != expected.pixels[i];
+  }
+  if (different > 0) {
+    const auto seen = std::filesystem::temp_directory_path() /
+                      (std::string(shot.name) + "_seen.png");
+    write_png(picture, seen.string());
+    FAIL() << different << " pixels differ; what was drawn: " << seen;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Viewer, Golden,
+    testing::Values(Shot{"dp_replicate", "dp.json.gz", "2:replicate"},
+                    Shot{"dp_reduce_light", "dp.json.gz", "2:reduce", false},
+                    Shot{"single_forward", "single.json.gz", "2:forward", true, true}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace lockstep::gui
