@@ -23,7 +23,7 @@ struct ViewOptions {
   std::string screenshot, video, at, size, theme = "dark", pace = "even";
   float scale = 1, speed = 1, seconds = 6;
   int fps = 30, tour = 0;
-  bool compare = false, cpp = false, help = false, time_order = false, state = false;
+  bool compare = false, cpp = false, tree = false, help = false, time_order = false, state = false;
 };
 
 struct Size {
@@ -45,7 +45,8 @@ Size parse_size(const std::string& text) {
       return size;
     }
   }
-  throw UsageError("--size '" + text + "': wants WIDTHxHEIGHT, from 320x240 to 8192x8192");
+  throw UsageError("--size '" + text +
+                   "': wants WIDTHxHEIGHT, from 320x240 to 8192x8192");
 }
 
 void open_all(const ViewOptions& o, gui::App& app) {
@@ -82,6 +83,7 @@ int draw_pictures(const ViewOptions& o) {
   app.choices.dark = o.theme == "dark";
   app.choices.compare = o.compare;
   app.choices.cpp_names = o.cpp;
+  app.choices.tree = o.tree;
   app.choices.help = o.help;
   app.choices.tour = o.tour;
   open_all(o, app);
@@ -101,10 +103,12 @@ int draw_pictures(const ViewOptions& o) {
   app.choices.transport.playing = true;
   app.choices.transport.speed = o.speed;
   app.choices.transport.pace = o.pace == "even" ? gui::Pace::even : gui::Pace::real;
-  const int frames = std::max(1, static_cast<int>(o.seconds * static_cast<float>(o.fps)));
+  const int frames =
+      std::max(1, static_cast<int>(o.seconds * static_cast<float>(o.fps)));
   for (int i = 0; i < frames; ++i) film.add(frame(1.0f / static_cast<float>(o.fps)));
   film.finish();
-  std::printf("%s: %d frames, to %s\n", o.video.c_str(), frames, app.state_line().c_str());
+  std::printf("%s: %d frames, to %s\n", o.video.c_str(), frames,
+              app.state_line().c_str());
   return 0;
 }
 
@@ -149,21 +153,28 @@ int picture_of_trace(const std::string& file, const std::string& at,
 void add_view(CLI::App& app, Action& action) {
   auto o = std::make_shared<ViewOptions>();
   auto* command = app.add_subcommand("view", "play a trace, step by step");
-  command->add_option("TRACE", o->files, "trace files (.json, .json.gz), ours or others'");
+  command->add_option("TRACE", o->files,
+                      "trace files (.json, .json.gz), ours or others'");
   command->add_option("--at", o->at, "2 | 2:backward | '#1234' (an id) | @12.5ms");
-  command->add_option("--screenshot", o->screenshot, "write a picture (PNG), no window");
-  command->add_option("--video", o->video,
-                      "play into .mp4 .webm .webp .gif (needs ffmpeg) or FRAME%04d.png");
-  command->add_option("--seconds", o->seconds, "of video")->check(CLI::Range(0.1, 3600.0));
+  command->add_option("--screenshot", o->screenshot,
+                      "write a picture (PNG), no window");
+  command->add_option(
+      "--video", o->video,
+      "play into .mp4 .webm .webp .gif (needs ffmpeg) or FRAME%04d.png");
+  command->add_option("--seconds", o->seconds, "of video")
+      ->check(CLI::Range(0.1, 3600.0));
   command->add_option("--fps", o->fps, "frames a second")->check(CLI::Range(1, 120));
-  command->add_option("--speed", o->speed, "of playing")->check(CLI::Range(0.0001, 10000.0));
+  command->add_option("--speed", o->speed, "of playing")
+      ->check(CLI::Range(0.0001, 10000.0));
   command->add_option("--pace", o->pace, "even: every event as long; real: as it was")
       ->check(CLI::IsMember({"even", "real"}));
   command->add_option("--size", o->size, "WIDTHxHEIGHT in points (default 1440x900)");
-  command->add_option("--scale", o->scale, "pixels per point")->check(CLI::Range(0.5, 4.0));
+  command->add_option("--scale", o->scale, "pixels per point")
+      ->check(CLI::Range(0.5, 4.0));
   command->add_option("--theme", o->theme)->check(CLI::IsMember({"dark", "light"}));
   command->add_flag("--compare", o->compare, "all traces side by side, in step");
   command->add_flag("--cpp", o->cpp, "C++ names instead of PyTorch's");
+  command->add_flag("--tree", o->tree, "the step's call tree in place of the calls");
   command->add_flag("--time-order", o->time_order, "as recorded, not as called");
   command->add_flag("--keys", o->help, "with the list of keys");
   command->add_option("--tour", o->tour, "with this card of the tour")

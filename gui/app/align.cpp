@@ -52,8 +52,8 @@ Position aligned(const Model& from, const Position& position, const Model& to) {
     const Event& twin = to.events[*match];
     const double share = static_cast<double>(place - own.order) /
                          static_cast<double>(std::max(1u, own.last - own.order));
-    const auto offset = static_cast<uint32_t>(
-        share * static_cast<double>(twin.last - twin.order));
+    const auto offset =
+        static_cast<uint32_t>(share * static_cast<double>(twin.last - twin.order));
     Position there = at_event(to, to.program[twin.order + offset]);
     there.progress = position.progress;
     return there;

@@ -106,8 +106,8 @@ std::string App::state_line() {
   const bool program = own.position.order == Order::program;
   return fmt::format("{} order, place {}, {:.3f} ms, #{} {}{}",
                      program ? "program" : "time", event.order,
-                     static_cast<double>(own.state.now) * 1e-6, number_arg(args, "id", -1),
-                     own.model->name_of(event),
+                     static_cast<double>(own.state.now) * 1e-6,
+                     number_arg(args, "id", -1), own.model->name_of(event),
                      choices.transport.playing ? ", playing" : "");
 }
 

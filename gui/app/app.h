@@ -5,14 +5,17 @@
 // goes out through `wanted_file`.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "gui/app/timeline_view.h"
 #include "gui/app/transport.h"
 #include "gui/model/breakdown.h"
+#include "gui/model/call_tree.h"
 #include "gui/model/loader.h"
 #include "gui/model/state.h"
 #include "gui/ui/ui.h"
@@ -23,17 +26,22 @@ namespace lockstep::gui {
 struct Seat {
   std::unique_ptr<Model> model;
   Position position;
-  State state;        ///< of `position`
-  Breakdown step;     ///< of the step that `state` is in
-  Breakdown mean;     ///< of all steps
+  State state;                    ///< of `position`
+  Breakdown step;                 ///< of the step that `state` is in
+  Breakdown mean;                 ///< of all steps
   size_t broken_down = SIZE_MAX;  ///< the step that `step` is of
   TimelineView timeline;
   std::vector<Position> bookmarks;
+  std::vector<CallEntry> tree;  ///< of the step `tree_of`
+  size_t tree_of = SIZE_MAX;
+  std::set<uint32_t>
+      tree_flipped;  ///< first events of entries opened or closed by hand
 };
 
 /// What the person chose; nothing here depends on a trace.
 struct Choices {
   bool dark = true;
+  bool tree = false;       ///< the step's call tree in place of the calls around here
   bool cpp_names = false;  ///< C++ names in place of PyTorch's
   bool help = false;       ///< the overlay that lists the keys
   bool compare = false;    ///< all open traces side by side
@@ -56,7 +64,7 @@ class App {
   void fail(std::string message);  ///< shows what went wrong, in the start screen
   bool is_loading() const { return loader_ != nullptr; }
   bool is_settling() const;  ///< something still moves after a step
-  void finish_loading();  ///< all at once; errors go to `fail`
+  void finish_loading();     ///< all at once; errors go to `fail`
 
   /// One frame, `seconds` after the last one. Reads ImGui's input, draws into a window
   /// that fills `screen`.
@@ -76,6 +84,8 @@ class App {
   Choices choices;
   std::vector<std::string> recent;  ///< files opened before, newest first
   std::string wanted_file;          ///< set when the person asks for one of `recent`
+  /// Where the parts of the screen are that the tour speaks of; the layout says.
+  std::array<Rect, 5> tour_places{};
   bool wants_to_quit = false;
   std::string error;  ///< of the last file that could not be opened
 

@@ -14,18 +14,22 @@ const std::vector<KeyHelp>& key_help() {
       {"Play", "e", "even pace or real time"},
       {"Play", "o", "program order or time order"},
       {"Play", "l", "loop this training step"},
-      {"Step", "→ / ←", "over: to the next call, back to the one before"},
+      {"Step", "→ / ←", "over: to the next call, and back"},
       {"Step", "↓ / shift ↓", "into what it caused, and back out of it"},
       {"Step", "↑", "up to the caller"},
       {"Step", "shift →", "out: behind all that the caller caused"},
+      {"Find", "/", "search names"},
+      {"Find", "n / shift n", "next, previous hit"},
       {"Jump", "m / shift m", "next, previous movement of data"},
       {"Jump", "p / shift p", "next, previous phase"},
       {"Jump", "page ↓ / page ↑", "next, previous training step"},
       {"Jump", "home / end", "beginning, end of the trace"},
       {"Jump", "b / shift b", "set a bookmark, go to the next one"},
-      {"Find", "/", "search names"},
-      {"Find", "n / shift n", "next, previous hit"},
       {"View", "z / shift z", "timeline: zoom to the event, to the step"},
+      {"View", "w / s", "timeline: zoom in, out"},
+      {"View", "[ / ]", "timeline: pan"},
+      {"View", "f", "timeline: follow the position or not"},
+      {"View", "k", "calls down to here, or the step's call tree"},
       {"View", "c", "PyTorch's or C++ names"},
       {"View", "d", "compare the open traces side by side"},
       {"View", "t", "dark or light"},
@@ -99,6 +103,7 @@ void bookmark_keys(App& app, bool shift) {
 
 void view_keys(App& app, bool shift) {
   Choices& choices = app.choices;
+  if (pressed('k')) choices.tree = !choices.tree;
   if (pressed('c')) choices.cpp_names = !choices.cpp_names;
   if (pressed('d') && app.seats().size() > 1) {
     choices.compare = !choices.compare;
@@ -132,8 +137,10 @@ void take_keys(App& app) {
   if (find) choices.searching = true;
   if (held.ctrl || held.alt || held.super) return;
   if (pressed('/')) {
-    if (held.shift) choices.help = !choices.help;
-    else choices.searching = true;
+    if (held.shift)
+      choices.help = !choices.help;
+    else
+      choices.searching = true;
   }
   if (pressed('n')) go_to_hit(app, !held.shift);
   if (pressed('t')) choices.dark = !choices.dark;

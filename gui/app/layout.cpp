@@ -49,7 +49,8 @@ float port_lines(const Seat& seat) {
   float lines = 0;
   const PortBytes* before = nullptr;
   for (const PortBytes& port : seat.step.ports) {
-    lines += before == nullptr || before->device != port.device || before->out != port.out;
+    lines +=
+        before == nullptr || before->device != port.device || before->out != port.out;
     before = &port;
   }
   return std::max(1.0f, lines);
@@ -61,6 +62,7 @@ void draw_columns(const Ui& ui, Rect room, App& app) {
   Rect right = room.take_right(between(222, room.w * 0.205f, 520));
   room.take_right(kGap);
 
+  app.tour_places = {room, app.tour_places[1], left, right, app.tour_places[4]};
   draw_calls(ui, left.take_top(std::round(left.h * 0.5f) - kGap / 2), app);
   left.take_top(kGap);
   draw_source(ui, left, app);
@@ -98,8 +100,11 @@ void draw_screen(Ui& ui, const Rect& screen, App& app, double progress,
   } else {
     const Rect timeline = room.take_bottom(between(168, room.h * 0.27f, 560));
     room.take_bottom(kGap);
-    if (app.choices.compare && app.seats().size() > 1) draw_compare(ui, room, app);
-    else draw_columns(ui, room, app);
+    app.tour_places[4] = timeline;
+    if (app.choices.compare && app.seats().size() > 1)
+      draw_compare(ui, room, app);
+    else
+      draw_columns(ui, room, app);
     draw_timeline(ui, timeline, app);
   }
   if (app.choices.tour > 0) draw_tour(ui, screen, app);

@@ -23,9 +23,9 @@ struct TimelineView {
   enum class Drag : uint8_t { none, pan, scrub, select, overview, scrollbar };
   struct Gesture {
     Drag drag = Drag::none;
-    bool moved = false;        ///< far enough to be no click
-    float x = 0, y = 0;        ///< where the button went down
-    double from = 0, to = 0;   ///< the view at that moment
+    bool moved = false;       ///< far enough to be no click
+    float x = 0, y = 0;       ///< where the button went down
+    double from = 0, to = 0;  ///< the view at that moment
     float scroll = 0;
   } gesture;
 

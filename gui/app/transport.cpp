@@ -26,9 +26,8 @@ Position played_in_program(const Model& model, Position at, const Transport& tra
                            float seconds) {
   double left = static_cast<double>(seconds) * transport.speed;
   for (int i = 0; i < kMaxEventsPerFrame && left > 0; ++i) {
-    const double whole = transport.pace == Pace::even
-                             ? 1.0 / kEvenRate
-                             : real_seconds(model, at.place);
+    const double whole =
+        transport.pace == Pace::even ? 1.0 / kEvenRate : real_seconds(model, at.place);
     const double rest = whole * (1 - static_cast<double>(at.progress));
     if (left < rest) {
       at.progress += static_cast<float>(left / whole);
@@ -108,8 +107,8 @@ Position played(const Model& model, const Position& from, Transport& transport,
 }
 
 void change_speed(Transport& transport, bool faster) {
-  transport.speed = std::clamp(transport.speed * (faster ? 2.0f : 0.5f), 1.0f / 1024,
-                               1024.0f);
+  transport.speed =
+      std::clamp(transport.speed * (faster ? 2.0f : 0.5f), 1.0f / 1024, 1024.0f);
 }
 
 std::string speed_text(const Transport& transport) {

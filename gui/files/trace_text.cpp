@@ -39,13 +39,14 @@ TraceText in_memory(const std::string& path) {
 
 TraceText open_trace_text(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat info {};
+  struct stat info{};
   if (file < 0 || fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
     if (file >= 0) close(file);
     return in_memory(path);  // which says what is wrong, or reads the pipe
   }
   unsigned char magic[2] = {0, 0};
-  const bool gzip = pread(file, magic, 2, 0) == 2 && magic[0] == 0x1F && magic[1] == 0x8B;
+  const bool gzip =
+      pread(file, magic, 2, 0) == 2 && magic[0] == 0x1F && magic[1] == 0x8B;
   const auto size = static_cast<size_t>(info.st_size);
   if (gzip || size == 0) {
     close(file);

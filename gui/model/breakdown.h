@@ -10,10 +10,10 @@
 namespace lockstep::gui {
 
 struct PhaseTime {
-  uint32_t name = 0;    ///< number in Model::strings
-  int64_t first = 0;    ///< ns, when it began
-  int64_t host = 0;     ///< ns that host threads spent in it, overlaps counted once
-  int64_t device = 0;   ///< ns from its first kernel or copy to the end of its last
+  uint32_t name = 0;   ///< number in Model::strings
+  int64_t first = 0;   ///< ns, when it began
+  int64_t host = 0;    ///< ns that host threads spent in it, overlaps counted once
+  int64_t device = 0;  ///< ns from its first kernel or copy to the end of its last
   bool on_device = false;
   int64_t cost() const { return on_device ? device : host; }
 };

@@ -8,7 +8,7 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr size_t kEventCost = 3;      ///< visits: an event lies further apart than a node
+constexpr size_t kEventCost = 3;  ///< visits: an event lies further apart than a node
 constexpr float kLikeDensity = 0.2f;  ///< merged areas that differ more stay apart
 
 }  // namespace
@@ -18,7 +18,8 @@ double Lod::Node::busy_ns() const {
 }
 
 int Lod::Node::gap_shift() const {
-  return std::max(0, static_cast<int>(std::bit_width(static_cast<uint64_t>(length()))) - 32);
+  return std::max(
+      0, static_cast<int>(std::bit_width(static_cast<uint64_t>(length()))) - 32);
 }
 
 Lod::Pyramid::Pyramid(const Row& row) {
@@ -60,8 +61,8 @@ struct Lod::Walk {
   int64_t t0, t1, resolution;
   std::vector<Span>& out;
   LodBudget& budget;
-  bool open = false;   ///< the last span may still grow
-  double vote = 0;     ///< ns by which its look leads
+  bool open = false;  ///< the last span may still grow
+  double vote = 0;    ///< ns by which its look leads
 
   bool pay(size_t visits) {
     if (budget.visits < visits) return false;
@@ -100,7 +101,8 @@ struct Lod::Walk {
     const auto begin = static_cast<int64_t>(node.begin);
     const auto end = static_cast<int64_t>(node.end);
     const int64_t left = static_cast<int64_t>(node.gap_from) << node.gap_shift();
-    const int64_t right = end - begin - (static_cast<int64_t>(node.gap_to) << node.gap_shift());
+    const int64_t right =
+        end - begin - (static_cast<int64_t>(node.gap_to) << node.gap_shift());
     const auto look = static_cast<EventClass>(node.look);
     if (node.before_gap == 0 || left > resolution || right > resolution) {
       return visit_events(from, to, look);
@@ -139,9 +141,12 @@ struct Lod::Walk {
     if (open && small && piece.begin - out.back().end < resolution &&
         grows_by(out.back(), piece)) {
       Span& span = out.back();
-      if (piece.look == span.look) vote += piece.busy;
-      else if (piece.busy > vote) span.look = piece.look, vote = piece.busy - vote;
-      else vote -= piece.busy;
+      if (piece.look == span.look)
+        vote += piece.busy;
+      else if (piece.busy > vote)
+        span.look = piece.look, vote = piece.busy - vote;
+      else
+        vote -= piece.busy;
       span.end = std::max(span.end, piece.end);
       span.count = piece.first + piece.count - span.first;
       span.busy += piece.busy;
@@ -180,9 +185,8 @@ uint32_t Lod::event_at(const Model& model, uint32_t lane, uint32_t depth, int64_
                        int64_t reach) const {
   const std::span<const uint32_t> events = row(lane, depth);
   const auto after =
-      std::upper_bound(events.begin(), events.end(), ts, [&](int64_t t, uint32_t e) {
-        return t < model.events[e].ts;
-      });
+      std::upper_bound(events.begin(), events.end(), ts,
+                       [&](int64_t t, uint32_t e) { return t < model.events[e].ts; });
   uint32_t best = kNoEvent;
   int64_t distance = reach;
   const auto offer = [&](uint32_t index) {
@@ -218,7 +222,8 @@ double Lod::busy(const Model& model, uint32_t lane, uint32_t depth, int64_t t0,
       const uint32_t first = i * kLodLeaf;
       for (uint32_t p = first; p < std::min(first + kLodLeaf, row->count); ++p) {
         const Event& event = model.events[index_[row->first + p]];
-        const int64_t part = std::min(event.end(), t1) - std::max<int64_t>(event.ts, t0);
+        const int64_t part =
+            std::min(event.end(), t1) - std::max<int64_t>(event.ts, t0);
         sum += static_cast<double>(std::max<int64_t>(0, part));
       }
       return;

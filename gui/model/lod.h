@@ -23,10 +23,10 @@ using EventClass = uint8_t;
 
 /// Some events of a row, or one, that are to be drawn as one rectangle.
 struct Span {
-  int64_t begin = 0, end = 0;      ///< ns: of the first, and the latest
-  uint32_t first = 0, count = 0;   ///< places in the row
-  float busy = 0;                  ///< ns in which one of them ran
-  EventClass look = 0;             ///< of what takes most of the time
+  int64_t begin = 0, end = 0;     ///< ns: of the first, and the latest
+  uint32_t first = 0, count = 0;  ///< places in the row
+  float busy = 0;                 ///< ns in which one of them ran
+  EventClass look = 0;            ///< of what takes most of the time
   int64_t length() const { return end - begin; }
   float density() const {
     return end > begin ? busy / static_cast<float>(end - begin) : 1.0f;
@@ -57,8 +57,8 @@ class Lod {
   /// How many rows a lane has, those that hold marks only included.
   uint32_t depth(uint32_t lane) const;
 
-  /// The event of a row that runs at `ts`, else the nearest that is no further away than
-  /// `reach` ns, else kNoEvent.
+  /// The event of a row that runs at `ts`, else the nearest that is no further away
+  /// than `reach` ns, else kNoEvent.
   uint32_t event_at(const Model& model, uint32_t lane, uint32_t depth, int64_t ts,
                     int64_t reach) const;
 
@@ -95,7 +95,7 @@ class Lod {
 
   struct Row {
     uint32_t first = 0, count = 0;  ///< in index_
-    uint32_t nodes = 0;             ///< in nodes_: those over events first, the top last
+    uint32_t nodes = 0;  ///< in nodes_: those over events first, the top last
   };
   /// The pyramid of one row, as it is walked.
   struct Pyramid {
@@ -110,9 +110,9 @@ class Lod {
   std::vector<Row> rows_;
   std::vector<uint32_t> index_;  ///< events, row by row
   std::vector<Node> nodes_;
-  std::vector<uint32_t> examples_;                   ///< by class
-  std::vector<bool> heavy_;                          ///< by class
-  std::vector<uint8_t> heavy_names_;                 ///< by name
+  std::vector<uint32_t> examples_;                    ///< by class
+  std::vector<bool> heavy_;                           ///< by class
+  std::vector<uint8_t> heavy_names_;                  ///< by name
   std::unordered_map<uint64_t, EventClass> classes_;  ///< by what they share
 };
 

@@ -11,8 +11,8 @@ namespace {
 
 /// Convolutions and matrix products: where the arithmetic is.
 bool is_heavy_name(std::string_view name) {
-  for (const char* part : {"conv", "Conv", "linear", "Linear", "gemm", "addmm", "::mm",
-                           "matmul"}) {
+  for (const char* part :
+       {"conv", "Conv", "linear", "Linear", "gemm", "addmm", "::mm", "matmul"}) {
     if (name.find(part) != std::string_view::npos) return true;
   }
   return false;
@@ -22,11 +22,20 @@ bool is_heavy_name(std::string_view name) {
 uint64_t key_of(const Event& event, uint32_t why, bool heavy) {
   uint64_t share = 0;
   switch (event.what()) {
-    case Kind::phase: share = event.name; break;
-    case Kind::copy: share = why; break;
-    case Kind::kernel: share = uint64_t{event.phase} * 2 + heavy; break;
-    case Kind::collective: share = event.phase; break;
-    default: break;
+    case Kind::phase:
+      share = event.name;
+      break;
+    case Kind::copy:
+      share = why;
+      break;
+    case Kind::kernel:
+      share = uint64_t{event.phase} * 2 + heavy;
+      break;
+    case Kind::collective:
+      share = event.phase;
+      break;
+    default:
+      break;
   }
   return share << 8 | event.kind;
 }
@@ -99,7 +108,8 @@ class LodBuilder {
       uint32_t why = 0;
       if (event.what() == Kind::copy) {
         while (copy < model_.copies.size() && model_.copies[copy].event < i) ++copy;
-        const bool known = copy < model_.copies.size() && model_.copies[copy].event == i;
+        const bool known =
+            copy < model_.copies.size() && model_.copies[copy].event == i;
         why = known ? model_.copies[copy].why : 0;
       }
       place(i, event, class_of(event, why, i));

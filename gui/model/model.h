@@ -30,9 +30,9 @@ struct Lane {
   int64_t pid = 0, tid = 0;
   int64_t process_sort = 0, thread_sort = 0;
   int rank = 0;
-  int device = kHostDevice;  ///< index into Model::devices
-  int stream = -1;           ///< 0 compute, 1 copy, 2 comm
-  int rows = 1;              ///< how deep its events nest
+  int device = kHostDevice;      ///< index into Model::devices
+  int stream = -1;               ///< 0 compute, 1 copy, 2 comm
+  int rows = 1;                  ///< how deep its events nest
   std::vector<uint32_t> events;  ///< X events and marks, sorted by time
   bool is_host() const { return device == kHostDevice; }
 };
@@ -70,24 +70,24 @@ struct Step {
 };
 
 struct Model {
-  std::string name;                ///< of the file, for people
+  std::string name;                   ///< of the file, for people
   std::shared_ptr<const void> owned;  ///< keeps `text` where nothing else does
-  std::string_view text;           ///< the whole file, unpacked
+  std::string_view text;              ///< the whole file, unpacked
   /// The top-level `lockstep` object, or none; `meta_of` in details.h reads it.
   std::shared_ptr<const nlohmann::ordered_json> meta;
   Strings strings;
   std::vector<uint32_t> phases = {0};  ///< names of phases, by their small number
 
-  std::vector<Event> events;      ///< by time, the longer first
-  std::vector<uint32_t> program;  ///< events in program order
+  std::vector<Event> events;           ///< by time, the longer first
+  std::vector<uint32_t> program;       ///< events in program order
   std::vector<uint32_t> movements;     ///< places in `program` of copies, collectives
   std::vector<uint32_t> phase_places;  ///< places in `program` of phases and steps
-  std::vector<Lane> lanes;        ///< sorted as they are shown: hosts, then devices
+  std::vector<Lane> lanes;  ///< sorted as they are shown: hosts, then devices
   std::vector<Device> devices;
-  std::vector<Copy> copies;       ///< by event
-  std::vector<Port> ports;        ///< of the devices; the host's is the last
-  std::vector<Step> steps;        ///< by time; of rank 0 where there are several
-  int64_t length = 0;             ///< ns, of the whole trace
+  std::vector<Copy> copies;           ///< by event
+  std::vector<Port> ports;            ///< of the devices; the host's is the last
+  std::vector<Step> steps;            ///< by time; of rank 0 where there are several
+  int64_t length = 0;                 ///< ns, of the whole trace
   std::vector<std::string> problems;  ///< what is wrong with the file, in plain words
 
   /// The event with this args.id, or kNoEvent.

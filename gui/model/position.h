@@ -20,13 +20,20 @@ struct Position {
 };
 
 enum class Move : uint8_t {
-  into, back,              ///< the next event in program order, and the one before
-  over, back_over,         ///< the next that this event did not cause, and mirrored
-  out, caller,             ///< the first behind all that its caller caused; the caller
-  movement, back_movement, ///< the next and the previous copy or collective
-  phase, back_phase,
-  step, back_step,         ///< the next training step; the beginning of this or the last
-  first, last,
+  into,
+  back,  ///< the next event in program order, and the one before
+  over,
+  back_over,  ///< the next that this event did not cause, and mirrored
+  out,
+  caller,  ///< the first behind all that its caller caused; the caller
+  movement,
+  back_movement,  ///< the next and the previous copy or collective
+  phase,
+  back_phase,
+  step,
+  back_step,  ///< the next training step; the beginning of this or the last
+  first,
+  last,
 };
 
 /// The same moment in the other order: the event that started last, and its start.

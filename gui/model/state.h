@@ -11,8 +11,8 @@ namespace lockstep::gui {
 
 /// A copy on its way.
 struct Packet {
-  uint32_t copy = 0;      ///< index into Model::copies
-  float progress = 0;     ///< 0 at the sender, 1 at the receiver
+  uint32_t copy = 0;   ///< index into Model::copies
+  float progress = 0;  ///< 0 at the sender, 1 at the receiver
 };
 
 /// What the event at the position caused on one device.
@@ -34,10 +34,10 @@ struct DeviceState {
 
 struct State {
   Position position;
-  int64_t now = 0;            ///< ns since the trace's first event
-  size_t step = 0;            ///< index into Model::steps
-  uint32_t event = 0;         ///< what the position is about (event_at)
-  uint32_t phase = kNoEvent;  ///< the innermost phase around it
+  int64_t now = 0;              ///< ns since the trace's first event
+  size_t step = 0;              ///< index into Model::steps
+  uint32_t event = 0;           ///< what the position is about (event_at)
+  uint32_t phase = kNoEvent;    ///< the innermost phase around it
   std::vector<uint32_t> stack;  ///< the event and its callers, outermost first
   std::vector<DeviceState> devices;
   int64_t host_in = 0, host_out = 0;

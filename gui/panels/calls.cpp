@@ -57,7 +57,8 @@ std::vector<uint32_t> siblings_before(const Model& model, uint32_t event, size_t
   uint32_t place = model.events[event].order;
   for (;;) {
     if (place == 0) break;
-    const Position before = moved(model, {Order::program, 0, place, 0}, Move::back_over);
+    const Position before =
+        moved(model, {Order::program, 0, place, 0}, Move::back_over);
     const uint32_t sibling = model.program[before.place];
     if (sibling == parent || model.events[sibling].parent != parent) break;
     place = before.place;
@@ -142,10 +143,10 @@ void draw_row(const Ui& ui, const Rect& r, float indent, const Row& row, App& ap
       event.dur > 0 ? tracer::human_time(event.dur) : std::string();
   const float time_width = ui.width(Type::small, time);
   ui.text_right(r.right() - 12, y + 1, Type::small, current ? t.text : t.faint, time);
-  const ImU32 ink = current                     ? t.accent
-                    : row.tense == Tense::path  ? t.text
-                    : row.tense == Tense::past  ? t.dim
-                                                : t.faint;
+  const ImU32 ink = current                    ? t.accent
+                    : row.tense == Tense::path ? t.text
+                    : row.tense == Tense::past ? t.dim
+                                               : t.faint;
   const float room = r.right() - 22 - time_width - x;
   const float used = ui.text_cut(x, y, room, Type::mono, ink,
                                  shown_name(model, event, app.choices.cpp_names));
@@ -156,24 +157,51 @@ void draw_row(const Ui& ui, const Rect& r, float indent, const Row& row, App& ap
 
 }  // namespace
 
+namespace {
+
+/// Two words in the card's title bar, of which one is chosen.
+void draw_tabs(const Ui& ui, const Rect& area, App& app) {
+  float x = area.x + 13;
+  for (const bool tree : {false, true}) {
+    const char* name = tree ? "TREE" : "CALLS";
+    const float wide = ui.width(Type::small, name);
+    const bool chosen = app.choices.tree == tree;
+    bool hovered = false;
+    if (ui.hit(name, {x - 5, area.y + 3, wide + 10, 26}, &hovered)) {
+      app.choices.tree = tree;
+    }
+    if (hovered)
+      ui.tooltip(tree ? "this step's call tree  (k)" : "the calls down to here  (k)");
+    ui.text(x, area.y + 9, Type::small,
+            chosen || hovered ? ui.theme.text : ui.theme.faint, name);
+    if (chosen) ui.fill({x, area.y + 28, wide, 2}, ui.theme.accent);
+    x += wide + 16;
+  }
+}
+
+}  // namespace
+
 void draw_calls(const Ui& ui, const Rect& area, App& app) {
   const Seat& seat = app.seat();
   const Model& model = *seat.model;
-  std::vector<Row> rows;
-  add_level(model, seat.state.stack, 0, rows);
-
   const Lane& lane = model.lanes[model.events[seat.state.event].lane];
   const std::string thread =
       lane.is_host() ? "host · " + lane.thread
                      : shown_device(model, lane.device) + " · " + lane.thread;
-  Rect inside = ui.card(area, "CALLS", thread);
+  Rect inside = ui.card(area, "", thread);
+  draw_tabs(ui, area, app);
   if (app.choices.searching || !app.choices.search.empty()) {
     draw_search_line(ui, inside.take_top(34), app);
   }
   inside = {inside.x + 1, inside.y + 3, inside.w - 2, inside.h - 6};
-  const auto deepest = std::max_element(rows.begin(), rows.end(), [](auto& a, auto& b) {
-    return a.depth < b.depth;
-  });
+  if (app.choices.tree) {
+    draw_call_tree(ui, inside, app);
+    return;
+  }
+  std::vector<Row> rows;
+  add_level(model, seat.state.stack, 0, rows);
+  const auto deepest = std::max_element(
+      rows.begin(), rows.end(), [](auto& a, auto& b) { return a.depth < b.depth; });
   const float indent = std::clamp(
       (inside.w - 190) / static_cast<float>(std::max(1, deepest->depth)), 3.0f, 12.0f);
   const auto current = std::find_if(rows.begin(), rows.end(), [](const Row& row) {

@@ -8,15 +8,15 @@ namespace lockstep::gui {
 namespace {
 
 constexpr std::array<std::string_view, 62> kKeywords = {
-    "auto",     "bool",     "break",    "case",      "catch",    "char",     "class",
-    "const",    "constexpr", "continue", "def",      "default",  "delete",   "do",
-    "double",   "else",     "enum",     "explicit",  "false",    "final",    "float",
-    "for",      "friend",   "from",     "if",        "import",   "in",       "inline",
-    "int",      "int64_t",  "is",       "mutable",   "namespace", "new",     "noexcept",
-    "not",      "nullptr",  "operator", "override",  "private",  "public",   "return",
-    "self",     "size_t",   "static",   "struct",    "switch",   "template", "this",
-    "throw",    "true",     "try",      "typename",  "uint32_t", "unsigned", "using",
-    "virtual",  "void",     "while",    "#include",  "#pragma",  "yield"};
+    "auto",    "bool",      "break",    "case",     "catch",     "char",     "class",
+    "const",   "constexpr", "continue", "def",      "default",   "delete",   "do",
+    "double",  "else",      "enum",     "explicit", "false",     "final",    "float",
+    "for",     "friend",    "from",     "if",       "import",    "in",       "inline",
+    "int",     "int64_t",   "is",       "mutable",  "namespace", "new",      "noexcept",
+    "not",     "nullptr",   "operator", "override", "private",   "public",   "return",
+    "self",    "size_t",    "static",   "struct",   "switch",    "template", "this",
+    "throw",   "true",      "try",      "typename", "uint32_t",  "unsigned", "using",
+    "virtual", "void",      "while",    "#include", "#pragma",   "yield"};
 
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -54,12 +54,14 @@ std::vector<CodePiece> code_pieces(std::string_view line, bool& in_comment) {
       take(line.size(), Code::comment);
     } else if (rest[0] == '"' || rest[0] == '\'') {
       size_t end = 1;
-      while (end < rest.size() && rest[end] != rest[0]) end += rest[end] == '\\' ? 2 : 1;
+      while (end < rest.size() && rest[end] != rest[0])
+        end += rest[end] == '\\' ? 2 : 1;
       take(at + end + 1, Code::text);
     } else if (is_word(rest[0])) {
       size_t end = 1;
       while (end < rest.size() &&
-             (is_word(rest[end]) || (rest[end] == '.' && rest[0] <= '9' && rest[0] >= '0')))
+             (is_word(rest[end]) ||
+              (rest[end] == '.' && rest[0] <= '9' && rest[0] >= '0')))
         ++end;
       take(at + end, word_kind(rest.substr(0, end), end < rest.size() ? rest[end] : 0));
     } else {
@@ -75,13 +77,20 @@ std::vector<CodePiece> code_pieces(std::string_view line, bool& in_comment) {
 
 ImU32 code_colour(const Theme& theme, Code kind) {
   switch (kind) {
-    case Code::keyword: return theme.code_keyword;
-    case Code::type: return theme.code_type;
-    case Code::call: return theme.code_call;
-    case Code::number: return theme.code_number;
-    case Code::text: return theme.code_text;
-    case Code::comment: return theme.code_comment;
-    default: return theme.text;
+    case Code::keyword:
+      return theme.code_keyword;
+    case Code::type:
+      return theme.code_type;
+    case Code::call:
+      return theme.code_call;
+    case Code::number:
+      return theme.code_number;
+    case Code::text:
+      return theme.code_text;
+    case Code::comment:
+      return theme.code_comment;
+    default:
+      return theme.text;
   }
 }
 

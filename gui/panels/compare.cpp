@@ -20,73 +20,84 @@ std::string title_of(const Model& model) {
                      model.devices.size() == 1 ? "" : "s", model.meta_text("clock"));
 }
 
-/// All phases of the traces, in the order in which they first appear.
+/// All phases of the traces: each stands behind the one that precedes it in its trace.
 std::vector<std::string> all_phases(const std::vector<Seat*>& seats) {
   std::vector<std::string> names;
   for (const Seat* seat : seats) {
+    auto place = names.begin();
     for (const PhaseTime& phase : seat->step.phases) {
       const std::string& name = seat->model->strings[phase.name];
-      if (std::find(names.begin(), names.end(), name) == names.end()) {
-        names.push_back(name);
-      }
+      auto found = std::find(names.begin(), names.end(), name);
+      if (found == names.end()) found = names.insert(place, name);
+      place = found + 1;
     }
   }
   return names;
 }
 
-int64_t cost_of(const Seat& seat, const std::string& phase) {
+/// Device time, or, where a phase has no tasks of its own, the host's.
+struct Cost {
+  int64_t time = 0;
+  bool on_device = true;
+};
+
+Cost cost_of(const Seat& seat, const std::string& phase) {
   for (const PhaseTime& own : seat.step.phases) {
-    if (seat.model->strings[own.name] == phase) return own.cost();
+    if (seat.model->strings[own.name] == phase) return {own.cost(), own.on_device};
   }
-  return 0;
+  return {};
 }
 
-std::string difference(int64_t first, int64_t other) {
-  if (first == 0 || other == 0) return "";
-  const double ratio = static_cast<double>(other) / static_cast<double>(first);
-  return fmt::format("{:.2f}×", ratio);
+/// Host time and device time are not compared.
+std::string difference(const Cost& first, const Cost& other) {
+  if (first.time == 0 || other.time == 0 || first.on_device != other.on_device)
+    return "";
+  return fmt::format("{:.2f}×",
+                     static_cast<double>(other.time) / static_cast<double>(first.time));
 }
 
 void draw_table(const Ui& ui, const Rect& area, const std::vector<Seat*>& seats) {
   const Theme& t = ui.theme;
-  Rect room = ui.card(area, "THIS STEP, PHASE BY PHASE",
-                      "× says how many times as long as in the first trace");
+  Rect room =
+      ui.card(area, "THIS STEP, PHASE BY PHASE",
+              "outlined: host time · ×: how many times as long as in the first trace");
   room = {room.x + 14, room.y + 6, room.w - 28, room.h - 10};
   const std::vector<std::string> phases = all_phases(seats);
   int64_t longest = 1;
   for (const Seat* seat : seats) {
     for (const std::string& phase : phases) {
-      longest = std::max(longest, cost_of(*seat, phase));
+      longest = std::max(longest, cost_of(*seat, phase).time);
     }
   }
   const float name_width = 112;
   const float column = (room.w - name_width) / static_cast<float>(seats.size());
-  const float row = std::clamp(room.h / static_cast<float>(phases.size() + 1), 14.0f, 21.0f);
+  const float row =
+      std::clamp(room.h / static_cast<float>(phases.size() + 1), 14.0f, 21.0f);
   const auto draw_row = [&](const std::string& name, auto value, bool whole) {
     const Rect line = room.take_top(row);
     const float y = line.y + (row - ui.line_height(Type::body)) / 2;
     ui.text_cut(line.x, y, name_width - 8, Type::body, whole ? t.text : t.dim, name);
     for (size_t i = 0; i < seats.size(); ++i) {
       const float x = line.x + name_width + column * static_cast<float>(i);
-      const int64_t cost = value(*seats[i]);
+      const Cost cost = value(*seats[i]);
       const float bar_width = column - 160;
       if (!whole && bar_width > 20) {
         ui.bar({x, line.y + row / 2 - 3, bar_width, 7},
-               static_cast<float>(static_cast<double>(cost) /
+               static_cast<float>(static_cast<double>(cost.time) /
                                   static_cast<double>(longest)),
-               phase_colour(t, name));
+               phase_colour(t, name), cost.on_device);
       }
       const float right = x + column - 70;
       ui.text_right(right, y, whole ? Type::strong : Type::body,
-                    cost == 0 ? t.faint : t.text,
-                    cost == 0 ? "–" : tracer::human_time(cost));
+                    cost.time == 0 ? t.faint : t.text,
+                    cost.time == 0 ? "–" : tracer::human_time(cost.time));
       if (i > 0) {
         ui.text_right(x + column - 16, y, Type::body, t.dim,
                       difference(value(*seats[0]), cost));
       }
     }
   };
-  draw_row("step", [](const Seat& seat) { return seat.step.length; }, true);
+  draw_row("step", [](const Seat& seat) { return Cost{seat.step.length, true}; }, true);
   for (const std::string& phase : phases) {
     if (room.h < row) break;
     draw_row(phase, [&](const Seat& seat) { return cost_of(seat, phase); }, false);
@@ -117,11 +128,12 @@ void draw_compare(const Ui& ui, const Rect& area, App& app) {
     ui.text_cut(head.x + 4, head.y + 4, head.w * 0.66f, Type::strong,
                 own ? t.accent : t.text, title_of(*seats[i]->model));
     const State& state = seats[i]->state;
-    const std::string what = seats[i]->model->name_of(seats[i]->model->events[state.event]);
+    const std::string what =
+        seats[i]->model->name_of(seats[i]->model->events[state.event]);
     const float room_right = head.w * 0.3f;
     const float text = std::min(room_right, ui.width(Type::mono_small, what));
-    ui.text_cut(head.right() - 4 - text, head.y + 6, room_right, Type::mono_small, t.dim,
-                what);
+    ui.text_cut(head.right() - 4 - text, head.y + 6, room_right, Type::mono_small,
+                t.dim, what);
     draw_stage(ui, column, app, *seats[i]);
     ImGui::PopID();
   }

@@ -75,8 +75,9 @@ void draw_memory_legend(const Ui& ui, Rect r, const Memory& memory) {
   for (size_t i = 0; i < memory.bytes.size(); ++i) {
     if (memory.bytes[i] > 0) order.push_back(i);
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return memory.bytes[a] > memory.bytes[b]; });
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return memory.bytes[a] > memory.bytes[b];
+  });
   for (const size_t i : order) {
     if (r.h < 15) return;
     const Rect line = r.take_top(15);
@@ -111,7 +112,8 @@ void draw_compact(const Ui& ui, const Rect& r, const Seat& seat, int device,
   const Memory& memory = seat.state.devices[device].memory;
   ui.text_cut(r.x + 8, r.bottom() - 32, r.w - 14, Type::small, t.dim,
               tracer::human_bytes(memory.total()));
-  draw_memory(ui, {r.x + 8, r.bottom() - 14, r.w - 16, 7}, memory, largest_memory(seat));
+  draw_memory(ui, {r.x + 8, r.bottom() - 14, r.w - 16, 7}, memory,
+              largest_memory(seat));
 }
 
 }  // namespace
@@ -156,9 +158,8 @@ void draw_device_card(const Ui& ui, const Rect& r, const Seat& seat, int device,
   const Rect head = room.take_top(22);
   ui.text_cut(head.x, head.y, head.w, Type::title, t.text, name);
   if (style.hot) {
-    const std::string badge =
-        own.out >= own.in ? "out " + tracer::human_bytes(own.out)
-                          : "in " + tracer::human_bytes(own.in);
+    const std::string badge = own.out >= own.in ? "out " + tracer::human_bytes(own.out)
+                                                : "in " + tracer::human_bytes(own.in);
     const float wide = ui.width(Type::small, badge) + 14;
     if (wide + ui.width(Type::title, name) + 8 <= head.w && own.in + own.out > 0) {
       const Rect box{head.right() - wide, head.y - 1, wide, 19};

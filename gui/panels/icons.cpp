@@ -18,7 +18,9 @@ void draw_icon(const Ui& ui, const Rect& box, Icon icon, ImU32 colour) {
     list.AddTriangleFilled(at(base, -5.5f), at(tip, 0), at(base, 5.5f), colour);
   };
   switch (icon) {
-    case Icon::play: triangle(6.5f, -4); break;
+    case Icon::play:
+      triangle(6.5f, -4);
+      break;
     case Icon::pause:
       list.AddRectFilled(at(-5, -5.5f), at(-1.5f, 5.5f), colour, 1);
       list.AddRectFilled(at(1.5f, -5.5f), at(5, 5.5f), colour, 1);
@@ -31,8 +33,12 @@ void draw_icon(const Ui& ui, const Rect& box, Icon icon, ImU32 colour) {
       list.AddRectFilled(at(4, -5.5f), at(6, 5.5f), colour);
       triangle(3, -5);
       break;
-    case Icon::back: line({at(2.5f, -5), at(-2.5f, 0), at(2.5f, 5)}); break;
-    case Icon::forward: line({at(-2.5f, -5), at(2.5f, 0), at(-2.5f, 5)}); break;
+    case Icon::back:
+      line({at(2.5f, -5), at(-2.5f, 0), at(2.5f, 5)});
+      break;
+    case Icon::forward:
+      line({at(-2.5f, -5), at(2.5f, 0), at(-2.5f, 5)});
+      break;
     case Icon::into:
       line({at(0, -6), at(0, 2.5f)});
       line({at(-3.5f, -1), at(0, 2.7f), at(3.5f, -1)});

@@ -18,9 +18,9 @@ struct Fact {
 };
 
 const char* kind_name(Kind kind) {
-  static constexpr const char* names[] = {"training step", "phase", "call", "operation",
-                                          "kernel", "copy", "collective", "wait", "mark",
-                                          "event"};
+  static constexpr const char* names[] = {
+      "training step", "phase",      "call", "operation", "kernel",
+      "copy",          "collective", "wait", "mark",      "event"};
   return names[static_cast<size_t>(kind)];
 }
 
@@ -87,7 +87,8 @@ void add_links(const Model& model, uint32_t index, const tracer::Json& args,
       if (!id.is_number_integer() || count >= 6) continue;
       const uint32_t awaited = model.event_of_id(id.get<int64_t>());
       if (awaited == kNoEvent) continue;
-      facts.push_back({count == 0 ? "waited for" : "", name_with_id(model, awaited), awaited});
+      facts.push_back(
+          {count == 0 ? "waited for" : "", name_with_id(model, awaited), awaited});
       ++count;
     }
   }
@@ -98,11 +99,13 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index) {
   const tracer::Json args = args_of(model, event);
   std::vector<Fact> facts;
   const Lane& lane = model.lanes[event.lane];
-  facts.push_back({"start", fmt::format("{:.3f} ms", static_cast<double>(event.ts) * 1e-6)});
+  facts.push_back(
+      {"start", fmt::format("{:.3f} ms", static_cast<double>(event.ts) * 1e-6)});
   if (event.what() != Kind::mark) {
     facts.push_back({"takes", tracer::human_time(event.dur)});
   }
-  facts.push_back({"lane", (lane.process.empty() ? "" : lane.process + " · ") + lane.thread});
+  facts.push_back(
+      {"lane", (lane.process.empty() ? "" : lane.process + " · ") + lane.thread});
   if (const Copy* copy = model.copy_of(index)) {
     facts.push_back({"why", model.strings[copy->why]});
     facts.push_back({"from → to", shown_device(model, copy->src) + " → " +
@@ -111,10 +114,11 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index) {
   }
   add_rates(model, event, args, facts);
   add_links(model, index, args, facts);
-  static constexpr std::string_view hidden[] = {"deps", "for", "parent", "op", "fwd",
-                                                "rank", "step", "src", "dst", "why"};
+  static constexpr std::string_view hidden[] = {"deps", "for",  "parent", "op",  "fwd",
+                                                "rank", "step", "src",    "dst", "why"};
   for (const auto& [key, value] : args.items()) {
-    if (std::find(std::begin(hidden), std::end(hidden), key) != std::end(hidden)) continue;
+    if (std::find(std::begin(hidden), std::end(hidden), key) != std::end(hidden))
+      continue;
     if (key == "bytes" && model.copy_of(index) != nullptr) continue;
     const bool shape = value.is_array();
     facts.push_back({key, shape ? shape_arg(args, key.c_str()) : in_words(value)});
@@ -133,7 +137,8 @@ void draw_inspector(const Ui& ui, const Rect& area, App& app) {
   Rect room = ui.card(area, "EVENT", kind_name(event.what()));
   room = {room.x + 13, room.y + 8, room.w - 26, room.h - 12};
   const Rect head = room.take_top(21);
-  ui.text_cut(head.x, head.y, head.w, Type::mono, event_colour(t, model, index) | 0xFF000000,
+  ui.text_cut(head.x, head.y, head.w, Type::mono,
+              event_colour(t, model, index) | 0xFF000000,
               shown_name(model, event, app.choices.cpp_names));
 
   const std::vector<Fact> facts = facts_of(model, index);

@@ -18,9 +18,10 @@ std::string sentence(App& app) {
 }  // namespace
 
 float narration_height(const Ui& ui, float width, App& app) {
-  const float high = ui.text_rich({0, 0, width - 2 * kPad, 0}, Type::prose,
-                                  Type::title, 0, 0, sentence(app), false);
-  const float line = ui.text_rich({0, 0, width, 0}, Type::prose, Type::title, 0, 0, "x", false);
+  const float high = ui.text_rich({0, 0, width - 2 * kPad, 0}, Type::prose, Type::title,
+                                  0, 0, sentence(app), false);
+  const float line =
+      ui.text_rich({0, 0, width, 0}, Type::prose, Type::title, 0, 0, "x", false);
   return std::max(high, 2 * line) + 2 * kPad - 6;
 }
 
@@ -28,8 +29,8 @@ void draw_narration(const Ui& ui, const Rect& area, App& app) {
   const Theme& t = ui.theme;
   ui.fill(area, t.raised, 8);
   ui.frame(area, t.line, 8);
-  ui.text_rich({area.x + kPad, area.y + kPad - 2, area.w - 2 * kPad, area.h}, Type::prose,
-               Type::title, t.text, t.accent, sentence(app));
+  ui.text_rich({area.x + kPad, area.y + kPad - 2, area.w - 2 * kPad, area.h},
+               Type::prose, Type::title, t.text, t.accent, sentence(app));
 }
 
 }  // namespace lockstep::gui

@@ -34,10 +34,10 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
   const Theme& t = ui.theme;
   const Seat& seat = app.seat();
   const Model& model = *seat.model;
-  const std::string note = model.steps.size() > 1
-                               ? fmt::format("tick: mean of {}",
-                                             std::min(model.steps.size(), kMeanSteps))
-                               : "";
+  std::string note = "outlined: host";
+  if (model.steps.size() > 1) {
+    note += fmt::format(" · tick: mean of {}", std::min(model.steps.size(), kMeanSteps));
+  }
   Rect room = ui.card(area, "THIS STEP", note);
   room = {room.x + 13, room.y + 8, room.w - 26, room.h - 12};
   const Rect foot = room.take_bottom(24);
@@ -66,6 +66,8 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
   const float row = std::clamp(
       room.h / static_cast<float>(std::max<size_t>(1, seat.step.phases.size())), 16.0f,
       21.0f);
+  const bool scrolls = row * static_cast<float>(seat.step.phases.size()) > room.h + 1;
+  const float right = room.right() - (scrolls ? 8 : 0);
   const Scroll scroll(ui, "times", room,
                       row * static_cast<float>(seat.step.phases.size()), 0, 0);
   float y = scroll.top();
@@ -76,13 +78,15 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
     ui.text_cut(room.x, text_y, name_width - 6, Type::body, now ? t.accent : t.text,
                 name);
     const std::string time = tracer::human_time(phase.cost());
-    ui.text_right(room.right(), text_y, Type::body, now ? t.text : t.dim, time);
-    const Rect bar{room.x + name_width, y + row / 2 - 3, room.w - name_width - 62, 7};
+    ui.text_right(right, text_y, Type::body, now ? t.text : t.dim, time);
+    const Rect bar{room.x + name_width, y + row / 2 - 3,
+                   right - room.x - name_width - 62, 7};
     if (bar.w > 12) {
       const auto part = [&](int64_t ns) {
-        return static_cast<float>(static_cast<double>(ns) / static_cast<double>(longest));
+        return static_cast<float>(static_cast<double>(ns) /
+                                  static_cast<double>(longest));
       };
-      ui.bar(bar, part(phase.cost()), phase_colour(t, name));
+      ui.bar(bar, part(phase.cost()), phase_colour(t, name), phase.on_device);
       const PhaseTime* mean = named(seat.mean, phase.name);
       if (mean != nullptr && model.steps.size() > 1) {
         const float x = bar.x + bar.w * part(mean->cost());
@@ -122,10 +126,12 @@ void draw_ports(const Ui& ui, const Rect& area, App& app) {
     lines.back().parts.push_back(&port);
     most = std::max(most, lines.back().bytes);
   }
-  const float row = std::clamp(
-      (room.h - 19) / static_cast<float>(lines.size()), 16.0f, 20.0f);
+  const float row =
+      std::clamp((room.h - 19) / static_cast<float>(lines.size()), 16.0f, 20.0f);
   const Rect legend = room.take_bottom(19);
   const Scroll scroll(ui, "ports", room, row * static_cast<float>(lines.size()), 0, 0);
+  const bool scrolls = row * static_cast<float>(lines.size()) > room.h + 1;
+  const float right = room.right() - (scrolls ? 8 : 0);
   const float name_width = std::min(82.0f, room.w * 0.36f);
   float y = scroll.top();
   for (const Line& line : lines) {
@@ -136,9 +142,10 @@ void draw_ports(const Ui& ui, const Rect& area, App& app) {
     const bool hot = line.bytes * 2 > most;
     ui.text(room.x, text_y, Type::body, hot ? t.text : t.dim,
             name + (line.out ? " out" : " in"));
-    ui.text_right(room.right(), text_y, Type::body, hot ? t.text : t.dim,
+    ui.text_right(right, text_y, Type::body, hot ? t.text : t.dim,
                   tracer::human_bytes(line.bytes));
-    const Rect bar{room.x + name_width, y + row / 2 - 3, room.w - name_width - 62, 7};
+    const Rect bar{room.x + name_width, y + row / 2 - 3,
+                   right - room.x - name_width - 62, 7};
     if (bar.w > 12) {
       ui.fill(bar, t.sunken, 3);
       float x = bar.x;

@@ -21,7 +21,8 @@ bool veil(const Ui& ui, const Rect& screen, const char* id) {
 Rect centred(const Rect& screen, float wide, float high) {
   wide = std::min(wide, screen.w - 32);
   high = std::min(high, screen.h - 32);
-  return {screen.x + (screen.w - wide) / 2, screen.y + (screen.h - high) / 2, wide, high};
+  return {screen.x + (screen.w - wide) / 2, screen.y + (screen.h - high) / 2, wide,
+          high};
 }
 
 }  // namespace
@@ -32,8 +33,15 @@ void draw_help(const Ui& ui, const Rect& screen, App& app) {
   if (veil(ui, screen, "help veil")) app.choices.help = false;
   const auto& help = key_help();
   const bool columns = screen.w > 900;
+  // The second column begins with the jumps.
+  const auto is_jump = [](const KeyHelp& key) {
+    return std::string(key.group) == "Jump";
+  };
+  const auto second =
+      static_cast<float>(help.end() - std::find_if(help.begin(), help.end(), is_jump));
   const auto rows = static_cast<float>(help.size());
-  const float high = columns ? 96 + 24 * (rows / 2 + 3.5f) : 80 + 24 * (rows + 6);
+  const float longest = columns ? std::max(second, rows - second) : rows;
+  const float high = 66 + 24 * longest + (columns ? 3 : 5) * 30 + 14;
   const Rect card = centred(screen, columns ? 920 : 520, high);
   ui.fill(card, t.panel, 12);
   ui.frame(card, t.line, 12);
@@ -44,7 +52,7 @@ void draw_help(const Ui& ui, const Rect& screen, App& app) {
   std::string group;
   for (const KeyHelp& key : help) {
     if (group != key.group) {
-      if (columns && std::string(key.group) == "Jump" ) {
+      if (columns && std::string(key.group) == "Jump") {
         x += column + 32;
         y = card.y + 66;
       } else if (!group.empty()) {
@@ -69,16 +77,17 @@ void draw_tour(const Ui& ui, const Rect& screen, App& app) {
     return;
   }
   const TourCard& stop = kTour[static_cast<size_t>(app.choices.tour - 1)];
-  // A card beside what it speaks of, given as shares of the screen.
+  // A card beside what it speaks of.
   const float wide = std::min(400.0f, screen.w - 40);
-  const float text_high =
-      ui.text_rich({0, 0, wide - 40, 0}, Type::body, Type::strong, 0, 0, stop.text, false);
+  const float text_high = ui.text_rich({0, 0, wide - 40, 0}, Type::body, Type::strong,
+                                       0, 0, stop.text, false);
   const float high = text_high + 104;
-  const Rect focus{screen.x + stop.x * screen.w, screen.y + stop.y * screen.h,
-                   stop.w * screen.w, stop.h * screen.h};
+  const Rect focus =
+      app.tour_places[static_cast<size_t>(app.choices.tour - 1)].inset(-4);
   const ImU32 shade = with_alpha(t.ground, t.dark ? 0.66f : 0.55f);
   ui.fill({screen.x, screen.y, screen.w, focus.y - screen.y}, shade);
-  ui.fill({screen.x, focus.bottom(), screen.w, screen.bottom() - focus.bottom()}, shade);
+  ui.fill({screen.x, focus.bottom(), screen.w, screen.bottom() - focus.bottom()},
+          shade);
   ui.fill({screen.x, focus.y, focus.x - screen.x, focus.h}, shade);
   ui.fill({focus.right(), focus.y, screen.right() - focus.right(), focus.h}, shade);
   ui.frame(focus, t.accent, 10, 2);
@@ -88,7 +97,7 @@ void draw_tour(const Ui& ui, const Rect& screen, App& app) {
   card.x = fits_right  ? focus.right() + 14
            : fits_left ? focus.x - wide - 14
                        : focus.x + (focus.w - wide) / 2;
-  card.y = fits_right || fits_left ? focus.y + focus.h * 0.2f
+  card.y = fits_right || fits_left  ? focus.y + focus.h * 0.2f
            : focus.y > screen.h / 2 ? focus.y - high - 14
                                     : focus.y + focus.h * 0.3f;
   card.x = std::clamp(card.x, screen.x + 12, screen.right() - wide - 12);
@@ -98,8 +107,8 @@ void draw_tour(const Ui& ui, const Rect& screen, App& app) {
   ui.text(card.x + 20, card.y + 16, Type::title, t.text, stop.title);
   ui.text_right(card.right() - 20, card.y + 18, Type::small, t.faint,
                 fmt::format("{} of {}", app.choices.tour, count));
-  ui.text_rich({card.x + 20, card.y + 42, wide - 40, text_high}, Type::body, Type::strong,
-               t.dim, t.text, stop.text);
+  ui.text_rich({card.x + 20, card.y + 42, wide - 40, text_high}, Type::body,
+               Type::strong, t.dim, t.text, stop.text);
   const Rect next{card.right() - 20 - 92, card.bottom() - 44, 92, 28};
   const bool last = app.choices.tour == count;
   if (ui.button("tour next", next, last ? "Begin" : "Next", true)) ++app.choices.tour;

@@ -11,6 +11,8 @@ namespace lockstep::gui {
 
 void draw_top_bar(const Ui& ui, const Rect& area, App& app);
 void draw_calls(const Ui& ui, const Rect& area, App& app);
+/// The call tree, in the room inside the card of calls.
+void draw_call_tree(const Ui& ui, Rect inside, App& app);
 void draw_source(const Ui& ui, const Rect& area, App& app);
 void draw_stage(const Ui& ui, const Rect& area, App& app, Seat& seat);
 void draw_narration(const Ui& ui, const Rect& area, App& app);

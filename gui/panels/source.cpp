@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "gui/panels/code_colours.h"
 #include "gui/model/details.h"
+#include "gui/panels/code_colours.h"
 #include "gui/panels/panels.h"
 #include "gui/text/pytorch_files.h"
 #include "gui/ui/scroll.h"
@@ -65,7 +65,8 @@ std::vector<std::string_view> lines_of(const std::string& text) {
   return lines;
 }
 
-void draw_line(const Ui& ui, float x, float y, std::string_view line, bool& in_comment) {
+void draw_line(const Ui& ui, float x, float y, std::string_view line,
+               bool& in_comment) {
   for (const CodePiece& piece : code_pieces(line, in_comment)) {
     ui.text(x, y, Type::mono, code_colour(ui.theme, piece.kind), piece.text);
     x += ui.width(Type::mono, piece.text);
@@ -110,9 +111,8 @@ void draw_source(const Ui& ui, const Rect& area, App& app) {
 
   const std::string* text = place.known() ? source_of(model, place.file) : nullptr;
   if (text == nullptr) {
-    const char* why = place.known()
-                          ? "This file does not travel in the trace."
-                          : "The trace names no source for this event.";
+    const char* why = place.known() ? "This file does not travel in the trace."
+                                    : "The trace names no source for this event.";
     ui.text_rich(inside.inset(14), Type::body, Type::strong, t.faint, t.dim, why);
     return;
   }
@@ -120,18 +120,21 @@ void draw_source(const Ui& ui, const Rect& area, App& app) {
   const auto lit = static_cast<size_t>(
       std::clamp<int64_t>(place.line - 1, 0, static_cast<int64_t>(lines.size()) - 1));
   inside = {inside.x + 1, inside.y + 4, inside.w - 2, inside.h - 4};
-  const Scroll scroll(ui, "source", inside, kLine * static_cast<float>(lines.size()) + 8,
+  const Scroll scroll(ui, "source", inside,
+                      kLine * static_cast<float>(lines.size()) + 8,
                       kLine * static_cast<float>(lit) - inside.h * 0.4f,
                       static_cast<int>(seat.state.event));
-  const auto first = static_cast<size_t>(
-      std::max(0.0f, (inside.y - scroll.top()) / kLine));
+  const auto first =
+      static_cast<size_t>(std::max(0.0f, (inside.y - scroll.top()) / kLine));
   bool in_comment = false;
   for (size_t i = 0; i < lines.size(); ++i) {
     const float y = scroll.top() + kLine * static_cast<float>(i);
     if (y > inside.bottom()) break;
     if (i < first) {
-      if (lines[i].find("/*") != std::string_view::npos) code_pieces(lines[i], in_comment);
-      else if (in_comment) code_pieces(lines[i], in_comment);
+      if (lines[i].find("/*") != std::string_view::npos)
+        code_pieces(lines[i], in_comment);
+      else if (in_comment)
+        code_pieces(lines[i], in_comment);
       continue;
     }
     if (i == lit) {

@@ -119,7 +119,8 @@ void draw_host(const Ui& ui, const Rect& r, const Seat& seat) {
   const int64_t out = state.host_out;
   if (out > 0) {
     const std::string text = "sent " + tracer::human_bytes(out);
-    ui.text_right(r.right() - 14, r.y + (r.h < 45 ? 6 : 11), Type::small, t.faint, text);
+    ui.text_right(r.right() - 14, r.y + (r.h < 45 ? 6 : 11), Type::small, t.faint,
+                  text);
   }
 }
 
@@ -138,9 +139,9 @@ void draw_when(const Ui& ui, const Rect& room, const Rect& host, const Seat& sea
   if (event.is_task()) return;
   const bool one = state.effect_count == 1;
   const float wide = host.x - room.x - 12;
-  ui.text_cut(room.x, host.y + 6, wide, Type::small, ui.theme.dim,
-              fmt::format("causes {} task{} on devices", state.effect_count,
-                          one ? "" : "s"));
+  ui.text_cut(
+      room.x, host.y + 6, wide, Type::small, ui.theme.dim,
+      fmt::format("causes {} task{} on devices", state.effect_count, one ? "" : "s"));
   if (state.effects_after <= 0) return;
   const std::string later = tracer::human_time(state.effects_after) + " later";
   ui.text_cut(room.x, host.y + 22, wide, Type::small, ui.theme.faint,
@@ -173,8 +174,8 @@ void draw_stage(const Ui& ui, const Rect& area, App& app, Seat& seat) {
   draw_when(ui, inside, layout.host, seat);
   const int hot = hot_device(seat);
   for (size_t card = 0; card < layout.cards.size(); ++card) {
-    const bool group = card + 1 == layout.cards.size() &&
-                       model.devices.size() > layout.cards.size();
+    const bool group =
+        card + 1 == layout.cards.size() && model.devices.size() > layout.cards.size();
     draw_device_card(ui, layout.cards[card], seat, static_cast<int>(card),
                      {layout.compact, static_cast<int>(card) == hot, group});
   }

@@ -8,7 +8,8 @@ namespace lockstep::gui {
 StageLayout lay_out(const Rect& room, size_t devices) {
   StageLayout layout;
   const size_t cards = std::clamp<size_t>(devices, 1, kMaxCards);
-  const bool two_rows = cards > 8 || (cards > 4 && room.w / static_cast<float>(cards) < 118);
+  const bool two_rows =
+      cards > 8 || (cards > 4 && room.w / static_cast<float>(cards) < 118);
   layout.two_rows = two_rows;
   const size_t columns = two_rows ? (cards + 1) / 2 : cards;
 
@@ -21,15 +22,15 @@ StageLayout lay_out(const Rect& room, size_t devices) {
   const float gap = std::clamp(room.w * 0.014f, 7.0f, 16.0f);
   const float wide = std::clamp(
       (room.w - gap * static_cast<float>(columns - 1)) / static_cast<float>(columns),
-      60.0f, 250.0f);
+      60.0f, std::clamp(room.w * 0.22f, 250.0f, 360.0f));
   const float rows_h = room.h - host_h - fan - arcs;
   const float row_gap = 22;
-  const float high =
-      std::clamp(two_rows ? (rows_h - row_gap) / 2 : rows_h, 58.0f, 232.0f);
+  const float high = std::clamp(two_rows ? (rows_h - row_gap) / 2 : rows_h, 58.0f,
+                                std::clamp(room.h * 0.34f, 232.0f, 330.0f));
   layout.compact = wide < 112 || high < 118;
 
-  const float all = wide * static_cast<float>(columns) +
-                    gap * static_cast<float>(columns - 1);
+  const float all =
+      wide * static_cast<float>(columns) + gap * static_cast<float>(columns - 1);
   const float left = room.x + (room.w - all) / 2;
   const float used = host_h + fan + (two_rows ? 2 * high + row_gap : high) + arcs;
   const float slack = std::max(0.0f, room.h - used);

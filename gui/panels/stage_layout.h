@@ -17,7 +17,7 @@ struct StageLayout {
   std::vector<Rect> cards;  ///< one per device, or per group behind the 15th
   bool compact = false;     ///< cards are small: only what matters most
   bool two_rows = false;
-  Rect below;               ///< the room for arcs between devices
+  Rect below;  ///< the room for arcs between devices
 
   /// The card of a device.
   size_t card_of(int device) const {

@@ -11,8 +11,8 @@ namespace {
 
 void command(const Ui& ui, const Rect& r, const char* line) {
   ui.fill(r, ui.theme.sunken, 6);
-  ui.text_cut(r.x + 12, r.y + (r.h - ui.line_height(Type::mono)) / 2, r.w - 20, Type::mono,
-              ui.theme.text, line);
+  ui.text_cut(r.x + 12, r.y + (r.h - ui.line_height(Type::mono)) / 2, r.w - 20,
+              Type::mono, ui.theme.text, line);
 }
 
 }  // namespace
@@ -20,8 +20,8 @@ void command(const Ui& ui, const Rect& r, const char* line) {
 void draw_start(const Ui& ui, const Rect& area, App& app) {
   const Theme& t = ui.theme;
   const float wide = std::min(620.0f, area.w - 40);
-  Rect room{area.x + (area.w - wide) / 2, area.y + std::max(20.0f, area.h * 0.14f), wide,
-            area.h};
+  Rect room{area.x + (area.w - wide) / 2, area.y + std::max(20.0f, area.h * 0.14f),
+            wide, area.h};
   ui.text(room.x, room.y, Type::huge, t.text, "Play a training step");
   room.take_top(38);
   room.take_top(ui.text_rich(
@@ -30,17 +30,19 @@ void draw_start(const Ui& ui, const Rect& area, App& app) {
       "played, paused and stepped through, device by device, forwards and back."));
   room.take_top(18);
   if (!app.error.empty()) {
-    const float high =
-        ui.text_rich({0, 0, wide - 32, 0}, Type::body, Type::strong, 0, 0, app.error, false);
+    const float high = ui.text_rich({0, 0, wide - 32, 0}, Type::body, Type::strong, 0,
+                                    0, app.error, false);
     Rect box = room.take_top(high + 20);
     ui.fill(box, t.warning_ground, 8);
     ui.text_rich({box.x + 16, box.y + 12, box.w - 32, box.h}, Type::body, Type::strong,
                  t.warning, t.warning, app.error);
     room.take_top(18);
   }
-  ui.text(room.x, room.y, Type::strong, t.text, "Drag a trace onto this window, or record one");
+  ui.text(room.x, room.y, Type::strong, t.text,
+          "Drag a trace onto this window, or record one");
   room.take_top(26);
-  command(ui, room.take_top(32), "lockstep train --mode dp --steps 5 --trace run.json.gz");
+  command(ui, room.take_top(32),
+          "lockstep train --mode dp --steps 5 --trace run.json.gz");
   room.take_top(6);
   command(ui, room.take_top(32), "lockstep view run.json.gz");
   room.take_top(22);

@@ -11,13 +11,13 @@ namespace lockstep::gui {
 namespace {
 
 struct Ticks {
-  int64_t step = 1;       ///< ns from one to the next
-  int64_t first = 0;      ///< ns, absolute
-  int64_t origin = 0;     ///< ns; labels count from here
-  bool is_offset = false; ///< labels are small next to where they stand: "+20 ns"
+  int64_t step = 1;        ///< ns from one to the next
+  int64_t first = 0;       ///< ns, absolute
+  int64_t origin = 0;      ///< ns; labels count from here
+  bool is_offset = false;  ///< labels are small next to where they stand: "+20 ns"
 };
 
-constexpr double kTickRoom = 84;    ///< points that a label wants
+constexpr double kTickRoom = 84;       ///< points that a label wants
 constexpr int64_t kMaxLabel = 20'000;  ///< steps; larger numbers are no use as labels
 
 int64_t tick_step(double wanted) {
@@ -44,8 +44,8 @@ Ticks ticks_of(const TimelineFrame& frame) {
     ticks.origin += floor_to(from, ticks.step * 1000);
     ticks.is_offset = true;
   }
-  ticks.first = ticks.origin + floor_to(static_cast<int64_t>(scale.from) - ticks.origin,
-                                        ticks.step);
+  ticks.first = ticks.origin +
+                floor_to(static_cast<int64_t>(scale.from) - ticks.origin, ticks.step);
   return ticks;
 }
 
@@ -75,7 +75,8 @@ std::string exact_time(int64_t ns) {
   if (ns >= 1'000'000) {
     return fmt::format("{}{:.3f} ms", sign, static_cast<double>(ns) * 1e-6);
   }
-  if (ns >= 1'000) return fmt::format("{}{:.3f} µs", sign, static_cast<double>(ns) * 1e-3);
+  if (ns >= 1'000)
+    return fmt::format("{}{:.3f} µs", sign, static_cast<double>(ns) * 1e-3);
   return fmt::format("{}{} ns", sign, ns);
 }
 
@@ -117,7 +118,8 @@ void draw_grid(const TimelineFrame& frame) {
     frame.ui.fill({x, frame.plot.y, 1, frame.plot.h}, colour);
     frame.count(1);
   };
-  for (int64_t at = ticks.first; static_cast<double>(at) <= scale.to; at += ticks.step) {
+  for (int64_t at = ticks.first; static_cast<double>(at) <= scale.to;
+       at += ticks.step) {
     line(static_cast<double>(at), with_alpha(theme.line, 0.5f));
   }
   // Where steps begin, as long as there is room between them.
@@ -125,7 +127,8 @@ void draw_grid(const TimelineFrame& frame) {
   const size_t first = frame.model.step_at(static_cast<int64_t>(scale.from));
   float last = -1e5f;
   for (size_t i = first; i < steps.size(); ++i) {
-    if (static_cast<double>(steps[i].begin) > scale.to || steps[i].event == kNoEvent) break;
+    if (static_cast<double>(steps[i].begin) > scale.to || steps[i].event == kNoEvent)
+      break;
     const float x = scale.at(static_cast<double>(steps[i].begin));
     if (x - last < 12) return;
     line(static_cast<double>(steps[i].begin), with_alpha(theme.faint, 0.55f));
@@ -138,7 +141,8 @@ void draw_axis(const TimelineFrame& frame) {
   const Scale scale = frame.scale();
   const Ticks ticks = ticks_of(frame);
   const float y = frame.axis.y + (frame.axis.h - ui.line_height(Type::small)) / 2;
-  for (int64_t at = ticks.first; static_cast<double>(at) <= scale.to; at += ticks.step) {
+  for (int64_t at = ticks.first; static_cast<double>(at) <= scale.to;
+       at += ticks.step) {
     const float x = scale.at(static_cast<double>(at));
     std::string label = tick_label(at - ticks.origin, ticks.step);
     if (ticks.is_offset) label = "+" + label;
@@ -149,9 +153,8 @@ void draw_axis(const TimelineFrame& frame) {
     frame.count(2);
   }
   const Origin origin = origin_of(frame);
-  const std::string from = ticks.is_offset
-                               ? exact_time(ticks.origin - origin.ns) + " +"
-                               : "since " + origin.name;
+  const std::string from = ticks.is_offset ? exact_time(ticks.origin - origin.ns) + " +"
+                                           : "since " + origin.name;
   const float wide = ui.width(Type::small, from);
   ui.text_cut(std::max(frame.labels.x, frame.labels.right() - 10 - wide), y,
               frame.labels.w - 6, Type::small, ui.theme.faint, from);

@@ -46,13 +46,15 @@ void draw_curve(const TimelineFrame& frame, ImVec2 a, ImVec2 b, float strength) 
   ImVec2 last = a;
   for (int i = 1; i <= kPieces; ++i) {
     const float t = static_cast<float>(i) / kPieces, u = 1 - t;
-    const float wa = u * u * u, wa1 = 3 * u * u * t, wb1 = 3 * u * t * t, wb = t * t * t;
+    const float wa = u * u * u, wa1 = 3 * u * u * t, wb1 = 3 * u * t * t,
+                wb = t * t * t;
     const ImVec2 next{wa * a.x + wa1 * a1.x + wb1 * b1.x + wb * b.x,
                       wa * a.y + wa1 * a1.y + wb1 * b1.y + wb * b.y};
     const float alpha =
         strength * fading(frame.plot, (last.x + next.x) / 2, (last.y + next.y) / 2);
     if (alpha > 0.02f) {
-      frame.ui.list->AddLine(last, next, with_alpha(frame.ui.theme.accent, alpha), 1.6f);
+      frame.ui.list->AddLine(last, next, with_alpha(frame.ui.theme.accent, alpha),
+                             1.6f);
       frame.count(1);
     }
     last = next;
@@ -122,9 +124,11 @@ void draw_current(const TimelineFrame& frame) {
   const Theme& theme = frame.ui.theme;
   frame.ui.list->PushClipRect(frame.plot.min(), frame.plot.max(), true);
   const float x0 = std::max(std::floor(place.x0), frame.plot.x - 8);
-  const float x1 = std::min(std::max(std::ceil(place.x1), x0 + 4), frame.plot.right() + 8);
+  const float x1 =
+      std::min(std::max(std::ceil(place.x1), x0 + 4), frame.plot.right() + 8);
   if (place.exact) {
-    frame.ui.frame({x0 - 1, place.y - 1, x1 - x0 + 1, place.height + 2}, theme.panel, 4, 3);
+    frame.ui.frame({x0 - 1, place.y - 1, x1 - x0 + 1, place.height + 2}, theme.panel, 4,
+                   3);
     frame.ui.frame({x0 - 1, place.y - 1, x1 - x0 + 1, place.height + 2}, theme.text, 4,
                    1.8f);
     frame.count(2);

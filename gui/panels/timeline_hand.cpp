@@ -23,8 +23,10 @@ void pan(TimelineView& view, double ns) {
 
 void toggle(TimelineView& view, uint32_t group) {
   const auto at = std::lower_bound(view.open.begin(), view.open.end(), group);
-  if (at != view.open.end() && *at == group) view.open.erase(at);
-  else view.open.insert(at, group);
+  if (at != view.open.end() && *at == group)
+    view.open.erase(at);
+  else
+    view.open.insert(at, group);
 }
 
 void scrub(TimelineFrame& frame) {
@@ -55,23 +57,23 @@ Drag begun(const TimelineFrame& frame, int button) {
 
 void begin(TimelineFrame& frame, int button) {
   TimelineView& view = frame.view;
-  view.gesture = {begun(frame, button), false,   frame.mouse.x, frame.mouse.y,
-                  view.from,            view.to, view.scroll};
+  view.gesture = {begun(frame, button), false,     frame.mouse.x,
+                  frame.mouse.y,        view.from, view.to,
+                  view.scroll};
   const bool at_once = frame.axis.contains(frame.mouse);
   if (view.gesture.drag == Drag::scrub && at_once) scrub(frame);
 }
 
 void drag_overview(TimelineFrame& frame) {
   const auto& gesture = frame.view.gesture;
-  const double per_point = static_cast<double>(frame.model.length) /
-                           static_cast<double>(frame.overview.w);
+  const double per_point =
+      static_cast<double>(frame.model.length) / static_cast<double>(frame.overview.w);
   const double length = gesture.to - gesture.from;
   const double pressed = static_cast<double>(gesture.x - frame.overview.x) * per_point;
   // Outside of the window the view comes to the mouse first.
   const bool inside = pressed >= gesture.from && pressed <= gesture.to;
   const double start = inside ? gesture.from : pressed - length / 2;
-  frame.view.from =
-      start + static_cast<double>(frame.mouse.x - gesture.x) * per_point;
+  frame.view.from = start + static_cast<double>(frame.mouse.x - gesture.x) * per_point;
   frame.view.to = frame.view.from + length;
 }
 
@@ -90,19 +92,23 @@ void drag(TimelineFrame& frame) {
       view.scroll = gesture.scroll - dy;
       break;
     }
-    case Drag::scrub: scrub(frame); break;
+    case Drag::scrub:
+      scrub(frame);
+      break;
     case Drag::select: {
       const Scale scale = frame.scale();
       const double limit = static_cast<double>(frame.model.length);
       const auto a = static_cast<int64_t>(std::clamp(scale.ns(gesture.x), 0.0, limit));
-      const auto b = static_cast<int64_t>(std::clamp(scale.ns(frame.mouse.x), 0.0, limit));
+      const auto b =
+          static_cast<int64_t>(std::clamp(scale.ns(frame.mouse.x), 0.0, limit));
       view.selected = std::minmax(a, b);
       break;
     }
     case Drag::scrollbar:
       view.scroll = gesture.scroll + dy * frame.cache.layout.height / frame.plot.h;
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -112,8 +118,10 @@ void click(TimelineFrame& frame) {
     frame.view.selected = {0, 0};
   } else if (frame.plot.contains(frame.mouse)) {
     const uint32_t event = event_below(frame, frame.mouse);
-    if (event != kNoEvent) frame.app.go(at_event(frame.model, event));
-    else frame.view.selected = {0, 0};
+    if (event != kNoEvent)
+      frame.app.go(at_event(frame.model, event));
+    else
+      frame.view.selected = {0, 0};
   } else if (frame.labels.contains(frame.mouse)) {
     const Strip* strip = strip_at(frame, frame.mouse, depth);
     if (strip != nullptr) toggle(frame.view, strip->group);
@@ -141,8 +149,9 @@ void set_cursor(const TimelineFrame& frame) {
   uint32_t depth = 0;
   const bool on_event =
       frame.plot.contains(frame.mouse) && event_below(frame, frame.mouse) != kNoEvent;
-  const Strip* strip =
-      frame.labels.contains(frame.mouse) ? strip_at(frame, frame.mouse, depth) : nullptr;
+  const Strip* strip = frame.labels.contains(frame.mouse)
+                           ? strip_at(frame, frame.mouse, depth)
+                           : nullptr;
   if (frame.view.gesture.drag == Drag::scrub ||
       (frame.plot.contains(frame.mouse) &&
        std::abs(frame.mouse.x - playhead_x(frame)) <= 3)) {
@@ -161,7 +170,8 @@ void zoom(TimelineView& view, double around, double factor) {
 
 void show_step(const Model& model, size_t number, TimelineView& view) {
   const Step& step = model.steps[number];
-  const double length = static_cast<double>(std::max<int64_t>(1, step.end - step.begin));
+  const double length =
+      static_cast<double>(std::max<int64_t>(1, step.end - step.begin));
   view.from = static_cast<double>(step.begin) - kMargin * length;
   view.to = static_cast<double>(step.end) + kMargin * length;
 }
@@ -181,7 +191,8 @@ void hold_view(const Model& model, TimelineView& view, float width) {
   }
   // Some of the trace stays in sight.
   const double first = -wanted * 0.5, last = length + wanted * 0.5 - wanted;
-  const double held = std::clamp(view.from, std::min(first, last), std::max(first, last));
+  const double held =
+      std::clamp(view.from, std::min(first, last), std::max(first, last));
   pan(view, held - view.from);
 }
 
@@ -196,16 +207,21 @@ void follow_position(const TimelineFrame& frame) {
   if (!moved || first || !view.follow || view.gesture.drag != Drag::none) return;
   const double length = view.to - view.from;
   const double share = (static_cast<double>(state.now) - view.from) / length;
-  if (share < 0 || share > 1) pan(view, (share - 0.5) * length);
-  else if (share < 0.1) pan(view, (share - 0.1) * length);
-  else if (share > 0.9) pan(view, (share - 0.9) * length);
+  if (share < 0 || share > 1)
+    pan(view, (share - 0.5) * length);
+  else if (share < 0.1)
+    pan(view, (share - 0.1) * length);
+  else if (share > 0.9)
+    pan(view, (share - 0.9) * length);
   if (!jumped) return;
   const Place place = place_of(frame, state.event);
   if (!place.shown) return;
   const float above = frame.plot.y - place.y;
   const float below = place.y + place.height - frame.plot.bottom();
-  if (above > 0) view.scroll -= above + 6;
-  else if (below > 0) view.scroll += below + 6;
+  if (above > 0)
+    view.scroll -= above + 6;
+  else if (below > 0)
+    view.scroll += below + 6;
 }
 
 void take_mouse(TimelineFrame& frame) {

@@ -28,8 +28,10 @@ std::string of_rank(const Model& model, const Lane& lane, std::string name) {
 void chevron(const TimelineFrame& frame, float x, float y, bool open) {
   const ImU32 colour = frame.ui.theme.faint;
   ImDrawList* list = frame.ui.list;
-  if (open) list->AddTriangleFilled({x, y - 2}, {x + 7, y - 2}, {x + 3.5f, y + 3}, colour);
-  else list->AddTriangleFilled({x + 1, y - 3.5f}, {x + 1, y + 3.5f}, {x + 6, y}, colour);
+  if (open)
+    list->AddTriangleFilled({x, y - 2}, {x + 7, y - 2}, {x + 3.5f, y + 3}, colour);
+  else
+    list->AddTriangleFilled({x + 1, y - 3.5f}, {x + 1, y + 3.5f}, {x + 6, y}, colour);
 }
 
 void draw_label(const TimelineFrame& frame, const Strip& strip, float y) {
@@ -56,9 +58,8 @@ void draw_label(const TimelineFrame& frame, const Strip& strip, float y) {
     case Role::head: {
       if (strip.members == 0) return;
       const bool open = strip.role == Role::head;
-      const std::string name = strip.members == 1
-                                   ? "1 thread"
-                                   : fmt::format("{} threads", strip.members);
+      const std::string name =
+          strip.members == 1 ? "1 thread" : fmt::format("{} threads", strip.members);
       const float down = open ? 0 : 5 - strip.row_height / 2;
       const float wide =
           ui.text_cut(left, line + down, right - left, Type::small, theme.dim, name);
@@ -88,10 +89,11 @@ void draw_label(const TimelineFrame& frame, const Strip& strip, float y) {
 }  // namespace
 
 void draw_labels(const TimelineFrame& frame) {
-  const Rect room{frame.labels.x - 10, frame.labels.y, frame.labels.w + 10, frame.labels.h};
+  const Rect room{frame.labels.x - 10, frame.labels.y, frame.labels.w + 10,
+                  frame.labels.h};
   frame.ui.list->PushClipRect(room.min(), room.max(), true);
-  const auto [first, last] = frame.cache.layout.between(
-      frame.view.scroll, frame.view.scroll + frame.plot.h);
+  const auto [first, last] =
+      frame.cache.layout.between(frame.view.scroll, frame.view.scroll + frame.plot.h);
   for (size_t i = first; i < last; ++i) {
     const Strip& strip = frame.cache.layout.strips[i];
     draw_label(frame, strip, frame.top_of(strip));

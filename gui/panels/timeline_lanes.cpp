@@ -1,8 +1,8 @@
 // The lanes: every event that is large enough as a box of its own, the others merged.
 #include <cmath>
 
-#include "gui/panels/timeline_parts.h"
 #include "gui/panels/panels.h"
+#include "gui/panels/timeline_parts.h"
 #include "tracer/analysis/units.h"
 
 namespace lockstep::gui {
@@ -11,14 +11,14 @@ namespace {
 
 using Role = Strip::Role;
 
-constexpr size_t kMaxSpans = 6000;       ///< boxes in one picture
+constexpr size_t kMaxSpans = 6000;  ///< boxes in one picture
 constexpr size_t kMaxLabels = 2000;
-constexpr double kFinest = 1.5;          ///< points; smaller events are merged
-constexpr size_t kMaxVisits = 32'000;    ///< what looking for them may cost
-constexpr int kMaxTries = 12;
-constexpr float kMarkRoom = 9;           ///< points between marks that are drawn
-constexpr float kRounded = 6;            ///< points; narrower boxes have sharp corners
-constexpr float kDimmed = 0.3f;          ///< what a search does not find
+constexpr double kFinest = 1.5;        ///< points; smaller events are merged
+constexpr size_t kMaxVisits = 24'000;  ///< what looking for them may cost
+constexpr int kMaxTries = 6;           ///< then a row is drawn in a few pieces
+constexpr double kMarkRoom = 9;        ///< points between marks that are drawn
+constexpr float kRounded = 6;          ///< points; narrower boxes have sharp corners
+constexpr float kDimmed = 0.3f;        ///< what a search does not find
 
 struct DrawnRow {
   const Strip* strip = nullptr;
@@ -26,6 +26,7 @@ struct DrawnRow {
   float y = 0;
   size_t first = 0, last = 0;  ///< in `spans`
   bool marks_only = false;
+  double points = 0;  ///< what is smaller is merged
 };
 
 class LanePainter {
@@ -55,45 +56,55 @@ class LanePainter {
       for (uint32_t depth = 0; depth < strip.rows; ++depth) {
         const float y = f_.top_of(strip) + static_cast<float>(depth) * strip.pitch;
         if (y > f_.plot.bottom() || y + strip.row_height < f_.plot.y) continue;
-        rows_.push_back({&strip, depth, y, 0, 0, false});
+        rows_.push_back({&strip, depth, y, 0, 0, false, 0});
       }
       if (strip.role == Role::stream && strip.depth > strip.rows) {
-        rows_.push_back({&strip, strip.rows, f_.top_of(strip), 0, 0, true});
+        rows_.push_back({&strip, strip.rows, f_.top_of(strip), 0, 0, true, 0});
       }
     }
   }
 
-  /// As fine as the budget allows: how far it went tells how much coarser to be.
+  /// All rows as fine as can be; those that are too dense for their share of the budget
+  /// again, coarser, with what the others have left of it.
   void collect() {
-    double points = kFinest;
-    for (int tries = 0; tries < kMaxTries; ++tries) {
-      const double done = collect(points);
-      if (done >= 1) return;
-      points *= std::clamp(1.15 / std::max(done, 0.01), 1.5, 16.0);
+    LodBudget budget{kMaxSpans, kMaxVisits};
+    std::vector<DrawnRow*> dense;
+    for (DrawnRow& row : rows_) {
+      row.points = row.marks_only ? kMarkRoom : kFinest;
+      dense.push_back(&row);
+    }
+    for (int tries = 0; !dense.empty(); ++tries) {
+      const LodBudget share{budget.spans / dense.size(), budget.visits / dense.size()};
+      std::erase_if(dense, [&](DrawnRow* row) {
+        return collect(*row, share, budget, tries == kMaxTries);
+      });
     }
   }
 
-  /// Returns the share of the rows that fitted into the budget.
-  double collect(double points) {
-    spans_.clear();
-    LodBudget budget{kMaxSpans, kMaxVisits};
+  /// False, and the row wants to be coarser, if its share does not suffice.
+  bool collect(DrawnRow& row, const LodBudget& share, LodBudget& budget, bool at_last) {
     const auto t0 = static_cast<int64_t>(std::floor(scale_.from));
     const auto t1 = static_cast<int64_t>(std::ceil(scale_.to));
-    bool fits = true;
-    size_t complete = 0;
-    for (DrawnRow& row : rows_) {
-      const double room = row.marks_only ? std::max<double>(points, kMarkRoom) : points;
-      const auto resolution = static_cast<int64_t>(room * scale_.per_point());
-      row.first = spans_.size();
-      if (fits) {
-        fits = f_.cache.lod.spans(f_.model, row.strip->lane, row.depth, t0, t1,
-                                  resolution, spans_, budget);
-        complete += fits;
-      }
-      row.last = spans_.size();
+    if (at_last) row.points = static_cast<double>(f_.plot.w) / 16;
+    const auto resolution = static_cast<int64_t>(row.points * scale_.per_point());
+    row.first = spans_.size();
+    LodBudget left = at_last ? LodBudget{} : share;
+    const bool fits = f_.cache.lod.spans(f_.model, row.strip->lane, row.depth, t0, t1,
+                                         resolution, spans_, left);
+    row.last = spans_.size();
+    if (fits) {
+      if (at_last) return true;
+      budget.spans -= share.spans - left.spans;
+      budget.visits -= share.visits - left.visits;
+      return true;
     }
-    return static_cast<double>(complete) /
-           static_cast<double>(std::max<size_t>(1, rows_.size()));
+    const double reached =
+        row.last > row.first
+            ? static_cast<double>(spans_.back().end - t0) / static_cast<double>(t1 - t0)
+            : 0;
+    row.points *= std::clamp(1.2 / std::max(reached, 0.05), 1.4, 16.0);
+    spans_.resize(row.first);
+    return false;
   }
 
   /// A faint bed for every stream, so that idle time shows as such.
@@ -139,12 +150,13 @@ class LanePainter {
       const Rect box{x0, row.y, x1 - x0, row.strip->row_height};
       ImU32 colour = f_.colours[span.look];
       if (!single) {
-        colour = mixed(theme_.panel, colour, 0.3f + 0.7f * std::min(1.0f, span.density()));
+        colour =
+            mixed(theme_.panel, colour, 0.3f + 0.7f * std::min(1.0f, span.density()));
       }
       const bool found = is_found(row, span);
       if (!found) colour = mixed(theme_.panel, colour, kDimmed);
-      const bool round = box.w >= kRounded && box.h >= 9 &&
-                         (single || span.density() > 0.9f);
+      const bool round =
+          box.w >= kRounded && box.h >= 9 && (single || span.density() > 0.9f);
       ui_.fill(box, colour, !round ? 0 : box.w < 14 ? 2.0f : std::min(3.0f, box.h / 5));
       f_.count(1);
       if (box.w >= 22 && box.h >= 14) label(row, span, box, colour, found);

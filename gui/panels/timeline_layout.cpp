@@ -1,5 +1,5 @@
-// Which lanes stand where: for each rank its main thread, its other threads in a compact
-// group, then its devices' streams.
+// Which lanes stand where: for each rank its main thread, its other threads in a
+// compact group, then its devices' streams.
 #include <algorithm>
 #include <map>
 
@@ -22,7 +22,8 @@ constexpr Measure kMeasures[] = {
     {2, 14, 1, 13, 3, 1},
 };
 /// Where not even the tightest fits and one has to scroll.
-constexpr Measure kScrolled = {3, 17, 4, 18, 10, 4}, kScrolledLow = {2, 15, 2, 15, 4, 2};
+constexpr Measure kScrolled = {3, 17, 4, 18, 10, 4},
+                  kScrolledLow = {2, 15, 2, 15, 4, 2};
 constexpr float kLow = 170;  ///< points of room
 constexpr size_t kMaxMinis = 12;
 
@@ -61,9 +62,9 @@ class Builder {
     strip.group = group;
     strip.is_open = is_open(group);
     strip.depth = static_cast<uint16_t>(lod_.depth(lane));
-    strip.rows = static_cast<uint16_t>(
-        strip.is_open && role != Role::head ? strip.depth
-                                            : std::min<int>(rows, strip.depth));
+    strip.rows = static_cast<uint16_t>(strip.is_open && role != Role::head
+                                           ? strip.depth
+                                           : std::min<int>(rows, strip.depth));
     strip.y = y_;
     strip.row_height = height;
     strip.pitch = height + space;
@@ -106,8 +107,8 @@ class Builder {
       if (main && i > 0) y_ += m_.gap;
       const bool is_side = !main && lane.stream > 0;
       const float height = is_side ? m_.side : m_.compute;
-      Strip& strip = add(Role::stream, lanes[i], lanes[i], height, std::min(lane.rows, 3),
-                         m_.gap < 2 ? 1 : 2);
+      Strip& strip = add(Role::stream, lanes[i], lanes[i], height,
+                         std::min(lane.rows, 3), m_.gap < 2 ? 1 : 2);
       strip.members = main ? 1 : 0;
     }
     if (!lanes.empty()) y_ += m_.gap;
@@ -123,8 +124,8 @@ class Builder {
 
 }  // namespace
 
-LaneLayout lay_out(const Model& model, const Lod& lod, const std::vector<uint32_t>& open,
-                   float room) {
+LaneLayout lay_out(const Model& model, const Lod& lod,
+                   const std::vector<uint32_t>& open, float room) {
   std::map<int, Rank> ranks;
   for (uint32_t i = 0; i < model.lanes.size(); ++i) {
     const Lane& lane = model.lanes[i];
@@ -132,9 +133,10 @@ LaneLayout lay_out(const Model& model, const Lod& lod, const std::vector<uint32_
     (lane.is_host() ? ranks[lane.rank].hosts : ranks[lane.rank].streams).push_back(i);
   }
   for (auto& [number, rank] : ranks) {
-    std::stable_sort(rank.streams.begin(), rank.streams.end(), [&](uint32_t a, uint32_t b) {
-      return model.lanes[a].device < model.lanes[b].device;
-    });
+    std::stable_sort(rank.streams.begin(), rank.streams.end(),
+                     [&](uint32_t a, uint32_t b) {
+                       return model.lanes[a].device < model.lanes[b].device;
+                     });
   }
   for (const Measure& measure : kMeasures) {
     LaneLayout layout = Builder(model, lod, open, measure).build(ranks);
@@ -145,12 +147,13 @@ LaneLayout lay_out(const Model& model, const Lod& lod, const std::vector<uint32_
 }
 
 std::pair<size_t, size_t> LaneLayout::between(float top, float bottom) const {
-  auto first = std::upper_bound(strips.begin(), strips.end(), top,
-                                [](float y, const Strip& strip) { return y < strip.y; });
+  auto first =
+      std::upper_bound(strips.begin(), strips.end(), top,
+                       [](float y, const Strip& strip) { return y < strip.y; });
   if (first != strips.begin()) --first;
-  const auto last = std::lower_bound(
-      first, strips.end(), bottom,
-      [](const Strip& strip, float y) { return strip.y < y; });
+  const auto last =
+      std::lower_bound(first, strips.end(), bottom,
+                       [](const Strip& strip, float y) { return strip.y < y; });
   return {static_cast<size_t>(first - strips.begin()),
           static_cast<size_t>(last - strips.begin())};
 }

@@ -106,10 +106,10 @@ void draw_hover(const TimelineFrame& frame) {
   lines.push_back(fmt::format(
       "{}at {} of {}", event.dur > 0 ? tracer::human_time(event.dur) + " · " : "",
       exact_time(event.ts - origin.ns), origin.name));
-  lines.push_back(lane.is_host() ? fmt::format("host, {}", lane.thread)
-                                 : fmt::format("{}, {}",
-                                               shown_device(frame.model, lane.device),
-                                               lane.thread));
+  lines.push_back(
+      lane.is_host()
+          ? fmt::format("host, {}", lane.thread)
+          : fmt::format("{}, {}", shown_device(frame.model, lane.device), lane.thread));
   const std::string module = text_arg(args_of(frame.model, event), "module");
   if (!module.empty()) lines.push_back(module);
   if (const Copy* copy = frame.model.copy_of(index)) {
@@ -120,7 +120,8 @@ void draw_hover(const TimelineFrame& frame) {
   lines.push_back("click to go there");
 
   float wide = 0;
-  for (const std::string& line : lines) wide = std::max(wide, ui.width(Type::small, line));
+  for (const std::string& line : lines)
+    wide = std::max(wide, ui.width(Type::small, line));
   const ImVec2 screen = ImGui::GetIO().DisplaySize;
   Rect box{frame.mouse.x + 14, frame.mouse.y + 18, std::min(wide + 24, 420.0f),
            static_cast<float>(lines.size()) * 17 + 13};
@@ -132,8 +133,9 @@ void draw_hover(const TimelineFrame& frame) {
   over.frame(box, theme.line, 7);
   float y = box.y + 6;
   for (size_t i = 0; i < lines.size(); ++i, y += 17) {
-    const ImU32 colour =
-        i == 0 ? theme.text : i + 1 == lines.size() ? theme.faint : theme.dim;
+    const ImU32 colour = i == 0                  ? theme.text
+                         : i + 1 == lines.size() ? theme.faint
+                                                 : theme.dim;
     over.text_cut(box.x + 12, y, box.w - 20, Type::small, colour, lines[i]);
   }
   frame.count(4 + lines.size());
@@ -187,9 +189,9 @@ void draw_scrollbar(const TimelineFrame& frame) {
   if (content <= frame.plot.h + 0.5f) return;
   const float grip = std::max(20.0f, frame.plot.h * frame.plot.h / content);
   const float share = frame.view.scroll / (content - frame.plot.h);
-  frame.ui.fill({frame.plot.right() + 4, frame.plot.y + (frame.plot.h - grip) * share, 4,
-                 grip},
-                with_alpha(frame.ui.theme.dim, frame.hovered ? 0.6f : 0.35f), 2);
+  frame.ui.fill(
+      {frame.plot.right() + 4, frame.plot.y + (frame.plot.h - grip) * share, 4, grip},
+      with_alpha(frame.ui.theme.dim, frame.hovered ? 0.6f : 0.35f), 2);
   frame.count(1);
 }
 

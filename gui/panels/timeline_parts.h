@@ -33,12 +33,12 @@ struct Strip {
   enum class Role : uint8_t { host, thread, mini, head, stream };
   Role role = Role::stream;
   bool is_open = false;
-  uint16_t rows = 1;       ///< shown
-  uint16_t depth = 1;      ///< that there are
+  uint16_t rows = 1;   ///< shown
+  uint16_t depth = 1;  ///< that there are
   uint32_t lane = 0;
-  uint32_t group = 0;      ///< what a click on its label opens and closes
-  uint32_t members = 1;    ///< head and first mini: threads in the group
-  float y = 0;             ///< of its top, from the top of all
+  uint32_t group = 0;    ///< what a click on its label opens and closes
+  uint32_t members = 1;  ///< head and first mini: threads in the group
+  float y = 0;           ///< of its top, from the top of all
   float row_height = 18, pitch = 19;
   float height() const { return pitch * static_cast<float>(rows); }
 };
@@ -54,8 +54,8 @@ struct LaneLayout {
 inline constexpr uint32_t kThreadsOfRank = 1u << 31;  ///< group, plus the rank
 
 /// As roomy as fits into `room` points of height.
-LaneLayout lay_out(const Model& model, const Lod& lod, const std::vector<uint32_t>& open,
-                   float room);
+LaneLayout lay_out(const Model& model, const Lod& lod,
+                   const std::vector<uint32_t>& open, float room);
 
 /// Which places of the Lod hold an event whose name matches.
 struct SearchHits {
@@ -133,7 +133,7 @@ Origin origin_of(const TimelineFrame& frame);
 void draw_axis(const TimelineFrame& frame);
 void draw_grid(const TimelineFrame& frame);
 std::string axis_note(const TimelineFrame& frame);
-std::string grouped(int64_t value);   ///< "1,234,567"
+std::string grouped(int64_t value);  ///< "1,234,567"
 std::string exact_time(int64_t ns);  ///< "312.345 678 ms"
 
 // ---- Lanes

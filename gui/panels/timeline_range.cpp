@@ -11,15 +11,17 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr size_t kMaxSampled = 12'000;  ///< kernels looked at for the list of the longest
-constexpr size_t kMaxStreams = 256;     ///< compute streams looked at
-constexpr size_t kMaxDevices = 4;       ///< that get a line of their own
+constexpr size_t kMaxSampled =
+    12'000;                          ///< kernels looked at for the list of the longest
+constexpr size_t kMaxStreams = 256;  ///< compute streams looked at
+constexpr size_t kMaxDevices = 4;    ///< that get a line of their own
 
 size_t events_between(const Model& model, int64_t t0, int64_t t1) {
   const auto before = [](const Event& e, int64_t t) { return e.ts < t; };
-  const auto first = std::lower_bound(model.events.begin(), model.events.end(), t0, before);
-  return static_cast<size_t>(
-      std::lower_bound(first, model.events.end(), t1, before) - first);
+  const auto first =
+      std::lower_bound(model.events.begin(), model.events.end(), t0, before);
+  return static_cast<size_t>(std::lower_bound(first, model.events.end(), t1, before) -
+                             first);
 }
 
 /// Of the transfers that arrived in the range.
@@ -110,8 +112,9 @@ void add_busy(const Model& model, const Lod& lod, int64_t t0, int64_t t1,
 std::vector<std::string> range_lines(const Model& model, const Lod& lod, int64_t t0,
                                      int64_t t1) {
   std::vector<std::string> lines;
-  lines.push_back(fmt::format("{}\t{} events", tracer::human_time(t1 - t0),
-                              grouped(static_cast<int64_t>(events_between(model, t0, t1)))));
+  lines.push_back(
+      fmt::format("{}\t{} events", tracer::human_time(t1 - t0),
+                  grouped(static_cast<int64_t>(events_between(model, t0, t1)))));
   add_busy(model, lod, t0, t1, lines);
   if (const int64_t bytes = bytes_between(model, t0, t1); bytes > 0) {
     lines.push_back("bytes moved\t" + tracer::human_bytes(bytes));
@@ -148,7 +151,8 @@ void draw_selection(const TimelineFrame& frame) {
   const Ui over = floating(ui);
   const auto lines = static_cast<float>(frame.cache.stats.size());
   Rect box{right + 10, frame.plot.y + 8, 214, lines * 17 + 14};
-  if (box.right() > frame.plot.right()) box.x = std::max(frame.plot.x, left - 10 - box.w);
+  if (box.right() > frame.plot.right())
+    box.x = std::max(frame.plot.x, left - 10 - box.w);
   const float bottom = frame.overview.bottom() - 2;
   if (box.bottom() > bottom) box.y = bottom - box.h;
   over.fill({box.x, box.y + 2, box.w, box.h}, theme.shadow, 7);

@@ -5,7 +5,6 @@
 
 #include "gui/panels/icons.h"
 #include "gui/panels/panels.h"
-#include "tracer/analysis/units.h"
 
 namespace lockstep::gui {
 
@@ -54,7 +53,8 @@ struct Button {
 
 void draw_transport(const Ui& ui, float x, float y, App& app) {
   static constexpr Button buttons[] = {
-      {"first", Icon::first, Move::back_step, "to this training step's beginning  (page up)"},
+      {"first", Icon::first, Move::back_step,
+       "to this training step's beginning  (page up)"},
       {"back", Icon::back, Move::back_over, "back over the call before  (←)"},
       {"play", Icon::play, Move::first, "play or pause  (space)"},
       {"over", Icon::forward, Move::over, "over to the next call  (→)"},
@@ -83,7 +83,7 @@ constexpr float kTransportWidth = 7 * 37 - 5;
 
 /// From the right: help, theme, names, order, pace, time, step. What does not fit is
 /// left out; all of it can be reached by keys.
-float draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
+void draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
   Choices& choices = app.choices;
   Seat& seat = app.seat();
   const Model& model = *seat.model;
@@ -105,17 +105,15 @@ float draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
   const bool program = seat.position.order == Order::program;
   const double since =
       static_cast<double>(state.now - model.steps[state.step].begin) * 1e-6;
-  const std::string step_text =
-      fmt::format("step {}", model.steps[state.step].number);
-  const std::string phase = state.phase == kNoEvent
-                                ? ""
-                                : model.name_of(model.events[state.phase]);
+  const std::string step_text = fmt::format("step {}", model.steps[state.step].number);
+  const std::string phase =
+      state.phase == kNoEvent ? "" : model.name_of(model.events[state.phase]);
   const std::string where =
       phase.empty() || phase == "step" ? step_text : step_text + " · " + phase;
   const std::string time = fmt::format("{:.3f} ms", since);
-  const std::string pace =
-      fmt::format("{} · {}", choices.transport.pace == Pace::even ? "even pace" : "real time",
-                  speed_text(choices.transport));
+  const std::string pace = fmt::format(
+      "{} · {}", choices.transport.pace == Pace::even ? "even pace" : "real time",
+      speed_text(choices.transport));
   // Most wanted first, though drawn from the right.
   const Rect time_box = place(time, 96);
   if (time_box.w > 0) {
@@ -147,7 +145,6 @@ float draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
            "PyTorch's names or those of this C++ code  (c)")) {
     choices.cpp_names = !choices.cpp_names;
   }
-  return x;
 }
 
 }  // namespace
@@ -167,11 +164,10 @@ void draw_top_bar(const Ui& ui, const Rect& bar, App& app) {
   const float y = bar.y + (bar.h - kHeight) / 2;
   const Model& model = *app.seat().model;
   const bool roomy = bar.w > 1250;
-  const float transport_x =
-      roomy ? std::max(bar.x + bar.w * 0.36f, x + 330) : x;
+  const float transport_x = roomy ? std::max(bar.x + bar.w * 0.36f, x + 330) : x;
   draw_transport(ui, transport_x, y, app);
-  const float left_end = draw_right(ui, bar, transport_x + kTransportWidth + 10, app);
-  (void)left_end;
+  app.tour_places[1] = {transport_x, y, kTransportWidth, kHeight};
+  draw_right(ui, bar, transport_x + kTransportWidth + 10, app);
   if (!roomy) return;
 
   const std::string clock = model.is_measured() ? "measured" : "emulated";

@@ -27,8 +27,9 @@ constexpr double kSlowFrame = 0.15;  ///< seconds; a slow connection, or no driv
 std::string glfw_said;  ///< GLFW's last words
 
 [[noreturn]] void no_window(const std::string& why) {
-  throw std::runtime_error("no window: " + why + (glfw_said.empty() ? "" : " (" + glfw_said + ")") +
-                           "; " + kInstead);
+  throw std::runtime_error("no window: " + why +
+                           (glfw_said.empty() ? "" : " (" + glfw_said + ")") + "; " +
+                           kInstead);
 }
 
 /// GLFW, a window with OpenGL 3 in it, and ImGui on top; taken down in reverse.
@@ -58,8 +59,9 @@ class Window {
     // On X11 a window is sized in pixels: there the whole picture is scaled instead.
     ui_scale_ = pixels > points ? 1.0f : std::max(1.0f, scale_x);
     const float font_scale =
-        pixels > points ? static_cast<float>(pixels) / static_cast<float>(std::max(points, 1))
-                        : ui_scale_;
+        pixels > points
+            ? static_cast<float>(pixels) / static_cast<float>(std::max(points, 1))
+            : ui_scale_;
     ImGui::CreateContext();
     ImGuiIO& io = ImGui::GetIO();
     io.IniFilename = nullptr;
@@ -199,8 +201,10 @@ void run_window(const WindowOptions& options) {
     // Nothing moves by itself: sleep until something is pressed.
     const bool busy = app.is_loading() || !queue.files.empty() ||
                       app.choices.transport.playing || app.is_settling();
-    if (busy) glfwPollEvents();
-    else glfwWaitEventsTimeout(0.25);
+    if (busy)
+      glfwPollEvents();
+    else
+      glfwWaitEventsTimeout(0.25);
     open_next(app, queue, memory);
     const Clock::time_point now = Clock::now();
     const std::chrono::duration<float> passed = now - before;

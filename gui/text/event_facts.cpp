@@ -300,9 +300,7 @@ double EventFacts::part_of_step(int64_t nanoseconds) const {
   return ratio(nanoseconds, step_.length);
 }
 
-bool EventFacts::is_complete() const {
-  return meta_of(model_).contains("format");
-}
+bool EventFacts::is_complete() const { return meta_of(model_).contains("format"); }
 
 bool EventFacts::is_dp() const {
   return model_.meta_text("mode").starts_with("dp") && chunks_.size() > 1;

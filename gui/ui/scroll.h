@@ -1,6 +1,6 @@
-// Scrolling whose place is computed, not remembered: it follows what is current, and the
-// wheel moves away from that only as long as the same thing stays current. So a picture
-// is a function of the position, whatever was looked at before.
+// Scrolling whose place is computed, not remembered: it follows what is current, and
+// the wheel moves away from that only as long as the same thing stays current. So a
+// picture is a function of the position, whatever was looked at before.
 #pragma once
 
 #include "gui/ui/ui.h"
@@ -9,8 +9,8 @@ namespace lockstep::gui {
 
 class Scroll {
  public:
-  /// Clips drawing to `area`. `content` is the height of all, `wanted` how far it should
-  /// be scrolled, `stamp` names what is current.
+  /// Clips drawing to `area`. `content` is the height of all, `wanted` how far it
+  /// should be scrolled, `stamp` names what is current.
   Scroll(const Ui& ui, const char* id, const Rect& area, float content, float wanted,
          int stamp);
   ~Scroll();

@@ -19,7 +19,8 @@ Theme make_dark() {
   t.sunken = rgb(0x0D1218), t.line = rgb(0x27313D), t.hover = rgb(0x222C38);
   t.shadow = IM_COL32(0, 0, 0, 90);
   t.text = rgb(0xEAEFF4), t.dim = rgb(0x98A5B3), t.faint = rgb(0x66727F);
-  t.accent = rgb(0xF0A81C), t.on_accent = rgb(0x1A1204), t.accent_ground = rgb(0x3A2A0C);
+  t.accent = rgb(0xF0A81C), t.on_accent = rgb(0x1A1204),
+  t.accent_ground = rgb(0x3A2A0C);
   t.warning = rgb(0xF4765E), t.warning_ground = rgb(0x3A1C18), t.good = rgb(0x35BE91);
   t.orange = rgb(0xF0A81C), t.sky = rgb(0x5CB8EA), t.green = rgb(0x2FB68A);
   t.yellow = rgb(0xE9DC55), t.blue = rgb(0x5B8DEF), t.pink = rgb(0xE08DBB);
@@ -37,7 +38,8 @@ Theme make_light() {
   t.sunken = rgb(0xE9EDF1), t.line = rgb(0xD5DBE2), t.hover = rgb(0xE6EBF1);
   t.shadow = IM_COL32(30, 40, 60, 28);
   t.text = rgb(0x171C22), t.dim = rgb(0x55606C), t.faint = rgb(0x828D99);
-  t.accent = rgb(0xB97400), t.on_accent = rgb(0xFFFFFF), t.accent_ground = rgb(0xFBEBCB);
+  t.accent = rgb(0xB97400), t.on_accent = rgb(0xFFFFFF),
+  t.accent_ground = rgb(0xFBEBCB);
   t.warning = rgb(0xC0381F), t.warning_ground = rgb(0xFBE2DC), t.good = rgb(0x0B7F5C);
   t.orange = rgb(0xDD9200), t.sky = rgb(0x2B95D0), t.green = rgb(0x0E9570);
   t.yellow = rgb(0xC7B400), t.blue = rgb(0x2E6BD8), t.pink = rgb(0xC4639C);
@@ -101,7 +103,7 @@ ImU32 phase_colour(const Theme& theme, const std::string& phase) {
 
 ImU32 memory_colour(const Theme& theme, size_t category) {
   static constexpr std::array<Hue, 9> hues = {
-      &Theme::orange, &Theme::pink,   &Theme::yellow, &Theme::sky,  &Theme::blue,
+      &Theme::orange, &Theme::pink,   &Theme::yellow, &Theme::sky, &Theme::blue,
       &Theme::green,  &Theme::violet, &Theme::slate,  &Theme::grey};
   return theme.*hues[category < hues.size() ? category : hues.size() - 1];
 }
@@ -109,10 +111,14 @@ ImU32 memory_colour(const Theme& theme, size_t category) {
 ImU32 event_colour(const Theme& theme, const Model& model, uint32_t index) {
   const Event& event = model.events[index];
   switch (event.what()) {
-    case Kind::step: return mixed(theme.panel, theme.slate, 0.45f);
-    case Kind::phase: return phase_colour(theme, model.name_of(event));
-    case Kind::call: return mixed(theme.panel, theme.slate, 0.62f);
-    case Kind::op: return mixed(theme.panel, theme.slate, 0.85f);
+    case Kind::step:
+      return mixed(theme.panel, theme.slate, 0.45f);
+    case Kind::phase:
+      return phase_colour(theme, model.name_of(event));
+    case Kind::call:
+      return mixed(theme.panel, theme.slate, 0.62f);
+    case Kind::op:
+      return mixed(theme.panel, theme.slate, 0.85f);
     case Kind::kernel:
     case Kind::collective: {
       const std::string& phase = model.strings[model.phases[event.phase]];
@@ -123,8 +129,10 @@ ImU32 event_colour(const Theme& theme, const Model& model, uint32_t index) {
       return copy == nullptr ? theme.slate
                              : reason_colour(theme, model.strings[copy->why]);
     }
-    case Kind::sync: return mixed(theme.panel, theme.grey, 0.45f);
-    default: return theme.grey;
+    case Kind::sync:
+      return mixed(theme.panel, theme.grey, 0.45f);
+    default:
+      return theme.grey;
   }
 }
 

@@ -1,6 +1,6 @@
-// The viewer's colours. Hues come from Okabe and Ito's palette (2008), which people with
-// any common colour blindness can tell apart; lightness differs too, and every colour
-// that carries a meaning stands beside its word.
+// The viewer's colours. Hues come from Okabe and Ito's palette (2008), which people
+// with any common colour blindness can tell apart; lightness differs too, and every
+// colour that carries a meaning stands beside its word.
 #pragma once
 
 #include <imgui.h>
@@ -14,7 +14,7 @@ namespace lockstep::gui {
 struct Theme {
   bool dark = true;
   ImU32 ground, panel, raised, sunken, line, hover, shadow;
-  ImU32 text, dim, faint;     ///< for words, from strong to weak
+  ImU32 text, dim, faint;  ///< for words, from strong to weak
   ImU32 accent, on_accent, accent_ground;
   ImU32 warning, warning_ground, good;
 
@@ -37,8 +37,8 @@ ImU32 memory_colour(const Theme& theme, size_t category);
 /// Of an event in the timeline.
 ImU32 event_colour(const Theme& theme, const Model& model, uint32_t event);
 
-ImU32 with_alpha(ImU32 colour, float alpha);           ///< times alpha, 0 … 1
-ImU32 mixed(ImU32 a, ImU32 b, float share_of_b);       ///< 0 … 1
+ImU32 with_alpha(ImU32 colour, float alpha);      ///< times alpha, 0 … 1
+ImU32 mixed(ImU32 a, ImU32 b, float share_of_b);  ///< 0 … 1
 /// Black or white ink, whichever reads better on `ground`.
 ImU32 ink_on(ImU32 ground);
 

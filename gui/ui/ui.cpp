@@ -36,7 +36,8 @@ namespace {
 
 float measure(const ImFont& font, std::string_view text) {
   return font
-      .CalcTextSizeA(font_size(font), FLT_MAX, 0, text.data(), text.data() + text.size())
+      .CalcTextSizeA(font_size(font), FLT_MAX, 0, text.data(),
+                     text.data() + text.size())
       .x;
 }
 
@@ -158,18 +159,23 @@ Rect Ui::card(const Rect& r, std::string_view title, std::string_view note) cons
   const float baseline = head.y + 9;
   text(head.x + 13, baseline, Type::small, theme.dim, title);
   if (!note.empty()) {
-    const float room = head.w - 36 - width(Type::small, title);
+    const float room = head.w - (title.empty() ? 120 : 36) - width(Type::small, title);
     const float wide = std::min(room, width(Type::small, note));
     text_cut(head.right() - 13 - wide, baseline, room, Type::small, theme.faint, note);
   }
   return inside;
 }
 
-void Ui::bar(const Rect& r, float share, ImU32 colour) const {
+void Ui::bar(const Rect& r, float share, ImU32 colour, bool solid) const {
   const float round = std::min(3.0f, r.h / 2);
   fill(r, theme.sunken, round);
   const float wide = r.w * std::clamp(share, 0.0f, 1.0f);
-  if (wide >= 1) fill({r.x, r.y, std::max(wide, 2.0f), r.h}, colour, wide < 6 ? 0 : round);
+  if (wide < 1) return;
+  const Rect part{r.x, r.y, std::max(wide, 2.0f), r.h};
+  if (solid)
+    fill(part, colour, wide < 6 ? 0 : round);
+  else
+    frame(part, colour, wide < 6 ? 0 : round);
 }
 
 bool Ui::hit(const char* id, const Rect& r, bool* hovered) const {

@@ -43,8 +43,10 @@ class Ui {
   float line_height(Type type) const;
   float width(Type type, std::string_view text) const;
   void text(float x, float y, Type type, ImU32 colour, std::string_view text) const;
-  void text_right(float x, float y, Type type, ImU32 colour, std::string_view text) const;
-  void text_centred(const Rect& in, Type type, ImU32 colour, std::string_view text) const;
+  void text_right(float x, float y, Type type, ImU32 colour,
+                  std::string_view text) const;
+  void text_centred(const Rect& in, Type type, ImU32 colour,
+                    std::string_view text) const;
   /// Cut off with … where it would be wider than `room`; returns the width drawn.
   float text_cut(float x, float y, float room, Type type, ImU32 colour,
                  std::string_view text) const;
@@ -57,12 +59,13 @@ class Ui {
   void frame(const Rect& r, ImU32 colour, float rounding = 0, float width = 1) const;
   /// A panel with a title bar; returns the room inside.
   Rect card(const Rect& r, std::string_view title, std::string_view note = {}) const;
-  void bar(const Rect& r, float share, ImU32 colour) const;
+  /// `solid` false only outlines the share.
+  void bar(const Rect& r, float share, ImU32 colour, bool solid = true) const;
 
   /// An invisible button: true when it was clicked; `hovered` tells whether it is lit.
   bool hit(const char* id, const Rect& r, bool* hovered = nullptr) const;
-  bool button(const char* id, const Rect& r, std::string_view label, bool active = false,
-              Type type = Type::body) const;
+  bool button(const char* id, const Rect& r, std::string_view label,
+              bool active = false, Type type = Type::body) const;
   void tooltip(std::string_view text) const;  ///< for what is hovered now
 };
 

@@ -55,7 +55,8 @@ class Pictures(TempTest):
                 ([DP, "--size", "3x3"], 2, "3x3"),
                 ([DP, "--theme", "pink"], 2, "pink"),
                 ([DP, "--compare"], 2, "compare")]:
-            _, error = run("view", *words, "--screenshot", self.path("x.png"), code=code)
+            _, error = run("view", *words, "--screenshot", self.path("x.png"),
+                           code=code)
             self.assertIn(says, error)
             self.assertEqual(len(error.strip().splitlines()), 1, error)
             self.assertFalse(os.path.exists(self.path("x.png")))

@@ -19,10 +19,10 @@ TEST(Keys, StepFromTheStepDownToOneConvolution) {
   for (const uint32_t caller : viewer.app.seat().state.stack) {
     chain.push_back(viewer.model().name_of(viewer.model().events[caller]));
   }
-  for (const char* caller : {"step", "forward", "DataParallel.__call__",
-                             "Module._call_impl", "DataParallel.forward",
-                             "VGG.__call__", "VGG.forward", "Conv2d.__call__",
-                             "Conv2d.forward"}) {
+  for (const char* caller :
+       {"step", "forward", "DataParallel.__call__", "Module._call_impl",
+        "DataParallel.forward", "VGG.__call__", "VGG.forward", "Conv2d.__call__",
+        "Conv2d.forward"}) {
     EXPECT_NE(std::find(chain.begin(), chain.end(), caller), chain.end()) << caller;
   }
   viewer.press(Key::down);
@@ -164,8 +164,8 @@ TEST(Pictures, ForwardAndBackAgainIsTheSamePicture) {
 TEST(Window, AnySizeDrawsInsideItself) {
   Driver viewer;
   viewer.go("2:replicate");
-  for (const auto& [width, height] : {std::pair(640, 480), {1024, 700}, {1280, 800},
-                                      {2560, 1440}, {3840, 2160}}) {
+  for (const auto& [width, height] :
+       {std::pair(640, 480), {1024, 700}, {1280, 800}, {2560, 1440}, {3840, 2160}}) {
     viewer.screen.resize(width, height);
     viewer.frame();
     viewer.frame();

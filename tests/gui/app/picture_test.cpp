@@ -1,5 +1,6 @@
 // Whole pictures, pixel by pixel, against tests/golden/viewer/*.png. To make them anew
-// after a change that was looked at: LOCKSTEP_UPDATE_GOLDENS=1 gui_test --gtest_filter=Golden*
+// after a change that was looked at: LOCKSTEP_UPDATE_GOLDENS=1 gui_test
+// --gtest_filter=Golden*
 #include <cstdlib>
 #include <filesystem>
 
@@ -42,8 +43,8 @@ TEST_P(Golden, PictureIsTheSame) {
     different += picture.pixels[i] != expected.pixels[i];
   }
   if (different > 0) {
-    const auto seen = std::filesystem::temp_directory_path() /
-                      (std::string(shot.name) + "_seen.png");
+    const auto seen =
+        std::filesystem::temp_directory_path() / (std::string(shot.name) + "_seen.png");
     write_png(picture, seen.string());
     FAIL() << different << " pixels differ; what was drawn: " << seen;
   }

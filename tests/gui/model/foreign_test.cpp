@@ -1,4 +1,6 @@
 // Traces of PyTorch's profiler, recorded by other people, open in the viewer.
+#include <fmt/format.h>
+
 #include <cstdlib>
 
 #include "gui/model/state.h"
@@ -28,6 +30,57 @@ class ForeignModels : public ::testing::Test {
   }
   fs::path folder_ = foreign_traces();
 };
+
+/// As PyTorch's profiler writes them.
+std::string kineto(const char* cat, const char* name, const char* place,
+                   const char* times, const char* args) {
+  return fmt::format(
+      R"({{"ph": "X", "cat": "{}", "name": "{}", {}, {}, "args": {{{}}}}})", cat, name,
+      place, times, args);
+}
+
+TEST(ForeignModel, StepsKernelsAndCopiesWithoutOurArguments) {
+  const char* const host = R"("pid": 4711, "tid": 4711)";
+  const char* const stream = R"("pid": 0, "tid": 7)";
+  const Model model = load_model(
+      "kineto.json",
+      R"({"distributedInfo": {"rank": 3}, "traceEvents": [)" +
+          kineto("user_annotation", "ProfilerStep#8", host, R"("ts": 100, "dur": 100)",
+                 "") +
+          "," +
+          kineto("cpu_op", "aten::mm", host, R"("ts": 110, "dur": 50)",
+                 R"("External id": 5)") +
+          "," +
+          kineto("cuda_runtime", "cudaLaunchKernel", host, R"("ts": 120, "dur": 5)",
+                 R"("correlation": 77)") +
+          "," +
+          kineto("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", stream,
+                 R"("ts": 130, "dur": 9)",
+                 R"("device": 2, "stream": 7, "correlation": 70, "bytes": 12)") +
+          "," +
+          kineto("kernel", "sgemm", stream, R"("ts": 230, "dur": 40)",
+                 R"("device": 2, "stream": 7, "correlation": 77)") +
+          "," + kineto("cpu_op", "aten::add", host, R"("ts": 250, "dur": 5)", "") +
+          "]}");
+  expect_valid(model);
+  ASSERT_EQ(model.events.size(), 6u);
+  EXPECT_EQ(model.events[2].parent, 1u);
+  EXPECT_EQ(model.events[4].parent, 2u) << "the launch with its correlation";
+  ASSERT_EQ(model.steps.size(), 1u);
+  EXPECT_EQ(model.steps[0].number, 8u);
+  EXPECT_EQ(model.steps[0].end, 170'000) << "its kernel ends later than it";
+  EXPECT_EQ(model.events[4].step, 8u) << "its launch was in the step";
+  EXPECT_EQ(model.events[3].step, 8u) << "by its time";
+  EXPECT_EQ(model.events[5].step, kNoStep);
+  ASSERT_EQ(model.copies.size(), 1u);
+  EXPECT_EQ(model.copies[0].src, kHostDevice);
+  EXPECT_EQ(model.devices.at(model.copies[0].dst).id, 2);
+  EXPECT_EQ(model.copies[0].bytes, 12);
+  for (const Lane& lane : model.lanes) EXPECT_EQ(lane.rank, 3);
+  const Lane& device = model.lanes.back();
+  EXPECT_EQ(device.stream, 7);
+  EXPECT_EQ(model.devices.at(device.device).id, 2);
+}
 
 TEST_F(ForeignModels, Open) {
   size_t opened = 0;

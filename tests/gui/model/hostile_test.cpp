@@ -160,7 +160,8 @@ TEST(Hostile, DevicesThatDoNotExist) {
   const auto copy = [](const char* device, const char* src, const char* dst) {
     return fmt::format(
         R"({{"ph":"X","cat":"copy","name":"c","pid":9,"tid":0,"ts":2,"dur":3,"args":)"
-        R"({{"id":5,"device":{},"stream":-9,"rank":-1,"src":{},"dst":{},"bytes":-8}}}})",
+        R"({{"id":5,"device":{},"stream":-9,"rank":-1,"src":{},"dst":{},)"
+        R"("bytes":-8}}}})",
         device, src, dst);
   };
   for (const char* id : {"-5", "1000000000000", "\"host\"", "0", "null"}) {

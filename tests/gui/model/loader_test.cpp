@@ -200,6 +200,20 @@ TEST(Loader, SortsWhatIsFarFromSorted) {
   }
 }
 
+TEST(Loader, WhoEnqueuedCountsMoreThanWhoCalled) {
+  const Model model = load_events(
+      x_event("1", "9", R"("id":1)") + "," + x_event("2", "9", R"("id":2)") + "," +
+      x_event("3", "1", R"("op":1,"parent":2)") + "," +
+      x_event("4", "1", R"("parent":2,"op":1)") + "," + x_event("5", "1", R"("by":1)"));
+  expect_valid(model);
+  for (const uint32_t i : {2u, 3u, 4u}) EXPECT_EQ(model.events[i].parent, 0u);
+}
+
+TEST(Loader, JsonOfAnEventEndsAtItsOwnBracket) {
+  const Model model = load_events(x_event("1", "9", R"("a":"\"}{","b":"\\")"));
+  EXPECT_EQ(args_of(model, model.events[0]).dump(), R"({"a":"\"}{","b":"\\"})");
+}
+
 TEST(Loader, ACauseStandsBeforeWhatItCausesAtTheSameTime) {
   const Model model = load_events(
       R"({"ph":"X","cat":"kernel","name":"k","pid":1,"tid":0,"ts":5,"dur":9,)"
@@ -216,13 +230,18 @@ TEST(Loader, TextsAreShownAsPeopleReadThem) {
       R"({"ph":"X","name":"\ud83d\ude00","pid":0,"tid":0,"ts":2,"dur":1},)"
       R"({"ph":"X","name":"caf\u00e9 \"a\"","pid":0,"tid":0,"ts":3,"dur":1},)"
       "{\"ph\":\"X\",\"name\":\"bad \xff\",\"pid\":0,\"tid\":0,\"ts\":4,\"dur\":1},"
-      R"({"ph":"X","name":"\q","pid":0,"tid":0,"ts":5,"dur":1})");
+      R"({"ph":"X","name":"\q","pid":0,"tid":0,"ts":5,"dur":1},)"
+      R"({"ph":"X","name":"\\u00e9","pid":0,"tid":0,"ts":6,"dur":1},)"
+      R"({"ph":"X","name":"\u00e9","pid":0,"tid":0,"ts":7,"dur":1})");
   expect_valid(model);
   EXPECT_EQ(model.name_of(model.events[0]), "café \"a\"");
   EXPECT_EQ(model.name_of(model.events[1]), "😀");
   EXPECT_EQ(model.events[2].name, model.events[0].name);
   EXPECT_EQ(model.name_of(model.events[3]), "bad \uFFFD");
   EXPECT_EQ(model.name_of(model.events[4]), "\\q");
+  EXPECT_EQ(model.name_of(model.events[5]), "\\u00e9") << "a backslash, and u00e9";
+  EXPECT_EQ(model.name_of(model.events[6]), "é");
+  EXPECT_EQ(json_of(model, model.events[0])["name"], "café \"a\"");
 }
 
 TEST(Loader, BeginAndEndMakeOneEvent) {
