@@ -42,9 +42,9 @@ void draw_start(const Ui& ui, const Rect& area, App& app) {
           "Drag a trace onto this window, or record one");
   room.take_top(26);
   command(ui, room.take_top(32),
-          "lockstep train --mode dp --steps 5 --trace run.json.gz");
+          "./lockstep train --dataset generated --mode dp --steps 5 --trace run.json.gz");
   room.take_top(6);
-  command(ui, room.take_top(32), "lockstep view run.json.gz");
+  command(ui, room.take_top(32), "./lockstep view run.json.gz");
   room.take_top(22);
   if (app.recent.empty()) return;
   ui.text(room.x, room.y, Type::strong, t.text, "Opened before");
