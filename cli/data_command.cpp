@@ -3,9 +3,11 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/subcommands.h"
 #include "engine/data/cifar10.h"
 #include "engine/data/fetch.h"
 #include "engine/data/generated.h"
+#include "tracer/record/program.h"
 
 namespace lockstep::cli {
 namespace {
@@ -19,8 +21,11 @@ struct DataOptions {
 int make(const DataOptions& o) {
   const std::string target = o.folder + "/cifar-10-batches-bin";
   data::generate_cifar10(target, o.train, o.test, o.seed);
-  std::printf("%s: %ld training and %ld test pictures in CIFAR-10's format\n",
-              target.c_str(), static_cast<long>(o.train), static_cast<long>(o.test));
+  std::printf(
+      "%s: %ld training and %ld test pictures, generated, in CIFAR-10's format\n",
+      target.c_str(), static_cast<long>(o.train), static_cast<long>(o.test));
+  std::printf("train on them with `%s train %s`\n", program().c_str(),
+              o.folder.c_str());
   return 0;
 }
 
@@ -29,7 +34,9 @@ int check(const DataOptions& o) {
   const std::string where = folder ? folder->string() : o.folder;
   const data::Cifar10 train(where, data::Split::train, false);
   const data::Cifar10 test(where, data::Split::test, false);
-  std::printf("%s: CIFAR-10, %ld training and %ld test pictures\n", where.c_str(),
+  const bool generated = data::is_generated(where);
+  std::printf("%s: %s, %ld training and %ld test pictures\n", where.c_str(),
+              generated ? "generated, in CIFAR-10's format" : "CIFAR-10",
               static_cast<long>(train.size()), static_cast<long>(test.size()));
   return 0;
 }
@@ -43,22 +50,27 @@ int fetch(const DataOptions& o) {
 
 void add_data(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("data", "make, check or fetch CIFAR-10");
-  command->require_subcommand(1);
-  auto add = [&](const char* name, const char* help, int (*run)(const DataOptions&)) {
+  using Run = int (*)(const DataOptions&);
+  auto add = [&](const char* name, const char* help, const char* folder, Run run) {
     auto options = std::make_shared<DataOptions>();
     auto* sub = command->add_subcommand(name, help);
-    options->folder = "data";
-    sub->add_option("DIR", options->folder, "folder (default: data)");
+    options->folder = folder;
+    sub->add_option("DIR", options->folder, "folder")->capture_default_str();
     sub->callback(
         [options, run, &action] { action = [options, run] { return run(*options); }; });
     return std::pair(sub, options);
   };
-  auto [maker, options] = add("make", "a generated, learnable set", make);
-  maker->add_option("--train", options->train)->check(CLI::Range(5, 1000000));
-  maker->add_option("--test", options->test)->check(CLI::Range(1, 1000000));
-  maker->add_option("--seed", options->seed);
-  add("check", "read every record", check);
-  add("fetch", "download the official set and verify its checksum", fetch);
+  auto [maker, options] =
+      add("make", "a generated, learnable set", "data/generated", make);
+  maker->option_defaults()->always_capture_default();
+  maker->add_option("--train", options->train, "training pictures")
+      ->check(CLI::Range(5, 1000000));
+  maker->add_option("--test", options->test, "test pictures")
+      ->check(CLI::Range(1, 1000000));
+  maker->add_option("--seed", options->seed, "of the pictures");
+  add("check", "read every record", "data", check);
+  add("fetch", "download the official set and verify its checksum", "data", fetch);
+  require_known_subcommand(*command);
 }
 
 }  // namespace lockstep::cli

@@ -16,6 +16,7 @@
 #include "tracer/analysis/summary.h"
 #include "tracer/analysis/units.h"
 #include "tracer/emulate/emulate.h"
+#include "tracer/record/program.h"
 
 namespace lockstep::cli {
 namespace {
@@ -31,6 +32,10 @@ void say(const std::string& text) {
   std::fflush(stdout);
 }
 
+std::string devices_text(int64_t count) {
+  return fmt::format("{} device{}", count, count == 1 ? "" : "s");
+}
+
 /// Real pictures if there are any or they can be fetched, else generated ones in the
 /// same format.
 std::string find_data(const DemoOptions& o) {
@@ -41,10 +46,11 @@ std::string find_data(const DemoOptions& o) {
     const std::string folder = data::cifar10_fetch("data").string();
     say("done\n");
     return folder;
-  } catch (const std::exception&) {
-    say("no network\n");
+  } catch (const std::exception& error) {
+    say(std::string("failed\n  ") + error.what() + "\n");
   }
   const std::string folder = "data/generated/cifar-10-batches-bin";
+  if (train::Trainer::stop) return folder;
   if (!data::cifar10_folder(folder)) data::generate_cifar10(folder, 5000, 1000, 0);
   say("using a generated, learnable set in CIFAR-10's format: " + folder + "\n");
   return folder;
@@ -54,14 +60,14 @@ std::string find_data(const DemoOptions& o) {
 struct Run {
   std::string name, file;
   tracer::Summary measured, emulated;
+  bool complete = false;  ///< no Ctrl-C
 };
 
 Run train_and_trace(const DemoOptions& o, const std::string& data,
                     const std::string& mode) {
-  Run run{mode == "single" ? "1 device" : fmt::format("dp, {} devices", o.devices),
-          o.out + "/" + o.arch + "_" + mode + ".trace.json.gz",
-          {},
-          {}};
+  Run run;
+  run.name = mode == "single" ? "1 device" : "dp, " + devices_text(o.devices);
+  run.file = o.out + "/" + o.arch + "_" + mode + ".trace.json.gz";
   RunOptions options;
   options.dir = data;
   options.arch = o.arch;
@@ -78,7 +84,8 @@ Run train_and_trace(const DemoOptions& o, const std::string& data,
   say(fmt::format("training {} steps with {} … ", o.steps + 1, run.name));
   tracer::Trace trace;
   const int64_t start = static_cast<int64_t>(time(nullptr));
-  run_training(options, &trace);
+  run.complete = run_training(options, &trace) == 0;
+  if (!run.complete) return run;
   run.measured = tracer::summarize(trace);
   run.emulated = tracer::summarize(tracer::emulate(trace));
   say(fmt::format("{} s\n", static_cast<int64_t>(time(nullptr)) - start));
@@ -96,76 +103,87 @@ std::string right(const std::string& text, int width) {
   return std::string(std::max(0, width - columns), ' ') + text;
 }
 
-void print_times(const std::vector<Run>& runs, int64_t batch) {
-  say("\n" + std::string(18, ' ') + "measured on this machine" + std::string(6, ' ') +
-      "emulated: hardware of its own per device\n" + std::string(18, ' '));
-  for (int clock = 0; clock < 2; ++clock) {
-    for (const Run& run : runs) say(right(run.name, 14));
-    say("  ");
+using Group = tracer::StepGroup;
+
+/// What a phase took on the devices. Host time is another thing: it is not shown here.
+std::string phase_cell(const Group& group, const std::string& phase) {
+  for (const tracer::NamedPhase& p : group.mean_phases()) {
+    if (p.name == phase) return cell(p.cost.device);
   }
-  say("\n");
+  return cell(0);
+}
+
+void print_times(const std::vector<Run>& runs, int64_t batch) {
+  say("\n" + std::string(18, ' ') + right("measured on this machine", 28) + "  " +
+      right("emulated: own hardware each", 28) + "\n");
   auto row = [&](const std::string& name, auto value) {
     std::string line = fmt::format("  {:<16}", name);
-    for (int clock = 0; clock < 2; ++clock) {
-      for (const Run& run : runs) {
-        line += right(value(clock ? run.emulated.train : run.measured.train), 14);
-      }
-      line += "  ";
+    for (const bool emulated : {false, true}) {
+      for (const Run& run : runs) line += right(value(run, emulated), 14);
+      line += emulated ? "\n" : "  ";
     }
-    say(line + "\n");
+    say(line);
   };
-  using Group = tracer::StepGroup;
-  row("one step", [](const Group& g) { return cell(g.mean_length()); });
-  row("images/s", [batch](const Group& g) {
+  auto timed = [&](const std::string& name, auto value) {
+    row(name, [&](const Run& run, bool emulated) {
+      return value(emulated ? run.emulated.train : run.measured.train);
+    });
+  };
+  row("", [](const Run& run, bool) { return run.name; });
+  timed("one step", [](const Group& g) { return cell(g.mean_length()); });
+  timed("images/s", [batch](const Group& g) {
     const double seconds = static_cast<double>(g.mean_length()) / 1e9;
-    return seconds > 0 ? fmt::format("{:.1f}", batch / seconds) : "–";
+    return seconds > 0 ? fmt::format("{:.1f}", batch / seconds) : cell(0);
   });
   for (const char* phase : {"h2d", "scatter", "replicate", "forward", "parallel_apply",
                             "gather", "loss", "backward", "reduce", "optimizer"}) {
-    row(phase, [phase](const Group& g) -> std::string {
-      for (const tracer::NamedPhase& p : g.mean_phases()) {
-        if (p.name == phase) return cell(p.cost.cost());
-      }
-      return "–";
-    });
+    timed(phase, [phase](const Group& g) { return phase_cell(g, phase); });
   }
+  say("\n  Phases: from the first kernel or copy to the end of the last. They overlap, "
+      "so they do\n  not add up to a step. DataParallel's forward is scatter, "
+      "replicate, "
+      "parallel_apply and\n  gather.\n  Emulated: " +
+      runs[0].emulated.assumed + ".\n");
 }
 
 void print_bytes(const std::vector<Run>& runs) {
-  say("\n  bytes per step, by port, in and out; and peak memory\n");
+  say("\n  bytes per step, by port" + std::string(3, ' ') + right("in", 12) +
+      right("out", 12) + right("peak memory", 14) + "\n");
   for (const Run& run : runs) {
     const auto& group = run.measured.train;
     const auto steps = static_cast<int64_t>(std::max<size_t>(1, group.steps.size()));
     for (const auto& [device, port] : group.ports) {
       const auto memory = run.measured.memory.find(device);
+      const bool none = memory == run.measured.memory.end();
       say(fmt::format("  {:<16}{:<10}", run.name,
                       device < 0 ? "host" : fmt::format("device {}", device)) +
           right(tracer::human_bytes(port.in / steps), 12) +
           right(tracer::human_bytes(port.out / steps), 12) +
-          (memory == run.measured.memory.end()
-               ? ""
-               : right(tracer::human_bytes(memory->second.total), 12)) +
-          "\n");
+          right(none ? "–" : tracer::human_bytes(memory->second.total), 14) + "\n");
     }
   }
 }
 
 int run(const DemoOptions& o) {
   const std::string data = find_data(o);
+  if (train::Trainer::stop) return 130;
   std::filesystem::create_directories(o.out);
-  say(fmt::format("{} on {}, batch {}, on {} cores\n", o.arch, data, o.batch,
+  const bool generated = data::is_generated(data::cifar10_folder(data).value_or(data));
+  say(fmt::format("{} on {}{}, batch {}, on {} cores\n", o.arch, data,
+                  generated ? " (generated)" : "", o.batch,
                   std::thread::hardware_concurrency()));
   std::vector<Run> runs;
   for (const char* mode : {"single", "dp"}) {
     runs.push_back(train_and_trace(o, data, mode));
+    if (!runs.back().complete) return 130;
   }
   print_times(runs, o.batch);
   print_bytes(runs);
   say("\n" + tracer::limiting_sentence(runs[1].measured, &runs[0].measured) + "\n" +
       tracer::limiting_sentence(runs[1].emulated, &runs[0].emulated) + "\n\n");
   for (const Run& run : runs) say("  " + run.file + "\n");
-  say("\nNext: lockstep trace summary --calls " + runs[1].file +
-      "   (who calls forward?)\n      lockstep trace check " + runs[1].file +
+  say("\nNext: " + program() + " trace summary --calls " + runs[1].file +
+      "   (who calls forward?)\n      " + program() + " trace check " + runs[1].file +
       "\n      or drop a file into https://ui.perfetto.dev\n");
   return 0;
 }
@@ -176,12 +194,21 @@ void add_demo(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "demo", "a few steps on one device and in DataParallel, side by side");
   auto o = std::make_shared<DemoOptions>();
-  command->add_option("--data", o->data, "CIFAR-10's folder");
+  std::vector<std::string> archs = models::names();
+  std::erase(archs, "toy");  // it does not train
+  command->option_defaults()->always_capture_default();
+  command->add_option("--data", o->data, "CIFAR-10's folder (default: ./data, ~/data)");
   command->add_option("--out", o->out, "folder for the traces");
-  command->add_option("-a,--arch", o->arch);
-  command->add_option("--devices", o->devices)->check(CLI::Range(1, 64));
-  command->add_option("-b,--batch-size", o->batch)->check(CLI::Range(1, 65536));
-  command->add_option("--steps", o->steps)->check(CLI::Range(1, 1000));
+  command
+      ->add_option("-a,--arch", o->arch,
+                   "a model that trains (the toy does not; see train -a toy)")
+      ->check(CLI::IsMember(archs));
+  command->add_option("--devices", o->devices, "of DataParallel")
+      ->check(CLI::Range(1, 64));
+  command->add_option("-b,--batch-size", o->batch, "of the whole batch")
+      ->check(CLI::Range(1, 65536));
+  command->add_option("--steps", o->steps, "shown, after one that is not")
+      ->check(CLI::Range(1, 1000));
   command->callback([o, &action] { action = [o] { return run(*o); }; });
 }
 

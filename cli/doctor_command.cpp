@@ -7,6 +7,8 @@
 #include "cli/commands.h"
 #include "engine/backends/backend.h"
 #include "engine/data/cifar10.h"
+#include "engine/data/generated.h"
+#include "tracer/record/program.h"
 
 namespace lockstep::cli {
 namespace {
@@ -31,8 +33,8 @@ int run() {
   const bool avx512 = __builtin_cpu_supports("avx512f") != 0;
   line(avx512, "AVX-512",
        avx512 ? "Winograd convolutions are on (--conv direct switches them off)"
-              : "no Winograd convolutions on this processor: about half the speed; "
-                "nothing to mend");
+              : "no Winograd convolutions on this processor: slower (not measured "
+                "here); nothing to mend");
   const bool cpu = has_backend(DeviceType::cpu);
   line(cpu, "oneDNN (cpu)",
        cpu ? "--device-type cpu, the default"
@@ -41,10 +43,18 @@ int run() {
   line(true, "reference, null", "plain loops; and a device that only records");
   line(false, "CUDA", "this build has no CUDA backend; --device-type cuda is off");
   const auto data = data::find_cifar10(std::nullopt);
-  line(data.has_value(), "CIFAR-10",
-       data ? data->string()
-            : "not in ./data or ~/data; mend: lockstep data fetch (network), or "
-              "lockstep data make (a generated set)");
+  if (data && !data::is_generated(*data)) {
+    line(true, "CIFAR-10", data->string());
+  } else if (data) {
+    line(false, "CIFAR-10",
+         data->string() + " holds a generated set; mend: remove it, then " + program() +
+             " data fetch (network)");
+  } else {
+    line(false, "CIFAR-10",
+         "not in ./data or ~/data; mend: " + program() +
+             " data fetch (network); instead of it: " + program() +
+             " data make (a generated set)");
+  }
   return 0;
 }
 

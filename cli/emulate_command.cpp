@@ -19,11 +19,15 @@ struct EmulateCommand {
 int run(const EmulateCommand& c) {
   const tracer::Trace measured = tracer::read_trace(c.file);
   const tracer::Trace emulated = tracer::emulate(measured, c.options);
-  if (!c.out.empty()) tracer::write_trace(emulated, c.out);
   const tracer::Summary summary = tracer::summarize(emulated);
   const std::string text =
       c.json ? tracer::summary_json(summary).dump(1) : tracer::summary_text(summary);
+  if (!c.out.empty()) tracer::write_trace(emulated, c.out);
   std::printf("%s\n", text.c_str());
+  if (c.out.empty()) return 0;
+  const size_t steps = summary.train.steps.size() + summary.eval.steps.size();
+  std::fprintf(c.json ? stderr : stdout, "=> trace written: %s (%zu step%s)\n",
+               c.out.c_str(), steps, steps == 1 ? "" : "s");
   return 0;
 }
 
@@ -33,13 +37,16 @@ void add_emulate(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "emulate", "re-time a trace: each device on hardware of its own");
   auto c = std::make_shared<EmulateCommand>();
+  command->footer("Assumed: " + tracer::assumptions({}) + ".");
   command->add_option("TRACE", c->file, "trace file")->required();
   command->add_option("-o,--out", c->out, "write the emulated trace");
-  command->add_flag("--json", c->json);
+  command->add_flag("--json", c->json, "the summary for programs");
   command->add_flag("--measured-durations", c->options.measured_durations,
                     "keep recorded durations and gaps (the emulator's own test)");
-  command->add_option("--link-gb-per-s", c->options.link.gb_per_s);
-  command->add_option("--link-latency-us", c->options.link.latency_us);
+  command->add_option("--link-gb-per-s", c->options.link.gb_per_s, "of every copy")
+      ->capture_default_str();
+  command->add_option("--link-latency-us", c->options.link.latency_us, "of every copy")
+      ->capture_default_str();
   command->callback([c, &action] { action = [c] { return run(*c); }; });
 }
 

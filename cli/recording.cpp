@@ -1,6 +1,10 @@
 #include "cli/recording.h"
 
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <map>
+#include <set>
 
 #include "cli/commands.h"
 #include "engine/runtime/device_context.h"
@@ -46,25 +50,31 @@ Recording::Recording(const RunOptions& options, train::Trainer& trainer,
                      const DataSets& data, const parallel::Devices& devices,
                      int64_t steps_planned)
     : options_(options), trainer_(trainer), dataset_(data.name), devices_(devices) {
-  if (!options.trace.empty() || !options.trace_steps.empty()) {
-    // Five steps after two, unless the run is shorter or the user says otherwise.
-    const bool longer = steps_planned < 0 || steps_planned > 7;
-    first_ = longer ? 2 : 0;
-    last_ = longer ? 7 : std::max<int64_t>(steps_planned, 1) + (1 << 20);
-    if (!options.trace_steps.empty()) {
-      char rest = 0;
-      if (std::sscanf(options.trace_steps.c_str(), "%ld:%ld%c", &first_, &last_,
-                      &rest) != 2 ||
-          first_ < 0 || last_ <= first_) {
-        throw UsageError("--trace-steps wants A:B with 0 <= A < B, not '" +
-                         options.trace_steps + "'");
-      }
-    }
-  }
+  if (!options.trace.empty()) choose_steps(steps_planned);
   time_all_ = !options.summary.empty();
   for (Device device : devices_) runtime::context(device).allocator().reset_peak();
   trainer.before_step = [this](int64_t step) { before(step); };
   trainer.after_step = [this](const train::StepResult& result) { after(result); };
+}
+
+/// Five steps after two, unless the run is shorter or the user says otherwise.
+void Recording::choose_steps(int64_t planned) {
+  if (planned == 0) throw UsageError("--trace: a run of 0 steps has nothing to record");
+  first_ = planned > 7 ? 2 : 0;
+  last_ = planned > 7 ? 7 : planned;
+  if (options_.trace_steps.empty()) return;
+  char rest = 0;
+  if (std::sscanf(options_.trace_steps.c_str(), "%ld:%ld%c", &first_, &last_, &rest) !=
+          2 ||
+      first_ < 0 || last_ <= first_) {
+    throw UsageError("--trace-steps wants A:B with 0 <= A < B, not '" +
+                     options_.trace_steps + "'");
+  }
+  if (first_ >= planned) {
+    throw UsageError(
+        fmt::format("--trace-steps {}: this run has only the steps 0 to {}",
+                    options_.trace_steps, planned - 1));
+  }
 }
 
 void Recording::before(int64_t step) {
@@ -120,21 +130,41 @@ void Recording::finish() {
     peaks_.push_back(runtime::peak_bytes(device));
   }
   drain();
-  if (last_ > 0) {
-    // Metadata may have come several times; memory counters outside steps go.
-    std::map<std::string, bool> seen;
-    std::erase_if(kept_, [&seen](const tracer::Event& event) {
-      if (event.ph != 'M') return false;
-      const std::string key =
-          event.name + std::to_string(event.pid) + "/" + std::to_string(event.tid);
-      return !seen.emplace(key, true).second;
-    });
-    tracer::sort_events(kept_);
-    trace_ = tracer::finish_trace(std::move(kept_),
-                                  facts_of(options_, *trainer_.model(), devices_));
-    if (!options_.trace.empty()) tracer::write_trace(trace_, options_.trace);
+  if (last_ > 0) write_trace();
+  if (options_.summary.empty()) return;
+  write_summary();
+  if (!options_.quiet)
+    std::printf("=> summary written: %s\n", options_.summary.c_str());
+}
+
+void Recording::write_trace() {
+  // Metadata may have come several times; memory counters outside steps go.
+  std::map<std::string, bool> seen;
+  std::erase_if(kept_, [&seen](const tracer::Event& event) {
+    if (event.ph != 'M') return false;
+    const std::string key =
+        event.name + std::to_string(event.pid) + "/" + std::to_string(event.tid);
+    return !seen.emplace(key, true).second;
+  });
+  tracer::sort_events(kept_);
+  std::set<int64_t> steps;
+  for (const tracer::Event& event : kept_) {
+    if (event.is("phase") && event.name == "step") steps.insert(event.step);
   }
-  if (!options_.summary.empty()) write_summary();
+  trace_ = tracer::finish_trace(std::move(kept_),
+                                facts_of(options_, *trainer_.model(), devices_));
+  if (steps.empty()) {  // Ctrl-C came before the first of them
+    std::fprintf(stderr, "lockstep: no trace written: step %ld was not reached\n",
+                 static_cast<long>(first_));
+    return;
+  }
+  tracer::write_trace(trace_, options_.trace);
+  if (options_.quiet) return;
+  const std::string which = steps.size() == 1
+                                ? fmt::format("1 step, number {}", *steps.begin())
+                                : fmt::format("{} steps, {} to {}", steps.size(),
+                                              *steps.begin(), *steps.rbegin());
+  std::printf("=> trace written: %s (%s)\n", options_.trace.c_str(), which.c_str());
 }
 
 double Recording::images_per_second() const {

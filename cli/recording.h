@@ -10,10 +10,11 @@
 namespace lockstep::cli {
 
 /// Records the steps [first, last) of a trainer for `--trace`, and every step's times
-/// for `--summary`.
+/// for `--summary`. Says which files it wrote.
 class Recording {
  public:
-  /// Hooks into the trainer. `steps_planned` < 0: unknown.
+  /// Hooks into the trainer. Throws UsageError when none of the `steps_planned` steps
+  /// (training and evaluation) would be recorded.
   Recording(const RunOptions& options, train::Trainer& trainer, const DataSets& data,
             const parallel::Devices& devices, int64_t steps_planned);
 
@@ -27,6 +28,8 @@ class Recording {
   const std::vector<int64_t>& peak_bytes() const { return peaks_; }
 
  private:
+  void choose_steps(int64_t planned);
+  void write_trace();
   void before(int64_t step);
   void after(const train::StepResult& result);
   void drain();

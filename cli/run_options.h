@@ -40,15 +40,17 @@ struct RunOptions {
   bool quiet = false;
 };
 
-/// Declares the flags.
+/// Declares the flags (run_flags.cpp).
 void add_run_flags(CLI::App& command, RunOptions& options);
 
-/// Checks the options against each other; throws UsageError.
+/// Checks the options against each other: nothing that was asked for is left out in
+/// silence. Throws UsageError, or std::runtime_error for what is not built yet.
 void validate(const RunOptions& options);
 
 /// The data sets of a run.
 struct DataSets {
-  std::string name;
+  std::string name;   ///< `cifar10`; `generated` also for a generated set in its format
+  std::string place;  ///< the folder, or where else the samples come from
   std::shared_ptr<const data::Dataset> train, test;
 };
 DataSets open_data(const RunOptions& options);

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/subcommands.h"
 #include "tracer/analysis/call_tree.h"
 #include "tracer/analysis/check.h"
 #include "tracer/analysis/diff.h"
@@ -64,12 +65,11 @@ int diff(const TraceOptions& o) {
 
 void add_trace(CLI::App& app, Action& action) {
   auto* trace = app.add_subcommand("trace", "summarise, check or compare traces");
-  trace->require_subcommand(1);
   auto add = [&](const char* name, const char* help, int (*run)(const TraceOptions&)) {
     auto options = std::make_shared<TraceOptions>();
     auto* command = trace->add_subcommand(name, help);
     command->add_option("TRACE", options->file, "trace file")->required();
-    command->add_flag("--json", options->json);
+    command->add_flag("--json", options->json, "the same for programs");
     command->callback(
         [options, run, &action] { action = [options, run] { return run(*options); }; });
     return std::pair(command, options);
@@ -90,6 +90,7 @@ void add_trace(CLI::App& app, Action& action) {
       };
     });
   }
+  require_known_subcommand(*trace);
 }
 
 }  // namespace lockstep::cli

@@ -1,4 +1,7 @@
 // `lockstep train`: the ImageNet example's main.py.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -6,8 +9,10 @@
 #include "cli/recording.h"
 #include "engine/backends/backend.h"
 #include "engine/ops/ops.h"
+#include "engine/plan/chunk.h"
 #include "engine/runtime/device_context.h"
 #include "engine/train/weights.h"
+#include "tracer/analysis/summary.h"
 
 namespace lockstep::cli {
 namespace {
@@ -37,14 +42,37 @@ data::LoaderOptions loader_options(const RunOptions& o, bool train) {
   return loader;
 }
 
-/// The notebook: a model that prints what it sees, forward passes only.
-int run_notebook(const RunOptions& o, train::Trainer& trainer, const DataSets& data,
-                 Recording& recording, size_t devices) {
-  if (devices > 1) std::printf("Let's use %zu GPUs!\n", devices);
-  data::DataLoader loader(data.train, loader_options(o, true));
-  trainer.forward_only(loader);
-  recording.finish();
-  return 0;
+/// "4 chunks of 32", "3 chunks of 36 and one of 35"; and who gets none.
+std::string describe_chunks(int64_t batch, size_t devices) {
+  const auto sizes = plan::chunk_sizes(batch, static_cast<int64_t>(devices));
+  const size_t equal = std::count(sizes.begin(), sizes.end(), sizes[0]);
+  std::string text =
+      fmt::format("{} chunk{} of {}", equal, equal == 1 ? "" : "s", sizes[0]);
+  if (equal < sizes.size()) text += fmt::format(" and one of {}", sizes.back());
+  if (sizes.size() < devices) {
+    text += fmt::format(" ({} of {} devices idle)", devices - sizes.size(), devices);
+  }
+  return text;
+}
+
+/// What is about to run, so that nobody has to guess what the defaults came to.
+void say_what_runs(const RunOptions& o, const DataSets& data,
+                   const parallel::Devices& devices) {
+  if (o.gpu) std::printf("Use GPU: %d for training\n", *o.gpu);  // as main.py prints it
+  fmt::print("=> creating model '{}'\n", o.arch);
+  fmt::print("=> data: {} ({} training, {} test images{})\n", data.place,
+             data.train->size(), data.test->size(),
+             data.name == "generated" ? ", generated" : "");
+  std::string where = devices[0].str();
+  if (devices.size() > 1) where += " to " + devices.back().str();
+  const int threads = runtime::options().threads_per_device;
+  fmt::print("=> mode {}, {} device{} ({}), batch {}{}, {} thread{} per device\n",
+             train::name(mode_of(o)), devices.size(), devices.size() == 1 ? "" : "s",
+             where, o.batch_size,
+             mode_of(o) == train::Mode::single
+                 ? ""
+                 : " in " + describe_chunks(o.batch_size, devices.size()),
+             threads, threads == 1 ? "" : "s");
 }
 
 void train_epochs(const RunOptions& o, train::Trainer& trainer, const DataSets& data) {
@@ -64,11 +92,46 @@ void train_epochs(const RunOptions& o, train::Trainer& trainer, const DataSets& 
   }
 }
 
+/// How many steps `train_epochs` or the notebook will take, evaluation included.
 int64_t planned_steps(const RunOptions& o, const DataSets& data) {
-  const int64_t per_epoch = (data.train->size() + o.batch_size - 1) / o.batch_size;
-  if (o.arch == "toy") return per_epoch;
-  const int64_t in_epochs = per_epoch * std::max(0, o.epochs - o.start_epoch);
-  return o.steps >= 0 ? std::min(o.steps, in_epochs) : in_epochs;
+  const auto batches = [&o](const data::Dataset& set) {
+    return (set.size() + o.batch_size - 1) / o.batch_size;
+  };
+  const int64_t limit = o.steps >= 0 ? o.steps : INT64_MAX;
+  if (o.arch == "toy") return std::min(limit, batches(*data.train));
+  if (o.evaluate) return batches(*data.test);
+  int64_t steps = 0;
+  for (int epoch = o.start_epoch; epoch < o.epochs; ++epoch) {
+    steps += batches(*data.train);
+    if (steps >= limit) return limit;
+    steps += batches(*data.test);
+    if (steps >= limit) return steps;
+  }
+  return steps;
+}
+
+/// The notebook: a model that prints what it sees, forward passes only.
+void run_notebook(const RunOptions& o, train::Trainer& trainer, const DataSets& data,
+                  size_t devices) {
+  if (devices > 1) std::printf("Let's use %zu GPUs!\n", devices);  // as it prints it
+  data::DataLoader loader(data.train, loader_options(o, true));
+  trainer.forward_only(loader, o.steps);
+}
+
+/// What there is to say after the last step.
+int finish(const RunOptions& o, const train::Trainer& trainer) {
+  if (!o.save.empty()) {
+    train::save_weights(*trainer.model(), o.save);
+    if (!o.quiet) std::printf("=> weights written: %s\n", o.save.c_str());
+  }
+  if (device_type(o) == DeviceType::null && !o.quiet) {
+    std::printf("=> %s\n", tracer::kNullSentence);
+  }
+  if (!train::Trainer::stop) return 0;
+  const int64_t steps = trainer.steps_done();
+  std::fprintf(stderr, "lockstep: interrupted after %ld step%s\n",
+               static_cast<long>(steps), steps == 1 ? "" : "s");
+  return 130;
 }
 
 }  // namespace
@@ -79,10 +142,7 @@ int run_training(RunOptions& o, tracer::Trace* trace) {
   configure(o);
   const auto devices = devices_of(o);
   const bool notebook = o.arch == "toy";
-  if (!notebook && !o.quiet) {
-    if (o.gpu) std::printf("Use GPU: %d for training\n", *o.gpu);
-    std::printf("=> creating model '%s'\n", o.arch.c_str());
-  }
+  if (!notebook && !o.quiet) say_what_runs(o, data, devices);
   nn::ModulePtr model = make_model(o, data);
 
   train::TrainerOptions options;
@@ -95,19 +155,14 @@ int run_training(RunOptions& o, tracer::Trace* trace) {
   options.sgd = {o.lr, o.momentum, o.weight_decay};
   train::Trainer trainer(model, options);
   Recording recording(o, trainer, data, devices, planned_steps(o, data));
-  if (notebook) return run_notebook(o, trainer, data, recording, devices.size());
-
-  train_epochs(o, trainer, data);
+  if (notebook) {
+    run_notebook(o, trainer, data, devices.size());
+  } else {
+    train_epochs(o, trainer, data);
+  }
   recording.finish();
   if (trace) *trace = recording.trace();
-  if (!o.save.empty()) train::save_weights(*model, o.save);
-  if (train::Trainer::stop) {
-    std::fprintf(stderr, "lockstep: interrupted after %ld steps%s\n",
-                 static_cast<long>(trainer.steps_done()),
-                 o.trace.empty() ? "" : "; the trace holds what was recorded");
-    return 130;
-  }
-  return 0;
+  return finish(o, trainer);
 }
 
 void add_train(CLI::App& app, Action& action) {

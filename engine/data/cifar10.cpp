@@ -11,25 +11,27 @@
 #include <utility>
 
 #include "engine/data/transforms.h"
+#include "tracer/record/program.h"
 
 namespace lockstep::data {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr int64_t kPadding = 4;
-constexpr const char* kMend = "fetch the set again with `lockstep data fetch`";
 
 [[noreturn]] void fail(const std::string& name, const std::string& what) {
-  throw std::runtime_error(fmt::format("{}: {}; {}", name, what, kMend));
+  throw std::runtime_error(fmt::format(
+      "{}: {}; fetch the set again with `{} data fetch`", name, what, program()));
 }
 
 fs::path folder_of(const fs::path& folder) {
   if (const auto found = cifar10_folder(folder)) return *found;
   if (!fs::is_directory(folder)) {
     throw std::runtime_error(fmt::format(
-        "{}: no such folder; name the one that holds cifar-10-batches-bin, or fetch "
-        "the set with `lockstep data fetch`",
-        folder.string()));
+        "{}: {}; name the one that holds cifar-10-batches-bin, or fetch the set with "
+        "`{} data fetch`",
+        folder.string(),
+        fs::exists(folder) ? "is a file, not a folder" : "no such folder", program()));
   }
   fail(folder.string(), "no CIFAR-10 files (data_batch_1.bin, …) in this folder");
 }

@@ -8,14 +8,17 @@
 
 #include "engine/data/atomic_write.h"
 #include "engine/data/cifar10.h"
+#include "engine/data/generated.h"
 #include "engine/data/process.h"
+#include "tracer/record/program.h"
 
 namespace lockstep::data {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kOffline =
-    "without a network, make a set with `lockstep data make`";
+std::string offline() {
+  return fmt::format("without a network, make a set with `{} data make`", program());
+}
 
 // The first line, without what programs put around it.
 std::string one_line(const std::string& text) {
@@ -40,7 +43,7 @@ void download(const std::string& url, const fs::path& file) {
                                    ? fmt::format("curl ended with {}", result.exit_code)
                                    : one_line(result.errors);
     throw std::runtime_error(
-        fmt::format("{}: cannot be fetched: {}; {}", url, reason, kOffline));
+        fmt::format("{}: cannot be fetched: {}; {}", url, reason, offline()));
   }
 }
 
@@ -50,7 +53,7 @@ void verify(const std::string& url, const fs::path& file, const std::string& md5
   if (sum != md5) {
     throw std::runtime_error(fmt::format(
         "{}: not the expected archive (MD5 {}, not {}); try again later; {}", url, sum,
-        md5, kOffline));
+        md5, offline()));
   }
 }
 
@@ -66,7 +69,14 @@ void unpack(const std::string& url, const fs::path& file, const fs::path& folder
 }  // namespace
 
 fs::path cifar10_fetch(const fs::path& dir, const Archive& archive) {
-  if (const auto found = cifar10_folder(dir)) return *found;
+  if (const auto found = cifar10_folder(dir)) {
+    if (!is_generated(*found)) return *found;
+    throw std::runtime_error(
+        fmt::format("{}: a generated set lies here, not CIFAR-10; remove it, or name "
+                    "another folder "
+                    "(`{} data fetch DIR`)",
+                    found->string(), program()));
+  }
 
   const fs::path target = dir / "cifar-10-batches-bin";
   AtomicFolder folder(target);

@@ -16,6 +16,7 @@
 namespace lockstep::data {
 namespace {
 
+constexpr const char* kMarker = "generated.txt";
 constexpr double kTurn = 2 * std::numbers::pi;
 constexpr float kGrey = 128, kColour = 40, kWave = 40, kNoise = 48;
 
@@ -118,6 +119,19 @@ void write_records(const std::filesystem::path& path, int64_t first, int64_t cou
   file.commit();
 }
 
+void write_marker(const std::filesystem::path& path, int64_t train_records,
+                  int64_t test_records, uint64_t seed) {
+  const std::string text = fmt::format(
+      "This is not CIFAR-10. lockstep generated these {} training and {} test "
+      "pictures\n"
+      "(seed {}) in CIFAR-10's format, so that programs run where the real set is not\n"
+      "at hand. Accuracies on it say nothing about CIFAR-10.\n",
+      train_records, test_records, seed);
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+}
+
 }  // namespace
 
 void generate_cifar10(const std::filesystem::path& folder, int64_t train_records,
@@ -137,7 +151,13 @@ void generate_cifar10(const std::filesystem::path& folder, int64_t train_records
     first = end;
   }
   write_records(target.path() / "test_batch.bin", first, test_records, seed);
+  write_marker(target.path() / kMarker, train_records, test_records, seed);
   target.commit();
+}
+
+bool is_generated(const std::filesystem::path& folder) {
+  std::error_code error;
+  return std::filesystem::exists(folder / kMarker, error);
 }
 
 }  // namespace lockstep::data

@@ -44,9 +44,13 @@ class Generated : public Dataset {
 
 /// Writes such a set in CIFAR-10's binary format as the new folder `folder`: all of its
 /// files or, after an error, none. The training records are shared over five files.
-/// Throws std::runtime_error if `folder` exists and is not empty, if there are fewer
-/// than 5 training records or no test record, or if it cannot be written.
+/// Another one, `generated.txt`, says what it is: nobody shall take it for the real
+/// set. Throws std::runtime_error if `folder` exists and is not empty, if there are
+/// fewer than 5 training records or no test record, or if it cannot be written.
 void generate_cifar10(const std::filesystem::path& folder, int64_t train_records,
                       int64_t test_records, uint64_t seed);
+
+/// Did `generate_cifar10` make the set in this folder (as `cifar10_folder` names it)?
+bool is_generated(const std::filesystem::path& folder);
 
 }  // namespace lockstep::data

@@ -38,7 +38,8 @@ class Module {
  public:
   virtual ~Module() = default;
 
-  /// Runs the module on `input`, hooks included.
+  /// `model(x)`: runs the module on `input`, hooks included, through `call_impl`.
+  /// `site` is where the call is written (the trace shows it); leave it out.
   Tensor operator()(const Tensor& input,
                     std::source_location site = std::source_location::current());
 
@@ -48,9 +49,11 @@ class Module {
   /// The class's name, as PyTorch would print it: `ResNet`, `Conv2d`.
   virtual const char* type_name() const = 0;
 
-  /// A module of the same structure, made by the same constructor. Inside a
-  /// `Construction` with `skeleton` its parameters have no memory: that is how
-  /// DataParallel makes replicas.
+  /// A module of the same structure, made by the same constructor: C++ has no
+  /// counterpart of Python's `module._replicate_for_data_parallel()`, which copies an
+  /// object of any class. Inside a `Construction` with `skeleton` (init.h) the new
+  /// parameters have no memory of their own; `replicate` then puts the copies that it
+  /// sent to the device into their places.
   virtual ModulePtr make_like() const = 0;
 
   /// All parameters (buffers) of this module and its children, in order of

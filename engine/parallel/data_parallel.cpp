@@ -26,6 +26,7 @@ Tensor DataParallel::forward(const Tensor& input) {
     tracer::Phase phase("scatter");
     inputs = use.scatter(input, devices_);
   }
+  // For the trace's `step` event only: the byte laws are judged by these facts.
   last_call_ = {{}, input.nbytes(), 0};
   for (const Tensor& chunk : inputs) last_call_.chunks.push_back(chunk.size(0));
 
@@ -35,6 +36,7 @@ Tensor DataParallel::forward(const Tensor& input) {
     return output;
   }
 
+  // A small batch makes fewer chunks than there are devices: the last ones stay idle.
   const Devices used(devices_.begin(), devices_.begin() + inputs.size());
   std::vector<nn::ModulePtr> replicas;
   {

@@ -40,6 +40,8 @@ std::vector<Tensors> broadcast_parameters(const Tensors& parameters,
       outputs.push_back(copy);
     }
   }
+  // Only their shapes are used, in the backward pass: a parameter that took no part
+  // gets zeros of its shape.
   Tensors shapes;
   for (const Tensor& parameter : parameters) shapes.push_back(parameter.detach());
   autograd::set_history("BroadcastBackward", parameters, outputs,

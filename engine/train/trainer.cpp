@@ -67,13 +67,18 @@ EpochResult Trainer::validate(data::DataLoader& loader) {
   return result;
 }
 
+/// By Ctrl-C, or by a limit on the number of steps.
+bool Trainer::ended(int64_t last_step) const {
+  return stop || (last_step >= 0 && next_step_ >= last_step);
+}
+
 EpochResult Trainer::run(data::DataLoader& loader, bool train,
                          const std::string& prefix, int64_t last_step) {
   AverageMeter time("Time", ":6.3f"), data_time("Data", ":6.3f"), loss("Loss", ":.4e"),
       acc1("Acc@1", ":6.2f"), acc5("Acc@5", ":6.2f");
   EpochResult epoch;
   for (int64_t i = 0; i < loader.size(); ++i) {
-    if (stop || (train && last_step >= 0 && next_step_ >= last_step)) {
+    if (ended(last_step)) {
       epoch.complete = false;
       break;
     }
@@ -89,7 +94,8 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
     time.update(seconds_since(start));
     epoch.images += result.batch;
     if (after_step) after_step(result);
-    if (!options_.quiet && i % options_.print_freq == 0) {
+    const bool last = i + 1 == loader.size() || ended(last_step);
+    if (!options_.quiet && (last || i % options_.print_freq == 0)) {
       std::vector<const AverageMeter*> meters{&time, &data_time, &loss, &acc1, &acc5};
       if (!train) meters.erase(meters.begin() + 1);
       std::puts(progress_line(prefix, i, loader.size(), meters).c_str());
@@ -130,6 +136,9 @@ StepResult Trainer::step(data::DataLoader& loader, bool train, double& data_seco
     loss = ops::cross_entropy(output, inputs.labels);
     acc1 = ops::accuracy(output, inputs.labels, 1);
     acc5 = ops::accuracy(output, inputs.labels, 5);
+    // As main.py: item() makes the host wait here until the device has computed the
+    // whole forward pass, so this phase is long on the host's clock and short on the
+    // device's.
     result.loss = ops::item(loss);
     result.acc1 = ops::item(acc1);
     result.acc5 = ops::item(acc5);
@@ -202,9 +211,11 @@ void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
   event.arg({"wrapped_buffer_bytes", buffers});
 }
 
-void Trainer::forward_only(data::DataLoader& loader) {
+void Trainer::forward_only(data::DataLoader& loader, int64_t last_step) {
   loader.start_epoch(0);
-  for (auto batch = loader.next(); batch && !stop; batch = loader.next()) {
+  while (!ended(last_step)) {
+    const auto batch = loader.next();
+    if (!batch) break;
     if (before_step) before_step(next_step_);
     const int64_t start = tracer::now_ns();
     StepResult result;

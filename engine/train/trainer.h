@@ -57,8 +57,9 @@ class Trainer {
   /// (negative: no limit).
   EpochResult train_epoch(data::DataLoader& loader, int epoch, int64_t last_step = -1);
   EpochResult validate(data::DataLoader& loader);
-  /// Forward passes only, as the notebook does.
-  void forward_only(data::DataLoader& loader);
+  /// Forward passes only, as the notebook does; at most `last_step` in total
+  /// (negative: no limit).
+  void forward_only(data::DataLoader& loader, int64_t last_step = -1);
 
   void set_lr(double lr) { sgd_.options().lr = lr; }
   int64_t steps_done() const { return next_step_; }
@@ -80,6 +81,7 @@ class Trainer {
   StepResult step(data::DataLoader& loader, bool train, double& data_seconds);
   EpochResult run(data::DataLoader& loader, bool train, const std::string& prefix,
                   int64_t last_step);
+  bool ended(int64_t last_step) const;
   void describe(tracer::HostEvent& event, const Inputs& host, const Tensor& output,
                 bool train) const;
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from support import (LOCKSTEP, NULL, RECORD, TempTest, cifar_file, copies,
+from support import (LOCKSTEP, NULL, RECORD, ROOT, TempTest, cifar_file, copies,
                      read_trace, run)
 
 
@@ -24,12 +24,19 @@ class Notebook(TempTest):
                    "output_size torch.Size([{0}, 2])\n")
         full = inside.format(15) * 2 + outside.format(30)
         last = inside.format(5) * 2 + outside.format(10)
-        self.assertEqual(text, "Let's use 2 GPUs!\n" + full * 3 + last)
+        written = f"=> trace written: {self.path('t.json')} (4 steps, 0 to 3)\n"
+        self.assertEqual(text, "Let's use 2 GPUs!\n" + full * 3 + last + written)
 
         trace = read_trace(self.path("t.json"))
         self.assertEqual(copies(trace, "h2d", 0)[0]["bytes"], 600)
         self.assertEqual([c["bytes"] for c in copies(trace, "scatter", 0)], [300])
         run("trace", "check", self.path("t.json"))
+
+    def test_steps_and_save_are_honoured(self):
+        text, _ = run("train", "-a", "toy", "--devices", 2, "-b", 30, "--steps", 1,
+                      "--save", self.path("w.safetensors"))
+        self.assertEqual(text.count("Outside"), 1)
+        self.assertTrue(os.path.isfile(self.path("w.safetensors")))
 
 
 class Ledger(TempTest):
@@ -151,6 +158,28 @@ class Training(TempTest):
                                r"\tAcc@1 +\S+ \( *\S+\)\tAcc@5 +\S+ \( *\S+\)\n")
         self.assertRegex(text, r" \* Acc@1 \S+ Acc@5 \S+\n")
 
+    def test_says_what_runs_and_what_was_written(self):
+        files = {flag: self.path(flag) for flag in ("trace", "summary", "save")}
+        text, _ = run("train", *NULL, "-b", 7, "--length", 64, "--steps", 8,
+                      "--devices", 4, *(f"--{flag}={file}" for flag, file in files.items()))
+        for part in ("=> data: pictures made on the way (64 training, 12 test images, "
+                     "generated)\n",
+                     "=> mode dp, 4 devices (null:0 to null:3), batch 7 in 3 chunks "
+                     "of 2 and one of 1, 1 thread per device\n",
+                     "Epoch: [0][ 7/10]",  # the last step's line
+                     f"=> trace written: {files['trace']} (5 steps, 2 to 6)\n",
+                     f"=> summary written: {files['summary']}\n",
+                     f"=> weights written: {files['save']}\n",
+                     "=> device type null computes nothing: losses and times mean "
+                     "nothing, bytes are exact\n"):
+            self.assertIn(part, text)
+        self.assertNotIn("Epoch: [0][ 6/10]", text)
+        text, _ = run("trace", "summary", files["trace"])
+        self.assertTrue(text.endswith("\ndevice type null computes nothing: losses and "
+                                      "times mean nothing, bytes are exact.\n"), text)
+        text, _ = run("train", *NULL, "-b", 5, "--length", 5, "--steps", 1)
+        self.assertIn("2 chunks of 2 and one of 1 (1 of 4 devices idle)", text)
+
     def test_evaluate(self):
         text, _ = run("train", self.cifar(), "-e", "-b", 20, "--gpu", 0)
         self.assertIn("Use GPU: 0 for training\n=> creating model 'resnet18'\n", text)
@@ -193,6 +222,31 @@ class Faults(TempTest):
             self.fails("lockstep: ", "train", *NULL, *words, code=2)
         self.fails("unknown command", "trane", code=2)
 
+    def test_nothing_is_left_out_in_silence(self):
+        one = ["train", *NULL, "-b", 8, "--length", 16, "--steps", 1]
+        for wanted, words in (
+                ("on one device", ["--mode", "single", "--devices", 2]),
+                ("--trace FILE", ["--trace-steps", "0:1"]),
+                ("only the steps 0 to 0", ["--trace-steps", "1:2", "--trace", "x"]),
+                ("0 steps", ["--steps", 0, "--trace", "x"]),
+                ("--lr", ["--lr", "nan"]), ("--lr", ["--lr", -1]),
+                ("--momentum", ["--momentum", -1]),
+                ("cannot use the folder", [self.folder])):
+            self.fails(wanted, *one, *words, code=2)
+        self.fails("cannot use the folder", "train", "-a", "toy", self.folder, code=2)
+        self.fails("not built yet", *one, "--world-size", 2)
+        self.fails("toy", "demo", "-a", "toy", code=2)
+
+    def test_files_of_another_kind_and_typing_errors(self):
+        readme = os.path.join(ROOT, "README.md")
+        self.fails("is not a trace (JSON expected)", "trace", "summary", readme)
+        self.fails("is a folder", "trace", "check", self.folder)
+        self.fails("is a file, not a folder", "train", readme)
+        self.fails(["'trace sumary'", "summary, check, diff"], "trace", "sumary",
+                   code=2)
+        self.fails("trace needs a command", "trace", code=2)
+        self.fails("'data mak'", "data", "mak", code=2)
+
     def test_unwritable(self):
         one = ["train", *NULL, "--steps", 1, "-b", 8, "--length", 16]
         for flag in ("--trace", "--summary", "--save"):
@@ -214,18 +268,35 @@ class Faults(TempTest):
 
     def test_interrupt_leaves_a_valid_trace(self):
         out = self.path("t.json")
-        process = subprocess.Popen(
-            [LOCKSTEP, "train", *NULL, "-b", "8", "--length", "100000", "-p", "1",
-             "--trace-steps", "0:1000000", "--trace", out],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.interrupted(["train", *NULL, "-b", "8", "--length", "100000", "-p", "1",
+                          "--trace-steps", "0:1000000", "--trace", out], "Epoch: [0][")
+        run("trace", "check", out)
+
+    def test_interrupt_before_the_first_recorded_step(self):
+        out = self.path("t.json")
+        error = self.interrupted(
+            ["train", *NULL, "-b", "8", "--length", "100000", "-p", "1",
+             "--trace-steps", "9000:9001", "--trace", out], "Epoch: [0][")
+        self.assertIn("no trace written", error)
+        self.assertFalse(os.path.exists(out))
+
+    def test_interrupted_demo(self):
+        self.interrupted(["demo", "--data", self.cifar(), "--out", self.path("out"),
+                          "-b", "16", "--steps", "200"], "resnet18 on ")
+
+    def interrupted(self, words, after):
+        """Sends Ctrl-C after the line that begins so; returns what went to stderr."""
+        process = subprocess.Popen([LOCKSTEP, *words], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
         for line in process.stdout:
-            if line.startswith("Epoch: [0]["):
+            if line.startswith(after):
                 break
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=120)
+        text, error = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 130)
         self.assertIn("interrupted", error)
-        run("trace", "check", out)
+        self.assertNotIn("one step", text)  # the demo's table
+        return error
 
 
 class Commands(TempTest):
@@ -234,9 +305,36 @@ class Commands(TempTest):
         for part in ("cores", "oneDNN", "CUDA", "CIFAR-10"):
             self.assertIn(part, text)
 
+    def test_a_generated_set_is_called_so(self):
+        def ours(*words, **more):
+            return run(*words, cwd=self.folder, HOME=self.folder, **more)
+
+        text, _ = ours("data", "make", "--train", 16, "--test", 8,
+                       LOCKSTEP_PROGRAM="./lockstep")
+        self.assertIn("data/generated/cifar-10-batches-bin: ", text)
+        self.assertIn("`./lockstep train data/generated`", text)
+        self.assertIn("generated", ours("data", "check", "data/generated")[0])
+        _, error = ours("data", "fetch", "data/generated", code=1)
+        self.assertIn("a generated set lies here", error)
+        _, error = ours("train", code=1)  # it is not taken for the real one
+        self.assertIn("CIFAR-10 was not found", error)
+        text, _ = ours("train", "data/generated", "--device-type", "null", "--steps", 1,
+                       "-b", 8, "--summary", "s.json")
+        self.assertIn("=> data: data/generated/cifar-10-batches-bin (16 training, 8 "
+                      "test images, generated)\n", text)
+        with open(self.path("s.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["dataset"], "generated")
+        os.rename(self.path("data/generated/cifar-10-batches-bin"),
+                  self.path("data/cifar-10-batches-bin"))
+        self.assertIn("holds a generated set", ours("doctor")[0])
+
     def test_help_and_version(self):
         self.assertIn("train", run("--help")[0])
-        self.assertIn("--trace-steps", run("train", "--help")[0])
+        text, _ = run("train", "--help")
+        for part in ("--trace-steps", "=resnet18", "(default: 2:7",
+                     "of VGG dp-features", "not built yet"):
+            self.assertIn(part, text)
+        self.assertIn("12 GB/s + 10 µs", run("emulate", "--help")[0])
         self.assertIn("lockstep 0.", run("--version")[0])
 
     def test_diff(self):
@@ -249,8 +347,12 @@ class Commands(TempTest):
     def test_demo(self):
         text, _ = run("demo", "--data", self.make_set(), "--out", self.path("out"),
                       "-b", 16, "--steps", 1)
-        for part in ("measured", "emulated", "replicate", "device 3", "clock"):
+        for part in ("measured", "emulated", "replicate", "device 3", "clock",
+                     "not add up", "Emulated: a kernel lasts its CPU time",
+                     "peak memory"):
             self.assertIn(part, text)
+        rows = {line.split()[0]: line.split() for line in text.splitlines() if line}
+        self.assertEqual(rows["forward"][3], "–")  # DataParallel's, measured
         for name in os.listdir(self.path("out")):
             run("trace", "check", os.path.join(self.path("out"), name))
 

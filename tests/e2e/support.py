@@ -9,14 +9,16 @@ import unittest
 
 LOCKSTEP = os.environ["LOCKSTEP_BIN"]
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+os.environ.pop("LOCKSTEP_PROGRAM", None)  # hints say `lockstep …`
 NULL = ["--device-type", "null", "--dataset", "generated", "-j", "1"]
 RECORD = 3073
 
 
-def run(*words, code=0, cwd=None):
+def run(*words, code=0, cwd=None, **environment):
     """Runs lockstep; returns (stdout, stderr). Fails on another exit code."""
     done = subprocess.run([LOCKSTEP, *map(str, words)], capture_output=True,
-                          text=True, cwd=cwd, timeout=600)
+                          text=True, cwd=cwd, timeout=600,
+                          env={**os.environ, **environment})
     if done.returncode != code:
         raise AssertionError(f"lockstep {' '.join(map(str, words))}: exit code "
                              f"{done.returncode}, not {code}\n{done.stderr}")

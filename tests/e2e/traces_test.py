@@ -62,9 +62,12 @@ class Traces(TempTest):
 
     def test_emulated_forwards_overlap(self):
         out = self.path("e.json")
-        run("emulate", self.files["resnet18", "dp"], "-o", out)
+        text, _ = run("emulate", self.files["resnet18", "dp"], "-o", out)
         trace = read_trace(out)
         self.assertEqual(trace["lockstep"]["clock"], "emulated")
+        self.assertIn("assumed: a kernel lasts its CPU time, on a device with hardware "
+                      "of its own; copies: 12 GB/s + 10 µs\n", text)
+        self.assertIn(f"=> trace written: {out} (3 steps)\n", text)
         spans = {}
         for e in trace["traceEvents"]:
             if (e.get("cat") == "kernel" and e["args"].get("phase") == "parallel_apply"
@@ -78,11 +81,19 @@ class Traces(TempTest):
 
     def test_who_calls_forward(self):
         text, _ = run("trace", "summary", "--calls", self.files["resnet18", "single"])
-        names = [line.split()[0] for line in text.splitlines()]
+        header, *lines = text.splitlines()
+        self.assertTrue(header.endswith("called at → defined at"), header)
+        self.assertRegex(lines[0], r"engine/train/trainer.cpp:\d+ → "
+                                   r"engine/nn/module.cpp:\d+$")
+        names = [line.split()[0] for line in lines]
         self.assertEqual(names[:3],
                          ["ResNet.__call__", "Module._call_impl", "ResNet.forward"])
         self.assertIn("BasicBlock.__call__", names)
         self.assertIn("engine/models/resnet.cpp", text)
+        text, _ = run("trace", "summary", "--calls", self.files["resnet18", "dp"])
+        self.assertRegex(text, r"\[replica cpu:0 … replica cpu:3: 4 in parallel, "
+                               r"time of the first\]")
+
         trace = read_trace(self.files["resnet18", "single"])
         calls = {e["name"]: e["args"] for e in trace["traceEvents"]
                  if e.get("cat") == "call"}

@@ -50,7 +50,10 @@ case $me in
     if [[ ! -e $folder/lockstep ]]; then
       for i in 1 2 3 4 5 6 7 8; do echo "[$i/8] Building CXX object $i.o"; done
       # shellcheck disable=SC2016  # for the program
-      printf '#!/bin/bash\nprintf "<%%s>" "$PWD" "$@"; exit 3\n' > "$folder/lockstep"
+      printf '#!/bin/bash\necho "program $LOCKSTEP_PROGRAM" >> "$FAKE/calls"\n' \
+        > "$folder/lockstep"
+      # shellcheck disable=SC2016
+      printf 'printf "<%%s>" "$PWD" "$@"; exit 3\n' >> "$folder/lockstep"
       chmod +x "$folder/lockstep"
     fi ;;
   ctest)

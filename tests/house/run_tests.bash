@@ -47,7 +47,7 @@ run_tests() {
     case $arg in
       --quick) quick=1 ;;
       --sanitize) sanitize=1 ;;
-      --help) usage; return ;;
+      -h | --help) usage; return ;;
       *) options+=("$arg") ;;
     esac
   done

@@ -88,6 +88,12 @@ class Wrapper(unittest.TestCase):
         self.assertEqual(self.calls("ninja"),
                          [f"ninja -C {self.root}/build/release lockstep"])
 
+    def test_tells_the_program_how_it_was_started(self):
+        self.start("demo", script="./lockstep", cwd=self.root)
+        self.assertEqual(self.calls("program"), ["program ./lockstep"])
+        self.start("demo", script=self.root / "lockstep")
+        self.assertEqual(self.calls("program"), [f"program {self.root}/lockstep"])
+
     def test_yes_is_eaten(self):
         self.assertEqual(self.start("--yes", "demo").stdout, f"<{self.home}><demo>")
 
@@ -244,6 +250,13 @@ class Wrapper(unittest.TestCase):
             self.assertEqual(self.calls("LOCKSTEP"), ["LOCKSTEP_SHARED= OMP="] * 2
                              + ["LOCKSTEP_SHARED= OMP=1"])
         self.assertIn("1 passed,", self.start("test", "--quick").stdout)
+
+    def test_help_of_test_comes_at_once(self):
+        for word in ("-h", "--help"):
+            done = self.start("test", word)
+            self.expect(done, 0)
+            self.assertIn("usage: ./lockstep test [--quick]", done.stdout)
+        self.assertEqual(self.calls("ninja") + self.calls("ctest"), [])
 
     def test_test_fails_when_a_test_fails_or_none_ran(self):
         self.say("ctest_fails")

@@ -34,6 +34,9 @@ TEST(Emulate, SaysThatItEmulated) {
   const Trace trace = emulate(read_trace(minimal_path()));
   EXPECT_EQ(trace.lockstep["clock"], "emulated");
   EXPECT_EQ(trace.lockstep["emulation"]["link_gb_per_s"], 12.0);
+  EXPECT_EQ(trace.lockstep["emulation"]["assumed"], assumptions({}));
+  const std::string slow = assumptions({.link = {.gb_per_s = 1.5, .latency_us = 2}});
+  EXPECT_NE(slow.find("copies: 1.5 GB/s + 2 µs"), std::string::npos) << slow;
 }
 
 TEST(Emulate, TheResultObeysEveryLaw) {

@@ -156,6 +156,12 @@ TEST(Reader, EveryPrefixOfATraceIsRefusedPolitely) {
   }
 }
 
+TEST(Reader, NamesWhatIsNoTraceAtAll) {
+  EXPECT_NE(error_of("\n# A text\n").find("is not a trace (JSON expected)"),
+            std::string::npos);
+  EXPECT_EQ(error_of("{\"traceEvents\": [").find("not a trace"), std::string::npos);
+}
+
 TEST(Reader, RefusesAbsentAndUnreadableFiles) {
   EXPECT_THROW(read_trace("/nowhere/trace.json"), std::runtime_error);
   EXPECT_THROW(read_trace("/tmp"), std::runtime_error);

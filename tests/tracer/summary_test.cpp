@@ -90,8 +90,31 @@ TEST(Summary, AStepEndsWithItsLastDeviceEvent) {
   EXPECT_EQ(summarize(trace).train.steps.at(0).length, 155'000);
 }
 
+/// The same trace on eight devices: kernels 23, 25, 29, 30 on six more lanes.
+Trace on_many_devices() {
+  Trace trace = minimal();
+  const std::vector<Event> events = trace.events;
+  for (int64_t device = 2; device < 8; ++device) {
+    for (Event event : events) {
+      if (!event.is("kernel")) continue;
+      event.pid = 100 + device;
+      event.args["device"] = device;
+      event.id += 1000 * device;
+      trace.events.push_back(event);
+    }
+  }
+  sort_events(trace.events);
+  return trace;
+}
+
+TEST(Summary, SaysHowManyDevicesTheTableLeavesOut) {
+  EXPECT_NE(summary_text(summarize(on_many_devices())).find("… 2 more devices"),
+            std::string::npos);
+  EXPECT_EQ(summary_text(summarize(minimal())).find("more device"), std::string::npos);
+}
+
 TEST(Summary, TextFitsTheTerminal) {
-  std::istringstream text(summary_text(summarize(minimal())));
+  std::istringstream text(summary_text(summarize(on_many_devices())));
   for (std::string line; std::getline(text, line);) {
     const auto columns = std::count_if(line.begin(), line.end(),
                                        [](char c) { return (c & 0xC0) != 0x80; });
@@ -111,8 +134,17 @@ TEST(Summary, JsonHasPhasesInSeconds) {
   EXPECT_EQ(json["train"]["ports"]["host"]["out"], 84);
 }
 
-Trace with_slow(int64_t id, int64_t more) {
+/// The trace of a machine that does nothing else: kernels compute all the time.
+Trace quiet() {
   Trace trace = minimal();
+  for (Event& event : trace.events) {
+    if (event.is("kernel")) event.args.erase("cpu_us");
+  }
+  return trace;
+}
+
+Trace with_slow(int64_t id, int64_t more) {
+  Trace trace = quiet();
   for (Event& event : trace.events) {  // everything later moves, too
     if (event.id == id) event.dur += more;
     if (event.id == id || event.ph == 'M') continue;
@@ -124,13 +156,32 @@ Trace with_slow(int64_t id, int64_t more) {
 }
 
 TEST(Sentence, NamesTheLargestExposedShare) {
-  Trace queue = minimal();
+  Trace queue = quiet();
   for (Event& event : queue.events) {
     if (event.id == 25) event.args["queued_us"] = 1'000.0;
   }
   EXPECT_NE(limiting_sentence(summarize(queue)).find("wait for a core"),
             std::string::npos);
-  EXPECT_NE(limiting_sentence(summarize(minimal())).find("`d2h`"), std::string::npos);
+  EXPECT_NE(limiting_sentence(summarize(quiet())).find("`d2h`"), std::string::npos);
+}
+
+TEST(Sentence, BlamesNoDeviceWhenOtherProgramsUsedTheCores) {
+  // 54 µs of wall time for 26 µs of CPU time
+  const std::string text = limiting_sentence(summarize(minimal()));
+  EXPECT_NE(text.find("2.1 times their CPU time"), std::string::npos) << text;
+  EXPECT_NE(text.find("repeat the measurement"), std::string::npos) << text;
+  const Summary disturbed = summarize(minimal());
+  EXPECT_EQ(limiting_sentence(summarize(quiet()), &disturbed), text)
+      << "no gain either";
+  EXPECT_EQ(limiting_sentence(summarize(emulate(minimal()))).find("repeat"),
+            std::string::npos);
+}
+
+TEST(Sentence, JudgesNoDeviceThatComputesNothing) {
+  Trace trace = minimal();
+  trace.lockstep["devices"][0]["name"] = "null:0";
+  const std::string text = limiting_sentence(summarize(trace));
+  EXPECT_EQ(text, std::string(kNullSentence) + ".");
 }
 
 TEST(Sentence, MaySayThatItPaid) {
@@ -199,12 +250,39 @@ TEST(CallTree, CollapsesSiblingsThatAreAlike) {
   EXPECT_EQ(callees[2].name, "Replica.__call__") << "it stands below its parent";
 }
 
+TEST(CallTree, DoesNotAddUpTheTimesOfReplicas) {
+  Trace trace;
+  for (int64_t i = 0; i < 3; ++i) {
+    Event event;
+    event.cat = "call", event.name = i ? "Net.__call__" : "Outer.__call__";
+    event.id = i + 1, event.step = 0, event.tid = i;
+    event.ts = 10 * i, event.dur = i ? 70 : 100;
+    if (i) event.parent = 1;
+    trace.events.push_back(event);
+    Event name;
+    name.ph = 'M', name.name = "thread_name", name.tid = i;
+    name.args["name"] = "replica " + std::to_string(i);
+    trace.events.push_back(name);
+  }
+  sort_events(trace.events);
+  const auto roots = call_tree(trace, 0);
+  ASSERT_EQ(roots.at(0).callees.size(), 1u);
+  EXPECT_EQ(roots[0].callees[0].time, 70);
+  EXPECT_TRUE(call_tree_json(roots)[0]["callees"][0]["parallel"]);
+  EXPECT_NE(call_tree_text(roots).find(
+                "[replica 1 … replica 2: 2 in parallel, time of the first]"),
+            std::string::npos)
+      << call_tree_text(roots);
+}
+
 TEST(CallTree, ShowsThePathOfTheGoldenTrace) {
   const auto roots = call_tree(minimal(), 0);
   ASSERT_EQ(roots.size(), 1u);
   EXPECT_EQ(roots[0].site, "train.cpp:1");
   EXPECT_EQ(roots[0].definition, "parallel.cpp:1");
   EXPECT_NE(call_tree_text(roots).find("DataParallel.__call__"), std::string::npos);
+  EXPECT_NE(call_tree_text(roots).find("train.cpp:1 → parallel.cpp:1"),
+            std::string::npos);
   EXPECT_EQ(call_tree_json(roots)[0]["event"], 3);
 }
 

@@ -83,7 +83,7 @@ class TreeBuilder {
     call.site = place(args, "file", "line");
     call.definition = place(args, "def_file", "def_line");
     call.first_module = call.last_module = string_arg(args, "module");
-    call.thread = node.thread;
+    call.thread = call.last_thread = node.thread;
     call.time = node.event->dur;
     call.event = node.event->id;
     for (const size_t callee : node.callees) append(call.callees, build(callee));
@@ -109,7 +109,9 @@ class TreeBuilder {
     }
     Call& last = calls.back();
     last.count += call.count;
-    last.time = add_within_range(last.time, call.time);
+    const bool same_thread = last.last_thread == call.thread;
+    if (same_thread) last.time = add_within_range(last.time, call.time);
+    last.last_thread = call.last_thread;
     last.last_module = call.last_module;
   }
 
@@ -125,14 +127,26 @@ std::string modules(const Call& call) {
   return fmt::format("{} … {}", call.first_module, call.last_module);
 }
 
+/// Replicas run at the same time: adding up their times would mean nothing.
+std::string threads(const Call& call) {
+  if (!call.parallel()) return call.thread;
+  return fmt::format("{} … {}: {} in parallel, time of the first", call.thread,
+                     call.last_thread, call.count);
+}
+
+std::string places(const Call& call) {
+  if (call.site.empty() || call.definition.empty()) return call.site + call.definition;
+  return fmt::format("{} → {}", call.site, call.definition);
+}
+
 void write(const std::vector<Call>& calls, size_t depth, std::string& text) {
   for (const Call& call : calls) {
     std::string line = std::string(2 * depth, ' ') + call.name;
-    if (call.count > 1) line += fmt::format(" ×{}", call.count);
+    if (call.count > 1 && !call.parallel()) line += fmt::format(" ×{}", call.count);
     if (!call.first_module.empty()) line += fmt::format("  {}", modules(call));
-    if (!call.thread.empty()) line += fmt::format("  [{}]", call.thread);
-    const std::string where = call.definition.empty() ? call.site : call.definition;
-    text += fmt::format("{:<58} {:>9}  {}\n", line, human_time(call.time), where);
+    if (!call.thread.empty()) line += fmt::format("  [{}]", threads(call));
+    text +=
+        fmt::format("{:<58} {:>9}  {}\n", line, human_time(call.time), places(call));
     write(call.callees, depth + 1, text);
   }
 }
@@ -146,7 +160,11 @@ std::vector<Call> call_tree(const Trace& trace, int64_t step) {
 std::string call_tree_text(const std::vector<Call>& calls) {
   std::string text;
   write(calls, 0, text);
-  return text.empty() ? "no calls were recorded in this step\n" : text;
+  if (text.empty()) return "no calls were recorded in this step\n";
+  return fmt::format("{:<58} {:>9}  {}\n",
+                     "call (×n: n alike in a row; below: the first)", "host time",
+                     "called at → defined at") +
+         text;
 }
 
 Json call_tree_json(const std::vector<Call>& calls) {
@@ -158,6 +176,8 @@ Json call_tree_json(const std::vector<Call>& calls) {
                     {"site", call.site},
                     {"definition", call.definition},
                     {"thread", call.thread},
+                    {"last_thread", call.last_thread},
+                    {"parallel", call.parallel()},
                     {"seconds", seconds(call.time)},
                     {"event", call.event},
                     {"callees", call_tree_json(call.callees)}});

@@ -15,11 +15,13 @@ struct Call {
   std::string name;              ///< PyTorch's: `BasicBlock.forward`
   std::string site, definition;  ///< `engine/nn/module.h:42`; empty when unknown
   std::string first_module, last_module;  ///< `layer1.0` … `layer1.1`
-  std::string thread;  ///< where it ran on another thread than its caller
+  std::string thread;       ///< where it ran on another thread than its caller
+  std::string last_thread;  ///< of the last of several on threads of their own
   int64_t count = 1;
-  int64_t time = 0;       ///< ns of host time, of all `count` calls
-  int64_t event = kNone;  ///< id of the first
-  std::vector<Call> callees;
+  int64_t time = 0;  ///< ns of host time: of all `count` calls; if parallel, of one
+  int64_t event = kNone;      ///< id of the first
+  std::vector<Call> callees;  ///< those of the first
+  bool parallel() const { return thread != last_thread; }
 };
 
 /// The calls of a step that nobody called, each with what it called. A call on another

@@ -2,6 +2,7 @@
 // what lies on it is what a step waits for; what does not, costs nothing.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "tracer/analysis/summary.h"
@@ -13,6 +14,21 @@ namespace {
 
 /// Less than this of the path spent on anything but computing: it pays.
 constexpr double kWorthMentioning = 0.10;
+
+/// A kernel starts when it has its cores, and then computes: its wall time is its CPU
+/// time, unless something else runs on these cores. (Waiting for a core comes before
+/// the start and is no part of it.) Above this ratio the measurement tells more about
+/// the machine's other work than about the devices.
+constexpr double kDisturbed = 1.3;
+
+double wall_over_cpu(const StepGroup& group) {
+  double wall = 0, cpu = 0;
+  for (const StepSummary& step : group.steps) {
+    wall += static_cast<double>(step.kernel_wall);
+    cpu += static_cast<double>(step.kernel_cpu);
+  }
+  return cpu > 0 ? wall / cpu : 1;
+}
 
 bool is_computing(const std::string& what) {
   static const std::set<std::string> phases = {"forward", "parallel_apply", "backward",
@@ -61,14 +77,16 @@ std::string compare(const Summary& summary, const Summary& single) {
   const double ours = seconds(summary.train.mean_length());
   const double theirs = seconds(single.train.mean_length());
   if (ours <= 0 || theirs <= 0) return {};
-  return fmt::format("{} devices take {} where one takes {}: {:.2f}x. ",
-                     summary.devices, human_time(summary.train.mean_length()),
+  return fmt::format("{} device{} {} where one takes {}: {:.2f}x. ", summary.devices,
+                     summary.devices == 1 ? " takes" : "s take",
+                     human_time(summary.train.mean_length()),
                      human_time(single.train.mean_length()), theirs / ours);
 }
 
 }  // namespace
 
 std::string limiting_sentence(const Summary& summary, const Summary* single) {
+  if (summary.null_devices) return fmt::format("{}.", kNullSentence);
   const std::string clock =
       summary.clock == "emulated"
           ? "On the emulated clock, with hardware for every device, "
@@ -81,6 +99,16 @@ std::string limiting_sentence(const Summary& summary, const Summary* single) {
     if (!is_computing(share.what)) exposed += static_cast<double>(share.nanoseconds);
   }
   if (whole <= 0) return "The trace holds no complete training step to judge.";
+
+  double ratio = wall_over_cpu(summary.train);
+  if (single) ratio = std::max(ratio, wall_over_cpu(single->train));
+  if (summary.clock != "emulated" && ratio > kDisturbed) {
+    return fmt::format(
+        "{}nothing can be said about the devices: kernels took {:.1f} times their CPU "
+        "time, so other programs (or this run's loading threads) used the cores; "
+        "repeat the measurement when they are idle.",
+        clock, ratio);
+  }
 
   for (const PathShare& share : shares) {  // largest first
     const double part = static_cast<double>(share.nanoseconds) / whole;

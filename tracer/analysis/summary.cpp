@@ -79,6 +79,9 @@ StepSummary summarize_step(const Step& step, const Lanes& lanes) {
     computing[worker(*task, lanes)].add(task->ts, task->end());
     const int64_t queued = duration_arg(task->args, "queued_us");
     summary.queued = add_within_range(summary.queued, queued);
+    const int64_t cpu = duration_arg(task->args, "cpu_us", task->dur);
+    summary.kernel_wall = add_within_range(summary.kernel_wall, task->dur);
+    summary.kernel_cpu = add_within_range(summary.kernel_cpu, cpu);
   }
   for (const auto& [device, spans] : computing) {
     summary.computing[device] = spans.covered();
@@ -150,10 +153,13 @@ std::vector<KernelTime> kernel_times(const Trace& trace) {
   return sorted;
 }
 
-int64_t count_devices(const Trace& trace) {
+void take_devices(const Trace& trace, Summary& summary) {
   const auto found = trace.lockstep.find("devices");
-  const bool listed = found != trace.lockstep.end() && found->is_array();
-  return listed ? static_cast<int64_t>(found->size()) : 0;
+  if (found == trace.lockstep.end() || !found->is_array()) return;
+  summary.devices = static_cast<int64_t>(found->size());
+  for (const Json& device : *found) {
+    summary.null_devices |= string_arg(device, "name").rfind("null", 0) == 0;
+  }
 }
 
 }  // namespace
@@ -163,7 +169,11 @@ Summary summarize(const Trace& trace) {
   summary.mode = string_arg(trace.lockstep, "mode");
   summary.arch = string_arg(trace.lockstep, "arch");
   summary.clock = string_arg(trace.lockstep, "clock");
-  summary.devices = count_devices(trace);
+  take_devices(trace, summary);
+  const auto emulation = trace.lockstep.find("emulation");
+  if (emulation != trace.lockstep.end()) {
+    summary.assumed = string_arg(*emulation, "assumed");
+  }
 
   const Lanes lanes(trace);
   const std::vector<Step> steps = find_steps(trace);

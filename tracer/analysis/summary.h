@@ -37,8 +37,10 @@ struct StepSummary {
   std::vector<NamedPhase> phases;        ///< in the order in which they began
   std::map<int64_t, int64_t> computing;  ///< device → ns in which a kernel ran
   int64_t queued = 0;                    ///< ns that kernels waited for a core, summed
-  int64_t path = 0;                      ///< ns, length of the longest path
-  std::vector<PathShare> path_shares;    ///< what it is made of, largest first
+  int64_t kernel_wall = 0;  ///< ns from kernels' starts to their ends, summed
+  int64_t kernel_cpu = 0;   ///< ns of CPU time that they used
+  int64_t path = 0;         ///< ns, length of the longest path
+  std::vector<PathShare> path_shares;  ///< what it is made of, largest first
 };
 
 struct Port {
@@ -71,7 +73,9 @@ struct KernelTime {
 
 struct Summary {
   std::string mode, arch, clock;
+  std::string assumed;  ///< on the emulated clock: what its times rest on
   int64_t devices = 0;
+  bool null_devices = false;  ///< they computed nothing
   StepGroup train, eval;
   std::map<int64_t, MemoryPeak> memory;  ///< by device
   std::vector<KernelTime> kernels;       ///< longest first
@@ -81,9 +85,14 @@ struct Summary {
 /// other in a circle has no longest path, and its `path` stays 0.
 Summary summarize(const Trace& trace);
 
+/// What holds for every run on devices of type null.
+inline constexpr const char* kNullSentence =
+    "device type null computes nothing: losses and times mean nothing, bytes are exact";
+
 /// One plain sentence, computed from the trace: what limits these devices. It may say
-/// that nothing does. `single` is the same program on one device, on the same clock,
-/// and adds what was gained.
+/// that nothing does, or that the measurement cannot tell: where something else used
+/// the cores, or on null devices. `single` is the same program on one device, on the
+/// same clock, and adds what was gained.
 std::string limiting_sentence(const Summary& summary, const Summary* single = nullptr);
 
 std::string summary_text(const Summary& summary);  ///< for 100 columns

@@ -63,6 +63,8 @@ Json step_json(const StepSummary& step) {
   put_phases(json, step.phases);
   json["computing"] = busy_json(step.computing);
   json["queued"] = seconds(step.queued);
+  json["kernel_wall"] = seconds(step.kernel_wall);
+  json["kernel_cpu"] = seconds(step.kernel_cpu);
   json["longest_path_seconds"] = seconds(step.path);
   json["longest_path"] = path_json(step.path_shares);
   return json;
@@ -72,6 +74,7 @@ Json summary_json(const Summary& summary) {
   Json json = {{"mode", summary.mode},
                {"arch", summary.arch},
                {"clock", summary.clock},
+               {"assumed", summary.assumed},
                {"devices", summary.devices},
                {"train", group_json(summary.train)},
                {"eval", group_json(summary.eval)}};

@@ -14,6 +14,13 @@ namespace lockstep::tracer {
 namespace {
 
 constexpr size_t kMaxColumns = 6;
+constexpr const char* kLegend =
+    "  host: host threads' time in it; device: from its first kernel or copy to the "
+    "end "
+    "of its last;\n"
+    "  busy: when that device ran some of it. Phases overlap, so these times do not "
+    "add "
+    "up.\n";
 constexpr size_t kPartColumns = 74;
 constexpr size_t kMaxRows = 12;  ///< longer lists end in "… and N more"
 
@@ -42,12 +49,17 @@ std::string phase_table(const StepGroup& group) {
   for (const auto& [name, cost] : phases) {
     for (const auto& [device, busy] : cost.busy) devices.insert(device);
   }
+  const size_t all = devices.size();
   while (devices.size() > kMaxColumns) devices.erase(std::prev(devices.end()));
 
   std::string text =
       fmt::format("\n  {:<16}{:>10}{:>10}   busy:", "phase", "host", "device");
   for (const int64_t device : devices)
     text += fmt::format("{:>9}", short_label(device));
+  if (const size_t more = all - devices.size(); more > 0) {
+    text += fmt::format("\n{:38}… {} more device{} (--json has them)", "", more,
+                        more == 1 ? "" : "s");
+  }
   text += "\n";
   for (const auto& [name, cost] : phases) {
     text += fmt::format("  {:<16}{:>10}{:>10}{:8}", name, time_or_dash(cost.host),
@@ -59,7 +71,7 @@ std::string phase_table(const StepGroup& group) {
     }
     text += "\n";
   }
-  return text;
+  return text + kLegend;
 }
 
 std::string path_table(const StepGroup& group) {
@@ -162,6 +174,7 @@ std::string summary_text(const Summary& summary) {
       fmt::format("{} · {} · {} device{} · {} clock\n", or_unknown(summary.arch),
                   or_unknown(summary.mode), summary.devices,
                   summary.devices == 1 ? "" : "s", or_unknown(summary.clock));
+  if (!summary.assumed.empty()) text += fmt::format("assumed: {}\n", summary.assumed);
   text += group_text("training", summary.train);
   text += group_text("evaluation", summary.eval);
   text += memory_table(summary);

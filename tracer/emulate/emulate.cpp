@@ -1,5 +1,7 @@
 #include "tracer/emulate/emulate.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <stdexcept>
 
@@ -49,6 +51,15 @@ void check_link(const Link& link) {
 
 }  // namespace
 
+std::string assumptions(const EmulateOptions& options) {
+  if (options.measured_durations) return "every recorded duration and gap is kept";
+  return fmt::format(
+      "a kernel lasts its CPU time, on a device with hardware of its own; copies: {} "
+      "GB/s "
+      "+ {} µs",
+      options.link.gb_per_s, options.link.latency_us);
+}
+
 Trace emulate(const Trace& trace, const EmulateOptions& options) {
   check_link(options.link);
   const TimingGraph graph(trace);
@@ -66,6 +77,7 @@ Trace emulate(const Trace& trace, const EmulateOptions& options) {
   sort_events(result.events);
   result.lockstep["clock"] = "emulated";
   result.lockstep["emulation"] = {
+      {"assumed", assumptions(options)},
       {"durations", options.measured_durations ? "measured" : "own hardware"},
       {"link_gb_per_s", options.link.gb_per_s},
       {"link_latency_us", options.link.latency_us}};

@@ -3,6 +3,8 @@
 // what; only durations change.
 #pragma once
 
+#include <string>
+
 #include "tracer/format/trace.h"
 
 namespace lockstep::tracer {
@@ -20,6 +22,9 @@ struct EmulateOptions {
   bool measured_durations = false;
   Link link;
 };
+
+/// One line that says what the emulated times rest on.
+std::string assumptions(const EmulateOptions& options);
 
 /// Re-times a trace. Kernels last the CPU time that they took (`cpu_us`, else `dur`)
 /// and wait for no core; copies last what the link says; the host runs as recorded,

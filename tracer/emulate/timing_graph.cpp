@@ -8,6 +8,7 @@
 
 #include "tracer/format/index.h"
 #include "tracer/format/lanes.h"
+#include "tracer/record/program.h"
 
 namespace lockstep::tracer {
 
@@ -208,8 +209,8 @@ void TimingGraph::sort_moments() {
   const auto event = event_of(static_cast<size_t>(stuck - missing.begin()));
   throw std::runtime_error(
       fmt::format("event #{} waits, in the end, for itself: the trace is damaged. "
-                  "`lockstep trace check` says where",
-                  trace_.events[event].id));
+                  "`{} trace check` says where",
+                  trace_.events[event].id, program()));
 }
 
 }  // namespace lockstep::tracer

@@ -46,6 +46,10 @@ std::string follow_links(const std::string& path) {
 }  // namespace
 
 std::string read_whole_file(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    fail_reading(path, "is a folder. Name a trace file");
+  }
   std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
   if (!file) {
     fail_reading(path, fmt::format("cannot be opened ({}). Is the name right?",

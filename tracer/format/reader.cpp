@@ -84,6 +84,10 @@ class TraceBuilder : public nlohmann::json_sax<Json> {
 
   bool parse_error(size_t position, const string_t&,
                    const nlohmann::json::exception& error) override {
+    const size_t start = text_.find_first_not_of(" \t\r\n");
+    if (start != text_.npos && text_[start] != '{' && text_[start] != '[') {
+      fail("is not a trace (JSON expected)");
+    }
     const auto end = text_.begin() + std::min(position, text_.size());
     const auto line = std::count(text_.begin(), end, '\n') + 1;
     std::string reason = error.what();

@@ -24,6 +24,7 @@ class Fetch : public ScratchTest {
   // An archive as the real one: everything below cifar-10-batches-bin/.
   Archive make_archive() {
     generate_cifar10(source_ / "cifar-10-batches-bin", 10, 5, 0);
+    fs::remove(source_ / "cifar-10-batches-bin" / "generated.txt");
     const std::string file = (source_ / "set.tar.gz").string();
     run_process({"tar", "-czf", file, "-C", source_.string(), "cifar-10-batches-bin"});
     return {"file://" + file, first_word(run_process({"md5sum", file}).output)};
@@ -44,7 +45,14 @@ TEST_F(Fetch, MakesTheFolder) {
 
 TEST_F(Fetch, LeavesAnExistingSetAlone) {
   generate_cifar10(target_, 10, 5, 0);
+  fs::remove(target_ / "generated.txt");
   EXPECT_EQ(cifar10_fetch(target_, {"file:///nowhere", ""}), target_);
+}
+
+TEST_F(Fetch, DoesNotTakeAGeneratedSetForTheRealOne) {
+  generate_cifar10(target_ / "cifar-10-batches-bin", 10, 5, 0);
+  expect_error([&] { cifar10_fetch(target_, {"file:///nowhere", ""}); },
+               "cifar-10-batches-bin: a generated set", "remove it", "data fetch DIR");
 }
 
 void expect_nothing_in(const fs::path& folder) {

@@ -26,6 +26,13 @@ TEST_F(GeneratedFiles, AreACifar10Set) {
       << "test pictures are numbered after the training ones";
 }
 
+TEST_F(GeneratedFiles, SayWhatTheyAre) {
+  generate_cifar10(scratch_ / "set", 10, 5, 0);
+  EXPECT_TRUE(is_generated(scratch_ / "set"));
+  EXPECT_FALSE(is_generated(scratch_));
+  EXPECT_EQ(read_file(scratch_ / "set" / "generated.txt").rfind("This is not", 0), 0u);
+}
+
 TEST_F(GeneratedFiles, DependOnTheSeedOnly) {
   generate_cifar10(scratch_ / "a", 10, 10, 5);
   generate_cifar10(scratch_ / "b", 10, 10, 5);

@@ -1,0 +1,204 @@
+// The flags of a training run: what they are called, and which go together.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "cli/commands.h"
+#include "cli/run_options.h"
+#include "engine/backends/backend.h"
+
+namespace lockstep::cli {
+namespace {
+
+using Numbers = CLI::Range;
+
+void add_flags_of_the_example(CLI::App& c, RunOptions& o) {
+  const auto positive = Numbers(int64_t{1}, int64_t{1} << 40);
+  c.add_option("-a,--arch", o.arch,
+               "resnet18|34|50, vgg16, vgg16_bn, vgg16_legacy, toy");
+  c.add_option("-j,--workers", o.workers, "data loading threads")
+      ->check(Numbers(0, 256));
+  c.add_option("--epochs", o.epochs, "epochs to run")->check(Numbers(0, 1 << 20));
+  c.add_option("--start-epoch", o.start_epoch, "number of the first epoch")
+      ->check(Numbers(0, 1 << 20));
+  c.add_option("-b,--batch-size", o.batch_size, "of the whole batch, over all devices")
+      ->check(positive);
+  c.add_option("--lr,--learning-rate", o.lr,
+               "initial learning rate; a tenth of it every 30 epochs");
+  c.add_option("--momentum", o.momentum, "of SGD");
+  c.add_option("--wd,--weight-decay", o.weight_decay, "of SGD");
+  c.add_option("-p,--print-freq", o.print_freq, "a progress line every so many steps")
+      ->check(Numbers(1, 1 << 30));
+  c.add_option("--resume", o.resume, "checkpoint to go on from (not built yet)");
+  c.add_flag("-e,--evaluate", o.evaluate, "evaluate on the test set and stop");
+  c.add_option("--pretrained", o.pretrained, "weights to begin with (safetensors)");
+  c.add_option("--world-size", o.world_size, "number of nodes; over 1: not built yet")
+      ->default_str("1");
+  c.add_option("--rank", o.rank, "this node's rank (not built yet)")->default_str("0");
+  c.add_option("--dist-url", o.dist_url, "where ranks meet (not built yet)")
+      ->default_str("");
+  c.add_option("--dist-backend", o.dist_backend, "of ranks (not built yet)");
+  c.add_option("--seed", o.seed, "of weights, shuffling, augmentation and dropout");
+  c.add_option("--gpu", o.gpu, "train on this device only")->check(Numbers(0, 63));
+  c.add_flag("--multiprocessing-distributed", o.multiprocessing_distributed,
+             "one process per device (not built yet)");
+}
+
+void add_own_flags(CLI::App& c, RunOptions& o) {
+  const auto positive = Numbers(int64_t{1}, int64_t{1} << 40);
+  c.add_option("--dataset", o.dataset,
+               "default: cifar10, of -a toy random; imagefolder: not built yet")
+      ->check(CLI::IsMember({"cifar10", "imagefolder", "random", "generated"}));
+  c.add_option(
+       "--mode", o.mode,
+       "default: dp, of VGG dp-features as in the ImageNet example; ddp: not built yet")
+      ->check(CLI::IsMember({"single", "dp", "dp-features", "ddp"}));
+  c.add_option("--devices", o.devices, "how many virtual ones")
+      ->check(Numbers(1, 64))
+      ->default_str("4");
+  c.add_option("--device-type", o.device_type,
+               "null computes nothing; cuda: not built yet")
+      ->check(CLI::IsMember({"cpu", "cuda", "reference", "null"}));
+  c.add_option("--threads-per-device", o.threads_per_device,
+               "cores that a kernel uses (default: 1, of a single device all)")
+      ->check(Numbers(1, 256))
+      ->default_str("");
+  c.add_option("--steps", o.steps,
+               "stop after so many steps (default: after all epochs)")
+      ->check(Numbers(int64_t{0}, int64_t{1} << 40))
+      ->default_str("");
+  c.add_option("--save", o.save, "write the weights at the end (safetensors)");
+  c.add_flag("--no-shuffle", o.no_shuffle, "take the samples in the files' order");
+  c.add_flag("--no-augment", o.no_augment, "neither crop nor flip the pictures");
+  c.add_option("--stem", o.stem,
+               "first layers of ResNets (default: cifar up to 64 pixels)")
+      ->check(CLI::IsMember({"cifar", "imagenet"}));
+  c.add_option("--input-on", o.input_on, "DP: where the images are before scattering")
+      ->check(CLI::IsMember({"host", "device0"}));
+  c.add_option("--conv", o.conv, "auto: Winograd where it exists")
+      ->check(CLI::IsMember({"auto", "direct"}));
+  c.add_option("--dtype", o.dtype, "float64: with reference and null")
+      ->check(CLI::IsMember({"float32", "float64"}));
+  c.add_flag("--benchmark", o.benchmark,
+             "choose convolution algorithms by measuring, once per shape; prints them");
+  c.add_flag("--deterministic", o.deterministic,
+             "never choose algorithms by measuring");
+  c.add_flag("--launch-blocking", o.launch_blocking, "wait for every kernel");
+  c.add_option("--image-size", o.image_size, "of generated pictures")
+      ->check(Numbers(1, 4096))
+      ->default_str("32");
+  c.add_option("--classes", o.classes, "of generated pictures")
+      ->check(Numbers(1, 1000000))
+      ->default_str("10");
+  c.add_option("--length", o.length,
+               "samples of a set (default: generated 5000, random 100)")
+      ->check(positive)
+      ->default_str("");
+  c.add_option("--dropout", o.dropout, "of VGG's classifier")
+      ->check(Numbers(0.0, 0.999));
+  c.add_option("--trace", o.trace, "record a trace into this file (.json or .json.gz)");
+  c.add_option("--trace-steps", o.trace_steps,
+               "A:B, the steps A to B - 1 (default: 2:7, of a run of 7 or fewer all)");
+  c.add_option("--summary", o.summary, "write loss, times and memory per step (JSON)");
+}
+
+/// The data and the steps that were asked for are those that are used.
+void validate_data(const RunOptions& o) {
+  if (!o.dir.empty() && o.arch == "toy") {
+    throw UsageError("-a toy takes random samples; it cannot use the folder " + o.dir);
+  }
+  if (!o.dir.empty() && (o.dataset == "random" || o.dataset == "generated")) {
+    throw UsageError("--dataset " + o.dataset +
+                     " makes its samples; it cannot use the "
+                     "folder " +
+                     o.dir);
+  }
+  if (!o.trace_steps.empty() && o.trace.empty()) {
+    throw UsageError(
+        "--trace-steps says which steps to record; --trace FILE is missing");
+  }
+}
+
+void validate_numbers(const RunOptions& o) {
+  const std::pair<const char*, double> numbers[] = {{"--lr", o.lr},
+                                                    {"--momentum", o.momentum},
+                                                    {"--weight-decay", o.weight_decay},
+                                                    {"--dropout", o.dropout}};
+  for (const auto& [name, value] : numbers) {
+    if (std::isfinite(value) && value >= 0) continue;
+    throw UsageError(std::string(name) + " must be a number of at least 0");
+  }
+}
+
+void validate_devices(const RunOptions& o) {
+  if (o.gpu && !o.mode.empty() && o.mode != "single") {
+    throw UsageError("--gpu trains on one device; it cannot go with --mode " + o.mode);
+  }
+  if (o.gpu && o.devices > 0 && *o.gpu >= o.devices) {
+    throw UsageError("--gpu " + std::to_string(*o.gpu) + ": there " +
+                     (o.devices == 1
+                          ? "is only 1 device"
+                          : "are only " + std::to_string(o.devices) + " devices"));
+  }
+  if (!o.gpu && o.mode == "single" && o.devices > 1) {
+    throw UsageError("--mode single trains on one device, not on --devices " +
+                     std::to_string(o.devices) +
+                     "; --gpu N chooses one, --mode dp uses all");
+  }
+  if (o.mode == "dp-features" && o.arch.rfind("vgg", 0) != 0) {
+    throw UsageError("--mode dp-features needs a model with features (-a vgg16)");
+  }
+}
+
+void validate_built(const RunOptions& o) {
+  if (o.mode == "ddp" || o.multiprocessing_distributed || o.world_size > 1) {
+    throw std::runtime_error(
+        "DistributedDataParallel (--mode ddp, --multiprocessing-distributed, "
+        "--world-size over 1) is not built yet; use --mode dp (the default)");
+  }
+  if (!o.resume.empty()) {
+    throw std::runtime_error(
+        "--resume is not built yet; --pretrained FILE.safetensors loads weights");
+  }
+  if (o.device_type == "cuda") backend_of(DeviceType::cuda);  // says why not
+}
+
+}  // namespace
+
+void add_run_flags(CLI::App& c, RunOptions& o) {
+  // As Python's argparse: of a flag given twice the last counts.
+  c.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  c.option_defaults()->always_capture_default();
+  c.add_option("DIR", o.dir, "folder of CIFAR-10 (default: ./data, else ~/data)");
+  add_flags_of_the_example(c, o);
+  add_own_flags(c, o);
+}
+
+void validate(const RunOptions& o) {
+  const auto& archs = models::names();
+  if (std::find(archs.begin(), archs.end(), o.arch) == archs.end()) {
+    try {
+      models::make(o.arch, {});
+    } catch (const std::invalid_argument& error) {
+      throw UsageError(std::string("-a: ") + error.what());
+    }
+  }
+  validate_built(o);
+  if (o.dtype == "float64" && o.device_type == "cpu") {
+    throw UsageError(
+        "--dtype float64 needs --device-type reference (oneDNN is float32)");
+  }
+  validate_data(o);
+  validate_numbers(o);
+  validate_devices(o);
+  // Better now than after hours of training.
+  for (const std::string& file : {o.trace, o.summary, o.save}) {
+    const auto folder = std::filesystem::path(file).parent_path();
+    if (!file.empty() && !folder.empty() && !std::filesystem::is_directory(folder)) {
+      throw std::runtime_error(file + ": there is no folder " + folder.string() +
+                               "; make it first");
+    }
+  }
+}
+
+}  // namespace lockstep::cli
