@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <thread>
@@ -25,6 +26,7 @@ struct DemoOptions {
   std::string data, out = "traces", arch = "resnet18";
   int devices = 4;
   int64_t batch = 64, steps = 3;
+  bool no_view = false;
 };
 
 void say(const std::string& text) {
@@ -164,6 +166,33 @@ void print_bytes(const std::vector<Run>& runs) {
   }
 }
 
+bool has_display() {
+  for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0') return true;
+  }
+  return false;
+}
+
+/// The viewer on the DataParallel run where there is a display, else its pictures.
+int show(const DemoOptions& o, const std::vector<Run>& runs) {
+#ifdef LOCKSTEP_HAS_GUI
+  if (o.no_view) return 0;
+  if (has_display()) {
+    say("\nThe viewer opens: space plays, the arrows step, ? lists the keys.\n");
+    return view_traces({runs[1].file, runs[0].file}, "1:forward");
+  }
+  say("\nNo display here, so pictures of one step:\n");
+  for (const char* phase : {"scatter", "replicate", "reduce"}) {
+    const std::string png = fmt::format("{}/{}_dp_{}.png", o.out, o.arch, phase);
+    picture_of_trace(runs[1].file, std::string("1:") + phase, png);
+  }
+#else
+  (void)o, (void)runs;
+#endif
+  return 0;
+}
+
 int run(const DemoOptions& o) {
   const std::string data = find_data(o);
   if (train::Trainer::stop) return 130;
@@ -184,8 +213,8 @@ int run(const DemoOptions& o) {
   for (const Run& run : runs) say("  " + run.file + "\n");
   say("\nNext: " + program() + " trace summary --calls " + runs[1].file +
       "   (who calls forward?)\n      " + program() + " trace check " + runs[1].file +
-      "\n      or drop a file into https://ui.perfetto.dev\n");
-  return 0;
+      "\n      " + program() + " view " + runs[1].file + "\n");
+  return show(o, runs);
 }
 
 }  // namespace
@@ -209,6 +238,7 @@ void add_demo(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 65536));
   command->add_option("--steps", o->steps, "shown, after one that is not")
       ->check(CLI::Range(1, 1000));
+  command->add_flag("--no-view", o->no_view, "end without the viewer or its pictures");
   command->callback([o, &action] { action = [o] { return run(*o); }; });
 }
 

@@ -116,6 +116,16 @@ void draw_compact(const Ui& ui, const Rect& r, const Seat& seat, int device,
               largest_memory(seat));
 }
 
+/// A tenth of what the port carries in this step has passed: from then on it is hot.
+bool is_felt(const Seat& seat, int device) {
+  int64_t whole = 0;
+  for (const PortBytes& port : seat.step.ports) {
+    if (port.device == device) whole += port.bytes;
+  }
+  const DeviceState& own = seat.state.devices[device];
+  return own.in + own.out > whole / 10;
+}
+
 }  // namespace
 
 int hot_device(const Seat& seat) {
@@ -157,11 +167,11 @@ void draw_device_card(const Ui& ui, const Rect& r, const Seat& seat, int device,
   Rect room{r.x + 13, r.y + 10, r.w - 26, r.h - 20};
   const Rect head = room.take_top(22);
   ui.text_cut(head.x, head.y, head.w, Type::title, t.text, name);
-  if (style.hot) {
+  if (style.hot && is_felt(seat, device)) {
     const std::string badge = own.out >= own.in ? "out " + tracer::human_bytes(own.out)
                                                 : "in " + tracer::human_bytes(own.in);
     const float wide = ui.width(Type::small, badge) + 14;
-    if (wide + ui.width(Type::title, name) + 8 <= head.w && own.in + own.out > 0) {
+    if (wide + ui.width(Type::title, name) + 8 <= head.w) {
       const Rect box{head.right() - wide, head.y - 1, wide, 19};
       ui.fill(box, t.warning_ground, 9);
       ui.text_centred(box, Type::small, t.warning, badge);

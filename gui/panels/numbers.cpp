@@ -34,10 +34,8 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
   const Theme& t = ui.theme;
   const Seat& seat = app.seat();
   const Model& model = *seat.model;
-  std::string note = "outlined: host";
-  if (model.steps.size() > 1) {
-    note += fmt::format(" · tick: mean of {}", std::min(model.steps.size(), kMeanSteps));
-  }
+  const std::string note =
+      model.steps.size() > 1 ? "outline: host · tick: mean" : "outline: host";
   Rect room = ui.card(area, "THIS STEP", note);
   room = {room.x + 13, room.y + 8, room.w - 26, room.h - 12};
   const Rect foot = room.take_bottom(24);

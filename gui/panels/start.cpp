@@ -41,8 +41,9 @@ void draw_start(const Ui& ui, const Rect& area, App& app) {
   ui.text(room.x, room.y, Type::strong, t.text,
           "Drag a trace onto this window, or record one");
   room.take_top(26);
-  command(ui, room.take_top(32),
-          "./lockstep train --dataset generated --mode dp --steps 5 --trace run.json.gz");
+  command(
+      ui, room.take_top(32),
+      "./lockstep train --dataset generated --mode dp --steps 5 --trace run.json.gz");
   room.take_top(6);
   command(ui, room.take_top(32), "./lockstep view run.json.gz");
   room.take_top(22);

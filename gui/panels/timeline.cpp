@@ -32,6 +32,8 @@ void arrange(TimelineFrame& frame, Rect inside) {
   frame.plot = inside;
   frame.axis.take_left(kLabels);
   if (frame.overview.h > 0) frame.overview.take_left(kLabels);
+  frame.cache.axis = frame.axis, frame.cache.labels = frame.labels;
+  frame.cache.plot = frame.plot, frame.cache.overview = frame.overview;
 }
 
 void lay_out_lanes(TimelineFrame& frame) {

@@ -93,6 +93,7 @@ struct TimelineCache {
   explicit TimelineCache(const Model& model) : model(&model), lod(build_lod(model)) {}
   const Model* model;
   Lod lod;
+  Rect axis, labels, plot, overview;  ///< where they stood in the last frame
   LaneLayout layout;
   std::vector<uint32_t> layout_open;
   float layout_room = -1;

@@ -9,7 +9,7 @@
 # Which tests are slow, which rooms run under ASan and UBSan, and which suites are about
 # threads: those run under TSan.
 slow_tests='Golden.*(resnet|vgg)'
-asan_rooms='^(plan|tracer|engine)$'
+asan_rooms='^(plan|tracer|engine|gui)$'
 tsan_tests='^[A-Za-z0-9_/]*(Loader|Recorder|Stream|Event|Allocator|Tokens|Device|Runtime'
 tsan_tests+='|Autograd|Parallel|Replica|Scatter|Gather|Coalesce)'
 
