@@ -115,8 +115,8 @@ void Loader::Reading::stop() {
   const bool whole = bare && byte >= model().text.find_last_not_of(" \t\r\n,") + 1;
   if (whole && !model().events.empty()) return;
   model().problems.push_back(
-      fmt::format("the file is damaged at byte {}: {}; what stands before it is shown",
-                  byte, scan.error()));
+      fmt::format("the file is damaged at byte {}: {}{}", byte, scan.error(),
+                  model().events.empty() ? "" : "; what stands before it is shown"));
 }
 
 void Loader::Reading::read(size_t count) {

@@ -198,8 +198,9 @@ uint32_t Lod::event_at(const Model& model, uint32_t lane, uint32_t depth, int64_
   };
   // Only in the deepest row do events overlap: there a few are looked at.
   const auto earliest = after - std::min<std::ptrdiff_t>(after - events.begin(), 32);
-  for (auto at = after; at != earliest && distance > 0;) offer(*--at);
-  if (after != events.end()) offer(*after);
+  const auto hit = [&] { return best != kNoEvent && distance == 0; };
+  for (auto at = after; at != earliest && !hit();) offer(*--at);
+  if (after != events.end() && !hit()) offer(*after);
   return best;
 }
 

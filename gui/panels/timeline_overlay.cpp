@@ -143,7 +143,7 @@ void draw_hover(const TimelineFrame& frame) {
 
 void draw_overview(const TimelineFrame& frame) {
   if (frame.overview.h < 8) return;
-  if (frame.cache.overview.empty()) frame.cache.overview = look_over(frame);
+  if (frame.cache.columns.empty()) frame.cache.columns = look_over(frame);
   const Ui& ui = frame.ui;
   const Theme& theme = ui.theme;
   const Rect& area = frame.overview;
@@ -151,7 +151,7 @@ void draw_overview(const TimelineFrame& frame) {
   const float wide = area.w / kColumns;
   const float room = area.h - 4;
   for (size_t i = 0; i < kColumns; ++i) {
-    const OverviewColumn& column = frame.cache.overview[i];
+    const OverviewColumn& column = frame.cache.columns[i];
     const float high = std::round(std::min(1.0f, column.busy) * room * 2) / 2;
     if (high < 0.5f) continue;
     const float x0 = std::round(area.x + static_cast<float>(i) * wide);

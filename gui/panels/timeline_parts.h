@@ -98,7 +98,7 @@ struct TimelineCache {
   std::vector<uint32_t> layout_open;
   float layout_room = -1;
   SearchHits hits;
-  std::vector<OverviewColumn> overview;
+  std::vector<OverviewColumn> columns;
   uint32_t flows_event = kNoEvent;
   std::vector<Flow> flows;
   std::unordered_map<uint32_t, ShortName> names;
