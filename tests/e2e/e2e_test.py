@@ -160,8 +160,9 @@ class Training(TempTest):
 
     def test_says_what_runs_and_what_was_written(self):
         files = {flag: self.path(flag) for flag in ("trace", "summary", "save")}
+        flags = [f"--{flag}={file}" for flag, file in files.items()]
         text, _ = run("train", *NULL, "-b", 7, "--length", 64, "--steps", 8,
-                      "--devices", 4, *(f"--{flag}={file}" for flag, file in files.items()))
+                      "--devices", 4, *flags)
         for part in ("=> data: pictures made on the way (64 training, 12 test images, "
                      "generated)\n",
                      "=> mode dp, 4 devices (null:0 to null:3), batch 7 in 3 chunks "

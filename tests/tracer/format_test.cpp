@@ -138,7 +138,7 @@ TEST(Reader, SurvivesHostileInput) {
       {R"({"lockstep":7,"traceEvents":[]})", "`lockstep` must be an object"},
       {"{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"\xff\xfe\"}]}", "UTF-8"},
       {R"({"traceEvents":[]} trailing)", "line 1"},
-      {std::string("\0\0\0\0", 4), "line 1"},
+      {std::string("\0\0\0\0", 4), "is not a trace"},
   };
   for (const auto& [text, expected] : cases) {
     const std::string error = error_of(text);
