@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "engine/train/trainer.h"
 #include "tracer/record/embedded.h"
+#include "tracer/record/program.h"
 #include "tracer/record/session.h"
 
 namespace lockstep::cli {
@@ -52,8 +53,8 @@ int run(int argc, char** argv) {
     const auto commands = app.get_subcommands([](CLI::App*) { return true; });
     if (std::none_of(commands.begin(), commands.end(),
                      [&](CLI::App* c) { return c->get_name() == argv[1]; })) {
-      throw UsageError(std::string("unknown command '") + argv[1] +
-                       "'; see lockstep --help");
+      throw UsageError(std::string("unknown command '") + argv[1] + "'; see " +
+                       program() + " --help");
     }
   }
   try {
@@ -62,7 +63,7 @@ int run(int argc, char** argv) {
     return app.exit(wish);
   } catch (const CLI::ParseError& error) {
     std::fprintf(
-        stderr, "lockstep: %s; see lockstep %s--help\n", error.what(),
+        stderr, "lockstep: %s; see %s %s--help\n", error.what(), program().c_str(),
         argc > 1 && argv[1][0] != '-' ? (std::string(argv[1]) + " ").c_str() : "");
     return 2;
   }

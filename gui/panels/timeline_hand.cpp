@@ -16,6 +16,13 @@ constexpr double kMargin = 0.03;     ///< of a step, at either side
 constexpr float kSlack = 4;          ///< points that a click may move
 constexpr double kZoomPerNotch = 0.8, kZoomPerKey = 0.7, kPanPerKey = 0.2;
 
+/// ns that a view may show at least and at most.
+std::pair<double, double> limits_of(const Model& model, float width) {
+  const double shortest = static_cast<double>(width) / kPointsPerNs;
+  const double whole = static_cast<double>(model.length) * (1 + 2 * kMargin);
+  return {shortest, std::max(whole, shortest)};
+}
+
 void pan(TimelineView& view, double ns) {
   view.from += ns;
   view.to += ns;
@@ -139,7 +146,7 @@ void wheel(TimelineFrame& frame) {
   if (at_labels || io.KeyShift) {
     view.scroll -= io.MouseWheel * 40;
   } else {
-    zoom(view, frame.scale().ns(frame.mouse.x),
+    zoom(frame.model, view, frame.plot.w, frame.scale().ns(frame.mouse.x),
          std::pow(kZoomPerNotch, static_cast<double>(io.MouseWheel)));
   }
 }
@@ -163,7 +170,11 @@ void set_cursor(const TimelineFrame& frame) {
 
 }  // namespace
 
-void zoom(TimelineView& view, double around, double factor) {
+void zoom(const Model& model, TimelineView& view, float width, double around,
+          double factor) {
+  const auto [shortest, longest] = limits_of(model, width);
+  const double length = view.to - view.from;
+  factor = std::clamp(factor, shortest / length, longest / length);
   view.from = around - (around - view.from) * factor;
   view.to = around + (view.to - around) * factor;
 }
@@ -178,19 +189,18 @@ void show_step(const Model& model, size_t number, TimelineView& view) {
 
 void hold_view(const Model& model, TimelineView& view, float width) {
   const auto length = static_cast<double>(model.length);
-  const double shortest = static_cast<double>(width) / kPointsPerNs;
-  const double longest = std::max(length * (1 + 2 * kMargin), shortest);
-  if (!std::isfinite(view.from) || !std::isfinite(view.to) || view.from >= view.to) {
-    view.from = 0, view.to = length;
-  }
+  const auto [shortest, longest] = limits_of(model, width);
+  const bool sensible = std::isfinite(view.to - view.from) && view.from < view.to;
+  if (!sensible) view.from = 0, view.to = length;
   const double middle = (view.from + view.to) / 2;
   const double wanted = std::clamp(view.to - view.from, shortest, longest);
   if (wanted != view.to - view.from) {
     view.from = middle - wanted / 2;
     view.to = middle + wanted / 2;
   }
-  // Some of the trace stays in sight.
-  const double first = -wanted * 0.5, last = length + wanted * 0.5 - wanted;
+  // A close look may go half a view beyond the ends, the whole trace stays where it is.
+  const double beyond = std::min(wanted / 2, longest - wanted + kMargin * length);
+  const double first = -beyond, last = length + beyond - wanted;
   const double held =
       std::clamp(view.from, std::min(first, last), std::max(first, last));
   pan(view, held - view.from);
@@ -252,13 +262,16 @@ void timeline_keys(App& app) {
   if (!app.has_trace() || app.choices.searching) return;
   Seat& seat = app.seat();
   TimelineView& view = seat.timeline;
-  if (view.from >= view.to) return;  // not drawn yet
+  if (view.from >= view.to || view.cache == nullptr) return;  // not drawn yet
   const double length = view.to - view.from;
   const auto now = static_cast<double>(seat.state.now);
   const bool in_sight = now >= view.from && now <= view.to;
   const double around = in_sight ? now : view.from + length / 2;
-  if (key_pressed(key_of('w'), true)) zoom(view, around, kZoomPerKey);
-  if (key_pressed(key_of('s'), true)) zoom(view, around, 1 / kZoomPerKey);
+  const auto by = [&](double factor) {
+    zoom(*seat.model, view, view.cache->plot.w, around, factor);
+  };
+  if (key_pressed(key_of('w'), true)) by(kZoomPerKey);
+  if (key_pressed(key_of('s'), true)) by(1 / kZoomPerKey);
   if (key_pressed(key_of('['), true)) pan(view, -kPanPerKey * length);
   if (key_pressed(key_of(']'), true)) pan(view, kPanPerKey * length);
   if (key_pressed(key_of('f'))) view.follow = !view.follow;

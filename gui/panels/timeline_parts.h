@@ -175,7 +175,8 @@ void take_mouse(TimelineFrame& frame);
 void follow_position(const TimelineFrame& frame);
 /// Keeps the view inside the trace and no closer than 1 ns in 20 points.
 void hold_view(const Model& model, TimelineView& view, float width);
-void zoom(TimelineView& view, double around, double factor);
+void zoom(const Model& model, TimelineView& view, float width, double around,
+          double factor);
 void show_step(const Model& model, size_t step, TimelineView& view);
 
 }  // namespace lockstep::gui
