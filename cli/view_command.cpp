@@ -23,7 +23,8 @@ struct ViewOptions {
   std::string screenshot, video, at, size, theme = "dark", pace = "even";
   float scale = 1, speed = 1, seconds = 6;
   int fps = 30, tour = 0;
-  bool compare = false, cpp = false, tree = false, help = false, time_order = false, state = false;
+  bool compare = false, cpp = false, tree = false, help = false, time_order = false,
+       state = false;
 };
 
 struct Size {

@@ -159,7 +159,7 @@ class LanePainter {
           box.w >= kRounded && box.h >= 9 && (single || span.density() > 0.9f);
       ui_.fill(box, colour, !round ? 0 : box.w < 14 ? 2.0f : std::min(3.0f, box.h / 5));
       f_.count(1);
-      if (box.w >= 22 && box.h >= 14) label(row, span, box, colour, found);
+      if (box.w >= 22 && box.h >= 13) label(row, span, box, colour, found);
     }
   }
 

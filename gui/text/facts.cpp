@@ -67,7 +67,10 @@ void Facts::times(std::string_view name, double ratio) {
 
 void Facts::per_second(std::string_view name, int64_t amount, int64_t nanoseconds) {
   const auto rate = rate_of(amount, nanoseconds);
-  if (rate) phrase(name, std::to_string(*rate));
+  if (!rate) return;
+  const double exact =
+      static_cast<double>(amount) * 1e9 / static_cast<double>(nanoseconds);
+  phrase(name, exact < 100 ? fmt::format("{:.1f}", exact) : std::to_string(*rate));
 }
 
 void Facts::flops(std::string_view name, int64_t value) {

@@ -16,6 +16,7 @@
 
 #include "gui/model/loader.h"
 #include "gui/model/state.h"
+#include "tests/bench/viewer_frames.h"
 #include "tests/bench/viewer_trace.h"
 
 namespace {
@@ -136,7 +137,7 @@ int main(int argc, char** argv) {
   if (compare && keep.empty()) keep = "viewer_bench.json";
   if (!keep.empty()) std::ofstream(keep, std::ios::binary) << text;
 
-  const gui::Model model = load(text, 5);
+  gui::Model model = load(text, 5);
   uint64_t sink = 0;
   latency("state_at", model, [&](const gui::Position& position, int) {
     sink += gui::state_at(model, position).event;
@@ -145,6 +146,7 @@ int main(int argc, char** argv) {
     sink += gui::moved(model, position, static_cast<gui::Move>(i / 2 % 14)).place;
   });
   fmt::print("{} steps, {} lanes, {}\n", model.steps.size(), model.lanes.size(), sink);
+  bench::measure_frames(std::move(model));
   if (compare) python(keep);
   return 0;
 }

@@ -137,7 +137,7 @@ int emphases(std::string_view text) {
 void expect_readable(const Model& model) {
   static const std::regex wrong(
       R"([{}\n]|  | [.,:;]( |$)|\.\.|\*\*\*|-1|(^|[^0-9.])0 [kMGT]?(B|FLOP)\b)"
-      R"(|\b1 (devices|copies|kernels|threads|images|ranks)|[^0-9]1 of 1)");
+      R"(|\b1 (devices|copies|kernels|threads|images|ranks)|[^0-9]1 of 1\b)");
   std::vector<Breakdown> steps;
   for (size_t i = 0; i < model.steps.size(); ++i) steps.push_back(break_down(model, i));
   for (uint32_t event = 0; event < model.events.size(); ++event) {
