@@ -20,8 +20,8 @@ std::string stream_name(const Lane& lane) {
   return lane.thread.empty() ? fmt::format("stream {}", lane.tid) : lane.thread;
 }
 
-std::string of_rank(const Model& model, const Lane& lane, std::string name) {
-  return model.ranks() > 1 ? fmt::format("rank {} {}", lane.rank, name) : name;
+std::string of_rank(const TimelineFrame& frame, const Lane& lane, std::string name) {
+  return frame.cache.ranks > 1 ? fmt::format("rank {} {}", lane.rank, name) : name;
 }
 
 /// A small triangle that says whether there is more to see.
@@ -52,7 +52,7 @@ void draw_label(const TimelineFrame& frame, const Strip& strip, float y) {
   frame.count(2);
   switch (strip.role) {
     case Role::host:
-      head(of_rank(frame.model, lane, "host"), more, strip.is_open, theme.text);
+      head(of_rank(frame, lane, "host"), more, strip.is_open, theme.text);
       return;
     case Role::mini:
     case Role::head: {

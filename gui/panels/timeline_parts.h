@@ -90,9 +90,11 @@ struct OverviewColumn {
 
 /// All of it computed from the Model, so that it can be thrown away at any time.
 struct TimelineCache {
-  explicit TimelineCache(const Model& model) : model(&model), lod(build_lod(model)) {}
+  explicit TimelineCache(const Model& model)
+      : model(&model), lod(build_lod(model)), ranks(model.ranks()) {}
   const Model* model;
   Lod lod;
+  int ranks = 1;
   Rect axis, labels, plot, overview;  ///< where they stood in the last frame
   LaneLayout layout;
   std::vector<uint32_t> layout_open;

@@ -262,7 +262,7 @@ class Faults(TempTest):
                    "--length", 400, "--steps", 1)
 
     def test_not_built_yet_is_said(self):
-        for words in (["view", "x"], ["train", "--mode", "ddp"],
+        for words in (["lesson", "list"], ["train", "--mode", "ddp"],
                       ["train", "--device-type", "cuda", "--dataset", "generated"]):
             _, error = run(*words, code=1)
             self.assertRegex(error, "not built yet|no CUDA")
@@ -354,7 +354,10 @@ class Commands(TempTest):
             self.assertIn(part, text)
         rows = {line.split()[0]: line.split() for line in text.splitlines() if line}
         self.assertEqual(rows["forward"][3], "–")  # DataParallel's, measured
-        for name in os.listdir(self.path("out")):
+        made = os.listdir(self.path("out"))
+        pictures = [name for name in made if name.endswith(".png")]
+        self.assertEqual(len(pictures), 3 if "pictures" in text else 0)
+        for name in set(made) - set(pictures):
             run("trace", "check", os.path.join(self.path("out"), name))
 
     def make_set(self):

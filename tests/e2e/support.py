@@ -15,10 +15,12 @@ RECORD = 3073
 
 
 def run(*words, code=0, cwd=None, **environment):
-    """Runs lockstep; returns (stdout, stderr). Fails on another exit code."""
+    """Runs lockstep without a display; returns (stdout, stderr). Fails on another exit
+    code."""
+    no_display = {"DISPLAY": "", "WAYLAND_DISPLAY": ""}
     done = subprocess.run([LOCKSTEP, *map(str, words)], capture_output=True,
                           text=True, cwd=cwd, timeout=600,
-                          env={**os.environ, **environment})
+                          env={**os.environ, **no_display, **environment})
     if done.returncode != code:
         raise AssertionError(f"lockstep {' '.join(map(str, words))}: exit code "
                              f"{done.returncode}, not {code}\n{done.stderr}")
