@@ -72,7 +72,7 @@ run_tests() {
     # TSan wants addresses that are not randomised, and does not see OpenMP's threads.
     if setarch -R true 2> /dev/null; then launcher=(setarch -R); fi
     export OMP_NUM_THREADS=1
-    test_preset tsan unit_tests -R "$tsan_tests" -E "$slow_tests" "${options[@]}"
+    test_preset tsan threaded_tests -R "$tsan_tests" -E "$slow_tests" "${options[@]}"
   fi
   if (( ${#failed[@]} )); then echo "failed under: ${failed[*]}"; fi
   python3 "$root/tests/house/count_tests.py" "$results" && (( ! ${#failed[@]} ))
