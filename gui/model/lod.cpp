@@ -103,23 +103,23 @@ struct Lod::Walk {
     const int64_t left = static_cast<int64_t>(node.gap_from) << node.gap_shift();
     const int64_t right =
         end - begin - (static_cast<int64_t>(node.gap_to) << node.gap_shift());
-    const auto look = static_cast<EventClass>(node.look);
     if (node.before_gap == 0 || left > resolution || right > resolution) {
-      return visit_events(from, to, look);
+      return visit_events(from, to);
     }
     const auto density = static_cast<float>(
         node.busy_ns() / static_cast<double>(std::max<int64_t>(1, left + right)));
     const auto before = static_cast<uint32_t>(node.before_gap);
     if (begin + left >= t0 && !add({begin, begin + left, from, before,
-                                    density * static_cast<float>(left), look})) {
+                                    density * static_cast<float>(left),
+ static_cast<EventClass>(node.look)})) {
       return false;
     }
     return end - right > t1 || add({end - right, end, from + before, to - from - before,
-                                    density * static_cast<float>(right), look});
+                                    density * static_cast<float>(right),
+ static_cast<EventClass>(node.look_after)});
   }
 
-  /// Small ones pass for what most of their node is: they are merged anyhow.
-  bool visit_events(uint32_t from, uint32_t to, EventClass mostly) {
+  bool visit_events(uint32_t from, uint32_t to) {
     if (!pay(kEventCost * (to - from))) return false;
     const uint32_t* index = &lod.index_[row.first];
     for (uint32_t p = from; p < to; ++p) __builtin_prefetch(&model.events[index[p]]);
@@ -127,9 +127,8 @@ struct Lod::Walk {
       const Event& event = model.events[index[place]];
       if (event.end() < t0) continue;
       if (event.ts > t1) break;
-      const bool small = event.dur <= resolution;
       if (!add({event.ts, event.end(), place, 1, static_cast<float>(event.dur),
-                small ? mostly : lod.look_of(model, index[place])})) {
+                lod.look_of(model, index[place])})) {
         return false;
       }
     }

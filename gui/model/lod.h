@@ -85,8 +85,14 @@ class Lod {
     uint64_t look : 8;
     /// Over events: how many stand before the widest gap. Many nodes that are long at
     /// all are long because of one gap, and need not be opened.
-    uint64_t before_gap : 8;
-    uint32_t gap_from, gap_to;  ///< from `begin`, in units of 1 << gap_shift()
+    uint64_t before_gap : 7;
+    uint64_t after_leads : 1;  ///< what is behind the gap takes more of the time
+    uint64_t gap_from : 28;    ///< from `begin`, in units of 1 << gap_shift()
+    uint64_t gap_to : 28;
+    uint64_t look_after : 8;  ///< behind the gap; `look` is before it
+    EventClass mostly() const {
+      return static_cast<EventClass>(after_leads ? look_after : look);
+    }
     int64_t length() const { return static_cast<int64_t>(end - begin); }
     double busy_ns() const;
     int gap_shift() const;
