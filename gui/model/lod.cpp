@@ -81,8 +81,7 @@ struct Lod::Walk {
       const auto count = std::min<uint64_t>(events, row.count - first);
       return add({static_cast<int64_t>(node.begin), static_cast<int64_t>(node.end),
                   first, static_cast<uint32_t>(count),
-                  static_cast<float>(node.busy_ns()),
-                  static_cast<EventClass>(node.look)});
+                  static_cast<float>(node.busy_ns()), node.mostly()});
     }
     if (level == 0) return visit_leaf(node, i * kLodLeaf);
     const uint32_t from = i * kLodFanOut;
@@ -109,14 +108,14 @@ struct Lod::Walk {
     const auto density = static_cast<float>(
         node.busy_ns() / static_cast<double>(std::max<int64_t>(1, left + right)));
     const auto before = static_cast<uint32_t>(node.before_gap);
-    if (begin + left >= t0 && !add({begin, begin + left, from, before,
-                                    density * static_cast<float>(left),
- static_cast<EventClass>(node.look)})) {
+    if (begin + left >= t0 &&
+        !add({begin, begin + left, from, before, density * static_cast<float>(left),
+              static_cast<EventClass>(node.look)})) {
       return false;
     }
     return end - right > t1 || add({end - right, end, from + before, to - from - before,
                                     density * static_cast<float>(right),
- static_cast<EventClass>(node.look_after)});
+                                    static_cast<EventClass>(node.look_after)});
   }
 
   bool visit_events(uint32_t from, uint32_t to) {

@@ -57,13 +57,22 @@ class LodBuilder {
  private:
   using Node = Lod::Node;
 
+  /// The longest event of some, which gives them their look.
+  struct Longest {
+    int64_t dur = -1;
+    EventClass look = 0;
+    void take(const Longest& other) {
+      if (other.dur > dur) *this = other;
+    }
+  };
+
   /// The node of a row that is being filled.
   struct Leaf {
-    int64_t begin = 0, end = 0, busy = 0, longest = -1;
+    int64_t begin = 0, end = 0, busy = 0;
     int64_t gap_from = 0, gap_to = 0;
     uint32_t placed = 0;  ///< events of the row so far
     uint8_t before_gap = 0;
-    EventClass look = 0;
+    Longest before, after;  ///< the widest gap; all are before it while there is none
   };
 
   void name_heavy() {
@@ -125,28 +134,32 @@ class LodBuilder {
     lod_.index_[lod_.rows_[number].first + leaf.placed] = index;
     const uint32_t inside = leaf.placed % kLodLeaf;
     if (inside == 0) {
-      leaf = {event.ts, event.end(), 0, -1, 0, 0, leaf.placed, 0, look};
+      leaf = {event.ts, event.end(), 0, 0, 0, leaf.placed, 0, {}, {}};
     } else if (event.ts - leaf.end > leaf.gap_to - leaf.gap_from) {
       leaf.gap_from = leaf.end, leaf.gap_to = event.ts;
       leaf.before_gap = static_cast<uint8_t>(inside);
+      leaf.before.take(leaf.after);
+      leaf.after = {};
     }
     ++leaf.placed;
     leaf.end = std::max(leaf.end, event.end());
     leaf.busy += event.dur;
-    if (event.dur > leaf.longest) leaf.longest = event.dur, leaf.look = look;
+    (leaf.before_gap == 0 ? leaf.before : leaf.after).take({event.dur, look});
     if (leaf.placed % kLodLeaf == 0) close(number);
   }
 
   void close(uint32_t row) {
     const Leaf& leaf = leaves_[row];
     Node& made = lod_.nodes_[lod_.rows_[row].nodes + (leaf.placed - 1) / kLodLeaf];
-    made = node(leaf.begin, leaf.end, static_cast<double>(leaf.busy), leaf.look);
+    made = node(leaf.begin, leaf.end, static_cast<double>(leaf.busy), leaf.before.look);
     if (leaf.before_gap == 0) return;
     const int shift = made.gap_shift();
     const int64_t up = (int64_t{1} << shift) - 1;
     made.before_gap = leaf.before_gap;
-    made.gap_from = static_cast<uint32_t>((leaf.gap_from - leaf.begin + up) >> shift);
-    made.gap_to = static_cast<uint32_t>((leaf.gap_to - leaf.begin) >> shift);
+    made.gap_from = static_cast<uint64_t>((leaf.gap_from - leaf.begin + up) >> shift);
+    made.gap_to = static_cast<uint64_t>((leaf.gap_to - leaf.begin) >> shift);
+    made.look_after = leaf.after.look;
+    made.after_leads = leaf.after.dur > leaf.before.dur;
   }
 
   static Node node(int64_t begin, int64_t end, double busy, EventClass look) {
@@ -182,9 +195,9 @@ class LodBuilder {
       end = std::max<uint64_t>(end, node->end);
       double like = 0;
       for (const Node* other = first; other != last; ++other) {
-        if (other->look == node->look) like += other->busy_ns();
+        if (other->mostly() == node->mostly()) like += other->busy_ns();
       }
-      if (like > most) most = like, look = node->look;
+      if (like > most) most = like, look = node->mostly();
     }
     return node(static_cast<int64_t>(first->begin), static_cast<int64_t>(end), busy,
                 static_cast<EventClass>(look));

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "gui/model/state.h"
+
 namespace lockstep::gui {
 
 namespace {
@@ -70,6 +72,13 @@ uint32_t event_at(const Model& model, const Position& position) {
     return model.program[std::min(position.place, last)];
   }
   uint32_t event = last_started(model, position.time);
+  if (model.events[event].end() > position.time) return event;
+  const uint32_t first = model.steps.front().event;
+  if (first != kNoEvent) {  // nothing new runs: what the training loop does meanwhile
+    const Lane& main = model.lanes[model.events[first].lane];
+    const uint32_t running = running_on(model, main, position.time);
+    if (running != kNoEvent) return running;
+  }
   while (model.events[event].end() <= position.time &&
          model.events[event].parent != kNoEvent) {
     event = model.events[event].parent;

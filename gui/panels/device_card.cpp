@@ -168,13 +168,15 @@ void draw_device_card(const Ui& ui, const Rect& r, const Seat& seat, int device,
   const Rect head = room.take_top(22);
   ui.text_cut(head.x, head.y, head.w, Type::title, t.text, name);
   if (style.hot && is_felt(seat, device)) {
-    const std::string badge = own.out >= own.in ? "out " + tracer::human_bytes(own.out)
-                                                : "in " + tracer::human_bytes(own.in);
+    const bool sends = own.effects.any() ? own.effects.bytes_out > own.effects.bytes_in
+                                         : own.out >= own.in;
+    const std::string badge = sends ? "sent " + tracer::human_bytes(own.out)
+                                    : "got " + tracer::human_bytes(own.in);
     const float wide = ui.width(Type::small, badge) + 14;
     if (wide + ui.width(Type::title, name) + 8 <= head.w) {
       const Rect box{head.right() - wide, head.y - 1, wide, 19};
-      ui.fill(box, t.warning_ground, 9);
-      ui.text_centred(box, Type::small, t.warning, badge);
+      ui.fill(box, t.accent_ground, 9);
+      ui.text_centred(box, Type::small, t.accent, badge);
     }
   }
   const Rect box = room.take_top(31);
@@ -183,7 +185,7 @@ void draw_device_card(const Ui& ui, const Rect& r, const Seat& seat, int device,
   ui.text_cut(box.x + 9, box.y + (box.h - ui.line_height(Type::body)) / 2, box.w - 16,
               Type::body, lit ? (t.dark ? colour : t.text) : t.faint, text);
   room.take_top(10);
-  if (room.h < 34) return;
+  if (room.h < 34 || model.devices[device].memory.empty()) return;
   const Rect words = room.take_top(17);
   ui.text(words.x, words.y, Type::small, t.dim, "memory");
   ui.text_right(words.right(), words.y, Type::small, t.text,

@@ -99,8 +99,11 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index) {
   const tracer::Json args = args_of(model, event);
   std::vector<Fact> facts;
   const Lane& lane = model.lanes[event.lane];
+  const Step& step = model.steps[model.step_at(event.ts)];
   facts.push_back(
-      {"start", fmt::format("{:.3f} ms", static_cast<double>(event.ts) * 1e-6)});
+      {"start",
+       fmt::format("{:.3f} ms into step {}",
+                   static_cast<double>(event.ts - step.begin) * 1e-6, step.number)});
   if (event.what() != Kind::mark) {
     facts.push_back({"takes", tracer::human_time(event.dur)});
   }
@@ -121,9 +124,19 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index) {
       continue;
     if (key == "bytes" && model.copy_of(index) != nullptr) continue;
     const bool shape = value.is_array();
-    facts.push_back({key, shape ? shape_arg(args, key.c_str()) : in_words(value)});
+    const bool bytes = key.ends_with("bytes") && value.is_number_integer();
+    facts.push_back({key, shape   ? shape_arg(args, key.c_str())
+                          : bytes ? tracer::human_bytes(value.get<int64_t>())
+                                  : in_words(value)});
   }
   return facts;
+}
+
+/// Its colour where that has a meaning; steps, calls and waits have none.
+ImU32 title_colour(const Theme& theme, const Model& model, uint32_t index) {
+  const Event& event = model.events[index];
+  const bool coloured = event.is_task() || event.what() == Kind::phase;
+  return coloured ? event_colour(theme, model, index) : theme.text;
 }
 
 }  // namespace
@@ -137,8 +150,7 @@ void draw_inspector(const Ui& ui, const Rect& area, App& app) {
   Rect room = ui.card(area, "EVENT", kind_name(event.what()));
   room = {room.x + 13, room.y + 8, room.w - 26, room.h - 12};
   const Rect head = room.take_top(21);
-  ui.text_cut(head.x, head.y, head.w, Type::mono,
-              event_colour(t, model, index) | 0xFF000000,
+  ui.text_cut(head.x, head.y, head.w, Type::mono, title_colour(t, model, index),
               shown_name(model, event, app.choices.cpp_names));
 
   const std::vector<Fact> facts = facts_of(model, index);

@@ -34,8 +34,7 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
   const Theme& t = ui.theme;
   const Seat& seat = app.seat();
   const Model& model = *seat.model;
-  const std::string note =
-      model.steps.size() > 1 ? "outline: host · tick: mean" : "outline: host";
+  const std::string note = model.steps.size() > 1 ? "tick: mean" : "";
   Rect room = ui.card(area, "THIS STEP", note);
   room = {room.x + 13, room.y + 8, room.w - 26, room.h - 12};
   const Rect foot = room.take_bottom(24);
@@ -60,7 +59,7 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
   if (event.is_task() && event.phase != 0) {
     current = model.strings[model.phases[event.phase]];
   }
-  const float name_width = std::min(104.0f, room.w * 0.42f);
+  const float name_width = std::min(108.0f, room.w * 0.47f);
   const float row = std::clamp(
       room.h / static_cast<float>(std::max<size_t>(1, seat.step.phases.size())), 16.0f,
       21.0f);
@@ -75,7 +74,8 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
     const float text_y = y + (row - ui.line_height(Type::body)) / 2;
     ui.text_cut(room.x, text_y, name_width - 6, Type::body, now ? t.accent : t.text,
                 name);
-    const std::string time = tracer::human_time(phase.cost());
+    const std::string time =
+        (phase.on_device ? "" : "host ") + tracer::human_time(phase.cost());
     ui.text_right(right, text_y, Type::body, now ? t.text : t.dim, time);
     const Rect bar{room.x + name_width, y + row / 2 - 3,
                    right - room.x - name_width - 62, 7};
@@ -104,7 +104,9 @@ void draw_ports(const Ui& ui, const Rect& area, App& app) {
   const auto& ports = seat.step.ports;
   if (ports.empty()) {
     ui.text_rich(room, Type::body, Type::strong, t.faint, t.dim,
-                 "Nothing moves between memories in this step.");
+                 model.copies.empty()
+                     ? "The trace records no movement between memories."
+                     : "Nothing moves between memories in this step.");
     return;
   }
   struct Line {

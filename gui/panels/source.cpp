@@ -80,13 +80,17 @@ void draw_source(const Ui& ui, const Rect& area, App& app) {
   const Seat& seat = app.seat();
   const Model& model = *seat.model;
   Place place;
+  bool inside_of_phase = false;
   const Kind kind = model.events[seat.state.event].what();
   if (kind == Kind::phase || kind == Kind::step) {
     place = place_inside(model, seat.state.event);
+    inside_of_phase = place.known();
   }
   if (!place.known()) place = place_of(model, seat.state);
   const std::string note =
-      place.known() ? fmt::format("{}:{}", place.file, place.line) : std::string();
+      place.known() ? fmt::format("{}{}:{}", inside_of_phase ? "first call: " : "",
+                                  place.file, place.line)
+                    : std::string();
   Rect inside = ui.card(area, "SOURCE", note);
 
   Rect foot = inside.take_bottom(26);

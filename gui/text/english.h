@@ -84,7 +84,7 @@ inline constexpr Template kEnglish[] = {
     {"phase/replicate",
      "{From} copies **the model, {each},** to {others:{other}|each of the {others} "
      "other devices}, as in **every** forward pass: the parameters live on {from}.[ "
-     "That takes **{cost}**, {share} of the step, all out of {from}'s one port.]"},
+     "Packing and sending take **{cost}**, {share} of the step, on one port.]"},
     {"phase/parallel_apply",
      "{chunks} host threads call **forward**, each on its own replica with its own "
      "chunk[, and queue the work in {time}].[ The devices compute it side by side, in "
@@ -106,7 +106,7 @@ inline constexpr Template kEnglish[] = {
     {"phase/reduce",
      "The gradients of {others:{other}|the {others} other devices}, **{each}{others:| "
      "from each}**, come to {to} and are added to its own: only its parameters "
-     "change.[ That takes **{cost}**, {share} of the step, all through {to}'s one "
+     "change.[ Sending and adding take **{cost}**, {share} of the step, through one "
      "port.]"},
     {"phase/all_reduce",
      "The devices sum their gradients, and each gets the whole sum[: **{bytes}** over "

@@ -249,6 +249,24 @@ TEST(Lod, MergesMoreOfTheSameButNotTheDifferent) {
   EXPECT_EQ(model.events[example].what(), Kind::call);
 }
 
+/// Two far apart, of different kinds, stay what they are when they are too small to
+/// see.
+TEST(Lod, BothSidesOfAGapKeepTheirLook) {
+  std::string json;
+  add_event(json, 0, 0, 40, 1);
+  for (int i = 0; i < 6; ++i) add_event(json, 0, 900'000 + 100 * i, 90, 3);
+  const Model model = load_model("made.json", R"({"traceEvents":[)" + json + "]}");
+  const Lod lod = build_lod(model);
+  std::vector<Span> spans;
+  LodBudget budget;
+  lod.spans(model, 0, 0, 0, model.length, 1000, spans, budget);
+  ASSERT_EQ(spans.size(), 2u);
+  EXPECT_EQ(SIZE_MAX - budget.visits, 1u) << "without a look at the events";
+  EXPECT_EQ(spans[0].look, lod.look_of(model, 0));
+  EXPECT_EQ(spans[1].look, lod.look_of(model, 3));
+  EXPECT_NE(spans[0].look, spans[1].look);
+}
+
 TEST(Lod, TakesLittleMemory) {
   std::string json;
   for (int i = 0; i < 20'000; ++i) add_event(json, i % 3, 10 * i, 9, i % 7);

@@ -195,8 +195,8 @@ TEST(Narration, OfADataParallelStep) {
        "does, and sends chunk i to device i: **100 kB** from the host."},
       {5,
        "Device 0 copies **the model, 900 kB,** to each of the 2 other devices, as in "
-       "**every** forward pass: the parameters live on device 0. That takes **6.50 "
-       "ms**, 7 % of the step, all out of device 0's one port."},
+       "**every** forward pass: the parameters live on device 0. Packing and "
+       "sending take **6.50 ms**, 7 % of the step, on one port."},
       {11,
        "**_call_impl** turns replica(x) into Net.forward(x): first the forward "
        "pre-hooks, if any, then **forward**, then the forward hooks. To call forward "
