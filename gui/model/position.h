@@ -43,9 +43,9 @@ Position in_time_order(const Model& model, const Position& position);
 /// Moves in program order; stays at the trace's ends.
 Position moved(const Model& model, const Position& position, Move move);
 
-/// The event that a position is about: in program order the one at its place, in time
-/// order the one that started last; if that is over, what the training loop's thread does,
-/// or the nearest of its callers that still runs.
+/// The event that a position is about: in program order the one at its place; in time
+/// order the one that started last, or, if that is over, what the training loop's
+/// thread does, or the nearest of its callers that still runs.
 uint32_t event_at(const Model& model, const Position& position);
 
 /// ns since the trace's first event.

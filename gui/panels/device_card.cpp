@@ -123,7 +123,10 @@ bool is_felt(const Seat& seat, int device) {
     if (port.device == device) whole += port.bytes;
   }
   const DeviceState& own = seat.state.devices[device];
-  return own.in + own.out > whole / 10;
+  const Effects& effects = own.effects;
+  const int64_t moved =
+      effects.any() ? effects.bytes_in + effects.bytes_out : own.in + own.out;
+  return moved > whole / 10;
 }
 
 }  // namespace
@@ -168,10 +171,11 @@ void draw_device_card(const Ui& ui, const Rect& r, const Seat& seat, int device,
   const Rect head = room.take_top(22);
   ui.text_cut(head.x, head.y, head.w, Type::title, t.text, name);
   if (style.hot && is_felt(seat, device)) {
-    const bool sends = own.effects.any() ? own.effects.bytes_out > own.effects.bytes_in
-                                         : own.out >= own.in;
-    const std::string badge = sends ? "sent " + tracer::human_bytes(own.out)
-                                    : "got " + tracer::human_bytes(own.in);
+    const bool caused = own.effects.any();
+    const int64_t out = caused ? own.effects.bytes_out : own.out;
+    const int64_t in = caused ? own.effects.bytes_in : own.in;
+    const std::string badge = out >= in ? "sent " + tracer::human_bytes(out)
+                                        : "got " + tracer::human_bytes(in);
     const float wide = ui.width(Type::small, badge) + 14;
     if (wide + ui.width(Type::title, name) + 8 <= head.w) {
       const Rect box{head.right() - wide, head.y - 1, wide, 19};

@@ -79,7 +79,7 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
     ui.text_right(right, text_y, Type::body, now ? t.text : t.dim, time);
     const Rect bar{room.x + name_width, y + row / 2 - 3,
                    right - room.x - name_width - 62, 7};
-    if (bar.w > 12) {
+    if (bar.w > 12 && phase.on_device) {
       const auto part = [&](int64_t ns) {
         return static_cast<float>(static_cast<double>(ns) /
                                   static_cast<double>(longest));
