@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
@@ -109,9 +110,14 @@ class TreeBuilder {
     }
     Call& last = calls.back();
     last.count += call.count;
-    const bool same_thread = last.last_thread == call.thread;
+    const bool same_thread = !last.parallel() && last.thread == call.thread;
     if (same_thread) last.time = add_within_range(last.time, call.time);
-    last.last_thread = call.last_thread;
+    // From the lowest to the highest name, whichever thread came first.
+    const auto lower = [](const std::string& a, const std::string& b) {
+      return a.size() != b.size() ? a.size() < b.size() : a < b;
+    };
+    last.thread = std::min(last.thread, call.thread, lower);
+    last.last_thread = std::max(last.last_thread, call.last_thread, lower);
     last.last_module = call.last_module;
   }
 
