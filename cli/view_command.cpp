@@ -56,6 +56,9 @@ void open_all(const ViewOptions& o, gui::App& app) {
     app.begin_loading(file, trace.text, trace.owner);
     app.finish_loading();
     if (!app.error.empty()) throw std::runtime_error(app.error);
+    for (const std::string& problem : app.seat().model->problems) {
+      std::fprintf(stderr, "lockstep: %s: %s\n", file.c_str(), problem.c_str());
+    }
   }
   app.sit(0);
 }

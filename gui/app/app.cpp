@@ -67,11 +67,6 @@ void App::open(Model model) {
   refresh(seats_.back());
 }
 
-void App::close(size_t seat) {
-  seats_.erase(seats_.begin() + static_cast<std::ptrdiff_t>(seat));
-  current_ = seats_.empty() ? 0 : std::min(current_, seats_.size() - 1);
-}
-
 void App::refresh(Seat& seat) {
   seat.state = state_at(*seat.model, seat.position);
   if (seat.broken_down == seat.state.step) return;

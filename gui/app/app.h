@@ -32,6 +32,7 @@ struct Seat {
   size_t broken_down = SIZE_MAX;  ///< the step that `step` is of
   TimelineView timeline;
   std::vector<Position> bookmarks;
+  bool problems_seen = false;   ///< what is wrong with the file was read and put away
   std::vector<CallEntry> tree;  ///< of the step `tree_of`
   size_t tree_of = SIZE_MAX;
   std::set<uint32_t>
@@ -75,7 +76,6 @@ class App {
   Seat& seat() { return seats_[current_]; }
   size_t current() const { return current_; }
   void sit(size_t seat) { current_ = seat; }
-  void close(size_t seat);
 
   /// Goes to a place of the current trace; the others follow when they are compared.
   void go(const Position& position);
@@ -86,7 +86,6 @@ class App {
   std::string wanted_file;          ///< set when the person asks for one of `recent`
   /// Where the parts of the screen are that the tour speaks of; the layout says.
   std::array<Rect, 5> tour_places{};
-  bool wants_to_quit = false;
   std::string error;  ///< of the last file that could not be opened
 
   const Theme& theme() const { return choices.dark ? dark_theme() : light_theme(); }

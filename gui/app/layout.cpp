@@ -98,6 +98,11 @@ void draw_screen(Ui& ui, const Rect& screen, App& app, double progress,
   } else if (!app.has_trace()) {
     draw_start(ui, room, app);
   } else {
+    Seat& seat = app.seat();
+    if (!seat.model->problems.empty() && !seat.problems_seen) {
+      draw_problems(ui, room.take_top(28), seat);
+      room.take_top(kGap);
+    }
     const Rect timeline = room.take_bottom(between(168, room.h * 0.27f, 560));
     room.take_bottom(kGap);
     app.tour_places[4] = timeline;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gui/text/event_facts.h"
+#include "gui/model/event_facts.h"
 
 namespace lockstep::gui {
 

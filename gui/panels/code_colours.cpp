@@ -7,7 +7,7 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr std::array<std::string_view, 62> kKeywords = {
+constexpr std::array<std::string_view, 60> kKeywords = {
     "auto",    "bool",      "break",    "case",     "catch",     "char",     "class",
     "const",   "constexpr", "continue", "def",      "default",   "delete",   "do",
     "double",  "else",      "enum",     "explicit", "false",     "final",    "float",
@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 62> kKeywords = {
     "not",     "nullptr",   "operator", "override", "private",   "public",   "return",
     "self",    "size_t",    "static",   "struct",   "switch",    "template", "this",
     "throw",   "true",      "try",      "typename", "uint32_t",  "unsigned", "using",
-    "virtual", "void",      "while",    "#include", "#pragma",   "yield"};
+    "virtual", "void",      "while",    "yield"};
 
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -25,8 +25,8 @@ bool is_word(char c) {
 
 Code word_kind(std::string_view word, char next) {
   if (word[0] >= '0' && word[0] <= '9') return Code::number;
-  if (std::binary_search(kKeywords.begin(), kKeywords.end() - 3, word) ||
-      word[0] == '#' || word == "yield") {
+  const bool directive = word[0] == '#';  // of the preprocessor
+  if (directive || std::binary_search(kKeywords.begin(), kKeywords.end(), word)) {
     return Code::keyword;
   }
   if (next == '(') return Code::call;

@@ -49,10 +49,6 @@ void draw_icon(const Ui& ui, const Rect& box, Icon icon, ImU32 colour) {
       line({at(-3.5f, -1.7f), at(0, -5.4f), at(3.5f, -1.7f)});
       line({at(-5, 6), at(5, 6)});
       break;
-    case Icon::out:
-      line({at(-5, 4), at(-5, -3), at(3, -3)});
-      line({at(0, -6.5f), at(3.7f, -3), at(0, 0.5f)});
-      break;
   }
 }
 

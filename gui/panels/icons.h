@@ -5,7 +5,7 @@
 
 namespace lockstep::gui {
 
-enum class Icon { play, pause, first, back, forward, last, into, caller, out };
+enum class Icon { play, pause, first, back, forward, last, into, caller };
 
 /// Centred in `box`, about 12 points high.
 void draw_icon(const Ui& ui, const Rect& box, Icon icon, ImU32 colour);

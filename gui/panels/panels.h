@@ -22,6 +22,8 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app);
 void draw_ports(const Ui& ui, const Rect& area, App& app);
 void draw_inspector(const Ui& ui, const Rect& area, App& app);
 void draw_compare(const Ui& ui, const Rect& area, App& app);
+/// What is wrong with the file, in one line; a click puts it away.
+void draw_problems(const Ui& ui, const Rect& area, Seat& seat);
 void draw_start(const Ui& ui, const Rect& area, App& app);
 void draw_loading(const Ui& ui, const Rect& area, double progress,
                   const std::string& name);

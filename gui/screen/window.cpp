@@ -197,7 +197,7 @@ void run_window(const WindowOptions& options) {
   SlowFrames slow;
   using Clock = std::chrono::steady_clock;
   Clock::time_point before = Clock::now();
-  while (!glfwWindowShouldClose(window.glfw()) && !app.wants_to_quit) {
+  while (!glfwWindowShouldClose(window.glfw())) {
     // Nothing moves by itself: sleep until something is pressed.
     const bool busy = app.is_loading() || !queue.files.empty() ||
                       app.choices.transport.playing || app.is_settling();

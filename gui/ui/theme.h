@@ -16,7 +16,7 @@ struct Theme {
   ImU32 ground, panel, raised, sunken, line, hover, shadow;
   ImU32 text, dim, faint;  ///< for words, from strong to weak
   ImU32 accent, on_accent, accent_ground;
-  ImU32 warning, warning_ground, good;
+  ImU32 warning, warning_ground;
 
   // The hues of meaning.
   ImU32 orange, sky, green, yellow, blue, pink, violet, slate, grey;

@@ -205,6 +205,19 @@ TEST(Loading, WhatCannotBeReadIsSaidAndTheRestStays) {
   EXPECT_GT(screen.draw_data()->TotalVtxCount, 500);
 }
 
+TEST(Loading, ADamagedFileIsShownAndSaysSo) {
+  const TraceText whole = open_trace_text(golden("single.json.gz"));
+  Driver viewer("");
+  viewer.app.open(
+      load_model("cut.json", std::string(whole.text.substr(0, whole.text.size() / 2))));
+  ASSERT_EQ(viewer.model().problems.size(), 1u);
+  EXPECT_NE(viewer.model().problems[0].find("damaged"), std::string::npos);
+  const std::vector<uint32_t> warned = viewer.settled().pixels;
+  viewer.click(600, 48 + 9 + 14);
+  EXPECT_TRUE(viewer.app.seat().problems_seen);
+  EXPECT_FALSE(viewer.frame().pixels == warned);
+}
+
 TEST(Comparing, TheOthersFollow) {
   Driver viewer("single.json.gz");
   viewer.open("dp.json.gz");

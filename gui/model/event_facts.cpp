@@ -1,4 +1,4 @@
-#include "gui/text/event_facts.h"
+#include "gui/model/event_facts.h"
 
 #include <algorithm>
 
