@@ -25,7 +25,7 @@ Model small(int kernel_start) {
   text += "," + x("kernel", "k", 1, kernel_start, 20, 3, device + "2");
   text += "," + x("op", "conv", 0, 40, 5, 4, "");
   text += "," + x("kernel", "k", 1, 50, 20, 5, device + "4");
-  text += "," + x("sync", "wait", 0, 72, 20, 6, "");
+  text += "," + x("sync", "wait", 0, 47, 45, 6, "");
   return load_model("small.json", text + "]");
 }
 
@@ -58,8 +58,8 @@ TEST(Position, WhileNothingStartsTheTrainingLoopIsCurrent) {
     return event_at(model, {Order::time, us * 1000, 0, 0.5f});
   };
   EXPECT_EQ(id_at(60), model.event_of_id(5)) << "the kernel that started last runs";
-  EXPECT_EQ(id_at(80), model.event_of_id(6)) << "the host waits";
-  EXPECT_EQ(id_at(71), model.event_of_id(1)) << "only the step is left";
+  EXPECT_EQ(id_at(80), model.event_of_id(6)) << "that is over; the host still waits";
+  EXPECT_EQ(id_at(95), model.event_of_id(1)) << "only the step is left";
 }
 
 }  // namespace
