@@ -24,6 +24,11 @@ tracer::RunFacts facts_of(const RunOptions& options, const nn::Module& model,
                           const parallel::Devices& devices) {
   tracer::RunFacts facts{
       command_line, train::name(mode_of(options)), options.arch, {}, {}};
+  if (mode_of(options) == train::Mode::ddp) {
+    facts.world_size = static_cast<int>(devices.size());
+    facts.rank = -1;
+    facts.backend = "ring";
+  }
   int last = 0;
   for (Device device : devices) last = std::max(last, device.index);
   for (int i = 0; i <= last; ++i) {
@@ -208,7 +213,9 @@ void Recording::write_summary() const {
                              {"arch", options_.arch},
                              {"dataset", dataset_},
                              {"devices", devices_.size()},
-                             {"world_size", 1},
+                             {"world_size", mode_of(options_) == train::Mode::ddp
+                                                ? static_cast<int64_t>(devices_.size())
+                                                : 1},
                              {"global_batch", options_.batch_size},
                              {"steps", steps},
                              {"images_per_second", images_per_second()},

@@ -51,7 +51,8 @@ void add_own_flags(CLI::App& c, RunOptions& o) {
       ->check(CLI::IsMember({"cifar10", "imagefolder", "random", "generated"}));
   c.add_option(
        "--mode", o.mode,
-       "default: dp, of VGG dp-features as in the ImageNet example; ddp: not built yet")
+       "default: dp, of VGG dp-features as in the ImageNet example; ddp: a thread per "
+       "device")
       ->check(CLI::IsMember({"single", "dp", "dp-features", "ddp"}));
   c.add_option("--devices", o.devices, "how many virtual ones")
       ->check(Numbers(1, 64))
@@ -96,6 +97,21 @@ void add_own_flags(CLI::App& c, RunOptions& o) {
       ->default_str("");
   c.add_option("--dropout", o.dropout, "of VGG's classifier")
       ->check(Numbers(0.0, 0.999));
+  c.add_option("--bucket-cap-mb", o.bucket_cap_mb, "DDP: size of a bucket, MiB")
+      ->check(Numbers(1, 1 << 20));
+  c.add_option("--bucket-rule", o.bucket_rule, "DDP: the first step's buckets")
+      ->check(CLI::IsMember({"current", "1.11"}));
+  c.add_flag("--find-unused-parameters", o.find_unused_parameters,
+             "DDP: parameters may take no part in a step");
+  c.add_flag("--gradient-as-bucket-view", o.gradient_as_bucket_view,
+             "DDP: gradients stay in their buckets");
+  c.add_flag("--no-broadcast-buffers", o.no_broadcast_buffers,
+             "DDP: each rank keeps its own running statistics");
+  c.add_option("--ddp-sync", o.ddp_sync,
+               "DDP: naive and bucketed reduce after backward, for comparison")
+      ->check(CLI::IsMember({"reducer", "naive", "bucketed"}));
+  c.add_option("--timeout", o.timeout, "DDP: seconds that ranks wait for each other")
+      ->check(Numbers(0.1, 1e6));
   c.add_option("--trace", o.trace, "record a trace into this file (.json or .json.gz)");
   c.add_option("--trace-steps", o.trace_steps,
                "A:B, the steps A to B - 1 (default: 2:7, of a run of 7 or fewer all)");
@@ -151,10 +167,10 @@ void validate_devices(const RunOptions& o) {
 }
 
 void validate_built(const RunOptions& o) {
-  if (o.mode == "ddp" || o.multiprocessing_distributed || o.world_size > 1) {
+  if (o.multiprocessing_distributed || o.world_size > 1) {
     throw std::runtime_error(
-        "DistributedDataParallel (--mode ddp, --multiprocessing-distributed, "
-        "--world-size over 1) is not built yet; use --mode dp (the default)");
+        "ranks as processes (--multiprocessing-distributed, --world-size over 1) are "
+        "not built yet; --mode ddp runs them as threads");
   }
   if (!o.resume.empty()) {
     throw std::runtime_error(

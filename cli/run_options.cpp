@@ -19,6 +19,7 @@ DeviceType device_type(const RunOptions& o) {
 }
 
 train::Mode mode_of(const RunOptions& o) {
+  if (o.mode == "ddp" || o.multiprocessing_distributed) return train::Mode::ddp;
   if (o.gpu || o.mode == "single") return train::Mode::single;
   if (o.mode == "dp") return train::Mode::dp;
   if (o.mode == "dp-features") return train::Mode::dp_features;

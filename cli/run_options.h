@@ -28,6 +28,13 @@ struct RunOptions {
   std::string dist_url = "tcp://224.66.41.62:23456", dist_backend = "nccl";
   bool multiprocessing_distributed = false;
 
+  // DistributedDataParallel's own, in PyTorch's names.
+  int64_t bucket_cap_mb = 25;
+  bool find_unused_parameters = false, gradient_as_bucket_view = false;
+  bool no_broadcast_buffers = false;
+  std::string bucket_rule = "current", ddp_sync = "reducer";
+  double timeout = 60;  ///< seconds that a rank waits for the others
+
   int devices = 0;  ///< 0: all there are (4 virtual ones)
   int threads_per_device = 0;
   int64_t steps = -1;
@@ -59,6 +66,13 @@ DeviceType device_type(const RunOptions& options);
 /// How the work is spread: `--mode`, else by the example's rules.
 train::Mode mode_of(const RunOptions& options);
 parallel::Devices devices_of(const RunOptions& options);
+
+/// One rank of a DDP run; by default the only one of a run without ranks.
+struct RankPlace {
+  int rank = 0, world = 1;
+  std::shared_ptr<distributed::ProcessGroup> group;
+  bool main() const { return rank == 0; }  ///< it prints and saves
+};
 
 /// A model with fresh weights (or those of --pretrained) for that data.
 nn::ModulePtr make_model(const RunOptions& options, const DataSets& data);

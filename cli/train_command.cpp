@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
+#include "cli/rank_threads.h"
 #include "cli/recording.h"
 #include "engine/backends/backend.h"
 #include "engine/ops/ops.h"
 #include "engine/plan/chunk.h"
+#include "engine/plan/launch_arithmetic.h"
 #include "engine/runtime/device_context.h"
 #include "engine/train/weights.h"
 #include "tracer/analysis/summary.h"
@@ -31,15 +34,63 @@ void configure(const RunOptions& o) {
   backend_options().benchmark = o.benchmark;
   backend_options().deterministic = o.deterministic;
   ops::manual_seed(o.seed);
+  using namespace distributed;
+  gradient_sync_factory() = o.ddp_sync == "naive"      ? make_naive_sync
+                            : o.ddp_sync == "bucketed" ? make_bucketed_sync
+                                                       : make_reducer;
 }
 
-data::LoaderOptions loader_options(const RunOptions& o, bool train) {
+data::LoaderOptions loader_options(const RunOptions& o, const RankPlace& place) {
   data::LoaderOptions loader;
-  loader.batch_size = o.batch_size;
-  loader.workers = o.workers;
-  loader.shuffle = train && !o.no_shuffle;
+  const bool shared = place.world > 1 || mode_of(o) == train::Mode::ddp;
+  loader.batch_size =
+      shared ? plan::per_process_batch(static_cast<int>(o.batch_size), place.world)
+             : o.batch_size;
+  loader.workers =
+      shared ? plan::per_process_workers(o.workers, place.world) : o.workers;
   loader.seed = o.seed;
   return loader;
+}
+
+std::unique_ptr<data::DataLoader> train_loader(const RunOptions& o,
+                                               const DataSets& data,
+                                               const RankPlace& place) {
+  data::LoaderOptions loader = loader_options(o, place);
+  loader.shuffle = !o.no_shuffle;
+  if (place.group) {
+    std::shared_ptr<const data::Sampler> all;
+    if (o.no_shuffle) {
+      all = std::make_shared<data::SequentialSampler>(data.train->size());
+    } else {
+      all = std::make_shared<data::RandomSampler>(data.train->size(), o.seed);
+    }
+    loader.shuffle = false;
+    loader.sampler =
+        std::make_shared<data::DistributedSampler>(all, place.rank, place.world);
+  }
+  return std::make_unique<data::DataLoader>(data.train, loader);
+}
+
+/// What is evaluated: in DDP one rank's share and, as `rest`, what everybody does.
+struct TestLoaders {
+  std::unique_ptr<data::DataLoader> share, rest;
+};
+TestLoaders test_loaders(const RunOptions& o, const DataSets& data,
+                         const RankPlace& place) {
+  data::LoaderOptions loader = loader_options(o, place);
+  if (!place.group) return {std::make_unique<data::DataLoader>(data.test, loader), {}};
+  const auto all = std::make_shared<data::SequentialSampler>(data.test->size());
+  const auto share = std::make_shared<data::DistributedSampler>(
+      all, place.rank, place.world, /*drop_last=*/true);
+  loader.sampler = share;
+  TestLoaders loaders{std::make_unique<data::DataLoader>(data.test, loader), {}};
+  const int64_t shared = share->size() * place.world;
+  if (shared < data.test->size()) {
+    loader.sampler =
+        std::make_shared<data::RangeSampler>(shared, data.test->size());
+    loaders.rest = std::make_unique<data::DataLoader>(data.test, loader);
+  }
+  return loaders;
 }
 
 /// "4 chunks of 32", "3 chunks of 36 and one of 35"; and who gets none.
@@ -75,27 +126,28 @@ void say_what_runs(const RunOptions& o, const DataSets& data,
              threads, threads == 1 ? "" : "s");
 }
 
-void train_epochs(const RunOptions& o, train::Trainer& trainer, const DataSets& data) {
-  data::DataLoader train_loader(data.train, loader_options(o, true));
-  data::DataLoader test_loader(data.test, loader_options(o, false));
+void train_epochs(const RunOptions& o, train::Trainer& trainer, const DataSets& data,
+                  const RankPlace& place) {
+  const auto loader = train_loader(o, data, place);
+  const TestLoaders test = test_loaders(o, data, place);
   if (o.evaluate) {
-    trainer.validate(test_loader);
+    trainer.validate(*test.share, test.rest.get());
     return;
   }
   for (int epoch = o.start_epoch; epoch < o.epochs; ++epoch) {
     trainer.set_lr(optim::step_lr(o.lr, epoch));
-    const train::EpochResult result = trainer.train_epoch(train_loader, epoch, o.steps);
+    const train::EpochResult result = trainer.train_epoch(*loader, epoch, o.steps);
     const bool all_steps_done = o.steps >= 0 && trainer.steps_done() >= o.steps;
     if (!result.complete || all_steps_done) return;
-    trainer.validate(test_loader);
-    if (train::Trainer::stop) return;
+    if (!trainer.validate(*test.share, test.rest.get()).complete) return;
   }
 }
 
 /// How many steps `train_epochs` or the notebook will take, evaluation included.
 int64_t planned_steps(const RunOptions& o, const DataSets& data) {
-  const auto batches = [&o](const data::Dataset& set) {
-    return (set.size() + o.batch_size - 1) / o.batch_size;
+  const int64_t batch = std::max<int64_t>(1, o.batch_size);
+  const auto batches = [batch](const data::Dataset& set) {
+    return (set.size() + batch - 1) / batch;
   };
   const int64_t limit = o.steps >= 0 ? o.steps : INT64_MAX;
   if (o.arch == "toy") return std::min(limit, batches(*data.train));
@@ -114,8 +166,8 @@ int64_t planned_steps(const RunOptions& o, const DataSets& data) {
 void run_notebook(const RunOptions& o, train::Trainer& trainer, const DataSets& data,
                   size_t devices) {
   if (devices > 1) std::printf("Let's use %zu GPUs!\n", devices);  // as it prints it
-  data::DataLoader loader(data.train, loader_options(o, true));
-  trainer.forward_only(loader, o.steps);
+  const auto loader = train_loader(o, data, {});
+  trainer.forward_only(*loader, o.steps);
 }
 
 /// What there is to say after the last step.
@@ -136,33 +188,56 @@ int finish(const RunOptions& o, const train::Trainer& trainer) {
 
 }  // namespace
 
+train::TrainerOptions trainer_options(const RunOptions& o, const RankPlace& place) {
+  train::TrainerOptions options;
+  options.mode = mode_of(o);
+  options.devices = devices_of(o);
+  options.input_on_device0 = o.input_on == "device0" || o.arch == "toy";
+  options.dtype = o.dtype == "float64" ? DType::f64 : DType::f32;
+  options.print_freq = o.print_freq;
+  options.quiet = o.quiet || !place.main();
+  options.sgd = {o.lr, o.momentum, o.weight_decay};
+  if (!place.group) return options;
+  options.devices = {{device_type(o), place.rank}};
+  options.group = place.group;
+  options.ddp.broadcast_buffers = !o.no_broadcast_buffers;
+  distributed::ReducerOptions& reducer = options.ddp.reducer;
+  reducer.bucket_cap = o.bucket_cap_mb << 20;
+  reducer.rule = o.bucket_rule == "1.11" ? plan::BucketRule::torch_1_11
+                                         : plan::BucketRule::current;
+  reducer.find_unused_parameters = o.find_unused_parameters;
+  reducer.gradient_as_bucket_view = o.gradient_as_bucket_view;
+  return options;
+}
+
+int train_rank(const RunOptions& o, const DataSets& data, const RankPlace& place,
+               const RecordingHooks& hooks, tracer::Trace* trace) {
+  const auto devices = devices_of(o);
+  train::Trainer trainer(make_model(o, data), trainer_options(o, place));
+  std::optional<Recording> recording;
+  if (hooks.records) {
+    recording.emplace(o, trainer, data, devices, planned_steps(o, data));
+  }
+  hooks.around(trainer);
+  if (o.arch == "toy" && !place.group) {
+    run_notebook(o, trainer, data, devices.size());
+  } else {
+    train_epochs(o, trainer, data, place);
+  }
+  if (recording) {
+    recording->finish();
+    if (trace) *trace = recording->trace();
+  }
+  return place.main() ? finish(o, trainer) : 0;
+}
+
 int run_training(RunOptions& o, tracer::Trace* trace) {
   validate(o);
   const DataSets data = open_data(o);
   configure(o);
-  const auto devices = devices_of(o);
-  const bool notebook = o.arch == "toy";
-  if (!notebook && !o.quiet) say_what_runs(o, data, devices);
-  nn::ModulePtr model = make_model(o, data);
-
-  train::TrainerOptions options;
-  options.mode = mode_of(o);
-  options.devices = devices;
-  options.input_on_device0 = o.input_on == "device0" || notebook;
-  options.dtype = o.dtype == "float64" ? DType::f64 : DType::f32;
-  options.print_freq = o.print_freq;
-  options.quiet = o.quiet;
-  options.sgd = {o.lr, o.momentum, o.weight_decay};
-  train::Trainer trainer(model, options);
-  Recording recording(o, trainer, data, devices, planned_steps(o, data));
-  if (notebook) {
-    run_notebook(o, trainer, data, devices.size());
-  } else {
-    train_epochs(o, trainer, data);
-  }
-  recording.finish();
-  if (trace) *trace = recording.trace();
-  return finish(o, trainer);
+  if (o.arch != "toy" && !o.quiet) say_what_runs(o, data, devices_of(o));
+  if (mode_of(o) == train::Mode::ddp) return train_in_threads(o, data, trace);
+  return train_rank(o, data, {}, {}, trace);
 }
 
 void add_train(CLI::App& app, Action& action) {

@@ -26,8 +26,12 @@ struct GraphTask {
   std::exception_ptr error;
   int64_t started = 0;                 ///< ns
   int64_t last_event = tracer::kNone;  ///< of the node that ended it
+  std::vector<std::function<void()>> callbacks;  ///< see queue_callback
   tracer::ThreadContext context;       ///< of the thread that called `backward`
 };
+
+/// The backward pass whose node this thread is running; null outside of one.
+thread_local GraphTask* running = nullptr;
 
 struct ReadyNode {
   NodePtr node;
@@ -191,7 +195,10 @@ void DeviceThread::loop() {
     lock.unlock();
     tracer::thread_context() = ready.task->context;
     record_queue_wait(ready, waited_since);
+    const std::shared_ptr<GraphTask> task = ready.task;
+    running = task.get();
     run(std::move(ready));
+    running = nullptr;
   }
 }
 
@@ -241,6 +248,33 @@ void backward(const Tensor& root, const Tensor& gradient, std::source_location s
   const std::exception_ptr error = std::exchange(task->error, nullptr);
   lock.unlock();
   if (error) std::rethrow_exception(error);
+  NoGrad no_grad;
+  for (const auto& callback : task->callbacks) callback();
+}
+
+void queue_callback(std::function<void()> callback) {
+  if (running == nullptr) {
+    throw std::runtime_error(
+        "Final callbacks can only be installed during backward pass.");
+  }
+  std::lock_guard lock(running->mutex);
+  running->callbacks.push_back(std::move(callback));
+}
+
+std::vector<Tensor> reachable_leaves(const Tensor& root) {
+  std::vector<Tensor> leaves;
+  std::unordered_set<Node*> seen;
+  std::vector<Node*> stack{gradient_edge(root).node.get()};
+  while (!stack.empty()) {
+    Node* node = stack.back();
+    stack.pop_back();
+    if (node == nullptr || !seen.insert(node).second) continue;
+    if (auto* leaf = dynamic_cast<AccumulateGrad*>(node)) {
+      leaves.push_back(leaf->variable());
+    }
+    for (const Edge& edge : node->next_edges) stack.push_back(edge.node.get());
+  }
+  return leaves;
 }
 
 }  // namespace lockstep::autograd

@@ -50,6 +50,7 @@ class AccumulateGrad : public Node {
  public:
   explicit AccumulateGrad(const Tensor& variable);
   Tensors apply(Tensors grads) override;
+  const Tensor& variable() const { return variable_; }
 
  private:
   Tensor variable_;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/plan/sampler_indices.h"
 #include "engine/tensor/philox.h"
 
 namespace lockstep::data {
@@ -24,6 +25,20 @@ std::vector<int64_t> RandomSampler::indices(int64_t epoch) const {
     const double draw = philox.uniform(last, stream);
     std::swap(order[last], order[static_cast<int64_t>(draw * (last + 1))]);
   }
+  return order;
+}
+
+int64_t DistributedSampler::size() const {
+  return plan::distributed_count(all_->size(), world_, drop_last_);
+}
+
+std::vector<int64_t> DistributedSampler::indices(int64_t epoch) const {
+  return plan::distributed_indices(all_->indices(epoch), rank_, world_, drop_last_);
+}
+
+std::vector<int64_t> RangeSampler::indices(int64_t /*epoch*/) const {
+  std::vector<int64_t> order(size());
+  std::iota(order.begin(), order.end(), first_);
   return order;
 }
 

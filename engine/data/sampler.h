@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace lockstep::data {
@@ -37,6 +38,34 @@ class RandomSampler : public Sampler {
  private:
   int64_t length_;
   uint64_t seed_;
+};
+
+/// One rank's share of another sampler's order: every `world`-th sample from `rank` on,
+/// padded (or cut, with `drop_last`) so that all ranks get equally many; PyTorch's
+/// DistributedSampler. The epoch, which it wants by `set_epoch`, is given to `indices`.
+class DistributedSampler : public Sampler {
+ public:
+  DistributedSampler(std::shared_ptr<const Sampler> all, int rank, int world,
+                     bool drop_last = false)
+      : all_(std::move(all)), rank_(rank), world_(world), drop_last_(drop_last) {}
+  int64_t size() const override;
+  std::vector<int64_t> indices(int64_t epoch) const override;
+
+ private:
+  std::shared_ptr<const Sampler> all_;
+  int rank_, world_;
+  bool drop_last_;
+};
+
+/// The samples [first, length) in order.
+class RangeSampler : public Sampler {
+ public:
+  RangeSampler(int64_t first, int64_t length) : first_(first), length_(length) {}
+  int64_t size() const override { return length_ - first_; }
+  std::vector<int64_t> indices(int64_t epoch) const override;
+
+ private:
+  int64_t first_, length_;
 };
 
 /// How many batches `samples` make: rounded up, or down with `drop_last`.

@@ -90,6 +90,7 @@ EventPtr Stream::prepare(Task& task) {
   }
   const bool on_host = task.host_lane >= 0;
   task.record.device = on_host ? -1 : device_.device().trace_id();
+  task.record.rank = tracer::current_rank();
   task.record.lane = on_host ? task.host_lane : static_cast<int>(kind_);
   std::vector<TraceEnd> ends;
   if (task.record.id != tracer::kNone) ends.push_back({task.record.id, this});
@@ -168,7 +169,8 @@ void Stream::execute(Task& task) {
   std::vector<int64_t> deps;
   for (const EventPtr& event : task.waits) {
     for (const TraceEnd& end : event->ends()) {
-      if (end.stream != this) deps.push_back(end.id);  // our own order is implied
+      const bool known = std::find(deps.begin(), deps.end(), end.id) != deps.end();
+      if (end.stream != this && !known) deps.push_back(end.id);  // our order is implied
     }
   }
   tracer::append(task.record, task.args, deps);

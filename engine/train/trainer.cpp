@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "engine/autograd/node.h"
+#include "engine/distributed/integers.h"
 #include "engine/models/vgg.h"
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
@@ -17,12 +18,21 @@ double seconds_since(int64_t start) {
   return static_cast<double>(tracer::now_ns() - start) / 1e9;
 }
 
+/// The averages over two sets of images.
+EpochResult together(const EpochResult& a, const EpochResult& b) {
+  const double all = static_cast<double>(std::max<int64_t>(1, a.images + b.images));
+  const double of_a = static_cast<double>(a.images) / all;
+  const double of_b = static_cast<double>(b.images) / all;
+  return {a.loss * of_a + b.loss * of_b, a.acc1 * of_a + b.acc1 * of_b,
+          a.acc5 * of_a + b.acc5 * of_b, a.images + b.images, b.complete};
+}
+
 }  // namespace
 
 std::atomic<bool> Trainer::stop{false};
 
 const char* name(Mode mode) {
-  static const char* const names[] = {"single", "dp", "dp-features"};
+  static const char* const names[] = {"single", "dp", "dp-features", "ddp"};
   return names[static_cast<int>(mode)];
 }
 
@@ -43,6 +53,10 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     wrapper_ =
         std::make_shared<parallel::DataParallel>(vgg->features(), options_.devices);
     vgg->set_features(wrapper_);
+  } else if (options_.mode == Mode::ddp) {
+    ddp_ = std::make_shared<distributed::DistributedDataParallel>(
+        model_, options_.group, options_.ddp);
+    callable_ = ddp_;
   }
   callable_->assign_paths("");
   sgd_ = optim::Sgd(model_->named_parameters(), options_.sgd);
@@ -52,14 +66,19 @@ EpochResult Trainer::train_epoch(data::DataLoader& loader, int epoch,
                                  int64_t last_step) {
   loader.start_epoch(epoch);
   callable_->train();
-  return run(loader, true, "Epoch: [" + std::to_string(epoch) + "]", last_step);
+  const std::string prefix = "Epoch: [" + std::to_string(epoch) + "]";
+  return run(loader, true, prefix, last_step, ddp_ != nullptr);
 }
 
-EpochResult Trainer::validate(data::DataLoader& loader) {
+EpochResult Trainer::validate(data::DataLoader& loader, data::DataLoader* rest) {
   loader.start_epoch(0);
   callable_->eval();
   autograd::NoGrad no_grad;
-  const EpochResult result = run(loader, false, "Test: ", -1);
+  EpochResult result = run(loader, false, "Test: ", -1, ddp_ != nullptr);
+  if (rest && result.complete) {
+    rest->start_epoch(0);
+    result = together(result, run(*rest, false, "Test, rest: ", -1, false));
+  }
   if (!options_.quiet && result.complete) {
     std::printf(" * Acc@1 %.3f Acc@5 %.3f\n", result.acc1, result.acc5);
     std::fflush(stdout);
@@ -69,11 +88,12 @@ EpochResult Trainer::validate(data::DataLoader& loader) {
 
 /// By Ctrl-C, or by a limit on the number of steps.
 bool Trainer::ended(int64_t last_step) const {
-  return stop || (last_step >= 0 && next_step_ >= last_step);
+  const bool told = ddp_ ? all_stop_ : stop.load();
+  return told || (last_step >= 0 && next_step_ >= last_step);
 }
 
 EpochResult Trainer::run(data::DataLoader& loader, bool train,
-                         const std::string& prefix, int64_t last_step) {
+                         const std::string& prefix, int64_t last_step, bool reduce) {
   AverageMeter time("Time", ":6.3f"), data_time("Data", ":6.3f"), loss("Loss", ":.4e"),
       acc1("Acc@1", ":6.2f"), acc5("Acc@5", ":6.2f");
   EpochResult epoch;
@@ -85,7 +105,7 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
     if (before_step) before_step(next_step_);
     const int64_t start = tracer::now_ns();
     double waited_for_data = 0;
-    const StepResult result = step(loader, train, waited_for_data);
+    const StepResult result = step(loader, train, reduce, waited_for_data);
 
     data_time.update(waited_for_data);
     loss.update(result.loss, result.batch);
@@ -108,7 +128,8 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
   return epoch;
 }
 
-StepResult Trainer::step(data::DataLoader& loader, bool train, double& data_seconds) {
+StepResult Trainer::step(data::DataLoader& loader, bool train, bool reduce,
+                         double& data_seconds) {
   const int64_t start = tracer::now_ns();
   StepResult result;
   result.step = next_step_++;
@@ -153,10 +174,28 @@ StepResult Trainer::step(data::DataLoader& loader, bool train, double& data_seco
     sgd_.step();
   }
   result.batch = output.size(0);
+  if (reduce) reduce_metrics(result);
   for (Device device : options_.devices) runtime::context(device).synchronize();
   describe(whole.event, host, output, train);
   result.seconds = seconds_since(start);
   return result;
+}
+
+/// DDP: the step's numbers over the batches of all ranks, and whether one was told to
+/// stop: they must stop together, or those that go on wait for ever. PyTorch's example
+/// prints each rank's own numbers instead; this costs an all-reduce of 40 bytes.
+void Trainer::reduce_metrics(StepResult& result) {
+  tracer::Phase phase("metrics");
+  const auto n = static_cast<double>(result.batch);
+  const std::vector<double> sums = distributed::sum_reals(
+      *options_.group, options_.devices[0],
+      {result.loss * n, result.acc1 * n, result.acc5 * n, n, stop ? 1.0 : 0.0},
+      "metrics");
+  result.loss = sums[0] / sums[3];
+  result.acc1 = sums[1] / sums[3];
+  result.acc5 = sums[2] / sums[3];
+  result.batch = static_cast<int64_t>(sums[3]);
+  all_stop_ = sums[4] > 0;
 }
 
 Trainer::Inputs Trainer::load(const data::Batch& batch) {
@@ -199,6 +238,10 @@ void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
   if (!wrapper_) {
     event.arg({"output_bytes", output.nbytes()});
     event.arg(tracer::Arg::integers("chunks", {&batch, 1}));
+    if (ddp_) {
+      event.arg({"broadcast_bytes", ddp_->last_broadcast_bytes()});
+      event.arg({"synced", train});
+    }
     return;
   }
   event.arg({"output_bytes", wrapper_->last_call().output_bytes});

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "engine/data/loader.h"
+#include "engine/distributed/distributed_data_parallel.h"
 #include "engine/optim/sgd.h"
 #include "engine/parallel/data_parallel.h"
 #include "tracer/record/recorder.h"
@@ -16,6 +17,7 @@ enum class Mode {
   single,       ///< one device
   dp,           ///< DataParallel around the whole model
   dp_features,  ///< around `model.features` only, as the ImageNet example does for VGG
+  ddp,          ///< DistributedDataParallel: this trainer is one rank of several
 };
 const char* name(Mode mode);
 
@@ -27,9 +29,11 @@ struct TrainerOptions {
   int print_freq = 10;
   bool quiet = false;
   optim::SgdOptions sgd;
+  std::shared_ptr<distributed::ProcessGroup> group;  ///< DDP: with the other ranks
+  distributed::DdpOptions ddp;
 };
 
-/// What one step did.
+/// What one step did; in DDP over all ranks.
 struct StepResult {
   int64_t step = 0;
   bool train = true;
@@ -56,7 +60,10 @@ class Trainer {
   /// Trains for one epoch, at most until the total step count reaches `last_step`
   /// (negative: no limit).
   EpochResult train_epoch(data::DataLoader& loader, int epoch, int64_t last_step = -1);
-  EpochResult validate(data::DataLoader& loader);
+  /// In DDP each rank evaluates its share of the set, in `loader`; what does not divide
+  /// by the world size is in `rest`, which every rank evaluates and which counts once
+  /// (as in the ImageNet example).
+  EpochResult validate(data::DataLoader& loader, data::DataLoader* rest = nullptr);
   /// Forward passes only, as the notebook does; at most `last_step` in total
   /// (negative: no limit).
   void forward_only(data::DataLoader& loader, int64_t last_step = -1);
@@ -78,9 +85,11 @@ class Trainer {
   };
   Inputs load(const data::Batch& batch);
   Inputs to_devices(Inputs inputs);
-  StepResult step(data::DataLoader& loader, bool train, double& data_seconds);
+  StepResult step(data::DataLoader& loader, bool train, bool reduce,
+                  double& data_seconds);
   EpochResult run(data::DataLoader& loader, bool train, const std::string& prefix,
-                  int64_t last_step);
+                  int64_t last_step, bool reduce);
+  void reduce_metrics(StepResult& result);
   bool ended(int64_t last_step) const;
   void describe(tracer::HostEvent& event, const Inputs& host, const Tensor& output,
                 bool train) const;
@@ -88,6 +97,8 @@ class Trainer {
   nn::ModulePtr model_;     ///< as created
   nn::ModulePtr callable_;  ///< what is called: model_ or its wrapper
   std::shared_ptr<parallel::DataParallel> wrapper_;
+  std::shared_ptr<distributed::DistributedDataParallel> ddp_;
+  bool all_stop_ = false;  ///< DDP: some rank was told to stop
   TrainerOptions options_;
   optim::Sgd sgd_;
   int64_t next_step_ = 0;

@@ -1,11 +1,19 @@
 #include "tracer/record/collect.h"
 
+#include <sstream>
 #include <unordered_map>
 
 #include "tracer/record/buffers.h"
 
 namespace lockstep::tracer {
 namespace {
+
+Json split_lines(const char* text) {
+  Json lines = Json::array();
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
 
 Json to_json(const Arg& arg, const Buffer& buffer) {
   const int64_t* list = buffer.lists.data() + arg.list.first;
@@ -18,6 +26,8 @@ Json to_json(const Arg& arg, const Buffer& buffer) {
       return arg.text;
     case Arg::Kind::boolean:
       return arg.integer != 0;
+    case Arg::Kind::texts:
+      return split_lines(arg.text);
     case Arg::Kind::integers:
       return std::vector<int64_t>(list, list + arg.list.count);
     case Arg::Kind::shapes:
@@ -30,14 +40,21 @@ Json to_json(const Arg& arg, const Buffer& buffer) {
   return shapes;
 }
 
+int rank_of(const Record& record) {
+  if (record.device < 0) return record.rank;
+  const auto claimed = shared().device_ranks.find(record.device);
+  return claimed == shared().device_ranks.end() ? 0 : claimed->second;
+}
+
 Event to_event(const Entry& entry, const Buffer& buffer, int64_t origin) {
   const Record& record = entry.record;
+  const int rank = rank_of(record);
   const int64_t* lists = buffer.lists.data();
   Event event;
   event.ph = record.ph;
   event.cat = record.cat;
   event.name = record.name;
-  event.pid = record.device < 0 ? 0 : 1 + record.device;
+  event.pid = 100 * rank + (record.device < 0 ? 0 : 1 + record.device);
   event.tid = record.lane;
   event.ts = record.ts - origin;
   event.dur = record.dur;
@@ -50,7 +67,7 @@ Event to_event(const Entry& entry, const Buffer& buffer, int64_t origin) {
   event.waits_for.assign(lists + entry.first_wait,
                          lists + entry.first_wait + entry.wait_count);
   if (record.ph != 'C') {
-    event.args["rank"] = 0;
+    event.args["rank"] = rank;
     if (record.device >= 0) {
       event.args["device"] = record.device;
       event.args["stream"] = record.lane;
@@ -77,20 +94,27 @@ Event name_event(const char* what, int64_t pid, int64_t tid, const char* key,
 /// Process and thread names of every lane that is used.
 void add_names(std::vector<Event>& events, const std::vector<std::string>& lanes) {
   std::set<std::pair<int64_t, int64_t>> used;
-  for (const Event& event : events) used.insert({event.pid, event.tid});
+  std::set<int64_t> hosts;
+  for (const Event& event : events) {
+    used.insert({event.pid, event.tid});
+    if (event.pid % 100 == 0) hosts.insert(event.pid);
+  }
   static const char* const streams[] = {"compute", "copy", "comm"};
   int64_t last_pid = -1;
   std::vector<Event> names;
-  for (auto [pid, tid] : used) {
-    const bool host = pid == 0;
+  for (const auto [pid, tid] : used) {
+    const int64_t rank = pid / 100;
+    const bool host = pid % 100 == 0;
     if (pid != last_pid) {
-      std::string name = host ? "host" : "device " + std::to_string(pid - 1);
+      std::string name = host ? "host" : "device " + std::to_string(pid % 100 - 1);
+      if (host && hosts.size() > 1) name = "rank " + std::to_string(rank) + " host";
       names.push_back(name_event("process_name", pid, 0, "name", name));
+      names.back().args["rank"] = rank;
       names.push_back(name_event("process_sort_index", pid, 0, "sort_index", pid));
     }
     last_pid = pid;
-    std::string lane = host ? lanes.at(tid) : streams[tid];
-    names.push_back(name_event("thread_name", pid, tid, "name", lane));
+    std::string name = host ? lanes.at(tid) : streams[tid];
+    names.push_back(name_event("thread_name", pid, tid, "name", name));
     names.push_back(name_event("thread_sort_index", pid, tid, "sort_index", tid));
   }
   events.insert(events.begin(), names.begin(), names.end());

@@ -20,7 +20,6 @@ int64_t read_clock(clockid_t clock) {
 }
 
 std::atomic<int64_t> id_counter{0};
-std::atomic<int64_t> step_now{kNone};
 
 /// The calling thread's share; its buffer is reused by a later thread.
 struct Local {
@@ -94,8 +93,15 @@ void start_recording() {
 void stop_recording() { detail::recording = false; }
 
 int64_t next_id() { return id_counter.fetch_add(1, std::memory_order_relaxed); }
-void set_step(int64_t step) { step_now = step; }
-int64_t current_step() { return step_now.load(std::memory_order_relaxed); }
+void set_step(int64_t step) { local().context.step = step; }
+int64_t current_step() { return local().context.step; }
+void set_rank(int rank) { local().context.rank = rank; }
+int current_rank() { return local().context.rank; }
+
+void claim_device(int device, int rank) {
+  std::lock_guard lock(shared().mutex);
+  shared().device_ranks[device] = rank;
+}
 
 void append(const Record& record, std::span<const Arg> args,
             std::span<const int64_t> deps, std::span<const int64_t> waits_for) {
@@ -143,7 +149,8 @@ HostEvent::HostEvent(const char* cat, const char* name) {
   record_.cat = cat;
   record_.name = name;
   record_.lane = me.lane;
-  record_.step = current_step();
+  record_.rank = me.context.rank;
+  record_.step = me.context.step;
   if (outer_ == nullptr) record_.parent = me.context.parent;
   me.innermost = this;
   record_.id = next_id();
@@ -189,6 +196,7 @@ void mark(const char* name, int device, int lane, std::span<const Arg> args,
   if (!recording()) return;
   Record record{'i', "mark", name, device, device < 0 ? local().lane : lane};
   record.id = next_id();
+  record.rank = current_rank();
   record.step = current_step();
   record.ts = now_ns();
   record.op = by;  // `collect` turns it into args.by and moves the mark

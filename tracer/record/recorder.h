@@ -29,7 +29,7 @@ const char* intern(std::string_view text);
 
 /// One argument of an event. Lists lie in the recording thread's list arena.
 struct Arg {
-  enum class Kind : uint8_t { integer, real, text, boolean, integers, shapes };
+  enum class Kind : uint8_t { integer, real, text, boolean, integers, shapes, texts };
   const char* key = nullptr;
   Kind kind = Kind::integer;
   union {
@@ -46,6 +46,12 @@ struct Arg {
   Arg(const char* k, double v) : key(k), kind(Kind::real), real(v) {}
   Arg(const char* k, const char* v) : key(k), kind(Kind::text), text(v) {}
   Arg(const char* k, bool v) : key(k), kind(Kind::boolean), integer(v) {}
+  /// A list of texts, given as one text with a line for each.
+  static Arg texts(const char* key, const char* lines) {
+    Arg arg(key, lines);
+    arg.kind = Kind::texts;
+    return arg;
+  }
   /// A list of integers, copied into the calling thread's arena.
   static Arg integers(const char* key, std::span<const int64_t> values);
   /// A list of shapes, given as (rank, dims…) one after the other.
@@ -59,6 +65,7 @@ struct Record {
   const char* cat = "";
   const char* name = "";
   int device = -1, lane = 0;
+  int rank = 0;  ///< of a host event; a device belongs to the rank that claimed it
   int64_t ts = 0, dur = 0;
   int64_t id = kNone, step = kNone, parent = kNone, op = kNone, fwd = kNone;
 };
@@ -76,9 +83,16 @@ void stop_recording();   ///< pauses; what was recorded stays
 /// A fresh event id; unique in this process.
 int64_t next_id();
 
-/// The training step to which events belong from now on (kNone: none).
+/// The training step to which the events of this thread (and of those that inherit its
+/// context) belong from now on; kNone: none.
 void set_step(int64_t step);
 int64_t current_step();
+
+/// DistributedDataParallel: which rank the calling thread works for (0 unless said).
+void set_rank(int rank);
+int current_rank();
+/// Device number `device` belongs to `rank`; a device that nobody claims is rank 0's.
+void claim_device(int device, int rank);
 
 /// Appends to the calling thread's buffer, whatever the recorder's state.
 void append(const Record& record, std::span<const Arg> args,
@@ -96,6 +110,8 @@ int host_lane(std::string_view name);
 struct ThreadContext {
   int64_t parent = kNone;       ///< the caller of this thread's outermost events
   const char* phase = nullptr;  ///< the innermost open phase
+  int64_t step = kNone;
+  int rank = 0;
 };
 ThreadContext& thread_context();
 

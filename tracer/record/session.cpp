@@ -95,11 +95,15 @@ Trace finish_trace(std::vector<Event> events, const RunFacts& facts) {
   }
   Json devices = Json::array();
   for (size_t i = 0; i < facts.devices.size(); ++i) {
-    devices.push_back({{"id", i}, {"name", facts.devices[i]}, {"rank", 0}});
+    const size_t rank = facts.world_size > 1 ? i : 0;
+    devices.push_back({{"id", i}, {"name", facts.devices[i]}, {"rank", rank}});
   }
   Trace trace;
   trace.other["displayTimeUnit"] = "ms";
-  trace.other["distributedInfo"] = {{"backend", ""}, {"rank", 0}, {"world_size", 1}};
+  Json& info = trace.other["distributedInfo"];
+  info["backend"] = facts.backend;
+  if (facts.rank >= 0) info["rank"] = facts.rank;
+  info["world_size"] = facts.world_size;
   trace.lockstep = {{"format", 1},
                     {"clock", "measured"},
                     {"command", facts.command},

@@ -13,6 +13,9 @@ namespace lockstep::tracer {
 struct RunFacts {
   std::string command, mode, arch;
   std::vector<std::string> devices;  ///< names; a device's number is its index
+  int world_size = 1;                ///< over 1: device r belongs to rank r
+  int rank = 0;                      ///< whose file this is; −1: of all ranks
+  std::string backend;               ///< of the process group
   struct TensorFact {
     std::string name, dtype, kind;  ///< kind: parameter or buffer
     std::vector<int64_t> shape;

@@ -14,10 +14,14 @@ import time
 
 import torch
 
+import buckets
+import ddp
+import ddp_cases
 import nets
 import ops
 import philox
 import rules
+import sampler
 import spread
 import tables
 
@@ -36,12 +40,19 @@ def files():
         "ops": ops.all_ops,
         "init": tables.initialisation,
         "chunks": tables.chunks,
+        "ddp_buckets": buckets.all_buckets,
+        "sampler": sampler.all_samplers,
     }
     for name in nets.NETS:
         jobs[f"net_{name}"] = functools.partial(nets.one_net, name)
     for name, batch, n in DATA_PARALLEL:
         job = functools.partial(nets.data_parallel, name, batch, n)
         jobs[f"dp_{name}_b{batch}_n{n}"] = job
+    for name, batch, n in ddp.WHOLE_NETS:
+        job = functools.partial(ddp.whole_net, name, batch, n)
+        jobs[f"ddp_{name}_n{n}"] = job
+    for job in ddp_cases.JOBS:
+        jobs[f"ddp_{job.__name__}"] = job
     jobs["float32_spread"] = functools.partial(spread.all_spreads, DATA_PARALLEL)
     return jobs
 

@@ -1,0 +1,110 @@
+#include "cli/rank_threads.h"
+
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "engine/distributed/local_transport.h"
+#include "engine/distributed/ring.h"
+#include "engine/nn/init.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::cli {
+namespace {
+
+using distributed::Milliseconds;
+
+/// Where the ranks meet between steps, so that one of them can switch the recorder on
+/// or off while nobody records. A rank that fails opens it for good.
+class Gate {
+ public:
+  explicit Gate(int ranks) : ranks_(ranks) {}
+
+  void pass() {
+    std::unique_lock lock(mutex_);
+    const int64_t round = round_;
+    if (++waiting_ == ranks_) {
+      waiting_ = 0;
+      ++round_;
+      changed_.notify_all();
+    }
+    changed_.wait(lock, [&] { return open_ || round_ != round; });
+  }
+  void open() {
+    std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  const int ranks_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int waiting_ = 0;
+  int64_t round_ = 0;
+  bool open_ = false;
+};
+
+/// Lets `gate` be passed before and after whatever `hook` does.
+template <typename... Args>
+std::function<void(Args...)> gated(Gate& gate, std::function<void(Args...)> hook) {
+  return [&gate, hook](Args... args) {
+    gate.pass();
+    if (hook) hook(args...);
+    gate.pass();
+  };
+}
+
+}  // namespace
+
+int train_in_threads(const RunOptions& o, const DataSets& data, tracer::Trace* trace) {
+  const int world = static_cast<int>(devices_of(o).size());
+  const auto timeout = Milliseconds(static_cast<int64_t>(o.timeout * 1000));
+  const auto hub = std::make_shared<distributed::LocalHub>(world);
+  const nn::Construction construction = nn::construction();
+  const bool gates = !o.trace.empty() || !o.summary.empty() || trace;
+  Gate gate(world);
+  std::mutex mutex;
+  std::exception_ptr first_error;
+  int code = 0;
+
+  const auto run = [&](int rank) {
+    tracer::set_rank(rank);
+    tracer::claim_device(rank, rank);
+    tracer::name_host_thread("main");
+    nn::construction() = construction;
+    auto transport = std::make_unique<distributed::LocalTransport>(hub, rank, timeout);
+    RankPlace place{rank, world, nullptr};
+    place.group = std::make_shared<distributed::ProcessGroup>(
+        std::make_unique<distributed::Ring>(std::move(transport), rank, world,
+                                            "default"));
+    RecordingHooks hooks;
+    hooks.records = rank == 0;
+    hooks.around = [&](train::Trainer& trainer) {
+      if (!gates) return;
+      trainer.before_step = gated<int64_t>(gate, trainer.before_step);
+      trainer.after_step =
+          gated<const train::StepResult&>(gate, trainer.after_step);
+    };
+    try {
+      const int result = train_rank(o, data, place, hooks, rank == 0 ? trace : nullptr);
+      if (rank == 0) code = result;
+    } catch (const std::exception& error) {
+      {
+        std::lock_guard lock(mutex);
+        if (!first_error) first_error = std::current_exception();
+      }
+      gate.open();
+      place.group->communicator().abort("rank " + std::to_string(rank) +
+                                        " failed: " + error.what());
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < world; ++rank) threads.emplace_back(run, rank);
+  for (std::thread& thread : threads) thread.join();
+  if (first_error) std::rethrow_exception(first_error);
+  return code;
+}
+
+}  // namespace lockstep::cli

@@ -1,0 +1,125 @@
+#include "engine/distributed/ring.h"
+
+#include <utility>
+
+#include "engine/distributed/message_trace.h"
+#include "engine/plan/ring.h"
+#include "engine/tensor/philox.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::distributed {
+
+Ring::Ring(std::unique_ptr<Transport> transport, int rank, int size, std::string group)
+    : transport_(std::move(transport)),
+      rank_(rank),
+      size_(size),
+      group_(tracer::intern(group)) {}
+
+/// The tensor is cut into one chunk per rank. In the first N−1 steps every chunk
+/// travels around the ring and grows into the sum over all ranks; in the last N−1 the
+/// finished chunks travel once more, until everybody has them all.
+void Ring::all_reduce(Buffer data, ReduceOp op, const Collective& call) {
+  const auto chunks = plan::ring_chunks(data.numel, size_);
+  const auto chunk = [&](int i) { return data.part(chunks[i].first, chunks[i].count); };
+  int step = 0;
+  for (const plan::RingStep& now : plan::ring_all_reduce(rank_, size_)) {
+    const Message out{now.send_to, chunk(now.send_chunk)};
+    const Message in{now.receive_from, chunk(now.receive_chunk)};
+    pass(&out, &in, now.reduces ? &op : nullptr, step++, call);
+  }
+}
+
+/// From the root along the ring: everybody receives once, all but the last pass it on.
+void Ring::broadcast(Buffer data, int root, const Collective& call) {
+  const int at = distance(root);
+  const Message in{previous(), data}, out{next(), data};
+  if (at > 0) pass(nullptr, &in, nullptr, at - 1, call);
+  if (at < size_ - 1) pass(&out, nullptr, nullptr, at, call);
+}
+
+/// The other way about: the rank after the root begins, everybody adds their own, and
+/// the sum arrives at the root.
+void Ring::reduce(Buffer data, int root, ReduceOp op, const Collective& call) {
+  const int at = distance(root);
+  std::vector<char> sum;  // `data` of the others must stay as it is
+  Buffer mine = data;
+  if (at > 0 && data.data) {
+    const char* bytes = static_cast<const char*>(data.data);
+    sum.assign(bytes, bytes + data.bytes());
+    mine.data = sum.data();
+  }
+  const Message in{previous(), mine}, out{next(), mine};
+  if (at != 1 && size_ > 1) pass(nullptr, &in, &op, at == 0 ? size_ - 2 : at - 2, call);
+  if (at > 0) pass(&out, nullptr, nullptr, at - 1, call);
+}
+
+void Ring::all_gather(Buffer in, Buffer out, const Collective& call) {
+  const auto part = [&](int i) { return out.part(i * in.numel, in.numel); };
+  apply({}, part(rank_), in.data);
+  int step = 0;
+  for (const plan::RingStep& now : plan::ring_all_gather(rank_, size_)) {
+    const Message send{now.send_to, part(now.send_chunk)};
+    const Message receive{now.receive_from, part(now.receive_chunk)};
+    pass(&send, &receive, nullptr, step++, call);
+  }
+}
+
+void Ring::reduce_scatter(Buffer in, Buffer out, ReduceOp op, const Collective& call) {
+  std::vector<char> sums;
+  if (in.data) {
+    const char* bytes = static_cast<const char*>(in.data);
+    sums.assign(bytes, bytes + in.bytes());
+    in.data = sums.data();
+  }
+  const auto part = [&](int i) { return in.part(i * out.numel, out.numel); };
+  int step = 0;
+  for (const plan::RingStep& now : plan::ring_reduce_scatter(rank_, size_)) {
+    const Message send{now.send_to, part(now.send_chunk)};
+    const Message receive{now.receive_from, part(now.receive_chunk)};
+    pass(&send, &receive, &op, step++, call);
+  }
+  apply({}, out, part(rank_).data);
+}
+
+void Ring::send(Buffer data, int to, const Collective& call) {
+  const Message out{to, data};
+  pass(&out, nullptr, nullptr, 0, call);
+}
+
+void Ring::recv(Buffer data, int from, const Collective& call) {
+  const Message in{from, data};
+  pass(nullptr, &in, nullptr, 0, call);
+}
+
+void Ring::pass(const Message* out, const Message* in, const ReduceOp* combine,
+                int step, const Collective& call) {
+  const std::string kind = call.name == std::string_view("recv") ? "send" : call.name;
+  const auto tag = [&](const Message& message, int number) {
+    return MessageTag{call.seq, message.data.bytes(), number,
+                      static_cast<uint32_t>(fnv1a64(kind))};
+  };
+  if (std::exchange(seq_, call.seq) != call.seq) last_ = call.deps;
+  Outgoing outgoing;
+  Incoming incoming;
+  if (out) outgoing = {out->peer, out->data, tag(*out, step), last_};
+  if (in) {
+    incoming = {in->peer, in->data, tag(*in, step), combine != nullptr,
+                combine ? *combine : ReduceOp::sum};
+  }
+  const bool recorded = call.op != tracer::kNone;
+  const int64_t cpu_start = recorded ? tracer::thread_cpu_ns() : 0;
+  const Exchanged times =
+      transport_->exchange(out ? &outgoing : nullptr, in ? &incoming : nullptr, call);
+  if (!recorded) return;
+  const int64_t cpu = tracer::thread_cpu_ns() - cpu_start;
+  const bool together = transport_->shares_recorder();
+  if (out && !together) {
+    record_send({group_, rank_, out->peer, step, out->data}, call, times, last_);
+  }
+  if (!in) return;
+  const MessageFacts facts{group_, rank_, in->peer, step, in->data};
+  last_ = {together ? record_copy(facts, call, times, cpu)
+                    : record_recv(facts, call, times, cpu)};
+}
+
+}  // namespace lockstep::distributed
