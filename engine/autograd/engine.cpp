@@ -38,8 +38,12 @@ struct ReadyNode {
   Tensors grads;
   std::shared_ptr<GraphTask> task;
   int64_t pushed_by = tracer::kNone;  ///< host event after which it became ready
+  uint64_t turn = 0;                  ///< among equals the first to come is the first
   bool operator<(const ReadyNode& other) const {
-    return node->sequence_nr() < other.node->sequence_nr();
+    if (node->sequence_nr() != other.node->sequence_nr()) {
+      return node->sequence_nr() < other.node->sequence_nr();
+    }
+    return turn > other.turn;
   }
 };
 
@@ -60,6 +64,7 @@ class DeviceThread {
   void push(ReadyNode ready) {
     {
       std::lock_guard lock(mutex_);
+      ready.turn = turns_++;
       queue_.push(std::move(ready));
     }
     changed_.notify_one();
@@ -72,6 +77,7 @@ class DeviceThread {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::priority_queue<ReadyNode> queue_;
+  uint64_t turns_ = 0;
   bool closing_ = false;
   std::thread thread_;
 };

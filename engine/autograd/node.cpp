@@ -56,7 +56,7 @@ Node::~Node() {
 }
 
 AccumulateGrad::AccumulateGrad(const Tensor& variable)
-    : Node("AccumulateGrad", variable.device()), variable_(variable) {}
+    : Node("AccumulateGrad", variable.device(), UINT64_MAX), variable_(variable) {}
 
 Tensors AccumulateGrad::apply(Tensors grads) {
   NoGrad no_grad;

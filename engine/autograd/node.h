@@ -22,6 +22,8 @@ struct Edge {
 class Node {
  public:
   Node(const char* name, Device device);
+  Node(const char* name, Device device, uint64_t sequence_nr)
+      : name_(name), device_(device), sequence_nr_(sequence_nr) {}
   virtual ~Node();
 
   /// REQUIRES: one gradient per output of the forward operation; undefined ones stand
@@ -45,7 +47,8 @@ class Node {
   int64_t forward_op_ = tracer::kNone;
 };
 
-/// Adds a leaf's gradient to its `.grad` and calls its hooks.
+/// Adds a leaf's gradient to its `.grad` and calls its hooks. Comes before every other
+/// ready node: whoever waits for gradients gets them as early as can be.
 class AccumulateGrad : public Node {
  public:
   explicit AccumulateGrad(const Tensor& variable);

@@ -15,7 +15,8 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Site site) {
   const bool x_needs = x.requires_grad();
   const bool has_bias = b.defined();
   autograd::set_history(
-      "AddmmBackward0", {x, w, b}, {y}, op.id(),
+      // addmm(b, x, wᵀ): the bias comes first, also when gradients are handed out.
+      "AddmmBackward0", {b, x, w}, {y}, op.id(),
       [=, x = x.detach(), w = w.detach()](Tensors grads) -> Tensors {
         const Tensor dy = grads[0];
         std::vector<TensorSpec> dw_db{{w.sizes(), w.dtype(), nullptr}};
@@ -23,7 +24,7 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Site site) {
         Tensors dw = compute(OpCode::linear_backward_weight, {x, dy}, dw_db);
         Tensor dx;
         if (x_needs) dx = compute_one(OpCode::linear_backward_data, {dy, w}, x.sizes());
-        return {dx, dw[0], has_bias ? dw[1] : Tensor()};
+        return {has_bias ? dw[1] : Tensor(), dx, dw[0]};
       });
   return y;
 }

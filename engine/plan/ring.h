@@ -1,5 +1,5 @@
 // The ring all-reduce: who sends which piece to whom. Everybody talks to two neighbours
-// only, and everybody sends the same amount however many there are.
+// only, and nobody sends more than twice the data, however many there are.
 #pragma once
 
 #include <cstdint>

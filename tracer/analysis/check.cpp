@@ -13,6 +13,7 @@ CheckReport check_trace(const Trace& trace) {
   judge_structure(the);
   judge_order(the);
   judge_bytes(the);
+  judge_ranks(the);
 
   CheckReport report;
   for (const Law& law : the.laws) law.report(report.findings);

@@ -63,5 +63,6 @@ std::string name_of(const Event& event);
 void judge_structure(Case& the);
 void judge_order(Case& the);
 void judge_bytes(Case& the);
+void judge_ranks(Case& the);
 
 }  // namespace lockstep::tracer

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tracer/format/lanes.h"
+#include "tracer/format/times.h"
 
 namespace lockstep::tracer {
 
@@ -36,6 +37,29 @@ Step read_facts(const Event& event, int64_t rank) {
 bool Step::has_phase(const char* name) const {
   return std::any_of(phases.begin(), phases.end(),
                      [&](const Event* phase) { return phase->name == name; });
+}
+
+std::vector<Step> join_ranks(std::vector<Step> steps) {
+  std::vector<Step> joined;
+  std::map<int64_t, size_t> places;  // by number
+  for (Step& step : steps) {         // in order of time: the first rank comes first
+    const auto [place, is_new] = places.try_emplace(step.number, joined.size());
+    if (is_new) {
+      joined.push_back(std::move(step));
+      continue;
+    }
+    Step& all = joined[place->second];
+    all.rank = kNone;
+    all.interrupted |= step.interrupted;
+    for (auto sum : {&Step::batch, &Step::input_bytes, &Step::label_bytes,
+                     &Step::output_bytes}) {
+      all.*sum = add_within_range(all.*sum, step.*sum);
+    }
+    all.phases.insert(all.phases.end(), step.phases.begin(), step.phases.end());
+    all.tasks.insert(all.tasks.end(), step.tasks.begin(), step.tasks.end());
+    all.last_end = std::max(all.last_end, step.last_end);
+  }
+  return joined;
 }
 
 std::vector<Step> find_steps(const Trace& trace) {

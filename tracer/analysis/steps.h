@@ -11,7 +11,8 @@ namespace lockstep::tracer {
 /// One `step` phase event and its facts. Pointers go into the trace.
 struct Step {
   const Event* event = nullptr;
-  int64_t number = 0, rank = 0;
+  int64_t number = 0;
+  int64_t rank = 0;          ///< kNone: the step of all ranks together
   bool train = true;         ///< kind `train`; else `eval`
   bool interrupted = false;  ///< Ctrl-C: the step is incomplete, and says so
   int64_t batch = 0;
@@ -26,6 +27,11 @@ struct Step {
   bool has_phase(const char* name) const;
   int64_t length() const { return last_end - event->ts; }  ///< the step's `seconds`
 };
+
+/// Steps of the same number on several ranks as one: it begins with the first rank and
+/// ends with the last, and its batch is what all ranks together trained on. A trace of
+/// one rank comes back as it is.
+std::vector<Step> join_ranks(std::vector<Step> steps);
 
 /// In order of time. Events of the same number (and rank) belong to the step; where
 /// several `step` events share number and rank, only the first is returned.

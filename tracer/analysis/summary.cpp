@@ -69,7 +69,6 @@ std::vector<NamedPhase> phase_costs(const Step& step, const Lanes& lanes) {
 StepSummary summarize_step(const Step& step, const Lanes& lanes) {
   StepSummary summary;
   summary.step = step.number;
-  summary.rank = step.rank;
   summary.batch = step.batch;
   summary.length = step.length();
   summary.phases = phase_costs(step, lanes);
@@ -83,6 +82,7 @@ StepSummary summarize_step(const Step& step, const Lanes& lanes) {
     summary.kernel_wall = add_within_range(summary.kernel_wall, task->dur);
     summary.kernel_cpu = add_within_range(summary.kernel_cpu, cpu);
   }
+  summary.collectives = collective_times(step, lanes);
   for (const auto& [device, spans] : computing) {
     summary.computing[device] = spans.covered();
   }
@@ -176,7 +176,7 @@ Summary summarize(const Trace& trace) {
   }
 
   const Lanes lanes(trace);
-  const std::vector<Step> steps = find_steps(trace);
+  const std::vector<Step> steps = join_ranks(find_steps(trace));
   std::vector<LongestPath> paths(steps.size());
   try {
     paths = longest_paths(trace, steps);
@@ -226,6 +226,12 @@ std::vector<PathShare> StepGroup::mean_path() const {
   }
   sort_shares(mean);
   return mean;
+}
+
+std::vector<MeanCollective> StepGroup::mean_collectives() const {
+  std::vector<const std::vector<CollectiveTime>*> all;
+  for (const StepSummary& step : steps) all.push_back(&step.collectives);
+  return tracer::mean_collectives(all);
 }
 
 double StepGroup::devices_computing() const {

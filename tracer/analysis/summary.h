@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tracer/analysis/communication.h"
 #include "tracer/format/trace.h"
 
 namespace lockstep::tracer {
@@ -32,13 +33,14 @@ struct PathShare {
 };
 
 struct StepSummary {
-  int64_t step = 0, rank = 0, batch = 0;
+  int64_t step = 0, batch = 0;  ///< of all ranks together
   int64_t length = 0;  ///< ns, to the later of its last host and last device event
   std::vector<NamedPhase> phases;        ///< in the order in which they began
   std::map<int64_t, int64_t> computing;  ///< device → ns in which a kernel ran
   int64_t queued = 0;                    ///< ns that kernels waited for a core, summed
   int64_t kernel_wall = 0;  ///< ns from kernels' starts to their ends, summed
   int64_t kernel_cpu = 0;   ///< ns of CPU time that they used
+  std::vector<CollectiveTime> collectives;  ///< DDP's, by rank
   int64_t path = 0;         ///< ns, length of the longest path
   std::vector<PathShare> path_shares;  ///< what it is made of, largest first
 };
@@ -59,6 +61,7 @@ struct StepGroup {
   std::vector<PathShare> mean_path() const;
   /// How many devices compute at a time, on average.
   double devices_computing() const;
+  std::vector<MeanCollective> mean_collectives() const;
 };
 
 struct MemoryPeak {

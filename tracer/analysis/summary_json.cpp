@@ -53,14 +53,31 @@ Json group_json(const StepGroup& group) {
   return json;
 }
 
+Json collectives_json(const StepSummary& step) {
+  Json list = Json::array();
+  for (const CollectiveTime& time : step.collectives) {
+    list.push_back({{"rank", time.rank},
+                    {"seq", time.seq},
+                    {"what", time.what},
+                    {"bytes", time.bytes},
+                    {"seconds", seconds(time.took)},
+                    {"transfer", seconds(time.transfer)},
+                    {"wait", seconds(time.wait)},
+                    {"exposed", seconds(time.exposed)},
+                    {"overlap", time.overlap()}});
+    if (time.bucket != kNone) list.back()["bucket"] = time.bucket;
+  }
+  return list;
+}
+
 }  // namespace
 
 Json step_json(const StepSummary& step) {
   Json json = {{"step", step.step},
-               {"rank", step.rank},
                {"batch", step.batch},
                {"seconds", seconds(step.length)}};
   put_phases(json, step.phases);
+  if (!step.collectives.empty()) json["collectives"] = collectives_json(step);
   json["computing"] = busy_json(step.computing);
   json["queued"] = seconds(step.queued);
   json["kernel_wall"] = seconds(step.kernel_wall);

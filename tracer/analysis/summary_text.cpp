@@ -88,6 +88,28 @@ std::string path_table(const StepGroup& group) {
   return text;
 }
 
+std::string collective_table(const StepGroup& group) {
+  const std::vector<MeanCollective> means = group.mean_collectives();
+  if (means.empty()) return {};
+  std::string text = fmt::format("\n  {:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n",
+                                 "collective", "bytes", "took", "transfer", "waiting",
+                                 "exposed", "overlap");
+  for (size_t i = 0; i < std::min(means.size(), kMaxRows); ++i) {
+    const CollectiveTime& mean = means[i].mean;
+    text += fmt::format("  {:<20.20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", mean.what,
+                        human_bytes(mean.bytes), human_time(mean.took),
+                        human_time(mean.transfer), human_time(mean.wait),
+                        human_time(mean.exposed), percent(mean.overlap()));
+  }
+  if (means.size() > kMaxRows) {
+    text += fmt::format("  … and {} more\n", means.size() - kMaxRows);
+  }
+  return text +
+         "  means over steps and ranks; waiting: for other ranks; exposed: while the "
+         "rank's device\n  computed nothing; overlap: the share of it that was hidden "
+         "behind computing.\n";
+}
+
 std::string byte_table(const StepGroup& group) {
   const auto steps = static_cast<int64_t>(group.steps.size());
   std::string text = "\n  bytes per step      by reason\n";
@@ -114,6 +136,7 @@ std::string group_text(const char* title, const StepGroup& group) {
       group.devices_computing());
   text += phase_table(group);
   text += path_table(group);
+  text += collective_table(group);
   text += byte_table(group);
   return text;
 }

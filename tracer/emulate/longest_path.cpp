@@ -47,7 +47,7 @@ class PathFinder {
  private:
   bool belongs(const Event& event, const Step& step) const {
     return event.ph == 'X' && event.step == step.number &&
-           lanes_.of(event).rank == step.rank;
+           (step.rank == kNone || lanes_.of(event).rank == step.rank);
   }
 
   /// Follows the decisive moments back from the end, to where the step began.
@@ -69,7 +69,11 @@ class PathFinder {
   PathPiece piece(size_t moment, int64_t length) const {
     const Event& event = trace_.events[TimingGraph::event_of(moment)];
     if (!is_task(event)) return {event.id, "host", length};
-    if (!TimingGraph::is_end(moment)) return {event.id, "waiting for a core", length};
+    const bool between_ranks = event.args.contains("group");
+    if (!TimingGraph::is_end(moment)) {
+      return {event.id, between_ranks ? "waiting for ranks" : "waiting for a core",
+              length};
+    }
     const std::string why = string_arg(event.args, "why");
     if (!why.empty()) return {event.id, why, length};
     const std::string phase = string_arg(event.args, "phase");

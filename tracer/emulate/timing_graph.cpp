@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <string>
+#include <tuple>
 
+#include "tracer/format/args.h"
 #include "tracer/format/index.h"
 #include "tracer/format/lanes.h"
 #include "tracer/record/program.h"
@@ -68,6 +71,7 @@ TimingGraph::TimingGraph(const Trace& trace)
     : trace_(trace), edges_(2 * trace.events.size()) {
   add_host_lanes();
   add_tasks();
+  add_messages();
   add_carried();
   sort_moments();
 }
@@ -117,20 +121,60 @@ void TimingGraph::add_host_lanes() {
 
 void TimingGraph::add_tasks() {
   const Index index(trace_);
-  std::map<LaneKey, size_t> last;
+  std::map<LaneKey, size_t> last;        // task of a lane, or message of its collective
+  std::map<LaneKey, size_t> collective;  // around the messages of a lane
   for (size_t i = 0; i < trace_.events.size(); ++i) {
     const Event& event = trace_.events[i];
     if (!is_task(event)) continue;
     const size_t start = start_of(i);
-    add(end_of(i), Kind::task, start, event.dur);
     if (event.op != kNone && index.find(event.op)) {
       add(start, Kind::launch, start_of(index.position(event.op)));
     }
     for (const int64_t id : event.deps) {
       if (index.find(id)) add(start, Kind::deps, end_of(index.position(id)));
     }
+    const auto around = collective.find(lane_of(event));
+    const bool inside = around != collective.end() && !event.is("collective") &&
+                        event.end() <= trace_.events[around->second].end();
     const auto [previous, is_first] = last.try_emplace(lane_of(event), i);
-    if (!is_first) add(start, Kind::fifo, end_of(std::exchange(previous->second, i)));
+    if (inside && previous->second == around->second) {
+      add(start, Kind::message, start_of(around->second));
+    } else if (!is_first) {
+      add(start, Kind::fifo, end_of(previous->second));
+    }
+    previous->second = i;
+    if (event.is("collective")) collective[lane_of(event)] = i;
+    add(end_of(i), Kind::task, start, event.dur);
+    if (inside) {  // the last message decides when the collective ends
+      auto& ends = edges_[end_of(around->second)];
+      const int64_t rest = trace_.events[around->second].end() - event.end();
+      ends = {{Kind::message, end_of(i), rest}};
+    }
+  }
+}
+
+/// A message begins to move only when its sender takes part in the collective, too.
+void TimingGraph::add_messages() {
+  const Lanes lanes(trace_);
+  using Key = std::tuple<int64_t, std::string, int64_t>;  // device, group, seq
+  const auto key = [](int64_t device, const Event& event) {
+    return Key{device, string_arg(event.args, "group"), int_arg(event.args, "seq")};
+  };
+  std::map<Key, size_t> collectives;
+  for (size_t i = 0; i < trace_.events.size(); ++i) {
+    const Event& event = trace_.events[i];
+    if (event.ph != 'X' || !event.is("collective")) continue;
+    collectives.emplace(key(lanes.of(event).device, event), i);
+  }
+  for (size_t i = 0; i < trace_.events.size(); ++i) {
+    const Event& event = trace_.events[i];
+    if (!event.is("copy") || !event.args.contains("group")) continue;
+    const auto sender = collectives.find(key(port_arg(event.args, "src"), event));
+    if (sender == collectives.end() ||
+        trace_.events[sender->second].ts > event.ts) {
+      continue;
+    }
+    add(start_of(i), Kind::message, start_of(sender->second));
   }
 }
 

@@ -11,6 +11,8 @@
 //   fifo        … after its predecessor on the same lane has ended
 //   deps        … after everything in `deps` has ended
 //   task        it ends when its work is done
+//   message     a collective of several messages ends after the last of them; a message
+//               starts after the collective around it, and after the sender's
 //   carried     marks and counters move with the moment before them
 #pragma once
 
@@ -21,7 +23,7 @@
 namespace lockstep::tracer {
 
 struct TimingEdge {
-  enum class Kind { host, parent, sync, launch, fifo, deps, task, carried };
+  enum class Kind { host, parent, sync, launch, fifo, deps, task, message, carried };
   Kind kind;
   size_t from;        ///< moment
   int64_t delay = 0;  ///< recorded time from `from` to here; 0 for what only waits
@@ -53,6 +55,7 @@ class TimingGraph {
   void add(size_t to, TimingEdge::Kind kind, size_t from, int64_t delay = 0);
   void add_host_lanes();
   void add_tasks();
+  void add_messages();
   void add_carried();
   void sort_moments();
 

@@ -10,7 +10,7 @@ StoreTimeout::StoreTimeout(std::vector<std::string> keys, const std::string& sto
                            Milliseconds timeout)
     : std::runtime_error(fmt::format("{}: no {} after {}; is every rank running?",
                                      store, store::quoted(keys),
-                                     store::seconds(timeout))),
+                                     store::seconds(store::within_reason(timeout)))),
       keys_(std::move(keys)) {}
 
 std::string gone_key(int rank) { return fmt::format("gone/{}", rank); }

@@ -24,7 +24,7 @@ WHOLE_NETS = [  # net, global batch, ranks
     *[("resnet18_cifar", 6, 2), ("resnet18_cifar", 6, 3)],
 ]
 STEPS = 3
-os.environ.setdefault("GLOG_minloglevel", "2")  # for the ranks: no warnings
+os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # the ranks inherit these
 os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
 
 
@@ -56,28 +56,22 @@ class Buckets:
     """Sees every bucket in the order of its launch, through a comm hook."""
 
     def __init__(self, ddp):
-        names = [n for n, _ in ddp.module.named_parameters()]
         self.at = {p.data_ptr(): i for i, p in enumerate(ddp.module.parameters())}
-        self.names, self.seen = names, []
+        self.bytes, self.parameters = [], []
         ddp.register_comm_hook(None, self.hook)
 
     def hook(self, group, bucket):
-        assert bucket.index() == len(self.seen)
-        assert bucket.is_last() == (
-            len(self.at) == sum(len(b.parameters()) for b in (*self.seen, bucket))
-        )
-        self.seen.append(bucket)
+        assert bucket.index() == len(self.bytes)
+        self.bytes.append(bucket.buffer().numel() * bucket.buffer().element_size())
+        self.parameters.append([self.at[p.data_ptr()] for p in bucket.parameters()])
+        assert bucket.is_last() == (sum(map(len, self.parameters)) == len(self.at))
         return allreduce_hook(group, bucket)
 
     def of_step(self):
         """Since the last call: bytes and parameter numbers of each bucket."""
-        found, self.seen = self.seen, []
-        return {
-            "bytes": [b.buffer().numel() * b.buffer().element_size() for b in found],
-            "parameters": [
-                [self.at[p.data_ptr()] for p in b.parameters()] for b in found
-            ],
-        }
+        found = {"bytes": self.bytes, "parameters": self.parameters}
+        self.bytes, self.parameters = [], []
+        return found
 
 
 def only_rank_0_knows(net, rank):
@@ -91,6 +85,11 @@ def gradients(net):
     return {n: p.grad for n, p in net.named_parameters()}
 
 
+def optimizer_of(net, lr):
+    momentum, decay = SGD["momentum"], SGD["weight_decay"]
+    return torch.optim.SGD(net.parameters(), lr, momentum, weight_decay=decay)
+
+
 def exact(tensors):
     """A hash of every bit."""
     found = hashlib.blake2b()
@@ -102,16 +101,14 @@ def exact(tensors):
 def train(net, model, x, y, lr, buckets=None, describe=digests):
     """Three steps of SGD on the same rows; `model` is the net or its DDP. `describe`
     makes what is handed back of the first gradients and the last parameters."""
-    optimizer = torch.optim.SGD(
-        net.parameters(), lr, SGD["momentum"], 0, SGD["weight_decay"]
-    )
+    optimizer = optimizer_of(net, lr)
     losses, first, seen = [], None, []
     for _ in range(STEPS):
         optimizer.zero_grad(set_to_none=True)
         loss = F.cross_entropy(model(x), y)
         loss.backward()
         losses.append(loss.item())
-        first = first or [f(gradients(net)) for f in (exact, describe)]
+        first = first or (exact(gradients(net)), describe(gradients(net)))
         if buckets:
             seen.append(buckets.of_step())
         optimizer.step()

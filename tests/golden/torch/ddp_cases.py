@@ -9,7 +9,7 @@ import torch.nn.functional as F
 import torchvision
 from torch.nn.parallel import DistributedDataParallel
 
-from ddp import Buckets, gradients, on_ranks, only_rank_0_knows, same
+from ddp import Buckets, gradients, on_ranks, only_rank_0_knows, optimizer_of, same
 from nets import SGD, Toy, digests, state_noise
 from rules import fill, images, labels, provenance
 
@@ -72,12 +72,6 @@ def gradient_values(net):
     return values(gradients(net).items())
 
 
-def optimizer_of(net):
-    return torch.optim.SGD(
-        net.parameters(), LR, SGD["momentum"], 0, SGD["weight_decay"]
-    )
-
-
 def about(ranks, **more):
     return {**provenance(), "dtype": "float64", "ranks": ranks, **more}
 
@@ -105,7 +99,7 @@ def rank_accumulates(rank, world, name, batch, count, rounds):
 
 
 def no_sync():
-    world, batch, count, rounds = 2, 12, 3, 2
+    world, batch, count, rounds = 2, 36, 3, 2
     nets = {}
     for name in ("toy", "small"):
         ranks = on_ranks(world, rank_accumulates, name, batch, count, rounds)
@@ -134,7 +128,7 @@ def no_sync():
 
 def rank_joins(rank, world, batches, rows, divide_by_initial):
     net, ddp, x, y = on_rank(rank, world, "toy", max(batches) * rows * world)
-    optimizer, steps = optimizer_of(net), []
+    optimizer, steps = optimizer_of(net, LR), []
     with ddp.join(divide_by_initial_world_size=divide_by_initial):
         for i in range(batches[rank]):
             part = slice(i * rows, (i + 1) * rows)
@@ -154,9 +148,7 @@ def join():
         mode = {"divide_by_initial_world_size": divide_by_initial}
         mode["steps"] = [r["steps"] for r in ranks]
         modes.append({**mode, "final": same([r["final"] for r in ranks])})
-    return about(
-        2, batches=batches, rows=rows, sgd={**SGD, "lr": LR}, modes=modes
-    )
+    return about(2, batches=batches, rows=rows, sgd={**SGD, "lr": LR}, modes=modes)
 
 
 # Unused parameters. Who uses `second`: a row per step, a column per rank.
@@ -257,12 +249,13 @@ def rank_packs(rank, world, options):
     net = torchvision.models.resnet18()
     ddp = DistributedDataParallel(net, **options)
     watch, steps = Buckets(ddp), []
+    names = [n for n, _ in net.named_parameters()]
     x, y = images((2 * world, 3, 32, 32), torch.float32), labels(2 * world, 1000)
     for _ in range(3):
         F.cross_entropy(ddp(x[rank::world]), y[rank::world]).backward()
         step = watch.of_step()
         step["tensors"] = [len(p) for p in step["parameters"]]
-        step["first"] = [watch.names[p[0]] for p in step.pop("parameters")]
+        step["first"] = [names[p[0]] for p in step.pop("parameters")]
         steps.append(step)
     return steps
 
