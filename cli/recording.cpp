@@ -21,18 +21,18 @@ namespace {
 constexpr int64_t kDrainEvery = 16;
 
 tracer::RunFacts facts_of(const RunOptions& options, const nn::Module& model,
-                          const parallel::Devices& devices) {
+                          const parallel::Devices& devices, const RankPlace& place) {
   tracer::RunFacts facts{
       command_line, train::name(mode_of(options)), options.arch, {}, {}};
-  if (mode_of(options) == train::Mode::ddp) {
-    facts.world_size = static_cast<int>(devices.size());
-    facts.rank = -1;
-    facts.backend = "ring";
-  }
-  int last = 0;
+  int last = place.world - 1;
   for (Device device : devices) last = std::max(last, device.index);
   for (int i = 0; i <= last; ++i) {
     facts.devices.push_back(Device{devices[0].type, i}.str());
+  }
+  if (place.group) {
+    facts.world_size = place.world;
+    facts.rank = place.is_process ? place.rank : -1;
+    facts.backend = place.group->communicator().algorithm();
   }
   auto add = [&facts](const auto& tensors, const char* kind) {
     for (auto [name, tensor] : tensors) {
@@ -53,8 +53,12 @@ tracer::RunFacts facts_of(const RunOptions& options, const nn::Module& model,
 
 Recording::Recording(const RunOptions& options, train::Trainer& trainer,
                      const DataSets& data, const parallel::Devices& devices,
-                     int64_t steps_planned)
-    : options_(options), trainer_(trainer), dataset_(data.name), devices_(devices) {
+                     const RankPlace& place, int64_t steps_planned)
+    : options_(options),
+      trainer_(trainer),
+      dataset_(data.name),
+      devices_(devices),
+      place_(place) {
   if (!options.trace.empty()) choose_steps(steps_planned);
   time_all_ = !options.summary.empty();
   for (Device device : devices_) runtime::context(device).allocator().reset_peak();
@@ -120,6 +124,12 @@ void Recording::drain() {
   }
 }
 
+std::vector<int64_t> Recording::measure_peaks() const {
+  std::vector<int64_t> peaks;
+  for (Device device : devices_) peaks.push_back(runtime::peak_bytes(device));
+  return peaks;
+}
+
 const tracer::Trace& Recording::trace() {
   finish();
   return trace_;
@@ -130,10 +140,8 @@ void Recording::finish() {
   finished_ = true;
   trainer_.before_step = nullptr;
   trainer_.after_step = nullptr;
-  for (Device device : devices_) {
-    runtime::context(device).synchronize();
-    peaks_.push_back(runtime::peak_bytes(device));
-  }
+  for (Device device : devices_) runtime::context(device).synchronize();
+  if (peaks_.empty()) peaks_ = measure_peaks();
   drain();
   if (last_ > 0) write_trace();
   if (options_.summary.empty()) return;
@@ -157,14 +165,14 @@ void Recording::write_trace() {
     if (event.is("phase") && event.name == "step") steps.insert(event.step);
   }
   trace_ = tracer::finish_trace(std::move(kept_),
-                                facts_of(options_, *trainer_.model(), devices_));
+                                facts_of(options_, *trainer_.model(), devices_, place_));
   if (steps.empty()) {  // Ctrl-C came before the first of them
     std::fprintf(stderr, "lockstep: no trace written: step %ld was not reached\n",
                  static_cast<long>(first_));
     return;
   }
   tracer::write_trace(trace_, options_.trace);
-  if (options_.quiet) return;
+  if (options_.quiet || place_.is_process) return;  // see merge_rank_files
   const std::string which = steps.size() == 1
                                 ? fmt::format("1 step, number {}", *steps.begin())
                                 : fmt::format("{} steps, {} to {}", steps.size(),
@@ -212,10 +220,8 @@ void Recording::write_summary() const {
   const tracer::Json summary{{"mode", train::name(mode_of(options_))},
                              {"arch", options_.arch},
                              {"dataset", dataset_},
-                             {"devices", devices_.size()},
-                             {"world_size", mode_of(options_) == train::Mode::ddp
-                                                ? static_cast<int64_t>(devices_.size())
-                                                : 1},
+                             {"devices", peaks_.size()},
+                             {"world_size", place_.world},
                              {"global_batch", options_.batch_size},
                              {"steps", steps},
                              {"images_per_second", images_per_second()},

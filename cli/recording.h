@@ -15,8 +15,10 @@ class Recording {
  public:
   /// Hooks into the trainer. Throws UsageError when none of the `steps_planned` steps
   /// (training and evaluation) would be recorded.
+  /// `devices`: those of this process. `place`: whose steps these are.
   Recording(const RunOptions& options, train::Trainer& trainer, const DataSets& data,
-            const parallel::Devices& devices, int64_t steps_planned);
+            const parallel::Devices& devices, const RankPlace& place,
+            int64_t steps_planned);
 
   /// Writes what was asked for; call once, also after Ctrl-C.
   void finish();
@@ -26,6 +28,11 @@ class Recording {
 
   double images_per_second() const;  ///< of training steps, the first left out
   const std::vector<int64_t>& peak_bytes() const { return peaks_; }
+
+  /// Peak bytes of this process's devices so far.
+  std::vector<int64_t> measure_peaks() const;
+  /// Those of all ranks' devices, where a rank is a process.
+  void set_peaks(std::vector<int64_t> peaks) { peaks_ = std::move(peaks); }
 
  private:
   void choose_steps(int64_t planned);
@@ -39,6 +46,7 @@ class Recording {
   train::Trainer& trainer_;
   std::string dataset_;
   parallel::Devices devices_;
+  const RankPlace place_;
   int64_t first_ = 0, last_ = 0;
   bool time_all_ = false;
   std::vector<tracer::Event> pending_, kept_;

@@ -32,16 +32,17 @@ void add_flags_of_the_example(CLI::App& c, RunOptions& o) {
   c.add_option("--resume", o.resume, "checkpoint to go on from (not built yet)");
   c.add_flag("-e,--evaluate", o.evaluate, "evaluate on the test set and stop");
   c.add_option("--pretrained", o.pretrained, "weights to begin with (safetensors)");
-  c.add_option("--world-size", o.world_size, "number of nodes; over 1: not built yet")
+  c.add_option("--world-size", o.world_size, "number of nodes, or, without --multiprocessing-distributed, of processes")
       ->default_str("1");
-  c.add_option("--rank", o.rank, "this node's rank (not built yet)")->default_str("0");
-  c.add_option("--dist-url", o.dist_url, "where ranks meet (not built yet)")
+  c.add_option("--rank", o.rank, "this node's (or process's) rank")->default_str("0");
+  c.add_option("--dist-url", o.dist_url, "where ranks meet: tcp://host:port, file:///path, env://")
       ->default_str("");
-  c.add_option("--dist-backend", o.dist_backend, "of ranks (not built yet)");
+  c.add_option("--dist-backend", o.dist_backend, "ring, gloo, or nccl (on CPUs: ring)")
+      ->check(CLI::IsMember({"ring", "gloo", "nccl"}));
   c.add_option("--seed", o.seed, "of weights, shuffling, augmentation and dropout");
   c.add_option("--gpu", o.gpu, "train on this device only")->check(Numbers(0, 63));
   c.add_flag("--multiprocessing-distributed", o.multiprocessing_distributed,
-             "one process per device (not built yet)");
+             "one process per device");
 }
 
 void add_own_flags(CLI::App& c, RunOptions& o) {
@@ -167,11 +168,6 @@ void validate_devices(const RunOptions& o) {
 }
 
 void validate_built(const RunOptions& o) {
-  if (o.multiprocessing_distributed || o.world_size > 1) {
-    throw std::runtime_error(
-        "ranks as processes (--multiprocessing-distributed, --world-size over 1) are "
-        "not built yet; --mode ddp runs them as threads");
-  }
   if (!o.resume.empty()) {
     throw std::runtime_error(
         "--resume is not built yet; --pretrained FILE.safetensors loads weights");
@@ -190,7 +186,8 @@ void add_run_flags(CLI::App& c, RunOptions& o) {
   add_own_flags(c, o);
 }
 
-void validate(const RunOptions& o) {
+void validate(RunOptions& o) {
+  o.dist_url_given = o.dist_url != RunOptions{}.dist_url;
   const auto& archs = models::names();
   if (std::find(archs.begin(), archs.end(), o.arch) == archs.end()) {
     try {

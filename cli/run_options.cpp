@@ -19,7 +19,10 @@ DeviceType device_type(const RunOptions& o) {
 }
 
 train::Mode mode_of(const RunOptions& o) {
-  if (o.mode == "ddp" || o.multiprocessing_distributed) return train::Mode::ddp;
+  const bool ranks = o.multiprocessing_distributed || o.world_size > 1 ||
+                     std::getenv("LOCKSTEP_RANK") ||
+                     (o.world_size < 0 && o.dist_url == "env://");
+  if (o.mode == "ddp" || ranks) return train::Mode::ddp;
   if (o.gpu || o.mode == "single") return train::Mode::single;
   if (o.mode == "dp") return train::Mode::dp;
   if (o.mode == "dp-features") return train::Mode::dp_features;

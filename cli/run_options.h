@@ -27,6 +27,7 @@ struct RunOptions {
   int world_size = -1, rank = -1;
   std::string dist_url = "tcp://224.66.41.62:23456", dist_backend = "nccl";
   bool multiprocessing_distributed = false;
+  bool dist_url_given = false;
 
   // DistributedDataParallel's own, in PyTorch's names.
   int64_t bucket_cap_mb = 25;
@@ -52,7 +53,7 @@ void add_run_flags(CLI::App& command, RunOptions& options);
 
 /// Checks the options against each other: nothing that was asked for is left out in
 /// silence. Throws UsageError, or std::runtime_error for what is not built yet.
-void validate(const RunOptions& options);
+void validate(RunOptions& options);
 
 /// The data sets of a run.
 struct DataSets {
@@ -71,6 +72,7 @@ parallel::Devices devices_of(const RunOptions& options);
 struct RankPlace {
   int rank = 0, world = 1;
   std::shared_ptr<distributed::ProcessGroup> group;
+  bool is_process = false;  ///< else a thread
   bool main() const { return rank == 0; }  ///< it prints and saves
 };
 

@@ -9,6 +9,7 @@
 #include "tracer/analysis/diff.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/analysis/summary.h"
+#include "tracer/format/merge.h"
 #include "tracer/format/trace.h"
 
 namespace lockstep::cli {
@@ -61,6 +62,29 @@ int diff(const TraceOptions& o) {
   return 0;
 }
 
+struct MergeOptions {
+  std::vector<std::string> files;
+  std::string out;
+};
+
+int merge(const MergeOptions& o) {
+  std::vector<tracer::Trace> traces;
+  for (const std::string& file : o.files) traces.push_back(tracer::read_trace(file));
+  tracer::write_trace(tracer::merge_traces(std::move(traces), o.files), o.out);
+  std::printf("=> trace written: %s (%zu ranks)\n", o.out.c_str(), o.files.size());
+  return 0;
+}
+
+void add_merge(CLI::App& trace, Action& action) {
+  auto options = std::make_shared<MergeOptions>();
+  auto* command =
+      trace.add_subcommand("merge", "join the files of a run's ranks into one");
+  command->add_option("RANK", options->files, "the ranks' files")->required();
+  command->add_option("-o,--out", options->out, "the whole trace")->required();
+  command->callback(
+      [options, &action] { action = [options] { return merge(*options); }; });
+}
+
 }  // namespace
 
 void add_trace(CLI::App& app, Action& action) {
@@ -81,7 +105,8 @@ void add_trace(CLI::App& app, Action& action) {
   add("check", "verify the file and the conservation laws", check);
   auto [compare, diff_options] = add("diff", "two traces side by side", diff);
   compare->add_option("OTHER", diff_options->other, "the other trace")->required();
-  for (const char* name : {"merge", "export", "import"}) {
+  add_merge(*trace, action);
+  for (const char* name : {"export", "import"}) {
     auto* later = trace->add_subcommand(name, "not built yet");
     later->allow_extras();
     later->callback([&action, name] {

@@ -7,9 +7,12 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/rank_process.h"
 #include "cli/rank_threads.h"
 #include "cli/recording.h"
+#include "cli/train_command.h"
 #include "engine/backends/backend.h"
+#include "engine/distributed/integers.h"
 #include "engine/ops/ops.h"
 #include "engine/plan/chunk.h"
 #include "engine/plan/launch_arithmetic.h"
@@ -18,7 +21,6 @@
 #include "tracer/analysis/summary.h"
 
 namespace lockstep::cli {
-namespace {
 
 void configure(const RunOptions& o) {
   runtime::Options& runtime = runtime::options();
@@ -39,6 +41,8 @@ void configure(const RunOptions& o) {
                             : o.ddp_sync == "bucketed" ? make_bucketed_sync
                                                        : make_reducer;
 }
+
+namespace {
 
 data::LoaderOptions loader_options(const RunOptions& o, const RankPlace& place) {
   data::LoaderOptions loader;
@@ -106,7 +110,8 @@ std::string describe_chunks(int64_t batch, size_t devices) {
   return text;
 }
 
-/// What is about to run, so that nobody has to guess what the defaults came to.
+}  // namespace
+
 void say_what_runs(const RunOptions& o, const DataSets& data,
                    const parallel::Devices& devices) {
   if (o.gpu) std::printf("Use GPU: %d for training\n", *o.gpu);  // as main.py prints it
@@ -125,6 +130,8 @@ void say_what_runs(const RunOptions& o, const DataSets& data,
                  : " in " + describe_chunks(o.batch_size, devices.size()),
              threads, threads == 1 ? "" : "s");
 }
+
+namespace {
 
 void train_epochs(const RunOptions& o, train::Trainer& trainer, const DataSets& data,
                   const RankPlace& place) {
@@ -212,11 +219,12 @@ train::TrainerOptions trainer_options(const RunOptions& o, const RankPlace& plac
 
 int train_rank(const RunOptions& o, const DataSets& data, const RankPlace& place,
                const RecordingHooks& hooks, tracer::Trace* trace) {
-  const auto devices = devices_of(o);
-  train::Trainer trainer(make_model(o, data), trainer_options(o, place));
+  train::TrainerOptions options = trainer_options(o, place);
+  const auto devices = place.is_process ? options.devices : devices_of(o);
+  train::Trainer trainer(make_model(o, data), options);
   std::optional<Recording> recording;
   if (hooks.records) {
-    recording.emplace(o, trainer, data, devices, planned_steps(o, data));
+    recording.emplace(o, trainer, data, devices, place, planned_steps(o, data));
   }
   hooks.around(trainer);
   if (o.arch == "toy" && !place.group) {
@@ -225,6 +233,13 @@ int train_rank(const RunOptions& o, const DataSets& data, const RankPlace& place
     train_epochs(o, trainer, data, place);
   }
   if (recording) {
+    if (place.is_process) {
+      const auto peaks = distributed::gather_integers(
+          *place.group, devices[0], recording->measure_peaks(), "summary");
+      std::vector<int64_t> of_ranks;
+      for (const auto& peak : peaks) of_ranks.push_back(peak[0]);
+      recording->set_peaks(of_ranks);
+    }
     recording->finish();
     if (trace) *trace = recording->trace();
   }
@@ -233,6 +248,8 @@ int train_rank(const RunOptions& o, const DataSets& data, const RankPlace& place
 
 int run_training(RunOptions& o, tracer::Trace* trace) {
   validate(o);
+  if (const auto rank = process_rank(o)) return train_in_process(o, *rank);
+  if (o.multiprocessing_distributed) return spawn_ranks(o);
   const DataSets data = open_data(o);
   configure(o);
   if (o.arch != "toy" && !o.quiet) say_what_runs(o, data, devices_of(o));

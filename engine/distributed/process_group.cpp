@@ -97,8 +97,19 @@ Work ProcessGroup::enqueue(const char* collective, const char* op_name,
     }
   }
   for (const Tensor& tensor : tensors) tensor.storage()->record_stream(device.comm());
-  task.run = [this, call, run = std::move(run)] { run(*communicator_, call); };
+  task.run = [this, call, run = std::move(run)] {
+    {
+      std::lock_guard lock(mutex_);
+      last_call_ = str(call);
+    }
+    run(*communicator_, call);
+  };
   return {device.comm().enqueue(std::move(task)), tensors[0].device()};
+}
+
+std::string ProcessGroup::last_call() const {
+  std::lock_guard lock(mutex_);
+  return last_call_;
 }
 
 Work ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op,

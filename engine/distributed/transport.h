@@ -1,15 +1,13 @@
 // Messages between two ranks, as the ring algorithms need them.
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <vector>
 
 #include "engine/distributed/communicator.h"
+#include "engine/distributed/store/deadline.h"
 
 namespace lockstep::distributed {
-
-using Milliseconds = std::chrono::milliseconds;
 
 /// The default of PyTorch is 30 minutes; ours is what a person is ready to wait for.
 inline constexpr Milliseconds kDefaultTimeout{60'000};

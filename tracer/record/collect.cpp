@@ -102,7 +102,7 @@ void add_names(std::vector<Event>& events, const std::vector<std::string>& lanes
   static const char* const streams[] = {"compute", "copy", "comm"};
   int64_t last_pid = -1;
   std::vector<Event> names;
-  for (const auto [pid, tid] : used) {
+  for (const auto& [pid, tid] : used) {
     const int64_t rank = pid / 100;
     const bool host = pid % 100 == 0;
     if (pid != last_pid) {

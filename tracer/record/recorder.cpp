@@ -90,6 +90,16 @@ void start_recording() {
   detail::recording = true;
 }
 
+void set_origin(int64_t ns) {
+  std::lock_guard lock(shared().mutex);
+  shared().origin = ns;
+}
+
+int64_t recording_origin() {
+  std::lock_guard lock(shared().mutex);
+  return shared().origin;
+}
+
 void stop_recording() { detail::recording = false; }
 
 int64_t next_id() { return id_counter.fetch_add(1, std::memory_order_relaxed); }

@@ -78,6 +78,9 @@ extern std::atomic<bool> recording;
 inline bool recording() { return detail::recording.load(std::memory_order_relaxed); }
 
 void start_recording();  ///< the first start fixes the trace's origin
+/// Times count from here (`now_ns` of some moment): ranks of one machine share it.
+void set_origin(int64_t ns);
+int64_t recording_origin();
 void stop_recording();   ///< pauses; what was recorded stays
 
 /// A fresh event id; unique in this process.

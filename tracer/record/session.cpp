@@ -1,5 +1,7 @@
 #include "tracer/record/session.h"
 
+#include "tracer/record/recorder.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -113,6 +115,9 @@ Trace finish_trace(std::vector<Event> events, const RunFacts& facts) {
                     {"steps", steps.size()},
                     {"model", model_facts(facts)},
                     {"sources", named_sources(events)}};
+  if (facts.rank >= 0 && facts.world_size > 1) {
+    trace.lockstep["rank_clock"] = {{"origin_ns", recording_origin()}};
+  }
   trace.events = std::move(events);
   return trace;
 }

@@ -16,6 +16,7 @@ struct RunFacts {
   int world_size = 1;                ///< over 1: device r belongs to rank r
   int rank = 0;                      ///< whose file this is; −1: of all ranks
   std::string backend;               ///< of the process group
+
   struct TensorFact {
     std::string name, dtype, kind;  ///< kind: parameter or buffer
     std::vector<int64_t> shape;

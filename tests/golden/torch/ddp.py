@@ -24,8 +24,7 @@ WHOLE_NETS = [  # net, global batch, ranks
     *[("resnet18_cifar", 6, 2), ("resnet18_cifar", 6, 3)],
 ]
 STEPS = 3
-os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # the ranks inherit these
-os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # the ranks inherit it
 
 
 def on_ranks(world, work, *arguments):

@@ -43,8 +43,14 @@ class RawClient {
     }
   }
 
+  /// How many of these bytes the system takes at once.
+  size_t send_at_once(std::string_view bytes) {
+    const ssize_t sent =
+        ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    return sent < 0 ? 0 : sent;
+  }
+
   void end_sending() { ::shutdown(socket_.get(), SHUT_WR); }
-  void end() { ::shutdown(socket_.get(), SHUT_RDWR); }
 
   /// What comes until the server closes the connection.
   std::string receive_all() {

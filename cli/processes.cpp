@@ -1,0 +1,126 @@
+#include "cli/processes.h"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <thread>
+
+#include "engine/distributed/store/socket.h"
+
+namespace lockstep::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::atomic<int> told_to_end{0};  ///< by this signal
+
+void on_signal(int number) { told_to_end = number; }
+
+/// This program's arguments, as the system keeps them.
+std::vector<std::string> own_arguments() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> arguments;
+  for (std::string argument; std::getline(file, argument, '\0');) {
+    arguments.push_back(argument);
+  }
+  return arguments;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// Our environment with `changes`.
+std::vector<std::string> changed(const std::map<std::string, std::string>& changes) {
+  std::vector<std::string> result;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string text = *entry;
+    if (!changes.contains(text.substr(0, text.find('=')))) result.push_back(text);
+  }
+  for (const auto& [name, value] : changes) result.push_back(name + "=" + value);
+  return result;
+}
+
+}  // namespace
+
+Processes::~Processes() {
+  signal_all(SIGKILL);
+  for (const pid_t child : running_) ::waitpid(child, nullptr, 0);
+}
+
+void Processes::start(const std::map<std::string, std::string>& environment,
+                      const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = arguments.empty() ? own_arguments() : arguments;
+  std::vector<std::string> settings = changed(environment);
+  pid_t child = 0;
+  const int error = ::posix_spawn(&child, "/proc/self/exe", nullptr, nullptr,
+                                  pointers(words).data(), pointers(settings).data());
+  if (error != 0) {
+    throw std::runtime_error(fmt::format("cannot start a process: {}",
+                                         std::strerror(error)));
+  }
+  running_.push_back(child);
+}
+
+int Processes::wait() {
+  struct sigaction ours {}, old_int{}, old_term{};
+  ours.sa_handler = on_signal;
+  ::sigaction(SIGINT, &ours, &old_int);
+  ::sigaction(SIGTERM, &ours, &old_term);
+  int failure = 0;
+  Clock::time_point end_at = Clock::time_point::max();
+  bool terminated = false;
+  while (!running_.empty()) {
+    if (const int signal = told_to_end.exchange(0)) signal_all(signal);
+    const bool reaped = reap(failure);
+    if (failure != 0 && end_at == Clock::time_point::max()) {
+      end_at = Clock::now() + grace_;
+    }
+    if (Clock::now() >= end_at) {
+      signal_all(terminated ? SIGKILL : SIGTERM);
+      end_at = Clock::now() + std::chrono::milliseconds(500);
+      terminated = true;
+    }
+    if (!reaped) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ::sigaction(SIGINT, &old_int, nullptr);
+  ::sigaction(SIGTERM, &old_term, nullptr);
+  return failure;
+}
+
+/// Takes notice of one child that has ended; false if none has.
+bool Processes::reap(int& first_failure) {
+  for (auto child = running_.begin(); child != running_.end(); ++child) {
+    int status = 0;
+    if (::waitpid(*child, &status, WNOHANG) != *child) continue;
+    running_.erase(child);
+    const int code =
+        WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (first_failure == 0) first_failure = code;
+    return true;
+  }
+  return false;
+}
+
+void Processes::signal_all(int number) {
+  for (const pid_t child : running_) ::kill(child, number);
+}
+
+int free_port() {
+  return distributed::store::port_of(distributed::store::listen_at("127.0.0.1", 0));
+}
+
+}  // namespace lockstep::cli

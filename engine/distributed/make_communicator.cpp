@@ -1,0 +1,66 @@
+#include "engine/distributed/make_communicator.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <stdexcept>
+
+#include "engine/distributed/ring.h"
+#include "engine/distributed/store/fd.h"
+#include "engine/distributed/store/prefix_store.h"
+#include "engine/distributed/tcp_transport.h"
+
+namespace lockstep::distributed {
+
+#ifdef LOCKSTEP_HAS_GLOO
+std::unique_ptr<Communicator> make_gloo(const CommunicatorOptions&);
+bool has_gloo() { return true; }
+#else
+bool has_gloo() { return false; }
+#endif
+
+/// Asks the system which of our addresses a packet to `host` would carry; none is sent.
+std::string own_address_towards(const std::string& host) {
+  if (host.empty()) return "127.0.0.1";
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_DGRAM;
+  if (::getaddrinfo(host.c_str(), "9", &hints, &found) != 0) return host;
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found,
+                                                                  &::freeaddrinfo);
+  const store::Fd probe(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage mine{};
+  socklen_t size = sizeof mine;
+  char text[NI_MAXHOST];
+  const bool known =
+      probe && ::connect(probe.get(), found->ai_addr, found->ai_addrlen) == 0 &&
+      ::getsockname(probe.get(), reinterpret_cast<sockaddr*>(&mine), &size) == 0 &&
+      ::getnameinfo(reinterpret_cast<sockaddr*>(&mine), size, text, sizeof text,
+                    nullptr, 0, NI_NUMERICHOST) == 0;
+  return known ? text : host;
+}
+
+std::unique_ptr<Communicator> make_communicator(const CommunicatorOptions& options) {
+  const std::string& backend = options.backend;
+  if (backend == "gloo") {
+#ifdef LOCKSTEP_HAS_GLOO
+    return make_gloo(options);
+#else
+    throw std::runtime_error(
+        "this build has no Gloo; use --dist-backend ring, or install libgloo-dev and "
+        "build again");
+#endif
+  }
+  if (backend != "ring" && backend != "nccl") {
+    throw std::runtime_error("unknown backend '" + backend +
+                             "'; there are ring, gloo and nccl");
+  }
+  auto store = std::make_shared<PrefixStore>("ring", options.store);
+  auto transport = std::make_unique<TcpTransport>(
+      store, own_address_towards(options.store_host), options.rank, options.size,
+      options.timeout);
+  return std::make_unique<Ring>(std::move(transport), options.rank, options.size,
+                                "default");
+}
+
+}  // namespace lockstep::distributed

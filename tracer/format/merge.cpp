@@ -1,0 +1,128 @@
+#include "tracer/format/merge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <tuple>
+
+#include "tracer/format/args.h"
+#include "tracer/format/times.h"
+
+namespace lockstep::tracer {
+
+namespace {
+
+int64_t rank_of(const Trace& trace) {
+  return int_arg(object_arg(trace.other, "distributedInfo"), "rank", kNone);
+}
+
+void check_together(const std::vector<Trace>& ranks,
+                    const std::vector<std::string>& names) {
+  std::map<int64_t, std::string> seen;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const int64_t rank = rank_of(ranks[i]);
+    if (rank == kNone) {
+      throw std::runtime_error(names[i] + ": not the file of one rank");
+    }
+    const auto [first, is_new] = seen.emplace(rank, names[i]);
+    if (!is_new) {
+      throw std::runtime_error(fmt::format("{} and {} are both of rank {}",
+                                           first->second, names[i], rank));
+    }
+    for (const char* key : {"arch", "mode"}) {
+      if (string_arg(ranks[i].lockstep, key) == string_arg(ranks[0].lockstep, key))
+        continue;
+      throw std::runtime_error(fmt::format("{} and {} are of different runs (`{}`)",
+                                           names[0], names[i], key));
+    }
+  }
+}
+
+/// Where a rank's clock stands against the others'. Ranks of one boot of a machine
+/// share CLOCK_MONOTONIC, so their origins can be compared.
+int64_t origin_of(const Trace& trace) {
+  return int_arg(object_arg(trace.lockstep, "rank_clock"), "origin_ns");
+}
+
+void shift(Event& event, int64_t ids, int64_t time) {
+  for (auto field : {&Event::id, &Event::parent, &Event::op, &Event::fwd}) {
+    if (event.*field != kNone) event.*field = add_within_range(event.*field, ids);
+  }
+  for (auto list : {&Event::deps, &Event::waits_for}) {
+    for (int64_t& id : event.*list) id = add_within_range(id, ids);
+  }
+  if (event.args.contains("by")) {
+    event.args["by"] = add_within_range(int_arg(event.args, "by"), ids);
+  }
+  if (event.ph != 'M') event.ts = add_within_range(event.ts, time);
+}
+
+/// What the two halves of a message have in common.
+using Message = std::tuple<std::string, std::string, int64_t, int64_t, int64_t, int64_t>;
+
+Message message_of(const Event& half) {
+  const Json& args = half.args;
+  return {string_arg(args, "group"), string_arg(args, "why"), int_arg(args, "seq"),
+          int_arg(args, "ring_step"), port_arg(args, "src"), port_arg(args, "dst")};
+}
+
+void join_halves(std::vector<Event>& events) {
+  std::map<Message, const Event*> sends;
+  for (const Event& event : events) {
+    if (event.is("send")) sends.emplace(message_of(event), &event);
+  }
+  std::set<int64_t> joined;
+  for (Event& event : events) {
+    if (!event.is("recv")) continue;
+    const auto send = sends.find(message_of(event));
+    if (send == sends.end()) continue;
+    const int64_t end = event.end();
+    event.cat = "copy";
+    event.ts = std::min(send->second->ts, event.ts);
+    event.dur = end - event.ts;
+    event.deps = send->second->deps;
+    joined.insert(send->second->id);
+  }
+  std::erase_if(events, [&](const Event& event) {
+    return event.is("send") && joined.contains(event.id);
+  });
+}
+
+}  // namespace
+
+Trace merge_traces(std::vector<Trace> ranks, const std::vector<std::string>& names) {
+  if (ranks.empty()) throw std::runtime_error("no files to merge");
+  check_together(ranks, names);
+  int64_t origin = origin_of(ranks[0]);
+  for (const Trace& trace : ranks) origin = std::min(origin, origin_of(trace));
+
+  Trace merged;
+  merged.lockstep = ranks[0].lockstep;
+  merged.other = ranks[0].other;
+  merged.lockstep.erase("rank_clock");
+  merged.other["distributedInfo"].erase("rank");
+  int64_t ids = 0, steps = 0;
+  for (Trace& trace : ranks) {
+    int64_t highest = -1;
+    for (Event& event : trace.events) {
+      highest = std::max(highest, event.id);
+      shift(event, ids, origin_of(trace) - origin);
+      merged.events.push_back(std::move(event));
+    }
+    ids = add_within_range(ids, highest + 1);
+    steps = std::max(steps, int_arg(trace.lockstep, "steps"));
+    const Json& sources = object_arg(trace.lockstep, "sources");
+    for (const auto& [file, text] : sources.items()) {
+      merged.lockstep["sources"][file] = text;
+    }
+  }
+  merged.lockstep["steps"] = steps;
+  join_halves(merged.events);
+  sort_events(merged.events);
+  return merged;
+}
+
+}  // namespace lockstep::tracer
