@@ -69,14 +69,14 @@ void Processes::start(const std::map<std::string, std::string>& environment,
   const int error = ::posix_spawn(&child, "/proc/self/exe", nullptr, nullptr,
                                   pointers(words).data(), pointers(settings).data());
   if (error != 0) {
-    throw std::runtime_error(fmt::format("cannot start a process: {}",
-                                         std::strerror(error)));
+    throw std::runtime_error(
+        fmt::format("cannot start a process: {}", std::strerror(error)));
   }
   running_.push_back(child);
 }
 
 int Processes::wait() {
-  struct sigaction ours {}, old_int{}, old_term{};
+  struct sigaction ours{}, old_int{}, old_term{};
   ours.sa_handler = on_signal;
   ::sigaction(SIGINT, &ours, &old_int);
   ::sigaction(SIGTERM, &ours, &old_term);
@@ -107,8 +107,7 @@ bool Processes::reap(int& first_failure) {
     int status = 0;
     if (::waitpid(*child, &status, WNOHANG) != *child) continue;
     running_.erase(child);
-    const int code =
-        WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (first_failure == 0) first_failure = code;
     return true;
   }

@@ -23,6 +23,9 @@ namespace {
 
 using distributed::Milliseconds;
 
+/// How long rank 0 keeps the store after a failure, for the others to read it.
+constexpr Milliseconds kTimeToRead{1000};
+
 int number_of(const char* variable, int otherwise) {
   const char* text = std::getenv(variable);
   return text && *text ? std::atoi(text) : otherwise;
@@ -101,16 +104,24 @@ int train_in_process(const RunOptions& given, const ProcessRank& place) {
   tracer::set_rank(place.rank);
   tracer::claim_device(place.rank, place.rank);
 
-  const auto init =
-      distributed::parse_init_method(place.init, place.rank, place.world);
-  const auto store =
-      distributed::make_store(init, place.rank, place.world, timeout);
+  const auto init = distributed::parse_init_method(place.init, place.rank, place.world);
+  const auto store = distributed::make_store(init, place.rank, place.world, timeout);
   tracer::set_origin(common_origin(*store, place.rank, timeout));
   RankPlace rank{place.rank, place.world, nullptr, true};
-  rank.group = std::make_shared<distributed::ProcessGroup>(
-      distributed::make_communicator(
+  rank.group =
+      std::make_shared<distributed::ProcessGroup>(distributed::make_communicator(
           {o.dist_backend, store, init.host, place.rank, place.world, timeout}));
-  distributed::Monitor monitor(store, *rank.group, timeout);
+  distributed::Monitor* watching = nullptr;
+  const auto end_with = [&](const std::string& message) {
+    std::fprintf(stderr, "lockstep: rank %d: %s\n", place.rank, message.c_str());
+    if (watching && watching->store_answers()) {
+      store->leave();
+      store->linger(kTimeToRead);
+    }
+    std::_Exit(1);  // other threads may still wait for what never comes
+  };
+  distributed::Monitor monitor(store, *rank.group, timeout, end_with);
+  watching = &monitor;
 
   const std::string trace = o.trace;
   if (!trace.empty()) o.trace = rank_file(trace, place.rank);
@@ -127,12 +138,8 @@ int train_in_process(const RunOptions& given, const ProcessRank& place) {
       merge_rank_files(o, place.world, *store, timeout);
     }
   } catch (const std::exception& error) {
-    const std::string message = monitor.explain(error.what());
-    store->leave();
-    store->linger(Milliseconds(3000));
-    std::fprintf(stderr, "lockstep: rank %d: %s\n", place.rank, message.c_str());
     std::fflush(stdout);
-    std::_Exit(1);  // other threads may still wait for what never comes
+    end_with(monitor.explain(error.what()));
   }
   store->leave();
   store->linger(timeout);

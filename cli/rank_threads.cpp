@@ -76,16 +76,15 @@ int train_in_threads(const RunOptions& o, const DataSets& data, tracer::Trace* t
     nn::construction() = construction;
     auto transport = std::make_unique<distributed::LocalTransport>(hub, rank, timeout);
     RankPlace place{rank, world, nullptr};
-    place.group = std::make_shared<distributed::ProcessGroup>(
-        std::make_unique<distributed::Ring>(std::move(transport), rank, world,
-                                            "default"));
+    place.group =
+        std::make_shared<distributed::ProcessGroup>(std::make_unique<distributed::Ring>(
+            std::move(transport), rank, world, "default"));
     RecordingHooks hooks;
     hooks.records = rank == 0;
     hooks.around = [&](train::Trainer& trainer) {
       if (!gates) return;
       trainer.before_step = gated<int64_t>(gate, trainer.before_step);
-      trainer.after_step =
-          gated<const train::StepResult&>(gate, trainer.after_step);
+      trainer.after_step = gated<const train::StepResult&>(gate, trainer.after_step);
     };
     try {
       const int result = train_rank(o, data, place, hooks, rank == 0 ? trace : nullptr);

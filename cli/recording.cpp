@@ -164,8 +164,8 @@ void Recording::write_trace() {
   for (const tracer::Event& event : kept_) {
     if (event.is("phase") && event.name == "step") steps.insert(event.step);
   }
-  trace_ = tracer::finish_trace(std::move(kept_),
-                                facts_of(options_, *trainer_.model(), devices_, place_));
+  trace_ = tracer::finish_trace(
+      std::move(kept_), facts_of(options_, *trainer_.model(), devices_, place_));
   if (steps.empty()) {  // Ctrl-C came before the first of them
     std::fprintf(stderr, "lockstep: no trace written: step %ld was not reached\n",
                  static_cast<long>(first_));

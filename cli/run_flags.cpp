@@ -32,10 +32,13 @@ void add_flags_of_the_example(CLI::App& c, RunOptions& o) {
   c.add_option("--resume", o.resume, "checkpoint to go on from (not built yet)");
   c.add_flag("-e,--evaluate", o.evaluate, "evaluate on the test set and stop");
   c.add_option("--pretrained", o.pretrained, "weights to begin with (safetensors)");
-  c.add_option("--world-size", o.world_size, "number of nodes, or, without --multiprocessing-distributed, of processes")
+  c.add_option(
+       "--world-size", o.world_size,
+       "number of nodes, or, without --multiprocessing-distributed, of processes")
       ->default_str("1");
   c.add_option("--rank", o.rank, "this node's (or process's) rank")->default_str("0");
-  c.add_option("--dist-url", o.dist_url, "where ranks meet: tcp://host:port, file:///path, env://")
+  c.add_option("--dist-url", o.dist_url,
+               "where ranks meet: tcp://host:port, file:///path, env://")
       ->default_str("");
   c.add_option("--dist-backend", o.dist_backend, "ring, gloo, or nccl (on CPUs: ring)")
       ->check(CLI::IsMember({"ring", "gloo", "nccl"}));

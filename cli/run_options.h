@@ -72,7 +72,7 @@ parallel::Devices devices_of(const RunOptions& options);
 struct RankPlace {
   int rank = 0, world = 1;
   std::shared_ptr<distributed::ProcessGroup> group;
-  bool is_process = false;  ///< else a thread
+  bool is_process = false;                 ///< else a thread
   bool main() const { return rank == 0; }  ///< it prints and saves
 };
 

@@ -19,36 +19,38 @@
 
 namespace lockstep::cli {
 
+/// From the first rank's failure to the end of those that have not noticed. (Each
+/// names the culprit and ends by itself; one that is stopped cannot.)
+constexpr std::chrono::milliseconds kGrace{2000};
+
 int spawn_ranks(const RunOptions& o) {
   const int local = static_cast<int>(devices_of(o).size());
   const int nodes = std::max(o.world_size, 1), node = std::max(o.rank, 0);
   if (node >= nodes) {
-    throw std::runtime_error(fmt::format(
-        "--rank {}: with --world-size {} the nodes are 0 to {}", node, nodes, nodes - 1));
+    throw std::runtime_error(
+        fmt::format("--rank {}: with --world-size {} the nodes are 0 to {}", node,
+                    nodes, nodes - 1));
   }
   std::string init = o.dist_url;
   if (nodes == 1 && !o.dist_url_given) {
     init = fmt::format("tcp://127.0.0.1:{}", free_port());
   }
   if (!o.quiet && node == 0) {
-    fmt::print("=> {} process{} of DistributedDataParallel meet at {}{}\n",
-               plan::total_world_size(nodes, local), nodes * local == 1 ? "" : "es",
-               init,
-               o.dist_backend == "nccl"
-                   ? "; nccl needs CUDA devices: the backend is ring"
-                   : "");
+    fmt::print(
+        "=> {} process{} of DistributedDataParallel meet at {}{}\n",
+        plan::total_world_size(nodes, local), nodes * local == 1 ? "" : "es", init,
+        o.dist_backend == "nccl" ? "; nccl needs CUDA devices: the backend is ring"
+                                 : "");
     std::fflush(stdout);
   }
-  Processes processes(std::chrono::milliseconds(
-      static_cast<int64_t>(o.timeout * 1000) + 3000));
+  Processes processes(kGrace);
   for (int gpu = 0; gpu < local; ++gpu) {
-    processes.start({{"LOCKSTEP_RANK",
-                      std::to_string(plan::global_rank(node, gpu, local))},
-                     {"LOCKSTEP_WORLD",
-                      std::to_string(plan::total_world_size(nodes, local))},
-                     {"LOCKSTEP_LOCAL_RANK", std::to_string(gpu)},
-                     {"LOCKSTEP_LOCAL_WORLD", std::to_string(local)},
-                     {"LOCKSTEP_INIT", init}});
+    processes.start(
+        {{"LOCKSTEP_RANK", std::to_string(plan::global_rank(node, gpu, local))},
+         {"LOCKSTEP_WORLD", std::to_string(plan::total_world_size(nodes, local))},
+         {"LOCKSTEP_LOCAL_RANK", std::to_string(gpu)},
+         {"LOCKSTEP_LOCAL_WORLD", std::to_string(local)},
+         {"LOCKSTEP_INIT", init}});
   }
   return processes.wait();
 }

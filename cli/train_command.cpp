@@ -90,8 +90,7 @@ TestLoaders test_loaders(const RunOptions& o, const DataSets& data,
   TestLoaders loaders{std::make_unique<data::DataLoader>(data.test, loader), {}};
   const int64_t shared = share->size() * place.world;
   if (shared < data.test->size()) {
-    loader.sampler =
-        std::make_shared<data::RangeSampler>(shared, data.test->size());
+    loader.sampler = std::make_shared<data::RangeSampler>(shared, data.test->size());
     loaders.rest = std::make_unique<data::DataLoader>(data.test, loader);
   }
   return loaders;

@@ -24,10 +24,10 @@ struct GraphTask {
   std::unordered_map<Node*, Tensors> input_buffers;  ///< gradients that have come
   int outstanding = 0;                               ///< nodes queued or running
   std::exception_ptr error;
-  int64_t started = 0;                 ///< ns
-  int64_t last_event = tracer::kNone;  ///< of the node that ended it
+  int64_t started = 0;                           ///< ns
+  int64_t last_event = tracer::kNone;            ///< of the node that ended it
   std::vector<std::function<void()>> callbacks;  ///< see queue_callback
-  tracer::ThreadContext context;       ///< of the thread that called `backward`
+  tracer::ThreadContext context;  ///< of the thread that called `backward`
 };
 
 /// The backward pass whose node this thread is running; null outside of one.

@@ -44,15 +44,15 @@ DistributedDataParallel::DistributedDataParallel(nn::ModulePtr module,
 DistributedDataParallel::~DistributedDataParallel() { shared_->ddp = nullptr; }
 
 Tensor DistributedDataParallel::forward(const Tensor& input) {
-  const bool training = autograd::grad_enabled() && sync_gradients_;
+  const bool synced = autograd::grad_enabled() && sync_gradients_;
   last_broadcast_bytes_ = 0;
   callback_queued_ = false;
   if (join_) join_->before_forward();
-  if (training) sync_->before_forward();
+  if (autograd::grad_enabled()) sync_->before_forward();
   broadcast_buffers_if_due();
   const Tensor output = (*module_)(input);
-  buffers_may_differ_ = training;
-  if (training) sync_->before_backward(output);
+  buffers_may_differ_ = synced;
+  if (synced) sync_->before_backward(output);
   return output;
 }
 
@@ -112,7 +112,8 @@ void DistributedDataParallel::broadcast_from(int root, const Tensors& tensors,
       sizes.push_back({tensor.nbytes()});
     }
     if (members.empty()) continue;
-    for (const plan::Bucket& together : plan::assign_buckets(sizes, {kBroadcastGroup})) {
+    for (const plan::Bucket& together :
+         plan::assign_buckets(sizes, {kBroadcastGroup})) {
       Tensors piece;
       int64_t numel = 0;
       for (size_t i : together) {

@@ -69,8 +69,8 @@ class DistributedDataParallel : public nn::Module {
   std::unique_ptr<GradientSync> sync_;
   std::shared_ptr<Shared> shared_;  ///< with the hooks, which may outlive us
 
-  bool sync_gradients_ = true;     ///< `require_backward_grad_sync`
-  bool buffers_may_differ_ = true; ///< `require_forward_param_sync`
+  bool sync_gradients_ = true;      ///< `require_backward_grad_sync`
+  bool buffers_may_differ_ = true;  ///< `require_forward_param_sync`
   bool callback_queued_ = false;
   int64_t last_broadcast_bytes_ = 0;
   class Join* join_ = nullptr;

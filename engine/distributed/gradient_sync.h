@@ -17,7 +17,7 @@ class GradientSync {
  public:
   virtual ~GradientSync() = default;
 
-  /// A forward pass that will be followed by a synchronised backward pass begins.
+  /// A forward pass begins whose gradients count, synchronised or not.
   virtual void before_forward() {}
   /// It has ended with `output`; its backward pass comes next.
   virtual void before_backward(const Tensor& output) { (void)output; }

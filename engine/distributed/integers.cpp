@@ -9,7 +9,8 @@ namespace lockstep::distributed {
 namespace {
 
 template <typename T>
-constexpr DType kType = sizeof(T) == 8 && std::is_integral_v<T> ? DType::i64 : DType::f64;
+constexpr DType kType =
+    sizeof(T) == 8 && std::is_integral_v<T> ? DType::i64 : DType::f64;
 
 template <typename T>
 Tensor to_device(const std::vector<T>& numbers, Device device, const char* why) {
@@ -65,8 +66,7 @@ std::vector<std::vector<int64_t>> gather_integers(ProcessGroup& group, Device de
   CategoryScope category(MemoryCategory::other);
   const size_t ranks = group.size(), length = mine.size();
   const Tensor in = to_device(mine, device, why);
-  const Tensor out =
-      to_device(std::vector<int64_t>(ranks * length), device, why);
+  const Tensor out = to_device(std::vector<int64_t>(ranks * length), device, why);
   group.all_gather(out, in, {why, "numbers"}).wait();
   const std::vector<int64_t> all = to_host<int64_t>(out, why);
   std::vector<std::vector<int64_t>> rows;

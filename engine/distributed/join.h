@@ -15,10 +15,10 @@ namespace lockstep::distributed {
 ///   join.finish();
 ///
 /// Each forward pass begins by counting who still has a batch; in `finish` a rank takes
-/// part with zeros until nobody has. Gradients are divided by the world size throughout,
-/// or by the number of ranks with a batch (`divide_by_initial_world_size` false). At the
-/// end all models become that of the last rank to finish.
-/// Source: torch/distributed/algorithms/join.py.
+/// part with zeros until nobody has. Gradients are divided by the world size
+/// throughout, or by the number of ranks with a batch (`divide_by_initial_world_size`
+/// false). At the end all models become that of the last rank to finish. Source:
+/// torch/distributed/algorithms/join.py.
 class Join {
  public:
   explicit Join(DistributedDataParallel& ddp, bool divide_by_initial_world_size = true);

@@ -32,8 +32,7 @@ Exchanged LocalTransport::exchange(const Outgoing* out, const Incoming* in,
   post = {out, LocalHub::Post::waiting, tracer::now_ns()};
   // Our memory must outlive whoever is reading it, also when we leave by an exception.
   const AtExit withdraw{[&] {
-    hub_->changed_.wait(lock,
-                        [&] { return post.state != LocalHub::Post::being_read; });
+    hub_->changed_.wait(lock, [&] { return post.state != LocalHub::Post::being_read; });
     post = {};
   }};
   hub_->changed_.notify_all();

@@ -27,7 +27,7 @@ std::string own_address_towards(const std::string& host) {
   hints.ai_socktype = SOCK_DGRAM;
   if (::getaddrinfo(host.c_str(), "9", &hints, &found) != 0) return host;
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found,
-                                                                  &::freeaddrinfo);
+                                                                   &::freeaddrinfo);
   const store::Fd probe(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_storage mine{};
   socklen_t size = sizeof mine;
@@ -56,9 +56,9 @@ std::unique_ptr<Communicator> make_communicator(const CommunicatorOptions& optio
                              "'; there are ring, gloo and nccl");
   }
   auto store = std::make_shared<PrefixStore>("ring", options.store);
-  auto transport = std::make_unique<TcpTransport>(
-      store, own_address_towards(options.store_host), options.rank, options.size,
-      options.timeout);
+  auto transport =
+      std::make_unique<TcpTransport>(store, own_address_towards(options.store_host),
+                                     options.rank, options.size, options.timeout);
   return std::make_unique<Ring>(std::move(transport), options.rank, options.size,
                                 "default");
 }

@@ -8,9 +8,9 @@ namespace lockstep::distributed {
 /// One message of a collective that this rank received or sent.
 struct MessageFacts {
   const char* group;
-  int rank;         ///< ours
-  int peer;         ///< at the other end
-  int step;         ///< number of the message in its collective
+  int rank;  ///< ours
+  int peer;  ///< at the other end
+  int step;  ///< number of the message in its collective
   Buffer data;
 };
 

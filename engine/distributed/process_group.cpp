@@ -100,24 +100,25 @@ Work ProcessGroup::enqueue(const char* collective, const char* op_name,
   task.run = [this, call, run = std::move(run)] {
     {
       std::lock_guard lock(mutex_);
-      last_call_ = str(call);
+      last_call_ = {call.seq, str(call)};
     }
     run(*communicator_, call);
   };
   return {device.comm().enqueue(std::move(task)), tensors[0].device()};
 }
 
-std::string ProcessGroup::last_call() const {
+std::pair<int64_t, std::string> ProcessGroup::last_call() const {
   std::lock_guard lock(mutex_);
   return last_call_;
 }
 
 Work ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op,
                               CollectiveLabel label) {
-  return enqueue("all_reduce", "c10d::allreduce_", {tensor}, std::move(label),
-                 [data = buffer_of(tensor), op](Communicator& c, const Collective& call) {
-                   c.all_reduce(data, op, call);
-                 });
+  return enqueue(
+      "all_reduce", "c10d::allreduce_", {tensor}, std::move(label),
+      [data = buffer_of(tensor), op](Communicator& c, const Collective& call) {
+        c.all_reduce(data, op, call);
+      });
 }
 
 Work ProcessGroup::broadcast(const Tensor& tensor, int root, CollectiveLabel label) {
@@ -140,12 +141,10 @@ Work ProcessGroup::reduce(const Tensor& tensor, int root, ReduceOp op,
 Work ProcessGroup::all_gather(const Tensor& output, const Tensor& input,
                               CollectiveLabel label) {
   check_parts(output, input, size(), "all_gather");
-  return enqueue("all_gather", "c10d::_allgather_base_", {output, input},
-                 std::move(label),
-                 [in = buffer_of(input), out = buffer_of(output)](
-                     Communicator& c, const Collective& call) {
-                   c.all_gather(in, out, call);
-                 });
+  return enqueue(
+      "all_gather", "c10d::_allgather_base_", {output, input}, std::move(label),
+      [in = buffer_of(input), out = buffer_of(output)](
+          Communicator& c, const Collective& call) { c.all_gather(in, out, call); });
 }
 
 Work ProcessGroup::reduce_scatter(const Tensor& output, const Tensor& input,
@@ -160,11 +159,12 @@ Work ProcessGroup::reduce_scatter(const Tensor& output, const Tensor& input,
 }
 
 Work ProcessGroup::send(const Tensor& tensor, int to, CollectiveLabel label) {
-  return enqueue("send", "c10d::send", {tensor}, std::move(label),
-                 [data = buffer_of(tensor), to](Communicator& c, const Collective& call) {
-                   c.send(data, to, call);
-                 },
-                 sent_[to]++);
+  return enqueue(
+      "send", "c10d::send", {tensor}, std::move(label),
+      [data = buffer_of(tensor), to](Communicator& c, const Collective& call) {
+        c.send(data, to, call);
+      },
+      sent_[to]++);
 }
 
 Work ProcessGroup::recv(const Tensor& tensor, int from, CollectiveLabel label) {

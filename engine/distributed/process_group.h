@@ -67,7 +67,8 @@ class ProcessGroup {
   Work reduce(const Tensor& tensor, int root, ReduceOp op = ReduceOp::sum,
               CollectiveLabel label = {});
   /// `output` has size() times the elements of `input`, in order of rank.
-  Work all_gather(const Tensor& output, const Tensor& input, CollectiveLabel label = {});
+  Work all_gather(const Tensor& output, const Tensor& input,
+                  CollectiveLabel label = {});
   /// `input` has size() times the elements of `output`.
   Work reduce_scatter(const Tensor& output, const Tensor& input,
                       ReduceOp op = ReduceOp::sum, CollectiveLabel label = {});
@@ -76,9 +77,9 @@ class ProcessGroup {
   /// Returns when every rank has called it.
   void barrier(Device device);
 
-  /// The collective that is running, or ran last: `all_reduce #7 (bucket 0, 400 B)`.
-  /// Thread-safe.
-  std::string last_call() const;
+  /// Number and words of the collective that is running, or ran last: 7 and
+  /// `all_reduce #7 (bucket 0, 400 B)`. Thread-safe.
+  std::pair<int64_t, std::string> last_call() const;
 
  private:
   using Run = std::function<void(Communicator&, const Collective&)>;
@@ -89,7 +90,7 @@ class ProcessGroup {
   std::string name_;
   int64_t next_seq_ = 0;
   mutable std::mutex mutex_;
-  std::string last_call_ = "no collective";
+  std::pair<int64_t, std::string> last_call_{-1, "no collective"};
   std::map<int, int64_t> sent_, received_;  ///< a pair of ranks counts on its own
 };
 

@@ -38,8 +38,7 @@ void Reducer::build(const std::vector<plan::Bucket>& buckets) {
 void Reducer::before_forward() {
   check_finished();
   const bool first_step_over = !ready_order_.empty();
-  if (first_step_over && !rebuilt_ &&
-      plan::rebuilds(options_.find_unused_parameters)) {
+  if (first_step_over && !rebuilt_ && plan::rebuilds(options_.find_unused_parameters)) {
     rebuild();
   }
 }
@@ -61,6 +60,7 @@ void Reducer::gradient_ready(size_t parameter) {
   if (!rebuilt_ && ready_order_.size() < parameters_.size()) {
     ready_order_.push_back(parameter);
   }
+  used_[parameter] = true;
   if (!std::exchange(unused_marked_, true)) {
     for (size_t unused : unused_) mark_ready(unused);
   }
@@ -94,8 +94,7 @@ void Reducer::launch_next_buckets() {
 
 void Reducer::launch(Progress& progress) {
   tracer::Phase phase("all_reduce");
-  CollectiveLabel label =
-      progress.bucket.label(parameters_, std::move(progress.ready));
+  CollectiveLabel label = progress.bucket.label(parameters_, std::move(progress.ready));
   const tracer::Arg number("bucket", label.bucket);
   tracer::mark("bucket_ready", -1, 0, {&number, 1});
   if (!options_.comm_hook) {
@@ -125,7 +124,7 @@ void Reducer::finish(Progress& progress) {
   for (size_t i = 0; i < members.size(); ++i) {
     const Tensor& variable = parameters_[members[i]].value;
     Tensor grad = variable.grad();
-    if (!grad.defined() && !used_anywhere_[members[i]]) continue;
+    if (!used_anywhere_[members[i]]) continue;
     if (options_.gradient_as_bucket_view) {
       variable.set_grad(progress.bucket.view(i));
       continue;
@@ -147,6 +146,7 @@ void Reducer::begin_step() {
   next_bucket_ = 0;
   unused_.clear();
   seen_.assign(parameters_.size(), false);
+  used_.assign(parameters_.size(), false);
   used_anywhere_.assign(parameters_.size(), true);
   for (Progress& progress : buckets_) {
     progress.missing = progress.bucket.members().size();
@@ -179,12 +179,10 @@ void Reducer::rebuild() {
   rebuilt_ = true;
 }
 
-/// Which parameters had a gradient on some rank? The others' `.grad` stays untouched.
+/// Which parameters took part on some rank? The others' `.grad` stays untouched.
 void Reducer::share_used_map() {
   std::vector<int64_t> used;
-  for (const auto& [name, variable] : parameters_) {
-    used.push_back(variable.grad().defined() ? 1 : 0);
-  }
+  for (bool here : used_) used.push_back(here ? 1 : 0);
   used = sum_integers(group_, parameters_[0].value.device(), used, "used_map");
   for (size_t i = 0; i < used.size(); ++i) used_anywhere_[i] = used[i] > 0;
 }

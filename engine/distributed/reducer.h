@@ -59,7 +59,8 @@ class Reducer : public GradientSync {
   std::vector<size_t> ready_order_;  ///< of the first step
   bool rebuilt_ = false, unfinished_ = false, unused_marked_ = false;
   std::vector<size_t> unused_;       ///< found by walking the graph
-  std::vector<bool> used_anywhere_;  ///< by parameter, over all ranks
+  std::vector<bool> used_;           ///< here, by parameter: its hook was called
+  std::vector<bool> used_anywhere_;  ///< the same over all ranks
 };
 
 }  // namespace lockstep::distributed

@@ -10,8 +10,8 @@
 namespace lockstep::distributed {
 
 /// All-reduce is reduce-scatter followed by all-gather (Patarasu and Yuan 2009; NCCL's
-/// and Gloo's ring): in 2(N−1) messages every rank sends 2(N−1)/N of the tensor, however
-/// many ranks there are. Each message is a `copy` event of the trace.
+/// and Gloo's ring): in 2(N−1) messages every rank sends 2(N−1)/N of the tensor,
+/// however many ranks there are. Each message is a `copy` event of the trace.
 class Ring : public Communicator {
  public:
   Ring(std::unique_ptr<Transport> transport, int rank, int size, std::string group);

@@ -27,7 +27,8 @@ class NaiveSync : public GradientSync {
 
   void shadow_step() override {
     for (const auto& [name, parameter] : parameters_) {
-      group_.all_reduce(ops::full_like(parameter, 0), ReduceOp::sum, label(name)).wait();
+      group_.all_reduce(ops::full_like(parameter, 0), ReduceOp::sum, label(name))
+          .wait();
     }
   }
 

@@ -49,8 +49,8 @@ size_t move_some(ssize_t moved, int peer, const Collective& call, bool reading) 
   if (moved > 0) return static_cast<size_t>(moved);
   if (moved < 0 && would_block()) return 0;
   const std::string reason = reading && moved == 0 ? "closed" : std::strerror(errno);
-  throw std::runtime_error(
-      fmt::format("the connection with rank {} broke in {}: {}", peer, str(call), reason));
+  throw std::runtime_error(fmt::format("the connection with rank {} broke in {}: {}",
+                                       peer, str(call), reason));
 }
 
 }  // namespace
@@ -184,8 +184,8 @@ class TcpTransport::Receiving {
     while (place && moved_ < bytes) {
       const bool direct = !in_.combine;
       char* into = direct ? place + moved_ : bounce_.data() + held_;
-      const size_t room = direct ? bytes - moved_
-                                 : std::min(bounce_.size() - held_, bytes - moved_);
+      const size_t room =
+          direct ? bytes - moved_ : std::min(bounce_.size() - held_, bytes - moved_);
       const auto got = ::recv(channel_.get(), into, room, 0);
       const size_t now = move_some(got, in_.from, call_, true);
       if (now == 0) return;

@@ -32,14 +32,15 @@ struct Incoming {
   int from = 0;
   Buffer data;
   MessageTag tag;
-  bool combine = false;  ///< join what arrives with what is there, by `op`; else replace
+  bool combine =
+      false;  ///< join what arrives with what is there, by `op`; else replace
   ReduceOp op = ReduceOp::sum;
 };
 
 /// When an exchange's two messages moved (ns), for the trace.
 struct Exchanged {
-  int64_t out_began = 0;              ///< ours began to move
-  int64_t in_began = 0, in_ended = 0; ///< theirs
+  int64_t out_began = 0;               ///< ours began to move
+  int64_t in_began = 0, in_ended = 0;  ///< theirs
   std::vector<int64_t> after;  ///< theirs: the sender's `after`, if we share a recorder
 };
 
@@ -53,7 +54,7 @@ class Transport {
   /// Sends `out` and receives `in` at the same time; either may be null. Throws
   /// std::runtime_error naming the rank at the other end.
   virtual Exchanged exchange(const Outgoing* out, const Incoming* in,
-                           const Collective& call) = 0;
+                             const Collective& call) = 0;
 
   virtual void abort(const std::string& why) = 0;
 

@@ -28,7 +28,8 @@ bool is_message_of(const Event& task, const Event& collective) {
 std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lanes) {
   std::map<int64_t, Spans> computing;  // by device
   for (const Event* task : step.tasks) {
-    if (task->is("kernel")) computing[lanes.of(*task).device].add(task->ts, task->end());
+    if (task->is("kernel"))
+      computing[lanes.of(*task).device].add(task->ts, task->end());
   }
   std::vector<CollectiveTime> times;
   for (const Event* task : step.tasks) {
@@ -52,9 +53,8 @@ std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lane
     time.exposed = both.covered() - alone;
     times.push_back(std::move(time));
   }
-  std::stable_sort(times.begin(), times.end(), [](const auto& a, const auto& b) {
-    return a.rank < b.rank;
-  });
+  std::stable_sort(times.begin(), times.end(),
+                   [](const auto& a, const auto& b) { return a.rank < b.rank; });
   return times;
 }
 

@@ -52,11 +52,12 @@ void judge_halves(Case& the) {
   for (const Event& event : the.trace.events) {
     if (!event.is("send") && !event.is("recv")) continue;
     law.expect(false, event.id, [&] {
-      return fmt::format("{} #{} from {} to {} ({} {}, message {}) has no other half: "
-                         "merge the files of all ranks",
-                         event.cat, event.id, int_arg(event.args, "src"),
-                         int_arg(event.args, "dst"), text(event, "why"),
-                         int_arg(event.args, "seq"), int_arg(event.args, "ring_step"));
+      return fmt::format(
+          "{} #{} from {} to {} ({} {}, message {}) has no other half: "
+          "merge the files of all ranks",
+          event.cat, event.id, int_arg(event.args, "src"), int_arg(event.args, "dst"),
+          text(event, "why"), int_arg(event.args, "seq"),
+          int_arg(event.args, "ring_step"));
     });
   }
 }
@@ -72,11 +73,11 @@ void judge_agreement(Law& law, const Whole& whole, int64_t ranks) {
     const bool same = call->name == first.name &&
                       int_arg(call->args, "bytes") == int_arg(first.args, "bytes");
     law.expect(same, call->id, [&] {
-      return fmt::format("rank {} called {} of {} B as number {}, another rank {} of "
-                         "{} B",
-                         rank, call->name, int_arg(call->args, "bytes"),
-                         int_arg(call->args, "seq"), first.name,
-                         int_arg(first.args, "bytes"));
+      return fmt::format(
+          "rank {} called {} of {} B as number {}, another rank {} of "
+          "{} B",
+          rank, call->name, int_arg(call->args, "bytes"), int_arg(call->args, "seq"),
+          first.name, int_arg(first.args, "bytes"));
     });
   }
 }
@@ -140,8 +141,7 @@ std::map<std::pair<int64_t, int64_t>, RankStep> find_rank_steps(const Case& the)
     } else if (event.is("collective") && text(event, "why") == "all_reduce") {
       step.buckets.push_back(&event);
     } else if (event.is("collective") && text(event, "why") == "broadcast") {
-      step.broadcast =
-          add_within_range(step.broadcast, int_arg(event.args, "bytes"));
+      step.broadcast = add_within_range(step.broadcast, int_arg(event.args, "bytes"));
     }
   }
   return steps;
@@ -156,10 +156,11 @@ void judge_dependencies(Law& law, const RankStep& step, const Event& bucket) {
     const auto ready = step.ready_by.find(param.get<std::string>());
     if (ready == step.ready_by.end() || ready->second == kNone) continue;
     law.expect(deps.contains(ready->second), bucket.id, [&] {
-      return fmt::format("{} #{} of {} does not wait for kernel #{}, which finishes the "
-                         "gradient of {}",
-                         bucket.name, int_arg(bucket.args, "seq"), text(bucket, "tensor"),
-                         ready->second, ready->first);
+      return fmt::format(
+          "{} #{} of {} does not wait for kernel #{}, which finishes the "
+          "gradient of {}",
+          bucket.name, int_arg(bucket.args, "seq"), text(bucket, "tensor"),
+          ready->second, ready->first);
     });
   }
 }
@@ -188,17 +189,19 @@ void judge_steps_of_ranks(Case& the, int64_t parameter_bytes, int64_t buffer_byt
     }
     whole.expect(reduced == parameter_bytes || !step.has_phase("backward"),
                  step.event->id, [&] {
-                   return fmt::format("step {}, rank {}: {} B of gradients reduced, "
-                                      "must be {}",
-                                      step.number, step.rank, reduced, parameter_bytes);
+                   return fmt::format(
+                       "step {}, rank {}: {} B of gradients reduced, "
+                       "must be {}",
+                       step.number, step.rank, reduced, parameter_bytes);
                  });
     const int64_t due = int_arg(step.event->args, "broadcast_bytes", buffer_bytes);
     buffers.expect(found->second.broadcast == due && (due == 0 || due == buffer_bytes),
                    step.event->id, [&] {
-                     return fmt::format("step {}, rank {}: {} B of buffers broadcast, "
-                                        "must be {}",
-                                        step.number, step.rank, found->second.broadcast,
-                                        due == 0 ? 0 : buffer_bytes);
+                     return fmt::format(
+                         "step {}, rank {}: {} B of buffers broadcast, "
+                         "must be {}",
+                         step.number, step.rank, found->second.broadcast,
+                         due == 0 ? 0 : buffer_bytes);
                    });
   }
 }

@@ -51,8 +51,8 @@ std::vector<Step> join_ranks(std::vector<Step> steps) {
     Step& all = joined[place->second];
     all.rank = kNone;
     all.interrupted |= step.interrupted;
-    for (auto sum : {&Step::batch, &Step::input_bytes, &Step::label_bytes,
-                     &Step::output_bytes}) {
+    for (auto sum :
+         {&Step::batch, &Step::input_bytes, &Step::label_bytes, &Step::output_bytes}) {
       all.*sum = add_within_range(all.*sum, step.*sum);
     }
     all.phases.insert(all.phases.end(), step.phases.begin(), step.phases.end());

@@ -41,8 +41,8 @@ struct StepSummary {
   int64_t kernel_wall = 0;  ///< ns from kernels' starts to their ends, summed
   int64_t kernel_cpu = 0;   ///< ns of CPU time that they used
   std::vector<CollectiveTime> collectives;  ///< DDP's, by rank
-  int64_t path = 0;         ///< ns, length of the longest path
-  std::vector<PathShare> path_shares;  ///< what it is made of, largest first
+  int64_t path = 0;                         ///< ns, length of the longest path
+  std::vector<PathShare> path_shares;       ///< what it is made of, largest first
 };
 
 struct Port {

@@ -73,9 +73,8 @@ Json collectives_json(const StepSummary& step) {
 }  // namespace
 
 Json step_json(const StepSummary& step) {
-  Json json = {{"step", step.step},
-               {"batch", step.batch},
-               {"seconds", seconds(step.length)}};
+  Json json = {
+      {"step", step.step}, {"batch", step.batch}, {"seconds", seconds(step.length)}};
   put_phases(json, step.phases);
   if (!step.collectives.empty()) json["collectives"] = collectives_json(step);
   json["computing"] = busy_json(step.computing);

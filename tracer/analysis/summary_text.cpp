@@ -91,9 +91,9 @@ std::string path_table(const StepGroup& group) {
 std::string collective_table(const StepGroup& group) {
   const std::vector<MeanCollective> means = group.mean_collectives();
   if (means.empty()) return {};
-  std::string text = fmt::format("\n  {:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n",
-                                 "collective", "bytes", "took", "transfer", "waiting",
-                                 "exposed", "overlap");
+  std::string text =
+      fmt::format("\n  {:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", "collective",
+                  "bytes", "took", "transfer", "waiting", "exposed", "overlap");
   for (size_t i = 0; i < std::min(means.size(), kMaxRows); ++i) {
     const CollectiveTime& mean = means[i].mean;
     text += fmt::format("  {:<20.20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", mean.what,

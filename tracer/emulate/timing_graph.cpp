@@ -170,8 +170,7 @@ void TimingGraph::add_messages() {
     const Event& event = trace_.events[i];
     if (!event.is("copy") || !event.args.contains("group")) continue;
     const auto sender = collectives.find(key(port_arg(event.args, "src"), event));
-    if (sender == collectives.end() ||
-        trace_.events[sender->second].ts > event.ts) {
+    if (sender == collectives.end() || trace_.events[sender->second].ts > event.ts) {
       continue;
     }
     add(start_of(i), Kind::message, start_of(sender->second));

@@ -29,8 +29,8 @@ void check_together(const std::vector<Trace>& ranks,
     }
     const auto [first, is_new] = seen.emplace(rank, names[i]);
     if (!is_new) {
-      throw std::runtime_error(fmt::format("{} and {} are both of rank {}",
-                                           first->second, names[i], rank));
+      throw std::runtime_error(
+          fmt::format("{} and {} are both of rank {}", first->second, names[i], rank));
     }
     for (const char* key : {"arch", "mode"}) {
       if (string_arg(ranks[i].lockstep, key) == string_arg(ranks[0].lockstep, key))
@@ -61,12 +61,13 @@ void shift(Event& event, int64_t ids, int64_t time) {
 }
 
 /// What the two halves of a message have in common.
-using Message = std::tuple<std::string, std::string, int64_t, int64_t, int64_t, int64_t>;
+using Message =
+    std::tuple<std::string, std::string, int64_t, int64_t, int64_t, int64_t>;
 
 Message message_of(const Event& half) {
   const Json& args = half.args;
-  return {string_arg(args, "group"), string_arg(args, "why"), int_arg(args, "seq"),
-          int_arg(args, "ring_step"), port_arg(args, "src"), port_arg(args, "dst")};
+  return {string_arg(args, "group"),  string_arg(args, "why"), int_arg(args, "seq"),
+          int_arg(args, "ring_step"), port_arg(args, "src"),   port_arg(args, "dst")};
 }
 
 void join_halves(std::vector<Event>& events) {

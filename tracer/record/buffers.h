@@ -33,7 +33,7 @@ struct Shared {
   std::vector<std::unique_ptr<Buffer>> buffers;  ///< all, in use or not
   std::vector<Buffer*> idle;                     ///< of threads that have ended
   std::vector<std::string> host_lanes{"main"};
-  std::map<int, int> device_ranks;               ///< device → rank, if not 0
+  std::map<int, int> device_ranks;  ///< device → rank, if not 0
   std::set<std::string, std::less<>> strings;
   int64_t origin = 0;
 };

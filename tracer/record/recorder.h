@@ -81,7 +81,7 @@ void start_recording();  ///< the first start fixes the trace's origin
 /// Times count from here (`now_ns` of some moment): ranks of one machine share it.
 void set_origin(int64_t ns);
 int64_t recording_origin();
-void stop_recording();   ///< pauses; what was recorded stays
+void stop_recording();  ///< pauses; what was recorded stays
 
 /// A fresh event id; unique in this process.
 int64_t next_id();
