@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/damaged/LAW.WHAT.json: minimal.json with one thing broken.
+"""Writes tests/golden/damaged/LAW.WHAT.json: minimal.json with one thing broken, and,
+for the laws of ranks, minimal_ddp.json.
 
 Each file's name begins with the law that must reject it. Run it again after a change
-of minimal.json. A damage replaces one text, which must occur exactly once on the line
+of either. A damage replaces one text, which must occur exactly once on the line
 of the event with the given id (or, for a file-wide damage, exactly once in the file).
 """
 from pathlib import Path
@@ -73,6 +74,23 @@ DAMAGES = [
 ]
 
 
+# The same of minimal_ddp.json, whose events of rank 1 have ids from 51.
+DDP_DAMAGES = [
+    ("halves-matched", "recv", 43, '"cat":"copy"', '"cat":"recv"'),
+    ("ranks-agree", "bytes", 90, '"bytes":4', '"bytes":8'),
+    ("ranks-agree", "missing", 90, '"seq":0', '"seq":7'),
+    ("ring-bytes", "broadcast", 91, '"bytes":4', '"bytes":8'),
+    ("ring-share", "bytes", 43, '"bytes":4', '"bytes":44'),
+    ("ring-messages", "missing", 94, REMOVE_LINE, None),
+    ("gradients-reduced", "other", 92, '"why":"all_reduce"', '"why":"other"'),
+    ("bucket-order", "second-first", 42, '"bucket":0', '"bucket":1'),
+    ("bucket-deps", "dropped", 42, '"deps":[31]', '"deps":[]'),
+    ("buffers-broadcast", "unsaid", 1, '"broadcast_bytes":4', '"broadcast_bytes":0'),
+    ("images-h2d-of-ranks", "labels", 71, '"bytes":16', '"bytes":8'),
+    ("fifo", "message-too-long", 44, '"dur":2.000', '"dur":6.000'),
+]
+
+
 def damage(lines, event, old, new):
     """The lines with one of them changed or removed."""
     mark = old if event is None else f'"id":{event},'
@@ -86,15 +104,16 @@ def damage(lines, event, old, new):
 
 
 def main():
-    lines = (GOLDEN / "minimal.json").read_text().splitlines(keepends=True)
     folder = GOLDEN / "damaged"
     folder.mkdir(exist_ok=True)
     for stale in folder.glob("*.json"):
         stale.unlink()
-    for law, what, event, old, new in DAMAGES:
-        text = "".join(damage(lines, event, old, new))
-        (folder / f"{law}.{what}.json").write_text(text)
-    print(f"{len(DAMAGES)} damaged copies")
+    for whole, damages in (("minimal", DAMAGES), ("minimal_ddp", DDP_DAMAGES)):
+        lines = (GOLDEN / f"{whole}.json").read_text().splitlines(keepends=True)
+        for law, what, event, old, new in damages:
+            text = "".join(damage(lines, event, old, new))
+            (folder / f"{law}.{what}.json").write_text(text)
+    print(f"{len(DAMAGES) + len(DDP_DAMAGES)} damaged copies")
 
 
 main()

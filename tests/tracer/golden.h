@@ -16,6 +16,8 @@ namespace fs = std::filesystem;
 inline fs::path golden() { return fs::path(LOCKSTEP_SOURCE_DIR) / "tests/golden"; }
 inline std::string minimal_path() { return golden() / "minimal.json"; }
 
+inline std::string minimal_ddp_path() { return golden() / "minimal_ddp.json"; }
+
 inline std::string slurp(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;

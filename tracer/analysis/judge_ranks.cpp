@@ -227,8 +227,8 @@ void judge_inputs(Case& the) {
 }  // namespace
 
 void judge_ranks(Case& the) {
-  judge_halves(the);
   if (string_arg(the.trace.lockstep, "mode") != "ddp") return;
+  judge_halves(the);
   Law& agreement = the.law("ranks-agree", "all ranks make the same collectives");
   Law& total = the.law("ring-bytes", "an all-reduce moves 2(N−1) times its bytes");
   Law& share = the.law("ring-share", "each rank sends 2(N−1)/N of an all-reduce");

@@ -1,5 +1,7 @@
 #include "tracer/format/lanes.h"
 
+#include <set>
+
 namespace lockstep::tracer {
 
 namespace {
@@ -13,10 +15,16 @@ void read_place(const Json& args, Lane& lane) {
 }  // namespace
 
 Lanes::Lanes(const Trace& trace) {
+  std::set<int64_t> hosts;  // pids whose rank was read from their first event
   for (const Event& event : trace.events) {
     if (event.ph == 'M') take_metadata(event);
     if (event.ph != 'M') lanes_.try_emplace(lane_of(event));
-    if (is_task(event)) take_task(event);
+    if (is_task(event)) {
+      take_task(event);
+    } else if (event.ph == 'X' && hosts.insert(event.pid).second) {
+      Lane& host = processes_[event.pid];
+      host.rank = int_arg(event.args, "rank", host.rank);
+    }
   }
   for (auto& [key, lane] : lanes_) {
     const Lane& process = processes_[key.pid];

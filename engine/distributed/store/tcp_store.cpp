@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -21,7 +22,8 @@ using store::Frame;
 using store::Op;
 
 constexpr Milliseconds kConnectAgain(50);
-/// For the answer's way here, after the server has given up waiting for a key.
+/// For an answer's way here after the server has given up waiting for a key, and for
+/// goodbyes: who ends because rank 0 does not answer must not wait for it once more.
 constexpr Milliseconds kGrace(2000);
 
 }  // namespace
@@ -91,7 +93,7 @@ void TcpStore::leave() {
   if (!member_) return;
   const store::Fd socket = std::move(member_);
   try {
-    exchange(socket, {Op::leave, {}}, timeout());
+    exchange(socket, {Op::leave, {}}, std::min(timeout(), kGrace));
   } catch (const StoreGone&) {  // then nobody waits for a goodbye
   }
 }

@@ -31,7 +31,7 @@ class InMemory {
   std::shared_ptr<Store> store_ = std::make_shared<HashStore>();
 };
 
-class InAFile : public data::ScratchTest {
+class InAFile : public data::ScratchTest {  // for its folder only
  public:
   std::shared_ptr<Store> open() {
     return std::make_shared<FileStore>(scratch_ / "store");
@@ -108,10 +108,23 @@ TYPED_TEST(EveryStore, GetWaitsForSet) {
 
 TYPED_TEST(EveryStore, EveryChangeEndsAWait) {
   const auto waits = this->open(), changes = this->open();
-  std::thread other([&] { waits->wait({"set", "added", "compared"}, kLong); });
-  changes->set("set", "");
-  changes->add("added", 1);
-  changes->compare_set("compared", "", "x");
+  constexpr int rounds = 10;
+  std::thread other([&] {
+    for (int i = 0; i < rounds; ++i) {
+      const std::string round = std::to_string(i);
+      waits->set("ready" + round, "");
+      waits->wait({"added" + round}, kLong);
+      waits->set("ready again" + round, "");
+      waits->wait({"compared" + round}, kLong);
+    }
+  });
+  for (int i = 0; i < rounds; ++i) {
+    const std::string round = std::to_string(i);
+    changes->wait({"ready" + round}, kLong);
+    changes->add("added" + round, 1);
+    changes->wait({"ready again" + round}, kLong);
+    changes->compare_set("compared" + round, "", "x");
+  }
   other.join();
 }
 

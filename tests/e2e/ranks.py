@@ -1,0 +1,151 @@
+"""Runs of several ranks: started, watched and harmed. Shared by the e2e tests."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+from support import LOCKSTEP
+
+TOY = ["train", "-a", "toy", "--device-type", "reference", "-b", "6"]
+STEP = "Epoch: ["  # how a progress line begins
+
+
+class Run:
+    """A program in a process group of its own, whose lines are read as they come."""
+
+    def __init__(self, words, **environment):
+        self.out, self.err = [], []
+        self._news = threading.Condition()
+        self._process = subprocess.Popen(
+            [LOCKSTEP, *map(str, words)], text=True, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, "DISPLAY": "", "WAYLAND_DISPLAY": "",
+                 **{name: str(value) for name, value in environment.items()}})
+        self.pid = self._process.pid
+        self._readers = [
+            threading.Thread(target=self._read, args=(stream, lines), daemon=True)
+            for stream, lines in ((self._process.stdout, self.out),
+                                  (self._process.stderr, self.err))]
+        for reader in self._readers:
+            reader.start()
+
+    def _read(self, stream, lines):
+        with stream:
+            for line in stream:
+                with self._news:
+                    lines.append(line.rstrip("\n"))
+                    self._news.notify_all()
+
+    def wait_for(self, text, count=1, timeout=60):
+        """Returns the `count`th line of output that contains the text."""
+        def found():
+            return [line for line in self.out if text in line][count - 1:]
+        with self._news:
+            came = self._news.wait_for(lambda: found() or self.ended(), timeout)
+            if not came or not found():
+                raise AssertionError(f"no {count} lines of '{text}' in {timeout} s; "
+                                     f"stderr: {self.err}")
+            return found()[0]
+
+    def go_on(self, lines=3):
+        """Waits until so many more progress lines come."""
+        with self._news:
+            seen = sum(STEP in line for line in self.out)
+        self.wait_for(STEP, seen + lines)
+
+    def ended(self):
+        return self._process.poll() is not None
+
+    def signal(self, number):
+        """To the whole process group, as a terminal sends Ctrl-C."""
+        os.killpg(self.pid, number)
+
+    def end(self, timeout=60):
+        """Waits for the end; returns the exit code."""
+        code = self._process.wait(timeout)
+        for reader in self._readers:
+            reader.join(timeout)
+        return code
+
+    def kill(self):
+        """For a test's clean-up: whatever is still there ends."""
+        for pid in [self.pid, *group_members(self.pid)]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.end()
+
+    def store_port(self):
+        """Where the ranks meet, as the first line says."""
+        return int(re.search(r"tcp://\S+:(\d+)", self.wait_for("meet at")).group(1))
+
+    def rank_pids(self):
+        """{rank: pid} of the processes that --multiprocessing-distributed started."""
+        pids = {}
+        for pid in group_members(self.pid):
+            rank = environment_of(pid).get("LOCKSTEP_RANK")
+            if rank is not None:
+                pids[int(rank)] = pid
+        return pids
+
+
+def pids():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def group_members(group):
+    members = []
+    for pid in pids():
+        try:
+            if os.getpgid(pid) == group and state_of(pid) != "Z":
+                members.append(pid)
+        except ProcessLookupError:
+            pass
+    return members
+
+
+def state_of(pid):
+    """The letter of /proc/PID/stat: R, S, T (stopped), Z (ended)…; "" if gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def environment_of(pid):
+    try:
+        with open(f"/proc/{pid}/environ", encoding="utf-8") as file:
+            entries = file.read().split("\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return {}
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def is_listening(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        return True
+    except OSError:
+        return False
+
+
+def together(words, ranks, **environment):
+    """Starts a process for each rank, as a user does by hand; `words` may be a
+    function of the rank."""
+    return [Run(words(rank) if callable(words) else words, RANK=rank,
+                WORLD_SIZE=ranks, **environment) for rank in range(ranks)]
+
+
+def monotonic():
+    return time.monotonic()

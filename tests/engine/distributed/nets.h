@@ -1,0 +1,121 @@
+// What the tests of DistributedDataParallel share: a rank's rows, a net that leaves
+// parameters out, and a look at the buckets.
+#pragma once
+
+#include <cstring>
+
+#include "engine/distributed/distributed_data_parallel.h"
+#include "engine/ops/op_call.h"
+#include "tests/engine/distributed/ranks.h"
+#include "tests/engine/parallel/nets.h"
+
+namespace lockstep::test {
+
+/// Rows r, r + N, r + 2N, … of a host tensor: DistributedSampler's share.
+inline Tensor share_of(const Tensor& all, int rank, int size) {
+  const int64_t rows = all.size(0), row = all.numel() / rows;
+  const std::vector<double> values = values_of(all);
+  std::vector<double> mine;
+  for (int64_t i = rank; i < rows; i += size) {
+    mine.insert(mine.end(), values.begin() + i * row, values.begin() + (i + 1) * row);
+  }
+  std::vector<int64_t> sizes(all.sizes().begin(), all.sizes().end());
+  sizes[0] = static_cast<int64_t>(mine.size()) / row;
+  return Tensor::from(mine, Shape(sizes), all.dtype());
+}
+
+/// The golden batch: images 1.7·(2u − 1) of shape `rows` × `image`.
+struct Batch {
+  Tensor images, labels;
+
+  static Batch golden(int64_t rows, const std::vector<int64_t>& image, int64_t classes,
+                      DType dtype = DType::f64) {
+    std::vector<int64_t> sizes{rows};
+    sizes.insert(sizes.end(), image.begin(), image.end());
+    return {signed_tensor("images", Shape(sizes), 1.7, dtype),
+            golden_labels(rows, classes)};
+  }
+  Batch share(int rank, int size) const {
+    return {share_of(images, rank, size), share_of(labels, rank, size)};
+  }
+  Batch share(const Rank& rank) const { return share(rank.rank, rank.size); }
+  Batch rows(int64_t first, int64_t count) const {
+    return {images.narrowed(first, count), labels.narrowed(first, count)};
+  }
+  Batch on(Device device) const {
+    return {test::on(device, images), test::on(device, labels)};
+  }
+};
+
+/// With golden parameters on rank 0; the others hold zeros until they are told.
+inline void only_rank_0_knows(nn::Module& model, const Rank& rank) {
+  if (rank.rank == 0) return fill_golden(model, DType::f64);
+  for (const auto& named : {model.named_parameters(), model.named_buffers()}) {
+    for (const auto& [name, tensor] : named) {
+      const std::vector<double> zeros(tensor.numel());
+      tensor.detach();
+      Tensor(tensor).set_data(Tensor::from(zeros, tensor.sizes(), tensor.dtype()));
+    }
+  }
+}
+
+/// first(x), plus second(x) where `uses_second`.
+class TwoLinears : public nn::Module {
+ public:
+  TwoLinears() {
+    first_ = register_module("first", std::make_shared<nn::Linear>(5, 2));
+    second_ = register_module("second", std::make_shared<nn::Linear>(5, 2));
+  }
+  Tensor forward(const Tensor& x) override {
+    const Tensor one = (*first_)(x);
+    return uses_second ? ops::add(one, (*second_)(x)) : one;
+  }
+  const char* type_name() const override { return "TwoLinears"; }
+  nn::ModulePtr make_like() const override { return std::make_shared<TwoLinears>(); }
+
+  bool uses_second = true;
+
+ private:
+  std::shared_ptr<nn::Linear> first_, second_;
+};
+
+/// The buckets of a step, in order of launch.
+struct Launched {
+  std::vector<int64_t> bytes;
+  std::vector<std::vector<std::string>> params;
+};
+
+/// A comm hook that does what happens without one, and notes what it was given.
+inline distributed::CommHook watching(Launched& seen) {
+  return [&seen](ProcessGroup& group, distributed::GradBucket& bucket) {
+    EXPECT_EQ(bucket.index, seen.bytes.size());
+    seen.bytes.push_back(bucket.buffer.nbytes());
+    seen.params.push_back(bucket.label.params);
+    ops::OpCall op("aten::div_", {bucket.buffer}, std::source_location::current());
+    ops::compute_into(OpCode::scale, {bucket.buffer}, {bucket.buffer}, {},
+                      {1.0 / group.size()});
+    return group.all_reduce(bucket.buffer, ReduceOp::sum, bucket.label);
+  };
+}
+
+/// One number for every bit of the tensors.
+inline uint64_t bits_of(const Tensors& tensors) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const Tensor& tensor : tensors) {
+    const Tensor host = ops::copy_to(tensor.detach(), kHost, {"d2h", "test"});
+    const auto* bytes = static_cast<const char*>(host.view().data);
+    for (int64_t i = 0; i < host.nbytes(); i += 4) {
+      uint32_t word;
+      std::memcpy(&word, bytes + i, 4);
+      hash = (hash ^ word) * 0x100000001b3;
+    }
+  }
+  return hash;
+}
+
+/// All ranks hold the same, to the last bit.
+inline void expect_all_equal(const std::vector<uint64_t>& bits) {
+  for (size_t r = 1; r < bits.size(); ++r) EXPECT_EQ(bits[r], bits[0]) << "rank " << r;
+}
+
+}  // namespace lockstep::test

@@ -1,0 +1,126 @@
+// Ranks as threads of the test: each with a device and a process group of its own.
+#pragma once
+
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "engine/distributed/local_transport.h"
+#include "engine/distributed/process_group.h"
+#include "engine/distributed/ring.h"
+#include "engine/distributed/store/hash_store.h"
+#include "engine/distributed/tcp_transport.h"
+#include "engine/nn/init.h"
+#include "tests/engine/values.h"
+
+namespace lockstep::test {
+
+using distributed::Milliseconds;
+using distributed::ProcessGroup;
+using distributed::ReduceOp;
+using GroupPtr = std::shared_ptr<ProcessGroup>;
+
+/// How messages travel: from memory to memory, or through sockets of 127.0.0.1.
+enum class Wire { local, tcp };
+
+inline const char* name(Wire wire) { return wire == Wire::local ? "local" : "tcp"; }
+
+struct World {
+  int size = 1;
+  Wire wire = Wire::local;
+  DeviceType type = DeviceType::reference;
+  Milliseconds timeout{20'000};  ///< so that a hang fails
+};
+
+/// What the function of a rank is given.
+struct Rank {
+  int rank = 0, size = 1;
+  Device device;
+  GroupPtr group;
+  std::vector<GroupPtr> everyone;  ///< all ranks' groups, to abort them
+};
+
+inline std::vector<GroupPtr> make_groups(const World& world) {
+  const auto hub = std::make_shared<distributed::LocalHub>(world.size);
+  const auto store = std::make_shared<distributed::HashStore>(world.timeout);
+  std::vector<GroupPtr> groups;
+  for (int r = 0; r < world.size; ++r) {
+    std::unique_ptr<distributed::Transport> transport;
+    if (world.wire == Wire::local) {
+      transport = std::make_unique<distributed::LocalTransport>(hub, r, world.timeout);
+    } else {
+      transport = std::make_unique<distributed::TcpTransport>(
+          store, "127.0.0.1", r, world.size, world.timeout);
+    }
+    groups.push_back(std::make_shared<ProcessGroup>(std::make_unique<distributed::Ring>(
+        std::move(transport), r, world.size, "default")));
+  }
+  return groups;
+}
+
+/// Every rank's failure, null where there is none.
+struct Failures {
+  std::vector<std::exception_ptr> by_rank;
+  std::exception_ptr first;
+};
+
+/// Runs `function(Rank&)` on all ranks. With `aborts`, a rank that fails wakes those
+/// that wait for it. All devices are idle and sound afterwards.
+template <typename Function>
+Failures try_ranks(const World& world, Function function, bool aborts) {
+  const std::vector<GroupPtr> groups = make_groups(world);
+  const nn::Construction construction = nn::construction();
+  Failures failures{std::vector<std::exception_ptr>(world.size), nullptr};
+  std::mutex mutex;
+  const auto fail = [&](int rank, const std::string& why) {
+    {
+      std::lock_guard lock(mutex);
+      failures.by_rank[rank] = std::current_exception();
+      if (!failures.first) failures.first = failures.by_rank[rank];
+    }
+    if (!aborts) return;
+    for (const GroupPtr& group : groups) {
+      group->communicator().abort("rank " + std::to_string(rank) + " failed: " + why);
+    }
+  };
+  const auto run = [&](int r) {
+    tracer::set_rank(r);
+    tracer::claim_device(r, r);
+    nn::construction() = construction;
+    Rank rank{r, world.size, {world.type, r}, groups[r], groups};
+    try {
+      function(rank);
+      runtime::context(rank.device).synchronize();
+    } catch (const std::exception& error) {
+      fail(r, error.what());
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int r = 0; r < world.size; ++r) threads.emplace_back(run, r);
+  for (std::thread& thread : threads) thread.join();
+  for (int r = 0; r < world.size; ++r) {  // heals what a failure has poisoned
+    message_of([&] { runtime::context({world.type, r}).synchronize(); });
+  }
+  return failures;
+}
+
+/// The same; throws the first rank's failure.
+template <typename Function>
+void on_ranks(const World& world, Function function) {
+  const Failures failures = try_ranks(world, function, true);
+  if (failures.first) std::rethrow_exception(failures.first);
+}
+
+/// What each rank says when nobody tells it of the others' failures; "" if it is well.
+template <typename Function>
+std::vector<std::string> messages_of_ranks(const World& world, Function function) {
+  std::vector<std::string> messages;
+  for (const std::exception_ptr& failure : try_ranks(world, function, false).by_rank) {
+    messages.push_back(message_of([&] {
+      if (failure) std::rethrow_exception(failure);
+    }));
+  }
+  return messages;
+}
+
+}  // namespace lockstep::test
