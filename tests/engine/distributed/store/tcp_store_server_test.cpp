@@ -46,7 +46,7 @@ class Strangers : public testing::Test {
   void expect_not_heard(RawClient& client) {
     const std::string more(1 << 20, 'x');
     size_t taken = 0;
-    for (int i = 0; i < 300; ++i) {
+    for (int i = 0; i < 150; ++i) {
       taken += client.send_at_once(more);
       expect_served();
     }

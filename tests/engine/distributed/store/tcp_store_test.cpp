@@ -2,6 +2,7 @@
 #include "engine/distributed/store/tcp_store.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <memory>
 #include <thread>
@@ -85,23 +86,23 @@ TEST(TcpStoreServer, ListensAtThePortOfTheLastRunAtOnce) {
   TcpStoreServer(kLocal, port);
 }
 
-// A listening socket whose connections nobody accepts, or which is not a store's.
+// Listens, too, but is no store; and accepts nobody unless it is told to.
 class OtherProgram {
  public:
   int port() const { return store::port_of(listener_); }
 
+  /// Answers the first request of the first client so, and reads no more.
   void answer(std::string_view text) {
-    store::Fd connection;
-    while (!connection) connection = store::accept_from(listener_);
-    EXPECT_EQ(::send(connection.get(), text.data(), text.size(), MSG_NOSIGNAL),
+    store::wait_until_ready(listener_, POLLIN, store::deadline_after(kLong));
+    connection_ = store::accept_from(listener_);
+    store::wait_until_ready(connection_, POLLIN, store::deadline_after(kLong));
+    EXPECT_EQ(::send(connection_.get(), text.data(), text.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(text.size()));
-    char question[100];
-    while (::recv(connection.get(), question, sizeof question, 0) < 0) {
-    }
   }
 
  private:
   const store::Fd listener_ = store::listen_at(kLocal, 0);
+  store::Fd connection_;
 };
 
 TEST(TcpStore, RefusesWhatIsNoStore) {

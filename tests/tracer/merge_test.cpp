@@ -1,0 +1,166 @@
+// The files of ranks become one trace: minimal_ddp.json is cut into what each rank
+// would have written, and comes back from the merge.
+#include "tracer/format/merge.h"
+
+#include <algorithm>
+
+#include "tests/tracer/golden.h"
+#include "tracer/analysis/check.h"
+#include "tracer/analysis/communication.h"
+#include "tracer/emulate/emulate.h"
+#include "tracer/emulate/longest_path.h"
+#include "tracer/format/args.h"
+#include "tracer/format/lanes.h"
+
+namespace lockstep::tracer {
+namespace {
+
+using namespace testing;  // NOLINT
+
+bool is_message(const Event& event) {
+  return event.is("copy") && event.args.contains("group");
+}
+
+/// What rank `rank` would have written, with ids from 0 and an origin of its own.
+Trace file_of(int64_t rank, int64_t origin) {
+  const Trace whole = read_trace(minimal_ddp_path());
+  const Lanes lanes(whole);
+  Trace mine;
+  mine.lockstep = whole.lockstep;
+  mine.lockstep["rank_clock"] = {{"origin_ns", origin}};
+  mine.other = whole.other;
+  mine.other["distributedInfo"]["rank"] = rank;
+  const int64_t base = 50 * rank;
+  const auto shift = [base](int64_t& id) { id = id == kNone ? kNone : id - base; };
+  for (Event event : whole.events) {
+    const bool here = event.pid / 100 == rank;
+    const bool sent = is_message(event) && port_arg(event.args, "src") == rank;
+    if (!here && !sent) continue;
+    const std::vector<int64_t> after = event.deps;
+    if (is_message(event)) event.deps.clear();
+    if (here && is_message(event)) {
+      event.cat = "recv";  // it hears of the message a little after it was sent
+      event.ts += 100, event.dur -= 100;
+    }
+    if (sent) {  // both ranks have a half of the message
+      event.ph = 'i', event.cat = "send", event.dur = 0;
+      event.pid = 101 * rank + 1;
+      event.id = base + 1000 + event.id;
+      event.op = kNone;
+      event.deps = after;
+    }
+    for (int64_t* id : {&event.id, &event.op, &event.fwd, &event.parent}) shift(*id);
+    for (auto list : {&event.deps, &event.waits_for}) {
+      for (int64_t& id : *list) shift(id);
+    }
+    if (event.args.contains("by")) event.args["by"] = int_arg(event.args, "by") - base;
+    if (event.ph != 'M') event.ts += 1000 - origin;
+    mine.events.push_back(event);
+  }
+  return mine;
+}
+
+Trace merged() { return merge_traces({file_of(0, 1000), file_of(1, 400)}, {"a", "b"}); }
+
+TEST(Merge, PutsBothHalvesOfEveryMessageTogether) {
+  const Trace trace = merged(), whole = read_trace(minimal_ddp_path());
+  EXPECT_TRUE(check_trace(trace).ok()) << check_text(check_trace(trace));
+  EXPECT_EQ(trace.events.size(), whole.events.size());
+  std::vector<const Event*> mine, theirs;
+  for (const Event& event : trace.events) {
+    if (is_message(event)) mine.push_back(&event);
+  }
+  for (const Event& event : whole.events) {
+    if (is_message(event)) theirs.push_back(&event);
+  }
+  ASSERT_EQ(mine.size(), theirs.size());
+  for (size_t i = 0; i < mine.size(); ++i) {
+    EXPECT_EQ(mine[i]->ts - mine[0]->ts, theirs[i]->ts - theirs[0]->ts);
+    EXPECT_EQ(mine[i]->dur, theirs[i]->dur);
+    EXPECT_EQ(mine[i]->deps.size(), theirs[i]->deps.size());
+    EXPECT_EQ(mine[i]->pid, theirs[i]->pid);
+  }
+  EXPECT_FALSE(trace.other.at("distributedInfo").contains("rank"));
+  EXPECT_FALSE(trace.lockstep.contains("rank_clock"));
+}
+
+TEST(Merge, PutsTheRanksOnOneClock) {
+  for (const Event& event : merged().events) {
+    if (!event.is("phase") || event.name != "step") continue;
+    // Rank 1 began 0.25 µs after rank 0, whatever their origins are.
+    EXPECT_EQ(event.ts % 1000, event.pid == 0 ? 600 : 850);
+  }
+}
+
+TEST(Merge, LeavesALonelyHalfForTheCheck) {
+  const Trace trace = merge_traces({file_of(0, 0)}, {"a"});
+  bool named = false;
+  for (const Finding& finding : check_trace(trace).findings) {
+    named |= !finding.ok && finding.law == "halves-matched";
+  }
+  EXPECT_TRUE(named);
+}
+
+std::string message_of(std::vector<Trace> traces) {
+  try {
+    merge_traces(std::move(traces), {"a.json", "b.json"});
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(Merge, RefusesFilesThatDoNotBelongTogether) {
+  EXPECT_EQ(message_of({file_of(0, 0), file_of(0, 0)}),
+            "a.json and b.json are both of rank 0");
+  EXPECT_EQ(message_of({file_of(0, 0), read_trace(minimal_ddp_path())}),
+            "b.json: not the file of one rank");
+  Trace other = file_of(1, 0);
+  other.lockstep["arch"] = "another";
+  EXPECT_EQ(message_of({file_of(0, 0), other}),
+            "a.json and b.json are of different runs (`arch`)");
+}
+
+TEST(Communication, SplitsACollectiveIntoTransferAndWaiting) {
+  const Trace trace = read_trace(minimal_ddp_path());
+  const std::vector<Step> steps = join_ranks(find_steps(trace));
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].batch, 4);
+  EXPECT_EQ(steps[0].length(), 60'250);  // rank 1 ends 0.25 µs later
+  const auto times = collective_times(steps[0], Lanes(trace));
+  ASSERT_EQ(times.size(), 4u);  // two on each rank
+  EXPECT_EQ(times[1].what, "bucket 0");
+  EXPECT_EQ(times[1].took, 8'000);
+  EXPECT_EQ(times[1].transfer, 4'000);
+  EXPECT_EQ(times[1].wait, 4'000);
+  EXPECT_EQ(times[1].exposed, 8'000);  // nothing computes after the backward kernel
+  EXPECT_EQ(times[0].what, "buffers");
+  EXPECT_EQ(times[0].transfer, 0);  // rank 0 only sends
+}
+
+TEST(Communication, ComputingHidesACollective) {
+  Trace trace = read_trace(minimal_ddp_path());
+  for (Event& event : trace.events) {
+    if (event.id == 31) event.dur += 5'000;  // the kernel runs on until 27 µs
+  }
+  const auto steps = join_ranks(find_steps(trace));
+  const auto times = collective_times(steps[0], Lanes(trace));
+  EXPECT_EQ(times[1].exposed, 4'000);
+  EXPECT_DOUBLE_EQ(times[1].overlap(), 0.5);
+}
+
+// The contract of the emulator, with collectives and their messages.
+TEST(Communication, MeasuredDurationsGiveEveryTimeBack) {
+  const Trace trace = read_trace(minimal_ddp_path());
+  EmulateOptions options;
+  options.measured_durations = true;
+  const Trace again = emulate(trace, options);
+  ASSERT_EQ(again.events.size(), trace.events.size());
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    EXPECT_EQ(again.events[i].ts, trace.events[i].ts) << trace.events[i].id;
+    EXPECT_EQ(again.events[i].dur, trace.events[i].dur) << trace.events[i].id;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::tracer
