@@ -26,6 +26,7 @@ void add_trace(CLI::App& app, Action& action);
 void add_emulate(CLI::App& app, Action& action);
 void add_data(CLI::App& app, Action& action);
 void add_demo(CLI::App& app, Action& action);
+void add_launch(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_view(CLI::App& app, Action& action);

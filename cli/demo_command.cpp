@@ -1,5 +1,5 @@
-// `lockstep demo`: the same few steps on one device and in DataParallel on four, on
-// both clocks, in one table.
+// `lockstep demo`: the same few steps on one device, in DataParallel and in
+// DistributedDataParallel on four, on both clocks, in one table.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -34,10 +34,6 @@ void say(const std::string& text) {
   std::fflush(stdout);
 }
 
-std::string devices_text(int64_t count) {
-  return fmt::format("{} device{}", count, count == 1 ? "" : "s");
-}
-
 /// Real pictures if there are any or they can be fetched, else generated ones in the
 /// same format.
 std::string find_data(const DemoOptions& o) {
@@ -68,7 +64,7 @@ struct Run {
 Run train_and_trace(const DemoOptions& o, const std::string& data,
                     const std::string& mode) {
   Run run;
-  run.name = mode == "single" ? "1 device" : "dp, " + devices_text(o.devices);
+  run.name = mode == "single" ? "1 device" : fmt::format("{}, {}", mode, o.devices);
   run.file = o.out + "/" + o.arch + "_" + mode + ".trace.json.gz";
   RunOptions options;
   options.dir = data;
@@ -116,12 +112,12 @@ std::string phase_cell(const Group& group, const std::string& phase) {
 }
 
 void print_times(const std::vector<Run>& runs, int64_t batch) {
-  say("\n" + std::string(18, ' ') + right("measured on this machine", 28) + "  " +
-      right("emulated: own hardware each", 28) + "\n");
+  say("\n" + std::string(18, ' ') + right("measured on this machine", 33) + "  " +
+      right("emulated: own hardware each", 33) + "\n");
   auto row = [&](const std::string& name, auto value) {
     std::string line = fmt::format("  {:<16}", name);
     for (const bool emulated : {false, true}) {
-      for (const Run& run : runs) line += right(value(run, emulated), 14);
+      for (const Run& run : runs) line += right(value(run, emulated), 11);
       line += emulated ? "\n" : "  ";
     }
     say(line);
@@ -138,13 +134,15 @@ void print_times(const std::vector<Run>& runs, int64_t batch) {
     return seconds > 0 ? fmt::format("{:.1f}", batch / seconds) : cell(0);
   });
   for (const char* phase : {"h2d", "scatter", "replicate", "forward", "parallel_apply",
-                            "gather", "loss", "backward", "reduce", "optimizer"}) {
+                            "gather", "broadcast", "loss", "backward", "reduce",
+                            "all_reduce", "optimizer", "metrics"}) {
     timed(phase, [phase](const Group& g) { return phase_cell(g, phase); });
   }
   say("\n  Phases: from the first kernel or copy to the end of the last. They overlap, "
       "so they do\n  not add up to a step. DataParallel's forward is scatter, "
       "replicate, "
-      "parallel_apply and\n  gather.\n  Emulated: " +
+      "parallel_apply and\n  gather; its reduce comes after backward, while ddp's "
+      "all_reduce runs during backward.\n  Emulated: " +
       runs[0].emulated.assumed + ".\n");
 }
 
@@ -180,7 +178,7 @@ int show(const DemoOptions& o, const std::vector<Run>& runs) {
   if (o.no_view) return 0;
   if (has_display()) {
     say("\nThe viewer opens: space plays, the arrows step, ? lists the keys.\n");
-    return view_traces({runs[1].file, runs[0].file}, "1:forward");
+    return view_traces({runs[1].file, runs[2].file, runs[0].file}, "1:forward");
   }
   say("\nNo display here, so pictures of one step:\n");
   for (const char* phase : {"scatter", "replicate", "reduce"}) {
@@ -202,14 +200,18 @@ int run(const DemoOptions& o) {
                   generated ? " (generated)" : "", o.batch,
                   std::thread::hardware_concurrency()));
   std::vector<Run> runs;
-  for (const char* mode : {"single", "dp"}) {
+  for (const char* mode : {"single", "dp", "ddp"}) {
     runs.push_back(train_and_trace(o, data, mode));
     if (!runs.back().complete) return 130;
   }
   print_times(runs, o.batch);
   print_bytes(runs);
-  say("\n" + tracer::limiting_sentence(runs[1].measured, &runs[0].measured) + "\n" +
-      tracer::limiting_sentence(runs[1].emulated, &runs[0].emulated) + "\n\n");
+  say("\n");
+  for (size_t i = 1; i < runs.size(); ++i) {
+    say(runs[i].name + ": " +
+        tracer::limiting_sentence(runs[i].measured, &runs[0].measured) + "\n" +
+        tracer::limiting_sentence(runs[i].emulated, &runs[0].emulated) + "\n\n");
+  }
   for (const Run& run : runs) say("  " + run.file + "\n");
   say("\nNext: " + program() + " trace summary --calls " + runs[1].file +
       "   (who calls forward?)\n      " + program() + " trace check " + runs[1].file +
@@ -221,7 +223,8 @@ int run(const DemoOptions& o) {
 
 void add_demo(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
-      "demo", "a few steps on one device and in DataParallel, side by side");
+      "demo",
+      "a few steps on one device, in DataParallel and in DistributedDataParallel");
   auto o = std::make_shared<DemoOptions>();
   std::vector<std::string> archs = models::names();
   std::erase(archs, "toy");  // it does not train
@@ -232,7 +235,9 @@ void add_demo(CLI::App& app, Action& action) {
       ->add_option("-a,--arch", o->arch,
                    "a model that trains (the toy does not; see train -a toy)")
       ->check(CLI::IsMember(archs));
-  command->add_option("--devices", o->devices, "of DataParallel")
+  command
+      ->add_option("--devices", o->devices,
+                   "of DataParallel and DistributedDataParallel")
       ->check(CLI::Range(1, 64));
   command->add_option("-b,--batch-size", o->batch, "of the whole batch")
       ->check(CLI::Range(1, 65536));

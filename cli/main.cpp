@@ -43,6 +43,7 @@ int run(int argc, char** argv) {
   add_trace(app, action);
   add_emulate(app, action);
   add_data(app, action);
+  add_launch(app, action);
   add_doctor(app, action);
   add_bench(app, action);
 #ifdef LOCKSTEP_HAS_GUI

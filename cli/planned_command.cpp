@@ -10,8 +10,7 @@ void add_planned(CLI::App& app, Action& action) {
 #endif
       {"lesson", "the exercises"},
       {"experiment", "the seed's studies"},
-      {"book", "the book"},
-      {"launch", "one process per device (DistributedDataParallel)"}};
+      {"book", "the book"}};
   for (const auto& [name, help] : planned) {
     auto* command = app.add_subcommand(name, std::string("not built yet: ") + help);
     command->allow_extras();

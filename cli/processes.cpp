@@ -1,5 +1,7 @@
 #include "cli/processes.h"
 
+#include "cli/prefixed_output.h"
+
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -56,23 +58,36 @@ std::vector<std::string> changed(const std::map<std::string, std::string>& chang
 
 }  // namespace
 
+Processes::Processes(std::chrono::milliseconds grace) : grace_(grace) {}
+
 Processes::~Processes() {
   signal_all(SIGKILL);
-  for (const pid_t child : running_) ::waitpid(child, nullptr, 0);
+  for (const Child& child : running_) ::waitpid(child.pid, nullptr, 0);
 }
 
-void Processes::start(const std::map<std::string, std::string>& environment,
-                      const std::vector<std::string>& arguments) {
+void Processes::start(const std::string& name,
+                      const std::map<std::string, std::string>& environment,
+                      const std::vector<std::string>& arguments, Output output) {
   std::vector<std::string> words = arguments.empty() ? own_arguments() : arguments;
   std::vector<std::string> settings = changed(environment);
   pid_t child = 0;
-  const int error = ::posix_spawn(&child, "/proc/self/exe", nullptr, nullptr,
+  posix_spawn_file_actions_t files;
+  ::posix_spawn_file_actions_init(&files);
+  if (output == Output::prefixed) {
+    for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
+      outputs_.push_back(std::make_unique<PrefixedOutput>(name, stream));
+      ::posix_spawn_file_actions_adddup2(&files, outputs_.back()->entrance(), stream);
+    }
+  }
+  const int error = ::posix_spawn(&child, "/proc/self/exe", &files, nullptr,
                                   pointers(words).data(), pointers(settings).data());
+  ::posix_spawn_file_actions_destroy(&files);
+  for (auto& open : outputs_) open->close_entrance();
   if (error != 0) {
     throw std::runtime_error(
         fmt::format("cannot start a process: {}", std::strerror(error)));
   }
-  running_.push_back(child);
+  running_.push_back({child, name});
 }
 
 int Processes::wait() {
@@ -91,13 +106,14 @@ int Processes::wait() {
     }
     if (Clock::now() >= end_at) {
       signal_all(terminated ? SIGKILL : SIGTERM);
-      end_at = Clock::now() + std::chrono::milliseconds(500);
+      end_at = Clock::now() + std::chrono::milliseconds(250);
       terminated = true;
     }
     if (!reaped) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   ::sigaction(SIGINT, &old_int, nullptr);
   ::sigaction(SIGTERM, &old_term, nullptr);
+  outputs_.clear();  // prints what is left
   return failure;
 }
 
@@ -105,7 +121,11 @@ int Processes::wait() {
 bool Processes::reap(int& first_failure) {
   for (auto child = running_.begin(); child != running_.end(); ++child) {
     int status = 0;
-    if (::waitpid(*child, &status, WNOHANG) != *child) continue;
+    if (::waitpid(child->pid, &status, WNOHANG) != child->pid) continue;
+    if (WIFSIGNALED(status) && !we_signalled_) {
+      fmt::print(stderr, "lockstep: {} was ended by signal {} ({})\n", child->name,
+                 WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+    }
     running_.erase(child);
     const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (first_failure == 0) first_failure = code;
@@ -115,7 +135,8 @@ bool Processes::reap(int& first_failure) {
 }
 
 void Processes::signal_all(int number) {
-  for (const pid_t child : running_) ::kill(child, number);
+  we_signalled_ = true;
+  for (const Child& child : running_) ::sigqueue(child.pid, number, {});
 }
 
 int free_port() {

@@ -5,33 +5,51 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace lockstep::cli {
+
+class PrefixedOutput;
 
 /// Copies of this program with the same arguments and other environments.
 class Processes {
  public:
   /// When one fails, the others get `grace` to end by themselves (and to say which rank
   /// is to blame); then they are terminated, and killed if that does not help.
-  explicit Processes(std::chrono::milliseconds grace) : grace_(grace) {}
+  explicit Processes(std::chrono::milliseconds grace);
   ~Processes();  ///< kills what is left
 
-  /// `arguments` empty: those of this process.
-  void start(const std::map<std::string, std::string>& environment,
-             const std::vector<std::string>& arguments = {});
+  enum class Output {
+    inherited,
+    prefixed,  ///< each line begins with the child's name: `[rank 1] …`
+  };
 
-  /// Until all have ended. Passes SIGINT and SIGTERM on. Returns the first exit code
-  /// that is not 0 (128 + signal of a child that was killed), else 0.
+  /// `name` is for messages. `arguments` empty: those of this process.
+  void start(const std::string& name,
+             const std::map<std::string, std::string>& environment,
+             const std::vector<std::string>& arguments = {},
+             Output output = Output::inherited);
+
+  /// Until all have ended. Passes SIGINT (by sigqueue) and SIGTERM on. Returns the
+  /// first exit code that is not 0 (128 + signal of a child that was killed), else 0.
+  /// Says which child a stranger's signal has ended: it could not do so itself.
   int wait();
 
  private:
   bool reap(int& first_failure);
   void signal_all(int number);
 
+  struct Child {
+    pid_t pid;
+    std::string name;
+  };
+
   std::chrono::milliseconds grace_;
-  std::vector<pid_t> running_;
+  std::vector<Child> running_;
+  std::vector<std::unique_ptr<PrefixedOutput>> outputs_;
+  bool we_signalled_ = false;  ///< so deaths by signal are no news
 };
 
 /// A port of the loopback interface that is free now.

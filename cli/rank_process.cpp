@@ -4,10 +4,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "cli/rank_threads.h"
 #include "cli/train_command.h"
@@ -15,6 +17,7 @@
 #include "engine/distributed/monitor.h"
 #include "engine/distributed/store/init_method.h"
 #include "engine/distributed/store/prefix_store.h"
+#include "engine/train/trainer.h"
 #include "tracer/format/merge.h"
 #include "tracer/record/recorder.h"
 
@@ -64,10 +67,48 @@ void merge_rank_files(const RunOptions& o, int world, distributed::Store& store,
   }
 }
 
-/// The moment from which the ranks of one machine count time.
-int64_t common_origin(distributed::Store& store, int rank, Milliseconds timeout) {
-  if (rank == 0) store.set("origin", std::to_string(tracer::now_ns()));
-  return std::atoll(store.get("origin", timeout).c_str());
+/// The moment from which all ranks count time, on this machine's clock. On rank 0's
+/// machine it is exact; ranks of others take the moment at which they hear of it, for
+/// which all are waiting by then: they are late by the way of one message.
+int64_t common_origin(distributed::Store& store, const ProcessRank& place,
+                      Milliseconds timeout) {
+  store.add("ready", 1);
+  if (place.rank == 0) {
+    const auto deadline = distributed::store::deadline_after(timeout);
+    while (store.add("ready", 0) < place.world &&
+           distributed::store::Clock::now() < deadline) {
+      std::this_thread::sleep_for(Milliseconds(1));
+    }
+    store.set("origin", tracer::boot_id() + " " + std::to_string(tracer::now_ns()));
+  }
+  const std::string origin = store.get("origin", 2 * timeout);
+  const int64_t heard = tracer::now_ns();
+  const size_t space = origin.find(' ');
+  const bool same_machine = origin.substr(0, space) == tracer::boot_id();
+  tracer::set_run(origin);
+  return same_machine ? std::atoll(origin.c_str() + space + 1) : heard;
+}
+
+/// Ctrl-C reaches a rank from the terminal, and once more from spawn_ranks, which
+/// passes it on for those who signal only the parent: together they count as one. The
+/// first ends training after the running step, the second ends the program.
+void on_interrupt(int, siginfo_t* info, void*) {
+  static std::atomic<int> direct{0}, passed_on{0};
+  train::Trainer::stop = true;
+  if (++(info->si_code == SI_QUEUE ? passed_on : direct) == 2) std::_Exit(130);
+}
+
+void handle_interrupts() {
+  struct sigaction action{};
+  action.sa_sigaction = on_interrupt;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  ::sigaction(SIGINT, &action, nullptr);
+}
+
+/// No orphan when spawn_ranks dies; but a rank that was started by hand may outlive its
+/// shell.
+void end_with_parent() {
+  if (std::getenv("LOCKSTEP_RANK")) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
 parallel::Devices all_devices(const RunOptions& o, int world) {
@@ -100,13 +141,15 @@ std::optional<ProcessRank> process_rank(const RunOptions& o) {
 int train_in_process(const RunOptions& given, const ProcessRank& place) {
   RunOptions o = given;
   const auto timeout = Milliseconds(static_cast<int64_t>(o.timeout * 1000));
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // no orphan when the one who started us dies
+  ::prctl(PR_SET_NAME, "lockstep");  // else `ps` calls it "exe"
+  end_with_parent();
+  handle_interrupts();
   tracer::set_rank(place.rank);
   tracer::claim_device(place.rank, place.rank);
 
   const auto init = distributed::parse_init_method(place.init, place.rank, place.world);
   const auto store = distributed::make_store(init, place.rank, place.world, timeout);
-  tracer::set_origin(common_origin(*store, place.rank, timeout));
+  tracer::set_origin(common_origin(*store, place, timeout));
   RankPlace rank{place.rank, place.world, nullptr, true};
   rank.group =
       std::make_shared<distributed::ProcessGroup>(distributed::make_communicator(
@@ -124,7 +167,10 @@ int train_in_process(const RunOptions& given, const ProcessRank& place) {
   watching = &monitor;
 
   const std::string trace = o.trace;
-  if (!trace.empty()) o.trace = rank_file(trace, place.rank);
+  if (!trace.empty()) {
+    o.trace = rank_file(trace, place.rank);
+    std::filesystem::remove(o.trace);  // an earlier run's, if it failed to merge
+  }
   if (place.rank != 0) o.summary.clear(), o.save.clear(), o.quiet = true;
   int code = 0;
   try {

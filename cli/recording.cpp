@@ -49,6 +49,23 @@ tracer::RunFacts facts_of(const RunOptions& options, const nn::Module& model,
   return facts;
 }
 
+/// The first traced step may wait for what an earlier one has left on a stream; with
+/// --summary that was recorded, too, but its events are not in the file.
+void forget_what_was_left_out(std::vector<tracer::Event>& events) {
+  std::set<int64_t> there;
+  for (const tracer::Event& event : events) there.insert(event.id);
+  const auto is_absent = [&](int64_t id) { return !there.contains(id); };
+  int64_t first = INT64_MAX;
+  for (const tracer::Event& event : events) {
+    if (event.step != tracer::kNone) first = std::min(first, event.step);
+  }
+  for (tracer::Event& event : events) {
+    if (event.step != first) continue;  // elsewhere it would be a mistake
+    std::erase_if(event.deps, is_absent);
+    std::erase_if(event.waits_for, is_absent);
+  }
+}
+
 }  // namespace
 
 Recording::Recording(const RunOptions& options, train::Trainer& trainer,
@@ -160,6 +177,7 @@ void Recording::write_trace() {
     return !seen.emplace(key, true).second;
   });
   tracer::sort_events(kept_);
+  forget_what_was_left_out(kept_);
   std::set<int64_t> steps;
   for (const tracer::Event& event : kept_) {
     if (event.is("phase") && event.name == "step") steps.insert(event.step);

@@ -21,7 +21,7 @@ namespace lockstep::cli {
 
 /// From the first rank's failure to the end of those that have not noticed. (Each
 /// names the culprit and ends by itself; one that is stopped cannot.)
-constexpr std::chrono::milliseconds kGrace{2000};
+constexpr std::chrono::milliseconds kGrace{1500};
 
 int spawn_ranks(const RunOptions& o) {
   const int local = static_cast<int>(devices_of(o).size());
@@ -45,8 +45,10 @@ int spawn_ranks(const RunOptions& o) {
   }
   Processes processes(kGrace);
   for (int gpu = 0; gpu < local; ++gpu) {
+    const std::string rank = std::to_string(plan::global_rank(node, gpu, local));
     processes.start(
-        {{"LOCKSTEP_RANK", std::to_string(plan::global_rank(node, gpu, local))},
+        "rank " + rank,
+        {{"LOCKSTEP_RANK", rank},
          {"LOCKSTEP_WORLD", std::to_string(plan::total_world_size(nodes, local))},
          {"LOCKSTEP_LOCAL_RANK", std::to_string(gpu)},
          {"LOCKSTEP_LOCAL_WORLD", std::to_string(local)},

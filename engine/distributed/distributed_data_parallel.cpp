@@ -52,7 +52,10 @@ Tensor DistributedDataParallel::forward(const Tensor& input) {
   broadcast_buffers_if_due();
   const Tensor output = (*module_)(input);
   buffers_may_differ_ = synced;
-  if (synced) sync_->before_backward(output);
+  if (synced) {
+    expects_gradients_ = true;
+    sync_->before_backward(output);
+  }
   return output;
 }
 
@@ -70,12 +73,13 @@ void DistributedDataParallel::install_hooks() {
 }
 
 void DistributedDataParallel::gradient_ready(size_t parameter) {
-  if (!sync_gradients_) return;
+  if (!expects_gradients_) return;
   if (!callback_queued_) {
     autograd::queue_callback([shared = shared_] {
       if (!shared->ddp) return;
       shared->ddp->callback_queued_ = false;
       shared->ddp->sync_->after_backward();
+      shared->ddp->expects_gradients_ = false;
     });
     callback_queued_ = true;
   }

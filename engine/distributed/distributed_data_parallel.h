@@ -36,8 +36,10 @@ class DistributedDataParallel : public nn::Module {
   const nn::ModulePtr& module() const { return module_; }
   ProcessGroup& group() { return *group_; }
 
-  /// While it lives, backward passes leave gradients unsynchronised and add them up;
-  /// the first pass after it synchronises the sum (gradient accumulation).
+  /// While it lives, forward passes are those of backward passes that leave gradients
+  /// unsynchronised and add them up; the first forward pass after it is that of one
+  /// which synchronises the sum (gradient accumulation). As in PyTorch, where the
+  /// backward pass itself stands makes no difference.
   class NoSync {
    public:
     explicit NoSync(DistributedDataParallel& ddp);
@@ -71,6 +73,7 @@ class DistributedDataParallel : public nn::Module {
 
   bool sync_gradients_ = true;      ///< `require_backward_grad_sync`
   bool buffers_may_differ_ = true;  ///< `require_forward_param_sync`
+  bool expects_gradients_ = false;  ///< `expect_autograd_hooks_`: set by the forward
   bool callback_queued_ = false;
   int64_t last_broadcast_bytes_ = 0;
   class Join* join_ = nullptr;

@@ -30,6 +30,7 @@ std::vector<tracer::Arg> args_of(const MessageFacts& message, const Collective& 
                                 {"group", message.group},
                                 {"seq", call.seq},
                                 {"ring_step", message.step}};
+  if (message.modelled) args.emplace_back("modelled", true);
   if (call.phase) args.emplace_back("phase", call.phase);
   return args;
 }

@@ -12,6 +12,7 @@ struct MessageFacts {
   int peer;  ///< at the other end
   int step;  ///< number of the message in its collective
   Buffer data;
+  bool modelled = false;  ///< nobody saw it: size and time follow from the algorithm
 };
 
 /// A message between ranks of one process: one `copy` event on the receiver's comm

@@ -128,6 +128,12 @@ std::string Monitor::silent() const {
   for (int rank = 0; rank < group_.size(); ++rank) {
     const double silence = seconds_since(seen_[rank].changed);
     if (rank == group_.rank() || silence < limit) continue;
+    if (seen_[rank].beat < 0) {
+      return fmt::format(
+          "rank {} never came: no sign of life for {:.1f} s; is it started, and do all "
+          "ranks name the same world size?",
+          rank, silence);
+    }
     return fmt::format(
         "rank {} hangs or died: no sign of life for {:.1f} s (it was at {}); {}", rank,
         silence, seen_[rank].at, kMend);
@@ -161,7 +167,7 @@ std::string Monitor::explain(const std::string& error) {
     explaining_ = true;
   }
   const auto says = [&](const char* text) { return error.find(text) != error.npos; };
-  const bool broke = says("the connection with rank") || says("cannot reach rank");
+  const bool broke = says("the connection with") || says("cannot reach rank");
   const bool late = says("did not come to");
   const auto deadline = store::deadline_after(Milliseconds(1000));
   while (true) {
@@ -173,7 +179,7 @@ std::string Monitor::explain(const std::string& error) {
     {
       std::lock_guard lock(mutex_);
       blame = gone_or_failed();
-      if (blame.empty() && late) blame = silent();
+      if (blame.empty() && (late || broke)) blame = silent();
       if (blame.empty() && late) blame = behind();
     }
     if (!blame.empty()) return blame;

@@ -274,7 +274,12 @@ void TcpTransport::run(Sending* out, Receiving* in, const Collective& call) {
 const Fd& TcpTransport::channel_to(int peer, const Collective& call) {
   if (const auto known = to_.find(peer); known != to_.end()) return known->second;
   throw_if_aborted();
-  const std::string address = store_->get(address_key(peer), timeout_);
+  std::string address;
+  try {
+    address = store_->get(address_key(peer), timeout_);
+  } catch (const StoreTimeout&) {
+    late(peer, call);
+  }
   const size_t space = address.find(' ');
   const auto deadline = store::deadline_after(timeout_);
   store::Connected connected = store::connect_to(

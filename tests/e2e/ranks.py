@@ -1,12 +1,10 @@
 """Runs of several ranks: started, watched and harmed. Shared by the e2e tests."""
 
 import os
-import re
 import signal
 import socket
 import subprocess
 import threading
-import time
 
 from support import LOCKSTEP
 
@@ -17,12 +15,13 @@ STEP = "Epoch: ["  # how a progress line begins
 class Run:
     """A program in a process group of its own, whose lines are read as they come."""
 
-    def __init__(self, words, **environment):
+    def __init__(self, words, cwd=None, before=(), **environment):
+        """`before`: words in front of the program's name, as `ip netns exec`'s."""
         self.out, self.err = [], []
         self._news = threading.Condition()
         self._process = subprocess.Popen(
-            [LOCKSTEP, *map(str, words)], text=True, start_new_session=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [*before, LOCKSTEP, *map(str, words)], text=True, cwd=cwd,
+            start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env={**os.environ, "DISPLAY": "", "WAYLAND_DISPLAY": "",
                  **{name: str(value) for name, value in environment.items()}})
         self.pid = self._process.pid
@@ -73,16 +72,12 @@ class Run:
 
     def kill(self):
         """For a test's clean-up: whatever is still there ends."""
-        for pid in [self.pid, *group_members(self.pid)]:
+        for pid in group_members(self.pid):
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
         self.end()
-
-    def store_port(self):
-        """Where the ranks meet, as the first line says."""
-        return int(re.search(r"tcp://\S+:(\d+)", self.wait_for("meet at")).group(1))
 
     def rank_pids(self):
         """{rank: pid} of the processes that --multiprocessing-distributed started."""
@@ -98,32 +93,34 @@ def pids():
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
-def group_members(group):
-    members = []
-    for pid in pids():
-        try:
-            if os.getpgid(pid) == group and state_of(pid) != "Z":
-                members.append(pid)
-        except ProcessLookupError:
-            pass
-    return members
-
-
-def state_of(pid):
-    """The letter of /proc/PID/stat: R, S, T (stopped), Z (ended)…; "" if gone."""
+def text_of(pid, file):
+    """Of /proc/PID/file; "" if the process is gone."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-            return file.read().rpartition(")")[2].split()[0]
+        with open(f"/proc/{pid}/{file}", encoding="utf-8", errors="replace") as opened:
+            return opened.read()
     except (FileNotFoundError, ProcessLookupError):
         return ""
 
 
+def group_members(group):
+    """Pids of the processes of a group that have not ended."""
+    members = []
+    for pid in pids():
+        state, _, its_group, *_ = (text_of(pid, "stat").rpartition(")")[2].split()
+                                   or ["Z", "", ""])
+        if its_group == str(group) and state != "Z":
+            members.append(pid)
+    return members
+
+
+def processes_with(words):
+    """Pids of the processes whose command lines hold these words in a row."""
+    wanted = "\0" + "\0".join(map(str, words)) + "\0"
+    return [pid for pid in pids() if wanted in text_of(pid, "cmdline")]
+
+
 def environment_of(pid):
-    try:
-        with open(f"/proc/{pid}/environ", encoding="utf-8") as file:
-            entries = file.read().split("\0")
-    except (FileNotFoundError, ProcessLookupError):
-        return {}
+    entries = text_of(pid, "environ").split("\0")
     return dict(entry.split("=", 1) for entry in entries if "=" in entry)
 
 
@@ -140,12 +137,7 @@ def is_listening(port):
         return False
 
 
-def together(words, ranks, **environment):
-    """Starts a process for each rank, as a user does by hand; `words` may be a
-    function of the rank."""
-    return [Run(words(rank) if callable(words) else words, RANK=rank,
-                WORLD_SIZE=ranks, **environment) for rank in range(ranks)]
-
-
-def monotonic():
-    return time.monotonic()
+def together(words, folders, **environment):
+    """Starts a rank in each of the folders, as a user does by hand."""
+    return [Run(words, cwd=folder, RANK=rank, WORLD_SIZE=len(folders), **environment)
+            for rank, folder in enumerate(folders)]

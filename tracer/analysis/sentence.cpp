@@ -69,6 +69,24 @@ std::string explain(const std::string& what, const std::string& share,
         "step, after all the computing",
         moved(), share);
   }
+  if (what == "all_reduce") {
+    return fmt::format(
+        "the all-reduce of the gradients ({} a step, over all ranks) is exposed during "
+        "{} of a step: it goes on when backward is over",
+        moved(), share);
+  }
+  if (what == "bucket copies") {
+    return fmt::format(
+        "copying gradients into buckets and back takes {} of a step; "
+        "--gradient-as-bucket-view saves the way back",
+        share);
+  }
+  if (what == "waiting for ranks") {
+    return fmt::format(
+        "ranks wait for each other during {} of a step: some come later to the same "
+        "collective",
+        share);
+  }
   return fmt::format("`{}` ({} a step) takes {} of a step, while devices wait", what,
                      moved(), share);
 }

@@ -16,7 +16,9 @@ int64_t queued(const Event& task) { return duration_arg(task.args, "queued_us");
 /// time that a thread took to wake up.
 Weights path_weights() {
   return {[](const Event& task) { return task.dur; },
-          [](const Event& task, int64_t) { return queued(task); },
+          [](const Event& task, int64_t) {
+            return task.is("collective") ? 0 : queued(task);
+          },
           [](const Event&, int64_t) { return int64_t{0}; }};
 }
 
@@ -77,6 +79,9 @@ class PathFinder {
     const std::string why = string_arg(event.args, "why");
     if (!why.empty()) return {event.id, why, length};
     const std::string phase = string_arg(event.args, "phase");
+    if (event.is("kernel") && phase == "all_reduce") {
+      return {event.id, "bucket copies", length};
+    }
     return {event.id, phase.empty() ? event.cat : phase, length};
   }
 

@@ -146,14 +146,13 @@ void TimingGraph::add_tasks() {
     if (event.is("collective")) collective[lane_of(event)] = i;
     add(end_of(i), Kind::task, start, event.dur);
     if (inside) {  // the last message decides when the collective ends
-      auto& ends = edges_[end_of(around->second)];
-      const int64_t rest = trace_.events[around->second].end() - event.end();
-      ends = {{Kind::message, end_of(i), rest}};
+      edges_[end_of(around->second)] = {{Kind::message, end_of(i), 0}};
     }
   }
 }
 
-/// A message begins to move only when its sender takes part in the collective, too.
+/// A message begins to move only when its sender takes part in the collective, too; and
+/// where a sender waits until its message has arrived, it does so before it goes on.
 void TimingGraph::add_messages() {
   const Lanes lanes(trace_);
   using Key = std::tuple<int64_t, std::string, int64_t>;  // device, group, seq
@@ -174,6 +173,10 @@ void TimingGraph::add_messages() {
       continue;
     }
     add(start_of(i), Kind::message, start_of(sender->second));
+    if (event.end() > trace_.events[sender->second].end()) continue;
+    auto& ends = edges_[end_of(sender->second)];
+    if (ends.front().kind == Kind::task) ends.clear();
+    ends.push_back({Kind::message, end_of(i), 0});
   }
 }
 

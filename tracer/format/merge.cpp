@@ -32,6 +32,13 @@ void check_together(const std::vector<Trace>& ranks,
       throw std::runtime_error(
           fmt::format("{} and {} are both of rank {}", first->second, names[i], rank));
     }
+    const auto run_of = [](const Trace& trace) {
+      return string_arg(object_arg(trace.lockstep, "rank_clock"), "run");
+    };
+    if (run_of(ranks[i]) != run_of(ranks[0])) {
+      throw std::runtime_error(names[0] + " and " + names[i] +
+                               " are of different runs");
+    }
     for (const char* key : {"arch", "mode"}) {
       if (string_arg(ranks[i].lockstep, key) == string_arg(ranks[0].lockstep, key))
         continue;
@@ -41,10 +48,14 @@ void check_together(const std::vector<Trace>& ranks,
   }
 }
 
-/// Where a rank's clock stands against the others'. Ranks of one boot of a machine
-/// share CLOCK_MONOTONIC, so their origins can be compared.
-int64_t origin_of(const Trace& trace) {
-  return int_arg(object_arg(trace.lockstep, "rank_clock"), "origin_ns");
+/// Where a rank's times begin, against those of `first`. Ranks of one boot of a machine
+/// share CLOCK_MONOTONIC, so their origins can be compared; those of several machines
+/// chose the same moment, each on its own clock.
+int64_t origin_of(const Trace& trace, const Trace& first) {
+  const Json& mine = object_arg(trace.lockstep, "rank_clock");
+  const Json& theirs = object_arg(first.lockstep, "rank_clock");
+  const bool one_clock = string_arg(mine, "boot_id") == string_arg(theirs, "boot_id");
+  return int_arg(one_clock ? mine : theirs, "origin_ns");
 }
 
 void shift(Event& event, int64_t ids, int64_t time) {
@@ -97,8 +108,9 @@ void join_halves(std::vector<Event>& events) {
 Trace merge_traces(std::vector<Trace> ranks, const std::vector<std::string>& names) {
   if (ranks.empty()) throw std::runtime_error("no files to merge");
   check_together(ranks, names);
-  int64_t origin = origin_of(ranks[0]);
-  for (const Trace& trace : ranks) origin = std::min(origin, origin_of(trace));
+  std::vector<int64_t> origins;
+  for (const Trace& trace : ranks) origins.push_back(origin_of(trace, ranks[0]));
+  const int64_t origin = *std::min_element(origins.begin(), origins.end());
 
   Trace merged;
   merged.lockstep = ranks[0].lockstep;
@@ -106,11 +118,12 @@ Trace merge_traces(std::vector<Trace> ranks, const std::vector<std::string>& nam
   merged.lockstep.erase("rank_clock");
   merged.other["distributedInfo"].erase("rank");
   int64_t ids = 0, steps = 0;
-  for (Trace& trace : ranks) {
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    Trace& trace = ranks[i];
     int64_t highest = -1;
     for (Event& event : trace.events) {
       highest = std::max(highest, event.id);
-      shift(event, ids, origin_of(trace) - origin);
+      shift(event, ids, origins[i] - origin);
       merged.events.push_back(std::move(event));
     }
     ids = add_within_range(ids, highest + 1);

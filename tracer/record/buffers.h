@@ -36,6 +36,7 @@ struct Shared {
   std::map<int, int> device_ranks;  ///< device → rank, if not 0
   std::set<std::string, std::less<>> strings;
   int64_t origin = 0;
+  std::string run;
 };
 Shared& shared();
 

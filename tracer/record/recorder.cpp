@@ -2,6 +2,8 @@
 
 #include <time.h>
 
+#include <fstream>
+
 #include "tracer/record/buffers.h"
 
 namespace lockstep::tracer {
@@ -93,6 +95,23 @@ void start_recording() {
 void set_origin(int64_t ns) {
   std::lock_guard lock(shared().mutex);
   shared().origin = ns;
+}
+
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  file >> id;
+  return id;
+}
+
+void set_run(std::string_view run) {
+  std::lock_guard lock(shared().mutex);
+  shared().run = run;
+}
+
+std::string current_run() {
+  std::lock_guard lock(shared().mutex);
+  return shared().run;
 }
 
 int64_t recording_origin() {

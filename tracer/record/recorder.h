@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -81,6 +82,11 @@ void start_recording();  ///< the first start fixes the trace's origin
 /// Times count from here (`now_ns` of some moment): ranks of one machine share it.
 void set_origin(int64_t ns);
 int64_t recording_origin();
+/// A text that all ranks of a run share, and no other run has.
+void set_run(std::string_view run);
+std::string current_run();
+/// Names this boot of this machine: what CLOCK_MONOTONIC counts from.
+std::string boot_id();
 void stop_recording();  ///< pauses; what was recorded stays
 
 /// A fresh event id; unique in this process.

@@ -116,7 +116,9 @@ Trace finish_trace(std::vector<Event> events, const RunFacts& facts) {
                     {"model", model_facts(facts)},
                     {"sources", named_sources(events)}};
   if (facts.rank >= 0 && facts.world_size > 1) {
-    trace.lockstep["rank_clock"] = {{"origin_ns", recording_origin()}};
+    trace.lockstep["rank_clock"] = {{"origin_ns", recording_origin()},
+                                    {"boot_id", boot_id()},
+                                    {"run", current_run()}};
   }
   trace.events = std::move(events);
   return trace;

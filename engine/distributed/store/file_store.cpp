@@ -176,9 +176,8 @@ void FileStore::append(const Frame& change) {
   // What was written enters our table as it enters everybody's: by reading.
   if (written == static_cast<ssize_t>(bytes.size())) return read_what_is_new();
   const int error = written < 0 ? errno : ENOSPC;
-  // Half a record must not stay. If that fails, too, readers will find it cut off.
-  if (::ftruncate(file_.get(), read_until_) != 0) {
-  }
+  // Half a record must not stay. If even that fails, readers will find it cut off.
+  [[maybe_unused]] const int failed = ::ftruncate(file_.get(), read_until_);
   fail(fmt::format("cannot be written: {}", std::strerror(error)));
 }
 
@@ -208,10 +207,8 @@ void FileStore::read_what_is_new() {
     bytes.erase(0, used);
   }
   if (!bytes.empty()) {
-    fail(
-        fmt::format("the record at byte {} is cut off; delete it and start all ranks "
-                    "again",
-                    read_until_));
+    fail(fmt::format("is cut off in the record at byte {}; delete it and start anew",
+                     read_until_));
   }
 }
 
@@ -229,10 +226,9 @@ void FileStore::apply(const Frame& change) {
   } else if (change.op == Op::leave && fields.size() == 1) {
     members_.leave(number(0));
   } else {
-    fail(
-        fmt::format("is no store's file: no change is written at byte {}; delete it "
-                    "or name another",
-                    read_until_));
+    fail(fmt::format(
+        "is no store's file: no change at byte {}; delete it or name another",
+        read_until_));
   }
 }
 

@@ -24,7 +24,7 @@ using store::Op;
 constexpr Milliseconds kConnectAgain(50);
 /// For an answer's way here after the server has given up waiting for a key, and for
 /// goodbyes: who ends because rank 0 does not answer must not wait for it once more.
-constexpr Milliseconds kGrace(2000);
+constexpr Milliseconds kGrace(1000);
 
 }  // namespace
 
@@ -148,7 +148,8 @@ void TcpStore::connect_first() {
     std::this_thread::sleep_for(kConnectAgain);
   }
   // Is it a store? And for the server we are no stranger from now on.
-  ask({Op::ping, {}}, std::chrono::ceil<Milliseconds>(deadline - store::Clock::now()));
+  const auto left = std::chrono::ceil<Milliseconds>(deadline - store::Clock::now());
+  ask({Op::ping, {}}, store::within_reason(left));
 }
 
 store::Fd TcpStore::connect_again() {

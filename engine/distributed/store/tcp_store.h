@@ -20,7 +20,7 @@ namespace lockstep::distributed {
 /// the server sets gone_key(rank). (A machine that loses its power closes nothing.)
 ///
 /// StoreGone is thrown when the server is lost, and when it does not answer: get and
-/// wait give it two seconds more than their timeout, other calls timeout().
+/// wait give it one second more than their timeout, other calls timeout().
 /// Source: torch/csrc/distributed/c10d/TCPStore.cpp.
 class TcpStore : public Store {
  public:

@@ -47,16 +47,22 @@ struct Batch {
   }
 };
 
-/// With golden parameters on rank 0; the others hold zeros until they are told.
+/// Golden values on rank 0 only; the others keep what they have until they are told.
 inline void only_rank_0_knows(nn::Module& model, const Rank& rank) {
-  if (rank.rank == 0) return fill_golden(model, DType::f64);
-  for (const auto& named : {model.named_parameters(), model.named_buffers()}) {
-    for (const auto& [name, tensor] : named) {
-      const std::vector<double> zeros(tensor.numel());
-      tensor.detach();
-      Tensor(tensor).set_data(Tensor::from(zeros, tensor.sizes(), tensor.dtype()));
-    }
+  if (rank.rank == 0) fill_golden(model, DType::f64);
+}
+
+/// Five linear layers of which the fourth has more than the first bucket's 1 MiB (in
+/// double): with a small `bucket_cap` there are buckets after it. For N×5 inputs.
+inline nn::ModulePtr make_deep_net() {
+  std::vector<nn::ModulePtr> layers;
+  int64_t in = 5;
+  for (const int64_t out : {20, 30, 400, 350, 3}) {
+    if (in != 5) layers.push_back(std::make_shared<nn::ReLU>());
+    layers.push_back(std::make_shared<nn::Linear>(in, out));
+    in = out;
   }
+  return std::make_shared<nn::Sequential>(std::move(layers));
 }
 
 /// first(x), plus second(x) where `uses_second`.

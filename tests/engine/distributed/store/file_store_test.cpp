@@ -104,7 +104,7 @@ TEST_F(AStoreInAFile, MustBeWhole) {
   const auto size = fs::file_size(path_);
   FileStore store(path_);
   fs::resize_file(path_, size - 1);
-  expect_refused("the record at byte 0 is cut off", "delete it");
+  expect_refused("is cut off in the record at byte 0", "delete it");
   store.try_get("key");  // has read it before
   write_file(path_, "");
   FileStore(path_).set("key", "an empty file is as good as none");

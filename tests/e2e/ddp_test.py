@@ -1,0 +1,184 @@
+"""DistributedDataParallel as its users run it: ranks as threads and as processes."""
+
+import json
+import os
+import signal
+import sys
+import unittest
+
+from ranks import STEP, TOY, Run, free_port, group_members, together
+from support import ROOT, TempTest, read_trace, run
+
+TOY64 = [*TOY, "--dtype", "float64", "--length", 60]
+THREADS, PROCESSES = ["--mode", "ddp"], ["--multiprocessing-distributed"]
+SMALL = ["train", "-a", "resnet18", "--dataset", "generated", "--length", 16, "-b", 4,
+         "-j", 1]
+
+
+class Ranks(TempTest):
+    """What ranks compute together, and what they leave behind."""
+
+    def losses(self, *words):
+        out = self.path("s.json")
+        run(*TOY64, *words, "--steps", 8, "--summary", out)
+        with open(out, encoding="utf-8") as file:
+            summary = json.load(file)
+        return summary["world_size"], [step["loss"] for step in summary["steps"]]
+
+    def test_the_number_of_ranks_changes_no_loss(self):
+        # One rank has nobody to talk to. (--mode single is the notebook, which does
+        # not train the toy.)
+        _, alone = self.losses(*THREADS, "--devices", 1)
+        self.assertEqual(len(set(alone)), 8)
+        for how, ranks in ((PROCESSES, 1), (THREADS, 2), (PROCESSES, 2), (THREADS, 3),
+                           (PROCESSES, 3)):
+            world, losses = self.losses(*how, "--devices", ranks)
+            self.assertEqual(world, ranks)
+            for one, many in zip(alone, losses, strict=True):
+                self.assertAlmostEqual(one, many, delta=1e-12, msg=f"{how}, {ranks}")
+
+    def test_traces_are_whole(self):
+        for how in THREADS, PROCESSES:
+            run(*TOY64, *how, "--devices", 3, "--steps", 3, "--trace",
+                self.path("t.json"))
+            self.assertEqual(os.listdir(self.folder), ["t.json"])
+            run("trace", "check", self.path("t.json"))
+            text, _ = run("trace", "summary", "--json", self.path("t.json"))
+            for step in json.loads(text)["train"]["steps"]:
+                self.assertTrue(step["collectives"])
+
+    def test_a_trace_beside_a_summary(self):
+        for how in THREADS, PROCESSES:
+            run(*TOY64, *how, "--devices", 2, "--steps", 9, "--summary",
+                self.path("s.json"), "--trace", self.path("t.json"))
+            run("trace", "check", self.path("t.json"))
+
+    def test_ctrl_c(self):
+        out = self.path("t.json")
+        ranks = Run([*TOY64, *PROCESSES, "--devices", 3, "--epochs", 9999, "-p", 1,
+                     "--trace-steps", "0:100000", "--trace", out])
+        self.addCleanup(ranks.kill)
+        ranks.wait_for(STEP, 5)
+        ranks.signal(signal.SIGINT)
+        self.assertEqual(ranks.end(), 130)
+        self.assertEqual(len(ranks.err), 1, ranks.err)
+        self.assertRegex(ranks.err[0], r"^lockstep: interrupted after \d+ steps$")
+        self.assertEqual(group_members(ranks.pid), [])
+        self.assertEqual(os.listdir(self.folder), ["t.json"])
+        run("trace", "check", out)
+
+
+class Merging(TempTest):
+    """`trace merge` on the files of ranks that did not lie in one folder."""
+
+    def rank_files(self, *words):
+        """Of three ranks that each ran in a folder of its own, as on three machines."""
+        folders = [self.path(f"{len(os.listdir(self.folder))}-{rank}")
+                   for rank in range(3)]
+        for folder in folders:
+            os.mkdir(folder)
+        runs = together([*TOY, *words, "--dist-url", "env://", "--steps", 2, "--trace",
+                         "t.json"], folders, MASTER_ADDR="127.0.0.1",
+                        MASTER_PORT=free_port())
+        for rank in runs:
+            self.addCleanup(rank.kill)
+            self.assertEqual(rank.end(), 0, rank.err)
+        self.assertEqual(runs[0].err, [
+            "lockstep: t.rank1.json is not on this machine; bring all ranks' files "
+            "together and run `trace merge FILE… -o t.json`"])
+        return [f"{folder}/t.rank{rank}.json" for rank, folder in enumerate(folders)]
+
+    def merge(self, *files, **how):
+        return run("trace", "merge", *files, "-o", self.path("m.json"), **how)
+
+    def test_by_hand(self):
+        files = self.rank_files()
+        text, _ = self.merge(*reversed(files))
+        self.assertEqual(text, f"=> trace written: {self.path('m.json')} (3 ranks)\n")
+        run("trace", "check", self.path("m.json"))
+
+        self.merge(*files[:2])
+        text, _ = run("trace", "check", "--json", self.path("m.json"), code=1)
+        broken = {law["law"] for law in json.loads(text)["laws"] if not law["ok"]}
+        self.assertIn("halves-matched", broken)
+
+        os.remove(self.path("m.json"))
+        _, error = self.merge(*files, files[1], code=1)
+        self.assertIn("are both of rank 1", error)
+        others = self.rank_files("-a", "resnet18", "--device-type", "null",
+                                 "--dataset", "generated")
+        _, error = self.merge(files[0], others[1], files[2], code=1)
+        self.assertIn("different runs", error)
+        run(*TOY64, *THREADS, "--devices", 2, "--steps", 1, "--trace",
+            self.path("all.json"))
+        _, error = self.merge(files[0], self.path("all.json"), code=1)
+        self.assertIn("not the file of one rank", error)
+        self.assertFalse(os.path.exists(self.path("m.json")))
+
+
+class Overlap(TempTest):
+    """Gradients travel while backward still runs, judged by the trace's edges."""
+
+    def test_bucket_0_leaves_during_backward(self):
+        for _ in range(int(os.environ.get("LOCKSTEP_OVERLAP_RUNS", 3))):
+            out = self.path("t.json")
+            run(*SMALL, *PROCESSES, "--devices", 2, "--steps", 3, "--trace-steps",
+                "2:3", "--trace", out)
+            run("trace", "check", out)
+            events = [e for e in read_trace(out)["traceEvents"] if e["ph"] == "X"]
+            for rank in 0, 1:
+                self.judge(events, rank)
+
+    def judge(self, events, rank):
+        def of(cat, **wanted):
+            found = [e for e in events if e["cat"] == cat
+                     and all(e["args"].get(key) == wanted[key] for key in wanted)]
+            return sorted(found, key=lambda e: e["ts"])
+
+        reduction, = of("collective", rank=rank, bucket=0)
+        first, *_ = of("copy", group=reduction["args"]["group"],
+                       seq=reduction["args"]["seq"], dst=rank)
+        backward = of("kernel", rank=rank, phase="backward")
+        self.assertLess(first["ts"], backward[-1]["ts"])
+        needed = ancestors(events, reduction) | ancestors(events, first)
+        self.assertGreaterEqual(len(reduction["args"]["deps"]), 2)
+        mine = [e for e in backward if e["args"]["id"] in needed]
+        self.assertTrue(mine)
+        later = [e for e in backward if e["ts"] > first["ts"]]
+        self.assertEqual([e["name"] for e in later if e in mine], [])
+        self.assertLess(max(map(backward.index, mine)), len(backward) / 2)
+
+
+def ancestors(events, event):
+    """Ids of all that the event depends on, however far back."""
+    deps = {e["args"]["id"]: e["args"].get("deps", []) for e in events
+            if "id" in e["args"]}
+    found, ahead = set(), list(event["args"]["deps"])
+    while ahead:
+        one = ahead.pop()
+        if one not in found:
+            found.add(one)
+            ahead += deps.get(one, [])
+    return found
+
+
+class Seed(TempTest):
+    """The seed's command line, with `lockstep train` for `python main.py`."""
+
+    def test_one_node_of_two_devices_on_real_pictures(self):
+        data = os.environ.get("LOCKSTEP_SHARED", ROOT + "/../shared") + "/data"
+        if not os.path.isdir(data + "/cifar-10-batches-bin"):
+            self.skipTest("LOCKSTEP_SHARED does not name the shared folder")
+        text, error = run(
+            "train", "-a", "resnet18", "--steps", 2, "--batch-size", 16, "--dist-url",
+            f"tcp://127.0.0.1:{free_port()}", "--dist-backend", "nccl",
+            "--multiprocessing-distributed", "--world-size", 1, "--rank", 0,
+            data, "--devices", 2, "-p", 1)
+        self.assertEqual(error, "")
+        self.assertIn("=> 2 processes of DistributedDataParallel meet at tcp://", text)
+        self.assertIn("nccl needs CUDA devices: the backend is ring", text)
+        self.assertEqual(text.count(STEP), 2)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

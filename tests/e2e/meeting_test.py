@@ -1,0 +1,158 @@
+"""How ranks that are started one by one find each other, and what they say if not."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import unittest
+
+from ranks import STEP, TOY, Run, free_port, group_members
+from support import TempTest, run
+
+ONE = [*TOY, "--length", 60, "--timeout", 5]
+
+
+class Meeting(TempTest):
+    def start(self, words, **how):
+        rank = Run([*ONE, *words], **how)
+        self.addCleanup(rank.kill)
+        return rank
+
+    def all_train(self, ranks, steps=2):
+        for rank in ranks:
+            self.assertEqual(rank.end(), 0, rank.err)
+            self.assertEqual(rank.err, [])
+        printed = [sum(STEP in line for line in rank.out) for rank in ranks]
+        self.assertEqual(printed, [steps] + [0] * (len(ranks) - 1))
+
+    def by_hand(self, url, worlds=(2, 2), ranks=(0, 1), more=()):
+        return [self.start(["--dist-url", url, "--world-size", world, "--rank", rank,
+                            "--steps", 2, "-p", 1, *more])
+                for world, rank in zip(worlds, ranks)]
+
+    def test_env(self):
+        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
+        self.all_train([self.start(["--dist-url", "env://", "--steps", 2, "-p", 1],
+                                   RANK=rank, WORLD_SIZE=3, **place)
+                        for rank in range(3)])
+        _, error = run(*ONE, "--dist-url", "env://", code=1, MASTER_ADDR="",
+                       RANK="0", WORLD_SIZE="2")
+        self.assertIn("MASTER_ADDR is not set", error)
+
+    def test_tcp(self):
+        self.all_train(self.by_hand(f"tcp://127.0.0.1:{free_port()}"))
+
+    def test_file(self):
+        file = self.path("store")
+        self.all_train(self.by_hand(f"file://{file}"))
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_file_that_another_run_left(self):
+        url = f"file://{self.path('store')}"
+        ranks = self.by_hand(url, more=["--steps", 10**6, "--epochs", 10**6])
+        ranks[0].wait_for(STEP, 2)
+        for rank in ranks:
+            rank.kill()
+        self.assertTrue(os.path.exists(self.path("store")))
+        again, = self.by_hand(url, worlds=[2], ranks=[0])
+        self.assertEqual(again.end(), 1)
+        self.assertIn("rank 0 joins twice", again.err[0])
+        self.assertIn(f"delete {self.path('store')}", again.err[0])
+
+    def test_a_port_that_is_taken(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            url = "tcp://127.0.0.1:%d" % listener.getsockname()[1]
+            rank = self.start(["--multiprocessing-distributed", "--devices", 2,
+                               "--dist-url", url])
+            self.assertEqual(rank.end(), 1)
+        self.assertEqual(rank.err, [f"lockstep: {url}: cannot listen: Address already "
+                                    "in use; end the program that listens there, or "
+                                    "name another port"])
+        self.assertEqual(group_members(rank.pid), [])
+
+    def test_world_sizes_that_differ(self):
+        url = f"tcp://127.0.0.1:{free_port()}"
+        first, second, wrong = self.by_hand(url, (3, 3, 4), (0, 1, 2))
+        for rank in (first, second, wrong):
+            self.assertEqual(rank.end(), 1)
+        self.assertRegex(wrong.err[0], r"rank [012] \(pid \d+ on \S+\) says world size "
+                                       r"\d, but rank [012] \(pid \d+ on \S+\) said")
+
+    def test_the_examples_default_address(self):
+        _, error = run(*ONE, "--world-size", 2, "--rank", 0, code=1)
+        self.assertIn("224.66.41.62 is a multicast address, where no process can "
+                      "listen; put the address of the node with rank 0", error)
+
+    def test_a_rank_outside_the_world(self):
+        _, error = run(*ONE, "--world-size", 2, "--rank", 2, "--dist-url",
+                       f"tcp://127.0.0.1:{free_port()}", code=1)
+        self.assertIn("rank 2 cannot be in a world of size 2", error)
+        _, error = run(*ONE, "--multiprocessing-distributed", "--world-size", 2,
+                       "--rank", 2, code=1)
+        self.assertIn("with --world-size 2 the nodes are 0 to 1", error)
+
+
+class Nodes(TempTest):
+    """The seed's form for two machines; these are two network namespaces."""
+
+    def setUp(self):
+        super().setUp()
+        self.names = [f"lockstep{os.getpid()}{side}" for side in "ab"]
+        for name in self.names:
+            if self.ip("netns", "add", name) != 0:
+                self.skipTest("`ip netns add` is not permitted here")
+            self.addCleanup(self.ip, "netns", "del", name)
+        a, b = self.names
+        wires = [f"lk{os.getpid()}{side}"[-15:] for side in "ab"]
+        self.ip("link", "add", wires[0], "netns", a, "type", "veth", "peer", "name",
+                wires[1], "netns", b, wanted=0)
+        for name, wire, end in zip(self.names, wires, (1, 2)):
+            self.ip("-n", name, "addr", "add", f"10.77.0.{end}/24", "dev", wire,
+                    wanted=0)
+            self.ip("-n", name, "link", "set", wire, "up", wanted=0)
+            self.ip("-n", name, "link", "set", "lo", "up", wanted=0)
+
+    def ip(self, *words, wanted=None):
+        try:
+            done = subprocess.run(["ip", *words], capture_output=True, text=True)
+        except FileNotFoundError:
+            self.skipTest("`ip` (iproute2) is not installed")
+        if wanted is not None:
+            self.assertEqual(done.returncode, wanted, done.stderr)
+        return done.returncode
+
+    def test_two_nodes_of_two_devices(self):
+        nodes = [Run([*ONE, "--multiprocessing-distributed", "--world-size", 2,
+                      "--rank", node, "--devices", 2, "--dist-backend", "nccl",
+                      "--dist-url", "tcp://10.77.0.1:2345", "--steps", 3, "-p", 1],
+                     before=["ip", "netns", "exec", name])
+                 for node, name in enumerate(self.names)]
+        for node in nodes:
+            self.addCleanup(node.kill)
+        for node in nodes:
+            self.assertEqual(node.end(), 0, node.err)
+            self.assertEqual(node.err, [])
+        self.assertIn("=> 4 processes of DistributedDataParallel meet at "
+                      "tcp://10.77.0.1:2345; nccl needs CUDA devices: the backend is "
+                      "ring", nodes[0].out)
+        steps = [sum(STEP in line for line in node.out) for node in nodes]
+        self.assertEqual(steps, [3, 0])
+
+    def test_ctrl_c_on_one_node_ends_both(self):
+        nodes = [Run([*ONE, "--multiprocessing-distributed", "--world-size", 2,
+                      "--rank", node, "--devices", 1, "--epochs", 10**6, "-p", 1,
+                      "--dist-url", "tcp://10.77.0.1:2345"],
+                     before=["ip", "netns", "exec", name])
+                 for node, name in enumerate(self.names)]
+        for node in nodes:
+            self.addCleanup(node.kill)
+        nodes[0].wait_for(STEP, 3)
+        nodes[1].signal(signal.SIGINT)
+        for node in nodes:
+            node.end()
+            self.assertEqual(group_members(node.pid), [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
