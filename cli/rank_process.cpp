@@ -176,6 +176,9 @@ int train_in_process(const RunOptions& given, const ProcessRank& place) {
   try {
     const DataSets data = open_data(o);
     configure(o);
+    if (!o.quiet && o.dist_backend == "nccl" && device_type(o) != DeviceType::cuda) {
+      std::puts("=> nccl needs CUDA devices: the backend is ring");
+    }
     if (!o.quiet) say_what_runs(o, data, all_devices(o, place.world));
     code = train_rank(o, data, rank, {}, nullptr);
     store->set("trace/" + std::to_string(place.rank), "written");

@@ -36,11 +36,9 @@ int spawn_ranks(const RunOptions& o) {
     init = fmt::format("tcp://127.0.0.1:{}", free_port());
   }
   if (!o.quiet && node == 0) {
-    fmt::print(
-        "=> {} process{} of DistributedDataParallel meet at {}{}\n",
-        plan::total_world_size(nodes, local), nodes * local == 1 ? "" : "es", init,
-        o.dist_backend == "nccl" ? "; nccl needs CUDA devices: the backend is ring"
-                                 : "");
+    const int world = plan::total_world_size(nodes, local);
+    fmt::print("=> {} process{} of DistributedDataParallel meet at {}\n", world,
+               world == 1 ? "" : "es", init);
     std::fflush(stdout);
   }
   Processes processes(kGrace);

@@ -8,10 +8,11 @@ namespace lockstep::gui {
 namespace {
 
 /// The phase events of a step, in program order.
-std::vector<uint32_t> phases_of(const Model& model, const Step& step) {
+std::vector<uint32_t> phases_of(const Model& model, const Step& step, int rank) {
   std::vector<uint32_t> phases;
-  if (step.event == kNoEvent) return phases;
-  const Event& whole = model.events[step.event];
+  const uint32_t event = step.event_of(rank);
+  if (event == kNoEvent) return phases;
+  const Event& whole = model.events[event];
   for (uint32_t place = whole.order + 1; place < whole.last;) {
     const uint32_t index = model.program[place];
     if (model.events[index].what() == Kind::phase) phases.push_back(index);
@@ -33,10 +34,11 @@ const uint32_t* named(const Model& model, const std::vector<uint32_t>& phases,
 
 Position aligned(const Model& from, const Position& position, const Model& to) {
   const uint32_t event = event_at(from, position);
-  const size_t step = from.step_at(from.events[event].ts);
+  const size_t step = from.step_of(from.events[event]);
+  const int own_rank = rank_of(from, position);
   const Step& other = to.steps[std::min(step, to.steps.size() - 1)];
   if (other.event == kNoEvent || from.steps[step].event == kNoEvent) return Position{};
-  const std::vector<uint32_t> theirs = phases_of(to, other);
+  const std::vector<uint32_t> theirs = phases_of(to, other, to.rank_of(other.event));
 
   uint32_t phase = event;
   while (phase != kNoEvent && from.events[phase].what() != Kind::phase) {
@@ -59,7 +61,7 @@ Position aligned(const Model& from, const Position& position, const Model& to) {
     return there;
   }
   uint32_t last = other.event;  // before ours began, what both have was over
-  for (const uint32_t own : phases_of(from, from.steps[step])) {
+  for (const uint32_t own : phases_of(from, from.steps[step], own_rank)) {
     if (from.events[own].order >= from.events[phase].order) break;
     const uint32_t* match = named(to, theirs, from.name_of(from.events[own]));
     if (match != nullptr) last = to.program[to.events[*match].last - 1];

@@ -93,17 +93,23 @@ void App::move(Move move) {
   go(to);
 }
 
+void App::look_at_rank(int rank) {
+  choices.transport.playing = false;
+  go(at_rank(*seat().model, seat().position, rank));
+}
+
 std::string App::state_line() {
   if (seats_.empty()) return is_loading() ? "loading" : "no trace";
   const Seat& own = seat();
   const Event& event = own.model->events[own.state.event];
   const tracer::Json args = args_of(*own.model, event);
   const bool program = own.position.order == Order::program;
-  return fmt::format("{} order, place {}, {:.3f} ms, #{} {}{}",
-                     program ? "program" : "time", event.order,
-                     static_cast<double>(own.state.now) * 1e-6,
-                     number_arg(args, "id", -1), own.model->name_of(event),
-                     choices.transport.playing ? ", playing" : "");
+  const bool ranks = own.model->ranks() > 1;
+  return fmt::format(
+      "{} order, {}place {}, {:.3f} ms, #{} {}{}", program ? "program" : "time",
+      ranks ? fmt::format("rank {}, ", own.state.rank) : "", event.order,
+      static_cast<double>(own.state.now) * 1e-6, number_arg(args, "id", -1),
+      own.model->name_of(event), choices.transport.playing ? ", playing" : "");
 }
 
 void App::frame(const Rect& screen, float seconds) {

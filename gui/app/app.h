@@ -33,8 +33,9 @@ struct Seat {
   TimelineView timeline;
   std::vector<Position> bookmarks;
   bool problems_seen = false;   ///< what is wrong with the file was read and put away
-  std::vector<CallEntry> tree;  ///< of the step `tree_of`
+  std::vector<CallEntry> tree;  ///< of the step `tree_of` of one rank
   size_t tree_of = SIZE_MAX;
+  int tree_rank = 0;
   std::set<uint32_t>
       tree_flipped;  ///< first events of entries opened or closed by hand
 };
@@ -43,6 +44,7 @@ struct Seat {
 struct Choices {
   bool dark = true;
   bool tree = false;       ///< the step's call tree in place of the calls around here
+  bool overlap = false;    ///< computing and communicating in place of bytes by port
   bool cpp_names = false;  ///< C++ names in place of PyTorch's
   bool help = false;       ///< the overlay that lists the keys
   bool compare = false;    ///< all open traces side by side
@@ -80,6 +82,7 @@ class App {
   /// Goes to a place of the current trace; the others follow when they are compared.
   void go(const Position& position);
   void move(Move move);
+  void look_at_rank(int rank);  ///< the same point of its program, or the same time
 
   Choices choices;
   std::vector<std::string> recent;  ///< files opened before, newest first

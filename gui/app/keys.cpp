@@ -29,7 +29,9 @@ const std::vector<KeyHelp>& key_help() {
       {"View", "w / s", "timeline: zoom in, out"},
       {"View", "[ / ]", "timeline: pan"},
       {"View", "f", "timeline: follow the position or not"},
+      {"View", "r / shift r", "the same point of the next, previous rank's program"},
       {"View", "k", "calls down to here, or the step's call tree"},
+      {"View", "v", "bytes by port, or how much communication is hidden"},
       {"View", "c", "PyTorch's or C++ names"},
       {"View", "d", "compare the open traces side by side"},
       {"View", "t", "dark or light"},
@@ -48,9 +50,10 @@ void play_keys(App& app) {
   Seat& seat = app.seat();
   const Model& model = *seat.model;
   if (key_pressed(Key::space)) {
-    const bool at_end = seat.position.order == Order::program
-                            ? seat.position.place + 1 == model.program.size()
-                            : seat.position.time >= model.length;
+    const bool at_end =
+        seat.position.order == Order::program
+            ? seat.position.place == places_of(model, seat.position).second
+            : seat.position.time >= model.length;
     if (!transport.playing && at_end) app.move(Move::first);
     transport.playing = !transport.playing;
   }
@@ -103,7 +106,13 @@ void bookmark_keys(App& app, bool shift) {
 
 void view_keys(App& app, bool shift) {
   Choices& choices = app.choices;
+  if (pressed('r')) {
+    const Seat& seat = app.seat();
+    const int ranks = seat.model->ranks();
+    app.look_at_rank((seat.state.rank + (shift ? ranks - 1 : 1)) % ranks);
+  }
   if (pressed('k')) choices.tree = !choices.tree;
+  if (pressed('v')) choices.overlap = !choices.overlap;
   if (pressed('c')) choices.cpp_names = !choices.cpp_names;
   if (pressed('d') && app.seats().size() > 1) {
     choices.compare = !choices.compare;

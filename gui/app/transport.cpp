@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kMaxEventsPerFrame = 100'000;
 
-uint32_t last_place(const Model& model) {
-  return static_cast<uint32_t>(model.program.size()) - 1;
+uint32_t last_place(const Model& model, const Position& at) {
+  return places_of(model, at).second;
 }
 
 /// A leaf takes its time; what calls others is passed at once, since they fill it.
@@ -25,6 +25,7 @@ double real_seconds(const Model& model, uint32_t place) {
 Position played_in_program(const Model& model, Position at, const Transport& transport,
                            float seconds) {
   double left = static_cast<double>(seconds) * transport.speed;
+  const uint32_t last = last_place(model, at);
   for (int i = 0; i < kMaxEventsPerFrame && left > 0; ++i) {
     const double whole =
         transport.pace == Pace::even ? 1.0 / kEvenRate : real_seconds(model, at.place);
@@ -33,7 +34,7 @@ Position played_in_program(const Model& model, Position at, const Transport& tra
       at.progress += static_cast<float>(left / whole);
       break;
     }
-    if (at.place == last_place(model)) {
+    if (at.place == last) {
       at.progress = 1;
       break;
     }
@@ -86,21 +87,25 @@ Position played(const Model& model, const Position& from, Transport& transport,
   const bool program = from.order == Order::program;
   Position to = program ? played_in_program(model, from, transport, seconds)
                         : played_in_time(model, from, transport, seconds);
-  const size_t step = model.step_at(time_of(model, from));
-  if (transport.loop && model.steps[step].event != kNoEvent) {
-    const Step& own = model.steps[step];
-    const Event& whole = model.events[own.event];
-    const bool left = program ? to.place >= whole.last ||
-                                    (to.place == last_place(model) && to.progress >= 1)
-                              : to.time >= own.end;
+  const int rank = rank_of(model, from);
+  const size_t step = program ? model.step_of(model.events[event_at(model, from)])
+                              : model.step_at(from.time, rank);
+  const Step& own = model.steps[step];
+  const uint32_t beginning = own.event_of(rank);
+  if (transport.loop && beginning != kNoEvent) {
+    const Event& whole = model.events[beginning];
+    const bool left = program
+                          ? to.place >= whole.last ||
+                                (to.place == last_place(model, to) && to.progress >= 1)
+                          : to.time >= own.end;
     if (left) {
-      to = at_event(model, own.event);
+      to = at_event(model, beginning);
       to.progress = 0;
       if (!program) to.order = Order::time;
     }
     return to;
   }
-  const bool ended = program ? to.place == last_place(model) && to.progress >= 1
+  const bool ended = program ? to.place == last_place(model, to) && to.progress >= 1
                              : to.time >= model.length;
   if (ended) transport.playing = false;
   return to;

@@ -41,8 +41,11 @@ Breakdown break_down(const Model& model, size_t number) {
   const Step& step = model.steps[number];
   Breakdown result;
   result.length = step.end - step.begin;
-  if (step.event != kNoEvent) {
-    result.batch = number_arg(args_of(model, model.events[step.event]), "batch");
+  const std::vector<uint32_t> one = {step.event};
+  for (const uint32_t event : step.by_rank.empty() ? one : step.by_rank) {
+    if (event == kNoEvent) continue;
+    const int64_t batch = number_arg(args_of(model, model.events[event]), "batch");
+    result.batch += std::clamp<int64_t>(batch, 0, kMaxBytes / (kMaxRanks + 1));
   }
   std::map<uint32_t, Collected> phases;
   std::map<std::tuple<int, bool, uint32_t>, int64_t> ports;

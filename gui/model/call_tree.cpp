@@ -31,12 +31,12 @@ void list(const std::vector<Node>& nodes, uint32_t node, int depth,
 
 }  // namespace
 
-std::vector<CallEntry> call_tree(const Model& model, size_t number) {
+std::vector<CallEntry> call_tree(const Model& model, size_t number, int rank) {
   const Step& step = model.steps[number];
   uint32_t begin = 0, end = static_cast<uint32_t>(model.program.size());
-  if (step.event != kNoEvent) {
-    begin = model.events[step.event].order;
-    end = model.events[step.event].last;
+  if (const uint32_t own = step.event_of(rank); own != kNoEvent) {
+    begin = model.events[own].order;
+    end = model.events[own].last;
   }
   end = std::min(end, begin + kMostEvents);
   std::vector<Node> nodes;

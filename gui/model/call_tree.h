@@ -19,8 +19,8 @@ struct CallEntry {
   uint32_t last = 0;  ///< one past the last entry below it
 };
 
-/// In program order, each entry followed by those that it caused. Marks are left out,
-/// and what lies behind the step's first 200,000 events.
-std::vector<CallEntry> call_tree(const Model& model, size_t step);
+/// Of one rank, in program order, each entry followed by those that it caused. Marks
+/// are left out, and what lies behind the step's first 200,000 events.
+std::vector<CallEntry> call_tree(const Model& model, size_t step, int rank = 0);
 
 }  // namespace lockstep::gui

@@ -113,6 +113,7 @@ void EventFacts::add_common() {
   facts_.text("shape", shape_text(args_, 0));
   facts_.text("shape2", shape_text(args_, 1));
   add_device(lane.device);
+  add_rank();
   if (chunks_.size() < 2) return;
   facts_.number("chunks", static_cast<int64_t>(chunks_.size()));
   facts_.number("size", chunks_[0]);

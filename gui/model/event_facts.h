@@ -59,6 +59,18 @@ class EventFacts {
   /// Its place in the ring. Returns "sum", "share", or "" if unclear.
   std::string add_ring();
   void add_places(int from, int to);
+
+  // Of several ranks; in rank_facts.cpp.
+  void add_rank();
+  /// Bucket, parameters, bytes and ranks of a collective; what it sends and overlaps.
+  void add_collective(uint32_t event);
+  /// The bucket that a parameter's gradient goes into in this step; false if unknown.
+  bool add_bucket_of(const std::string& param);
+  /// Of a message of a ring: "adds", "replaces", "hop" or "".
+  std::string add_message(const Copy& copy);
+  bool is_ddp() const;
+  /// The first collective that an event caused, or kNoEvent.
+  uint32_t collective_below(uint32_t event) const;
   void add_device(int device);
 
   const std::string& name() const { return model_.name_of(event_); }

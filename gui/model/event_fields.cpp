@@ -28,6 +28,9 @@ void take_arg(Scanner& scan, EventFields& f, bool& has_op) {
     case 'f':
       if (scan.take_key("file")) return skip();
       break;
+    case 'g':
+      if (scan.take_key("group")) return void(f.group = scan.value());
+      break;
     case 'i':
       if (scan.take_key("id")) return number(f.id);
       if (scan.take_key("impl")) return skip();
@@ -59,11 +62,13 @@ void take_arg(Scanner& scan, EventFields& f, bool& has_op) {
       break;
     case 'r':
       if (scan.take_key("rank")) return number(f.rank);
+      if (scan.take_key("ring_step")) return number(f.ring_step);
       break;
     case 's':
       if (scan.take_key("step")) return number(f.step);
       if (scan.take_key("stream")) return number(f.stream);
       if (scan.take_key("shapes")) return skip();
+      if (scan.take_key("seq")) return number(f.seq);
       if (scan.take_key("src")) {
         f.has_src = true;
         return number(f.src);

@@ -26,6 +26,8 @@ struct EventFields {
   int64_t sort_index = 0;
   int64_t src = -1, dst = -1;  ///< a device's id; -1 is the host
   bool has_src = false;
+  int64_t seq = -1, ring_step = -1;  ///< of a collective, and of its messages
+  std::string_view group;
   std::string_view why, phase, kind;
   std::string_view text;  ///< args.name: of metadata
 };

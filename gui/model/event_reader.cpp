@@ -95,6 +95,10 @@ void EventReader::take_details(const EventFields& f, Event& event, uint32_t inde
     }
   }
   if (event.what() == Kind::copy) take_copy(f, index);
+  if (event.what() == Kind::collective) {
+    const uint32_t group = string_number(raw_.model.strings, f.group);
+    raw_.collectives.push_back({index, group, f.seq});
+  }
   if (event.what() == Kind::step) {
     raw_.steps.push_back({index, content(f.kind) != "eval"});
   } else if (event.what() != Kind::mark && is_profiler_step(f)) {
@@ -132,6 +136,9 @@ void EventReader::take_copy(const EventFields& f, uint32_t index) {
     copy.src = f.src;
     copy.dst = f.dst;
     copy.why = string_number(raw_.model.strings, f.why);
+    copy.group = string_number(raw_.model.strings, f.group);
+    copy.seq = f.seq;
+    copy.ring_step = f.ring_step;
   } else {
     const bool to_host = direction == Direction::to_host;
     (to_host ? copy.src : copy.dst) = f.device;

@@ -74,6 +74,7 @@ void sort_events(RawModel& raw) {
   if (!raw.sorted) {
     const std::vector<uint32_t> to = sort_by_time(raw);
     follow(to, raw.copies);
+    follow(to, raw.collectives);
     follow(to, raw.steps);
     follow(to, raw.profiler_steps);
     follow(to, raw.launches);
@@ -150,6 +151,14 @@ void link_launches(RawModel& raw) {
 
 }  // namespace
 
+/// A collective's messages run inside it and name the same op: they are its children.
+static bool is_message(const std::vector<Event>& events,
+                       const std::vector<uint32_t>& around, uint32_t cause) {
+  if (around.empty()) return false;
+  const Event& nearest = events[around.back()];
+  return nearest.what() == Kind::collective && nearest.parent == cause;
+}
+
 /// Fills lanes, and finds for each event its row and its parent.
 void nest_events(RawModel& raw) {
   Model& model = raw.model;
@@ -168,7 +177,7 @@ void nest_events(RawModel& raw) {
     if (!stack.empty()) event.parent = stack.back();
     if (raw.references[i].cause != kNoId) {
       const uint32_t cause = model.event_of_id(raw.references[i].cause);
-      if (cause < i) event.parent = cause;
+      if (cause < i && !is_message(events, stack, cause)) event.parent = cause;
     }
     Lane& lane = model.lanes[event.lane];
     lane.events.push_back(i);
@@ -181,7 +190,7 @@ void nest_events(RawModel& raw) {
 
 /// Each event followed by what it caused. A parent stands before its children in time,
 /// so one pass back sums up how many events each caused, and one pass on gives them
-/// their places.
+/// their places. Ranks run one program each: one stands behind the other.
 void order_program(Model& model) {
   std::vector<Event>& events = model.events;
   for (Event& event : events) event.last = 1;
@@ -190,15 +199,25 @@ void order_program(Model& model) {
   }
   std::vector<uint32_t>& next = model.program;  // borrowed: where the next child goes
   next.resize(events.size());
-  uint32_t next_root = 0;
+  std::vector<uint32_t>& next_root = model.rank_places;  // borrowed, too
+  next_root.assign(static_cast<size_t>(model.ranks()) + 1, 0);
+  const auto rank_of = [&](const Event& event) { return model.lanes[event.lane].rank; };
+  for (const Event& event : events) {
+    if (event.parent == kNoEvent) next_root[rank_of(event) + 1] += event.last;
+  }
+  std::partial_sum(next_root.begin(), next_root.end(), next_root.begin());
   for (uint32_t i = 0; i < events.size(); ++i) {
     Event& event = events[i];
-    uint32_t& place = event.parent == kNoEvent ? next_root : next[event.parent];
+    uint32_t& place =
+        event.parent == kNoEvent ? next_root[rank_of(event)] : next[event.parent];
     event.order = place;
     place += event.last;
     event.last += event.order;
     next[i] = event.order + 1;
   }
+  // By now each rank's next place is where the one behind it begins.
+  std::rotate(next_root.begin(), next_root.end() - 1, next_root.end());
+  next_root.front() = 0;
   for (uint32_t i = 0; i < events.size(); ++i) {
     next[events[i].order] = i;
     const Kind kind = events[i].what();

@@ -45,6 +45,27 @@ std::unordered_map<uint32_t, int64_t> last_ends(const Model& model) {
   return ends;
 }
 
+/// Each rank's own event of each step, where there are several ranks; a step begins
+/// with the first of them.
+void take_ranks(RawModel& raw) {
+  Model& model = raw.model;
+  const auto ranks = static_cast<size_t>(model.ranks());
+  if (ranks < 2) return;
+  std::unordered_map<uint32_t, Step*> by_number;
+  for (Step& step : model.steps) {
+    step.by_rank.assign(ranks, kNoEvent);
+    by_number.emplace(step.number, &step);
+  }
+  for (const RawStep& raw_step : raw.steps) {
+    const Event& event = model.events[raw_step.event];
+    const auto step = by_number.find(event.step);
+    if (step == by_number.end()) continue;
+    uint32_t& own = step->second->by_rank[model.lanes[event.lane].rank];
+    if (own == kNoEvent) own = raw_step.event;
+    step->second->begin = std::min<int64_t>(step->second->begin, event.ts);
+  }
+}
+
 }  // namespace
 
 void index_steps(RawModel& raw) {
@@ -70,6 +91,7 @@ void index_steps(RawModel& raw) {
     step.train = raw_step.train;
     model.steps.push_back(step);
   }
+  take_ranks(raw);
   if (model.steps.empty()) {
     Step all;
     all.end = model.length;

@@ -22,6 +22,39 @@ const Copy* Model::copy_of(uint32_t event) const {
   return found != copies.end() && found->event == event ? &*found : nullptr;
 }
 
+uint32_t Model::collective_of(uint32_t event) const {
+  const auto found =
+      std::lower_bound(collective_of_event.begin(), collective_of_event.end(),
+                       std::pair<uint32_t, uint32_t>(event, 0));
+  return found != collective_of_event.end() && found->first == event ? found->second
+                                                                     : kNoEvent;
+}
+
+uint32_t Step::event_of(int rank) const {
+  const auto index = static_cast<size_t>(rank);
+  return rank >= 0 && index < by_rank.size() ? by_rank[index] : event;
+}
+
+size_t Model::step_at(int64_t ts, int rank) const {
+  size_t step = step_at(ts);
+  const auto begins = [&](size_t i) {
+    const uint32_t own = steps[i].event_of(rank);
+    return own == kNoEvent ? steps[i].begin : events[own].ts;
+  };
+  while (step + 1 < steps.size() && begins(step + 1) <= ts) ++step;
+  while (step > 0 && begins(step) > ts) --step;
+  return step;
+}
+
+size_t Model::step_of(const Event& event) const {
+  const size_t near = step_at(event.ts);
+  if (event.step == kNoStep) return near;
+  for (const size_t step : {near, near + 1, near - 1}) {
+    if (step < steps.size() && steps[step].number == event.step) return step;
+  }
+  return near;
+}
+
 size_t Model::step_at(int64_t ts) const {
   const auto after =
       std::upper_bound(steps.begin(), steps.end(), ts,
@@ -45,7 +78,10 @@ size_t resident_bytes(const Model& model) {
   const auto bytes = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
   size_t total = bytes(model.events) + bytes(model.program) + bytes(model.copies) +
                  bytes(model.movements) + bytes(model.phase_places) +
-                 bytes(model.dense_ids) + bytes(model.sparse_ids);
+                 bytes(model.dense_ids) + bytes(model.sparse_ids) +
+                 bytes(model.collective_of_event);
+  for (const Collective& c : model.collectives)
+    total += bytes(c.events) + bytes(c.copies);
   for (const Lane& lane : model.lanes) total += sizeof(Lane) + bytes(lane.events);
   for (const Device& device : model.devices) total += bytes(device.memory);
   for (const Port& port : model.ports) total += bytes(port.points);

@@ -22,6 +22,7 @@
 namespace lockstep::gui {
 
 inline constexpr int kHostDevice = -1;
+inline constexpr int kMaxRanks = 65'535;
 inline constexpr int64_t kMaxBytes = int64_t{1} << 56;  ///< no sum of bytes overflows
 
 /// A host thread, or one stream of a device.
@@ -50,6 +51,15 @@ struct Copy {
   int16_t src = kHostDevice, dst = kHostDevice;  ///< indices into Model::devices
   uint32_t why = 0;                              ///< number in Model::strings
   int64_t bytes = 0;
+  uint32_t collective =
+      kNoEvent;        ///< index into Model::collectives, if it is a message
+  int16_t round = -1;  ///< args.ring_step of such a message
+};
+
+/// What several ranks do together: an all-reduce, a broadcast.
+struct Collective {
+  std::vector<uint32_t> events;  ///< of each rank, by time
+  std::vector<uint32_t> copies;  ///< its messages, by round, then time
 };
 
 /// What went in and out of one port until each transfer's end.
@@ -67,6 +77,9 @@ struct Step {
   uint32_t number = 0;
   int64_t begin = 0, end = 0;  ///< ns; ends with its last host or device event
   bool train = true;
+  std::vector<uint32_t> by_rank;  ///< each rank's event, where there are several
+  /// The `step` event of one rank; kNoEvent if it has none.
+  uint32_t event_of(int rank) const;
 };
 
 struct Model {
@@ -79,12 +92,15 @@ struct Model {
   std::vector<uint32_t> phases = {0};  ///< names of phases, by their small number
 
   std::vector<Event> events;           ///< by time, the longer first
-  std::vector<uint32_t> program;       ///< events in program order
+  std::vector<uint32_t> program;       ///< events in program order, rank by rank
+  std::vector<uint32_t> rank_places;   ///< where each rank's part begins, and the end
   std::vector<uint32_t> movements;     ///< places in `program` of copies, collectives
   std::vector<uint32_t> phase_places;  ///< places in `program` of phases and steps
   std::vector<Lane> lanes;  ///< sorted as they are shown: hosts, then devices
   std::vector<Device> devices;
-  std::vector<Copy> copies;           ///< by event
+  std::vector<Copy> copies;             ///< by event
+  std::vector<Collective> collectives;  ///< by the time of their first event
+  std::vector<std::pair<uint32_t, uint32_t>> collective_of_event;  ///< sorted
   std::vector<Port> ports;            ///< of the devices; the host's is the last
   std::vector<Step> steps;            ///< by time; of rank 0 where there are several
   int64_t length = 0;                 ///< ns, of the whole trace
@@ -94,8 +110,13 @@ struct Model {
   uint32_t event_of_id(int64_t id) const;
   const std::string& name_of(const Event& event) const { return strings[event.name]; }
   const Copy* copy_of(uint32_t event) const;  ///< nullptr if it is no copy
+  /// The collective that an event is a rank's part of, or kNoEvent.
+  uint32_t collective_of(uint32_t event) const;
   /// Index of the step that contains or precedes `ts` (0 before the first).
   size_t step_at(int64_t ts) const;
+  size_t step_at(int64_t ts, int rank) const;  ///< by that rank's own beginnings
+  size_t step_of(const Event& event) const;    ///< the one that it says
+  int rank_of(uint32_t event) const { return lanes[events[event].lane].rank; }
   std::string meta_text(const char* key) const;  ///< "" when absent or no text
   bool is_measured() const { return meta_text("clock") != "emulated"; }
   int ranks() const;

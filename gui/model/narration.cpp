@@ -66,7 +66,8 @@ class Narrator : EventFacts {
       facts_.text("longest", model_.strings[longest->name]);
       facts_.share("longest_share", part_of_step(longest->device));
     }
-    return say({"step/" + text_arg(args_, "kind"), "step"});
+    const bool ddp = is_ddp() && text_arg(args_, "kind") == "train";
+    return say({ddp ? "step/ddp" : "", "step/" + text_arg(args_, "kind"), "step"});
   }
 
   std::string phase() {
@@ -76,8 +77,18 @@ class Narrator : EventFacts {
     if (name() == "gather" || name() == "reduce") add_traffic(name(), false);
     facts_.number("batch", number_arg(step_args_, "batch", -1));
     std::string special;
+    if (is_ddp()) {
+      special = "ddp";
+      const uint32_t part = collective_below(state_.event);
+      const bool reduces = name() == "all_reduce";
+      if (reduces) special = part == kNoEvent ? "wait" : "bucket";
+      if (part != kNoEvent && name() != "forward") add_collective(part);
+      if (part != kNoEvent && computes()) {
+        facts_.time("delay", model_.events[part].ts - event_.ts);
+      }
+    }
     if (is_dp() && name() != "scatter" && name() != "h2d") special = "dp";
-    if (name() == "forward" && !is_dp() && !trains()) special = "eval";
+    if (name() == "forward" && !is_dp() && !is_ddp() && !trains()) special = "eval";
     if (name() == "scatter" && from_ != kHostDevice) special = "device";
     if (name() == "h2d" && is_dp() && caused.copies == 1 &&
         text_arg(step_args_, "input_on") == "host") {
@@ -102,6 +113,7 @@ class Narrator : EventFacts {
     if (is_root && phase_name() == "parallel_apply") special = "replica";
     facts_.text("callee", is_root ? say({"word/" + special}) : module);
     if (type == "DataParallel") special = "dp";
+    if (type == "DistributedDataParallel") special = "ddp";
     add_later(add_caused());
     return say({"call/" + function + "/" + special, "call/" + function,
                 "call/" + name(), "call/" + text_arg(json_, "cat"), "call"});
@@ -132,6 +144,13 @@ class Narrator : EventFacts {
     const bool moves = caused.copies > 0 && caused.kernels == 0;
     const bool splits = is_dp() && trains() && phase_name() == "parallel_apply";
     const std::string key = "op/" + name();
+    if (name().starts_with("c10d::")) {
+      const uint32_t part = collective_below(state_.event);
+      if (part != kNoEvent) add_collective(part);
+    }
+    if (name() == "aten::mul" && is_ddp() && phase_name() == "backward") {
+      caller = "bucket";
+    }
     return say({idle ? key + "/none" : "", caused.kernels == 2 ? key + "/both" : "",
                 splits ? key + "/split" : "", key + "/" + caller,
                 key + "/" + phase_name(), key,
@@ -185,18 +204,24 @@ class Narrator : EventFacts {
     if (why == "scatter" && add_chunk(copy)) special = "chunk";
     if (why == "replicate" || why == "reduce") special = add_group(copy);
     if (why == "d2h") special = copy.bytes <= 8 ? "number" : "";
-    if (why == "all_reduce") special = add_ring();
+    const std::string message = add_message(copy);
+    if (!message.empty())
+      special = message;
+    else if (why == "all_reduce")
+      special = add_ring();
     return say({"copy/" + why + "/" + special, "copy/" + why, "copy"});
   }
 
   std::string collective() {
     const std::string kind = text_arg(args_, "collective");
     if (!kind.empty()) facts_.text("name", kind);
-    facts_.bytes("bytes", number_arg(args_, "bytes"));
-    facts_.number("bucket", number_arg(args_, "bucket", -1));
+    add_collective(state_.event);
     facts_.number("group_size", group_size());
     facts_.text("algorithm", text_arg(args_, "algorithm"));
-    return say({"collective/" + kind, "collective"});
+    std::string special = text_arg(args_, "why");
+    if (number_arg(args_, "bucket", -1) >= 0) special = "bucket";
+    return say(
+        {"collective/" + kind + "/" + special, "collective/" + kind, "collective"});
   }
 
   std::string sync() {
@@ -226,6 +251,14 @@ class Narrator : EventFacts {
     facts_.text("slot", text_arg(args_, "slot"));
     const uint32_t by = model_.event_of_id(number_arg(args_, "by", -1));
     if (by != kNoEvent) facts_.text("cause", model_.name_of(model_.events[by]));
+    if (name() == "grad_ready" && add_bucket_of(text_arg(args_, "param"))) {
+      return say({"mark/grad_ready/bucket", "mark/grad_ready"});
+    }
+    if (name() == "bucket_ready" && event_.parent != kNoEvent) {
+      const uint32_t part = collective_below(event_.parent);
+      if (part != kNoEvent) add_collective(part);
+      return say({"mark/bucket_ready/whole", "mark/bucket_ready"});
+    }
     return say({"mark/" + name(), "mark"});
   }
 };

@@ -12,17 +12,29 @@ namespace lockstep::gui {
 
 namespace {
 
-/// The last event that starts at or before `ts`; marks do not count.
-uint32_t last_started(const Model& model, int64_t ts) {
+/// Places of a rank's program: first and last; first > last if it has none.
+std::pair<uint32_t, uint32_t> range_of(const Model& model, int rank) {
+  const auto index = static_cast<size_t>(rank);
+  if (rank < 0 || index + 1 >= model.rank_places.size()) return {1, 0};
+  const uint32_t begin = model.rank_places[index], end = model.rank_places[index + 1];
+  if (begin == end) return {1, 0};
+  return {begin, end - 1};
+}
+
+/// The last event of a rank that starts at or before `ts`; marks do not count.
+uint32_t last_started(const Model& model, int64_t ts, int rank) {
+  const auto [first, last] = range_of(model, rank);
+  const bool any = first > last;  // a rank that the trace does not have
   auto after = std::upper_bound(model.events.begin(), model.events.end(), ts,
                                 [](int64_t t, const Event& e) { return t < e.ts; });
   while (after != model.events.begin()) {
     --after;
-    if (after->what() != Kind::mark) {
+    if (after->what() == Kind::mark) continue;
+    if (any || model.lanes[after->lane].rank == rank) {
       return static_cast<uint32_t>(after - model.events.begin());
     }
   }
-  return 0;
+  return model.program[any ? 0 : first];  // which is yet to come
 }
 
 const Event& event_in(const Model& model, uint32_t place) {
@@ -51,29 +63,43 @@ uint32_t back_over(const Model& model, uint32_t place) {
   return model.events[at].order;
 }
 
-uint32_t place_of_step(const Model& model, int64_t step) {
+uint32_t place_of_step(const Model& model, int64_t step, int rank) {
   const auto last = static_cast<int64_t>(model.steps.size()) - 1;
-  const uint32_t event = model.steps[std::clamp<int64_t>(step, 0, last)].event;
+  const uint32_t event = model.steps[std::clamp<int64_t>(step, 0, last)].event_of(rank);
   return event == kNoEvent ? 0 : model.events[event].order;
 }
 
 /// One that lies behind the step's beginning goes there first, as a player's ⏮ does.
 uint32_t back_step(const Model& model, uint32_t place) {
-  const auto step = static_cast<int64_t>(model.step_at(event_in(model, place).ts));
-  const uint32_t begin = place_of_step(model, step);
-  return place > begin ? begin : place_of_step(model, step - 1);
+  const auto step = static_cast<int64_t>(model.step_of(event_in(model, place)));
+  const int rank = model.rank_of(model.program[place]);
+  const uint32_t begin = place_of_step(model, step, rank);
+  return place > begin ? begin : place_of_step(model, step - 1, rank);
 }
 
 }  // namespace
+
+int rank_of(const Model& model, const Position& position) {
+  if (position.order == Order::time) return position.rank;
+  const auto behind = std::upper_bound(model.rank_places.begin(),
+                                       model.rank_places.end() - 1, position.place);
+  return static_cast<int>(behind - model.rank_places.begin()) - 1;
+}
+
+std::pair<uint32_t, uint32_t> places_of(const Model& model, const Position& position) {
+  const auto range = range_of(model, rank_of(model, position));
+  const auto last = static_cast<uint32_t>(model.program.size()) - 1;
+  return range.first > range.second ? std::pair(0u, last) : range;
+}
 
 uint32_t event_at(const Model& model, const Position& position) {
   if (position.order == Order::program) {
     const auto last = static_cast<uint32_t>(model.program.size()) - 1;
     return model.program[std::min(position.place, last)];
   }
-  uint32_t event = last_started(model, position.time);
+  uint32_t event = last_started(model, position.time, position.rank);
   if (model.events[event].end() > position.time) return event;
-  const uint32_t first = model.steps.front().event;
+  const uint32_t first = model.steps.front().event_of(position.rank);
   if (first != kNoEvent) {  // nothing new runs: what the training loop does meanwhile
     const Lane& main = model.lanes[model.events[first].lane];
     const uint32_t running = running_on(model, main, position.time);
@@ -97,7 +123,8 @@ int64_t time_of(const Model& model, const Position& position) {
 }
 
 Position at_event(const Model& model, uint32_t event) {
-  return {Order::program, model.events[event].ts, model.events[event].order, 0.5f};
+  return {Order::program, model.events[event].ts, model.events[event].order, 0.5f,
+          model.rank_of(event)};
 }
 
 Position in_program_order(const Model& model, const Position& position) {
@@ -107,12 +134,13 @@ Position in_program_order(const Model& model, const Position& position) {
 
 Position in_time_order(const Model& model, const Position& position) {
   if (position.order == Order::time) return position;
-  return {Order::time, time_of(model, position), position.place, 0.5f};
+  return {Order::time, time_of(model, position), position.place, 0.5f,
+          rank_of(model, position)};
 }
 
 Position moved(const Model& model, const Position& from, Move move) {
   const uint32_t place = in_program_order(model, from).place;
-  const auto end = static_cast<uint32_t>(model.program.size()) - 1;
+  const auto [begin, end] = places_of(model, at_event(model, model.program[place]));
   const Event& event = event_in(model, place);
   const bool has_parent = event.parent != kNoEvent;
   const Event& parent = has_parent ? model.events[event.parent] : event;
@@ -122,7 +150,7 @@ Position moved(const Model& model, const Position& from, Move move) {
       to = std::min(place + 1, end);
       break;
     case Move::back:
-      to = place == 0 ? 0 : place - 1;
+      to = place == begin ? begin : place - 1;
       break;
     case Move::over:
       to = std::min(event.last, end);
@@ -149,21 +177,21 @@ Position moved(const Model& model, const Position& from, Move move) {
       to = previous_in(model.phase_places, place);
       break;
     case Move::step:
-      to = std::max(
-          place,
-          place_of_step(model, static_cast<int64_t>(model.step_at(event.ts)) + 1));
+      to = std::max(place,
+                    place_of_step(model, static_cast<int64_t>(model.step_of(event)) + 1,
+                                  model.rank_of(model.program[place])));
       break;
     case Move::back_step:
       to = back_step(model, place);
       break;
     case Move::first:
-      to = 0;
+      to = begin;
       break;
     case Move::last:
       to = end;
       break;
   }
-  return at_event(model, model.program[to]);
+  return at_event(model, model.program[std::clamp(to, begin, end)]);
 }
 
 namespace {
@@ -192,8 +220,20 @@ std::optional<int64_t> parse_integer(const std::string& text) {
 
 }  // namespace
 
-std::optional<Position> parse_position(const Model& model, const std::string& text,
+std::optional<Position> parse_position(const Model& model, const std::string& whole,
                                        std::string& why) {
+  std::string text = whole;
+  int rank = model.rank_of(model.program.front());
+  if (const size_t colon = text.find(':'); text.starts_with("rank")) {
+    const auto number = parse_integer(text.substr(4, colon - 4));
+    if (!number || *number < 0 || *number >= model.ranks()) {
+      why = fmt::format("'{}' names no rank from rank0: to rank{}:", text,
+                        model.ranks() - 1);
+      return std::nullopt;
+    }
+    rank = static_cast<int>(*number);
+    text = text.substr(colon + 1);
+  }
   if (text.starts_with("#")) {
     const auto id = parse_integer(text.substr(1));
     const uint32_t event = id ? model.event_of_id(*id) : kNoEvent;
@@ -204,7 +244,7 @@ std::optional<Position> parse_position(const Model& model, const std::string& te
   if (text.starts_with("@")) {
     const auto time = parse_time(text.substr(1));
     if (time && *time >= 0 && *time <= model.length) {
-      return Position{Order::time, *time, 0, 0.5f};
+      return Position{Order::time, *time, 0, 0.5f, rank};
     }
     why = fmt::format("'{}' is no time from @0ms to @{:.3f}ms", text,
                       static_cast<double>(model.length) * 1e-6);
@@ -213,11 +253,12 @@ std::optional<Position> parse_position(const Model& model, const std::string& te
   const size_t colon = text.find(':');
   const auto number = parse_integer(text.substr(0, colon));
   for (const Step& step : model.steps) {
-    if (!number || step.number != *number || step.event == kNoEvent) continue;
-    if (colon == std::string::npos) return at_event(model, step.event);
+    const uint32_t own = step.event_of(rank);
+    if (!number || step.number != *number || own == kNoEvent) continue;
+    if (colon == std::string::npos) return at_event(model, own);
     const std::string phase = text.substr(colon + 1);
-    const Event& whole = model.events[step.event];
-    for (uint32_t place = whole.order; place < whole.last; ++place) {
+    const Event& span = model.events[own];
+    for (uint32_t place = span.order; place < span.last; ++place) {
       const Event& event = event_in(model, place);
       if (event.what() == Kind::phase && model.name_of(event) == phase) {
         return at_event(model, model.program[place]);

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "gui/model/model.h"
 
@@ -16,6 +17,7 @@ struct Position {
   int64_t time = 0;    ///< ns since the trace's first event; meaningful in time order
   uint32_t place = 0;  ///< in Model::program; meaningful in program order
   float progress = 0.5f;  ///< in program order: how far the event itself is, 0 … 1
+  int rank = 0;           ///< in time order: whose program is looked at
   bool operator==(const Position&) const = default;
 };
 
@@ -36,16 +38,24 @@ enum class Move : uint8_t {
   last,
 };
 
+/// Whose program a position is in: in program order the rank of its event.
+int rank_of(const Model& model, const Position& position);
+/// Places of that program: the first, and the last.
+std::pair<uint32_t, uint32_t> places_of(const Model& model, const Position& position);
+
+/// What another rank does at the same point of its program, or at the same time.
+Position at_rank(const Model& model, const Position& position, int rank);
+
 /// The same moment in the other order: the event that started last, and its start.
 Position in_program_order(const Model& model, const Position& position);
 Position in_time_order(const Model& model, const Position& position);
 
-/// Moves in program order; stays at the trace's ends.
+/// Moves in program order; stays at the ends of its rank's program.
 Position moved(const Model& model, const Position& position, Move move);
 
 /// The event that a position is about: in program order the one at its place; in time
-/// order the one that started last, or, if that is over, what the training loop's
-/// thread does, or the nearest of its callers that still runs.
+/// order the one that its rank started last, or, if that is over, what the training
+/// loop's thread does, or the nearest of its callers that still runs.
 uint32_t event_at(const Model& model, const Position& position);
 
 /// ns since the trace's first event.
@@ -53,8 +63,9 @@ int64_t time_of(const Model& model, const Position& position);
 
 Position at_event(const Model& model, uint32_t event);
 
-/// `2`, `2:backward`, `#1234` (an id) or `@12.5ms` (also s, us, ns). Nothing, and a
-/// sentence in `why`, if the trace has no such place.
+/// `2`, `2:backward`, `#1234` (an id) or `@12.5ms` (also s, us, ns), of rank 0 or, for
+/// instance, `rank1:2:backward`. Nothing, and a sentence in `why`, if the trace has no
+/// such place.
 std::optional<Position> parse_position(const Model& model, const std::string& text,
                                        std::string& why);
 

@@ -33,6 +33,14 @@ struct RawCopy {
   int64_t src = kHostDevice, dst = kHostDevice;  ///< the trace's device ids
   uint32_t why = 0;
   int64_t bytes = 0;
+  uint32_t group = 0;  ///< of the collective that it is a message of
+  int64_t seq = -1, ring_step = -1;
+};
+
+struct RawCollective {
+  uint32_t event = 0;
+  uint32_t group = 0;  ///< number in Model::strings
+  int64_t seq = -1;
 };
 
 struct RawCounter {
@@ -71,6 +79,7 @@ struct RawModel {
   std::vector<RawLane> lanes;
   std::vector<RawProcess> processes;
   std::vector<RawCopy> copies;
+  std::vector<RawCollective> collectives;
   std::vector<RawCounter> counters;
   std::vector<RawStep> steps;           ///< ours
   std::vector<RawStep> profiler_steps;  ///< "ProfilerStep#7"
@@ -91,5 +100,6 @@ void nest_events(RawModel& raw);   // index_events.cpp
 void index_steps(RawModel& raw);   // index_steps.cpp
 void order_program(Model& model);  // index_events.cpp
 void index_copies(RawModel& raw);  // index_lanes.cpp
+void index_collectives(RawModel& raw);
 
 }  // namespace lockstep::gui

@@ -4,13 +4,13 @@
 #include <cmath>
 
 #include "gui/model/details.h"
+#include "gui/model/flights.h"
 
 namespace lockstep::gui {
 
 namespace {
 
 constexpr uint32_t kMaxScanned = 50'000;  ///< events that one glance looks through
-constexpr size_t kMaxPackets = 96;
 
 Port::Point port_at(const Port& port, int64_t ts) {
   const auto after = std::upper_bound(
@@ -25,13 +25,25 @@ float share(int64_t now, const Event& event) {
                             static_cast<double>(event.dur));
 }
 
+/// The nearest event of that kind that encloses it on its lane, or it itself.
+uint32_t around(const Model& model, uint32_t event, Kind kind, uint32_t otherwise) {
+  const uint64_t lane = model.events[event].lane;
+  for (; event != kNoEvent && model.events[event].lane == lane;
+       event = model.events[event].parent) {
+    if (model.events[event].what() == kind) return event;
+  }
+  return otherwise;
+}
+
 void find_running(const Model& model, State& state) {
   for (const Lane& lane : model.lanes) {
     const uint32_t running = running_on(model, lane, state.now);
     if (running == kNoEvent) continue;
     const Event& event = model.events[running];
     if (!lane.is_host() && lane.stream >= 0 && lane.stream < 3) {
-      state.devices[lane.device].running[lane.stream] = running;
+      DeviceState& device = state.devices[lane.device];
+      device.running[lane.stream] = running;
+      device.collective = around(model, running, Kind::collective, device.collective);
     }
     if (event.what() == Kind::copy && state.position.order == Order::time) {
       const Copy* copy = model.copy_of(running);
@@ -41,27 +53,22 @@ void find_running(const Model& model, State& state) {
   }
 }
 
-/// The copies that an event caused fly one after the other, a third of them at a time:
-/// at their real times most of them would never meet the eye.
-void fly(const std::vector<uint32_t>& copies, float progress, State& state) {
-  const size_t count = std::min(copies.size(), kMaxPackets);
-  const float flight =
-      count == 1 ? 1 : std::max(0.34f, 1.0f / static_cast<float>(count));
-  for (size_t i = 0; i < count; ++i) {
-    const float start = count == 1 ? 0
-                                   : static_cast<float>(i) /
-                                         static_cast<float>(count - 1) * (1 - flight);
-    const float at = (progress - start) / flight;
-    constexpr float kRounding = 1e-5f;  // the last one arrives exactly at 1
-    if (at >= -kRounding && at <= 1 + kRounding) {
-      state.packets.push_back({copies[i], std::clamp(at, 0.0f, 1.0f)});
-    }
-  }
+/// A message counts where it leaves and where it arrives, whoever caused it.
+void note_message(const Model& model, uint32_t index, State& state) {
+  const Copy& copy = model.copies[index];
+  const auto note = [&](int device, size_t Effects::* count, int64_t Effects::* bytes) {
+    if (device == kHostDevice) return;
+    Effects& effects = state.devices[device].effects;
+    if (effects.first == kNoEvent) effects.first = copy.event;
+    ++(effects.*count);
+    effects.*bytes += copy.bytes;
+  };
+  note(copy.src, &Effects::copies_out, &Effects::bytes_out);
+  note(copy.dst, &Effects::copies_in, &Effects::bytes_in);
 }
 
 void find_effects(const Model& model, State& state) {
   const Event& cause = model.events[state.event];
-  std::vector<uint32_t> copies;
   const uint32_t end = std::min(cause.last, cause.order + kMaxScanned);
   int64_t first_ts = INT64_MAX;
   for (uint32_t place = cause.order; place < end; ++place) {
@@ -80,16 +87,28 @@ void find_effects(const Model& model, State& state) {
     };
     if (event.what() == Kind::copy) {
       const Copy* copy = model.copy_of(index);
-      copies.push_back(static_cast<uint32_t>(copy - model.copies.data()));
+      if (copy->collective != kNoEvent) continue;  // below, with those of other ranks
       note(copy->src, [&](Effects& e) { ++e.copies_out, e.bytes_out += copy->bytes; });
       note(copy->dst, [&](Effects& e) { ++e.copies_in, e.bytes_in += copy->bytes; });
+    } else if (event.what() == Kind::collective) {
+      note(model.lanes[event.lane].device, [](Effects& e) { ++e.collectives; });
     } else {
-      note(model.lanes[event.lane].device,
-           [&](Effects& e) { ++e.kernels, e.kernel_time += event.dur; });
+      note(model.lanes[event.lane].device, [&](Effects& e) {
+        ++e.kernels;
+        e.kernel_time += event.dur;
+        const bool first =
+            e.first_kernel == kNoEvent || event.ts < model.events[e.first_kernel].ts;
+        if (first) e.first_kernel = index;
+      });
     }
   }
   if (first_ts != INT64_MAX) state.effects_after = first_ts - cause.ts;
-  fly(copies, state.position.progress, state);
+  const std::vector<Flight> flights = flights_of(model, cause);
+  for (const Flight& flight : flights) {
+    if (flight.round < 0) continue;
+    for (const uint32_t index : flight.copies) note_message(model, index, state);
+  }
+  fly(model, flights, state);
 }
 
 void find_stack(const Model& model, State& state) {
@@ -130,11 +149,14 @@ State state_at(const Model& model, const Position& position) {
   state.event = event_at(model, position);
   state.now = time_of(model, position);
   const Event& event = model.events[state.event];
-  state.step = model.step_at(position.order == Order::time ? state.now : event.ts);
+  state.rank = rank_of(model, position);
+  state.step = position.order == Order::time ? model.step_at(state.now, state.rank)
+                                             : model.step_of(event);
   find_stack(model, state);
   state.devices.resize(model.devices.size());
   find_running(model, state);
   if (position.order == Order::program) find_effects(model, state);
+  if (!state.underway.any()) find_underway(model, state);
 
   const int64_t begin = model.steps[state.step].begin - 1;
   for (size_t i = 0; i <= model.devices.size(); ++i) {

@@ -17,23 +17,36 @@ struct Packet {
 
 /// What the event at the position caused on one device.
 struct Effects {
-  size_t kernels = 0, copies_in = 0, copies_out = 0;
+  size_t kernels = 0, collectives = 0, copies_in = 0, copies_out = 0;
   int64_t bytes_in = 0, bytes_out = 0;
   uint32_t first = kNoEvent;  ///< its first kernel or copy there, by time
-  int64_t kernel_time = 0;    ///< ns, summed
-  bool any() const { return kernels + copies_in + copies_out > 0; }
+  uint32_t first_kernel = kNoEvent;
+  int64_t kernel_time = 0;  ///< ns, summed
+  bool any() const { return kernels + collectives + copies_in + copies_out > 0; }
 };
 
 struct DeviceState {
   /// What runs now on the streams compute, copy, comm; kNoEvent where nothing does.
   uint32_t running[3] = {kNoEvent, kNoEvent, kNoEvent};
+  uint32_t collective = kNoEvent;  ///< that its rank is in; its messages run inside
   Memory memory;
   int64_t in = 0, out = 0;  ///< bytes through its port since the step began
   Effects effects;          ///< in program order
 };
 
+/// A collective on its way, as far as all its ranks have brought it.
+struct Underway {
+  uint32_t collective = kNoEvent;  ///< index into Model::collectives
+  size_t arrived = 0, messages = 0;
+  int round = -1;        ///< args.ring_step of what flies now or next
+  int awaited = -1;      ///< a rank that has not come to it yet; -1: all have
+  bool to_come = false;  ///< in program order: it is caused here and runs later
+  bool any() const { return collective != kNoEvent; }
+};
+
 struct State {
   Position position;
+  int rank = 0;                 ///< whose program the position is in
   int64_t now = 0;              ///< ns since the trace's first event
   size_t step = 0;              ///< index into Model::steps
   uint32_t event = 0;           ///< what the position is about (event_at)
@@ -42,6 +55,7 @@ struct State {
   std::vector<DeviceState> devices;
   int64_t host_in = 0, host_out = 0;
   std::vector<Packet> packets;
+  Underway underway;  ///< the first, if there are several
 
   /// In program order: ns from the event's start to its first effect on a device, and
   /// how many effects there are (counted up to 50,000 events behind it).

@@ -106,9 +106,10 @@ void draw_row(const Ui& ui, const Rect& r, const Row& row, bool current, float i
 
 void draw_call_tree(const Ui& ui, Rect inside, App& app) {
   Seat& seat = app.seat();
-  if (seat.tree_of != seat.state.step) {
-    seat.tree = call_tree(*seat.model, seat.state.step);
+  if (seat.tree_of != seat.state.step || seat.tree_rank != seat.state.rank) {
+    seat.tree = call_tree(*seat.model, seat.state.step, seat.state.rank);
     seat.tree_of = seat.state.step;
+    seat.tree_rank = seat.state.rank;
   }
   const std::vector<bool> on_the_way = way_to(seat);
   std::vector<Row> rows;

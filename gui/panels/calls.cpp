@@ -157,39 +157,21 @@ void draw_row(const Ui& ui, const Rect& r, float indent, const Row& row, App& ap
 
 }  // namespace
 
-namespace {
-
-/// Two words in the card's title bar, of which one is chosen.
-void draw_tabs(const Ui& ui, const Rect& area, App& app) {
-  float x = area.x + 13;
-  for (const bool tree : {false, true}) {
-    const char* name = tree ? "TREE" : "CALLS";
-    const float wide = ui.width(Type::small, name);
-    const bool chosen = app.choices.tree == tree;
-    bool hovered = false;
-    if (ui.hit(name, {x - 5, area.y + 3, wide + 10, 26}, &hovered)) {
-      app.choices.tree = tree;
-    }
-    if (hovered)
-      ui.tooltip(tree ? "this step's call tree  (k)" : "the calls down to here  (k)");
-    ui.text(x, area.y + 9, Type::small,
-            chosen || hovered ? ui.theme.text : ui.theme.faint, name);
-    if (chosen) ui.fill({x, area.y + 28, wide, 2}, ui.theme.accent);
-    x += wide + 16;
-  }
-}
-
-}  // namespace
-
 void draw_calls(const Ui& ui, const Rect& area, App& app) {
   const Seat& seat = app.seat();
   const Model& model = *seat.model;
   const Lane& lane = model.lanes[model.events[seat.state.event].lane];
-  const std::string thread =
-      lane.is_host() ? "host · " + lane.thread
-                     : shown_device(model, lane.device) + " · " + lane.thread;
+  const std::string rank =
+      model.ranks() > 1 ? fmt::format("rank {} · ", lane.rank) : "";
+  const std::string place = !lane.is_host() ? shown_device(model, lane.device)
+                            : !rank.empty() && lane.thread != "main" ? ""
+                                                                     : "host";
+  const std::string thread = rank + (place.empty() ? "" : place + " · ") + lane.thread;
   Rect inside = ui.card(area, "", thread);
-  draw_tabs(ui, area, app);
+  draw_tabs(ui, area,
+            {{{"CALLS", "the calls down to here  (k)"},
+              {"TREE", "this step's call tree  (k)"}}},
+            app.choices.tree);
   if (app.choices.searching || !app.choices.search.empty()) {
     draw_search_line(ui, inside.take_top(34), app);
   }

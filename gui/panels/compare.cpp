@@ -52,15 +52,40 @@ Cost cost_of(const Seat& seat, const std::string& phase) {
 std::string difference(const Cost& first, const Cost& other) {
   if (first.time == 0 || other.time == 0 || first.on_device != other.on_device)
     return "";
-  return fmt::format("{:.2f}×",
-                     static_cast<double>(other.time) / static_cast<double>(first.time));
+  const double ratio =
+      static_cast<double>(other.time) / static_cast<double>(first.time);
+  if (ratio >= 1000) return ">999×";
+  return fmt::format("{:.{}f}×", ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0);
+}
+
+/// What is compared may not be the same work: that is said.
+std::string different_work(const std::vector<Seat*>& seats) {
+  const std::string arch = seats.front()->model->meta_text("arch");
+  const int64_t batch = seats.front()->step.batch;
+  for (const Seat* seat : seats) {
+    const std::string other = seat->model->meta_text("arch");
+    if (other != arch) {
+      return fmt::format("not the same work: the nets are {} and {}", arch, other);
+    }
+    if (seat->step.batch != batch) {
+      return fmt::format("not the same work: batches of {} and {}", batch,
+                         seat->step.batch);
+    }
+  }
+  return "";
 }
 
 void draw_table(const Ui& ui, const Rect& area, const std::vector<Seat*>& seats) {
   const Theme& t = ui.theme;
-  Rect room =
-      ui.card(area, "THIS STEP, PHASE BY PHASE",
-              "outlined: host time · ×: how many times as long as in the first trace");
+  const std::string warning = different_work(seats);
+  Rect room = ui.card(
+      area, "THIS STEP, PHASE BY PHASE",
+      warning.empty()
+          ? "outlined: host time · ×: how many times as long as in the first trace"
+          : "");
+  if (!warning.empty()) {
+    ui.text_right(room.right() - 13, area.y + 9, Type::small, t.warning, warning);
+  }
   room = {room.x + 14, room.y + 6, room.w - 28, room.h - 10};
   const std::vector<std::string> phases = all_phases(seats);
   int64_t longest = 1;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "gui/model/details.h"
+#include "gui/model/ring_message.h"
 #include "gui/panels/panels.h"
 #include "gui/ui/scroll.h"
 #include "tracer/analysis/units.h"
@@ -16,6 +17,8 @@ struct Fact {
   std::string name, value;
   uint32_t link = kNoEvent;  ///< where a click leads
 };
+
+constexpr size_t kMostLinks = 12, kMostNames = 64;
 
 const char* kind_name(Kind kind) {
   static constexpr const char* names[] = {
@@ -60,6 +63,29 @@ void add_rates(const Model& model, const Event& event, const tracer::Json& args,
   }
 }
 
+/// The parameter whose gradient a kernel finished: it carries the mark.
+std::string gradient_of(const Model& model, uint32_t kernel) {
+  const Event& event = model.events[kernel];
+  if (event.what() != Kind::kernel) return "";
+  for (uint32_t place = event.order + 1; place < event.last; ++place) {
+    const Event& mark = model.events[model.program[place]];
+    if (mark.what() == Kind::mark) return text_arg(args_of(model, mark), "param");
+  }
+  return "";
+}
+
+/// A list of names: how many, and one below the other.
+void add_names(const std::string& key, const tracer::Json& names,
+               std::vector<Fact>& facts) {
+  facts.push_back({key, std::to_string(names.size())});
+  for (size_t i = 0; i < std::min(names.size(), kMostNames); ++i) {
+    facts.push_back({"", in_words(names[i])});
+  }
+  if (names.size() > kMostNames) {
+    facts.push_back({"", fmt::format("and {} more", names.size() - kMostNames)});
+  }
+}
+
 void add_links(const Model& model, uint32_t index, const tracer::Json& args,
                std::vector<Fact>& facts) {
   const Event& event = model.events[index];
@@ -84,12 +110,16 @@ void add_links(const Model& model, uint32_t index, const tracer::Json& args,
     if (found == args.end() || !found->is_array()) continue;
     size_t count = 0;
     for (const tracer::Json& id : *found) {
-      if (!id.is_number_integer() || count >= 6) continue;
-      const uint32_t awaited = model.event_of_id(id.get<int64_t>());
-      if (awaited == kNoEvent) continue;
-      facts.push_back(
-          {count == 0 ? "waited for" : "", name_with_id(model, awaited), awaited});
-      ++count;
+      const bool known = id.is_number_integer();
+      const uint32_t awaited = known ? model.event_of_id(id.get<int64_t>()) : kNoEvent;
+      if (awaited == kNoEvent || ++count > kMostLinks) continue;
+      std::string name = name_with_id(model, awaited);
+      const std::string param = gradient_of(model, awaited);
+      if (!param.empty()) name = param + " by " + name;
+      facts.push_back({count == 1 ? "waited for" : "", name, awaited});
+    }
+    if (count > kMostLinks) {
+      facts.push_back({"", fmt::format("and {} more", count - kMostLinks)});
     }
   }
 }
@@ -99,7 +129,7 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index) {
   const tracer::Json args = args_of(model, event);
   std::vector<Fact> facts;
   const Lane& lane = model.lanes[event.lane];
-  const Step& step = model.steps[model.step_at(event.ts)];
+  const Step& step = model.steps[model.step_of(event)];
   facts.push_back(
       {"start",
        fmt::format("{:.3f} ms into step {}",
@@ -114,6 +144,12 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index) {
     facts.push_back({"from → to", shown_device(model, copy->src) + " → " +
                                       shown_device(model, copy->dst)});
     facts.push_back({"bytes", fmt::format("{:L}", copy->bytes)});
+    const RingMessage message = ring_message(model, *copy);
+    if (message.chunk > 0) {
+      facts.push_back(
+          {"chunk", fmt::format("{} of {}, {}", message.chunk, message.ranks,
+                                message.adds ? "added" : "replaces")});
+    }
   }
   add_rates(model, event, args, facts);
   add_links(model, index, args, facts);
@@ -123,6 +159,10 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index) {
     if (std::find(std::begin(hidden), std::end(hidden), key) != std::end(hidden))
       continue;
     if (key == "bytes" && model.copy_of(index) != nullptr) continue;
+    if (value.is_array() && !value.empty() && value.front().is_string()) {
+      add_names(key, value, facts);
+      continue;
+    }
     const bool shape = value.is_array();
     const bool bytes = key.ends_with("bytes") && value.is_number_integer();
     facts.push_back({key, shape   ? shape_arg(args, key.c_str())

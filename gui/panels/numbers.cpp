@@ -99,8 +99,17 @@ void draw_ports(const Ui& ui, const Rect& area, App& app) {
   const Theme& t = ui.theme;
   const Seat& seat = app.seat();
   const Model& model = *seat.model;
-  Rect room = ui.card(area, "BYTES BY PORT", "in this step");
+  const bool several = model.devices.size() > 1;
+  Rect room =
+      ui.card(area, several ? "" : "BYTES BY PORT", several ? "" : "in this step");
   room = {room.x + 13, room.y + 9, room.w - 26, room.h - 14};
+  if (several) {
+    draw_tabs(ui, area,
+              {{{"BYTES BY PORT", "what passes each device's port in this step  (v)"},
+                {"OVERLAP", "computing and communicating at once in this step  (v)"}}},
+              app.choices.overlap);
+    if (app.choices.overlap) return draw_overlap(ui, room, seat);
+  }
   const auto& ports = seat.step.ports;
   if (ports.empty()) {
     ui.text_rich(room, Type::body, Type::strong, t.faint, t.dim,

@@ -2,6 +2,7 @@
 // moves of the App; none keeps anything of its own.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "gui/app/app.h"
@@ -20,6 +21,8 @@ void draw_narration(const Ui& ui, const Rect& area, App& app);
 float narration_height(const Ui& ui, float width, App& app);
 void draw_step_times(const Ui& ui, const Rect& area, App& app);
 void draw_ports(const Ui& ui, const Rect& area, App& app);
+/// Computing and communicating, device by device, in the room inside the card.
+void draw_overlap(const Ui& ui, Rect room, const Seat& seat);
 void draw_inspector(const Ui& ui, const Rect& area, App& app);
 void draw_compare(const Ui& ui, const Rect& area, App& app);
 /// What is wrong with the file, in one line; a click puts it away.
@@ -29,6 +32,14 @@ void draw_loading(const Ui& ui, const Rect& area, double progress,
                   const std::string& name);
 void draw_help(const Ui& ui, const Rect& screen, App& app);
 void draw_tour(const Ui& ui, const Rect& screen, App& app);
+
+/// Two words in a card's title bar, of which one is chosen: the second if `second`.
+struct Tab {
+  const char* name;
+  const char* tip;
+};
+void draw_tabs(const Ui& ui, const Rect& area, const std::array<Tab, 2>& tabs,
+               bool& second);
 
 /// How an event is called in the chosen language of names.
 std::string shown_name(const Model& model, const Event& event, bool cpp);

@@ -2,11 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "gui/panels/device_card.h"
+#include "gui/panels/packets.h"
 #include "gui/panels/panels.h"
+#include "gui/panels/ring_stage.h"
 #include "gui/panels/stage_layout.h"
 #include "tracer/analysis/units.h"
 
@@ -38,24 +39,6 @@ void draw_way(const Ui& ui, const Way& way, ImU32 colour, float width) {
   ui.list->AddBezierCubic(p[0], p[1], p[2], p[3], colour, width, 40);
 }
 
-/// Bytes decide how large a packet is: by the cube root, 11 to 26 points.
-float packet_size(int64_t bytes) {
-  return std::clamp(6.5f + 4.6f * std::cbrt(static_cast<float>(bytes) * 1e-6f), 9.0f,
-                    26.0f);
-}
-
-void draw_packet(const Ui& ui, ImVec2 at, float size, ImU32 colour) {
-  for (int glow = 3; glow > 0; --glow) {
-    const float grow = static_cast<float>(glow) * 3.2f;
-    const Rect r{at.x - size / 2 - grow, at.y - size * 0.42f - grow, size + 2 * grow,
-                 size * 0.84f + 2 * grow};
-    ui.fill(r, with_alpha(colour, 0.10f), 4 + grow);
-  }
-  const Rect r{at.x - size / 2, at.y - size * 0.42f, size, size * 0.84f};
-  ui.fill(r, colour, std::min(4.0f, size * 0.22f));
-  ui.frame(r, mixed(colour, ui.theme.ground, 0.35f), std::min(4.0f, size * 0.22f));
-}
-
 struct Flow {
   const Copy* copy = nullptr;
   float progress = 0;
@@ -83,16 +66,8 @@ void draw_flows(const Ui& ui, const StageLayout& layout, const Model& model,
   const ImU32 colour = reason_colour(ui.theme, model.strings[named->copy->why]);
   const ImVec2 at =
       way_between(layout, named->copy->src, named->copy->dst).at(named->progress);
-  const std::string label =
-      fmt::format("{}  {}", tracer::human_bytes(named->copy->bytes),
-                  model.strings[named->copy->why]);
-  const float wide = ui.width(Type::strong, label) + 14;
-  const float size = packet_size(named->copy->bytes);
-  float x = at.x + size / 2 + 9;
-  if (x + wide > layout.below.right()) x = at.x - size / 2 - 9 - wide;
-  const Rect box{x, at.y - 10, wide, 20};
-  ui.fill(box, with_alpha(ui.theme.panel, 0.86f), 5);
-  ui.text(box.x + 7, box.y + 3, Type::strong, colour, label);
+  draw_packet_label(ui, at, packet_size(named->copy->bytes), layout.below, colour,
+                    packet_label(model, *named->copy));
 }
 
 void draw_host(const Ui& ui, const Rect& r, const Seat& seat) {
@@ -128,7 +103,10 @@ std::string subtitle(const Seat& seat) {
   const Model& model = *seat.model;
   const std::string mode = model.meta_text("mode");
   if (mode == "dp" || mode == "dp-features") return "star · device 0 is the root";
-  if (mode == "ddp") return fmt::format("{} ranks", model.ranks());
+  if (is_ring(model)) {
+    return fmt::format("ring of {} ranks · rank {} in focus", model.ranks(),
+                       seat.state.rank);
+  }
   return model.devices.size() == 1 ? "one device" : "";
 }
 
@@ -163,6 +141,11 @@ void draw_stage(const Ui& ui, const Rect& area, App& app, Seat& seat) {
   if (model.devices.empty()) {
     ui.text_centred(inside, Type::body, ui.theme.faint,
                     "This trace names no devices; the timeline shows what is in it.");
+    ui.list->PopClipRect();
+    return;
+  }
+  if (is_ring(model)) {
+    draw_ring_stage(ui, inside, app, seat);
     ui.list->PopClipRect();
     return;
   }

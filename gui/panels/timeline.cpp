@@ -38,8 +38,12 @@ void arrange(TimelineFrame& frame, Rect inside) {
 
 void lay_out_lanes(TimelineFrame& frame) {
   TimelineCache& cache = frame.cache;
-  if (cache.layout_room != frame.plot.h || cache.layout_open != frame.view.open) {
-    cache.layout = lay_out(frame.model, cache.lod, frame.view.open, frame.plot.h);
+  const int focus = cache.ranks > 1 ? frame.seat.state.rank : -1;
+  if (cache.layout_room != frame.plot.h || cache.layout_open != frame.view.open ||
+      cache.layout_focus != focus) {
+    cache.layout =
+        lay_out(frame.model, cache.lod, frame.view.open, frame.plot.h, focus);
+    cache.layout_focus = focus;
     cache.layout_room = frame.plot.h;
     cache.layout_open = frame.view.open;
   }

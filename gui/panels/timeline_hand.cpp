@@ -41,7 +41,7 @@ void scrub(TimelineFrame& frame) {
   const auto time = static_cast<int64_t>(
       std::clamp(ns, 0.0, static_cast<double>(frame.model.length)));
   frame.app.choices.transport.playing = false;
-  frame.app.go(Position{Order::time, time, 0, 0.5f});
+  frame.app.go(Position{Order::time, time, 0, 0.5f, frame.seat.state.rank});
 }
 
 float playhead_x(const TimelineFrame& frame) {
@@ -131,7 +131,11 @@ void click(TimelineFrame& frame) {
       frame.view.selected = {0, 0};
   } else if (frame.labels.contains(frame.mouse)) {
     const Strip* strip = strip_at(frame, frame.mouse, depth);
-    if (strip != nullptr) toggle(frame.view, strip->group);
+    if (strip == nullptr) return;
+    if ((strip->group & kWholeRank) != 0 && strip->group < kThreadsOfRank)
+      frame.app.look_at_rank(frame.model.lanes[strip->lane].rank);
+    else
+      toggle(frame.view, strip->group);
   }
 }
 

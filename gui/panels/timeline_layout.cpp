@@ -26,6 +26,7 @@ constexpr Measure kScrolled = {3, 17, 4, 18, 10, 4},
                   kScrolledLow = {2, 15, 2, 15, 4, 2};
 constexpr float kLow = 170;  ///< points of room
 constexpr size_t kMaxMinis = 12;
+constexpr size_t kRoomy = 3;  ///< so many measures are tried before ranks are folded
 
 struct Rank {
   std::vector<uint32_t> hosts, streams;
@@ -34,22 +35,34 @@ struct Rank {
 class Builder {
  public:
   Builder(const Model& model, const Lod& lod, const std::vector<uint32_t>& open,
-          const Measure& measure)
-      : model_(model), lod_(lod), open_(open), m_(measure) {}
+          const Measure& measure, int unfolded)
+      : model_(model), lod_(lod), open_(open), m_(measure), unfolded_(unfolded) {}
 
   LaneLayout build(const std::map<int, Rank>& ranks) {
     layout_.strip_of_lane.assign(model_.lanes.size(), UINT32_MAX);
     y_ = m_.gap;
+    if (const auto own = ranks.find(unfolded_); own != ranks.end()) {
+      whole(own->first, own->second);  // on top, where it is always in sight
+    }
     for (const auto& [number, rank] : ranks) {
-      if (!rank.hosts.empty()) host(rank.hosts.front());
-      if (rank.hosts.size() > 1) threads(number, rank.hosts);
-      streams(rank.streams);
+      if (number == unfolded_) continue;
+      const uint32_t group = kWholeRank + static_cast<uint32_t>(number);
+      if (unfolded_ >= 0 && !rank.streams.empty())
+        fold(rank.streams, group);
+      else
+        whole(number, rank);
     }
     layout_.height = y_;
     return std::move(layout_);
   }
 
  private:
+  void whole(int number, const Rank& rank) {
+    if (!rank.hosts.empty()) host(rank.hosts.front());
+    if (rank.hosts.size() > 1) threads(number, rank.hosts);
+    streams(rank.streams);
+  }
+
   bool is_open(uint32_t group) const {
     return std::binary_search(open_.begin(), open_.end(), group);
   }
@@ -114,10 +127,26 @@ class Builder {
     if (!lanes.empty()) y_ += m_.gap;
   }
 
+  /// Of a rank that is not looked at: computing, and communicating below it.
+  void fold(const std::vector<uint32_t>& lanes, uint32_t group) {
+    bool first = true;
+    for (const uint32_t lane : lanes) {
+      const int stream = model_.lanes[lane].stream;
+      if (!first && stream != 2) continue;
+      const float height = first ? std::min(m_.compute, 15.0f) : 6;
+      Strip& strip = add(Role::stream, lane, group, height, 1, 1);
+      strip.members = first ? 1 : 0;
+      strip.folded = first;
+      first = false;
+    }
+    y_ += std::max(2.0f, m_.gap / 2);
+  }
+
   const Model& model_;
   const Lod& lod_;
   const std::vector<uint32_t>& open_;
   const Measure& m_;
+  int unfolded_;  ///< the only rank that is shown in full; -1: all are
   LaneLayout layout_;
   float y_ = 0;
 };
@@ -125,7 +154,7 @@ class Builder {
 }  // namespace
 
 LaneLayout lay_out(const Model& model, const Lod& lod,
-                   const std::vector<uint32_t>& open, float room) {
+                   const std::vector<uint32_t>& open, float room, int focus) {
   std::map<int, Rank> ranks;
   for (uint32_t i = 0; i < model.lanes.size(); ++i) {
     const Lane& lane = model.lanes[i];
@@ -138,12 +167,21 @@ LaneLayout lay_out(const Model& model, const Lod& lod,
                        return model.lanes[a].device < model.lanes[b].device;
                      });
   }
-  for (const Measure& measure : kMeasures) {
-    LaneLayout layout = Builder(model, lod, open, measure).build(ranks);
+  if (ranks.size() < 2) focus = -1;
+  const auto built = [&](const Measure& measure, int unfolded) {
+    return Builder(model, lod, open, measure, unfolded).build(ranks);
+  };
+  for (size_t i = 0; i < (focus < 0 ? std::size(kMeasures) : kRoomy); ++i) {
+    LaneLayout layout = built(kMeasures[i], -1);
     if (layout.height <= room) return layout;
     if (model.lanes.size() > 500) break;
   }
-  return Builder(model, lod, open, room < kLow ? kScrolledLow : kScrolled).build(ranks);
+  for (size_t i = 0; focus >= 0 && i < std::size(kMeasures); ++i) {
+    LaneLayout layout = built(kMeasures[i], focus);
+    if (layout.height <= room) return layout;
+    if (model.lanes.size() > 500) break;
+  }
+  return built(room < kLow ? kScrolledLow : kScrolled, focus);
 }
 
 std::pair<size_t, size_t> LaneLayout::between(float top, float bottom) const {

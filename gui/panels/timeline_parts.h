@@ -33,8 +33,9 @@ struct Strip {
   enum class Role : uint8_t { host, thread, mini, head, stream };
   Role role = Role::stream;
   bool is_open = false;
-  uint16_t rows = 1;   ///< shown
-  uint16_t depth = 1;  ///< that there are
+  bool folded = false;  ///< stands for its whole rank
+  uint16_t rows = 1;    ///< shown
+  uint16_t depth = 1;   ///< that there are
   uint32_t lane = 0;
   uint32_t group = 0;    ///< what a click on its label opens and closes
   uint32_t members = 1;  ///< head and first mini: threads in the group
@@ -52,10 +53,13 @@ struct LaneLayout {
 };
 
 inline constexpr uint32_t kThreadsOfRank = 1u << 31;  ///< group, plus the rank
+inline constexpr uint32_t kWholeRank = 1u << 30;      ///< group, plus the rank
 
-/// As roomy as fits into `room` points of height.
+/// As roomy as fits into `room` points of height. Where not all ranks do, those but
+/// `focus`, which comes first, are folded to what their devices compute and
+/// communicate.
 LaneLayout lay_out(const Model& model, const Lod& lod,
-                   const std::vector<uint32_t>& open, float room);
+                   const std::vector<uint32_t>& open, float room, int focus = -1);
 
 /// Which places of the Lod hold an event whose name matches.
 struct SearchHits {
@@ -99,6 +103,7 @@ struct TimelineCache {
   LaneLayout layout;
   std::vector<uint32_t> layout_open;
   float layout_room = -1;
+  int layout_focus = -1;
   SearchHits hits;
   std::vector<OverviewColumn> columns;
   uint32_t flows_event = kNoEvent;

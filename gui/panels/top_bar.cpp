@@ -40,7 +40,8 @@ std::string what_is_open(const Model& model) {
   std::string text = model.meta_text("arch");
   if (text.empty()) text = model.name.substr(model.name.find_last_of('/') + 1);
   if (!kind.empty()) text += " · " + kind;
-  if (n > 1) text += fmt::format(" · {} devices", n);
+  if (n > 1)
+    text += fmt::format(" · {} {}", n, model.ranks() > 1 ? "ranks" : "devices");
   return text;
 }
 

@@ -76,6 +76,8 @@ ImU32 reason_colour(const Theme& theme, const std::string& why) {
   return look_up(theme, why,
                  {{"replicate", &Theme::orange},
                   {"broadcast", &Theme::orange},
+                  {"rebuild", &Theme::orange},
+                  {"metrics", &Theme::green},
                   {"reduce", &Theme::pink},
                   {"all_reduce", &Theme::pink},
                   {"scatter", &Theme::sky},
@@ -98,6 +100,8 @@ ImU32 phase_colour(const Theme& theme, const std::string& phase) {
                   {"backward", &Theme::slate},
                   {"reduce", &Theme::pink},
                   {"all_reduce", &Theme::pink},
+                  {"broadcast", &Theme::orange},
+                  {"metrics", &Theme::green},
                   {"optimizer", &Theme::yellow}});
 }
 

@@ -134,7 +134,7 @@ def markdown(args, turns):
     out = [f"ResNet18-CIFAR, batch {args.batch}: {machine_line()}", ""]
     if args.keep_dirty:
         out += ["**Turns on a busy machine count: these numbers say nothing.**", ""]
-    out += ["| peer | images/s | clean turns | ÷ torch ddp | ÷ lockstep single |",
+    out += ["| peer | images/s | turns that count | ÷ torch ddp | ÷ lockstep single |",
             "|---|---|---|---|---|"]
     for label, all_of in turns.items():
         clean = [t["seconds"] for t in all_of if t]

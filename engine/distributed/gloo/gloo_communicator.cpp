@@ -15,6 +15,8 @@
 
 #include "engine/distributed/gloo/gloo_store.h"
 #include "engine/distributed/store/prefix_store.h"
+#include "engine/distributed/transport.h"
+#include "engine/tensor/philox.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::distributed {
@@ -53,6 +55,10 @@ Combine combine_of(ReduceOp op) {
   }
   return nullptr;
 }
+
+struct Disagreement : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 void ignore_sigpipe() {
   struct sigaction now{};
@@ -165,33 +171,61 @@ void GlooCommunicator::reduce_scatter(Buffer in, Buffer out, ReduceOp op,
 }
 
 void GlooCommunicator::send(Buffer data, int to, const Collective& call) {
-  run(data, call, {}, [&] {
-    const auto buffer = context_->createUnboundBuffer(data.data, data.bytes());
-    buffer->send(to, call.seq);
-    buffer->waitSend(timeout_);
-  });
+  run(
+      data, call, {},
+      [&] {
+        const auto buffer = context_->createUnboundBuffer(data.data, data.bytes());
+        buffer->send(to, call.seq);
+        buffer->waitSend(timeout_);
+      },
+      false);
 }
 
 void GlooCommunicator::recv(Buffer data, int from, const Collective& call) {
-  run(data, call, {{from, data.numel}}, [&] {
-    const auto buffer = context_->createUnboundBuffer(data.data, data.bytes());
-    buffer->recv(from, call.seq);
-    buffer->waitRecv(timeout_);
-  });
+  run(
+      data, call, {{from, data.numel}},
+      [&] {
+        const auto buffer = context_->createUnboundBuffer(data.data, data.bytes());
+        buffer->recv(from, call.seq);
+        buffer->waitRecv(timeout_);
+      },
+      false);
 }
 
 void GlooCommunicator::run(const Buffer& data, const Collective& call,
                            const ModelledMessages& messages,
-                           const std::function<void()>& exchange) {
+                           const std::function<void()>& exchange, bool together) {
   throw_if_aborted();
   const int64_t began = tracer::now_ns();
   try {
-    if (data.data && data.numel > 0) exchange();
+    if (data.data && data.numel > 0) {
+      if (together) agree(call);
+      exchange();
+    }
+  } catch (const Disagreement&) {
+    throw;
   } catch (const std::exception& error) {
     throw_if_aborted();
     throw std::runtime_error(explained(error.what(), call));
   }
   record_modelled(messages, kGroup, rank_, data.dtype, call, began, tracer::now_ns());
+}
+
+/// Gloo does not compare what ranks call: with other sizes it ends the process or gives
+/// a wrong sum. So all ranks show each other first what they are about to do.
+void GlooCommunicator::agree(const Collective& call) {
+  const auto kind = static_cast<uint32_t>(fnv1a64(call.name));
+  const MessageTag mine{call.seq, call.bytes, 0, kind};
+  std::vector<MessageTag> all(size_);
+  gloo::AllgatherOptions options(context_);
+  options.setInput(reinterpret_cast<char*>(const_cast<MessageTag*>(&mine)),
+                   sizeof mine);
+  options.setOutput(reinterpret_cast<char*>(all.data()), all.size() * sizeof mine);
+  gloo::allgather(options);
+  for (int other = 0; other < size_; ++other) {
+    if (all[other] == mine) continue;
+    throw Disagreement(disagreement(rank_, other, call, mine, all[other]));
+  }
 }
 
 /// In words that Monitor::explain knows.

@@ -21,10 +21,9 @@ namespace lockstep::distributed {
 /// newer interface has none. Buffers without data are not exchanged, so Gloo does not
 /// even make such ranks wait for each other.
 ///
-/// Gloo names no rank in its failures: Monitor finds out. It does not compare what
-/// ranks call; ranks that disagree in bytes end by its std::terminate, or at their
-/// timeout. Source: gloo/allreduce.cc, gloo/transport/tcp/{pair,unbound_buffer}.cc (May
-/// 2022).
+/// Gloo names no rank in its failures: Monitor finds out. Nor does it compare what
+/// ranks call: that is done here, by a small all-gather before each collective. Source:
+/// gloo/allreduce.cc, gloo/transport/tcp/{pair,unbound_buffer}.cc (May 2022).
 class GlooCommunicator : public Communicator {
  public:
   /// Connects with all ranks. From here on the process ignores SIGPIPE, unless it
@@ -51,9 +50,10 @@ class GlooCommunicator : public Communicator {
 
  private:
   /// Runs `exchange` unless there is nothing to exchange, with Gloo's failures in our
-  /// words, and records `messages`.
+  /// words, and records `messages`. `together`: all ranks take part.
   void run(const Buffer& data, const Collective& call, const ModelledMessages& messages,
-           const std::function<void()>& exchange);
+           const std::function<void()>& exchange, bool together = true);
+  void agree(const Collective& call);
   void all_reduce_in_place(Buffer data, ReduceOp op);
   std::string explained(const std::string& what, const Collective& call) const;
   void throw_if_aborted() const;

@@ -3,12 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-#include <set>
-
-#include "tracer/record/collect.h"
-#include "tracer/record/recorder.h"
-
 namespace lockstep::distributed {
 namespace {
 

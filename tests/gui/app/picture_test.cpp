@@ -54,6 +54,8 @@ INSTANTIATE_TEST_SUITE_P(
     Viewer, Golden,
     testing::Values(Shot{"dp_replicate", "dp.json.gz", "2:replicate"},
                     Shot{"dp_reduce_light", "dp.json.gz", "2:reduce", false},
+                    Shot{"ddp_all_reduce", "ddp.json.gz", "2:all_reduce"},
+                    Shot{"ddp_metrics_light", "ddp.json.gz", "rank1:2:metrics", false},
                     Shot{"single_forward", "single.json.gz", "2:forward", true, true}),
     [](const auto& info) { return std::string(info.param.name); });
 

@@ -71,7 +71,7 @@ void expect_same_as_summary(const std::string& path) {
 
 TEST(Breakdown, IsTheSummary) {
   expect_same_as_summary(minimal_path());
-  for (const char* name : {"single", "dp", "dp_features"}) {
+  for (const char* name : {"single", "dp", "dp_features", "ddp"}) {
     expect_same_as_summary(golden() / "viewer" / (std::string(name) + ".json.gz"));
   }
 }

@@ -234,9 +234,7 @@ TEST(Narration, OfADistributedStep) {
       {1,
        "**Step 3** evaluates **1 image**, in **1.00 ms**: 1000 images per second. "
        "There is no backward, and no parameter changes."},
-      {3,
-       "**all_reduce** among 3 ranks: gradients of bucket 1, **1.20 MB**, are summed; "
-       "each rank gets the sum, in 500 µs."},
+      {3, "**all_reduce of bucket 1**, **1.20 MB**, among 3 ranks, in 500 µs."},
       {4,
        "Ring step 2 of 4: device 0 sends **400 kB** of gradients to its neighbour, "
        "device 1, at 8.00 GB/s, which adds its own. The sum grows on the way."},
@@ -372,7 +370,8 @@ TEST(Narration, TemplatesAreWellFormed) {
 }
 
 TEST(Narration, OfEachEventOfRecordedRuns) {
-  for (const char* name : {"dp.json.gz", "dp_features.json.gz", "single.json.gz"}) {
+  for (const char* name :
+       {"dp.json.gz", "dp_features.json.gz", "single.json.gz", "ddp.json.gz"}) {
     SCOPED_TRACE(name);
     const std::string path = (golden() / "viewer" / name).string();
     const Model model = load_model(name, tracer::read_whole_file(path));

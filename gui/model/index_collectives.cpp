@@ -1,0 +1,46 @@
+// What ranks do together: events of one group and number are one collective, and the
+// copies that name the same are its messages.
+#include <algorithm>
+#include <map>
+
+#include "gui/model/raw_model.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+using Key = std::pair<uint32_t, int64_t>;  ///< group and seq
+
+constexpr int64_t kMaxRounds = INT16_MAX;
+
+}  // namespace
+
+void index_collectives(RawModel& raw) {
+  Model& model = raw.model;
+  std::map<Key, uint32_t> known;
+  for (const RawCollective& part : raw.collectives) {
+    auto index = static_cast<uint32_t>(model.collectives.size());
+    if (part.seq >= 0)
+      index = known.emplace(Key{part.group, part.seq}, index).first->second;
+    if (index == model.collectives.size()) model.collectives.emplace_back();
+    model.collectives[index].events.push_back(part.event);
+    model.collective_of_event.emplace_back(part.event, index);
+  }
+  for (size_t i = 0; i < raw.copies.size(); ++i) {
+    const RawCopy& message = raw.copies[i];
+    const auto found = known.find({message.group, message.seq});
+    if (message.seq < 0 || message.ring_step < 0 || found == known.end()) continue;
+    Copy& copy = model.copies[i];
+    copy.collective = found->second;
+    copy.round = static_cast<int16_t>(std::min(message.ring_step, kMaxRounds));
+    model.collectives[found->second].copies.push_back(static_cast<uint32_t>(i));
+  }
+  for (Collective& collective : model.collectives) {
+    std::stable_sort(collective.copies.begin(), collective.copies.end(),
+                     [&](uint32_t a, uint32_t b) {
+                       return model.copies[a].round < model.copies[b].round;
+                     });
+  }
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,120 @@
+// What is known about an event where several ranks run the same program.
+#include <algorithm>
+
+#include "gui/model/event_facts.h"
+#include "gui/model/ring_message.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+using tracer::Json;
+
+constexpr uint32_t kMostScanned = 20'000;
+
+/// ns in which kernels ran on a device's compute stream between two times.
+int64_t computed(const Model& model, int device, int64_t from, int64_t to) {
+  int64_t sum = 0;
+  for (const Lane& lane : model.lanes) {
+    if (lane.device != device || lane.stream != 0) continue;
+    auto at = std::lower_bound(
+        lane.events.begin(), lane.events.end(), from,
+        [&](uint32_t e, int64_t ts) { return model.events[e].end() <= ts; });
+    for (; at != lane.events.end() && model.events[*at].ts < to; ++at) {
+      const Event& event = model.events[*at];
+      if (event.row > 0 || event.what() != Kind::kernel) continue;
+      const int64_t end = std::min<int64_t>(to, event.end());
+      sum += std::max<int64_t>(0, end - std::max<int64_t>(from, event.ts));
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+bool EventFacts::is_ddp() const {
+  return model_.meta_text("mode") == "ddp" && model_.ranks() > 1;
+}
+
+void EventFacts::add_rank() {
+  const int ranks = model_.ranks();
+  if (ranks < 2) return;
+  facts_.number("rank", model_.lanes[event_.lane].rank);
+  facts_.number("ranks", ranks);
+  facts_.number("others", ranks - 1);
+}
+
+uint32_t EventFacts::collective_below(uint32_t event) const {
+  const Event& cause = model_.events[event];
+  const uint32_t end = std::min(cause.last, cause.order + kMostScanned);
+  for (uint32_t place = cause.order; place < end; ++place) {
+    const uint32_t index = model_.program[place];
+    if (model_.events[index].what() == Kind::collective) return index;
+  }
+  return kNoEvent;
+}
+
+void EventFacts::add_collective(uint32_t index) {
+  const Event& event = model_.events[index];
+  const Json args = args_of(model_, event);
+  facts_.bytes("bytes", number_arg(args, "bytes"));
+  facts_.number("bucket", number_arg(args, "bucket", -1));
+  facts_.number("group_size", number_arg(args, "group_size", -1));
+  facts_.text("tensor", text_arg(args, "tensor"));
+  const auto params = args.find("params");
+  if (params != args.end() && params->is_array() && !params->empty()) {
+    facts_.number("params", static_cast<int64_t>(params->size()));
+  }
+  const int device = model_.lanes[event.lane].device;
+  int64_t sent = 0;
+  const uint32_t collective = model_.collective_of(index);
+  if (collective != kNoEvent) {
+    for (const uint32_t message : model_.collectives[collective].copies) {
+      const Copy& copy = model_.copies[message];
+      if (copy.src == device) sent += copy.bytes;
+    }
+  }
+  facts_.bytes("sent", sent);
+  add_device(device);
+  if (event.dur <= 0 || !computes() || device == kHostDevice) return;
+  const int64_t busy = computed(model_, device, event.ts, event.end());
+  facts_.share("overlap", static_cast<double>(busy) / static_cast<double>(event.dur));
+}
+
+bool EventFacts::add_bucket_of(const std::string& param) {
+  if (param.empty()) return false;
+  const int rank = model_.lanes[event_.lane].rank;
+  const auto after = std::lower_bound(model_.collective_of_event.begin(),
+                                      model_.collective_of_event.end(),
+                                      std::pair<uint32_t, uint32_t>(state_.event, 0));
+  size_t seen = 0;
+  for (auto at = after; at != model_.collective_of_event.end() && seen < 256;
+       ++at, ++seen) {
+    const Event& event = model_.events[at->first];
+    if (event.step != event_.step || model_.lanes[event.lane].rank != rank) continue;
+    const Json args = args_of(model_, event);
+    const auto params = args.find("params");
+    if (params == args.end() || !params->is_array()) continue;
+    if (std::find(params->begin(), params->end(), param) == params->end()) continue;
+    add_collective(at->first);
+    return number_arg(args, "bucket", -1) >= 0;
+  }
+  return false;
+}
+
+std::string EventFacts::add_message(const Copy& copy) {
+  const RingMessage message = ring_message(model_, copy);
+  if (message.rounds == 0) return "";
+  const Collective& whole = model_.collectives[copy.collective];
+  const Json args = args_of(model_, model_.events[whole.events.front()]);
+  facts_.number("bucket", number_arg(args, "bucket", -1));
+  facts_.number("ring_step", copy.round + 1);
+  facts_.number("ring_steps", message.rounds);
+  facts_.number("ranks", message.ranks);
+  if (!is_all_reduce(model_, copy.collective)) return "hop";
+  if (message.chunk < 0) return "";
+  facts_.number("chunk", message.chunk);
+  return message.adds ? "adds" : "replaces";
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,76 @@
+// The same point in another rank's program: ranks run the same code, so the way down to
+// an event (its step, the second `all_reduce` in it, …) leads to its twin.
+#include <algorithm>
+#include <vector>
+
+#include "gui/model/position.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+constexpr uint32_t kMostChildren = 200'000;
+
+/// How many children of its parent before it have the event's name.
+uint32_t ordinal(const Model& model, uint32_t event) {
+  const Event& own = model.events[event];
+  uint32_t count = 0, seen = 0;
+  for (uint32_t place = model.events[own.parent].order + 1; place < own.order;) {
+    const Event& sibling = model.events[model.program[place]];
+    count += sibling.name == own.name;
+    place = sibling.last;
+    if (++seen > kMostChildren) break;
+  }
+  return count;
+}
+
+/// That child of `parent`; kNoEvent if there are not so many.
+uint32_t child(const Model& model, uint32_t parent, uint32_t name, uint32_t count) {
+  uint32_t seen = 0;
+  const Event& caller = model.events[parent];
+  for (uint32_t place = caller.order + 1; place < caller.last;) {
+    const uint32_t index = model.program[place];
+    const Event& event = model.events[index];
+    if (event.name == name && count-- == 0) return index;
+    place = event.last;
+    if (++seen > kMostChildren) break;
+  }
+  return kNoEvent;
+}
+
+/// As far down as both went the same way.
+uint32_t twin_of(const Model& model, uint32_t event, int rank) {
+  std::vector<uint32_t> way;
+  for (uint32_t at = event; at != kNoEvent && way.size() < 512;) {
+    way.push_back(at);
+    at = model.events[at].parent;
+  }
+  const Step& step = model.steps[model.step_of(model.events[event])];
+  uint32_t twin = step.event_of(rank);
+  if (twin == kNoEvent || way.back() != step.event_of(model.rank_of(event)))
+    return twin;
+  for (size_t i = way.size() - 1; i-- > 0;) {
+    const uint32_t next =
+        child(model, twin, model.events[way[i]].name, ordinal(model, way[i]));
+    if (next == kNoEvent) break;
+    twin = next;
+  }
+  return twin;
+}
+
+}  // namespace
+
+Position at_rank(const Model& model, const Position& position, int rank) {
+  Position there = position;
+  if (position.order == Order::time) {
+    there.rank = rank;
+    return there;
+  }
+  const uint32_t twin = twin_of(model, event_at(model, position), rank);
+  if (twin == kNoEvent) return position;
+  there = at_event(model, twin);
+  there.progress = position.progress;
+  return there;
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,64 @@
+#include "gui/panels/memory_bar.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "gui/panels/panels.h"
+#include "tracer/analysis/units.h"
+
+namespace lockstep::gui {
+
+void draw_memory(const Ui& ui, const Rect& r, const Memory& memory, int64_t scale) {
+  ui.fill(r, ui.theme.sunken, 3);
+  float x = r.x;
+  for (size_t i = 0; i < memory.bytes.size(); ++i) {
+    const float wide = r.w * static_cast<float>(static_cast<double>(memory.bytes[i]) /
+                                                static_cast<double>(scale));
+    if (wide < 0.5f) continue;
+    ui.fill({x, r.y, std::min(wide, r.right() - x), r.h}, memory_colour(ui.theme, i));
+    x += wide;
+  }
+}
+
+std::vector<size_t> by_size(const Memory& memory) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < memory.bytes.size(); ++i) {
+    if (memory.bytes[i] > 0) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return memory.bytes[a] > memory.bytes[b];
+  });
+  return order;
+}
+
+void draw_memory_legend(const Ui& ui, Rect r, const Memory& memory) {
+  for (const size_t i : by_size(memory)) {
+    if (r.h < 15) return;
+    const Rect line = r.take_top(15);
+    ui.fill({line.x, line.y + 4, 7, 7}, memory_colour(ui.theme, i), 2);
+    const std::string amount = tracer::human_bytes(memory.bytes[i]);
+    const float wide = ui.width(Type::small, amount);
+    ui.text_right(line.right(), line.y, Type::small, ui.theme.dim, amount);
+    ui.text_cut(line.x + 12, line.y, line.w - 18 - wide, Type::small, ui.theme.dim,
+                kMemoryCategories[i]);
+  }
+}
+
+int64_t largest_memory(const Seat& seat) {
+  int64_t most = 1;
+  for (const DeviceState& device : seat.state.devices) {
+    most = std::max(most, device.memory.total());
+  }
+  return most;
+}
+
+std::string name_of_task(const Model& model, uint32_t index) {
+  const Event& event = model.events[index];
+  if (event.what() == Kind::copy) {
+    const Copy* copy = model.copy_of(index);
+    return model.strings[copy->why] + " from " + shown_device(model, copy->src);
+  }
+  return model.name_of(event);
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,225 @@
+#include "gui/panels/rank_card.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gui/model/details.h"
+#include "gui/panels/memory_bar.h"
+#include "gui/panels/panels.h"
+#include "tracer/analysis/units.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+/// What one stream is busy with.
+struct Busy {
+  std::string text;
+  ImU32 colour = 0;
+  float share = 1;   ///< how far it is
+  bool lit = false;  ///< it runs now, or is caused here
+  bool later = false;
+};
+
+/// The call or op in which a rank's host is; what only waits comes last.
+uint32_t host_event(const Seat& seat, int rank) {
+  const Model& model = *seat.model;
+  const Event& event = model.events[seat.state.event];
+  const Lane& own = model.lanes[event.lane];
+  if (rank == seat.state.rank && own.is_host()) return seat.state.event;
+  uint32_t waiting = kNoEvent;
+  for (const Lane& lane : model.lanes) {
+    if (!lane.is_host() || lane.rank != rank) continue;
+    const uint32_t running = running_on(model, lane, seat.state.now);
+    if (running == kNoEvent) continue;
+    if (model.events[running].what() != Kind::sync) return running;
+    if (waiting == kNoEvent) waiting = running;
+  }
+  return waiting;
+}
+
+void draw_host_strip(const Ui& ui, const Rect& r, const Seat& seat, int rank,
+                     size_t more) {
+  const Theme& t = ui.theme;
+  const bool focus = rank == seat.state.rank;
+  ui.fill(r, focus ? t.accent_ground : t.raised, 6);
+  ui.frame(r, focus ? t.accent : t.line, 6, focus ? 1.6f : 1);
+  std::string name = fmt::format("rank {}", rank);
+  if (more > 0) name += fmt::format(" + {}", more);
+  const float pad = r.w < 70 ? 4 : r.w < 90 ? 6 : 11;
+  const Type type = r.w < 70 ? Type::small : Type::strong;
+  const float used = ui.text_cut(r.x + pad, r.y + (r.h - ui.line_height(type)) / 2,
+                                 r.w - 2 * pad, type, focus ? t.accent : t.text, name);
+  const float x = r.x + pad + used + 10;
+  if (r.right() - pad - x < 40) return;
+  const uint32_t event = host_event(seat, rank);
+  const std::string doing =
+      event == kNoEvent ? "idle" : seat.model->name_of(seat.model->events[event]);
+  const float small = r.y + (r.h - ui.line_height(Type::small)) / 2;
+  ui.text_cut(x, small, r.right() - pad - x, Type::small, focus ? t.text : t.dim,
+              "host: " + doing);
+}
+
+Busy compute_of(const Ui& ui, const Seat& seat, int device) {
+  const Model& model = *seat.model;
+  const DeviceState& own = seat.state.devices[device];
+  const auto named = [&](uint32_t event, bool later) {
+    return Busy{name_of_task(model, event), event_colour(ui.theme, model, event), 1,
+                true, later};
+  };
+  const Effects& e = own.effects;
+  if (e.kernels > 0) {
+    Busy busy = named(e.first_kernel, true);
+    if (e.kernels > 1) busy.text = fmt::format("{} kernels", e.kernels);
+    return busy;
+  }
+  for (const int stream : {0, 1}) {
+    if (own.running[stream] != kNoEvent) return named(own.running[stream], false);
+  }
+  return {"idle", ui.theme.faint, 0, false, false};
+}
+
+Busy comm_of(const Ui& ui, const Seat& seat, int device, bool brief) {
+  const Model& model = *seat.model;
+  const State& state = seat.state;
+  const DeviceState& own = state.devices[device];
+  const Underway& now = state.underway;
+  if (now.any() && now.to_come) {
+    for (const uint32_t part : model.collectives[now.collective].events) {
+      if (model.lanes[model.events[part].lane].device != device) continue;
+      const double share = static_cast<double>(now.arrived) /
+                           static_cast<double>(std::max<size_t>(1, now.messages));
+      return {shown_collective(model, part, brief), event_colour(ui.theme, model, part),
+              static_cast<float>(share), true, true};
+    }
+  }
+  if (own.collective != kNoEvent) {
+    const Event& event = model.events[own.collective];
+    const double share = static_cast<double>(state.now - event.ts) /
+                         static_cast<double>(std::max<int64_t>(1, event.dur));
+    return {shown_collective(model, own.collective, brief),
+            event_colour(ui.theme, model, own.collective),
+            std::clamp(static_cast<float>(share), 0.0f, 1.0f), true, false};
+  }
+  if (own.running[2] != kNoEvent) {
+    return {name_of_task(model, own.running[2]),
+            event_colour(ui.theme, model, own.running[2]), 1, true, false};
+  }
+  return {"idle", ui.theme.faint, 0, false, false};
+}
+
+/// One stream: its name, what it runs, and how far that is.
+void draw_stream(const Ui& ui, const Rect& r, const char* stream, const Busy& busy) {
+  const Theme& t = ui.theme;
+  ui.fill(r, t.sunken, 4);
+  if (busy.lit) {
+    ui.fill(r, mixed(t.sunken, busy.colour, t.dark ? 0.24f : 0.26f), 4);
+    const float line = r.h > 16 ? 3.0f : 2.0f;
+    if (busy.share < 1) {
+      ui.fill({r.x, r.bottom() - line, std::max(3.0f, r.w * busy.share), line},
+              busy.colour, 1.5f);
+    } else {
+      ui.fill({r.x, r.y + 3, 3, r.h - 6}, busy.colour, 1.5f);
+    }
+  }
+  const float y = r.y + (r.h - ui.line_height(Type::small)) / 2;
+  float x = r.x + 8;
+  if (r.h < 13) return;
+  if (r.w > 168) {
+    ui.text(x, y, Type::small, t.faint, stream);
+    x += 54;
+  }
+  const ImU32 ink = !busy.lit ? t.faint : t.text;
+  ui.text_cut(x, y, r.right() - x - 6, Type::small, ink, busy.text);
+}
+
+/// The largest categories, side by side where the card is wide.
+void draw_memory_words(const Ui& ui, const Rect& room, const Memory& memory) {
+  if (room.w < 280 || room.h > 90) {
+    draw_memory_legend(ui, room, memory);
+    return;
+  }
+  float x = room.x;
+  for (const size_t i : by_size(memory)) {
+    const char* name = kMemoryCategories[i];
+    const float wide = ui.width(Type::small, name);
+    if (x + 11 + wide > room.right()) break;
+    ui.fill({x, room.y + 4, 7, 7}, memory_colour(ui.theme, i), 2);
+    ui.text(x + 11, room.y, Type::small, ui.theme.dim, name);
+    x += 11 + wide + 12;
+  }
+}
+
+void draw_head(const Ui& ui, Rect& room, const Seat& seat, int device, bool compact) {
+  const Theme& t = ui.theme;
+  const Model& model = *seat.model;
+  const Memory& memory = seat.state.devices[device].memory;
+  const Rect head = room.take_top(compact ? 17 : 20);
+  const Type type = compact ? Type::body : Type::strong;
+  const std::string amount = tracer::human_bytes(memory.total());
+  const bool known = !model.devices[device].memory.empty();
+  const float wide = known ? ui.width(Type::small, amount) : 0;
+  const std::string name = room.w < 60 ? fmt::format("dev {}", model.devices[device].id)
+                                       : shown_device(model, device);
+  const float used = ui.text_cut(head.x, head.y, head.w, type, t.text, name);
+  if (known && used + wide + 8 <= head.w) {
+    ui.text_right(head.right(), head.y + 1, Type::small, t.dim, amount);
+  }
+  if (!known) return;
+  draw_memory(ui, room.take_top(compact ? 5 : 7), memory, largest_memory(seat));
+  room.take_top(compact ? 5 : 8);
+}
+
+}  // namespace
+
+std::string shown_collective(const Model& model, uint32_t event, bool brief) {
+  const tracer::Json args = args_of(model, model.events[event]);
+  std::string text = text_arg(args, "collective");
+  if (text.empty()) text = model.name_of(model.events[event]);
+  const int64_t bucket = number_arg(args, "bucket", -1);
+  if (bucket >= 0) {
+    return (brief ? "" : text + " · ") + fmt::format("bucket {}", bucket);
+  }
+  const std::string why = text_arg(args, "why");
+  if (brief && !why.empty()) return why;
+  if (!why.empty() && why != text) return text + " · " + why;
+  const std::string tensor = text_arg(args, "tensor");
+  return tensor.empty() ? text : text + " · " + tensor;
+}
+
+void draw_rank_card(const Ui& ui, const RankCard& card, const Seat& seat) {
+  const Theme& t = ui.theme;
+  const int rank = seat.model->devices[card.number].rank;
+  draw_host_strip(ui, card.host, seat, rank, card.more);
+  const Busy compute = compute_of(ui, seat, card.number);
+  const Busy comm = comm_of(ui, seat, card.number, card.device.w < 180);
+  const Rect& r = card.device;
+  ui.fill({r.x, r.y + 2, r.w, r.h + 2}, t.shadow, 9);
+  ui.fill(r, t.raised, 8);
+  const ImU32 edge = comm.lit ? comm.colour : compute.lit ? compute.colour : t.line;
+  ui.frame(r, edge, 8, comm.lit || compute.lit ? 1.8f : 1);
+  const float pad = card.compact ? 7 : 12;
+  Rect room{r.x + pad, r.y + (r.h < 100 ? 6 : 10), r.w - 2 * pad,
+            r.h - (r.h < 100 ? 11 : 18)};
+  draw_head(ui, room, seat, card.number, card.compact);
+  const bool words =
+      room.h > 66 && room.w > 110 && seat.state.devices[card.number].memory.total() > 0;
+  if (room.h < 32 && room.w > 150) {  // low and wide: side by side
+    const float high = std::min(room.h, 20.0f);
+    const Rect left{room.x, room.y, room.w / 2 - 3, high};
+    const Rect right{room.x + room.w / 2 + 3, room.y, room.w / 2 - 3, high};
+    draw_stream(ui, left, "compute", compute);
+    draw_stream(ui, right, "comm", comm);
+    return;
+  }
+  const float stream = std::clamp((room.h - 4 - (words ? 22 : 0)) / 2, 6.0f, 30.0f);
+  draw_stream(ui, room.take_top(stream), "compute", compute);
+  room.take_top(4);
+  draw_stream(ui, room.take_top(stream), "comm", comm);
+  room.take_top(7);
+  const Memory& memory = seat.state.devices[card.number].memory;
+  if (words && room.h >= 14) draw_memory_words(ui, room, memory);
+}
+
+}  // namespace lockstep::gui

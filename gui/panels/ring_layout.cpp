@@ -1,0 +1,176 @@
+#include "gui/panels/ring_layout.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "gui/panels/stage_layout.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+constexpr float kStub = 13;  ///< points between a card and the ring
+
+/// Half of the cards above, from the left; the others below, from the right.
+struct Rows {
+  size_t top = 1, bottom = 1;
+  size_t columns() const { return top; }
+};
+
+struct Heights {
+  float host, gap, device, channel;
+  float row() const { return host + gap + device; }
+};
+
+Heights heights_of(const Rect& room) {
+  Heights h{};
+  h.channel = std::clamp(room.h * 0.27f, 84.0f, 150.0f);
+  const float row = (room.h - h.channel) / 2;
+  h.host = row > 130 ? 27 : 20;
+  h.gap = std::clamp(row * 0.1f, 7.0f, 24.0f);
+  h.device = std::clamp(row - h.host - h.gap, 40.0f, 230.0f);
+  return h;
+}
+
+/// A share of the way round for a place on the ring's upper or lower side.
+float share_at(const Rect& loop, float x, bool top) {
+  const float straight = loop.w - loop.h;
+  const float arc = std::numbers::pi_v<float> * loop.h / 2;
+  const float round = 2 * (straight + arc);
+  const float along = std::clamp(x - loop.x - loop.h / 2, 0.0f, straight);
+  return top ? along / round : (straight + arc + straight - along) / round;
+}
+
+/// Who is next to whom, from the first ring that went all the way.
+bool follow_ring(const Model& model, const Collective& collective,
+                 std::vector<int>& order) {
+  const size_t count = model.devices.size();
+  std::vector<int> next(count, kHostDevice);
+  for (const uint32_t index : collective.copies) {
+    const Copy& copy = model.copies[index];
+    if (copy.round != 0 || copy.src < 0 || copy.dst < 0) continue;
+    next[copy.src] = copy.dst;
+  }
+  std::vector<int> found;
+  for (int at = 0; at >= 0 && found.size() < count; at = next[at]) {
+    if (std::find(found.begin(), found.end(), at) != found.end()) break;
+    found.push_back(at);
+  }
+  if (found.size() != count || next[found.back()] != 0) return false;
+  order = std::move(found);
+  return true;
+}
+
+}  // namespace
+
+std::vector<int> ring_order(const Model& model) {
+  std::vector<int> order(model.devices.size());
+  std::iota(order.begin(), order.end(), 0);
+  const size_t looked_at = std::min<size_t>(model.collectives.size(), 64);
+  for (size_t i = 0; i < looked_at; ++i) {
+    if (follow_ring(model, model.collectives[i], order)) break;
+  }
+  return order;
+}
+
+bool is_ring(const Model& model) {
+  const auto ranks = static_cast<size_t>(model.ranks());
+  if (ranks < 2 || model.devices.size() != ranks) return false;
+  std::vector<bool> seen(ranks);
+  for (const Device& device : model.devices) {
+    const auto rank = static_cast<size_t>(device.rank);
+    if (rank >= ranks || seen[rank]) return false;
+    seen[rank] = true;
+  }
+  return true;
+}
+
+RingLayout lay_out_ring(const Rect& room, const std::vector<int>& order) {
+  RingLayout layout;
+  const size_t cards = std::clamp<size_t>(order.size(), 2, kMaxCards);
+  layout.card.resize(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    layout.card[order[i]] = std::min(i, cards - 1);
+  }
+  const Rows rows{(cards + 1) / 2, cards / 2};
+  const Heights h = heights_of(room);
+  const auto columns = static_cast<float>(rows.columns());
+  const float gap = std::clamp(room.w * 0.018f, 6.0f, 22.0f);
+  const float wide = std::round(
+      std::min((room.w - gap * (columns - 1)) / columns, std::max(250.0f, room.h)));
+  layout.compact = wide < 120 || h.device < 76;
+
+  const float top = room.y + (room.h - 2 * h.row() - h.channel) / 2;
+  const float all = wide * columns + gap * (columns - 1);
+  for (size_t i = 0; i < cards; ++i) {
+    const bool above = i < rows.top;
+    const size_t column = above ? i : cards - 1 - i;
+    // A row that is one short stands in the middle.
+    const float indent = above || rows.top == rows.bottom ? 0 : (wide + gap) / 2;
+    const float x = std::round(room.x + (room.w - all) / 2 + indent +
+                               static_cast<float>(column) * (wide + gap));
+    const float y = above ? top : top + h.row() + h.channel;
+    const Rect host{x, std::round(above ? y : y + h.device + h.gap), wide, h.host};
+    const Rect device{x, std::round(above ? y + h.host + h.gap : y), wide,
+                      std::round(h.device)};
+    layout.hosts.push_back(host);
+    layout.devices.push_back(device);
+  }
+  const float share = rows.top == 1 ? 0.5f : 0.36f;  // of a card, beyond its middle
+  const float reach = std::max(wide * share, h.channel * 0.75f);
+  const float first = layout.devices[0].centre().x - reach;
+  const float last = layout.devices[rows.top - 1].centre().x + reach;
+  const float upper = layout.devices[0].bottom() + kStub;
+  const float lower = layout.devices.back().y - kStub;
+  layout.loop = {std::max(first, room.x + 6), upper, 0, lower - upper};
+  layout.loop.w =
+      std::max(std::min(last, room.right() - 6) - layout.loop.x, layout.loop.h * 1.4f);
+  layout.loop.x = std::min(layout.loop.x, room.right() - 6 - layout.loop.w);
+  for (size_t i = 0; i < cards; ++i) {
+    layout.ports.push_back(
+        share_at(layout.loop, layout.devices[i].centre().x, i < rows.top));
+  }
+  return layout;
+}
+
+ImVec2 RingLayout::on_loop(float share) const {
+  const float straight = loop.w - loop.h, radius = loop.h / 2;
+  const float arc = std::numbers::pi_v<float> * radius;
+  float along = (share - std::floor(share)) * 2 * (straight + arc);
+  if (along < straight) return {loop.x + radius + along, loop.y};
+  along -= straight;
+  if (along < arc) {
+    const float angle = along / radius;
+    return {loop.right() - radius + radius * std::sin(angle),
+            loop.y + radius - radius * std::cos(angle)};
+  }
+  along -= arc;
+  if (along < straight) return {loop.right() - radius - along, loop.bottom()};
+  const float angle = (along - straight) / radius;
+  return {loop.x + radius - radius * std::sin(angle),
+          loop.y + radius + radius * std::cos(angle)};
+}
+
+ImVec2 RingLayout::port(size_t of_card) const {
+  const Rect& device = devices[of_card];
+  return {on_loop(ports[of_card]).x, is_top(of_card) ? device.bottom() : device.y};
+}
+
+ImVec2 on_ring_way(const RingLayout& layout, size_t from, size_t to, float t) {
+  constexpr float kOut = 0.1f;  // of the way, along the stubs
+  const auto between = [](ImVec2 a, ImVec2 b, float share) {
+    return ImVec2(a.x + (b.x - a.x) * share, a.y + (b.y - a.y) * share);
+  };
+  const float a = layout.ports[from];
+  float b = layout.ports[to];
+  if (b <= a) b += 1;
+  if (t < kOut) return between(layout.port(from), layout.on_loop(a), t / kOut);
+  if (t > 1 - kOut) {
+    return between(layout.on_loop(b), layout.port(to), (t - 1 + kOut) / kOut);
+  }
+  return layout.on_loop(a + (b - a) * (t - kOut) / (1 - 2 * kOut));
+}
+
+}  // namespace lockstep::gui

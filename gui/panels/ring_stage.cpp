@@ -1,0 +1,216 @@
+#include "gui/panels/ring_stage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "gui/model/details.h"
+#include "gui/model/ring_message.h"
+#include "gui/panels/packets.h"
+#include "gui/panels/panels.h"
+#include "gui/panels/rank_card.h"
+#include "tracer/analysis/units.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+/// A part of the ring, clockwise; more than a turn is a whole one.
+void draw_arc(const Ui& ui, const RingLayout& layout, float from, float to,
+              ImU32 colour, float width) {
+  std::vector<ImVec2> line;
+  const int pieces = std::max(2, static_cast<int>((to - from) * 160));
+  for (int i = 0; i <= pieces; ++i) {
+    line.push_back(layout.on_loop(from + (to - from) * static_cast<float>(i) /
+                                             static_cast<float>(pieces)));
+  }
+  ui.list->AddPolyline(line.data(), static_cast<int>(line.size()), colour, 0, width);
+}
+
+/// An arrowhead on the ring that points clockwise.
+void draw_arrow(const Ui& ui, const RingLayout& layout, float share, ImU32 colour) {
+  const ImVec2 a = layout.on_loop(share - 0.004f), b = layout.on_loop(share + 0.004f);
+  const float dx = b.x - a.x, dy = b.y - a.y;
+  const float long_ = std::max(0.01f, std::sqrt(dx * dx + dy * dy));
+  const float ux = dx / long_ * 5, uy = dy / long_ * 5;
+  const ImVec2 tip((a.x + b.x) / 2 + ux, (a.y + b.y) / 2 + uy);
+  const ImVec2 back((a.x + b.x) / 2 - ux, (a.y + b.y) / 2 - uy);
+  ui.list->AddTriangleFilled(tip, {back.x - uy, back.y + ux},
+                             {back.x + uy, back.y - ux}, colour);
+}
+
+void draw_ring(const Ui& ui, const RingLayout& layout, ImU32 colour) {
+  draw_arc(ui, layout, 0, 1, ui.theme.sunken, 8);
+  draw_arc(ui, layout, 0, 1, mixed(ui.theme.line, colour, 0.25f), 2.4f);
+  const size_t count = layout.ports.size();
+  for (size_t i = 0; i < count; ++i) {
+    const float from = layout.ports[i];
+    float to = layout.ports[(i + 1) % count];
+    if (to <= from) to += 1;
+    draw_arrow(ui, layout, (from + to) / 2, mixed(ui.theme.line, colour, 0.7f));
+    const ImVec2 at = layout.on_loop(from);
+    ui.list->AddLine(layout.port(i), at, mixed(ui.theme.line, colour, 0.25f), 2.4f);
+    ui.list->AddCircleFilled(at, 4, mixed(ui.theme.line, colour, 0.5f));
+  }
+}
+
+/// Inside the ring: which collective is under way, of what, and how far it is.
+void draw_centre(const Ui& ui, const RingLayout& layout, const Seat& seat) {
+  const Theme& t = ui.theme;
+  const Model& model = *seat.model;
+  const Underway& now = seat.state.underway;
+  const Rect& loop = layout.loop;
+  const float pad = std::min(24.0f, loop.h * 0.22f);
+  const Rect room{loop.x + loop.h * 0.4f, loop.y + pad, loop.w - loop.h * 0.8f,
+                  loop.h - 2 * pad};
+  const auto line = [&](float y, Type type, ImU32 ink, const std::string& text) {
+    const float wide = std::min(room.w, ui.width(type, text));
+    ui.text_cut(room.centre().x - wide / 2, y, room.w + 1, type, ink, text);
+  };
+  if (!now.any()) {
+    line(room.centre().y - ui.line_height(Type::small) / 2, Type::small, t.faint,
+         fmt::format("ring of {} ranks", model.ranks()));
+    return;
+  }
+  const Collective& whole = model.collectives[now.collective];
+  const tracer::Json args = args_of(model, model.events[whole.events.front()]);
+  std::string what = shown_collective(model, whole.events.front());
+  what += " · " + tracer::human_bytes(number_arg(args, "bytes"));
+  const auto params = args.find("params");
+  if (params != args.end() && params->is_array() && !params->empty()) {
+    what += fmt::format(" · {} parameter{}", params->size(),
+                        params->size() == 1 ? "" : "s");
+  }
+  const ImU32 colour = event_colour(t, model, whole.events.front());
+  const bool has_bar = room.h > 46;
+  const float lines = ui.line_height(Type::strong) + ui.line_height(Type::small) +
+                      (has_bar ? 16.0f : 2.0f);
+  float y = std::round(room.centre().y - lines / 2);
+  line(y, Type::strong, colour, what);
+  y += ui.line_height(Type::strong) + 2;
+  line(y, Type::small, t.dim, round_in_words(model, now));
+  y += ui.line_height(Type::small) + 6;
+  if (!has_bar || now.messages == 0) return;
+  const float wide = std::min(room.w, 280.0f);
+  const Rect bar{room.centre().x - wide / 2, y, wide, 6};
+  ui.bar(bar, static_cast<float>(now.arrived) / static_cast<float>(now.messages),
+         colour);
+  if (is_all_reduce(model, now.collective)) {
+    ui.fill({bar.centre().x - 0.75f, bar.y - 2, 1.5f, bar.h + 4}, t.text);
+  }
+}
+
+/// A message on the ring: "+2 6.62 MB" adds chunk 2, "=2 6.62 MB" replaces it.
+void draw_message(const Ui& ui, const RingLayout& layout, const Model& model,
+                  const Copy& copy, float progress, bool wordy) {
+  const ImU32 colour = reason_colour(ui.theme, model.strings[copy.why]);
+  const size_t from = layout.card[copy.src], to = layout.card[copy.dst];
+  if (from == to) return;  // both behind the last card
+  const ImVec2 at = on_ring_way(layout, from, to, progress);
+  const RingMessage message = ring_message(model, copy);
+  std::string words = message.chunk < 0
+                          ? ""
+                          : (message.adds ? "+" : "=") + std::to_string(message.chunk);
+  if (wordy) words += (words.empty() ? "" : "  ") + tracer::human_bytes(copy.bytes);
+  if (words.empty())
+    draw_packet(ui, at, packet_size(copy.bytes), colour);
+  else
+    draw_pill(ui, at, colour, words);
+}
+
+/// Between a rank's own host and its device.
+void draw_host_copy(const Ui& ui, const RingLayout& layout, const Rect& room,
+                    const Model& model, const Packet& packet, bool named) {
+  const Copy& copy = model.copies[packet.copy];
+  const int device = copy.src == kHostDevice ? copy.dst : copy.src;
+  if (device == kHostDevice) return;
+  const size_t card = layout.card[device];
+  const bool above = layout.is_top(card);
+  const Rect &host = layout.hosts[card], &own = layout.devices[card];
+  const float x = host.x + host.w * 0.5f;
+  const float a = above ? host.bottom() : host.y, b = above ? own.y : own.bottom();
+  const float t = copy.src == kHostDevice ? packet.progress : 1 - packet.progress;
+  const ImU32 colour = reason_colour(ui.theme, model.strings[copy.why]);
+  ui.list->AddLine({x, a}, {x, b}, with_alpha(colour, 0.75f), 2.4f);
+  const ImVec2 at(x, a + (b - a) * t);
+  const float size = std::min(14.0f, packet_size(copy.bytes));
+  draw_packet(ui, at, size, colour);
+  if (named && host.w > 120) {
+    draw_packet_label(ui, {x, (a + b) / 2}, size, room, colour,
+                      packet_label(model, copy));
+  }
+}
+
+void draw_messages(const Ui& ui, const RingLayout& layout, const Rect& room,
+                   const Seat& seat) {
+  const Model& model = *seat.model;
+  const size_t cards = layout.devices.size();
+  const auto on_ring = [](const Copy& c) {
+    return c.src != kHostDevice && c.dst != kHostDevice;
+  };
+  for (const Packet& packet : seat.state.packets) {
+    const Copy& copy = model.copies[packet.copy];
+    if (!on_ring(copy)) continue;
+    const size_t from = layout.card[copy.src], to = layout.card[copy.dst];
+    float end = layout.ports[to];
+    if (end <= layout.ports[from]) end += 1;
+    const ImU32 colour = reason_colour(ui.theme, model.strings[copy.why]);
+    if (from != to) {
+      draw_arc(ui, layout, layout.ports[from], end, with_alpha(colour, 0.75f), 3);
+    }
+  }
+  std::vector<int> named;  // one label per device
+  for (const Packet& packet : seat.state.packets) {
+    const Copy& copy = model.copies[packet.copy];
+    if (on_ring(copy)) {
+      const bool wordy = layout.loop.w / static_cast<float>(cards) > 60;
+      draw_message(ui, layout, model, copy, packet.progress, wordy);
+      continue;
+    }
+    const int device = std::max(copy.src, copy.dst);
+    const bool fresh = std::find(named.begin(), named.end(), device) == named.end();
+    named.push_back(device);
+    draw_host_copy(ui, layout, room, model, packet, fresh);
+  }
+}
+
+}  // namespace
+
+void draw_ring_stage(const Ui& ui, const Rect& room, App& app, Seat& seat) {
+  const Model& model = *seat.model;
+  const std::vector<int> order = ring_order(model);
+  const RingLayout layout = lay_out_ring(room, order);
+  const Underway& now = seat.state.underway;
+  const ImU32 colour =
+      now.any() ? event_colour(ui.theme, model,
+                               model.collectives[now.collective].events.front())
+                : ui.theme.slate;
+  draw_ring(ui, layout, colour);
+  for (size_t card = 0; card < layout.devices.size(); ++card) {
+    const Rect &host = layout.hosts[card], &device = layout.devices[card];
+    const float x = host.centre().x;
+    const bool above = layout.is_top(card);
+    ui.list->AddLine({x, above ? host.bottom() : host.y},
+                     {x, above ? device.y : device.bottom()}, ui.theme.line, 1.4f);
+    const bool last = card + 1 == layout.devices.size();
+    const size_t more = last ? order.size() - layout.devices.size() : 0;
+    const int number = order[card];
+    draw_rank_card(ui, {host, device, number, more, layout.compact}, seat);
+    const float top = std::min(host.y, device.y);
+    const Rect both{host.x, top, host.w,
+                    std::max(host.bottom(), device.bottom()) - top};
+    ImGui::PushID(static_cast<int>(card));
+    bool hovered = false;
+    if (ui.hit("rank", both, &hovered) && &seat == &app.seat()) {
+      app.look_at_rank(model.devices[number].rank);
+    }
+    if (hovered) ui.tooltip("look at this rank's program  (r)");
+    ImGui::PopID();
+  }
+  draw_centre(ui, layout, seat);
+  draw_messages(ui, layout, room, seat);
+}
+
+}  // namespace lockstep::gui

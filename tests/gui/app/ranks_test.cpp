@@ -1,0 +1,108 @@
+// The viewer on a trace of 3 ranks, driven as a person would.
+#include <random>
+
+#include "gui/panels/ring_layout.h"
+#include "tests/gui/app/driver.h"
+
+namespace lockstep::gui {
+namespace {
+
+TEST(ViewRanks, KeysAndClicksChooseTheRank) {
+  Driver viewer("ddp.json.gz");
+  viewer.go("2:backward");
+  EXPECT_EQ(viewer.app.seat().state.rank, 0);
+  for (const int rank : {1, 2, 0}) {
+    viewer.press('r');
+    EXPECT_EQ(viewer.app.seat().state.rank, rank);
+    EXPECT_EQ(viewer.name(), "backward");
+    EXPECT_EQ(viewer.event().step, 2u);
+  }
+  viewer.press('r', kShift);
+  EXPECT_EQ(viewer.app.seat().state.rank, 2);
+  viewer.click(460, 150);  // the first card
+  EXPECT_EQ(viewer.app.seat().state.rank, 0);
+  viewer.press('o');
+  viewer.press('r');
+  EXPECT_EQ(viewer.app.seat().position.order, Order::time);
+  EXPECT_EQ(viewer.app.seat().state.rank, 1);
+  viewer.press(Key::page_down);
+  viewer.press(Key::page_up);
+  EXPECT_EQ(viewer.app.seat().state.rank, 1);
+  EXPECT_EQ(viewer.name(), "step");
+}
+
+TEST(ViewRanks, ForwardAndBackAgainIsTheSamePicture) {
+  Driver viewer("ddp.json.gz", 1024, 700);
+  viewer.app.seat().timeline.follow = false;  // it would pan from step to step
+  std::mt19937 random(11);
+  const auto places = static_cast<uint32_t>(viewer.model().program.size());
+  for (int round = 0; round < 60; ++round) {
+    const uint32_t start = random() % places;
+    const int n = 1 + static_cast<int>(random() % 12);
+    viewer.app.go(at_event(viewer.model(), viewer.model().program[start]));
+    if (start + static_cast<uint32_t>(n) >
+        places_of(viewer.model(), viewer.app.seat().position).second) {
+      continue;
+    }
+    viewer.frame();
+    const std::vector<uint32_t> before = viewer.frame().pixels;
+    for (int i = 0; i < n; ++i) viewer.app.move(Move::into);
+    viewer.frame();
+    for (int i = 0; i < n; ++i) viewer.app.move(Move::back);
+    viewer.settled();
+    ASSERT_EQ(viewer.place(), start);
+    ASSERT_TRUE(viewer.frame().pixels == before) << "from " << start << ", " << n;
+  }
+}
+
+TEST(ViewRanks, AllPlayToTheirEnd) {
+  Driver viewer("ddp.json.gz");
+  viewer.go("rank1:2");
+  viewer.app.choices.transport.playing = true;
+  viewer.app.choices.transport.speed = 1024;
+  for (int i = 0; i < 100 && viewer.app.choices.transport.playing; ++i) {
+    viewer.frame(0.1f);
+  }
+  EXPECT_FALSE(viewer.app.choices.transport.playing);
+  EXPECT_EQ(viewer.place() + 1, viewer.model().rank_places[2]);
+}
+
+bool overlap(const Rect& a, const Rect& b) {
+  return a.x < b.right() && b.x < a.right() && a.y < b.bottom() && b.y < a.bottom();
+}
+
+/// From the stage of a 1024x700 window to that of 4K.
+TEST(RingLayout, NothingOverlapsOrLeavesTheStage) {
+  for (const auto& [w, h] : {std::pair(497.0f, 305.0f),
+                             {700.0f, 380.0f},
+                             {795.0f, 440.0f},
+                             {1500.0f, 800.0f},
+                             {2300.0f, 1300.0f}}) {
+    const Rect room{10, 20, w, h};
+    for (int ranks = 2; ranks <= 40; ++ranks) {
+      SCOPED_TRACE(testing::Message() << w << " x " << h << ", " << ranks);
+      std::vector<int> order;
+      for (int i = 0; i < ranks; ++i) order.push_back(i);
+      const RingLayout layout = lay_out_ring(room, order);
+      ASSERT_EQ(layout.devices.size(), std::min<size_t>(order.size(), 16));
+      std::vector<Rect> all = layout.devices;
+      all.insert(all.end(), layout.hosts.begin(), layout.hosts.end());
+      all.push_back(layout.loop);
+      for (size_t i = 0; i < all.size(); ++i) {
+        EXPECT_GE(all[i].x, room.x - 1);
+        EXPECT_LE(all[i].right(), room.right() + 1);
+        EXPECT_GE(all[i].y, room.y - 1);
+        EXPECT_LE(all[i].bottom(), room.bottom() + 1);
+        for (size_t k = 0; k < i; ++k) EXPECT_FALSE(overlap(all[i], all[k])) << i << k;
+      }
+      // Clockwise in the ring's order: ports lie one behind the other.
+      for (size_t i = 1; i < layout.ports.size(); ++i) {
+        EXPECT_GT(layout.ports[i], layout.ports[i - 1]);
+      }
+      EXPECT_EQ(layout.card[order.back()], layout.devices.size() - 1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::gui

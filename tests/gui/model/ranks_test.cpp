@@ -1,0 +1,191 @@
+// Several ranks in one trace: each its own program, and what they do together. On
+// ddp.json.gz: a toy net on 3 ranks, recorded by the engine.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "gui/model/details.h"
+#include "gui/model/ring_message.h"
+#include "gui/model/state.h"
+#include "tests/gui/model/valid.h"
+
+namespace lockstep::gui {
+namespace {
+
+using namespace testing;  // NOLINT
+
+constexpr int kRanks = 3;
+
+class Ranks : public ::testing::Test {
+ protected:
+  Model model_ = load_file(golden() / "viewer/ddp.json.gz");
+
+  /// The collectives of one reason.
+  std::vector<uint32_t> of(const std::string& why) const {
+    std::vector<uint32_t> found;
+    for (uint32_t i = 0; i < model_.collectives.size(); ++i) {
+      const Event& event = model_.events[model_.collectives[i].events.front()];
+      if (text_arg(args_of(model_, event), "why") == why) found.push_back(i);
+    }
+    return found;
+  }
+};
+
+TEST_F(Ranks, HaveAProgramEach) {
+  ASSERT_EQ(model_.ranks(), kRanks);
+  ASSERT_EQ(model_.rank_places.size(), kRanks + 1u);
+  EXPECT_EQ(model_.rank_places.front(), 0u);
+  EXPECT_EQ(model_.rank_places.back(), model_.program.size());
+  for (int rank = 0; rank < kRanks; ++rank) {
+    for (uint32_t at = model_.rank_places[rank]; at < model_.rank_places[rank + 1];
+         ++at) {
+      ASSERT_EQ(model_.rank_of(model_.program[at]), rank) << at;
+    }
+  }
+}
+
+TEST_F(Ranks, MovesStayInOnesOwnProgram) {
+  for (const Move move :
+       {Move::into, Move::over, Move::movement, Move::phase, Move::step, Move::last}) {
+    Position at = at_event(model_, model_.steps[0].event_of(1));
+    for (int i = 0; i < 2000; ++i) at = moved(model_, at, move);
+    EXPECT_EQ(rank_of(model_, at), 1);
+    EXPECT_GE(at.place, model_.events[model_.steps.back().event_of(1)].order);
+  }
+  Position at = at_event(model_, model_.steps.back().event_of(1));
+  for (int i = 0; i < 2000; ++i) at = moved(model_, at, Move::back);
+  EXPECT_EQ(at.place, model_.rank_places[1]);
+}
+
+TEST_F(Ranks, InTimeOrderEachLooksAtItsOwnLanes) {
+  for (int64_t time = 0; time < model_.length; time += model_.length / 300) {
+    for (int rank = 0; rank < kRanks; ++rank) {
+      const Position at{Order::time, time, 0, 0.5f, rank};
+      ASSERT_EQ(model_.rank_of(event_at(model_, at)), rank) << time;
+      ASSERT_EQ(in_program_order(model_, at).rank, rank);
+      ASSERT_EQ(state_at(model_, at).rank, rank);
+    }
+  }
+}
+
+TEST_F(Ranks, TheTwinOfATwinIsTheEvent) {
+  size_t twins = 0;
+  for (uint32_t place = 0; place < model_.rank_places[1]; ++place) {
+    const Position own = at_event(model_, model_.program[place]);
+    const Position other = at_rank(model_, own, 2);
+    ASSERT_EQ(rank_of(model_, other), 2);
+    const Event& a = model_.events[event_at(model_, own)];
+    const Event& b = model_.events[event_at(model_, other)];
+    if (a.name != b.name) continue;  // rank 2 has no such event
+    ++twins;
+    ASSERT_EQ(at_rank(model_, other, 0), own) << place;
+    ASSERT_EQ(a.step, b.step);
+  }
+  EXPECT_GT(twins, model_.rank_places[1] * 8 / 10);
+}
+
+TEST_F(Ranks, PlacesNameTheirRank) {
+  std::string why;
+  const auto place = parse_position(model_, "rank1:2:backward", why);
+  ASSERT_TRUE(place) << why;
+  EXPECT_EQ(model_.name_of(model_.events[event_at(model_, *place)]), "backward");
+  EXPECT_EQ(rank_of(model_, *place), 1);
+  EXPECT_EQ(parse_position(model_, "rank2:@1ms", why)->rank, 2);
+  EXPECT_FALSE(parse_position(model_, "rank3:2", why));
+  EXPECT_EQ(why, "'rank3:2' names no rank from rank0: to rank2:");
+}
+
+TEST_F(Ranks, MeetInCollectives) {
+  ASSERT_EQ(of("all_reduce").size(), 2u) << "one bucket in each of 2 steps";
+  for (const uint32_t index : of("all_reduce")) {
+    const Collective& reduce = model_.collectives[index];
+    EXPECT_EQ(reduce.events.size(), size_t{kRanks});
+    EXPECT_EQ(reduce.copies.size(), size_t{kRanks * 2 * (kRanks - 1)});
+    for (const uint32_t message : reduce.copies) {
+      const Event& event = model_.events[model_.copies[message].event];
+      EXPECT_EQ(model_.collective_of(event.parent), index) << "inside its rank's part";
+      EXPECT_EQ(model_.events[event.parent].lane, event.lane);
+    }
+  }
+  for (const Copy& copy : model_.copies) {
+    const bool between = copy.src != kHostDevice && copy.dst != kHostDevice;
+    EXPECT_EQ(copy.collective != kNoEvent, between);
+  }
+}
+
+/// Chunk numbers and + and = are right if, played back, they give all ranks all sums.
+TEST_F(Ranks, MessagesPlayedBackSumEverything) {
+  for (const char* why : {"all_reduce", "metrics"}) {
+    for (const uint32_t index : of(why)) {
+      using Shares = std::set<int>;
+      std::map<int, std::map<int, Shares>> at;  // rank, chunk: whose shares it holds
+      for (int rank = 0; rank < kRanks; ++rank) {
+        for (int chunk = 1; chunk <= kRanks; ++chunk) at[rank][chunk] = {rank};
+      }
+      std::map<int, int64_t> bytes;
+      auto before = at;
+      int round = 0;
+      for (const uint32_t message : model_.collectives[index].copies) {
+        const Copy& copy = model_.copies[message];
+        if (copy.round != round) before = at;  // all of a round are sent at once
+        round = copy.round;
+        const RingMessage m = ring_message(model_, copy);
+        EXPECT_EQ(m.ranks, kRanks);
+        EXPECT_EQ(m.rounds, 2 * (kRanks - 1));
+        const Shares& sent = before[copy.src][m.chunk];
+        Shares& held = at[copy.dst][m.chunk];
+        if (!m.adds) held.clear();
+        held.insert(sent.begin(), sent.end());
+        const auto [known, fresh] = bytes.emplace(m.chunk, copy.bytes);
+        EXPECT_EQ(known->second, copy.bytes) << "a chunk keeps its size";
+      }
+      for (auto& [rank, chunks] : at) {
+        for (auto& [chunk, shares] : chunks) EXPECT_EQ(shares, (Shares{0, 1, 2}));
+      }
+    }
+  }
+}
+
+TEST_F(Ranks, AWholeRoundFliesAtOnce) {
+  const Collective& reduce = model_.collectives[of("all_reduce")[0]];
+  for (const uint32_t part : reduce.events) {
+    for (int round = 0; round < 2 * (kRanks - 1); ++round) {
+      Position at = at_event(model_, part);
+      at.progress = (static_cast<float>(round) + 0.25f) / 4;
+      const State state = state_at(model_, at);
+      ASSERT_EQ(state.packets.size(), size_t{kRanks});
+      for (const Packet& packet : state.packets) {
+        EXPECT_EQ(model_.copies[packet.copy].round, round);
+        EXPECT_NEAR(packet.progress, 0.25f, 1e-4f);
+      }
+      EXPECT_EQ(state.underway.round, round);
+      EXPECT_EQ(state.underway.arrived, static_cast<size_t>(round * kRanks));
+      EXPECT_TRUE(state.underway.to_come);
+    }
+  }
+  const Position message = at_event(model_, model_.copies[reduce.copies[4]].event);
+  EXPECT_EQ(state_at(model_, message).packets.size(), size_t{kRanks});
+}
+
+TEST_F(Ranks, ACollectiveGetsOn) {
+  const Collective& reduce = model_.collectives[of("all_reduce")[1]];
+  int64_t first = INT64_MAX, last = 0;
+  for (const uint32_t part : reduce.events) {
+    first = std::min<int64_t>(first, model_.events[part].ts);
+    last = std::max<int64_t>(last, model_.events[part].end());
+  }
+  size_t arrived = 0;
+  for (int64_t time = first; time < last;
+       time += std::max<int64_t>(1, (last - first) / 200)) {
+    const State state = state_at(model_, {Order::time, time, 0, 0.5f});
+    ASSERT_TRUE(state.underway.any());
+    ASSERT_GE(state.underway.arrived, arrived);
+    arrived = state.underway.arrived;
+  }
+  const State early = state_at(model_, {Order::time, first, 0, 0.5f});
+  EXPECT_GE(early.underway.awaited, 0) << "the others have not come yet";
+  EXPECT_EQ(early.underway.arrived, 0u);
+}
+
+}  // namespace
+}  // namespace lockstep::gui
