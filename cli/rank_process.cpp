@@ -67,21 +67,34 @@ void merge_rank_files(const RunOptions& o, int world, distributed::Store& store,
   }
 }
 
+/// Waits until all ranks have come to the store. Throws naming one that has not.
+void meet(distributed::Store& store, const ProcessRank& place, Milliseconds timeout) {
+  std::vector<std::string> keys;
+  for (int rank = 0; rank < place.world; ++rank) {
+    keys.push_back("ready/" + std::to_string(rank));
+  }
+  store.set(keys[place.rank], "yes");
+  try {
+    store.wait(keys, timeout);
+  } catch (const distributed::StoreTimeout& late) {
+    const std::string missing = late.keys()[0].substr(late.keys()[0].find('/') + 1);
+    throw std::runtime_error(fmt::format(
+        "rank {}: rank {} never came: no sign of life for {:g} s; is it started, and "
+        "do all ranks name the same world size?",
+        place.rank, missing, static_cast<double>(timeout.count()) / 1000));
+  }
+}
+
 /// The moment from which all ranks count time, on this machine's clock. On rank 0's
 /// machine it is exact; ranks of others take the moment at which they hear of it, for
 /// which all are waiting by then: they are late by the way of one message.
 int64_t common_origin(distributed::Store& store, const ProcessRank& place,
                       Milliseconds timeout) {
-  store.add("ready", 1);
+  meet(store, place, timeout);
   if (place.rank == 0) {
-    const auto deadline = distributed::store::deadline_after(timeout);
-    while (store.add("ready", 0) < place.world &&
-           distributed::store::Clock::now() < deadline) {
-      std::this_thread::sleep_for(Milliseconds(1));
-    }
     store.set("origin", tracer::boot_id() + " " + std::to_string(tracer::now_ns()));
   }
-  const std::string origin = store.get("origin", 2 * timeout);
+  const std::string origin = store.get("origin", timeout);
   const int64_t heard = tracer::now_ns();
   const size_t space = origin.find(' ');
   const bool same_machine = origin.substr(0, space) == tracer::boot_id();
@@ -150,7 +163,7 @@ int train_in_process(const RunOptions& given, const ProcessRank& place) {
   const auto init = distributed::parse_init_method(place.init, place.rank, place.world);
   const auto store = distributed::make_store(init, place.rank, place.world, timeout);
   tracer::set_origin(common_origin(*store, place, timeout));
-  RankPlace rank{place.rank, place.world, nullptr, true};
+  RankPlace rank{place.rank, place.world, nullptr, true, place.local_world};
   rank.group =
       std::make_shared<distributed::ProcessGroup>(distributed::make_communicator(
           {o.dist_backend, store, init.host, place.rank, place.world, timeout}));
@@ -179,7 +192,7 @@ int train_in_process(const RunOptions& given, const ProcessRank& place) {
     if (!o.quiet && o.dist_backend == "nccl" && device_type(o) != DeviceType::cuda) {
       std::puts("=> nccl needs CUDA devices: the backend is ring");
     }
-    if (!o.quiet) say_what_runs(o, data, all_devices(o, place.world));
+    if (!o.quiet) say_what_runs(o, data, all_devices(o, place.world), rank);
     code = train_rank(o, data, rank, {}, nullptr);
     store->set("trace/" + std::to_string(place.rank), "written");
     if (!trace.empty() && place.rank == 0) {

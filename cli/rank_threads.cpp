@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 
+#include "cli/train_command.h"
 #include "engine/distributed/local_transport.h"
 #include "engine/distributed/ring.h"
 #include "engine/nn/init.h"
@@ -75,10 +76,11 @@ int train_in_threads(const RunOptions& o, const DataSets& data, tracer::Trace* t
     tracer::name_host_thread("main");
     nn::construction() = construction;
     auto transport = std::make_unique<distributed::LocalTransport>(hub, rank, timeout);
-    RankPlace place{rank, world, nullptr};
+    RankPlace place{rank, world, nullptr, false, world};
     place.group =
         std::make_shared<distributed::ProcessGroup>(std::make_unique<distributed::Ring>(
             std::move(transport), rank, world, "default"));
+    if (rank == 0 && !o.quiet) say_what_runs(o, data, devices_of(o), place);
     RecordingHooks hooks;
     hooks.records = rank == 0;
     hooks.around = [&](train::Trainer& trainer) {

@@ -240,7 +240,7 @@ void Recording::write_summary() const {
                              {"dataset", dataset_},
                              {"devices", peaks_.size()},
                              {"world_size", place_.world},
-                             {"global_batch", options_.batch_size},
+                             {"global_batch", global_batch(options_, place_)},
                              {"steps", steps},
                              {"images_per_second", images_per_second()},
                              {"peak_bytes_per_device", peaks_},

@@ -1,11 +1,14 @@
 #include "cli/run_options.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "cli/commands.h"
 #include "engine/data/cifar10.h"
 #include "engine/data/generated.h"
 #include "engine/data/random.h"
+#include "engine/plan/launch_arithmetic.h"
 #include "engine/train/weights.h"
 #include "tracer/record/program.h"
 
@@ -92,6 +95,19 @@ DataSets open_data(const RunOptions& o) {
   if (kind == "random") return open_random(o);
   if (kind == "generated") return open_generated(o);
   return open_cifar10(o);
+}
+
+int64_t rank_batch(const RunOptions& o, const RankPlace& place) {
+  if (!place.group) return o.batch_size;
+  const int batch =
+      plan::per_process_batch(static_cast<int>(o.batch_size), place.local_world);
+  if (batch > 0) return batch;
+  throw UsageError(fmt::format("-b {}: less than one picture for each of {} ranks",
+                               o.batch_size, place.local_world));
+}
+
+int64_t global_batch(const RunOptions& o, const RankPlace& place) {
+  return rank_batch(o, place) * place.world;
 }
 
 nn::ModulePtr make_model(const RunOptions& o, const DataSets& data) {

@@ -72,9 +72,14 @@ parallel::Devices devices_of(const RunOptions& options);
 struct RankPlace {
   int rank = 0, world = 1;
   std::shared_ptr<distributed::ProcessGroup> group;
-  bool is_process = false;                 ///< else a thread
+  bool is_process = false;  ///< else a thread
+  int local_world = 1;      ///< ranks of this node, which share `-b` and `-j`
   bool main() const { return rank == 0; }  ///< it prints and saves
 };
+
+/// The batch of one rank, and of all together: `-b` is a node's, as in the example.
+int64_t rank_batch(const RunOptions& options, const RankPlace& place);
+int64_t global_batch(const RunOptions& options, const RankPlace& place);
 
 /// A model with fresh weights (or those of --pretrained) for that data.
 nn::ModulePtr make_model(const RunOptions& options, const DataSets& data);

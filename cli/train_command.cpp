@@ -46,12 +46,8 @@ namespace {
 
 data::LoaderOptions loader_options(const RunOptions& o, const RankPlace& place) {
   data::LoaderOptions loader;
-  const bool shared = place.world > 1 || mode_of(o) == train::Mode::ddp;
-  loader.batch_size =
-      shared ? plan::per_process_batch(static_cast<int>(o.batch_size), place.world)
-             : o.batch_size;
-  loader.workers =
-      shared ? plan::per_process_workers(o.workers, place.world) : o.workers;
+  loader.batch_size = rank_batch(o, place);
+  loader.workers = plan::per_process_workers(o.workers, place.local_world);
   loader.seed = o.seed;
   return loader;
 }
@@ -112,7 +108,7 @@ std::string describe_chunks(int64_t batch, size_t devices) {
 }  // namespace
 
 void say_what_runs(const RunOptions& o, const DataSets& data,
-                   const parallel::Devices& devices) {
+                   const parallel::Devices& devices, const RankPlace& place) {
   if (o.gpu) std::printf("Use GPU: %d for training\n", *o.gpu);  // as main.py prints it
   fmt::print("=> creating model '{}'\n", o.arch);
   fmt::print("=> data: {} ({} training, {} test images{})\n", data.place,
@@ -121,13 +117,15 @@ void say_what_runs(const RunOptions& o, const DataSets& data,
   std::string where = devices[0].str();
   if (devices.size() > 1) where += " to " + devices.back().str();
   const int threads = runtime::options().threads_per_device;
-  fmt::print("=> mode {}, {} device{} ({}), batch {}{}, {} thread{} per device\n",
+  std::string batch = std::to_string(o.batch_size);
+  if (place.group) {
+    batch = fmt::format("{}, {} on each", global_batch(o, place), rank_batch(o, place));
+  } else if (mode_of(o) != train::Mode::single) {
+    batch += " in " + describe_chunks(o.batch_size, devices.size());
+  }
+  fmt::print("=> mode {}, {} device{} ({}), batch {}, {} thread{} per device\n",
              train::name(mode_of(o)), devices.size(), devices.size() == 1 ? "" : "s",
-             where, o.batch_size,
-             mode_of(o) == train::Mode::single
-                 ? ""
-                 : " in " + describe_chunks(o.batch_size, devices.size()),
-             threads, threads == 1 ? "" : "s");
+             where, batch, threads, threads == 1 ? "" : "s");
 }
 
 namespace {
@@ -150,13 +148,14 @@ void train_epochs(const RunOptions& o, train::Trainer& trainer, const DataSets& 
 }
 
 /// How many steps `train_epochs` or the notebook will take, evaluation included.
-int64_t planned_steps(const RunOptions& o, const DataSets& data) {
-  const int64_t batch = std::max<int64_t>(1, o.batch_size);
+int64_t planned_steps(const RunOptions& o, const DataSets& data,
+                      const RankPlace& place) {
+  const int64_t batch = global_batch(o, place);
   const auto batches = [batch](const data::Dataset& set) {
     return (set.size() + batch - 1) / batch;
   };
   const int64_t limit = o.steps >= 0 ? o.steps : INT64_MAX;
-  if (o.arch == "toy") return std::min(limit, batches(*data.train));
+  if (o.arch == "toy" && !place.group) return std::min(limit, batches(*data.train));
   if (o.evaluate) return batches(*data.test);
   int64_t steps = 0;
   for (int epoch = o.start_epoch; epoch < o.epochs; ++epoch) {
@@ -223,7 +222,7 @@ int train_rank(const RunOptions& o, const DataSets& data, const RankPlace& place
   train::Trainer trainer(make_model(o, data), options);
   std::optional<Recording> recording;
   if (hooks.records) {
-    recording.emplace(o, trainer, data, devices, place, planned_steps(o, data));
+    recording.emplace(o, trainer, data, devices, place, planned_steps(o, data, place));
   }
   hooks.around(trainer);
   if (o.arch == "toy" && !place.group) {
@@ -251,8 +250,8 @@ int run_training(RunOptions& o, tracer::Trace* trace) {
   if (o.multiprocessing_distributed) return spawn_ranks(o);
   const DataSets data = open_data(o);
   configure(o);
-  if (o.arch != "toy" && !o.quiet) say_what_runs(o, data, devices_of(o));
   if (mode_of(o) == train::Mode::ddp) return train_in_threads(o, data, trace);
+  if (o.arch != "toy" && !o.quiet) say_what_runs(o, data, devices_of(o), {});
   return train_rank(o, data, {}, {}, trace);
 }
 

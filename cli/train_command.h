@@ -10,6 +10,6 @@ void configure(const RunOptions& options);
 
 /// What is about to run, so that nobody has to guess what the defaults came to.
 void say_what_runs(const RunOptions& options, const DataSets& data,
-                   const parallel::Devices& devices);
+                   const parallel::Devices& devices, const RankPlace& place);
 
 }  // namespace lockstep::cli

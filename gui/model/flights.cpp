@@ -23,6 +23,15 @@ void add_rounds(const Model& model, uint32_t collective, int from, int to,
   }
 }
 
+/// Where a step comes to rest, half way, rounds are to be seen in the air: an even
+/// number of them would all have landed just then.
+float in_the_air(float progress, size_t rounds) {
+  if (rounds % 2 != 0) return progress;
+  const float half = 0.5f - 0.5f / static_cast<float>(rounds);
+  return progress <= 0.5f ? progress * 2 * half
+                          : half + (progress - 0.5f) * 2 * (1 - half);
+}
+
 }  // namespace
 
 std::vector<Flight> flights_of(const Model& model, const Event& cause) {
@@ -56,6 +65,8 @@ void fly(const Model& model, const std::vector<Flight>& flights, State& state) {
   const bool rounds = std::any_of(flights.begin(), flights.end(),
                                   [](const Flight& f) { return f.round >= 0; });
   const size_t count = flights.size();
+  const float progress =
+      rounds ? in_the_air(state.position.progress, count) : state.position.progress;
   const float least = rounds ? 0.0f : 0.34f;
   const float length =
       count == 1 ? 1 : std::max(least, 1.0f / static_cast<float>(count));
@@ -63,7 +74,7 @@ void fly(const Model& model, const std::vector<Flight>& flights, State& state) {
     const float start = count == 1 ? 0
                                    : static_cast<float>(i) /
                                          static_cast<float>(count - 1) * (1 - length);
-    const float at = (state.position.progress - start) / length;
+    const float at = (progress - start) / length;
     constexpr float kRounding = 1e-5f;  // the last one arrives exactly at 1
     if (at < -kRounding || at > 1 + kRounding) continue;
     for (const uint32_t copy : flights[i].copies) {

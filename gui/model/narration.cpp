@@ -148,6 +148,7 @@ class Narrator : EventFacts {
       const uint32_t part = collective_below(state_.event);
       if (part != kNoEvent) add_collective(part);
     }
+    if (name() == "aten::nll_loss" && is_ddp()) caller = "ddp";
     if (name() == "aten::mul" && is_ddp() && phase_name() == "backward") {
       caller = "bucket";
     }

@@ -125,7 +125,7 @@ void draw_stream(const Ui& ui, const Rect& r, const char* stream, const Busy& bu
   }
   const float y = r.y + (r.h - ui.line_height(Type::small)) / 2;
   float x = r.x + 8;
-  if (r.h < 13) return;
+  if (r.h < 13 || r.w < 50) return;
   if (r.w > 168) {
     ui.text(x, y, Type::small, t.faint, stream);
     x += 54;
@@ -156,7 +156,7 @@ void draw_head(const Ui& ui, Rect& room, const Seat& seat, int device, bool comp
   const Model& model = *seat.model;
   const Memory& memory = seat.state.devices[device].memory;
   const Rect head = room.take_top(compact ? 17 : 20);
-  const Type type = compact ? Type::body : Type::strong;
+  const Type type = room.w < 60 ? Type::small : compact ? Type::body : Type::strong;
   const std::string amount = tracer::human_bytes(memory.total());
   const bool known = !model.devices[device].memory.empty();
   const float wide = known ? ui.width(Type::small, amount) : 0;
@@ -192,8 +192,10 @@ void draw_rank_card(const Ui& ui, const RankCard& card, const Seat& seat) {
   const Theme& t = ui.theme;
   const int rank = seat.model->devices[card.number].rank;
   draw_host_strip(ui, card.host, seat, rank, card.more);
+  const bool low = card.device.h < 76;  // its streams stand side by side
+  const bool brief = card.device.w < (low ? 320 : 180);
   const Busy compute = compute_of(ui, seat, card.number);
-  const Busy comm = comm_of(ui, seat, card.number, card.device.w < 180);
+  const Busy comm = comm_of(ui, seat, card.number, brief);
   const Rect& r = card.device;
   ui.fill({r.x, r.y + 2, r.w, r.h + 2}, t.shadow, 9);
   ui.fill(r, t.raised, 8);

@@ -94,6 +94,10 @@ inline constexpr Template kEnglishHost[] = {
     {"phase/gather",
      "The outputs of {others:{other}|the {others} other devices}, **{bytes}**, come to "
      "{to}: the loss is computed there, once, over the whole batch."},
+    {"phase/loss/ddp",
+     "The loss is computed[ on {device}] over rank {rank}'s **own images** only.[ Then "
+     "the host waits **{waited}** for its value (item()), because forward has to end "
+     "first.]"},
     {"phase/loss",
      "The loss is computed[ on {device}] over the whole batch.[ Then the host waits "
      "**{waited}** for its value (item()), because forward has to end first.]"},
@@ -120,8 +124,8 @@ inline constexpr Template kEnglishHost[] = {
      "all-reduce is queued on the comm stream[ and begins **{delay} later**]; backward "
      "goes on meanwhile."},
     {"phase/all_reduce/wait",
-     "Backward has queued its last op. Rank {rank} **waits[ {waited}]** for the last "
-     "all-reduce, because the optimizer needs the means of all gradients."},
+     "Backward has queued its last op. The compute stream of rank {rank} is to **wait "
+     "for the last all-reduce** before it copies the means from the buckets to .grad."},
     {"phase/all_reduce",
      "The devices sum their gradients, and each gets the whole sum[: **{bytes}** over "
      "all links].[ It takes **{cost}**, {share} of the step.] No device is the root."},
@@ -228,6 +232,9 @@ inline constexpr Template kEnglishHost[] = {
     {"op/aten::log_softmax",
      "**aten::log_softmax** turns the scores {shape} into logarithms of probabilities, "
      "one row per image.[ {later}]"},
+    {"op/aten::nll_loss/ddp",
+     "**aten::nll_loss** picks each image's value at its right label and averages over "
+     "rank {rank}'s own images: that number is its **loss**.[ {later}]"},
     {"op/aten::nll_loss",
      "**aten::nll_loss** picks each image's value at its right label and averages over "
      "the whole batch: that number is the **loss**.[ {later}]"},

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <latch>
 #include <limits>
 #include <memory>
 #include <set>
@@ -148,20 +149,18 @@ TYPED_TEST(EveryStore, NamesTheKeysThatDidNotCome) {
 
 TYPED_TEST(EveryStore, AddLosesNothing) {
   constexpr int threads = 8, times = 25;
-  std::set<int64_t> sums;
-  std::mutex mutex;
+  std::vector<int64_t> sums_of[threads];
+  std::latch together(threads);  // and nothing else in common but the store
   std::vector<std::thread> adders;
-  for (int i = 0; i < threads; ++i) {
-    adders.emplace_back([&] {
-      const auto store = this->open();
-      for (int n = 0; n < times; ++n) {
-        const int64_t sum = store->add("counter", 3);
-        std::lock_guard lock(mutex);
-        sums.insert(sum);
-      }
+  for (std::vector<int64_t>& sums : sums_of) {
+    adders.emplace_back([&together, &sums, store = this->open()] {
+      together.arrive_and_wait();
+      for (int n = 0; n < times; ++n) sums.push_back(store->add("counter", 3));
     });
   }
   for (auto& adder : adders) adder.join();
+  std::set<int64_t> sums;
+  for (const auto& some : sums_of) sums.insert(some.begin(), some.end());
   EXPECT_EQ(sums.size(), size_t{threads * times});
   EXPECT_EQ(this->open()->get("counter"), std::to_string(3 * threads * times));
   EXPECT_EQ(this->open()->add("counter", -1000), 3 * threads * times - 1000);
