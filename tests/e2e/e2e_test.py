@@ -235,7 +235,7 @@ class Faults(TempTest):
                 ("cannot use the folder", [self.folder])):
             self.fails(wanted, *one, *words, code=2)
         self.fails("cannot use the folder", "train", "-a", "toy", self.folder, code=2)
-        self.fails("not built yet", *one, "--world-size", 2)
+        self.fails("multicast", *one, "--world-size", 2)
         self.fails("toy", "demo", "-a", "toy", code=2)
 
     def test_files_of_another_kind_and_typing_errors(self):
@@ -262,7 +262,7 @@ class Faults(TempTest):
                    "--length", 400, "--steps", 1)
 
     def test_not_built_yet_is_said(self):
-        for words in (["lesson", "list"], ["train", "--mode", "ddp"],
+        for words in (["lesson", "list"], ["trace", "export"],
                       ["train", "--device-type", "cuda", "--dataset", "generated"]):
             _, error = run(*words, code=1)
             self.assertRegex(error, "not built yet|no CUDA")

@@ -11,7 +11,7 @@
 slow_tests='Golden.*(resnet|vgg)'
 asan_rooms='^(plan|tracer|engine|gui)$'
 tsan_tests='^[A-Za-z0-9_/]*(Loader|Recorder|Stream|Event|Allocator|Tokens|Device|Runtime'
-tsan_tests+='|Autograd|Parallel|Replica|Scatter|Gather|Coalesce)'
+tsan_tests+='|Autograd|Parallel|Replica|Scatter|Gather|Coalesce|Ring|Ddp|Store)'
 
 usage() {
   echo 'usage: ./lockstep test [--quick] [--sanitize] [options of ctest]'
