@@ -16,7 +16,6 @@
 #include "engine/distributed/make_communicator.h"
 #include "engine/distributed/monitor.h"
 #include "engine/distributed/store/init_method.h"
-#include "engine/distributed/store/prefix_store.h"
 #include "engine/train/trainer.h"
 #include "tracer/format/merge.h"
 #include "tracer/record/recorder.h"

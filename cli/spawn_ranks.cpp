@@ -1,20 +1,12 @@
 // One process per device: what torch.multiprocessing.spawn does for the ImageNet
 // example.
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <csignal>
-#include <cstring>
 #include <stdexcept>
-#include <thread>
 
 #include "cli/processes.h"
 #include "cli/rank_process.h"
-#include "engine/distributed/store/socket.h"
 #include "engine/plan/launch_arithmetic.h"
 
 namespace lockstep::cli {

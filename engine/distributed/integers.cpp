@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "engine/ops/copy.h"
-#include "engine/runtime/device_context.h"
 
 namespace lockstep::distributed {
 namespace {

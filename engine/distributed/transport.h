@@ -9,9 +9,6 @@
 
 namespace lockstep::distributed {
 
-/// The default of PyTorch is 30 minutes; ours is what a person is ready to wait for.
-inline constexpr Milliseconds kDefaultTimeout{60'000};
-
 /// What both ends must agree on before a byte of a message moves.
 struct MessageTag {
   int64_t seq = 0, bytes = 0;

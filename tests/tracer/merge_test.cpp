@@ -3,6 +3,7 @@
 #include "tracer/format/merge.h"
 
 #include <algorithm>
+#include <map>
 
 #include "tests/tracer/golden.h"
 #include "tracer/analysis/check.h"
@@ -160,6 +161,24 @@ TEST(Communication, MeasuredDurationsGiveEveryTimeBack) {
     EXPECT_EQ(again.events[i].ts, trace.events[i].ts) << trace.events[i].id;
     EXPECT_EQ(again.events[i].dur, trace.events[i].dur) << trace.events[i].id;
   }
+}
+
+// On slow links messages last longer than they did: whoever needs one, or waits until
+// it has arrived, is later, too.
+TEST(Communication, SlowLinksDelayEverybodyWhoWaitsForAMessage) {
+  EmulateOptions slow;
+  slow.link.latency_us = 100;
+  std::map<int64_t, Event> events;
+  for (const Event& event : emulate(read_trace(minimal_ddp_path()), slow).events) {
+    if (event.id != kNone) events[event.id] = event;
+  }
+  const auto message_1_of_rank_0 = events[44], message_0_of_rank_1 = events[93];
+  EXPECT_GE(events[43].dur, 100'000);
+  EXPECT_GE(message_1_of_rank_0.ts, message_0_of_rank_1.end());
+  EXPECT_GE(events[42].end(), message_1_of_rank_0.end()) << "what it received";
+  EXPECT_GE(events[42].end(), events[94].end()) << "what it sent";
+  EXPECT_GE(events[40].end(), events[91].end()) << "the root of a broadcast only sends";
+  EXPECT_GE(events[91].ts, events[40].ts);
 }
 
 }  // namespace
