@@ -37,9 +37,9 @@ void configure(const RunOptions& o) {
   backend_options().deterministic = o.deterministic;
   ops::manual_seed(o.seed);
   using namespace distributed;
-  gradient_sync_factory() = o.ddp_sync == "naive"      ? make_naive_sync
-                            : o.ddp_sync == "bucketed" ? make_bucketed_sync
-                                                       : make_reducer;
+  gradient_sync_factory().set_reference(o.ddp_sync == "naive"      ? make_naive_sync
+                                        : o.ddp_sync == "bucketed" ? make_bucketed_sync
+                                                                   : make_reducer);
 }
 
 namespace {

@@ -16,7 +16,16 @@
 namespace lockstep::autograd {
 namespace {
 
-/// One call of `backward`.
+/// What is to be done after a backward pass.
+struct Callbacks {
+  std::mutex mutex;
+  std::vector<std::function<void()>> functions;
+};
+
+/// Of the backward pass whose node this thread is running; null outside of one.
+thread_local Callbacks* callbacks_of_pass = nullptr;
+
+/// One walk over the tape by the device threads.
 struct GraphTask {
   std::mutex mutex;
   std::condition_variable finished;
@@ -24,14 +33,11 @@ struct GraphTask {
   std::unordered_map<Node*, Tensors> input_buffers;  ///< gradients that have come
   int outstanding = 0;                               ///< nodes queued or running
   std::exception_ptr error;
-  int64_t started = 0;                           ///< ns
-  int64_t last_event = tracer::kNone;            ///< of the node that ended it
-  std::vector<std::function<void()>> callbacks;  ///< see queue_callback
-  tracer::ThreadContext context;  ///< of the thread that called `backward`
+  int64_t started = 0;                 ///< ns
+  int64_t last_event = tracer::kNone;  ///< of the node that ended it
+  Callbacks* callbacks = nullptr;      ///< of the pass that it belongs to
+  tracer::ThreadContext context;       ///< of the thread that called `backward`
 };
-
-/// The backward pass whose node this thread is running; null outside of one.
-thread_local GraphTask* running = nullptr;
 
 struct ReadyNode {
   NodePtr node;
@@ -107,17 +113,6 @@ void count_dependencies(Node* root, GraphTask& task) {
   }
 }
 
-/// Adds a gradient to those that `slot` has already received.
-void accumulate(Tensor& slot, Tensor grad) {
-  if (!slot.defined()) {
-    slot = std::move(grad);
-  } else if (slot.owns_memory_alone()) {
-    ops::add_(slot, grad);
-  } else {
-    slot = ops::add(slot, grad);
-  }
-}
-
 /// Hands a node's results on; nodes that now have all their gradients become ready.
 void deliver(const NodePtr& node, Tensors grads,
              const std::shared_ptr<GraphTask>& task) {
@@ -134,7 +129,7 @@ void deliver(const NodePtr& node, Tensors grads,
       if (buffer.empty()) buffer.resize(edge.node->output_count);
       slot = &buffer[edge.input_nr];
     }
-    if (grad.defined()) accumulate(*slot, std::move(grad));
+    *slot = accumulate_grad(std::move(*slot), std::move(grad));
     Tensors ready;
     {
       std::lock_guard lock(task->mutex);
@@ -159,14 +154,7 @@ void run(ReadyNode ready) {
     if (!failed) {
       NoGrad no_grad;
       CategoryScope category(MemoryCategory::gradients);
-      Tensors grads;
-      {
-        tracer::HostEvent event("op", ready.node->name());
-        event.set_fwd(ready.node->forward_op());
-        ops::describe_shapes(event, ready.grads);
-        grads = ready.node->apply(std::move(ready.grads));
-      }
-      deliver(ready.node, std::move(grads), task);
+      deliver(ready.node, apply_node(*ready.node, std::move(ready.grads)), task);
     }
   } catch (...) {
     std::lock_guard lock(task->mutex);
@@ -202,15 +190,39 @@ void DeviceThread::loop() {
     tracer::thread_context() = ready.task->context;
     record_queue_wait(ready, waited_since);
     const std::shared_ptr<GraphTask> task = ready.task;
-    running = task.get();
+    callbacks_of_pass = task->callbacks;
     run(std::move(ready));
-    running = nullptr;
+    callbacks_of_pass = nullptr;
   }
 }
 
-}  // namespace
+/// Hands the first node to its device's thread and waits until the last one is done.
+void walk_on_device_threads(const Edge& root, Tensor grad) {
+  auto task = std::make_shared<GraphTask>();
+  count_dependencies(root.node.get(), *task);
+  task->callbacks = callbacks_of_pass;
+  task->context = tracer::thread_context();
+  task->context.parent = tracer::innermost_event();
+  task->started = tracer::now_ns();
+  task->outstanding = 1;
+  Tensors seed(root.node->output_count);
+  seed[root.input_nr] = std::move(grad);
+  thread_of(root.node->device())
+      .push({root.node, std::move(seed), task, tracer::last_closed_event()});
 
-void backward(const Tensor& root, const Tensor& gradient, std::source_location site) {
+  tracer::HostEvent sync("sync", "wait for autograd threads");
+  sync.arg({"why", "join"});
+  std::unique_lock lock(task->mutex);
+  task->finished.wait(lock, [&] { return task->outstanding == 0; });
+  if (task->last_event != tracer::kNone) sync.waits_for({&task->last_event, 1});
+  sync.close();
+  // Taken out of the task, which a device thread may still hold for a moment.
+  const std::exception_ptr error = std::exchange(task->error, nullptr);
+  lock.unlock();
+  if (error) std::rethrow_exception(error);
+}
+
+void check_seed(const Tensor& root, const Tensor& gradient) {
   if (!root.requires_grad()) {
     throw std::runtime_error(
         "element 0 of tensors does not require grad and does not have a grad_fn");
@@ -224,47 +236,63 @@ void backward(const Tensor& root, const Tensor& gradient, std::source_location s
         gradient.sizes().str() + ") and output[0] has a shape of torch.Size(" +
         root.sizes().str() + ").");
   }
-  auto task = std::make_shared<GraphTask>();
-  const Edge edge = gradient_edge(root);
-  count_dependencies(edge.node.get(), *task);
+}
 
+}  // namespace
+
+Tensors apply_node(Node& node, Tensors grads) {
+  NoGrad no_grad;
+  CategoryScope category(MemoryCategory::gradients);
+  tracer::HostEvent event("op", node.name());
+  event.set_fwd(node.forward_op());
+  ops::describe_shapes(event, grads);
+  return node.apply(std::move(grads));
+}
+
+Tensor accumulate_grad(Tensor a, Tensor b) {
+  if (!b.defined()) return a;
+  if (!a.defined()) return b;
+  NoGrad no_grad;
+  CategoryScope category(MemoryCategory::gradients);
+  if (!a.owns_memory_alone()) return ops::add(a, b);
+  return ops::add_(a, b);
+}
+
+runtime::Slot<TapeWalk>& tape_walk() {
+  static runtime::Slot<TapeWalk> in_use("tape_walk", walk_on_device_threads);
+  return in_use;
+}
+
+void backward(const Tensor& root, const Tensor& gradient, std::source_location site) {
+  check_seed(root, gradient);
   tracer::HostEvent call("call", "Tensor.backward");
   call.arg({"cpp", "Tensor::backward"}).arg({"file", site.file_name()});
   call.arg({"line", static_cast<int64_t>(site.line())});
-  task->context = tracer::thread_context();
-  if (call.on()) task->context.parent = call.id();
-  task->started = tracer::now_ns();
-  task->outstanding = 1;
-  Tensors seed(edge.node->output_count);
-  {
-    NoGrad no_grad;
-    CategoryScope category(MemoryCategory::gradients);
-    seed[edge.input_nr] = gradient.defined() ? gradient : ops::full_like(root, 1.0);
-  }
-  thread_of(edge.node->device())
-      .push({edge.node, std::move(seed), task, tracer::last_closed_event()});
-
-  tracer::HostEvent sync("sync", "wait for autograd threads");
-  sync.arg({"why", "join"});
-  std::unique_lock lock(task->mutex);
-  task->finished.wait(lock, [&] { return task->outstanding == 0; });
-  if (task->last_event != tracer::kNone) sync.waits_for({&task->last_event, 1});
-  sync.close();
-  // Taken out of the task, which a device thread may still hold for a moment.
-  const std::exception_ptr error = std::exchange(task->error, nullptr);
-  lock.unlock();
-  if (error) std::rethrow_exception(error);
   NoGrad no_grad;
-  for (const auto& callback : task->callbacks) callback();
+  Tensor seed = gradient;
+  if (!seed.defined()) {
+    CategoryScope category(MemoryCategory::gradients);
+    seed = ops::full_like(root, 1.0);
+  }
+  Callbacks callbacks;
+  const auto outer = std::exchange(callbacks_of_pass, &callbacks);
+  try {
+    tape_walk()(gradient_edge(root), std::move(seed));
+  } catch (...) {
+    callbacks_of_pass = outer;
+    throw;
+  }
+  callbacks_of_pass = outer;
+  for (const auto& callback : callbacks.functions) callback();
 }
 
 void queue_callback(std::function<void()> callback) {
-  if (running == nullptr) {
+  if (callbacks_of_pass == nullptr) {
     throw std::runtime_error(
         "Final callbacks can only be installed during backward pass.");
   }
-  std::lock_guard lock(running->mutex);
-  running->callbacks.push_back(std::move(callback));
+  std::lock_guard lock(callbacks_of_pass->mutex);
+  callbacks_of_pass->functions.push_back(std::move(callback));
 }
 
 std::vector<Tensor> reachable_leaves(const Tensor& root) {

@@ -6,16 +6,14 @@
 // out in order, however the workers race.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <exception>
 #include <functional>
-#include <mutex>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <vector>
 
-#include "engine/data/batch.h"
+#include "engine/data/batch_queue.h"
 
 namespace lockstep::data {
 
@@ -35,24 +33,15 @@ class Prefetcher {
   std::optional<Batch> next();
 
  private:
-  struct Slot {
-    std::optional<Batch> batch;
-    std::exception_ptr error;
-    bool full() const { return batch || error; }
-  };
-
-  void work(const std::stop_token& stop, int worker);
-  Slot make(int64_t batch, int worker) const;
+  void work(int worker);
+  Made make(int64_t batch, int worker) const;
 
   const Make make_;
   const int64_t batches_;
   const int workers_;
 
-  std::mutex mutex_;                  // guards the four below
-  std::condition_variable_any room_;  // a slot became empty: workers wait for it
-  std::condition_variable ready_;     // a slot became full: next() waits for it
-  std::vector<Slot> slots_;           // a ring: batch b lives in slot b % depth
-  int64_t taken_ = 0;                 // batches handed out
+  std::unique_ptr<BatchQueue> queue_;
+  int64_t taken_ = 0;  // batches handed out
 
   std::vector<std::jthread> threads_;  // last: joined before the rest goes
 };

@@ -37,7 +37,7 @@ DistributedDataParallel::DistributedDataParallel(nn::ModulePtr module,
   Tensors state = module_->parameters();
   for (const Tensor& buffer : module_->buffers()) state.push_back(buffer);
   broadcast_from(0, state, "ddp_init");
-  sync_ = gradient_sync_factory()(parameters, *group_, options_.reducer);
+  sync_ = make_gradient_sync(parameters, *group_, options_.reducer);
   install_hooks();
 }
 

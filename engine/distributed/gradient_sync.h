@@ -1,5 +1,6 @@
-// What DistributedDataParallel does with gradients: a *slot*. Three ways stand side by
-// side, from the first idea to PyTorch's; a learner's own one can take their place.
+// What DistributedDataParallel does with gradients: a *slot* (engine/runtime/slot.h).
+// Three ways stand side by side, from the first idea to PyTorch's; a learner's own one
+// can take their place.
 #pragma once
 
 #include <functional>
@@ -9,6 +10,7 @@
 #include "engine/distributed/process_group.h"
 #include "engine/nn/module.h"
 #include "engine/plan/buckets.h"
+#include "engine/runtime/slot.h"
 
 namespace lockstep::distributed {
 
@@ -54,8 +56,8 @@ struct ReducerOptions {
   CommHook comm_hook;
 };
 
-using GradientSyncFactory = std::function<std::unique_ptr<GradientSync>(
-    Parameters, ProcessGroup&, const ReducerOptions&)>;
+using GradientSyncFactory = std::unique_ptr<GradientSync>(Parameters, ProcessGroup&,
+                                                          const ReducerOptions&);
 
 /// PyTorch's reducer: buckets, all-reduced while backward still runs (reducer.h).
 std::unique_ptr<GradientSync> make_reducer(Parameters, ProcessGroup&,
@@ -68,7 +70,9 @@ std::unique_ptr<GradientSync> make_naive_sync(Parameters, ProcessGroup&,
 std::unique_ptr<GradientSync> make_bucketed_sync(Parameters, ProcessGroup&,
                                                  const ReducerOptions&);
 
-/// The factory in use. Replace it before models are wrapped.
-GradientSyncFactory& gradient_sync_factory();
+/// The factory in use. What a learner's one makes is marked in the trace, call by call.
+runtime::Slot<GradientSyncFactory>& gradient_sync_factory();
+std::unique_ptr<GradientSync> make_gradient_sync(Parameters, ProcessGroup&,
+                                                 const ReducerOptions&);
 
 }  // namespace lockstep::distributed

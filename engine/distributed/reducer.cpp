@@ -209,9 +209,4 @@ std::unique_ptr<GradientSync> make_reducer(Parameters parameters, ProcessGroup& 
   return std::make_unique<Reducer>(std::move(parameters), group, options);
 }
 
-GradientSyncFactory& gradient_sync_factory() {
-  static GradientSyncFactory in_use = make_reducer;
-  return in_use;
-}
-
 }  // namespace lockstep::distributed

@@ -9,24 +9,60 @@
 
 namespace lockstep::distributed {
 
+namespace {
+
+/// The tensor is cut into one chunk per rank. In the first N−1 steps every chunk
+/// travels around the ring and grows into the sum over all ranks; in the last N−1 the
+/// finished chunks travel once more, until everybody has them all.
+void reduce_scatter_then_all_gather(RingLink& link, Buffer data) {
+  const auto chunks = plan::ring_chunks(data.numel, link.size());
+  const auto chunk = [&](int i) { return data.part(chunks[i].first, chunks[i].count); };
+  for (const plan::RingStep& now : plan::ring_all_reduce(link.rank(), link.size())) {
+    link.exchange(chunk(now.send_chunk), chunk(now.receive_chunk), now.reduces);
+  }
+}
+
+}  // namespace
+
+runtime::Slot<RingAllReduce>& ring_all_reduce() {
+  static runtime::Slot<RingAllReduce> in_use("ring_all_reduce",
+                                             reduce_scatter_then_all_gather);
+  return in_use;
+}
+
 Ring::Ring(std::unique_ptr<Transport> transport, int rank, int size, std::string group)
     : transport_(std::move(transport)),
       rank_(rank),
       size_(size),
       group_(tracer::intern(group)) {}
 
-/// The tensor is cut into one chunk per rank. In the first N−1 steps every chunk
-/// travels around the ring and grows into the sum over all ranks; in the last N−1 the
-/// finished chunks travel once more, until everybody has them all.
-void Ring::all_reduce(Buffer data, ReduceOp op, const Collective& call) {
-  const auto chunks = plan::ring_chunks(data.numel, size_);
-  const auto chunk = [&](int i) { return data.part(chunks[i].first, chunks[i].count); };
-  int step = 0;
-  for (const plan::RingStep& now : plan::ring_all_reduce(rank_, size_)) {
-    const Message out{now.send_to, chunk(now.send_chunk)};
-    const Message in{now.receive_from, chunk(now.receive_chunk)};
-    pass(&out, &in, now.reduces ? &op : nullptr, step++, call);
+/// One all-reduce of this rank: counts its steps.
+class Ring::Link : public RingLink {
+ public:
+  Link(Ring& ring, ReduceOp op, const Collective& call)
+      : ring_(ring), op_(op), call_(call) {}
+  int rank() const override { return ring_.rank_; }
+  int size() const override { return ring_.size_; }
+  void exchange(Buffer out, Buffer in, bool adds) override {
+    const Message to_next{ring_.next(), out}, from_previous{ring_.previous(), in};
+    ring_.pass(&to_next, &from_previous, adds ? &op_ : nullptr, step_++, call_);
   }
+
+ private:
+  Ring& ring_;
+  const ReduceOp op_;
+  const Collective& call_;
+  int step_ = 0;
+};
+
+void Ring::all_reduce(Buffer data, ReduceOp op, const Collective& call) {
+  Link link(*this, op, call);
+  const auto& slot = ring_all_reduce();
+  if (slot.plugged() && call.op != tracer::kNone) {
+    const tracer::Arg name{"slot", slot.name()};
+    tracer::mark("slot", rank_, 2, {&name, 1});  // of a learner: on our comm lane
+  }
+  slot.in_use()(link, data);
 }
 
 /// From the root along the ring: everybody receives once, all but the last pass it on.

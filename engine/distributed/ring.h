@@ -6,8 +6,28 @@
 
 #include "engine/distributed/communicator.h"
 #include "engine/distributed/transport.h"
+#include "engine/runtime/slot.h"
 
 namespace lockstep::distributed {
+
+/// What a rank in a ring can do: talk to its two neighbours.
+class RingLink {
+ public:
+  virtual ~RingLink() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  /// Sends `out` to the next rank, and receives as many elements as `in` has from the
+  /// one before, both at once: they are added to `in` if `adds`, else they replace it.
+  /// Every rank of the ring makes as many calls as the others, and each `in` is as long
+  /// as the neighbour's `out`. Throws std::runtime_error naming the rank that does not
+  /// keep to it.
+  virtual void exchange(Buffer out, Buffer in, bool adds) = 0;
+};
+
+/// Afterwards all ranks hold the sum of what they held in `data`. A slot.
+using RingAllReduce = void(RingLink& link, Buffer data);
+runtime::Slot<RingAllReduce>& ring_all_reduce();
 
 /// All-reduce is reduce-scatter followed by all-gather (Patarasu and Yuan 2009; NCCL's
 /// and Gloo's ring): in 2(N−1) messages every rank sends 2(N−1)/N of the tensor,
@@ -31,6 +51,7 @@ class Ring : public Communicator {
   void abort(const std::string& why) override { transport_->abort(why); }
 
  private:
+  class Link;
   struct Message {
     int peer;
     Buffer data;

@@ -38,6 +38,14 @@ nn::ModulePtr make_classifier(int64_t classes, double dropout) {
 
 }  // namespace
 
+runtime::Slot<Tensor(const Tensor& features)>& classifier_input() {
+  static runtime::Slot<Tensor(const Tensor& features)> in_use(
+      "classifier_input", [](const Tensor& features) {
+        return ops::flatten(ops::adaptive_avg_pool2d(features, 7, 7));
+      });
+  return in_use;
+}
+
 VGG::VGG(const VggSettings& settings) : settings_(settings) {
   features_ = register_module("features", make_features(settings.batch_norm));
   if (!settings.legacy) {
@@ -49,6 +57,7 @@ VGG::VGG(const VggSettings& settings) : settings_(settings) {
 
 Tensor VGG::forward(const Tensor& input) {
   Tensor x = (*features_)(input);
+  if (classifier_input().plugged()) return (*classifier_)(classifier_input()(x));
   if (avgpool_) x = (*avgpool_)(x);
   x = ops::flatten(x);
   if (settings_.legacy && x.size(1) != 512 * 7 * 7) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/nn/layers.h"
+#include "engine/runtime/slot.h"
 
 namespace lockstep::models {
 
@@ -15,6 +16,10 @@ struct VggSettings {
   /// that anything but 224×224 images fails with a size mismatch.
   bool legacy = false;
 };
+
+/// From the features (N×512×H×W, any H and W) to what the classifier takes (N×25088):
+/// averages over 7×7 windows, then flattens. A slot (runtime/slot.h).
+runtime::Slot<Tensor(const Tensor& features)>& classifier_input();
 
 class VGG : public nn::Module {
  public:

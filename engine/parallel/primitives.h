@@ -1,12 +1,11 @@
-// The primitives of DataParallel, each a *slot*: a named function that a learner's own
-// one can replace while the engine runs.
+// The primitives of DataParallel, each a *slot* (engine/runtime/slot.h): a named
+// function that a learner's own one can replace.
 #pragma once
 
-#include <functional>
-#include <string>
 #include <vector>
 
 #include "engine/nn/module.h"
+#include "engine/runtime/slot.h"
 
 namespace lockstep::parallel {
 
@@ -46,14 +45,17 @@ using GatherFn = decltype(gather);
 using BroadcastFn = decltype(broadcast_coalesced);
 using ReduceFn = decltype(reduce_add_coalesced);
 
-/// The functions in use. Replace one before training starts; not while it runs.
+/// The functions in use.
 struct Primitives {
-  std::function<ScatterFn> scatter = parallel::scatter;
-  std::function<ReplicateFn> replicate = parallel::replicate;
-  std::function<ParallelApplyFn> parallel_apply = parallel::parallel_apply;
-  std::function<GatherFn> gather = parallel::gather;
-  std::function<BroadcastFn> broadcast_coalesced = parallel::broadcast_coalesced;
-  std::function<ReduceFn> reduce_add_coalesced = parallel::reduce_add_coalesced;
+  runtime::Slot<ScatterFn> scatter{"scatter", parallel::scatter};
+  runtime::Slot<ReplicateFn> replicate{"replicate", parallel::replicate};
+  runtime::Slot<ParallelApplyFn> parallel_apply{"parallel_apply",
+                                                parallel::parallel_apply};
+  runtime::Slot<GatherFn> gather{"gather", parallel::gather};
+  runtime::Slot<BroadcastFn> broadcast_coalesced{"broadcast_coalesced",
+                                                 parallel::broadcast_coalesced};
+  runtime::Slot<ReduceFn> reduce_add_coalesced{"reduce_add_coalesced",
+                                               parallel::reduce_add_coalesced};
 };
 Primitives& primitives();
 

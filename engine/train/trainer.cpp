@@ -27,7 +27,23 @@ EpochResult together(const EpochResult& a, const EpochResult& b) {
           a.acc5 * of_a + b.acc5 * of_b, a.images + b.images, b.complete};
 }
 
+std::shared_ptr<parallel::DataParallel> wrap_vgg_features(
+    nn::Module& model, const parallel::Devices& devices) {
+  auto* vgg = dynamic_cast<models::VGG*>(&model);
+  if (vgg == nullptr) {
+    throw std::runtime_error("--mode dp-features needs a model with features (vgg*)");
+  }
+  auto wrapper = std::make_shared<parallel::DataParallel>(vgg->features(), devices);
+  vgg->set_features(wrapper);
+  return wrapper;
+}
+
 }  // namespace
+
+runtime::Slot<WrapFeatures>& feature_wrapper() {
+  static runtime::Slot<WrapFeatures> in_use("feature_wrapper", wrap_vgg_features);
+  return in_use;
+}
 
 std::atomic<bool> Trainer::stop{false};
 
@@ -46,13 +62,7 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     wrapper_ = std::make_shared<parallel::DataParallel>(model_, options_.devices);
     callable_ = wrapper_;
   } else if (options_.mode == Mode::dp_features) {
-    auto* vgg = dynamic_cast<models::VGG*>(model_.get());
-    if (vgg == nullptr) {
-      throw std::runtime_error("--mode dp-features needs a model with features (vgg*)");
-    }
-    wrapper_ =
-        std::make_shared<parallel::DataParallel>(vgg->features(), options_.devices);
-    vgg->set_features(wrapper_);
+    wrapper_ = feature_wrapper()(*model_, options_.devices);
   } else if (options_.mode == Mode::ddp) {
     ddp_ = std::make_shared<distributed::DistributedDataParallel>(
         model_, options_.group, options_.ddp);

@@ -8,6 +8,7 @@
 #include "engine/distributed/distributed_data_parallel.h"
 #include "engine/optim/sgd.h"
 #include "engine/parallel/data_parallel.h"
+#include "engine/runtime/slot.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::train {
@@ -48,6 +49,12 @@ struct EpochResult {
   int64_t images = 0;
   bool complete = true;  ///< false: stopped by `stop` or a step limit
 };
+
+/// `--mode dp-features`: wraps a part of `model` into DataParallel, in place, and
+/// returns the wrapper. A slot (runtime/slot.h); the engine's own wraps VGG's features.
+using WrapFeatures = std::shared_ptr<parallel::DataParallel>(
+    nn::Module& model, const parallel::Devices& devices);
+runtime::Slot<WrapFeatures>& feature_wrapper();
 
 /// Trains and evaluates a model as the ImageNet example's main.py does, with one
 /// difference: each step ends by waiting for all devices, so that its time is its own.

@@ -172,6 +172,17 @@ class House(unittest.TestCase):
                     wrong.append(f"{name(path)}: {word}")
         self.nothing(wrong, "a README.md names files that are there")
 
+    def test_nothing_that_tests_need_is_ignored(self):
+        git = ["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}", "ls-files", "-z",
+               "--others", "--ignored", "--exclude-standard", "--", "engine", "tracer",
+               "gui", "cli", "lessons", "tests", "book"]
+        listed = subprocess.run(git, capture_output=True)
+        if listed.returncode:
+            self.skipTest("no git repository here")
+        hidden = [path for path in listed.stdout.decode().split("\0")
+                  if path and "__pycache__" not in path]
+        self.nothing(hidden, "git ignores these, so a clone lacks them (.gitignore)")
+
     def test_no_machine_paths(self):
         found = [hit for path in FILES for hit in matches(MACHINE, path)
                  if path != pathlib.Path(__file__).resolve()]

@@ -91,13 +91,14 @@ void expect_law(const Training& training, const test::World& world,
 /// Who synchronises gradients, for a scope.
 class InUse {
  public:
-  explicit InUse(distributed::GradientSyncFactory factory)
-      : outer_(
-            std::exchange(distributed::gradient_sync_factory(), std::move(factory))) {}
-  ~InUse() { distributed::gradient_sync_factory() = outer_; }
+  explicit InUse(decltype(&distributed::make_reducer) factory)
+      : outer_(distributed::gradient_sync_factory().reference()) {
+    distributed::gradient_sync_factory().set_reference(factory);
+  }
+  ~InUse() { distributed::gradient_sync_factory().set_reference(outer_); }
 
  private:
-  distributed::GradientSyncFactory outer_;
+  std::function<distributed::GradientSyncFactory> outer_;
 };
 
 struct Way {

@@ -1,0 +1,70 @@
+#include "engine/data/batch_queue.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace lockstep::data {
+namespace {
+
+/// A ring of `depth` places: batch b lies in place b % depth.
+class RingQueue : public BatchQueue {
+ public:
+  explicit RingQueue(int64_t depth) : places_(depth) {}
+
+  bool reserve(int64_t number) override {
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [&] { return closed_ || number < taken_ + depth(); });
+    return !closed_;
+  }
+
+  void put(int64_t number, Made made) override {
+    {
+      std::lock_guard lock(mutex_);
+      places_[number % depth()] = std::move(made);
+    }
+    ready_.notify_one();
+  }
+
+  Made take() override {
+    Made made;
+    {
+      std::unique_lock lock(mutex_);
+      std::optional<Made>& oldest = places_[taken_ % depth()];
+      ready_.wait(lock, [&] { return oldest.has_value(); });
+      made = std::move(*std::exchange(oldest, std::nullopt));
+      ++taken_;
+    }
+    room_.notify_all();
+    return made;
+  }
+
+  void close() override {
+    {
+      std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    room_.notify_all();
+  }
+
+ private:
+  int64_t depth() const { return static_cast<int64_t>(places_.size()); }
+
+  std::mutex mutex_;               // guards the rest
+  std::condition_variable room_;   // a place became empty: workers wait for it
+  std::condition_variable ready_;  // a place became full: take() waits for it
+  std::vector<std::optional<Made>> places_;
+  int64_t taken_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace
+
+runtime::Slot<MakeBatchQueue>& batch_queue() {
+  static runtime::Slot<MakeBatchQueue> in_use(
+      "batch_queue", [](int64_t depth) { return std::make_unique<RingQueue>(depth); });
+  return in_use;
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,16 @@
+#include "engine/runtime/slot.h"
+
+namespace lockstep::runtime {
+
+LearnerCall::LearnerCall(const char* slot, const std::source_location& plugged)
+    : event_("call", slot) {
+  if (!event_.on()) return;
+  event_.arg({"cpp", plugged.function_name()});
+  event_.arg({"file", tracer::intern(plugged.file_name())});
+  event_.arg({"line", static_cast<int64_t>(plugged.line())});
+  event_.arg({"slot", slot});
+  const tracer::Arg name{"slot", slot};
+  tracer::mark("slot", -1, 0, {&name, 1});
+}
+
+}  // namespace lockstep::runtime
