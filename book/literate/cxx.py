@@ -1,0 +1,151 @@
+"""Finds functions and types in our C++ by name, without a compiler.
+
+Not a parser of all C++: it knows strings, comments, namespaces, types, functions with
+initialisers, and variables with braces, as clang-format leaves them in this tree. What
+it cannot find is an error, so the book never shows the wrong lines silently.
+"""
+
+import re
+from dataclasses import dataclass
+
+from .regions import MARKER, SourceError
+
+SKIPPED = re.compile(
+    r'//[^\n]*|/\*.*?\*/|R"(?P<mark>[^()\s\\]*)\(.*?\)(?P=mark)"'
+    r"|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'"
+    r"|^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.S | re.M)
+TYPE = re.compile(r"(?:class|struct|union|enum(?:\s+(?:class|struct))?)\s+"
+                  r"(?:\[\[[^\]]*\]\]\s*)?(\w+)(?:\s+final)?\s*(?::[^:].*)?$", re.S)
+NAME = r"(?:~?\w+|operator\s*(?:\(\s*\)|\[\s*\]|[^\s\w(]+|[\w:]+[\s&*]*))"
+FUNCTION = re.compile(rf"((?:\w+(?:<[^<>()]*>)?\s*::\s*)*{NAME})\s*$")
+VARIABLE = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*$")
+LABEL = re.compile(r"^\s*(?:public|private|protected)\s*:(?!:)")
+
+
+@dataclass
+class Definition:
+    name: str    # with its namespaces and types
+    head: str    # what stands before its brace, on one line
+    first: int   # line number, the comment above it included
+    last: int
+
+
+def masked(text):
+    """Blanks in place of comments, texts and preprocessor lines; same length."""
+    return SKIPPED.sub(lambda hit: re.sub(r"[^\n]", " ", hit.group()), text)
+
+
+def closing(text, at):
+    """The position of the bracket that closes the one at `at`."""
+    pairs, stack = {"{": "}", "(": ")", "[": "]"}, []
+    for i in range(at, len(text)):
+        if text[i] in pairs:
+            stack.append(pairs[text[i]])
+        elif stack and text[i] in ")}]":
+            if text[i] != stack.pop():
+                break
+            if not stack:
+                return i
+    raise SourceError("brackets do not match")
+
+
+def initialises_member(head, text, end):
+    """Is this brace of a constructor's `: a_{1}, b_(2) {` one of a member?"""
+    before = re.search(r"\)\s*(?:noexcept\s*)?:(?!:)", head)
+    return bool(before and re.search(r"[\w>]\s*$", head[before.end():])
+                and re.match(r"\s*[,{]", text[end + 1:]))
+
+
+def name_of(head):
+    """('namespace' | 'type' | 'function' | 'variable', name) of what a brace opens."""
+    space = re.search(r"\bnamespace\b\s*([\w:]*)\s*$", head)
+    if space:
+        return "namespace", space.group(1)
+    bare = re.sub(r"^\s*template\s*<.*?>\s*(?=[\w\[])", "", head, flags=re.S)
+    found = TYPE.search(bare)
+    if found and "(" not in bare[:found.start()] and "=" not in bare:
+        return "type", found.group(1)
+    at = bare.find("(")
+    operator_call = re.search(r"operator\s*\(\s*\)\s*\(", bare)
+    if operator_call:
+        at = operator_call.end() - 1
+    equals = re.search(r"(?<![=!<>+*/&|^%-])=(?!=)", bare)
+    assigned = equals and (at < 0 or equals.start() < at) and "operator" not in bare
+    if at < 0 or assigned:
+        found = VARIABLE.search(bare[:equals.start()] if equals else bare)
+        return ("variable", found.group(1)) if found else (None, "")
+    found = FUNCTION.search(bare[:at])
+    if not found:
+        return None, ""
+    return "function", re.sub(r"\s+", "", found.group(1))
+
+
+def definitions(text):
+    """All definitions of a file whose bodies stand in braces, outer ones first."""
+    code, lines = masked(text), text.splitlines()
+    found = []
+
+    def above(first):
+        """The first line of the comment that ends right above line `first`."""
+        while (first > 1 and lines[first - 2].lstrip().startswith("//")
+               and not MARKER.match(lines[first - 2])):
+            first -= 1
+        return first
+
+    def scan(start, stop, scope):
+        head_at = i = start
+        while i < stop:
+            char = code[i]
+            if char in "([":
+                i = closing(code, i)
+            elif char == ";":
+                head_at = i + 1
+            elif char == ":" and LABEL.match(code[head_at:i + 1]):
+                head_at = i + 1
+            elif char == "{":
+                end = closing(code, i)
+                head = code[head_at:i]
+                if initialises_member(head, code, end):
+                    i = end + 1
+                    continue
+                visit(head_at, head, i, end, scope)
+                i, head_at = end, end + 1
+            i += 1
+
+    def visit(head_at, head, opened, end, scope):
+        kind, name = name_of(head)
+        if kind == "namespace":
+            scan(opened + 1, end, scope + [part for part in name.split("::") if part])
+        elif kind:
+            lead = len(head) - len(head.lstrip())
+            first = code.count("\n", 0, head_at + lead) + 1
+            last = code.count("\n", 0, end) + 1
+            found.append(Definition("::".join([*scope, name]), " ".join(head.split()),
+                                    above(first), last))
+            if kind == "type":
+                scan(opened + 1, end, [*scope, name])
+
+    scan(0, len(code), [])
+    return found
+
+
+def function(text, name, having=None):
+    """The one definition that is called `name`; `having` tells overloads apart.
+
+    `name` may leave out leading namespaces and types. Where a type and what lies inside
+    it have the same name, the type is meant. Raises SourceError.
+    """
+    name = re.sub(r"\s+", "", name)
+    hits = [one for one in definitions(text)
+            if one.name == name or one.name.endswith("::" + name)]
+    if having:
+        hits = [one for one in hits if having in one.head]
+    hits = [one for one in hits
+            if not any(other is not one and other.first <= one.first
+                       and one.last <= other.last for other in hits)]
+    if not hits:
+        raise SourceError(f"there is no {name}" + (f" with '{having}'" if having else ""))
+    if len(hits) > 1:
+        where = ", ".join(f"{one.name} (line {one.first})" for one in hits)
+        raise SourceError(f"{name} is ambiguous: {where}")
+    return hits[0]

@@ -1,0 +1,95 @@
+"""The directives `output` and `trace-figure`: what programs printed and drew.
+
+Both show files of the tree that a committed script makes, and want the script to name
+them: a picture that nobody can make again does not get in.
+"""
+
+import pathlib
+import posixpath
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+
+from . import shown
+from .regions import SourceError
+from .show import SourceDirective
+
+OUTPUT_MAKER = "book/capture.sh"
+FIGURE_MAKER = "book/figures.sh"
+
+
+class Output(SourceDirective):
+    """A console: lines that begin with `$ ` are what was typed. `:from:` and `:until:`
+    show a part: from the first line with one text to the first one with another."""
+
+    required_arguments = 1
+    option_spec = {"from": directives.unchanged_required,
+                   "until": directives.unchanged_required}
+
+    def show(self, path, names):
+        text = self.read(path).rstrip("\n")
+        must_name(self.read(OUTPUT_MAKER), OUTPUT_MAKER, path)
+        if not text.strip():
+            raise SourceError("is empty")
+        shown.remember(self.env, shown.Shown(path))
+        text = "\n".join(self.excerpt(text.split("\n")))
+        code = nodes.literal_block(text, text, language="console",
+                                   classes=["console"])
+        self.set_source_info(code)
+        return [code]
+
+    def excerpt(self, lines):
+        """What was typed, and from the line with one text to that with another."""
+        first, last = 1, len(lines) - 1
+        for option, text in self.options.items():
+            found = [i for i, line in enumerate(lines[1:], 1) if text in line]
+            if not found:
+                raise SourceError(f"no line has '{text}'")
+            if option == "from":
+                first = found[0]
+            else:
+                last = next((i for i in found if i >= first), first)
+        before = ["…"] if first > 1 else []
+        after = [f"… ({len(lines) - 1 - last} more lines)"] if last < len(lines) - 1 else []
+        return [lines[0], *before, *lines[first:last + 1], *after]
+
+
+class TraceFigure(SourceDirective):
+    """A picture; its caption is the directive's content, `alt` says what is seen."""
+
+    required_arguments = 1
+    has_content = True
+    option_spec = {"alt": directives.unchanged_required}
+
+    def show(self, path, names):
+        file = shown.root(self.env) / path
+        if not file.is_file():
+            raise SourceError(f"is missing; mend: {FIGURE_MAKER}")
+        must_name(self.read(FIGURE_MAKER), FIGURE_MAKER, path)
+        if "alt" not in self.options:
+            raise SourceError("wants :alt:, what is seen in the picture")
+        if not self.content:
+            raise SourceError("wants a caption")
+        self.env.note_dependency(str(file))
+        shown.remember(self.env, shown.Shown(path))
+        figure = nodes.figure(classes=["trace"])
+        figure += nodes.image(uri="/" + path, alt=self.options["alt"])
+        caption = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, caption)
+        text = nodes.caption()
+        for paragraph in caption.children:
+            text += paragraph.children
+        figure += text
+        self.set_source_info(figure)
+        return [figure]
+
+
+def must_name(script, script_name, path):
+    stem = pathlib.PurePosixPath(path).stem
+    if stem not in script.split():
+        raise SourceError(f"{script_name} does not make {posixpath.basename(path)}")
+
+
+def setup(app):
+    app.add_directive("output", Output)
+    app.add_directive("trace-figure", TraceFigure)

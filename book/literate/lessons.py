@@ -1,0 +1,36 @@
+"""The directive `lessons`: the chapters of lessons/NN-name, in order.
+
+A lesson that has no chapter yet is left out, and nothing breaks.
+"""
+
+import fnmatch
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.util.docutils import SphinxDirective
+
+CHAPTERS = "lessons/*/chapter"
+
+
+class Lessons(SphinxDirective):
+    def run(self):
+        found = sorted(fnmatch.filter(self.env.found_docs, CHAPTERS))
+        if not found:
+            return [nodes.paragraph("", "No lesson has a chapter yet.")]
+        lines = ["```{toctree}", ":maxdepth: 1", "", *(f"/{name}" for name in found),
+                 "```"]
+        box = nodes.Element()
+        self.state.nested_parse(StringList(lines, self.env.docname), 0, box)
+        return box.children
+
+
+def reread(app, env, added, changed, removed):
+    """The page with this directive is read anew when chapters come or go."""
+    if any(fnmatch.fnmatch(name, CHAPTERS) for name in added | removed):
+        return [name for name in env.found_docs if name == "book/lessons"]
+    return []
+
+
+def setup(app):
+    app.add_directive("lessons", Lessons)
+    app.connect("env-get-outdated", reread)
