@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "engine/train/trainer.h"
+#include "lessons/machine/judge.h"
 #include "tracer/record/embedded.h"
 #include "tracer/record/program.h"
 #include "tracer/record/session.h"
@@ -26,7 +27,9 @@ int run(int argc, char** argv) {
   }
   for (size_t i = 0; i < lockstep_embedded_file_count(); ++i) {
     const EmbeddedFile& file = lockstep_embedded_files()[i];
-    tracer::add_source(file.path, {file.begin, file.end});
+    const std::string_view path = file.path;
+    if (path.starts_with("lessons/")) continue;
+    tracer::add_source(path, {file.begin, file.end});
   }
   std::setvbuf(stdout, nullptr, _IOLBF,
                1 << 16);  // in order with stderr, also in pipes
@@ -46,6 +49,7 @@ int run(int argc, char** argv) {
   add_launch(app, action);
   add_doctor(app, action);
   add_bench(app, action);
+  add_lesson(app, action);
 #ifdef LOCKSTEP_HAS_GUI
   add_view(app, action);
 #endif
@@ -68,6 +72,7 @@ int run(int argc, char** argv) {
         argc > 1 && argv[1][0] != '-' ? (std::string(argv[1]) + " ").c_str() : "");
     return 2;
   }
+  lessons::plug_from_environment();
   const int code = action();
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
     std::fprintf(stderr, "lockstep: could not write to standard output\n");

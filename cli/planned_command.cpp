@@ -8,7 +8,6 @@ void add_planned(CLI::App& app, Action& action) {
 #ifndef LOCKSTEP_HAS_GUI
       {"view", "install libimgui-dev and libpng-dev, then run ./lockstep again"},
 #endif
-      {"lesson", "the exercises"},
       {"experiment", "the seed's studies"},
       {"book", "the book"}};
   for (const auto& [name, help] : planned) {

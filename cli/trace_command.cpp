@@ -9,6 +9,8 @@
 #include "tracer/analysis/diff.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/analysis/summary.h"
+#include "tracer/format/kineto_export.h"
+#include "tracer/format/kineto_import.h"
 #include "tracer/format/merge.h"
 #include "tracer/format/trace.h"
 
@@ -85,6 +87,57 @@ void add_merge(CLI::App& trace, Action& action) {
       [options, &action] { action = [options] { return merge(*options); }; });
 }
 
+struct ExchangeOptions {
+  std::string file, out;
+  bool kineto = false, gzip = false;
+};
+
+/// Errors of the translation name the file.
+template <typename Translate>
+auto of_file(const std::string& file, Translate translate) {
+  const tracer::Trace trace = tracer::read_trace(file);
+  try {
+    return translate(trace);
+  } catch (const std::runtime_error& error) {
+    const std::string what = error.what();
+    throw std::runtime_error(what.find('/') == 0 ? what : file + ": " + what);
+  }
+}
+
+int export_trace(const ExchangeOptions& o) {
+  const auto files = of_file(o.file, [&](const tracer::Trace& trace) {
+    return tracer::export_kineto(trace, o.out, o.gzip);
+  });
+  for (const std::string& file : files) {
+    std::printf("=> written for torch.profiler's tools: %s\n", file.c_str());
+  }
+  return 0;
+}
+
+int import_trace(const ExchangeOptions& o) {
+  tracer::write_trace(of_file(o.file, tracer::import_kineto), o.out);
+  std::printf("=> trace written: %s (imported)\n", o.out.c_str());
+  return 0;
+}
+
+void add_exchange(CLI::App& trace, Action& action) {
+  auto out = std::make_shared<ExchangeOptions>();
+  auto* command =
+      trace.add_subcommand("export", "write a trace as torch.profiler would");
+  command->add_option("TRACE", out->file, "a trace of lockstep")->required();
+  command->add_flag("--kineto", out->kineto, "in the profiler's JSON, a file per rank")
+      ->required();
+  command->add_flag("--gzip", out->gzip, "compress the files");
+  command->add_option("-o,--out", out->out, "the folder for them")->required();
+  command->callback([out, &action] { action = [out] { return export_trace(*out); }; });
+
+  auto in = std::make_shared<ExchangeOptions>();
+  command = trace.add_subcommand("import", "make a trace of torch.profiler's");
+  command->add_option("FILE", in->file, "one rank's file")->required();
+  command->add_option("-o,--out", in->out, "the trace")->required();
+  command->callback([in, &action] { action = [in] { return import_trace(*in); }; });
+}
+
 }  // namespace
 
 void add_trace(CLI::App& app, Action& action) {
@@ -106,15 +159,7 @@ void add_trace(CLI::App& app, Action& action) {
   auto [compare, diff_options] = add("diff", "two traces side by side", diff);
   compare->add_option("OTHER", diff_options->other, "the other trace")->required();
   add_merge(*trace, action);
-  for (const char* name : {"export", "import"}) {
-    auto* later = trace->add_subcommand(name, "not built yet");
-    later->allow_extras();
-    later->callback([&action, name] {
-      action = [name]() -> int {
-        throw std::runtime_error(std::string("trace ") + name + " is not built yet");
-      };
-    });
-  }
+  add_exchange(*trace, action);
   require_known_subcommand(*trace);
 }
 

@@ -1,18 +1,26 @@
 # Sources inside the program: embed_sources(<out> <folder>…) writes one C++ file that
 # holds the text of every .h and .cpp below the folders (given from the project's root)
 # and sets <out> to its name, for add_executable in the same CMakeLists.txt. What it
-# defines is declared in tracer/record/embedded.h.
+# defines is declared in tracer/record/embedded.h. ALSO <glob>… adds other files.
 #
 # The assembler copies the files in (.incbin), so this costs no compile time. ccache
 # knows .incbin and compiles such a file anew; ninja does so when one of them changes.
 function(embed_sources out)
-  set(patterns ${ARGN})
+  cmake_parse_arguments(arg "" "" "ALSO" ${ARGN})
+  set(patterns ${arg_UNPARSED_ARGUMENTS})
   list(TRANSFORM patterns PREPEND ${PROJECT_SOURCE_DIR}/)
   set(headers ${patterns})
   list(TRANSFORM patterns APPEND /*.cpp)
   list(TRANSFORM headers APPEND /*.h)
+  set(others ${arg_ALSO})
+  list(TRANSFORM others PREPEND ${PROJECT_SOURCE_DIR}/)
   file(GLOB_RECURSE paths CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
        ${patterns} ${headers})
+  if(others)
+    file(GLOB more CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${others})
+    list(APPEND paths ${more})
+    list(REMOVE_DUPLICATES paths)
+  endif()
   list(FILTER paths EXCLUDE REGEX "(^|/)[.#]")  # what editors leave behind
   list(SORT paths)
   if(NOT paths)

@@ -1,0 +1,91 @@
+#include <numeric>
+
+#include "engine/parallel/primitives.h"
+#include "lessons/machine/exam.h"
+#include "lessons/machine/predicates.h"
+
+namespace lockstep::lessons {
+namespace {
+
+parallel::Devices reference_devices(int count) {
+  parallel::Devices devices;
+  for (int i = 0; i < count; ++i) devices.push_back({DeviceType::reference, i});
+  return devices;
+}
+
+std::vector<Tensor> scatter(int64_t batch, int devices) {
+  return parallel::primitives().scatter(counting({batch, 2}),
+                                        reference_devices(devices));
+}
+
+std::vector<int64_t> sizes_of(const std::vector<Tensor>& chunks) {
+  std::vector<int64_t> sizes;
+  for (const Tensor& chunk : chunks) sizes.push_back(chunk.size(0));
+  return sizes;
+}
+
+void expect_sizes(const Exam& exam, int64_t batch, int devices,
+                  const std::vector<int64_t>& expected, const std::string& likely) {
+  exam.equal(fmt::format("chunk sizes of {} samples over {} devices", batch, devices),
+             expected, sizes_of(scatter(batch, devices)),
+             {likely, "Ceil, and what is left"});
+}
+
+LESSON_TEST(5, even_split, "8 samples over 4 devices make 4 chunks of 2") {
+  expect_sizes(exam, 8, 4, {2, 2, 2, 2},
+               "every sample belongs to one chunk, and there is a chunk per device");
+}
+
+LESSON_TEST(5, ten_over_four, "10 samples over 4 devices are cut into 3, 3, 3, 1") {
+  expect_sizes(exam, 10, 4, {3, 3, 3, 1},
+               "chunks are not balanced: torch.chunk takes ceil(10 / 4) = 3 each time, "
+               "and the last device gets what is left");
+}
+
+LESSON_TEST(5, nine_over_four, "9 samples over 4 devices make 3 chunks") {
+  expect_sizes(exam, 9, 4, {3, 3, 3},
+               "three chunks of ceil(9 / 4) = 3 hold all samples: the fourth device "
+               "gets none, not an empty chunk");
+  expect_sizes(exam, 3, 4, {1, 1, 1}, "with fewer samples than devices some stay idle");
+}
+
+LESSON_TEST(5, right_samples, "every sample arrives once, in order, on its device") {
+  const std::vector<Tensor> chunks = scatter(10, 4);
+  double first = 0;
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    const std::string what = fmt::format("chunk {}", i);
+    exam.equal(what + ": device",
+               Device{DeviceType::reference, static_cast<int>(i)}.str(),
+               chunks[i].device().str(),
+               {"chunk i must be copied to device i; a view stays where it is",
+                "A view is not a copy"});
+    std::vector<double> expected(chunks[i].numel());
+    std::iota(expected.begin(), expected.end(), first);
+    first += static_cast<double>(expected.size());
+    exam.close(what + ": its samples", expected, values(chunks[i]), 0,
+               {"the chunk begins at the wrong sample: each one starts where the one "
+                "before has ended",
+                "Ceil, and what is left"});
+  }
+}
+
+LESSON_TEST(5, bytes_once, "each byte of the batch leaves the host once") {
+  const tracer::Trace& trace = exam.train(
+      "-a resnet18 --dataset generated --device-type null --devices 4 -b 10 "
+      "--steps 1",
+      {"the engine's own DataParallel trains with your scatter; its message "
+       "is above",
+       "What the trace shows"});
+  const int64_t batch = 10 * 3 * 32 * 32 * 4;
+  const auto copies = copies_because(trace, "scatter");
+  exam.equal("copies in the scatter phase", size_t{4}, copies.size(),
+             {"one copy for each chunk: label them {\"scatter\", \"images\"}",
+              "What the trace shows", copies.empty() ? -1 : copies.back()->id});
+  exam.at_most("bytes that leave the host in scatter", batch, bytes_of(copies),
+               {"the whole batch travels to every device and is cut there: cut first, "
+                "then send",
+                "A view is not a copy", copies.back()->id});
+}
+
+}  // namespace
+}  // namespace lockstep::lessons

@@ -1,0 +1,109 @@
+#include "lessons/machine/build.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <stdexcept>
+
+#include "engine/data/process.h"
+
+namespace lockstep::lessons {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string compiler() {
+  const char* chosen = std::getenv("CXX");
+  return chosen && *chosen ? chosen : "c++";
+}
+
+/// `/home/me/workspace/05-scatter/scatter.cpp:7` → `05-scatter/scatter.cpp:7`
+std::string shortened(std::string text, const std::string& root) {
+  for (size_t at = 0; (at = text.find(root, at)) != std::string::npos;) {
+    text.erase(at, root.size());
+  }
+  return text;
+}
+
+std::string runtime_library(const char* name) {
+  std::string path =
+      data::run_process({compiler(), std::string("-print-file-name=") + name}).output;
+  path.erase(path.find_last_not_of('\n') + 1);
+  return path;
+}
+
+/// Compiles `source` into `library`, unless that is newer.
+Built compile(const Workspace& workspace, const fs::path& source,
+              const fs::path& library, const std::vector<std::string>& options) {
+  Built built;
+  built.library = library;
+  std::error_code none;
+  if (fs::exists(library) &&
+      fs::last_write_time(library, none) > fs::last_write_time(source, none)) {
+    built.ok = true;
+    return built;
+  }
+  const fs::path include = workspace.headers();
+  const std::string root = workspace.root().string() + "/";
+  const fs::path part = library.string() + ".part";
+  std::vector<std::string> command = {
+      compiler(), "-std=c++20", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Wextra",
+      "-Wno-unused-parameter", "-fmax-errors=5", "-fdiagnostics-color=never",
+      // a vector's [i] out of range ends the program
+      "-D_GLIBCXX_ASSERTIONS", "-DLOCKSTEP_STAMP=\"" + headers_stamp() + "\"",
+      "-ffile-prefix-map=" + root + "=workspace/", "-I" + include.string()};
+  command.insert(command.end(), options.begin(), options.end());
+  command.insert(command.end(), {source.string(), "-o", part.string()});
+  data::ProcessResult result;
+  try {
+    result = data::run_process(command);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(fmt::format(
+        "{}; mend: apt-get install g++, or name a compiler in CXX", error.what()));
+  }
+  built.ok = result.exit_code == 0;
+  built.messages = shortened(shortened(result.errors, include.string() + "/"), root);
+  if (built.ok) {
+    fs::rename(part, library);
+  } else {
+    fs::remove(part, none);
+  }
+  return built;
+}
+
+}  // namespace
+
+Built build_library(const Workspace& workspace, const Lesson& lesson,
+                    Sanitizer sanitizer) {
+  std::string suffix, preload;
+  std::vector<std::string> options;
+  if (sanitizer == Sanitizer::address) {
+    suffix = "-address";
+    options = {"-fsanitize=address,undefined", "-fno-sanitize-recover=all"};
+    preload = runtime_library("libasan.so");
+  } else if (sanitizer == Sanitizer::thread) {
+    suffix = "-thread";
+    options = {"-fsanitize=thread"};
+    preload = runtime_library("libtsan.so");
+  }
+  const fs::path library = workspace.built() / fmt::format("{}-{}{}.so", lesson.slug,
+                                                           headers_stamp(), suffix);
+  Built built = compile(workspace, workspace.file(lesson), library, options);
+  built.preload = preload;
+  return built;
+}
+
+fs::path build_tests(const Workspace& workspace, const Lesson& lesson) {
+  const fs::path source = course_folder() / lesson.slug / "check.cpp";
+  if (course_folder().empty() || !fs::exists(source)) return {};
+  const fs::path library =
+      workspace.built() / fmt::format("{}-{}-tests.so", lesson.slug, headers_stamp());
+  workspace.headers();
+  const Built built = compile(workspace, source, library, {});
+  if (!built.ok) {
+    throw std::runtime_error(source.string() + " does not compile:\n" + built.messages);
+  }
+  return library;
+}
+
+}  // namespace lockstep::lessons

@@ -1,0 +1,30 @@
+// The learner's file becomes a small shared library.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "lessons/machine/workspace.h"
+
+namespace lockstep::lessons {
+
+enum class Sanitizer { none, address, thread };
+
+struct Built {
+  bool ok = false;
+  std::filesystem::path library;
+  std::string messages;  ///< the compiler's, with paths from the workspace
+  std::string preload;   ///< the sanitizer's runtime, to be loaded first
+};
+
+/// Compiles the lesson's file against the engine's headers; nothing is linked, since
+/// the program that loads it has the engine. A library newer than its source is kept.
+/// Throws std::runtime_error if there is no compiler.
+Built build_library(const Workspace& workspace, const Lesson& lesson,
+                    Sanitizer sanitizer = Sanitizer::none);
+
+/// The tests of a lesson of the course's folder, compiled; an empty path if the lesson
+/// comes from the program. Throws std::runtime_error with the compiler's messages.
+std::filesystem::path build_tests(const Workspace& workspace, const Lesson& lesson);
+
+}  // namespace lockstep::lessons

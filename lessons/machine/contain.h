@@ -1,0 +1,33 @@
+// Runs a program that may crash, loop for ever or fill the memory.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lockstep::lessons {
+
+struct Limits {
+  int seconds = 20;                   ///< on the wall
+  int64_t memory = int64_t{8} << 30;  ///< bytes of address space; 0: no limit
+  int64_t file = int64_t{1} << 30;    ///< bytes of a file
+};
+
+struct Ended {
+  int exit_code = 0;  ///< 128 + the signal's number if one ended it
+  bool timed_out = false;
+  std::string output;  ///< both streams, the first 64 KiB
+};
+
+/// Runs `arguments` (a path first) with `environment` added to ours, and waits. All
+/// processes that it started end with it. Throws std::runtime_error if it cannot be
+/// started.
+Ended run_contained(const std::vector<std::string>& arguments,
+                    const std::map<std::string, std::string>& environment,
+                    const Limits& limits);
+
+/// The path of this program.
+std::string this_program();
+
+}  // namespace lockstep::lessons

@@ -1,0 +1,152 @@
+#include "lessons/machine/exam.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "engine/data/process.h"
+#include "engine/ops/copy.h"
+#include "engine/ops/ops.h"
+#include "lessons/machine/contain.h"
+
+namespace lockstep::lessons {
+namespace {
+
+std::vector<Test>& registry() {
+  static std::vector<Test> tests;
+  return tests;
+}
+
+/// The last line that says something.
+std::string last_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::string line, last;
+  while (std::getline(lines, line)) {
+    if (!line.empty()) last = line;
+  }
+  return last;
+}
+
+}  // namespace
+
+RegisterTest::RegisterTest(int lesson, const char* name, const char* title,
+                           void (*run)(Exam&)) {
+  registry().push_back({lesson, name, title, run});
+}
+
+std::vector<Test> tests_of(int lesson) {
+  std::vector<Test> tests;
+  for (const Test& test : registry()) {
+    if (test.lesson == lesson) tests.push_back(test);
+  }
+  return tests;
+}
+
+void load_tests(const std::string& library, int lesson) {
+  std::erase_if(registry(), [&](const Test& test) { return test.lesson == lesson; });
+  if (dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
+    throw std::runtime_error(library + " cannot be loaded: " + dlerror());
+  }
+}
+
+void Exam::close(const std::string& what, const std::vector<double>& expected,
+                 const std::vector<double>& got, double tolerance,
+                 const Because& because) const {
+  equal(what + ": number of elements", expected.size(), got.size(), because);
+  size_t worst = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (!(std::abs(got[i] - expected[i]) <= std::abs(got[worst] - expected[worst]))) {
+      worst = i;
+    }
+  }
+  if (got.empty() || std::abs(got[worst] - expected[worst]) <= tolerance) return;
+  that(false, fmt::format("{}, element {} of {}", what, worst, got.size()),
+       fmt::format("{:.9g}", expected[worst]), fmt::format("{:.9g}", got[worst]),
+       because);
+}
+
+const tracer::Trace& Exam::train(const std::string& arguments,
+                                 const Because& if_it_fails) {
+  std::filesystem::create_directories(trace_folder_);
+  trace_file_ = trace_folder_ + "/" + test_ + ".json.gz";
+  run(arguments, library_, trace_file_, if_it_fails);
+  trace_ = tracer::read_trace(trace_file_);
+  return trace_;
+}
+
+tracer::Trace Exam::reference(const std::string& arguments) {
+  std::filesystem::create_directories(trace_folder_);
+  const std::string file = trace_folder_ + "/" + test_ + "-reference.json.gz";
+  run(arguments, "", file, {});
+  return tracer::read_trace(file);
+}
+
+std::string Exam::run(const std::string& arguments, const std::string& library,
+                      const std::string& trace, const Because& if_it_fails) {
+  std::vector<std::string> words{this_program(), "train"};
+  std::istringstream stream(arguments);
+  for (std::string word; stream >> word;) words.push_back(word);
+  words.insert(words.end(), {"--trace", trace});
+  setenv("LOCKSTEP_SLOTS", library.c_str(), 1);
+  const data::ProcessResult result = data::run_process(words);
+  unsetenv("LOCKSTEP_SLOTS");
+  that(result.exit_code == 0, "a training run, `lockstep train " + arguments + "`",
+       "it ends well",
+       result.exit_code > 128
+           ? fmt::format("it was ended by signal {} ({})", result.exit_code - 128,
+                         strsignal(result.exit_code - 128))
+           : last_line(result.errors),
+       if_it_fails);
+  return result.output;
+}
+
+std::string Exam::answer(int number) const {
+  std::istringstream lines(answers_);
+  const std::string heading = fmt::format("# {}.", number);
+  bool below = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("# ") && line.size() > 2 && std::isdigit(line[2])) {
+      below = line.starts_with(heading);
+    }
+    const size_t first = line.find_first_not_of(" \t");
+    if (!below || first == std::string::npos || line[first] == '#') continue;
+    return line.substr(first, line.find_last_not_of(" \t\r") + 1 - first);
+  }
+  return "";
+}
+
+std::vector<double> values(const Tensor& tensor) {
+  const Tensor plain = ops::contiguous(tensor.detach());
+  const Tensor host = ops::copy_to(plain, Device{}, {"d2h", "values"});
+  std::vector<double> numbers(host.numel());
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    switch (host.dtype()) {
+      case DType::f32:
+        numbers[i] = host.data<float>()[i];
+        break;
+      case DType::f64:
+        numbers[i] = host.data<double>()[i];
+        break;
+      case DType::i64:
+        numbers[i] = static_cast<double>(host.data<int64_t>()[i]);
+        break;
+    }
+  }
+  return numbers;
+}
+
+Tensor counting(const Shape& sizes, double first, DType dtype) {
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < sizes.numel(); ++i) {
+    numbers.push_back(first + static_cast<double>(i));
+  }
+  return Tensor::from(numbers, sizes, dtype);
+}
+
+}  // namespace lockstep::lessons

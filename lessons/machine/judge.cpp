@@ -1,0 +1,224 @@
+#include "lessons/machine/judge.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "lessons/machine/contain.h"
+#include "lessons/machine/exam.h"
+#include "lessons/plugin.h"
+#include "tracer/record/program.h"
+
+namespace lockstep::lessons {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+std::string read_text(const fs::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// Runs one test; what it has to say as a JSON line.
+Json run_test(const Test& test, Exam& exam) {
+  exam.set_test(test.name);
+  Json row{{"end", test.name}, {"status", "pass"}};
+  const auto fail = [&](const char* status, const std::string& what,
+                        const std::string& expected, const std::string& got,
+                        const Because& because) {
+    row["status"] = status;
+    row["what"] = what;
+    row["expected"] = expected;
+    row["got"] = got;
+    row["likely"] = because.likely;
+    row["read"] = because.read;
+    row["trace"] = exam.trace_file();
+    row["event"] = because.event;
+  };
+  try {
+    test.run(exam);
+  } catch (const Wrong& wrong) {
+    fail("fail", wrong.what, wrong.expected, wrong.got, wrong.because);
+  } catch (const NotWritten& nothing) {
+    fail("fail", nothing.what(), "your code", "nothing yet", {});
+  } catch (const std::exception& error) {
+    fail("fail", "", "no exception", std::string("an exception: ") + error.what(), {});
+  } catch (...) {
+    fail("fail", "", "no exception", "an exception that is no std::exception", {});
+  }
+  return row;
+}
+
+/// What the judged process wrote before it ended; returns the test that was running.
+std::string read_results(const fs::path& file, Verdict& verdict) {
+  std::ifstream lines(file);
+  std::string running;
+  for (std::string line; std::getline(lines, line);) {
+    const Json row = Json::parse(line, nullptr, false);
+    if (row.is_discarded()) continue;
+    if (row.contains("begin")) {
+      running = row["begin"];
+      continue;
+    }
+    if (row.contains("refused")) verdict.message = row["refused"];
+    if (row.contains("test")) verdict.tests.push_back({row["test"], row["title"]});
+    for (TestResult& test : verdict.tests) {
+      if (test.name != row.value("end", "")) continue;
+      running.clear();
+      test.status = row["status"];
+      test.what = row.value("what", "");
+      test.expected = row.value("expected", "");
+      test.got = row.value("got", "");
+      test.likely = row.value("likely", "");
+      test.read = row.value("read", "");
+      test.trace = row.value("trace", "");
+      test.event = row.value("event", int64_t{-1});
+    }
+  }
+  return running;
+}
+
+/// What a signal tells about the code that received it.
+std::string about_signal(int number) {
+  switch (number) {
+    case SIGSEGV:
+    case SIGBUS:
+      return "your code used memory that is not its own: an index past the end, a "
+             "pointer to something that is gone, or endless recursion";
+    case SIGFPE:
+      return "your code divided an integer by zero";
+    case SIGABRT:
+      return "your code was stopped by a check of the library (an index out of range, "
+             "a mutex or memory used wrongly), or by an exception in a thread where "
+             "nobody catches it";
+    case SIGXFSZ:
+      return "your code wrote a file of more than 1 GiB";
+    default:
+      return fmt::format("your code was ended by signal {} ({})", number,
+                         strsignal(number));
+  }
+}
+
+std::string about_end(const Ended& ended, const Lesson& lesson, Sanitizer sanitizer) {
+  if (ended.timed_out) {
+    return fmt::format(
+        "it did not end within {} s: a loop without an end, or a thread "
+        "that waits for something that never comes.",
+        lesson.seconds);
+  }
+  if (sanitizer != Sanitizer::none) {
+    return "the sanitizer found what is printed below; the first line of your own file "
+           "in it is where to look.";
+  }
+  const std::string more =
+      fmt::format(" To see where: {} lesson check {} --sanitize address.", program(),
+                  lesson.number);
+  if (ended.exit_code > 128) return about_signal(ended.exit_code - 128) + "." + more;
+  return fmt::format("your code ended the whole program with exit code {}.{}",
+                     ended.exit_code, more);
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+}  // namespace
+
+int judge(const Lesson& lesson, const Judging& files) {
+  std::ofstream out(files.results);
+  const auto say = [&](const Json& row) {
+    out << row.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+  };
+  if (!files.tests.empty()) load_tests(files.tests, lesson.number);
+  const std::vector<Test> tests = tests_of(lesson.number);
+  for (const Test& test : tests) say({{"test", test.name}, {"title", test.title}});
+  std::string answers;
+  if (lesson.quiz) {
+    answers = read_text(files.library);
+  } else {
+    try {
+      plug(files.library);
+    } catch (const std::exception& error) {
+      say({{"refused", error.what()}});
+      return 0;
+    }
+  }
+  Exam exam(files.library, files.traces, answers);
+  for (const Test& test : tests) {
+    say({{"begin", test.name}});
+    const Json row = run_test(test, exam);
+    say(row);
+    if (row["status"] != "pass") break;  // later tests build on it
+  }
+  return 0;
+}
+
+Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer sanitizer) {
+  if (!workspace.started(lesson)) {
+    throw std::runtime_error(fmt::format("{} is not there; mend: {} lesson start {}",
+                                         workspace.file(lesson).string(), program(),
+                                         lesson.number));
+  }
+  Verdict verdict;
+  Built built{true, workspace.file(lesson), "", ""};
+  auto start = std::chrono::steady_clock::now();
+  if (!lesson.quiz) built = build_library(workspace, lesson, sanitizer);
+  verdict.build_seconds = seconds_since(start);
+  if (!built.ok) {
+    verdict.message = "It does not compile yet. The compiler's first words count most:";
+    verdict.output = built.messages;
+    return verdict;
+  }
+
+  const fs::path tests = build_tests(workspace, lesson);
+  fs::create_directories(workspace.built());
+  const fs::path results = workspace.built() / (lesson.slug + ".results");
+  fs::remove(results);
+  std::map<std::string, std::string> environment{
+      {"LOCKSTEP_WORKSPACE_ROOT", workspace.root().string()}};
+  Limits limits;
+  limits.seconds = lesson.seconds;
+  if (sanitizer != Sanitizer::none) {
+    limits.seconds *= 5;
+    limits.memory = 0;  // sanitizers reserve terabytes of addresses
+    environment["LD_PRELOAD"] = built.preload;
+    environment["ASAN_OPTIONS"] = "detect_leaks=0:abort_on_error=0";
+    environment["TSAN_OPTIONS"] = "ignore_noninstrumented_modules=1";
+  }
+  start = std::chrono::steady_clock::now();
+  const Ended ended = run_contained(
+      {this_program(), "lesson", "judge", lesson.slug, built.library.string(),
+       workspace.traces(lesson).string(), results.string(), tests.string()},
+      environment, limits);
+  verdict.run_seconds = seconds_since(start);
+  verdict.output = ended.output;
+  const std::string running = read_results(results, verdict);
+  if (!running.empty() || ended.exit_code != 0) {
+    for (TestResult& test : verdict.tests) {
+      if (test.name == running) {
+        test.status = "error";
+        test.got = about_end(ended, lesson, sanitizer);
+      }
+    }
+    if (running.empty()) verdict.message = about_end(ended, lesson, sanitizer);
+    return verdict;
+  }
+  if (!verdict.message.empty()) return verdict;  // the library was refused
+  verdict.status = "pass";
+  for (const TestResult& test : verdict.tests) {
+    if (test.status != "pass") verdict.status = "fail";
+  }
+  return verdict;
+}
+
+}  // namespace lockstep::lessons

@@ -1,0 +1,34 @@
+// Judging a learner's library: in a process of its own, since it may do anything.
+#pragma once
+
+#include <string>
+
+#include "lessons/machine/build.h"
+#include "lessons/machine/verdict.h"
+#include "lessons/machine/workspace.h"
+
+namespace lockstep::lessons {
+
+/// Builds and judges the learner's file. Throws std::runtime_error if the lesson has
+/// not been started.
+Verdict check(const Workspace& workspace, const Lesson& lesson,
+              Sanitizer sanitizer = Sanitizer::none);
+
+/// In the judged process: names the tests, runs them, and writes one JSON line for each
+/// of these to `results`. Returns the exit code.
+struct Judging {
+  std::string library;  ///< the learner's; of a quiz, the file with the answers
+  std::string traces;   ///< folder for the traces of this run
+  std::string results;  ///< file
+  std::string tests;    ///< library with the tests; empty: they are in the program
+};
+int judge(const Lesson& lesson, const Judging& files);
+
+/// Loads a lesson's library and puts its functions into the engine's slots. Throws
+/// std::runtime_error naming the library and the mend.
+void plug(const std::string& library);
+
+/// Plugs the libraries that LOCKSTEP_SLOTS names, separated by colons.
+void plug_from_environment();
+
+}  // namespace lockstep::lessons

@@ -1,0 +1,107 @@
+#include "lessons/machine/predicates.h"
+
+#include <map>
+#include <unordered_set>
+
+namespace lockstep::lessons {
+namespace {
+
+bool has_text(const tracer::Event& event, const char* key, std::string_view value) {
+  const auto found = event.args.find(key);
+  return found != event.args.end() && found->is_string() &&
+         found->get_ref<const std::string&>() == value;
+}
+
+}  // namespace
+
+Events copies_because(const tracer::Trace& trace, std::string_view why) {
+  Events found;
+  for (const tracer::Event& event : trace.events) {
+    if (event.is("copy") && has_text(event, "why", why)) found.push_back(&event);
+  }
+  return found;
+}
+
+int64_t bytes_of(const Events& copies) {
+  int64_t sum = 0;
+  for (const tracer::Event* copy : copies) sum += number(*copy, "bytes", 0);
+  return sum;
+}
+
+Events events_of(const tracer::Trace& trace, std::string_view cat,
+                 std::string_view name) {
+  Events found;
+  for (const tracer::Event& event : trace.events) {
+    if (event.cat == cat && (name.empty() || event.name == name)) {
+      found.push_back(&event);
+    }
+  }
+  return found;
+}
+
+Events in_step(const Events& events, int64_t step) {
+  Events found;
+  for (const tracer::Event* event : events) {
+    if (event->step == step) found.push_back(event);
+  }
+  return found;
+}
+
+Events in_phase(const tracer::Trace& trace, std::string_view phase) {
+  Events found;
+  for (const tracer::Event& event : trace.events) {
+    const bool work = event.is("kernel") || event.is("copy");
+    if (work && has_text(event, "phase", phase)) found.push_back(&event);
+  }
+  return found;
+}
+
+const tracer::Event* event_with_id(const tracer::Trace& trace, int64_t id) {
+  for (const tracer::Event& event : trace.events) {
+    if (event.id == id) return &event;
+  }
+  return nullptr;
+}
+
+int64_t number(const tracer::Event& event, const char* key, int64_t otherwise) {
+  const auto found = event.args.find(key);
+  const bool there = found != event.args.end() && found->is_number_integer();
+  return there ? found->get<int64_t>() : otherwise;
+}
+
+std::string text(const tracer::Event& event, const char* key) {
+  const auto found = event.args.find(key);
+  return found != event.args.end() && found->is_string() ? found->get<std::string>()
+                                                         : "";
+}
+
+bool depends_on(const tracer::Trace& trace, int64_t later, int64_t earlier) {
+  std::map<int64_t, const tracer::Event*> by_id;
+  std::map<std::pair<int64_t, int64_t>, const tracer::Event*> newest;
+  std::map<const tracer::Event*, const tracer::Event*> before;  // on the same stream
+  for (const tracer::Event& event : trace.events) {
+    if (event.id == tracer::kNone) continue;
+    by_id[event.id] = &event;
+    if (!event.is("kernel") && !event.is("copy") && !event.is("collective")) continue;
+    auto& last = newest[{event.pid, event.tid}];
+    before[&event] = last;
+    last = &event;
+  }
+  std::vector<int64_t> stack{later};
+  std::unordered_set<int64_t> seen;
+  while (!stack.empty()) {
+    const int64_t id = stack.back();
+    stack.pop_back();
+    if (id == earlier) return true;
+    if (!seen.insert(id).second || !by_id.contains(id)) continue;
+    const tracer::Event* event = by_id[id];
+    for (int64_t dep : event->deps) stack.push_back(dep);
+    const auto previous = before.find(event);
+    if (previous != before.end() && previous->second) {
+      stack.push_back(previous->second->id);
+    }
+  }
+  return false;
+}
+
+}  // namespace lockstep::lessons

@@ -1,0 +1,143 @@
+#include "lessons/machine/workspace.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "lessons/machine/exercise.h"
+#include "tracer/format/file_io.h"
+#include "tracer/record/program.h"
+
+namespace lockstep::lessons {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+void write(const fs::path& path, std::string_view text) {
+  tracer::AtomicFile file(path.string());
+  file.write(text);
+  file.commit();
+}
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) {
+    throw std::runtime_error(
+        fmt::format("{}: cannot be made ({}); choose another "
+                    "place with --workspace",
+                    path.string(), error.message()));
+  }
+}
+
+fs::path progress_file(const fs::path& root) { return root / "progress.json"; }
+
+Json read_progress(const fs::path& root) {
+  const fs::path path = progress_file(root);
+  if (!fs::exists(path)) return {{"version", 1}, {"lessons", Json::object()}};
+  try {
+    Json all = Json::parse(tracer::read_whole_file(path.string()));
+    if (!all.at("lessons").is_object()) throw std::runtime_error("no lessons in it");
+    return all;
+  } catch (const nlohmann::json::exception&) {
+  } catch (const std::runtime_error&) {
+  }
+  throw std::runtime_error(path.string() +
+                           " is damaged; rename it: it only counts what you have "
+                           "passed, and `lesson check` finds that out again");
+}
+
+std::string skeleton(const Lesson& lesson) {
+  return skeleton_of(lesson.exercise(), lesson.slug);
+}
+
+}  // namespace
+
+Workspace::Workspace(fs::path root) : root_(fs::absolute(root).lexically_normal()) {}
+
+fs::path Workspace::folder(const Lesson& lesson) const { return root_ / lesson.slug; }
+
+fs::path Workspace::file(const Lesson& lesson) const {
+  return folder(lesson) / lesson.file;
+}
+
+fs::path Workspace::traces(const Lesson& lesson) const {
+  return folder(lesson) / "traces";
+}
+
+bool Workspace::started(const Lesson& lesson) const { return fs::exists(file(lesson)); }
+
+void Workspace::start(const Lesson& lesson) const {
+  if (started(lesson)) {
+    throw std::runtime_error(
+        fmt::format("{} is there already and stays as it is; to begin anew: {} lesson "
+                    "reset {}",
+                    file(lesson).string(), program(), lesson.number));
+  }
+  make_folder(folder(lesson));
+  write(file(lesson), skeleton(lesson));
+  if (const auto trace = lesson_file(lesson.slug, "trace.json.gz")) {
+    // AtomicFile would pack a name ending in .gz a second time.
+    write(folder(lesson) / "trace.part", *trace);
+    fs::rename(folder(lesson) / "trace.part", folder(lesson) / "trace.json.gz");
+  }
+  if (lesson.quiz) return;
+  write(root_ / "compile_flags.txt",  // for clangd: completion in the learner's editor
+        fmt::format("-std=c++20\n-I{}\n", headers().string()));
+}
+
+fs::path Workspace::reset(const Lesson& lesson) const {
+  if (!started(lesson)) {
+    throw std::runtime_error(
+        fmt::format("{} has not been started; mend: {} lesson "
+                    "start {}",
+                    lesson.slug, program(), lesson.number));
+  }
+  fs::path aside;
+  for (int i = 1; aside.empty() || fs::exists(aside); ++i) {
+    aside = file(lesson).string() + fmt::format(".backup-{}", i);
+  }
+  fs::rename(file(lesson), aside);
+  write(file(lesson), skeleton(lesson));
+  return aside;
+}
+
+fs::path Workspace::headers() const {
+  const fs::path include = built() / ("include-" + headers_stamp());
+  if (fs::exists(include / "complete")) return include;
+  for (const auto& [path, text] : engine_headers()) {
+    make_folder((include / path).parent_path());
+    write(include / path, text);
+  }
+  write(include / "complete", "");
+  return include;
+}
+
+Progress Workspace::progress(const Lesson& lesson) const {
+  const Json all = read_progress(root_);
+  Progress progress;
+  const auto found = all["lessons"].find(lesson.slug);
+  if (found == all["lessons"].end()) return progress;
+  progress.passed = found->value("passed", false);
+  progress.passed_on = found->value("passed_on", "");
+  progress.checks = found->value("checks", 0);
+  progress.hints = found->value("hints", 0);
+  progress.solution_shown_early = found->value("solution_shown_early", false);
+  return progress;
+}
+
+void Workspace::save(const Lesson& lesson, const Progress& progress) const {
+  Json all = read_progress(root_);
+  all["lessons"][lesson.slug] = {
+      {"passed", progress.passed},
+      {"passed_on", progress.passed_on},
+      {"checks", progress.checks},
+      {"hints", progress.hints},
+      {"solution_shown_early", progress.solution_shown_early}};
+  make_folder(root_);
+  write(progress_file(root_), all.dump(2) + "\n");
+}
+
+}  // namespace lockstep::lessons

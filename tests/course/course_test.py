@@ -1,0 +1,209 @@
+"""The course linter: what CI proves for each lesson.
+
+    course_test.py LESSON skeleton           it compiles, fails, and says what to do
+    course_test.py LESSON solution           it passes
+    course_test.py LESSON mutant NAME        a wrong solution fails for its own reason
+    course_test.py LESSON folder             chapter, hints, gates and trace are there
+    course_test.py LESSON alone              its tests plug this lesson's slots only
+
+A mutant begins with `// rejected by: TEST` and `// because: WORDS`: that test must be
+the first to fail, and what the learner is told must hold those words.
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("LOCKSTEP_BIN", str(ROOT / "build/release/lockstep"))
+MARKER = re.compile(r"^\s*(?://|#)\s*\[(/?)(solution[\w-]*)\]\s*$")
+
+
+def lockstep(*words, code=0):
+    """Standard output of `lockstep WORDS`, which must end with this exit code."""
+    ended = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True,
+                           timeout=300)
+    if ended.returncode != code:
+        raise AssertionError(f"lockstep {' '.join(map(str, words))} ended with "
+                             f"{ended.returncode}, not {code}:\n{ended.stdout}"
+                             f"{ended.stderr}")
+    return ended.stdout
+
+
+def regions(text, name):
+    """Region name → its lines; every region closed, none empty."""
+    found, here = {}, None
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        mark = MARKER.match(line)
+        if not mark:
+            if here:
+                found[here] += line
+            continue
+        closing, region = mark.groups()
+        if closing:
+            assert region == here, f"{name}:{number}: closes what is not open"
+            here = None
+        else:
+            assert not here and region not in found, f"{name}:{number}: opened twice"
+            here, found[region] = region, ""
+    assert not here, f"{name}: [{here}] is not closed"
+    assert all(found.values()), f"{name}: an empty region"
+    return found
+
+
+class Lesson(unittest.TestCase):
+    slug = ""
+
+    def setUp(self):
+        self.folder = ROOT / "lessons" / self.slug
+        self.facts = json.loads((self.folder / "lesson.json").read_text())
+        self.quiz = self.facts.get("quiz", False)
+        self.source = self.folder / ("exercise.txt" if self.quiz else "exercise.cpp")
+        keep = tempfile.TemporaryDirectory()
+        self.addCleanup(keep.cleanup)
+        self.workspace = pathlib.Path(keep.name)
+        self.file = self.workspace / self.slug / self.facts["file"]
+        self.lesson("start")
+
+    def lesson(self, command, *words, code=0):
+        return lockstep("lesson", command, "--workspace", self.workspace, self.slug,
+                        *words, code=code)
+
+    def check(self, passes):
+        return json.loads(self.lesson("check", "--json", code=0 if passes else 1))
+
+    def first_failure(self, result):
+        failed = [test for test in result["tests"]
+                  if test["status"] in ("fail", "error")]
+        self.assertTrue(failed, f"no test failed: {json.dumps(result, indent=1)}")
+        return failed[0]
+
+    def exercise_with(self, replaced):
+        """The exercise with some regions' lines replaced, without markers."""
+        lines, here = [], None
+        for line in self.source.read_text().splitlines(keepends=True):
+            mark = MARKER.match(line)
+            if mark:
+                here = None if mark[1] else mark[2]
+                if here in replaced:
+                    lines.append(replaced[here])
+            elif here not in replaced:
+                lines.append(line)
+        return "".join(lines)
+
+
+class Skeleton(Lesson):
+    def test(self):
+        solution = self.lesson("solution", "--show-anyway").splitlines()
+        skeleton = self.file.read_text().splitlines()
+        rest = iter(solution)
+        self.assertTrue(all(line in rest for line in skeleton),
+                        "solving only adds lines")
+        self.assertLess(len(skeleton), len(solution))
+        result = self.check(passes=False)
+        failure = self.first_failure(result)
+        self.assertEqual(failure["status"], "fail", f"it does not compile, or crashes: "
+                         f"{json.dumps(result, indent=1)}")
+        self.assertGreater(len(failure.get("about", "")), 10, "a teaching message")
+
+
+class Solution(Lesson):
+    def test(self):
+        self.file.write_text(self.lesson("solution", "--show-anyway"))
+        result = self.check(passes=True)
+        self.assertTrue(all(test["status"] == "pass" for test in result["tests"]))
+        self.assertGreaterEqual(len(result["tests"]), 3)
+        self.assertNotEqual(self.lesson("solution"), "", "shown after a pass")
+
+
+class Mutant(Lesson):
+    mutant = ""
+
+    def test(self):
+        ending = ".txt" if self.quiz else ".cpp"
+        text = (self.folder / "mutants" / (self.mutant + ending)).read_text()
+        by = re.search(r"^(?://|#) rejected by: (\S+)$", text, re.M)
+        because = re.search(r"^(?://|#) because: (.+)$", text, re.M)
+        self.assertTrue(by and because, "it says who rejects it, and why")
+        replaced = regions(text, self.mutant)
+        self.assertLessEqual(replaced.keys(), regions(self.source.read_text(),
+                                                      "exercise").keys())
+        self.file.write_text(self.exercise_with(replaced))
+        result = self.check(passes=False)
+        failure = self.first_failure(result)
+        self.assertEqual(failure["name"], by[1], json.dumps(result, indent=1))
+        told = " ".join(str(failure.get(key, ""))
+                        for key in ("about", "expected", "got", "likely"))
+        self.assertIn(because[1], told)
+
+
+class Folder(Lesson):
+    def test(self):
+        regions(self.source.read_text(), self.source.name)
+        for key in ("title", "goal", "minutes", "file", "slots", "gates"):
+            self.assertIn(key, self.facts)
+        for gate in self.facts["gates"]:
+            naive, correct, limit = gate["naive"], gate["correct"], gate["limit"]
+            low, high = min(naive, correct), max(naive, correct)
+            self.assertTrue(low <= limit <= high and naive != limit, gate["name"])
+            self.assertGreater(len(gate["why"]), 20, gate["name"])
+        hints = re.split(r"^## Hint \d$", (self.folder / "hints.md").read_text(),
+                         flags=re.M)[1:]
+        self.assertEqual(len(hints), 3, "three hints")
+        self.assertTrue(all(len(hint.strip()) > 40 for hint in hints))
+        mutants = [path for path in (self.folder / "mutants").iterdir()]
+        self.assertGreaterEqual(len(mutants), 3, "three mutants")
+        trace = self.folder / "trace.json.gz"
+        self.assertLess(trace.stat().st_size, 300_000)
+        lockstep("trace", "check", trace)
+
+    def test_chapter(self):
+        chapter = (self.folder / "chapter.md").read_text()
+        headings = [line.lstrip("# ").strip() for line in chapter.splitlines()
+                    if line.startswith("#")]
+        for needed in ("Predict first", "Exercise"):
+            self.assertTrue(any(needed in heading for heading in headings), needed)
+        check = (self.folder / "check.cpp").read_text()
+        joined = re.sub(r'"\s*\n\s*"', "", check)
+        read = set(re.findall(r'"([A-Z][^"\n]*)"\s*(?:,[^"{}]*)?\}', joined))
+        told = {heading for heading in headings}
+        missing = {words for words in read if len(words) < 60} - told
+        self.assertFalse(missing, f"paragraphs that tests send the reader to, and that "
+                         f"the chapter lacks: {missing}; it has {told}")
+
+
+class Alone(Lesson):
+    """No test of lesson N needs the work of another lesson."""
+
+    def test(self):
+        check = (self.folder / "check.cpp").read_text()
+        others = [path.name for path in (ROOT / "lessons").glob("[0-9][0-9]-*")
+                  if path.name != self.slug]
+        self.assertFalse([other for other in others if other in check])
+        if self.quiz:
+            return
+        source = self.source.read_text()
+        plugged = re.findall(r"(\w+)\(?\)?\.plug\(", source)
+        self.assertTrue(plugged, "it plugs into the engine")
+        self.assertEqual(len(plugged), len(self.facts["slots"]),
+                         f"slots in lesson.json: {self.facts['slots']}, in the code: "
+                         f"{plugged}")
+
+
+def main(words):
+    Lesson.slug, what = words[0], words[1]
+    case = {"skeleton": Skeleton, "solution": Solution, "mutant": Mutant,
+            "folder": Folder, "alone": Alone}[what]
+    if what == "mutant":
+        Mutant.mutant = words[2]
+    tests = unittest.defaultTestLoader.loadTestsFromTestCase(case)
+    return 0 if unittest.TextTestRunner().run(tests).wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
