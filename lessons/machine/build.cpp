@@ -17,14 +17,6 @@ std::string compiler() {
   return chosen && *chosen ? chosen : "c++";
 }
 
-/// `/home/me/workspace/05-scatter/scatter.cpp:7` → `05-scatter/scatter.cpp:7`
-std::string shortened(std::string text, const std::string& root) {
-  for (size_t at = 0; (at = text.find(root, at)) != std::string::npos;) {
-    text.erase(at, root.size());
-  }
-  return text;
-}
-
 std::string runtime_library(const char* name) {
   std::string path =
       data::run_process({compiler(), std::string("-print-file-name=") + name}).output;
@@ -62,7 +54,8 @@ Built compile(const Workspace& workspace, const fs::path& source,
         "{}; mend: apt-get install g++, or name a compiler in CXX", error.what()));
   }
   built.ok = result.exit_code == 0;
-  built.messages = shortened(shortened(result.errors, include.string() + "/"), root);
+  built.messages =
+      without_prefix(without_prefix(result.errors, include.string() + "/"), root);
   if (built.ok) {
     fs::rename(part, library);
   } else {
@@ -72,6 +65,13 @@ Built compile(const Workspace& workspace, const fs::path& source,
 }
 
 }  // namespace
+
+std::string without_prefix(std::string text, const std::string& prefix) {
+  for (size_t at = 0; (at = text.find(prefix, at)) != std::string::npos;) {
+    text.erase(at, prefix.size());
+  }
+  return text;
+}
 
 Built build_library(const Workspace& workspace, const Lesson& lesson,
                     Sanitizer sanitizer) {

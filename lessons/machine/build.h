@@ -23,6 +23,10 @@ struct Built {
 Built build_library(const Workspace& workspace, const Lesson& lesson,
                     Sanitizer sanitizer = Sanitizer::none);
 
+/// `/home/me/workspace/05-scatter/scatter.cpp:7` → `05-scatter/scatter.cpp:7`, wherever
+/// `prefix` stands in the text.
+std::string without_prefix(std::string text, const std::string& prefix);
+
 /// The tests of a lesson of the course's folder, compiled; an empty path if the lesson
 /// comes from the program. Throws std::runtime_error with the compiler's messages.
 std::filesystem::path build_tests(const Workspace& workspace, const Lesson& lesson);

@@ -201,7 +201,7 @@ Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer saniti
        workspace.traces(lesson).string(), results.string(), tests.string()},
       environment, limits);
   verdict.run_seconds = seconds_since(start);
-  verdict.output = ended.output;
+  verdict.output = without_prefix(ended.output, workspace.root().string() + "/");
   const std::string running = read_results(results, verdict);
   if (!running.empty() || ended.exit_code != 0) {
     for (TestResult& test : verdict.tests) {

@@ -1,0 +1,273 @@
+"""`lockstep lesson`: what learners do, and what they do wrong."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+from support import LOCKSTEP, ROOT, TempTest, read_trace, run
+
+
+class Workspace(TempTest):
+    def setUp(self):
+        super().setUp()
+        self.workspace = self.path("workspace")
+        self.file = pathlib.Path(self.workspace, "05-scatter", "scatter.cpp")
+
+    def lesson(self, command, *words, code=0, **environment):
+        return run("lesson", command, *words, code=code,
+                   LOCKSTEP_WORKSPACE=self.workspace, **environment)
+
+    def check(self, passes, *words, **environment):
+        out, _ = self.lesson("check", 5, "--json", *words, code=0 if passes else 1,
+                             **environment)
+        return json.loads(out)
+
+    def start_with(self, body):
+        """The skeleton with `body` where scatter is to be written."""
+        if not self.file.exists():
+            self.lesson("start", 5)
+        skeleton = self.lesson("solution", 5, "--show-anyway")[0]
+        head = skeleton[:skeleton.index("  std::vector<Tensor> chunks;")]
+        tail = skeleton[skeleton.index("  lessons::not_written(\"scatter"):]
+        self.file.write_text(head + body + "\n" + tail)
+
+    def guilty(self, result):
+        return next(t for t in result["tests"] if t["status"] in ("fail", "error"))
+
+    def write_solution(self):
+        if not self.file.exists():
+            self.lesson("start", 5)
+        self.file.write_text(self.lesson("solution", 5, "--show-anyway")[0])
+
+
+class Lessons(Workspace):
+    def test_work_is_never_overwritten(self):
+        self.lesson("start", 5)
+        self.file.write_text("mine")
+        _, errors = self.lesson("start", "scatter", code=1)
+        self.assertIn("lesson reset 5", errors)
+        self.assertEqual(self.file.read_text(), "mine")
+        self.lesson("reset", 5)
+        self.assertIn("not_written", self.file.read_text())
+        backup = self.file.with_name("scatter.cpp.backup-1")
+        self.assertEqual(backup.read_text(), "mine")
+        self.file.write_text("also mine")
+        self.lesson("reset", 5)
+        self.assertEqual(backup.read_text(), "mine")
+
+    def test_hints_are_counted(self):
+        texts = [self.lesson("hint", 5)[0] for _ in range(4)]
+        for number, text in enumerate(texts[:3], 1):
+            self.assertTrue(text.startswith(f"Hint {number} of 3"), text)
+        self.assertIn("there are no more", texts[3])
+        listed = json.loads(self.lesson("list", "--json")[0])
+        row = next(r for r in listed["lessons"] if r["lesson"] == "05-scatter")
+        self.assertEqual((row["hints"], row["state"]), (3, "new"))
+
+    def test_solution_comes_after_the_pass(self):
+        self.lesson("start", 5)
+        _, errors = self.lesson("solution", 5, code=1)
+        self.assertIn("--show-anyway", errors)
+        self.write_solution()
+        result = self.check(passes=True)
+        self.assertEqual(result["version"], 1)
+        self.assertEqual(result["status"], "pass")
+        self.assertEqual(self.lesson("solution", 5)[0], self.file.read_text())
+        listed = json.loads(self.lesson("list", "--json")[0])
+        row = next(r for r in listed["lessons"] if r["lesson"] == "05-scatter")
+        self.assertEqual(row["state"], "passed")
+        self.assertTrue(row["solution_shown_early"])
+
+    def test_result_is_as_documented(self):
+        text = pathlib.Path(ROOT, "docs", "lesson-result.md").read_text()
+        self.start_with("  return {input};")
+        result = self.check(passes=False)
+        for key in [*result, *self.guilty(result)]:
+            self.assertIn(f"`{key}`", text)
+
+    def test_wrong_words(self):
+        _, errors = self.lesson("start", "99", code=1)
+        self.assertIn("05-scatter", errors)
+        self.lesson("begin", "5", code=2)
+        _, errors = self.lesson("check", 5, code=1)
+        self.assertIn("lesson start 5", errors)
+        _, errors = self.lesson("run", "--mine", code=1)
+        self.assertIn("lesson start 5", errors)
+
+    def test_damaged_progress(self):
+        self.lesson("start", 5)
+        path = pathlib.Path(self.workspace, "progress.json")
+        path.write_text("{")
+        _, errors = self.lesson("list", code=1)
+        self.assertIn("progress.json is damaged", errors)
+        self.assertEqual(path.read_text(), "{")
+
+    def test_saving_is_seen(self):
+        self.write_solution()
+        solution = self.file.read_text()
+        self.file.write_text("no C++")
+        watch = subprocess.Popen(
+            [LOCKSTEP, "lesson", "watch", "5"], stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "LOCKSTEP_WORKSPACE": self.workspace})
+        self.addCleanup(watch.kill)
+        for line in watch.stdout:
+            if line.startswith("Waiting for you"):
+                break
+        part = self.file.with_suffix(".part")  # as editors save: written, then renamed
+        part.write_text(solution)
+        os.replace(part, self.file)
+        self.assertIn("Passed.", watch.communicate(timeout=120)[0])
+        self.assertEqual(watch.returncode, 0)
+
+    def test_all_my_pieces(self):
+        self.write_solution()
+        self.check(passes=True)
+        trace = self.path("mine.json.gz")
+        out, _ = self.lesson("run", "--mine", "--", "-a", "resnet18", "--dataset",
+                             "generated", "--device-type", "null", "--steps", "1", "-b",
+                             "8", "--trace", trace)
+        self.assertIn("with your own scatter", out)
+        run("trace", "check", trace)
+        read = read_trace(trace)
+        marks = [e for e in read["traceEvents"]
+                 if e.get("cat") == "mark" and e["name"] == "slot"]
+        self.assertEqual([m["args"]["slot"] for m in marks], ["scatter"])
+        source = read["lockstep"]["sources"]["workspace/05-scatter/scatter.cpp"]
+        self.assertEqual(source, self.file.read_text())
+
+
+class LearnersCode(Workspace):
+    """Whatever it does, the verdict says so in one sentence."""
+
+    def test_no_cxx(self):
+        self.start_with("  return chunks")
+        result = self.check(passes=False)
+        self.assertEqual(result["status"], "error")
+        self.assertIn("does not compile", result["message"])
+        self.assertTrue(result["output"].startswith("05-scatter/scatter.cpp:"))
+        self.assertNotIn(self.workspace, result["output"])
+
+    def test_crash(self):
+        self.start_with("  int* nothing = nullptr;\n  *nothing = 1;\n  return {};")
+        guilty = self.guilty(self.check(passes=False))
+        self.assertEqual((guilty["name"], guilty["status"]), ("even_split", "error"))
+        self.assertIn("memory that is not its own", guilty["got"])
+        self.assertIn("--sanitize address", guilty["got"])
+
+    def test_index_out_of_range(self):
+        self.start_with("  std::vector<Tensor> none;\n  return {none[3]};")
+        guilty = self.guilty(self.check(passes=False))
+        self.assertIn("index out of range", guilty["got"])
+
+    def test_end_of_the_program(self):
+        self.start_with("  std::exit(0);")
+        guilty = self.guilty(self.check(passes=False))
+        self.assertIn("ended the whole program with exit code 0", guilty["got"])
+
+    def test_exception_in_a_thread(self):
+        self.start_with("  std::thread([] { throw 1; }).join();\n  return {};")
+        self.file.write_text("#include <thread>\n" + self.file.read_text())
+        guilty = self.guilty(self.check(passes=False))
+        self.assertIn("exception in a thread", guilty["got"])
+
+    def test_memory_without_end(self):
+        self.start_with("  std::vector<char> much(int64_t{1} << 40);\n  return {};")
+        guilty = self.guilty(self.check(passes=False))
+        self.assertIn("bad_alloc", guilty["got"])
+
+    def test_wrong_access_found(self):
+        self.start_with("  int* one = new int[1];\n  const int two = one[1];\n"
+                        "  delete[] one;\n  return std::vector<Tensor>(two);")
+        result = self.check(False, "--sanitize", "address")
+        self.assertRegex(result["output"], "heap-buffer-overflow|insufficient space")
+        self.assertIn("05-scatter/scatter.cpp:", result["output"])
+        self.assertNotIn(self.workspace, result["output"])
+
+    def test_crash_in_a_training_run(self):
+        self.write_solution()
+        text = self.file.read_text()
+        crash = "  if (input.size(0) == 10 && input.dim() == 4) __builtin_trap();\n"
+        at = text.index("  std::vector<Tensor> chunks;")
+        self.file.write_text(text[:at] + crash + text[at:])
+        guilty = self.guilty(self.check(passes=False))
+        self.assertEqual(guilty["name"], "bytes_once")
+        self.assertIn("signal 4", guilty["got"])
+
+    def test_without_a_compiler(self):
+        self.lesson("start", 5)
+        _, errors = self.lesson("check", 5, code=1, CXX="no-such-compiler")
+        self.assertIn("apt-get install g++", errors)
+
+
+class Course(Workspace):
+    """A folder of lessons that somebody is writing."""
+
+    def setUp(self):
+        super().setUp()
+        self.course = pathlib.Path(self.path("course"))
+        shutil.copytree(pathlib.Path(ROOT, "lessons", "05-scatter"),
+                        self.course / "05-scatter")
+
+    def change(self, name, old, new):
+        path = self.course / "05-scatter" / name
+        text = path.read_text()
+        self.assertIn(old, text)
+        path.write_text(text.replace(old, new, 1))
+
+    def test_endless_loop(self):
+        facts = json.loads((self.course / "05-scatter/lesson.json").read_text())
+        facts["seconds"] = 2
+        (self.course / "05-scatter/lesson.json").write_text(json.dumps(facts))
+        self.start_with("  for (volatile int i = 0;;) i = i;")
+        result = self.check(passes=False, LOCKSTEP_COURSE=str(self.course))
+        self.assertIn("did not end within 2 s", self.guilty(result)["got"])
+
+    def test_its_tests_count(self):
+        self.change("check.cpp", "8 samples over 4 devices", "Mine: 8 over 4")
+        self.write_solution()
+        result = self.check(passes=True, LOCKSTEP_COURSE=str(self.course))
+        self.assertTrue(result["tests"][0]["title"].startswith("Mine: 8 over 4"))
+
+    def test_faults_are_named(self):
+        self.change("exercise.cpp", "  // [/solution-sizes]\n", "")
+        _, errors = self.lesson("start", 5, "--course", self.course, code=1)
+        self.assertRegex(errors, r"05-scatter:\d+: \[solution-scatter\] opens inside")
+        (self.course / "05-scatter/lesson.json").write_text("{")
+        _, errors = self.lesson("list", "--course", self.course, code=1)
+        self.assertIn("lesson 05-scatter", errors)
+        _, errors = self.lesson("list", "--course", self.path("nothing"), code=1)
+        self.assertIn("--course names a folder", errors)
+
+
+class Libraries(Workspace):
+    """What LOCKSTEP_SLOTS may not name."""
+
+    def slots(self, library):
+        return run("train", "-a", "toy", "--steps", "1", code=1,
+                   LOCKSTEP_SLOTS=library)[1]
+
+    def test_no_library(self):
+        self.assertIn("cannot be loaded", self.slots(self.path("nothing.so")))
+        path = pathlib.Path(self.path("text.so"))
+        path.write_text("no library")
+        self.assertIn("cannot be loaded", self.slots(path))
+
+    def test_foreign_and_stale(self):
+        for code, message in (
+                ("int x;", "is no lesson's library"),
+                ('struct P { const char* s; int n; void (*f)(); };'
+                 'extern "C" P lockstep_lesson() { return {"old", 5, nullptr}; }',
+                 "another version of the engine; mend: lockstep lesson check 5")):
+            source, library = self.path("l.cpp"), self.path("l.so")
+            pathlib.Path(source).write_text(code)
+            subprocess.run(["c++", "-shared", "-fPIC", source, "-o", library],
+                           check=True)
+            self.assertIn(message, self.slots(library))
+
+
+if __name__ == "__main__":
+    sys.exit(not unittest.main(exit=False).result.wasSuccessful())

@@ -1,0 +1,58 @@
+"""Our DistributedDataParallel against PyTorch's, both alive: same weights, same images,
+BatchNorm included. Skipped where PyTorch is not installed (packages.txt: [optional])."""
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+from support import ROOT, TempTest, run
+
+PYTHON = "/usr/bin/python3"  # Debian's, which sees python3-torch
+PEER = os.path.join(ROOT, "tests", "e2e", "torch_ddp_peer.py")
+RANKS, BATCH, STEPS, LR = 2, 16, 5, 0.01  # 8 images a rank: BatchNorm is tame
+
+
+def torch_is_missing():
+    """Why PyTorch cannot be asked; "" if it can."""
+    try:
+        found = subprocess.run([PYTHON, "-c", "import numpy, torch, torchvision"],
+                               capture_output=True, text=True, timeout=120)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{PYTHON} cannot be asked: {error}"
+    if found.returncode == 0:
+        return ""
+    return (f"{PYTHON}: {found.stderr.strip().splitlines()[-1]} "
+            "(apt-get install python3-torch python3-torchvision)")
+
+
+class LiveTorch(TempTest):
+    def test_losses_equal_those_of_pytorch_on_gloo(self):
+        reason = torch_is_missing()
+        if reason:
+            self.skipTest(reason)
+        folder = self.cifar(BATCH * STEPS)
+        net = ["train", folder, "-a", "resnet18", "--stem", "imagenet",
+               "--device-type", "reference", "--dtype", "float64", "-b", BATCH, "-j", 1]
+        weights, summary = self.path("w.safetensors"), self.path("s.json")
+        run(*net, "--seed", 3, "--mode", "single", "--devices", 1, "--steps", 0, "--save",
+            weights)
+        asked = subprocess.run(
+            [PYTHON, PEER, folder, weights, *map(str, (RANKS, BATCH, STEPS, LR))],
+            capture_output=True, text=True, timeout=300)
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        theirs = json.loads(asked.stdout.splitlines()[-1])
+        # Another seed: the weights must come from the file.
+        run(*net, "--seed", 4, "--mode", "ddp", "--devices", RANKS, "--pretrained",
+            weights, "--no-shuffle", "--no-augment", "--lr", LR, "--steps", STEPS,
+            "--summary", summary)
+        with open(summary, encoding="utf-8") as file:
+            ours = [step["loss"] for step in json.load(file)["steps"]]
+        self.assertEqual(len(set(theirs)), STEPS)
+        for step, (mine, torchs) in enumerate(zip(ours, theirs, strict=True)):
+            self.assertAlmostEqual(mine, torchs, delta=1e-9, msg=f"step {step}")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
