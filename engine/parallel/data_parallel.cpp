@@ -24,6 +24,7 @@ Tensor DataParallel::forward(const Tensor& input) {
   std::vector<Tensor> inputs;
   {
     tracer::Phase phase("scatter");
+    CategoryScope category(MemoryCategory::inputs);
     inputs = use.scatter(input, devices_);
   }
   // For the trace's `step` event only: the byte laws are judged by these facts.

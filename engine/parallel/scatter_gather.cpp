@@ -10,7 +10,6 @@
 namespace lockstep::parallel {
 
 std::vector<Tensor> scatter(const Tensor& input, const Devices& devices) {
-  CategoryScope category(MemoryCategory::inputs);
   std::vector<Tensor> chunks;
   int64_t start = 0;
   for (int64_t size : plan::chunk_sizes(input.size(0), devices.size())) {

@@ -5,7 +5,6 @@ namespace lockstep::runtime {
 LearnerCall::LearnerCall(const char* slot, const std::source_location& plugged)
     : event_("call", slot) {
   if (!event_.on()) return;
-  event_.arg({"cpp", plugged.function_name()});
   event_.arg({"file", tracer::intern(plugged.file_name())});
   event_.arg({"line", static_cast<int64_t>(plugged.line())});
   event_.arg({"slot", slot});

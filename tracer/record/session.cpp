@@ -39,9 +39,32 @@ Definition find_definition(const std::string& function) {
   return {};
 }
 
+/// A learner's function (or method) of that name in their own file: what a slot called.
+/// Until then the event names the line that plugged it.
+void point_to_learners_function(Event& event) {
+  const auto found = sources().find(event.args.value("file", ""));
+  if (found == sources().end()) return;
+  const std::string_view text = found->second;
+  const std::string wanted = event.name + "(";
+  for (size_t at = text.find(wanted); at != text.npos; at = text.find(wanted, at + 1)) {
+    const size_t begin = text.rfind('\n', at) + 1;
+    const std::string_view before = text.substr(begin, at - begin);
+    const bool declares = before.ends_with(' ') &&
+                          before.find_first_of("/=.(#") == before.npos &&
+                          before.find("return") == before.npos;
+    if (!declares) continue;
+    event.args["line"] = std::count(text.begin(), text.begin() + at, '\n') + 1;
+    return;
+  }
+}
+
 void add_definitions(std::vector<Event>& events) {
   std::map<std::string, Definition> known;
   for (Event& event : events) {
+    if (event.is("call") && event.args.contains("slot")) {
+      point_to_learners_function(event);
+      continue;
+    }
     if (!event.is("call") || !event.args.contains("cpp")) continue;
     const std::string function = event.args["cpp"];
     auto [entry, fresh] = known.try_emplace(function);
