@@ -71,11 +71,11 @@ class Pictures(TempTest):
 class Screen:
     """Xvfb on a display number that it chooses itself."""
 
-    def __init__(self):
+    def __init__(self, *options):
         read, write = os.pipe()
         self.server = subprocess.Popen(
             ["Xvfb", "-displayfd", str(write), "-screen", "0", "1280x800x24",
-             "-nolisten", "tcp"], pass_fds=[write], stderr=subprocess.DEVNULL)
+             "-nolisten", "tcp", *options], pass_fds=[write], stderr=subprocess.DEVNULL)
         os.close(write)
         with os.fdopen(read) as pipe:
             self.display = ":" + pipe.readline().strip()
@@ -132,6 +132,16 @@ class Window(TempTest):
         line = self.wait_for(viewer, wanted)
         self.xdotool("keyup", name)
         return line
+
+    def test_without_opengl_it_offers_pictures(self):
+        screen = Screen("-extension", "GLX")  # as over many remote connections
+        self.addCleanup(screen.close)
+        self.env["DISPLAY"] = screen.display
+        viewer = self.start(DP)
+        _, error = viewer.communicate(timeout=60)
+        self.assertEqual(viewer.returncode, 1)
+        self.assertIn("OpenGL 3 is missing here", error)
+        self.assertIn("--screenshot", error)
 
     def test_keys_move_it(self):
         viewer = self.start(DP, "--at", "2:forward")
