@@ -13,7 +13,7 @@ fi
 mkdir -p "$into"
 into=$(cd "$into" && pwd)
 bash "$here/assets.bash" "$into.assets"
-LOCKSTEP_BOOK_ASSETS=$into.assets "$sphinx" -q -W --keep-going -j auto -b html \
+LOCKSTEP_BOOK_ASSETS=$into.assets "$sphinx" -q -E -W --keep-going -j auto -b html \
   -c "$here" -d "$into.doctrees" "${@:2}" "$here/.." "$into"
 # The pages are named by their place in the repository; this is the door.
 cat > "$into/index.html" << 'HTML'

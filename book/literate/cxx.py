@@ -15,10 +15,13 @@ SKIPPED = re.compile(
     r"|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'"
     r"|^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.S | re.M)
 TYPE = re.compile(r"(?:class|struct|union|enum(?:\s+(?:class|struct))?)\s+"
-                  r"(?:\[\[[^\]]*\]\]\s*)?(\w+)(?:\s+final)?\s*(?::[^:].*)?$", re.S)
+                  r"(?:\[\[[^\]]*\]\]\s*)?(\w+(?:::\w+)*)(?:<.*?>)?(?:\s+final)?\s*"
+                  r"(?::[^:].*)?$", re.S)
 NAME = r"(?:~?\w+|operator\s*(?:\(\s*\)|\[\s*\]|[^\s\w(]+|[\w:]+[\s&*]*))"
 FUNCTION = re.compile(rf"((?:\w+(?:<[^<>()]*>)?\s*::\s*)*{NAME})\s*$")
 VARIABLE = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*$")
+NAMESPACE = re.compile(r"^\s*(?:inline\s+)?namespace\b[^;]*$")
+NAMESPACE_END = re.compile(r"^\}\s*//\s*namespace\b")
 LABEL = re.compile(r"^\s*(?:public|private|protected)\s*:(?!:)")
 
 
@@ -144,8 +147,18 @@ def function(text, name, having=None):
             if not any(other is not one and other.first <= one.first
                        and one.last <= other.last for other in hits)]
     if not hits:
-        raise SourceError(f"there is no {name}" + (f" with '{having}'" if having else ""))
+        which = f" with '{having}'" if having else ""
+        raise SourceError(f"there is no {name}{which}")
     if len(hits) > 1:
         where = ", ".join(f"{one.name} (line {one.first})" for one in hits)
         raise SourceError(f"{name} is ambiguous: {where}")
     return hits[0]
+
+
+def code_lines(text):
+    """The numbers of the lines that have code: not blank, not only a comment, not of
+    the preprocessor, not the beginning or end of a namespace."""
+    plain = text.splitlines()
+    return {number for number, line in enumerate(masked(text).splitlines(), 1)
+            if line.strip() and not NAMESPACE.match(line)
+            and not NAMESPACE_END.match(plain[number - 1])}

@@ -50,7 +50,8 @@ class Output(SourceDirective):
             else:
                 last = next((i for i in found if i >= first), first)
         before = ["…"] if first > 1 else []
-        after = [f"… ({len(lines) - 1 - last} more lines)"] if last < len(lines) - 1 else []
+        rest = len(lines) - 1 - last
+        after = [f"… ({rest} more lines)"] if rest else []
         return [lines[0], *before, *lines[first:last + 1], *after]
 
 

@@ -1,7 +1,7 @@
 """Regions: the lines of a file between `// [name]` and `// [/name]`.
 
-A region has one beginning and one end, is not empty, and its name is unique in its file.
-Regions may lie inside each other. The marker lines themselves are never shown.
+A region has one beginning and one end, is not empty, and its name is unique in its
+file. Regions may lie inside each other. The marker lines themselves are never shown.
 """
 
 import re

@@ -29,7 +29,8 @@ def parse(text):
         elif line and not line.startswith("#"):
             cells = [cell.strip() for cell in line.split("|")]
             if len(cells) != 4 or not parts:
-                raise SourceError(f"line {number} is not `what | 1.13 | 2.x | lockstep`")
+                raise SourceError(
+                    f"line {number} is not `what | 1.13 | 2.x | lockstep`")
             parts[-1][1].append(cells)
     return parts
 
@@ -89,7 +90,8 @@ def cell_node(cell, index):
     if index == 0:
         entry += nodes.paragraph("", cell)
     elif cell in ("", "=", "–"):
-        entry += nodes.paragraph("", "the same" if cell == "=" else "–")
+        entry += nodes.paragraph("", "the same" if cell == "=" else "–",
+                                 classes=["same"])
     else:
         for file, names in places(cell):
             line = nodes.paragraph()
@@ -117,7 +119,7 @@ def table(rows):
             part += row
         group += part
     made += group
-    return made
+    return nodes.container("", made, classes=["scrolls"])
 
 
 def setup(app):

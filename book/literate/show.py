@@ -49,7 +49,6 @@ class SourceDirective(SphinxDirective):
         numbers = tuple(number for number, _ in lines)
         shown.remember(self.env, shown.Shown(path, numbers, region, folded))
         box = listing("", path=path, line=lines[0][0], folded=folded)
-        box += nodes.caption("", f"{path}:{lines[0][0]}")
         parts = regions.runs(lines)
         depth = min(len(line) - len(line.lstrip())
                     for part in parts for _, line in part if line.strip())
@@ -132,6 +131,8 @@ class Src(SphinxRole):
 
 def visit_listing(self, node):
     self.body.append(self.starttag(node, "figure", CLASS="listing"))
+    if not node["folded"]:
+        self.body.append(f'<figcaption>{node["path"]}:{node["line"]}</figcaption>\n')
 
 
 def depart_listing(self, node):

@@ -1,0 +1,130 @@
+"""A headless Chromium, spoken to through a pipe: pages as readers see them.
+
+    browser.py BOOK OUT [PAGE …]   # pictures of pages: light and dark, wide and narrow
+"""
+
+import base64
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+WIDTHS = (1280, 400)
+THEMES = ("light", "dark")
+
+
+def chromium():
+    return shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+class Browser:
+    """`with Browser() as browser: browser.open(url, 1280, "dark")`"""
+
+    def __enter__(self):
+        self.profile = tempfile.TemporaryDirectory(prefix="book-browser-")
+        to_read, self.to = os.pipe()
+        self.out, to_write = os.pipe()
+        self.process = subprocess.Popen(
+            ["bash", "-c", f'exec "$@" 3<&{to_read} 4>&{to_write}', "bash", chromium(),
+             "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+             "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe",
+             f"--user-data-dir={self.profile.name}", "about:blank"],
+            pass_fds=(to_read, to_write), stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        os.close(to_read)
+        os.close(to_write)
+        self.rest, self.number, self.session = b"", 0, None
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.session = self.call("Target.attachToTarget", targetId=target,
+                                 flatten=True)["sessionId"]
+        self.call("Page.enable")
+        self.call("Runtime.enable")
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.to)
+        self.process.terminate()
+        self.process.wait()
+        os.close(self.out)
+        self.profile.cleanup()
+
+    def messages(self):
+        while True:
+            while b"\0" in self.rest:
+                message, self.rest = self.rest.split(b"\0", 1)
+                yield json.loads(message)
+            fresh = os.read(self.out, 1 << 20)
+            if not fresh:
+                raise RuntimeError("the browser has gone")
+            self.rest += fresh
+
+    def call(self, method, **parameters):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": parameters}
+        if self.session:
+            message["sessionId"] = self.session
+        os.write(self.to, json.dumps(message).encode() + b"\0")
+        for answer in self.messages():
+            if answer.get("id") == self.number:
+                if "error" in answer:
+                    raise RuntimeError(f"{method}: {answer['error']['message']}")
+                return answer["result"]
+
+    def open(self, url, width, theme, height=1000):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=1, mobile=width < 600)
+        self.call("Emulation.setEmulatedMedia", features=[
+            {"name": "prefers-color-scheme", "value": theme}])
+        self.call("Page.navigate", url=url)
+        for message in self.messages():
+            if message.get("method") == "Page.loadEventFired":
+                break
+        self.value("""new Promise((done) => {
+            if (!window.MathJax?.Hub) return done();
+            MathJax.Hub.Queue(() => done());
+        })""")
+
+    def value(self, expression):
+        """What a piece of JavaScript gives."""
+        answer = self.call("Runtime.evaluate", expression=expression, awaitPromise=True,
+                           returnByValue=True)
+        if "exceptionDetails" in answer:
+            raise RuntimeError(answer["exceptionDetails"]["text"])
+        return answer["result"].get("value")
+
+    def picture(self, whole=True, most=6000):
+        clip = {}
+        if whole:
+            width, height = self.value("[innerWidth, document.body.scrollHeight]")
+            clip = {"clip": {"x": 0, "y": 0, "width": width, "scale": 1,
+                             "height": min(height, most)},
+                    "captureBeyondViewport": True}
+        return base64.b64decode(self.call("Page.captureScreenshot", **clip)["data"])
+
+
+def pages(book):
+    """The book's pages, without those that only Sphinx needs."""
+    return sorted(page for folder in ("book", "lessons")
+                  for page in (book / folder).rglob("*.html"))
+
+
+def main(book, out, *names):
+    book, out = pathlib.Path(book).resolve(), pathlib.Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    with Browser() as browser:
+        for page in [book / name for name in names] or pages(book):
+            for width in WIDTHS:
+                for theme in THEMES:
+                    browser.open(page.as_uri(), width, theme)
+                    name = page.relative_to(book).as_posix()
+                    name = name.replace("/", "-").removesuffix(".html")
+                    file = out / f"{name}-{width}-{theme}.png"
+                    file.write_bytes(browser.picture())
+                    print(file)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
