@@ -1,5 +1,6 @@
-"""Our DistributedDataParallel against PyTorch's, both alive: same weights, same images,
-BatchNorm included. Skipped where PyTorch is not installed (packages.txt: [optional])."""
+"""Our DistributedDataParallel against PyTorch's, both alive: same weights, same
+images, BatchNorm included. Skipped where PyTorch is not installed (packages.txt:
+[optional])."""
 
 import json
 import os
@@ -36,8 +37,8 @@ class LiveTorch(TempTest):
         net = ["train", folder, "-a", "resnet18", "--stem", "imagenet",
                "--device-type", "reference", "--dtype", "float64", "-b", BATCH, "-j", 1]
         weights, summary = self.path("w.safetensors"), self.path("s.json")
-        run(*net, "--seed", 3, "--mode", "single", "--devices", 1, "--steps", 0, "--save",
-            weights)
+        run(*net, "--seed", 3, "--mode", "single", "--devices", 1, "--steps", 0,
+            "--save", weights)
         asked = subprocess.run(
             [PYTHON, PEER, folder, weights, *map(str, (RANKS, BATCH, STEPS, LR))],
             capture_output=True, text=True, timeout=300)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/golden/damaged/LAW.WHAT.json: minimal.json with one thing broken, and,
-for the laws of ranks, minimal_ddp.json.
+for the laws of ranks, minimal_ddp.json, as our ring and as Gloo would have made it.
 
 Each file's name begins with the law that must reject it. Run it again after a change
 of either. A damage replaces one text, which must occur exactly once on the line
@@ -91,6 +91,19 @@ DDP_DAMAGES = [
 ]
 
 
+# The same as Gloo's: nobody sees its messages, so they are modelled.
+GLOO_DAMAGES = [
+    ("ring-bytes", "gloo-all-reduce", 43, '"bytes":4', '"bytes":8'),
+    ("ring-bytes", "gloo-broadcast", 91, '"bytes":4', '"bytes":8'),
+    ("ring-messages", "gloo", 94, REMOVE_LINE, None),
+]
+
+
+def as_gloo(text):
+    return (text.replace('"algorithm":"ring"', '"algorithm":"gloo"')
+            .replace('"ring_step":', '"modelled":true,"ring_step":'))
+
+
 def damage(lines, event, old, new):
     """The lines with one of them changed or removed."""
     mark = old if event is None else f'"id":{event},'
@@ -108,12 +121,15 @@ def main():
     folder.mkdir(exist_ok=True)
     for stale in folder.glob("*.json"):
         stale.unlink()
-    for whole, damages in (("minimal", DAMAGES), ("minimal_ddp", DDP_DAMAGES)):
-        lines = (GOLDEN / f"{whole}.json").read_text().splitlines(keepends=True)
+    plain = (GOLDEN / "minimal.json").read_text()
+    ddp = (GOLDEN / "minimal_ddp.json").read_text()
+    sources = (plain, DAMAGES), (ddp, DDP_DAMAGES), (as_gloo(ddp), GLOO_DAMAGES)
+    for whole, damages in sources:
+        lines = whole.splitlines(keepends=True)
         for law, what, event, old, new in damages:
             text = "".join(damage(lines, event, old, new))
             (folder / f"{law}.{what}.json").write_text(text)
-    print(f"{len(DAMAGES) + len(DDP_DAMAGES)} damaged copies")
+    print(f"{sum(len(damages) for _, damages in sources)} damaged copies")
 
 
 main()

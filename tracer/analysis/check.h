@@ -13,6 +13,7 @@ namespace lockstep::tracer {
 struct Finding {
   std::string law;  ///< its short name: `nesting`, `replicate-bytes`, …
   bool ok = true;
+  bool judged = true;     ///< false: the trace lacks the facts
   std::string message;    ///< what was checked, or what is wrong, with the numbers
   int64_t event = kNone;  ///< the id of the event to look at
 };
@@ -23,13 +24,14 @@ struct CheckReport {
 };
 
 /// Judges the whole trace; never throws on account of its content. Byte laws of
-/// interrupted steps, and of modes that this version does not know, are not judged.
+/// interrupted steps, and of modes that this version does not know, are not judged. In
+/// an imported trace, most laws lack their facts, and say so.
 CheckReport check_trace(const Trace& trace);
 
 /// One line per law; violations first name the law, then the event.
 std::string check_text(const CheckReport& report);
 
-/// {"ok": bool, "laws": [{"law", "ok", "message", "event"?}]}
+/// {"ok": bool, "laws": [{"law", "ok", "message", "event"?, "judged"?: false}]}
 Json check_json(const CheckReport& report);
 
 }  // namespace lockstep::tracer

@@ -25,6 +25,10 @@ bool is_message_of(const Event& task, const Event& collective) {
 
 }  // namespace
 
+const std::vector<int64_t CollectiveTime::*> CollectiveTime::kTimes = {
+    &CollectiveTime::took, &CollectiveTime::transfer, &CollectiveTime::wait,
+    &CollectiveTime::exposed};
+
 std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lanes) {
   std::map<int64_t, Spans> computing;  // by device
   for (const Event* task : step.tasks) {
@@ -46,7 +50,8 @@ std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lane
       if (!is_message_of(*message, *task)) continue;
       time.transfer = add_within_range(time.transfer, message->dur);
     }
-    time.wait = task->dur - std::min(task->dur, time.transfer);
+    time.imported = bool_arg(task->args, "imported");
+    if (!time.imported) time.wait = task->dur - std::min(task->dur, time.transfer);
     Spans both = computing[lane.device];
     const int64_t alone = both.covered();
     both.add(task->ts, task->end());
@@ -71,17 +76,13 @@ std::vector<MeanCollective> mean_collectives(
         continue;
       }
       ++same->count;
-      for (auto field : {&CollectiveTime::took, &CollectiveTime::transfer,
-                         &CollectiveTime::wait, &CollectiveTime::exposed}) {
+      for (const auto field : CollectiveTime::kTimes) {
         same->mean.*field = add_within_range(same->mean.*field, time.*field);
       }
     }
   }
   for (auto& [mean, count] : means) {
-    for (auto field : {&CollectiveTime::took, &CollectiveTime::transfer,
-                       &CollectiveTime::wait, &CollectiveTime::exposed}) {
-      mean.*field /= count;
-    }
+    for (const auto field : CollectiveTime::kTimes) mean.*field /= count;
   }
   return means;
 }

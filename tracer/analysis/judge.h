@@ -25,7 +25,7 @@ class Law {
     if (holds) return;
     ++broken_;
     if (violations_.size() < kMaxShown) {
-      violations_.push_back({name_, false, explain(), event});
+      violations_.push_back({name_, false, true, explain(), event});
     }
   }
 

@@ -82,19 +82,23 @@ void judge_agreement(Law& law, const Whole& whole, int64_t ranks) {
   }
 }
 
-/// How often the tensor's bytes travel, over all ranks; 0: no law.
-int64_t times_around(const std::string& collective, int64_t ranks) {
-  if (collective == "all_reduce") return 2 * (ranks - 1);
-  if (collective == "broadcast" || collective == "reduce") return ranks - 1;
-  return 0;
+/// How often the tensor's bytes travel, over all ranks; 0: no law. Gloo's messages are
+/// modelled, by a ring too, or by a tree. (Its reduce ends with chunks that go to the
+/// root from everywhere: no whole number of times.)
+int64_t times_around(const Event& collective, int64_t ranks) {
+  const std::string algorithm = text(collective, "algorithm");
+  if (algorithm != "ring" && algorithm != "gloo") return 0;
+  if (collective.name == "all_reduce") return 2 * (ranks - 1);
+  if (collective.name == "broadcast") return ranks - 1;
+  return collective.name == "reduce" && algorithm == "ring" ? ranks - 1 : 0;
 }
 
 void judge_messages(Law& total, Law& share, Law& count, const Whole& whole,
                     int64_t ranks) {
   const Event& first = *whole.by_rank.begin()->second;
   const int64_t bytes = int_arg(first.args, "bytes");
-  const int64_t around = times_around(first.name, ranks);
-  if (around == 0 || text(first, "algorithm") != "ring") return;
+  const int64_t around = times_around(first, ranks);
+  if (around == 0) return;
   int64_t sum = 0;
   std::map<int64_t, std::pair<int64_t, int64_t>> sent;  // device → bytes, messages
   for (const Event* message : whole.messages) {

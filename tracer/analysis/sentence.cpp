@@ -105,6 +105,11 @@ std::string compare(const Summary& summary, const Summary& single) {
 
 std::string limiting_sentence(const Summary& summary, const Summary* single) {
   if (summary.null_devices) return fmt::format("{}.", kNullSentence);
+  if (summary.imported) {
+    return "An imported trace does not say what waited for what: nothing is named as "
+           "the "
+           "brake.";
+  }
   const std::string clock =
       summary.clock == "emulated"
           ? "On the emulated clock, with hardware for every device, "

@@ -43,6 +43,7 @@ std::vector<Step> join_ranks(std::vector<Step> steps) {
   std::vector<Step> joined;
   std::map<int64_t, size_t> places;  // by number
   for (Step& step : steps) {         // in order of time: the first rank comes first
+    step.rank_lengths[step.rank] = step.length();
     const auto [place, is_new] = places.try_emplace(step.number, joined.size());
     if (is_new) {
       joined.push_back(std::move(step));
@@ -58,6 +59,7 @@ std::vector<Step> join_ranks(std::vector<Step> steps) {
     all.phases.insert(all.phases.end(), step.phases.begin(), step.phases.end());
     all.tasks.insert(all.tasks.end(), step.tasks.begin(), step.tasks.end());
     all.last_end = std::max(all.last_end, step.last_end);
+    all.rank_lengths.merge(step.rank_lengths);
   }
   return joined;
 }

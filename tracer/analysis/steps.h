@@ -1,6 +1,7 @@
 // The training and evaluation steps of a trace, each with what happened in it.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct Step {
   std::vector<const Event*> phases;  ///< the other phase events with this step number
   std::vector<const Event*> tasks;   ///< kernels, copies and collectives
   int64_t last_end = 0;              ///< the later of its last host and device event
+  std::map<int64_t, int64_t> rank_lengths;  ///< by rank, once ranks are joined
 
   bool has_phase(const char* name) const;
   int64_t length() const { return last_end - event->ts; }  ///< the step's `seconds`

@@ -82,6 +82,7 @@ StepSummary summarize_step(const Step& step, const Lanes& lanes) {
     summary.kernel_wall = add_within_range(summary.kernel_wall, task->dur);
     summary.kernel_cpu = add_within_range(summary.kernel_cpu, cpu);
   }
+  summary.rank_lengths = step.rank_lengths;
   summary.collectives = collective_times(step, lanes);
   for (const auto& [device, spans] : computing) {
     summary.computing[device] = spans.covered();
@@ -169,6 +170,7 @@ Summary summarize(const Trace& trace) {
   summary.mode = string_arg(trace.lockstep, "mode");
   summary.arch = string_arg(trace.lockstep, "arch");
   summary.clock = string_arg(trace.lockstep, "clock");
+  summary.imported = trace.lockstep.contains("imported");
   take_devices(trace, summary);
   const auto emulation = trace.lockstep.find("emulation");
   if (emulation != trace.lockstep.end()) {
@@ -179,7 +181,7 @@ Summary summarize(const Trace& trace) {
   const std::vector<Step> steps = join_ranks(find_steps(trace));
   std::vector<LongestPath> paths(steps.size());
   try {
-    paths = longest_paths(trace, steps);
+    if (!summary.imported) paths = longest_paths(trace, steps);
   } catch (const std::runtime_error&) {
     // `check` reports the circle; everything else can still be said.
   }
@@ -232,6 +234,29 @@ std::vector<MeanCollective> StepGroup::mean_collectives() const {
   std::vector<const std::vector<CollectiveTime>*> all;
   for (const StepSummary& step : steps) all.push_back(&step.collectives);
   return tracer::mean_collectives(all);
+}
+
+std::vector<MeanRank> StepGroup::mean_ranks() const {
+  std::map<int64_t, MeanRank> ranks;
+  const auto count = static_cast<int64_t>(steps.size());
+  for (const StepSummary& step : steps) {
+    for (const auto& [rank, length] : step.rank_lengths) {
+      ranks[rank].length = add_within_range(ranks[rank].length, length / count);
+    }
+    for (const CollectiveTime& time : step.collectives) {
+      CollectiveTime& sum = ranks[time.rank].together;
+      sum.bytes = add_within_range(sum.bytes, time.bytes / count);
+      for (const auto field : CollectiveTime::kTimes) {
+        sum.*field = add_within_range(sum.*field, time.*field / count);
+      }
+    }
+  }
+  std::vector<MeanRank> mean;
+  for (auto& [rank, of_rank] : ranks) {
+    of_rank.rank = rank;
+    mean.push_back(of_rank);
+  }
+  return mean;
 }
 
 double StepGroup::devices_computing() const {

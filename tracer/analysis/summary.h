@@ -40,9 +40,16 @@ struct StepSummary {
   int64_t queued = 0;                    ///< ns that kernels waited for a core, summed
   int64_t kernel_wall = 0;  ///< ns from kernels' starts to their ends, summed
   int64_t kernel_cpu = 0;   ///< ns of CPU time that they used
+  std::map<int64_t, int64_t> rank_lengths;  ///< rank → ns of its own step
   std::vector<CollectiveTime> collectives;  ///< DDP's, by rank
   int64_t path = 0;                         ///< ns, length of the longest path
   std::vector<PathShare> path_shares;       ///< what it is made of, largest first
+};
+
+/// One rank: the mean over steps of its step's time and of all its collectives.
+struct MeanRank {
+  int64_t rank = 0, length = 0;
+  CollectiveTime together;  ///< the sums over a step's collectives
 };
 
 struct Port {
@@ -62,6 +69,7 @@ struct StepGroup {
   /// How many devices compute at a time, on average.
   double devices_computing() const;
   std::vector<MeanCollective> mean_collectives() const;
+  std::vector<MeanRank> mean_ranks() const;  ///< in order of rank
 };
 
 struct MemoryPeak {
@@ -79,13 +87,15 @@ struct Summary {
   std::string assumed;  ///< on the emulated clock: what its times rest on
   int64_t devices = 0;
   bool null_devices = false;  ///< they computed nothing
+  bool imported = false;      ///< nobody knows what waited for what
   StepGroup train, eval;
   std::map<int64_t, MemoryPeak> memory;  ///< by device
   std::vector<KernelTime> kernels;       ///< longest first
 };
 
 /// Never throws on account of missing arguments; a trace whose events wait for each
-/// other in a circle has no longest path, and its `path` stays 0.
+/// other in a circle has no longest path, and its `path` stays 0; so does that of an
+/// imported one, which does not say what waits for what.
 Summary summarize(const Trace& trace);
 
 /// What holds for every run on devices of type null.

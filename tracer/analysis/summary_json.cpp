@@ -37,11 +37,28 @@ Json path_json(const std::vector<PathShare>& shares) {
   return json;
 }
 
+Json ranks_json(const std::vector<MeanRank>& ranks) {
+  Json list = Json::array();
+  for (const auto& [rank, length, together] : ranks) {
+    list.push_back({{"rank", rank},
+                    {"mean_seconds", seconds(length)},
+                    {"bytes", together.bytes},
+                    {"seconds", seconds(together.took)},
+                    {"transfer", seconds(together.transfer)},
+                    {"wait", seconds(together.wait)},
+                    {"exposed", seconds(together.exposed)},
+                    {"overlap", together.overlap()}});
+  }
+  return list;
+}
+
 Json group_json(const StepGroup& group) {
   Json json = {{"steps", Json::array()},
                {"mean_seconds", seconds(group.mean_length())}};
   for (const StepSummary& step : group.steps) json["steps"].push_back(step_json(step));
   put_phases(json, group.mean_phases());
+  const std::vector<MeanRank> ranks = group.mean_ranks();
+  if (ranks.size() > 1) json["ranks"] = ranks_json(ranks);
   json["longest_path"] = path_json(group.mean_path());
   json["devices_computing"] = group.devices_computing();
   json["bytes_by_why"] = Json::object();
@@ -65,6 +82,7 @@ Json collectives_json(const StepSummary& step) {
                     {"wait", seconds(time.wait)},
                     {"exposed", seconds(time.exposed)},
                     {"overlap", time.overlap()}});
+    if (time.imported) list.back()["transfer"] = list.back()["wait"] = nullptr;
     if (time.bucket != kNone) list.back()["bucket"] = time.bucket;
   }
   return list;
@@ -76,6 +94,11 @@ Json step_json(const StepSummary& step) {
   Json json = {
       {"step", step.step}, {"batch", step.batch}, {"seconds", seconds(step.length)}};
   put_phases(json, step.phases);
+  if (step.rank_lengths.size() > 1) {
+    for (const auto& [rank, length] : step.rank_lengths) {
+      json["rank_seconds"][std::to_string(rank)] = seconds(length);
+    }
+  }
   if (!step.collectives.empty()) json["collectives"] = collectives_json(step);
   json["computing"] = busy_json(step.computing);
   json["queued"] = seconds(step.queued);

@@ -98,7 +98,7 @@ std::string collective_table(const StepGroup& group) {
     const CollectiveTime& mean = means[i].mean;
     text += fmt::format("  {:<20.20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", mean.what,
                         human_bytes(mean.bytes), human_time(mean.took),
-                        human_time(mean.transfer), human_time(mean.wait),
+                        time_or_dash(mean.transfer), time_or_dash(mean.wait),
                         human_time(mean.exposed), percent(mean.overlap()));
   }
   if (means.size() > kMaxRows) {
@@ -108,6 +108,36 @@ std::string collective_table(const StepGroup& group) {
          "  means over steps and ranks; waiting: for other ranks; exposed: while the "
          "rank's device\n  computed nothing; overlap: the share of it that was hidden "
          "behind computing.\n";
+}
+
+/// What each rank's collectives of a step cost together, and who is late: all ranks'
+/// steps last about as long, but the one that comes last waits least.
+std::string rank_table(const StepGroup& group) {
+  const std::vector<MeanRank> ranks = group.mean_ranks();
+  if (ranks.size() < 2) return {};
+  std::string text =
+      fmt::format("\n  {:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", "rank", "its step",
+                  "took", "transfer", "waiting", "exposed", "overlap");
+  const MeanRank *slowest = &ranks[0], *awaited = &ranks[0];
+  for (const MeanRank& rank : ranks) {
+    if (rank.length > slowest->length) slowest = &rank;
+    if (rank.together.wait < awaited->together.wait) awaited = &rank;
+  }
+  for (size_t i = 0; i < std::min(ranks.size(), kMaxRows); ++i) {
+    const auto& [rank, length, time] = ranks[i];
+    text += fmt::format("  {:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", rank,
+                        human_time(length), human_time(time.took),
+                        time_or_dash(time.transfer), time_or_dash(time.wait),
+                        human_time(time.exposed), percent(time.overlap()));
+  }
+  if (ranks.size() > kMaxRows) {
+    text += fmt::format("  … and {} more\n", ranks.size() - kMaxRows);
+  }
+  return text + fmt::format(
+                    "  the slowest step is rank {}'s; rank {} waits least. Means over "
+                    "steps, a step's\n  collectives summed; --json has each collective "
+                    "of each rank.\n",
+                    slowest->rank, awaited->rank);
 }
 
 std::string byte_table(const StepGroup& group) {
@@ -124,19 +154,26 @@ std::string byte_table(const StepGroup& group) {
   return text;
 }
 
+/// Nothing where the trace does not say how many images there were.
+std::string images_per_second(const StepGroup& group) {
+  const int64_t length = group.mean_length(), batch = group.steps[0].batch;
+  if (length <= 0 || batch <= 0) return {};
+  return fmt::format(" · {:.0f} images/s",
+                     static_cast<double>(batch) / seconds(length));
+}
+
 std::string group_text(const char* title, const StepGroup& group) {
   if (group.steps.empty()) return {};
   const size_t count = group.steps.size();
   const int64_t length = group.mean_length();
-  std::string text = fmt::format(
-      "\n{} · {} step{} · {} each · {:.0f} images/s · {:.1f} devices compute at a "
-      "time\n",
-      title, count, count == 1 ? "" : "s", human_time(length),
-      length > 0 ? static_cast<double>(group.steps[0].batch) / seconds(length) : 0.0,
-      group.devices_computing());
+  std::string text =
+      fmt::format("\n{} · {} step{} · {} each{} · {:.1f} devices compute at a time\n",
+                  title, count, count == 1 ? "" : "s", human_time(length),
+                  images_per_second(group), group.devices_computing());
   text += phase_table(group);
   text += path_table(group);
   text += collective_table(group);
+  text += rank_table(group);
   text += byte_table(group);
   return text;
 }

@@ -1,0 +1,58 @@
+// What `trace summary` says of each rank, against numbers counted by hand in
+// tests/golden/minimal_ddp.json.
+#include "tests/tracer/golden.h"
+#include "tracer/analysis/summary.h"
+
+namespace lockstep::tracer {
+namespace {
+
+using namespace testing;  // NOLINT
+
+Trace with_slower_rank_1() {
+  Trace trace = read_trace(minimal_ddp_path());
+  for (Event& event : trace.events) {
+    if (event.id == 51) event.dur += 5'000;  // its step
+  }
+  return trace;
+}
+
+TEST(RankSummary, EachRankHasItsOwnStepAndWaiting) {
+  const auto ranks = summarize(with_slower_rank_1()).train.mean_ranks();
+  ASSERT_EQ(ranks.size(), 2u);
+  EXPECT_EQ(ranks[0].rank, 0);
+  EXPECT_EQ(ranks[0].length, 60'000);
+  EXPECT_EQ(ranks[1].length, 65'000);
+  EXPECT_EQ(ranks[0].together.took, 3'000 + 8'000);
+  EXPECT_EQ(ranks[0].together.transfer, 4'000) << "the broadcast came from it";
+  EXPECT_EQ(ranks[1].together.transfer, 1'000 + 4'000);
+  EXPECT_EQ(ranks[0].together.wait, 7'000);
+  EXPECT_EQ(ranks[1].together.wait, 6'000);
+  EXPECT_EQ(ranks[0].together.exposed, 11'000);
+}
+
+TEST(RankSummary, JsonHasEachCollectiveOfEachRank) {
+  const Json json = summary_json(summarize(with_slower_rank_1()))["train"];
+  const Json& step = json["steps"][0];
+  EXPECT_DOUBLE_EQ(step["rank_seconds"]["0"], 60e-6);
+  EXPECT_DOUBLE_EQ(step["rank_seconds"]["1"], 65e-6);
+  EXPECT_DOUBLE_EQ(step["seconds"], 65.25e-6) << "from the first to the last";
+  ASSERT_EQ(step["collectives"].size(), 4u);
+  const Json& bucket = step["collectives"][3];
+  EXPECT_EQ(bucket["rank"], 1);
+  EXPECT_EQ(bucket["what"], "bucket 0");
+  EXPECT_DOUBLE_EQ(bucket["transfer"], 4e-6);
+  EXPECT_DOUBLE_EQ(bucket["wait"], 4e-6);
+  EXPECT_EQ(json["ranks"].size(), 2u);
+  EXPECT_DOUBLE_EQ(json["ranks"][1]["wait"], 6e-6);
+}
+
+TEST(RankSummary, TextNamesTheSlowest) {
+  const std::string text = summary_text(summarize(with_slower_rank_1()));
+  EXPECT_NE(text.find("the slowest step is rank 1's"), std::string::npos) << text;
+  EXPECT_NE(text.find("65.0 µs"), std::string::npos);
+  const std::string alone = summary_text(summarize(read_trace(minimal_path())));
+  EXPECT_EQ(alone.find("slowest step"), std::string::npos) << "of one rank, nothing";
+}
+
+}  // namespace
+}  // namespace lockstep::tracer
