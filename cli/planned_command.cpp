@@ -8,8 +8,7 @@ void add_planned(CLI::App& app, Action& action) {
 #ifndef LOCKSTEP_HAS_GUI
       {"view", "install libimgui-dev and libpng-dev, then run ./lockstep again"},
 #endif
-      {"experiment", "the seed's studies"},
-      {"book", "the book"}};
+      {"experiment", "the seed's studies"}};
   for (const auto& [name, help] : planned) {
     auto* command = app.add_subcommand(name, std::string("not built yet: ") + help);
     command->allow_extras();
@@ -18,6 +17,14 @@ void add_planned(CLI::App& app, Action& action) {
       action = [message]() -> int { throw std::runtime_error(message); };
     });
   }
+  // The checkout's wrapper does it, without the program (book/build.bash).
+  auto* book = app.add_subcommand("book", "build and open the book (in a checkout)");
+  book->allow_extras();
+  book->callback([&action] {
+    action = []() -> int {
+      throw std::runtime_error("the book is made from a checkout: ./lockstep book");
+    };
+  });
 }
 
 }  // namespace lockstep::cli
