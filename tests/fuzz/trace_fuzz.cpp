@@ -15,6 +15,8 @@
 #include "tracer/analysis/summary.h"
 #include "tracer/emulate/emulate.h"
 #include "tracer/format/event_json.h"
+#include "tracer/format/kineto_export.h"
+#include "tracer/format/kineto_import.h"
 #include "tracer/format/trace.h"
 
 using namespace lockstep::tracer;  // NOLINT
@@ -40,6 +42,17 @@ void ask_everything(const Trace& trace) {
   for (const Event& event : trace.events) event_line(event);
 }
 
+/// As if torch.profiler had written it: refused, or a trace like any other.
+void import(const Trace& foreign) {
+  try {
+    const Trace trace = import_kineto(foreign);
+    check_text(check_trace(trace));
+    summary_text(summarize(trace));
+    for (const Event& event : trace.events) event_line(event);
+  } catch (const std::runtime_error&) {
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -47,6 +60,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const Trace trace =
         parse_trace(std::string(reinterpret_cast<const char*>(data), size), "fuzz");
     ask_everything(trace);
+    import(trace);
+    for (int64_t rank = 0; rank < 2; ++rank) kineto_events(trace, rank);
     if (!same_times(trace, emulate(trace, {.measured_durations = true}))) std::abort();
     ask_everything(emulate(trace));
   } catch (const std::runtime_error&) {

@@ -11,6 +11,7 @@
 #include "tracer/format/kineto_names.h"
 #include "tracer/format/kineto_tasks.h"
 #include "tracer/format/lanes.h"
+#include "tracer/format/times.h"
 
 namespace lockstep::tracer {
 
@@ -25,7 +26,7 @@ constexpr const char* kStreamNames[] = {"compute", "copy", "comm"};
 bool is_message(const Event& task) { return task.args.contains("ring_step"); }
 
 /// Ids of ours start at 0, PyTorch's at 1.
-int64_t number_of(int64_t id) { return id + 1; }
+int64_t number_of(int64_t id) { return add_within_range(id, 1); }
 
 class RankEvents {
  public:
@@ -35,7 +36,7 @@ class RankEvents {
     ranks_ = std::max<int64_t>(
         1, int_arg(object_arg(trace.other, "distributedInfo"), "world_size", 1));
     for (const Event& event : trace.events) {
-      next_number_ = std::max(next_number_, number_of(event.id) + 1);
+      next_number_ = std::max(next_number_, number_of(number_of(event.id)));
     }
   }
 
@@ -226,10 +227,12 @@ class RankEvents {
   void add_comms(const Event& op, const Event& task, const Json& facts) {
     const Place place = place_of(op);
     const TypeNames* type = type_of_ours(string_arg(task.args, "dtype"));
-    Json args = {{"External id", next_number_++}, {"Record function id", 0}};
+    Json args = {{"External id", next_number_}, {"Record function id", 0}};
+    next_number_ = number_of(next_number_);
     Json annotation = args;
     args.update(facts);
-    annotation["External id"] = next_number_++;
+    annotation["External id"] = next_number_;
+    next_number_ = number_of(next_number_);
     annotation["Input Dims"] = Json::array({Json::array({facts["In msg nelems"]})});
     annotation["Input type"] = Json::array({type ? type->input : "unsigned char"});
     add('X', "cpu_op", "record_param_comms", place, op.ts, op.dur).args = args;
@@ -303,7 +306,7 @@ class RankEvents {
     for (const auto& [lane, unused] : streams_) {
       if (std::exchange(last, lane.pid) != lane.pid) {
         process(lane.pid, "lockstep", fmt::format("GPU {}", lane.pid),
-                5'000'000 + lane.pid);
+                add_within_range(5'000'000, lane.pid));
       }
       const auto stream = std::find(std::begin(kStreams), std::end(kStreams), lane.tid);
       const char* what = stream == std::end(kStreams)

@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kEnding = ".pt.trace.json";
+constexpr int64_t kMaxRank = 65'535;
 
 std::string dump(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
@@ -44,7 +45,13 @@ std::string line_of(const Event& event) {
 std::set<int64_t> ranks_of(const Trace& trace, const Lanes& lanes) {
   std::set<int64_t> ranks;
   for (const Event& event : trace.events) {
-    if (event.ph == 'X') ranks.insert(lanes.of(event).rank);
+    if (event.ph != 'X') continue;
+    const int64_t rank = lanes.of(event).rank;
+    if (rank < 0 || rank > kMaxRank) {
+      throw std::runtime_error(
+          fmt::format("names rank {}: only 0 to {} can be exported", rank, kMaxRank));
+    }
+    ranks.insert(rank);
   }
   return ranks;
 }

@@ -181,6 +181,9 @@ TEST(KinetoExport, AllFilesOrNone) {
   EXPECT_THROW(export_kineto(trace, folder.path(), false), std::runtime_error);
   EXPECT_FALSE(fs::exists(folder / "rank-0.pt.trace.json"));
 
+  Trace strange = trace;
+  for (Event& event : strange.events) event.args["rank"] = INT64_MAX;
+  EXPECT_THROW(export_kineto(strange, folder / "new", false), std::runtime_error);
   trace.lockstep.erase("format");
   EXPECT_THROW(export_kineto(trace, folder / "new", false), std::runtime_error);
   EXPECT_FALSE(fs::exists(folder / "new"));
