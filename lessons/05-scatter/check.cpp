@@ -32,8 +32,10 @@ void expect_sizes(const Exam& exam, int64_t batch, int devices,
 }
 
 LESSON_TEST(5, even_split, "8 samples over 4 devices make 4 chunks of 2") {
-  expect_sizes(exam, 8, 4, {2, 2, 2, 2},
-               "every sample belongs to one chunk, and there is a chunk per device");
+  expect_sizes(
+      exam, 8, 4, {2, 2, 2, 2},
+      "8 / 4 is 2 and nothing is left over: four chunks of 2. Adding one to the "
+      "quotient is no rounding up");
 }
 
 LESSON_TEST(5, ten_over_four, "10 samples over 4 devices are cut into 3, 3, 3, 1") {
@@ -46,7 +48,9 @@ LESSON_TEST(5, nine_over_four, "9 samples over 4 devices make 3 chunks") {
   expect_sizes(exam, 9, 4, {3, 3, 3},
                "three chunks of ceil(9 / 4) = 3 hold all samples: the fourth device "
                "gets none, not an empty chunk");
-  expect_sizes(exam, 3, 4, {1, 1, 1}, "with fewer samples than devices some stay idle");
+  expect_sizes(exam, 3, 4, {1, 1, 1},
+               "3 samples make 3 chunks, one for each of the first three devices: the "
+               "rule has no exception for small batches");
 }
 
 LESSON_TEST(5, right_samples, "every sample arrives once, in order, on its device") {
@@ -78,9 +82,11 @@ LESSON_TEST(5, bytes_once, "each byte of the batch leaves the host once") {
        "What the trace shows"});
   const int64_t batch = 10 * 3 * 32 * 32 * 4;
   const auto copies = copies_because(trace, "scatter");
-  exam.equal("copies in the scatter phase", size_t{4}, copies.size(),
-             {"one copy for each chunk: label them {\"scatter\", \"images\"}",
-              "What the trace shows", copies.empty() ? -1 : copies.back()->id});
+  exam.equal(
+      "copies in the scatter phase", size_t{4}, copies.size(),
+      {"one copy for each chunk, labelled {\"scatter\", \"images\"}: the samples "
+       "of a chunk lie side by side, so it travels as one message",
+       "A view is not a copy", copies.empty() ? -1 : copies.back()->id});
   exam.at_most("bytes that leave the host in scatter", batch, bytes_of(copies),
                {"the whole batch travels to every device and is cut there: cut first, "
                 "then send",
