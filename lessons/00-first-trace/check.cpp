@@ -1,0 +1,247 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+
+#include "lessons/machine/exam.h"
+#include "lessons/machine/predicates.h"
+
+// No answer stands here: what is right is read off the trace that the learner looks at.
+
+namespace lockstep::lessons {
+namespace {
+
+using tracer::Event;
+
+/// The trace beside the learner's answers.
+const tracer::Trace& trace_of(const Exam& exam) {
+  const auto file =
+      std::filesystem::path(exam.library()).parent_path() / "trace.json.gz";
+  if (!std::filesystem::exists(file)) {
+    throw std::runtime_error(file.string() +
+                             " is gone; mend: put your answers aside, `lesson start 0` "
+                             "brings it again");
+  }
+  static const tracer::Trace trace = tracer::read_trace(file);
+  return trace;
+}
+
+// --- what people write ---
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) {
+    return static_cast<char>(std::tolower(c));
+  });
+  return text;
+}
+
+/// `torch.nn.Module._call_impl()` → `torchnnmodulecallimpl`
+std::string letters(const std::string& text) {
+  std::string kept = lower(text);
+  std::erase_if(kept, [](unsigned char c) { return !std::isalnum(c); });
+  return kept;
+}
+
+/// `1,234,567 bytes`, `1.23 MB`, `1,2 mb`, `six`, `2 of 3` → the (first) number, in
+/// bytes if it has a unit.
+std::optional<double> number_in(const std::string& answer) {
+  constexpr std::array kWords = {"zero", "one",    "two",    "three", "four",
+                                 "five", "six",    "seven",  "eight", "nine",
+                                 "ten",  "eleven", "twelve", "none"};
+  const std::string text = lower(answer);
+  for (size_t i = 0; i < kWords.size(); ++i) {
+    if (letters(text).starts_with(kWords[i])) return i % (kWords.size() - 1);
+  }
+  const size_t begin = text.find_first_of("0123456789");
+  if (begin == std::string::npos) return {};
+  const size_t last = text.find_first_not_of("0123456789.,'_ ", begin);
+  std::string digits = text.substr(begin, last - begin);
+  const std::string unit = last == std::string::npos ? "" : text.substr(last);
+  double scale = 1;
+  for (const auto& [name, size] : std::map<std::string, double>{
+           {"k", 1e3}, {"m", 1e6}, {"g", 1e9}, {"kib", 0x1p10}, {"mib", 0x1p20}}) {
+    if (unit.starts_with(name)) scale = size;
+  }
+  digits.erase(digits.find_last_of("0123456789") + 1);
+  // 9.46 and 9,46 have a decimal mark, 9,461,800 and 9.461.800 have none.
+  const size_t mark = digits.find_last_of(".,");
+  bool decimal = mark != std::string::npos && digits.find(digits[mark]) == mark;
+  if (decimal && digits.find_first_of(".,") == mark && digits.size() - mark == 4) {
+    decimal = digits[mark] == '.' && scale > 1;
+  }
+  std::string plain;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (std::isdigit(static_cast<unsigned char>(digits[i]))) plain += digits[i];
+    if (decimal && i == mark) plain += '.';
+  }
+  return std::stod(plain) * scale;
+}
+
+/// A number that learners come to, and the idea that leads there.
+using Ideas = std::vector<std::pair<double, std::string>>;
+
+bool near(double a, double b) { return std::abs(a - b) <= 0.01 * b; }
+
+/// The learner's answer, once there is one.
+std::string answer(const Exam& exam, int question) {
+  const std::string text = exam.answer(question);
+  exam.that(!text.empty(), fmt::format("your answer to question {}", question),
+            "an answer", "nothing yet",
+            {"write it on a line of its own below the question, without a # before it",
+             "Looking around"});
+  return text;
+}
+
+void expect_number(const Exam& exam, int question, double right, const Ideas& ideas,
+                   Because because) {
+  const std::string text = answer(exam, question);
+  const std::optional<double> got = number_in(text);
+  for (const auto& [number, idea] : ideas) {
+    if (got && near(*got, number)) because.likely = idea;
+  }
+  exam.that(got && near(*got, right),
+            fmt::format("your answer to question {}", question),
+            "what the trace says (look once more)", text, because);
+}
+
+// --- what the trace says ---
+
+/// The calls around an event on its lane, the innermost last.
+Events callers(const tracer::Trace& trace, const Event& of) {
+  Events found;
+  for (const Event* call : events_of(trace, "call")) {
+    const bool same_lane = call->pid == of.pid && call->tid == of.tid;
+    if (same_lane && call != &of && call->ts <= of.ts && of.end() <= call->end()) {
+      found.push_back(call);
+    }
+  }
+  return found;
+}
+
+/// Rank 0's all-reduces of buckets, by bucket.
+std::map<int64_t, const Event*> buckets(const tracer::Trace& trace) {
+  std::map<int64_t, const Event*> found;
+  for (const Event* event : events_of(trace, "collective")) {
+    const int64_t bucket = number(*event, "bucket");
+    if (bucket >= 0 && number(*event, "rank") == 0) found[bucket] = event;
+  }
+  return found;
+}
+
+/// The messages of bucket 0 that come to rank 0.
+Events messages_of_bucket_0(const tracer::Trace& trace) {
+  const Event& bucket = *buckets(trace).at(0);
+  Events found;
+  for (const Event* copy : copies_because(trace, "all_reduce")) {
+    const bool of_it = number(*copy, "seq") == number(bucket, "seq");
+    if (of_it && number(*copy, "rank") == 0) found.push_back(copy);
+  }
+  return found;
+}
+
+LESSON_TEST(0, who_calls_forward, "1: who calls ResNet.forward") {
+  const tracer::Trace& trace = trace_of(exam);
+  const Event& forward = *events_of(trace, "call", "ResNet.forward").at(0);
+  const Events above = callers(trace, forward);
+  const std::string text = answer(exam, 1), got = letters(text);
+  const std::string right = letters(above.back()->name);
+  Because because{
+      "stop at ResNet.forward: in the panel CALLS its caller stands directly "
+      "above it",
+      "Who calls forward", forward.id};
+  for (const Event* call : above) {
+    if (got != letters(call->name) || call == above.back()) continue;
+    because.likely = call->name +
+                     " stands further up: what it calls runs the hooks first, and then "
+                     "calls forward";
+  }
+  const bool short_name = got.size() >= 8 && right.ends_with(got);
+  exam.that(short_name || got.ends_with(right), "your answer to question 1",
+            "the call directly above ResNet.forward", text, because);
+}
+
+LESSON_TEST(0, bucket_of_last_layer,
+            "2: in which bucket fc.weight's gradient travels") {
+  double right = -1;
+  for (const auto& [bucket, event] : buckets(trace_of(exam))) {
+    for (const auto& parameter : event->args["params"]) {
+      if (parameter == "fc.weight") right = static_cast<double>(bucket);
+    }
+  }
+  expect_number(exam, 2, right, {},
+                {"buckets are filled in the order in which gradients become ready, and "
+                 "the last layer's is ready first: backward begins there",
+                 "What travels in a bucket"});
+}
+
+LESSON_TEST(0, bytes_of_bucket, "3: how many bytes of gradients are in bucket 0") {
+  const tracer::Trace& trace = trace_of(exam);
+  const double right = static_cast<double>(number(*buckets(trace).at(0), "bytes"));
+  const Events messages = messages_of_bucket_0(trace);
+  double all = 0;
+  for (const auto& [bucket, event] : buckets(trace)) {
+    all += static_cast<double>(number(*event, "bytes"));
+  }
+  const Ideas ideas = {
+      {static_cast<double>(number(*messages.front(), "bytes")),
+       "this is one chunk, a quarter of the bucket: the ring cuts it in as many chunks "
+       "as there are ranks"},
+      {static_cast<double>(bytes_of(messages)),
+       "this is what one rank receives while the bucket goes around, chunk by chunk; "
+       "what lies in the bucket is less"},
+      {all, "these are all gradients of the model: the sum over all buckets"},
+      {0x1p20,
+       "1 MiB is the size at which bucket 0 is closed; the gradient that fills it "
+       "still goes in as a whole, and this one is large"}};
+  expect_number(exam, 3, right, ideas,
+                {"stop at an all_reduce of bucket 0: its bytes stand in the middle of "
+                 "the ring",
+                 "What travels in a bucket"});
+}
+
+LESSON_TEST(0, messages_per_rank, "4: how many messages come to a rank") {
+  const tracer::Trace& trace = trace_of(exam);
+  const double right = static_cast<double>(messages_of_bucket_0(trace).size());
+  const double ranks = static_cast<double>(trace.lockstep.at("devices").size());
+  const Ideas ideas = {
+      {right / 2,
+       "after N - 1 messages a rank has the complete sum of one chunk only; the sums "
+       "still have to be handed out, N - 1 messages more"},
+      {right * ranks, "these are the messages of all ranks together"},
+      {right * static_cast<double>(buckets(trace).size()),
+       "these are the messages of all buckets together"}};
+  expect_number(exam, 4, right, ideas,
+                {"stop at a message of bucket 0: the sentence on the stage says which "
+                 "round it is, and of how many; a rank receives one message in each",
+                 "Around the ring"});
+}
+
+LESSON_TEST(0, begun_during_backward, "5: how many buckets leave during backward") {
+  const tracer::Trace& trace = trace_of(exam);
+  int64_t backward_ends = 0;
+  for (const Event* kernel : in_phase(trace, "backward")) {
+    if (number(*kernel, "rank") == 0) {
+      backward_ends = std::max(backward_ends, kernel->end());
+    }
+  }
+  const auto all = buckets(trace);
+  const auto right = std::ranges::count_if(
+      all, [&](const auto& bucket) { return bucket.second->ts < backward_ends; });
+  const Ideas ideas = {
+      {0,
+       "DDP does not wait for the end of backward, nor for optimizer.step(): a "
+       "bucket leaves when its last gradient is ready"},
+      {static_cast<double>(all.size()),
+       "the last bucket holds conv1's gradient, which the very last kernel computes: "
+       "nothing is left to hide it behind"}};
+  expect_number(exam, 5, static_cast<double>(right), ideas,
+                {"compare on the timeline where each all_reduce of rank 0 begins with "
+                 "where the last kernel of backward ends on device 0",
+                 "While backward still runs"});
+}
+
+}  // namespace
+}  // namespace lockstep::lessons
