@@ -111,6 +111,8 @@ void add_own_flags(CLI::App& c, RunOptions& o) {
              "DDP: gradients stay in their buckets");
   c.add_flag("--no-broadcast-buffers", o.no_broadcast_buffers,
              "DDP: each rank keeps its own running statistics");
+  c.add_flag("--sync-bn", o.sync_bn,
+             "DDP: batch norms use the statistics of all ranks (SyncBatchNorm)");
   c.add_option("--ddp-sync", o.ddp_sync,
                "DDP: naive and bucketed reduce after backward, for comparison")
       ->check(CLI::IsMember({"reducer", "naive", "bucketed"}));
@@ -164,6 +166,9 @@ void validate_devices(const RunOptions& o) {
     throw UsageError("--mode single trains on one device, not on --devices " +
                      std::to_string(o.devices) +
                      "; --gpu N chooses one, --mode dp uses all");
+  }
+  if (o.sync_bn && mode_of(o) != train::Mode::ddp) {
+    throw UsageError("--sync-bn shares statistics between ranks; add --mode ddp");
   }
   if (o.mode == "dp-features" && o.arch.rfind("vgg", 0) != 0) {
     throw UsageError("--mode dp-features needs a model with features (-a vgg16)");

@@ -32,7 +32,7 @@ struct RunOptions {
   // DistributedDataParallel's own, in PyTorch's names.
   int64_t bucket_cap_mb = 25;
   bool find_unused_parameters = false, gradient_as_bucket_view = false;
-  bool no_broadcast_buffers = false;
+  bool no_broadcast_buffers = false, sync_bn = false;
   std::string bucket_rule = "current", ddp_sync = "reducer";
   double timeout = 60;  ///< seconds that a rank waits for the others
 

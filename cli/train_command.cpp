@@ -206,6 +206,7 @@ train::TrainerOptions trainer_options(const RunOptions& o, const RankPlace& plac
   options.devices = {{device_type(o), place.rank}};
   options.group = place.group;
   options.ddp.broadcast_buffers = !o.no_broadcast_buffers;
+  options.sync_bn = o.sync_bn;
   distributed::ReducerOptions& reducer = options.ddp.reducer;
   reducer.bucket_cap = o.bucket_cap_mb << 20;
   reducer.rule = o.bucket_rule == "1.11" ? plan::BucketRule::torch_1_11

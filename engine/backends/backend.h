@@ -31,18 +31,26 @@ enum class OpCode : uint8_t {
   linear_backward_weight,  ///< x, dy → dw, [db]
   batch_norm,              ///< x, gamma, beta, running mean, var, count →
                            ///< y, batch mean, batch variance, [relu mask]
-  batch_norm_eval,         ///< x, gamma, beta, running mean, var → y
+  batch_norm_eval,         ///< x, gamma, beta, mean, var (given: running ones) → y
   batch_norm_backward,     ///< x, dy, gamma, mean, var, [relu mask] → dx, dgamma, dbeta
-  batch_norm_eval_backward,      ///< like batch_norm_backward, mean and var constant
-  relu,                          ///< x → y; may be in place
-  relu_backward,                 ///< dy, y → dx; may be in place
-  max_pool2d,                    ///< x → y, positions (opaque)
-  max_pool2d_backward,           ///< dy, positions → dx
-  avg_pool2d,                    ///< x → y
-  avg_pool2d_backward,           ///< dy → dx
-  adaptive_avg_pool2d,           ///< x → y
+  batch_norm_eval_backward,  ///< like batch_norm_backward, mean and var constant
+  batch_norm_stats,          ///< x → mean, biased var, elements per channel [1]
+  batch_norm_gather_stats,   ///< N×(2C + 1), each row as above → the same of all
+  batch_norm_update,         ///< mean, var, count → in place: running mean, var, count
+  batch_norm_backward_reduce,  ///< x, dy, mean, var → Σdy, Σdy(x − mean), dgamma, dbeta
+  batch_norm_backward_elemt,   ///< x, dy, gamma, mean, var, Σdy, Σdy(x − mean), n → dx
+  relu,                        ///< x → y; may be in place
+  relu_backward,               ///< dy, y → dx; may be in place
+  max_pool2d,                  ///< x → y, positions (opaque)
+  max_pool2d_backward,         ///< dy, positions → dx
+  avg_pool2d,                  ///< x → y
+  avg_pool2d_backward,         ///< dy → dx
+  adaptive_avg_pool2d,         ///< x → y
   adaptive_avg_pool2d_backward,  ///< dy → dx
   add,                           ///< a, b → a + b; may be in place on a
+  subtract,                      ///< a, b → a − b; here and below b may be one number
+  multiply,                      ///< a, b → a · b
+  divide,                        ///< a, b → a / b
   scale,                         ///< x → x · scalar[0]
   fill,                          ///< → scalar[0] everywhere
   copy,                          ///< x → y, same elements, y plain (also `contiguous`)

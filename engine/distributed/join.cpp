@@ -1,11 +1,19 @@
 #include "engine/distributed/join.h"
 
+#include <stdexcept>
+
 #include "engine/distributed/integers.h"
+#include "engine/nn/sync_batch_norm.h"
 
 namespace lockstep::distributed {
 
 Join::Join(DistributedDataParallel& ddp, bool divide_by_initial_world_size)
     : ddp_(ddp), divide_by_initial_(divide_by_initial_world_size) {
+  if (nn::has_sync_batchnorm(*ddp.module())) {
+    throw std::runtime_error(
+        "Join: the model has SyncBatchNorm layers, which call collectives in forward; "
+        "a rank without a batch could not answer them");
+  }
   ddp_.join_ = this;
 }
 

@@ -18,7 +18,8 @@ namespace lockstep::distributed {
 /// part with zeros until nobody has. Gradients are divided by the world size
 /// throughout, or by the number of ranks with a batch (`divide_by_initial_world_size`
 /// false). At the end all models become that of the last rank to finish. Source:
-/// torch/distributed/algorithms/join.py.
+/// torch/distributed/algorithms/join.py. Throws std::runtime_error for a model with
+/// SyncBatchNorm.
 class Join {
  public:
   explicit Join(DistributedDataParallel& ddp, bool divide_by_initial_world_size = true);

@@ -1,5 +1,9 @@
 #include "engine/nn/layers.h"
 
+#include <stdexcept>
+
+#include "engine/distributed/sync_batch_norm.h"
+
 namespace lockstep::nn {
 
 Conv2d::Conv2d(const Conv2dSettings& s) : settings_(s) {
@@ -43,7 +47,27 @@ BatchNorm2d::BatchNorm2d(int64_t channels) : channels_(channels) {
 }
 
 Tensor BatchNorm2d::forward(const Tensor& input) {
+  if (group_ && training() && group_->size() > 1) {
+    return distributed::sync_batch_norm(input, state_, group_, path());
+  }
   return ops::batch_norm(input, state_, training());
+}
+
+const char* BatchNorm2d::type_name() const {
+  return group_ ? "SyncBatchNorm" : "BatchNorm2d";
+}
+
+ModulePtr BatchNorm2d::make_like() const {
+  if (group_) {
+    throw std::runtime_error(
+        "SyncBatchNorm is for DistributedDataParallel: replicas of DataParallel are "
+        "not ranks");
+  }
+  return std::make_shared<BatchNorm2d>(channels_);
+}
+
+void BatchNorm2d::synchronize(std::shared_ptr<distributed::ProcessGroup> group) {
+  group_ = std::move(group);
 }
 
 Tensor ReLU::forward(const Tensor& input) {

@@ -5,6 +5,10 @@
 #include "engine/nn/module.h"
 #include "engine/ops/ops.h"
 
+namespace lockstep::distributed {
+class ProcessGroup;
+}
+
 namespace lockstep::nn {
 
 struct Conv2dSettings {
@@ -48,14 +52,17 @@ class BatchNorm2d : public Module {
  public:
   explicit BatchNorm2d(int64_t channels);
   Tensor forward(const Tensor& input) override;
-  const char* type_name() const override { return "BatchNorm2d"; }
-  ModulePtr make_like() const override {
-    return std::make_shared<BatchNorm2d>(channels_);
-  }
+  const char* type_name() const override;
+  ModulePtr make_like() const override;
+
+  /// Becomes SyncBatchNorm: see sync_batch_norm.h.
+  void synchronize(std::shared_ptr<distributed::ProcessGroup> group);
+  bool synchronized() const { return group_ != nullptr; }
 
  private:
   int64_t channels_;
   ops::BatchNormState state_;
+  std::shared_ptr<distributed::ProcessGroup> group_;  ///< of SyncBatchNorm, else null
 };
 
 /// In place, as torchvision uses it.

@@ -57,6 +57,14 @@ Tensor add(const Tensor& a, const Tensor& b, Site site = Site::current());
 Tensor& add_(Tensor& a, const Tensor& b, Site site = Site::current());
 Tensor scale(const Tensor& x, double factor, Site site = Site::current());
 
+/// Arithmetic for statistics: `b` has a's shape or a single element. Not differentiable
+/// (they throw where an input needs a gradient).
+Tensor sub(const Tensor& a, const Tensor& b, Site site = Site::current());
+Tensor mul(const Tensor& a, const Tensor& b, Site site = Site::current());
+Tensor div(const Tensor& a, const Tensor& b, Site site = Site::current());
+/// The elements of all, one after the other, as one flat tensor. Not differentiable.
+Tensor cat(const Tensors& tensors, Site site = Site::current());
+
 /// N×… → N×rest. A view where memory is plain.
 Tensor flatten(const Tensor& x, Site site = Site::current());
 

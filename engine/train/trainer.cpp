@@ -6,6 +6,7 @@
 #include "engine/autograd/node.h"
 #include "engine/distributed/integers.h"
 #include "engine/models/vgg.h"
+#include "engine/nn/sync_batch_norm.h"
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
@@ -64,6 +65,9 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
   } else if (options_.mode == Mode::dp_features) {
     wrapper_ = feature_wrapper()(*model_, options_.devices);
   } else if (options_.mode == Mode::ddp) {
+    if (options_.sync_bn && nn::convert_sync_batchnorm(*model_, options_.group) == 0) {
+      throw std::runtime_error("--sync-bn: this model has no batch norm; leave it out");
+    }
     ddp_ = std::make_shared<distributed::DistributedDataParallel>(
         model_, options_.group, options_.ddp);
     callable_ = ddp_;

@@ -32,6 +32,7 @@ struct TrainerOptions {
   optim::SgdOptions sgd;
   std::shared_ptr<distributed::ProcessGroup> group;  ///< DDP: with the other ranks
   distributed::DdpOptions ddp;
+  bool sync_bn = false;  ///< DDP: batch norms share their statistics
 };
 
 /// What one step did; in DDP over all ranks.
@@ -61,7 +62,8 @@ runtime::Slot<WrapFeatures>& feature_wrapper();
 /// PyTorch's loop would run ahead into the next step's data. One thread.
 class Trainer {
  public:
-  /// Moves `model` to devices[0] and wraps it as the mode says.
+  /// Moves `model` to devices[0] and wraps it as the mode says. Throws
+  /// std::runtime_error where `sync_bn` meets a model without batch norm.
   Trainer(nn::ModulePtr model, TrainerOptions options);
 
   /// Trains for one epoch, at most until the total step count reaches `last_step`

@@ -47,6 +47,37 @@ class Ranks(TempTest):
             for step in json.loads(text)["train"]["steps"]:
                 self.assertTrue(step["collectives"])
 
+    def test_batch_norms_may_share_their_statistics(self):
+        # Then ResNet18 trains as on one device; without, every rank normalises by its
+        # own two pictures.
+        def loss_after_a_step(*words):
+            run(*SMALL, *words, "--device-type", "reference", "--dtype", "float64",
+                "--image-size", 8, "--steps", 2, "--no-shuffle", "--no-augment",
+                "--summary", self.path("s.json"))
+            with open(self.path("s.json"), encoding="utf-8") as file:
+                return json.load(file)["steps"][1]["loss"]
+
+        alone = loss_after_a_step("--mode", "single")
+        synced = loss_after_a_step(*THREADS, "--devices", 2, "--sync-bn", "--trace",
+                                   self.path("t.json"))
+        self.assertAlmostEqual(alone, synced, delta=1e-9)
+        apart = loss_after_a_step(*THREADS, "--devices", 2)
+        self.assertGreater(abs(alone - apart), 1e-3)
+        run("trace", "check", self.path("t.json"))
+        with open(self.path("t.json"), encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+        shared = [event["name"] for event in events if event.get("cat") == "collective"
+                  and event["args"].get("why") == "sync_batch_norm"]
+        # 20 layers, 2 steps, 2 ranks
+        self.assertEqual(sorted(shared), ["all_gather"] * 80 + ["all_reduce"] * 80)
+
+    def test_sync_bn_needs_ranks_and_a_batch_norm(self):
+        _, err = run(*SMALL, "--sync-bn", "--mode", "dp", code=2)
+        self.assertIn("--sync-bn shares statistics between ranks", err)
+        _, err = run(*SMALL, "-a", "vgg16", "--sync-bn", *THREADS, "--devices", 2,
+                     "--device-type", "null", code=1)
+        self.assertIn("no batch norm", err)
+
     def test_a_trace_beside_a_summary(self):
         for how in THREADS, PROCESSES:
             run(*TOY64, *how, "--devices", 2, "--steps", 9, "--summary",

@@ -57,6 +57,11 @@ PlanPtr CpuBackend::make_plan(const PlanRequest& request) {
     case OpCode::batch_norm_eval_backward:
       plan = cpu::plan_batch_norm(request);
       break;
+    case OpCode::batch_norm_stats:
+    case OpCode::batch_norm_backward_reduce:
+    case OpCode::batch_norm_backward_elemt:
+      plan = cpu::plan_shared_batch_norm(request);
+      break;
     case OpCode::max_pool2d:
     case OpCode::max_pool2d_backward:
     case OpCode::avg_pool2d:

@@ -20,6 +20,7 @@ namespace cpu {
 PlanPtr plan_convolution(const PlanRequest& request);
 PlanPtr plan_linear(const PlanRequest& request);
 PlanPtr plan_batch_norm(const PlanRequest& request);
+PlanPtr plan_shared_batch_norm(const PlanRequest& request);
 PlanPtr plan_pooling(const PlanRequest& request);
 PlanPtr plan_elementwise(const PlanRequest& request);
 

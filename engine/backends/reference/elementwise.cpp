@@ -51,6 +51,17 @@ void sgd(const KernelArgs& args) {
   }
 }
 
+/// f(a[i], b[i]), or f(a[i], b[0]) where b is one number.
+template <typename T, typename F>
+Kernel pairwise(F f) {
+  return [f](const KernelArgs& args) {
+    const T *a = args.in[0].as<T>(), *b = args.in[1].as<T>();
+    const int64_t step = args.in[1].numel() == 1 ? 0 : 1;
+    T* y = args.out[0].as<T>();
+    for (int64_t i = 0; i < args.in[0].numel(); ++i) y[i] = f(a[i], b[i * step]);
+  };
+}
+
 void flatten_many(const KernelArgs& args) {
   char* out = static_cast<char*>(args.out[0].data);
   for (const View& x : args.in) {
@@ -87,6 +98,12 @@ Kernel elementwise(const PlanRequest& request) {
           y[i] = relu && sum < 0 ? T(0) : sum;
         }
       };
+    case OpCode::subtract:
+      return pairwise<T>([](T a, T b) { return a - b; });
+    case OpCode::multiply:
+      return pairwise<T>([](T a, T b) { return a * b; });
+    case OpCode::divide:
+      return pairwise<T>([](T a, T b) { return a / b; });
     case OpCode::scale:
       return [](const KernelArgs& args) {
         const T factor = static_cast<T>(args.scalars[0]);

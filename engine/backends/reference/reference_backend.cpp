@@ -22,6 +22,12 @@ Kernel kernel_for(const PlanRequest& request) {
     case OpCode::batch_norm_backward:
     case OpCode::batch_norm_eval_backward:
       return normalization<T>(request);
+    case OpCode::batch_norm_stats:
+    case OpCode::batch_norm_gather_stats:
+    case OpCode::batch_norm_update:
+    case OpCode::batch_norm_backward_reduce:
+    case OpCode::batch_norm_backward_elemt:
+      return shared_normalization<T>(request);
     case OpCode::max_pool2d:
     case OpCode::max_pool2d_backward:
     case OpCode::avg_pool2d:

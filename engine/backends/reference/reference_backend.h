@@ -23,6 +23,8 @@ Kernel matrix(const PlanRequest& request);
 template <typename T>
 Kernel normalization(const PlanRequest& request);
 template <typename T>
+Kernel shared_normalization(const PlanRequest& request);
+template <typename T>
 Kernel pooling(const PlanRequest& request);
 template <typename T>
 Kernel elementwise(const PlanRequest& request);
