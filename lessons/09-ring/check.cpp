@@ -1,0 +1,300 @@
+#include <cmath>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "engine/distributed/ring.h"
+#include "lessons/machine/exam.h"
+#include "lessons/machine/predicates.h"
+
+namespace lockstep::lessons {
+namespace {
+
+using distributed::Buffer;
+using distributed::RingLink;
+
+/// Thrown in the threads of the other ranks when one has failed.
+struct Abandoned {};
+
+/// A ring in memory that knows at once when its ranks do not fit together: nobody has
+/// to wait until a time is over. Each rank is a thread.
+class MemoryRing {
+ public:
+  static constexpr int64_t kBeyond = 4096;  ///< elements behind each tensor
+  MemoryRing(int size, int64_t numel) : ranks_(size), numel_(numel) {
+    for (int r = 0; r < size; ++r) {
+      ranks_[r].data.resize(numel + kBeyond);
+      for (int64_t i = 0; i < numel; ++i) ranks_[r].data[i] = share(r, i);
+    }
+  }
+
+  /// What rank r begins with in element i: 1, 10, 100, …, times i + 1. A sum then tells
+  /// whose shares it holds.
+  static double share(int rank, int64_t i) {
+    return static_cast<double>(i + 1) * std::pow(10, rank);
+  }
+
+  /// Runs the learner's all-reduce on all ranks. Throws what went wrong first.
+  void run() {
+    std::vector<std::thread> threads;
+    for (int r = 0; r < size(); ++r) {
+      threads.emplace_back([this, r] { run_rank(r); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+  int size() const { return static_cast<int>(ranks_.size()); }
+  const std::vector<double>& data(int rank) const { return ranks_[rank].data; }
+  /// The lengths of this rank's messages, in order.
+  const std::vector<int64_t>& sent(int rank) const { return ranks_[rank].sent; }
+
+ private:
+  struct Rank {
+    std::vector<double> data;
+    std::vector<int64_t> sent;
+    std::optional<std::vector<double>> post;  ///< a message that waits to be taken
+    bool done = false;                        ///< its function has returned
+  };
+  struct Link : RingLink {
+    Link(MemoryRing& ring, int rank) : ring_(ring), rank_(rank) {}
+    int rank() const override { return rank_; }
+    int size() const override { return ring_.size(); }
+    void exchange(Buffer out, Buffer in, bool adds) override {
+      ring_.exchange(rank_, out, in, adds);
+    }
+    MemoryRing& ring_;
+    const int rank_;
+  };
+
+  void run_rank(int r) {
+    Link link(*this, r);
+    std::exception_ptr failure;
+    try {
+      distributed::ring_all_reduce().in_use()(
+          link, {ranks_[r].data.data(), numel_, DType::f64});
+    } catch (const Abandoned&) {
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    std::lock_guard lock(mutex_);
+    ranks_[r].done = true;
+    if (failure && !failure_) failure_ = failure;
+    changed_.notify_all();
+  }
+
+  std::string about(int r) const {
+    return fmt::format("{} ranks, {} elements: rank {} in exchange {}", size(), numel_,
+                       r, ranks_[r].sent.size() - 1);
+  }
+
+  void exchange(int r, Buffer out, Buffer in, bool adds) {
+    std::unique_lock lock(mutex_);
+    Rank& me = ranks_[r];
+    me.sent.push_back(out.numel);
+    expect_inside(r, "sends", out);
+    expect_inside(r, "receives", in);
+    const auto* first = static_cast<const double*>(out.data);
+    me.post.emplace(first, first + out.numel);
+    changed_.notify_all();
+
+    Rank& left = ranks_[(r + size() - 1) % size()];
+    wait(lock, [&] { return left.post || left.done; });
+    if (!left.post) {
+      throw Wrong{
+          about(r),
+          "a message from the rank before it",
+          fmt::format("rank {} sends nothing more: it has ended after {} exchanges",
+                      (r + size() - 1) % size(), left.sent.size()),
+          {"all ranks make the same number of exchanges, also those that have nothing "
+           "to send: whoever leaves one out lets its neighbour wait for ever",
+           "Everybody makes every step"}};
+    }
+    if (std::ssize(*left.post) != in.numel) {
+      throw Wrong{about(r) + ": the message from the rank before it",
+                  fmt::format("{} elements, as long as `in`", in.numel),
+                  fmt::format("{} elements", left.post->size()),
+                  {"what you receive is the chunk that the rank before you sends in "
+                   "the same step: the one to the left of the chunk that you send. And "
+                   "no step may be left out, not even with an empty chunk",
+                   "Everybody makes every step"}};
+    }
+    auto* to = static_cast<double*>(in.data);
+    for (double value : *left.post) {
+      *to = adds ? *to + value : value;
+      ++to;
+    }
+    left.post.reset();
+    changed_.notify_all();
+    wait(lock, [&] { return !me.post || ranks_[(r + 1) % size()].done; });
+    me.post.reset();
+  }
+
+  /// A piece that begins in the tensor must end there, too.
+  void expect_inside(int r, const char* does, Buffer piece) const {
+    const double* begin = ranks_[r].data.data();
+    const auto first = static_cast<const double*>(piece.data) - begin;
+    if (first < 0 || first >= std::ssize(ranks_[r].data)) return;  // a learner's own
+    if (first + piece.numel <= numel_) return;
+    throw Wrong{fmt::format("{}: the elements that it {}", about(r), does),
+                fmt::format("up to {}, the end of the tensor", numel_),
+                fmt::format("{} to {}", first, first + piece.numel),
+                {"the chunk reaches past the end of the tensor: the last ones must be "
+                 "shorter where the world does not divide the number of elements",
+                 "Chunks, and what is left"}};
+  }
+
+  template <typename Ready>
+  void wait(std::unique_lock<std::mutex>& lock, Ready ready) {
+    changed_.wait(lock, [&] { return failure_ || ready(); });
+    if (failure_) throw Abandoned{};
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Rank> ranks_;
+  const int64_t numel_;
+  std::exception_ptr failure_;
+};
+
+/// How often each rank's share is in a sum; nothing if it is not made of shares.
+std::vector<int> shares_in(double sum, int64_t i, int world) {
+  const double units = sum / static_cast<double>(i + 1);
+  std::vector<int> counts;
+  for (int r = 0; r < world; ++r) {
+    counts.push_back(static_cast<int>(std::fmod(units / std::pow(10, r), 10)));
+  }
+  const bool whole = units == std::floor(units) && units < std::pow(10, world);
+  return whole ? counts : std::vector<int>{};
+}
+
+std::string in_words(const std::vector<int>& shares) {
+  std::string words;
+  for (size_t r = 0; r < shares.size(); ++r) {
+    if (shares[r] == 1) continue;
+    const std::string times =
+        shares[r] == 0 ? "is missing" : fmt::format("is in it {} times", shares[r]);
+    words += fmt::format("{}rank {}'s share {}", words.empty() ? "" : ", ", r, times);
+  }
+  return words.empty() ? "it stands in the wrong place" : words;
+}
+
+std::string likely(const std::vector<int>& shares) {
+  for (int count : shares) {
+    if (count < 2) continue;
+    return "a share was added twice. In the second half what arrives is the sum "
+           "already: it replaces (adds = false). In the first half a chunk that has "
+           "left must not leave again: the next one to send is the one that has just "
+           "arrived";
+  }
+  return "shares are missing. Either a chunk did not stop at every rank in the first "
+         "half (the next one to send is the one that has just arrived), or the "
+         "finished one never came here in the second: each rank owns one sum only, "
+         "until all have been sent around once more";
+}
+
+/// Every element of every rank.
+void expect_sums(const Exam& exam, int world, int64_t numel, const std::string& read,
+                 const std::string& reason = "") {
+  MemoryRing ring(world, numel);
+  ring.run();
+  for (int r = 0; r < world; ++r) {
+    for (int64_t i = 0; i < numel; ++i) {
+      double expected = 0;
+      for (int other = 0; other < world; ++other) {
+        expected += MemoryRing::share(other, i);
+      }
+      const double got = ring.data(r)[i];
+      const auto shares = shares_in(got, i, world);
+      exam.that(
+          got == expected,
+          fmt::format("{} ranks, {} elements: rank {}, element {}", world, numel, r, i),
+          fmt::format("{}", expected), fmt::format("{}: {}", got, in_words(shares)),
+          {reason.empty() ? likely(shares) : reason, read});
+    }
+  }
+}
+
+LESSON_TEST(9, two_ranks, "two ranks hold the sum of 4 elements") {
+  expect_sums(exam, 2, 4, "Two halves");
+}
+
+LESSON_TEST(9, more_ranks, "so do 1, 3, 4 and 5 ranks") {
+  for (int world : {1, 3, 4, 5}) expect_sums(exam, world, 2 * world, "Two halves");
+}
+
+LESSON_TEST(9, remainder, "the world need not divide the number of elements") {
+  for (int world : {2, 3, 4, 5}) {
+    for (int64_t numel : {7, 9, 1003}) {
+      expect_sums(exam, world, numel, "Chunks, and what is left",
+                  "with equal numbers for all ranks it worked: look at where the last "
+                  "chunks begin and end. Each element belongs to exactly one chunk, "
+                  "and numel / world rounds down");
+    }
+  }
+}
+
+LESSON_TEST(9, empty_chunks, "there may be fewer elements than ranks") {
+  for (int world : {2, 3, 4, 5}) {
+    for (int64_t numel = 0; numel < world; ++numel) {
+      expect_sums(exam, world, numel, "Everybody makes every step");
+    }
+  }
+}
+
+struct Traffic {
+  int64_t bytes = 0, messages = 0, last = tracer::kNone;
+};
+
+LESSON_TEST(9, traffic, "each rank sends 2(N-1)/N of a bucket, in 2(N-1) messages") {
+  const tracer::Trace& trace = exam.train(
+      "-a resnet18 --dataset generated --device-type null --mode ddp --devices 4 -b 4 "
+      "--steps 1 --bucket-rule 1.11 --timeout 5",
+      {"four ranks train ResNet18 around your ring, on devices that hold no numbers: "
+       "`data.data` is null there. Its message is above",
+       "Everybody makes every step"});
+  std::map<std::pair<int64_t, int64_t>, Traffic> sent;  // by collective and rank
+  for (const tracer::Event* copy : copies_because(trace, "all_reduce")) {
+    Traffic& of = sent[{number(*copy, "seq"), number(*copy, "src")}];
+    of.bytes += number(*copy, "bytes");
+    of.messages += 1;
+    of.last = copy->id;
+  }
+  for (const tracer::Event* bucket : events_of(trace, "collective", "all_reduce")) {
+    if (text(*bucket, "why") != "all_reduce") continue;
+    const int64_t rank = number(*bucket, "rank");
+    const Traffic& of = sent[{number(*bucket, "seq"), rank}];
+    const std::string who =
+        fmt::format("ResNet18 on 4 ranks, {}: rank {}", text(*bucket, "tensor"), rank);
+    exam.at_most(
+        who + ", bytes out of its port", number(*bucket, "bytes") * 3 / 2 + 8, of.bytes,
+        {"the whole tensor goes around: right sums, but every rank sends it N-1 times, "
+         "more with every rank that joins. Send one chunk of N at a time",
+         "What the trace shows", of.last});
+    exam.equal(who + ", messages", int64_t{6}, of.messages,
+               {"two halves of N-1 = 3 steps. Nobody needs a barrier between them: who "
+                "has received can go on",
+                "Everybody makes every step", of.last});
+  }
+}
+
+LESSON_TEST(9, fair_chunks, "messages differ by at most one element") {
+  MemoryRing ring(4, 10);
+  ring.run();
+  for (int r = 0; r < 4; ++r) {
+    for (int64_t length : ring.sent(r)) {
+      exam.that(
+          length == 2 || length == 3,
+          fmt::format("10 elements, 4 ranks: length of a message of rank {}", r),
+          "2 or 3", fmt::format("{}", length),
+          {"DataParallel cuts 10 into 3, 3, 3 and 1, as torch.chunk does. In a ring "
+           "all move in step, and everybody waits for the longest message: cut evenly",
+           "Chunks, and what is left"});
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::lessons

@@ -1,0 +1,67 @@
+// Lesson 09: the ring. Every rank ends with the sum of all ranks' tensors, and talks to
+// its two neighbours only.
+#include "engine/distributed/ring.h"
+#include "lessons/plugin.h"
+
+using namespace lockstep;
+using distributed::Buffer;
+using distributed::RingLink;
+
+/// Chunk `i` of `data` when it is cut into `world` consecutive pieces that cover all of
+/// it and whose sizes differ by at most one element: 10 elements for 4 ranks are cut
+/// into two pieces of 3 and two of 2. With fewer elements than ranks some are empty.
+/// `data.part(first, count)` is a piece of a buffer; nothing is copied.
+Buffer chunk(Buffer data, int64_t i, int64_t world) {
+  // [solution-chunk]
+  const int64_t first = data.numel * i / world;
+  const int64_t end = data.numel * (i + 1) / world;
+  return data.part(first, end - first);
+  // [/solution-chunk]
+  lessons::not_written("chunk: where does piece i begin, and how long is it?");
+}
+
+/// The first half: in world − 1 steps each chunk travels from rank to rank and is added
+/// to at every stop. Afterwards this rank's chunk number rank() holds the sum over all
+/// ranks; what its other chunks hold does not matter any more.
+///
+/// `link.exchange(out, in, true)` sends `out` to rank() + 1 and, at the same time,
+/// receives a message of `in`'s length from rank() − 1, which is added to `in`. Both
+/// are pieces of `data`; `link.size()` is the world. Do not look into `data.data`: on
+/// devices that compute nothing it is null.
+void reduce_scatter(RingLink& link, Buffer data) {
+  // [solution-reduce-scatter]
+  const int rank = link.rank(), world = link.size();
+  for (int step = 0; step < world - 1; ++step) {
+    const int sent = (rank - 1 - step + 2 * world) % world;
+    const int received = (sent - 1 + world) % world;
+    link.exchange(chunk(data, sent, world), chunk(data, received, world), true);
+  }
+  return;
+  // [/solution-reduce-scatter]
+  lessons::not_written("reduce_scatter: which chunk leaves first, and which one next?");
+}
+
+/// The second half: each rank begins with one finished chunk, its own, and world − 1
+/// steps later everybody has all of them. `exchange(out, in, false)` writes what
+/// arrives over `in`.
+void all_gather(RingLink& link, Buffer data) {
+  // [solution-all-gather]
+  const int rank = link.rank(), world = link.size();
+  for (int step = 0; step < world - 1; ++step) {
+    const int sent = (rank - step + world) % world;
+    const int received = (sent - 1 + world) % world;
+    link.exchange(chunk(data, sent, world), chunk(data, received, world), false);
+  }
+  return;
+  // [/solution-all-gather]
+  lessons::not_written(
+      "all_gather: send the finished chunks once more around the ring");
+}
+
+/// Afterwards all ranks hold the sum of what they held in `data`.
+void ring_all_reduce(RingLink& link, Buffer data) {
+  reduce_scatter(link, data);
+  all_gather(link, data);
+}
+
+LOCKSTEP_LESSON(9) { distributed::ring_all_reduce().plug(ring_all_reduce); }

@@ -1,0 +1,15 @@
+// rejected by: empty_chunks
+// because: not even with an empty chunk
+//
+// The misconception: who has nothing to send may leave a step out.
+
+// [solution-reduce-scatter]
+  const int rank = link.rank(), world = link.size();
+  for (int step = 0; step < world - 1; ++step) {
+    const int sent = (rank - 1 - step + 2 * world) % world;
+    const int received = (sent - 1 + world) % world;
+    if (chunk(data, sent, world).numel == 0) continue;
+    link.exchange(chunk(data, sent, world), chunk(data, received, world), true);
+  }
+  return;
+// [/solution-reduce-scatter]
