@@ -103,9 +103,9 @@ def cell_node(cell, index):
 
 
 def table(rows):
-    made = nodes.table(classes=["rosetta"])
+    made = nodes.table(classes=["rosetta", "colwidths-given"])
     group = nodes.tgroup(cols=4)
-    group += [nodes.colspec(colwidth=width) for width in (16, 28, 28, 28)]
+    group += [nodes.colspec(colwidth=width) for width in (15, 33, 22, 30)]
     for part, lines in ((nodes.thead(), [HEAD]), (nodes.tbody(), rows)):
         for cells in lines:
             row = nodes.row()

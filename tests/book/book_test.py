@@ -157,6 +157,21 @@ class Pages(unittest.TestCase):
                          ".click()")
             self.assertEqual(reader.value(ground), light)
 
+    def test_search_works_without_a_server(self):
+        folder = built(self)
+        if not browser.chromium():
+            skip_or_fail(self, "no chromium; mend: apt-get install chromium")
+        with browser.Browser() as reader:
+            reader.open((folder / "search.html").as_uri() + "?q=scatter", 1280, "light")
+            found = reader.value("""new Promise((done) => {
+              const look = () => {
+                const hits = document.querySelectorAll("#search-results li").length;
+                if (hits > 3) done(hits); else requestAnimationFrame(look);
+              };
+              look();
+            })""")
+        self.assertGreater(found, 3)
+
     def test_copied_code_has_no_line_numbers(self):
         folder = built(self)
         if not browser.chromium():
