@@ -31,6 +31,7 @@ class Definition:
     head: str    # what stands before its brace, on one line
     first: int   # line number, the comment above it included
     last: int
+    declared: bool = False  # only: it ends with a semicolon, the body is elsewhere
 
 
 def masked(text):
@@ -84,7 +85,8 @@ def name_of(head):
 
 
 def definitions(text):
-    """All definitions of a file whose bodies stand in braces, outer ones first."""
+    """All definitions of a file whose bodies stand in braces, and all functions that it
+    only declares."""
     code, lines = masked(text), text.splitlines()
     found = []
 
@@ -102,6 +104,7 @@ def definitions(text):
             if char in "([":
                 i = closing(code, i)
             elif char == ";":
+                declare(head_at, code[head_at:i], i, scope)
                 head_at = i + 1
             elif char == ":" and LABEL.match(code[head_at:i + 1]):
                 head_at = i + 1
@@ -115,16 +118,24 @@ def definitions(text):
                 i, head_at = end, end + 1
             i += 1
 
+    def add(head_at, head, end, name, declared):
+        lead = len(head) - len(head.lstrip())
+        first = code.count("\n", 0, head_at + lead) + 1
+        last = code.count("\n", 0, end) + 1
+        found.append(Definition("::".join(name), " ".join(head.split()), above(first),
+                                last, declared))
+
+    def declare(head_at, head, end, scope):
+        kind, name = name_of(head) if "(" in head else (None, "")
+        if kind == "function":
+            add(head_at, head, end, [*scope, name], True)
+
     def visit(head_at, head, opened, end, scope):
         kind, name = name_of(head)
         if kind == "namespace":
             scan(opened + 1, end, scope + [part for part in name.split("::") if part])
         elif kind:
-            lead = len(head) - len(head.lstrip())
-            first = code.count("\n", 0, head_at + lead) + 1
-            last = code.count("\n", 0, end) + 1
-            found.append(Definition("::".join([*scope, name]), " ".join(head.split()),
-                                    above(first), last))
+            add(head_at, head, end, [*scope, name], False)
             if kind == "type":
                 scan(opened + 1, end, [*scope, name])
 
@@ -136,13 +147,16 @@ def function(text, name, having=None):
     """The one definition that is called `name`; `having` tells overloads apart.
 
     `name` may leave out leading namespaces and types. Where a type and what lies inside
-    it have the same name, the type is meant. Raises SourceError.
+    it have the same name, the type is meant; where a function is declared and defined,
+    its definition. Raises SourceError.
     """
     name = re.sub(r"\s+", "", name)
     hits = [one for one in definitions(text)
             if one.name == name or one.name.endswith("::" + name)]
     if having:
         hits = [one for one in hits if having in one.head]
+    if any(not one.declared for one in hits):
+        hits = [one for one in hits if not one.declared]
     hits = [one for one in hits
             if not any(other is not one and other.first <= one.first
                        and one.last <= other.last for other in hits)]

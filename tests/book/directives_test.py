@@ -171,6 +171,13 @@ class Finder(unittest.TestCase):
         self.assertEqual(self.lines(text, "A::f")[0], "  /// Says.")
         self.assertEqual(len(self.lines(text, "A::g")), 2)
 
+    def test_a_declaration_where_there_is_no_definition(self):
+        text = ("namespace p {\n/// Cuts.\nstd::vector<int> cut(int total,\n"
+                "                     int n = 2);\nint twice();\n"
+                "int twice() { return 2; }\n}\n")
+        self.assertEqual(len(self.lines(text, "p::cut")), 3)
+        self.assertEqual(self.lines(text, "twice"), ["int twice() { return 2; }"])
+
     def test_every_definition_of_the_engine_is_understood(self):
         files = [file for room in ("engine", "tracer")
                  for file in sorted((ROOT / room).rglob("*.cpp"))]
@@ -181,7 +188,7 @@ class Finder(unittest.TestCase):
                 with self.subTest(file=file.name, name=one.name):
                     self.assertLessEqual(one.first, one.last)
                     last = text.splitlines()[one.last - 1]
-                    self.assertIn("}", last)
+                    self.assertIn(";" if one.declared else "}", last)
                     found += 1
         self.assertGreater(found, 700)
 
