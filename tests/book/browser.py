@@ -24,7 +24,9 @@ class Browser:
     """`with Browser() as browser: browser.open(url, 1280, "dark")`"""
 
     def __enter__(self):
-        self.profile = tempfile.TemporaryDirectory(prefix="book-browser-")
+        # Its children may still write there when it has ended.
+        self.profile = tempfile.TemporaryDirectory(prefix="book-browser-",
+                                                   ignore_cleanup_errors=True)
         to_read, self.to = os.pipe()
         self.out, to_write = os.pipe()
         self.process = subprocess.Popen(
@@ -45,9 +47,13 @@ class Browser:
         return self
 
     def __exit__(self, *_):
-        os.close(self.to)
-        self.process.terminate()
+        self.session = None
+        try:
+            self.call("Browser.close")
+        except (OSError, RuntimeError):
+            self.process.terminate()
         self.process.wait()
+        os.close(self.to)
         os.close(self.out)
         self.profile.cleanup()
 
