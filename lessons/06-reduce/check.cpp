@@ -1,0 +1,270 @@
+#include <algorithm>
+#include <set>
+
+#include "engine/nn/layers.h"
+#include "engine/ops/copy.h"
+#include "engine/optim/sgd.h"
+#include "engine/parallel/data_parallel.h"
+#include "engine/plan/coalesce.h"
+#include "lessons/machine/exam.h"
+#include "lessons/machine/predicates.h"
+
+namespace lockstep::lessons {
+namespace {
+
+constexpr const char* kResNet =
+    "-a resnet18 --dataset generated --device-type null --devices 4 -b 8 --steps 1";
+constexpr const char* kVgg =
+    "-a vgg16 --mode dp --dataset generated --device-type null --devices 2 -b 8 "
+    "--steps 1";
+
+const Because kRun{
+    "the engine's own DataParallel trains with your reduce; its message is above",
+    "What the trace shows"};
+
+parallel::Devices reference_devices(int count) {
+  parallel::Devices devices;
+  for (int i = 0; i < count; ++i) devices.push_back({DeviceType::reference, i});
+  return devices;
+}
+
+// --- values
+
+/// Which misconception gives this first element?
+std::string why_not(double sum, double got, double of_replica_0, int replicas) {
+  if (got == sum / replicas) {
+    return "that is the mean. The loss is a mean over the whole gathered batch, so the "
+           "division has happened there: each replica's gradient is its share, and "
+           "shares are added";
+  }
+  if (got == sum - of_replica_0) {
+    return "that is the sum without replica 0. It has computed on a chunk of the "
+           "batch, too; its gradients just need not travel";
+  }
+  return "each parameter's gradient is the sum over all replicas, of just its own";
+}
+
+LESSON_TEST(6, sums_on_device_0,
+            "every gradient is summed over replicas, on device 0") {
+  const parallel::Devices devices = reference_devices(3);
+  const std::vector<Shape> shapes{{2, 3}, {4}, {1, 2, 2}, {3}};
+  std::vector<Tensors> gradients(devices.size());
+  std::vector<std::vector<double>> expected;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    expected.emplace_back(shapes[i].numel(), 0.0);
+    for (size_t d = 0; d < devices.size(); ++d) {
+      const Tensor here = counting(shapes[i], 100.0 * (d + 1) + 10.0 * i);
+      gradients[d].push_back(ops::copy_to(here, devices[d], {"h2d", "gradient"}));
+      const std::vector<double> numbers = values(here);
+      for (size_t j = 0; j < numbers.size(); ++j) expected[i][j] += numbers[j];
+    }
+  }
+  const Tensors sums =
+      parallel::primitives().reduce_add_coalesced(gradients, devices[0]);
+  exam.equal("gradients that come back, of 4 parameters", shapes.size(), sums.size(),
+             {"the last group is never closed by a tensor that follows it: it counts, "
+              "too",
+              "Few large messages"});
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const std::string what = fmt::format("gradient of parameter {}", i);
+    exam.equal(what + ": device", devices[0].str(), sums[i].device().str(),
+               {"the parameters that the optimizer updates live on device 0; replicas "
+                "are thrown away after the step",
+                "One model, and its replicas"});
+    const std::vector<double> got = values(sums[i]);
+    const double first = got.empty() ? 0 : got[0];
+    exam.close(what, expected[i], got, 0,
+               {why_not(expected[i][0], first, 100.0 + 10.0 * i, 3),
+                "A sum, since the loss was a mean"});
+  }
+}
+
+/// All parameters of a small net after three steps on these devices.
+std::vector<double> trained_on(int count) {
+  const parallel::Devices devices = reference_devices(count);
+  nn::ConstructionScope scope({.dtype = DType::f64, .seed = 6});
+  auto net = std::make_shared<nn::Sequential>(std::vector<nn::ModulePtr>{
+      std::make_shared<nn::Linear>(6, 5), std::make_shared<nn::ReLU>(),
+      std::make_shared<nn::Linear>(5, 3)});
+  net->to(devices[0]);
+  parallel::DataParallel model(net, devices);
+  optim::Sgd sgd(net->named_parameters(), {.lr = 0.01});
+  std::vector<double> classes;
+  for (int i = 0; i < 10; ++i) classes.push_back(i % 3);
+  const Tensor labels = ops::copy_to(Tensor::from(classes, {10}, DType::i64),
+                                     devices[0], {"h2d", "labels"});
+  for (int step = 0; step < 3; ++step) {
+    const Tensor loss = ops::cross_entropy(model(counting({10, 6}, step)), labels);
+    sgd.zero_grad();
+    loss.backward();
+    sgd.step();
+  }
+  std::vector<double> all;
+  for (const Tensor& parameter : net->parameters()) {
+    for (double value : values(parameter)) all.push_back(value);
+  }
+  return all;
+}
+
+LESSON_TEST(6, same_training, "DP(2), DP(3) and DP(4) train as one device does") {
+  const std::vector<double> single = trained_on(1);
+  for (int count : {2, 3, 4}) {
+    exam.close(
+        fmt::format("parameters after 3 steps of 10 samples on {} devices", count),
+        single, trained_on(count), 1e-12,
+        {"each call of reduce stands for one step: nothing of the step before "
+         "may be in its sums",
+         "A sum, since the loss was a mean"});
+  }
+}
+
+// --- the trace
+
+/// One run for three tests: a verdict should not take long.
+const tracer::Trace& resnet(Exam& exam) {
+  static const tracer::Trace trace = exam.train(kResNet, kRun);
+  return trace;
+}
+
+/// The copies that reduce makes, whatever they are labelled.
+Events reduce_copies(const tracer::Trace& trace) {
+  Events copies;
+  for (const tracer::Event* event : in_phase(trace, "reduce")) {
+    if (event->is("copy")) copies.push_back(event);
+  }
+  return copies;
+}
+
+int64_t last_id(const Events& events) {
+  return events.empty() ? tracer::kNone : events.back()->id;
+}
+
+LESSON_TEST(6, bytes_once, "each replica's gradients travel once, to device 0") {
+  const tracer::Trace& trace = resnet(exam);
+  const Events copies = reduce_copies(trace);
+  int64_t by_host = 0, from_root = 0;
+  for (const tracer::Event* copy : copies) {
+    if (text(*copy, "src") == "host" || text(*copy, "dst") == "host") ++by_host;
+    if (number(*copy, "src") == 0) ++from_root;
+  }
+  std::string likely = "k - 1 replicas send P bytes each; device 0 has its own already";
+  if (by_host > 0) {
+    likely = fmt::format(
+        "{} copies begin or end on the host: a device can send to "
+        "another one directly",
+        by_host);
+  } else if (from_root > 0) {
+    likely = fmt::format(
+        "{} copies leave device 0: replicas need no sum, since they "
+        "are made anew from device 0 in the next forward pass. "
+        "(Everybody gets it in DistributedDataParallel)",
+        from_root);
+  }
+  const int64_t parameters = trace.lockstep["model"]["parameter_bytes"];
+  exam.equal("bytes that move in the reduce phase, on 4 devices", 3 * parameters,
+             bytes_of(copies),
+             {likely, "One model, and its replicas", last_id(copies)});
+}
+
+/// Bytes of the messages that PyTorch's rule makes of this model's gradients.
+std::vector<int64_t> group_bytes(const tracer::Trace& trace) {
+  std::vector<int64_t> tensors, groups;
+  for (const tracer::Json& tensor : trace.lockstep["model"]["tensors"]) {
+    if (tensor["kind"] != "parameter") continue;
+    int64_t bytes = 4;
+    for (int64_t size : tensor["shape"]) bytes *= size;
+    tensors.push_back(bytes);
+  }
+  for (const plan::Group& group : plan::coalesce_reduce(tensors)) {
+    groups.push_back(0);
+    for (size_t i : group) groups.back() += tensors[i];
+  }
+  return groups;
+}
+
+std::vector<int64_t> bytes_from(const Events& copies, int64_t device) {
+  std::vector<int64_t> bytes;
+  for (const tracer::Event* copy : copies) {
+    if (number(*copy, "src") == device) bytes.push_back(number(*copy, "bytes"));
+  }
+  return bytes;
+}
+
+LESSON_TEST(6, few_messages, "gradients travel in groups of at most 10 MiB") {
+  const tracer::Trace& trace = resnet(exam);
+  const Events copies = reduce_copies(trace);
+  const std::vector<int64_t> groups = group_bytes(trace);
+  exam.at_most("messages in reduce, for ResNet18's 62 parameters on 4 devices",
+               3 * groups.size(), copies.size(),
+               {"a message for each tensor: most of them are tiny, and each one costs "
+                "its latency. Pack a group, send it, add it",
+                "Few large messages", last_id(copies)});
+  exam.equal("bytes of replica 1's messages (a group has at most 10485760)", groups,
+             bytes_from(copies, 1),
+             {"a group is closed before the tensor that would take it above the limit",
+              "Few large messages", last_id(copies)});
+}
+
+/// The last kernel of the true backward pass on each device.
+Events last_gradients(const tracer::Trace& trace) {
+  std::map<int64_t, const tracer::Event*> last;
+  for (const tracer::Event* event : in_phase(trace, "backward")) {
+    const tracer::Event* op = event_with_id(trace, event->op);
+    if (!event->is("kernel") || !op || op->fwd == tracer::kNone) continue;
+    last[event->pid] = event;
+  }
+  Events found;
+  for (const auto& [pid, kernel] : last) found.push_back(kernel);
+  return found;
+}
+
+/// How often a host thread waits for a device in the reduce phase.
+Events host_waits(const tracer::Trace& trace) {
+  Events waits;
+  for (const tracer::Event* phase : events_of(trace, "phase", "reduce")) {
+    for (const tracer::Event* sync : events_of(trace, "sync")) {
+      if (sync->tid == phase->tid && sync->ts >= phase->ts &&
+          sync->end() <= phase->end()) {
+        waits.push_back(sync);
+      }
+    }
+  }
+  return waits;
+}
+
+LESSON_TEST(6, after_all, "nothing is sent before the last replica's last gradient") {
+  const tracer::Trace& trace = resnet(exam);
+  const Events waits = host_waits(trace);
+  exam.equal("waits of the host in reduce", size_t{0}, waits.size(),
+             {"let the copy stream wait for an event; a host that waits can enqueue "
+              "nothing meanwhile",
+              "Ready on the host is not ready on the device", last_id(waits)});
+  const Events last = last_gradients(trace);
+  std::set<int64_t> receivers;
+  for (const tracer::Event* copy : reduce_copies(trace)) {
+    if (!receivers.insert(copy->pid).second) continue;  // behind its stream's first one
+    for (const tracer::Event* kernel : last) {
+      exam.that(depends_on(trace, copy->id, kernel->id),
+                fmt::format("copy #{} from device {}", copy->id, number(*copy, "src")),
+                fmt::format("waits for kernel #{}, the last of backward on device {}",
+                            kernel->id, kernel->pid - 1),
+                "may begin before it",
+                {"a copy waits for its own sender by itself, but not for the other "
+                 "replicas: the copy stream of the *receiving* device must",
+                 "Ready on the host is not ready on the device", copy->id});
+    }
+  }
+}
+
+LESSON_TEST(6, large_tensor, "a tensor of 411 MB travels alone") {
+  const tracer::Trace& vgg = exam.train(kVgg, kRun);
+  const Events copies = reduce_copies(vgg);
+  exam.equal("bytes of replica 1's messages, of VGG16", group_bytes(vgg),
+             bytes_from(copies, 1),
+             {"what is larger than the limit begins a group of its own, too: the small "
+              "ones before it need not wait for it",
+              "Few large messages", last_id(copies)});
+}
+
+}  // namespace
+}  // namespace lockstep::lessons

@@ -1,0 +1,101 @@
+// Lesson 06: reduce. Sum the replicas' gradients into the model on device 0.
+#include "engine/ops/copy.h"
+#include "engine/ops/op_call.h"
+#include "engine/ops/ops.h"
+#include "engine/parallel/primitives.h"
+#include "engine/runtime/device_context.h"
+#include "lessons/plugin.h"
+
+using namespace lockstep;
+
+constexpr int64_t kLimit = 10 * 1024 * 1024;  // bytes of a group
+
+/// Written for you. `count` tensors from `first` on, one after the other in a new flat
+/// tensor on the device where they are; one kernel.
+Tensor pack(const Tensors& tensors, size_t first, size_t count) {
+  Tensors members;
+  int64_t numel = 0;
+  for (size_t i = first; i < first + count; ++i) {
+    members.push_back(ops::contiguous(tensors[i]));
+    numel += tensors[i].numel();
+  }
+  return ops::compute_one(OpCode::flatten_many, members, {numel});
+}
+
+/// Written for you. Appends to `out` the parts of `flat`, with the shapes of `count`
+/// tensors of `like` from `first` on: views, nothing is copied.
+void unpack(const Tensor& flat, const Tensors& like, size_t first, size_t count,
+            Tensors& out) {
+  int64_t start = 0;
+  for (size_t i = first; i < first + count; ++i) {
+    out.push_back(flat.narrowed(start, like[i].numel()).reshaped(like[i].sizes()));
+    start += like[i].numel();
+  }
+}
+
+/// Tensors of these sizes (in bytes) are cut, in order, into groups that travel
+/// together. Returns how many tensors each group holds. A tensor joins the open group
+/// unless it would take it above `limit`: then it begins a new one. So only a tensor
+/// that is too large by itself makes a group above the limit, and it is alone in there.
+std::vector<size_t> group_sizes(const std::vector<int64_t>& bytes, int64_t limit) {
+  // [solution-groups]
+  std::vector<size_t> groups;
+  int64_t open = 0;
+  for (int64_t size : bytes) {
+    if (groups.empty() || open + size > limit) {
+      groups.push_back(0);
+      open = 0;
+    }
+    ++groups.back();
+    open += size;
+  }
+  return groups;
+  // [/solution-groups]
+  lessons::not_written("group_sizes: which tensors travel together?");
+}
+
+/// Holds back what device `to` receives until every replica has computed its last
+/// gradient. When your code is called, backward has been *enqueued* everywhere, but the
+/// devices are still at work, and the host must not wait for them.
+/// `runtime::context(device).compute().record_event()` is the moment when a device will
+/// have computed all that has been enqueued for it so far; a stream's `.wait(event)`
+/// lets its next piece of work begin only then. What a device receives, its `.copy()`
+/// stream receives.
+void wait_for_replicas(const std::vector<Tensors>& gradients, Device to) {
+  // [solution-wait]
+  for (const Tensors& replica : gradients) {
+    const Device device = replica[0].device();
+    runtime::context(to).copy().wait(runtime::context(device).compute().record_event());
+  }
+  return;
+  // [/solution-wait]
+  lessons::not_written("wait_for_replicas: what must be over before a gradient moves?");
+}
+
+/// gradients[d][i] is replica d's gradient of parameter i and lies on that replica's
+/// device; those of replica 0 lie on `to`. Returns, for each parameter, what goes into
+/// its `.grad`: one tensor on `to`.
+/// `ops::copy_to(tensor, to, {"reduce", "group"})` sends a tensor to another device;
+/// `ops::add_(a, b)` adds b to a, in place, on the device where both are.
+Tensors reduce(const std::vector<Tensors>& gradients, Device to) {
+  // [solution-reduce]
+  wait_for_replicas(gradients, to);
+  std::vector<int64_t> bytes;
+  for (const Tensor& gradient : gradients[0]) bytes.push_back(gradient.nbytes());
+  Tensors sums;
+  size_t first = 0;
+  for (size_t count : group_sizes(bytes, kLimit)) {
+    Tensor total = pack(gradients[0], first, count);
+    for (size_t d = 1; d < gradients.size(); ++d) {
+      const Tensor flat = pack(gradients[d], first, count);
+      ops::add_(total, ops::copy_to(flat, to, {"reduce", "group"}));
+    }
+    unpack(total, gradients[0], first, count, sums);
+    first += count;
+  }
+  return sums;
+  // [/solution-reduce]
+  lessons::not_written("reduce: what becomes of k gradients of one parameter?");
+}
+
+LOCKSTEP_LESSON(6) { parallel::primitives().reduce_add_coalesced.plug(reduce); }
