@@ -42,7 +42,7 @@ class Normalize {
   std::array<std::array<float, 256>, 3> table_;
 };
 
-/// DESIGN.md, section 5; the usual constants of CIFAR-10's training set.
+/// The usual constants of CIFAR-10's training set.
 const Normalize& cifar10_normalize();
 
 /// Pads `bytes` with `padding` black pixels on each side, cuts out a picture of the old

@@ -23,8 +23,8 @@ struct Built {
 Built build_library(const Workspace& workspace, const Lesson& lesson,
                     Sanitizer sanitizer = Sanitizer::none);
 
-/// `/home/me/workspace/05-scatter/scatter.cpp:7` → `05-scatter/scatter.cpp:7`, wherever
-/// `prefix` stands in the text.
+/// Paths as a learner thinks of them (`05-scatter/scatter.cpp:7`): `text` without
+/// `prefix`, wherever that stands.
 std::string without_prefix(std::string text, const std::string& prefix);
 
 /// The tests of a lesson of the course's folder, compiled; an empty path if the lesson

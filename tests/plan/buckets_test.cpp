@@ -130,8 +130,8 @@ TEST(Buckets, TheFirstStepHasOneBucketPerKey) {
             (Buckets{{1}, {0, 2}}));
 }
 
-// The table of research/emulation.md 3.2, which takes gradients to get ready in the
-// exact reverse of registration.
+// A table derived by hand, which takes gradients to get ready in the exact reverse of
+// registration.
 TEST(Buckets, SteadyTableOfTheResearchNotes) {
   const auto steady = [](const std::string& net, int64_t cap = kBucketCap) {
     const Items items = parameters(net);

@@ -71,7 +71,7 @@ TEST(Coalesce, EqualsTorchOnEveryNet) {
   }
 }
 
-// The tables of research/emulation.md 3.1, written down from PyTorch's source by hand.
+// Tables derived by hand from PyTorch's source.
 TEST(Coalesce, BroadcastTablesOfTheResearchNotes) {
   EXPECT_EQ(broadcast("resnet18"), (Bytes{11129088, 14161920, 19410944, 2056096}));
   EXPECT_EQ(broadcast("resnet18_cifar"), (Bytes{11098368, 14161920, 19410944, 24616}));

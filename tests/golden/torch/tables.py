@@ -108,7 +108,7 @@ def buffer_groups(net):
     return [[str(g[0].dtype).split(".")[1], len(g), size(g)] for g in groups]
 
 
-EMULATION_MD = {  # the tables of research/emulation.md 3.1, to be met exactly
+EMULATION_MD = {  # tables derived by hand, to be met exactly
     "resnet18": (
         [11129088, 14161920, 19410944, 2056096],
         [8769792, 7084032, 9969664, 9441280, 9441280, 2052000],
