@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "engine/nn/layers.h"
@@ -32,12 +32,12 @@ parallel::Devices reference_devices(int count) {
 
 /// Which misconception gives this first element?
 std::string why_not(double sum, double got, double of_replica_0, int replicas) {
-  if (got == sum / replicas) {
+  if (std::abs(got - sum / replicas) < 1e-9) {
     return "that is the mean. The loss is a mean over the whole gathered batch, so the "
            "division has happened there: each replica's gradient is its share, and "
            "shares are added";
   }
-  if (got == sum - of_replica_0) {
+  if (std::abs(got - (sum - of_replica_0)) < 1e-9) {
     return "that is the sum without replica 0. It has computed on a chunk of the "
            "batch, too; its gradients just need not travel";
   }

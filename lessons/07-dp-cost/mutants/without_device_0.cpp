@@ -1,0 +1,14 @@
+// rejected by: head_stays
+// because: that one takes part
+//
+// The misconception: device 0 has the head to compute, so the others compute the
+// features.
+
+// [solution-wrap]
+  auto& vgg = dynamic_cast<models::VGG&>(model);
+  parallel::Devices others = devices;
+  if (others.size() > 2) others.erase(others.begin());
+  auto wrapper = std::make_shared<parallel::DataParallel>(vgg.features(), others);
+  vgg.set_features(wrapper);
+  return wrapper;
+// [/solution-wrap]
