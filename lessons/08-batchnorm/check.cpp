@@ -1,0 +1,317 @@
+#include <cmath>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "engine/autograd/engine.h"
+#include "engine/distributed/local_transport.h"
+#include "engine/distributed/ring.h"
+#include "engine/distributed/sync_batch_norm.h"
+#include "engine/ops/copy.h"
+#include "engine/runtime/device_context.h"
+#include "lessons/machine/exam.h"
+#include "lessons/machine/predicates.h"
+
+namespace lockstep::lessons {
+namespace {
+
+using distributed::BackwardSums;
+using distributed::BatchStatistics;
+using distributed::CollectiveLabel;
+using GroupPtr = std::shared_ptr<distributed::ProcessGroup>;
+using Numbers = std::vector<double>;
+
+constexpr double kTolerance = 1e-12;  // double, and numbers of moderate size
+const CollectiveLabel kLabel{.why = "sync_batch_norm", .tensor = "bn"};
+const char* const kSums = "What may be added up";
+const char* const kBack = "The way back";
+
+/// Runs `work(device, group)` on ranks that are threads; rethrows the first failure.
+void on_ranks(int size, const std::function<void(Device, GroupPtr)>& work) {
+  const auto hub = std::make_shared<distributed::LocalHub>(size);
+  std::vector<GroupPtr> groups;
+  for (int r = 0; r < size; ++r) {
+    auto transport = std::make_unique<distributed::LocalTransport>(
+        hub, r, distributed::Milliseconds(3000));
+    groups.push_back(std::make_shared<distributed::ProcessGroup>(
+        std::make_unique<distributed::Ring>(std::move(transport), r, size, "default")));
+  }
+  std::mutex mutex;
+  std::exception_ptr failure;
+  std::vector<std::thread> threads;
+  for (int r = 0; r < size; ++r) {
+    threads.emplace_back([&, r] {
+      const Device device{DeviceType::reference, r};
+      try {
+        work(device, groups[r]);
+        runtime::context(device).synchronize();
+      } catch (...) {
+        {
+          std::lock_guard lock(mutex);
+          if (!failure) failure = std::current_exception();
+        }
+        for (const GroupPtr& group : groups) {
+          group->communicator().abort("another rank has failed");
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+Tensor on(Device device, const Numbers& numbers, const Shape& sizes) {
+  return ops::copy_to(Tensor::from(numbers, sizes, DType::f64), device,
+                      {"h2d", "test"});
+}
+
+constexpr int64_t kChannels = 3;
+
+/// Rank r's element i of channel c: every rank sees other pictures.
+double element(int rank, int64_t c, int64_t i) {
+  return 2.0 * static_cast<double>(c) - 1 + 3 * rank +
+         std::sin(static_cast<double>(7 * i + 3 * c + rank)) *
+             (1 + static_cast<double>(c));
+}
+
+/// Mean and biased variance of each channel, over some ranks' elements.
+struct Moments {
+  Numbers mean, var;
+  double count = 0;
+
+  Moments(const std::vector<int64_t>& counts, int first, int last) {
+    for (int r = first; r < last; ++r) count += static_cast<double>(counts[r]);
+    for (int64_t c = 0; c < kChannels; ++c) {
+      double sum = 0, squares = 0;
+      const auto visit = [&](auto f) {
+        for (int r = first; r < last; ++r) {
+          for (int64_t i = 0; i < counts[r]; ++i) f(element(r, c, i));
+        }
+      };
+      visit([&](double x) { sum += x; });
+      visit([&](double x) { squares += (x - sum / count) * (x - sum / count); });
+      mean.push_back(sum / count);
+      var.push_back(squares / count);
+    }
+  }
+};
+
+/// What each rank gets from the learner's function.
+struct Answers {
+  std::vector<Numbers> mean, var;
+  explicit Answers(const std::vector<int64_t>& counts)
+      : mean(counts.size()), var(counts.size()) {
+    on_ranks(static_cast<int>(counts.size()),
+             [&](Device device, const GroupPtr& group) {
+               const int r = device.index;
+               const Moments mine(counts, r, r + 1);
+               const BatchStatistics all = distributed::sync_statistics()(
+                   {on(device, mine.mean, {kChannels}),
+                    on(device, mine.var, {kChannels}), on(device, {mine.count}, {1})},
+                   *group, kLabel);
+               mean[r] = values(all.mean);
+               var[r] = values(all.var);
+             });
+  }
+};
+
+void expect_means(const Exam& exam, const std::vector<int64_t>& counts,
+                  const std::string& likely) {
+  const Answers answers(counts);
+  const Moments all(counts, 0, static_cast<int>(counts.size()));
+  for (size_t r = 0; r < counts.size(); ++r) {
+    exam.close(fmt::format("rank {} of {}, which hold {} elements: mean", r,
+                           counts.size(), fmt::join(counts, ", ")),
+               all.mean, answers.mean[r], kTolerance, {likely, kSums});
+  }
+}
+
+const char* const kTraining =
+    "-a resnet18 --dataset generated --device-type null --mode ddp --devices 3 -b 6 "
+    "--steps 1 --sync-bn --timeout 3";
+constexpr int64_t kLayers = 20;
+
+LESSON_TEST(8, asks_and_waits, "the ranks ask each other, and wait for the answer") {
+  Answers{{2}};  // says what is still to be written
+  const tracer::Trace& trace = exam.train(
+      kTraining, {"ResNet18 trains with your functions; its message is above",
+                  "What the trace shows"});
+  // Rank 0's collectives, and the kernels that use what they bring.
+  Events asked, users;
+  for (const tracer::Event& event : trace.events) {
+    if (event.pid / 100 != 0) continue;
+    if (event.is("collective") && text(event, "why") == "sync_batch_norm") {
+      asked.push_back(&event);
+    } else if (event.is("kernel") && (event.name == "batch_norm_eval" ||
+                                      event.name == "batch_norm_backward_elemt")) {
+      users.push_back(&event);
+    }
+  }
+  exam.that(!asked.empty(), "collectives with your label in a training step",
+            "one for each of 20 layers, or more", "none",
+            {"each rank normalises by its own part, as without SyncBatchNorm: nobody "
+             "knows of the others' pictures without a message",
+             kSums});
+  for (const tracer::Event* collective : asked) {
+    const tracer::Event* user = nullptr;
+    for (const tracer::Event* kernel : users) {
+      const bool later = kernel->id > collective->id;
+      if (later && (!user || kernel->id < user->id)) user = kernel;
+    }
+    exam.that(
+        user && depends_on(trace, user->id, collective->id),
+        fmt::format("the kernel after {} of {}, `{}`", collective->name,
+                    text(*collective, "tensor"), user ? user->name : "no such kernel"),
+        "it waits for the collective", "it does not",
+        {"a collective runs on a stream of its own; without .wait() the next "
+         "operations read the tensor before the sum has come",
+         "Waiting", collective->id});
+  }
+}
+
+LESSON_TEST(8, means_of_equal_parts, "the mean over two ranks with 8 elements each") {
+  expect_means(
+      exam, {8, 8},
+      "every rank must return the mean over all ranks' elements; an all-reduce "
+      "with ReduceOp::sum only adds up");
+}
+
+LESSON_TEST(8, means_of_unequal_parts, "the mean over ranks with 9, 2 and 4 elements") {
+  expect_means(exam, {9, 2, 4},
+               "the mean of means counts a rank with few elements as much as one with "
+               "many: weigh each mean by its count");
+}
+
+LESSON_TEST(8, variance, "the variance over ranks whose means differ") {
+  const std::vector<int64_t> counts{9, 2, 4};
+  const Answers answers(counts);
+  const Moments all(counts, 0, 3);
+  for (size_t r = 0; r < counts.size(); ++r) {
+    const double first = answers.var[r].empty() ? 0 : answers.var[r][0];
+    const bool unbiased =
+        std::abs(first - all.var[0] * all.count / (all.count - 1)) < kTolerance;
+    exam.close(
+        fmt::format("rank {}: variance", r), all.var, answers.var[r], kTolerance,
+        {unbiased ? "this is the unbiased variance (divided by n − 1): batch norm "
+                    "normalises by the biased one, and the engine makes the "
+                    "running variance unbiased itself"
+                  : "the variances within the ranks leave out how far the ranks' "
+                    "means lie apart: combine sums of squares, not variances",
+         kSums});
+  }
+}
+
+LESSON_TEST(8, backward_sums, "on the way back, every rank gets the sums over all") {
+  constexpr int kRanks = 3;
+  const auto mine = [](int rank, double sign) {
+    Numbers numbers;
+    for (int64_t c = 0; c < kChannels; ++c) {
+      numbers.push_back(sign * element(rank, c, 5));
+    }
+    return numbers;
+  };
+  Numbers expected(2 * kChannels);
+  for (int r = 0; r < kRanks; ++r) {
+    for (int64_t c = 0; c < kChannels; ++c) {
+      expected[c] += mine(r, 1)[c];
+      expected[kChannels + c] += mine(r, -2)[c];
+    }
+  }
+  std::vector<Numbers> got(kRanks);
+  on_ranks(kRanks, [&](Device device, const GroupPtr& group) {
+    const int r = device.index;
+    const BackwardSums sums = distributed::sync_backward_sums()(
+        {on(device, mine(r, 1), {kChannels}), on(device, mine(r, -2), {kChannels})},
+        *group, kLabel);
+    got[r] = values(sums.dy);
+    const Numbers second = values(sums.dy_xmu);
+    got[r].insert(got[r].end(), second.begin(), second.end());
+  });
+  for (int r = 0; r < kRanks; ++r) {
+    exam.close(fmt::format("rank {}: Σdy, then Σdy·(x − mean)", r), expected, got[r],
+               kTolerance,
+               {"my x has moved the mean and the variance of everybody, so everybody's "
+                "dy comes back to it: sums over all ranks, not divided by anything",
+                kBack});
+  }
+}
+
+/// Of a batch norm: what one device, or one rank, computes of its rows.
+struct Normalised {
+  Numbers y, dx, mean, var;
+
+  Normalised(Device device, int64_t first, int64_t rows, const GroupPtr& group) {
+    const Shape sizes{rows, kChannels, 2, 1};
+    Numbers x, dy;
+    for (int64_t i = first; i < first + rows; ++i) {
+      for (int64_t j = 0; j < 2 * kChannels; ++j) {
+        x.push_back(element(static_cast<int>(i), j / 2, j % 2));
+        dy.push_back(element(static_cast<int>(i % 3), j % 2, 2 * i + j));
+      }
+    }
+    const auto channels = [&](double value) {
+      return on(device, Numbers(kChannels, value), {kChannels});
+    };
+    const ops::BatchNormState state{
+        channels(1.5), channels(0.25), channels(0), channels(1),
+        ops::copy_to(Tensor::scalar(0, DType::i64), device, {"h2d", "test"})};
+    const Tensor input = on(device, x, sizes).set_requires_grad(true);
+    const Tensor output = group
+                              ? distributed::sync_batch_norm(input, state, group, "bn")
+                              : ops::batch_norm(input, state, true);
+    autograd::backward(output, on(device, dy, sizes));
+    y = values(output);
+    dx = values(input.grad());
+    mean = values(state.running_mean);
+    var = values(state.running_var);
+  }
+};
+
+LESSON_TEST(8, as_one_device, "ranks with 3 and 1 pictures do what one device does") {
+  const Normalised one({DeviceType::reference, 0}, 0, 4, nullptr);
+  std::vector<std::optional<Normalised>> ranks(2);
+  on_ranks(2, [&](Device device, const GroupPtr& group) {
+    const bool first = device.index == 0;
+    ranks[device.index].emplace(device, first ? 0 : 3, first ? 3 : 1, group);
+  });
+  for (int r = 0; r < 2; ++r) {
+    const auto rows = [r](const Numbers& all) {
+      const auto middle = all.begin() + static_cast<int64_t>(all.size()) * 3 / 4;
+      return r == 0 ? Numbers(all.begin(), middle) : Numbers(middle, all.end());
+    };
+    const std::tuple<const char*, Numbers, Numbers> results[] = {
+        {"y", rows(one.y), ranks[r]->y},
+        {"running mean", one.mean, ranks[r]->mean},
+        {"running variance", one.var, ranks[r]->var},
+        {"gradient of x", rows(one.dx), ranks[r]->dx}};
+    for (const auto& [what, expected, got] : results) {
+      exam.close(fmt::format("rank {}: {}", r, what), expected, got, 1e-10,
+                 {"mean and variance are right, so look at `count`: it is that of all "
+                  "ranks together; the engine divides by it on the way back, and makes "
+                  "the running variance unbiased with it",
+                  "Whose statistics survive"});
+    }
+  }
+}
+
+LESSON_TEST(8, one_message, "each layer costs one message round each way") {
+  const tracer::Trace& trace = exam.train(
+      kTraining, {"ResNet18 trains with your functions; its message is above",
+                  "What the trace shows"});
+  int64_t sent = 0, last = -1;
+  for (const tracer::Event* copy : copies_because(trace, "sync_batch_norm")) {
+    if (number(*copy, "src") != 0) continue;
+    ++sent;
+    last = copy->id;
+  }
+  exam.at_most(
+      "messages that rank 0 of 3 sends for each layer and step", int64_t{8},
+      (sent + kLayers - 1) / kLayers,
+      {"an all-reduce among 3 ranks is 4 messages of each, however few numbers "
+       "it carries: pack everything into one tensor (ops::cat), in forward and "
+       "in backward",
+       "One message", last});
+}
+
+}  // namespace
+}  // namespace lockstep::lessons
