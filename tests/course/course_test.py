@@ -189,7 +189,8 @@ class Alone(Lesson):
             return
         source = self.source.read_text()
         plugged = re.findall(r"(\w+)\(?\)?\.plug\(", source)
-        self.assertTrue(plugged, "it plugs into the engine")
+        if not self.facts["slots"]:  # its tests find the functions by their names
+            self.assertIn('extern "C"', source)
         self.assertEqual(len(plugged), len(self.facts["slots"]),
                          f"slots in lesson.json: {self.facts['slots']}, in the code: "
                          f"{plugged}")

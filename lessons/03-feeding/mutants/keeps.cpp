@@ -1,0 +1,34 @@
+// rejected by: lets_go
+// because: what was taken must go
+//
+// The misconception: a map by number is handy, and nothing has to leave it.
+
+// [solution-put]
+    {
+      std::lock_guard lock(mutex_);
+      made_.emplace_back(number, std::move(made));
+    }
+    ready_.notify_one();
+    return;
+// [/solution-put]
+
+// [solution-take]
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      for (const auto& [number, made] : made_) {
+        if (number != taken_) continue;
+        ++taken_;
+        room_.notify_all();
+        return made;
+      }
+      ready_.wait(lock);
+    }
+// [/solution-take]
+
+// [solution-members]
+  std::mutex mutex_;
+  std::condition_variable room_, ready_;
+  std::vector<std::pair<int64_t, Made>> made_;
+  int64_t taken_ = 0;
+  bool closed_ = false;
+// [/solution-members]

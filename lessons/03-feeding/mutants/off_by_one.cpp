@@ -1,0 +1,10 @@
+// rejected by: bounded
+// because: off by one
+//
+// The misconception: one more may wait at the door.
+
+// [solution-reserve]
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [&] { return closed_ || number <= taken_ + depth_; });
+    return !closed_;
+// [/solution-reserve]

@@ -1,0 +1,10 @@
+// rejected by: take_waits
+// because: nobody woke it
+//
+// The misconception: a condition variable sees by itself that its condition holds.
+
+// [solution-put]
+    std::lock_guard lock(mutex_);
+    places_[number % depth_] = std::move(made);
+    return;
+// [/solution-put]

@@ -1,0 +1,13 @@
+// rejected by: bounded
+// because: told nobody
+//
+// The misconception: only who puts has news for others.
+
+// [solution-take]
+    std::unique_lock lock(mutex_);
+    std::optional<Made>& oldest = places_[taken_ % depth_];
+    ready_.wait(lock, [&] { return oldest.has_value(); });
+    Made made = std::move(*std::exchange(oldest, std::nullopt));
+    ++taken_;
+    return made;
+// [/solution-take]
