@@ -78,6 +78,7 @@ ImU32 reason_colour(const Theme& theme, const std::string& why) {
                   {"broadcast", &Theme::orange},
                   {"rebuild", &Theme::orange},
                   {"metrics", &Theme::green},
+                  {"sync_batch_norm", &Theme::yellow},
                   {"reduce", &Theme::pink},
                   {"all_reduce", &Theme::pink},
                   {"scatter", &Theme::sky},
