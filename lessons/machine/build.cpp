@@ -24,14 +24,16 @@ std::string runtime_library(const char* name) {
   return path;
 }
 
-/// Compiles `source` into `library`, unless that is newer.
+/// Compiles `source` into `library`, unless that was made of the source as it is: then
+/// they bear the same time. (A file saved while it was being compiled is compiled
+/// anew.)
 Built compile(const Workspace& workspace, const fs::path& source,
               const fs::path& library, const std::vector<std::string>& options) {
   Built built;
   built.library = library;
   std::error_code none;
-  if (fs::exists(library) &&
-      fs::last_write_time(library, none) > fs::last_write_time(source, none)) {
+  const auto saved = fs::last_write_time(source, none);
+  if (fs::exists(library) && fs::last_write_time(library, none) == saved) {
     built.ok = true;
     return built;
   }
@@ -57,6 +59,7 @@ Built compile(const Workspace& workspace, const fs::path& source,
   built.messages =
       without_prefix(without_prefix(result.errors, include.string() + "/"), root);
   if (built.ok) {
+    fs::last_write_time(part, saved, none);
     fs::rename(part, library);
   } else {
     fs::remove(part, none);

@@ -18,7 +18,8 @@ struct Built {
 };
 
 /// Compiles the lesson's file against the engine's headers; nothing is linked, since
-/// the program that loads it has the engine. A library newer than its source is kept.
+/// the program that loads it has the engine. It is not compiled again while the
+/// file stays as it is.
 /// Throws std::runtime_error if there is no compiler.
 Built build_library(const Workspace& workspace, const Lesson& lesson,
                     Sanitizer sanitizer = Sanitizer::none);

@@ -36,8 +36,7 @@ struct Lesson {
 /// are needed. Empty: none.
 std::filesystem::path course_folder();
 
-/// All lessons, by number. Throws std::runtime_error naming the file
-/// if one is damaged (which the course's tests would have found).
+/// All lessons, by number. A damaged one is left out, with a line on standard error.
 const std::vector<Lesson>& all_lessons();
 
 /// By number (`5`, `05`), folder or the folder's words (`scatter`). Throws

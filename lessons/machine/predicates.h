@@ -32,8 +32,8 @@ const tracer::Event* event_with_id(const tracer::Trace& trace, int64_t id);
 int64_t number(const tracer::Event& event, const char* key, int64_t otherwise = -1);
 std::string text(const tracer::Event& event, const char* key);
 
-/// Does `later` wait for `earlier`, directly or through others? Along deps, the order
-/// of each stream, and the ops that enqueued them.
+/// Does `later` wait for `earlier`, directly or through others? Along `deps` and the
+/// order of each stream.
 bool depends_on(const tracer::Trace& trace, int64_t later, int64_t earlier);
 
 }  // namespace lockstep::lessons
