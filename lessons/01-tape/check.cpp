@@ -1,0 +1,315 @@
+#include <dlfcn.h>
+
+#include <limits>
+#include <map>
+
+#include "engine/autograd/engine.h"
+#include "engine/models/resnet.h"
+#include "engine/ops/copy.h"
+#include "lessons/machine/exam.h"
+#include "lessons/machine/predicates.h"
+
+namespace lockstep::lessons {
+namespace {
+
+using autograd::Edge;
+using Numbers = std::vector<double>;
+
+constexpr Device kDevice{DeviceType::reference, 0};
+
+Tensor on_device(const Numbers& numbers) {
+  const Tensor host =
+      Tensor::from(numbers, {static_cast<int64_t>(numbers.size())}, DType::f64);
+  return ops::copy_to(host, kDevice, {"h2d", "numbers"});
+}
+
+Tensor leaf(const Numbers& numbers) {
+  return on_device(numbers).detach().set_requires_grad(true);
+}
+
+/// Of an undefined tensor: none.
+Numbers numbers_of(const Tensor& tensor) {
+  return tensor.defined() ? values(tensor) : Numbers{};
+}
+
+// --- an operation ---
+
+Tensor product(const Exam& exam, const Tensor& a, const Tensor& b) {
+  using Product = void(const Tensor&, const Tensor&, Tensor&);
+  void* library = dlopen(exam.library().c_str(), RTLD_NOW | RTLD_NOLOAD);
+  auto* learners = reinterpret_cast<Product*>(dlsym(library, "lesson_product"));
+  if (!learners) throw std::runtime_error("lesson_product is missing: bring it back");
+  Tensor y;
+  learners(a, b, y);
+  return y;
+}
+
+/// d(Σ dy · product(a, b)) / da by moving each element of `a` a little; d/db if
+/// `second`.
+Numbers finite_differences(const Exam& exam, Numbers a, Numbers b, const Numbers& dy,
+                           bool second) {
+  const double step = 1e-3;
+  Numbers& moved = second ? b : a;
+  Numbers gradient;
+  for (double& element : moved) {
+    const double middle = element;
+    double difference = 0;
+    for (double sign : {1.0, -1.0}) {
+      element = middle + sign * step;
+      const Numbers y = values(product(exam, on_device(a), on_device(b)));
+      for (size_t i = 0; i < y.size(); ++i) difference += sign * dy[i] * y[i];
+    }
+    element = middle;
+    gradient.push_back(difference / (2 * step));
+  }
+  return gradient;
+}
+
+LESSON_TEST(1, product_gradient, "product's gradient equals finite differences") {
+  const Numbers a = {1, -2, 3}, b = {5, 7, -0.5}, dy = {1, 10, 100};
+  const Tensor left = leaf(a), right = leaf(b);
+  const Tensor y = product(exam, left, right);
+  exam.that(y.requires_grad(), "product(a, b)", "a tensor with a node behind it",
+            "a tensor that knows nothing of a and b",
+            {"set_history hangs the node behind y: without it the tape ends here, and "
+             "a and b get no gradient",
+             "A note on the tape"});
+  autograd::tape_walk().reference()(autograd::gradient_edge(y), on_device(dy));
+  const Because because{
+      "by the product rule da = dy · b and db = dy · a: what comes from above is a "
+      "factor, and each input's gradient has the *other* input in it",
+      "A note on the tape"};
+  exam.close("da of a · b", finite_differences(exam, a, b, dy, false),
+             numbers_of(left.grad()), 1e-6, because);
+  exam.close("db of a · b", finite_differences(exam, a, b, dy, true),
+             numbers_of(right.grad()), 1e-6, because);
+}
+
+// --- the walk, over nodes that write down what they get ---
+
+/// Of each node: for each time that it ran, the gradients of its inputs.
+using Log = std::map<std::string, std::vector<std::vector<Numbers>>>;
+
+/// Adds up what its inputs get, and sends that sum times 2 along its first edge, times
+/// 3 along its second, …; nothing along the edge `mute`.
+class Probe : public autograd::Node {
+ public:
+  Probe(const char* name, uint32_t inputs, Log& log) : Node(name, kDevice), log_(log) {
+    output_count = inputs;
+    log_[name];
+  }
+
+  Tensors apply(Tensors grads) override {
+    Tensor sum;
+    auto& given = log_[name()].emplace_back();
+    for (const Tensor& grad : grads) {
+      given.push_back(numbers_of(grad));
+      if (grad.defined()) sum = sum.defined() ? ops::add(sum, grad) : grad;
+    }
+    Tensors results(next_edges.size());
+    for (int i = 0; i < std::ssize(next_edges); ++i) {
+      if (i != mute && sum.defined()) results[i] = ops::scale(sum, i + 2);
+    }
+    return results;
+  }
+
+  int mute = -1;
+
+ private:
+  Log& log_;
+};
+
+/// Nodes are made from the leaf to the root, as an operation's inputs exist before it.
+struct Graph {
+  Log log;
+
+  std::shared_ptr<Probe> node(const char* name, std::vector<Edge> edges,
+                              uint32_t inputs = 1) {
+    auto made = std::make_shared<Probe>(name, inputs, log);
+    made->next_edges = std::move(edges);
+    return made;
+  }
+  void walk_from(const NodePtr& root, uint32_t input = 0) {
+    autograd::tape_walk()({root, input}, on_device({1, -10}));
+  }
+  /// What a node was given when it ran first; nothing if it never ran.
+  std::vector<Numbers> given(const char* name) const {
+    const auto& runs = log.at(name);
+    return runs.empty() ? std::vector<Numbers>{} : runs.front();
+  }
+  Numbers sum_at(const char* name) const {
+    const std::vector<Numbers> inputs = given(name);
+    return inputs.empty() ? Numbers{} : inputs.front();
+  }
+  std::map<std::string, size_t> runs() const {
+    std::map<std::string, size_t> counts;
+    for (const auto& [name, given] : log) counts[name] = given.size();
+    return counts;
+  }
+};
+
+LESSON_TEST(1, chain, "a chain of nodes: each runs once, with the result of the last") {
+  Graph graph;
+  const auto leaf = graph.node("leaf", {});
+  const auto middle = graph.node("middle", {{leaf}, {}});  // one edge leads nowhere
+  const auto root = graph.node("root", {{middle}});
+  graph.walk_from(root);
+  exam.equal("root → middle → leaf: how often each ran",
+             {{"leaf", 1}, {"middle", 1}, {"root", 1}}, graph.runs(),
+             {"a node that has all of its gradients is ready, and runs; one without "
+              "edges (a parameter's AccumulateGrad) runs like all others",
+              "When a node may run"});
+  exam.close("what the leaf was given", {4, -40}, graph.sum_at("leaf"), 0,
+             {"a node's results travel on, not what it was given: that is the chain "
+              "rule",
+              "When a node may run"});
+}
+
+LESSON_TEST(1, diamond, "two ways to one node: it waits for both, and adds") {
+  // root ─→ short ───────→ shared → leaf
+  //    └──→ long → longer ──┘
+  Graph graph;
+  const auto leaf = graph.node("leaf", {});
+  const auto shared = graph.node("shared", {{leaf}});
+  const auto longer = graph.node("longer", {{shared}});
+  const auto long_way = graph.node("long", {{longer}});
+  const auto short_way = graph.node("short", {{shared}});
+  const auto root = graph.node("root", {{short_way}, {long_way}});
+  graph.walk_from(root);
+  const std::map<std::string, size_t> once = {{"leaf", 1}, {"long", 1},   {"longer", 1},
+                                              {"root", 1}, {"shared", 1}, {"short", 1}};
+  exam.equal("how often each node ran", once, graph.runs(),
+             {"`shared` gets two gradients, and `leaf` one: count each edge once, and "
+              "run a node when as many have come",
+              "When a node may run"});
+  exam.close(
+      "what `shared` was given: 2 · 2 along the short way, 3 · 2 · 2 along the "
+      "long one",
+      {16, -160}, graph.sum_at("shared"), 0,
+      {"a tensor that was used twice gets the sum of both gradients: wait for the "
+       "second, and add it to the first",
+       "When a node may run"});
+}
+
+LESSON_TEST(1, inputs, "a gradient goes to the input that its edge names") {
+  Graph graph;
+  const auto second_only = graph.node("second_only", {}, 3);
+  const auto both = graph.node("both", {}, 2);
+  const auto a = graph.node("a", {{both, 1}, {second_only, 1}});
+  const auto root = graph.node("root", {{both, 0}, {a}}, 2);
+  graph.walk_from(root, 1);
+  const auto expect = [&](const char* name, const std::vector<Numbers>& given,
+                          const std::string& likely) {
+    exam.equal(fmt::format("the gradients of the inputs of `{}`", name), given,
+               graph.given(name), {likely, "Which input"});
+  };
+  expect("root", {{}, {1, -10}},
+         "the walk starts at input root.input_nr, which need not be 0");
+  expect(
+      "both", {{2, -20}, {6, -60}},
+      "an operation with two outputs has a node with two inputs, and their gradients "
+      "must not be mixed: put each into place edge.input_nr");
+  expect(
+      "second_only", {{}, {9, -90}, {}},
+      "a node wants output_count gradients, also where only one has come: the places "
+      "of the others stay undefined");
+}
+
+LESSON_TEST(1, undefined, "an undefined gradient has come, too") {
+  Graph graph;
+  const auto leaf = graph.node("leaf", {});
+  const auto a = graph.node("a", {{leaf}});
+  a->mute = 0;
+  const auto b = graph.node("b", {{leaf}});
+  const auto root = graph.node("root", {{a}, {b}});
+  graph.walk_from(root);
+  exam.equal(
+      "how often each node ran, where `a` sends an undefined gradient to `leaf`",
+      {{"a", 1}, {"b", 1}, {"leaf", 1}, {"root", 1}}, graph.runs(),
+      {"an undefined gradient stands for zero. It adds nothing, but it has come: "
+       "count it",
+       "Which input"});
+}
+
+// --- in a net ---
+
+LESSON_TEST(1, one_tensor_two_owners,
+            "adding to one gradient does not change another") {
+  // Both additions hand the tensor that they get to both of their sides: no copies.
+  const Tensor x = leaf({1}), z = leaf({1});
+  const Tensor a = ops::scale(x, 2), b = ops::scale(z, 3);
+  const Tensor y = ops::add(ops::add(a, b), a);
+  autograd::tape_walk()(autograd::gradient_edge(y), on_device({1}));
+  exam.close("the gradient of z in (2x + 3z) + 2x", {3}, numbers_of(z.grad()), 0,
+             {"an addition hands *one* tensor to both of its sides. Who adds to it in "
+              "place changes what the other side gets: accumulate_grad looks whether "
+              "somebody else sees it",
+              "When a node may run"});
+}
+
+LESSON_TEST(1, residual_block,
+            "ResNet's block gets the gradients of the engine's walk") {
+  nn::ConstructionScope doubles({.dtype = DType::f64, .seed = 1});
+  models::BasicBlock block(2, 3, 2);
+  block.to(kDevice);
+  Tensor x = ops::copy_to(counting({2, 2, 4, 4}, -30), kDevice, {"h2d", "x"});
+  x.set_requires_grad(true);
+  std::vector<nn::Named<Tensor>> all = block.named_parameters();
+  all.push_back({"x", x});
+  const auto gradients_by = [&](const auto& walk) {
+    for (auto& [name, tensor] : all) tensor.set_grad({});
+    const Tensor y = block(x);
+    const Tensor dy = ops::copy_to(counting(y.sizes(), -3), kDevice, {"h2d", "dy"});
+    walk(autograd::gradient_edge(y), dy);
+    std::vector<Numbers> gradients;
+    for (const auto& [name, tensor] : all)
+      gradients.push_back(numbers_of(tensor.grad()));
+    return gradients;
+  };
+  const auto expected = gradients_by(autograd::tape_walk().reference());
+  const auto got = gradients_by(autograd::tape_walk());
+  for (size_t i = 0; i < all.size(); ++i) {
+    exam.close(
+        "the gradient of " + all[i].name, expected[i], got[i], 1e-9,
+        {"x has two gradients, of conv1 and of the shortcut. An AccumulateGrad comes "
+         "before all others once it is *ready*: with one of two, it brings half",
+         "When a node may run"});
+  }
+}
+
+LESSON_TEST(1, latest_first, "ResNet18's tape unwinds in reverse, leaves first") {
+  const tracer::Trace& trace = exam.train(
+      "-a resnet18 --dataset generated --device-type null --gpu 0 -b 4 --steps 1",
+      {"the engine trains with your walk; its message is above", "Latest first"});
+  const auto leaves = events_of(trace, "op", "AccumulateGrad");
+  exam.equal("nodes in the trace that bring a parameter its gradient",
+             events_of(trace, "mark", "grad_hook").size(), leaves.size(),
+             {"run nodes with autograd::apply_node: it writes them into the trace, and "
+              "keeps what they compute off the tape",
+              "Latest first"});
+  int64_t last = std::numeric_limits<int64_t>::max(), before_fc = 0, fc = tracer::kNone;
+  for (const tracer::Event& event : trace.events) {
+    if (event.name == "grad_hook" && text(event, "param") == "fc.weight") fc = event.id;
+    if (event.fwd == tracer::kNone) continue;
+    if (fc == tracer::kNone) ++before_fc;
+    const tracer::Event* forward = event_with_id(trace, event.fwd);
+    exam.that(event.fwd < last, "the operations of backward",
+              "each goes back through an earlier operation than the one before",
+              fmt::format("{} goes back through {}, which ran later", event.name,
+                          forward->name),
+              {"of the nodes that are ready take the latest in forward order: "
+               "ReadyNodes keeps it on top",
+               "Latest first", event.id});
+    last = event.fwd;
+  }
+  exam.at_most(
+      "operations of backward before the gradient of fc.weight is ready", int64_t{3},
+      before_fc,
+      {"parameters come last in your walk. Whoever waits for a gradient, to send "
+       "it to other devices, needs it as soon as it can be there: an "
+       "AccumulateGrad that is ready goes first",
+       "Latest first", fc});
+}
+
+}  // namespace
+}  // namespace lockstep::lessons

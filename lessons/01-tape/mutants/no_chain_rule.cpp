@@ -1,0 +1,13 @@
+// rejected by: product_gradient
+// because: what comes from above is a factor
+//
+// The misconception: a gradient formula is the derivative alone; what comes from above
+// is the engine's business.
+
+// [solution-product]
+  autograd::set_history("MulBackward0", {a, b}, {y}, tracer::kNone,
+                        [a = a.detach(), b = b.detach()](Tensors grads) -> Tensors {
+                          return {b, a};
+                        });
+  return y;
+// [/solution-product]
