@@ -70,11 +70,11 @@ class Call {
     return returned() ? "returned" : sleep_of(state_->thread);
   }
 
-  /// More than half a second of a core's time (its own time: not the wall's).
+  /// More than a fifth of a second of a core's time (its own time: not the wall's).
   bool spins() const {
     timespec used{};
     return state_->thread != 0 && clock_gettime(state_->cpu, &used) == 0 &&
-           (used.tv_sec > 0 || used.tv_nsec > 500'000'000);
+           (used.tv_sec > 0 || used.tv_nsec > 200'000'000);
   }
 
  private:

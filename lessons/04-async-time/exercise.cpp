@@ -1,0 +1,58 @@
+// Lesson 04: how long does a call take, when the call comes back before it is done?
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+
+#include "engine/runtime/device_context.h"
+#include "lessons/plugin.h"
+#include "tracer/format/trace.h"
+
+using namespace lockstep;
+
+/// The seconds of one `enqueue()`, measured over `calls` of them.
+///
+/// `enqueue` puts work for `device` into the device's queue and returns at once.
+/// `runtime::context(device).synchronize()` waits until the device has done all that it
+/// was given. `now()` reads the clock, in seconds: use no other one, and read it as
+/// often as you like (the first and the last reading count).
+///
+/// Some calls have to be made before the measurement: the first ones are slow. Three
+/// are enough here. And somebody else may have left work on the device. The calls that
+/// are measured must run as in a real program, where the host is ahead of the device.
+extern "C" double seconds_per_call(Device device, const std::function<void()>& enqueue,
+                                   int calls, const std::function<double()>& now) {
+  // [solution-benchmark]
+  for (int i = 0; i < 3; ++i) enqueue();
+  runtime::context(device).synchronize();
+  const double start = now();
+  for (int i = 0; i < calls; ++i) enqueue();
+  runtime::context(device).synchronize();
+  return (now() - start) / calls;
+  // [/solution-benchmark]
+  lessons::not_written("seconds_per_call: warm up, wait, read the clock, …");
+}
+
+/// For each kernel of a recorded trace, by its id: how many nanoseconds before the
+/// kernel started its op, on the host, had ended. 0 if the kernel started while its op
+/// was still running. This is how far the host was ahead.
+///
+/// A tracer::Event (tracer/format/trace.h) has `is("kernel")`, `is("op")`, `id`, `ts`
+/// (start, ns), `end()`, and, of a kernel, `op`: the id of the op that enqueued it.
+extern "C" std::map<int64_t, int64_t> leads(const tracer::Trace& trace) {
+  // [solution-leads]
+  std::map<int64_t, int64_t> op_ended, found;
+  for (const tracer::Event& event : trace.events) {
+    if (event.is("op")) op_ended[event.id] = event.end();
+  }
+  for (const tracer::Event& event : trace.events) {
+    if (!event.is("kernel")) continue;
+    found[event.id] = std::max<int64_t>(0, event.ts - op_ended.at(event.op));
+  }
+  return found;
+  // [/solution-leads]
+  lessons::not_written("leads: when did each kernel start, and when had its op ended?");
+}
+
+// The tests find both functions by their names; nothing of the engine is replaced.
+LOCKSTEP_LESSON(4) {}

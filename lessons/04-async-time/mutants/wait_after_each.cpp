@@ -1,0 +1,15 @@
+// rejected by: stays_ahead
+// because: take turns
+//
+// The misconception: to be exact, each call is waited for.
+
+// [solution-benchmark]
+  for (int i = 0; i < 3; ++i) enqueue();
+  runtime::context(device).synchronize();
+  const double start = now();
+  for (int i = 0; i < calls; ++i) {
+    enqueue();
+    runtime::context(device).synchronize();
+  }
+  return (now() - start) / calls;
+// [/solution-benchmark]

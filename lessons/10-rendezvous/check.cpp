@@ -1,0 +1,398 @@
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "engine/data/dataset.h"
+#include "engine/data/sampler.h"
+#include "engine/distributed/store/file_store.h"
+#include "engine/distributed/store/hash_store.h"
+#include "lessons/machine/exam.h"
+#include "lessons/plugin.h"
+
+struct SeedPlan {
+  uint64_t weights, shuffle, augment;
+};
+
+namespace lockstep::lessons {
+namespace {
+
+using distributed::Milliseconds;
+using distributed::Store;
+using distributed::StoreTimeout;
+
+template <typename Function>
+Function* learners(const Exam& exam, const std::string& name) {
+  void* library = dlopen(exam.library().c_str(), RTLD_NOW | RTLD_NOLOAD);
+  void* found = dlsym(library, name.c_str());
+  if (!found) throw NotWritten(name + ": keep the first line of its skeleton");
+  return reinterpret_cast<Function*>(found);
+}
+
+// --- ranks that are watched
+
+constexpr int kMostCalls = 20;  ///< of the store, by one rank at one barrier
+
+struct Rank {
+  enum class State { away, runs, waits, through, failed } state = State::away;
+  bool frozen = false;  ///< it does not learn of changes
+  int calls = 0;
+  std::vector<std::string> missing;  ///< what it waits for
+  std::exception_ptr error;
+};
+
+/// All ranks. Nobody waits in a store, but here, so it is known who waits for what.
+struct Meeting {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<Rank> ranks;
+  bool expired = false;  ///< the time for waiting is up
+
+  /// Somebody wrote: whoever waits looks again.
+  void wake() {
+    for (Rank& rank : ranks) {
+      if (rank.state == Rank::State::waits && !rank.frozen) {
+        rank.state = Rank::State::runs;
+      }
+    }
+    changed.notify_all();
+  }
+};
+
+/// One rank's store: another one, and a note of what the rank does with it.
+class WatchedStore : public Store {
+ public:
+  WatchedStore(std::shared_ptr<Store> store, std::shared_ptr<Meeting> meeting, int rank)
+      : store_(std::move(store)), meeting_(std::move(meeting)), rank_(rank) {}
+
+  using Store::get;
+  using Store::wait;
+
+  void set(const std::string& key, const std::string& value) override {
+    write([&] { return store_->set(key, value), 0; });
+  }
+  int64_t add(const std::string& key, int64_t amount) override {
+    return write([&] { return store_->add(key, amount); });
+  }
+  std::string compare_set(const std::string& key, const std::string& expected,
+                          const std::string& desired) override {
+    return write([&] { return store_->compare_set(key, expected, desired); });
+  }
+  bool remove(const std::string& key) override {
+    return write([&] { return store_->remove(key); });
+  }
+  std::optional<std::string> try_get(const std::string& key) override {
+    const auto lock = called();
+    return store_->try_get(key);
+  }
+  std::string get(const std::string& key, Milliseconds timeout) override {
+    wait({key}, timeout);
+    return store_->get(key, Milliseconds(0));
+  }
+  void wait(const std::vector<std::string>& keys, Milliseconds timeout) override {
+    auto lock = called();
+    for (;;) {
+      Rank& me = meeting_->ranks[rank_];
+      me.missing.clear();
+      for (const std::string& key : keys) {
+        if (!store_->try_get(key)) me.missing.push_back(key);
+      }
+      if (me.missing.empty()) return;
+      if (meeting_->expired) throw StoreTimeout(me.missing, describe(), timeout);
+      me.state = Rank::State::waits;
+      meeting_->changed.notify_all();
+      meeting_->changed.wait(lock, [&] { return me.state == Rank::State::runs; });
+    }
+  }
+  void join(int rank, int world_size) override { store_->join(rank, world_size); }
+  void leave() override { store_->leave(); }
+  std::string describe() const override { return store_->describe(); }
+
+ private:
+  std::unique_lock<std::mutex> called() {
+    std::unique_lock lock(meeting_->mutex);
+    if (++meeting_->ranks[rank_].calls > kMostCalls)
+      throw std::runtime_error("it polls");
+    return lock;
+  }
+
+  template <typename Change>
+  std::invoke_result_t<Change> write(const Change& change) {
+    const auto lock = called();
+    const auto result = change();
+    meeting_->wake();
+    return result;
+  }
+
+  const std::shared_ptr<Store> store_;
+  const std::shared_ptr<Meeting> meeting_;
+  const int rank_;
+};
+
+/// Ranks as threads. In a file: every rank has a store object of its own.
+class World {
+ public:
+  World(const Exam& exam, int size, bool in_file = false)
+      : exam_(exam), size_(size), meeting_(std::make_shared<Meeting>()) {
+    meeting_->ranks.resize(size);
+    const auto memory = std::make_shared<distributed::HashStore>();
+    path_ = std::filesystem::temp_directory_path() /
+            fmt::format("lockstep-lesson-10-{}", getpid());
+    std::filesystem::remove(path_);
+    for (int rank = 0; rank < size; ++rank) {
+      std::shared_ptr<Store> store = memory;
+      if (in_file) store = std::make_shared<distributed::FileStore>(path_);
+      stores_.push_back(std::make_shared<WatchedStore>(store, meeting_, rank));
+    }
+  }
+  ~World() { std::filesystem::remove(path_); }
+
+  /// Rank `rank` comes to the barrier; returns when everybody waits or has left.
+  void enter(int rank, const std::string& name = "step") {
+    auto* barrier =
+        learners<void(Store&, const std::string&, int)>(exam_, "store_barrier");
+    {
+      std::lock_guard lock(meeting_->mutex);
+      meeting_->ranks[rank] = Rank{};
+      meeting_->ranks[rank].state = Rank::State::runs;
+    }
+    std::thread([=, store = stores_[rank], meeting = meeting_, size = size_] {
+      std::exception_ptr error;
+      try {
+        barrier(*store, name, size);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      std::lock_guard lock(meeting->mutex);
+      meeting->ranks[rank].error = error;
+      meeting->ranks[rank].state = error ? Rank::State::failed : Rank::State::through;
+      meeting->changed.notify_all();
+    }).detach();
+    settle();
+  }
+
+  /// Something happens to the ranks, and those that wait look again.
+  void change(const std::function<void(Meeting&)>& how) {
+    {
+      std::lock_guard lock(meeting_->mutex);
+      how(*meeting_);
+      meeting_->wake();
+    }
+    settle();
+  }
+
+  /// "through", "waits for step/open/0", or what a failed one says.
+  std::string tell(int rank) const {
+    std::lock_guard lock(meeting_->mutex);
+    const Rank& told = meeting_->ranks[rank];
+    if (told.state == Rank::State::through) return "through";
+    if (!told.error) return fmt::format("waits for {}", fmt::join(told.missing, ", "));
+    try {
+      std::rethrow_exception(told.error);
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+  }
+  int through() const {
+    std::lock_guard lock(meeting_->mutex);
+    return static_cast<int>(
+        std::ranges::count(meeting_->ranks, Rank::State::through, &Rank::state));
+  }
+
+ private:
+  void settle() const {
+    std::unique_lock lock(meeting_->mutex);
+    meeting_->changed.wait(lock, [&] {
+      return std::ranges::count(meeting_->ranks, Rank::State::runs, &Rank::state) == 0;
+    });
+    for (const Rank& rank : meeting_->ranks) {
+      exam_.at_most("calls of the store by one rank at one barrier", kMostCalls,
+                    rank.calls,
+                    {"a rank that asks again and again keeps the store busy, which one "
+                     "process serves for all: wait for a key that the last one sets",
+                     "A barrier on a store"});
+      if (!rank.error) continue;
+      try {
+        std::rethrow_exception(rank.error);
+      } catch (const NotWritten&) {
+        throw;
+      } catch (...) {
+      }  // the test looks at it
+    }
+  }
+
+  const Exam& exam_;
+  const int size_;
+  const std::shared_ptr<Meeting> meeting_;
+  std::vector<std::shared_ptr<Store>> stores_;
+  std::filesystem::path path_;
+};
+
+/// Ranks 0 and 1 come, then rank 2, and all may go.
+void meet(const Exam& exam, World& world, const std::string& which,
+          const Because& too_early) {
+  world.change([](Meeting& all) { all.ranks.assign(3, {}); });  // all are away
+  world.enter(0);
+  world.enter(1);
+  exam.at_most("ranks that left " + which + " before rank 2 had arrived, of 3", 0,
+               world.through(), too_early);
+  world.enter(2);
+  for (int rank = 0; rank < 3; ++rank) {
+    exam.equal(fmt::format("rank {} at {}, when all three have come", rank, which),
+               std::string("through"), world.tell(rank),
+               {"the last of `world_size` arrivals opens the barrier for all. Count "
+                "them in the store (add returns 1 for the first): ranks share nothing "
+                "else",
+                "A barrier on a store"});
+  }
+}
+
+LESSON_TEST(10, waits_for_all, "nobody leaves before the last one has arrived") {
+  for (bool in_file : {false, true}) {
+    World world(exam, 3, in_file);
+    meet(exam, world, "the barrier",
+         {"counting who has come is half of it; the other half is to wait until the "
+          "count is world_size",
+          "A barrier on a store"});
+  }
+}
+
+LESSON_TEST(10, again, "the same barrier holds a second and a third time") {
+  World world(exam, 3);
+  for (const char* which : {"the first", "the second", "the third"}) {
+    meet(exam, world, which + std::string(" barrier"),
+         {"the key that opened the first barrier is still there, so the second one is "
+          "open before anybody comes: each round needs a key of its own",
+          "The second time"});
+  }
+}
+
+LESSON_TEST(10, slow_to_leave, "a rank that is slow to leave is not shut in") {
+  World world(exam, 2);
+  world.enter(0);
+  world.change([](Meeting& all) { all.ranks[0].frozen = true; });
+  world.enter(1);
+  world.enter(1);  // the next round, while rank 0 has not woken up
+  world.change([](Meeting& all) { all.ranks[0].frozen = false; });
+  exam.equal("rank 0, which wakes up when rank 1 has come to the next barrier",
+             std::string("through"), world.tell(0),
+             {"who cleans up the old round, or begins the new one with the same key, "
+              "takes the key away before everybody has seen it",
+              "The second time"});
+}
+
+LESSON_TEST(10, names_apart, "barriers with other names are other barriers") {
+  World world(exam, 2);
+  world.enter(0, "weights");
+  world.enter(1, "data");
+  exam.equal("ranks that left, when one is at \"weights\" and one at \"data\"", 0,
+             world.through(),
+             {"the name must be part of every key, or ranks that wait for different "
+              "things let each other go",
+              "The second time"});
+}
+
+LESSON_TEST(10, names_the_missing, "if a rank never comes, the others are told") {
+  World world(exam, 3);
+  world.enter(0);
+  world.enter(1);
+  world.change([](Meeting& all) { all.expired = true; });
+  for (int rank : {0, 1}) {
+    const std::string told = world.tell(rank);
+    exam.that(told != "through", fmt::format("rank {}, when time is up", rank),
+              "StoreTimeout", "it goes on as if all had come",
+              {"a barrier that gives up quietly is none: let StoreTimeout pass",
+               "When somebody does not come"});
+    exam.that(told.find("no \"step") != told.npos,
+              fmt::format("what rank {} says, when time is up", rank),
+              "StoreTimeout's own words, with the key", told,
+              {"the message with the missing key is all that somebody has at three in "
+               "the morning: let StoreTimeout pass as it is",
+               "When somebody does not come"});
+  }
+}
+
+// --- seeds
+
+SeedPlan plan(const Exam& exam, uint64_t seed, int rank) {
+  return (*learners<SeedPlan(uint64_t, int)>(exam, "seeds_of"))(seed, rank);
+}
+
+LESSON_TEST(10, same_weights, "all ranks begin with the same weights") {
+  for (uint64_t seed : {0, 1, 42}) {
+    for (int rank = 1; rank < 8; ++rank) {
+      exam.equal(
+          fmt::format("seed of the weights, --seed {}, rank {}", seed, rank),
+          plan(exam, seed, 0).weights, plan(exam, seed, rank).weights,
+          {"ranks that add the same gradients to other weights train other nets: "
+           "what is shared does not depend on the rank",
+           "Equal, equal, different"});
+    }
+  }
+}
+
+LESSON_TEST(10, each_sample_once, "in an epoch, each sample is read by one rank") {
+  for (int64_t epoch : {0, 1}) {
+    std::multiset<int64_t> read;
+    for (int rank = 0; rank < 4; ++rank) {
+      const auto order =
+          std::make_shared<data::RandomSampler>(24, plan(exam, 7, rank).shuffle);
+      for (int64_t i : data::DistributedSampler(order, rank, 4).indices(epoch)) {
+        read.insert(i);
+      }
+    }
+    const std::set<int64_t> once(read.begin(), read.end());
+    exam.at_most(
+        "samples of 24 that no rank reads, with 4 ranks", size_t{0}, 24 - once.size(),
+        {"each rank takes every fourth sample of *one* order. With an order of "
+         "its own, it takes some that others take, too, and some nobody takes",
+         "Equal, equal, different"});
+  }
+}
+
+LESSON_TEST(10, other_crops, "no two ranks crop and flip alike") {
+  std::map<double, int> first;
+  for (int rank = 0; rank < 8; ++rank) {
+    const double draw = data::Draws(plan(exam, 7, rank).augment, 0, 5).uniform();
+    const auto [same, fresh] = first.insert({draw, rank});
+    exam.that(
+        fresh, fmt::format("rank {}'s first draw for a picture", rank),
+        "one of its own", fmt::format("rank {}'s", same->second),
+        {"with one seed for all, every rank draws the same crops and flips in the "
+         "same order: the batch looks larger than it is",
+         "Equal, equal, different"});
+  }
+}
+
+LESSON_TEST(10, other_seed, "another seed is another run") {
+  std::map<uint64_t, std::string> augment, weights, shuffle;
+  const auto fresh = [&](const char* use, auto& seen, uint64_t seed, int rank,
+                         uint64_t value) {
+    const std::string who = fmt::format("rank {} of --seed {}", rank, seed);
+    const auto [same, is_new] = seen.insert({value, who});
+    exam.that(is_new, fmt::format("the seed of {}, {}", use, who), "one of its own",
+              "the same as " + same->second,
+              {"seed + rank makes rank 1 of run 0 the twin of rank 0 of run 1, and a "
+               "constant makes all runs alike: mix seed, rank and use, as Philox does",
+               "Another seed, another run"});
+  };
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    for (int rank = 0; rank < 8; ++rank) {
+      fresh("the crops", augment, seed, rank, plan(exam, seed, rank).augment);
+    }
+    fresh("the weights", weights, seed, 0, plan(exam, seed, 0).weights);
+    fresh("the order", shuffle, seed, 0, plan(exam, seed, 0).shuffle);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::lessons

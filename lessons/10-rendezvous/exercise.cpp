@@ -1,0 +1,65 @@
+// Lesson 10: how ranks meet, and which of their random numbers are the same.
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+
+#include "engine/distributed/store/store.h"
+#include "engine/tensor/philox.h"
+#include "lessons/plugin.h"
+
+using namespace lockstep;
+
+/// Returns when all `world_size` ranks have called it with this name: nobody leaves
+/// before the last one has arrived. It may be called again and again, with the same
+/// name or with others, and some ranks are slow to leave.
+///
+/// Ranks are processes, or threads of one process; all they share is the store. Its
+/// calls, of which a rank needs two or three per barrier:
+///
+///   store.add(key, 1)     adds to a counter and returns the sum (1 for the first)
+///   store.set(key, text)
+///   store.wait({key})     sleeps until the key is there; throws StoreTimeout, which
+///                         names the key, if it does not come: whoever waits for a rank
+///                         that has died wants to read that, so let it pass
+///
+/// Keys are any text, such as fmt::format("{}/{}", name, 7).
+extern "C" void store_barrier(distributed::Store& store, const std::string& name,
+                              int world_size) {
+  // [solution-barrier]
+  const int64_t arrived = store.add(name + "/arrived", 1);
+  const int64_t round = (arrived - 1) / world_size;
+  const std::string open = fmt::format("{}/open/{}", name, round);
+  if (arrived % world_size == 0) store.set(open, "");
+  store.wait({open});
+  return;
+  // [/solution-barrier]
+  lessons::not_written("store_barrier: count who arrives, and wait for the last one");
+}
+
+/// The seeds of one rank. (Leave this struct as it is.)
+struct SeedPlan {
+  uint64_t weights;  ///< of the initial weights: the same on all ranks
+  uint64_t shuffle;  ///< of the epoch's order, of which each rank takes its part
+  uint64_t augment;  ///< of crops and flips: no two ranks alike
+};
+
+/// What rank `rank` of a run with `--seed seed` uses. Another seed is another run:
+/// nothing of it may be equal, or repetitions of an experiment were not independent.
+/// Seeds are small numbers (0 … 9), and so are ranks (0 … 7).
+///
+/// Philox{key}.block(counter, stream) gives four 32-bit words, different ones for every
+/// (key, counter, stream); fnv1a64("name") makes a stream of a name.
+extern "C" SeedPlan seeds_of(uint64_t seed, int rank) {
+  // [solution-seeds]
+  const auto draw = [&](const char* use, int who) {
+    const auto words = Philox{seed}.block(who, fnv1a64(use));
+    return uint64_t{words[0]} << 32 | words[1];
+  };
+  return {draw("weights", 0), draw("shuffle", 0), draw("augment", rank)};
+  // [/solution-seeds]
+  lessons::not_written("seeds_of: what do all ranks share, and what differs?");
+}
+
+// The tests find both functions by their names; nothing of the engine is replaced.
+LOCKSTEP_LESSON(10) {}

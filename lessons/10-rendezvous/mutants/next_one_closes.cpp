@@ -1,0 +1,12 @@
+// rejected by: slow_to_leave
+// because: takes the key away
+//
+// The misconception: the first to come again may close the door behind the others.
+
+// [solution-barrier]
+  const int64_t arrived = store.add(name + "/arrived", 1);
+  if (arrived % world_size == 1) store.remove(name + "/open");
+  if (arrived % world_size == 0) store.set(name + "/open", "");
+  store.wait({name + "/open"});
+  return;
+// [/solution-barrier]

@@ -1,0 +1,10 @@
+// rejected by: again
+// because: is still there
+//
+// The misconception: a barrier that has opened is closed when one comes again.
+
+// [solution-barrier]
+  if (store.add(name + "/arrived", 1) % world_size == 0) store.set(name + "/open", "");
+  store.wait({name + "/open"});
+  return;
+// [/solution-barrier]
