@@ -35,17 +35,22 @@ struct Blocks {
   int64_t at(int64_t n, int64_t g) const { return (n * groups + g) * plane * block; }
 };
 
-/// Calls visit(i, lane) for the elements of one image's group, in order of memory.
+/// Calls visit(i, lane) for a plane's elements, in order of memory. With the block
+/// known to the compiler, a block's lanes are one vector.
+template <int64_t kBlock, typename Visit>
+void visit_plane(int64_t start, int64_t plane, Visit visit) {
+  for (int64_t i = start; i < start + plane * kBlock; i += kBlock) {
+#pragma omp simd
+    for (int64_t lane = 0; lane < kBlock; ++lane) visit(i + lane, lane);
+  }
+}
+
+/// The same for one image's group of channels.
 template <typename Visit>
 void for_plane(const Blocks& b, int64_t start, Visit visit) {
-  if (b.block == 1) {
-    for (int64_t i = start; i < start + b.plane; ++i) visit(i, 0);
-    return;
-  }
-  for (int64_t i = start; i < start + b.plane * b.block; i += b.block) {
-#pragma omp simd
-    for (int64_t lane = 0; lane < b.block; ++lane) visit(i + lane, lane);
-  }
+  if (b.block == 16) return visit_plane<16>(start, b.plane, visit);
+  if (b.block == 8) return visit_plane<8>(start, b.plane, visit);
+  visit_plane<1>(start, b.plane, visit);
 }
 
 /// Sums over a plane in float, over planes in double: a float would lose digits over
