@@ -72,7 +72,10 @@ class Exam {
   tracer::Trace reference(const std::string& arguments);
 
   /// Where the traces of this test go, from the next one on.
-  void set_test(const std::string& test) { test_ = test; }
+  void set_test(const std::string& test) {
+    test_ = test;
+    trace_file_.clear();
+  }
   const std::string& trace_file() const { return trace_file_; }
 
   /// A quiz's answer to question `number`: the learner's first line below
