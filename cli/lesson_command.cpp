@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -23,6 +24,7 @@
 namespace lockstep::cli {
 namespace {
 
+namespace fs = std::filesystem;
 using lessons::Lesson;
 using lessons::Progress;
 using lessons::Workspace;
@@ -37,7 +39,16 @@ struct LessonOptions {
 Workspace open_workspace(const LessonOptions& o) {
   if (!o.course.empty()) setenv("LOCKSTEP_COURSE", o.course.c_str(), 1);
   const char* named = std::getenv("LOCKSTEP_WORKSPACE");
-  return Workspace(!o.workspace.empty() ? o.workspace : named ? named : "workspace");
+  if (!o.workspace.empty()) return Workspace(o.workspace);
+  if (named) return Workspace(named);
+  // Also from inside the workspace, where learners edit.
+  for (fs::path here = fs::current_path(); here.has_relative_path();
+       here = here.parent_path()) {
+    if (fs::exists(here / "progress.json") && fs::exists(here / ".lockstep")) {
+      return Workspace(here);
+    }
+  }
+  return Workspace("workspace");
 }
 
 std::string today() {
@@ -87,7 +98,7 @@ int list(const LessonOptions& o) {
                : state == "started" ? "…"
                                     : " ",
                lesson.number, lesson.title, lesson.minutes,
-               progress.hints > 0 ? fmt::format("{} hint{}", progress.hints,
+               progress.hints > 0 ? fmt::format("{} hint{} used", progress.hints,
                                                 progress.hints == 1 ? "" : "s")
                : lesson.quiz      ? "needs no compiler"
                                   : "");
@@ -125,9 +136,10 @@ int check(const LessonOptions& o) {
   const lessons::Verdict verdict = lessons::check(workspace, lesson, sanitizer_of(o));
   Progress progress = workspace.progress(lesson);
   ++progress.checks;
-  if (verdict.status == "pass" && !progress.passed) {
+  if (verdict.status == "pass") {
+    if (!progress.passed) progress.passed_on = today();
     progress.passed = true;
-    progress.passed_on = today();
+    progress.passed_text = workspace.fingerprint(lesson);
   }
   workspace.save(lesson, progress);
   if (o.json) {
@@ -196,41 +208,83 @@ int reset(const LessonOptions& o) {
   return 0;
 }
 
+/// The learner's pieces that have passed as they are now: their libraries, and the
+/// slots that they fill.
+struct Pieces {
+  std::string libraries, slots;
+};
+
+Pieces collect_pieces(const Workspace& workspace) {
+  Pieces pieces;
+  bool some = false;
+  for (const Lesson& lesson : lessons::all_lessons()) {
+    const Progress progress = workspace.progress(lesson);
+    if (lesson.quiz || lesson.slots.empty() || !progress.passed) continue;
+    some = true;
+    if (workspace.fingerprint(lesson) != progress.passed_text) {
+      std::fprintf(
+          stderr,
+          "lockstep: %s has changed since it passed, and is left out; mend: %s "
+          "lesson check %d\n",
+          workspace.file(lesson).c_str(), program().c_str(), lesson.number);
+      continue;
+    }
+    const lessons::Built built = lessons::build_library(workspace, lesson);
+    if (!built.ok) throw std::runtime_error(lesson.slug + ":\n" + built.messages);
+    pieces.libraries += (pieces.libraries.empty() ? "" : ":") + built.library.string();
+    for (const std::string& slot : lesson.slots) {
+      pieces.slots += (pieces.slots.empty() ? "" : ", ") + slot;
+    }
+  }
+  if (!pieces.libraries.empty()) return pieces;
+  throw std::runtime_error(some ? "none of your pieces is as it passed"
+                                : "no lesson with a piece of the engine is passed yet; "
+                                  "mend: " +
+                                      program() + " lesson start 5");
+}
+
+/// What `lesson run` adds to the words for `train`, unless they say otherwise.
+std::vector<std::string> completed(std::vector<std::string> words,
+                                   const fs::path& trace) {
+  const auto said = [&](const char* word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  const bool folder = std::any_of(words.begin(), words.end(), [](const auto& word) {
+    return fs::is_directory(word);
+  });
+  const bool toy = said("toy");
+  if (words.empty()) words = {"-a", "resnet18", "-b", "32", "--lr", "0.01"};
+  if (!said("--dataset") && !folder && !toy) {
+    words.insert(words.end(), {"--dataset", "generated"});
+  }
+  if (!said("--steps") && !said("--epochs")) {
+    words.insert(words.end(), {"--steps", "3"});
+  }
+  if (!said("--trace")) words.insert(words.end(), {"--trace", trace.string()});
+  return words;
+}
+
 /// `lesson run [--mine] [-- WORDS OF train]`: trains with the learner's pieces.
 int run_with_pieces(const LessonOptions& o) {
   const Workspace workspace = open_workspace(o);
-  std::string libraries, names;
-  for (const Lesson& lesson : lessons::all_lessons()) {
-    if (!o.mine || lesson.quiz || !workspace.progress(lesson).passed) continue;
-    const lessons::Built built = lessons::build_library(workspace, lesson);
-    if (!built.ok) {
-      std::fprintf(stderr, "lockstep: %s no longer compiles: left out\n",
-                   workspace.file(lesson).c_str());
-      continue;
-    }
-    libraries += (libraries.empty() ? "" : ":") + built.library.string();
-    for (const std::string& slot : lesson.slots) {
-      names += (names.empty() ? "" : ", ") + slot;
-    }
+  if (!o.train.empty() &&
+      o.train[0].find_first_not_of("0123456789") == std::string::npos) {
+    throw UsageError(
+        "lesson run takes no lesson: it trains with all pieces that you "
+        "have passed; see " +
+        program() + " lesson run --help");
   }
-  if (o.mine && libraries.empty()) {
-    throw std::runtime_error(
-        "no lesson is passed yet, so there is nothing of yours to "
-        "run; mend: " +
-        program() + " lesson start 5");
-  }
+  const Pieces pieces = o.mine ? collect_pieces(workspace) : Pieces{};
   std::vector<std::string> words{lessons::this_program(), "train"};
-  if (o.train.empty()) {
-    const std::string trace = (workspace.root() / "mine.json.gz").string();
-    words.insert(words.end(), {"-a", "resnet18", "--dataset", "generated", "-b", "32",
-                               "--lr", "0.01", "--steps", "3", "--trace", trace});
-  }
-  words.insert(words.end(), o.train.begin(), o.train.end());
-  if (o.mine) fmt::print("=> with your own {}\n", names);
+  const auto of_train =
+      completed(o.train, workspace.root() / (o.mine ? "mine.json.gz" : "run.json.gz"));
+  words.insert(words.end(), of_train.begin(), of_train.end());
+  if (o.mine) fmt::print("=> with your own {}\n", pieces.slots);
   std::fflush(stdout);
+  fs::create_directories(workspace.root());
   Processes processes(std::chrono::seconds(5));
   processes.start("train",
-                  {{"LOCKSTEP_SLOTS", libraries},
+                  {{"LOCKSTEP_SLOTS", pieces.libraries},
                    {"LOCKSTEP_WORKSPACE_ROOT", workspace.root().string()}},
                   words);
   return processes.wait();

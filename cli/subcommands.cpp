@@ -12,7 +12,7 @@ void require_known_subcommand(CLI::App& command) {
     if (!command.get_subcommands().empty()) return;
     std::string known;
     for (const CLI::App* sub :
-         command.get_subcommands([](CLI::App*) { return true; })) {
+         command.get_subcommands([](CLI::App* s) { return !s->get_group().empty(); })) {
       known += (known.empty() ? "" : ", ") + sub->get_name();
     }
     const std::string& name = command.get_name();

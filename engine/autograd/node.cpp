@@ -63,7 +63,9 @@ Tensors AccumulateGrad::apply(Tensors grads) {
   const Tensor old = variable_.grad();
   Tensor fresh = grads[0];
   grads.clear();
-  if (!old.defined()) {
+  if (!fresh.defined()) {
+    // It stands for zero: nothing changes, and whoever waits is told all the same.
+  } else if (!old.defined()) {
     fresh.storage()->set_category(MemoryCategory::gradients);
     variable_.set_grad(fresh);
   } else {

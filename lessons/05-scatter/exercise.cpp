@@ -40,4 +40,10 @@ std::vector<Tensor> scatter(const Tensor& input, const parallel::Devices& device
   lessons::not_written("scatter: send chunk i to device i");
 }
 
+/// How the check finds your function; nothing to do here.
+extern "C" void lesson_chunk_sizes(int64_t batch, int64_t devices,
+                                   std::vector<int64_t>& sizes) {
+  sizes = chunk_sizes(batch, devices);
+}
+
 LOCKSTEP_LESSON(5) { parallel::primitives().scatter.plug(scatter); }

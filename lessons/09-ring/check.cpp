@@ -253,8 +253,8 @@ LESSON_TEST(9, traffic, "each rank sends 2(N-1)/N of a bucket, in 2(N-1) message
       "-a resnet18 --dataset generated --device-type null --mode ddp --devices 4 -b 4 "
       "--steps 1 --bucket-rule 1.11 --timeout 5",
       {"four ranks train ResNet18 around your ring, on devices that hold no numbers: "
-       "`data.data` is null there. Its message is above",
-       "Everybody makes every step"});
+       "`data.data` is null there. How the run ended is said above",
+       "What the trace shows"});
   std::map<std::pair<int64_t, int64_t>, Traffic> sent;  // by collective and rank
   for (const tracer::Event* copy : copies_because(trace, "all_reduce")) {
     Traffic& of = sent[{number(*copy, "seq"), number(*copy, "src")}];

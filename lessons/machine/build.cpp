@@ -40,12 +40,20 @@ Built compile(const Workspace& workspace, const fs::path& source,
   const fs::path include = workspace.headers();
   const std::string root = workspace.root().string() + "/";
   const fs::path part = library.string() + ".part";
-  std::vector<std::string> command = {
-      compiler(), "-std=c++20", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Wextra",
-      "-Wno-unused-parameter", "-fmax-errors=5", "-fdiagnostics-color=never",
-      // a vector's [i] out of range ends the program
-      "-D_GLIBCXX_ASSERTIONS", "-DLOCKSTEP_STAMP=\"" + headers_stamp() + "\"",
-      "-ffile-prefix-map=" + root + "=workspace/", "-I" + include.string()};
+  std::vector<std::string> command = {compiler(),
+                                      "-std=c++20",
+                                      "-O1",
+                                      "-g",
+                                      "-fPIC",
+                                      "-shared",
+                                      "-Wall",
+                                      "-Wextra",
+                                      "-Wno-unused-parameter",
+                                      "-fmax-errors=5",
+                                      "-fdiagnostics-color=never",
+                                      "-DLOCKSTEP_STAMP=\"" + headers_stamp() + "\"",
+                                      "-ffile-prefix-map=" + root + "=workspace/",
+                                      "-I" + include.string()};
   command.insert(command.end(), options.begin(), options.end());
   command.insert(command.end(), {source.string(), "-o", part.string()});
   data::ProcessResult result;
@@ -79,7 +87,9 @@ std::string without_prefix(std::string text, const std::string& prefix) {
 Built build_library(const Workspace& workspace, const Lesson& lesson,
                     Sanitizer sanitizer) {
   std::string suffix, preload;
-  std::vector<std::string> options;
+  // A vector's [i] out of range ends the program; sanitizers tell more of it
+  // themselves.
+  std::vector<std::string> options{"-D_GLIBCXX_ASSERTIONS"};
   if (sanitizer == Sanitizer::address) {
     suffix = "-address";
     options = {"-fsanitize=address,undefined", "-fno-sanitize-recover=all"};
@@ -102,7 +112,7 @@ fs::path build_tests(const Workspace& workspace, const Lesson& lesson) {
   const fs::path library =
       workspace.built() / fmt::format("{}-{}-tests.so", lesson.slug, headers_stamp());
   workspace.headers();
-  const Built built = compile(workspace, source, library, {});
+  const Built built = compile(workspace, source, library, {"-D_GLIBCXX_ASSERTIONS"});
   if (!built.ok) {
     throw std::runtime_error(source.string() + " does not compile:\n" + built.messages);
   }

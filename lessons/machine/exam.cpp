@@ -111,7 +111,9 @@ std::string Exam::answer(int number) const {
   const std::string heading = fmt::format("# {}.", number);
   bool below = false;
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("# ") && line.size() > 2 && std::isdigit(line[2])) {
+    const size_t digits = line.find_first_not_of("0123456789", 2);
+    if (line.starts_with("# ") && digits > 2 && digits < line.size() &&
+        line[digits] == '.') {
       below = line.starts_with(heading);
     }
     const size_t first = line.find_first_not_of(" \t");

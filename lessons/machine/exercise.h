@@ -15,13 +15,8 @@ namespace lockstep::lessons {
 /// empty, and when there is none.
 std::string skeleton_of(std::string_view exercise, const std::string& name);
 
-/// The exercise without its markers: the solution, to be read.
+/// The exercise without its markers and without what stands for missing code
+/// (`lessons::not_written(…);`): the solution, to be read.
 std::string solution_of(std::string_view exercise, const std::string& name);
-
-/// The exercise with each region's lines replaced by those of the region of the same
-/// name in `mutant`; regions that the mutant lacks stay. Throws for a region of the
-/// mutant that the exercise lacks.
-std::string mutated(std::string_view exercise, std::string_view mutant,
-                    const std::string& name);
 
 }  // namespace lockstep::lessons

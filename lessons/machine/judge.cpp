@@ -116,8 +116,8 @@ std::string about_end(const Ended& ended, const Lesson& lesson, Sanitizer saniti
         lesson.seconds);
   }
   if (sanitizer != Sanitizer::none) {
-    return "the sanitizer found what is printed below; the first line of your own file "
-           "in it is where to look.";
+    return "the sanitizer found what is printed below; the first line of it that names "
+           "your own file is where to look.";
   }
   const std::string more =
       fmt::format(" To see where: {} lesson check {} --sanitize address.", program(),
@@ -193,6 +193,7 @@ Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer saniti
     limits.memory = 0;  // sanitizers reserve terabytes of addresses
     environment["LD_PRELOAD"] = built.preload;
     environment["ASAN_OPTIONS"] = "detect_leaks=0:abort_on_error=0";
+    environment["UBSAN_OPTIONS"] = "print_stacktrace=1";
     environment["TSAN_OPTIONS"] = "ignore_noninstrumented_modules=1";
   }
   start = std::chrono::steady_clock::now();

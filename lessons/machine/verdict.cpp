@@ -113,8 +113,10 @@ std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colo
   }
   if (!verdict.tests.empty()) text += "\n";
   if (!verdict.message.empty()) text += wrapped(verdict.message, 0) + "\n";
-  if (!verdict.output.empty())
-    text += "  What was printed:\n" + indented(verdict.output);
+  if (!verdict.output.empty()) {
+    const bool compiling = verdict.tests.empty();
+    text += (compiling ? "" : "What was printed:\n") + indented(verdict.output) + "\n";
+  }
   if (verdict.status == "pass") {
     text +=
         paint("32", "Passed.") +

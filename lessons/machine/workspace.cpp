@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "engine/tensor/philox.h"
 #include "lessons/machine/exercise.h"
 #include "tracer/format/file_io.h"
 #include "tracer/record/program.h"
@@ -76,6 +77,13 @@ void Workspace::start(const Lesson& lesson) const {
                     "reset {}",
                     file(lesson).string(), program(), lesson.number));
   }
+  write_exercise(lesson);
+  if (lesson.quiz) return;
+  write(root_ / "compile_flags.txt",  // for clangd: completion in the learner's editor
+        fmt::format("-std=c++20\n-I{}\n", headers().string()));
+}
+
+void Workspace::write_exercise(const Lesson& lesson) const {
   make_folder(folder(lesson));
   write(file(lesson), skeleton(lesson));
   if (const auto trace = lesson_file(lesson.slug, "trace.json.gz")) {
@@ -83,9 +91,6 @@ void Workspace::start(const Lesson& lesson) const {
     write(folder(lesson) / "trace.part", *trace);
     fs::rename(folder(lesson) / "trace.part", folder(lesson) / "trace.json.gz");
   }
-  if (lesson.quiz) return;
-  write(root_ / "compile_flags.txt",  // for clangd: completion in the learner's editor
-        fmt::format("-std=c++20\n-I{}\n", headers().string()));
 }
 
 fs::path Workspace::reset(const Lesson& lesson) const {
@@ -100,7 +105,7 @@ fs::path Workspace::reset(const Lesson& lesson) const {
     aside = file(lesson).string() + fmt::format(".backup-{}", i);
   }
   fs::rename(file(lesson), aside);
-  write(file(lesson), skeleton(lesson));
+  write_exercise(lesson);
   return aside;
 }
 
@@ -115,6 +120,12 @@ fs::path Workspace::headers() const {
   return include;
 }
 
+std::string Workspace::fingerprint(const Lesson& lesson) const {
+  if (!started(lesson)) return "";
+  return fmt::format("{:016x}",
+                     fnv1a64(tracer::read_whole_file(file(lesson).string())));
+}
+
 Progress Workspace::progress(const Lesson& lesson) const {
   const Json all = read_progress(root_);
   Progress progress;
@@ -124,6 +135,7 @@ Progress Workspace::progress(const Lesson& lesson) const {
   progress.passed_on = found->value("passed_on", "");
   progress.checks = found->value("checks", 0);
   progress.hints = found->value("hints", 0);
+  progress.passed_text = found->value("passed_text", "");
   progress.solution_shown_early = found->value("solution_shown_early", false);
   return progress;
 }
@@ -135,7 +147,8 @@ void Workspace::save(const Lesson& lesson, const Progress& progress) const {
       {"passed_on", progress.passed_on},
       {"checks", progress.checks},
       {"hints", progress.hints},
-      {"solution_shown_early", progress.solution_shown_early}};
+      {"solution_shown_early", progress.solution_shown_early},
+      {"passed_text", progress.passed_text}};
   make_folder(root_);
   write(progress_file(root_), all.dump(2) + "\n");
 }

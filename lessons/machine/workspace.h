@@ -15,6 +15,7 @@ struct Progress {
   int checks = 0;         ///< how often the lesson was judged
   int hints = 0;          ///< how many hints were taken
   bool solution_shown_early = false;
+  std::string passed_text;  ///< fingerprint of the file as it passed last
 };
 
 /// All calls throw std::runtime_error naming the file and the mend.
@@ -41,10 +42,15 @@ class Workspace {
   /// The engine's headers as files, for the compiler; returns the folder.
   std::filesystem::path headers() const;
 
+  /// A fingerprint of the learner's file as it is; "" if there is none.
+  std::string fingerprint(const Lesson& lesson) const;
+
   Progress progress(const Lesson& lesson) const;
   void save(const Lesson& lesson, const Progress& progress) const;
 
  private:
+  void write_exercise(const Lesson& lesson) const;
+
   std::filesystem::path root_;
 };
 

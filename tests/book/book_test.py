@@ -157,6 +157,19 @@ class Pages(unittest.TestCase):
                          ".click()")
             self.assertEqual(reader.value(ground), light)
 
+    def test_answers_are_folded_until_somebody_asks(self):
+        folder = built(self)
+        if not browser.chromium():
+            skip_or_fail(self, "no chromium; mend: apt-get install chromium")
+        answer = ".admonition.dropdown p:not([class])"
+        height = f"document.querySelector('{answer}').offsetHeight"
+        with browser.Browser() as reader:
+            page = (folder / "lessons/05-scatter/chapter.html").as_uri()
+            reader.open(page, 1280, "light")
+            self.assertEqual(reader.value(height), 0)
+            reader.value("document.querySelector('.dropdown .admonition-title').click()")
+            self.assertGreater(reader.value(height), 20)
+
     def test_search_works_without_a_server(self):
         folder = built(self)
         if not browser.chromium():
@@ -188,7 +201,8 @@ class Pages(unittest.TestCase):
               window.copied = done;
               document.querySelector(".highlight-console button.copy").click();
             })""")
-        self.assertTrue(copied.startswith("std::vector<int64_t> chunk_sizes("), copied)
+        self.assertTrue(copied.startswith("std::vector<Group> coalesce_broadcast("),
+                        copied)
         self.assertEqual(typed, "lockstep train -a toy --devices 2 -b 30 --steps 2")
 
 

@@ -262,7 +262,7 @@ class Faults(TempTest):
                    "--length", 400, "--steps", 1)
 
     def test_not_built_yet_is_said(self):
-        for words in (["lesson", "list"], ["trace", "export"],
+        for words in (["experiment", "imagenet-table"],
                       ["train", "--device-type", "cuda", "--dataset", "generated"]):
             _, error = run(*words, code=1)
             self.assertRegex(error, "not built yet|no CUDA")

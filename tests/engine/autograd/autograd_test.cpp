@@ -74,6 +74,19 @@ TEST(Autograd, InPlaceOnALeafIsRefusedInPyTorchsWords) {
   EXPECT_EQ(test::values_of(x), (Values{0, 3}));
 }
 
+TEST(Autograd, AnUndefinedGradientOfALeafIsZero) {
+  const Tensor x = leaf({1, 2});
+  int told = 0;
+  x.meta().post_accumulate_hooks.push_back([&](const Tensor&) { ++told; });
+  Tensor y = ops::scale(x, 3).detach();
+  autograd::set_history("Nothing", {x}, {y}, -1, [](Tensors) { return Tensors(1); });
+  backward(y, {1, 1});
+  EXPECT_FALSE(x.grad().defined());
+  EXPECT_EQ(told, 1) << "who waits for the gradient is told";
+  backward(ops::scale(x, 3), {1, 1});
+  EXPECT_EQ(grad_of(x), (Values{3, 3}));
+}
+
 TEST(Autograd, Diamond) {
   const Tensor x = leaf({1, -2});
   const Tensor a = ops::scale(x, 2);

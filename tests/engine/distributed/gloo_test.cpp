@@ -1,6 +1,8 @@
 // Collectives by Gloo: the same results as around our ring, and failures in our words.
 #include <gtest/gtest.h>
 
+#include <latch>
+
 #include <numeric>
 #include <thread>
 
@@ -225,12 +227,17 @@ TEST_F(Gloo, RankThatNeverStartsIsNamed) {
 }
 
 TEST_F(Gloo, AbortWakesWhoWaitsAndWhoComesLater) {
-  const auto failures = on_ranks(2, "gloo", Milliseconds(20'000), [](Communicator& c) {
-    if (c.rank() == 1) return all_reduce(c);  // ends when rank 0 leaves
+  std::latch aborted(1);
+  const auto failures = on_ranks(2, "gloo", Milliseconds(20'000), [&](Communicator& c) {
+    if (c.rank() == 1) {  // does not come before rank 0 has given up
+      aborted.wait();
+      return all_reduce(c);
+    }
     std::thread other([&] { c.abort("rank 1 failed: test"); });
     const std::string now = test::message_of([&] { all_reduce(c); });
     other.join();
     EXPECT_EQ(test::message_of([&] { all_reduce(c); }), "rank 1 failed: test");
+    aborted.count_down();
     throw std::runtime_error(now);
   });
   EXPECT_EQ(failures[0], "rank 1 failed: test");
