@@ -167,7 +167,8 @@ class Pages(unittest.TestCase):
             page = (folder / "lessons/05-scatter/chapter.html").as_uri()
             reader.open(page, 1280, "light")
             self.assertEqual(reader.value(height), 0)
-            reader.value("document.querySelector('.dropdown .admonition-title').click()")
+            title = ".dropdown .admonition-title"
+            reader.value(f"document.querySelector('{title}').click()")
             self.assertGreater(reader.value(height), 20)
 
     def test_search_works_without_a_server(self):

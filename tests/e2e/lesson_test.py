@@ -32,7 +32,8 @@ class Workspace(TempTest):
             self.lesson("start", 5)
         solution = self.lesson("solution", 5, "--show-anyway")[0]
         head = solution[:solution.index("  std::vector<Tensor> chunks;")]
-        self.file.write_text(head + body + "\n" + solution[solution.index("}\n\n", len(head)):])
+        tail = solution[solution.index("}\n\n", len(head)):]
+        self.file.write_text(head + body + "\n" + tail)
 
     def guilty(self, result):
         return next(t for t in result["tests"] if t["status"] in ("fail", "error"))
