@@ -1,0 +1,345 @@
+#include <cmath>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "engine/distributed/distributed_data_parallel.h"
+#include "engine/distributed/local_transport.h"
+#include "engine/distributed/ring.h"
+#include "engine/nn/init.h"
+#include "engine/nn/layers.h"
+#include "engine/ops/copy.h"
+#include "engine/ops/ops.h"
+#include "engine/optim/sgd.h"
+#include "engine/runtime/device_context.h"
+#include "lessons/machine/exam.h"
+#include "lessons/machine/predicates.h"
+#include "lessons/plugin.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::lessons {
+namespace {
+
+using distributed::GradientSync;
+using distributed::ProcessGroup;
+using Numbers = std::vector<double>;
+
+constexpr double kExact = 1e-12;
+
+struct Rank {
+  int rank, size;
+  Device device;
+  std::shared_ptr<ProcessGroup> group;
+};
+
+/// Runs `work` on every rank, each a thread with a device. At the end all ranks meet
+/// once more, in an all-reduce that nobody can take for another: so a rank that made
+/// fewer calls is found at once. The first failure is Wrong, `because` of that.
+void on_ranks(int size, const Because& because,
+              const std::function<void(Rank&)>& work) {
+  constexpr distributed::Milliseconds kTimeout{15'000};
+  const auto hub = std::make_shared<distributed::LocalHub>(size);
+  std::vector<std::shared_ptr<ProcessGroup>> groups;
+  for (int r = 0; r < size; ++r) {
+    groups.push_back(std::make_shared<ProcessGroup>(std::make_unique<distributed::Ring>(
+        std::make_unique<distributed::LocalTransport>(hub, r, kTimeout), r, size,
+        "default")));
+  }
+  std::mutex mutex;
+  std::exception_ptr first;
+  const auto run = [&](int r) {
+    tracer::set_rank(r);
+    tracer::claim_device(r, r);
+    Rank rank{r, size, {DeviceType::reference, r}, groups[r]};
+    try {
+      work(rank);
+      const Tensor end =
+          ops::copy_to(counting({1009}), rank.device, {"h2d", "the end"});
+      distributed::CollectiveLabel label;
+      label.tensor = "the end of this test";
+      rank.group->all_reduce(end, distributed::ReduceOp::sum, label);
+      runtime::context(rank.device).synchronize();
+    } catch (...) {
+      std::lock_guard lock(mutex);
+      if (!first) first = std::current_exception();
+      for (const auto& group : groups)
+        group->communicator().abort("another rank failed");
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int r = 0; r < size; ++r) threads.emplace_back(run, r);
+  for (std::thread& thread : threads) thread.join();
+  for (int r = 0; r < size; ++r) {  // nothing must run on when the groups are gone
+    try {
+      runtime::context({DeviceType::reference, r}).synchronize();
+    } catch (const std::exception&) {
+    }
+  }
+  if (!first) return;
+  try {
+    std::rethrow_exception(first);
+  } catch (const NotWritten&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Wrong{fmt::format("{} ranks", size),
+                "all ranks make the same calls in the same order", error.what(),
+                because};
+  }
+}
+
+/// Linear, ReLU, Linear in float64, the same on each rank; not yet on a device.
+nn::ModulePtr make_net() {
+  nn::Construction construction;
+  construction.dtype = DType::f64;
+  nn::ConstructionScope scope(construction);
+  const auto net = std::make_shared<nn::Sequential>(std::vector<nn::ModulePtr>{
+      std::make_shared<nn::Linear>(5, 4), std::make_shared<nn::ReLU>(),
+      std::make_shared<nn::Linear>(4, 2)});
+  net->assign_paths("");
+  return net;
+}
+
+constexpr int kRows = 12;
+
+/// Rows rank, rank + size, … of the whole batch; the mean loss over them.
+Tensor loss_of(nn::Module& net, int rank, int size, Device device) {
+  Numbers images, labels;
+  for (int row = rank; row < kRows; row += size) {
+    for (int i = 0; i < 5; ++i) images.push_back(std::sin(1 + 5 * row + i));
+    labels.push_back(row % 3 == 0);
+  }
+  const auto rows = static_cast<int64_t>(labels.size());
+  const Tensor x = ops::copy_to(Tensor::from(images, {rows, 5}, DType::f64), device,
+                                {"h2d", "images"});
+  const Tensor y =
+      ops::copy_to(Tensor::from(labels, {rows}, DType::i64), device, {"h2d", "labels"});
+  return ops::cross_entropy(net(x), y);
+}
+
+Numbers gradients_of(const nn::Module& model, Device device) {
+  runtime::context(device).synchronize();
+  Numbers all;
+  for (const Tensor& parameter : model.parameters()) {
+    const Numbers some = values(parameter.grad());
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+/// The gradient of the rows of one rank of `size`, on a device that is alone.
+Numbers gradient_alone(int rank, int size) {
+  const Device device{DeviceType::reference, 0};
+  const nn::ModulePtr net = make_net();
+  net->to(device);
+  loss_of(*net, rank, size, device).backward();
+  return gradients_of(*net, device);
+}
+
+bool near(const Numbers& a, const Numbers& b, double factor) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!(std::abs(a[i] - factor * b[i]) <= kExact)) return false;
+  }
+  return true;
+}
+
+/// What a wrong mean looks like.
+std::string likely(const Numbers& got, const Numbers& mean, const Numbers& own) {
+  if (near(got, mean, 2)) {
+    return "this is the sum over ranks, twice the mean. The loss is a mean over the "
+           "rows of its rank, so the gradient of the whole batch is the mean over "
+           "ranks";
+  }
+  if (near(got, mean, 0.5)) {
+    return "this is half of the mean: it was divided twice, before the all-reduce and "
+           "after it";
+  }
+  if (near(got, own, 1)) {
+    return "this is the gradient of this rank's rows alone: ranks must share gradients "
+           "while backward runs or just after it, before any optimizer sees them. To "
+           "average parameters after the step is something else";
+  }
+  return "neither the mean nor the sum. The loss is a mean over this rank's rows "
+         "already, so the batch size is in it; only the number of ranks is missing";
+}
+
+LESSON_TEST(11, mean_of_two, "two ranks hold the gradient of the whole batch") {
+  const Numbers mean = gradient_alone(0, 1);
+  std::vector<Numbers> got(2);
+  on_ranks(2, {"", "Ranks meet call by call"}, [&](Rank& rank) {
+    const nn::ModulePtr net = make_net();
+    net->to(rank.device);
+    distributed::DistributedDataParallel ddp(net, rank.group);
+    loss_of(ddp, rank.rank, 2, rank.device).backward();
+    got[rank.rank] = gradients_of(*net, rank.device);
+  });
+  for (int r : {0, 1}) {
+    exam.close(fmt::format("rank {}'s gradients after backward", r), mean, got[r],
+               kExact, {likely(got[r], mean, gradient_alone(r, 2)), "Mean or sum"});
+  }
+}
+
+LESSON_TEST(11, in_backward, "one all-reduce a parameter, and the optimizer waits") {
+  const tracer::Trace& trace = exam.train(
+      "-a resnet18 --dataset generated --device-type null --mode ddp --devices 2 -b 2 "
+      "--steps 2 --trace-steps 1:2 --timeout 5",
+      {"two ranks train ResNet18 with your class; its message is above",
+       "Ranks meet call by call"});
+  const tracer::Event *last = nullptr, *optimizer = nullptr;
+  std::map<std::pair<int64_t, std::string>, int> count;  // by step and parameter
+  for (const tracer::Event& event : trace.events) {
+    if (number(event, "device") != 0) continue;
+    if (event.is("kernel") && text(event, "phase") == "optimizer") optimizer = &event;
+    if (!event.is("collective") || text(event, "why") != "all_reduce") continue;
+    last = &event;
+    const auto key = std::pair(event.step, text(event, "tensor"));
+    exam.equal(
+        fmt::format("step {}: all-reduces of {} on rank 0", key.first, key.second), 1,
+        ++count[key],
+        {"one all-reduce makes the gradient the same on all ranks, and equal "
+         "optimizers keep equal parameters equal: another one, be it of the gradient "
+         "or of the parameter, sends all bytes again for nothing",
+         "Backward, not step", event.id});
+  }
+  exam.that(
+      depends_on(trace, optimizer->id, last->id),
+      fmt::format("the optimizer's kernel (#{}) waits for the last all-reduce (#{})",
+                  optimizer->id, last->id),
+      "yes", "no",
+      {"the optimizer reads a gradient while its sum is still arriving. The host has "
+       "only enqueued the all-reduce; wait() makes the device wait, not the host",
+       "What wait() waits for", optimizer->id});
+}
+
+LESSON_TEST(11, trains, "three ranks train as one device does") {
+  const auto train = [](nn::Module& net, const nn::Module& model, int rank, int size,
+                        Device device) {
+    optim::Sgd sgd(model.named_parameters(), {0.1, 0.9, 1e-4});
+    for (int step = 0; step < 4; ++step) {
+      const Tensor loss = loss_of(net, rank, size, device);
+      sgd.zero_grad();
+      loss.backward();
+      sgd.step();
+    }
+    Numbers all;
+    for (const Tensor& parameter : model.parameters()) {
+      const Numbers some = values(parameter);
+      all.insert(all.end(), some.begin(), some.end());
+    }
+    return all;
+  };
+  const Device alone{DeviceType::reference, 0};
+  const nn::ModulePtr net = make_net();
+  net->to(alone);
+  const Numbers expected = train(*net, *net, 0, 1, alone);
+  std::vector<Numbers> got(3);
+  on_ranks(3, {"", "Ranks meet call by call"}, [&](Rank& rank) {
+    const nn::ModulePtr net = make_net();
+    net->to(rank.device);
+    distributed::DistributedDataParallel ddp(net, rank.group);
+    got[rank.rank] = train(ddp, *net, rank.rank, 3, rank.device);
+  });
+  exam.close("rank 0's parameters after 4 steps", expected, got[0], kExact,
+             {"with two ranks it worked. Divide by divisor_, which is the number of "
+              "ranks unless somebody says otherwise, and do the same in every step",
+              "Mean or sum"});
+  for (int r : {1, 2}) {
+    exam.close(fmt::format("rank {}'s parameters: equal to rank 0's, bit by bit", r),
+               got[0], got[r], 0,
+               {"ranks drift apart, a rounding error at a time. After the all-reduce "
+                "all hold the same bits: do nothing with them in which a rank's own "
+                "gradient takes part",
+                "Backward, not step"});
+  }
+}
+
+/// A gradient sync of the learner's, driven by hand: three parameters of 2, 3 and 4
+/// elements whose gradients, if there, are all rank + 1.
+struct ByHand {
+  explicit ByHand(Rank& rank) {
+    for (int64_t numel : {2, 3, 4}) {
+      const Tensor parameter =
+          ops::copy_to(counting({numel}), rank.device, {"h2d", "p"});
+      parameters.push_back({fmt::format("p{}", numel - 2), parameter});
+      gradients.push_back(ops::full_like(parameter, rank.rank + 1));
+    }
+    sync = distributed::make_gradient_sync(parameters, *rank.group, {});
+  }
+  void step(const std::vector<size_t>& ready) {
+    sync->before_forward();
+    sync->before_backward(parameters[0].value);
+    for (size_t p : ready) {
+      parameters[p].value.set_grad(gradients[p]);
+      sync->gradient_ready(p);
+    }
+    sync->after_backward();
+  }
+  distributed::Parameters parameters;
+  Tensors gradients;
+  std::unique_ptr<GradientSync> sync;
+};
+
+LESSON_TEST(11, any_order, "gradients may get ready in another order on each rank") {
+  on_ranks(2,
+           {"gradient_ready comes in whatever order backward has: a rank that reduces "
+            "there meets another one with another parameter. In after_backward the "
+            "order is that of parameters_, on all ranks",
+            "Ranks meet call by call"},
+           [](Rank& rank) {
+             ByHand by_hand(rank);
+             if (rank.rank == 0) by_hand.step({2, 1, 0});
+             if (rank.rank == 1) by_hand.step({1, 2, 0});
+           });
+}
+
+LESSON_TEST(11, no_gradient, "a parameter may have no gradient on one rank") {
+  std::vector<Numbers> got(2);
+  on_ranks(2,
+           {"a rank without a gradient left the call out, and the other one met the "
+            "next parameter, or nobody: take part, with zeros",
+            "Ranks meet call by call"},
+           [&](Rank& rank) {
+             ByHand by_hand(rank);
+             if (rank.rank == 0) by_hand.step({2, 1, 0});
+             if (rank.rank == 1) by_hand.step({2, 0});
+             runtime::context(rank.device).synchronize();
+             const Tensor grad = by_hand.parameters[1].value.grad();
+             if (grad.defined()) got[rank.rank] = values(grad);
+           });
+  for (int r : {0, 1}) {
+    exam.close(fmt::format("rank {}'s gradient of p1: (1 + 0) / 2", r), {0.5, 0.5, 0.5},
+               got[r], kExact,
+               {"the rank that had no gradient must have the mean afterwards, too, and "
+                "its zero counts: else the ranks' parameters part",
+                "Ranks meet call by call"});
+  }
+}
+
+LESSON_TEST(11, no_batch, "a rank without a batch takes part with zeros") {
+  std::vector<Numbers> got(3);
+  on_ranks(3,
+           {"shadow_step must make all calls of after_backward: the ranks that still "
+            "have a batch wait for it",
+            "Ranks meet call by call"},
+           [&](Rank& rank) {
+             ByHand by_hand(rank);
+             by_hand.sync->set_divisor(2);
+             if (rank.rank == 2) by_hand.sync->shadow_step();
+             if (rank.rank < 2) by_hand.step({2, 1, 0});
+             runtime::context(rank.device).synchronize();
+             if (rank.rank < 2)
+               got[rank.rank] = values(by_hand.parameters[2].value.grad());
+           });
+  for (int r : {0, 1}) {
+    exam.close(fmt::format("rank {}'s gradient of p2 where rank 2 has no batch and the "
+                           "divisor is 2: (1 + 2 + 0) / 2",
+                           r),
+               {1.5, 1.5, 1.5, 1.5}, got[r], kExact,
+               {"divide by divisor_: it is the number of ranks until set_divisor says "
+                "otherwise; and a rank without a batch adds zero",
+                "Mean or sum"});
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::lessons

@@ -1,0 +1,96 @@
+// Lesson 11: DistributedDataParallel's first idea. After backward every rank gets the
+// mean of all ranks' gradients, one all-reduce for each parameter.
+#include <map>
+
+#include "engine/distributed/gradient_sync.h"
+#include "engine/ops/ops.h"
+#include "engine/runtime/device_context.h"
+#include "lessons/plugin.h"
+#include "tracer/record/recorder.h"
+
+using namespace lockstep;
+using namespace lockstep::distributed;
+
+/// Each rank has one for its model. The DDP wrapper calls it during `loss.backward()`;
+/// the optimizer knows nothing of it.
+class NaiveSync : public GradientSync {
+ public:
+  NaiveSync(Parameters parameters, ProcessGroup& group)
+      : parameters_(std::move(parameters)), group_(group), divisor_(group.size()) {}
+
+  /// Called when a parameter has its gradient, in the middle of the backward pass and
+  /// in an order that need not be the same on all ranks. It notes the moment, for
+  /// `label`; nothing else has to happen here.
+  void gradient_ready(size_t parameter) override {
+    const auto& [name, tensor] = parameters_[parameter];
+    computed_[name] = runtime::context(tensor.device()).compute().record_event();
+    // [solution-ready]
+    return;  // all else can wait until backward is over
+    // [/solution-ready]
+  }
+
+  /// The backward pass is over: every parameter's `.grad()` becomes the sum over all
+  /// ranks, divided by `divisor_`. Ranks meet call by call, so all of them must reduce
+  /// the same parameters in the same order: one whose gradient is undefined here
+  /// (`!grad.defined()`) counts as zeros, `ops::full_like(parameter, 0)`.
+  ///
+  ///   ops::scale(tensor, 0.5)              a new tensor: half of it
+  ///   ops::contiguous(tensor)              collectives want their tensor in one piece
+  ///   group_.all_reduce(tensor, ReduceOp::sum, label(name))
+  ///                                        in place, on the comm stream; gives a Work
+  ///   work.wait()                          the device goes on only when it is done
+  ///   parameter.set_grad(tensor)
+  void after_backward() override {
+    tracer::Phase phase("all_reduce");  // shown in the trace
+    for (const auto& [name, parameter] : parameters_) {
+      // [solution-average]
+      const Tensor grad = parameter.grad();
+      const Tensor mine = grad.defined() ? grad : ops::full_like(parameter, 0);
+      const Tensor mean = ops::contiguous(ops::scale(mine, 1.0 / divisor_));
+      group_.all_reduce(mean, ReduceOp::sum, label(name)).wait();
+      parameter.set_grad(mean);
+      continue;
+      // [/solution-average]
+      lessons::not_written("after_backward: make this parameter's gradient the mean");
+    }
+  }
+
+  /// This rank has run out of batches, others have not: it takes part in the calls that
+  /// they make in `after_backward`, with zeros. Its own gradients do not matter.
+  void shadow_step() override {
+    // [solution-shadow]
+    for (const auto& [name, parameter] : parameters_) {
+      const Tensor nothing = ops::full_like(parameter, 0);
+      group_.all_reduce(nothing, ReduceOp::sum, label(name)).wait();
+    }
+    return;
+    // [/solution-shadow]
+    lessons::not_written("shadow_step: which calls do the other ranks make now?");
+  }
+
+  /// By how much to divide from now on, if not by the number of ranks.
+  void set_divisor(int divisor) override { divisor_ = divisor; }
+
+ private:
+  /// What a collective carries, and which moment it comes after: the trace shows both.
+  CollectiveLabel label(const std::string& name) const {
+    CollectiveLabel label;
+    label.tensor = name;
+    label.params = {name};
+    const auto computed = computed_.find(name);
+    if (computed != computed_.end()) label.after = {computed->second};
+    return label;
+  }
+
+  const Parameters parameters_;
+  ProcessGroup& group_;
+  int divisor_;
+  std::map<std::string, runtime::EventPtr> computed_;  ///< by parameter: its gradient
+};
+
+std::unique_ptr<GradientSync> make_naive(Parameters parameters, ProcessGroup& group,
+                                         const ReducerOptions&) {
+  return std::make_unique<NaiveSync>(std::move(parameters), group);
+}
+
+LOCKSTEP_LESSON(11) { gradient_sync_factory().plug(make_naive); }

@@ -1,0 +1,400 @@
+#include <cmath>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <thread>
+
+#include "engine/distributed/gradient_sync.h"
+#include "engine/distributed/local_transport.h"
+#include "engine/distributed/ring.h"
+#include "engine/ops/copy.h"
+#include "engine/ops/ops.h"
+#include "engine/runtime/device_context.h"
+#include "lessons/machine/exam.h"
+#include "lessons/machine/predicates.h"
+#include "lessons/plugin.h"
+#include "tracer/analysis/communication.h"
+#include "tracer/emulate/emulate.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::lessons {
+namespace {
+
+using distributed::Buffer;
+using distributed::Collective;
+using distributed::ProcessGroup;
+using distributed::ReduceOp;
+using Numbers = std::vector<double>;
+using Buckets = std::vector<int64_t>;
+
+/// Runs `work` on three ranks, each a thread with a device. At the end all ranks meet
+/// once more, in an all-reduce that nobody can take for another: so a rank that made
+/// fewer calls is found at once.
+void on_ranks(const std::function<void(int rank, ProcessGroup&, Device)>& work) {
+  constexpr int size = 3;
+  constexpr distributed::Milliseconds kTimeout{15'000};
+  const auto hub = std::make_shared<distributed::LocalHub>(size);
+  std::vector<std::shared_ptr<ProcessGroup>> groups;
+  for (int r = 0; r < size; ++r) {
+    groups.push_back(std::make_shared<ProcessGroup>(std::make_unique<distributed::Ring>(
+        std::make_unique<distributed::LocalTransport>(hub, r, kTimeout), r, size,
+        "default")));
+  }
+  std::mutex mutex;
+  std::exception_ptr first;
+  const auto run = [&](int r) {
+    tracer::set_rank(r);
+    tracer::claim_device(r, r);
+    const Device device{DeviceType::reference, r};
+    try {
+      work(r, *groups[r], device);
+      const Tensor end = ops::copy_to(counting({1009}), device, {"h2d", "the end"});
+      distributed::CollectiveLabel label;
+      label.tensor = "the end of this test";
+      groups[r]->all_reduce(end, distributed::ReduceOp::sum, label);
+      runtime::context(device).synchronize();
+    } catch (...) {
+      std::lock_guard lock(mutex);
+      if (!first) first = std::current_exception();
+      for (const auto& one : groups) one->communicator().abort("another rank failed");
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int r = 0; r < size; ++r) threads.emplace_back(run, r);
+  for (std::thread& thread : threads) thread.join();
+  for (int r = 0; r < size; ++r) {  // nothing must run on when the groups are gone
+    try {
+      runtime::context({DeviceType::reference, r}).synchronize();
+    } catch (const std::exception&) {
+    }
+  }
+  if (!first) return;
+  try {
+    std::rethrow_exception(first);
+  } catch (const NotWritten&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Wrong{"3 ranks",
+                "all launch the same buckets in the same order",
+                error.what(),
+                {"a bucket that is never complete never leaves, and the other ranks "
+                 "meet the next one, or wait for ever: in after_backward, what has not "
+                 "arrived arrives, as zeros",
+                 "The way back"}};
+  }
+}
+
+/// A world of one that notes which buckets are all-reduced: (number, bytes).
+class Noted : public distributed::Communicator {
+ public:
+  std::vector<std::pair<int64_t, int64_t>> buckets;
+  const char* algorithm() const override { return "noted"; }
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  void all_reduce(Buffer, ReduceOp, const Collective& call) override {
+    buckets.emplace_back(call.bucket, call.bytes);
+  }
+  void broadcast(Buffer, int, const Collective&) override {}
+  void reduce(Buffer, int, ReduceOp, const Collective&) override {}
+  void all_gather(Buffer, Buffer, const Collective&) override {}
+  void reduce_scatter(Buffer, Buffer, ReduceOp, const Collective&) override {}
+  void send(Buffer, int, const Collective&) override {}
+  void recv(Buffer, int, const Collective&) override {}
+  void abort(const std::string&) override {}
+};
+
+/// Bytes of the parameters p0 to p5. With a cap of 64 bytes they must be cut into {p5,
+/// p4}, {p3}, {p2, p1} and {p0}.
+constexpr int64_t kBytes[] = {32, 48, 16, 72, 24, 40};
+/// The learner's reducer, driven by hand. Element i of p's gradient is (rank + 1) ·
+/// (10 p + i + 1).
+struct ByHand {
+  ByHand(ProcessGroup& group, Device device) : device(device), rank(group.rank()) {
+    for (size_t p = 0; p < std::size(kBytes); ++p) {
+      const Tensor values =
+          counting({kBytes[p] / 8}, 10.0 * static_cast<double>(p) + 1);
+      const Tensor parameter = ops::copy_to(values, device, {"h2d", "p"});
+      parameters.push_back({fmt::format("p{}", p), parameter});
+    }
+    distributed::ReducerOptions options;
+    options.bucket_cap = 64;
+    sync = distributed::make_gradient_sync(parameters, group, options);
+  }
+  void begin() {
+    for (const auto& [name, parameter] : parameters) parameter.set_grad({});
+    sync->before_forward();
+    sync->before_backward(parameters[0].value);
+  }
+  void ready(size_t p) {
+    const Tensor& parameter = parameters[p].value;
+    parameter.set_grad(ops::scale(parameter.detach(), rank + 1));
+    sync->gradient_ready(p);
+  }
+  void step(const std::vector<size_t>& order) {
+    begin();
+    for (size_t p : order) ready(p);
+    sync->after_backward();
+    runtime::context(device).synchronize();
+  }
+  Numbers gradient(size_t p) const {
+    const Tensor grad = parameters[p].value.grad();
+    return grad.defined() ? values(grad) : Numbers{};
+  }
+
+  Device device;
+  int rank;
+  distributed::Parameters parameters;
+  std::unique_ptr<distributed::GradientSync> sync;
+};
+
+const std::vector<size_t> kBackwards{5, 4, 3, 2, 1, 0};
+
+LESSON_TEST(12, cut_backwards, "parameters are cut into buckets from the last one on") {
+  Noted* const calls = new Noted;
+  ProcessGroup group{std::unique_ptr<Noted>(calls)};
+  ByHand by_hand(group, {DeviceType::reference, 0});
+  by_hand.step(kBackwards);
+  Buckets bytes;
+  for (const auto& [bucket, size] : calls->buckets) bytes.push_back(size);
+  exam.equal(
+      "bytes of the buckets of 6 parameters of 32, 48, 16, 72, 24 and 40 bytes, with a "
+      "cap of 64",
+      Buckets{64, 72, 64, 32}, bytes,
+      {"backward has the last parameters' gradients first: a bucket that holds the "
+       "first layer's gradient can leave only at the very end, and so can one bucket "
+       "for all. Walk backwards, and close a bucket when it reaches the cap",
+       "Which gradients travel together"});
+}
+
+const std::vector<std::set<size_t>> kMembers{{5, 4}, {3}, {2, 1}, {0}};
+
+std::string likely(const Buckets& expected, const Buckets& got,
+                   const std::set<size_t>& arrived) {
+  if (got.size() <= expected.size()) {
+    return "a bucket stayed whose turn had come: when one leaves, those behind it may "
+           "have been waiting, complete, for a long time. And do not put it off until "
+           "backward is over: nothing would be left to hide behind";
+  }
+  for (size_t p : kMembers[got.back()]) {
+    if (arrived.contains(p)) continue;
+    return "a bucket left before its last gradient was in it: count how many are "
+           "missing";
+  }
+  return "a bucket left before its turn. It is complete, but its number is not next: "
+         "another rank may complete them in another order, and then each waits for the "
+         "other's first bucket for ever";
+}
+
+LESSON_TEST(12, launched_in_turn, "a bucket leaves when it is complete, in its turn") {
+  Noted* const calls = new Noted;
+  ProcessGroup group{std::unique_ptr<Noted>(calls)};
+  ByHand by_hand(group, {DeviceType::reference, 0});
+  by_hand.begin();
+  const std::vector<std::pair<size_t, Buckets>> story{
+      {1, {}}, {3, {}}, {5, {}}, {4, {0, 1}}, {0, {0, 1}}, {2, {0, 1, 2, 3}}};
+  std::set<size_t> arrived;
+  for (const auto& [p, expected] : story) {
+    by_hand.ready(p);
+    runtime::context(by_hand.device).synchronize();
+    arrived.insert(p);
+    Buckets launched;
+    for (const auto& [bucket, size] : calls->buckets) launched.push_back(bucket);
+    exam.equal(fmt::format("buckets {{p5, p4}}, {{p3}}, {{p2, p1}}, {{p0}}; gradients "
+                           "{} have arrived: launched",
+                           arrived),
+               expected, launched, {likely(expected, launched, arrived), "Turns"});
+  }
+}
+
+constexpr const char* kRun =
+    "-a resnet18 --dataset generated --device-type null --mode ddp --devices 2 -b 64 "
+    "--steps 2 --trace-steps 1:2 --timeout 5";
+const Because kRunFails{
+    "two ranks train ResNet18 with your reducer; its message is above", "Turns"};
+
+/// Step 1 of that run, which is recorded once.
+const tracer::Trace& learners_run(Exam& exam) {
+  static const tracer::Trace trace = exam.train(kRun, kRunFails);
+  return trace;
+}
+
+/// The all-reduces of step 1, of all ranks.
+Events all_reduces(const tracer::Trace& trace) {
+  Events found;
+  for (const tracer::Event* event : events_of(trace, "collective")) {
+    if (text(*event, "why") == "all_reduce") found.push_back(event);
+  }
+  return found;
+}
+
+LESSON_TEST(12, in_flight, "few messages, and backward goes on") {
+  const tracer::Trace& trace = learners_run(exam);
+  Events buckets;
+  for (const tracer::Event* event : all_reduces(trace)) {
+    if (number(*event, "rank") == 0) buckets.push_back(event);
+  }
+  exam.that(
+      !buckets.empty(), "all-reduces of gradients in step 1", "some", "none",
+      {"step 0 was well: what it counted must be counted anew in each step", "Turns"});
+  exam.at_most(
+      "all-reduces of ResNet18's 62 gradients in a step", size_t{3}, buckets.size(),
+      {"each message has its latency: behind the first 1 MiB the limit is `cap`",
+       "Which gradients travel together"});
+
+  std::map<std::string, int64_t> kernel;  // that finished a gradient, by parameter
+  int64_t last_gradient = tracer::kNone;
+  for (const tracer::Event* mark : events_of(trace, "mark", "grad_ready")) {
+    if (number(*mark, "rank") != 0) continue;
+    last_gradient = number(*mark, "by");
+    kernel[text(*mark, "param")] = last_gradient;
+  }
+  for (const tracer::Event* bucket : buckets) {
+    const std::set<int64_t> deps(bucket->deps.begin(), bucket->deps.end());
+    for (const std::string param : bucket->args["params"]) {
+      exam.that(deps.contains(kernel[param]),
+                fmt::format("what {} (#{}) waits for: the kernel #{} that computed the "
+                            "gradient of {}",
+                            text(*bucket, "tensor"), bucket->id, kernel[param], param),
+                "among its deps", fmt::format("its deps are {}", bucket->deps),
+                {"the trace must show which gradients a bucket waited for: add "
+                 "now(parameter) to its `after` when one arrives",
+                 "Turns", bucket->id});
+    }
+  }
+  exam.that(
+      !depends_on(trace, last_gradient, buckets[0]->id),
+      fmt::format(
+          "backward's last gradient (kernel #{}) waits for bucket 0's all-reduce (#{})",
+          last_gradient, buckets[0]->id),
+      "no", "yes",
+      {"backward stands still: wait() in a hook makes the compute stream wait. Wait "
+       "when backward is over",
+       "The way back", last_gradient});
+  const tracer::Event* optimizer = nullptr;
+  for (const tracer::Event* event : in_phase(trace, "optimizer")) {
+    if (number(*event, "rank") == 0) optimizer = event;
+  }
+  exam.that(
+      depends_on(trace, optimizer->id, buckets.back()->id),
+      fmt::format("the optimizer's kernel (#{}) waits for the last all-reduce (#{})",
+                  optimizer->id, buckets.back()->id),
+      "yes", "no",
+      {"buckets are unpacked while their sums are still arriving: wait() comes first",
+       "The way back", optimizer->id});
+}
+
+/// Runs these steps by hand on three ranks, and expects mean_of_ranks · (10 p + i + 1)
+/// in the gradients of `parameters` after the last one.
+void expect_means(const Exam& exam, const std::string& when,
+                  const std::vector<std::vector<std::vector<size_t>>>& orders,
+                  const std::vector<size_t>& parameters, double mean_of_ranks,
+                  const std::string& otherwise) {
+  std::vector<std::map<size_t, Numbers>> got(3);
+  on_ranks([&](int r, ProcessGroup& group, Device device) {
+    ByHand by_hand(group, device);
+    for (const auto& order : orders) by_hand.step(order[r]);
+    for (size_t p : parameters) got[r][p] = by_hand.gradient(p);
+  });
+  for (int r : {0, 1, 2}) {
+    for (size_t p : parameters) {
+      Numbers expected(kBytes[p] / 8), sum, own;
+      std::iota(expected.begin(), expected.end(), 10.0 * static_cast<double>(p) + 1);
+      for (double& number : expected) {
+        own.push_back((r + 1) * number);
+        number *= mean_of_ranks;
+        sum.push_back(3 * number);
+      }
+      std::string likely = otherwise;
+      if (got[r][p] == sum) {
+        likely =
+            "this is the sum over the ranks: all-reduce does not divide. Pack each "
+            "gradient divided by divisor_";
+      } else if (got[r][p] == own) {
+        likely =
+            "this is still the rank's own gradient: the mean lies in the bucket, and "
+            "unpack copies it out";
+      }
+      exam.close(fmt::format("{}: rank {}'s gradient of p{}", when, r, p), expected,
+                 got[r][p], 1e-12, {likely, "The way back"});
+    }
+  }
+}
+
+LESSON_TEST(12, means, "afterwards each rank has each mean, in whatever order") {
+  const std::vector<std::vector<size_t>> order{
+      kBackwards, {3, 1, 5, 0, 2, 4}, {0, 1, 2, 3, 4, 5}};
+  expect_means(exam, "after two steps", {order, order}, kBackwards, 2,
+               "after the all-reduce a bucket holds what was packed into it, summed "
+               "over ranks: pack each gradient divided by divisor_, the number of "
+               "ranks, and give every member its own piece back");
+}
+
+LESSON_TEST(12, no_gradient, "a gradient that never comes counts as zero") {
+  const std::vector<size_t> some{4, 3, 2, 0};
+  expect_means(
+      exam, "ranks 1 and 2 have no gradient of p5 and p1 in step 1",
+      {{kBackwards, kBackwards, kBackwards}, {kBackwards, some, some}}, {5, 1}, 1.0 / 3,
+      "zeros must be packed: what lies in the bucket is still the step before");
+}
+
+// --- the emulated clock. What it is worth rests on this table, not on this machine.
+
+constexpr double kFlopsPerNs = 5000, kBytesPerNs = 800;  ///< a device's kernels
+constexpr double kKernelNs = 2000;                       ///< launching one
+const tracer::EmulateOptions kLinks{.link = {.gb_per_s = 12, .latency_us = 10}};
+
+/// Hosts that cost nothing: every recorded time becomes its number in the order of all
+/// times. And kernels that cost what the table says.
+tracer::Trace by_the_table(tracer::Trace trace) {
+  std::set<int64_t> times;
+  for (const auto& event : trace.events) times.insert({event.ts, event.end()});
+  std::map<int64_t, int64_t> place;
+  for (int64_t time : times) place.emplace(time, std::ssize(place));
+  for (tracer::Event& event : trace.events) {
+    const int64_t end = place[event.end()];
+    event.ts = place[event.ts];
+    event.dur = end - event.ts;
+    if (!event.is("kernel")) continue;
+    const double ns = kKernelNs +
+                      static_cast<double>(number(event, "flops", 0)) / kFlopsPerNs +
+                      static_cast<double>(number(event, "bytes", 0)) / kBytesPerNs;
+    event.args["cpu_us"] = std::round(ns) / 1000;
+  }
+  return trace;
+}
+
+/// Time of step 1 in which a rank's gradients travel and its device computes nothing,
+/// over all ranks, in ns.
+int64_t exposed(const tracer::Trace& recorded) {
+  const tracer::Trace trace = tracer::emulate(by_the_table(recorded), kLinks);
+  std::set<std::pair<int64_t, int64_t>> gradients;  // (rank, seq)
+  for (const tracer::Event* event : all_reduces(trace)) {
+    gradients.emplace(number(*event, "rank"), number(*event, "seq"));
+  }
+  int64_t sum = 0;
+  const tracer::Lanes lanes(trace);
+  for (const tracer::Step& step : tracer::find_steps(trace)) {
+    for (const auto& collective : tracer::collective_times(step, lanes)) {
+      const bool counts = gradients.contains({collective.rank, collective.seq});
+      sum += counts ? collective.exposed : 0;
+    }
+  }
+  return sum;
+}
+
+LESSON_TEST(12, exposed_share, "little of the communication is left exposed") {
+  const int64_t mine = exposed(learners_run(exam));
+  const int64_t naive =
+      exposed(exam.reference(std::string(kRun) + " --ddp-sync naive"));
+  exam.at_most(
+      "emulated: exposed communication, in per cent of naive averaging's", int64_t{18},
+      100 * mine / naive,
+      {"the last bucket has nothing to hide behind: its gradient is the last one of "
+       "backward. It is small when the first bucket is: 1 MiB, then `cap`",
+       "What the trace shows"});
+}
+
+}  // namespace
+}  // namespace lockstep::lessons

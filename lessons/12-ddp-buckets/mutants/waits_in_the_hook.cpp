@@ -1,0 +1,12 @@
+// rejected by: in_flight
+// because: backward stands still
+//
+// The misconception: whoever starts a collective waits for it.
+
+// [solution-turn]
+    while (next_ < buckets_.size() && buckets_[next_].missing == 0) {
+      launch(buckets_[next_]);
+      buckets_[next_++].work.wait();
+    }
+    return;
+// [/solution-turn]
