@@ -80,8 +80,8 @@ def print_shares(app, error):
     """At the end of the build."""
     if error is None:
         for room in measure(app.env):
-            print(f"book: {100 * room.hidden:4.1f} % of {room.count(0):4} lines of "
-                  f"{room.name} are not shown")
+            print(f"book: {100 * room.hidden:4.1f} % of {room.count(0):4} lines "
+                  f"{'' if room.name == 'together' else 'of '}{room.name} are not shown")
 
 
 def pages_with_table(app, env):
