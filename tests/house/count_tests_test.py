@@ -12,7 +12,7 @@ import count_tests
 CASE = '<testcase name="t" classname="t" time="0" status="{}">{}</testcase>'
 SKIPPED = '<skipped message="{}"/>'
 PASSED = CASE.format("run", "")
-FAILED = CASE.format("fail", '<failure message=""/>')
+FAILED = CASE.format("fail", '<failure message=""/><system-out>lost\n</system-out>')
 GTEST_SKIP = CASE.format("notrun", SKIPPED.format("SKIP_REGULAR_EXPRESSION_MATCHED"))
 HOUSE_SKIP = CASE.format("notrun", SKIPPED.format("SKIP_RETURN_CODE=77"))
 NO_PROGRAM = CASE.format("notrun", SKIPPED.format("Unable to find executable"))
@@ -38,11 +38,13 @@ class Count(unittest.TestCase):
 
     def test_failure(self):
         self.assertEqual(counted([PASSED, FAILED]),
-                         ("1 passed, 1 failed, 0 skipped\n", 1))
+                         ("--- failed under 0: t\nlost\n"
+                          "1 passed, 1 failed, 0 skipped\n", 1))
 
     def test_a_test_without_its_program_has_failed(self):
         self.assertEqual(counted([PASSED, NO_PROGRAM, DISABLED]),
-                         ("1 passed, 1 failed, 1 skipped\n", 1))
+                         ("--- failed under 0: t\n(it said nothing)\n"
+                          "1 passed, 1 failed, 1 skipped\n", 1))
 
     def test_nothing_ran(self):
         self.assertEqual(counted(), ("0 passed, 0 failed, 0 skipped\n", 1))
