@@ -80,8 +80,9 @@ def print_shares(app, error):
     """At the end of the build."""
     if error is None:
         for room in measure(app.env):
+            where = room.name if room.name == "together" else f"of {room.name}"
             print(f"book: {100 * room.hidden:4.1f} % of {room.count(0):4} lines "
-                  f"{'' if room.name == 'together' else 'of '}{room.name} are not shown")
+                  f"{where} are not shown")
 
 
 def pages_with_table(app, env):
