@@ -31,7 +31,7 @@ using lessons::Workspace;
 
 struct LessonOptions {
   std::string lesson, workspace, course, sanitize;
-  bool json = false, show_anyway = false, mine = false;
+  bool json = false, show_anyway = false, mine = false, again = false;
   std::vector<std::string> train;
   std::vector<std::string> judge;  ///< as in lessons::Judging
 };
@@ -112,10 +112,22 @@ int list(const LessonOptions& o) {
   return 0;
 }
 
+void prepare_headers(const Workspace& workspace, const Lesson& lesson) {
+  if (lesson.quiz || lessons::headers_are_prepared(workspace)) return;
+  std::fputs("Compiling the engine's headers, once, so that checks are quick…\n",
+             stderr);
+  try {
+    lessons::prepare_headers(workspace);
+  } catch (const std::runtime_error&) {
+    // `lesson check` says what is missing.
+  }
+}
+
 int start(const LessonOptions& o) {
   const Workspace workspace = open_workspace(o);
   const Lesson& lesson = lessons::find_lesson(o.lesson);
   workspace.start(lesson);
+  prepare_headers(workspace, lesson);
   fmt::print("{}  {}\n{}\n\n", lesson.slug, lesson.title, lesson.goal);
   fmt::print("  your file   {}\n", workspace.file(lesson).string());
   fmt::print("  the chapter lessons/{}/chapter.md, or in the book\n", lesson.slug);
@@ -154,6 +166,7 @@ int watch(const LessonOptions& o) {
   const Workspace workspace = open_workspace(o);
   const Lesson& lesson = lessons::find_lesson(o.lesson);
   if (!workspace.started(lesson)) workspace.start(lesson);
+  prepare_headers(workspace, lesson);
   lessons::FileWatch file(workspace.file(lesson));
   std::signal(SIGINT, SIG_DFL);
   for (;;) {
@@ -172,6 +185,13 @@ int hint(const LessonOptions& o) {
   const Lesson& lesson = lessons::find_lesson(o.lesson);
   Progress progress = workspace.progress(lesson);
   const int count = static_cast<int>(lesson.hints.size());
+  if (o.again) {
+    for (int i = 0; i < progress.hints; ++i) {
+      fmt::print("Hint {} of {}\n\n{}\n\n", i + 1, count, lesson.hints[i]);
+    }
+    if (progress.hints == 0) fmt::print("You have taken none yet.\n");
+    return 0;
+  }
   const int number = std::min(progress.hints + 1, count);
   fmt::print("Hint {} of {}{}\n\n{}\n", number, count,
              progress.hints >= count ? " (there are no more)" : "",
@@ -320,7 +340,8 @@ void add_lesson(CLI::App& app, Action& action) {
                    "find wrong memory accesses (address) or races (thread)")
       ->check(CLI::IsMember({"address", "thread"}));
   add("watch", "check whenever you save", watch, true);
-  add("hint", "three hints, each more telling", hint, true);
+  add("hint", "three hints, each more telling", hint, true)
+      ->add_flag("--again", options->again, "those that you have taken");
   add("solution", "our solution, once you have passed", solution, true)
       ->add_flag("--show-anyway", options->show_anyway, "before you have passed");
   add("reset", "begin anew; your file is kept aside", reset, true);

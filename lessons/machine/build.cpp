@@ -1,11 +1,13 @@
 #include "lessons/machine/build.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <stdexcept>
 
 #include "engine/data/process.h"
+#include "engine/tensor/philox.h"
 
 namespace lockstep::lessons {
 namespace {
@@ -24,6 +26,22 @@ std::string runtime_library(const char* name) {
   return path;
 }
 
+const std::vector<std::string>& common_options() {
+  static const std::vector<std::string> options = {
+      "-std=c++20", "-O1", "-g", "-fPIC",
+      "-DLOCKSTEP_STAMP=\"" + headers_stamp() + "\""};
+  return options;
+}
+
+/// A vector's [i] out of range ends the program; sanitizers tell more of it themselves.
+constexpr const char* kAssertions = "-D_GLIBCXX_ASSERTIONS";
+
+/// Another compiler could not read it: its name is in the file's.
+fs::path precompiled(const fs::path& include) {
+  return include / "lessons" / "prelude.h.gch" /
+         fmt::format("{:016x}", fnv1a64(compiler()));
+}
+
 /// Compiles `source` into `library`, unless that was made of the source as it is: then
 /// they bear the same time. (A file saved while it was being compiled is compiled
 /// anew.)
@@ -38,23 +56,22 @@ Built compile(const Workspace& workspace, const fs::path& source,
     return built;
   }
   const fs::path include = workspace.headers();
+  fs::create_directories(workspace.built());
   const std::string root = workspace.root().string() + "/";
   const fs::path part = library.string() + ".part";
-  std::vector<std::string> command = {compiler(),
-                                      "-std=c++20",
-                                      "-O1",
-                                      "-g",
-                                      "-fPIC",
-                                      "-shared",
-                                      "-Wall",
-                                      "-Wextra",
-                                      "-Wno-unused-parameter",
-                                      "-fmax-errors=5",
-                                      "-fdiagnostics-color=never",
-                                      "-DLOCKSTEP_STAMP=\"" + headers_stamp() + "\"",
-                                      "-ffile-prefix-map=" + root + "=workspace/",
-                                      "-I" + include.string()};
-  command.insert(command.end(), options.begin(), options.end());
+  std::vector<std::string> command = {compiler()};
+  const auto add = [&](const std::vector<std::string>& more) {
+    command.insert(command.end(), more.begin(), more.end());
+  };
+  add(common_options());
+  add({"-shared", "-Wall", "-Wextra", "-Wno-unused-parameter", "-fmax-errors=5",
+       "-fdiagnostics-color=never", "-ffile-prefix-map=" + root + "=workspace/",
+       "-I" + include.string()});
+  add(options);
+  if (options == std::vector<std::string>{kAssertions} &&
+      fs::exists(precompiled(include))) {
+    add({"-include", (include / "lessons" / "prelude.h").string()});
+  }
   command.insert(command.end(), {source.string(), "-o", part.string()});
   data::ProcessResult result;
   try {
@@ -84,12 +101,35 @@ std::string without_prefix(std::string text, const std::string& prefix) {
   return text;
 }
 
+bool headers_are_prepared(const Workspace& workspace) {
+  return fs::exists(precompiled(workspace.headers()));
+}
+
+void prepare_headers(const Workspace& workspace) {
+  const fs::path include = workspace.headers();
+  for (const auto& entry : fs::directory_iterator(include.parent_path())) {
+    const bool of_another_build =
+        entry.path().filename().string().starts_with("include-");
+    if (of_another_build && entry.path() != include) fs::remove_all(entry.path());
+  }
+  const fs::path result = precompiled(include);
+  fs::create_directories(result.parent_path());
+  const fs::path part = fmt::format("{}.part-{}", result.string(), getpid());
+  std::vector<std::string> command = {compiler()};
+  command.insert(command.end(), common_options().begin(), common_options().end());
+  command.insert(command.end(),
+                 {kAssertions, "-I" + include.string(), "-x", "c++-header",
+                  (include / "lessons" / "prelude.h").string(), "-o", part.string()});
+  const data::ProcessResult made = data::run_process(command);
+  std::error_code none;
+  if (made.exit_code == 0) fs::rename(part, result, none);
+  fs::remove(part, none);
+}
+
 Built build_library(const Workspace& workspace, const Lesson& lesson,
                     Sanitizer sanitizer) {
   std::string suffix, preload;
-  // A vector's [i] out of range ends the program; sanitizers tell more of it
-  // themselves.
-  std::vector<std::string> options{"-D_GLIBCXX_ASSERTIONS"};
+  std::vector<std::string> options{kAssertions};
   if (sanitizer == Sanitizer::address) {
     suffix = "-address";
     options = {"-fsanitize=address,undefined", "-fno-sanitize-recover=all"};
@@ -112,7 +152,7 @@ fs::path build_tests(const Workspace& workspace, const Lesson& lesson) {
   const fs::path library =
       workspace.built() / fmt::format("{}-{}-tests.so", lesson.slug, headers_stamp());
   workspace.headers();
-  const Built built = compile(workspace, source, library, {"-D_GLIBCXX_ASSERTIONS"});
+  const Built built = compile(workspace, source, library, {kAssertions});
   if (!built.ok) {
     throw std::runtime_error(source.string() + " does not compile:\n" + built.messages);
   }

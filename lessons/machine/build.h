@@ -17,6 +17,11 @@ struct Built {
   std::string preload;   ///< the sanitizer's runtime, to be loaded first
 };
 
+/// Compiles what exercises include (`lessons/prelude.h`), so that each check takes a
+/// second less. It takes some 4 s, 120 MB, and may be left out.
+void prepare_headers(const Workspace& workspace);
+bool headers_are_prepared(const Workspace& workspace);
+
 /// Compiles the lesson's file against the engine's headers; nothing is linked, since
 /// the program that loads it has the engine. It is not compiled again while the
 /// file stays as it is.

@@ -155,8 +155,8 @@ std::vector<std::pair<std::string, std::string_view>> engine_headers() {
     const EmbeddedFile& file = lockstep_embedded_files()[i];
     const std::string path = file.path;
     const bool shared = path.starts_with("engine/") || path.starts_with("tracer/") ||
-                        path == "lessons/plugin.h" ||
-                        path.starts_with("lessons/machine/");
+                        path.starts_with("lessons/machine/") ||
+                        path == "lessons/plugin.h" || path == "lessons/prelude.h";
     if (!shared || !path.ends_with(".h")) continue;
     headers.emplace_back(path, std::string_view(file.begin, file.end - file.begin));
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -110,7 +111,9 @@ fs::path Workspace::reset(const Lesson& lesson) const {
 }
 
 fs::path Workspace::headers() const {
-  const fs::path include = built() / ("include-" + headers_stamp());
+  const char* shared = std::getenv("LOCKSTEP_HEADERS");
+  const fs::path include = (shared && *shared ? fs::absolute(shared) : built()) /
+                           ("include-" + headers_stamp());
   if (fs::exists(include / "complete")) return include;
   for (const auto& [path, text] : engine_headers()) {
     make_folder((include / path).parent_path());

@@ -39,7 +39,8 @@ class Workspace {
   /// one is now.
   std::filesystem::path reset(const Lesson& lesson) const;
 
-  /// The engine's headers as files, for the compiler; returns the folder.
+  /// The engine's headers as files, for the compiler; returns the folder. It is in the
+  /// workspace, or in LOCKSTEP_HEADERS: whoever grades many workspaces makes them once.
   std::filesystem::path headers() const;
 
   /// A fingerprint of the learner's file as it is; "" if there is none.

@@ -168,6 +168,7 @@ class Folder(Lesson):
         chapter = (self.folder / "chapter.md").read_text()
         headings = [line.lstrip("# ").strip() for line in chapter.splitlines()
                     if line.startswith("#")]
+        self.assertEqual(headings[0], f"Lesson {self.slug[:2]}: {self.facts['title']}")
         for needed in ("Predict first", "Exercise"):
             self.assertTrue(any(needed in heading for heading in headings), needed)
         check = (self.folder / "check.cpp").read_text()

@@ -60,10 +60,13 @@ class Lessons(Workspace):
         self.assertEqual(backup.read_text(), "mine")
 
     def test_hints_are_counted(self):
+        self.assertIn("none yet", self.lesson("hint", 5, "--again")[0])
         texts = [self.lesson("hint", 5)[0] for _ in range(4)]
         for number, text in enumerate(texts[:3], 1):
             self.assertTrue(text.startswith(f"Hint {number} of 3"), text)
         self.assertIn("there are no more", texts[3])
+        self.assertEqual(self.lesson("hint", 5, "--again")[0].split(),
+                         "".join(texts[:3]).split())
         listed = json.loads(self.lesson("list", "--json")[0])
         row = next(r for r in listed["lessons"] if r["lesson"] == "05-scatter")
         self.assertEqual((row["hints"], row["state"]), (3, "new"))
@@ -138,6 +141,22 @@ class Lessons(Workspace):
         self.assertEqual([m["args"]["slot"] for m in marks], ["scatter"])
         source = read["lockstep"]["sources"]["workspace/05-scatter/scatter.cpp"]
         self.assertEqual(source, self.file.read_text())
+
+
+    def test_compiled_headers(self):
+        """They are made by `start`, kept once, and change no verdict."""
+        headers = pathlib.Path(self.path("headers"))
+        (headers / "include-old").mkdir(parents=True)
+        shared = {"LOCKSTEP_HEADERS": str(headers)}
+        self.lesson("start", 5, **shared)
+        made = list(headers.glob("*/lessons/prelude.h.gch/*"))
+        self.assertEqual(len(made), 1)
+        self.assertFalse((headers / "include-old").exists())
+        self.write_solution()
+        self.check(True, **shared)
+        made[0].write_text("damaged")
+        self.file.write_text(self.file.read_text() + "\n")
+        self.check(True, **shared)
 
 
 class LearnersCode(Workspace):

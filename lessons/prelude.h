@@ -1,0 +1,23 @@
+// What most exercises include, to be compiled once: half of a small file's compile time
+// goes into reading it. Nothing may rely on it; the compiler takes it where it is
+// there.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <queue>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/autograd/engine.h"
+#include "engine/ops/copy.h"
+#include "engine/ops/op_call.h"
+#include "engine/ops/ops.h"
+#include "engine/parallel/primitives.h"
+#include "engine/runtime/device_context.h"
+#include "lessons/plugin.h"
+#include "tracer/record/recorder.h"
