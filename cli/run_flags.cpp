@@ -51,8 +51,11 @@ void add_flags_of_the_example(CLI::App& c, RunOptions& o) {
 void add_own_flags(CLI::App& c, RunOptions& o) {
   const auto positive = Numbers(int64_t{1}, int64_t{1} << 40);
   c.add_option("--dataset", o.dataset,
-               "default: cifar10, of -a toy random; imagefolder: not built yet")
+               "default: imagefolder if DIR has train/, of -a toy random, else cifar10")
       ->check(CLI::IsMember({"cifar10", "imagefolder", "random", "generated"}));
+  c.add_option("--on-bad-image", o.on_bad_image,
+               "image folders: what to do about a damaged or missing file")
+      ->check(CLI::IsMember({"error", "skip"}));
   c.add_option(
        "--mode", o.mode,
        "default: dp, of VGG dp-features as in the ImageNet example; ddp: a thread per "
@@ -89,12 +92,13 @@ void add_own_flags(CLI::App& c, RunOptions& o) {
   c.add_flag("--deterministic", o.deterministic,
              "never choose algorithms by measuring");
   c.add_flag("--launch-blocking", o.launch_blocking, "wait for every kernel");
-  c.add_option("--image-size", o.image_size, "of generated pictures")
+  c.add_option("--image-size", o.image_size,
+               "of pictures from image folders or generated")
       ->check(Numbers(1, 4096))
-      ->default_str("32");
-  c.add_option("--classes", o.classes, "of generated pictures")
+      ->default_str("224 or 32");
+  c.add_option("--classes", o.classes, "outputs of the model")
       ->check(Numbers(1, 1000000))
-      ->default_str("10");
+      ->default_str("image folders 1000, else 10");
   c.add_option("--length", o.length,
                "samples of a set (default: generated 5000, random 100)")
       ->check(positive)
@@ -189,7 +193,9 @@ void add_run_flags(CLI::App& c, RunOptions& o) {
   // As Python's argparse: of a flag given twice the last counts.
   c.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   c.option_defaults()->always_capture_default();
-  c.add_option("DIR", o.dir, "folder of CIFAR-10 (default: ./data, else ~/data)");
+  c.add_option(
+      "DIR", o.dir,
+      "image folders (train/, val/) or CIFAR-10 (default: ./data, else ~/data)");
   add_flags_of_the_example(c, o);
   add_own_flags(c, o);
 }

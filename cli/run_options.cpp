@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/image_folders.h"
 #include "engine/data/cifar10.h"
 #include "engine/data/generated.h"
 #include "engine/data/random.h"
@@ -87,11 +88,9 @@ DataSets open_cifar10(const RunOptions& o) {
 DataSets open_data(const RunOptions& o) {
   std::string kind = o.dataset;
   if (kind.empty() && o.arch == "toy") kind = "random";
-  const bool folders = kind.empty() && std::filesystem::is_directory(o.dir + "/train");
-  if (kind == "imagefolder" || (folders && !o.dir.empty())) {
-    throw std::runtime_error(
-        "image folders are not built yet; use --dataset generated --image-size 224");
-  }
+  const bool folders =
+      !o.dir.empty() && std::filesystem::is_directory(o.dir + "/train");
+  if (kind == "imagefolder" || (kind.empty() && folders)) return open_image_folders(o);
   if (kind == "random") return open_random(o);
   if (kind == "generated") return open_generated(o);
   return open_cifar10(o);

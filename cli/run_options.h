@@ -41,6 +41,7 @@ struct RunOptions {
   int64_t steps = -1;
   bool no_shuffle = false, no_augment = false, launch_blocking = false;
   std::string input_on = "host", conv = "auto", dtype = "float32";
+  std::string on_bad_image = "error";
   bool benchmark = false, deterministic = false;
   int64_t image_size = 0, classes = 0, length = 0;
   double dropout = 0.5;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/image_folders.h"
 #include "cli/rank_process.h"
 #include "cli/rank_threads.h"
 #include "cli/recording.h"
@@ -49,6 +50,7 @@ data::LoaderOptions loader_options(const RunOptions& o, const RankPlace& place) 
   loader.batch_size = rank_batch(o, place);
   loader.workers = plan::per_process_workers(o.workers, place.local_world);
   loader.seed = o.seed;
+  loader.on_bad_sample = on_bad_image(o);
   return loader;
 }
 

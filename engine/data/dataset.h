@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "engine/tensor/philox.h"
@@ -31,6 +32,12 @@ class Draws {
   uint64_t position_;
 };
 
+/// A sample that cannot be had, such as a file that is damaged or gone. A run may be
+/// told to go on without it.
+struct BadSample : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// All samples have one shape. Const calls are thread-safe: the loader's workers share
 /// one data set.
 class Dataset {
@@ -43,6 +50,7 @@ class Dataset {
 
   /// Writes sample `index` into `image` (as many numbers as `sample_shape` says) and
   /// returns its label. What is random in an augmentation comes from `draws`.
+  /// Throws BadSample if there is no such picture any more.
   /// REQUIRES: 0 ≤ index < size().
   virtual int64_t get(int64_t index, Draws& draws, std::span<float> image) const = 0;
 };

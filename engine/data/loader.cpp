@@ -29,6 +29,10 @@ std::string type_name(const std::exception& error) {
   return name;
 }
 
+int64_t numbers_of(const std::vector<int64_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
 void check(const LoaderOptions& options) {
   auto refuse = [](const std::string& why) {
     throw std::runtime_error("DataLoader: " + why);
@@ -80,6 +84,13 @@ void DataLoader::start_epoch(int64_t epoch) {
 }
 
 std::optional<Batch> DataLoader::next() {
+  std::optional<Batch> batch = take();
+  if (!batch) return batch;
+  for (const std::string& why : batch->bad) options_.on_bad_sample(why);
+  return batch;
+}
+
+std::optional<Batch> DataLoader::take() {
   if (epoch_ < 0) throw std::runtime_error("DataLoader: start_epoch() comes first");
   if (prefetcher_) return prefetcher_->next();
   if (made_ == static_cast<int64_t>(batches_.size())) return std::nullopt;
@@ -92,17 +103,29 @@ Batch DataLoader::make(int64_t batch, int worker) const {
 
   Batch made;
   made.shape = dataset_->sample_shape();
-  const int64_t numbers = std::accumulate(made.shape.begin(), made.shape.end(),
-                                          int64_t{1}, std::multiplies<>());
-  made.shape.insert(made.shape.begin(), static_cast<int64_t>(indices.size()));
-  made.images.resize(indices.size() * numbers);
-  for (size_t i = 0; i < indices.size(); ++i) {
-    const std::span image(made.images.data() + i * numbers, numbers);
-    made.labels.push_back(get(batch, worker, indices[i], image));
+  made.images.resize(indices.size() * numbers_of(made.shape));
+  for (const int64_t index : indices) add(batch, worker, index, made);
+  if (made.labels.empty()) {
+    throw BadSample(fmt::format("not one of the {} samples of batch {} can be had: {}",
+                                indices.size(), batch, made.bad.front()));
   }
+  made.images.resize(made.size() * numbers_of(made.shape));
+  made.shape.insert(made.shape.begin(), made.size());
 
   if (options_.on_batch) options_.on_batch(worker, batch, begin_ns, now_ns());
   return made;
+}
+
+/// Sample `index` into the next free place of `made`, if it can be had.
+void DataLoader::add(int64_t batch, int worker, int64_t index, Batch& made) const {
+  const int64_t numbers = numbers_of(made.shape);
+  const std::span image(made.images.data() + made.size() * numbers, numbers);
+  try {
+    made.labels.push_back(get(batch, worker, index, image));
+  } catch (const BadSample& bad) {
+    if (!options_.on_bad_sample) throw;
+    made.bad.push_back(bad.what());
+  }
 }
 
 int64_t DataLoader::get(int64_t batch, int worker, int64_t index,
@@ -115,7 +138,8 @@ int64_t DataLoader::get(int64_t batch, int worker, int64_t index,
     Draws draws(options_.seed, epoch_, index);
     return dataset_->get(index, draws, image);
   } catch (const std::exception& error) {
-    if (worker == kCallingThread) throw;
+    const bool is_bad = dynamic_cast<const BadSample*>(&error) != nullptr;
+    if (worker == kCallingThread || (is_bad && options_.on_bad_sample)) throw;
     std::throw_with_nested(std::runtime_error(
         fmt::format("Caught {} in DataLoader worker {} (batch {}, sample {}): {}",
                     type_name(error), worker, batch, index, error.what())));

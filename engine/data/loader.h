@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/data/batch.h"
@@ -24,6 +25,11 @@ struct LoaderOptions {
 
   /// Another order, such as one rank's share; not together with `shuffle`.
   std::shared_ptr<const Sampler> sampler;
+
+  /// Makes a BadSample no error: the batch is made without it, and this is called with
+  /// the reason when the batch is handed out, on the thread that takes it. A batch of
+  /// bad samples only is an error all the same.
+  std::function<void(const std::string& why)> on_bad_sample;
 
   /// Called when a batch is made, on the thread that made it: worker (kCallingThread
   /// if there are none), the batch's number in its epoch, begin and end in nanoseconds
@@ -58,7 +64,9 @@ class DataLoader {
   const Dataset& dataset() const { return *dataset_; }
 
  private:
+  std::optional<Batch> take();
   Batch make(int64_t batch, int worker) const;
+  void add(int64_t batch, int worker, int64_t index, Batch& made) const;
   int64_t get(int64_t batch, int worker, int64_t index, std::span<float> image) const;
 
   std::shared_ptr<const Dataset> dataset_;

@@ -29,6 +29,21 @@ void transform(std::span<const uint8_t> bytes, ImageSize size, int64_t padding,
   }
 }
 
+void normalize(const Picture& picture, bool flip, const Normalize& normalize,
+               std::span<float> image) {
+  const int64_t step = flip ? -Picture::kPixel : Picture::kPixel;
+  const int64_t first = flip ? (picture.width - 1) * Picture::kPixel : 0;
+  float* out = image.data();
+  for (int channel = 0; channel < 3; ++channel) {
+    for (int64_t y = 0; y < picture.height; ++y) {
+      const uint8_t* in = picture.row(y) + first + channel;
+      for (int64_t x = 0; x < picture.width; ++x, in += step) {
+        *out++ = normalize(channel, *in);
+      }
+    }
+  }
+}
+
 Normalize::Normalize(std::array<float, 3> mean, std::array<float, 3> std) {
   for (int channel = 0; channel < 3; ++channel) {
     for (int byte = 0; byte < 256; ++byte) {
@@ -41,6 +56,11 @@ Normalize::Normalize(std::array<float, 3> mean, std::array<float, 3> std) {
 const Normalize& cifar10_normalize() {
   static const Normalize normalize({0.4914f, 0.4822f, 0.4465f},
                                    {0.2470f, 0.2435f, 0.2616f});
+  return normalize;
+}
+
+const Normalize& imagenet_normalize() {
+  static const Normalize normalize({0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f});
   return normalize;
 }
 

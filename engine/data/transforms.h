@@ -9,6 +9,7 @@
 #include <span>
 
 #include "engine/data/dataset.h"
+#include "engine/data/picture.h"
 
 namespace lockstep::data {
 
@@ -44,6 +45,14 @@ class Normalize {
 
 /// The usual constants of CIFAR-10's training set.
 const Normalize& cifar10_normalize();
+
+/// ImageNet's, as every torchvision model expects them.
+const Normalize& imagenet_normalize();
+
+/// Normalises a picture into three planes, mirrored if asked.
+/// REQUIRES: image has 3 · width · height elements.
+void normalize(const Picture& picture, bool flip, const Normalize& normalize,
+               std::span<float> image);
 
 /// Pads `bytes` with `padding` black pixels on each side, cuts out a picture of the old
 /// size at (top, left), flips it if asked, and normalises. Black is padded *before* the

@@ -1,0 +1,109 @@
+#include "engine/data/folder_index.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+namespace lockstep::data {
+namespace fs = std::filesystem;
+namespace {
+
+[[noreturn]] void fail(const fs::path& path, const std::string& what) {
+  throw std::runtime_error(fmt::format("{}: {}", path.string(), what));
+}
+
+bool is_picture(std::string_view name) {
+  const size_t dot = name.rfind('.');
+  if (dot == name.npos) return false;
+  std::string ending(name.substr(dot + 1));
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<uint8_t>(c)));
+  return ending == "jpeg" || ending == "jpg" || ending == "png";
+}
+
+/// What lies in one folder, sorted.
+struct Listing {
+  std::vector<std::string> folders, pictures;
+
+  explicit Listing(const fs::path& folder) {
+    std::error_code error;
+    fs::directory_iterator at(folder, error);
+    for (; !error && at != fs::directory_iterator(); at.increment(error)) {
+      std::string name = at->path().filename().string();
+      std::error_code unreadable;  // a broken link is no folder
+      if (at->is_directory(unreadable)) {
+        folders.push_back(std::move(name));
+      } else if (is_picture(name)) {
+        pictures.push_back(std::move(name));
+      }
+    }
+    if (error) fail(folder, "cannot be listed: " + error.message());
+    std::sort(folders.begin(), folders.end());
+    std::sort(pictures.begin(), pictures.end());
+  }
+};
+
+}  // namespace
+
+FolderIndex::FolderIndex(const fs::path& root) : root_(root) {
+  if (!fs::is_directory(root)) {
+    fail(root, fs::exists(root) ? "is a file, not a folder of class folders"
+                                : "no such folder");
+  }
+  classes_ = Listing(root).folders;
+  if (classes_.empty()) {
+    fail(root,
+         "no class folders in it; every class's pictures lie in a folder of their own");
+  }
+  std::vector<std::string> empty;
+  for (const std::string& name : classes_) {
+    const int64_t before = size();
+    const fs::path folder = root / name;
+    list(folder, folder.native().size() + 1);
+    class_ends_.push_back(size());
+    if (size() == before) empty.push_back(name);
+  }
+  if (!empty.empty()) {
+    fail(root / empty[0],
+         fmt::format("no pictures (.jpeg, .jpg, .png) in this class folder{}; fill or "
+                     "remove it",
+                     empty.size() == 1
+                         ? ""
+                         : fmt::format(" and in {} others", empty.size() - 1)));
+  }
+  names_.shrink_to_fit();
+  ends_.shrink_to_fit();
+}
+
+void FolderIndex::list(const fs::path& folder, size_t prefix) {
+  constexpr size_t kLongestPath = 4096;  // a link that leads back ends here
+  if (folder.native().size() > kLongestPath) fail(folder, "a folder inside itself");
+  const Listing here(folder);
+  for (const std::string& name : here.pictures) {
+    names_ += folder.native().substr(std::min(prefix, folder.native().size()));
+    if (folder.native().size() > prefix) names_ += '/';
+    names_ += name;
+    ends_.push_back(names_.size());
+  }
+  for (const std::string& name : here.folders) list(folder / name, prefix);
+}
+
+int64_t FolderIndex::label(int64_t index) const {
+  return std::upper_bound(class_ends_.begin(), class_ends_.end(), index) -
+         class_ends_.begin();
+}
+
+std::string FolderIndex::path(int64_t index) const {
+  const uint64_t begin = index == 0 ? 0 : ends_[index - 1];
+  return fmt::format("{}/{}/{}", root_.native(), classes_[label(index)],
+                     std::string_view(names_).substr(begin, ends_[index] - begin));
+}
+
+int64_t FolderIndex::memory() const {
+  return static_cast<int64_t>(names_.capacity() + ends_.capacity() * sizeof(ends_[0]));
+}
+
+}  // namespace lockstep::data
