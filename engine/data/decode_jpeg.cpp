@@ -102,6 +102,14 @@ bool has_end(const jpeg_source_mgr& source) {
   return false;
 }
 
+/// libjpeg does not read the rows that it is told to skip at the bottom, so the last
+/// one is asked for.
+void read_to_the_end(jpeg_decompress_struct& jpeg, uint8_t* row) {
+  const JDIMENSION rest = jpeg.output_height - jpeg.output_scanline;
+  if (rest > 1) jpeg_skip_scanlines(&jpeg, rest - 1);
+  if (rest > 0) jpeg_read_scanlines(&jpeg, &row, 1);
+}
+
 void read_rows(jpeg_decompress_struct& jpeg, const Box& box, int64_t first_column,
                uint8_t* row, Picture& picture) {
   const auto stop = static_cast<JDIMENSION>(box.top + box.height);
@@ -143,9 +151,8 @@ void decode_jpeg(std::span<const uint8_t> bytes, const ChooseBox& choose,
     if (width < jpeg.output_width) jpeg_crop_scanline(&jpeg, &left, &width);
     if (skipped > 0) jpeg_skip_scanlines(&jpeg, static_cast<JDIMENSION>(skipped));
     read_rows(jpeg, box, left, row.data(), picture);
-    const JDIMENSION rest = jpeg.output_height - jpeg.output_scanline;
-    if (rest > 0 && !jpeg_has_multiple_scans(&jpeg) && !has_end(*jpeg.src)) {
-      jpeg_skip_scanlines(&jpeg, rest);  // fails where the file ends too early
+    if (!jpeg_has_multiple_scans(&jpeg) && !has_end(*jpeg.src)) {
+      read_to_the_end(jpeg, row.data());  // fails where the file ends too early
     }
   });
   if (cmyk) cmyk_to_rgb(picture.rgbx.data(), box.width * box.height);

@@ -24,6 +24,13 @@ bool is_picture(std::string_view name) {
   return ending == "jpeg" || ending == "jpg" || ending == "png";
 }
 
+/// Links to folders are followed, but not back to a folder that we are in.
+void refuse_loop(const fs::path& link, const fs::path& folder) {
+  const std::string target = (fs::canonical(link) / "").native();
+  const std::string here = (fs::canonical(folder) / "").native();
+  if (here.starts_with(target)) fail(link, "a link to a folder that it lies in");
+}
+
 /// What lies in one folder, sorted.
 struct Listing {
   std::vector<std::string> folders, pictures;
@@ -35,6 +42,7 @@ struct Listing {
       std::string name = at->path().filename().string();
       std::error_code unreadable;  // a broken link is no folder
       if (at->is_directory(unreadable)) {
+        if (at->is_symlink(unreadable)) refuse_loop(at->path(), folder);
         folders.push_back(std::move(name));
       } else if (is_picture(name)) {
         pictures.push_back(std::move(name));
@@ -79,8 +87,6 @@ FolderIndex::FolderIndex(const fs::path& root) : root_(root) {
 }
 
 void FolderIndex::list(const fs::path& folder, size_t prefix) {
-  constexpr size_t kLongestPath = 4096;  // a link that leads back ends here
-  if (folder.native().size() > kLongestPath) fail(folder, "a folder inside itself");
   const Listing here(folder);
   for (const std::string& name : here.pictures) {
     names_ += folder.native().substr(std::min(prefix, folder.native().size()));

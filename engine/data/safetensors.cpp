@@ -31,10 +31,13 @@ void read_bytes(std::istream& in, void* bytes, uint64_t count,
   if (!in) fail(file, "cannot be read to its end");
 }
 
-}  // namespace
+/// Where the tensors are, and where their data begins.
+struct Places {
+  std::vector<TensorPlace> tensors;
+  uint64_t data = 0;
+};
 
-std::vector<TensorFileEntry> read_safetensors(std::istream& in, const std::string& name,
-                                              Metadata* metadata) {
+Places read_header(std::istream& in, const std::string& name, Metadata* metadata) {
   in.seekg(0, std::ios::end);
   const auto size = static_cast<int64_t>(in.tellg());
   in.seekg(0);
@@ -50,12 +53,26 @@ std::vector<TensorFileEntry> read_safetensors(std::istream& in, const std::strin
   }
   std::string header(header_size, ' ');
   read_bytes(in, header.data(), header_size, name);
+  return {parse_safetensors_header(header, after - header_size, name, metadata),
+          8 + header_size};
+}
 
+std::ifstream open(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path)) fail(path.string(), "is a folder");
+  std::ifstream in(path, std::ios::binary);
+  if (!in) fail(path.string(), fmt::format("cannot be read: {}", std::strerror(errno)));
+  return in;
+}
+
+}  // namespace
+
+std::vector<TensorFileEntry> read_safetensors(std::istream& in, const std::string& name,
+                                              Metadata* metadata) {
   std::vector<TensorFileEntry> entries;
-  for (auto& [entry, begin, end] :
-       parse_safetensors_header(header, after - header_size, name, metadata)) {
+  auto [places, data] = read_header(in, name, metadata);
+  for (auto& [entry, begin, end] : places) {
     entry.data.resize(end - begin);
-    in.seekg(static_cast<std::streamoff>(8 + header_size + begin));
+    in.seekg(static_cast<std::streamoff>(data + begin));
     read_bytes(in, entry.data.data(), entry.data.size(), name);
     entries.push_back(std::move(entry));
   }
@@ -64,10 +81,15 @@ std::vector<TensorFileEntry> read_safetensors(std::istream& in, const std::strin
 
 std::vector<TensorFileEntry> read_safetensors(const std::filesystem::path& path,
                                               Metadata* metadata) {
-  if (std::filesystem::is_directory(path)) fail(path.string(), "is a folder");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) fail(path.string(), fmt::format("cannot be read: {}", std::strerror(errno)));
+  std::ifstream in = open(path);
   return read_safetensors(in, path.string(), metadata);
+}
+
+Metadata read_safetensors_metadata(const std::filesystem::path& path) {
+  Metadata metadata;
+  std::ifstream in = open(path);
+  read_header(in, path.string(), &metadata);
+  return metadata;
 }
 
 void write_safetensors(const std::filesystem::path& path,

@@ -43,6 +43,9 @@ std::vector<TensorFileEntry> read_safetensors(const std::filesystem::path& path,
 std::vector<TensorFileEntry> read_safetensors(std::istream& in, const std::string& name,
                                               Metadata* metadata = nullptr);
 
+/// The metadata alone, of a file whose header passes the same checks.
+Metadata read_safetensors_metadata(const std::filesystem::path& path);
+
 /// Writes the tensors in the order given; the file appears whole or not at all. Throws
 /// std::runtime_error for an entry that the reader would refuse, or a failing disk.
 void write_safetensors(const std::filesystem::path& path,
