@@ -26,8 +26,8 @@ class ImageFolderTest : public ScratchTest {
     const FolderIndex index(scratch_);
     std::vector<std::string> found;
     for (int64_t i = 0; i < index.size(); ++i) {
-      found.push_back(fs::relative(index.path(i), scratch_).string() + " " +
-                      std::to_string(index.label(i)));
+      found.push_back(fs::path(index.path(i)).lexically_relative(scratch_).string() +
+                      " " + std::to_string(index.label(i)));
     }
     return found;
   }
