@@ -159,7 +159,9 @@ void add_view(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("view", "play a trace, step by step");
   command->add_option("TRACE", o->files,
                       "trace files (.json, .json.gz), ours or others'");
-  command->add_option("--at", o->at, "2 | 2:backward | '#1234' (an id) | @12.5ms");
+  command->add_option("--at", o->at,
+                      "2 | 2:backward | 2:ResNet.forward | '#1234' (an id) | "
+                      "@12.5ms");
   command->add_option("--screenshot", o->screenshot,
                       "write a picture (PNG), no window");
   command->add_option(

@@ -220,6 +220,43 @@ std::optional<int64_t> parse_integer(const std::string& text) {
 
 }  // namespace
 
+namespace {
+
+/// What `whole` caused, first its phases, then everything: the first with this name.
+uint32_t find_in(const Model& model, uint32_t whole, std::string_view name) {
+  const Event& span = model.events[whole];
+  for (const bool any : {false, true}) {
+    for (uint32_t place = span.order; place < span.last; ++place) {
+      const Event& event = event_in(model, place);
+      if ((any || event.what() == Kind::phase) && model.name_of(event) == name) {
+        return model.program[place];
+      }
+    }
+  }
+  return kNoEvent;
+}
+
+/// Names inside each other: `backward`, `ResNet.forward`, `forward/conv2d`.
+std::optional<Position> at_names(const Model& model, uint32_t step, int64_t number,
+                                 std::string_view names, std::string& why) {
+  uint32_t at = step;
+  for (;;) {
+    const size_t end = names.find('/');
+    const std::string_view name = names.substr(0, end);
+    const uint32_t found = find_in(model, at, name);
+    if (found == kNoEvent) {
+      why = fmt::format("step {} has no phase, call or operation '{}'{}", number, name,
+                        at == step ? "" : " in " + model.name_of(model.events[at]));
+      return std::nullopt;
+    }
+    at = found;
+    if (end == std::string_view::npos) return at_event(model, at);
+    names.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
 std::optional<Position> parse_position(const Model& model, const std::string& whole,
                                        std::string& why) {
   std::string text = whole;
@@ -256,19 +293,12 @@ std::optional<Position> parse_position(const Model& model, const std::string& wh
     const uint32_t own = step.event_of(rank);
     if (!number || step.number != *number || own == kNoEvent) continue;
     if (colon == std::string::npos) return at_event(model, own);
-    const std::string phase = text.substr(colon + 1);
-    const Event& span = model.events[own];
-    for (uint32_t place = span.order; place < span.last; ++place) {
-      const Event& event = event_in(model, place);
-      if (event.what() == Kind::phase && model.name_of(event) == phase) {
-        return at_event(model, model.program[place]);
-      }
-    }
-    why = fmt::format("step {} has no phase '{}'", *number, phase);
-    return std::nullopt;
+    return at_names(model, own, *number, text.substr(colon + 1), why);
   }
-  why = fmt::format("no step '{}'; a place is 2, 2:backward, #1234 or @12.5ms",
-                    text.substr(0, colon));
+  why = fmt::format(
+      "no step '{}'; a place is 2, 2:backward, 2:ResNet.forward, #1234 or "
+      "@12.5ms",
+      text.substr(0, colon));
   return std::nullopt;
 }
 

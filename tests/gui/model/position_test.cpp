@@ -144,6 +144,16 @@ TEST_F(ParsePosition, AcceptsStepsPhasesIdsAndTimes) {
   EXPECT_EQ(time("@95us"), 95'000);
 }
 
+TEST_F(ParsePosition, AcceptsNamesInsideEachOther) {
+  EXPECT_EQ(id("0:DataParallel.__call__"), 3);
+  EXPECT_EQ(id("0:aten::linear"), 6);
+  EXPECT_EQ(id("0:backward/AddmmBackward0"), 13);
+  EXPECT_EQ(id("0:forward/Gather"), 9);
+  EXPECT_EQ(id("0:backward/Gather"), std::nullopt);
+  EXPECT_EQ(why_, "step 0 has no phase, call or operation 'Gather' in backward");
+  EXPECT_EQ(id("0:forward/"), std::nullopt);
+}
+
 TEST_F(ParsePosition, RefusesTheRestWithASentence) {
   for (const char* text :
        {"",         "1",     "-1",      "x",     "0:sideways", "0:",
