@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/run_options.h"
+#include "cli/training_flags.h"
 #include "engine/backends/backend.h"
 
 namespace lockstep::cli {
@@ -23,13 +24,11 @@ void add_flags_of_the_example(CLI::App& c, RunOptions& o) {
       ->check(Numbers(0, 1 << 20));
   c.add_option("-b,--batch-size", o.batch_size, "of the whole batch, over all devices")
       ->check(positive);
-  c.add_option("--lr,--learning-rate", o.lr,
-               "initial learning rate; a tenth of it every 30 epochs");
+  c.add_option("--lr,--learning-rate", o.lr, "initial learning rate (see --schedule)");
   c.add_option("--momentum", o.momentum, "of SGD");
   c.add_option("--wd,--weight-decay", o.weight_decay, "of SGD");
   c.add_option("-p,--print-freq", o.print_freq, "a progress line every so many steps")
       ->check(Numbers(1, 1 << 30));
-  c.add_option("--resume", o.resume, "checkpoint to go on from (not built yet)");
   c.add_flag("-e,--evaluate", o.evaluate, "evaluate on the test set and stop");
   c.add_option("--pretrained", o.pretrained, "weights to begin with (safetensors)");
   c.add_option(
@@ -180,10 +179,6 @@ void validate_devices(const RunOptions& o) {
 }
 
 void validate_built(const RunOptions& o) {
-  if (!o.resume.empty()) {
-    throw std::runtime_error(
-        "--resume is not built yet; --pretrained FILE.safetensors loads weights");
-  }
   if (o.device_type == "cuda") backend_of(DeviceType::cuda);  // says why not
 }
 
@@ -198,6 +193,7 @@ void add_run_flags(CLI::App& c, RunOptions& o) {
       "image folders (train/, val/) or CIFAR-10 (default: ./data, else ~/data)");
   add_flags_of_the_example(c, o);
   add_own_flags(c, o);
+  add_training_flags(c, o);
 }
 
 void validate(RunOptions& o) {
@@ -217,6 +213,7 @@ void validate(RunOptions& o) {
   }
   validate_data(o);
   validate_numbers(o);
+  validate_training(o);
   validate_devices(o);
   // Better now than after hours of training.
   for (const std::string& file : {o.trace, o.summary, o.save}) {

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "engine/data/loader.h"
@@ -22,6 +23,15 @@ struct RunOptions {
   std::string resume, pretrained, save;
   std::optional<int> gpu;
   uint64_t seed = 0;
+
+  // Training for real (training_flags.cpp).
+  std::string checkpoint, schedule = "step";
+  int lr_step_size = 30, warmup_epochs = 0, accumulate = 1;
+  double lr_gamma = 0.1, label_smoothing = 0;
+  bool scale_lr = false, amp = false;
+  std::optional<double> norm_weight_decay, bias_weight_decay, clip_grad_norm;
+  std::set<std::string> given;  ///< the flags on the command line, by their long names
+  std::string changed_recipe;   ///< given ones that are not the resumed checkpoint's
 
   // The example's distributed flags.
   int world_size = -1, rank = -1;

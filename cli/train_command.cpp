@@ -12,12 +12,14 @@
 #include "cli/rank_threads.h"
 #include "cli/recording.h"
 #include "cli/train_command.h"
+#include "cli/training_flags.h"
 #include "engine/backends/backend.h"
 #include "engine/distributed/integers.h"
 #include "engine/ops/ops.h"
 #include "engine/plan/chunk.h"
 #include "engine/plan/launch_arithmetic.h"
 #include "engine/runtime/device_context.h"
+#include "engine/train/checkpoint_folder.h"
 #include "engine/train/weights.h"
 #include "tracer/analysis/summary.h"
 
@@ -132,21 +134,78 @@ void say_what_runs(const RunOptions& o, const DataSets& data,
 
 namespace {
 
-void train_epochs(const RunOptions& o, train::Trainer& trainer, const DataSets& data,
+/// `--resume`: prints what main.py prints. How far training has come.
+train::Progress resume(const RunOptions& o, train::Trainer& trainer,
+                       const RankPlace& place) {
+  train::Progress progress;
+  const bool says = place.main() && !o.quiet;
+  if (!o.resume.empty()) {
+    if (says) std::printf("=> loading checkpoint '%s'\n", o.resume.c_str());
+    progress = train::load_checkpoint(o.resume, trainer);
+    if (says) {
+      std::printf("=> loaded checkpoint '%s' (epoch %d)\n", o.resume.c_str(),
+                  progress.epoch);
+    }
+    if (says && !o.changed_recipe.empty()) {
+      std::printf("=> not as in the checkpoint: %s\n", o.changed_recipe.c_str());
+    }
+    if (says && !o.evaluate && progress.epoch >= o.epochs) {
+      std::printf("=> all %d epochs are done; --epochs N goes on\n", o.epochs);
+    }
+  }
+  progress.arch = o.arch;
+  progress.recipe = recipe_of(o);
+  return progress;
+}
+
+/// A full disk does not end the training: the older checkpoint is still there, and the
+/// next epoch tries again. Returns false then.
+bool keep_checkpoint(const train::CheckpointFolder& folder,
+                     const train::Snapshot& snapshot, bool is_best) {
+  // The best one first: whoever is killed in between resumes before it, and finds it
+  // again.
+  bool kept = true;
+  for (const auto& path : {folder.best(), folder.newest()}) {
+    if (path == folder.best() && !is_best) continue;
+    try {
+      train::save_checkpoint(path, snapshot);
+    } catch (const std::runtime_error& error) {
+      std::fprintf(stderr, "lockstep: %s; training goes on with the older checkpoint\n",
+                   error.what());
+      kept = false;
+    }
+  }
+  return kept;
+}
+
+/// Returns false if the last checkpoint could not be written.
+bool train_epochs(const RunOptions& o, train::Trainer& trainer, const DataSets& data,
                   const RankPlace& place) {
   const auto loader = train_loader(o, data, place);
   const TestLoaders test = test_loaders(o, data, place);
+  train::Progress progress = resume(o, trainer, place);
   if (o.evaluate) {
     trainer.validate(*test.share, test.rest.get());
-    return;
+    return true;
   }
+  std::optional<train::CheckpointFolder> folder;
+  if (!o.checkpoint.empty() && place.main()) folder.emplace(o.checkpoint);
+  bool kept = true;
   for (int epoch = o.start_epoch; epoch < o.epochs; ++epoch) {
-    trainer.set_lr(optim::step_lr(o.lr, epoch));
+    trainer.set_lr(lr_of_epoch(o, global_batch(o, place), epoch));
     const train::EpochResult result = trainer.train_epoch(*loader, epoch, o.steps);
     const bool all_steps_done = o.steps >= 0 && trainer.steps_done() >= o.steps;
-    if (!result.complete || all_steps_done) return;
-    if (!trainer.validate(*test.share, test.rest.get()).complete) return;
+    if (!result.complete || all_steps_done) return kept;
+    const train::EpochResult tested = trainer.validate(*test.share, test.rest.get());
+    if (!tested.complete) return kept;
+    progress.epoch = epoch + 1;
+    const bool is_best = tested.acc1 > progress.best_acc1;
+    progress.best_acc1 = std::max(tested.acc1, progress.best_acc1);
+    if (o.checkpoint.empty()) continue;
+    const train::Snapshot snapshot = train::take_snapshot(progress, trainer);
+    if (folder) kept = keep_checkpoint(*folder, snapshot, is_best);
   }
+  return kept;
 }
 
 /// How many steps `train_epochs` or the notebook will take, evaluation included.
@@ -204,6 +263,11 @@ train::TrainerOptions trainer_options(const RunOptions& o, const RankPlace& plac
   options.print_freq = o.print_freq;
   options.quiet = o.quiet || !place.main();
   options.sgd = {o.lr, o.momentum, o.weight_decay};
+  options.norm_weight_decay = o.norm_weight_decay;
+  options.bias_weight_decay = o.bias_weight_decay;
+  options.label_smoothing = o.label_smoothing;
+  options.accumulate = o.accumulate;
+  options.clip_grad_norm = o.clip_grad_norm;
   if (!place.group) return options;
   options.devices = {{device_type(o), place.rank}};
   options.group = place.group;
@@ -228,10 +292,11 @@ int train_rank(const RunOptions& o, const DataSets& data, const RankPlace& place
     recording.emplace(o, trainer, data, devices, place, planned_steps(o, data, place));
   }
   hooks.around(trainer);
+  bool kept = true;
   if (o.arch == "toy" && !place.group) {
     run_notebook(o, trainer, data, devices.size());
   } else {
-    train_epochs(o, trainer, data, place);
+    kept = train_epochs(o, trainer, data, place);
   }
   if (recording) {
     if (place.is_process) {
@@ -244,10 +309,12 @@ int train_rank(const RunOptions& o, const DataSets& data, const RankPlace& place
     recording->finish();
     if (trace) *trace = recording->trace();
   }
-  return place.main() ? finish(o, trainer) : 0;
+  const int code = place.main() ? finish(o, trainer) : 0;
+  return code == 0 && !kept ? 1 : code;
 }
 
 int run_training(RunOptions& o, tracer::Trace* trace) {
+  if (!o.resume.empty()) adopt_checkpoint(o);
   validate(o);
   if (const auto rank = process_rank(o)) return train_in_process(o, *rank);
   if (o.multiprocessing_distributed) return spawn_ranks(o);
@@ -262,8 +329,15 @@ void add_train(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("train", "train a model, as the ImageNet example");
   auto options = std::make_shared<RunOptions>();
   add_run_flags(*command, *options);
-  command->callback(
-      [options, &action] { action = [options] { return run_training(*options); }; });
+  command->callback([options, command, &action] {
+    for (const CLI::Option* option : command->get_options()) {
+      if (option->count() == 0) continue;
+      for (const std::string& name : option->get_lnames()) {
+        options->given.insert("--" + name);
+      }
+    }
+    action = [options] { return run_training(*options); };
+  });
 }
 
 }  // namespace lockstep::cli

@@ -35,6 +35,7 @@ class DistributedDataParallel : public nn::Module {
 
   const nn::ModulePtr& module() const { return module_; }
   ProcessGroup& group() { return *group_; }
+  GradientSync& gradient_sync() { return *sync_; }
 
   /// While it lives, forward passes are those of backward passes that leave gradients
   /// unsynchronised and add them up; the first forward pass after it is that of one

@@ -30,6 +30,10 @@ class LearnerSync : public GradientSync {
     learners_->shadow_step();
   }
   void set_divisor(int divisor) override { learners_->set_divisor(divisor); }
+  std::vector<size_t> ready_order() const override { return learners_->ready_order(); }
+  void set_ready_order(const std::vector<size_t>& order) override {
+    learners_->set_ready_order(order);
+  }
 
  private:
   const std::unique_ptr<GradientSync> learners_;

@@ -34,6 +34,13 @@ class GradientSync {
   virtual void shadow_step() = 0;
   /// By how much gradients are divided; the world size unless said.
   virtual void set_divisor(int divisor) = 0;
+
+  /// The order in which gradients became ready, if that shapes later steps, else
+  /// nothing. What a checkpoint keeps: the order decides which gradients share a
+  /// bucket, and so the order in which floats are added.
+  virtual std::vector<size_t> ready_order() const { return {}; }
+  /// Goes on as if that order had been observed. Equal on all ranks.
+  virtual void set_ready_order(const std::vector<size_t>& order) { (void)order; }
 };
 
 using Parameters = std::vector<nn::Named<Tensor>>;

@@ -179,6 +179,13 @@ void Reducer::rebuild() {
   rebuilt_ = true;
 }
 
+void Reducer::set_ready_order(const std::vector<size_t>& order) {
+  if (!plan::rebuilds(options_.find_unused_parameters)) return;
+  ready_order_ = order;
+  build(plan::rebuilt_buckets(bucket_items(parameters_), order, options_.bucket_cap));
+  rebuilt_ = true;
+}
+
 /// Which parameters took part on some rank? The others' `.grad` stays untouched.
 void Reducer::share_used_map() {
   std::vector<int64_t> used;

@@ -23,6 +23,8 @@ class Reducer : public GradientSync {
   void after_backward() override;
   void shadow_step() override;
   void set_divisor(int divisor) override { divisor_ = divisor; }
+  std::vector<size_t> ready_order() const override { return ready_order_; }
+  void set_ready_order(const std::vector<size_t>& order) override;
 
  private:
   /// A bucket and how far it has come in this step.

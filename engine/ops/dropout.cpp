@@ -9,7 +9,8 @@ namespace lockstep::ops {
 namespace {
 
 std::atomic<uint64_t> seed{0};
-std::atomic<uint64_t> calls[16];  // per device, so that replicas do not race
+constexpr int kDevices = 64;
+std::atomic<uint64_t> calls[kDevices];  // per device, so that replicas do not race
 
 }  // namespace
 
@@ -18,12 +19,18 @@ void manual_seed(uint64_t value) {
   for (auto& counter : calls) counter = 0;
 }
 
+uint64_t dropout_calls(Device device) { return calls[device.index % kDevices]; }
+
+void set_dropout_calls(Device device, uint64_t count) {
+  calls[device.index % kDevices] = count;
+}
+
 Tensor dropout(const Tensor& x, double p, bool training, Site site) {
   check(p >= 0 && p < 1, "dropout probability has to be in [0, 1), but got {}", p);
   if (!training || p == 0) return x;
   OpCall op("aten::dropout", {x}, site);
   const int device = x.device().index;
-  const auto call = static_cast<double>(calls[device % 16]++ * 16 + device);
+  const auto call = static_cast<double>(calls[device % kDevices]++ * kDevices + device);
   // Exact in double, and different for all seeds that people type.
   const auto key = static_cast<double>(seed % (uint64_t{1} << 53));
   Tensors y =

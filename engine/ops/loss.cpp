@@ -1,4 +1,6 @@
-// Cross entropy = log_softmax, then the mean (or sum) of −log p[label].
+// Cross entropy = log_softmax, then the mean (or sum) of −log p[label]. With label
+// smoothing ε the target is less certain: 1 − ε for its class, and ε / C for each of
+// all.
 #include "engine/ops/checks.h"
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"
@@ -17,14 +19,17 @@ Tensor log_softmax(const Tensor& x, Site site) {
   return y;
 }
 
-Tensor nll_loss(const Tensor& log_p, const Tensor& labels, Reduction reduction,
-                Site site) {
+namespace {
+
+Tensor smooth_nll_loss(const Tensor& log_p, const Tensor& labels, Reduction reduction,
+                       double label_smoothing, Site site) {
   check(log_p.dim() == 2 && labels.dim() == 1 && log_p.size(0) == labels.size(0),
         "Expected input batch_size ({}) to match target batch_size ({}).",
         log_p.size(0), labels.numel());
   OpCall op("aten::nll_loss", {log_p, labels}, site);
   Attributes attributes;
   attributes.mean = reduction == Reduction::mean;
+  attributes.eps = label_smoothing;
   Tensor loss = compute_one(OpCode::nll_loss, {log_p, labels}, {}, attributes);
   autograd::set_history("NllLossBackward0", {log_p}, {loss}, op.id(),
                         [=, sizes = log_p.sizes()](Tensors grads) -> Tensors {
@@ -34,9 +39,19 @@ Tensor nll_loss(const Tensor& log_p, const Tensor& labels, Reduction reduction,
   return loss;
 }
 
+}  // namespace
+
+Tensor nll_loss(const Tensor& log_p, const Tensor& labels, Reduction reduction,
+                Site site) {
+  return smooth_nll_loss(log_p, labels, reduction, 0, site);
+}
+
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, Reduction reduction,
-                     Site site) {
-  return nll_loss(log_softmax(logits, site), labels, reduction, site);
+                     double label_smoothing, Site site) {
+  check(label_smoothing >= 0 && label_smoothing <= 1,
+        "label_smoothing must be between 0.0 and 1.0. Got: {}", label_smoothing);
+  return smooth_nll_loss(log_softmax(logits, site), labels, reduction, label_smoothing,
+                         site);
 }
 
 Tensor accuracy(const Tensor& logits, const Tensor& labels, int64_t k, Site site) {

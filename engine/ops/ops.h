@@ -72,6 +72,11 @@ Tensor flatten(const Tensor& x, Site site = Site::current());
 /// Philox's, by the device's seed and a counter.
 Tensor dropout(const Tensor& x, double p, bool training, Site site = Site::current());
 void manual_seed(uint64_t seed);
+/// How many masks a device has drawn since `manual_seed`: with the seed, all that its
+/// generator remembers (torch.cuda.get_rng_state). Read it while the device's thread
+/// draws none.
+uint64_t dropout_calls(Device device);
+void set_dropout_calls(Device device, uint64_t calls);
 
 Tensor log_softmax(const Tensor& x, Site site = Site::current());
 
@@ -79,9 +84,10 @@ enum class Reduction { mean, sum };
 /// log_probabilities N×C, labels int64 N → scalar.
 Tensor nll_loss(const Tensor& log_probabilities, const Tensor& labels,
                 Reduction reduction = Reduction::mean, Site site = Site::current());
-/// nll_loss(log_softmax(logits)).
+/// nll_loss(log_softmax(logits)). With `label_smoothing` ε of [0, 1] the target is
+/// 1 − ε for the label's class plus ε / C for every class (Szegedy et al. 2016).
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels,
-                     Reduction reduction = Reduction::mean,
+                     Reduction reduction = Reduction::mean, double label_smoothing = 0,
                      Site site = Site::current());
 
 /// Percentage of rows whose label is among the k largest logits. Not differentiable.

@@ -1,8 +1,9 @@
 #include "engine/optim/sgd.h"
 
-#include <cmath>
+#include <utility>
 
 #include "engine/autograd/node.h"
+#include "engine/ops/copy.h"
 #include "engine/ops/op_call.h"
 
 namespace lockstep::optim {
@@ -15,17 +16,21 @@ Sgd::Sgd(std::vector<nn::Named<Tensor>> parameters, SgdOptions options)
 void Sgd::step(std::source_location site) {
   autograd::NoGrad no_grad;
   CategoryScope category(MemoryCategory::optimizer);
-  // A parameter's first step is different: its buffer begins as the gradient itself.
+  // One launch for all parameters that are treated alike. A parameter's first step is
+  // different: its buffer begins as the gradient itself.
   struct Launch {
     Tensors triples, updated;
   };
-  Launch launches[2];
+  std::map<std::pair<bool, double>, Launch> launches;  // first step? weight decay
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& parameter = parameters_[i].value;
     const Tensor grad = parameter.grad();
     if (!grad.defined()) continue;
     Tensor& buffer = momentum_buffers_[i];
-    Launch& launch = launches[buffer.defined() ? 0 : 1];
+    const auto other = options_.weight_decay_of.find(parameters_[i].name);
+    const double decay =
+        other == options_.weight_decay_of.end() ? options_.weight_decay : other->second;
+    Launch& launch = launches[{!buffer.defined(), decay}];
     if (!buffer.defined()) {
       buffer = Tensor::empty(parameter.spec(), parameter.device());
     }
@@ -33,13 +38,11 @@ void Sgd::step(std::source_location site) {
     launch.triples.insert(launch.triples.end(), {data, grad.detach(), buffer});
     launch.updated.push_back(data);
   }
-  for (int first : {0, 1}) {
-    const auto& [triples, updated] = launches[first];
-    if (triples.empty()) continue;
-    ops::OpCall op("aten::_fused_sgd_", updated, site);
-    ops::compute_into(OpCode::sgd, triples, updated, {},
-                      {options_.lr, options_.momentum, options_.weight_decay,
-                       static_cast<double>(first)});
+  for (const auto& [kind, launch] : launches) {
+    const auto [first, decay] = kind;
+    ops::OpCall op("aten::_fused_sgd_", launch.updated, site);
+    ops::compute_into(OpCode::sgd, launch.triples, launch.updated, {},
+                      {options_.lr, options_.momentum, decay, first ? 1.0 : 0.0});
   }
 }
 
@@ -47,8 +50,26 @@ void Sgd::zero_grad() {
   for (auto& [name, parameter] : parameters_) parameter.set_grad(Tensor());
 }
 
-double step_lr(double base_lr, int epoch, int step_size, double gamma) {
-  return base_lr * std::pow(gamma, epoch / step_size);
+std::vector<nn::Named<Tensor>> Sgd::momentum_buffers() const {
+  std::vector<nn::Named<Tensor>> buffers;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (!momentum_buffers_[i].defined()) continue;
+    buffers.push_back({parameters_[i].name, momentum_buffers_[i]});
+  }
+  return buffers;
+}
+
+void Sgd::set_momentum_buffers(const std::vector<nn::Named<Tensor>>& buffers) {
+  CategoryScope category(MemoryCategory::optimizer);
+  std::map<std::string, Tensor> values;
+  for (const auto& [name, value] : buffers) values[name] = value;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Device device = parameters_[i].value.device();
+    const auto found = values.find(parameters_[i].name);
+    momentum_buffers_[i] = found == values.end() ? Tensor()
+                                                 : ops::copy_to(found->second, device,
+                                                                {"h2d", "momentum"});
+  }
 }
 
 }  // namespace lockstep::optim

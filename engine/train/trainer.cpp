@@ -9,6 +9,8 @@
 #include "engine/nn/sync_batch_norm.h"
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
+#include "engine/optim/clip_grad_norm.h"
+#include "engine/optim/weight_decay.h"
 #include "engine/runtime/device_context.h"
 #include "engine/train/meters.h"
 
@@ -73,6 +75,8 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     callable_ = ddp_;
   }
   callable_->assign_paths("");
+  options_.sgd.weight_decay_of = optim::other_weight_decays(
+      *model_, options_.norm_weight_decay, options_.bias_weight_decay);
   sgd_ = optim::Sgd(model_->named_parameters(), options_.sgd);
 }
 
@@ -119,7 +123,8 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
     if (before_step) before_step(next_step_);
     const int64_t start = tracer::now_ns();
     double waited_for_data = 0;
-    const StepResult result = step(loader, train, reduce, waited_for_data);
+    const Turn turn = train ? turn_of(i, loader.size(), last_step) : Turn{};
+    const StepResult result = step(loader, train, turn, reduce, waited_for_data);
 
     data_time.update(waited_for_data);
     loss.update(result.loss, result.batch);
@@ -142,7 +147,7 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
   return epoch;
 }
 
-StepResult Trainer::step(data::DataLoader& loader, bool train, bool reduce,
+StepResult Trainer::step(data::DataLoader& loader, bool train, Turn turn, bool reduce,
                          double& data_seconds) {
   const int64_t start = tracer::now_ns();
   StepResult result;
@@ -164,11 +169,12 @@ StepResult Trainer::step(data::DataLoader& loader, bool train, bool reduce,
   Tensor output, loss, acc1, acc5;
   {
     tracer::Phase phase("forward");
-    output = (*callable_)(inputs.images);
+    output = forward(inputs.images, turn.last);
   }
   {
     tracer::Phase phase("loss");
-    loss = ops::cross_entropy(output, inputs.labels);
+    loss = ops::cross_entropy(output, inputs.labels, ops::Reduction::mean,
+                              options_.label_smoothing);
     acc1 = ops::accuracy(output, inputs.labels, 1);
     acc5 = ops::accuracy(output, inputs.labels, 5);
     // As main.py: item() makes the host wait here until the device has computed the
@@ -181,18 +187,43 @@ StepResult Trainer::step(data::DataLoader& loader, bool train, bool reduce,
   if (train) {
     {
       tracer::Phase phase("backward");
-      sgd_.zero_grad();
+      if (turn.first) sgd_.zero_grad();
+      if (turn.batches > 1) loss = ops::scale(loss, 1.0 / double(turn.batches));
       loss.backward();
     }
-    tracer::Phase phase("optimizer");
-    sgd_.step();
+    if (turn.last) update();
   }
   result.batch = output.size(0);
   if (reduce) reduce_metrics(result);
   for (Device device : options_.devices) runtime::context(device).synchronize();
-  describe(whole.event, host, output, train);
+  describe(whole.event, host, output, train, train && turn.last);
   result.seconds = seconds_since(start);
   return result;
+}
+
+/// With gradient accumulation, only the last batch of a group has its gradients
+/// synchronised: the others' stay with their ranks and add up.
+Tensor Trainer::forward(const Tensor& images, bool synced) {
+  std::optional<distributed::DistributedDataParallel::NoSync> no_sync;
+  if (ddp_ && !synced) no_sync.emplace(*ddp_);
+  return (*callable_)(images);
+}
+
+void Trainer::update() {
+  tracer::Phase phase("optimizer");
+  if (options_.clip_grad_norm) {
+    optim::clip_grad_norm_(model_->parameters(), *options_.clip_grad_norm);
+  }
+  sgd_.step();
+}
+
+/// The epoch's last group may be smaller, and so may the run's.
+Trainer::Turn Trainer::turn_of(int64_t batch, int64_t batches,
+                               int64_t last_step) const {
+  if (last_step >= 0) batches = std::min(batches, batch + last_step - next_step_);
+  const int64_t group = options_.accumulate, place = batch % group;
+  const int64_t size = std::min(group, batches - (batch - place));
+  return {place == 0, place + 1 == size, size};
 }
 
 /// DDP: the step's numbers over the batches of all ranks, and whether one was told to
@@ -241,7 +272,7 @@ Trainer::Inputs Trainer::to_devices(Inputs inputs) {
 
 /// The facts that the trace's byte laws need.
 void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
-                       const Tensor& output, bool train) const {
+                       const Tensor& output, bool train, bool synced) const {
   if (!event.on()) return;
   const int64_t batch = host.images.size(0);
   event.arg({"kind", train ? "train" : "eval"}).arg({"batch", batch});
@@ -254,7 +285,7 @@ void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
     event.arg(tracer::Arg::integers("chunks", {&batch, 1}));
     if (ddp_) {
       event.arg({"broadcast_bytes", ddp_->last_broadcast_bytes()});
-      event.arg({"synced", train});
+      event.arg({"synced", synced});
     }
     return;
   }
@@ -299,7 +330,7 @@ void Trainer::forward_only(data::DataLoader& loader, int64_t last_step) {
       std::fputs(line.c_str(), stdout);
       host.labels = Tensor::empty({0}, kHost, DType::i64);  // the notebook has none
       for (Device device : options_.devices) runtime::context(device).synchronize();
-      describe(whole.event, host, output, false);
+      describe(whole.event, host, output, false, false);
       result.batch = output.size(0);
     }
     result.seconds = seconds_since(start);

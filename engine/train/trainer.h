@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 
 #include "engine/data/loader.h"
 #include "engine/distributed/distributed_data_parallel.h"
@@ -30,6 +31,11 @@ struct TrainerOptions {
   int print_freq = 10;
   bool quiet = false;
   optim::SgdOptions sgd;
+  /// Weight decays of batch norms and of other biases, where they differ.
+  std::optional<double> norm_weight_decay, bias_weight_decay;
+  double label_smoothing = 0;  ///< see ops::cross_entropy; also in evaluation
+  int accumulate = 1;          ///< batches whose gradients make one optimizer step
+  std::optional<double> clip_grad_norm;              ///< see optim::clip_grad_norm_
   std::shared_ptr<distributed::ProcessGroup> group;  ///< DDP: with the other ranks
   distributed::DdpOptions ddp;
   bool sync_bn = false;  ///< DDP: batch norms share their statistics
@@ -80,6 +86,10 @@ class Trainer {
   void set_lr(double lr) { sgd_.options().lr = lr; }
   int64_t steps_done() const { return next_step_; }
   const nn::ModulePtr& model() const { return model_; }
+  optim::Sgd& optimizer() { return sgd_; }
+  const TrainerOptions& options() const { return options_; }
+  /// The DDP wrapper; null in other modes.
+  distributed::DistributedDataParallel* ddp() { return ddp_.get(); }
 
   /// Called around each step, train and eval; for recording.
   std::function<void(int64_t step)> before_step;
@@ -94,14 +104,22 @@ class Trainer {
   };
   Inputs load(const data::Batch& batch);
   Inputs to_devices(Inputs inputs);
-  StepResult step(data::DataLoader& loader, bool train, bool reduce,
+  /// A batch's place among those that make one optimizer step.
+  struct Turn {
+    bool first = true, last = true;
+    int64_t batches = 1;
+  };
+  Turn turn_of(int64_t batch, int64_t batches, int64_t last_step) const;
+  StepResult step(data::DataLoader& loader, bool train, Turn turn, bool reduce,
                   double& data_seconds);
+  Tensor forward(const Tensor& images, bool synced);
+  void update();
   EpochResult run(data::DataLoader& loader, bool train, const std::string& prefix,
                   int64_t last_step, bool reduce);
   void reduce_metrics(StepResult& result);
   bool ended(int64_t last_step) const;
   void describe(tracer::HostEvent& event, const Inputs& host, const Tensor& output,
-                bool train) const;
+                bool train, bool synced) const;
 
   nn::ModulePtr model_;     ///< as created
   nn::ModulePtr callable_;  ///< what is called: model_ or its wrapper

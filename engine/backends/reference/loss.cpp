@@ -1,5 +1,6 @@
 // log_softmax(x)_c = x_c − log Σ_j exp x_j  (shifted by the maximum, so nothing
-// overflows);  d x = dy − softmax(x) Σ dy.  nll = −log p[label].
+// overflows);  d x = dy − softmax(x) Σ dy.  nll = −log p[label];
+// with label smoothing ε: (1 − ε) · nll + ε · the mean of −log p over all classes.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -46,23 +47,34 @@ int64_t label_at(const View& labels, int64_t n, int64_t classes) {
 }
 
 template <typename T>
-void nll_loss(const KernelArgs& args, bool mean) {
+void nll_loss(const KernelArgs& args, bool mean, double smoothing) {
   const View &log_p = args.in[0], &labels = args.in[1];
   const int64_t N = log_p.sizes[0], C = log_p.sizes[1];
-  T sum = 0;
+  T sum = 0, of_all = 0;
   for (int64_t n = 0; n < N; ++n) {
-    sum -= log_p.as<T>()[n * C + label_at(labels, n, C)];
+    const T* row = log_p.as<T>() + n * C;
+    sum -= row[label_at(labels, n, C)];
+    for (int64_t c = 0; smoothing > 0 && c < C; ++c) of_all -= row[c];
+  }
+  if (smoothing > 0) {
+    const T keep = static_cast<T>(1 - smoothing);
+    sum = keep * sum + static_cast<T>(smoothing) / static_cast<T>(C) * of_all;
   }
   *args.out[0].as<T>() = mean ? sum / static_cast<T>(N) : sum;
 }
 
 template <typename T>
-void nll_loss_backward(const KernelArgs& args, bool mean) {
+void nll_loss_backward(const KernelArgs& args, bool mean, double smoothing) {
   const View &labels = args.in[1], &dx = args.out[0];
   const int64_t N = dx.sizes[0], C = dx.sizes[1];
   const T share = *args.in[0].as<T>() / (mean ? static_cast<T>(N) : T(1));
-  std::fill_n(dx.as<T>(), N * C, T(0));
-  for (int64_t n = 0; n < N; ++n) dx.as<T>()[n * C + label_at(labels, n, C)] = -share;
+  const T keep = static_cast<T>(1 - smoothing);
+  const T of_each =
+      smoothing > 0 ? -share * static_cast<T>(smoothing) / static_cast<T>(C) : T(0);
+  std::fill_n(dx.as<T>(), N * C, of_each);
+  for (int64_t n = 0; n < N; ++n) {
+    dx.as<T>()[n * C + label_at(labels, n, C)] -= share * keep;
+  }
 }
 
 template <typename T>
@@ -87,6 +99,7 @@ void correct_in_top_k(const KernelArgs& args, int64_t k) {
 template <typename T>
 Kernel loss(const PlanRequest& request) {
   const bool mean = request.attributes.mean;
+  const double smoothing = request.attributes.eps;
   const int64_t k = request.attributes.k;
   switch (request.code) {
     case OpCode::log_softmax:
@@ -94,9 +107,10 @@ Kernel loss(const PlanRequest& request) {
     case OpCode::log_softmax_backward:
       return log_softmax_backward<T>;
     case OpCode::nll_loss:
-      return [mean](const KernelArgs& args) { nll_loss<T>(args, mean); };
+      return [=](const KernelArgs& args) { nll_loss<T>(args, mean, smoothing); };
     case OpCode::nll_loss_backward:
-      return [mean](const KernelArgs& args) { nll_loss_backward<T>(args, mean); };
+      return
+          [=](const KernelArgs& args) { nll_loss_backward<T>(args, mean, smoothing); };
     default:
       return [k](const KernelArgs& args) { correct_in_top_k<T>(args, k); };
   }

@@ -1,0 +1,52 @@
+#include "engine/optim/clip_grad_norm.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/autograd/node.h"
+#include "engine/ops/copy.h"
+#include "engine/ops/op_call.h"
+#include "engine/ops/ops.h"
+
+namespace lockstep::optim {
+namespace {
+
+/// A vector's product with itself, as a 1×1 matrix: linear(v, v) = v vᵀ. Long ones in
+/// pieces, since a backend may need a copy of its weights.
+constexpr int64_t kPiece = int64_t{1} << 22;
+
+void add_squares(const Tensor& gradient, Tensors& sums, std::source_location site) {
+  const Tensor flat = ops::contiguous(gradient, site).reshaped({gradient.numel()});
+  for (int64_t start = 0; start < flat.numel(); start += kPiece) {
+    const int64_t length = std::min(kPiece, flat.numel() - start);
+    const Tensor row = flat.narrowed(start, length).reshaped({1, length});
+    sums.push_back(ops::linear(row, row, {}, site).reshaped({1}));
+  }
+}
+
+}  // namespace
+
+double clip_grad_norm_(const Tensors& parameters, double max_norm,
+                       std::source_location site) {
+  autograd::NoGrad no_grad;
+  CategoryScope category(MemoryCategory::workspace);
+  Tensors gradients, sums;
+  for (const Tensor& parameter : parameters) {
+    if (!parameter.grad().defined()) continue;
+    gradients.push_back(parameter.grad().detach());
+    add_squares(gradients.back(), sums, site);
+  }
+  if (gradients.empty()) return 0;
+  const Tensor row = ops::cat(sums, site).reshaped({1, int64_t(sums.size())});
+  const Tensor ones = ops::full_like(row, 1, site);
+  const double norm = std::sqrt(ops::item(ops::linear(row, ones, {}, site)));
+  const double factor = max_norm / (norm + 1e-6);
+  if (factor >= 1) return norm;
+  for (const Tensor& gradient : gradients) {
+    ops::OpCall op("aten::_foreach_mul_", {gradient}, site);
+    ops::compute_into(OpCode::scale, {gradient}, {gradient}, {}, {factor});
+  }
+  return norm;
+}
+
+}  // namespace lockstep::optim

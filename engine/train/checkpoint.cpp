@@ -1,0 +1,192 @@
+#include "engine/train/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+
+#include "engine/distributed/integers.h"
+#include "engine/ops/ops.h"
+#include "engine/tensor/philox.h"
+
+namespace lockstep::train {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kKey = "lockstep";
+const std::string kMomentum = "optimizer.momentum_buffer.";
+
+[[noreturn]] void refuse(const std::string& path, const std::string& what) {
+  throw std::runtime_error(path + ": " + what);
+}
+
+std::string checksum(const data::TensorFileEntry& entry) {
+  const auto* bytes = reinterpret_cast<const char*>(entry.data.data());
+  return fmt::format("{:016x}", fnv1a64({bytes, entry.data.size()}));
+}
+
+/// What each device's dropout has drawn; of a rank the others only know by asking.
+std::vector<int64_t> dropout_calls(Trainer& trainer) {
+  const TrainerOptions& options = trainer.options();
+  std::vector<int64_t> mine;
+  for (Device device : options.devices) {
+    mine.push_back(static_cast<int64_t>(ops::dropout_calls(device)));
+  }
+  if (!options.group) return mine;
+  std::vector<int64_t> of_all;
+  for (const auto& calls : distributed::gather_integers(
+           *options.group, options.devices[0], mine, "checkpoint")) {
+    of_all.push_back(calls[0]);
+  }
+  return of_all;
+}
+
+/// A device that was not there draws as if it had been as busy as the busiest.
+void set_dropout_calls(const Trainer& trainer, const std::vector<int64_t>& calls) {
+  if (calls.empty()) return;
+  const TrainerOptions& options = trainer.options();
+  for (size_t i = 0; i < options.devices.size(); ++i) {
+    const size_t place = options.group ? options.group->rank() : i;
+    const int64_t count = place < calls.size()
+                              ? calls[place]
+                              : *std::max_element(calls.begin(), calls.end());
+    ops::set_dropout_calls(options.devices[i], static_cast<uint64_t>(count));
+  }
+}
+
+// --- what a file says
+
+struct Content {
+  Progress progress;
+  std::vector<int64_t> dropout_calls;
+  std::vector<size_t> ready_order;
+  std::map<std::string, std::string> checksums;
+};
+
+Content parse(const data::Metadata& metadata, const std::string& path) {
+  if (!is_checkpoint(metadata)) {
+    refuse(path,
+           "holds weights, but neither optimizer nor epoch; load it with --pretrained");
+  }
+  Content content;
+  try {
+    const Json json = Json::parse(metadata.at(kKey));
+    if (json.at("checkpoint") != 1) {
+      refuse(path, "was written by another version of lockstep; resume it with that");
+    }
+    content.progress.arch = json.at("arch");
+    content.progress.epoch = json.at("epoch");
+    content.progress.best_acc1 = json.at("best_acc1");
+    content.progress.recipe = json.at("recipe").dump();
+    content.dropout_calls = json.at("dropout_calls").get<std::vector<int64_t>>();
+    content.ready_order = json.at("ready_order").get<std::vector<size_t>>();
+    content.checksums = json.at("checksums").get<decltype(content.checksums)>();
+    if (content.progress.epoch < 0 || !json.at("recipe").is_object()) {
+      refuse(path, "has a damaged header; resume from another checkpoint");
+    }
+  } catch (const Json::exception&) {
+    refuse(path, "has a damaged header; resume from another checkpoint");
+  }
+  return content;
+}
+
+/// The order counts only where it names every parameter once.
+bool is_permutation(const std::vector<size_t>& order, size_t count) {
+  const std::set<size_t> seen(order.begin(), order.end());
+  return order.size() == count && seen.size() == count && *seen.rbegin() + 1 == count;
+}
+
+void require_undamaged(const Content& content, const data::TensorFileEntry& entry,
+                       const std::string& path) {
+  const auto found = content.checksums.find(entry.name);
+  if (found != content.checksums.end() && found->second == checksum(entry)) return;
+  refuse(path,
+         "tensor '" + entry.name +
+             "' is damaged (its checksum differs); resume from another checkpoint");
+}
+
+std::vector<nn::Named<Tensor>> named_momentum(Trainer& trainer) {
+  auto buffers = trainer.optimizer().momentum_buffers();
+  for (auto& [name, buffer] : buffers) name = without_module(name);
+  return buffers;
+}
+
+}  // namespace
+
+bool is_checkpoint(const data::Metadata& metadata) { return metadata.count(kKey) > 0; }
+
+bool is_optimizers(const std::string& name) { return name.starts_with("optimizer."); }
+
+Snapshot take_snapshot(const Progress& progress, Trainer& trainer) {
+  const std::vector<int64_t> calls = dropout_calls(trainer);
+  if (trainer.options().group && trainer.options().group->rank() != 0) return {};
+
+  std::vector<data::TensorFileEntry> entries;
+  for (const auto& [name, tensor] : all_tensors(*trainer.model())) {
+    entries.push_back(to_entry(name, tensor));
+  }
+  for (const auto& [name, tensor] : named_momentum(trainer)) {
+    entries.push_back(to_entry(kMomentum + name, tensor));
+  }
+  Json json = {{"checkpoint", 1},
+               {"arch", progress.arch},
+               {"epoch", progress.epoch},
+               {"best_acc1", progress.best_acc1},
+               {"recipe", Json::parse(progress.recipe)},
+               {"dropout_calls", calls},
+               {"ready_order", Json::array()},
+               {"checksums", Json::object()}};
+  if (trainer.ddp()) json["ready_order"] = trainer.ddp()->gradient_sync().ready_order();
+  for (const auto& entry : entries) json["checksums"][entry.name] = checksum(entry);
+  return {std::move(entries), {{"format", "pt"}, {kKey, json.dump()}}};
+}
+
+void save_checkpoint(const std::string& path, const Snapshot& snapshot) {
+  data::write_safetensors(path, snapshot.tensors, snapshot.metadata);
+}
+
+Progress read_progress(const std::string& path) {
+  return parse(data::read_safetensors_metadata(path), path).progress;
+}
+
+Progress load_checkpoint(const std::string& path, Trainer& trainer) {
+  data::Metadata metadata;
+  auto file = data::read_safetensors(path, &metadata);
+  const Content content = parse(metadata, path);
+  Entries model, momentum;
+  for (data::TensorFileEntry& entry : file) {
+    require_undamaged(content, entry, path);
+    const bool of_optimizer = entry.name.starts_with(kMomentum);
+    const std::string name =
+        of_optimizer ? entry.name.substr(kMomentum.size()) : entry.name;
+    (of_optimizer ? momentum : model)[name] = std::move(entry);
+  }
+  const auto tensors = all_tensors(*trainer.model());
+  require_fitting(model, tensors, path);
+
+  std::vector<nn::Named<Tensor>> buffers, like;
+  for (const auto& [name, parameter] : trainer.model()->named_parameters()) {
+    const auto found = momentum.find(without_module(name));
+    if (found == momentum.end()) continue;  // it never had a gradient
+    like.push_back({without_module(name), parameter});
+    buffers.push_back({name, parameter});
+  }
+  require_fitting(momentum, like, path);
+  for (auto& [name, buffer] : buffers) {
+    buffer = to_tensor(momentum.at(without_module(name)), buffer.dtype());
+  }
+
+  assign(model, tensors);
+  trainer.optimizer().set_momentum_buffers(buffers);
+  set_dropout_calls(trainer, content.dropout_calls);
+  if (trainer.ddp() &&
+      is_permutation(content.ready_order, trainer.model()->parameters().size())) {
+    trainer.ddp()->gradient_sync().set_ready_order(content.ready_order);
+  }
+  return content.progress;
+}
+
+}  // namespace lockstep::train

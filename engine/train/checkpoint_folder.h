@@ -1,0 +1,31 @@
+// The folder in which a run keeps its checkpoints.
+#pragma once
+
+#include <filesystem>
+
+#include "engine/train/checkpoint.h"
+
+namespace lockstep::train {
+
+/// `checkpoint.safetensors` is the newest, `model_best.safetensors` the one with the
+/// best Acc@1 on the test set: the ImageNet example's checkpoint.pth.tar and
+/// model_best.pth.tar. Both are whole at every moment, whatever ends the program.
+class CheckpointFolder {
+ public:
+  /// Makes the folder, keeps other runs out of it until destruction (or death), and
+  /// removes what a run that was killed while writing has left. Throws
+  /// std::runtime_error where it cannot be made or is in use.
+  explicit CheckpointFolder(const std::filesystem::path& folder);
+  ~CheckpointFolder();
+  CheckpointFolder(const CheckpointFolder&) = delete;
+  CheckpointFolder& operator=(const CheckpointFolder&) = delete;
+
+  std::filesystem::path newest() const { return folder_ / "checkpoint.safetensors"; }
+  std::filesystem::path best() const { return folder_ / "model_best.safetensors"; }
+
+ private:
+  std::filesystem::path folder_;
+  int lock_ = -1;
+};
+
+}  // namespace lockstep::train

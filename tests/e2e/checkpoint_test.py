@@ -1,0 +1,225 @@
+"""Checkpoints: what is resumed goes on as if nothing had happened, to the last bit."""
+
+import json
+import os
+import random
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import unittest
+
+from support import LOCKSTEP, TempTest, run
+
+NEWEST, BEST = "checkpoint.safetensors", "model_best.safetensors"
+SINGLE, DP, DDP = ["--gpu", 0], ["--mode", "dp"], ["--mode", "ddp"]
+
+
+def contents(path):
+    """Header without checksums, and a tensor's bytes by name."""
+    with open(path, "rb") as file:
+        content = file.read()
+    size = struct.unpack("<Q", content[:8])[0]
+    header, data = json.loads(content[8:8 + size]), content[8 + size:]
+    state = json.loads(header.pop("__metadata__")["lockstep"])
+    tensors = {name: data[slice(*entry["data_offsets"])]
+               for name, entry in header.items()}
+    return state, tensors
+
+
+class CheckpointTest(TempTest):
+    def train(self, folder, *words, code=0, net="resnet18", **more):
+        """Epochs of 2 batches and an evaluation, with everything that is random."""
+        if not os.path.exists(self.path("set")):
+            run("data", "make", self.path("set"), "--train", 20, "--test", 8)
+        return run("train", self.path("set"), "-a", net, "-b", 12, "--lr", 0.01,
+                   "--deterministic", "-j", 1, "--seed", 5, "--checkpoint",
+                   self.path(folder), *words, code=code, **more)
+
+    def newest(self, folder):
+        return os.path.join(self.path(folder), NEWEST)
+
+    def expect_same(self, a, b):
+        (state, tensors), (other_state, other_tensors) = contents(a), contents(b)
+        self.assertEqual(tensors.keys(), other_tensors.keys())
+        different = [n for n in tensors if tensors[n] != other_tensors[n]]
+        self.assertEqual(different, [])
+        for key in ("epoch", "best_acc1", "dropout_calls", "ready_order"):
+            self.assertEqual(state[key], other_state[key], key)
+
+
+class Checkpoints(CheckpointTest):
+    def goes_on(self, *mode, net="resnet18"):
+        """Three epochs at once, and one followed by two."""
+        shape = ["--schedule", "cosine", "--warmup-epochs", 1]
+        self.train("whole", "--epochs", 3, *mode, *shape, net=net)
+        self.train("parts", "--epochs", 3, *mode, *shape, "--steps", 4, net=net)
+        self.assertEqual(contents(self.newest("parts"))[0]["epoch"], 1)
+        # The recipe is the checkpoint's: it need not be given again.
+        text, _ = run("train", self.path("set"), *mode, "--deterministic", "-j", 1,
+                      "--resume", self.newest("parts"), "--checkpoint",
+                      self.path("parts"))
+        self.assertIn(f"=> loaded checkpoint '{self.newest('parts')}' (epoch 1)\n", text)
+        self.assertIn("Epoch: [1][0/2]", text)
+        self.assertNotIn("Epoch: [0]", text)
+        self.assertNotIn("not as in", text)
+        self.expect_same(self.newest("whole"), self.newest("parts"))
+
+    def test_single(self):
+        self.goes_on(*SINGLE)
+
+    def test_dp(self):
+        self.goes_on(*DP, "--devices", 3)
+
+    def test_ddp(self):  # three ranks: the order of the buckets shows in the sums
+        self.goes_on(*DDP, "--devices", 3)
+
+    def test_ddp_in_processes(self):
+        self.goes_on("--multiprocessing-distributed", "--world-size", 1, "--rank", 0,
+                     "--devices", 2)
+
+    def test_dropout(self):
+        for mode in ([*SINGLE], [*DP, "--devices", 2], [*DDP, "--devices", 2]):
+            with self.subTest(mode=mode):
+                self.goes_on(*mode, net="vgg16")
+                for folder in ("whole", "parts"):
+                    for name in os.listdir(self.path(folder)):
+                        os.remove(os.path.join(self.path(folder), name))
+
+    def test_moves_between_modes_and_devices(self):
+        self.train("from", "--epochs", 1, *SINGLE)
+        start = contents(self.newest("from"))[1]
+        for mode in (SINGLE, [*DP, "--devices", 2], [*DDP, "--devices", 3]):
+            # No step in between: what is read is what is written.
+            text, _ = self.train("to", "--epochs", 1, *mode, "--resume",
+                                 self.newest("from"), "--save", self.path("w"))
+            self.assertIn("all 1 epochs are done", text)
+            with open(self.path("w"), "rb") as file:
+                size = struct.unpack("<Q", file.read(8))[0]
+                header, data = json.loads(file.read(size)), file.read()
+            header.pop("__metadata__")
+            for name, entry in header.items():
+                self.assertEqual(data[slice(*entry["data_offsets"])], start[name])
+            self.assertEqual(len(header), 122)
+        # And on: by other numbers of devices, momentum included.
+        self.train("dp", "--epochs", 2, *DP, "--devices", 4, "--resume",
+                   self.newest("from"))
+        self.train("ddp", "--epochs", 3, *DDP, "--devices", 2, "--resume",
+                   self.newest("dp"))
+        self.train("single", "--epochs", 4, *SINGLE, "--resume", self.newest("ddp"))
+        self.assertEqual(contents(self.newest("single"))[0]["epoch"], 4)
+        self.assertEqual(sum(n.startswith("optimizer.") for n in
+                             contents(self.newest("single"))[1]), 62)
+
+    def test_best_evaluate_and_pretrained(self):
+        text, _ = self.train("c", "--epochs", 2, *SINGLE)
+        self.assertEqual(sorted(os.listdir(self.path("c"))), [NEWEST, BEST])
+        accuracies = [line.split()[2] for line in text.splitlines()
+                      if line.startswith(" * Acc@1")]
+        best = contents(os.path.join(self.path("c"), BEST))[0]
+        self.assertEqual(f"{best['best_acc1']:.3f}", max(accuracies, key=float))
+        again, _ = run("train", self.path("set"), "-e", "--gpu", 0, "--resume",
+                       self.newest("c"))
+        self.assertIn(f" * Acc@1 {accuracies[1]} Acc@5", again)
+        again, _ = run("train", self.path("set"), "-e", "--gpu", 0, "-b", 12,
+                       "--pretrained", self.newest("c"))
+        self.assertIn(f" * Acc@1 {accuracies[1]} Acc@5", again)
+        text, _ = self.train("d", "--epochs", 1, *SINGLE, "--momentum", 0.5,
+                             "--resume", self.newest("c"))
+        self.assertIn("=> not as in the checkpoint: --epochs 1 (was 2), "
+                      "--momentum 0.5 (was 0.9)\n", text)
+
+    def test_files_that_cannot_be_resumed(self):
+        self.train("c", "--epochs", 1, *SINGLE)
+        with open(self.newest("c"), "rb") as file:
+            good = file.read()
+        weights, bad = self.path("w.safetensors"), self.path("bad.safetensors")
+        run("train", self.path("set"), *SINGLE, "--steps", 0, "--save", weights)
+
+        def refused(path, *parts, words=()):
+            text, error = self.train("x", *SINGLE, "--epochs", 9, "--resume", path,
+                                     *words, code=1)
+            self.assertEqual(len(error.splitlines()), 1, error)
+            for part in parts:
+                self.assertIn(part, error)
+            self.assertNotIn("Epoch: [", text)
+
+        def damaged(content, *parts):
+            with open(bad, "wb") as file:
+                file.write(content)
+            refused(bad, bad, *parts)
+
+        refused(self.path("none"), "No such file")
+        refused(weights, "holds weights", "--pretrained")
+        damaged(good[:-5], "truncated", "tensor")
+        damaged(good[:1000], "header")
+        damaged(b"", "shorter")
+        damaged(good[:-5] + bytes([good[-5] ^ 1]) + good[-4:],
+                "tensor 'optimizer.momentum_buffer.fc.bias' is damaged",
+                "resume from another")
+        damaged(good.replace(b'\\"epoch\\":1', b'\\"epoch\\":x'), "damaged header")
+        refused(self.newest("c"), "checkpoint of resnet18", "-a resnet18",
+                words=["-a", "resnet34"])
+        refused(self.newest("c"), "'conv1.weight'", "--stem",
+                words=["--stem", "imagenet"])
+
+    def test_a_folder_in_use_and_one_that_cannot_be(self):
+        _, error = self.train("set/cifar-10-batches-bin/test_batch.bin", *SINGLE,
+                              "--epochs", 1, code=1)
+        self.assertIn("cannot be made", error)
+
+    def test_a_full_disk_loses_nothing(self):
+        self.train("c", "--epochs", 1, *SINGLE)
+        before = contents(self.newest("c"))
+
+        def small_files():  # what a full disk does, for this process alone
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+        done = subprocess.run(
+            [LOCKSTEP, "train", self.path("set"), "--gpu", "0", "--resume",
+             self.newest("c"), "--epochs", "3", "--checkpoint", self.path("c")],
+            preexec_fn=small_files, capture_output=True, text=True, timeout=600)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cannot be written", done.stderr)
+        self.assertIn("Epoch: [2]", done.stdout)  # training went on
+        self.assertEqual(contents(self.newest("c")), before)
+        self.assertEqual([n for n in os.listdir(self.path("c")) if "tmp" in n], [])
+
+
+class KilledWriting(CheckpointTest):
+    def test_a_whole_checkpoint_is_always_there(self):
+        # The smallest steps, so that most of the time goes into writing.
+        self.train("c", "--epochs", 1, *SINGLE)
+        words = [LOCKSTEP, "train", self.path("set"), "--gpu", "0", "--resume",
+                 self.newest("c"), "--epochs", "100000", "--checkpoint",
+                 self.path("c"), "-p", "1"]
+        moments, epochs, writing = random.Random(20), [], 0
+        for _ in range(20):
+            with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+                # An evaluation ends: writing begins. Then at some moment.
+                lines = moments.randrange(1, 3)
+                for line in process.stdout:
+                    lines -= line.startswith(" * Acc@1")
+                    if lines == 0:
+                        break
+                try:
+                    process.wait(moments.uniform(0, 0.3))
+                except subprocess.TimeoutExpired:
+                    pass
+                process.kill()
+            writing += any(n.endswith(".tmp") for n in os.listdir(self.path("c")))
+            for name in (NEWEST, BEST):
+                contents(os.path.join(self.path("c"), name))
+            epochs.append(contents(self.newest("c"))[0]["epoch"])
+        self.assertEqual(epochs, sorted(epochs))
+        print(f"killed 20 times, {writing} of them while writing; epochs {epochs}")
+        text, _ = self.train("c", "--resume", self.newest("c"), *SINGLE, "--epochs",
+                             epochs[-1] + 1)
+        self.assertIn(f"Epoch: [{epochs[-1]}][", text)
+        self.assertEqual(sorted(os.listdir(self.path("c"))), [NEWEST, BEST])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

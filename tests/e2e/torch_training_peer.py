@@ -1,0 +1,77 @@
+"""PyTorch's training with the recipes that `lockstep train` knows:
+
+    torch_training_peer.py FOLDER WEIGHTS.safetensors BATCH EPOCHS IMAGES RECIPE.json
+
+prints the losses and the learning rates as JSON. ResNet18 with ImageNet's stem in
+float64 on a folder in CIFAR-10's format, neither shuffled nor augmented; schedules and
+parameter groups as torchvision's references make them."""
+
+import json
+import sys
+
+import torch
+from torch.optim import lr_scheduler
+
+from torch_ddp_peer import read_images, read_weights, resnet18
+
+
+def parameter_groups(net, recipe):
+    """torchvision's references: set_weight_decay."""
+    decays = {"norm": recipe.get("norm_weight_decay"),
+              "bias": recipe.get("bias_weight_decay"), "other": recipe["wd"]}
+    groups = {kind: [] for kind in decays}
+    for module in net.modules():
+        for name, parameter in module.named_parameters(recurse=False):
+            is_norm = isinstance(module, torch.nn.BatchNorm2d)
+            kind = "norm" if is_norm else "bias" if name == "bias" else "other"
+            kind = kind if decays[kind] is not None else "other"
+            groups[kind].append(parameter)
+    return [{"params": group, "weight_decay": decays[kind]}
+            for kind, group in groups.items() if group]
+
+
+def schedule(optimizer, recipe, epochs):
+    warmup = recipe.get("warmup", 0)
+    if recipe.get("schedule") == "cosine":
+        main = lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs - warmup)
+    else:
+        main = lr_scheduler.StepLR(optimizer, recipe.get("step_size", 30),
+                                   recipe.get("gamma", 0.1))
+    if not warmup:
+        return main
+    first = lr_scheduler.LinearLR(optimizer, start_factor=0.01, total_iters=warmup)
+    return lr_scheduler.SequentialLR(optimizer, [first, main], milestones=[warmup])
+
+
+def main():
+    folder, weights = sys.argv[1:3]
+    batch, epochs, count = map(int, sys.argv[3:6])
+    recipe = json.loads(sys.argv[6])
+    net = resnet18().double().train()
+    net.load_state_dict(read_weights(weights))
+    optimizer = torch.optim.SGD(parameter_groups(net, recipe), recipe["lr"], 0.9)
+    plan = schedule(optimizer, recipe, epochs)
+    criterion = torch.nn.CrossEntropyLoss(
+        label_smoothing=recipe.get("label_smoothing", 0))
+    images, labels = read_images(folder, count)
+    accumulate = recipe.get("accumulate", 1)
+    losses, rates = [], []
+    for _ in range(epochs):
+        rates.append(optimizer.param_groups[0]["lr"])
+        batches = list(zip(images.split(batch), labels.split(batch)))
+        for start in range(0, len(batches), accumulate):
+            group = batches[start:start + accumulate]
+            optimizer.zero_grad()
+            for some_images, some_labels in group:
+                loss = criterion(net(some_images), some_labels)
+                (loss / len(group)).backward()
+                losses.append(loss.item())
+            if recipe.get("clip"):
+                torch.nn.utils.clip_grad_norm_(net.parameters(), recipe["clip"])
+            optimizer.step()
+        plan.step()
+    print(json.dumps({"losses": losses, "rates": rates}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Training recipes against PyTorch's own, alive: schedules, warm-up, weight decay by
+groups, label smoothing, accumulation, clipping; and weights that travel as .pth. Skipped
+where PyTorch is not installed (packages.txt: [optional])."""
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+from support import ROOT, TempTest, run
+from torch_ddp_live_test import PYTHON, torch_is_missing
+
+PEER = os.path.join(ROOT, "tests", "e2e", "torch_training_peer.py")
+CONVERT = os.path.join(ROOT, "tools", "convert_weights.py")
+BATCH, IMAGES = 8, 40  # 5 batches
+
+
+def ask(*words, fails=False):
+    done = subprocess.run([PYTHON, *map(str, words)], capture_output=True, text=True,
+                          timeout=600)
+    if (done.returncode != 0) != fails:
+        raise AssertionError(f"{words}: exit code {done.returncode}\n{done.stderr}")
+    return done.stderr if fails else done.stdout
+
+
+class LiveTraining(TempTest):
+    def setUp(self):
+        super().setUp()
+        reason = torch_is_missing()
+        if reason:
+            self.skipTest(reason)
+
+    def expect_equal(self, recipe, flags, epochs, mode=("--gpu", 0)):
+        folder, weights = self.path("set"), self.path("w.safetensors")
+        net = ["train", folder, "-a", "resnet18", "--stem", "imagenet",
+               "--device-type", "reference", "--dtype", "float64", "-b", BATCH,
+               "-j", 1]
+        if not os.path.exists(folder):
+            run("data", "make", folder, "--train", IMAGES, "--test", 1)
+        if not os.path.exists(weights):
+            run(*net, "--seed", 3, "--gpu", 0, "--steps", 0, "--save", weights)
+        theirs = json.loads(ask(PEER, folder, weights, BATCH, epochs, IMAGES,
+                                json.dumps(recipe)))
+        run(*net, *mode, "--pretrained", weights, "--no-shuffle", "--no-augment",
+            "--epochs", epochs, "--lr", recipe["lr"], "--wd", recipe["wd"], *flags,
+            "--summary", self.path("s.json"))
+        with open(self.path("s.json"), encoding="utf-8") as file:
+            steps = json.load(file)["steps"]
+        length = IMAGES // BATCH + 1  # the last of each epoch is the evaluation's
+        ours = [s["loss"] for i, s in enumerate(steps) if (i + 1) % length]
+        self.assertEqual(len(ours), epochs * IMAGES // BATCH)
+        self.assertEqual(len(set(theirs["losses"])), len(ours))
+        for i, (mine, torchs) in enumerate(zip(ours, theirs["losses"], strict=True)):
+            self.assertAlmostEqual(mine, torchs, delta=1e-7, msg=f"step {i}")
+        return theirs["rates"]
+
+    def test_cosine_with_warm_up_smoothing_and_decay_by_groups(self):
+        rates = self.expect_equal(
+            {"lr": 0.02, "wd": 0.01, "norm_weight_decay": 0, "bias_weight_decay": 0.3,
+             "schedule": "cosine", "warmup": 2, "label_smoothing": 0.1},
+            ["--norm-weight-decay", 0, "--bias-weight-decay", 0.3, "--schedule",
+             "cosine", "--warmup-epochs", 2, "--label-smoothing", 0.1], 4)
+        self.assertEqual(len(set(rates)), 4)
+
+    def test_steps_with_accumulation_and_clipping(self):
+        recipe = {"lr": 0.02, "wd": 0.001, "step_size": 1, "gamma": 0.5,
+                  "accumulate": 2, "clip": 0.5}
+        flags = ["--lr-step-size", 1, "--lr-gamma", 0.5, "--accumulate", 2,
+                 "--clip-grad-norm", 0.5]
+        self.expect_equal(recipe, flags, 2)
+
+    def test_the_linear_scaling_rule(self):
+        # Batches of 8 accumulated twice: 16 images, a sixteenth of 256.
+        self.expect_equal({"lr": 0.16 / 16, "wd": 0, "accumulate": 2},
+                          ["--scale-lr", "--lr", 0.16, "--accumulate", 2], 1)
+
+    def test_weights_travel_as_pth(self):
+        self.expect_equal({"lr": 0.01, "wd": 0}, [], 1)  # makes the weights
+        weights = self.path("w.safetensors")
+        self.assertIn("122 tensors", ask(CONVERT, weights, self.path("w.pth")))
+        ask("-c", f"""if True:
+            import torch, torchvision
+            net = torchvision.models.resnet18(num_classes=10).double()
+            net.load_state_dict(torch.load({self.path("w.pth")!r}))
+            wrapped = torch.nn.DataParallel(net).state_dict()
+            torch.save({{"epoch": 3, "state_dict": wrapped}}, {self.path("c.pth")!r})
+            """)
+        ask(CONVERT, self.path("c.pth"), self.path("back.safetensors"))
+        run("train", self.path("set"), "--stem", "imagenet", "--gpu", 0, "--device-type",
+            "reference", "--dtype", "float64", "--steps", 0, "--pretrained",
+            self.path("back.safetensors"), "--save", self.path("again.safetensors"))
+        with open(weights, "rb") as a, open(self.path("again.safetensors"), "rb") as b:
+            self.assertEqual(a.read(), b.read())
+        error = ask(CONVERT, PEER, self.path("x.safetensors"), fails=True)
+        self.assertIn("not a .pth file of tensors", error)
+        self.assertEqual(len(error.splitlines()), 1)
+        self.assertFalse(os.path.exists(self.path("x.safetensors")))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
