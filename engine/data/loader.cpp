@@ -3,7 +3,6 @@
 #include <cxxabi.h>
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <numeric>
@@ -12,14 +11,10 @@
 #include <typeinfo>
 #include <utility>
 
+#include "tracer/record/recorder.h"
+
 namespace lockstep::data {
 namespace {
-
-// steady_clock is CLOCK_MONOTONIC here.
-int64_t now_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
 
 std::string type_name(const std::exception& error) {
   const char* mangled = typeid(error).name();
@@ -75,7 +70,7 @@ void DataLoader::start_epoch(int64_t epoch) {
   epoch_ = epoch;
   batches_ = cut_batches(options_.sampler->indices(epoch), options_.batch_size,
                          options_.drop_last);
-  made_ = 0;
+  taken_ = 0;
   if (options_.workers == 0) return;
   prefetcher_ = std::make_unique<Prefetcher>(
       [this](int64_t batch, int worker) { return make(batch, worker); },
@@ -92,13 +87,20 @@ std::optional<Batch> DataLoader::next() {
 
 std::optional<Batch> DataLoader::take() {
   if (epoch_ < 0) throw std::runtime_error("DataLoader: start_epoch() comes first");
-  if (prefetcher_) return prefetcher_->next();
-  if (made_ == static_cast<int64_t>(batches_.size())) return std::nullopt;
-  return make(made_++, kCallingThread);
+  if (taken_ == static_cast<int64_t>(batches_.size())) return std::nullopt;
+  const int64_t number = taken_++;
+  if (!prefetcher_) {
+    const tracer::HostEvent call("call", "_MapDatasetFetcher.fetch");
+    return make(number, kCallingThread);
+  }
+  const int64_t asked_ns = tracer::now_ns();
+  std::optional<Batch> batch = prefetcher_->next();
+  log_.record(number, asked_ns);
+  return batch;
 }
 
 Batch DataLoader::make(int64_t batch, int worker) const {
-  const int64_t begin_ns = now_ns();
+  const int64_t begin_ns = tracer::now_ns();
   const std::vector<int64_t>& indices = batches_[batch];
 
   Batch made;
@@ -112,7 +114,11 @@ Batch DataLoader::make(int64_t batch, int worker) const {
   made.images.resize(made.size() * numbers_of(made.shape));
   made.shape.insert(made.shape.begin(), made.size());
 
-  if (options_.on_batch) options_.on_batch(worker, batch, begin_ns, now_ns());
+  const int64_t end_ns = tracer::now_ns();
+  if (worker != kCallingThread) {
+    log_.add({worker, batch, made.size(), begin_ns, end_ns});
+  }
+  if (options_.on_batch) options_.on_batch(worker, batch, begin_ns, end_ns);
   return made;
 }
 

@@ -12,6 +12,7 @@
 #include "engine/data/dataset.h"
 #include "engine/data/prefetcher.h"
 #include "engine/data/sampler.h"
+#include "engine/data/work_log.h"
 
 namespace lockstep::data {
 
@@ -74,7 +75,8 @@ class DataLoader {
 
   int64_t epoch_ = -1;                         // none yet
   std::vector<std::vector<int64_t>> batches_;  // the epoch's indices
-  int64_t made_ = 0;                           // by next(), without workers
+  int64_t taken_ = 0;                          // batches of the epoch
+  mutable WorkLog log_;                        // what the workers did
   std::unique_ptr<Prefetcher> prefetcher_;     // last: its workers use the others
 };
 

@@ -1,0 +1,37 @@
+// What a loader's workers did, for the trace.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace lockstep::data {
+
+/// A batch that a worker made. Times in nanoseconds of CLOCK_MONOTONIC.
+struct Work {
+  int worker = 0;
+  int64_t batch = 0, samples = 0;
+  int64_t begin_ns = 0, end_ns = 0;
+};
+
+/// Workers run ahead of the training steps, and are at work when the recorder is
+/// switched on and off. So they only note what they did, and the training loop records
+/// it: each worker has a lane `loader worker N` on its rank's host, with a call
+/// `_MapDatasetFetcher.fetch` per batch. The event belongs to the step that finds it
+/// done, which is seldom the step that trains on this batch (`batch` says which).
+class WorkLog {
+ public:
+  /// Thread-safe. Forgets the work at once if the recorder is off.
+  void add(const Work& work);
+
+  /// Records what has been added since the last call, except what had begun before the
+  /// recorder was first on; and, if `taken` was not ready when the calling thread asked
+  /// for it at `asked_ns`, its wait until now.
+  void record(int64_t taken, int64_t asked_ns);
+
+ private:
+  std::mutex mutex_;
+  std::vector<Work> added_;
+};
+
+}  // namespace lockstep::data
