@@ -25,7 +25,7 @@ class NaiveSync : public GradientSync {
     const auto& [name, tensor] = parameters_[parameter];
     computed_[name] = runtime::context(tensor.device()).compute().record_event();
     // [solution-ready]
-    return;  // all else can wait until backward is over
+    // all else can wait until backward is over
     // [/solution-ready]
   }
 
