@@ -74,7 +74,7 @@ def write_safetensors(tensors, path):
     for name, tensor in tensors.items():
         values = tensor.detach().cpu().contiguous().numpy()
         if str(values.dtype) not in names:
-            raise Refused(f"'{name}' is {values.dtype}; lockstep has {', '.join(names)}")
+            raise Refused(f"'{name}' is {values.dtype}, not one of {', '.join(names)}")
         parts.append(values.tobytes())
         header[name] = {"dtype": names[str(values.dtype)], "shape": list(values.shape),
                         "data_offsets": [offset, offset + len(parts[-1])]}

@@ -60,7 +60,8 @@ class Checkpoints(CheckpointTest):
         text, _ = run("train", self.path("set"), *mode, "--deterministic", "-j", 1,
                       "--resume", self.newest("parts"), "--checkpoint",
                       self.path("parts"))
-        self.assertIn(f"=> loaded checkpoint '{self.newest('parts')}' (epoch 1)\n", text)
+        self.assertIn(f"=> loaded checkpoint '{self.newest('parts')}' (epoch 1)\n",
+                      text)
         self.assertIn("Epoch: [1][0/2]", text)
         self.assertNotIn("Epoch: [0]", text)
         self.assertNotIn("not as in", text)

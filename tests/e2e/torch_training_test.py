@@ -1,6 +1,6 @@
 """Training recipes against PyTorch's own, alive: schedules, warm-up, weight decay by
-groups, label smoothing, accumulation, clipping; and weights that travel as .pth. Skipped
-where PyTorch is not installed (packages.txt: [optional])."""
+groups, label smoothing, accumulation, clipping; and weights that travel as .pth.
+Skipped where PyTorch is not installed (packages.txt: [optional])."""
 
 import json
 import os
@@ -87,9 +87,10 @@ class LiveTraining(TempTest):
             torch.save({{"epoch": 3, "state_dict": wrapped}}, {self.path("c.pth")!r})
             """)
         ask(CONVERT, self.path("c.pth"), self.path("back.safetensors"))
-        run("train", self.path("set"), "--stem", "imagenet", "--gpu", 0, "--device-type",
-            "reference", "--dtype", "float64", "--steps", 0, "--pretrained",
-            self.path("back.safetensors"), "--save", self.path("again.safetensors"))
+        run("train", self.path("set"), "--stem", "imagenet", "--gpu", 0,
+            "--device-type", "reference", "--dtype", "float64", "--steps", 0,
+            "--pretrained", self.path("back.safetensors"), "--save",
+            self.path("again.safetensors"))
         with open(weights, "rb") as a, open(self.path("again.safetensors"), "rb") as b:
             self.assertEqual(a.read(), b.read())
         error = ask(CONVERT, PEER, self.path("x.safetensors"), fails=True)
