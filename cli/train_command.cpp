@@ -117,7 +117,7 @@ void say_what_runs(const RunOptions& o, const DataSets& data,
   fmt::print("=> creating model '{}'\n", o.arch);
   fmt::print("=> data: {} ({} training, {} test images{})\n", data.place,
              data.train->size(), data.test->size(),
-             data.name == "generated" ? ", generated" : "");
+             data.name == "generated" ? ", generated" : data.classes);
   std::string where = devices[0].str();
   if (devices.size() > 1) where += " to " + devices.back().str();
   const int threads = runtime::options().threads_per_device;
@@ -190,6 +190,9 @@ bool train_epochs(const RunOptions& o, train::Trainer& trainer, const DataSets& 
   }
   std::optional<train::CheckpointFolder> folder;
   if (!o.checkpoint.empty() && place.main()) folder.emplace(o.checkpoint);
+  if (o.checkpoint.empty() && o.steps < 0 && place.main() && !o.quiet) {
+    std::puts("=> no checkpoint is kept; --checkpoint DIR keeps one after every epoch");
+  }
   bool kept = true;
   for (int epoch = o.start_epoch; epoch < o.epochs; ++epoch) {
     trainer.set_lr(lr_of_epoch(o, global_batch(o, place), epoch));
@@ -241,6 +244,9 @@ int finish(const RunOptions& o, const train::Trainer& trainer) {
   if (!o.save.empty()) {
     train::save_weights(*trainer.model(), o.save);
     if (!o.quiet) std::printf("=> weights written: %s\n", o.save.c_str());
+  }
+  if (const int64_t skipped = skipped_images(); skipped > 0) {
+    fmt::print(stderr, "lockstep: bad images were skipped {} times\n", skipped);
   }
   if (device_type(o) == DeviceType::null && !o.quiet) {
     std::printf("=> %s\n", tracer::kNullSentence);
@@ -305,6 +311,12 @@ int train_rank(const RunOptions& o, const DataSets& data, const RankPlace& place
       std::vector<int64_t> of_ranks;
       for (const auto& peak : peaks) of_ranks.push_back(peak[0]);
       recording->set_peaks(of_ranks);
+      int64_t skipped = 0;
+      for (const auto& of_rank : distributed::gather_integers(
+               *place.group, devices[0], {skipped_images()}, "summary")) {
+        skipped += of_rank[0];
+      }
+      recording->set_skipped_images(skipped);
     }
     recording->finish();
     if (trace) *trace = recording->trace();
