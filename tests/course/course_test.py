@@ -10,6 +10,7 @@ A mutant begins with `// rejected by: TEST` and `// because: WORDS`: that test m
 the first to fail, and what the learner is told must hold those words.
 """
 
+import gzip
 import json
 import os
 import pathlib
@@ -163,6 +164,19 @@ class Folder(Lesson):
         trace = self.folder / "trace.json.gz"
         self.assertLess(trace.stat().st_size, 300_000)
         lockstep("trace", "check", trace)
+
+    def test_trace_gives_nothing_away(self):
+        """It is opened before the exercise: the engine's lines only, and no trace
+        shows a learner's file or lines of any lesson's solution."""
+        trace = json.loads(gzip.decompress((self.folder / "trace.json.gz").read_bytes()))
+        rooms = ("engine/", "tracer/", "cli/")
+        foreign = [name for name in trace["lockstep"]["sources"]
+                   if not name.startswith(rooms)]
+        self.assertFalse(foreign, "sources that are not the engine's; record it without "
+                         "`lesson run --mine`")
+        learners = [event["name"] for event in trace["traceEvents"]
+                    if "slot" in event.get("args", {})]
+        self.assertFalse(learners, "calls of learner code")
 
     def test_chapter(self):
         chapter = (self.folder / "chapter.md").read_text()
