@@ -59,6 +59,8 @@ DataSets open_image_folders(const RunOptions& o) {
   options.augment = !o.no_augment;
   DataSets sets{"imagefolder", o.dir, nullptr, nullptr};
   const auto train = std::make_shared<data::ImageFolder>(folder / "train", options);
+  sets.classes = fmt::format(" of {} classes; the model has {} outputs",
+                             train->class_names().size(), train->classes());
   options.augment = false;
   sets.train = train;
   sets.test = std::make_shared<data::ImageFolder>(folder / "val", options,

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "cli/image_folders.h"
 #include "engine/runtime/device_context.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/format/file_io.h"
@@ -159,6 +160,7 @@ void Recording::finish() {
   trainer_.after_step = nullptr;
   for (Device device : devices_) runtime::context(device).synchronize();
   if (peaks_.empty()) peaks_ = measure_peaks();
+  if (!place_.is_process) skipped_images_ = skipped_images();
   drain();
   if (last_ > 0) write_trace();
   if (options_.summary.empty()) return;
@@ -245,6 +247,7 @@ void Recording::write_summary() const {
                              {"images_per_second", images_per_second()},
                              {"peak_bytes_per_device", peaks_},
                              {"parameters", parameters},
+                             {"skipped_images", skipped_images_},
                              {"clock", "measured"}};
   tracer::AtomicFile file(options_.summary);
   file.write(summary.dump(1) + "\n");

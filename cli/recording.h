@@ -33,6 +33,8 @@ class Recording {
   std::vector<int64_t> measure_peaks() const;
   /// Those of all ranks' devices, where a rank is a process.
   void set_peaks(std::vector<int64_t> peaks) { peaks_ = std::move(peaks); }
+  /// What all ranks have skipped, where a rank is a process.
+  void set_skipped_images(int64_t count) { skipped_images_ = count; }
 
  private:
   void choose_steps(int64_t planned);
@@ -53,6 +55,7 @@ class Recording {
   std::vector<train::StepResult> results_;
   std::vector<tracer::Json> timings_;  ///< by step
   std::vector<int64_t> peaks_;
+  int64_t skipped_images_ = 0;
   tracer::Trace trace_;
   bool finished_ = false;
 };

@@ -71,6 +71,7 @@ struct DataSets {
   std::string name;   ///< `cifar10`; `generated` also for a generated set in its format
   std::string place;  ///< the folder, or where else the samples come from
   std::shared_ptr<const data::Dataset> train, test;
+  std::string classes = "";  ///< image folders: " of 63 classes; …"
 };
 DataSets open_data(const RunOptions& options);
 
