@@ -1,0 +1,127 @@
+"""Training on photographs in folders, as users run it."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import unittest
+
+from ranks import free_port
+from support import LOCKSTEP, ROOT, TempTest, read_trace, run
+
+PICTURES = os.path.join(ROOT, "tests", "engine", "data", "pictures")
+KINDS = ["420.jpeg", "progressive.jpeg", "grey.jpeg", "cmyk.jpeg", "png.JPEG"]
+SMALL = ["-a", "resnet18", "--image-size", 32, "--classes", 5, "--lr", 0.01, "-j", 2]
+LINE = (r"Epoch: \[0\]\[0/\d+\]\tTime +[\d.]+ \( *[\d.]+\)\tData +[\d.]+ \( *[\d.]+\)"
+        r"\tLoss \d\.\d{4}e[+-]\d\d \(\d\.\d{4}e[+-]\d\d\)"
+        r"\tAcc@1 +[\d.]+ \( *[\d.]+\)\tAcc@5 +[\d.]+ \( *[\d.]+\)\n")
+
+
+class ImageFolders(TempTest):
+    def folders(self, copies=4):
+        """train/ and val/ with a class for each kind of file."""
+        for part in ("train", "val"):
+            for label, kind in enumerate(KINDS):
+                folder = os.path.join(self.folder, "set", part, f"n{label:08}")
+                os.makedirs(folder)
+                for i in range(copies):
+                    shutil.copy(os.path.join(PICTURES, kind),
+                                os.path.join(folder, f"{i}.JPEG"))
+        return self.path("set")
+
+    def summary(self, *words):
+        run("train", *words, "--summary", self.path("s.json"))
+        with open(self.path("s.json"), encoding="utf-8") as file:
+            return json.load(file)
+
+    def test_single_dp_and_ddp_train_and_evaluate(self):
+        data = self.folders()
+        modes = (["--gpu", 0], ["--devices", 4], ["--mode", "ddp", "--devices", 2],
+                 ["--multiprocessing-distributed", "--devices", 2, "--world-size", 1,
+                  "--rank", 0, "--dist-url", f"tcp://127.0.0.1:{free_port()}", "--dist-backend",
+                  "nccl"])
+        for mode in modes:
+            trace = self.path("t.json")
+            text, _ = run("train", data, *SMALL, *mode, "-b", 8, "--epochs", 1,
+                          "--trace", trace)
+            self.assertIn("(20 training, 20 test images of 5 classes; the model has "
+                          "5 outputs)", text)
+            self.assertRegex(text, LINE)
+            self.assertRegex(text, r" \* Acc@1 \d+\.\d{3} Acc@5 \d+\.\d{3}\n")
+            run("trace", "check", trace)
+            run("emulate", trace, "-o", self.path("e.json"))
+
+    def test_workers_have_lanes_and_the_loop_waits_for_them(self):
+        data = self.folders()
+        trace = self.path("t.json")
+        run("train", data, *SMALL, "--gpu", 0, "-b", 4, "--steps", 4, "--trace", trace)
+        events = read_trace(trace)["traceEvents"]
+        lanes = {e["args"]["name"]: (e["pid"], e["tid"]) for e in events
+                 if e["name"] == "thread_name"}
+        made = {}
+        for event in events:
+            if event["name"] == "_MapDatasetFetcher.fetch":
+                worker = event["args"]["batch"] % 2
+                lane = lanes[f"loader worker {worker}"]
+                self.assertEqual((event["pid"], event["tid"]), lane)
+                self.assertEqual(event["args"]["samples"], 4)
+                made[event["args"]["id"]] = event
+        first = [e for e in events if e["name"] == "wait for batch"][0]
+        self.assertEqual(first["args"]["why"], "queue")  # nobody made batch 0 before
+        self.assertEqual(made[first["args"]["for"][0]]["args"]["batch"], 0)
+
+    def test_any_number_of_workers_trains_on_the_same_bytes(self):
+        data = self.folders()
+        losses = [[step["loss"] for step in self.summary(
+            data, *SMALL, "-j", j, "--gpu", 0, "-b", 8, "--epochs", 1)["steps"]]
+            for j in (0, 1, 3)]
+        self.assertEqual(losses[0], losses[1])
+        self.assertEqual(losses[0], losses[2])
+
+    def test_bad_images_are_errors_or_skipped_and_counted(self):
+        data = self.folders()
+        bad = os.path.join(data, "train", "n00000002", "1.JPEG")
+        shutil.copy(os.path.join(PICTURES, "truncated.jpeg"), bad)
+        words = [data, *SMALL, "--gpu", 0, "-b", 8, "--steps", 3]
+        _, error = run("train", *words, code=1)
+        self.assertEqual(error.count("\n"), 1, error)
+        self.assertIn(f"{bad}: the file is truncated", error)
+
+        words += ["--on-bad-image", "skip", "--summary", self.path("s.json")]
+        _, error = run("train", *words)
+        self.assertEqual(error, f"lockstep: skipped {bad}: the file is truncated\n"
+                                "lockstep: bad images were skipped 1 times\n")
+        with open(self.path("s.json"), encoding="utf-8") as file:
+            summary = json.load(file)
+        self.assertEqual(summary["skipped_images"], 1)
+        self.assertEqual(sum(step["batch"] for step in summary["steps"]), 19)
+
+    def test_what_is_missing_is_named(self):
+        data = self.folders()
+        _, error = run("train", data, "--classes", 3, code=1)
+        self.assertIn("5 class folders, but the model has 3 outputs", error)
+        os.makedirs(os.path.join(data, "val", "unknown"))
+        _, error = run("train", data, code=1)
+        self.assertIn("val/unknown: no pictures", error)
+        shutil.rmtree(os.path.join(data, "val"))
+        _, error = run("train", data, code=1)
+        self.assertIn("val: no such folder; image folders are", error)
+        run("train", "--dataset", "imagefolder", code=2)
+
+    def test_ctrl_c_ends_it_with_workers_at_work(self):
+        data = self.folders()
+        with subprocess.Popen(
+                [LOCKSTEP, "train", data, *map(str, SMALL), "--gpu", "0", "-b", "4",
+                 "-p", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                text=True) as process:
+            while not process.stdout.readline().startswith("Epoch"):
+                pass
+            process.send_signal(signal.SIGINT)
+            _, error = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("interrupted after", error)
+
+
+if __name__ == "__main__":
+    unittest.main()
