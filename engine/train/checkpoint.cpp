@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <nlohmann/json.hpp>
+#include <algorithm>
 #include <set>
 #include <stdexcept>
 
@@ -14,9 +13,6 @@
 namespace lockstep::train {
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr const char* kKey = "lockstep";
 const std::string kMomentum = "optimizer.momentum_buffer.";
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
@@ -57,52 +53,16 @@ void set_dropout_calls(const Trainer& trainer, const std::vector<int64_t>& calls
   }
 }
 
-// --- what a file says
-
-struct Content {
-  Progress progress;
-  std::vector<int64_t> dropout_calls;
-  std::vector<size_t> ready_order;
-  std::map<std::string, std::string> checksums;
-};
-
-Content parse(const data::Metadata& metadata, const std::string& path) {
-  if (!is_checkpoint(metadata)) {
-    refuse(path,
-           "holds weights, but neither optimizer nor epoch; load it with --pretrained");
-  }
-  Content content;
-  try {
-    const Json json = Json::parse(metadata.at(kKey));
-    if (json.at("checkpoint") != 1) {
-      refuse(path, "was written by another version of lockstep; resume it with that");
-    }
-    content.progress.arch = json.at("arch");
-    content.progress.epoch = json.at("epoch");
-    content.progress.best_acc1 = json.at("best_acc1");
-    content.progress.recipe = json.at("recipe").dump();
-    content.dropout_calls = json.at("dropout_calls").get<std::vector<int64_t>>();
-    content.ready_order = json.at("ready_order").get<std::vector<size_t>>();
-    content.checksums = json.at("checksums").get<decltype(content.checksums)>();
-    if (content.progress.epoch < 0 || !json.at("recipe").is_object()) {
-      refuse(path, "has a damaged header; resume from another checkpoint");
-    }
-  } catch (const Json::exception&) {
-    refuse(path, "has a damaged header; resume from another checkpoint");
-  }
-  return content;
-}
-
 /// The order counts only where it names every parameter once.
 bool is_permutation(const std::vector<size_t>& order, size_t count) {
   const std::set<size_t> seen(order.begin(), order.end());
   return order.size() == count && seen.size() == count && *seen.rbegin() + 1 == count;
 }
 
-void require_undamaged(const Content& content, const data::TensorFileEntry& entry,
-                       const std::string& path) {
-  const auto found = content.checksums.find(entry.name);
-  if (found != content.checksums.end() && found->second == checksum(entry)) return;
+void require_undamaged(const CheckpointHeader& header,
+                       const data::TensorFileEntry& entry, const std::string& path) {
+  const auto found = header.checksums.find(entry.name);
+  if (found != header.checksums.end() && found->second == checksum(entry)) return;
   refuse(path,
          "tensor '" + entry.name +
              "' is damaged (its checksum differs); resume from another checkpoint");
@@ -116,10 +76,6 @@ std::vector<nn::Named<Tensor>> named_momentum(Trainer& trainer) {
 
 }  // namespace
 
-bool is_checkpoint(const data::Metadata& metadata) { return metadata.count(kKey) > 0; }
-
-bool is_optimizers(const std::string& name) { return name.starts_with("optimizer."); }
-
 Snapshot take_snapshot(const Progress& progress, Trainer& trainer) {
   const std::vector<int64_t> calls = dropout_calls(trainer);
   if (trainer.options().group && trainer.options().group->rank() != 0) return {};
@@ -131,17 +87,10 @@ Snapshot take_snapshot(const Progress& progress, Trainer& trainer) {
   for (const auto& [name, tensor] : named_momentum(trainer)) {
     entries.push_back(to_entry(kMomentum + name, tensor));
   }
-  Json json = {{"checkpoint", 1},
-               {"arch", progress.arch},
-               {"epoch", progress.epoch},
-               {"best_acc1", progress.best_acc1},
-               {"recipe", Json::parse(progress.recipe)},
-               {"dropout_calls", calls},
-               {"ready_order", Json::array()},
-               {"checksums", Json::object()}};
-  if (trainer.ddp()) json["ready_order"] = trainer.ddp()->gradient_sync().ready_order();
-  for (const auto& entry : entries) json["checksums"][entry.name] = checksum(entry);
-  return {std::move(entries), {{"format", "pt"}, {kKey, json.dump()}}};
+  CheckpointHeader header{progress, calls, {}, {}};
+  if (trainer.ddp()) header.ready_order = trainer.ddp()->gradient_sync().ready_order();
+  for (const auto& entry : entries) header.checksums[entry.name] = checksum(entry);
+  return {std::move(entries), format_header(header)};
 }
 
 void save_checkpoint(const std::string& path, const Snapshot& snapshot) {
@@ -149,16 +98,16 @@ void save_checkpoint(const std::string& path, const Snapshot& snapshot) {
 }
 
 Progress read_progress(const std::string& path) {
-  return parse(data::read_safetensors_metadata(path), path).progress;
+  return parse_header(data::read_safetensors_metadata(path), path).progress;
 }
 
 Progress load_checkpoint(const std::string& path, Trainer& trainer) {
   data::Metadata metadata;
   auto file = data::read_safetensors(path, &metadata);
-  const Content content = parse(metadata, path);
+  const CheckpointHeader header = parse_header(metadata, path);
   Entries model, momentum;
   for (data::TensorFileEntry& entry : file) {
-    require_undamaged(content, entry, path);
+    require_undamaged(header, entry, path);
     const bool of_optimizer = entry.name.starts_with(kMomentum);
     const std::string name =
         of_optimizer ? entry.name.substr(kMomentum.size()) : entry.name;
@@ -181,12 +130,12 @@ Progress load_checkpoint(const std::string& path, Trainer& trainer) {
 
   assign(model, tensors);
   trainer.optimizer().set_momentum_buffers(buffers);
-  set_dropout_calls(trainer, content.dropout_calls);
+  set_dropout_calls(trainer, header.dropout_calls);
   if (trainer.ddp() &&
-      is_permutation(content.ready_order, trainer.model()->parameters().size())) {
-    trainer.ddp()->gradient_sync().set_ready_order(content.ready_order);
+      is_permutation(header.ready_order, trainer.model()->parameters().size())) {
+    trainer.ddp()->gradient_sync().set_ready_order(header.ready_order);
   }
-  return content.progress;
+  return header.progress;
 }
 
 }  // namespace lockstep::train

@@ -169,8 +169,16 @@ void judge_dependencies(Law& law, const RankStep& step, const Event& bucket) {
   }
 }
 
+/// Under `no_sync`: gradients stay with their ranks, for a later step to reduce.
+bool accumulates(const Step& step) {
+  const Json& args = step.event->args;
+  return args.contains("synced") && !bool_arg(args, "synced") &&
+         !step.has_phase("optimizer");
+}
+
 void judge_steps_of_ranks(Case& the, int64_t parameter_bytes, int64_t buffer_bytes) {
-  Law& whole = the.law("gradients-reduced", "each step reduces all gradients: P");
+  Law& whole =
+      the.law("gradients-reduced", "each synced step reduces all gradients: P");
   Law& order = the.law("bucket-order", "buckets are reduced in their order");
   Law& deps = the.law("bucket-deps", "a bucket waits for all its gradients' kernels");
   Law& buffers = the.law("buffers-broadcast", "a synced forward sends the buffers: B");
@@ -191,13 +199,13 @@ void judge_steps_of_ranks(Case& the, int64_t parameter_bytes, int64_t buffer_byt
       });
       last = number;
     }
-    whole.expect(reduced == parameter_bytes || !step.has_phase("backward"),
-                 step.event->id, [&] {
-                   return fmt::format(
-                       "step {}, rank {}: {} B of gradients reduced, "
-                       "must be {}",
-                       step.number, step.rank, reduced, parameter_bytes);
-                 });
+    const int64_t wanted = accumulates(step) ? 0 : parameter_bytes;
+    whole.expect(reduced == wanted || !step.has_phase("backward"), step.event->id, [&] {
+      return fmt::format(
+          "step {}, rank {}: {} B of gradients reduced, "
+          "must be {}",
+          step.number, step.rank, reduced, wanted);
+    });
     const int64_t due = int_arg(step.event->args, "broadcast_bytes", buffer_bytes);
     buffers.expect(found->second.broadcast == due && (due == 0 || due == buffer_bytes),
                    step.event->id, [&] {

@@ -58,7 +58,8 @@ Tensor run(const std::string& op, const Json& args, Inputs& in) {
   if (op == "cross_entropy") {
     const bool mean = args["reduction"] == "mean";
     return ops::cross_entropy(x, in["target"],
-                              mean ? ops::Reduction::mean : ops::Reduction::sum);
+                              mean ? ops::Reduction::mean : ops::Reduction::sum,
+                              args["label_smoothing"]);
   }
   throw std::runtime_error("the test does not know " + op);
 }

@@ -190,19 +190,22 @@ def others(cases):
         ("relu_zeros", (2, 3, 3, 5), "grid", 3),
     ):
         cases[name] = case(name, "relu", F.relu, {}, ["input"], input=(x, rule, size))
-    for name, reduction, x, size in (
-        ("cross_entropy_mean", "mean", (4, 10), 2.0),
-        ("cross_entropy_sum", "sum", (5, 7), 2.0),
-        ("cross_entropy_mean_large_logits", "mean", (3, 4), 800.0),
-        ("cross_entropy_mean_one_row", "mean", (1, 2), 2.0),
+    for name, reduction, x, size, smoothing in (
+        ("cross_entropy_mean", "mean", (4, 10), 2.0, 0),
+        ("cross_entropy_sum", "sum", (5, 7), 2.0, 0),
+        ("cross_entropy_mean_large_logits", "mean", (3, 4), 800.0, 0),
+        ("cross_entropy_mean_one_row", "mean", (1, 2), 2.0, 0),
+        ("cross_entropy_mean_smooth", "mean", (4, 10), 2.0, 0.1),
+        ("cross_entropy_sum_smooth", "sum", (5, 7), 2.0, 0.3),
+        ("cross_entropy_mean_all_smooth", "mean", (3, 4), 2.0, 1.0),
     ):
         cases[name] = case(
             name,
             "cross_entropy",
-            lambda input, target, r=reduction: F.cross_entropy(
-                input, target, reduction=r
+            lambda input, target, r=reduction, s=smoothing: F.cross_entropy(
+                input, target, reduction=r, label_smoothing=s
             ),
-            {"reduction": reduction},
+            {"reduction": reduction, "label_smoothing": smoothing},
             ["input"],
             input=(x, "signed", size),
             target=((x[0],), "class", x[1]),

@@ -1,0 +1,67 @@
+#include "engine/train/checkpoint_header.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace lockstep::train {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kKey = "lockstep";
+
+[[noreturn]] void refuse(const std::string& path, const std::string& what) {
+  throw std::runtime_error(path + ": " + what);
+}
+
+[[noreturn]] void refuse_damage(const std::string& path) {
+  refuse(path, "has a damaged header; resume from another checkpoint");
+}
+
+}  // namespace
+
+bool is_checkpoint(const data::Metadata& metadata) { return metadata.count(kKey) > 0; }
+
+bool is_optimizers(const std::string& name) { return name.starts_with("optimizer."); }
+
+data::Metadata format_header(const CheckpointHeader& header) {
+  const Json json = {{"checkpoint", 1},
+                     {"arch", header.progress.arch},
+                     {"epoch", header.progress.epoch},
+                     {"best_acc1", header.progress.best_acc1},
+                     {"recipe", Json::parse(header.progress.recipe)},
+                     {"dropout_calls", header.dropout_calls},
+                     {"ready_order", header.ready_order},
+                     {"checksums", header.checksums}};
+  return {{"format", "pt"}, {kKey, json.dump()}};
+}
+
+CheckpointHeader parse_header(const data::Metadata& metadata, const std::string& path) {
+  if (!is_checkpoint(metadata)) {
+    refuse(path,
+           "holds weights, but neither optimizer nor epoch; load it with --pretrained");
+  }
+  CheckpointHeader header;
+  try {
+    const Json json = Json::parse(metadata.at(kKey));
+    if (json.at("checkpoint") != 1) {
+      refuse(path, "was written by another version of lockstep; resume it with that");
+    }
+    header.progress.arch = json.at("arch").get<std::string>();
+    const auto epoch = json.at("epoch").get<int64_t>();
+    if (epoch < 0 || epoch > INT32_MAX) refuse_damage(path);
+    header.progress.epoch = static_cast<int>(epoch);
+    header.progress.best_acc1 = json.at("best_acc1").get<double>();
+    if (!json.at("recipe").is_object()) refuse_damage(path);
+    header.progress.recipe = json.at("recipe").dump();
+    header.dropout_calls = json.at("dropout_calls").get<std::vector<int64_t>>();
+    header.ready_order = json.at("ready_order").get<std::vector<size_t>>();
+    header.checksums = json.at("checksums").get<decltype(header.checksums)>();
+  } catch (const Json::exception&) {
+    refuse_damage(path);
+  }
+  return header;
+}
+
+}  // namespace lockstep::train
