@@ -52,24 +52,25 @@ class ImageFolders(TempTest):
             run("trace", "check", trace)
             run("emulate", trace, "-o", self.path("e.json"))
 
-    def test_workers_have_lanes_and_the_loop_waits_for_them(self):
+    def test_workers_have_lanes(self):
         data = self.folders()
         trace = self.path("t.json")
-        run("train", data, *SMALL, "--gpu", 0, "-b", 4, "--steps", 4, "--trace", trace)
+        run("train", data, *SMALL, "--gpu", 0, "-b", 1, "--steps", 12, "--trace", trace,
+            "--trace-steps", "0:12")
         events = read_trace(trace)["traceEvents"]
         lanes = {e["args"]["name"]: (e["pid"], e["tid"]) for e in events
                  if e["name"] == "thread_name"}
-        made = {}
+        made = set()
         for event in events:
             if event["name"] == "_MapDatasetFetcher.fetch":
-                worker = event["args"]["batch"] % 2
-                lane = lanes[f"loader worker {worker}"]
+                batch = event["args"]["batch"]
+                lane = lanes[f"loader worker {batch % 2}"]
                 self.assertEqual((event["pid"], event["tid"]), lane)
-                self.assertEqual(event["args"]["samples"], 4)
-                made[event["args"]["id"]] = event
-        first = [e for e in events if e["name"] == "wait for batch"][0]
-        self.assertEqual(first["args"]["why"], "queue")  # nobody made batch 0 before
-        self.assertEqual(made[first["args"]["for"][0]]["args"]["batch"], 0)
+                self.assertEqual(event["args"]["samples"], 1)
+                made.add(batch)
+        # Two workers run four batches ahead: the first four may be older than the
+        # trace, none of the others can be.
+        self.assertLessEqual(set(range(4, 12)), made)
 
     def test_any_number_of_workers_trains_on_the_same_bytes(self):
         data = self.folders()
