@@ -49,12 +49,11 @@ class CheckpointTest(TempTest):
             self.assertEqual(state[key], other_state[key], key)
 
 
-class Checkpoints(CheckpointTest):
-    def goes_on(self, *mode, net="resnet18"):
-        """Three epochs at once, and one followed by two."""
+    def goes_on(self, *mode, net="resnet18", epochs=3):
+        """All epochs at once, and one followed by the others."""
         shape = ["--schedule", "cosine", "--warmup-epochs", 1]
-        self.train("whole", "--epochs", 3, *mode, *shape, net=net)
-        self.train("parts", "--epochs", 3, *mode, *shape, "--steps", 4, net=net)
+        self.train("whole", "--epochs", epochs, *mode, *shape, net=net)
+        self.train("parts", "--epochs", epochs, *mode, *shape, "--steps", 4, net=net)
         self.assertEqual(contents(self.newest("parts"))[0]["epoch"], 1)
         # The recipe is the checkpoint's: it need not be given again.
         text, _ = run("train", self.path("set"), *mode, "--deterministic", "-j", 1,
@@ -67,6 +66,8 @@ class Checkpoints(CheckpointTest):
         self.assertNotIn("not as in", text)
         self.expect_same(self.newest("whole"), self.newest("parts"))
 
+
+class Checkpoints(CheckpointTest):
     def test_single(self):
         self.goes_on(*SINGLE)
 
@@ -79,14 +80,6 @@ class Checkpoints(CheckpointTest):
     def test_ddp_in_processes(self):
         self.goes_on("--multiprocessing-distributed", "--world-size", 1, "--rank", 0,
                      "--devices", 2)
-
-    def test_dropout(self):
-        for mode in ([*SINGLE], [*DP, "--devices", 2], [*DDP, "--devices", 2]):
-            with self.subTest(mode=mode):
-                self.goes_on(*mode, net="vgg16")
-                for folder in ("whole", "parts"):
-                    for name in os.listdir(self.path(folder)):
-                        os.remove(os.path.join(self.path(folder), name))
 
     def test_moves_between_modes_and_devices(self):
         self.train("from", "--epochs", 1, *SINGLE)
@@ -187,6 +180,19 @@ class Checkpoints(CheckpointTest):
         self.assertIn("Epoch: [2]", done.stdout)  # training went on
         self.assertEqual(contents(self.newest("c")), before)
         self.assertEqual([n for n in os.listdir(self.path("c")) if "tmp" in n], [])
+
+
+class Dropout(CheckpointTest):
+    """VGG16, whose checkpoints have a gigabyte."""
+
+    def test_single(self):
+        self.goes_on(*SINGLE, net="vgg16", epochs=2)
+
+    def test_dp(self):
+        self.goes_on(*DP, "--devices", 2, net="vgg16", epochs=2)
+
+    def test_ddp(self):
+        self.goes_on(*DDP, "--devices", 2, net="vgg16", epochs=2)
 
 
 class KilledWriting(CheckpointTest):
