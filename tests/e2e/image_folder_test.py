@@ -39,8 +39,8 @@ class ImageFolders(TempTest):
         data = self.folders()
         modes = (["--gpu", 0], ["--devices", 4], ["--mode", "ddp", "--devices", 2],
                  ["--multiprocessing-distributed", "--devices", 2, "--world-size", 1,
-                  "--rank", 0, "--dist-url", f"tcp://127.0.0.1:{free_port()}", "--dist-backend",
-                  "nccl"])
+                  "--rank", 0, "--dist-backend", "nccl", "--dist-url",
+                  f"tcp://127.0.0.1:{free_port()}"])
         for mode in modes:
             trace = self.path("t.json")
             text, _ = run("train", data, *SMALL, *mode, "-b", 8, "--epochs", 1,
