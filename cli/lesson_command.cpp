@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/processes.h"
+#include "cli/lesson_options.h"
 #include "cli/subcommands.h"
 #include "lessons/machine/contain.h"
 #include "lessons/machine/exercise.h"
@@ -26,30 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using lessons::Lesson;
+using lessons::lesson_command;
 using lessons::Progress;
 using lessons::Workspace;
-
-struct LessonOptions {
-  std::string lesson, workspace, course, sanitize;
-  bool json = false, show_anyway = false, mine = false, again = false;
-  std::vector<std::string> train;
-  std::vector<std::string> judge;  ///< as in lessons::Judging
-};
-
-Workspace open_workspace(const LessonOptions& o) {
-  if (!o.course.empty()) setenv("LOCKSTEP_COURSE", o.course.c_str(), 1);
-  const char* named = std::getenv("LOCKSTEP_WORKSPACE");
-  if (!o.workspace.empty()) return Workspace(o.workspace);
-  if (named) return Workspace(named);
-  // Also from inside the workspace, where learners edit.
-  for (fs::path here = fs::current_path(); here.has_relative_path();
-       here = here.parent_path()) {
-    if (fs::exists(here / "progress.json") && fs::exists(here / ".lockstep")) {
-      return Workspace(here);
-    }
-  }
-  return Workspace("workspace");
-}
 
 std::string today() {
   const std::time_t now = std::time(nullptr);
@@ -106,8 +85,9 @@ int list(const LessonOptions& o) {
   fmt::print("\n{} of {} passed, in {}\n", passed, lessons::all_lessons().size(),
              workspace.root().string());
   if (next) {
-    fmt::print("Next: {} lesson {} {}\n", program(),
-               workspace.started(*next) ? "check" : "start", next->number);
+    fmt::print("Next: {}\n", lesson_command(fmt::format(
+                                 "{} {}", workspace.started(*next) ? "check" : "start",
+                                 next->number)));
   }
   return 0;
 }
@@ -123,6 +103,20 @@ void prepare_headers(const Workspace& workspace, const Lesson& lesson) {
   }
 }
 
+/// Where the chapter is to be read.
+std::string chapter_of(const Lesson& lesson) {
+  const fs::path inside = fs::path(lesson.slug) / "chapter.md";
+  for (const fs::path& lessons :
+       {lessons::course_folder(), fs::current_path() / "lessons",
+        fs::path(lessons::this_program()).parent_path() / "../../lessons"}) {
+    if (!lessons.empty() && fs::exists(lessons / inside)) {
+      return fs::absolute(lessons / inside).lexically_normal().string();
+    }
+  }
+  return fmt::format("“Lesson {:02}: {}” in the book ({} book)", lesson.number,
+                     lesson.title, program());
+}
+
 int start(const LessonOptions& o) {
   const Workspace workspace = open_workspace(o);
   const Lesson& lesson = lessons::find_lesson(o.lesson);
@@ -130,9 +124,9 @@ int start(const LessonOptions& o) {
   prepare_headers(workspace, lesson);
   fmt::print("{}  {}\n{}\n\n", lesson.slug, lesson.title, lesson.goal);
   fmt::print("  your file   {}\n", workspace.file(lesson).string());
-  fmt::print("  the chapter lessons/{}/chapter.md, or in the book\n", lesson.slug);
-  fmt::print("  judge it    {} lesson check {}     (watch {}: whenever you save)\n",
-             program(), lesson.number, lesson.number);
+  fmt::print("  the chapter {}\n", chapter_of(lesson));
+  fmt::print("  judge it    {}     (watch {}: whenever you save)\n",
+             lesson_command(fmt::format("check {}", lesson.number)), lesson.number);
   return 0;
 }
 
@@ -207,9 +201,9 @@ int solution(const LessonOptions& o) {
   Progress progress = workspace.progress(lesson);
   if (!progress.passed && !o.show_anyway) {
     throw std::runtime_error(fmt::format(
-        "the solution of {} is shown once you have passed; to see it now: {} "
-        "lesson solution {} --show-anyway",
-        lesson.slug, program(), lesson.number));
+        "the solution of {} is shown once you have passed; to see it now: {}",
+        lesson.slug,
+        lesson_command(fmt::format("solution {} --show-anyway", lesson.number))));
   }
   if (!progress.passed && !progress.solution_shown_early) {
     progress.solution_shown_early = true;
@@ -228,89 +222,21 @@ int reset(const LessonOptions& o) {
   return 0;
 }
 
-/// The learner's pieces that have passed as they are now: their libraries, and the
-/// slots that they fill.
-struct Pieces {
-  std::string libraries, slots;
-};
-
-Pieces collect_pieces(const Workspace& workspace) {
-  Pieces pieces;
-  bool some = false;
-  for (const Lesson& lesson : lessons::all_lessons()) {
-    const Progress progress = workspace.progress(lesson);
-    if (lesson.quiz || lesson.slots.empty() || !progress.passed) continue;
-    some = true;
-    if (workspace.fingerprint(lesson) != progress.passed_text) {
-      std::fprintf(
-          stderr,
-          "lockstep: %s has changed since it passed, and is left out; mend: %s "
-          "lesson check %d\n",
-          workspace.file(lesson).c_str(), program().c_str(), lesson.number);
-      continue;
-    }
-    const lessons::Built built = lessons::build_library(workspace, lesson);
-    if (!built.ok) throw std::runtime_error(lesson.slug + ":\n" + built.messages);
-    pieces.libraries += (pieces.libraries.empty() ? "" : ":") + built.library.string();
-    for (const std::string& slot : lesson.slots) {
-      pieces.slots += (pieces.slots.empty() ? "" : ", ") + slot;
-    }
-  }
-  if (!pieces.libraries.empty()) return pieces;
-  throw std::runtime_error(some ? "none of your pieces is as it passed"
-                                : "no lesson with a piece of the engine is passed yet; "
-                                  "mend: " +
-                                      program() + " lesson start 5");
-}
-
-/// What `lesson run` adds to the words for `train`, unless they say otherwise.
-std::vector<std::string> completed(std::vector<std::string> words,
-                                   const fs::path& trace) {
-  const auto said = [&](const char* word) {
-    return std::find(words.begin(), words.end(), word) != words.end();
-  };
-  const bool folder = std::any_of(words.begin(), words.end(), [](const auto& word) {
-    return fs::is_directory(word);
-  });
-  const bool toy = said("toy");
-  if (words.empty()) words = {"-a", "resnet18", "-b", "32", "--lr", "0.01"};
-  if (!said("--dataset") && !folder && !toy) {
-    words.insert(words.end(), {"--dataset", "generated"});
-  }
-  if (!said("--steps") && !said("--epochs")) {
-    words.insert(words.end(), {"--steps", "3"});
-  }
-  if (!said("--trace")) words.insert(words.end(), {"--trace", trace.string()});
-  return words;
-}
-
-/// `lesson run [--mine] [-- WORDS OF train]`: trains with the learner's pieces.
-int run_with_pieces(const LessonOptions& o) {
-  const Workspace workspace = open_workspace(o);
-  if (!o.train.empty() &&
-      o.train[0].find_first_not_of("0123456789") == std::string::npos) {
-    throw UsageError(
-        "lesson run takes no lesson: it trains with all pieces that you "
-        "have passed; see " +
-        program() + " lesson run --help");
-  }
-  const Pieces pieces = o.mine ? collect_pieces(workspace) : Pieces{};
-  std::vector<std::string> words{lessons::this_program(), "train"};
-  const auto of_train =
-      completed(o.train, workspace.root() / (o.mine ? "mine.json.gz" : "run.json.gz"));
-  words.insert(words.end(), of_train.begin(), of_train.end());
-  if (o.mine) fmt::print("=> with your own {}\n", pieces.slots);
-  std::fflush(stdout);
-  fs::create_directories(workspace.root());
-  Processes processes(std::chrono::seconds(5));
-  processes.start("train",
-                  {{"LOCKSTEP_SLOTS", pieces.libraries},
-                   {"LOCKSTEP_WORKSPACE_ROOT", workspace.root().string()}},
-                  words);
-  return processes.wait();
-}
-
 }  // namespace
+
+Workspace open_workspace(const LessonOptions& o) {
+  if (!o.course.empty()) setenv("LOCKSTEP_COURSE", o.course.c_str(), 1);
+  const char* named = std::getenv("LOCKSTEP_WORKSPACE");
+  lessons::name_workspace_in_commands(o.workspace);
+  if (!o.workspace.empty()) return Workspace(o.workspace);
+  if (named) return Workspace(named);
+  // Also from inside the workspace, where learners edit.
+  for (fs::path here = fs::current_path(); here.has_relative_path();
+       here = here.parent_path()) {
+    if (lessons::is_workspace(here)) return Workspace(here);
+  }
+  return Workspace("workspace");
+}
 
 void add_lesson(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand("lesson", "the exercises");
@@ -347,8 +273,9 @@ void add_lesson(CLI::App& app, Action& action) {
   add("reset", "begin anew; your file is kept aside", reset, true);
   auto* running = add("run", "train; with --mine, with your own pieces plugged in",
                       run_with_pieces, false);
-  running->add_flag("--mine", options->mine, "all that you have passed");
-  running->add_option("WORDS", options->train, "of `train`, after --");
+  running->add_flag("--mine", options->mine,
+                    "all that you have passed; with a LESSON, that file as it is");
+  running->add_option("WORDS", options->train, "LESSON, and after -- words of `train`");
   running->positionals_at_end();
 
   auto* judging = command->add_subcommand("judge", "")->group("");  // not in --help

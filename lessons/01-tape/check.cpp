@@ -280,7 +280,8 @@ LESSON_TEST(1, residual_block,
 LESSON_TEST(1, latest_first, "ResNet18's tape unwinds in reverse, leaves first") {
   const tracer::Trace& trace = exam.train(
       "-a resnet18 --dataset generated --device-type null --gpu 0 -b 4 --steps 1",
-      {"the engine trains with your walk; its message is above", "Latest first"});
+      {"the engine trains with your walk; what it said is printed below",
+       "Latest first"});
   const auto leaves = events_of(trace, "op", "AccumulateGrad");
   exam.equal("nodes in the trace that bring a parameter its gradient",
              events_of(trace, "mark", "grad_hook").size(), leaves.size(),

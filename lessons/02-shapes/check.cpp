@@ -231,7 +231,8 @@ LESSON_TEST(2, adapter, "features of any size become 25088 numbers per image") {
 LESSON_TEST(2, legacy_trains, "vgg16_legacy trains on 32×32 images") {
   const tracer::Trace& trace = exam.train(
       "-a vgg16_legacy --dataset generated --device-type null --gpu 0 -b 2 --steps 1",
-      {"VGG trains with your classifier_input; its message is above", "25088"});
+      {"VGG trains with your classifier_input; what it said is printed below",
+       "25088"});
   exam.equal("convolutions that backward reaches", size_t{13},
              events_of(trace, "op", "ConvolutionBackward0").size(),
              {"the gradient has to find its way through classifier_input: stay on the "

@@ -90,8 +90,8 @@ LESSON_TEST(5, bytes_once, "each byte of the batch leaves the host once") {
   const tracer::Trace& trace = exam.train(
       "-a resnet18 --dataset generated --device-type null --devices 4 -b 10 "
       "--steps 1",
-      {"the engine's own DataParallel trains with your scatter; its message "
-       "is above",
+      {"the engine's own DataParallel trains with your scatter; what "
+       "it said is printed below",
        "What the trace shows"});
   const int64_t batch = 10 * 3 * 32 * 32 * 4;
   const auto copies = copies_because(trace, "scatter");

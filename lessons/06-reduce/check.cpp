@@ -19,7 +19,8 @@ constexpr const char* kVgg =
     "--steps 1";
 
 const Because kRun{
-    "the engine's own DataParallel trains with your reduce; its message is above",
+    "the engine's own DataParallel trains with your reduce; what it said is printed "
+    "below",
     "What the trace shows"};
 
 parallel::Devices reference_devices(int count) {

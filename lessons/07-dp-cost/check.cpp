@@ -19,8 +19,9 @@ struct Port {
 };
 using Predict = void(const Step& step, Port& host, Port* device);
 
-const Because kRun{"DataParallel trains with your functions; its message is above",
-                   "What the trace shows"};
+const Because kRun{
+    "DataParallel trains with your functions; what it said is printed below",
+    "What the trace shows"};
 
 std::string training(const std::string& model, int64_t devices, int64_t batch) {
   return fmt::format(

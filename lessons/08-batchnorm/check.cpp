@@ -134,7 +134,7 @@ constexpr int64_t kLayers = 20;
 LESSON_TEST(8, asks_and_waits, "the ranks ask each other, and wait for the answer") {
   Answers{{2}};  // says what is still to be written
   const tracer::Trace& trace = exam.train(
-      kTraining, {"ResNet18 trains with your functions; its message is above",
+      kTraining, {"ResNet18 trains with your functions; what it said is printed below",
                   "What the trace shows"});
   // Rank 0's collectives, and the kernels that use what they bring.
   Events asked, users;
@@ -296,7 +296,7 @@ LESSON_TEST(8, as_one_device, "ranks with 3 and 1 pictures do what one device do
 
 LESSON_TEST(8, one_message, "each layer costs one message round each way") {
   const tracer::Trace& trace = exam.train(
-      kTraining, {"ResNet18 trains with your functions; its message is above",
+      kTraining, {"ResNet18 trains with your functions; what it said is printed below",
                   "What the trace shows"});
   int64_t sent = 0, last = -1;
   for (const tracer::Event* copy : copies_because(trace, "sync_batch_norm")) {

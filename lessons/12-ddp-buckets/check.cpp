@@ -211,8 +211,8 @@ LESSON_TEST(12, launched_in_turn, "a bucket leaves when it is complete, in its t
 constexpr const char* kRun =
     "-a resnet18 --dataset generated --device-type null --mode ddp --devices 2 -b 64 "
     "--steps 2 --trace-steps 1:2 --timeout 5";
-const Because kRunFails{
-    "two ranks train ResNet18 with your reducer; its message is above", "Turns"};
+const Because kRunFails{"two ranks train with your reducer; what it said is below",
+                        "Turns"};
 
 /// Step 1 of that run, which is recorded once.
 const tracer::Trace& learners_run(Exam& exam) {

@@ -85,6 +85,11 @@ Ended run_contained(const std::vector<std::string>& arguments,
   Ended ended;
   const auto deadline = Clock::now() + std::chrono::seconds(limits.seconds);
   ended.timed_out = !read_until(ends[0], deadline, ended.output);
+  if (ended.timed_out) {
+    kill(-child, SIGQUIT);
+    const auto last_words = Clock::now() + std::chrono::seconds(limits.last_words);
+    read_until(ends[0], last_words, ended.output);
+  }
   kill(-child, SIGKILL);  // at the deadline; else, what it left behind
   close(ends[0]);
   int status = 0;

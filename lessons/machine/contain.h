@@ -9,7 +9,8 @@
 namespace lockstep::lessons {
 
 struct Limits {
-  int seconds = 20;                   ///< on the wall
+  int seconds = 20;                   ///< on the wall; then comes SIGQUIT
+  int last_words = 2;                 ///< seconds more, to say what was going on
   int64_t memory = int64_t{8} << 30;  ///< bytes of address space; 0: no limit
   int64_t file = int64_t{1} << 30;    ///< bytes of a file
 };

@@ -14,6 +14,7 @@
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
 #include "lessons/machine/contain.h"
+#include "lessons/machine/workspace.h"
 
 namespace lockstep::lessons {
 namespace {
@@ -23,14 +24,38 @@ std::vector<Test>& registry() {
   return tests;
 }
 
-/// The last line that says something.
-std::string last_line(const std::string& text) {
-  std::istringstream lines(text);
-  std::string line, last;
-  while (std::getline(lines, line)) {
-    if (!line.empty()) last = line;
+constexpr size_t kTail = 12, kReport = 28;  // lines
+
+/// What a run that failed said on standard error.
+struct Complaint {
+  std::string line;        ///< the one that says most: a report's first, else the last
+  std::string text;        ///< the report, else the last lines
+  bool sanitizer = false;  ///< it is a sanitizer's report
+};
+
+Complaint complaint_of(const std::string& errors) {
+  std::vector<std::string> lines;
+  std::istringstream stream(errors);
+  for (std::string line; std::getline(stream, line);) {
+    if (!line.empty()) lines.push_back(line);
   }
-  return last;
+  Complaint complaint;
+  const auto report = std::find_if(lines.begin(), lines.end(), [](const auto& line) {
+    return line.find("Sanitizer: ") != std::string::npos ||
+           line.find("runtime error: ") != std::string::npos;
+  });
+  complaint.sanitizer = report != lines.end();
+  auto first = report, last = lines.end();
+  if (complaint.sanitizer) {
+    complaint.line = report->substr(0, report->find(" (pid="));
+    complaint.line.erase(0, complaint.line.find_first_not_of("=0123456789 "));
+    last = first + std::min<ptrdiff_t>(last - first, kReport);
+  } else {
+    if (!lines.empty()) complaint.line = lines.back();
+    first = last - std::min<ptrdiff_t>(lines.size(), kTail);
+  }
+  for (; first != last; ++first) complaint.text += *first + "\n";
+  return complaint;
 }
 
 }  // namespace
@@ -93,17 +118,28 @@ std::string Exam::run(const std::string& arguments, const std::string& library,
   std::istringstream stream(arguments);
   for (std::string word; stream >> word;) words.push_back(word);
   words.insert(words.end(), {"--trace", trace});
+  std::filesystem::remove(trace);  // that of an earlier check would mislead
   setenv("LOCKSTEP_SLOTS", library.c_str(), 1);
   const data::ProcessResult result = data::run_process(words);
   unsetenv("LOCKSTEP_SLOTS");
-  that(result.exit_code == 0, "a training run, `lockstep train " + arguments + "`",
-       "it ends well",
-       result.exit_code > 128
-           ? fmt::format("it was ended by signal {} ({})", result.exit_code - 128,
-                         strsignal(result.exit_code - 128))
-           : last_line(result.errors),
-       if_it_fails);
-  return result.output;
+  if (result.exit_code == 0) return result.output;
+  const Complaint complaint = complaint_of(result.errors);
+  std::fputs(complaint.text.c_str(), stderr);  // it is shown below the verdict
+  std::string got = complaint.line;
+  if (!complaint.sanitizer && result.exit_code > 128) {
+    got = fmt::format("it was ended by signal {} ({})", result.exit_code - 128,
+                      strsignal(result.exit_code - 128));
+  }
+  if (got.empty()) got = fmt::format("it ended with exit code {}", result.exit_code);
+  Because because = if_it_fails;
+  if (complaint.sanitizer) {
+    because.likely =
+        "the sanitizer's report is printed below; the first line of it that names your "
+        "own file is where to look";
+  }
+  const std::string run = fmt::format("run --mine {} -- {}", lesson_, arguments);
+  throw Wrong{"a training run, `" + lesson_command(run) + "`", "it ends well", got,
+              because};
 }
 
 std::string Exam::answer(int number) const {

@@ -65,8 +65,9 @@ class Exam {
              const Because& because) const;
 
   /// Runs `lockstep train` with these words (`--trace` is added) and the learner's
-  /// functions plugged in, and reads its trace. A run that fails is Wrong with its
-  /// message, because of `if_it_fails`.
+  /// functions plugged in, and reads its trace. A run that fails is Wrong with its last
+  /// words, because of `if_it_fails` (unless a sanitizer says why); more of them goes
+  /// to standard error.
   const tracer::Trace& train(const std::string& arguments, const Because& if_it_fails);
   /// The same without the learner's functions, to compare with.
   tracer::Trace reference(const std::string& arguments);
@@ -76,6 +77,7 @@ class Exam {
     test_ = test;
     trace_file_.clear();
   }
+  void set_lesson(int number) { lesson_ = number; }
   const std::string& trace_file() const { return trace_file_; }
 
   /// A quiz's answer to question `number`: the learner's first line below
@@ -88,6 +90,7 @@ class Exam {
                   const std::string& trace, const Because& if_it_fails);
 
   std::string library_, trace_folder_, answers_, test_, trace_file_;
+  int lesson_ = 0;
   tracer::Trace trace_;
 };
 

@@ -75,16 +75,24 @@ std::string skeleton_of(std::string_view exercise, const std::string& name) {
 
 std::string solution_of(std::string_view exercise, const std::string& name) {
   std::string text;
+  std::string jump;   // `return;` or `continue;`, held back until it is needed
   bool stub = false;  // inside a call of not_written
   for (const Line& line : lines_of(exercise, name)) {
-    const size_t first = line.text.find_first_not_of(' ');
-    if (line.text.compare(std::min(first, line.text.size()), 21,
-                          "lessons::not_written(") == 0) {
-      stub = true;
+    if (line.marker) continue;
+    const std::string_view words = std::string_view(line.text).substr(
+        std::min(line.text.find_first_not_of(' '), line.text.size()));
+    stub = stub || words.starts_with("lessons::not_written(");
+    if (stub) {
+      jump.clear();  // it only kept the solution from the stub
+      stub = !line.text.ends_with(");\n");
+      continue;
     }
-    if (!line.marker && !stub) text += line.text;
-    if (line.text.ends_with(");\n")) stub = false;
+    text += jump;
+    jump.clear();
+    const bool jumps = words == "return;\n" || words == "continue;\n";
+    (jumps && !line.region.empty() ? jump : text) += line.text;
   }
+  text += jump;
   return text;
 }
 

@@ -1,9 +1,11 @@
 #include "lessons/machine/judge.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +14,7 @@
 
 #include "lessons/machine/contain.h"
 #include "lessons/machine/exam.h"
+#include "lessons/machine/stuck.h"
 #include "lessons/plugin.h"
 #include "tracer/record/program.h"
 
@@ -28,6 +31,36 @@ std::string read_text(const fs::path& path) {
   return text.str();
 }
 
+/// What is being caught, and what usually throws it.
+std::pair<std::string, std::string> about_exception() {
+  const auto threw = [](const std::string& what) { return "your code threw: " + what; };
+  try {
+    throw;
+  } catch (const std::bad_alloc& error) {
+    return {std::string("an exception: ") + error.what(),
+            "it asked for more memory than there is: a size that was never set, or one "
+            "below zero"};
+  } catch (const std::bad_function_call& error) {
+    return {std::string("an exception: ") + error.what(),
+            "a std::function that holds no function was called"};
+  } catch (const std::out_of_range& error) {
+    return {std::string("an exception: ") + error.what(),
+            "at() or substr() was asked for what is not there: an index past the end, "
+            "or a key that the map lacks"};
+  } catch (const std::exception& error) {
+    return {std::string("an exception: ") + error.what(), ""};
+  } catch (const char* text) {
+    return {threw(text), ""};
+  } catch (const std::string& text) {
+    return {threw(text), ""};
+  } catch (int number) {
+    return {threw(std::to_string(number)), ""};
+  } catch (...) {
+    return {threw("something that is no std::exception"),
+            "throw std::runtime_error(\"…\"), whose words can be shown"};
+  }
+}
+
 /// Runs one test; what it has to say as a JSON line.
 Json run_test(const Test& test, Exam& exam) {
   exam.set_test(test.name);
@@ -41,7 +74,7 @@ Json run_test(const Test& test, Exam& exam) {
     row["got"] = got;
     row["likely"] = because.likely;
     row["read"] = because.read;
-    row["trace"] = exam.trace_file();
+    row["trace"] = fs::exists(exam.trace_file()) ? exam.trace_file() : "";
     row["event"] = because.event;
   };
   try {
@@ -50,10 +83,9 @@ Json run_test(const Test& test, Exam& exam) {
     fail("fail", wrong.what, wrong.expected, wrong.got, wrong.because);
   } catch (const NotWritten& nothing) {
     fail("fail", nothing.what(), "your code", "nothing yet", {});
-  } catch (const std::exception& error) {
-    fail("fail", "", "no exception", std::string("an exception: ") + error.what(), {});
   } catch (...) {
-    fail("fail", "", "no exception", "an exception that is no std::exception", {});
+    const auto [got, likely] = about_exception();
+    fail("fail", "", "no exception", got, {likely, ""});
   }
   return row;
 }
@@ -108,20 +140,23 @@ std::string about_signal(int number) {
   }
 }
 
-std::string about_end(const Ended& ended, const Lesson& lesson, Sanitizer sanitizer) {
+std::string about_end(const Ended& ended, const Limits& limits, const Lesson& lesson,
+                      Sanitizer sanitizer, const std::vector<std::string>& places) {
   if (ended.timed_out) {
+    const std::string where =
+        places.empty() ? "" : fmt::format(" It was at {}.", fmt::join(places, ", "));
     return fmt::format(
         "it did not end within {} s: a loop without an end, or a thread "
-        "that waits for something that never comes.",
-        lesson.seconds);
+        "that waits for something that never comes.{}",
+        limits.seconds, where);
   }
   if (sanitizer != Sanitizer::none) {
     return "the sanitizer found what is printed below; the first line of it that names "
            "your own file is where to look.";
   }
-  const std::string more =
-      fmt::format(" To see where: {} lesson check {} --sanitize address.", program(),
-                  lesson.number);
+  const std::string more = fmt::format(
+      " To see where: {}",
+      lesson_command(fmt::format("check {} --sanitize address", lesson.number)));
   if (ended.exit_code > 128) return about_signal(ended.exit_code - 128) + "." + more;
   return fmt::format("your code ended the whole program with exit code {}.{}",
                      ended.exit_code, more);
@@ -139,6 +174,8 @@ int judge(const Lesson& lesson, const Judging& files) {
   const auto say = [&](const Json& row) {
     out << row.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
   };
+  const char* named = std::getenv("LOCKSTEP_NAMED_WORKSPACE");
+  name_workspace_in_commands(named ? named : "");
   if (!files.tests.empty()) load_tests(files.tests, lesson.number);
   const std::vector<Test> tests = tests_of(lesson.number);
   for (const Test& test : tests) say({{"test", test.name}, {"title", test.title}});
@@ -155,6 +192,7 @@ int judge(const Lesson& lesson, const Judging& files) {
   }
   Exam exam(files.library, files.traces, answers);
   for (const Test& test : tests) {
+    exam.set_lesson(lesson.number);
     say({{"begin", test.name}});
     const Json row = run_test(test, exam);
     say(row);
@@ -165,9 +203,9 @@ int judge(const Lesson& lesson, const Judging& files) {
 
 Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer sanitizer) {
   if (!workspace.started(lesson)) {
-    throw std::runtime_error(fmt::format("{} is not there; mend: {} lesson start {}",
-                                         workspace.file(lesson).string(), program(),
-                                         lesson.number));
+    throw std::runtime_error(
+        fmt::format("{} is not there; mend: {}", workspace.file(lesson).string(),
+                    lesson_command(fmt::format("start {}", lesson.number))));
   }
   Verdict verdict;
   Built built{true, workspace.file(lesson), "", ""};
@@ -184,8 +222,12 @@ Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer saniti
   fs::create_directories(workspace.built());
   const fs::path results = workspace.built() / (lesson.slug + ".results");
   fs::remove(results);
+  const fs::path stuck = workspace.built() / (lesson.slug + ".stuck");
+  fs::remove(stuck);
   std::map<std::string, std::string> environment{
-      {"LOCKSTEP_WORKSPACE_ROOT", workspace.root().string()}};
+      {"LOCKSTEP_WORKSPACE_ROOT", workspace.root().string()},
+      {"LOCKSTEP_NAMED_WORKSPACE", workspace_in_commands()},
+      {"LOCKSTEP_STUCK", stuck.string()}};
   Limits limits;
   limits.seconds = lesson.seconds;
   if (sanitizer != Sanitizer::none) {
@@ -205,13 +247,15 @@ Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer saniti
   verdict.output = without_prefix(ended.output, workspace.root().string() + "/");
   const std::string running = read_results(results, verdict);
   if (!running.empty() || ended.exit_code != 0) {
+    const auto places = places_in(stuck.string(), built.library.string());
+    const std::string end = about_end(ended, limits, lesson, sanitizer, places);
     for (TestResult& test : verdict.tests) {
       if (test.name == running) {
         test.status = "error";
-        test.got = about_end(ended, lesson, sanitizer);
+        test.got = end;
       }
     }
-    if (running.empty()) verdict.message = about_end(ended, lesson, sanitizer);
+    if (running.empty()) verdict.message = end;
     return verdict;
   }
   if (!verdict.message.empty()) return verdict;  // the library was refused

@@ -64,6 +64,8 @@ Lesson read_lesson(const std::string& slug) {
   lesson.file = facts.at("file");
   lesson.quiz = facts.value("quiz", false);
   lesson.seconds = facts.value("seconds", lesson.seconds);
+  lesson.run = facts.value("run", "");
+  lesson.calls_traced = facts.value("calls_traced", true);
   lesson.slots = facts.value("slots", lesson.slots);
   for (const Json& gate : facts.value("gates", Json::array())) {
     lesson.gates.push_back({gate.at("name"), gate.at("unit"), gate.at("why"),

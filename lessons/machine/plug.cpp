@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "lessons/machine/judge.h"
+#include "lessons/machine/stuck.h"
 #include "lessons/plugin.h"
 #include "tracer/record/program.h"
 #include "tracer/record/session.h"
@@ -35,6 +36,7 @@ void plug(const std::string& library) {
         " lesson check " + std::to_string(plugin.lesson));
   }
   plugin.plug();
+  report_when_stuck(library);
 }
 
 void plug_from_environment() {

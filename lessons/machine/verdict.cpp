@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "lessons/machine/workspace.h"
 #include "tracer/record/program.h"
 
 namespace lockstep::lessons {
@@ -118,11 +119,12 @@ std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colo
     text += (compiling ? "" : "What was printed:\n") + indented(verdict.output) + "\n";
   }
   if (verdict.status == "pass") {
-    text +=
-        paint("32", "Passed.") +
-        fmt::format(" Now compare: {} lesson solution {}\n", program(), lesson.number);
+    text += paint("32", "Passed.") +
+            fmt::format(" Now compare: {}\n",
+                        lesson_command(fmt::format("solution {}", lesson.number)));
   } else {
-    text += fmt::format("Stuck? {} lesson hint {}\n", program(), lesson.number);
+    text += fmt::format("Stuck? {}\n",
+                        lesson_command(fmt::format("hint {}", lesson.number)));
   }
   return text;
 }

@@ -51,11 +51,38 @@ Json read_progress(const fs::path& root) {
                            "passed, and `lesson check` finds that out again");
 }
 
+std::string& named() {
+  static std::string path;
+  return path;
+}
+
+std::string& flag() {
+  static std::string text;
+  return text;
+}
+
 std::string skeleton(const Lesson& lesson) {
   return skeleton_of(lesson.exercise(), lesson.slug);
 }
 
 }  // namespace
+
+std::string lesson_command(const std::string& words) {
+  const size_t verb = std::min(words.find(' '), words.size());
+  return program() + " lesson " + words.substr(0, verb) + flag() + words.substr(verb);
+}
+
+void name_workspace_in_commands(const std::string& path) {
+  const bool plain = path.find_first_of(" \t'\"$&;()*?\\") == std::string::npos;
+  named() = path;
+  flag() = path.empty() ? "" : " --workspace " + (plain ? path : "'" + path + "'");
+}
+
+const std::string& workspace_in_commands() { return named(); }
+
+bool is_workspace(const fs::path& folder) {
+  return fs::is_directory(folder / ".lockstep");
+}
 
 Workspace::Workspace(fs::path root) : root_(fs::absolute(root).lexically_normal()) {}
 
@@ -73,10 +100,9 @@ bool Workspace::started(const Lesson& lesson) const { return fs::exists(file(les
 
 void Workspace::start(const Lesson& lesson) const {
   if (started(lesson)) {
-    throw std::runtime_error(
-        fmt::format("{} is there already and stays as it is; to begin anew: {} lesson "
-                    "reset {}",
-                    file(lesson).string(), program(), lesson.number));
+    throw std::runtime_error(fmt::format(
+        "{} is there already and stays as it is; to begin anew: {}",
+        file(lesson).string(), lesson_command(fmt::format("reset {}", lesson.number))));
   }
   write_exercise(lesson);
   if (lesson.quiz) return;
@@ -86,6 +112,7 @@ void Workspace::start(const Lesson& lesson) const {
 
 void Workspace::write_exercise(const Lesson& lesson) const {
   make_folder(folder(lesson));
+  make_folder(built());
   write(file(lesson), skeleton(lesson));
   if (const auto trace = lesson_file(lesson.slug, "trace.json.gz")) {
     // AtomicFile would pack a name ending in .gz a second time.
@@ -97,9 +124,8 @@ void Workspace::write_exercise(const Lesson& lesson) const {
 fs::path Workspace::reset(const Lesson& lesson) const {
   if (!started(lesson)) {
     throw std::runtime_error(
-        fmt::format("{} has not been started; mend: {} lesson "
-                    "start {}",
-                    lesson.slug, program(), lesson.number));
+        fmt::format("{} has not been started; mend: {}", lesson.slug,
+                    lesson_command(fmt::format("start {}", lesson.number))));
   }
   fs::path aside;
   for (int i = 1; aside.empty() || fs::exists(aside); ++i) {
@@ -152,7 +178,7 @@ void Workspace::save(const Lesson& lesson, const Progress& progress) const {
       {"hints", progress.hints},
       {"solution_shown_early", progress.solution_shown_early},
       {"passed_text", progress.passed_text}};
-  make_folder(root_);
+  make_folder(built());
   write(progress_file(root_), all.dump(2) + "\n");
 }
 

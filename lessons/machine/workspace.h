@@ -18,6 +18,15 @@ struct Progress {
   std::string passed_text;  ///< fingerprint of the file as it passed last
 };
 
+/// `lockstep lesson WORDS`, to be typed: with `--workspace D` if that was given so.
+std::string lesson_command(const std::string& words);
+/// From now on commands name this workspace; "": it is found without.
+void name_workspace_in_commands(const std::string& path);
+const std::string& workspace_in_commands();
+
+/// A folder in which learners work holds `.lockstep`.
+bool is_workspace(const std::filesystem::path& folder);
+
 /// All calls throw std::runtime_error naming the file and the mend.
 class Workspace {
  public:

@@ -103,6 +103,9 @@ class Skeleton(Lesson):
         solution = self.lesson("solution", "--show-anyway").splitlines()
         whole = self.file.read_text()
         self.assertNotIn("not_written", "\n".join(solution))
+        for line, after in zip(solution, solution[1:]):  # left over around not_written
+            self.assertFalse(line.strip() in ("return;", "continue;")
+                             and after in ("  }", "    }"), f"{line}\n{after}")
         skeleton = re.sub(r" *lessons::not_written\([^;]*\);\n", "", whole).splitlines()
         rest = iter(solution)
         self.assertTrue(all(line in rest for line in skeleton),

@@ -100,6 +100,33 @@ class Lessons(Workspace):
         self.assertIn("lesson start 5", errors)
         _, errors = self.lesson("run", "--mine", code=1)
         self.assertIn("lesson start 5", errors)
+        self.lesson("start", 9)
+        _, errors = self.lesson("run", "--mine", code=1)
+        self.assertIn("lesson check 9", errors)
+
+    def test_a_named_workspace_stays_named(self):
+        """What is printed can be typed, and inside a workspace there is no other."""
+        out, _ = run("lesson", "start", 5, "--workspace", self.workspace)
+        self.assertIn(f"lesson check --workspace {self.workspace} 5", out)
+        self.assertIn(f"{ROOT}/lessons/05-scatter/chapter.md", out)
+        subprocess.run([LOCKSTEP, "lesson", "hint", "5"], cwd=self.workspace, check=True,
+                       capture_output=True)
+        self.assertFalse(pathlib.Path(self.workspace, "workspace").exists())
+        self.assertEqual(self.lesson("hint", 5, "--again")[0].count("Hint"), 1)
+
+    def test_one_piece_as_it_is(self):
+        """Not passed yet, it can be run, and in the mode in which it is called."""
+        self.lesson("start", 11)
+        file = pathlib.Path(self.workspace, "11-ddp-naive", "naive_sync.cpp")
+        file.write_text(self.lesson("solution", 11, "--show-anyway")[0])
+        words = ["-b", "4", "--device-type", "null", "--steps", "1"]
+        out, errors = self.lesson("run", "--mine", 11, "--", *words)
+        self.assertIn("mode ddp, 2 devices", out)
+        self.assertIn("batch 4", out)
+        self.assertNotIn("was not called", errors)
+        _, errors = self.lesson("run", "--mine", 11, "--", *words, "--mode", "dp")
+        self.assertIn("your gradient_sync was not called", errors)
+        self.assertIn("lesson run --mine 11", errors)
 
     def test_damaged_progress(self):
         self.lesson("start", 5)
@@ -215,6 +242,24 @@ class LearnersCode(Workspace):
         guilty = self.guilty(self.check(passes=False))
         self.assertEqual(guilty["name"], "bytes_once")
         self.assertIn("signal 4", guilty["got"])
+        self.assertIn("lesson run --mine 5 -- -a resnet18", guilty["about"])
+        self.assertNotIn("trace", guilty)
+
+    def test_last_words_of_a_training_run(self):
+        self.write_solution()
+        text = self.file.read_text()
+        fault = ("  if (input.size(0) == 10 && input.dim() == 4)\n"
+                 "    throw std::runtime_error(\"deep inside\");\n")
+        at = text.index("  std::vector<Tensor> chunks;")
+        self.file.write_text(text[:at] + fault + text[at:])
+        result = self.check(passes=False)
+        self.assertIn("deep inside", self.guilty(result)["got"])
+        self.assertIn("deep inside", result["output"])
+
+    def test_thrown_text(self):
+        self.start_with("  throw \"oops\";")
+        guilty = self.guilty(self.check(passes=False))
+        self.assertEqual(guilty["got"], "your code threw: oops")
 
     def test_without_a_compiler(self):
         self.lesson("start", 5)
@@ -244,6 +289,7 @@ class Course(Workspace):
         self.start_with("  for (volatile int i = 0;;) i = i;")
         result = self.check(passes=False, LOCKSTEP_COURSE=str(self.course))
         self.assertIn("did not end within 2 s", self.guilty(result)["got"])
+        self.assertRegex(self.guilty(result)["got"], r"scatter\.cpp:\d+ \(scatter\)")
 
     def test_its_tests_count(self):
         self.change("check.cpp", "8 samples over 4 devices", "Mine: 8 over 4")

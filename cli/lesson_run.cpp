@@ -1,0 +1,211 @@
+// `lockstep lesson run`: training with the learner's pieces.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "cli/commands.h"
+#include "cli/lesson_options.h"
+#include "cli/processes.h"
+#include "lessons/machine/build.h"
+#include "lessons/machine/contain.h"
+#include "tracer/format/trace.h"
+#include "tracer/record/program.h"
+
+namespace lockstep::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using lessons::Lesson;
+using lessons::lesson_command;
+using lessons::Workspace;
+using Words = std::vector<std::string>;
+
+/// The learner's pieces that are plugged in.
+struct Pieces {
+  std::vector<const Lesson*> lessons;
+  std::string libraries;
+};
+
+void add_piece(Pieces& pieces, const Workspace& workspace, const Lesson& lesson) {
+  const lessons::Built built = lessons::build_library(workspace, lesson);
+  if (!built.ok) throw std::runtime_error(lesson.slug + ":\n" + built.messages);
+  pieces.libraries += (pieces.libraries.empty() ? "" : ":") + built.library.string();
+  pieces.lessons.push_back(&lesson);
+}
+
+/// One lesson's file as it is, passed or not.
+Pieces one_piece(const Workspace& workspace, const Lesson& lesson) {
+  if (lesson.slots.empty()) {
+    throw std::runtime_error(lesson.slug +
+                             " fills no slot of the engine: its check alone runs it");
+  }
+  if (!workspace.started(lesson)) {
+    throw std::runtime_error(
+        fmt::format("{} has not been started; mend: {}", lesson.slug,
+                    lesson_command(fmt::format("start {}", lesson.number))));
+  }
+  Pieces pieces;
+  add_piece(pieces, workspace, lesson);
+  return pieces;
+}
+
+/// All that have passed and are as they were then. Of two that fill the same slot, the
+/// later lesson's counts.
+Pieces passed_pieces(const Workspace& workspace) {
+  Pieces pieces;
+  std::string mend = lesson_command("start 5");
+  std::vector<const Lesson*> passed;
+  for (const Lesson& lesson : lessons::all_lessons()) {
+    if (lesson.quiz || lesson.slots.empty()) continue;
+    const lessons::Progress progress = workspace.progress(lesson);
+    const std::string check = lesson_command(fmt::format("check {}", lesson.number));
+    if (!progress.passed) {
+      if (workspace.started(lesson)) mend = check;
+      continue;
+    }
+    if (workspace.fingerprint(lesson) != progress.passed_text) {
+      std::fprintf(stderr,
+                   "lockstep: %s has changed since it passed, and is left out; mend: "
+                   "%s\n",
+                   workspace.file(lesson).c_str(), check.c_str());
+      mend = check;
+      continue;
+    }
+    std::erase_if(passed, [&](const auto* one) { return one->slots == lesson.slots; });
+    passed.push_back(&lesson);
+  }
+  for (const Lesson* lesson : passed) add_piece(pieces, workspace, *lesson);
+  if (pieces.lessons.empty()) {
+    throw std::runtime_error(
+        "no lesson with a piece of the engine is passed yet; mend: " + mend);
+  }
+  return pieces;
+}
+
+bool said(const Words& words, std::initializer_list<const char*> any) {
+  return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+    return std::find(any.begin(), any.end(), word.substr(0, word.find('='))) !=
+           any.end();
+  });
+}
+
+/// What `lesson run` adds to the words for `train`, unless they say otherwise. Where a
+/// piece is called only in some mode, its lesson says which; of several the last.
+Words completed(Words words, const Pieces& pieces, const fs::path& trace) {
+  const bool folder = std::any_of(words.begin(), words.end(), [](const auto& word) {
+    return fs::is_directory(word);
+  });
+  const bool toy = said(words, {"toy"});
+  const bool nothing = words.empty();
+  const bool mode =
+      said(words, {"--mode", "--gpu", "--devices", "--multiprocessing-distributed"});
+  if (!pieces.lessons.empty()) {
+    std::istringstream stream(pieces.lessons.back()->run);
+    for (std::string flag, value; stream >> flag;) {
+      const bool about_mode =
+          flag == "--mode" || flag == "--devices" || flag == "--gpu";
+      const bool arch = flag == "-a";
+      const bool leave = about_mode ? mode
+                         : arch     ? said(words, {"-a", "--arch"})
+                                    : said(words, {flag.c_str()});
+      if (!leave) words.push_back(flag);
+      const bool alone = flag == "--sync-bn";
+      if (!alone && stream >> value && !leave) words.push_back(value);
+    }
+  }
+  if (nothing) {
+    if (!said(words, {"-a"})) words.insert(words.end(), {"-a", "resnet18"});
+    if (!said(words, {"-b"})) words.insert(words.end(), {"-b", "32"});
+    words.insert(words.end(), {"--lr", "0.01"});
+  }
+  if (!said(words, {"--dataset"}) && !folder && !toy) {
+    words.insert(words.end(), {"--dataset", "generated"});
+  }
+  if (!said(words, {"--steps", "--epochs"})) {
+    words.insert(words.end(), {"--steps", "3"});
+  }
+  if (!said(words, {"--trace"})) {
+    words.insert(words.end(), {"--trace", trace.string()});
+  }
+  return words;
+}
+
+std::string trace_in(const Words& words) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i].starts_with("--trace=")) return words[i].substr(8);
+    if (words[i] == "--trace" && i + 1 < words.size()) return words[i + 1];
+  }
+  return "";
+}
+
+/// Says which pieces the run never called.
+void warn_uncalled(const Pieces& pieces, const std::string& file) {
+  std::vector<std::string> called;
+  for (const tracer::Event& event : tracer::read_trace(file).events) {
+    const auto where = event.args.find("file");
+    if (where == event.args.end() || !event.args.contains("slot")) continue;
+    called.push_back(where->get<std::string>());
+  }
+  for (const Lesson* lesson : pieces.lessons) {
+    const std::string path = "workspace/" + lesson->slug + "/" + lesson->file;
+    if (!lesson->calls_traced || std::count(called.begin(), called.end(), path)) {
+      continue;
+    }
+    std::fprintf(stderr,
+                 "lockstep: your %s was not called: this run has no use for it; mend: "
+                 "%s\n",
+                 fmt::format("{}", fmt::join(lesson->slots, ", ")).c_str(),
+                 lesson_command(fmt::format("run --mine {}", lesson->number)).c_str());
+  }
+}
+
+}  // namespace
+
+int run_with_pieces(const LessonOptions& o) {
+  const Workspace workspace = open_workspace(o);
+  Words of_train = o.train;
+  const Lesson* only = nullptr;
+  std::erase(of_train, "--");
+  if (!of_train.empty() && !of_train[0].starts_with("-") &&
+      !fs::is_directory(of_train[0])) {
+    only = &lessons::find_lesson(of_train[0]);
+    of_train.erase(of_train.begin());
+    if (!o.mine) {
+      throw UsageError(
+          fmt::format("lesson run trains with the engine's own pieces; for yours: {}",
+                      lesson_command(fmt::format("run --mine {}", only->number))));
+    }
+  }
+  const Pieces pieces = !o.mine ? Pieces{}
+                        : only  ? one_piece(workspace, *only)
+                                : passed_pieces(workspace);
+  of_train = completed(of_train, pieces,
+                       workspace.root() / (o.mine ? "mine.json.gz" : "run.json.gz"));
+  Words words{lessons::this_program(), "train"};
+  words.insert(words.end(), of_train.begin(), of_train.end());
+  if (o.mine) {
+    Words slots;
+    for (const Lesson* lesson : pieces.lessons) {
+      slots.insert(slots.end(), lesson->slots.begin(), lesson->slots.end());
+    }
+    fmt::print("=> with your own {}\n", fmt::join(slots, ", "));
+  }
+  std::fflush(stdout);
+  fs::create_directories(workspace.root());
+  Processes processes(std::chrono::seconds(5));
+  processes.start("train",
+                  {{"LOCKSTEP_SLOTS", pieces.libraries},
+                   {"LOCKSTEP_WORKSPACE_ROOT", workspace.root().string()}},
+                  words);
+  const int code = processes.wait();
+  if (code == 0 && o.mine) warn_uncalled(pieces, trace_in(of_train));
+  return code;
+}
+
+}  // namespace lockstep::cli
