@@ -171,12 +171,13 @@ class Folder(Lesson):
     def test_trace_gives_nothing_away(self):
         """It is opened before the exercise: the engine's lines only, and no trace
         shows a learner's file or lines of any lesson's solution."""
-        trace = json.loads(gzip.decompress((self.folder / "trace.json.gz").read_bytes()))
+        packed = (self.folder / "trace.json.gz").read_bytes()
+        trace = json.loads(gzip.decompress(packed))
         rooms = ("engine/", "tracer/", "cli/")
         foreign = [name for name in trace["lockstep"]["sources"]
                    if not name.startswith(rooms)]
-        self.assertFalse(foreign, "sources that are not the engine's; record it without "
-                         "`lesson run --mine`")
+        self.assertFalse(foreign, "sources that are not the engine's; record it "
+                         "without `lesson run --mine`")
         learners = [event["name"] for event in trace["traceEvents"]
                     if "slot" in event.get("args", {})]
         self.assertFalse(learners, "calls of learner code")

@@ -109,8 +109,8 @@ class Lessons(Workspace):
         out, _ = run("lesson", "start", 5, "--workspace", self.workspace)
         self.assertIn(f"lesson check --workspace {self.workspace} 5", out)
         self.assertIn(f"{ROOT}/lessons/05-scatter/chapter.md", out)
-        subprocess.run([LOCKSTEP, "lesson", "hint", "5"], cwd=self.workspace, check=True,
-                       capture_output=True)
+        subprocess.run([LOCKSTEP, "lesson", "hint", "5"], cwd=self.workspace,
+                       check=True, capture_output=True)
         self.assertFalse(pathlib.Path(self.workspace, "workspace").exists())
         self.assertEqual(self.lesson("hint", 5, "--again")[0].count("Hint"), 1)
 
