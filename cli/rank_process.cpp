@@ -5,12 +5,15 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <thread>
 
+#include "cli/rank_agreement.h"
 #include "cli/rank_threads.h"
 #include "cli/train_command.h"
 #include "engine/distributed/make_communicator.h"
@@ -30,7 +33,15 @@ constexpr Milliseconds kTimeToRead{1000};
 
 int number_of(const char* variable, int otherwise) {
   const char* text = std::getenv(variable);
-  return text && *text ? std::atoi(text) : otherwise;
+  if (!text || !*text) return otherwise;
+  int value = 0;
+  const char* end = text + std::strlen(text);
+  const auto read = std::from_chars(text, end, value);
+  if (read.ec == std::errc() && read.ptr == end) return value;
+  throw std::runtime_error(
+      fmt::format("the environment variable {} is \"{}\", which is no number; mend: "
+                  "give it one, or unset it",
+                  variable, text));
 }
 
 /// `run.json` → `run.rank1.json`
@@ -66,15 +77,12 @@ void merge_rank_files(const RunOptions& o, int world, distributed::Store& store,
   }
 }
 
-/// Waits until all ranks have come to the store. Throws naming one that has not.
-void meet(distributed::Store& store, const ProcessRank& place, Milliseconds timeout) {
-  std::vector<std::string> keys;
-  for (int rank = 0; rank < place.world; ++rank) {
-    keys.push_back("ready/" + std::to_string(rank));
-  }
-  store.set(keys[place.rank], "yes");
+/// Waits until all ranks have come to the store, and have been told the same. Throws
+/// naming one that has not.
+void meet(distributed::Store& store, const RunOptions& o, const ProcessRank& place,
+          Milliseconds timeout) {
   try {
-    store.wait(keys, timeout);
+    agree(store, "ready", shared_options(o), place.rank, place.world, timeout);
   } catch (const distributed::StoreTimeout& late) {
     const std::string missing = late.keys()[0].substr(late.keys()[0].find('/') + 1);
     throw std::runtime_error(fmt::format(
@@ -89,7 +97,6 @@ void meet(distributed::Store& store, const ProcessRank& place, Milliseconds time
 /// which all are waiting by then: they are late by the way of one message.
 int64_t common_origin(distributed::Store& store, const ProcessRank& place,
                       Milliseconds timeout) {
-  meet(store, place, timeout);
   if (place.rank == 0) {
     store.set("origin", tracer::boot_id() + " " + std::to_string(tracer::now_ns()));
   }
@@ -101,12 +108,16 @@ int64_t common_origin(distributed::Store& store, const ProcessRank& place,
   return same_machine ? std::atoll(origin.c_str() + space + 1) : heard;
 }
 
+/// For others to come: there is no step yet that could be finished.
+std::atomic<bool> waiting{true};
+
 /// Ctrl-C reaches a rank from the terminal, and once more from spawn_ranks, which
 /// passes it on for those who signal only the parent: together they count as one. The
 /// first ends training after the running step, the second ends the program.
 void on_interrupt(int, siginfo_t* info, void*) {
   static std::atomic<int> direct{0}, passed_on{0};
   train::Trainer::stop = true;
+  if (waiting) std::_Exit(130);
   if (++(info->si_code == SI_QUEUE ? passed_on : direct) == 2) std::_Exit(130);
 }
 
@@ -142,7 +153,15 @@ std::optional<ProcessRank> process_rank(const RunOptions& o) {
     return place;
   }
   const bool env = o.dist_url == "env://" && o.world_size < 0;
-  if (o.multiprocessing_distributed || (o.world_size <= 1 && !env)) return {};
+  if (o.multiprocessing_distributed || (o.world_size <= 1 && !env)) {
+    if (std::getenv("RANK") && std::getenv("WORLD_SIZE")) {
+      std::fputs(
+          "lockstep: RANK and WORLD_SIZE are set, but not used: --dist-url env:// "
+          "makes this process one of those ranks\n",
+          stderr);
+    }
+    return {};
+  }
   place.rank = env ? number_of("RANK", 0) : std::max(o.rank, 0);
   place.world = env ? number_of("WORLD_SIZE", 1) : o.world_size;
   place.local_rank = number_of("LOCAL_RANK", 0);
@@ -160,7 +179,19 @@ int train_in_process(const RunOptions& given, const ProcessRank& place) {
   tracer::claim_device(place.rank, place.rank);
 
   const auto init = distributed::parse_init_method(place.init, place.rank, place.world);
+  if (!std::getenv("LOCKSTEP_RANK") && place.world > 1) {
+    std::printf("=> rank %d of %d waits for the others at %s\n", place.rank,
+                place.world, place.init.c_str());
+  }
   const auto store = distributed::make_store(init, place.rank, place.world, timeout);
+  try {
+    meet(*store, o, place, timeout);
+  } catch (const std::exception&) {
+    store->leave();
+    store->linger(kTimeToRead);
+    throw;
+  }
+  waiting = false;
   tracer::set_origin(common_origin(*store, place, timeout));
   RankPlace rank{place.rank, place.world, nullptr, true, place.local_world};
   rank.group =
@@ -187,6 +218,10 @@ int train_in_process(const RunOptions& given, const ProcessRank& place) {
   int code = 0;
   try {
     const DataSets data = open_data(o);
+    agree(*store, "data",
+          {{"samples to train on:", std::to_string(data.train->size())},
+           {"samples to test on:", std::to_string(data.test->size())}},
+          place.rank, place.world, timeout);
     configure(o);
     if (!o.quiet && o.dist_backend == "nccl" && device_type(o) != DeviceType::cuda) {
       std::puts("=> nccl needs CUDA devices: the backend is ring");

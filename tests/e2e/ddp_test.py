@@ -47,6 +47,14 @@ class Ranks(TempTest):
             for step in json.loads(text)["train"]["steps"]:
                 self.assertTrue(step["collectives"])
 
+    def test_the_simple_ways_keep_every_law(self):
+        for way in "naive", "bucketed":
+            for how in THREADS, [*THREADS, "--device-type", "null"]:
+                with self.subTest(way, how=how):
+                    run(*TOY64, *how, "--devices", 2, "--steps", 2, "--ddp-sync", way,
+                        "--trace", self.path("t.json"))
+                    run("trace", "check", self.path("t.json"))
+
     def test_batch_norms_may_share_their_statistics(self):
         # Then ResNet18 trains as on one device; without, every rank normalises by its
         # own two pictures.

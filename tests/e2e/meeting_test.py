@@ -39,6 +39,8 @@ class Meeting(TempTest):
         _, error = run(*ONE, "--dist-url", "env://", code=1, MASTER_ADDR="",
                        RANK="0", WORLD_SIZE="2")
         self.assertIn("MASTER_ADDR is not set", error)
+        _, error = run(*ONE, "--dist-url", "env://", code=1, RANK="1.5", WORLD_SIZE="2")
+        self.assertIn('RANK is "1.5", which is no number', error)
 
     def test_tcp(self):
         self.all_train(self.by_hand(f"tcp://127.0.0.1:{free_port()}"))
@@ -78,6 +80,35 @@ class Meeting(TempTest):
             self.assertEqual(rank.end(), 1)
         self.assertRegex(wrong.err[0], r"rank [012] \(pid \d+ on \S+\) says world size "
                                        r"\d, but rank [012] \(pid \d+ on \S+\) said")
+
+    def test_options_that_differ(self):
+        url = f"tcp://127.0.0.1:{free_port()}"
+        words = ["-b", 4, "--lr", 0.2, "--dist-backend", "gloo"]
+        ranks = [self.start(["--world-size", 2, "--rank", rank, "--dist-url", url,
+                             *(words if rank else [])]) for rank in (0, 1)]
+        for rank in ranks:
+            self.assertEqual(rank.end(), 1)
+            self.assertRegex(rank.err[0], r"rank 1 has --dist-backend gloo, "
+                             r"--batch-size 4, --lr 0.2, but rank 0 has "
+                             r"--dist-backend ring, --batch-size \d+, --lr 0.1; start "
+                             "all ranks alike")
+
+    def test_data_that_differ(self):
+        url = f"tcp://127.0.0.1:{free_port()}"
+        ranks = [self.start(["--world-size", 2, "--rank", rank, "--dist-url", url,
+                             "--length", 60 + rank]) for rank in (0, 1)]
+        for rank in ranks:
+            self.assertEqual(rank.end(), 1)
+        self.assertTrue(any("samples to train on: " in line
+                            for rank in ranks for line in rank.err), ranks[0].err)
+
+    def test_ctrl_c_while_waiting(self):
+        for where in f"tcp://127.0.0.1:{free_port()}", f"file://{self.path('store')}":
+            rank = self.start(["--world-size", 2, "--rank", 0, "--dist-url", where,
+                               "--timeout", 600])
+            rank.wait_for("waits for the others", 1)
+            rank.signal(signal.SIGINT)
+            self.assertEqual(rank.end(), 130)
 
     def test_the_examples_default_address(self):
         _, error = run(*ONE, "--world-size", 2, "--rank", 0, code=1)

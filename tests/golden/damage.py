@@ -85,6 +85,7 @@ DDP_DAMAGES = [
     ("gradients-reduced", "other", 92, '"why":"all_reduce"', '"why":"other"'),
     ("bucket-order", "second-first", 42, '"bucket":0', '"bucket":1'),
     ("bucket-deps", "dropped", 42, '"deps":[31]', '"deps":[]'),
+    ("bucket-deps", "too-early", 42, '"deps":[31]', '"deps":[30]'),
     ("buffers-broadcast", "unsaid", 1, '"broadcast_bytes":4', '"broadcast_bytes":0'),
     ("images-h2d-of-ranks", "labels", 71, '"bytes":16', '"bytes":8'),
     ("fifo", "message-too-long", 44, '"dur":2.000', '"dur":6.000'),

@@ -68,7 +68,7 @@ std::string check_text(const CheckReport& report) {
     const char* verdict = !finding.judged ? "–     " : finding.ok ? "ok    " : "BROKEN";
     text +=
         fmt::format("{} {:<22} {}{}\n", verdict, finding.law, finding.message, where);
-    if (!finding.ok) ++broken;
+    if (!finding.ok) broken += finding.times;
     if (!finding.judged) ++unjudged;
   }
   if (broken == 0 && unjudged > 0) {
@@ -100,7 +100,7 @@ void Law::report(std::vector<Finding>& findings) const {
   } else if (broken_ > violations_.size()) {
     const size_t more = broken_ - violations_.size();
     findings.push_back(
-        {name_, false, true, fmt::format("… and {} more of these", more)});
+        {name_, false, true, fmt::format("… and {} more of these", more), kNone, more});
   }
 }
 

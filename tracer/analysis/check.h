@@ -16,6 +16,7 @@ struct Finding {
   bool judged = true;     ///< false: the trace lacks the facts
   std::string message;    ///< what was checked, or what is wrong, with the numbers
   int64_t event = kNone;  ///< the id of the event to look at
+  size_t times = 1;       ///< how many violations this stands for
 };
 
 struct CheckReport {

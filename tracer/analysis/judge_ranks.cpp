@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "tracer/analysis/judge.h"
 #include "tracer/format/times.h"
@@ -151,15 +150,31 @@ std::map<std::pair<int64_t, int64_t>, RankStep> find_rank_steps(const Case& the)
   return steps;
 }
 
-void judge_dependencies(Law& law, const RankStep& step, const Event& bucket) {
-  const std::set<int64_t> deps(bucket.deps.begin(), bucket.deps.end());
+/// It does if it awaits that kernel, or a later task of the same stream: a stream runs
+/// its tasks one after the other.
+bool waits_for(const Case& the, const Event& waiting, int64_t kernel) {
+  const Event* awaited = the.index.find(kernel);
+  if (awaited == nullptr) return false;
+  for (const int64_t id : waiting.deps) {
+    const Event* dep = the.index.find(id);
+    if (dep == awaited) return true;
+    if (dep != nullptr && is_task(*dep) && lane_of(*dep) == lane_of(*awaited) &&
+        dep->ts >= awaited->end()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void judge_dependencies(const Case& the, Law& law, const RankStep& step,
+                        const Event& bucket) {
   const auto params = bucket.args.find("params");
   if (params == bucket.args.end() || !params->is_array()) return;
   for (const Json& param : *params) {
     if (!param.is_string()) continue;
     const auto ready = step.ready_by.find(param.get<std::string>());
     if (ready == step.ready_by.end() || ready->second == kNone) continue;
-    law.expect(deps.contains(ready->second), bucket.id, [&] {
+    law.expect(waits_for(the, bucket, ready->second), bucket.id, [&] {
       return fmt::format(
           "{} #{} of {} does not wait for kernel #{}, which finishes the "
           "gradient of {}",
@@ -190,7 +205,7 @@ void judge_steps_of_ranks(Case& the, int64_t parameter_bytes, int64_t buffer_byt
     int64_t reduced = 0, last = -1;
     for (const Event* bucket : found->second.buckets) {
       reduced = add_within_range(reduced, int_arg(bucket->args, "bytes"));
-      judge_dependencies(deps, found->second, *bucket);
+      judge_dependencies(the, deps, found->second, *bucket);
       const int64_t number = int_arg(bucket->args, "bucket", kNone);
       if (number == kNone) continue;
       order.expect(number == last + 1, bucket->id, [&] {
