@@ -226,7 +226,11 @@ LESSON_TEST(11, in_backward, "one all-reduce a parameter, and the optimizer wait
   }
   const bool host_waited =
       std::ranges::any_of(events_of(trace, "sync"), [&](const tracer::Event* sync) {
-        return text(*sync, "why") == "device" || text(*sync, "why") == "stream";
+        return std::ranges::any_of(
+            events_of(trace, "call", "after_backward"), [&](const auto* call) {
+              return call->pid == sync->pid && call->ts <= sync->ts &&
+                     sync->ts < call->ts + call->dur;
+            });
       });
   exam.that(
       depends_on(trace, optimizer->id, last->id),
