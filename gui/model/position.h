@@ -64,9 +64,9 @@ int64_t time_of(const Model& model, const Position& position);
 Position at_event(const Model& model, uint32_t event);
 
 /// `2`, `2:backward` (a phase), `2:ResNet.forward` or `2:backward/conv2d` (the first of
-/// that name, inside the first of the name before), `#1234` (an id) or `@12.5ms` (also s,
-/// us, ns), of rank 0 or, for instance, `rank1:2:backward`. Nothing, and a sentence in `why`, if the trace has no
-/// such place.
+/// that name, inside the first of the name before), `#1234` (an id) or `@12.5ms` (also
+/// s, us, ns), of rank 0 or, for instance, `rank1:2:backward`. Nothing, and a sentence
+/// in `why`, if the trace has no such place.
 std::optional<Position> parse_position(const Model& model, const std::string& text,
                                        std::string& why);
 
