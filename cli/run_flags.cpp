@@ -182,6 +182,31 @@ void validate_built(const RunOptions& o) {
   if (o.device_type == "cuda") backend_of(DeviceType::cuda);  // says why not
 }
 
+/// A flag that the chosen mode would not read is a misunderstanding.
+void validate_mode(const RunOptions& o) {
+  const bool ddp = mode_of(o) == train::Mode::ddp;
+  if (ddp && !o.mode.empty() && o.mode != "ddp") {
+    throw UsageError("--mode " + o.mode +
+                     " is one process, but this is one of several "
+                     "ranks; leave it out: ranks train with ddp");
+  }
+  for (const char* flag :
+       {"--ddp-sync", "--bucket-cap-mb", "--bucket-rule", "--find-unused-parameters",
+        "--gradient-as-bucket-view", "--no-broadcast-buffers"}) {
+    if (ddp || !o.given.contains(flag)) continue;
+    throw UsageError(std::string(flag) +
+                     " is DistributedDataParallel's; add --mode ddp "
+                     "or --multiprocessing-distributed");
+  }
+  const bool threads = ddp && o.mode == "ddp" && !o.multiprocessing_distributed;
+  if (threads && o.given.contains("--dist-backend") && o.dist_backend == "gloo") {
+    throw UsageError(
+        "--dist-backend gloo is for processes; the threads of --mode ddp "
+        "have a ring in memory: leave it out, or take "
+        "--multiprocessing-distributed");
+  }
+}
+
 }  // namespace
 
 void add_run_flags(CLI::App& c, RunOptions& o) {
@@ -206,6 +231,7 @@ void validate(RunOptions& o) {
       throw UsageError(std::string("-a: ") + error.what());
     }
   }
+  validate_mode(o);
   validate_built(o);
   if (o.dtype == "float64" && o.device_type == "cpu") {
     throw UsageError(

@@ -1,5 +1,7 @@
 // `lockstep trace`: read, judge and compare traces.
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "cli/commands.h"
@@ -9,6 +11,7 @@
 #include "tracer/analysis/diff.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/analysis/summary.h"
+#include "tracer/format/args.h"
 #include "tracer/format/kineto_export.h"
 #include "tracer/format/kineto_import.h"
 #include "tracer/format/merge.h"
@@ -69,11 +72,39 @@ struct MergeOptions {
   std::string out;
 };
 
+int64_t rank_fact(const tracer::Trace& trace, const char* name) {
+  return tracer::int_arg(tracer::object_arg(trace.other, "distributedInfo"), name, -1);
+}
+
 int merge(const MergeOptions& o) {
+  std::vector<std::pair<tracer::Trace, std::string>> ranks;
+  for (const std::string& file : o.files) {
+    std::error_code none;
+    if (std::filesystem::equivalent(file, o.out, none)) {
+      throw std::runtime_error(file +
+                               ": the whole trace would be written over it; "
+                               "name another file with -o");
+    }
+    ranks.emplace_back(tracer::read_trace(file), file);
+  }
+  std::stable_sort(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) {
+    return rank_fact(a.first, "rank") < rank_fact(b.first, "rank");
+  });
+  const int64_t world = rank_fact(ranks[0].first, "world_size");
   std::vector<tracer::Trace> traces;
-  for (const std::string& file : o.files) traces.push_back(tracer::read_trace(file));
-  tracer::write_trace(tracer::merge_traces(std::move(traces), o.files), o.out);
-  std::printf("=> trace written: %s (%zu ranks)\n", o.out.c_str(), o.files.size());
+  std::vector<std::string> names;
+  for (auto& [trace, name] : ranks) {
+    traces.push_back(std::move(trace));
+    names.push_back(std::move(name));
+  }
+  tracer::write_trace(tracer::merge_traces(std::move(traces), names), o.out);
+  std::printf("=> trace written: %s (%zu ranks)\n", o.out.c_str(), names.size());
+  if (world > static_cast<int64_t>(names.size())) {
+    std::fprintf(stderr,
+                 "lockstep: these are %zu of %ld ranks: what they exchanged "
+                 "with the others stays halved\n",
+                 names.size(), static_cast<long>(world));
+  }
   return 0;
 }
 

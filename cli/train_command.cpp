@@ -251,10 +251,21 @@ int finish(const RunOptions& o, const train::Trainer& trainer) {
   if (device_type(o) == DeviceType::null && !o.quiet) {
     std::printf("=> %s\n", tracer::kNullSentence);
   }
-  if (!train::Trainer::stop) return 0;
+  if (!trainer.told_to_stop() && !train::Trainer::stop) return 0;
   const int64_t steps = trainer.steps_done();
-  std::fprintf(stderr, "lockstep: interrupted after %ld step%s\n",
+  std::fprintf(stderr, "lockstep: %sinterrupted after %ld step%s\n",
+               train::Trainer::stop ? "" : "another rank was ",
                static_cast<long>(steps), steps == 1 ? "" : "s");
+  return 130;
+}
+
+/// Ranks other than 0 speak only where rank 0 may be in another terminal.
+int end_quietly(const RankPlace& place, const train::Trainer& trainer) {
+  if (!trainer.told_to_stop() && !train::Trainer::stop) return 0;
+  if (place.is_process && !train::Trainer::stop) {
+    std::fprintf(stderr, "lockstep: rank %d ends: another rank was interrupted\n",
+                 place.rank);
+  }
   return 130;
 }
 
@@ -321,7 +332,7 @@ int train_rank(const RunOptions& o, const DataSets& data, const RankPlace& place
     recording->finish();
     if (trace) *trace = recording->trace();
   }
-  const int code = place.main() ? finish(o, trainer) : 0;
+  const int code = place.main() ? finish(o, trainer) : end_quietly(place, trainer);
   return code == 0 && !kept ? 1 : code;
 }
 

@@ -49,7 +49,9 @@ void Work::synchronize() const {
 }
 
 ProcessGroup::ProcessGroup(std::unique_ptr<Communicator> communicator, std::string name)
-    : communicator_(std::move(communicator)), name_(std::move(name)) {}
+    : name_(std::move(name)) {
+  shared_->communicator = std::move(communicator);
+}
 
 Work ProcessGroup::enqueue(const char* collective, const char* op_name,
                            const Tensors& tensors, CollectiveLabel label, Run run,
@@ -81,7 +83,7 @@ Work ProcessGroup::enqueue(const char* collective, const char* op_name,
     }
     task.record.id = tracer::next_id();
     task.args = {{"collective", collective},
-                 {"algorithm", communicator_->algorithm()},
+                 {"algorithm", communicator().algorithm()},
                  {"why", call.why},
                  {"bytes", call.bytes},
                  {"dtype", lockstep::name(tensors[0].dtype())},
@@ -97,19 +99,19 @@ Work ProcessGroup::enqueue(const char* collective, const char* op_name,
     }
   }
   for (const Tensor& tensor : tensors) tensor.storage()->record_stream(device.comm());
-  task.run = [this, call, run = std::move(run)] {
+  task.run = [shared = shared_, call, run = std::move(run)] {
     {
-      std::lock_guard lock(mutex_);
-      last_call_ = {call.seq, str(call)};
+      std::lock_guard lock(shared->mutex);
+      shared->last_call = {call.seq, str(call)};
     }
-    run(*communicator_, call);
+    run(*shared->communicator, call);
   };
   return {device.comm().enqueue(std::move(task)), tensors[0].device()};
 }
 
 std::pair<int64_t, std::string> ProcessGroup::last_call() const {
-  std::lock_guard lock(mutex_);
-  return last_call_;
+  std::lock_guard lock(shared_->mutex);
+  return shared_->last_call;
 }
 
 Work ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op,

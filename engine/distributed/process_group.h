@@ -53,10 +53,10 @@ class ProcessGroup {
   explicit ProcessGroup(std::unique_ptr<Communicator> communicator,
                         std::string name = "default");
 
-  int rank() const { return communicator_->rank(); }
-  int size() const { return communicator_->size(); }
+  int rank() const { return shared_->communicator->rank(); }
+  int size() const { return shared_->communicator->size(); }
   const std::string& name() const { return name_; }
-  Communicator& communicator() { return *communicator_; }
+  Communicator& communicator() { return *shared_->communicator; }
 
   /// In place: afterwards all ranks hold the sum (minimum, maximum) over ranks.
   Work all_reduce(const Tensor& tensor, ReduceOp op = ReduceOp::sum,
@@ -86,11 +86,17 @@ class ProcessGroup {
   Work enqueue(const char* collective, const char* op_name, const Tensors& tensors,
                CollectiveLabel label, Run run, int64_t pair_seq = -1);
 
-  std::unique_ptr<Communicator> communicator_;
+  /// What a collective needs until it has run, even if an exception ends the group
+  /// before.
+  struct Shared {
+    std::unique_ptr<Communicator> communicator;
+    std::mutex mutex;
+    std::pair<int64_t, std::string> last_call{-1, "no collective"};
+  };
+
+  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
   std::string name_;
   int64_t next_seq_ = 0;
-  mutable std::mutex mutex_;
-  std::pair<int64_t, std::string> last_call_{-1, "no collective"};
   std::map<int, int64_t> sent_, received_;  ///< a pair of ranks counts on its own
 };
 

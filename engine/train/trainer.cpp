@@ -106,8 +106,7 @@ EpochResult Trainer::validate(data::DataLoader& loader, data::DataLoader* rest) 
 
 /// By Ctrl-C, or by a limit on the number of steps.
 bool Trainer::ended(int64_t last_step) const {
-  const bool told = ddp_ ? all_stop_ : stop.load();
-  return told || (last_step >= 0 && next_step_ >= last_step);
+  return told_to_stop() || (last_step >= 0 && next_step_ >= last_step);
 }
 
 EpochResult Trainer::run(data::DataLoader& loader, bool train,

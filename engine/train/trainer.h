@@ -85,6 +85,8 @@ class Trainer {
 
   void set_lr(double lr) { sgd_.options().lr = lr; }
   int64_t steps_done() const { return next_step_; }
+  /// By Ctrl-C, at this rank or, in DDP, at another.
+  bool told_to_stop() const { return ddp_ ? all_stop_ : stop.load(); }
   const nn::ModulePtr& model() const { return model_; }
   optim::Sgd& optimizer() { return sgd_; }
   const TrainerOptions& options() const { return options_; }

@@ -174,6 +174,9 @@ std::vector<double> values(const Tensor& tensor) {
       case DType::i64:
         numbers[i] = static_cast<double>(host.data<int64_t>()[i]);
         break;
+      case DType::u8:
+        numbers[i] = static_cast<double>(host.data<uint8_t>()[i]);
+        break;
     }
   }
   return numbers;

@@ -86,6 +86,16 @@ class Ranks(TempTest):
                      "--device-type", "null", code=1)
         self.assertIn("no batch norm", err)
 
+    def test_flags_that_nobody_would_read(self):
+        for flag in (["--ddp-sync", "naive"], ["--bucket-cap-mb", 1],
+                     ["--find-unused-parameters"], ["--no-broadcast-buffers"]):
+            _, err = run(*SMALL, *flag, "--mode", "dp", code=2)
+            self.assertIn(f"{flag[0]} is DistributedDataParallel's", err)
+        _, err = run(*TOY, *PROCESSES, "--mode", "dp", code=2)
+        self.assertIn("--mode dp is one process", err)
+        _, err = run(*TOY, *THREADS, "--dist-backend", "gloo", code=2)
+        self.assertIn("--dist-backend gloo is for processes", err)
+
     def test_a_trace_beside_a_summary(self):
         for how in THREADS, PROCESSES:
             run(*TOY64, *how, "--devices", 2, "--steps", 9, "--summary",
@@ -105,6 +115,19 @@ class Ranks(TempTest):
         self.assertEqual(group_members(ranks.pid), [])
         self.assertEqual(os.listdir(self.folder), ["t.json"])
         run("trace", "check", out)
+
+
+    def test_ctrl_c_at_one_rank_ends_the_others(self):
+        url = f"tcp://127.0.0.1:{free_port()}"
+        ranks = [Run([*TOY64, "--dist-url", url, "--world-size", 2, "--rank", rank,
+                      "--epochs", 9999, "-p", 1]) for rank in (0, 1)]
+        for rank in ranks:
+            self.addCleanup(rank.kill)
+        ranks[0].wait_for(STEP, 3)
+        ranks[0].signal(signal.SIGINT)
+        self.assertEqual([rank.end() for rank in ranks], [130, 130])
+        self.assertEqual(ranks[1].err,
+                         ["lockstep: rank 1 ends: another rank was interrupted"])
 
 
 class Merging(TempTest):

@@ -54,5 +54,20 @@ TEST(RankSummary, TextNamesTheSlowest) {
   EXPECT_EQ(alone.find("slowest step"), std::string::npos) << "of one rank, nothing";
 }
 
+TEST(RankSummary, ModelledMessagesTellNothingOfWaiting) {
+  Trace trace = with_slower_rank_1();
+  for (Event& event : trace.events) {
+    if (event.is("copy") && event.args.contains("seq")) event.args["modelled"] = true;
+  }
+  const Summary summary = summarize(trace);
+  const Json json = summary_json(summary)["train"];
+  EXPECT_TRUE(json["steps"][0]["collectives"][3]["wait"].is_null());
+  EXPECT_TRUE(json["ranks"][1]["transfer"].is_null());
+  EXPECT_DOUBLE_EQ(json["ranks"][1]["seconds"], 11e-6);
+  const std::string text = summary_text(summary);
+  EXPECT_NE(text.find("nobody saw when those messages moved"), std::string::npos);
+  EXPECT_EQ(text.find("waits least"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace lockstep::tracer

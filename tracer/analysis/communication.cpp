@@ -46,12 +46,17 @@ std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lane
     time.what = what_of(*task);
     time.bytes = int_arg(task->args, "bytes");
     time.took = task->dur;
+    time.unseen = bool_arg(task->args, "imported");
     for (const Event* message : step.tasks) {
       if (!is_message_of(*message, *task)) continue;
       time.transfer = add_within_range(time.transfer, message->dur);
+      time.unseen = time.unseen || bool_arg(message->args, "modelled");
     }
-    time.imported = bool_arg(task->args, "imported");
-    if (!time.imported) time.wait = task->dur - std::min(task->dur, time.transfer);
+    if (time.unseen) {
+      time.transfer = 0;
+    } else {
+      time.wait = task->dur - std::min(task->dur, time.transfer);
+    }
     Spans both = computing[lane.device];
     const int64_t alone = both.covered();
     both.add(task->ts, task->end());

@@ -15,9 +15,11 @@ struct CollectiveTime {
   std::string what;  ///< `bucket 0`, `buffers`, …; else why it ran
   int64_t bytes = 0;
   int64_t took = 0;      ///< from its start to its end
-  int64_t transfer = 0;  ///< its messages moving to this rank; unknown if `imported`
+  int64_t transfer = 0;  ///< its messages moving to this rank
   int64_t wait = 0;      ///< the rest: waiting for the other ranks
-  bool imported = false;
+  /// Nobody saw its messages (imported), or when they moved (modelled, as Gloo's): then
+  /// transfer and wait are 0 and mean nothing.
+  bool unseen = false;
   int64_t exposed = 0;  ///< while this rank's device computed nothing
 
   static const std::vector<int64_t CollectiveTime::*> kTimes;  ///< the four above

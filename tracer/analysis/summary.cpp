@@ -246,6 +246,7 @@ std::vector<MeanRank> StepGroup::mean_ranks() const {
     for (const CollectiveTime& time : step.collectives) {
       CollectiveTime& sum = ranks[time.rank].together;
       sum.bytes = add_within_range(sum.bytes, time.bytes / count);
+      sum.unseen = sum.unseen || time.unseen;
       for (const auto field : CollectiveTime::kTimes) {
         sum.*field = add_within_range(sum.*field, time.*field / count);
       }

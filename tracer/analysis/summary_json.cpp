@@ -48,6 +48,7 @@ Json ranks_json(const std::vector<MeanRank>& ranks) {
                     {"wait", seconds(together.wait)},
                     {"exposed", seconds(together.exposed)},
                     {"overlap", together.overlap()}});
+    if (together.unseen) list.back()["transfer"] = list.back()["wait"] = nullptr;
   }
   return list;
 }
@@ -82,7 +83,7 @@ Json collectives_json(const StepSummary& step) {
                     {"wait", seconds(time.wait)},
                     {"exposed", seconds(time.exposed)},
                     {"overlap", time.overlap()}});
-    if (time.imported) list.back()["transfer"] = list.back()["wait"] = nullptr;
+    if (time.unseen) list.back()["transfer"] = list.back()["wait"] = nullptr;
     if (time.bucket != kNone) list.back()["bucket"] = time.bucket;
   }
   return list;

@@ -104,10 +104,16 @@ std::string collective_table(const StepGroup& group) {
   if (means.size() > kMaxRows) {
     text += fmt::format("  … and {} more\n", means.size() - kMaxRows);
   }
-  return text +
-         "  means over steps and ranks; waiting: for other ranks; exposed: while the "
-         "rank's device\n  computed nothing; overlap: the share of it that was hidden "
-         "behind computing.\n";
+  text +=
+      "  means over steps and ranks; waiting: for other ranks; exposed: while the "
+      "rank's "
+      "device\n  computed nothing; overlap: the share of it that was hidden behind "
+      "computing.\n";
+  if (std::any_of(means.begin(), means.end(),
+                  [](const auto& m) { return m.mean.unseen; })) {
+    text += "  –: nobody saw when those messages moved (Gloo's are modelled).\n";
+  }
+  return text;
 }
 
 /// What each rank's collectives of a step cost together, and who is late: all ranks'
@@ -133,11 +139,13 @@ std::string rank_table(const StepGroup& group) {
   if (ranks.size() > kMaxRows) {
     text += fmt::format("  … and {} more\n", ranks.size() - kMaxRows);
   }
+  const std::string least = awaited->together.unseen
+                                ? ""
+                                : fmt::format("; rank {} waits least", awaited->rank);
   return text + fmt::format(
-                    "  the slowest step is rank {}'s; rank {} waits least. Means over "
-                    "steps, a step's\n  collectives summed; --json has each collective "
-                    "of each rank.\n",
-                    slowest->rank, awaited->rank);
+                    "  the slowest step is rank {}'s{}. Means over steps, a step's\n  "
+                    "collectives summed; --json has each collective of each rank.\n",
+                    slowest->rank, least);
 }
 
 std::string byte_table(const StepGroup& group) {

@@ -270,5 +270,17 @@ TEST(RingStart, ARankThatNeverStartedIsNamed) {
   EXPECT_TRUE(has(message, "rank 1 did not come to all_reduce #0")) << message;
 }
 
+TEST(RingGroup, CollectivesUnderWayOutliveTheirGroup) {
+  std::vector<test::GroupPtr> groups = test::make_groups({2});
+  const Device first{DeviceType::reference, 0}, second{DeviceType::reference, 1};
+  const Tensor ours = ops::full_like(Tensor::empty({4}, first), 1);
+  const Tensor theirs = ops::full_like(Tensor::empty({4}, second), 2);
+  const distributed::Work work = groups[0]->all_reduce(ours);
+  groups[0] = nullptr;  // as when an exception unwinds its owner
+  groups[1]->all_reduce(theirs).synchronize();
+  work.synchronize();
+  EXPECT_EQ(test::values_of(ours), std::vector<double>(4, 3));
+}
+
 }  // namespace
 }  // namespace lockstep
