@@ -58,23 +58,16 @@
     box.append(button);
   };
 
-  // Answers are folded until somebody asks: Sphinx leaves `dropdown` to the theme.
-  const foldAnswer = (box) => {
-    const title = box.querySelector(".admonition-title");
-    const fold = (folded) => {
-      box.classList.toggle("folded", folded);
-      title.setAttribute("aria-expanded", String(!folded));
-    };
-    title.tabIndex = 0;
-    title.setAttribute("role", "button");
-    title.addEventListener("click", () => fold(!box.classList.contains("folded")));
-    title.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" || event.key === " ") {
-        event.preventDefault();
-        title.click();
-      }
+  // What is printed is not folded.
+  const openForPrinting = () => {
+    let opened = [];
+    addEventListener("beforeprint", () => {
+      opened = [...document.querySelectorAll("details:not([open])")];
+      opened.forEach((fold) => fold.setAttribute("open", ""));
     });
-    fold(!box.querySelector(`[id="${CSS.escape(location.hash.slice(1))}"]`));
+    addEventListener("afterprint", () => {
+      opened.forEach((fold) => fold.removeAttribute("open"));
+    });
   };
 
   const followReading = () => {
@@ -104,7 +97,7 @@
     for (const brand of document.querySelectorAll(".sidebar-brand-text, .brand")) {
       brand.innerHTML = "lock<span class='brand-second'>step</span>";
     }
-    document.querySelectorAll(".admonition.dropdown").forEach(foldAnswer);
+    openForPrinting();
     followReading();
     document.querySelector(".sidebar-tree .current-page")
       ?.scrollIntoView({ block: "nearest" });

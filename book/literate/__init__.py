@@ -6,6 +6,7 @@
     ```{output} path                what a program printed, kept by book/capture.sh
     ```{trace-figure} path          a picture of a trace, made by book/figures.sh
     ```{rosetta} path               a table PyTorch ⇄ lockstep, checked
+    :::{answer}                     what a question keeps shut until a click
     ```{coverage}                   which lines of the engine no page shows
     ```{lessons}                    links to the chapters that are there
     {src}`path`                     the name of a file that exists
@@ -17,8 +18,8 @@ or unused is a warning, and a warning fails the build. README.md tells the optio
 
 def setup(app):
     # Here, so that what needs no Sphinx (cxx, regions) can be used without it.
-    from . import coverage, evidence, lessons, rosetta, show, shown
+    from . import answer, coverage, evidence, lessons, rosetta, show, shown
 
-    for part in (shown, show, evidence, lessons, rosetta, coverage):
+    for part in (shown, show, answer, evidence, lessons, rosetta, coverage):
         part.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

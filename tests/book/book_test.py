@@ -1,7 +1,7 @@
 """The book as its readers get it: built with warnings as errors, its links followed,
 its pages looked at in a browser.
 
-    book_test.py [CLASS …]     # Built, Links, Pages
+    book_test.py [CLASS …]     # Built, Links, Printed, Pages
 """
 
 import html.parser
@@ -114,6 +114,21 @@ class Links(unittest.TestCase):
         self.assertEqual(sorted(set(dead)), [])
 
 
+class Printed(unittest.TestCase):
+    def test_one_page_holds_all_of_them_unfolded(self):
+        folder = built(self)
+        with tempfile.TemporaryDirectory() as place:
+            file = pathlib.Path(place) / "book.html"
+            subprocess.run(
+                ["/usr/bin/python3", "-m", "literate.one_page", str(folder), str(file)],
+                env={**os.environ, "PYTHONPATH": str(ROOT / "book")}, check=True)
+            text = file.read_text(encoding="utf-8")
+        self.assertEqual(text.count('<section class="page"'),
+                         len(browser.pages(folder)))
+        self.assertGreaterEqual(text.count('<details open class="answer"'), 13)
+        self.assertEqual(text.count("<details"), text.count("<details open"))
+
+
 class Pages(unittest.TestCase):
     """In Chromium, wide and narrow."""
 
@@ -158,18 +173,33 @@ class Pages(unittest.TestCase):
             self.assertEqual(reader.value(ground), light)
 
     def test_answers_are_folded_until_somebody_asks(self):
+        """Without our script, too."""
         folder = built(self)
         if not browser.chromium():
             skip_or_fail(self, "no chromium; mend: apt-get install chromium")
-        answer = ".admonition.dropdown p:not([class])"
-        height = f"document.querySelector('{answer}').offsetHeight"
+        shown = "document.querySelector('.answer p').checkVisibility()"
+        page = (folder / "lessons/05-scatter/chapter.html").as_uri()
+        with browser.Browser() as reader:
+            for scripts in (True, False):
+                reader.call("Emulation.setScriptExecutionDisabled", value=not scripts)
+                reader.open(page, 1280, "light")
+                with self.subTest(scripts=scripts):
+                    self.assertFalse(reader.value(shown))
+                    reader.value("document.querySelector('.answer summary').click()")
+                    self.assertTrue(reader.value(shown))
+
+    def test_what_is_printed_is_not_folded(self):
+        folder = built(self)
+        if not browser.chromium():
+            skip_or_fail(self, "no chromium; mend: apt-get install chromium")
+        shown = "document.querySelector('.answer p').checkVisibility()"
         with browser.Browser() as reader:
             page = (folder / "lessons/05-scatter/chapter.html").as_uri()
             reader.open(page, 1280, "light")
-            self.assertEqual(reader.value(height), 0)
-            title = ".dropdown .admonition-title"
-            reader.value(f"document.querySelector('{title}').click()")
-            self.assertGreater(reader.value(height), 20)
+            reader.value("dispatchEvent(new Event('beforeprint'))")
+            self.assertTrue(reader.value(shown))
+            reader.value("dispatchEvent(new Event('afterprint'))")
+            self.assertFalse(reader.value(shown))
 
     def test_search_works_without_a_server(self):
         folder = built(self)

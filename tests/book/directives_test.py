@@ -239,6 +239,18 @@ class Evidence(SmallBook):
         self.fails(self.FIGURE, "book/figures.sh does not make forward.png")
 
 
+class Answers(SmallBook):
+    def test_an_answer_opens_without_a_script(self):
+        html = self.passes("What?\n\n```{answer}\nEight, in *four* places.\n```\n")
+        self.assertIn("<summary>Answer</summary>", html)
+        before, after = html.split("Eight, in <em>four</em> places.")
+        self.assertIn("<details class=\"answer\"", before)
+        self.assertIn("</details>", after)
+
+    def test_an_empty_one_fails(self):
+        self.fails("What?\n\n```{answer}\n```\n", "answer: ")
+
+
 class Rosetta(SmallBook):
     def table(self, ours):
         self.write("engine/a.h", "class A {\n  void run();  // walk\n};\n")

@@ -189,6 +189,8 @@ class Folder(Lesson):
         self.assertEqual(headings[0], f"Lesson {self.slug[:2]}: {self.facts['title']}")
         for needed in ("Predict first", "Exercise"):
             self.assertTrue(any(needed in heading for heading in headings), needed)
+        predict = chapter.split("## Predict first")[1].split("\n## ")[0]
+        self.assertIn("{answer}", predict, "an answer that is folded")
         check = (self.folder / "check.cpp").read_text()
         joined = re.sub(r'"\s*\n\s*"', "", check)
         read = set(re.findall(r'"([A-Z][^"\n]*)"\s*(?:,[^"{}]*)?\}', joined))
