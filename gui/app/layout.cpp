@@ -72,8 +72,8 @@ void draw_columns(const Ui& ui, Rect room, App& app) {
   // As much as each wants, as far as there is room; the inspector takes the rest.
   const Seat& seat = app.seat();
   const auto phases = static_cast<float>(std::max<size_t>(3, seat.mean.phases.size()));
-  const float times = between(110, 31 + 16 + 18 * phases + 30, right.h * 0.43f);
-  const float ports = between(84, 31 + 42 + 17 * port_lines(seat), right.h * 0.3f);
+  const float times = between(110, 31 + 16 + 18 * phases + 30, right.h * 0.41f);
+  const float ports = between(84, 31 + 18 + 17 * port_lines(seat), right.h * 0.25f);
   draw_step_times(ui, right.take_top(times), app);
   right.take_top(kGap);
   draw_ports(ui, right.take_top(ports), app);

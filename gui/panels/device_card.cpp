@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "gui/panels/delay.h"
 #include "gui/panels/memory_bar.h"
 #include "gui/panels/panels.h"
 #include "tracer/analysis/units.h"
@@ -13,12 +14,12 @@ namespace lockstep::gui {
 
 namespace {
 
-/// What a device is busy with, in words; the event, and whether it is happening or an
-/// effect that is yet to come.
+/// What a device is busy with, in words; the event, and in how many ns it begins, if it
+/// is an effect that is yet to come.
 struct Doing {
   std::string text;
   uint32_t event = kNoEvent;
-  bool later = false;
+  int64_t in = 0;
 };
 
 Doing doing(const Seat& seat, int device) {
@@ -27,7 +28,7 @@ Doing doing(const Seat& seat, int device) {
   if (own.effects.any()) {
     const Effects& e = own.effects;
     if (e.kernels == 1 && e.copies_in + e.copies_out == 0) {
-      return {name_of_task(model, e.first), e.first, true};
+      return {name_of_task(model, e.first), e.first, time_until(seat, e.first)};
     }
     std::string text;
     if (e.kernels > 0) {
@@ -39,11 +40,11 @@ Doing doing(const Seat& seat, int device) {
     if (e.copies_out > 0) {
       text += (text.empty() ? "" : ", ") + tracer::human_bytes(e.bytes_out) + " out";
     }
-    return {text, e.first, true};
+    return {text, e.first, time_until(seat, e.first)};
   }
   for (const int stream : {0, 2, 1}) {
     if (own.running[stream] != kNoEvent) {
-      return {name_of_task(model, own.running[stream]), own.running[stream], false};
+      return {name_of_task(model, own.running[stream]), own.running[stream]};
     }
   }
   return {};
@@ -135,9 +136,13 @@ void draw_device_card(const Ui& ui, const Rect& r, const Seat& seat, int device,
     }
   }
   const Rect box = room.take_top(31);
-  ui.fill(box, lit ? mixed(t.sunken, colour, t.dark ? 0.16f : 0.2f) : t.sunken, 5);
+  const bool runs = lit && now.in <= 0;
+  ui.fill(box, runs ? mixed(t.sunken, colour, t.dark ? 0.16f : 0.2f) : t.sunken, 5);
+  if (lit && !runs) ui.frame(box, mixed(t.sunken, colour, 0.55f), 5);
   const std::string text = now.text.empty() ? "idle" : now.text;
-  ui.text_cut(box.x + 9, box.y + (box.h - ui.line_height(Type::body)) / 2, box.w - 16,
+  float wide = box.w - 16;
+  if (now.in > 0) wide -= draw_delay(ui, box, now.in, wide);
+  ui.text_cut(box.x + 9, box.y + (box.h - ui.line_height(Type::body)) / 2, wide,
               Type::body, lit ? (t.dark ? colour : t.text) : t.faint, text);
   room.take_top(10);
   if (room.h < 34 || model.devices[device].memory.empty()) return;

@@ -22,8 +22,9 @@ std::string speed_line(const Seat& seat) {
   const Breakdown& step = seat.step;
   std::string text = "step " + tracer::human_time(step.length);
   if (step.batch > 0 && step.length > 0) {
-    text += fmt::format(" · {:.1f} images/s", static_cast<double>(step.batch) * 1e9 /
-                                                  static_cast<double>(step.length));
+    const double rate =
+        static_cast<double>(step.batch) * 1e9 / static_cast<double>(step.length);
+    text += fmt::format(" · {:.{}f} images/s", rate, rate < 100 ? 1 : 0);
   }
   return text;
 }
@@ -135,9 +136,7 @@ void draw_ports(const Ui& ui, const Rect& area, App& app) {
     lines.back().parts.push_back(&port);
     most = std::max(most, lines.back().bytes);
   }
-  const float row =
-      std::clamp((room.h - 19) / static_cast<float>(lines.size()), 16.0f, 20.0f);
-  const Rect legend = room.take_bottom(19);
+  const float row = std::clamp(room.h / static_cast<float>(lines.size()), 16.0f, 20.0f);
   const Scroll scroll(ui, "ports", room, row * static_cast<float>(lines.size()), 0, 0);
   const bool scrolls = row * static_cast<float>(lines.size()) > room.h + 1;
   const float right = room.right() - (scrolls ? 8 : 0);
@@ -167,23 +166,6 @@ void draw_ports(const Ui& ui, const Rect& area, App& app) {
       }
     }
     y += row;
-  }
-  // The reasons that are there, beside their colours.
-  float x = legend.x;
-  std::vector<uint32_t> named_already;
-  std::vector<const PortBytes*> by_bytes;
-  for (const PortBytes& port : ports) by_bytes.push_back(&port);
-  std::stable_sort(by_bytes.begin(), by_bytes.end(),
-                   [](auto* a, auto* b) { return a->bytes > b->bytes; });
-  for (const PortBytes* port : by_bytes) {
-    if (std::count(named_already.begin(), named_already.end(), port->why) > 0) continue;
-    named_already.push_back(port->why);
-    const std::string& why = model.strings[port->why];
-    const float wide = ui.width(Type::small, why);
-    if (x + 12 + wide > legend.right()) break;
-    ui.fill({x, legend.y + 8, 7, 7}, reason_colour(t, why), 2);
-    ui.text(x + 11, legend.y + 5, Type::small, t.dim, why);
-    x += 11 + wide + 11;
   }
 }
 

@@ -11,6 +11,10 @@
 namespace lockstep::gui {
 
 void draw_top_bar(const Ui& ui, const Rect& area, App& app);
+/// From this width on the top bar names the trace; below it the timeline does.
+constexpr float kNamesTrace = 1250;
+/// "resnet18 · DataParallel · 4 devices"
+std::string what_is_open(const Model& model);
 void draw_calls(const Ui& ui, const Rect& area, App& app);
 /// The call tree, in the room inside the card of calls.
 void draw_call_tree(const Ui& ui, Rect inside, App& app);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gui/model/details.h"
+#include "gui/panels/delay.h"
 #include "gui/panels/memory_bar.h"
 #include "gui/panels/panels.h"
 #include "tracer/analysis/units.h"
@@ -19,7 +20,7 @@ struct Busy {
   ImU32 colour = 0;
   float share = 1;   ///< how far it is
   bool lit = false;  ///< it runs now, or is caused here
-  bool later = false;
+  int64_t in = 0;    ///< ns until it begins: what is caused here and runs later
 };
 
 /// The call or op in which a rank's host is; what only waits comes last.
@@ -64,20 +65,20 @@ void draw_host_strip(const Ui& ui, const Rect& r, const Seat& seat, int rank,
 Busy compute_of(const Ui& ui, const Seat& seat, int device) {
   const Model& model = *seat.model;
   const DeviceState& own = seat.state.devices[device];
-  const auto named = [&](uint32_t event, bool later) {
+  const auto named = [&](uint32_t event) {
     return Busy{name_of_task(model, event), event_colour(ui.theme, model, event), 1,
-                true, later};
+                true, time_until(seat, event)};
   };
   const Effects& e = own.effects;
   if (e.kernels > 0) {
-    Busy busy = named(e.first_kernel, true);
+    Busy busy = named(e.first_kernel);
     if (e.kernels > 1) busy.text = fmt::format("{} kernels", e.kernels);
     return busy;
   }
   for (const int stream : {0, 1}) {
-    if (own.running[stream] != kNoEvent) return named(own.running[stream], false);
+    if (own.running[stream] != kNoEvent) return named(own.running[stream]);
   }
-  return {"idle", ui.theme.faint, 0, false, false};
+  return {"idle", ui.theme.faint, 0, false};
 }
 
 Busy comm_of(const Ui& ui, const Seat& seat, int device, bool brief) {
@@ -91,7 +92,7 @@ Busy comm_of(const Ui& ui, const Seat& seat, int device, bool brief) {
       const double share = static_cast<double>(now.arrived) /
                            static_cast<double>(std::max<size_t>(1, now.messages));
       return {shown_collective(model, part, brief), event_colour(ui.theme, model, part),
-              static_cast<float>(share), true, true};
+              static_cast<float>(share), true, time_until(seat, part)};
     }
   }
   if (own.collective != kNoEvent) {
@@ -100,21 +101,26 @@ Busy comm_of(const Ui& ui, const Seat& seat, int device, bool brief) {
                          static_cast<double>(std::max<int64_t>(1, event.dur));
     return {shown_collective(model, own.collective, brief),
             event_colour(ui.theme, model, own.collective),
-            std::clamp(static_cast<float>(share), 0.0f, 1.0f), true, false};
+            std::clamp(static_cast<float>(share), 0.0f, 1.0f), true};
   }
   if (own.running[2] != kNoEvent) {
     return {name_of_task(model, own.running[2]),
-            event_colour(ui.theme, model, own.running[2]), 1, true, false};
+            event_colour(ui.theme, model, own.running[2]), 1, true};
   }
-  return {"idle", ui.theme.faint, 0, false, false};
+  return {"idle", ui.theme.faint, 0, false};
 }
 
-/// One stream: its name, what it runs, and how far that is.
+/// One stream: its name, what it runs, and how far that is. What runs later is only
+/// outlined: the streams beside it show the host's moment.
 void draw_stream(const Ui& ui, const Rect& r, const char* stream, const Busy& busy) {
   const Theme& t = ui.theme;
   ui.fill(r, t.sunken, 4);
-  if (busy.lit) {
+  if (busy.lit && busy.in > 0) {
+    ui.frame(r, mixed(t.sunken, busy.colour, 0.55f), 4);
+  } else if (busy.lit) {
     ui.fill(r, mixed(t.sunken, busy.colour, t.dark ? 0.24f : 0.26f), 4);
+  }
+  if (busy.lit) {
     const float line = r.h > 16 ? 3.0f : 2.0f;
     if (busy.share < 1) {
       ui.fill({r.x, r.bottom() - line, std::max(3.0f, r.w * busy.share), line},
@@ -130,8 +136,10 @@ void draw_stream(const Ui& ui, const Rect& r, const char* stream, const Busy& bu
     ui.text(x, y, Type::small, t.faint, stream);
     x += 54;
   }
-  const ImU32 ink = !busy.lit ? t.faint : t.text;
-  ui.text_cut(x, y, r.right() - x - 6, Type::small, ink, busy.text);
+  const ImU32 ink = !busy.lit ? t.faint : busy.in > 0 ? t.dim : t.text;
+  float room = r.right() - x - 6;
+  if (busy.in > 0) room -= draw_delay(ui, r, busy.in, room);
+  ui.text_cut(x, y, room, Type::small, ink, busy.text);
 }
 
 /// The largest categories, side by side where the card is wide.

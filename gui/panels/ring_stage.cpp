@@ -8,6 +8,7 @@
 
 #include "gui/model/details.h"
 #include "gui/model/ring_message.h"
+#include "gui/panels/delay.h"
 #include "gui/panels/packets.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/rank_card.h"
@@ -56,6 +57,14 @@ void draw_ring(const Ui& ui, const RingLayout& layout, ImU32 colour) {
   }
 }
 
+/// "in 450 ms · ", if the ring shown is only caused here.
+std::string when(const Seat& seat, const Underway& now) {
+  if (!now.to_come) return "";
+  const uint32_t last = seat.model->collectives[now.collective].events.back();
+  const int64_t delay = time_until(seat, last);  // messages wait for the last rank
+  return delay <= 0 ? "" : "in " + tracer::human_time(delay) + " · ";
+}
+
 /// Inside the ring: which collective is under way, of what, and how far it is.
 void draw_centre(const Ui& ui, const RingLayout& layout, const Seat& seat) {
   const Theme& t = ui.theme;
@@ -90,7 +99,7 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const Seat& seat) {
   float y = std::round(room.centre().y - lines / 2);
   line(y, Type::strong, colour, what);
   y += ui.line_height(Type::strong) + 2;
-  line(y, Type::small, t.dim, round_in_words(model, now));
+  line(y, Type::small, t.dim, when(seat, now) + round_in_words(model, now));
   y += ui.line_height(Type::small) + 6;
   if (!has_bar || now.messages == 0) return;
   const float wide = std::min(room.w, 280.0f);

@@ -7,6 +7,7 @@
 #include "gui/panels/device_card.h"
 #include "gui/panels/packets.h"
 #include "gui/panels/panels.h"
+#include "gui/panels/reasons.h"
 #include "gui/panels/ring_stage.h"
 #include "gui/panels/stage_layout.h"
 #include "tracer/analysis/units.h"
@@ -130,7 +131,10 @@ void draw_when(const Ui& ui, const Rect& room, const Rect& host, const Seat& sea
 
 void draw_stage(const Ui& ui, const Rect& area, App& app, Seat& seat) {
   const Model& model = *seat.model;
-  Rect inside = ui.card(area, "STAGE", subtitle(seat));
+  const std::string note = subtitle(seat);
+  Rect inside = ui.card(area, "STAGE", note);
+  draw_reasons(ui, area.x + 35 + ui.width(Type::small, "STAGE"), area.y + 9,
+               area.right() - 35 - ui.width(Type::small, note), seat);
   inside = {inside.x + 16, inside.y + 14, inside.w - 32, inside.h - 26};
   if (!app.choices.compare) {
     const float high = narration_height(ui, inside.w, app);

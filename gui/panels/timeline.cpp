@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
 
 namespace lockstep::gui {
@@ -67,6 +68,18 @@ bool take_hover(const Rect& area) {
   return ImGui::IsItemHovered();
 }
 
+/// What is open and on which clock, where the top bar has no room to say it.
+void name_trace(const TimelineFrame& frame, const Rect& area, const std::string& note) {
+  const Ui& ui = frame.ui;
+  const bool measured = frame.model.is_measured();
+  const float x = area.x + 35 + ui.width(Type::small, "TIMELINE");
+  const float room = area.right() - 35 - ui.width(Type::small, note) - x;
+  if (room < 60) return;
+  ui.text_cut(x, area.y + 9, room, Type::small,
+              measured ? ui.theme.dim : ui.theme.warning,
+              what_is_open(frame.model) + (measured ? " · measured" : " · emulated"));
+}
+
 }  // namespace
 
 void draw_timeline(const Ui& ui, const Rect& area, App& app) {
@@ -95,7 +108,9 @@ void draw_timeline(const Ui& ui, const Rect& area, App& app) {
   hold_view(frame.model, frame.view, frame.plot.w);
   hold_scroll(frame);
 
-  ui.card(area, "TIMELINE", axis_note(frame));
+  const std::string note = axis_note(frame);
+  ui.card(area, "TIMELINE", note);
+  if (ImGui::GetIO().DisplaySize.x <= kNamesTrace) name_trace(frame, area, note);
   draw_grid(frame);
   draw_lanes(frame);
   draw_labels(frame);

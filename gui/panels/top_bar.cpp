@@ -8,6 +8,22 @@
 
 namespace lockstep::gui {
 
+std::string what_is_open(const Model& model) {
+  const std::string mode = model.meta_text("mode");
+  const auto n = model.devices.size();
+  const std::string kind = mode == "single"        ? "one device"
+                           : mode == "dp"          ? "DataParallel"
+                           : mode == "dp-features" ? "DataParallel of features"
+                           : mode == "ddp"         ? "DistributedDataParallel"
+                                                   : mode;
+  std::string text = model.meta_text("arch");
+  if (text.empty()) text = model.name.substr(model.name.find_last_of('/') + 1);
+  if (!kind.empty()) text += " · " + kind;
+  if (n > 1)
+    text += fmt::format(" · {} {}", n, model.ranks() > 1 ? "ranks" : "devices");
+  return text;
+}
+
 namespace {
 
 constexpr float kHeight = 26;
@@ -27,22 +43,6 @@ bool chip(const Ui& ui, const char* id, const Rect& r, std::string_view text, Im
   ui.text_cut(r.x + 10, r.y + (r.h - ui.line_height(Type::body)) / 2, r.w - 16,
               Type::body, ink, text);
   return clicked;
-}
-
-std::string what_is_open(const Model& model) {
-  const std::string mode = model.meta_text("mode");
-  const auto n = model.devices.size();
-  const std::string kind = mode == "single"        ? "one device"
-                           : mode == "dp"          ? "DataParallel"
-                           : mode == "dp-features" ? "DataParallel of features"
-                           : mode == "ddp"         ? "DistributedDataParallel"
-                                                   : mode;
-  std::string text = model.meta_text("arch");
-  if (text.empty()) text = model.name.substr(model.name.find_last_of('/') + 1);
-  if (!kind.empty()) text += " · " + kind;
-  if (n > 1)
-    text += fmt::format(" · {} {}", n, model.ranks() > 1 ? "ranks" : "devices");
-  return text;
 }
 
 struct Button {
@@ -164,7 +164,7 @@ void draw_top_bar(const Ui& ui, const Rect& bar, App& app) {
 
   const float y = bar.y + (bar.h - kHeight) / 2;
   const Model& model = *app.seat().model;
-  const bool roomy = bar.w > 1250;
+  const bool roomy = bar.w > kNamesTrace;
   const float transport_x = roomy ? std::max(bar.x + bar.w * 0.36f, x + 330) : x;
   draw_transport(ui, transport_x, y, app);
   app.tour_places[1] = {transport_x, y, kTransportWidth, kHeight};
