@@ -16,7 +16,8 @@ trap 'rm -rf "$work"' EXIT
 PYTHONPATH=$here /usr/bin/python3 -m literate.one_page "$book" "$work/book.html"
 "$chromium" --headless=new --no-sandbox --disable-gpu --no-first-run \
   --user-data-dir="$work/profile" --virtual-time-budget=60000 --no-pdf-header-footer \
-  --print-to-pdf="$work/book.pdf" "file://$work/book.html" > "$work/log" 2>&1 || true
+  --generate-pdf-document-outline --print-to-pdf="$work/book.pdf" \
+  "file://$work/book.html" > "$work/log" 2>&1 || true
 if [[ ! -s $work/book.pdf ]]; then
   tail -n 3 "$work/log" >&2
   echo "book: chromium printed nothing; mend: open the book and print from there" >&2

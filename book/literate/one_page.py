@@ -47,7 +47,7 @@ def article(book, page, known):
         return f'{hit[1]}="{target.as_uri()}"'
 
     text = LINK.sub(link, text).replace("<details ", "<details open ")
-    return f'<section class="page" id="{anchor(book, page)}">{text}</section>'
+    return f'<article class="sheet" id="{anchor(book, page)}">{text}</article>'
 
 
 def main(book, out):

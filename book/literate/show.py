@@ -11,6 +11,7 @@ from .regions import SourceError
 
 LANGUAGES = {".h": "cpp", ".cpp": "cpp", ".py": "python", ".json": "json",
              ".sh": "bash", ".bash": "bash", ".txt": "text"}
+SHORT = 28  # lines that are not cut in two where a printed page ends
 
 
 class fold(nodes.General, nodes.Element):
@@ -48,7 +49,8 @@ class SourceDirective(SphinxDirective):
         folded = "fold" in self.options
         numbers = tuple(number for number, _ in lines)
         shown.remember(self.env, shown.Shown(path, numbers, region, folded))
-        box = listing("", path=path, line=lines[0][0], folded=folded)
+        short = ["short"] if len(lines) <= SHORT else []
+        box = listing("", path=path, line=lines[0][0], folded=folded, classes=short)
         parts = regions.runs(lines)
         depth = min(len(line) - len(line.lstrip())
                     for part in parts for _, line in part if line.strip())
@@ -61,7 +63,8 @@ class SourceDirective(SphinxDirective):
         self.set_source_info(box)
         if not folded:
             return box
-        opened = fold("", summary=f"{path}:{lines[0][0]}", count=len(lines))
+        opened = fold("", summary=f"{path}:{lines[0][0]}", count=len(lines),
+                      classes=short)
         opened += box
         return opened
 
@@ -140,8 +143,9 @@ def depart_listing(self, node):
 
 
 def visit_fold(self, node):
+    self.body.append(self.starttag(node, "details", CLASS="fold"))
     self.body.append(
-        f'<details class="fold"><summary><span class="name">{node["summary"]}</span> '
+        f'<summary><span class="name">{node["summary"]}</span> '
         f'<span class="count">{node["count"]} lines</span></summary>\n')
 
 

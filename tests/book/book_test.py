@@ -123,7 +123,7 @@ class Printed(unittest.TestCase):
                 ["/usr/bin/python3", "-m", "literate.one_page", str(folder), str(file)],
                 env={**os.environ, "PYTHONPATH": str(ROOT / "book")}, check=True)
             text = file.read_text(encoding="utf-8")
-        self.assertEqual(text.count('<section class="page"'),
+        self.assertEqual(text.count('<article class="sheet"'),
                          len(browser.pages(folder)))
         self.assertGreaterEqual(text.count('<details open class="answer"'), 13)
         self.assertEqual(text.count("<details"), text.count("<details open"))
