@@ -4,20 +4,27 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(LOCKSTEP_SANITIZE "" CACHE STRING "address,undefined or thread")
 
-add_compile_options(-Wall -Wextra -Wno-missing-field-initializers)
+# For C++ only: nvcc has options of its own (cmake/cuda.cmake).
+function(add_cxx_options)
+  foreach(option IN LISTS ARGN)
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:${option}>)
+  endforeach()
+endfunction()
+add_cxx_options(-Wall -Wextra -Wno-missing-field-initializers)
 # Paths in messages and traces are relative to the repository's root.
-add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
+add_cxx_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 # One binary for every x86-64-v3 machine: wider vectors come from the libraries'
 # own dispatch. -O3 because the reference backend's plain loops must vectorise.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  add_compile_options(-march=x86-64-v3)
+  add_cxx_options(-march=x86-64-v3)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG -g1")
 
 if(LOCKSTEP_SANITIZE)
   # A finding ends the program: else a test with undefined behaviour would pass.
-  add_compile_options(-fsanitize=${LOCKSTEP_SANITIZE} -fno-sanitize-recover=all
-                      -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS)
+  string(REPLACE "," "$<COMMA>" kinds "${LOCKSTEP_SANITIZE}")
+  add_cxx_options(-fsanitize=${kinds} -fno-sanitize-recover=all
+                  -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS)
   add_link_options(-fsanitize=${LOCKSTEP_SANITIZE})
 endif()
 

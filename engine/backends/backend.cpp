@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "engine/backends/load_cuda.h"
 #include "engine/backends/null/null_backend.h"
 #include "engine/backends/reference/reference_backend.h"
 #include "tracer/record/recorder.h"
@@ -107,6 +108,10 @@ bool has_backend(DeviceType type) {
     case DeviceType::cpu:
       return true;
 #endif
+#ifdef LOCKSTEP_HAS_CUDA
+    case DeviceType::cuda:
+      return true;
+#endif
     default:
       return false;
   }
@@ -127,8 +132,9 @@ Backend& backend_of(DeviceType type) {
         "this build has no oneDNN, so --device-type cpu is off; use --device-type "
         "reference, or install libdnnl-dev and rebuild");
   }
-  throw std::runtime_error(
-      "this build has no CUDA backend; use --device-type cpu (virtual devices)");
+  const CudaModule& cuda = cuda_module();
+  if (cuda.backend == nullptr) throw std::runtime_error(cuda.why_not);
+  return *cuda.backend;
 }
 
 }  // namespace lockstep

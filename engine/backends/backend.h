@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/runtime/driver.h"
 #include "engine/tensor/tensor.h"
 
 namespace lockstep {
@@ -121,6 +122,9 @@ struct Backend {
   /// Can `relu_` melt into this operation when it comes right after it?
   virtual bool can_fuse_relu(OpCode) const { return false; }
 
+  /// The hardware that this kind of device works on; null: the host's threads do it.
+  virtual runtime::Driver* driver() { return nullptr; }
+
   /// Forgets all plans (after a change of options).
   void clear_cache();
 
@@ -135,17 +139,28 @@ struct Backend {
   std::unordered_map<PlanRequest, PlanPtr, Hash> cache_;
 };
 
-/// How convolutions choose their algorithm (the `cpu` backend).
+/// How kernels are chosen.
 enum class ConvAlgorithm { automatic, direct };
 struct BackendOptions {
-  ConvAlgorithm conv = ConvAlgorithm::automatic;
+  ConvAlgorithm conv = ConvAlgorithm::automatic;  ///< `cpu` only
   bool benchmark = false;      ///< measure algorithms once per shape, print the choice
   bool deterministic = false;  ///< never measure
+  bool tf32 = true;            ///< `cuda`: products of numbers with 10 bits of mantissa
+  bool amp = false;            ///< `cuda`: activations and products in bfloat16
 };
 BackendOptions& backend_options();
 
 /// The backend of a device type. Throws with the mend if this build lacks it.
 Backend& backend_of(DeviceType type);
 bool has_backend(DeviceType type);
+
+/// What there is for `--device-type cuda`.
+struct CudaStatus {
+  bool built = false;             ///< this program was built with it
+  std::vector<std::string> gpus;  ///< their names
+  std::string why_not;            ///< no GPU: one line that ends in the mend
+  std::string libraries;          ///< `CUDA 13.0, cuDNN 9.19, NCCL 2.28`
+};
+CudaStatus cuda_status();
 
 }  // namespace lockstep

@@ -6,7 +6,9 @@
 
 #include <stdexcept>
 
+#include "engine/backends/load_cuda.h"
 #include "engine/distributed/ring.h"
+#include "engine/distributed/staged_communicator.h"
 #include "engine/distributed/store/fd.h"
 #include "engine/distributed/store/prefix_store.h"
 #include "engine/distributed/tcp_transport.h"
@@ -40,11 +42,20 @@ std::string own_address_towards(const std::string& host) {
   return known ? text : host;
 }
 
+std::unique_ptr<Communicator> try_nccl(const CommunicatorOptions& options) {
+  if (options.device.type != DeviceType::cuda) return nullptr;
+  const CudaModule& cuda = cuda_module();
+  return cuda.make_nccl ? cuda.make_nccl(options) : nullptr;
+}
+
 std::unique_ptr<Communicator> make_communicator(const CommunicatorOptions& options) {
   const std::string& backend = options.backend;
+  if (backend == "nccl") {
+    if (auto nccl = try_nccl(options)) return nccl;
+  }
   if (backend == "gloo") {
 #ifdef LOCKSTEP_HAS_GLOO
-    return make_gloo(options);
+    return reach_device(make_gloo(options), options.device);
 #else
     throw std::runtime_error(
         "this build has no Gloo; use --dist-backend ring, or install libgloo-dev and "
@@ -59,8 +70,9 @@ std::unique_ptr<Communicator> make_communicator(const CommunicatorOptions& optio
   auto transport =
       std::make_unique<TcpTransport>(store, own_address_towards(options.store_host),
                                      options.rank, options.size, options.timeout);
-  return std::make_unique<Ring>(std::move(transport), options.rank, options.size,
-                                "default");
+  return reach_device(std::make_unique<Ring>(std::move(transport), options.rank,
+                                             options.size, "default"),
+                      options.device);
 }
 
 }  // namespace lockstep::distributed

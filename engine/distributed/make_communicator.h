@@ -1,4 +1,4 @@
-// From a backend's name to a communicator between processes.
+// From a backend's name to a communicator between ranks.
 #pragma once
 
 #include <memory>
@@ -6,15 +6,19 @@
 
 #include "engine/distributed/communicator.h"
 #include "engine/distributed/store/store.h"
+#include "engine/tensor/device.h"
 
 namespace lockstep::distributed {
 
 struct CommunicatorOptions {
-  std::string backend = "ring";  ///< `ring`, `gloo`; `nccl` is `ring` without CUDA
+  /// `ring`, `gloo`, or `nccl`: that is `ring` without CUDA devices, and where two
+  /// ranks share a GPU.
+  std::string backend = "ring";
   std::shared_ptr<Store> store;
   std::string store_host;  ///< of the store; empty for a file
   int rank = 0, size = 1;
   Milliseconds timeout{60'000};
+  Device device = kHost;  ///< of the tensors, if the host cannot read its memory
 };
 
 /// Collective over the ranks of `store`. Throws std::runtime_error, also for a backend
@@ -23,6 +27,14 @@ std::unique_ptr<Communicator> make_communicator(const CommunicatorOptions& optio
 
 /// Was this build made with Gloo?
 bool has_gloo();
+
+/// NCCL between CUDA devices, each on a GPU of its own; null where that is not so, or
+/// this build has no NCCL. Collective over the ranks of `store`.
+std::unique_ptr<Communicator> try_nccl(const CommunicatorOptions& options);
+/// What there is to say then.
+inline constexpr const char* kNoNccl =
+    "=> nccl needs a GPU for each rank, and a build with NCCL: the backend is ring, "
+    "through main memory";
 
 /// The address of this machine at which ranks that reach `host` can reach us: loopback
 /// if `host` is on loopback.

@@ -38,6 +38,11 @@ void describe(runtime::Task& task, const Tensor& x, Device to, const CopyLabel& 
   }
 }
 
+/// The hardware that moves the bytes; null if a host thread does.
+runtime::Driver* driver_between(Device from, Device to) {
+  return runtime::context(from.is_host() ? to : from).driver();
+}
+
 std::function<void()> mover(const Tensor& x, const Tensor& destination) {
   const View from = x.view(), into = destination.view();
   const size_t bytes = x.nbytes();
@@ -45,6 +50,12 @@ std::function<void()> mover(const Tensor& x, const Tensor& destination) {
   const Tensor keep_source = x.device().is_host() ? x : Tensor();
   const Tensor keep_destination =
       destination.device().is_host() ? destination : Tensor();
+  if (runtime::Driver* driver = driver_between(x.device(), destination.device())) {
+    return [=, from_device = x.device(), to_device = destination.device()] {
+      (void)keep_source, (void)keep_destination;
+      driver->copy(into.data, to_device, from.data, from_device, bytes);
+    };
+  }
   return [=] {
     (void)keep_source, (void)keep_destination;
     if (from.data && into.data) std::memcpy(into.data, from.data, bytes);

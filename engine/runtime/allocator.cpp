@@ -17,16 +17,12 @@ namespace {
 constexpr size_t kAlignment = 64;  // one cache line, one AVX-512 register
 constexpr size_t kHugePage = 2 * 1024 * 1024;
 
-void* system_allocate(size_t bytes) {
+/// Main memory; null if there is not as much.
+void* host_allocate(size_t bytes) {
   const size_t alignment = bytes >= kHugePage ? kHugePage : kAlignment;
   void* data = std::aligned_alloc(alignment, bytes);
-  if (data == nullptr) {
-    throw std::runtime_error("out of memory: could not allocate " +
-                             std::to_string(bytes >> 20) +
-                             " MiB; use a smaller batch (-b) or fewer --devices");
-  }
   // Large pages spare hundreds of thousands of page faults in a first step.
-  if (bytes >= kHugePage) madvise(data, bytes, MADV_HUGEPAGE);
+  if (data && bytes >= kHugePage) madvise(data, bytes, MADV_HUGEPAGE);
   return data;
 }
 
@@ -46,15 +42,37 @@ const char* name(MemoryCategory category) {
 }
 
 Allocator::~Allocator() {
-  for (auto& [capacity, free] : free_) std::free(free.data);
-  for (Pending& pending : pending_) std::free(pending.block.data);
+  for (auto& [capacity, free] : free_) to_system(free.data);
+  for (Pending& pending : pending_) to_system(pending.block.data);
+}
+
+void* Allocator::from_system(size_t bytes) {
+  return driver_ ? driver_->allocate(device_, bytes) : host_allocate(bytes);
+}
+
+void Allocator::to_system(void* data) {
+  driver_ ? driver_->free(device_, data) : std::free(data);
 }
 
 std::shared_ptr<Block> Allocator::allocate(size_t bytes, MemoryCategory category,
                                            Stream& stream) {
   auto block = std::make_unique<Block>(Block{nullptr, bytes, 0, category, &stream, {}});
-  std::lock_guard lock(mutex_);
-  if (real_) block->data = take(bytes, stream, block->capacity);
+  std::unique_lock lock(mutex_);
+  if (real_) {
+    block->data = take(bytes, stream, block->capacity);
+    if (block->data == nullptr) {
+      lock.unlock();
+      give_back_unused();
+      lock.lock();
+      block->data = take(bytes, stream, block->capacity);
+    }
+    if (block->data == nullptr) {
+      throw std::runtime_error(
+          "out of memory: " + device_.str() + " holds " + std::to_string(held_ >> 20) +
+          " MiB and could not allocate " + std::to_string(block->capacity >> 20) +
+          " MiB; use a smaller batch (-b) or fewer --devices");
+    }
+  }
   count(category, static_cast<int64_t>(bytes));
   return {block.release(), [this](Block* b) { release(b); }};
 }
@@ -71,7 +89,26 @@ void* Allocator::take(size_t bytes, Stream& stream, size_t& capacity) {
     free_.erase(it);
     return data;
   }
-  return system_allocate(capacity);
+  void* data = from_system(capacity);
+  if (data) held_ += static_cast<int64_t>(capacity);
+  return data;
+}
+
+/// Free blocks are too small, or another stream's. They go back to the system when the
+/// last tasks that know them are over; whoever frees one now would hurt these. Without
+/// the lock: a task that ends may give back a block itself.
+void Allocator::give_back_unused() {
+  std::multimap<size_t, Free> unused;
+  {
+    std::lock_guard lock(mutex_);
+    unused.swap(free_);
+  }
+  for (auto& [capacity, free] : unused) {
+    free.stream->record_event()->wait();
+    to_system(free.data);
+    std::lock_guard lock(mutex_);
+    held_ -= static_cast<int64_t>(capacity);
+  }
 }
 
 void Allocator::release(Block* block) {
@@ -121,12 +158,12 @@ void Allocator::count(MemoryCategory category, int64_t bytes) {
   live_[static_cast<int>(category)] += bytes;
   total_ += bytes;
   peak_ = std::max(peak_, total_);
-  if (!tracer::recording() || device_ < 0) return;
+  if (!tracer::recording()) return;
   std::array<tracer::Arg, kMemoryCategories> args;
   for (int i = 0; i < kMemoryCategories; ++i) {
     args[i] = tracer::Arg(name(static_cast<MemoryCategory>(i)), live_[i]);
   }
-  tracer::Record record{'C', "memory", "memory", device_, 0};
+  tracer::Record record{'C', "memory", "memory", device_.trace_id(), 0};
   record.ts = tracer::now_ns();
   tracer::append(record, args);
 }

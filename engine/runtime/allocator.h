@@ -47,9 +47,10 @@ struct Block {
 /// `record_stream`; then reuse waits for it. Thread-safe.
 class Allocator {
  public:
-  /// `device` is the trace's number of the device; `real` false hands out null pointers
-  /// and only counts (the `null` device).
-  Allocator(int device, bool real) : device_(device), real_(real) {}
+  /// `real` false hands out null pointers and only counts (the `null` device). With a
+  /// driver the memory is its hardware's, else the host's.
+  Allocator(Device device, bool real, Driver* driver)
+      : device_(device), real_(real), driver_(driver) {}
   ~Allocator();
 
   std::shared_ptr<Block> allocate(size_t bytes, MemoryCategory category,
@@ -66,6 +67,9 @@ class Allocator {
  private:
   void release(Block* block);
   void* take(size_t bytes, Stream& stream, size_t& capacity);
+  void* from_system(size_t bytes);
+  void to_system(void* data);
+  void give_back_unused();
   void reclaim_pending();
   void count(MemoryCategory category, int64_t bytes);
 
@@ -78,11 +82,13 @@ class Allocator {
     std::vector<EventPtr> events;
   };
 
-  const int device_;
+  const Device device_;
   const bool real_;
+  Driver* const driver_;
   mutable std::mutex mutex_;
   std::multimap<size_t, Free> free_;  ///< by capacity
   std::vector<Pending> pending_;
+  int64_t held_ = 0;  ///< bytes taken from the system, free ones included
   std::array<int64_t, kMemoryCategories> live_{};
   int64_t total_ = 0, peak_ = 0;
 };

@@ -17,12 +17,14 @@ DeviceContext::DeviceContext(Device device)
     : device_(device),
       backend_(&backend_of(device.type)),
       threads_(options().threads_per_device),
-      allocator_(device.trace_id(), device.type != DeviceType::null),
+      allocator_(device, device.type != DeviceType::null, backend_->driver()),
       compute_(std::make_unique<Stream>(*this, StreamKind::compute)),
       copy_(std::make_unique<Stream>(*this, StreamKind::copy)),
       comm_(std::make_unique<Stream>(*this, StreamKind::comm)) {}
 
 DeviceContext::~DeviceContext() { workspace_.reset(); }
+
+Driver* DeviceContext::driver() const { return backend_->driver(); }
 
 CoreTokens& DeviceContext::tokens() {
   // Never destroyed: streams may still finish work while the process ends.

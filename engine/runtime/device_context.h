@@ -32,6 +32,7 @@ class DeviceContext {
 
   Device device() const { return device_; }
   Backend& backend() const { return *backend_; }
+  Driver* driver() const;  ///< null where the host's threads do the work
   Allocator& allocator() { return allocator_; }
   CoreTokens& tokens();
   int threads() const { return threads_; }

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/runtime/driver.h"
+
 namespace lockstep::runtime {
 
 class Stream;
@@ -17,18 +19,34 @@ struct TraceEnd {
   const Stream* stream;
 };
 
-/// Signalled once, by the worker that finished the task before it. Thread-safe.
+/// Signalled once, when the task before it is over. Thread-safe.
 class Event {
  public:
   explicit Event(std::vector<TraceEnd> ends) : ends_(std::move(ends)) {}
 
-  bool done() const { return done_.load(std::memory_order_acquire) != 0; }
-  void wait() const { done_.wait(0, std::memory_order_acquire); }
+  bool done() const { return state_.load(std::memory_order_acquire) == kDone; }
+  void wait() const {
+    for (int now = state_.load(std::memory_order_acquire); now != kDone;
+         now = state_.load(std::memory_order_acquire)) {
+      state_.wait(now, std::memory_order_acquire);
+    }
+  }
   /// `now` (ns): when the work ended; 0 when nobody records.
   void signal(int64_t now = 0) {
     ended_ = now;
-    done_.store(1, std::memory_order_release);
-    done_.notify_all();
+    become(kDone);
+  }
+
+  /// Before `signal`, where hardware does the work: it lies in a queue, up to `mark`.
+  void hand_over(MarkPtr mark) {
+    mark_ = std::move(mark);
+    become(kHandedOver);
+  }
+  /// Blocks until the work is handed over or over. Returns the place in the queue; null
+  /// if no hardware does it.
+  const Mark* handed_over() const {
+    state_.wait(kOpen, std::memory_order_acquire);
+    return mark_.get();
   }
 
   /// When it ended. REQUIRES: done().
@@ -39,7 +57,14 @@ class Event {
   const std::vector<TraceEnd>& ends() const { return ends_; }
 
  private:
-  std::atomic<int> done_{0};
+  static constexpr int kOpen = 0, kHandedOver = 1, kDone = 2;
+  void become(int state) {
+    state_.store(state, std::memory_order_release);
+    state_.notify_all();
+  }
+
+  std::atomic<int> state_{kOpen};
+  MarkPtr mark_;
   int64_t ended_ = 0;
   std::vector<TraceEnd> ends_;
 };

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "engine/runtime/device_context.h"
+#include "engine/runtime/retirer.h"
 
 namespace lockstep::runtime {
 
@@ -12,6 +13,10 @@ Stream::Stream(DeviceContext& device, StreamKind kind)
       kind_(kind),
       last_(std::make_shared<Event>(std::vector<TraceEnd>{})) {
   last_->signal();
+  if (Driver* driver = device_.driver()) {
+    hardware_ = driver->make_queue(device_.device());
+    retirer_ = std::make_unique<Retirer>(*this);
+  }
   worker_ = std::thread([this] { work(); });
 }
 
@@ -112,6 +117,7 @@ void Stream::release_held() {
 
 void Stream::work() {
   device_.prepare_worker();
+  if (hardware_) hardware_->bind();
   for (;;) {
     Task task;
     {
@@ -120,6 +126,10 @@ void Stream::work() {
       if (queue_.empty()) return;
       task = std::move(queue_.front());
       queue_.pop_front();
+    }
+    if (hardware_) {
+      hand_over(std::move(task));
+      continue;
     }
     execute(task);
     EventPtr done = std::move(task.done);
@@ -131,8 +141,6 @@ void Stream::work() {
   }
 }
 
-/// When nothing but a core was missing any more. Whatever passes until the task starts
-/// (other kernels' cores, this thread's wake-up) is waiting for one.
 int64_t Stream::ready_time(const Task& task) const {
   int64_t ready = std::max(task.enqueued, last_end_);
   for (const EventPtr& event : task.waits) ready = std::max(ready, event->ended());
@@ -155,8 +163,41 @@ void Stream::execute(Task& task) {
   const int64_t end = recorded ? tracer::now_ns() : 0;
   const int64_t cpu = recorded ? tracer::thread_cpu_ns() - cpu_start : 0;
   if (tokens > 0) device_.tokens().release(tokens);
-  if (!recorded) return;
+  if (recorded) record(task, start, end, cpu);
+}
 
+/// The hardware runs the task later. What it waits for may be only handed over as well:
+/// then queue waits for queue, and nobody here waits for either.
+void Stream::hand_over(Task task) {
+  const bool recorded = task.record.id != tracer::kNone;
+  MarkPtr began, ended;
+  try {
+    for (const EventPtr& event : task.waits) {
+      if (const Mark* mark = event->handed_over()) hardware_->wait(*mark);
+    }
+    if (!device_.poisoned()) {
+      if (recorded) began = hardware_->mark(true);
+      hardware_->begin_range(task.record.name);
+      task.run();
+      hardware_->end_range();
+    }
+  } catch (const std::exception& error) {
+    device_.poison(task.record.name, error.what());
+  }
+  try {
+    ended = hardware_->mark(recorded);
+  } catch (const std::exception& error) {
+    device_.poison(task.record.name, error.what());
+    task.done->signal();
+    return;
+  }
+  task.run = {};  // what the task kept alive ends before anyone hears of it
+  task.call.reset();
+  task.done->hand_over(ended);
+  retirer_->add(std::move(task), std::move(began), std::move(ended));
+}
+
+void Stream::record(Task& task, int64_t start, int64_t end, int64_t cpu) {
   task.record.ts = start;
   task.record.dur = end - start;
   task.args.emplace_back("queued_us",

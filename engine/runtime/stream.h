@@ -15,6 +15,7 @@
 namespace lockstep::runtime {
 
 class DeviceContext;
+class Retirer;
 
 enum class StreamKind { compute = 0, copy = 1, comm = 2 };
 
@@ -70,13 +71,21 @@ class Stream {
   StreamKind kind() const { return kind_; }
   DeviceContext& device() const { return device_; }
 
+  // For whoever runs the tasks: the worker, or the retirer where hardware does it.
+
+  /// When nothing but a core was missing any more. Whatever passes until the task
+  /// starts (other kernels' cores, this thread's wake-up) is waiting for one.
+  int64_t ready_time(const Task& task) const;
+  /// Appends the task's event to the trace. REQUIRES: all that it waited for is done.
+  void record(Task& task, int64_t start, int64_t end, int64_t cpu);
+
  private:
   EventPtr prepare(Task& task);
   void push(Task task);
   void release_held();
   void work();
   void execute(Task& task);
-  int64_t ready_time(const Task& task) const;
+  void hand_over(Task task);
 
   DeviceContext& device_;
   StreamKind kind_;
@@ -88,7 +97,9 @@ class Stream {
   std::vector<EventPtr> met_;  ///< waited for, but by no task that the trace shows
   EventPtr last_;
   bool closing_ = false;
-  int64_t last_end_ = 0;  ///< of the last recorded task; the worker's own
+  int64_t last_end_ = 0;  ///< of the last recorded task; of who runs the tasks
+  std::unique_ptr<Queue> hardware_;   ///< null: the worker runs the tasks itself
+  std::unique_ptr<Retirer> retirer_;  ///< only with hardware
   std::thread worker_;
 };
 

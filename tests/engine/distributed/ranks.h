@@ -8,6 +8,7 @@
 #include "engine/distributed/local_transport.h"
 #include "engine/distributed/process_group.h"
 #include "engine/distributed/ring.h"
+#include "engine/distributed/staged_communicator.h"
 #include "engine/distributed/store/hash_store.h"
 #include "engine/distributed/tcp_transport.h"
 #include "engine/nn/init.h"
@@ -52,8 +53,10 @@ inline std::vector<GroupPtr> make_groups(const World& world) {
       transport = std::make_unique<distributed::TcpTransport>(
           store, "127.0.0.1", r, world.size, world.timeout);
     }
-    groups.push_back(std::make_shared<ProcessGroup>(std::make_unique<distributed::Ring>(
-        std::move(transport), r, world.size, "default")));
+    groups.push_back(std::make_shared<ProcessGroup>(
+        distributed::reach_device(std::make_unique<distributed::Ring>(
+                                      std::move(transport), r, world.size, "default"),
+                                  {world.type, r})));
   }
   return groups;
 }

@@ -1,0 +1,83 @@
+# CUDA, for --device-type cuda: a shared library of its own, liblockstep_cuda.so, that
+# the engine loads on first use. LOCKSTEP_CUDA: AUTO builds it where nvcc and cuDNN are
+# found, ON insists, OFF leaves it out. Without it the program still builds.
+set(LOCKSTEP_CUDA AUTO CACHE STRING "AUTO, ON or OFF: the backend for NVIDIA's GPUs")
+set(LOCKSTEP_HAS_CUDA FALSE)
+if(LOCKSTEP_CUDA STREQUAL "OFF")
+  return()
+endif()
+if(LOCKSTEP_SANITIZE AND NOT LOCKSTEP_CUDA STREQUAL "ON")
+  return()
+endif()
+
+function(lockstep_no_cuda why)
+  if(LOCKSTEP_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "LOCKSTEP_CUDA=ON, but ${why}")
+  endif()
+  message(STATUS "CUDA: ${why}; --device-type cuda is off")
+endfunction()
+
+# Ampere, Hopper and Blackwell; the last one also as PTX, for what comes later.
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100)
+endif()
+include(CheckLanguage)
+find_program(LOCKSTEP_NVCC nvcc HINTS ENV CUDACXX PATHS /usr/local/cuda/bin)
+if(NOT LOCKSTEP_NVCC)
+  lockstep_no_cuda("there is no nvcc (mend: NVIDIA's package cuda-toolkit)")
+  return()
+endif()
+set(CMAKE_CUDA_COMPILER ${LOCKSTEP_NVCC})
+enable_language(CUDA)
+find_package(CUDAToolkit 12.0 REQUIRED)
+if(CMAKE_VERSION VERSION_LESS 3.26)  # CMAKE_CUDA_STANDARD 20 would give 17 in silence
+  add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
+else()
+  set(CMAKE_CUDA_STANDARD 20)
+endif()
+set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -DNDEBUG")
+if(CCACHE)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+# cuDNN and NCCL bring no CMake files.
+find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
+  PATH_SUFFIXES x86_64-linux-gnu)
+find_library(CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
+if(NOT CUDNN_INCLUDE_DIR OR NOT CUDNN_LIBRARY)
+  lockstep_no_cuda("there is no cuDNN (mend: NVIDIA's package cudnn9-cuda-13)")
+  return()
+endif()
+set(LOCKSTEP_HAS_CUDA TRUE)
+find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
+  PATH_SUFFIXES x86_64-linux-gnu)
+find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
+if(NCCL_INCLUDE_DIR AND NCCL_LIBRARY)
+  set(LOCKSTEP_HAS_NCCL TRUE)
+else()
+  set(LOCKSTEP_HAS_NCCL FALSE)
+  message(STATUS "CUDA: there is no NCCL (mend: NVIDIA's package libnccl-dev); "
+                 "--dist-backend nccl is ring")
+endif()
+
+# After the engine's target is there: the library itself.
+function(add_cuda_library)
+  file(GLOB sources CONFIGURE_DEPENDS engine/backends/cuda/*.cpp
+       engine/backends/cuda/*.cu)
+  if(LOCKSTEP_HAS_NCCL)
+    file(GLOB nccl_sources CONFIGURE_DEPENDS engine/distributed/nccl/*.cpp)
+  endif()
+  add_library(lockstep_cuda SHARED ${sources} ${nccl_sources})
+  set_target_properties(lockstep_cuda PROPERTIES LINKER_LANGUAGE CXX
+    CUDA_STANDARD_REQUIRED OFF)
+  target_include_directories(lockstep_cuda SYSTEM PRIVATE ${CUDNN_INCLUDE_DIR}
+    ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(lockstep_cuda PRIVATE lockstep_engine CUDA::cudart_static
+    CUDA::cublas ${CUDNN_LIBRARY})
+  if(LOCKSTEP_HAS_NCCL)
+    target_include_directories(lockstep_cuda SYSTEM PRIVATE ${NCCL_INCLUDE_DIR})
+    target_link_libraries(lockstep_cuda PRIVATE ${NCCL_LIBRARY})
+    target_compile_definitions(lockstep_cuda PRIVATE LOCKSTEP_HAS_NCCL=1)
+  endif()
+  install(TARGETS lockstep_cuda)
+endfunction()

@@ -1,0 +1,204 @@
+// Convolutions by cuDNN 9, through its older interface: one call for each direction,
+// algorithms by name. Images lie N×H×W×C and weights O×kH×kW×C, as tensor cores want.
+// Source: cuDNN API, cudnn_cnn library (cudnnConvolutionForward and its relatives).
+#include <array>
+#include <cstdio>
+#include <mutex>
+#include <tuple>
+
+#include "engine/backends/cuda/gpu.h"
+#include "engine/backends/cuda/gpus.h"
+#include "engine/backends/cuda/status.h"
+
+namespace lockstep::cuda {
+namespace {
+
+constexpr int kMostAlgorithms = 16;
+constexpr size_t kMostWorkspace = size_t{1} << 30;
+
+/// What cuDNN must know of a convolution. Read-only once made: any thread may use it.
+struct Descriptors {
+  cudnnTensorDescriptor_t x = nullptr, y = nullptr;
+  cudnnFilterDescriptor_t w = nullptr;
+  cudnnConvolutionDescriptor_t convolution = nullptr;
+
+  explicit Descriptors(const Convolution& p) {
+    const auto narrow = [](int64_t size) { return static_cast<int>(size); };
+    const cudnnDataType_t type = p.bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
+    const Attributes& a = p.attributes;
+    check(cudnnCreateTensorDescriptor(&x), "cudnnCreateTensorDescriptor");
+    check(cudnnCreateTensorDescriptor(&y), "cudnnCreateTensorDescriptor");
+    check(cudnnCreateFilterDescriptor(&w), "cudnnCreateFilterDescriptor");
+    check(cudnnCreateConvolutionDescriptor(&convolution),
+          "cudnnCreateConvolutionDescriptor");
+    check(cudnnSetTensor4dDescriptor(x, CUDNN_TENSOR_NHWC, type, narrow(p.x[0]),
+                                     narrow(p.x[1]), narrow(p.x[2]), narrow(p.x[3])),
+          "cudnnSetTensor4dDescriptor of " + p.x.str());
+    check(cudnnSetTensor4dDescriptor(y, CUDNN_TENSOR_NHWC, type, narrow(p.y[0]),
+                                     narrow(p.y[1]), narrow(p.y[2]), narrow(p.y[3])),
+          "cudnnSetTensor4dDescriptor of " + p.y.str());
+    check(cudnnSetFilter4dDescriptor(w, type, CUDNN_TENSOR_NHWC, narrow(p.w[0]),
+                                     narrow(p.w[1]), narrow(p.w[2]), narrow(p.w[3])),
+          "cudnnSetFilter4dDescriptor of " + p.w.str());
+    check(cudnnSetConvolution2dDescriptor(convolution, narrow(a.padding[0]),
+                                          narrow(a.padding[1]), narrow(a.stride[0]),
+                                          narrow(a.stride[1]), 1, 1,
+                                          CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
+          "cudnnSetConvolution2dDescriptor");
+    set_math(first_math(p.bf16));
+  }
+  ~Descriptors() {
+    cudnnDestroyConvolutionDescriptor(convolution);
+    cudnnDestroyFilterDescriptor(w);
+    cudnnDestroyTensorDescriptor(y);
+    cudnnDestroyTensorDescriptor(x);
+  }
+  Descriptors(const Descriptors&) = delete;
+
+  void set_math(cudnnMathType_t math) {
+    check(cudnnSetConvolutionMathType(convolution, math),
+          "cudnnSetConvolutionMathType");
+  }
+  /// For float32, the default allows TF32 and FMA forbids it.
+  static cudnnMathType_t first_math(bool bf16) {
+    if (bf16) return CUDNN_TENSOR_OP_MATH;
+    return backend_options().tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+  }
+};
+
+/// For questions from host threads, one at a time; on the first GPU.
+cudnnHandle_t planning_handle() {
+  static cudnnHandle_t handle = [] {
+    const GpuScope scope(0);
+    cudnnHandle_t made = nullptr;
+    check(cudnnCreate(&made), "cudnnCreate");
+    return made;
+  }();
+  return handle;
+}
+
+// The three directions have three names for everything. Here they look alike.
+
+struct Forward {
+  using Perf = cudnnConvolutionFwdAlgoPerf_t;
+  static constexpr const char* name = "forward";
+  static constexpr auto suggest = cudnnGetConvolutionForwardAlgorithm_v7;
+  static constexpr auto measure = cudnnFindConvolutionForwardAlgorithm;
+  static constexpr auto workspace = cudnnGetConvolutionForwardWorkspaceSize;
+  static auto operands(const Descriptors& d) { return std::tuple(d.x, d.w, d.y); }
+  static constexpr auto run = cudnnConvolutionForward;
+};
+
+struct BackwardData {
+  using Perf = cudnnConvolutionBwdDataAlgoPerf_t;
+  static constexpr const char* name = "backward_data";
+  static constexpr auto suggest = cudnnGetConvolutionBackwardDataAlgorithm_v7;
+  static constexpr auto measure = cudnnFindConvolutionBackwardDataAlgorithm;
+  static constexpr auto workspace = cudnnGetConvolutionBackwardDataWorkspaceSize;
+  static auto operands(const Descriptors& d) { return std::tuple(d.w, d.y, d.x); }
+  static constexpr auto run = cudnnConvolutionBackwardData;
+};
+
+struct BackwardWeight {
+  using Perf = cudnnConvolutionBwdFilterAlgoPerf_t;
+  static constexpr const char* name = "backward_weight";
+  static constexpr auto suggest = cudnnGetConvolutionBackwardFilterAlgorithm_v7;
+  static constexpr auto measure = cudnnFindConvolutionBackwardFilterAlgorithm;
+  static constexpr auto workspace = cudnnGetConvolutionBackwardFilterWorkspaceSize;
+  static auto operands(const Descriptors& d) { return std::tuple(d.x, d.y, d.w); }
+  static constexpr auto run = cudnnConvolutionBackwardFilter;
+};
+
+std::string str(const Convolution& p) {
+  return p.x.str() + " * " + p.w.str() + " stride " +
+         std::to_string(p.attributes.stride[0]) + " padding " +
+         std::to_string(p.attributes.padding[0]);
+}
+
+/// Candidates, the best first: by cuDNN's rules, or with `--benchmark` by trying all.
+template <class Way>
+std::vector<typename Way::Perf> candidates(const Convolution& p, const Descriptors& d) {
+  std::array<typename Way::Perf, kMostAlgorithms> perfs{};
+  int count = 0;
+  const auto [a, b, c] = Way::operands(d);
+  const bool measure = backend_options().benchmark && !backend_options().deterministic;
+  const cudnnStatus_t status =
+      measure ? Way::measure(planning_handle(), a, b, d.convolution, c, kMostAlgorithms,
+                             &count, perfs.data())
+              : Way::suggest(planning_handle(), a, b, d.convolution, c, kMostAlgorithms,
+                             &count, perfs.data());
+  check(status, std::string("cuDNN's algorithms for ") + Way::name + " of " + str(p));
+  return {perfs.begin(), perfs.begin() + count};
+}
+
+/// The first candidate that is allowed: deterministic, without TF32, not too large.
+template <class Way>
+typename Way::Perf choose(const Convolution& p, Descriptors& d) {
+  for (typename Way::Perf perf : candidates<Way>(p, d)) {
+    if (perf.status != CUDNN_STATUS_SUCCESS) continue;
+    const bool repeats = perf.determinism == CUDNN_DETERMINISTIC;
+    if (backend_options().deterministic && !repeats) continue;
+    const bool plain_float = !p.bf16 && !backend_options().tf32;
+    if (plain_float && perf.mathType != CUDNN_FMA_MATH &&
+        perf.mathType != CUDNN_DEFAULT_MATH) {
+      continue;
+    }
+    if (!plain_float) d.set_math(perf.mathType);
+    const auto [a, b, c] = Way::operands(d);
+    size_t workspace = 0;
+    if (Way::workspace(planning_handle(), a, b, d.convolution, c, perf.algo,
+                       &workspace) != CUDNN_STATUS_SUCCESS ||
+        workspace > kMostWorkspace) {
+      continue;
+    }
+    perf.memory = workspace;
+    return perf;
+  }
+  throw std::runtime_error(std::string("cuDNN has no ") +
+                           (backend_options().deterministic ? "deterministic " : "") +
+                           "algorithm for " + Way::name + " of " + str(p));
+}
+
+template <class Way>
+ConvolutionPlan plan(const Convolution& p) {
+  static std::mutex one_at_a_time;
+  std::lock_guard lock(one_at_a_time);
+  const GpuScope scope(0);
+  const auto d = std::make_shared<Descriptors>(p);
+  const typename Way::Perf chosen = choose<Way>(p, *d);
+  ConvolutionPlan plan;
+  plan.impl = std::string("cudnn:") + Way::name + ":" +
+              std::to_string(static_cast<int>(chosen.algo)) +
+              (p.bf16 ? ":bfloat16"
+                      : (chosen.mathType == CUDNN_FMA_MATH ? ":float32" : ":tf32"));
+  plan.workspace = chosen.memory;
+  if (backend_options().benchmark) {
+    std::fprintf(stderr, "benchmark: %s %s -> %s %.0f us, %zu KiB\n", Way::name,
+                 str(p).c_str(), plan.impl.c_str(), chosen.time * 1e3,
+                 chosen.memory >> 10);
+  }
+  plan.run = [d, chosen, text = str(p)](const void* a, const void* b, void* c,
+                                        void* workspace) {
+    const float one = 1, zero = 0;
+    const auto [of_a, of_b, of_c] = Way::operands(*d);
+    check(Way::run(CudaQueue::current().cudnn(), &one, of_a, a, of_b, b, d->convolution,
+                   chosen.algo, workspace, chosen.memory, &zero, of_c, c),
+          std::string("cuDNN's ") + Way::name + " of " + text);
+  };
+  return plan;
+}
+
+}  // namespace
+
+ConvolutionPlan Gpu::convolution(const Convolution& p) {
+  switch (p.direction) {
+    case Convolution::Direction::forward:
+      return plan<Forward>(p);
+    case Convolution::Direction::backward_data:
+      return plan<BackwardData>(p);
+    default:
+      return plan<BackwardWeight>(p);
+  }
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,72 @@
+#include "engine/backends/cuda/cuda_driver.h"
+
+#include <mutex>
+#include <set>
+
+#include "engine/backends/cuda/gpus.h"
+#include "engine/backends/cuda/queue.h"
+#include "engine/backends/cuda/status.h"
+
+namespace lockstep::cuda {
+namespace {
+
+/// Lets `gpu` read the memory of all others where the machine's wiring allows it. Where
+/// not, cudaMemcpyPeerAsync goes through main memory.
+void enable_peers(int gpu) {
+  static std::mutex mutex;
+  static auto* const done = new std::set<int>;
+  std::lock_guard lock(mutex);
+  if (!done->insert(gpu).second) return;
+  const GpuScope scope(gpu);
+  for (int other = 0; other < static_cast<int>(gpus().names.size()); ++other) {
+    int can = 0;
+    if (other == gpu) continue;
+    check(cudaDeviceCanAccessPeer(&can, gpu, other), "cudaDeviceCanAccessPeer");
+    if (!can) continue;
+    const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
+    if (status == cudaErrorPeerAccessAlreadyEnabled) {
+      cudaGetLastError();  // not an error for us; it must not turn up later
+    } else {
+      check(status, "cudaDeviceEnablePeerAccess");
+    }
+  }
+}
+
+}  // namespace
+
+void* CudaDriver::allocate(Device device, size_t bytes) {
+  const GpuScope scope(gpu_of(device));
+  void* data = nullptr;
+  const cudaError_t status = cudaMalloc(&data, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // answered by the allocator
+    return nullptr;
+  }
+  check(status, "cudaMalloc");
+  return data;
+}
+
+void CudaDriver::free(Device, void* data) noexcept { cudaFree(data); }
+
+std::unique_ptr<runtime::Queue> CudaDriver::make_queue(Device device) {
+  enable_peers(gpu_of(device));
+  return std::make_unique<CudaQueue>(device);
+}
+
+void CudaDriver::copy(void* to, Device to_device, const void* from, Device from_device,
+                      size_t bytes) {
+  if (bytes == 0) return;
+  CudaQueue& queue = CudaQueue::current();
+  if (from_device.is_host()) return queue.copy_from_host(to, from, bytes);
+  if (to_device.is_host()) return queue.copy_to_host(to, from, bytes);
+  const int to_gpu = gpu_of(to_device), from_gpu = gpu_of(from_device);
+  if (to_gpu == from_gpu) {
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, queue.stream()),
+          "cudaMemcpyAsync on the GPU");
+  } else {
+    check(cudaMemcpyPeerAsync(to, to_gpu, from, from_gpu, bytes, queue.stream()),
+          "cudaMemcpyPeerAsync");
+  }
+}
+
+}  // namespace lockstep::cuda

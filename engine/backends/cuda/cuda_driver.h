@@ -1,0 +1,16 @@
+// GPUs behind the runtime's streams (engine/runtime/driver.h).
+#pragma once
+
+#include "engine/runtime/driver.h"
+
+namespace lockstep::cuda {
+
+struct CudaDriver : runtime::Driver {
+  void* allocate(Device device, size_t bytes) override;
+  void free(Device device, void* data) noexcept override;
+  std::unique_ptr<runtime::Queue> make_queue(Device device) override;
+  void copy(void* to, Device to_device, const void* from, Device from_device,
+            size_t bytes) override;
+};
+
+}  // namespace lockstep::cuda

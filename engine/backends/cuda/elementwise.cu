@@ -1,0 +1,12 @@
+// Elementwise operations and cross entropy, compiled for the GPU.
+#include "engine/backends/cuda/gpu_launch.h"
+#include "engine/backends/cuda/plans/elementwise.h"
+#include "engine/backends/cuda/plans/loss.h"
+
+namespace lockstep::cuda {
+
+template Step turn_step<Gpu>(Ref, Ref, int64_t, int64_t, int64_t);
+template PlanPtr plan_elementwise<Gpu>(const PlanRequest&);
+template PlanPtr plan_loss<Gpu>(const PlanRequest&);
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,24 @@
+// The machine of machine.h that is a GPU: every call enqueues on the queue of the
+// calling worker and returns.
+#pragma once
+
+#include "engine/backends/cuda/machine.h"
+#include "engine/backends/cuda/queue.h"
+
+namespace lockstep::cuda {
+
+struct Gpu {
+  template <class F>
+  static void for_each(Index n, F f);
+  template <class F>
+  static void for_many(const F& f, Index largest);
+  template <class F>
+  static void sum_columns(Index rows, Index columns, F f, void* scratch);
+  static size_t scratch_bytes(Index rows, Index columns, size_t size);
+  static Fault* fault() { return CudaQueue::current().fault(); }
+
+  static ConvolutionPlan convolution(const Convolution& problem);  // convolution.cpp
+  static GemmRun gemm(const Gemm& problem);                        // gemm.cpp
+};
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,39 @@
+// What the kernels of this folder are written in: C++ that the GPU's compiler and the
+// host's both understand. So the same arithmetic can be tested without a GPU.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#ifdef __CUDACC__
+#define LOCKSTEP_BOTH __host__ __device__
+#else
+#define LOCKSTEP_BOTH
+#endif
+
+namespace lockstep::cuda {
+
+/// Elements are counted in 32 bits: dividing 64-bit numbers is slow on a GPU. Planners
+/// refuse larger tensors.
+using Index = uint32_t;
+
+/// bfloat16: a float without its last 16 bits, rounded to the nearest (ties to even).
+struct Bf16 {
+  uint16_t bits = 0;
+
+  Bf16() = default;
+  LOCKSTEP_BOTH explicit Bf16(float value) {
+    uint32_t word;
+    memcpy(&word, &value, sizeof word);
+    const bool nan = (word & 0x7fffffffu) > 0x7f800000u;
+    bits = nan ? uint16_t(0x7fc0) : uint16_t((word + 0x7fff + (word >> 16 & 1)) >> 16);
+  }
+  LOCKSTEP_BOTH explicit operator float() const {
+    const uint32_t word = uint32_t(bits) << 16;
+    float value;
+    memcpy(&value, &word, sizeof value);
+    return value;
+  }
+};
+
+}  // namespace lockstep::cuda

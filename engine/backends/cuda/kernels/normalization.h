@@ -1,0 +1,179 @@
+// Batch normalisation of N×H×W×C images, seen as M rows of C channels; the formulas are
+// in reference/normalization.cpp and reference/shared_normalization.cpp.
+//
+// A *column sum* is a struct with `Sum`, `add` (one row's element to a sum), `join`
+// (two sums) and `finish` (a column's whole sum); the machine adds each column's rows
+// in a fixed order.
+#pragma once
+
+#include <cmath>
+
+#include "engine/backends/cuda/kernels/element.h"
+
+namespace lockstep::cuda {
+
+struct TwoSums {
+  float a, b;  // no initialisers: it must fit into a block's shared memory
+};
+LOCKSTEP_BOTH inline void join_two(TwoSums& sum, const TwoSums& other) {
+  sum.a += other.a;
+  sum.b += other.b;
+}
+
+/// Where a batch norm keeps what it has seen.
+struct Running {
+  float *mean, *var;
+  int64_t* count;  ///< null: not counted
+  float momentum;
+};
+
+LOCKSTEP_BOTH inline void update_running(const Running& r, Index c, float mean,
+                                         float var, float n) {
+  r.mean[c] = (1 - r.momentum) * r.mean[c] + r.momentum * mean;
+  r.var[c] = (1 - r.momentum) * r.var[c] + r.momentum * var * n / (n - 1);
+  if (c == 0 && r.count) ++*r.count;
+}
+
+/// Mean and biased variance: Σ(x − k) and Σ(x − k)², with k the channel's first
+/// element, so that a mean far from 0 does not cancel the variance's digits.
+/// Source: Chan, Golub & LeVeque, Algorithms for computing the sample variance, 1983.
+template <class T>
+struct BatchStatistics {
+  using Sum = TwoSums;
+  const T* x;
+  Index rows, channels;
+  float *mean, *var;
+  float* row_count;  ///< null, or one number: how many rows there are
+  Running running;   ///< `mean` null: not updated
+
+  LOCKSTEP_BOTH void add(Sum& sum, Index row, Index c) const {
+    const float d = float(x[row * channels + c]) - float(x[c]);
+    sum.a += d;
+    sum.b += d * d;
+  }
+  LOCKSTEP_BOTH void join(Sum& sum, const Sum& other) const { join_two(sum, other); }
+  LOCKSTEP_BOTH void finish(Index c, const Sum& sum) const {
+    const float n = float(rows), shift = sum.a / n;
+    const float v = sum.b / n - shift * shift;
+    mean[c] = float(x[c]) + shift;
+    var[c] = v > 0 ? v : 0;
+    if (c == 0 && row_count) *row_count = n;
+    if (running.mean) update_running(running, c, mean[c], var[c], n);
+  }
+};
+
+/// y = (x − mean) / √(var + eps) · gamma + beta, then a ReLU that leaves its mask.
+template <class T>
+struct Normalize {
+  const T* x;
+  const float *gamma, *beta, *mean, *var;
+  T* y;
+  uint8_t* mask;  ///< null: not wanted
+  Index channels;
+  float eps;
+  bool relu;
+  LOCKSTEP_BOTH void operator()(Index i) const {
+    const Index c = i % channels;
+    const float scale = gamma[c] / sqrtf(var[c] + eps);
+    float value = (float(x[i]) - mean[c]) * scale + beta[c];
+    if (mask) mask[i] = value > 0;
+    if (relu && value < 0) value = 0;
+    y[i] = T(value);
+  }
+};
+
+/// dβ = Σ dy and Σ dy (x − mean), from which dγ follows.
+template <class T>
+struct GradientSums {
+  using Sum = TwoSums;
+  const T *x, *dy;
+  const uint8_t* mask;  ///< of a melted ReLU; null: none
+  const float *mean, *var;
+  Index channels;
+  float eps;
+  float *dgamma, *dbeta;
+  float *sum_dy, *sum_dy_x;  ///< null: not wanted
+
+  LOCKSTEP_BOTH void add(Sum& sum, Index row, Index c) const {
+    const Index i = row * channels + c;
+    const float g = mask && !mask[i] ? 0.0f : float(dy[i]);
+    sum.a += g;
+    sum.b += g * (float(x[i]) - mean[c]);
+  }
+  LOCKSTEP_BOTH void join(Sum& sum, const Sum& other) const { join_two(sum, other); }
+  LOCKSTEP_BOTH void finish(Index c, const Sum& sum) const {
+    dbeta[c] = sum.a;
+    dgamma[c] = sum.b / sqrtf(var[c] + eps);
+    if (sum_dy) sum_dy[c] = sum.a;
+    if (sum_dy_x) sum_dy_x[c] = sum.b;
+  }
+};
+
+/// dx = γ / σ · (dy − dβ / n − x̂ dγ / n); constant statistics: γ / σ · dy.
+template <class T>
+struct NormalizeBackward {
+  const T *x, *dy;
+  const uint8_t* mask;
+  const float *gamma, *mean, *var, *dgamma, *dbeta;
+  T* dx;
+  Index channels;
+  float eps, count;  ///< count 0: the statistics are constant
+  LOCKSTEP_BOTH void operator()(Index i) const {
+    const Index c = i % channels;
+    const float inverse = 1 / sqrtf(var[c] + eps);
+    float g = mask && !mask[i] ? 0.0f : float(dy[i]);
+    if (count > 0) {
+      const float normalized = (float(x[i]) - mean[c]) * inverse;
+      g -= dbeta[c] / count + normalized * dgamma[c] / count;
+    }
+    dx[i] = T(gamma[c] * inverse * g);
+  }
+};
+
+/// The same where sums and count are those of all devices (batch_norm_backward_elemt).
+template <class T>
+struct SharedNormalizeBackward {
+  const T *x, *dy;
+  const float *gamma, *mean, *var, *sum_dy, *sum_dy_x, *count;
+  T* dx;
+  Index channels;
+  float eps;
+  LOCKSTEP_BOTH void operator()(Index i) const {
+    const Index c = i % channels;
+    const float v = var[c] + eps, n = *count;
+    const float through = sum_dy[c] / n + (float(x[i]) - mean[c]) * sum_dy_x[c] / n / v;
+    dx[i] = T(gamma[c] / sqrtf(v) * (float(dy[i]) - through));
+  }
+};
+
+/// Joins the statistics of several devices, channel by channel. Source: Chan, Golub &
+/// LeVeque, Updating Formulae, 1979.
+struct GatherStatistics {
+  const float* all;  ///< a row of 2C + 1 numbers for each device
+  Index devices, channels;
+  float *mean, *var, *count;
+  LOCKSTEP_BOTH void operator()(Index c) const {
+    double m = 0, squares = 0, n = 0;
+    for (Index d = 0; d < devices; ++d) {
+      const float* row = all + d * (2 * channels + 1);
+      const double part = row[2 * channels], together = n + part;
+      const double delta = row[c] - m;
+      m += delta * part / together;
+      squares += row[channels + c] * part + delta * delta * n * part / together;
+      n = together;
+    }
+    mean[c] = float(m);
+    var[c] = float(squares / n);
+    if (c == 0) *count = float(n);
+  }
+};
+
+struct UpdateRunning {
+  const float *mean, *var, *count;
+  Running running;
+  LOCKSTEP_BOTH void operator()(Index c) const {
+    update_running(running, c, mean[c], var[c], *count);
+  }
+};
+
+}  // namespace lockstep::cuda

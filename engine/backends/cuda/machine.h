@@ -1,0 +1,92 @@
+// What planners ask of the machine that runs their kernels. There are two: `Gpu`
+// (gpu.h), and one in tests/engine/backends that does the same on the host, so that all
+// that lies above CUDA's own libraries is tested without a GPU.
+//
+// A machine is a struct of static functions:
+//
+//   for_each(n, f)             f(i) for every i < n, in any order, at the same time
+//   for_many(f, largest)       f(t, i) for every i < f.size(t), t < f.count (many.h)
+//   sum_columns(rows, columns, f, scratch)
+//                              f.finish(c, Σ over rows) for every column, in a fixed
+//                              order of summation (normalization.h)
+//   scratch_bytes(rows, columns, size)   what sum_columns needs for sums of that size
+//   fault()                    where kernels of the current device report
+//   convolution(Convolution), gemm(Gemm)   a library's kernels, planned
+#pragma once
+
+#include "engine/backends/cuda/kernels/element.h"
+#include "engine/backends/cuda/steps.h"
+
+namespace lockstep::cuda {
+
+/// y = x ∗ w, dx = dy ∗ w or dw = x ∗ dy, on images N×H×W×C and weights O×kH×kW×C.
+struct Convolution {
+  enum class Direction { forward, backward_data, backward_weight } direction;
+  Shape x, w, y;  ///< logical: N×C×H×W and O×C×kH×kW
+  Attributes attributes;
+  bool bf16 = false;  ///< all three; else float32
+};
+
+/// What a library chose for it.
+struct ConvolutionPlan {
+  std::string impl;
+  size_t workspace = 0;
+  /// a ∗ b → c: (x, w, y), (w, dy, dx) or (x, dy, dw).
+  std::function<void(const void* a, const void* b, void* c, void* workspace)> run;
+};
+
+/// Row-major c[m×n] = a b, with a[m×k] or, transposed, [k×m]; b[k×n] or [n×k].
+struct Gemm {
+  int64_t m, n, k;
+  bool transpose_a = false, transpose_b = false;
+  bool bf16_in = false, bf16_out = false;
+};
+using GemmRun = std::function<void(const void* a, const void* b, void* c)>;
+
+/// Calls use(T) with a value of the element type.
+template <class Use>
+auto with_element(Form form, Use use) {
+  return form.bf16 ? use(Bf16()) : use(float());
+}
+
+/// The plans of a family of operations.
+template <class Machine>
+PlanPtr plan_convolution(const PlanRequest& request);
+template <class Machine>
+PlanPtr plan_linear(const PlanRequest& request);
+template <class Machine>
+PlanPtr plan_normalization(const PlanRequest& request);
+template <class Machine>
+PlanPtr plan_pooling(const PlanRequest& request);
+template <class Machine>
+PlanPtr plan_elementwise(const PlanRequest& request);
+template <class Machine>
+PlanPtr plan_loss(const PlanRequest& request);
+
+/// The plan of any operation. Throws std::runtime_error for types that this kind of
+/// device does not have.
+template <class Machine>
+PlanPtr make_plan(const PlanRequest& request);
+
+/// A step that turns and converts `from` into `to` (see kernels/elementwise.h): of
+/// `count` elements, planes of a × b.
+template <class Machine>
+Step turn_step(Ref from, Ref to, int64_t count, int64_t a, int64_t b);
+
+/// `ref`, a tensor of those sizes, as `wanted`: itself if it lies so, else a copy in
+/// scratch.
+template <class Machine>
+Ref as(Steps& steps, Ref ref, const Shape& sizes, Form wanted) {
+  if (ref.form == wanted) return ref;
+  const Ref copy = steps.scratch(bytes_of(sizes, wanted), wanted);
+  int64_t a = 1, b = 1;
+  if (ref.form.nhwc != wanted.nhwc) {
+    const int64_t channels = sizes[1], plane = sizes[2] * sizes[3];
+    a = wanted.nhwc ? plane : channels;
+    b = wanted.nhwc ? channels : plane;
+  }
+  steps.add(turn_step<Machine>(ref, copy, sizes.numel(), a, b));
+  return copy;
+}
+
+}  // namespace lockstep::cuda

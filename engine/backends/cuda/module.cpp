@@ -1,0 +1,66 @@
+// The library's one door (engine/backends/load_cuda.h), and its table of operations.
+
+#include "engine/backends/cuda/cuda_driver.h"
+#include "engine/backends/cuda/gpu.h"
+#include "engine/backends/cuda/gpus.h"
+#include "engine/backends/cuda/plans/table.h"
+#include "engine/backends/cuda/status.h"
+#include "engine/backends/load_cuda.h"
+#ifdef LOCKSTEP_HAS_NCCL
+#include "engine/distributed/nccl/nccl_communicator.h"
+#endif
+
+namespace lockstep {
+namespace {
+
+struct CudaBackend : Backend {
+  runtime::Driver* driver() override { return &driver_; }
+  bool can_fuse_relu(OpCode code) const override { return cuda::takes_relu(code); }
+
+ protected:
+  PlanPtr make_plan(const PlanRequest& request) override {
+    return cuda::make_plan<cuda::Gpu>(request);
+  }
+
+ private:
+  cuda::CudaDriver driver_;
+};
+
+/// `CUDA 13.0, cuDNN 9.19, NCCL 2.28`
+std::string versions() {
+  int runtime = 0;
+  cudaRuntimeGetVersion(&runtime);
+  const auto cudnn = static_cast<int>(cudnnGetVersion());
+  std::string text = "CUDA " + std::to_string(runtime / 1000) + "." +
+                     std::to_string(runtime % 1000 / 10) + ", cuDNN " +
+                     std::to_string(cudnn / 10000) + "." +
+                     std::to_string(cudnn % 10000 / 100);
+#ifdef LOCKSTEP_HAS_NCCL
+  int nccl = 0;
+  ncclGetVersion(&nccl);
+  text += ", NCCL " + std::to_string(nccl / 10000) + "." +
+          std::to_string(nccl % 10000 / 100);
+#endif
+  return text;
+}
+
+CudaModule make_module() {
+  CudaModule module;
+  module.gpus = cuda::gpus().names;
+  module.why_not = cuda::gpus().why_not;
+  module.libraries = versions();
+  if (module.gpus.empty()) return module;
+  module.backend = new CudaBackend;
+#ifdef LOCKSTEP_HAS_NCCL
+  module.make_nccl = distributed::make_nccl;
+#endif
+  return module;
+}
+
+}  // namespace
+}  // namespace lockstep
+
+extern "C" const lockstep::CudaModule* lockstep_cuda_module() {
+  static const auto* const module = new lockstep::CudaModule(lockstep::make_module());
+  return module;
+}

@@ -1,0 +1,262 @@
+// Plans of operations that treat every element alike: whatever the first tensor's form,
+// the others are brought into it.
+#pragma once
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "engine/backends/cuda/kernels/elementwise.h"
+#include "engine/backends/cuda/kernels/many.h"
+#include "engine/backends/cuda/machine.h"
+
+namespace lockstep::cuda {
+
+template <class Machine>
+Step turn_step(Ref from, Ref to, int64_t count, int64_t a, int64_t b) {
+  const auto n = static_cast<Index>(count);
+  return [=](const KernelArgs& args) {
+    with_element(from.form, [&](auto in) {
+      with_element(to.form, [&](auto out) {
+        using From = decltype(in);
+        using To = decltype(out);
+        Machine::for_each(n, Turn<From, To>{from.in<From>(args), to.in<To>(args),
+                                            Index(a), Index(b)});
+      });
+    });
+  };
+}
+
+/// Bytes, by the largest word that divides them.
+template <class Machine, class Word>
+Step copy_words_step(int64_t bytes) {
+  return [bytes](const KernelArgs& args) {
+    Machine::for_each(Index(bytes / sizeof(Word)),
+                      CopyWords<Word>{args.in[0].as<Word>(), args.out[0].as<Word>()});
+  };
+}
+
+template <class Machine>
+PlanPtr plan_copy(const PlanRequest& r) {
+  Steps steps("lockstep:copy");
+  const TensorSpec& x = r.in[0];
+  if (x.dtype == DType::f32) {
+    const Ref from = input(r, 0), to = output(0);
+    int64_t a = 1, b = 1;
+    if (from.form.nhwc) a = x.sizes[1], b = x.sizes[2] * x.sizes[3];
+    steps.add(turn_step<Machine>(from, to, x.sizes.numel(), a, b));
+    return steps.finish(r);
+  }
+  const int64_t bytes = x.sizes.numel() * static_cast<int64_t>(item_size(x.dtype));
+  steps.add(bytes % 4 == 0 ? copy_words_step<Machine, uint32_t>(bytes)
+                           : copy_words_step<Machine, uint8_t>(bytes));
+  return steps.finish(r);
+}
+
+template <class Machine, class Word>
+Step flatten_step() {
+  return [](const KernelArgs& args) {
+    Word* out = args.out[0].as<Word>();
+    for (size_t start = 0; start < args.in.size(); start += kMany) {
+      Flatten<Word> table{};
+      Index largest = 0;
+      for (size_t t = start; t < std::min<size_t>(start + kMany, args.in.size()); ++t) {
+        const View& x = args.in[t];
+        const auto size = static_cast<Index>(x.bytes() / sizeof(Word));
+        table.entry[table.count++] = {x.as<Word>(), out, size};
+        out += size;
+        largest = std::max(largest, size);
+      }
+      Machine::for_many(table, largest);
+    }
+  };
+}
+
+template <class Machine>
+PlanPtr plan_flatten(const PlanRequest& r) {
+  Steps steps("lockstep:flatten");
+  steps.add(item_size(r.out[0].dtype) % 4 == 0 ? flatten_step<Machine, uint32_t>()
+                                               : flatten_step<Machine, uint8_t>());
+  return steps.finish(r);
+}
+
+/// One launch for 64 parameters; their table travels with it.
+template <class Machine>
+PlanPtr plan_sgd(const PlanRequest& r) {
+  Steps steps("lockstep:sgd");
+  steps.add([](const KernelArgs& args) {
+    Sgd table{};
+    table.lr = static_cast<float>(args.scalars[0]);
+    table.momentum = static_cast<float>(args.scalars[1]);
+    table.decay = static_cast<float>(args.scalars[2]);
+    table.first = args.scalars[3] != 0;
+    for (size_t start = 0; start < args.in.size(); start += 3 * kMany) {
+      const size_t end = std::min<size_t>(start + 3 * kMany, args.in.size());
+      Index largest = 0;
+      table.count = 0;
+      for (size_t t = start; t + 2 < end; t += 3) {
+        const auto size = static_cast<Index>(args.in[t].numel());
+        table.entry[table.count++] = {args.in[t].as<float>(),
+                                      args.in[t + 1].as<float>(),
+                                      args.in[t + 2].as<float>(), size};
+        largest = std::max(largest, size);
+      }
+      Machine::for_many(table, largest);
+    }
+  });
+  return steps.finish(r);
+}
+
+/// Like reference/elementwise.cpp: the mask's order is the plain one.
+template <class Machine>
+PlanPtr plan_dropout(const PlanRequest& r) {
+  Steps steps("lockstep:dropout");
+  const Ref x = as<Machine>(steps, input(r, 0), r.in[0].sizes, Form{});
+  const auto n = static_cast<Index>(r.in[0].sizes.numel());
+  if (r.code == OpCode::dropout) {
+    steps.add([=](const KernelArgs& args) {
+      const double p = args.scalars[0];
+      Machine::for_each(
+          (n + 3) / 4,
+          Dropout{x.in<float>(args), args.out[0].as<float>(), args.out[1].as<uint8_t>(),
+                  n, static_cast<uint64_t>(args.scalars[1]),
+                  static_cast<uint64_t>(args.scalars[2]),
+                  static_cast<uint32_t>(p * 0x1p32), static_cast<float>(1 / (1 - p))});
+    });
+    return steps.finish(r);
+  }
+  steps.add([=](const KernelArgs& args) {
+    Machine::for_each(n,
+                      DropoutBackward{x.in<float>(args), args.in[1].as<uint8_t>(),
+                                      args.out[0].as<float>(),
+                                      static_cast<float>(1 / (1 - args.scalars[0]))});
+  });
+  return steps.finish(r);
+}
+
+template <class Machine>
+PlanPtr plan_relu(const PlanRequest& r) {
+  Steps steps("lockstep:relu");
+  const Ref x = input(r, 0), y = output(0, x.form);
+  const auto n = static_cast<Index>(r.in[0].sizes.numel());
+  steps.add([=](const KernelArgs& args) {
+    with_element(x.form, [&](auto zero) {
+      using T = decltype(zero);
+      Machine::for_each(n, Relu<T>{x.in<T>(args), y.in<T>(args)});
+    });
+  });
+  return steps.finish(r, {x.form});
+}
+
+template <class Machine>
+PlanPtr plan_relu_backward(const PlanRequest& r) {
+  Steps steps("lockstep:relu_backward");
+  const Ref y = input(r, 1), dx = output(0, y.form);
+  const Ref dy = as<Machine>(steps, input(r, 0), r.in[1].sizes, y.form);
+  const auto n = static_cast<Index>(r.in[1].sizes.numel());
+  steps.add([=](const KernelArgs& args) {
+    with_element(y.form, [&](auto zero) {
+      using T = decltype(zero);
+      Machine::for_each(n,
+                        ReluBackward<T>{dy.in<T>(args), y.in<T>(args), dx.in<T>(args)});
+    });
+  });
+  return steps.finish(r, {y.form});
+}
+
+template <class Machine>
+PlanPtr plan_add(const PlanRequest& r) {
+  Steps steps("lockstep:add");
+  const Ref a = input(r, 0), y = output(0, a.form);
+  const Ref b = as<Machine>(steps, input(r, 1), r.in[1].sizes, a.form);
+  const auto n = static_cast<Index>(r.in[0].sizes.numel());
+  const bool relu = r.attributes.relu;
+  steps.add([=](const KernelArgs& args) {
+    with_element(a.form, [&](auto zero) {
+      using T = decltype(zero);
+      Machine::for_each(n, Add<T>{a.in<T>(args), b.in<T>(args), y.in<T>(args), relu});
+    });
+  });
+  return steps.finish(r, {a.form});
+}
+
+template <class Machine>
+PlanPtr plan_pairwise(const PlanRequest& r, Pairwise what) {
+  Steps steps("lockstep:pairwise");
+  const Form form = float_form(form_of(r.in[0]));
+  const bool one = r.in[1].sizes.numel() == 1;
+  const Ref a = as<Machine>(steps, input(r, 0), r.in[0].sizes, form);
+  const Ref b = as<Machine>(steps, input(r, 1), r.in[1].sizes, one ? Form{} : form);
+  const Ref y = output(0, form);
+  const auto n = static_cast<Index>(r.in[0].sizes.numel());
+  steps.add([=](const KernelArgs& args) {
+    Machine::for_each(n, PairwiseOp<float>{a.in<float>(args), b.in<float>(args),
+                                           y.in<float>(args), one ? 0u : 1u, what});
+  });
+  return steps.finish(r, {form});
+}
+
+template <class Machine>
+PlanPtr plan_scale(const PlanRequest& r) {
+  Steps steps("lockstep:scale");
+  const Ref x = input(r, 0), y = output(0, x.form);
+  const auto n = static_cast<Index>(r.in[0].sizes.numel());
+  steps.add([=](const KernelArgs& args) {
+    with_element(x.form, [&](auto zero) {
+      using T = decltype(zero);
+      Machine::for_each(n, Scale<T>{x.in<T>(args), y.in<T>(args),
+                                    static_cast<float>(args.scalars[0])});
+    });
+  });
+  return steps.finish(r, {x.form});
+}
+
+template <class Machine, class T>
+Step fill_step(Index n) {
+  return [n](const KernelArgs& args) {
+    Machine::for_each(n, Fill<T>{args.out[0].as<T>(), static_cast<T>(args.scalars[0])});
+  };
+}
+
+template <class Machine>
+PlanPtr plan_fill(const PlanRequest& r) {
+  Steps steps("lockstep:fill");
+  const auto n = static_cast<Index>(r.out[0].sizes.numel());
+  steps.add(r.out[0].dtype == DType::i64 ? fill_step<Machine, int64_t>(n)
+                                         : fill_step<Machine, float>(n));
+  return steps.finish(r);
+}
+
+template <class Machine>
+PlanPtr plan_elementwise(const PlanRequest& r) {
+  switch (r.code) {
+    case OpCode::relu:
+      return plan_relu<Machine>(r);
+    case OpCode::relu_backward:
+      return plan_relu_backward<Machine>(r);
+    case OpCode::add:
+      return plan_add<Machine>(r);
+    case OpCode::subtract:
+      return plan_pairwise<Machine>(r, Pairwise::subtract);
+    case OpCode::multiply:
+      return plan_pairwise<Machine>(r, Pairwise::multiply);
+    case OpCode::divide:
+      return plan_pairwise<Machine>(r, Pairwise::divide);
+    case OpCode::scale:
+      return plan_scale<Machine>(r);
+    case OpCode::fill:
+      return plan_fill<Machine>(r);
+    case OpCode::copy:
+      return plan_copy<Machine>(r);
+    case OpCode::flatten_many:
+      return plan_flatten<Machine>(r);
+    case OpCode::dropout:
+    case OpCode::dropout_backward:
+      return plan_dropout<Machine>(r);
+    case OpCode::sgd:
+      return plan_sgd<Machine>(r);
+    default:
+      throw std::runtime_error(std::string("cuda: no kernel for ") + name(r.code));
+  }
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,220 @@
+// Plans of batch norms: statistics in float32, images in whatever they are.
+#pragma once
+
+#include "engine/backends/cuda/kernels/normalization.h"
+#include "engine/backends/cuda/machine.h"
+
+namespace lockstep::cuda {
+
+/// Images as rows of channels.
+struct Matrix {
+  Index rows, channels, count;
+  explicit Matrix(const Shape& sizes)
+      : rows(static_cast<Index>(sizes.numel() / sizes[1])),
+        channels(static_cast<Index>(sizes[1])),
+        count(static_cast<Index>(sizes.numel())) {}
+};
+
+/// Input `i` as convolutions make it.
+template <class Machine>
+Ref images(Steps& steps, const PlanRequest& r, size_t i) {
+  const Shape& sizes = r.in[i].sizes;
+  return as<Machine>(steps, input(r, i), sizes,
+                     activation_form(sizes, form_of(r.in[0]).bf16));
+}
+
+template <class Machine>
+Ref sums_scratch(Steps& steps, const Matrix& m) {
+  return steps.scratch(Machine::scratch_bytes(m.rows, m.channels, sizeof(TwoSums)));
+}
+
+template <class Machine>
+PlanPtr plan_batch_norm(const PlanRequest& r, bool training) {
+  Steps steps(training ? "lockstep:batch_norm" : "lockstep:batch_norm_eval");
+  const Matrix m(r.in[0].sizes);
+  const auto eps = static_cast<float>(r.attributes.eps);
+  const auto momentum = static_cast<float>(r.attributes.momentum);
+  const bool relu = r.attributes.relu;
+  const Ref x = images<Machine>(steps, r, 0), y = output(0, x.form);
+  if (training) {
+    const Ref scratch = sums_scratch<Machine>(steps, m);
+    const bool counts = given(r, 5);
+    steps.add([=](const KernelArgs& args) {
+      with_element(x.form, [&](auto zero) {
+        using T = decltype(zero);
+        const Running running{args.in[3].as<float>(), args.in[4].as<float>(),
+                              counts ? args.in[5].as<int64_t>() : nullptr, momentum};
+        Machine::sum_columns(
+            m.rows, m.channels,
+            BatchStatistics<T>{x.in<T>(args), m.rows, m.channels,
+                               args.out[1].as<float>(), args.out[2].as<float>(),
+                               nullptr, running},
+            scratch.in<void>(args));
+      });
+    });
+  }
+  const bool keeps_mask = training && relu;
+  steps.add([=](const KernelArgs& args) {
+    const float* mean = training ? args.out[1].as<float>() : args.in[3].as<float>();
+    const float* var = training ? args.out[2].as<float>() : args.in[4].as<float>();
+    with_element(x.form, [&](auto zero) {
+      using T = decltype(zero);
+      Machine::for_each(m.count,
+                        Normalize<T>{x.in<T>(args), args.in[1].as<float>(),
+                                     args.in[2].as<float>(), mean, var, y.in<T>(args),
+                                     keeps_mask ? args.out[3].as<uint8_t>() : nullptr,
+                                     m.channels, eps, relu});
+    });
+  });
+  std::vector<TensorSpec> extra;
+  if (keeps_mask) extra.push_back({r.in[0].sizes, DType::u8, nullptr});
+  std::vector<Form> forms{y.form};
+  return steps.finish(r, forms, extra);
+}
+
+template <class Machine>
+PlanPtr plan_batch_norm_backward(const PlanRequest& r, bool training) {
+  Steps steps("lockstep:batch_norm_backward");
+  const Matrix m(r.in[0].sizes);
+  const auto eps = static_cast<float>(r.attributes.eps);
+  const bool masked = r.attributes.relu && given(r, 5);
+  const Ref x = images<Machine>(steps, r, 0), dy = images<Machine>(steps, r, 1);
+  const Ref dx = output(0, x.form), scratch = sums_scratch<Machine>(steps, m);
+  steps.add([=](const KernelArgs& args) {
+    const uint8_t* mask = masked ? args.in[5].as<uint8_t>() : nullptr;
+    const float *gamma = args.in[2].as<float>(), *mean = args.in[3].as<float>();
+    const float* var = args.in[4].as<float>();
+    float *dgamma = args.out[1].as<float>(), *dbeta = args.out[2].as<float>();
+    with_element(x.form, [&](auto zero) {
+      using T = decltype(zero);
+      Machine::sum_columns(
+          m.rows, m.channels,
+          GradientSums<T>{x.in<T>(args), dy.in<T>(args), mask, mean, var, m.channels,
+                          eps, dgamma, dbeta, nullptr, nullptr},
+          scratch.in<void>(args));
+      Machine::for_each(m.count, NormalizeBackward<T>{
+                                     x.in<T>(args), dy.in<T>(args), mask, gamma, mean,
+                                     var, dgamma, dbeta, dx.in<T>(args), m.channels,
+                                     eps, training ? float(m.rows) : 0.0f});
+    });
+  });
+  return steps.finish(r, {dx.form});
+}
+
+template <class Machine>
+PlanPtr plan_statistics(const PlanRequest& r) {
+  Steps steps("lockstep:batch_norm_stats");
+  const Matrix m(r.in[0].sizes);
+  const Ref x = images<Machine>(steps, r, 0);
+  const Ref scratch = sums_scratch<Machine>(steps, m);
+  steps.add([=](const KernelArgs& args) {
+    with_element(x.form, [&](auto zero) {
+      using T = decltype(zero);
+      Machine::sum_columns(
+          m.rows, m.channels,
+          BatchStatistics<T>{x.in<T>(args), m.rows, m.channels, args.out[0].as<float>(),
+                             args.out[1].as<float>(), args.out[2].as<float>(),
+                             Running{nullptr, nullptr, nullptr, 0}},
+          scratch.in<void>(args));
+    });
+  });
+  return steps.finish(r);
+}
+
+template <class Machine>
+PlanPtr plan_gather_statistics(const PlanRequest& r) {
+  Steps steps("lockstep:batch_norm_gather_stats");
+  const auto channels = static_cast<Index>(r.out[0].sizes.numel());
+  const auto devices = static_cast<Index>(r.in[0].sizes.numel() / (2 * channels + 1));
+  steps.add([=](const KernelArgs& args) {
+    Machine::for_each(channels,
+                      GatherStatistics{args.in[0].as<float>(), devices, channels,
+                                       args.out[0].as<float>(), args.out[1].as<float>(),
+                                       args.out[2].as<float>()});
+  });
+  return steps.finish(r);
+}
+
+template <class Machine>
+PlanPtr plan_update_running(const PlanRequest& r) {
+  Steps steps("lockstep:batch_norm_update");
+  const auto channels = static_cast<Index>(r.in[0].sizes.numel());
+  const auto momentum = static_cast<float>(r.attributes.momentum);
+  steps.add([=](const KernelArgs& args) {
+    Machine::for_each(
+        channels,
+        UpdateRunning{args.in[0].as<float>(), args.in[1].as<float>(),
+                      args.in[2].as<float>(),
+                      Running{args.out[0].as<float>(), args.out[1].as<float>(),
+                              args.out[2].as<int64_t>(), momentum}});
+  });
+  return steps.finish(r);
+}
+
+template <class Machine>
+PlanPtr plan_backward_reduce(const PlanRequest& r) {
+  Steps steps("lockstep:batch_norm_backward_reduce");
+  const Matrix m(r.in[0].sizes);
+  const auto eps = static_cast<float>(r.attributes.eps);
+  const Ref x = images<Machine>(steps, r, 0), dy = images<Machine>(steps, r, 1);
+  const Ref scratch = sums_scratch<Machine>(steps, m);
+  steps.add([=](const KernelArgs& args) {
+    with_element(x.form, [&](auto zero) {
+      using T = decltype(zero);
+      Machine::sum_columns(
+          m.rows, m.channels,
+          GradientSums<T>{x.in<T>(args), dy.in<T>(args), nullptr,
+                          args.in[2].as<float>(), args.in[3].as<float>(), m.channels,
+                          eps, args.out[2].as<float>(), args.out[3].as<float>(),
+                          args.out[0].as<float>(), args.out[1].as<float>()},
+          scratch.in<void>(args));
+    });
+  });
+  return steps.finish(r);
+}
+
+template <class Machine>
+PlanPtr plan_backward_elemt(const PlanRequest& r) {
+  Steps steps("lockstep:batch_norm_backward_elemt");
+  const Matrix m(r.in[0].sizes);
+  const auto eps = static_cast<float>(r.attributes.eps);
+  const Ref x = images<Machine>(steps, r, 0), dy = images<Machine>(steps, r, 1);
+  const Ref dx = output(0, x.form);
+  steps.add([=](const KernelArgs& args) {
+    const auto number = [&](size_t i) { return args.in[i].as<float>(); };
+    with_element(x.form, [&](auto zero) {
+      using T = decltype(zero);
+      Machine::for_each(m.count, SharedNormalizeBackward<T>{
+                                     x.in<T>(args), dy.in<T>(args), number(2),
+                                     number(3), number(4), number(5), number(6),
+                                     number(7), dx.in<T>(args), m.channels, eps});
+    });
+  });
+  return steps.finish(r, {dx.form});
+}
+
+template <class Machine>
+PlanPtr plan_normalization(const PlanRequest& r) {
+  switch (r.code) {
+    case OpCode::batch_norm:
+      return plan_batch_norm<Machine>(r, true);
+    case OpCode::batch_norm_eval:
+      return plan_batch_norm<Machine>(r, false);
+    case OpCode::batch_norm_backward:
+      return plan_batch_norm_backward<Machine>(r, true);
+    case OpCode::batch_norm_eval_backward:
+      return plan_batch_norm_backward<Machine>(r, false);
+    case OpCode::batch_norm_stats:
+      return plan_statistics<Machine>(r);
+    case OpCode::batch_norm_gather_stats:
+      return plan_gather_statistics<Machine>(r);
+    case OpCode::batch_norm_update:
+      return plan_update_running<Machine>(r);
+    case OpCode::batch_norm_backward_reduce:
+      return plan_backward_reduce<Machine>(r);
+    default:
+      return plan_backward_elemt<Machine>(r);
+  }
+}
+
+}  // namespace lockstep::cuda

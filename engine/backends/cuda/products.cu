@@ -1,0 +1,10 @@
+// What surrounds the libraries' convolutions and products, compiled for the GPU.
+#include "engine/backends/cuda/gpu_launch.h"
+#include "engine/backends/cuda/plans/products.h"
+
+namespace lockstep::cuda {
+
+template PlanPtr plan_convolution<Gpu>(const PlanRequest&);
+template PlanPtr plan_linear<Gpu>(const PlanRequest&);
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,153 @@
+#include "engine/backends/cuda/queue.h"
+
+#include <nvtx3/nvToolsExt.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "engine/backends/cuda/gpus.h"
+#include "engine/backends/cuda/status.h"
+
+namespace lockstep::cuda {
+namespace {
+
+thread_local CudaQueue* current_queue = nullptr;
+
+constexpr size_t kPiece = size_t{32} << 20;  // of a copy that is staged
+constexpr size_t kBuffers = 2;               // one is filled while the other travels
+
+/// The place where a device's kernels report, in page-locked memory that both sides
+/// see. Never given back.
+Fault* fault_of(Device device) {
+  static std::mutex mutex;
+  static auto* const faults = new std::map<Device, Fault*>;
+  std::lock_guard lock(mutex);
+  Fault*& fault = (*faults)[device];
+  if (!fault) {
+    void* data = nullptr;
+    check(cudaHostAlloc(&data, sizeof(Fault),
+                        cudaHostAllocPortable | cudaHostAllocMapped),
+          "cudaHostAlloc");
+    fault = new (data) Fault;
+  }
+  return fault;
+}
+
+}  // namespace
+
+CudaQueue::CudaQueue(Device device) : device_(device), gpu_(gpu_of(device)) {
+  const GpuScope scope(gpu_);
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
+        "cudaStreamCreateWithFlags");
+  fault_ = fault_of(device);
+}
+
+/// Statuses are not looked at: at the process's end CUDA may be gone before us.
+CudaQueue::~CudaQueue() {
+  if (cudnn_) cudnnDestroy(cudnn_);
+  if (cublas_) cublasDestroy(cublas_);
+  for (Staging& s : staging_) {
+    cudaEventDestroy(s.in_use);
+    cudaFreeHost(s.data);
+  }
+  cudaStreamDestroy(stream_);
+}
+
+void CudaQueue::bind() {
+  check(cudaSetDevice(gpu_), "cudaSetDevice");
+  current_queue = this;
+}
+
+CudaQueue& CudaQueue::current() {
+  if (current_queue == nullptr) {
+    throw std::runtime_error("a CUDA kernel was launched outside a stream's worker");
+  }
+  return *current_queue;
+}
+
+void CudaQueue::wait(const runtime::Mark& mark) {
+  const auto& event = static_cast<const EventMark&>(mark);
+  check(cudaStreamWaitEvent(stream_, event.event(), 0), "cudaStreamWaitEvent");
+}
+
+runtime::MarkPtr CudaQueue::mark(bool timed) {
+  return std::make_shared<EventMark>(gpu_, stream_, timed);
+}
+
+void CudaQueue::begin_range(const char* name) { nvtxRangePushA(name); }
+void CudaQueue::end_range() { nvtxRangePop(); }
+
+cudnnHandle_t CudaQueue::cudnn() {
+  if (!cudnn_) {
+    check(cudnnCreate(&cudnn_), "cudnnCreate");
+    check(cudnnSetStream(cudnn_, stream_), "cudnnSetStream");
+  }
+  return cudnn_;
+}
+
+cublasHandle_t CudaQueue::cublas() {
+  if (!cublas_) {
+    check(cublasCreate(&cublas_), "cublasCreate");
+    check(cublasSetStream(cublas_, stream_), "cublasSetStream");
+  }
+  return cublas_;
+}
+
+/// One of two buffers in turn, when the GPU is done with it; larger ones as needed.
+CudaQueue::Staging& CudaQueue::staging(size_t bytes) {
+  if (staging_.empty()) staging_.resize(kBuffers);
+  Staging& s = staging_[next_staging_++ % kBuffers];
+  if (s.in_use) {
+    check(cudaEventSynchronize(s.in_use), "cudaEventSynchronize");
+  } else {
+    check(cudaEventCreateWithFlags(&s.in_use,
+                                   cudaEventBlockingSync | cudaEventDisableTiming),
+          "cudaEventCreateWithFlags");
+  }
+  if (s.capacity < bytes) {
+    if (s.data) check(cudaFreeHost(s.data), "cudaFreeHost");
+    s.data = nullptr;
+    s.capacity = 0;
+    check(cudaHostAlloc(&s.data, bytes, cudaHostAllocDefault), "cudaHostAlloc");
+    s.capacity = bytes;
+  }
+  return s;
+}
+
+void CudaQueue::copy_from_host(void* to, const void* from, size_t bytes) {
+  for (size_t start = 0; start < bytes; start += kPiece) {
+    const size_t length = std::min(kPiece, bytes - start);
+    Staging& s = staging(length);
+    std::memcpy(s.data, static_cast<const char*>(from) + start, length);
+    check(cudaMemcpyAsync(static_cast<char*>(to) + start, s.data, length,
+                          cudaMemcpyHostToDevice, stream_),
+          "cudaMemcpyAsync to the GPU");
+    check(cudaEventRecord(s.in_use, stream_), "cudaEventRecord");
+  }
+}
+
+void CudaQueue::copy_to_host(void* to, const void* from, size_t bytes) {
+  for (size_t start = 0; start < bytes; start += kPiece) {
+    const size_t length = std::min(kPiece, bytes - start);
+    Staging& s = staging(length);
+    check(cudaMemcpyAsync(s.data, static_cast<const char*>(from) + start, length,
+                          cudaMemcpyDeviceToHost, stream_),
+          "cudaMemcpyAsync from the GPU");
+    check(cudaEventRecord(s.in_use, stream_), "cudaEventRecord");
+    check(cudaEventSynchronize(s.in_use), "cudaEventSynchronize");
+    std::memcpy(static_cast<char*>(to) + start, s.data, length);
+  }
+  throw_fault();
+}
+
+void CudaQueue::throw_fault() {
+  volatile Fault* fault = fault_;
+  if (!fault->found) return;
+  const int64_t label = fault->label;
+  fault->found = 0;
+  throw std::runtime_error("Target " + std::to_string(label) + " is out of bounds.");
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,32 @@
+// Every call of CUDA's libraries is checked; a failure becomes one line that names it.
+#pragma once
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace lockstep::cuda {
+
+inline void check(cudaError_t status, const std::string& what) {
+  if (status == cudaSuccess) return;
+  throw std::runtime_error(what + ": " + cudaGetErrorString(status) + " (" +
+                           cudaGetErrorName(status) + ")");
+}
+
+inline void check(cudnnStatus_t status, const std::string& what) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  char last[256] = "";
+  cudnnGetLastErrorString(last, sizeof last);
+  throw std::runtime_error(what + ": " + cudnnGetErrorString(status) +
+                           (*last ? std::string(", ") + last : ""));
+}
+
+inline void check(cublasStatus_t status, const std::string& what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw std::runtime_error(what + ": " + cublasGetStatusString(status));
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,73 @@
+#include "engine/backends/load_cuda.h"
+
+#include <dlfcn.h>
+
+#include <stdexcept>
+
+#include "engine/backends/backend.h"
+
+namespace lockstep {
+
+namespace {
+
+const CudaModule* stand_in = nullptr;
+
+#ifdef LOCKSTEP_HAS_CUDA
+/// The folder of the library that holds this function.
+std::string own_folder() {
+  Dl_info here{};
+  dladdr(reinterpret_cast<void*>(&cuda_module), &here);
+  const std::string path = here.dli_fname ? here.dli_fname : "";
+  const size_t slash = path.rfind('/');
+  return slash == path.npos ? "." : path.substr(0, slash);
+}
+
+const CudaModule* load() {
+  const std::string path = own_folder() + "/liblockstep_cuda.so";
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed
+  if (library == nullptr) {
+    throw std::runtime_error(
+        "the CUDA backend cannot be loaded: " + std::string(dlerror()) +
+        "; install that library, or use --device-type cpu");
+  }
+  auto* function =
+      reinterpret_cast<CudaModuleFunction*>(dlsym(library, kCudaModuleSymbol));
+  if (function == nullptr) {
+    throw std::runtime_error(path + " is no CUDA backend of this program; build again");
+  }
+  return function();
+}
+#else
+const CudaModule* load() {
+  throw std::runtime_error(
+      "this build has no CUDA backend; use --device-type cpu (virtual devices), or "
+      "install the CUDA toolkit and cuDNN and build again");
+}
+#endif
+
+}  // namespace
+
+const CudaModule& cuda_module() {
+  static const CudaModule* const module = stand_in ? stand_in : load();
+  return *module;
+}
+
+void stand_in_for_cuda(const CudaModule* module) { stand_in = module; }
+
+CudaStatus cuda_status() {
+  CudaStatus status;
+#ifdef LOCKSTEP_HAS_CUDA
+  status.built = true;
+#endif
+  try {
+    const CudaModule& module = cuda_module();
+    status.gpus = module.gpus;
+    status.libraries = module.libraries;
+    status.why_not = module.why_not;
+  } catch (const std::exception& error) {
+    status.why_not = error.what();
+  }
+  return status;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,43 @@
+// The frame of tests that run on a simulated GPU, and on a real one where there is one.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "engine/backends/backend.h"
+#include "tests/engine/backends/simulated_gpu.h"
+
+namespace lockstep::test {
+
+/// The parameter says which: `Simulated` or `Real`. A process has one kind only: ctest
+/// runs each test in a process of its own.
+class OnCuda : public testing::TestWithParam<const char*> {
+ protected:
+  bool real() const { return std::string(GetParam()) == "Real"; }
+
+  void SetUp() override {
+    if (!real()) {
+      simulate_gpus();
+    } else if (gpus_are_simulated()) {
+      GTEST_SKIP() << "this process has a simulated GPU; run this test alone";
+    } else if (const CudaStatus status = cuda_status(); status.gpus.empty()) {
+      GTEST_SKIP() << status.why_not;
+    }
+    options_ = backend_options();
+    backend_options().tf32 = false;
+    forget_plans();
+  }
+  void TearDown() override {
+    if (IsSkipped()) return;
+    backend_options() = options_;
+    forget_plans();
+  }
+  /// After a change of options.
+  static void forget_plans() { backend_of(DeviceType::cuda).clear_cache(); }
+
+ private:
+  BackendOptions options_;
+};
+
+}  // namespace lockstep::test

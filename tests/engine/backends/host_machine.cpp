@@ -1,0 +1,111 @@
+#include "host_machine.h"
+
+#include "engine/backends/cuda/plans/elementwise.h"
+#include "engine/backends/cuda/plans/loss.h"
+#include "engine/backends/cuda/plans/normalization.h"
+#include "engine/backends/cuda/plans/pooling.h"
+#include "engine/backends/cuda/plans/products.h"
+#include "engine/backends/cuda/plans/table.h"
+
+namespace lockstep {
+namespace test {
+namespace {
+
+using cuda::Bf16;
+
+/// Element (n, c, y, x) of a tensor N×C×H×W that lies N×H×W×C.
+int64_t at(const Shape& s, int64_t n, int64_t c, int64_t y, int64_t x) {
+  return ((n * s[2] + y) * s[3] + x) * s[1] + c;
+}
+
+/// Calls visit(place in x, place in w, place in y) for every product of a convolution.
+template <class Visit>
+void for_each_product(const cuda::Convolution& p, Visit visit) {
+  const Attributes& a = p.attributes;
+  for (int64_t n = 0; n < p.y[0]; ++n)
+    for (int64_t o = 0; o < p.y[1]; ++o)
+      for (int64_t oy = 0; oy < p.y[2]; ++oy)
+        for (int64_t ox = 0; ox < p.y[3]; ++ox)
+          for (int64_t c = 0; c < p.x[1]; ++c)
+            for (int64_t ky = 0; ky < p.w[2]; ++ky)
+              for (int64_t kx = 0; kx < p.w[3]; ++kx) {
+                const int64_t iy = oy * a.stride[0] - a.padding[0] + ky;
+                const int64_t ix = ox * a.stride[1] - a.padding[1] + kx;
+                if (iy < 0 || iy >= p.x[2] || ix < 0 || ix >= p.x[3]) continue;
+                visit(at(p.x, n, c, iy, ix), at(p.w, o, c, ky, kx),
+                      at(p.y, n, o, oy, ox));
+              }
+}
+
+template <class T>
+void convolve(const cuda::Convolution& p, const T* a, const T* b, T* c) {
+  using Way = cuda::Convolution::Direction;
+  const Shape& made = p.direction == Way::forward         ? p.y
+                      : p.direction == Way::backward_data ? p.x
+                                                          : p.w;
+  std::vector<double> sums(made.numel());
+  for_each_product(p, [&](int64_t x, int64_t w, int64_t y) {
+    switch (p.direction) {
+      case Way::forward:
+        sums[y] += double(float(a[x])) * float(b[w]);
+        break;
+      case Way::backward_data:
+        sums[x] += double(float(a[w])) * float(b[y]);
+        break;
+      case Way::backward_weight:
+        sums[w] += double(float(a[x])) * float(b[y]);
+        break;
+    }
+  });
+  for (size_t i = 0; i < sums.size(); ++i) c[i] = T(float(sums[i]));
+}
+
+template <class In, class Out>
+void multiply(const cuda::Gemm& g, const In* a, const In* b, Out* c) {
+  for (int64_t i = 0; i < g.m; ++i) {
+    for (int64_t j = 0; j < g.n; ++j) {
+      double sum = 0;
+      for (int64_t k = 0; k < g.k; ++k) {
+        const float left = float(a[g.transpose_a ? k * g.m + i : i * g.k + k]);
+        const float right = float(b[g.transpose_b ? j * g.k + k : k * g.n + j]);
+        sum += double(left) * right;
+      }
+      c[i * g.n + j] = Out(float(sum));
+    }
+  }
+}
+
+}  // namespace
+
+cuda::ConvolutionPlan HostMachine::convolution(const cuda::Convolution& p) {
+  cuda::ConvolutionPlan plan;
+  plan.impl = "host:convolution";
+  plan.workspace = 64;
+  plan.run = [p](const void* a, const void* b, void* c, void*) {
+    if (p.bf16) {
+      convolve(p, static_cast<const Bf16*>(a), static_cast<const Bf16*>(b),
+               static_cast<Bf16*>(c));
+    } else {
+      convolve(p, static_cast<const float*>(a), static_cast<const float*>(b),
+               static_cast<float*>(c));
+    }
+  };
+  return plan;
+}
+
+cuda::GemmRun HostMachine::gemm(const cuda::Gemm& g) {
+  return [g](const void* a, const void* b, void* c) {
+    cuda::with_element({false, g.bf16_in}, [&](auto in) {
+      cuda::with_element({false, g.bf16_out}, [&](auto out) {
+        multiply(g, static_cast<const decltype(in)*>(a),
+                 static_cast<const decltype(in)*>(b), static_cast<decltype(out)*>(c));
+      });
+    });
+  };
+}
+
+}  // namespace test
+
+template PlanPtr cuda::make_plan<test::HostMachine>(const PlanRequest&);
+
+}  // namespace lockstep

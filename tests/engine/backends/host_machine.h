@@ -1,0 +1,55 @@
+// The CUDA backend's kernels on the host: the machine of engine/backends/cuda/machine.h
+// without a GPU. Everything above CUDA's own libraries is the code that a GPU runs.
+#pragma once
+
+#include <cstdlib>
+
+#include "engine/backends/cuda/kernels/loss.h"
+#include "engine/backends/cuda/machine.h"
+
+namespace lockstep::test {
+
+struct HostMachine {
+  template <class F>
+  static void for_each(cuda::Index n, F f) {
+    for (cuda::Index i = 0; i < n; ++i) f(i);
+  }
+  template <class F>
+  static void for_many(const F& f, cuda::Index) {
+    for (cuda::Index t = 0; t < f.count; ++t) {
+      for (cuda::Index i = 0; i < f.size(t); ++i) f(t, i);
+    }
+  }
+
+  /// In chunks, like the GPU, so that `join` is used.
+  template <class F>
+  static void sum_columns(cuda::Index rows, cuda::Index columns, F f, void* scratch) {
+    auto* sums = static_cast<typename F::Sum*>(scratch);
+    for (cuda::Index c = 0; c < columns; ++c) {
+      typename F::Sum whole{};
+      for (cuda::Index start = 0; start < rows; start += kChunk) {
+        sums[c] = {};
+        for (cuda::Index row = start; row < rows && row < start + kChunk; ++row) {
+          f.add(sums[c], row, c);
+        }
+        f.join(whole, sums[c]);
+      }
+      f.finish(c, whole);
+    }
+  }
+  static size_t scratch_bytes(cuda::Index, cuda::Index columns, size_t size) {
+    return columns * size;
+  }
+  static cuda::Fault* fault() {
+    static cuda::Fault instance;
+    return &instance;
+  }
+
+  static cuda::ConvolutionPlan convolution(const cuda::Convolution& c);
+  static cuda::GemmRun gemm(const cuda::Gemm& g);
+
+ private:
+  static constexpr cuda::Index kChunk = 7;
+};
+
+}  // namespace lockstep::test

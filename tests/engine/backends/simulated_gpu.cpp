@@ -1,0 +1,165 @@
+#include "tests/engine/backends/simulated_gpu.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "engine/backends/cuda/plans/table.h"
+#include "engine/backends/load_cuda.h"
+#include "tests/engine/backends/host_machine.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::test {
+namespace {
+
+bool simulated = false;
+
+class FakeMark : public runtime::Mark, public std::enable_shared_from_this<FakeMark> {
+ public:
+  void wait() const override { reached_.wait(false, std::memory_order_acquire); }
+  int64_t time() const override { return time_; }
+  void reach() {
+    time_ = tracer::now_ns();
+    reached_.store(true, std::memory_order_release);
+    reached_.notify_all();
+  }
+
+ private:
+  std::atomic<bool> reached_{false};
+  int64_t time_ = 0;
+};
+
+class FakeQueue;
+thread_local FakeQueue* current = nullptr;
+
+class FakeQueue : public runtime::Queue {
+ public:
+  FakeQueue() : thread_([this] { work(); }) {}
+  ~FakeQueue() override {
+    {
+      std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  void bind() override { current = this; }
+  void wait(const runtime::Mark& mark) override {
+    const auto other = static_cast<const FakeMark&>(mark).shared_from_this();
+    launch([other] { other->wait(); });
+  }
+  runtime::MarkPtr mark(bool) override {
+    auto mark = std::make_shared<FakeMark>();
+    launch([mark] { mark->reach(); });
+    return mark;
+  }
+  void begin_range(const char*) override {}
+  void end_range() override {}
+  void launch(std::function<void()> work) {
+    {
+      std::lock_guard lock(mutex_);
+      queue_.push_back(std::move(work));
+    }
+    changed_.notify_one();
+  }
+
+ private:
+  void work() {
+    for (;;) {
+      std::function<void()> next;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return closing_ || !queue_.empty(); });
+        if (queue_.empty()) return;
+        next = std::move(queue_.front());
+        queue_.pop_front();
+      }
+      next();
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> queue_;
+  bool closing_ = false;
+  std::thread thread_;
+};
+
+struct FakeDriver : runtime::Driver {
+  void* allocate(Device, size_t bytes) override {
+    void* data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+    std::memset(data, 0xff, bytes);  // whoever reads it unwritten reads NaN
+    return data;
+  }
+  void free(Device, void* data) noexcept override { std::free(data); }
+  std::unique_ptr<runtime::Queue> make_queue(Device) override {
+    return std::make_unique<FakeQueue>();
+  }
+  void copy(void* to, Device to_device, const void* from, Device from_device,
+            size_t bytes) override {
+    if (from_device.is_host()) {  // `from` is free again on return
+      const auto* start = static_cast<const char*>(from);
+      auto staged = std::make_shared<std::vector<char>>(start, start + bytes);
+      current->launch([=] { std::memcpy(to, staged->data(), bytes); });
+      return;
+    }
+    if (!to_device.is_host()) {
+      current->launch([=] { std::memcpy(to, from, bytes); });
+      return;
+    }
+    const auto there = std::make_shared<FakeMark>();
+    current->launch([=] {
+      std::memcpy(to, from, bytes);
+      there->reach();
+    });
+    there->wait();
+    cuda::Fault& fault = *HostMachine::fault();
+    if (!fault.found) return;
+    fault.found = 0;
+    throw std::runtime_error("Target " + std::to_string(fault.label) +
+                             " is out of bounds.");
+  }
+};
+
+struct FakeBackend : Backend {
+  runtime::Driver* driver() override { return &driver_; }
+  bool can_fuse_relu(OpCode code) const override { return cuda::takes_relu(code); }
+
+ protected:
+  PlanPtr make_plan(const PlanRequest& request) override {
+    auto plan = std::make_shared<Plan>(*cuda::make_plan<HostMachine>(request));
+    plan->run = [run = plan->run](const KernelArgs& args) {
+      const std::vector<View> in(args.in.begin(), args.in.end());
+      const std::vector<View> out(args.out.begin(), args.out.end());
+      current->launch([=, workspace = args.workspace, scalars = args.scalars] {
+        run({in, out, workspace, scalars});
+      });
+    };
+    return plan;
+  }
+
+ private:
+  FakeDriver driver_;
+};
+
+}  // namespace
+
+void simulate_gpus() {
+  static const CudaModule* const module = [] {
+    auto* made = new CudaModule;
+    made->backend = new FakeBackend;
+    made->gpus = {"simulated GPU"};
+    made->libraries = "none";
+    stand_in_for_cuda(made);
+    simulated = true;
+    return made;
+  }();
+  (void)module;
+}
+
+bool gpus_are_simulated() { return simulated; }
+
+}  // namespace lockstep::test

@@ -1,0 +1,13 @@
+// A GPU made of a thread: the CUDA backend's plans and kernels (host_machine.h) behind
+// the runtime's seam to hardware, so that what a GPU does out of turn happens here,
+// too: a worker hands tasks over and goes on, and a queue works them off later.
+#pragma once
+
+namespace lockstep::test {
+
+/// From now on CUDA devices of this process lie on such GPUs. Call it before the first
+/// of them is used; later calls change nothing.
+void simulate_gpus();
+bool gpus_are_simulated();
+
+}  // namespace lockstep::test
