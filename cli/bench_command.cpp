@@ -25,7 +25,8 @@ struct BenchOptions {
   std::string arch = "resnet18", conv = "auto";
   int64_t batch = 128, size = 0, classes = 0;  ///< 0: as is usual for the net
   int threads = 1, steps = 7, warmup = 2;
-  bool trace = false;
+  std::string device_type = "cpu";
+  bool trace = false, amp = false, benchmark = false;
 };
 
 double process_cpu_seconds() {
@@ -54,7 +55,8 @@ struct Samples {
 /// A model, its data on a device, and what one training step does with them.
 class Bench {
  public:
-  explicit Bench(const BenchOptions& o) : device_{DeviceType::cpu, 0} {
+  explicit Bench(const BenchOptions& o)
+      : device_{o.device_type == "cuda" ? DeviceType::cuda : DeviceType::cpu, 0} {
     models::ZooOptions zoo;
     zoo.classes = o.classes;
     zoo.stem = o.size <= 64 ? models::Stem::cifar : models::Stem::imagenet;
@@ -143,6 +145,8 @@ int run(BenchOptions o) {
   runtime::options().threads_per_device = o.threads;
   backend_options().conv =
       o.conv == "direct" ? ConvAlgorithm::direct : ConvAlgorithm::automatic;
+  backend_options().amp = o.amp;
+  backend_options().benchmark = o.benchmark;
   Bench bench(o);
   measure(bench, o.warmup);
   if (o.trace) {
@@ -184,6 +188,10 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_option("--conv", o->conv)->check(CLI::IsMember({"auto", "direct"}));
   command->add_option("--steps", o->steps)->check(CLI::Range(1, 1 << 20));
   command->add_option("--warmup", o->warmup)->check(CLI::Range(0, 1000));
+  command->add_option("--device-type", o->device_type)
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  command->add_flag("--amp", o->amp, "cuda: in bfloat16");
+  command->add_flag("--benchmark", o->benchmark, "measure convolution algorithms");
   command->add_flag("--trace", o->trace, "record while timing");
   command->callback([o, &action] { action = [o] { return run(*o); }; });
 }

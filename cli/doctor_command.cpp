@@ -41,7 +41,12 @@ int run() {
            : "only --device-type reference; mend: apt-get install libdnnl-dev "
              "ocl-icd-opencl-dev, then rebuild");
   line(true, "reference, null", "plain loops; and a device that only records");
-  line(false, "CUDA", "this build has no CUDA backend; --device-type cuda is off");
+  const CudaStatus cuda = cuda_status();
+  std::string gpus;
+  for (const std::string& gpu : cuda.gpus) gpus += (gpus.empty() ? "" : "; ") + gpu;
+  line(!cuda.gpus.empty(), "CUDA",
+       (cuda.gpus.empty() ? cuda.why_not : "--device-type cuda: " + gpus) +
+           (cuda.libraries.empty() ? "" : " (built with " + cuda.libraries + ")"));
   const auto data = data::find_cifar10(std::nullopt);
   if (data && !data::is_generated(*data)) {
     line(true, "CIFAR-10", data->string());

@@ -27,6 +27,7 @@ Facts shared_options(const RunOptions& o) {
       {"--arch", o.arch},
       {"--batch-size", fmt::to_string(o.batch_size)},
       {"--dtype", o.dtype},
+      {"--amp", on(o.amp)},
       {"--seed", fmt::to_string(o.seed)},
       {"--epochs", fmt::to_string(o.epochs)},
       {"--start-epoch", fmt::to_string(o.start_epoch)},

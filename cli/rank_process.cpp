@@ -194,9 +194,14 @@ int train_in_process(const RunOptions& given, const ProcessRank& place) {
   waiting = false;
   tracer::set_origin(common_origin(*store, place, timeout));
   RankPlace rank{place.rank, place.world, nullptr, true, place.local_world};
-  rank.group =
-      std::make_shared<distributed::ProcessGroup>(distributed::make_communicator(
-          {o.dist_backend, store, init.host, place.rank, place.world, timeout}));
+  rank.group = std::make_shared<distributed::ProcessGroup>(
+      distributed::make_communicator({o.dist_backend,
+                                      store,
+                                      init.host,
+                                      place.rank,
+                                      place.world,
+                                      timeout,
+                                      {device_type(o), place.rank}}));
   distributed::Monitor* watching = nullptr;
   const auto end_with = [&](const std::string& message) {
     std::fprintf(stderr, "lockstep: rank %d: %s\n", place.rank, message.c_str());
@@ -239,6 +244,9 @@ int train_in_process(const RunOptions& given, const ProcessRank& place) {
   }
   store->leave();
   store->linger(timeout);
+    } else if (!o.quiet && o.dist_backend == "nccl" &&
+               rank.group->communicator().algorithm() != std::string_view("nccl")) {
+      std::puts(distributed::kNoNccl);
   return code;
 }
 

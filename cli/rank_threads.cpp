@@ -7,7 +7,10 @@
 
 #include "cli/train_command.h"
 #include "engine/distributed/local_transport.h"
+#include "engine/distributed/make_communicator.h"
 #include "engine/distributed/ring.h"
+#include "engine/distributed/staged_communicator.h"
+#include "engine/distributed/store/hash_store.h"
 #include "engine/nn/init.h"
 #include "tracer/record/recorder.h"
 
@@ -57,12 +60,33 @@ std::function<void(Args...)> gated(Gate& gate, std::function<void(Args...)> hook
   };
 }
 
+/// NCCL where every rank has a GPU of its own; else a ring in memory.
+std::unique_ptr<distributed::Communicator> communicator(
+    const RunOptions& o, Device device,
+    const std::shared_ptr<distributed::LocalHub>& hub,
+    const std::shared_ptr<distributed::Store>& store, int rank, Milliseconds timeout) {
+  if (o.dist_backend == "nccl") {
+    auto nccl =
+        distributed::try_nccl({"nccl", store, "", rank, hub->size(), timeout, device});
+    if (nccl) return nccl;
+    if (rank == 0 && !o.quiet && device.type == DeviceType::cuda) {
+      std::puts(distributed::kNoNccl);
+    }
+  }
+  auto transport = std::make_unique<distributed::LocalTransport>(hub, rank, timeout);
+  return distributed::reach_device(
+      std::make_unique<distributed::Ring>(std::move(transport), rank, hub->size(),
+                                          "default"),
+      device);
+}
+
 }  // namespace
 
 int train_in_threads(const RunOptions& o, const DataSets& data, tracer::Trace* trace) {
   const int world = static_cast<int>(devices_of(o).size());
   const auto timeout = Milliseconds(static_cast<int64_t>(o.timeout * 1000));
   const auto hub = std::make_shared<distributed::LocalHub>(world);
+  const auto store = std::make_shared<distributed::HashStore>(timeout);
   const nn::Construction construction = nn::construction();
   const bool gates = !o.trace.empty() || !o.summary.empty() || trace;
   Gate gate(world);
@@ -75,12 +99,7 @@ int train_in_threads(const RunOptions& o, const DataSets& data, tracer::Trace* t
     tracer::claim_device(rank, rank);
     tracer::name_host_thread("main");
     nn::construction() = construction;
-    auto transport = std::make_unique<distributed::LocalTransport>(hub, rank, timeout);
     RankPlace place{rank, world, nullptr, false, world};
-    place.group =
-        std::make_shared<distributed::ProcessGroup>(std::make_unique<distributed::Ring>(
-            std::move(transport), rank, world, "default"));
-    if (rank == 0 && !o.quiet) say_what_runs(o, data, devices_of(o), place);
     RecordingHooks hooks;
     hooks.records = rank == 0;
     hooks.around = [&](train::Trainer& trainer) {
@@ -89,6 +108,9 @@ int train_in_threads(const RunOptions& o, const DataSets& data, tracer::Trace* t
       trainer.after_step = gated<const train::StepResult&>(gate, trainer.after_step);
     };
     try {
+      place.group = std::make_shared<distributed::ProcessGroup>(
+          communicator(o, {device_type(o), rank}, hub, store, rank, timeout));
+      if (rank == 0 && !o.quiet) say_what_runs(o, data, devices_of(o), place);
       const int result = train_rank(o, data, place, hooks, rank == 0 ? trace : nullptr);
       if (rank == 0) code = result;
     } catch (const std::exception& error) {
@@ -97,6 +119,7 @@ int train_in_threads(const RunOptions& o, const DataSets& data, tracer::Trace* t
         if (!first_error) first_error = std::current_exception();
       }
       gate.open();
+      if (!place.group) return;  // it has met nobody
       place.group->communicator().abort("rank " + std::to_string(rank) +
                                         " failed: " + error.what());
     }

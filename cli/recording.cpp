@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/image_folders.h"
+#include "cli/cuda_devices.h"
 #include "engine/runtime/device_context.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/format/file_io.h"
@@ -28,7 +29,9 @@ tracer::RunFacts facts_of(const RunOptions& options, const nn::Module& model,
   int last = place.world - 1;
   for (Device device : devices) last = std::max(last, device.index);
   for (int i = 0; i <= last; ++i) {
-    facts.devices.push_back(Device{devices[0].type, i}.str());
+    const Device device{devices[0].type, i};
+    const bool cuda = device.type == DeviceType::cuda;  // several may share a GPU
+    facts.devices.push_back(device.str() + (cuda ? " on " + gpu_of(device) : ""));
   }
   if (place.group) {
     facts.world_size = place.world;

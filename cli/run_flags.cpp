@@ -60,11 +60,12 @@ void add_own_flags(CLI::App& c, RunOptions& o) {
        "default: dp, of VGG dp-features as in the ImageNet example; ddp: a thread per "
        "device")
       ->check(CLI::IsMember({"single", "dp", "dp-features", "ddp"}));
-  c.add_option("--devices", o.devices, "how many virtual ones")
+  c.add_option("--devices", o.devices,
+               "how many; with fewer GPUs than devices several share one")
       ->check(Numbers(1, 64))
-      ->default_str("4");
+      ->default_str("4 virtual ones; of cuda all GPUs");
   c.add_option("--device-type", o.device_type,
-               "null computes nothing; cuda: not built yet")
+               "cpu: virtual devices; cuda: NVIDIA's GPUs; null computes nothing")
       ->check(CLI::IsMember({"cpu", "cuda", "reference", "null"}));
   c.add_option("--threads-per-device", o.threads_per_device,
                "cores that a kernel uses (default: 1, of a single device all)")
@@ -89,7 +90,9 @@ void add_own_flags(CLI::App& c, RunOptions& o) {
   c.add_flag("--benchmark", o.benchmark,
              "choose convolution algorithms by measuring, once per shape; prints them");
   c.add_flag("--deterministic", o.deterministic,
-             "never choose algorithms by measuring");
+             "never choose algorithms by measuring; on cuda only those that repeat");
+  c.add_flag("--no-tf32", o.no_tf32,
+             "cuda: products in full float32, not in TF32 (10 bits of mantissa)");
   c.add_flag("--launch-blocking", o.launch_blocking, "wait for every kernel");
   c.add_option("--image-size", o.image_size,
                "of pictures from image folders or generated")
@@ -233,9 +236,14 @@ void validate(RunOptions& o) {
   }
   validate_mode(o);
   validate_built(o);
-  if (o.dtype == "float64" && o.device_type == "cpu") {
+  if (o.dtype == "float64" && (o.device_type == "cpu" || o.device_type == "cuda")) {
     throw UsageError(
-        "--dtype float64 needs --device-type reference (oneDNN is float32)");
+        "--dtype float64 needs --device-type reference (oneDNN and cuDNN compute in "
+        "float32)");
+  }
+  if (o.no_tf32 && o.device_type != "cuda") {
+    throw UsageError("--no-tf32 is for --device-type cuda; " + o.device_type +
+                     " has no TF32");
   }
   validate_data(o);
   validate_numbers(o);

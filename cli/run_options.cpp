@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/cuda_devices.h"
 #include "cli/image_folders.h"
 #include "engine/data/cifar10.h"
 #include "engine/data/generated.h"
@@ -37,8 +38,8 @@ parallel::Devices devices_of(const RunOptions& o) {
   const DeviceType type = device_type(o);
   if (mode_of(o) == train::Mode::single) return {{type, o.gpu.value_or(0)}};
   parallel::Devices devices;
-  for (int i = 0; i < (o.devices > 0 ? o.devices : 4); ++i)
-    devices.push_back({type, i});
+  const int count = o.devices > 0 ? o.devices : default_devices(type);
+  for (int i = 0; i < count; ++i) devices.push_back({type, i});
   return devices;
 }
 

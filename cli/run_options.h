@@ -46,13 +46,13 @@ struct RunOptions {
   std::string bucket_rule = "current", ddp_sync = "reducer";
   double timeout = 60;  ///< seconds that a rank waits for the others
 
-  int devices = 0;  ///< 0: all there are (4 virtual ones)
+  int devices = 0;  ///< 0: all there are (GPUs, or 4 virtual ones)
   int threads_per_device = 0;
   int64_t steps = -1;
   bool no_shuffle = false, no_augment = false, launch_blocking = false;
   std::string input_on = "host", conv = "auto", dtype = "float32";
   std::string on_bad_image = "error";
-  bool benchmark = false, deterministic = false;
+  bool benchmark = false, deterministic = false, no_tf32 = false;
   int64_t image_size = 0, classes = 0, length = 0;
   double dropout = 0.5;
   std::string trace, trace_steps, summary;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/cuda_devices.h"
 #include "cli/image_folders.h"
 #include "cli/rank_process.h"
 #include "cli/rank_threads.h"
@@ -38,6 +39,8 @@ void configure(const RunOptions& o) {
       o.conv == "direct" ? ConvAlgorithm::direct : ConvAlgorithm::automatic;
   backend_options().benchmark = o.benchmark;
   backend_options().deterministic = o.deterministic;
+  backend_options().tf32 = !o.no_tf32;
+  backend_options().amp = o.amp;
   ops::manual_seed(o.seed);
   using namespace distributed;
   gradient_sync_factory().set_reference(o.ddp_sync == "naive"      ? make_naive_sync
@@ -135,6 +138,7 @@ void say_what_runs(const RunOptions& o, const DataSets& data,
 namespace {
 
 /// `--resume`: prints what main.py prints. How far training has come.
+  fmt::print("{}", describe_gpus(devices));
 train::Progress resume(const RunOptions& o, train::Trainer& trainer,
                        const RankPlace& place) {
   train::Progress progress;

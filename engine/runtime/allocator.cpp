@@ -68,8 +68,8 @@ std::shared_ptr<Block> Allocator::allocate(size_t bytes, MemoryCategory category
     }
     if (block->data == nullptr) {
       throw std::runtime_error(
-          "out of memory: " + device_.str() + " holds " + std::to_string(held_ >> 20) +
-          " MiB and could not allocate " + std::to_string(block->capacity >> 20) +
+          "out of memory: could not allocate " + std::to_string(block->capacity >> 20) +
+          " MiB on " + device_.str() + ", which holds " + std::to_string(held_ >> 20) +
           " MiB; use a smaller batch (-b) or fewer --devices");
     }
   }

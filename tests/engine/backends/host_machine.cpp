@@ -5,7 +5,6 @@
 #include "engine/backends/cuda/plans/normalization.h"
 #include "engine/backends/cuda/plans/pooling.h"
 #include "engine/backends/cuda/plans/products.h"
-#include "engine/backends/cuda/plans/table.h"
 
 namespace lockstep {
 namespace test {
@@ -106,6 +105,16 @@ cuda::GemmRun HostMachine::gemm(const cuda::Gemm& g) {
 
 }  // namespace test
 
-template PlanPtr cuda::make_plan<test::HostMachine>(const PlanRequest&);
+namespace cuda {
 
+using test::HostMachine;
+template Step turn_step<HostMachine>(Ref, Ref, int64_t, int64_t, int64_t);
+template PlanPtr plan_convolution<HostMachine>(const PlanRequest&);
+template PlanPtr plan_linear<HostMachine>(const PlanRequest&);
+template PlanPtr plan_normalization<HostMachine>(const PlanRequest&);
+template PlanPtr plan_pooling<HostMachine>(const PlanRequest&);
+template PlanPtr plan_elementwise<HostMachine>(const PlanRequest&);
+template PlanPtr plan_loss<HostMachine>(const PlanRequest&);
+
+}  // namespace cuda
 }  // namespace lockstep

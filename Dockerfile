@@ -1,0 +1,17 @@
+# lockstep on CPUs: virtual devices, no GPU needed. Not built yet: no Docker was at hand.
+#
+#   docker build -t lockstep .
+#   docker run --rm --ipc=host lockstep demo
+#
+# --ipc=host: a container's shared memory is 64 MB unless it is told otherwise. PyTorch's
+# loader workers hand batches over through it and die of a "bus error" when it is full.
+# lockstep's loader uses threads and needs none; the flag is here for those who compare.
+FROM debian:12-slim
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates \
+      python3 && rm -rf /var/lib/apt/lists/*
+COPY . /lockstep
+WORKDIR /lockstep
+# The wrapper installs the packages of packages.txt and builds.
+RUN apt-get update && ./lockstep --yes doctor && rm -rf /var/lib/apt/lists/*
+ENTRYPOINT ["./lockstep"]
+CMD ["doctor"]

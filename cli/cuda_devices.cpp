@@ -1,0 +1,37 @@
+#include "cli/cuda_devices.h"
+
+#include <fmt/format.h>
+
+#include "engine/backends/backend.h"
+
+namespace lockstep::cli {
+
+int default_devices(DeviceType type) {
+  constexpr int kVirtual = 4;
+  if (type != DeviceType::cuda) return kVirtual;
+  return std::max<int>(1, static_cast<int>(cuda_status().gpus.size()));
+}
+
+std::string gpu_of(Device device) {
+  const auto& gpus = cuda_status().gpus;
+  const size_t gpu = device.index % gpus.size();
+  return fmt::format("GPU {}, {}", gpu, gpus[gpu]);
+}
+
+std::string describe_gpus(const parallel::Devices& devices) {
+  if (devices.empty() || devices[0].type != DeviceType::cuda) return "";
+  std::string text;
+  for (const Device device : devices) {
+    text += fmt::format("=> {} on {}\n", device.str(), gpu_of(device));
+  }
+  const size_t gpus = cuda_status().gpus.size();
+  if (devices.size() > gpus) {
+    text += fmt::format(
+        "=> {} devices share {} GPU{}: each has streams and accounts of its own, but "
+        "their kernels take turns\n",
+        devices.size(), gpus, gpus == 1 ? "" : "s");
+  }
+  return text;
+}
+
+}  // namespace lockstep::cli
