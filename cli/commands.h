@@ -30,6 +30,7 @@ void add_launch(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_lesson(CLI::App& app, Action& action);
+void add_experiment(CLI::App& app, Action& action);
 void add_view(CLI::App& app, Action& action);
 /// Commands of the contract that are not built yet: they say so and fail.
 void add_planned(CLI::App& app, Action& action);

@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <sstream>
+#include <string>
 #include <thread>
 
 #include "cli/commands.h"
@@ -22,6 +24,15 @@ void line(bool good, const std::string& what, const std::string& detail) {
   } else {
     std::printf("%s  %-22s %s\n", sign, what.c_str(), detail.c_str());
   }
+}
+
+bool in_path(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (::access((folder + "/" + name).c_str(), X_OK) == 0) return true;
+  }
+  return false;
 }
 
 int run() {
@@ -47,6 +58,11 @@ int run() {
   line(!cuda.gpus.empty(), "CUDA",
        (cuda.gpus.empty() ? cuda.why_not : "--device-type cuda: " + gpus) +
            (cuda.libraries.empty() ? "" : " (built with " + cuda.libraries + ")"));
+  const bool gnuplot = in_path("gnuplot");
+  line(gnuplot, "gnuplot",
+       gnuplot ? "the plots of " + program() + " experiment"
+               : "no plots of " + program() +
+                     " experiment; mend: apt-get install gnuplot-nox");
   const auto data = data::find_cifar10(std::nullopt);
   if (data && !data::is_generated(*data)) {
     line(true, "CIFAR-10", data->string());

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "engine/data/generated.h"
 #include "engine/data/image_folder.h"
 
 namespace lockstep::cli {
@@ -59,8 +60,11 @@ DataSets open_image_folders(const RunOptions& o) {
   options.augment = !o.no_augment;
   DataSets sets{"imagefolder", o.dir, nullptr, nullptr};
   const auto train = std::make_shared<data::ImageFolder>(folder / "train", options);
-  sets.classes = fmt::format(" of {} classes; the model has {} outputs",
-                             train->class_names().size(), train->classes());
+  const bool generated = data::is_generated(folder);
+  if (generated) sets.name = "generated";
+  sets.classes =
+      fmt::format("{} of {} classes; the model has {} outputs", generated ? "," : "",
+                  train->class_names().size(), train->classes());
   options.augment = false;
   sets.train = train;
   sets.test = std::make_shared<data::ImageFolder>(folder / "val", options,

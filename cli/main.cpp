@@ -50,6 +50,7 @@ int run(int argc, char** argv) {
   add_doctor(app, action);
   add_bench(app, action);
   add_lesson(app, action);
+  add_experiment(app, action);
 #ifdef LOCKSTEP_HAS_GUI
   add_view(app, action);
 #endif

@@ -4,11 +4,11 @@
 namespace lockstep::cli {
 
 void add_planned(CLI::App& app, Action& action) {
-  const std::pair<const char*, const char*> planned[] = {
+  const std::vector<std::pair<const char*, const char*>> planned{
 #ifndef LOCKSTEP_HAS_GUI
       {"view", "install libimgui-dev and libpng-dev, then run ./lockstep again"},
 #endif
-      {"experiment", "the seed's studies"}};
+  };
   for (const auto& [name, help] : planned) {
     auto* command = app.add_subcommand(name, std::string("not built yet: ") + help);
     command->allow_extras();

@@ -1,7 +1,5 @@
 #include "cli/processes.h"
 
-#include "cli/prefixed_output.h"
-
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -18,6 +16,7 @@
 #include <thread>
 
 #include "engine/distributed/store/socket.h"
+#include "engine/train/trainer.h"
 
 namespace lockstep::cli {
 namespace {
@@ -68,16 +67,31 @@ Processes::~Processes() {
 void Processes::start(const std::string& name,
                       const std::map<std::string, std::string>& environment,
                       const std::vector<std::string>& arguments, Output output) {
-  std::vector<std::string> words = arguments.empty() ? own_arguments() : arguments;
+  std::vector<std::pair<int, OnLine>> streams;
+  if (output == Output::prefixed) {
+    for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
+      streams.emplace_back(stream, prefixed(name, stream));
+    }
+  }
+  spawn(name, environment, arguments.empty() ? own_arguments() : arguments, streams);
+}
+
+void Processes::start(const std::string& name,
+                      const std::vector<std::string>& arguments, OnLine on_line) {
+  spawn(name, {}, arguments, {{STDOUT_FILENO, std::move(on_line)}});
+}
+
+void Processes::spawn(const std::string& name,
+                      const std::map<std::string, std::string>& environment,
+                      std::vector<std::string> words,
+                      const std::vector<std::pair<int, OnLine>>& streams) {
   std::vector<std::string> settings = changed(environment);
   pid_t child = 0;
   posix_spawn_file_actions_t files;
   ::posix_spawn_file_actions_init(&files);
-  if (output == Output::prefixed) {
-    for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
-      outputs_.push_back(std::make_unique<PrefixedOutput>(name, stream));
-      ::posix_spawn_file_actions_adddup2(&files, outputs_.back()->entrance(), stream);
-    }
+  for (const auto& [stream, on_line] : streams) {
+    outputs_.push_back(std::make_unique<ChildOutput>(on_line));
+    ::posix_spawn_file_actions_adddup2(&files, outputs_.back()->entrance(), stream);
   }
   const int error = ::posix_spawn(&child, "/proc/self/exe", &files, nullptr,
                                   pointers(words).data(), pointers(settings).data());
@@ -95,6 +109,7 @@ int Processes::wait() {
   ours.sa_handler = on_signal;
   ::sigaction(SIGINT, &ours, &old_int);
   ::sigaction(SIGTERM, &ours, &old_term);
+  if (train::Trainer::stop) told_to_end = SIGINT;  // Ctrl-C came before we listened
   int failure = 0;
   Clock::time_point end_at = Clock::time_point::max();
   bool terminated = false;

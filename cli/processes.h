@@ -7,11 +7,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-namespace lockstep::cli {
+#include "cli/child_output.h"
 
-class PrefixedOutput;
+namespace lockstep::cli {
 
 /// Copies of this program with the same arguments and other environments.
 class Processes {
@@ -32,12 +33,21 @@ class Processes {
              const std::vector<std::string>& arguments = {},
              Output output = Output::inherited);
 
+  /// Its standard output goes to `on_line` (called on a thread of its own, until wait()
+  /// returns), its complaints where ours go.
+  void start(const std::string& name, const std::vector<std::string>& arguments,
+             OnLine on_line);
+
   /// Until all have ended. Passes SIGINT (by sigqueue) and SIGTERM on. Returns the
   /// first exit code that is not 0 (128 + signal of a child that was killed), else 0.
   /// Says which child a stranger's signal has ended: it could not do so itself.
   int wait();
 
  private:
+  void spawn(const std::string& name,
+             const std::map<std::string, std::string>& environment,
+             std::vector<std::string> arguments,
+             const std::vector<std::pair<int, OnLine>>& streams);
   bool reap(int& first_failure);
   void signal_all(int number);
 
@@ -48,7 +58,7 @@ class Processes {
 
   std::chrono::milliseconds grace_;
   std::vector<Child> running_;
-  std::vector<std::unique_ptr<PrefixedOutput>> outputs_;
+  std::vector<std::unique_ptr<ChildOutput>> outputs_;
   bool we_signalled_ = false;  ///< so deaths by signal are no news
 };
 

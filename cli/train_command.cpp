@@ -118,9 +118,9 @@ void say_what_runs(const RunOptions& o, const DataSets& data,
                    const parallel::Devices& devices, const RankPlace& place) {
   if (o.gpu) std::printf("Use GPU: %d for training\n", *o.gpu);  // as main.py prints it
   fmt::print("=> creating model '{}'\n", o.arch);
-  fmt::print("=> data: {} ({} training, {} test images{})\n", data.place,
+  fmt::print("=> data: {} ({} training, {} test images{}{})\n", data.place,
              data.train->size(), data.test->size(),
-             data.name == "generated" ? ", generated" : data.classes);
+             data.name == "generated" ? ", generated" : "", data.classes);
   std::string where = devices[0].str();
   if (devices.size() > 1) where += " to " + devices.back().str();
   const int threads = runtime::options().threads_per_device;

@@ -119,17 +119,13 @@ void write_records(const std::filesystem::path& path, int64_t first, int64_t cou
   file.commit();
 }
 
-void write_marker(const std::filesystem::path& path, int64_t train_records,
-                  int64_t test_records, uint64_t seed) {
-  const std::string text = fmt::format(
+std::string marker(int64_t train_records, int64_t test_records, uint64_t seed) {
+  return fmt::format(
       "This is not CIFAR-10. lockstep generated these {} training and {} test "
       "pictures\n"
       "(seed {}) in CIFAR-10's format, so that programs run where the real set is not\n"
       "at hand. Accuracies on it say nothing about CIFAR-10.\n",
       train_records, test_records, seed);
-  AtomicFile file(path);
-  file.write(std::as_bytes(std::span(text)));
-  file.commit();
 }
 
 }  // namespace
@@ -151,8 +147,15 @@ void generate_cifar10(const std::filesystem::path& folder, int64_t train_records
     first = end;
   }
   write_records(target.path() / "test_batch.bin", first, test_records, seed);
-  write_marker(target.path() / kMarker, train_records, test_records, seed);
+  write_generated_marker(target.path(), marker(train_records, test_records, seed));
   target.commit();
+}
+
+void write_generated_marker(const std::filesystem::path& folder,
+                            const std::string& text) {
+  AtomicFile file(folder / kMarker);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
 }
 
 bool is_generated(const std::filesystem::path& folder) {

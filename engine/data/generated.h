@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/data/dataset.h"
@@ -50,7 +51,11 @@ class Generated : public Dataset {
 void generate_cifar10(const std::filesystem::path& folder, int64_t train_records,
                       int64_t test_records, uint64_t seed);
 
-/// Did `generate_cifar10` make the set in this folder (as `cifar10_folder` names it)?
+/// `generated.txt`, which says so of a whole set.
+void write_generated_marker(const std::filesystem::path& folder,
+                            const std::string& text);
+
+/// Was the set in this folder made by us (CIFAR-10's as `cifar10_folder` names it)?
 bool is_generated(const std::filesystem::path& folder);
 
 }  // namespace lockstep::data

@@ -26,7 +26,8 @@ ROOMS = {
     "engine": ["engine", "tracer/record"],
     "gui": ["gui", "tracer"],
     "lessons": ["lessons", "engine", "tracer"],
-    "cli": ["cli", "gui", "lessons", "engine", "tracer"],
+    "experiments": ["experiments", "engine", "tracer"],
+    "cli": ["cli", "gui", "lessons", "experiments", "engine", "tracer"],
 }
 # Words of the recorder, which models and layers must not know.
 TRACE_WORDS = re.compile(
@@ -102,7 +103,7 @@ class House(unittest.TestCase):
             room = max(rooms, key=len)
             for include in INCLUDE.findall(read(path)):
                 known = include.split("/")[0] in ("engine", "tracer", "gui", "lessons",
-                                                  "cli", "tests")
+                                                  "experiments", "cli", "tests")
                 allowed = any(include.startswith(to + "/") for to in ROOMS[room])
                 if known and not allowed:
                     wrong.append(f"{name(path)} includes {include}")

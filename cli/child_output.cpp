@@ -1,4 +1,4 @@
-#include "cli/prefixed_output.h"
+#include "cli/child_output.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -6,26 +6,33 @@
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 namespace lockstep::cli {
 
-PrefixedOutput::PrefixedOutput(const std::string& name, int stream) {
+OnLine prefixed(const std::string& name, int stream) {
+  return [prefix = "[" + name + "] ", stream](const std::string& line) {
+    const std::string whole = prefix + line;
+    (void)!::write(stream, whole.data(), whole.size());
+  };
+}
+
+ChildOutput::ChildOutput(OnLine on_line) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     throw std::runtime_error(std::string("no pipe: ") + std::strerror(errno));
   }
   exit_ = distributed::store::Fd(ends[0]);
   entrance_ = distributed::store::Fd(ends[1]);
-  thread_ = std::thread(
-      [this, prefix = "[" + name + "] ", stream] { pass_on(prefix, stream); });
+  thread_ = std::thread([this, on_line = std::move(on_line)] { read(on_line); });
 }
 
-PrefixedOutput::~PrefixedOutput() {
+ChildOutput::~ChildOutput() {
   close_entrance();
   thread_.join();
 }
 
-void PrefixedOutput::pass_on(const std::string& prefix, int stream) {
+void ChildOutput::read(const OnLine& on_line) {
   std::string text;
   char bytes[4096];
   for (;;) {
@@ -34,8 +41,7 @@ void PrefixedOutput::pass_on(const std::string& prefix, int stream) {
     if (got > 0) text.append(bytes, got);
     if (got <= 0 && !text.empty()) text += '\n';
     for (size_t end; (end = text.find('\n')) != text.npos; text.erase(0, end + 1)) {
-      const std::string line = prefix + text.substr(0, end + 1);
-      (void)!::write(stream, line.data(), line.size());
+      on_line(text.substr(0, end + 1));
     }
     if (got <= 0) return;
   }

@@ -1,0 +1,174 @@
+#include "cli/experiment_run.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <span>
+#include <thread>
+
+#include "cli/processes.h"
+#include "engine/data/atomic_write.h"
+#include "experiments/imagenet_runs.h"
+#include "tracer/record/program.h"
+
+namespace lockstep::cli {
+namespace fs = std::filesystem;
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void write(data::AtomicFile& file, const std::string& text) {
+  file.write(std::as_bytes(std::span(text)));
+}
+
+void write_file(const fs::path& path, const std::string& text) {
+  data::AtomicFile file(path);
+  write(file, text);
+  file.commit();
+}
+
+/// On a terminal, the run's newest line in place of the one before.
+void show_progress(const std::string& line) {
+  if (isatty(STDERR_FILENO) == 0 || line.find("Epoch:") == line.npos) return;
+  std::string shown = line.substr(0, line.find("\tAcc@"));
+  for (char& c : shown) c = c == '\t' || c == '\n' ? ' ' : c;
+  fmt::print(stderr, "\r\033[K{}", shown.substr(0, 78));
+}
+
+void end_progress() {
+  if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\033[K");
+}
+
+int run_logged(const fs::path& path, const ExperimentRun& run,
+               const std::string& command) {
+  data::AtomicFile file(path);
+  write(file, "$ " + command + "\n");
+  std::vector<std::string> arguments{"lockstep"};
+  arguments.insert(arguments.end(), run.words.begin(), run.words.end());
+  std::string failed;  // to write; by the thread that reads
+  Processes processes(std::chrono::milliseconds(1500));
+  processes.start(run.name, arguments, [&](const std::string& line) {
+    show_progress(line);
+    try {
+      if (failed.empty()) write(file, line);
+    } catch (const std::runtime_error& error) {
+      failed = error.what();
+    }
+  });
+  const int code = processes.wait();
+  end_progress();
+  if (!failed.empty()) throw std::runtime_error(failed);
+  if (code == 0) file.commit();
+  return code;
+}
+
+void say_result(const ExperimentRun& run, const experiments::Log& log,
+                const std::string& when) {
+  const auto& last = log.epochs.back();
+  fmt::print("  {}: {} iterations{}, {}\n", run.name, log.iterations(),
+             last.test_acc1 ? fmt::format(", Acc@1 {:.2f}", *last.test_acc1) : "",
+             when);
+}
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "processor unknown";
+}
+
+}  // namespace
+
+std::optional<experiments::Log> run_or_read(const ExperimentOptions& o,
+                                            const ExperimentRun& run, int& exit_code) {
+  const fs::path path = fs::path(o.out) / (run.name + ".log");
+  const std::string command = program() + " " + experiments::typed(run.words);
+  exit_code = 0;
+  if (fs::exists(path) && !o.again) {
+    const auto log = experiments::read_log_file(path);
+    if (!log.command.empty() && !experiments::same_command(log.command, command)) {
+      throw std::runtime_error(
+          fmt::format("{}: made by another command ({}); --again makes it anew, --out "
+                      "names another "
+                      "folder",
+                      path.string(), log.command));
+    }
+    say_result(run, log,
+               log.command.empty() ? "from elsewhere" : "finished before (--again)");
+    return log;
+  }
+  fmt::print("\n$ {}\n", command);
+  const auto begin = Clock::now();
+  exit_code = run_logged(path, run, command);
+  if (exit_code != 0) {
+    fmt::print(stderr,
+               "lockstep: {} {}; what is finished is kept: the same command goes on\n",
+               run.name,
+               exit_code == 130 ? "was interrupted"
+                                : fmt::format("ended with exit code {}", exit_code));
+    return std::nullopt;
+  }
+  const auto log = experiments::read_log_file(path);
+  const double took = std::chrono::duration<double>(Clock::now() - begin).count();
+  say_result(run, log, fmt::format("{:.0f} s in all", took));
+  return log;
+}
+
+int report(const ExperimentOptions& o, const Findings& f) {
+  const fs::path folder = o.out;
+  std::string notes;
+  for (const std::string& note : f.notes) notes += "- " + note + "\n";
+  write_file(folder / "table.md", experiments::as_markdown(f.rows) + "\n" + notes);
+  write_file(folder / "table.json", f.json.dump(1) + "\n");
+  if (o.json) {
+    fmt::print("{}\n", f.json.dump(1));
+  } else {
+    fmt::print("\n{}\n{}\n", experiments::as_text(f.rows), notes);
+  }
+  std::FILE* out = o.json ? stderr : stdout;
+  fmt::print(out, "=> written: {0}/table.md, table.json\n", folder.string());
+  try {
+    experiments::draw(f.plot, folder / "plot");
+    fmt::print(out, "=> drawn: {0}/plot.svg, plot.png\n", folder.string());
+  } catch (const std::runtime_error& error) {
+    fmt::print(stderr, "lockstep: {}\n", error.what());
+  }
+  return 0;
+}
+
+std::string machine_note(const ExperimentOptions& o) {
+  const unsigned cores = std::thread::hardware_concurrency();
+  const std::string when = fmt::format("{:%Y-%m-%d}", fmt::localtime(std::time({})));
+  if (o.device_type != "cpu") {
+    return fmt::format("{} {} devices, {}", o.devices, o.device_type, when);
+  }
+  return fmt::format("{} virtual cpu device{} of {} on {} core{} ({}), {}", o.devices,
+                     o.devices == 1 ? "" : "s",
+                     o.threads_per_device == 1
+                         ? "1 thread each"
+                         : fmt::format("{} threads each", o.threads_per_device),
+                     cores, cores == 1 ? "" : "s", processor(), when);
+}
+
+void check_folders(const ExperimentOptions& o) {
+  std::error_code error;
+  if (!o.data.empty() && !fs::is_directory(o.data)) {
+    throw std::runtime_error("--data " + o.data + ": no such folder");
+  }
+  fs::create_directories(o.out, error);
+  if (!error && ::access(o.out.c_str(), W_OK) != 0) {
+    error = std::error_code(errno, std::generic_category());
+  }
+  if (error) {
+    throw std::runtime_error("--out " + o.out + ": " + error.message() +
+                             "; name a folder that can be written");
+  }
+}
+
+}  // namespace lockstep::cli

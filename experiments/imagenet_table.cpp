@@ -1,0 +1,162 @@
+#include "experiments/imagenet_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lockstep::experiments {
+namespace {
+
+using tracer::Json;
+using Number = std::optional<double>;
+
+std::string cell(const Number& number, const char* format) {
+  return number ? fmt::format(fmt::runtime(format), *number) : "–";
+}
+
+Json json(const Number& number) { return number ? Json(*number) : Json(); }
+
+/// Seconds of an iteration: of the counted ones, `which` in the mean.
+Number mean(const ImageNetResult& result, double Iterations::* which) {
+  const Iterations counted = result.log.counted(result.short_last);
+  if (counted.count < 1) return std::nullopt;
+  return std::max(0.0, counted.*which) / static_cast<double>(counted.count);
+}
+
+Number seed_seconds(const ImageNetResult& result) {
+  return result.run.seed_seconds > 0 ? Number(result.run.seed_seconds) : Number();
+}
+
+/// How many times as many images per second `seconds` per iteration are, compared with
+/// the first run's.
+Number speedup(const ImageNetRun& run, const Number& seconds, const ImageNetRun& first,
+               const Number& first_seconds) {
+  if (!seconds || !first_seconds || *seconds <= 0) return std::nullopt;
+  return *first_seconds / static_cast<double>(first.batch) *
+         static_cast<double>(run.batch) / *seconds;
+}
+
+}  // namespace
+
+std::vector<ImageNetFigures> figures(const std::vector<ImageNetResult>& results) {
+  std::vector<ImageNetFigures> all;
+  const ImageNetResult& first = results.at(0);
+  const Number single = mean(first, &Iterations::seconds);
+  for (const ImageNetResult& result : results) {
+    const ImageNetRun& run = result.run;
+    ImageNetFigures f;
+    f.seconds = mean(result, &Iterations::seconds);
+    f.data_seconds = mean(result, &Iterations::data_seconds);
+    if (f.seconds && *f.seconds > 0) {
+      f.images_per_second = static_cast<double>(run.batch) / *f.seconds;
+    }
+    f.speedup = speedup(run, f.seconds, first.run, single);
+    f.emulated_speedup = speedup(run, result.emulated, first.run, first.emulated);
+    f.seed_speedup = speedup(run, seed_seconds(result), first.run, seed_seconds(first));
+    f.acc1 = result.log.epochs.back().test_acc1;
+    f.acc5 = result.log.epochs.back().test_acc5;
+    all.push_back(f);
+  }
+  return all;
+}
+
+Rows imagenet_rows(const std::vector<ImageNetResult>& results) {
+  Rows rows{{"log", "how", "batch", "s/iteration", "of it data", "images/s", "speed-up",
+             "Acc@1", "Acc@5", "emulated s", "speed-up", "seed's s", "speed-up"}};
+  const auto all = figures(results);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const ImageNetFigures& f = all[i];
+    rows.push_back(
+        {results[i].run.name, results[i].run.how, fmt::to_string(results[i].run.batch),
+         cell(f.seconds, "{:.3f}"), cell(f.data_seconds, "{:.3f}"),
+         cell(f.images_per_second, "{:.1f}"), cell(f.speedup, "{:.3f}x"),
+         cell(f.acc1, "{:.2f}"), cell(f.acc5, "{:.2f}"),
+         cell(results[i].emulated, "{:.3f}"), cell(f.emulated_speedup, "{:.3f}x"),
+         cell(seed_seconds(results[i]), "{:.3f}"), cell(f.seed_speedup, "{:.3f}x")});
+  }
+  return rows;
+}
+
+Json imagenet_json(const std::vector<ImageNetResult>& results,
+                   const std::vector<std::string>& notes) {
+  Json runs = Json::array();
+  const auto all = figures(results);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const ImageNetFigures& f = all[i];
+    runs.push_back(
+        {{"log", results[i].run.name + ".log"},
+         {"how", results[i].run.how},
+         {"command", results[i].log.command},
+         {"batch", results[i].run.batch},
+         {"iterations", results[i].log.iterations()},
+         {"counted_iterations", results[i].log.counted(results[i].short_last).count},
+         {"seconds_per_iteration", json(f.seconds)},
+         {"data_seconds_per_iteration", json(f.data_seconds)},
+         {"images_per_second", json(f.images_per_second)},
+         {"speedup", json(f.speedup)},
+         {"acc1", json(f.acc1)},
+         {"acc5", json(f.acc5)},
+         {"emulated_seconds_per_iteration", json(results[i].emulated)},
+         {"emulated_speedup", json(f.emulated_speedup)},
+         {"seed_seconds_per_iteration", json(seed_seconds(results[i]))},
+         {"seed_speedup", json(f.seed_speedup)}});
+  }
+  return {{"experiment", "imagenet-table"}, {"notes", notes}, {"runs", runs}};
+}
+
+Plot imagenet_plot(const std::vector<ImageNetResult>& results,
+                   const std::string& title) {
+  const auto all = figures(results);
+  const auto number = [](const Number& n) { return cell(n, "{:.4f}"); };
+  std::string data = "$runs << EOD\n";
+  bool seed = false, emulated = false;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const ImageNetFigures& f = all[i];
+    const std::string name = results[i].run.name;
+    data += fmt::format("\"{}\" {} {} {} {}\n", name.substr(name.find('_') + 1),
+                        number(f.images_per_second), number(f.speedup),
+                        number(f.emulated_speedup), number(f.seed_speedup));
+    seed = seed || f.seed_speedup;
+    emulated = emulated || f.emulated_speedup;
+  }
+  data += "EOD\nset datafile missing '–'\n";
+  const std::string bars =
+      "set yrange [0:*]\nset offsets 0,0,graph 0.14,0\nset boxwidth 0.9\n"
+      "set style data histogram\nset style histogram clustered gap 1\n"
+      "set xtics noenhanced\n";
+  // A bar's number stands above it; of k bars in a cluster the j-th is moved aside.
+  std::vector<std::string> kinds{"3 title 'measured'"};
+  if (emulated) kinds.push_back("4 title 'emulated: hardware of its own'");
+  if (seed) kinds.push_back("5 title 'the seed, 4 GPUs'");
+  const std::vector<std::string> colours{"#2F6FDE", "#F2A33A", "#8A93A3"};
+  std::string drawn, labels;
+  const double step = 1.0 / static_cast<double>(kinds.size() + 1);
+  for (size_t k = 0; k < kinds.size(); ++k) {
+    const char column = kinds[k][0];
+    drawn += fmt::format("{}'$runs' using {}{} linecolor rgb '{}'", k ? ", " : "",
+                         column, (k ? "" : ":xtic(1)") + kinds[k].substr(1),
+                         colours[static_cast<size_t>(column - '3')]);
+    labels += fmt::format(
+        ", '$runs' using ($0+{0:.4f}):{1}:(sprintf('%.2f', ${1})) with labels offset "
+        "0,0.6 font ',9' textcolor rgb '#3B4252' notitle",
+        step * (static_cast<double>(k) - static_cast<double>(kinds.size() - 1) / 2),
+        column);
+  }
+  Plot plot;
+  plot.width = 1200;
+  plot.commands =
+      data + bars +
+      fmt::format("set multiplot title {} font ',13' noenhanced\n", quoted(title)) +
+      "set size 0.36,0.92\nset origin 0,0\n"
+      "set title 'images per second, measured'\n"
+      "plot '$runs' using 2:xtic(1) linecolor rgb '#2F6FDE' notitle, "
+      "'$runs' using 0:2:(sprintf('%.1f', $2)) with labels offset 0,0.6 "
+      "font ',9' textcolor rgb '#3B4252' notitle\n"
+      "set size 0.64,0.92\nset origin 0.36,0\n"
+      "set title 'speed-up in images per second, over the first'\n"
+      "set key top left Left reverse\nset offsets 0,0,graph 0.35,0\nplot " +
+      drawn + labels + "\nunset multiplot\n";
+  return plot;
+}
+
+}  // namespace lockstep::experiments

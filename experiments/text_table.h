@@ -1,0 +1,17 @@
+// Rows of words as a table: for a terminal, and in Markdown.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lockstep::experiments {
+
+/// The first row holds the headings. All rows have as many cells.
+using Rows = std::vector<std::vector<std::string>>;
+
+/// Columns in line (counted in UTF-8 characters): the first two to the left, which hold
+/// words, the others to the right.
+std::string as_text(const Rows& rows);
+std::string as_markdown(const Rows& rows);
+
+}  // namespace lockstep::experiments

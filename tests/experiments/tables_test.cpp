@@ -1,0 +1,118 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "experiments/batch_size_table.h"
+#include "experiments/imagenet_table.h"
+
+namespace lockstep::experiments {
+namespace {
+
+Log log_of(int64_t iterations, double seconds, std::optional<double> acc1 = {}) {
+  Log log;
+  log.epochs.emplace_back();
+  EpochLog& epoch = log.epochs[0];
+  epoch.all = {iterations + 1, 99 + seconds * static_cast<double>(iterations), 0};
+  epoch.first = {1, 99, 0};
+  epoch.acc1 = 90;
+  epoch.test_acc1 = acc1;
+  return log;
+}
+
+TEST(ImageNetTable, RunsHaveTheSeedsNamesAndWords) {
+  const auto runs = imagenet_runs({"resnet50", "imagenet", 1, 2345, {"--epochs", "1"}});
+  std::string names;
+  for (const auto& run : runs) names += run.name + " ";
+  EXPECT_EQ(names,
+            "resnet_s_256 resnet_s_128 resnet_p_256 resnet_p_1024 resnet_d_256 "
+            "resnet_d_1024 ");
+  EXPECT_EQ(typed(runs[5].words),
+            "train imagenet -a resnet50 --lr 0.01 --batch-size 1024 --workers 16 "
+            "--dist-url tcp://127.0.0.1:2345 --dist-backend nccl --world-size 1 --rank "
+            "0 --multiprocessing-distributed --epochs 1");
+  EXPECT_EQ(imagenet_runs({"vgg16_bn", "x", 64, 1, {}})[3].name, "vgg_p_16");
+}
+
+TEST(ImageNetTable, SpeedUpIsTheSeedsArithmetic) {
+  const auto runs = imagenet_runs({"resnet50", "imagenet", 1, 2345, {}});
+  // The seed's two figures, through the whole table.
+  std::vector<ImageNetResult> results{{runs[0], log_of(9, 0.742, 60.0), false, 1.0},
+                                      {runs[2], log_of(9, 0.378, 61.0), false, 0.25},
+                                      {runs[3], log_of(9, 1.484, 62.0), false, {}}};
+  const auto all = figures(results);
+  EXPECT_NEAR(*all[1].speedup, 1.963, 5e-4);
+  EXPECT_EQ(all[1].seed_speedup, 0.742 / 0.378);
+  EXPECT_NEAR(*all[0].images_per_second, 345.01, 0.01);
+  EXPECT_NEAR(*all[2].speedup, 2, 1e-9);  // 4 times the batch in twice the time
+  EXPECT_EQ(all[1].emulated_speedup, 4);
+  EXPECT_FALSE(all[2].emulated_speedup);
+  EXPECT_FALSE(all[2].seed_speedup);
+  EXPECT_EQ(all[1].acc1, 61);
+
+  const Rows rows = imagenet_rows(results);
+  EXPECT_EQ(rows[2][6], "1.963x");
+  EXPECT_EQ(rows[2][12], "1.963x");
+  EXPECT_EQ(rows[3][12], "–");
+  const auto json = imagenet_json(results, {"a note"});
+  EXPECT_EQ(json["runs"][1]["seconds_per_iteration"].get<double>(), *all[1].seconds);
+  EXPECT_TRUE(json["runs"][2]["seed_speedup"].is_null());
+  EXPECT_NE(imagenet_plot(results, "t").commands.find("\"p_256\" 677.2"),
+            std::string::npos);
+}
+
+TEST(ImageNetTable, CommandsAreTheSameButForThePort) {
+  EXPECT_TRUE(same_command("./lockstep train a --dist-url tcp://127.0.0.1:1 -b 2",
+                           "lockstep train a --dist-url tcp://127.0.0.1:22 -b 2"));
+  EXPECT_FALSE(same_command("lockstep train a -b 2", "lockstep train a -b 3"));
+  EXPECT_FALSE(same_command("lockstep train a --dist-url tcp://x:1 -b 2",
+                            "lockstep train a --dist-url tcp://x:1 -b 3"));
+  EXPECT_EQ(typed({"a b", "it's", "", "plain"}), "'a b' 'it'\\''s' '' plain");
+}
+
+TEST(TextTable, ColumnsStandInLine) {
+  const Rows rows{{"a", "b", "c"}, {"–", "long", "1.5"}};
+  EXPECT_EQ(as_text(rows), "  a  b       c\n  –  long  1.5\n");
+  EXPECT_EQ(as_markdown(rows),
+            "| a | b | c |\n| --- | --- | ---: |\n| – | long | 1.5 |\n");
+}
+
+BatchSizeRuns small_and_large() {
+  BatchSizeRuns runs;
+  runs.batches = {32, 256};
+  runs.lr = 0.1;
+  return runs;
+}
+
+bool has(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+TEST(BatchSizeTable, TheSmallestBatchHasOneRecipe) {
+  const auto runs = batch_size_runs(small_and_large());
+  ASSERT_EQ(runs.size(), 4u);
+  EXPECT_EQ(runs[0].lr, 0.0125);  // 0.1 is meant for 256
+  EXPECT_EQ(runs[1].lr, 0.0125);
+  EXPECT_EQ(runs[2].lr, 0.1);
+  EXPECT_EQ(runs[3].name, "resnet_s_256_warmed");
+  EXPECT_FALSE(has(runs[1].words, "--scale-lr"));
+  EXPECT_TRUE(has(runs[1].words, "0.0125"));
+  EXPECT_TRUE(has(runs[2].words, "--scale-lr"));
+  EXPECT_FALSE(has(runs[2].words, "--warmup-epochs"));
+  EXPECT_TRUE(has(runs[3].words, "--warmup-epochs"));
+}
+
+TEST(BatchSizeTable, Gaps) {
+  const auto runs = batch_size_runs(small_and_large());
+  const std::vector<BatchSizeResult> results{{runs[0], log_of(9, 1, 70.0)},
+                                             {runs[1], log_of(9, 1, 55.5)}};
+  const auto all = figures(results);
+  EXPECT_EQ(all[0].gap, 20);
+  EXPECT_EQ(all[1].gap, 34.5);
+  EXPECT_EQ(all[0].behind, 0);
+  EXPECT_EQ(all[1].behind, 14.5);
+  EXPECT_EQ(batch_size_json(results, {})["runs"][1]["behind_smallest_batch"], 14.5);
+  EXPECT_THROW(figures({{runs[0], log_of(9, 1)}}), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace lockstep::experiments
