@@ -230,6 +230,9 @@ int train_in_process(const RunOptions& given, const ProcessRank& place) {
     configure(o);
     if (!o.quiet && o.dist_backend == "nccl" && device_type(o) != DeviceType::cuda) {
       std::puts("=> nccl needs CUDA devices: the backend is ring");
+    } else if (!o.quiet && o.dist_backend == "nccl" &&
+               rank.group->communicator().algorithm() != std::string_view("nccl")) {
+      std::puts(distributed::kNoNccl);
     }
     if (!o.quiet) say_what_runs(o, data, all_devices(o, place.world), rank);
     code = train_rank(o, data, rank, {}, nullptr);
@@ -244,9 +247,6 @@ int train_in_process(const RunOptions& given, const ProcessRank& place) {
   }
   store->leave();
   store->linger(timeout);
-    } else if (!o.quiet && o.dist_backend == "nccl" &&
-               rank.group->communicator().algorithm() != std::string_view("nccl")) {
-      std::puts(distributed::kNoNccl);
   return code;
 }
 

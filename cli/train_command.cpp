@@ -133,12 +133,12 @@ void say_what_runs(const RunOptions& o, const DataSets& data,
   fmt::print("=> mode {}, {} device{} ({}), batch {}, {} thread{} per device\n",
              train::name(mode_of(o)), devices.size(), devices.size() == 1 ? "" : "s",
              where, batch, threads, threads == 1 ? "" : "s");
+  fmt::print("{}", describe_gpus(devices));
 }
 
 namespace {
 
 /// `--resume`: prints what main.py prints. How far training has come.
-  fmt::print("{}", describe_gpus(devices));
 train::Progress resume(const RunOptions& o, train::Trainer& trainer,
                        const RankPlace& place) {
   train::Progress progress;
