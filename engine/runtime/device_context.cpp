@@ -80,6 +80,10 @@ struct Contexts {
         stream->record_event()->wait();
       }
     }
+    // Hardware's libraries may be gone by now: its devices are left as they are.
+    for (auto& [device, context] : by_device) {
+      if (context->driver()) context.release();
+    }
   }
 };
 

@@ -44,17 +44,6 @@ CudaQueue::CudaQueue(Device device) : device_(device), gpu_(gpu_of(device)) {
   fault_ = fault_of(device);
 }
 
-/// Statuses are not looked at: at the process's end CUDA may be gone before us.
-CudaQueue::~CudaQueue() {
-  if (cudnn_) cudnnDestroy(cudnn_);
-  if (cublas_) cublasDestroy(cublas_);
-  for (Staging& s : staging_) {
-    cudaEventDestroy(s.in_use);
-    cudaFreeHost(s.data);
-  }
-  cudaStreamDestroy(stream_);
-}
-
 void CudaQueue::bind() {
   check(cudaSetDevice(gpu_), "cudaSetDevice");
   current_queue = this;

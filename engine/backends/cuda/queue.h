@@ -13,10 +13,10 @@
 
 namespace lockstep::cuda {
 
+/// Lasts as long as the process, and so do its stream and handles.
 class CudaQueue : public runtime::Queue {
  public:
   explicit CudaQueue(Device device);
-  ~CudaQueue() override;
 
   void bind() override;
   void wait(const runtime::Mark& mark) override;
