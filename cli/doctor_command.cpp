@@ -42,10 +42,11 @@ int run() {
            "; virtual devices share them (measured clock), the emulated "
            "clock gives each its own");
   const bool avx512 = __builtin_cpu_supports("avx512f") != 0;
-  line(avx512, "AVX-512",
-       avx512 ? "Winograd convolutions are on (--conv direct switches them off)"
-              : "no Winograd convolutions on this processor: slower (not measured "
-                "here); nothing to mend");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  line(avx512 || avx2, "Winograd convolutions",
+       avx512 ? "oneDNN's, by AVX-512 (--conv direct switches them off)"
+       : avx2 ? "ours, by AVX2 (--conv direct switches them off)"
+              : "none: this processor has no AVX2; slower; nothing to mend");
   const bool cpu = has_backend(DeviceType::cpu);
   line(cpu, "oneDNN (cpu)",
        cpu ? "--device-type cpu, the default"

@@ -229,7 +229,7 @@ def machine_line():
     model = next((l.split(":")[1].strip() for l in text.splitlines()
                   if l.startswith("model name")), "unknown CPU")
     wide = ("AVX-512" if " avx512f" in text
-            else "no AVX-512: no Winograd, the aims do not hold")
+            else "no AVX-512: the ceiling has no Winograd")
     return f"{os.cpu_count()} cores, {model}, {wide}"
 
 

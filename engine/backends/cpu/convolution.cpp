@@ -1,10 +1,12 @@
 // Convolutions. Winograd's algorithm (3×3, stride 1) does 2.25 to 4 times fewer
-// multiplications; oneDNN 2 has it for AVX-512 and only when asked for by name. The
-// choice follows a fixed rule, so that every batch size runs the same algorithm; with
-// `--benchmark` it is measured instead, once per shape.
+// multiplications; oneDNN 2 has it for AVX-512 and only when asked for by name, so that
+// processors without it run ours (winograd.h). The choice follows a fixed rule, so that
+// every batch size runs the same algorithm; with `--benchmark` it is measured instead,
+// once per shape.
 #include "engine/backends/cpu/cpu_backend.h"
 #include "engine/backends/cpu/measure.h"
 #include "engine/backends/cpu/program.h"
+#include "engine/backends/cpu/winograd.h"
 
 namespace lockstep::cpu {
 namespace {
@@ -117,7 +119,57 @@ Problem problem_of(const PlanRequest& r) {
   }
 }
 
-/// Null if this processor has no such kernel (Winograd without AVX-512).
+/// Our own kernel; null if this processor or the shape is not made for it. Of images
+/// below 4×4 a tile would be empty for the most part.
+PlanPtr plan_own_winograd(const PlanRequest& r, const Problem& p) {
+  if (!has_winograd() || channel_block() != 8 || p.x[2] < 4 || p.x[3] < 4) return {};
+  const Winograd conv(p.x[0], p.w[1], p.w[0], p.x[2], p.x[3]);
+  const Md activations[] = {preferred(p.x), preferred(p.y)};
+  Program program;
+  const auto run = [&](const std::vector<Ref>& places, auto kernel) {
+    const Ref scratch = program.scratch(conv.workspace());
+    program.run(
+        [places, scratch, kernel](const KernelArgs& args) {
+          const auto at = [&](const Ref& ref) {
+            return static_cast<float*>(address(ref, args));
+          };
+          kernel(at(places[0]), at(places[1]), at(places[2]), at(scratch), args);
+        },
+        "lockstep:winograd");
+  };
+  const auto as = [&](size_t i, const Md& wanted) {
+    return program.as(in(i), described(r.in[i]), wanted);
+  };
+  switch (r.code) {
+    case OpCode::conv2d: {
+      const bool bias = r.in[2].dtype == DType::f32, relu = r.attributes.relu;
+      run({as(0, activations[0]), as(1, plain(p.w)), out(0)},
+          [conv, bias, relu](float* x, float* w, float* y, float* scratch,
+                             const KernelArgs& args) {
+            const auto* b = bias ? static_cast<const float*>(args.in[2].data) : nullptr;
+            conv.forward(x, w, y, {b, relu}, scratch);
+          });
+      return program.finish({layout_of(activations[1], p.y)});
+    }
+    case OpCode::conv2d_backward_data:
+      run({as(0, activations[1]), as(1, plain(p.w)), out(0)},
+          [conv](float* dy, float* w, float* dx, float* scratch, const KernelArgs&) {
+            conv.backward_data(dy, w, dx, scratch);
+          });
+      return program.finish({layout_of(activations[0], p.x)});
+    default:
+      run({as(0, activations[0]), as(1, activations[1]), out(0)},
+          [conv](float* x, float* dy, float* dw, float* scratch,
+                 const KernelArgs& args) {
+            const bool bias = args.out.size() > 1;
+            auto* db = bias ? static_cast<float*>(args.out[1].data) : nullptr;
+            conv.backward_weight(x, dy, dw, db, scratch);
+          });
+      return program.finish({});
+  }
+}
+
+/// Null if this processor has no such kernel (oneDNN's Winograd without AVX-512).
 PlanPtr try_plan(const PlanRequest& r, const Problem& p, algorithm a) {
   try {
     switch (r.code) {
@@ -138,8 +190,9 @@ PlanPtr try_plan(const PlanRequest& r, const Problem& p, algorithm a) {
 
 PlanPtr plan_convolution(const PlanRequest& r) {
   const Problem p = problem_of(r);
-  const PlanPtr winograd =
-      p.winograd_rule ? try_plan(r, p, algorithm::convolution_winograd) : nullptr;
+  PlanPtr winograd;
+  if (p.winograd_rule) winograd = try_plan(r, p, algorithm::convolution_winograd);
+  if (p.winograd_rule && !winograd) winograd = plan_own_winograd(r, p);
   const BackendOptions& options = backend_options();
   if (!options.benchmark || options.deterministic) {
     return winograd ? winograd : try_plan(r, p, algorithm::convolution_direct);

@@ -16,6 +16,8 @@ dnnl::stream& stream() {
   return instance;
 }
 
+}  // namespace
+
 void* address(const Ref& ref, const KernelArgs& args) {
   switch (ref.kind) {
     case Ref::Kind::input:
@@ -28,7 +30,7 @@ void* address(const Ref& ref, const KernelArgs& args) {
   return nullptr;
 }
 
-/// The channel block of activations, found by asking for a convolution.
+/// Found by asking for a convolution.
 int64_t channel_block() {
   static const int64_t block = [] {
     using namespace dnnl;
@@ -42,8 +44,6 @@ int64_t channel_block() {
   }();
   return block;
 }
-
-}  // namespace
 
 std::string DnnlLayout::str() const {
   const auto& blocking = md.data.format_desc.blocking;

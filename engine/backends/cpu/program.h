@@ -28,6 +28,8 @@ Md plain(const Shape& sizes);
 Md any(const Shape& sizes);
 /// In the layout that convolutions of this machine prefer for activations.
 Md preferred(const Shape& sizes);
+/// How many channels lie side by side in it.
+int64_t channel_block();
 
 dnnl::memory::dims dims(const Shape& sizes);
 
@@ -36,6 +38,7 @@ struct Ref {
   enum class Kind { input, output, scratch } kind;
   size_t index;  ///< of the input or output; byte offset in the scratch
 };
+void* address(const Ref& ref, const KernelArgs& args);
 inline Ref in(size_t i) { return {Ref::Kind::input, i}; }
 inline Ref out(size_t i) { return {Ref::Kind::output, i}; }
 
@@ -67,8 +70,10 @@ class Program {
     if (impl_.empty()) impl_ = pd.impl_info_str();
     steps_.push_back({primitive, std::move(arguments), nullptr});
   }
-  /// Adds a step of our own, which finds scratch at args.workspace.
-  void run(std::function<void(const KernelArgs&)> function) {
+  /// Adds a step of our own, which finds its arguments with address(); `impl` names
+  /// the plan, if this is its main step.
+  void run(std::function<void(const KernelArgs&)> function, const char* impl = "") {
+    if (impl_.empty()) impl_ = impl;
     steps_.push_back({{}, {}, std::move(function)});
   }
 
