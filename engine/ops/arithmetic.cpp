@@ -1,4 +1,6 @@
 // Arithmetic without gradients, for numbers about tensors: statistics and sums.
+#include <cstring>
+
 #include "engine/ops/checks.h"
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"
@@ -14,6 +16,8 @@ void check_constant(const char* name, const Tensors& inputs) {
 
 Tensor pairwise(const char* name, OpCode code, const Tensor& a, const Tensor& b,
                 const Site& site) {
+  check_defined(std::string_view(name).substr(strlen("aten::")),
+                {{"input", a}, {"other", b}});
   check(a.sizes() == b.sizes() || b.numel() == 1,
         "The size of tensor a {} must match the size of tensor b {}", a.sizes().str(),
         b.sizes().str());
@@ -39,6 +43,11 @@ Tensor div(const Tensor& a, const Tensor& b, Site site) {
 Tensor cat(const Tensors& tensors, Site site) {
   int64_t numel = 0;
   for (const Tensor& tensor : tensors) {
+    if (!tensor.defined()) {
+      throw UndefinedTensor(
+          fmt::format("expected Tensor as element {} in argument 0, but got NoneType",
+                      &tensor - tensors.data()));
+    }
     check(tensor.is_plain() && tensor.dtype() == tensors[0].dtype(),
           "cat wants plain tensors of one type");
     numel += tensor.numel();

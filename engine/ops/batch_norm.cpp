@@ -41,6 +41,7 @@ Tensor evaluate(const Tensor& x, const BatchNormState& s, const Attributes& attr
 
 Tensor batch_norm(const Tensor& x, const BatchNormState& s, bool training,
                   double momentum, double eps, Site site) {
+  check_defined("batch_norm", {{"input", x}, {"weight", s.weight}, {"bias", s.bias}});
   check(x.dim() == 4, "expected 4D input (got {}D input)", x.dim());
   check(x.size(1) == s.weight.numel(), "running_mean should contain {} elements not {}",
         x.size(1), s.weight.numel());

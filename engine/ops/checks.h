@@ -1,11 +1,14 @@
-// Shape errors in PyTorch's words.
+// Errors in PyTorch's words: arguments that are missing, shapes that do not fit.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <initializer_list>
 #include <stdexcept>
+#include <string_view>
 
 #include "engine/autograd/node.h"
+#include "engine/tensor/undefined.h"
 
 namespace lockstep::ops {
 
@@ -14,6 +17,27 @@ template <typename... Args>
 void check(bool condition, fmt::format_string<Args...> format, Args&&... args) {
   if (!condition) {
     throw std::runtime_error(fmt::format(format, std::forward<Args>(args)...));
+  }
+}
+
+/// An operation's tensor, by the name that PyTorch gives the argument.
+struct Argument {
+  const char* name;
+  const Tensor& tensor;
+};
+
+/// Throws UndefinedTensor if an argument is undefined, which is Python's None. They
+/// come in PyTorch's order, since the message tells the position.
+inline void check_defined(std::string_view op,
+                          std::initializer_list<Argument> arguments) {
+  int position = 1;
+  for (const auto& [name, tensor] : arguments) {
+    if (!tensor.defined()) {
+      throw UndefinedTensor(
+          fmt::format("{}(): argument '{}' (position {}) must be Tensor, not NoneType",
+                      op, name, position));
+    }
+    ++position;
   }
 }
 

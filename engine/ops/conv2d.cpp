@@ -30,6 +30,7 @@ void check_shapes(const Tensor& x, const Tensor& w, const Conv2dOptions& o) {
 
 Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, Conv2dOptions o,
               Site site) {
+  check_defined("conv2d", {{"input", x}, {"weight", w}});
   check_shapes(x, w, o);
   OpCall op("aten::conv2d", {x, w, b}, site);
   Attributes attributes;

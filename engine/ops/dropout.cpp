@@ -26,6 +26,7 @@ void set_dropout_calls(Device device, uint64_t count) {
 }
 
 Tensor dropout(const Tensor& x, double p, bool training, Site site) {
+  check_defined("dropout", {{"input", x}});
   check(p >= 0 && p < 1, "dropout probability has to be in [0, 1), but got {}", p);
   if (!training || p == 0) return x;
   OpCall op("aten::dropout", {x}, site);

@@ -6,7 +6,8 @@
 namespace lockstep::ops {
 namespace {
 
-void check_same_shape(const Tensor& a, const Tensor& b) {
+void check_same_shape(const char* op, const Tensor& a, const Tensor& b) {
+  check_defined(op, {{"input", a}, {"other", b}});
   check(a.sizes() == b.sizes(),
         "The size of tensor a {} must match the size of tensor b {}", a.sizes().str(),
         b.sizes().str());
@@ -17,7 +18,7 @@ Tensors pass_to_both(Tensors grads) { return {grads[0], grads[0]}; }
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b, Site site) {
-  check_same_shape(a, b);
+  check_same_shape("add", a, b);
   OpCall op("aten::add", {a, b}, site);
   Tensor y = compute_one(OpCode::add, {a, b}, a.sizes());
   autograd::set_history("AddBackward0", {a, b}, {y}, op.id(), pass_to_both);
@@ -25,7 +26,7 @@ Tensor add(const Tensor& a, const Tensor& b, Site site) {
 }
 
 Tensor& add_(Tensor& a, const Tensor& b, Site site) {
-  check_same_shape(a, b);
+  check_same_shape("add_", a, b);
   check_in_place(a);
   OpCall op("aten::add_", {a, b}, site);
   compute_into(OpCode::add, {a, b}, {a});
@@ -34,6 +35,7 @@ Tensor& add_(Tensor& a, const Tensor& b, Site site) {
 }
 
 Tensor scale(const Tensor& x, double factor, Site site) {
+  check_defined("mul", {{"input", x}});
   OpCall op("aten::mul", {x}, site);
   Tensor y = compute_one(OpCode::scale, {x}, x.sizes(), {}, {factor});
   autograd::set_history(
@@ -43,6 +45,7 @@ Tensor scale(const Tensor& x, double factor, Site site) {
 }
 
 Tensor full_like(const Tensor& x, double value, Site site) {
+  check_defined("full_like", {{"input", x}});
   OpCall op("aten::full_like", {x}, site);
   Tensor y = Tensor::empty({x.sizes(), x.dtype(), nullptr}, x.device());
   compute_into(OpCode::fill, {}, {y}, {}, {value});
@@ -50,6 +53,7 @@ Tensor full_like(const Tensor& x, double value, Site site) {
 }
 
 Tensor contiguous(const Tensor& x, Site site) {
+  check_defined("contiguous", {{"input", x}});
   if (x.is_plain()) return x;
   OpCall op("aten::contiguous", {x}, site);
   Tensor y = compute_one(OpCode::copy, {x}, x.sizes());
@@ -60,6 +64,7 @@ Tensor contiguous(const Tensor& x, Site site) {
 }
 
 Tensor flatten(const Tensor& x, Site site) {
+  check_defined("flatten", {{"input", x}});
   const Tensor plain = contiguous(x, site);
   OpCall op("aten::flatten", {x}, site);
   Tensor y = plain.reshaped({x.size(0), x.size(0) ? x.numel() / x.size(0) : 0});

@@ -6,6 +6,7 @@
 namespace lockstep::ops {
 
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Site site) {
+  check_defined("linear", {{"input", x}, {"weight", w}});
   check(x.dim() == 2 && x.size(1) == w.size(1),
         "size mismatch, m1: [{} x {}], m2: [{} x {}]", x.size(0),
         x.size(0) ? x.numel() / x.size(0) : 0, w.size(1), w.size(0));

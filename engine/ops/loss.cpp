@@ -8,6 +8,7 @@
 namespace lockstep::ops {
 
 Tensor log_softmax(const Tensor& x, Site site) {
+  check_defined("log_softmax", {{"input", x}});
   check(x.dim() == 2, "log_softmax: expected N x C, got {}", x.sizes().str());
   OpCall op("aten::log_softmax", {x}, site);
   Tensor y = compute_one(OpCode::log_softmax, {x}, x.sizes());
@@ -23,6 +24,7 @@ namespace {
 
 Tensor smooth_nll_loss(const Tensor& log_p, const Tensor& labels, Reduction reduction,
                        double label_smoothing, Site site) {
+  check_defined("nll_loss", {{"input", log_p}, {"target", labels}});
   check(log_p.dim() == 2 && labels.dim() == 1 && log_p.size(0) == labels.size(0),
         "Expected input batch_size ({}) to match target batch_size ({}).",
         log_p.size(0), labels.numel());
@@ -55,6 +57,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, Reduction reduc
 }
 
 Tensor accuracy(const Tensor& logits, const Tensor& labels, int64_t k, Site site) {
+  check_defined("topk", {{"input", logits}, {"target", labels}});
   OpCall op("aten::topk", {logits, labels}, site);
   Attributes attributes;
   attributes.k = std::min<int64_t>(k, logits.size(1));

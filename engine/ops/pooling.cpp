@@ -14,7 +14,8 @@ Attributes window(const Pool2dOptions& o) {
   return attributes;
 }
 
-Shape pooled(const Tensor& x, const Pool2dOptions& o) {
+Shape pooled(const char* op, const Tensor& x, const Pool2dOptions& o) {
+  check_defined(op, {{"input", x}});
   check(x.dim() == 4, "non-empty 3D or 4D (batch mode) tensor expected for input");
   auto size = [&o](int64_t in) {
     const int64_t last = in + 2 * o.padding - o.kernel;  // the last window's start
@@ -43,7 +44,7 @@ Tensor average(const char* op_name, const char* node_name, OpCode forward,
 }  // namespace
 
 Tensor max_pool2d(const Tensor& x, Pool2dOptions o, Site site) {
-  const Shape out = pooled(x, o);
+  const Shape out = pooled("max_pool2d", x, o);
   OpCall op("aten::max_pool2d", {x}, site);
   const Attributes attributes = window(o);
   Tensors y = compute(OpCode::max_pool2d, {x}, {{out, x.dtype(), nullptr}}, attributes);
@@ -58,10 +59,12 @@ Tensor max_pool2d(const Tensor& x, Pool2dOptions o, Site site) {
 
 Tensor avg_pool2d(const Tensor& x, Pool2dOptions o, Site site) {
   return average("aten::avg_pool2d", "AvgPool2DBackward0", OpCode::avg_pool2d,
-                 OpCode::avg_pool2d_backward, x, pooled(x, o), window(o), site);
+                 OpCode::avg_pool2d_backward, x, pooled("avg_pool2d", x, o), window(o),
+                 site);
 }
 
 Tensor adaptive_avg_pool2d(const Tensor& x, int64_t height, int64_t width, Site site) {
+  check_defined("adaptive_avg_pool2d", {{"input", x}});
   check(x.dim() == 4, "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {}",
         x.sizes().str());
   return average("aten::adaptive_avg_pool2d", "AdaptiveAvgPool2DBackward0",

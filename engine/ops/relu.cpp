@@ -21,6 +21,7 @@ void record_backward(const Tensor& x, const Tensor& y, int64_t op) {
 }  // namespace
 
 Tensor relu(const Tensor& x, Site site) {
+  check_defined("relu", {{"input", x}});
   OpCall op("aten::relu", {x}, site);
   Tensor y = compute_one(OpCode::relu, {x}, x.sizes());
   record_backward(x, y, op.id());
@@ -28,6 +29,7 @@ Tensor relu(const Tensor& x, Site site) {
 }
 
 Tensor& relu_(Tensor& x, Site site) {
+  check_defined("relu_", {{"input", x}});
   check_in_place(x);
   OpCall op("aten::relu_", {x}, site);
   bool covers_backward = false;

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "engine/tensor/undefined.h"
+
 namespace lockstep {
 
 Tensor::Tensor(StoragePtr storage, size_t byte_offset, TensorSpec spec)
@@ -28,7 +30,7 @@ Tensor Tensor::from(const std::vector<double>& values, const Shape& sizes,
                              " values for shape " + sizes.str());
   }
   Tensor tensor = empty(sizes, kHost, dtype);
-  void* data = tensor.impl_->storage->data();
+  void* data = tensor.impl().storage->data();
   for (size_t i = 0; i < values.size(); ++i) {
     switch (dtype) {
       case DType::f32:
@@ -48,14 +50,20 @@ Tensor Tensor::from(const std::vector<double>& values, const Shape& sizes,
   return tensor;
 }
 
+void Tensor::throw_undefined() {
+  throw UndefinedTensor(
+      "Expected a proper Tensor but got None (or an undefined Tensor in C++): it was "
+      "never assigned, or has been moved away");
+}
+
 View Tensor::view() const {
-  auto* base = static_cast<char*>(impl_->storage->data());
-  return {base ? base + impl_->byte_offset : nullptr, dtype(), sizes(),
-          impl_->spec.layout.get()};
+  auto* base = static_cast<char*>(impl().storage->data());
+  return {base ? base + impl().byte_offset : nullptr, dtype(), sizes(),
+          impl().spec.layout.get()};
 }
 
 bool Tensor::owns_memory_alone() const {
-  return impl_.use_count() == 1 && impl_->storage.use_count() == 1;
+  return impl_.use_count() == 1 && impl().storage.use_count() == 1;
 }
 
 void* Tensor::host_data(size_t item) const {
@@ -76,7 +84,7 @@ Tensor Tensor::reshaped(const Shape& sizes) const {
                              "' is invalid for input of size " +
                              std::to_string(numel()));
   }
-  return Tensor(impl_->storage, impl_->byte_offset, {sizes, dtype(), nullptr});
+  return Tensor(impl().storage, impl().byte_offset, {sizes, dtype(), nullptr});
 }
 
 Tensor Tensor::narrowed(int64_t start, int64_t length) const {
@@ -87,19 +95,20 @@ Tensor Tensor::narrowed(int64_t start, int64_t length) const {
   Shape sizes_ = sizes();
   sizes_[0] = length;
   const int64_t row = size(0) == 0 ? 0 : nbytes() / size(0);
-  return Tensor(impl_->storage, impl_->byte_offset + start * row,
+  return Tensor(impl().storage, impl().byte_offset + start * row,
                 {sizes_, dtype(), nullptr});
 }
 
 Tensor Tensor::detach() const {
-  return Tensor(impl_->storage, impl_->byte_offset, impl_->spec);
+  return Tensor(impl().storage, impl().byte_offset, impl().spec);
 }
 
 void Tensor::set_data(const Tensor& source) {
+  const Impl& theirs = source.impl();
   if (!impl_) impl_ = std::make_shared<Impl>();
-  impl_->storage = source.impl_->storage;
-  impl_->byte_offset = source.impl_->byte_offset;
-  impl_->spec = source.impl_->spec;
+  impl_->storage = theirs.storage;
+  impl_->byte_offset = theirs.byte_offset;
+  impl_->spec = theirs.spec;
 }
 
 void Tensor::become(const Tensor& source) {
@@ -113,12 +122,12 @@ void Tensor::become(const Tensor& source) {
 }
 
 AutogradMeta& Tensor::meta() const {
-  if (!impl_->meta) impl_->meta = std::make_unique<AutogradMeta>();
-  return *impl_->meta;
+  if (!impl().meta) impl().meta = std::make_unique<AutogradMeta>();
+  return *impl().meta;
 }
 
 bool Tensor::requires_grad() const {
-  return impl_->meta && (impl_->meta->requires_grad || impl_->meta->grad_fn);
+  return impl().meta && (impl().meta->requires_grad || impl().meta->grad_fn);
 }
 
 Tensor& Tensor::set_requires_grad(bool on) {
@@ -127,7 +136,7 @@ Tensor& Tensor::set_requires_grad(bool on) {
 }
 
 Tensor Tensor::grad() const {
-  return impl_->meta && impl_->meta->grad ? *impl_->meta->grad : Tensor();
+  return impl().meta && impl().meta->grad ? *impl().meta->grad : Tensor();
 }
 
 void Tensor::set_grad(const Tensor& grad) const {

@@ -59,7 +59,8 @@ struct AutogradMeta {
 
 class Tensor {
  public:
-  Tensor() = default;  ///< undefined
+  /// Undefined: whoever asks it for more than defined() gets a std::runtime_error.
+  Tensor() = default;
   Tensor(StoragePtr storage, size_t byte_offset, TensorSpec spec);
 
   /// Uninitialised memory in the current CategoryScope.
@@ -76,19 +77,19 @@ class Tensor {
   }
 
   bool defined() const { return impl_ != nullptr; }
-  const Shape& sizes() const { return impl_->spec.sizes; }
+  const Shape& sizes() const { return impl().spec.sizes; }
   int64_t size(int dim) const { return sizes()[dim < 0 ? dim + dim_() : dim]; }
   int64_t dim() const { return dim_(); }
   int64_t numel() const { return sizes().numel(); }
-  DType dtype() const { return impl_->spec.dtype; }
-  Device device() const { return impl_->storage->device(); }
-  const TensorSpec& spec() const { return impl_->spec; }
-  bool is_plain() const { return impl_->spec.layout == nullptr; }
+  DType dtype() const { return impl().spec.dtype; }
+  Device device() const { return impl().storage->device(); }
+  const TensorSpec& spec() const { return impl().spec; }
+  bool is_plain() const { return impl().spec.layout == nullptr; }
   /// Logical bytes: numel × item size.
   int64_t nbytes() const { return numel() * static_cast<int64_t>(item_size(dtype())); }
 
   View view() const;
-  const StoragePtr& storage() const { return impl_->storage; }
+  const StoragePtr& storage() const { return impl().storage; }
   /// True if no other tensor or view shares this one's memory.
   bool owns_memory_alone() const;
   /// Same handle?
@@ -114,11 +115,11 @@ class Tensor {
   // --- autograd
   bool requires_grad() const;  ///< set by hand on a leaf, or has a grad_fn
   Tensor& set_requires_grad(bool on);
-  bool is_leaf() const { return !impl_->meta || !impl_->meta->grad_fn; }
+  bool is_leaf() const { return !impl().meta || !impl().meta->grad_fn; }
   Tensor grad() const;  ///< undefined if there is none
   void set_grad(const Tensor& grad) const;
   AutogradMeta& meta() const;  ///< made on first use
-  const AutogradMeta* meta_if_any() const { return impl_->meta.get(); }
+  const AutogradMeta* meta_if_any() const { return impl().meta.get(); }
   /// Runs the backward pass from this scalar.
   void backward(std::source_location site = std::source_location::current()) const;
 
@@ -129,6 +130,11 @@ class Tensor {
     TensorSpec spec;
     std::unique_ptr<AutogradMeta> meta;
   };
+  Impl& impl() const {
+    if (!impl_) throw_undefined();
+    return *impl_;
+  }
+  [[noreturn]] static void throw_undefined();
   int64_t dim_() const { return sizes().rank(); }
   void* host_data(size_t item) const;
 

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "engine/tensor/undefined.h"
 #include "lessons/machine/contain.h"
 #include "lessons/machine/exam.h"
 #include "lessons/machine/stuck.h"
@@ -47,6 +48,11 @@ std::pair<std::string, std::string> about_exception() {
     return {std::string("an exception: ") + error.what(),
             "at() or substr() was asked for what is not there: an index past the end, "
             "or a key that the map lacks"};
+  } catch (const UndefinedTensor& error) {
+    return {std::string("an exception: ") + error.what(),
+            "a Tensor that nobody has given a value: one that you declared and did not "
+            "assign, an element of a vector that you made longer and did not fill, or "
+            "the .grad() of a parameter that has none (defined() asks)"};
   } catch (const std::exception& error) {
     return {std::string("an exception: ") + error.what(), ""};
   } catch (const char* text) {
@@ -234,7 +240,9 @@ Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer saniti
     limits.seconds *= 5;
     limits.memory = 0;  // sanitizers reserve terabytes of addresses
     environment["LD_PRELOAD"] = built.preload;
-    environment["ASAN_OPTIONS"] = "detect_leaks=0:abort_on_error=0";
+    const bool leaks = sanitizer == Sanitizer::leak;
+    environment["ASAN_OPTIONS"] =
+        fmt::format("detect_leaks={}:abort_on_error=0", leaks ? 1 : 0);
     environment["UBSAN_OPTIONS"] = "print_stacktrace=1";
     environment["TSAN_OPTIONS"] = "ignore_noninstrumented_modules=1";
   }

@@ -1,0 +1,12 @@
+// What is thrown where a tensor is used that was never assigned: Python's None.
+#pragma once
+
+#include <stdexcept>
+
+namespace lockstep {
+
+struct UndefinedTensor : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace lockstep
