@@ -132,6 +132,7 @@ int start(const LessonOptions& o) {
 
 lessons::Sanitizer sanitizer_of(const LessonOptions& o) {
   if (o.sanitize == "address") return lessons::Sanitizer::address;
+  if (o.sanitize == "leak") return lessons::Sanitizer::leak;
   if (o.sanitize == "thread") return lessons::Sanitizer::thread;
   return lessons::Sanitizer::none;
 }
@@ -263,8 +264,9 @@ void add_lesson(CLI::App& app, Action& action) {
                      "the result as docs/lesson-result.md says");
   checking
       ->add_option("--sanitize", options->sanitize,
-                   "find wrong memory accesses (address) or races (thread)")
-      ->check(CLI::IsMember({"address", "thread"}));
+                   "find wrong memory accesses (address), memory that nobody frees "
+                   "(leak) or races (thread)")
+      ->check(CLI::IsMember({"address", "leak", "thread"}));
   add("watch", "check whenever you save", watch, true);
   add("hint", "three hints, each more telling", hint, true)
       ->add_flag("--again", options->again, "those that you have taken");

@@ -1,5 +1,3 @@
-#include <dlfcn.h>
-
 #include <algorithm>
 
 #include "engine/models/vgg.h"
@@ -15,15 +13,6 @@ constexpr Device kDevice{DeviceType::reference, 0};
 
 /// Channels, kernel, stride, padding.
 using Layer = std::array<int64_t, 4>;
-
-/// A function of the learner's library.
-template <typename Signature>
-Signature* find(const Exam& exam, const char* name) {
-  void* library = dlopen(exam.library().c_str(), RTLD_NOW | RTLD_NOLOAD);
-  auto* found = reinterpret_cast<Signature*>(dlsym(library, name));
-  if (!found) throw std::runtime_error(std::string(name) + " is gone: bring it back");
-  return found;
-}
 
 // --- one row ---
 
@@ -41,7 +30,7 @@ int64_t places_by_sliding(int64_t size, const Layer& layer) {
 void expect_places(const Exam& exam, int64_t smallest_stride, int64_t largest_stride,
                    bool fits, const Because& because) {
   using Places = void(int64_t, const int64_t(&)[4], int64_t&);
-  auto* const places = find<Places>(exam, "lesson_places");
+  auto* const places = exam.function<Places>("lesson_places");
   for (int64_t size = 1; size <= 40; ++size) {
     for (int64_t kernel = 1; kernel <= 11; kernel += fits ? 2 : 1) {
       for (int64_t padding = 0; padding <= kernel / 2; ++padding) {
@@ -95,7 +84,7 @@ std::vector<Shape> shapes_after(const Exam& exam, const Shape& images,
     numbers.insert(numbers.end(), layer.begin(), layer.end());
   }
   std::vector<Shape> shapes;
-  find<Shapes>(exam, "lesson_shapes")(images, numbers, shapes);
+  exam.function<Shapes>("lesson_shapes")(images, numbers, shapes);
   return shapes;
 }
 
@@ -179,7 +168,7 @@ LESSON_TEST(2, nets, "the shapes that VGG16 and ResNet18 really have") {
 
 LESSON_TEST(2, adaptive_windows, "the cells that adaptive pooling averages") {
   using Averaged = void(int64_t, int64_t, int64_t, int64_t&, int64_t&);
-  auto* const averaged = find<Averaged>(exam, "lesson_averaged");
+  auto* const averaged = exam.function<Averaged>("lesson_averaged");
   for (const auto& [in, out] : std::vector<std::pair<int64_t, int64_t>>{
            {14, 7}, {7, 7}, {7, 1}, {10, 7}, {5, 3}, {1, 7}, {3, 5}}) {
     // Channel j is 1 in cell j and 0 elsewhere: where it is not 0 afterwards, cell j

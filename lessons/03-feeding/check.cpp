@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <fstream>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -12,23 +11,13 @@
 #include "engine/data/generated.h"
 #include "engine/data/loader.h"
 #include "lessons/machine/exam.h"
+#include "lessons/machine/threads.h"
 #include "lessons/plugin.h"
 
 namespace lockstep::lessons {
 namespace {
 
 // --- threads that may wait for ever, and are not waited for
-
-/// How often the thread has left a core, while it sleeps; "" while it does not.
-std::string sleep_of(pid_t thread) {
-  std::ifstream status(fmt::format("/proc/self/task/{}/status", thread));
-  std::string found;
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("State:") && line.find("S (") == line.npos) return "";
-    if (line.find("ctxt_switches:") != line.npos) found += line;
-  }
-  return found;
-}
 
 /// One call of the learner's queue, on a thread of its own.
 class Call {

@@ -1,9 +1,7 @@
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -12,35 +10,16 @@
 
 #include "engine/runtime/device_context.h"
 #include "lessons/machine/exam.h"
-#include "lessons/plugin.h"
+#include "lessons/machine/threads.h"
 
 namespace lockstep::lessons {
 namespace {
-
-template <typename Function>
-Function* learners(const Exam& exam, const std::string& name) {
-  void* library = dlopen(exam.library().c_str(), RTLD_NOW | RTLD_NOLOAD);
-  void* found = dlsym(library, name.c_str());
-  if (!found) throw NotWritten(name + ": keep the first line of its skeleton");
-  return reinterpret_cast<Function*>(found);
-}
 
 using Benchmark = double(Device, const std::function<void()>&, int,
                          const std::function<double()>&);
 using Leads = std::map<int64_t, int64_t>(const tracer::Trace&);
 
 // --- a device as slow as possible, and its clock
-
-/// How often the thread has left a core, while it sleeps; "" while it does not.
-std::string sleep_of(pid_t thread) {
-  std::ifstream status(fmt::format("/proc/self/task/{}/status", thread));
-  std::string found;
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("State:") && line.find("S (") == line.npos) return "";
-    if (line.find("ctxt_switches:") != line.npos) found += line;
-  }
-  return found;
-}
 
 constexpr double kTick = 1.0 / 180;  ///< what the host needs to enqueue one call
 constexpr double kCall = 6;          ///< ticks of a call on the device: 30 per second
@@ -85,7 +64,7 @@ class SlowDevice {
 
   /// The learner's benchmark; what it says, in ticks.
   double measure(const Exam& exam, int calls) {
-    auto* benchmark = learners<Benchmark>(exam, "seconds_per_call");
+    auto* benchmark = exam.function<Benchmark>("seconds_per_call");
     const double seconds =
         benchmark(device(), [this] { enqueue(); }, calls, [this] { return now(); });
     exam.that(readings_.size() >= 2, "how often now() was called", "twice or more",
@@ -217,7 +196,7 @@ LESSON_TEST(4, ahead, "by how much the host was ahead of each kernel") {
   const std::map<int64_t, int64_t> expected{{2, 2}, {4, 6}, {5, 35}, {7, 0}};
   exam.equal(
       "kernel → ns between its op's end and its start, in a trace of four kernels",
-      expected, (*learners<Leads>(exam, "leads"))(trace),
+      expected, (*exam.function<Leads>("leads"))(trace),
       {"from the end of the op that enqueued it (by its id: names repeat, and "
        "kernels of several streams overtake each other) to the kernel's start, "
        "and 0 where the op was still running",

@@ -1,7 +1,4 @@
-#include <dlfcn.h>
-
 #include <numeric>
-#include <stdexcept>
 
 #include "engine/parallel/primitives.h"
 #include "lessons/machine/exam.h"
@@ -21,16 +18,11 @@ std::vector<Tensor> scatter(int64_t batch, int devices) {
                                         reference_devices(devices));
 }
 
-/// What the learner's `chunk_sizes` says; the library is loaded already.
+/// What the learner's `chunk_sizes` says.
 std::vector<int64_t> learners_sizes(const Exam& exam, int64_t batch, int64_t devices) {
   using Function = void(int64_t, int64_t, std::vector<int64_t>&);
-  auto* function = reinterpret_cast<Function*>(
-      dlsym(dlopen(exam.library().c_str(), RTLD_NOW), "lesson_chunk_sizes"));
-  if (!function) {
-    throw std::runtime_error("lesson_chunk_sizes is gone: bring it back");
-  }
   std::vector<int64_t> sizes;
-  function(batch, devices, sizes);
+  exam.function<Function>("lesson_chunk_sizes")(batch, devices, sizes);
   return sizes;
 }
 

@@ -1,5 +1,3 @@
-#include <dlfcn.h>
-
 #include "engine/models/vgg.h"
 #include "engine/train/trainer.h"
 #include "lessons/machine/exam.h"
@@ -30,17 +28,6 @@ std::string training(const std::string& model, int64_t devices, int64_t batch) {
 }
 
 // --- the ledger
-
-/// The learner's function, from the library that is plugged in already.
-Predict* predict_of(const Exam& exam) {
-  void* library = dlopen(exam.library().c_str(), RTLD_NOW | RTLD_NOLOAD);
-  void* found = library ? dlsym(library, "predict") : nullptr;
-  if (found == nullptr) {
-    throw std::runtime_error(
-        "your file has no function `predict` any more: it begins with extern \"C\"");
-  }
-  return reinterpret_cast<Predict*>(found);
-}
 
 /// What the trace's step did, as far as `predict` is told.
 Step facts(const tracer::Trace& trace, int64_t devices) {
@@ -111,7 +98,7 @@ void expect_ports(const Exam& exam, const tracer::Trace& trace, int64_t devices,
   const Step step = facts(trace, devices);
   const std::vector<Port> truth = recorded(trace, devices);
   std::vector<Port> got(devices + 1);
-  predict_of(exam)(step, got[0], got.data() + 1);
+  exam.function<Predict>("predict")(step, got[0], got.data() + 1);
   const std::string net = trace.lockstep["arch"];
   for (int64_t place = tracer::kHost; place < devices; ++place) {
     const std::string port =

@@ -1,16 +1,13 @@
 #include <cmath>
-#include <functional>
-#include <mutex>
-#include <thread>
+#include <optional>
 
 #include "engine/autograd/engine.h"
-#include "engine/distributed/local_transport.h"
-#include "engine/distributed/ring.h"
 #include "engine/distributed/sync_batch_norm.h"
 #include "engine/ops/copy.h"
 #include "engine/runtime/device_context.h"
 #include "lessons/machine/exam.h"
 #include "lessons/machine/predicates.h"
+#include "lessons/machine/ranks.h"
 
 namespace lockstep::lessons {
 namespace {
@@ -26,39 +23,11 @@ const CollectiveLabel kLabel{.why = "sync_batch_norm", .tensor = "bn"};
 const char* const kSums = "What may be added up";
 const char* const kBack = "The way back";
 
-/// Runs `work(device, group)` on ranks that are threads; rethrows the first failure.
-void on_ranks(int size, const std::function<void(Device, GroupPtr)>& work) {
-  const auto hub = std::make_shared<distributed::LocalHub>(size);
-  std::vector<GroupPtr> groups;
-  for (int r = 0; r < size; ++r) {
-    auto transport = std::make_unique<distributed::LocalTransport>(
-        hub, r, distributed::Milliseconds(3000));
-    groups.push_back(std::make_shared<distributed::ProcessGroup>(
-        std::make_unique<distributed::Ring>(std::move(transport), r, size, "default")));
-  }
-  std::mutex mutex;
-  std::exception_ptr failure;
-  std::vector<std::thread> threads;
-  for (int r = 0; r < size; ++r) {
-    threads.emplace_back([&, r] {
-      const Device device{DeviceType::reference, r};
-      try {
-        work(device, groups[r]);
-        runtime::context(device).synchronize();
-      } catch (...) {
-        {
-          std::lock_guard lock(mutex);
-          if (!failure) failure = std::current_exception();
-        }
-        for (const GroupPtr& group : groups) {
-          group->communicator().abort("another rank has failed");
-        }
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  if (failure) std::rethrow_exception(failure);
-}
+constexpr const char* kSameCalls = "all ranks make the same calls in the same order";
+const Because kOtherCalls{
+    "a collective has no address: whatever a rank sends, all must send, in the same "
+    "order and of the same size, whether they hold many elements or few",
+    "One message"};
 
 Tensor on(Device device, const Numbers& numbers, const Shape& sizes) {
   return ops::copy_to(Tensor::from(numbers, sizes, DType::f64), device,
@@ -101,17 +70,16 @@ struct Answers {
   std::vector<Numbers> mean, var;
   explicit Answers(const std::vector<int64_t>& counts)
       : mean(counts.size()), var(counts.size()) {
-    on_ranks(static_cast<int>(counts.size()),
-             [&](Device device, const GroupPtr& group) {
-               const int r = device.index;
-               const Moments mine(counts, r, r + 1);
-               const BatchStatistics all = distributed::sync_statistics()(
-                   {on(device, mine.mean, {kChannels}),
-                    on(device, mine.var, {kChannels}), on(device, {mine.count}, {1})},
-                   *group, kLabel);
-               mean[r] = values(all.mean);
-               var[r] = values(all.var);
-             });
+    on_ranks(static_cast<int>(counts.size()), kSameCalls, kOtherCalls, [&](Rank& rank) {
+      const auto& [r, size, device, group] = rank;
+      const Moments mine(counts, r, r + 1);
+      const BatchStatistics all = distributed::sync_statistics()(
+          {on(device, mine.mean, {kChannels}), on(device, mine.var, {kChannels}),
+           on(device, {mine.count}, {1})},
+          *group, kLabel);
+      mean[r] = values(all.mean);
+      var[r] = values(all.var);
+    });
   }
 };
 
@@ -218,8 +186,8 @@ LESSON_TEST(8, backward_sums, "on the way back, every rank gets the sums over al
     }
   }
   std::vector<Numbers> got(kRanks);
-  on_ranks(kRanks, [&](Device device, const GroupPtr& group) {
-    const int r = device.index;
+  on_ranks(kRanks, kSameCalls, kOtherCalls, [&](Rank& rank) {
+    const auto& [r, size, device, group] = rank;
     const BackwardSums sums = distributed::sync_backward_sums()(
         {on(device, mine(r, 1), {kChannels}), on(device, mine(r, -2), {kChannels})},
         *group, kLabel);
@@ -270,9 +238,9 @@ struct Normalised {
 LESSON_TEST(8, as_one_device, "ranks with 3 and 1 pictures do what one device does") {
   const Normalised one({DeviceType::reference, 0}, 0, 4, nullptr);
   std::vector<std::optional<Normalised>> ranks(2);
-  on_ranks(2, [&](Device device, const GroupPtr& group) {
-    const bool first = device.index == 0;
-    ranks[device.index].emplace(device, first ? 0 : 3, first ? 3 : 1, group);
+  on_ranks(2, kSameCalls, kOtherCalls, [&](Rank& rank) {
+    const bool first = rank.rank == 0;
+    ranks[rank.rank].emplace(rank.device, first ? 0 : 3, first ? 3 : 1, rank.group);
   });
   for (int r = 0; r < 2; ++r) {
     const auto rows = [r](const Numbers& all) {

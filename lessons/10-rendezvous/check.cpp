@@ -1,4 +1,3 @@
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,14 +28,6 @@ namespace {
 using distributed::Milliseconds;
 using distributed::Store;
 using distributed::StoreTimeout;
-
-template <typename Function>
-Function* learners(const Exam& exam, const std::string& name) {
-  void* library = dlopen(exam.library().c_str(), RTLD_NOW | RTLD_NOLOAD);
-  void* found = dlsym(library, name.c_str());
-  if (!found) throw NotWritten(name + ": keep the first line of its skeleton");
-  return reinterpret_cast<Function*>(found);
-}
 
 // --- ranks that are watched
 
@@ -159,7 +150,7 @@ class World {
   /// Rank `rank` comes to the barrier; returns when everybody waits or has left.
   void enter(int rank, const std::string& name = "step") {
     auto* barrier =
-        learners<void(Store&, const std::string&, int)>(exam_, "store_barrier");
+        exam_.function<void(Store&, const std::string&, int)>("store_barrier");
     {
       std::lock_guard lock(meeting_->mutex);
       meeting_->ranks[rank] = Rank{};
@@ -324,7 +315,7 @@ LESSON_TEST(10, names_the_missing, "if a rank never comes, the others are told")
 // --- seeds
 
 SeedPlan plan(const Exam& exam, uint64_t seed, int rank) {
-  return (*learners<SeedPlan(uint64_t, int)>(exam, "seeds_of"))(seed, rank);
+  return (*exam.function<SeedPlan(uint64_t, int)>("seeds_of"))(seed, rank);
 }
 
 LESSON_TEST(10, same_weights, "all ranks begin with the same weights") {

@@ -1,13 +1,8 @@
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
-#include <mutex>
-#include <thread>
 
 #include "engine/distributed/distributed_data_parallel.h"
-#include "engine/distributed/local_transport.h"
-#include "engine/distributed/ring.h"
 #include "engine/nn/init.h"
 #include "engine/nn/layers.h"
 #include "engine/ops/copy.h"
@@ -16,78 +11,15 @@
 #include "engine/runtime/device_context.h"
 #include "lessons/machine/exam.h"
 #include "lessons/machine/predicates.h"
-#include "lessons/plugin.h"
-#include "tracer/record/recorder.h"
+#include "lessons/machine/ranks.h"
 
 namespace lockstep::lessons {
 namespace {
 
 using distributed::GradientSync;
-using distributed::ProcessGroup;
 using Numbers = std::vector<double>;
 
 constexpr double kExact = 1e-12;
-
-struct Rank {
-  int rank, size;
-  Device device;
-  std::shared_ptr<ProcessGroup> group;
-};
-
-/// Runs `work` on every rank, each a thread with a device. At the end all ranks meet
-/// once more, in an all-reduce that nobody can take for another: so a rank that made
-/// fewer calls is found at once. The first failure is Wrong, `because` of that.
-void on_ranks(int size, const Because& because,
-              const std::function<void(Rank&)>& work) {
-  constexpr distributed::Milliseconds kTimeout{15'000};
-  const auto hub = std::make_shared<distributed::LocalHub>(size);
-  std::vector<std::shared_ptr<ProcessGroup>> groups;
-  for (int r = 0; r < size; ++r) {
-    groups.push_back(std::make_shared<ProcessGroup>(std::make_unique<distributed::Ring>(
-        std::make_unique<distributed::LocalTransport>(hub, r, kTimeout), r, size,
-        "default")));
-  }
-  std::mutex mutex;
-  std::exception_ptr first;
-  const auto run = [&](int r) {
-    tracer::set_rank(r);
-    tracer::claim_device(r, r);
-    Rank rank{r, size, {DeviceType::reference, r}, groups[r]};
-    try {
-      work(rank);
-      const Tensor end =
-          ops::copy_to(counting({1009}), rank.device, {"h2d", "the end"});
-      distributed::CollectiveLabel label;
-      label.tensor = "the end of this test";
-      rank.group->all_reduce(end, distributed::ReduceOp::sum, label);
-      runtime::context(rank.device).synchronize();
-    } catch (...) {
-      std::lock_guard lock(mutex);
-      if (!first) first = std::current_exception();
-      for (const auto& group : groups)
-        group->communicator().abort("another rank failed");
-    }
-  };
-  std::vector<std::thread> threads;
-  for (int r = 0; r < size; ++r) threads.emplace_back(run, r);
-  for (std::thread& thread : threads) thread.join();
-  for (int r = 0; r < size; ++r) {  // nothing must run on when the groups are gone
-    try {
-      runtime::context({DeviceType::reference, r}).synchronize();
-    } catch (const std::exception&) {
-    }
-  }
-  if (!first) return;
-  try {
-    std::rethrow_exception(first);
-  } catch (const NotWritten&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw Wrong{fmt::format("{} ranks", size),
-                "all ranks make the same calls in the same order", error.what(),
-                because};
-  }
-}
 
 /// Linear, ReLU, Linear in float64, the same on each rank; not yet on a device.
 nn::ModulePtr make_net() {
@@ -175,6 +107,7 @@ std::string right_ones(const Gradients& got, const Gradients& mean) {
   return names.empty() ? "" : " (right: " + names + ")";
 }
 
+constexpr const char* kSameCalls = "all ranks make the same calls in the same order";
 const Because kOtherCalls{
     "the ranks' calls differ in number or order: an all_reduce inside an `if` about "
     "this rank or its gradient leaves the other ranks waiting",
@@ -183,7 +116,7 @@ const Because kOtherCalls{
 LESSON_TEST(11, mean_of_two, "two ranks hold the gradient of the whole batch") {
   const Gradients mean = gradient_alone(0, 1);
   std::vector<Gradients> got(2);
-  on_ranks(2, kOtherCalls, [&](Rank& rank) {
+  on_ranks(2, kSameCalls, kOtherCalls, [&](Rank& rank) {
     const nn::ModulePtr net = make_net();
     net->to(rank.device);
     distributed::DistributedDataParallel ddp(net, rank.group);
@@ -269,7 +202,7 @@ LESSON_TEST(11, trains, "three ranks train as one device does") {
   net->to(alone);
   const Numbers expected = train(*net, *net, 0, 1, alone);
   std::vector<Numbers> got(3);
-  on_ranks(3, kOtherCalls, [&](Rank& rank) {
+  on_ranks(3, kSameCalls, kOtherCalls, [&](Rank& rank) {
     const nn::ModulePtr net = make_net();
     net->to(rank.device);
     distributed::DistributedDataParallel ddp(net, rank.group);
@@ -317,7 +250,7 @@ struct ByHand {
 };
 
 LESSON_TEST(11, any_order, "gradients may get ready in another order on each rank") {
-  on_ranks(2,
+  on_ranks(2, kSameCalls,
            {"gradient_ready comes in whatever order backward has: a rank that reduces "
             "there meets another one with another parameter. In after_backward the "
             "order is that of parameters_, on all ranks",
@@ -331,7 +264,7 @@ LESSON_TEST(11, any_order, "gradients may get ready in another order on each ran
 
 LESSON_TEST(11, no_gradient, "a parameter may have no gradient on one rank") {
   std::vector<Numbers> got(2);
-  on_ranks(2,
+  on_ranks(2, kSameCalls,
            {"a rank without a gradient left the call out, and the other one met the "
             "next parameter, or nobody: take part, with zeros",
             "Ranks meet call by call"},
@@ -354,7 +287,7 @@ LESSON_TEST(11, no_gradient, "a parameter may have no gradient on one rank") {
 
 LESSON_TEST(11, no_batch, "a rank without a batch takes part with zeros") {
   std::vector<Numbers> got(3);
-  on_ranks(3,
+  on_ranks(3, kSameCalls,
            {"shadow_step must make all calls of after_backward: the ranks that still "
             "have a batch wait for it",
             "Ranks meet call by call"},

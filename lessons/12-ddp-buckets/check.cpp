@@ -1,23 +1,17 @@
 #include <cmath>
-#include <functional>
 #include <map>
-#include <mutex>
 #include <numeric>
 #include <set>
-#include <thread>
 
 #include "engine/distributed/gradient_sync.h"
-#include "engine/distributed/local_transport.h"
-#include "engine/distributed/ring.h"
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
 #include "lessons/machine/exam.h"
 #include "lessons/machine/predicates.h"
-#include "lessons/plugin.h"
+#include "lessons/machine/ranks.h"
 #include "tracer/analysis/communication.h"
 #include "tracer/emulate/emulate.h"
-#include "tracer/record/recorder.h"
 
 namespace lockstep::lessons {
 namespace {
@@ -29,62 +23,10 @@ using distributed::ReduceOp;
 using Numbers = std::vector<double>;
 using Buckets = std::vector<int64_t>;
 
-/// Runs `work` on three ranks, each a thread with a device. At the end all ranks meet
-/// once more, in an all-reduce that nobody can take for another: so a rank that made
-/// fewer calls is found at once.
-void on_ranks(const std::function<void(int rank, ProcessGroup&, Device)>& work) {
-  constexpr int size = 3;
-  constexpr distributed::Milliseconds kTimeout{15'000};
-  const auto hub = std::make_shared<distributed::LocalHub>(size);
-  std::vector<std::shared_ptr<ProcessGroup>> groups;
-  for (int r = 0; r < size; ++r) {
-    groups.push_back(std::make_shared<ProcessGroup>(std::make_unique<distributed::Ring>(
-        std::make_unique<distributed::LocalTransport>(hub, r, kTimeout), r, size,
-        "default")));
-  }
-  std::mutex mutex;
-  std::exception_ptr first;
-  const auto run = [&](int r) {
-    tracer::set_rank(r);
-    tracer::claim_device(r, r);
-    const Device device{DeviceType::reference, r};
-    try {
-      work(r, *groups[r], device);
-      const Tensor end = ops::copy_to(counting({1009}), device, {"h2d", "the end"});
-      distributed::CollectiveLabel label;
-      label.tensor = "the end of this test";
-      groups[r]->all_reduce(end, distributed::ReduceOp::sum, label);
-      runtime::context(device).synchronize();
-    } catch (...) {
-      std::lock_guard lock(mutex);
-      if (!first) first = std::current_exception();
-      for (const auto& one : groups) one->communicator().abort("another rank failed");
-    }
-  };
-  std::vector<std::thread> threads;
-  for (int r = 0; r < size; ++r) threads.emplace_back(run, r);
-  for (std::thread& thread : threads) thread.join();
-  for (int r = 0; r < size; ++r) {  // nothing must run on when the groups are gone
-    try {
-      runtime::context({DeviceType::reference, r}).synchronize();
-    } catch (const std::exception&) {
-    }
-  }
-  if (!first) return;
-  try {
-    std::rethrow_exception(first);
-  } catch (const NotWritten&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw Wrong{"3 ranks",
-                "all launch the same buckets in the same order",
-                error.what(),
-                {"a bucket that is never complete never leaves, and the other ranks "
-                 "meet the next one, or wait for ever: in after_backward, what has not "
-                 "arrived arrives, as zeros",
-                 "The way back"}};
-  }
-}
+const Because kNeverComplete{
+    "a bucket that is never complete never leaves, and the other ranks meet the next "
+    "one, or wait for ever: in after_backward, what has not arrived arrives, as zeros",
+    "The way back"};
 
 /// A world of one that notes which buckets are all-reduced: (number, bytes).
 class Noted : public distributed::Communicator {
@@ -292,11 +234,12 @@ void expect_means(const Exam& exam, const std::string& when,
                   const std::vector<size_t>& parameters, double mean_of_ranks,
                   const std::string& otherwise) {
   std::vector<std::map<size_t, Numbers>> got(3);
-  on_ranks([&](int r, ProcessGroup& group, Device device) {
-    ByHand by_hand(group, device);
-    for (const auto& order : orders) by_hand.step(order[r]);
-    for (size_t p : parameters) got[r][p] = by_hand.gradient(p);
-  });
+  on_ranks(3, "all launch the same buckets in the same order", kNeverComplete,
+           [&](Rank& rank) {
+             ByHand by_hand(*rank.group, rank.device);
+             for (const auto& order : orders) by_hand.step(order[rank.rank]);
+             for (size_t p : parameters) got[rank.rank][p] = by_hand.gradient(p);
+           });
   for (int r : {0, 1, 2}) {
     for (size_t p : parameters) {
       Numbers expected(kBytes[p] / 8), sum, own;

@@ -130,7 +130,7 @@ Built build_library(const Workspace& workspace, const Lesson& lesson,
                     Sanitizer sanitizer) {
   std::string suffix, preload;
   std::vector<std::string> options{kAssertions};
-  if (sanitizer == Sanitizer::address) {
+  if (sanitizer == Sanitizer::address || sanitizer == Sanitizer::leak) {
     suffix = "-address";
     options = {"-fsanitize=address,undefined", "-fno-sanitize-recover=all"};
     preload = runtime_library("libasan.so");

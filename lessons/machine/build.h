@@ -8,7 +8,9 @@
 
 namespace lockstep::lessons {
 
-enum class Sanitizer { none, address, thread };
+/// What the library is compiled to find: wrong memory accesses, the same and memory
+/// that nobody frees, races.
+enum class Sanitizer { none, address, leak, thread };
 
 struct Built {
   bool ok = false;

@@ -83,9 +83,17 @@ class Exam {
   /// A quiz's answer to question `number`: the learner's first line below
   /// `# <number>.` that is no comment; "" if there is none.
   std::string answer(int number) const;
+
   const std::string& library() const { return library_; }
+  /// A function of the learner's library, by its name; it is loaded already. Throws
+  /// NotWritten if it is gone.
+  template <typename Function>
+  Function* function(const std::string& name) const {
+    return reinterpret_cast<Function*>(symbol(name));
+  }
 
  private:
+  void* symbol(const std::string& name) const;
   std::string run(const std::string& arguments, const std::string& library,
                   const std::string& trace, const Because& if_it_fails);
 

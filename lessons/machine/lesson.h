@@ -26,7 +26,7 @@ struct Lesson {
   int seconds = 20;   ///< limit of one check's run
   std::vector<std::string> slots;  ///< of the engine, into which the solution fits
   std::string run;  ///< words of `train` with which they are called; "": always
-  bool calls_traced = true;  ///< false: called on a thread that records no calls
+  bool calls_traced = true;  ///< false: called where no call is recorded
   std::vector<Gate> gates;
   std::vector<std::string> hints;  ///< three, each more telling than the one before
 

@@ -126,6 +126,16 @@ class Solution(Lesson):
         self.assertGreaterEqual(len(result["tests"]), 3)
         self.assertNotEqual(self.lesson("solution"), "", "shown after a pass")
 
+    def test_a_run_with_it_calls_it(self):
+        if not self.facts["slots"]:
+            self.skipTest("it fills no slot")
+        self.file.write_text(self.lesson("solution", "--show-anyway"))
+        words = ["lesson", "run", "--workspace", self.workspace, "--mine", self.slug,
+                 "--", "--device-type", "null", "--steps", "1"]
+        ended = subprocess.run([PROGRAM, *words], capture_output=True, text=True,
+                               timeout=300)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+
 
 class Mutant(Lesson):
     mutant = ""

@@ -43,6 +43,14 @@ class Workspace(TempTest):
             self.lesson("start", 5)
         self.file.write_text(self.lesson("solution", 5, "--show-anyway")[0])
 
+    def spoil_training(self, code):
+        """The solution, with `code` where a training run comes by, and only that."""
+        self.write_solution()
+        text = self.file.read_text()
+        code = f"  if (input.size(0) == 10 && input.dim() == 4) {{\n{code}\n  }}\n"
+        at = text.index("  std::vector<Tensor> chunks;")
+        self.file.write_text(text[:at] + code + text[at:])
+
 
 class Lessons(Workspace):
     def test_work_is_never_overwritten(self):
@@ -225,20 +233,8 @@ class LearnersCode(Workspace):
         guilty = self.guilty(self.check(passes=False))
         self.assertIn("bad_alloc", guilty["got"])
 
-    def test_wrong_access_found(self):
-        self.start_with("  int* one = new int[1];\n  const int two = one[1];\n"
-                        "  delete[] one;\n  return std::vector<Tensor>(two);")
-        result = self.check(False, "--sanitize", "address")
-        self.assertRegex(result["output"], "heap-buffer-overflow|insufficient space")
-        self.assertIn("05-scatter/scatter.cpp:", result["output"])
-        self.assertNotIn(self.workspace, result["output"])
-
     def test_crash_in_a_training_run(self):
-        self.write_solution()
-        text = self.file.read_text()
-        crash = "  if (input.size(0) == 10 && input.dim() == 4) __builtin_trap();\n"
-        at = text.index("  std::vector<Tensor> chunks;")
-        self.file.write_text(text[:at] + crash + text[at:])
+        self.spoil_training("    __builtin_trap();")
         guilty = self.guilty(self.check(passes=False))
         self.assertEqual(guilty["name"], "bytes_once")
         self.assertIn("signal 4", guilty["got"])
@@ -246,15 +242,22 @@ class LearnersCode(Workspace):
         self.assertNotIn("trace", guilty)
 
     def test_last_words_of_a_training_run(self):
-        self.write_solution()
-        text = self.file.read_text()
-        fault = ("  if (input.size(0) == 10 && input.dim() == 4)\n"
-                 "    throw std::runtime_error(\"deep inside\");\n")
-        at = text.index("  std::vector<Tensor> chunks;")
-        self.file.write_text(text[:at] + fault + text[at:])
+        self.spoil_training("    throw std::runtime_error(\"deep inside\");")
         result = self.check(passes=False)
         self.assertIn("deep inside", self.guilty(result)["got"])
         self.assertIn("deep inside", result["output"])
+
+    def test_undefined_tensor(self):
+        self.start_with("  return std::vector<Tensor>(4);")
+        guilty = self.guilty(self.check(passes=False))
+        self.assertIn("undefined Tensor", guilty["got"])
+        self.assertIn("nobody has given a value", guilty["likely"])
+
+    def test_undefined_tensor_in_a_training_run(self):
+        self.spoil_training("    return std::vector<Tensor>(4);")
+        guilty = self.guilty(self.check(passes=False))
+        self.assertEqual(guilty["name"], "bytes_once")
+        self.assertIn("undefined Tensor", guilty["got"])
 
     def test_thrown_text(self):
         self.start_with("  throw \"oops\";")
@@ -265,6 +268,60 @@ class LearnersCode(Workspace):
         self.lesson("start", 5)
         _, errors = self.lesson("check", 5, code=1, CXX="no-such-compiler")
         self.assertIn("apt-get install g++", errors)
+
+
+class Sanitizers(Workspace):
+    """On demand they say which line it was, in tests and in training runs."""
+
+    OVERFLOW = ("    int* one = new int[1];\n    one[input.dim()] = 2;\n"
+                "    delete[] one;")
+    RACE = ("    int shared = 0;\n"
+            "    std::thread other([&] { ++shared; });\n    ++shared;\n"
+            "    other.join();")
+    LEAK = "    int* volatile lost = new int[1000];\n    lost = nullptr;"
+
+    def report(self, kind):
+        result = self.check(False, "--sanitize", kind)
+        self.assertIn("05-scatter/scatter.cpp:", result["output"])
+        self.assertNotIn(self.workspace, result["output"])
+        return result
+
+    def with_threads(self):
+        self.file.write_text("#include <thread>\n" + self.file.read_text())
+
+    def test_wrong_access(self):
+        self.start_with(self.OVERFLOW + "\n  return {};")
+        result = self.report("address")
+        self.assertRegex(result["output"], "heap-buffer-overflow|insufficient space")
+        self.assertIn("printed below", self.guilty(result)["got"])
+
+    def test_race(self):
+        self.start_with(self.RACE + "\n  return {};")
+        self.with_threads()
+        self.assertIn("data race", self.report("thread")["output"])
+
+    def test_leak(self):
+        self.start_with(self.LEAK + "\n  return {};")
+        self.assertIn("detected memory leaks", self.report("leak")["output"])
+
+    def test_in_a_training_run(self):
+        for kind, code, said in (
+                ("address", self.OVERFLOW, "heap-buffer-overflow|insufficient space"),
+                ("thread", self.RACE, "data race"),
+                ("leak", self.LEAK, "detected memory leaks")):
+            with self.subTest(kind=kind):
+                self.spoil_training(code)
+                self.with_threads()
+                result = self.report(kind)
+                guilty = self.guilty(result)
+                self.assertEqual(guilty["name"], "bytes_once")
+                self.assertRegex(guilty["got"], said)
+                self.assertIn("first line of it that names your own", guilty["likely"])
+
+    def test_nothing_to_find(self):
+        self.write_solution()
+        for kind in ("address", "thread", "leak"):
+            self.check(True, "--sanitize", kind)
 
 
 class Course(Workspace):
