@@ -15,7 +15,7 @@ inline constexpr Template kEnglishDevices[] = {
      "only the memory of its own device."},
     {"copy/scatter/chunk",
      "**images{rows}** of the batch go from {from} to {to}: {bytes}[ at {rate}]. "
-     "torch.chunk cuts the batch in {chunks}; this is chunk {chunk}, counted from 0."},
+     "This is chunk {chunk} of {chunks}, counted from 0."},
     {"copy/scatter",
      "{To} gets its {tensor}[, {shape}]: **{bytes}** from {from}[ at {rate}]."},
     {"copy/replicate/parameters",

@@ -75,11 +75,11 @@ inline constexpr Template kEnglishHost[] = {
     {"phase/forward/eval",
      "The host runs **model(images)**, layer by layer.[ {ahead}]"},
     {"phase/scatter/device",
-     "**scatter** cuts the batch in {chunks} chunks of {sizes}, as torch.chunk does. "
-     "Chunk 0 stays on {from}; the others fly to theirs: **{bytes}**[, in {cost}]."},
+     "**scatter** cuts the batch in {chunks} chunks of {sizes}, one for each device: "
+     "**{bytes}** leave {from}[, in {cost}]. Its own chunk need not travel."},
     {"phase/scatter",
-     "**scatter** cuts the batch in {chunks} chunks of {sizes}, as torch.chunk does, "
-     "and sends chunk i to device i: **{bytes}** from {from}[, in {cost}]."},
+     "**scatter** cuts the batch in {chunks} chunks of {sizes}, one for each device: "
+     "**{bytes}** leave {from} in {copies} {copies:copy|copies}[, in {cost}]."},
     {"phase/scatter",
      "**scatter** sends each device its chunk of the batch: **{bytes}** from {from} in "
      "{copies} {copies:copy|copies}."},

@@ -178,8 +178,8 @@ TEST(Narration, OfTheMinimalTrace) {
        "The host **waits 48.0 µs** for the number that item() returns, until device 0 "
        "has it. Once per step this is harmless; done often, devices run dry."},
       {20,
-       "**images[0:2]** of the batch go from the host to device 0: 40 B. torch.chunk "
-       "cuts the batch in 2; this is chunk 0, counted from 0."},
+       "**images[0:2]** of the batch go from the host to device 0: 40 B. This is chunk "
+       "0 of 2, counted from 0."},
       {24,
        "**8 B of buffers** (such as a batch norm's running statistics) go from device "
        "0 to device 1: its replica needs them, too. Group 2 of 2."},
@@ -191,8 +191,8 @@ TEST(Narration, OfADataParallelStep) {
   const Model model = made("dp", kDataParallel).model();
   const Expected expected[] = {
       {3,
-       "**scatter** cuts the batch in 3 chunks of 2, the last of 1, as torch.chunk "
-       "does, and sends chunk i to device i: **100 kB** from the host."},
+       "**scatter** cuts the batch in 3 chunks of 2, the last of 1, one for each "
+       "device: **100 kB** leave the host in 1 copy."},
       {5,
        "Device 0 copies **the model, 900 kB,** to each of the 2 other devices, as in "
        "**every** forward pass: the parameters live on device 0. Packing and "
