@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "cli/training_flags.h"
+
 namespace lockstep::cli {
 namespace {
 
@@ -22,22 +24,16 @@ std::string shown(const std::string& name, const std::string& value) {
 Facts shared_options(const RunOptions& o) {
   const auto on = [](bool flag) { return std::string(flag ? "yes" : "no"); };
   const bool on_cpus = o.dist_backend == "nccl" && device_type(o) != DeviceType::cuda;
-  return {
+  Facts facts{
       {"--dist-backend", on_cpus ? "ring" : o.dist_backend},
-      {"--arch", o.arch},
-      {"--batch-size", fmt::to_string(o.batch_size)},
       {"--dtype", o.dtype},
-      {"--amp", on(o.amp)},
-      {"--seed", fmt::to_string(o.seed)},
-      {"--epochs", fmt::to_string(o.epochs)},
       {"--start-epoch", fmt::to_string(o.start_epoch)},
       {"--steps", o.steps < 0 ? "of all epochs" : fmt::to_string(o.steps)},
-      {"--lr", fmt::to_string(o.lr)},
-      {"--momentum", fmt::to_string(o.momentum)},
-      {"--weight-decay", fmt::to_string(o.weight_decay)},
-      {"--dropout", fmt::to_string(o.dropout)},
-      {"--no-shuffle", on(o.no_shuffle)},
       {"--evaluate", on(o.evaluate)},
+      {"--resume", on(!o.resume.empty())},
+      {"--checkpoint", on(!o.checkpoint.empty())},  // rank 0 writes what all give
+      {"--amp", on(o.amp)},
+      {"--on-bad-image", o.on_bad_image},
       {"--ddp-sync", o.ddp_sync},
       {"--bucket-cap-mb", fmt::to_string(o.bucket_cap_mb)},
       {"--bucket-rule", o.bucket_rule},
@@ -45,6 +41,14 @@ Facts shared_options(const RunOptions& o) {
       {"--no-broadcast-buffers", on(o.no_broadcast_buffers)},
       {"--sync-bn", on(o.sync_bn)},
   };
+  const Json recipe = Json::parse(recipe_of(o));
+  for (const auto& [flag, value] : recipe.items()) {
+    facts.emplace_back(flag, value.is_boolean()  ? on(value.get<bool>())
+                             : value.is_null()   ? "no"
+                             : value.is_string() ? value.get<std::string>()
+                                                 : value.dump());
+  }
+  return facts;
 }
 
 void agree(distributed::Store& store, const std::string& about, const Facts& facts,

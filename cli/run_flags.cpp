@@ -55,6 +55,9 @@ void add_own_flags(CLI::App& c, RunOptions& o) {
   c.add_option("--on-bad-image", o.on_bad_image,
                "image folders: what to do about a damaged or missing file")
       ->check(CLI::IsMember({"error", "skip"}));
+  c.add_option("--loader-timeout", o.loader_timeout,
+               "seconds to wait for a batch from a loader's worker; 0: for ever")
+      ->check(Numbers(0.0, 1e6));
   c.add_option(
        "--mode", o.mode,
        "default: dp, of VGG dp-features as in the ImageNet example; ddp: a thread per "
@@ -148,6 +151,12 @@ void validate_data(const RunOptions& o) {
 }
 
 void validate_numbers(const RunOptions& o) {
+  if (o.loader_timeout > 0 && o.workers == 0) {
+    throw UsageError(
+        "--loader-timeout is about the loader's workers, and -j 0 has none; give it "
+        "one "
+        "or more");
+  }
   const std::pair<const char*, double> numbers[] = {{"--lr", o.lr},
                                                     {"--momentum", o.momentum},
                                                     {"--weight-decay", o.weight_decay},

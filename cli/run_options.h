@@ -52,6 +52,7 @@ struct RunOptions {
   bool no_shuffle = false, no_augment = false, launch_blocking = false;
   std::string input_on = "host", conv = "auto", dtype = "float32";
   std::string on_bad_image = "error";
+  double loader_timeout = 0;  ///< seconds; 0: none
   bool benchmark = false, deterministic = false, no_tf32 = false;
   int64_t image_size = 0, classes = 0, length = 0;
   double dropout = 0.5;

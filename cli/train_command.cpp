@@ -55,6 +55,7 @@ data::LoaderOptions loader_options(const RunOptions& o, const RankPlace& place) 
   loader.batch_size = rank_batch(o, place);
   loader.workers = plan::per_process_workers(o.workers, place.local_world);
   loader.seed = o.seed;
+  loader.timeout = o.loader_timeout;
   loader.on_bad_sample = on_bad_image(o);
   return loader;
 }
@@ -243,13 +244,24 @@ void run_notebook(const RunOptions& o, train::Trainer& trainer, const DataSets& 
   trainer.forward_only(*loader, o.steps);
 }
 
+/// In this process, or, where ranks are processes, in all of them.
+int64_t skipped_by_all(const RunOptions& o, const RankPlace& place, Device device) {
+  if (!place.is_process || o.on_bad_image != "skip") return skipped_images();
+  int64_t skipped = 0;
+  for (const auto& of_rank : distributed::gather_integers(
+           *place.group, device, {skipped_images()}, "summary")) {
+    skipped += of_rank[0];
+  }
+  return skipped;
+}
+
 /// What there is to say after the last step.
-int finish(const RunOptions& o, const train::Trainer& trainer) {
+int finish(const RunOptions& o, const train::Trainer& trainer, int64_t skipped) {
   if (!o.save.empty()) {
     train::save_weights(*trainer.model(), o.save);
     if (!o.quiet) std::printf("=> weights written: %s\n", o.save.c_str());
   }
-  if (const int64_t skipped = skipped_images(); skipped > 0) {
+  if (skipped > 0) {
     fmt::print(stderr, "lockstep: bad images were skipped {} times\n", skipped);
   }
   if (device_type(o) == DeviceType::null && !o.quiet) {
@@ -319,6 +331,7 @@ int train_rank(const RunOptions& o, const DataSets& data, const RankPlace& place
   } else {
     kept = train_epochs(o, trainer, data, place);
   }
+  const int64_t skipped = skipped_by_all(o, place, devices[0]);
   if (recording) {
     if (place.is_process) {
       const auto peaks = distributed::gather_integers(
@@ -326,17 +339,13 @@ int train_rank(const RunOptions& o, const DataSets& data, const RankPlace& place
       std::vector<int64_t> of_ranks;
       for (const auto& peak : peaks) of_ranks.push_back(peak[0]);
       recording->set_peaks(of_ranks);
-      int64_t skipped = 0;
-      for (const auto& of_rank : distributed::gather_integers(
-               *place.group, devices[0], {skipped_images()}, "summary")) {
-        skipped += of_rank[0];
-      }
       recording->set_skipped_images(skipped);
     }
     recording->finish();
     if (trace) *trace = recording->trace();
   }
-  const int code = place.main() ? finish(o, trainer) : end_quietly(place, trainer);
+  const int code =
+      place.main() ? finish(o, trainer, skipped) : end_quietly(place, trainer);
   return code == 0 && !kept ? 1 : code;
 }
 

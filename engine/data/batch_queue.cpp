@@ -1,5 +1,6 @@
 #include "engine/data/batch_queue.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <utility>
@@ -40,6 +41,18 @@ class RingQueue : public BatchQueue {
     return made;
   }
 
+  std::optional<Made> take_within(double seconds) override {
+    {
+      std::unique_lock lock(mutex_);
+      const std::optional<Made>& oldest = places_[taken_ % depth()];
+      const std::chrono::duration<double> patience(seconds);
+      if (!ready_.wait_for(lock, patience, [&] { return oldest.has_value(); })) {
+        return std::nullopt;
+      }
+    }
+    return take();
+  }
+
   void close() override {
     {
       std::lock_guard lock(mutex_);
@@ -60,6 +73,8 @@ class RingQueue : public BatchQueue {
 };
 
 }  // namespace
+
+std::optional<Made> BatchQueue::take_within(double /*seconds*/) { return take(); }
 
 runtime::Slot<MakeBatchQueue>& batch_queue() {
   static runtime::Slot<MakeBatchQueue> in_use(

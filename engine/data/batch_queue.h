@@ -34,6 +34,10 @@ class BatchQueue {
   /// Blocks until the next batch in order is there. Not called on a closed queue.
   virtual Made take() = 0;
 
+  /// The same, but nullopt if the batch is not there after `seconds`. A queue that does
+  /// not say how waits as take() does.
+  virtual std::optional<Made> take_within(double seconds);
+
   /// Wakes everybody who waits for room, now and later. The queue is of no more use.
   virtual void close() = 0;
 };

@@ -53,6 +53,11 @@ class Dataset {
   /// Throws BadSample if there is no such picture any more.
   /// REQUIRES: 0 ≤ index < size().
   virtual int64_t get(int64_t index, Draws& draws, std::span<float> image) const = 0;
+
+  /// What sample `index` is called in messages: a file's path, if it has one.
+  virtual std::string describe(int64_t index) const {
+    return "sample " + std::to_string(index);
+  }
 };
 
 }  // namespace lockstep::data

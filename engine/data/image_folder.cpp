@@ -85,7 +85,8 @@ void read_whole(const std::string& path, std::vector<uint8_t>& bytes) {
   const auto refuse = [](const char* what) {
     throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
   };
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe that nobody writes to would hang right here, but for O_NONBLOCK.
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) refuse("cannot be opened");
   struct Closer {
     int file;

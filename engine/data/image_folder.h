@@ -42,6 +42,8 @@ class ImageFolder : public Dataset {
   int64_t classes() const override { return options_.classes; }
   int64_t get(int64_t index, Draws& draws, std::span<float> image) const override;
 
+  std::string describe(int64_t index) const override { return index_.path(index); }
+
   const FolderIndex& index() const { return index_; }
   /// By label.
   const std::vector<std::string>& class_names() const { return class_names_; }

@@ -42,6 +42,9 @@ void check(const LoaderOptions& options) {
     refuse(fmt::format("prefetch_factor must be 1 or more, not {}",
                        options.prefetch_factor));
   }
+  if (!(options.timeout >= 0) || (options.timeout > 0 && options.workers == 0)) {
+    refuse("timeout must be 0 or more, and 0 without workers");
+  }
   if (options.sampler && options.shuffle) {
     refuse("a sampler gives the order itself: leave shuffle off");
   }
@@ -66,16 +69,16 @@ int64_t DataLoader::size() const {
 }
 
 void DataLoader::start_epoch(int64_t epoch) {
-  prefetcher_.reset();  // the old epoch's workers read what changes now
-  epoch_ = epoch;
-  batches_ = cut_batches(options_.sampler->indices(epoch), options_.batch_size,
-                         options_.drop_last);
+  prefetcher_.reset();
+  maker_ = std::make_shared<BatchMaker>(dataset_, options_, epoch);
   taken_ = 0;
   if (options_.workers == 0) return;
   prefetcher_ = std::make_unique<Prefetcher>(
-      [this](int64_t batch, int worker) { return make(batch, worker); },
-      static_cast<int64_t>(batches_.size()), options_.workers,
-      int64_t{options_.workers} * options_.prefetch_factor);
+      [maker = maker_](int64_t batch, int worker) {
+        return maker->make(batch, worker);
+      },
+      maker_->batches(), options_.workers,
+      int64_t{options_.workers} * options_.prefetch_factor, options_.timeout);
 }
 
 std::optional<Batch> DataLoader::next() {
@@ -86,27 +89,64 @@ std::optional<Batch> DataLoader::next() {
 }
 
 std::optional<Batch> DataLoader::take() {
-  if (epoch_ < 0) throw std::runtime_error("DataLoader: start_epoch() comes first");
-  if (taken_ == static_cast<int64_t>(batches_.size())) return std::nullopt;
+  if (!maker_) throw std::runtime_error("DataLoader: start_epoch() comes first");
+  if (taken_ == maker_->batches()) return std::nullopt;
   const int64_t number = taken_++;
-  if (!prefetcher_) {
+  if (options_.workers == 0) {
     const tracer::HostEvent call("call", "_MapDatasetFetcher.fetch");
-    return make(number, kCallingThread);
+    return maker_->make(number, kCallingThread);
   }
+  if (!prefetcher_) throw std::runtime_error("DataLoader: its workers hang");
   const int64_t asked_ns = tracer::now_ns();
-  std::optional<Batch> batch = prefetcher_->next();
-  log_.record(number, asked_ns);
+  Batch batch = wait_for(number);
+  maker_->log().record(number, asked_ns);
   return batch;
 }
 
-Batch DataLoader::make(int64_t batch, int worker) const {
+Batch DataLoader::wait_for(int64_t number) {
+  try {
+    return std::move(*prefetcher_->next());
+  } catch (const LoaderTimeout& timeout) {
+    const int worker = static_cast<int>(number % options_.workers);
+    const std::string sample = maker_->at_work_on(worker);
+    // Nobody can stop a thread that hangs in the system, and its end is not waited for:
+    // the workers and what they use stay where they are.
+    static auto& left_behind = *new std::vector<std::unique_ptr<Prefetcher>>;
+    prefetcher_->stop();
+    left_behind.push_back(std::move(prefetcher_));
+    throw LoaderTimeout(std::string(timeout.what()) +
+                        (sample.empty() ? "" : "; it is at work on " + sample));
+  }
+}
+
+BatchMaker::BatchMaker(std::shared_ptr<const Dataset> dataset, LoaderOptions options,
+                       int64_t epoch)
+    : dataset_(std::move(dataset)),
+      options_(std::move(options)),
+      epoch_(epoch),
+      batches_(cut_batches(options_.sampler->indices(epoch), options_.batch_size,
+                           options_.drop_last)),
+      current_(options_.workers) {
+  for (auto& sample : current_) sample = -1;
+}
+
+std::string BatchMaker::at_work_on(int worker) const {
+  const int64_t index = current_[worker];
+  return index < 0 ? "" : dataset_->describe(index);
+}
+
+Batch BatchMaker::make(int64_t batch, int worker) const {
   const int64_t begin_ns = tracer::now_ns();
   const std::vector<int64_t>& indices = batches_[batch];
 
   Batch made;
   made.shape = dataset_->sample_shape();
   made.images.resize(indices.size() * numbers_of(made.shape));
-  for (const int64_t index : indices) add(batch, worker, index, made);
+  for (const int64_t index : indices) {
+    if (worker != kCallingThread) current_[worker] = index;
+    add(batch, worker, index, made);
+  }
+  if (worker != kCallingThread) current_[worker] = -1;
   if (made.labels.empty()) {
     throw BadSample(fmt::format("not one of the {} samples of batch {} can be had: {}",
                                 indices.size(), batch, made.bad.front()));
@@ -123,7 +163,7 @@ Batch DataLoader::make(int64_t batch, int worker) const {
 }
 
 /// Sample `index` into the next free place of `made`, if it can be had.
-void DataLoader::add(int64_t batch, int worker, int64_t index, Batch& made) const {
+void BatchMaker::add(int64_t batch, int worker, int64_t index, Batch& made) const {
   const int64_t numbers = numbers_of(made.shape);
   const std::span image(made.images.data() + made.size() * numbers, numbers);
   try {
@@ -134,7 +174,7 @@ void DataLoader::add(int64_t batch, int worker, int64_t index, Batch& made) cons
   }
 }
 
-int64_t DataLoader::get(int64_t batch, int worker, int64_t index,
+int64_t BatchMaker::get(int64_t batch, int worker, int64_t index,
                         std::span<float> image) const {
   try {
     if (index < 0 || index >= dataset_->size()) {

@@ -1,10 +1,12 @@
 // DataLoader: batches of a data set, epoch after epoch. torch.utils.data.DataLoader.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,7 @@ struct LoaderOptions {
   int64_t batch_size = 1;
   int workers = 0;          ///< threads; 0 = batches are made inside next()
   int prefetch_factor = 2;  ///< batches made ahead per worker
+  double timeout = 0;       ///< seconds that next() waits for a worker; 0: for ever
   bool shuffle = false;
   bool drop_last = false;  ///< leave out the last batch if it is short
   uint64_t seed = 0;       ///< of the shuffle and the augmentation
@@ -42,6 +45,33 @@ struct LoaderOptions {
 /// The worker number of batches that are made inside next().
 inline constexpr int kCallingThread = -1;
 
+/// Makes the batches of one epoch. Workers hold on to it: one that hangs may come back
+/// when the loader is long gone.
+class BatchMaker {
+ public:
+  BatchMaker(std::shared_ptr<const Dataset> dataset, LoaderOptions options,
+             int64_t epoch);
+
+  int64_t batches() const { return static_cast<int64_t>(batches_.size()); }
+  Batch make(int64_t batch, int worker) const;
+  WorkLog& log() { return log_; }
+
+  /// The sample that this worker is at work on, by the name that the set gives it;
+  /// empty if there is none.
+  std::string at_work_on(int worker) const;
+
+ private:
+  void add(int64_t batch, int worker, int64_t index, Batch& made) const;
+  int64_t get(int64_t batch, int worker, int64_t index, std::span<float> image) const;
+
+  std::shared_ptr<const Dataset> dataset_;
+  LoaderOptions options_;
+  int64_t epoch_;
+  std::vector<std::vector<int64_t>> batches_;          // the epoch's indices
+  mutable WorkLog log_;                                // what the workers did
+  mutable std::vector<std::atomic<int64_t>> current_;  // by worker: its sample, or -1
+};
+
 /// Batches depend on (data set, options, epoch) only, not on the number of workers.
 /// One thread may use a loader at a time. It may be destroyed at any moment.
 class DataLoader {
@@ -59,25 +89,23 @@ class DataLoader {
   /// The next batch; nullopt at the end of the epoch. Rethrows what the data set threw
   /// for this batch, at this batch's turn; with workers as a std::runtime_error
   /// "Caught … in DataLoader worker 1 (batch 5, sample 17): …" that nests the original.
-  /// The call after it goes on with the following batch.
+  /// The call after it goes on with the following batch. Throws LoaderTimeout, naming
+  /// the sample, if a worker does not hand its batch in within options.timeout; the
+  /// workers are left behind then, and the next start_epoch() starts others.
   std::optional<Batch> next();
 
   const Dataset& dataset() const { return *dataset_; }
 
  private:
   std::optional<Batch> take();
-  Batch make(int64_t batch, int worker) const;
-  void add(int64_t batch, int worker, int64_t index, Batch& made) const;
-  int64_t get(int64_t batch, int worker, int64_t index, std::span<float> image) const;
+  Batch wait_for(int64_t batch);
 
   std::shared_ptr<const Dataset> dataset_;
   LoaderOptions options_;
 
-  int64_t epoch_ = -1;                         // none yet
-  std::vector<std::vector<int64_t>> batches_;  // the epoch's indices
-  int64_t taken_ = 0;                          // batches of the epoch
-  mutable WorkLog log_;                        // what the workers did
-  std::unique_ptr<Prefetcher> prefetcher_;     // last: its workers use the others
+  std::shared_ptr<BatchMaker> maker_;       // of the epoch; none yet
+  int64_t taken_ = 0;                       // batches of the epoch
+  std::unique_ptr<Prefetcher> prefetcher_;  // none without workers
 };
 
 }  // namespace lockstep::data

@@ -1,14 +1,18 @@
 #include "engine/data/prefetcher.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 namespace lockstep::data {
 
-Prefetcher::Prefetcher(Make make, int64_t batches, int workers, int64_t depth)
+Prefetcher::Prefetcher(Make make, int64_t batches, int workers, int64_t depth,
+                       double timeout)
     : make_(std::move(make)),
       batches_(batches),
       workers_(workers),
+      timeout_(timeout),
       queue_(batch_queue()(std::clamp<int64_t>(batches, 1, depth))) {
   for (int worker = 0; worker < workers && worker < batches; ++worker) {
     threads_.emplace_back([this, worker] { work(worker); });
@@ -32,10 +36,19 @@ Made Prefetcher::make(int64_t batch, int worker) const {
 
 std::optional<Batch> Prefetcher::next() {
   if (taken_ == batches_) return std::nullopt;
-  Made made = queue_->take();
+  Made made = take();
   ++taken_;
   if (made.error) std::rethrow_exception(made.error);
   return std::move(made.batch);
+}
+
+Made Prefetcher::take() {
+  if (timeout_ <= 0) return queue_->take();
+  if (auto made = queue_->take_within(timeout_)) return std::move(*made);
+  throw LoaderTimeout(
+      fmt::format("DataLoader timed out after {} seconds: worker {} has not made batch "
+                  "{}",
+                  timeout_, taken_ % workers_, taken_));
 }
 
 Prefetcher::~Prefetcher() { queue_->close(); }

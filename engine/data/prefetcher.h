@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -17,28 +18,41 @@
 
 namespace lockstep::data {
 
+/// A batch did not come in time.
+struct LoaderTimeout : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 class Prefetcher {
  public:
   /// Makes a batch; called by several workers at a time.
   using Make = std::function<Batch(int64_t batch, int worker)>;
 
   /// Starts the workers, and they begin at once. REQUIRES: workers ≥ 1, depth ≥ 1.
-  Prefetcher(Make make, int64_t batches, int workers, int64_t depth);
+  /// next() waits `timeout` seconds at most; 0: for ever.
+  Prefetcher(Make make, int64_t batches, int workers, int64_t depth,
+             double timeout = 0);
 
   /// Stops the workers: each finishes at most the batch in its hands.
   ~Prefetcher();
 
   /// The next batch in order, or what `make` threw in its place (the batch after it
-  /// follows, as in PyTorch); nullopt after the last. One thread may call it.
+  /// follows, as in PyTorch); nullopt after the last. One thread may call it. Throws
+  /// LoaderTimeout: then a worker hangs, and the destructor would wait for it.
   std::optional<Batch> next();
+
+  /// No batch is begun any more. Returns at once, also where a worker hangs.
+  void stop() { queue_->close(); }
 
  private:
   void work(int worker);
   Made make(int64_t batch, int worker) const;
+  Made take();
 
   const Make make_;
   const int64_t batches_;
   const int workers_;
+  const double timeout_;
 
   std::unique_ptr<BatchQueue> queue_;
   int64_t taken_ = 0;  // batches handed out

@@ -98,6 +98,40 @@ class ImageFolders(TempTest):
         self.assertEqual(summary["skipped_images"], 1)
         self.assertEqual(sum(step["batch"] for step in summary["steps"]), 19)
 
+    def test_ranks_that_are_processes_count_together(self):
+        data = self.folders()
+        for label in (1, 2):  # by two ranks without shuffling: one for each
+            shutil.copy(os.path.join(PICTURES, "truncated.jpeg"), os.path.join(
+                data, "train", f"n{label:08}", f"{label % 2}.JPEG"))
+        _, error = run("train", data, *SMALL, "--multiprocessing-distributed",
+                       "--devices", 2, "--world-size", 1, "--rank", 0, "--dist-url",
+                       f"tcp://127.0.0.1:{free_port()}", "-b", 8, "--no-shuffle",
+                       "--epochs", 1, "--on-bad-image", "skip")
+        self.assertEqual(error.count("lockstep: skipped "), 2, error)
+        self.assertIn("lockstep: bad images were skipped 2 times\n", error)
+
+    def test_a_pipe_is_no_picture(self):  # nobody waits for a writer that never comes
+        data = self.folders()
+        pipe = os.path.join(data, "train", "n00000003", "0.JPEG")
+        os.remove(pipe)
+        os.mkfifo(pipe)
+        _, error = run("train", data, *SMALL, "--gpu", 0, "-b", 8, "--epochs", 1, code=1)
+        self.assertEqual(error.count("\n"), 1, error)
+        self.assertIn(f"{pipe}: is not a regular file", error)
+
+    def test_a_loader_that_takes_too_long(self):
+        data = self.folders()
+        # Devices that compute nothing are always faster than the loader.
+        words = ["train", data, *SMALL, "--device-type", "null", "--gpu", 0, "-b", 20,
+                 "--epochs", 20]
+        _, error = run(*words, "--loader-timeout", 0.0001, code=1)
+        self.assertEqual(error.count("\n"), 1, error)
+        self.assertRegex(error, r"DataLoader timed out after 0\.0001 seconds: worker "
+                         r"[01] has not made batch \d+")
+        run(*words, "--loader-timeout", 60)
+        _, error = run(*words, "-j", 0, "--loader-timeout", 1, code=2)
+        self.assertIn("-j 0 has none", error)
+
     def test_what_is_missing_is_named(self):
         data = self.folders()
         _, error = run("train", data, "--classes", 3, code=1)

@@ -93,6 +93,26 @@ class Meeting(TempTest):
                              r"--dist-backend ring, --batch-size \d+, --lr 0.1; start "
                              "all ranks alike")
 
+    def test_recipes_that_differ(self):
+        recipe = {"--schedule": "cosine", "--accumulate": 2, "--label-smoothing": 0.1,
+                  "--clip-grad-norm": 5, "--norm-weight-decay": 0, "--stem": "imagenet",
+                  "--warmup-epochs": 1}
+        url = f"tcp://127.0.0.1:{free_port()}"
+        words = [word for pair in recipe.items() for word in pair]
+        words += ["--scale-lr", "--no-augment", "--checkpoint", self.path("c")]
+        ranks = [self.start(["--world-size", 2, "--rank", rank, "--dist-url", url,
+                             *(words if rank else [])]) for rank in (0, 1)]
+        for rank in ranks:
+            self.assertEqual(rank.end(), 1)
+            ours, theirs = rank.err[0].split(", but rank 0 has ")
+            for flag, value in recipe.items():
+                self.assertRegex(ours, rf"{flag} {value}\b")
+                self.assertIn(flag, theirs)
+            for flag in ("--scale-lr", "--no-augment", "--checkpoint"):
+                self.assertIn(flag, ours)
+                self.assertIn(f"no {flag}", theirs)
+        self.assertFalse(os.path.exists(self.path("c")))
+
     def test_data_that_differ(self):
         url = f"tcp://127.0.0.1:{free_port()}"
         ranks = [self.start(["--world-size", 2, "--rank", rank, "--dist-url", url,

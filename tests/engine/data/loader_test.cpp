@@ -197,6 +197,41 @@ TEST(DataLoader, RethrowsAtTheTurnOfTheBatchAndGoesOn) {
   }
 }
 
+TEST(DataLoader, AWorkerThatHangsIsAnErrorAndNobodyWaitsForItsEnd) {
+  std::latch come_back(1), back(1);
+  {
+    const auto dataset = counting(12, [&](int64_t index) {
+      if (index != 5) return;
+      come_back.wait();
+      back.count_down();
+    });
+    DataLoader loader(dataset, {.batch_size = 2, .workers = 2, .timeout = 0.02});
+    loader.start_epoch(0);
+    // The others may be late, too, on a busy machine; this one is for ever.
+    try {
+      while (loader.next()) {
+      }
+      FAIL() << "no exception";
+    } catch (const LoaderTimeout& error) {
+      const std::string what = error.what();
+      EXPECT_NE(what.find("DataLoader timed out after 0.02 seconds: worker "),
+                std::string::npos);
+      if (what.find("batch 2;") != std::string::npos) {
+        EXPECT_NE(what.find("it is at work on sample 5"), std::string::npos);
+      }
+    }
+    EXPECT_THROW(loader.next(), std::runtime_error);
+  }  // the loader is gone, and its worker hangs still
+  come_back.count_down();
+  back.wait();
+}
+
+TEST(DataLoader, TimeoutsNeedWorkers) {
+  EXPECT_THROW(DataLoader(counting(3), {.timeout = 1}), std::runtime_error);
+  EXPECT_THROW(DataLoader(counting(3), {.workers = 1, .timeout = -1}),
+               std::runtime_error);
+}
+
 TEST(DataLoader, WithoutWorkersTheExceptionComesAsItIs) {
   DataLoader loader(counting(3,
                              [](int64_t index) {
