@@ -115,7 +115,8 @@ class ImageFolders(TempTest):
         pipe = os.path.join(data, "train", "n00000003", "0.JPEG")
         os.remove(pipe)
         os.mkfifo(pipe)
-        _, error = run("train", data, *SMALL, "--gpu", 0, "-b", 8, "--epochs", 1, code=1)
+        _, error = run("train", data, *SMALL, "--gpu", 0, "-b", 8, "--epochs", 1,
+                       code=1)
         self.assertEqual(error.count("\n"), 1, error)
         self.assertIn(f"{pipe}: is not a regular file", error)
 
