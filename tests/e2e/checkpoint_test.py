@@ -196,32 +196,41 @@ class Dropout(CheckpointTest):
 
 
 class KilledWriting(CheckpointTest):
+    def size_of_temporary(self):
+        """Of the checkpoint that is being written; -1 if none is."""
+        for name in os.listdir(self.path("c")):
+            if name.endswith(".tmp"):
+                try:
+                    return os.path.getsize(os.path.join(self.path("c"), name))
+                except FileNotFoundError:  # it is whole now, and has its name
+                    pass
+        return -1
+
     def test_a_whole_checkpoint_is_always_there(self):
-        # The smallest steps, so that most of the time goes into writing.
         self.train("c", "--epochs", 1, *SINGLE)
+        whole = os.path.getsize(self.newest("c"))
         words = [LOCKSTEP, "train", self.path("set"), "--gpu", "0", "--resume",
                  self.newest("c"), "--epochs", "100000", "--checkpoint",
                  self.path("c"), "-p", "1"]
-        moments, epochs, writing = random.Random(20), [], 0
+        moments, epochs, written = random.Random(20), [], []
         for _ in range(20):
-            with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
-                # An evaluation ends: writing begins. Then at some moment.
-                lines = moments.randrange(1, 3)
-                for line in process.stdout:
-                    lines -= line.startswith(" * Acc@1")
-                    if lines == 0:
-                        break
-                try:
-                    process.wait(moments.uniform(0, 0.3))
-                except subprocess.TimeoutExpired:
+            # When that much of a file lies on the disk under its temporary name; the
+            # last tenth: all of it, so that syncing and renaming are met as well.
+            enough = min(whole, int(moments.uniform(0, 1.1) * whole))
+            with subprocess.Popen(words, stdout=subprocess.DEVNULL) as process:
+                while process.poll() is None and self.size_of_temporary() < enough:
                     pass
                 process.kill()
-            writing += any(n.endswith(".tmp") for n in os.listdir(self.path("c")))
+            left = [name for name in os.listdir(self.path("c")) if ".tmp" in name]
+            written += [round(os.path.getsize(os.path.join(self.path("c"), name)) / whole,
+                              2) for name in left]
             for name in (NEWEST, BEST):
                 contents(os.path.join(self.path("c"), name))
             epochs.append(contents(self.newest("c"))[0]["epoch"])
         self.assertEqual(epochs, sorted(epochs))
-        print(f"killed 20 times, {writing} of them while writing; epochs {epochs}")
+        print(f"killed 20 times, {len(written)} of them while writing, with these parts "
+              f"of a file on the disk: {sorted(written)}; epochs {epochs}")
+        self.assertGreaterEqual(len(written), 12)
         text, _ = self.train("c", "--resume", self.newest("c"), *SINGLE, "--epochs",
                              epochs[-1] + 1)
         self.assertIn(f"Epoch: [{epochs[-1]}][", text)
