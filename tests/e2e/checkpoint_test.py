@@ -222,14 +222,14 @@ class KilledWriting(CheckpointTest):
                     pass
                 process.kill()
             left = [name for name in os.listdir(self.path("c")) if ".tmp" in name]
-            written += [round(os.path.getsize(os.path.join(self.path("c"), name)) / whole,
-                              2) for name in left]
+            sizes = [os.path.getsize(os.path.join(self.path("c"), n)) for n in left]
+            written += [round(size / whole, 2) for size in sizes]
             for name in (NEWEST, BEST):
                 contents(os.path.join(self.path("c"), name))
             epochs.append(contents(self.newest("c"))[0]["epoch"])
         self.assertEqual(epochs, sorted(epochs))
-        print(f"killed 20 times, {len(written)} of them while writing, with these parts "
-              f"of a file on the disk: {sorted(written)}; epochs {epochs}")
+        print(f"killed 20 times, {len(written)} of them while writing, with these "
+              f"parts of a file written: {sorted(written)}; epochs {epochs}")
         self.assertGreaterEqual(len(written), 12)
         text, _ = self.train("c", "--resume", self.newest("c"), *SINGLE, "--epochs",
                              epochs[-1] + 1)
