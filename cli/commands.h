@@ -26,7 +26,9 @@ void add_trace(CLI::App& app, Action& action);
 void add_emulate(CLI::App& app, Action& action);
 void add_data(CLI::App& app, Action& action);
 void add_demo(CLI::App& app, Action& action);
-void add_launch(CLI::App& app, Action& action);
+void add_launch(CLI::App& app, Action& action, const std::vector<std::string>& started);
+/// Takes what `launch` is to start off the command line.
+std::vector<std::string> cut_launched_command(std::vector<std::string>& words);
 void add_doctor(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_lesson(CLI::App& app, Action& action);

@@ -39,6 +39,8 @@ int run(int argc, char** argv) {
       "lockstep: see how deep-learning training is spread over several devices",
       "lockstep"};
   app.require_subcommand(1);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const std::vector<std::string> started = cut_launched_command(words);
   app.set_version_flag("--version", "lockstep 0.1.0");
   Action action;
   add_demo(app, action);
@@ -46,7 +48,7 @@ int run(int argc, char** argv) {
   add_trace(app, action);
   add_emulate(app, action);
   add_data(app, action);
-  add_launch(app, action);
+  add_launch(app, action, started);
   add_doctor(app, action);
   add_bench(app, action);
   add_lesson(app, action);
@@ -63,8 +65,9 @@ int run(int argc, char** argv) {
                        program() + " --help");
     }
   }
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
-    app.parse(argc, argv);
+    app.parse(words);
   } catch (const CLI::Success& wish) {  // --help, --version
     return app.exit(wish);
   } catch (const CLI::ParseError& error) {

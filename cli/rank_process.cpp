@@ -20,6 +20,7 @@
 #include "engine/distributed/monitor.h"
 #include "engine/distributed/store/init_method.h"
 #include "engine/train/trainer.h"
+#include "tracer/format/file_io.h"
 #include "tracer/format/merge.h"
 #include "tracer/record/recorder.h"
 
@@ -92,6 +93,18 @@ void meet(distributed::Store& store, const RunOptions& o, const ProcessRank& pla
   }
 }
 
+std::string origin_of_rank_0(distributed::Store& store, const ProcessRank& place,
+                             Milliseconds timeout) {
+  try {
+    return store.get("origin", timeout);
+  } catch (const distributed::StoreTimeout&) {
+    throw std::runtime_error(fmt::format(
+        "rank {}: rank 0 never went on after all had met at {}: what it printed says "
+        "why; if that is a file, it may be left from another run: delete it",
+        place.rank, place.init));
+  }
+}
+
 /// The moment from which all ranks count time, on this machine's clock. On rank 0's
 /// machine it is exact; ranks of others take the moment at which they hear of it, for
 /// which all are waiting by then: they are late by the way of one message.
@@ -100,7 +113,7 @@ int64_t common_origin(distributed::Store& store, const ProcessRank& place,
   if (place.rank == 0) {
     store.set("origin", tracer::boot_id() + " " + std::to_string(tracer::now_ns()));
   }
-  const std::string origin = store.get("origin", timeout);
+  const std::string origin = origin_of_rank_0(store, place, timeout);
   const int64_t heard = tracer::now_ns();
   const size_t space = origin.find(' ');
   const bool same_machine = origin.substr(0, space) == tracer::boot_id();
@@ -222,6 +235,7 @@ int train_in_process(const RunOptions& given, const ProcessRank& place) {
   if (place.rank != 0) o.summary.clear(), o.save.clear(), o.quiet = true;
   int code = 0;
   try {
+    if (!trace.empty() && place.rank == 0) tracer::AtomicFile{trace};  // to be merged
     const DataSets data = open_data(o);
     agree(*store, "data",
           {{"samples to train on:", std::to_string(data.train->size())},

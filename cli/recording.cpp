@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <set>
 
 #include "cli/commands.h"
-#include "cli/image_folders.h"
 #include "cli/cuda_devices.h"
+#include "cli/image_folders.h"
 #include "engine/runtime/device_context.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/format/file_io.h"
@@ -53,6 +54,12 @@ tracer::RunFacts facts_of(const RunOptions& options, const nn::Module& model,
   return facts;
 }
 
+/// A path that cannot be written should not be learned of after the training.
+void require_writable(const std::string& path) {
+  if (std::filesystem::is_fifo(path)) return;  // opening it would wait for a reader
+  tracer::AtomicFile{path};
+}
+
 /// The first traced step may wait for what an earlier one has left on a stream; with
 /// --summary that was recorded, too, but its events are not in the file.
 void forget_what_was_left_out(std::vector<tracer::Event>& events) {
@@ -80,8 +87,12 @@ Recording::Recording(const RunOptions& options, train::Trainer& trainer,
       dataset_(data.name),
       devices_(devices),
       place_(place) {
-  if (!options.trace.empty()) choose_steps(steps_planned);
+  if (!options.trace.empty()) {
+    choose_steps(steps_planned);
+    require_writable(options.trace);
+  }
   time_all_ = !options.summary.empty();
+  if (time_all_) require_writable(options.summary);
   for (Device device : devices_) runtime::context(device).allocator().reset_peak();
   trainer.before_step = [this](int64_t step) { before(step); };
   trainer.after_step = [this](const train::StepResult& result) { after(result); };
@@ -119,12 +130,17 @@ void Recording::after(const train::StepResult& result) {
   const bool start_of_trace = next == first_;
   if (!tracer::recording()) return;
   if (end_of_trace || start_of_trace || (time_all_ && next % kDrainEvery == 0)) drain();
+  if (end_of_trace) write_trace();  // now: nobody knows how a long training ends
 }
 
 /// Takes the recorded events over: those of traced steps are kept, all are timed.
 void Recording::drain() {
   tracer::stop_recording();
   for (Device device : devices_) runtime::context(device).synchronize();
+  take_events();
+}
+
+void Recording::take_events() {
   std::vector<tracer::Event> events = tracer::collect();
   if (time_all_) {
     tracer::Trace part;
@@ -165,11 +181,36 @@ void Recording::finish() {
   if (peaks_.empty()) peaks_ = measure_peaks();
   if (!place_.is_process) skipped_images_ = skipped_images();
   drain();
-  if (last_ > 0) write_trace();
+  if (last_ > 0 && !written_) write_trace();
   if (options_.summary.empty()) return;
   write_summary();
   if (!options_.quiet)
     std::printf("=> summary written: %s\n", options_.summary.c_str());
+}
+
+void Recording::rescue() noexcept {
+  if (std::exchange(finished_, true) || last_ == 0) return;
+  try {
+    if (!written_) {
+      tracer::stop_recording();
+      for (Device device : devices_) {
+        try {
+          runtime::context(device).synchronize();
+        } catch (const std::exception&) {  // what failed is being told already
+        }
+      }
+      take_events();
+      const int64_t done = results_.empty() ? 0 : results_.back().step + 1;
+      if (done <= first_) return;
+      std::erase_if(kept_, [done](const tracer::Event& e) { return e.step >= done; });
+      write_trace();
+    }
+    std::fprintf(stderr, "lockstep: the steps before are in %s%s\n",
+                 options_.trace.c_str(),
+                 place_.is_process ? "; `trace merge` joins the ranks' files" : "");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "lockstep: no trace of the steps before: %s\n", error.what());
+  }
 }
 
 void Recording::write_trace() {
@@ -195,6 +236,7 @@ void Recording::write_trace() {
     return;
   }
   tracer::write_trace(trace_, options_.trace);
+  written_ = true;
   if (options_.quiet || place_.is_process) return;  // see merge_rank_files
   const std::string which = steps.size() == 1
                                 ? fmt::format("1 step, number {}", *steps.begin())

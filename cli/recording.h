@@ -23,6 +23,10 @@ class Recording {
   /// Writes what was asked for; call once, also after Ctrl-C.
   void finish();
 
+  /// After a failure: writes the trace of the steps that were finished before it, and
+  /// says where it is. REQUIRES: no other thread of this process trains.
+  void rescue() noexcept;
+
   /// The recorded steps as a trace.
   const tracer::Trace& trace();
 
@@ -42,6 +46,7 @@ class Recording {
   void before(int64_t step);
   void after(const train::StepResult& result);
   void drain();
+  void take_events();
   void write_summary() const;
 
   const RunOptions& options_;
@@ -57,7 +62,7 @@ class Recording {
   std::vector<int64_t> peaks_;
   int64_t skipped_images_ = 0;
   tracer::Trace trace_;
-  bool finished_ = false;
+  bool written_ = false, finished_ = false;
 };
 
 }  // namespace lockstep::cli

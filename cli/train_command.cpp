@@ -127,7 +127,12 @@ void say_what_runs(const RunOptions& o, const DataSets& data,
   const int threads = runtime::options().threads_per_device;
   std::string batch = std::to_string(o.batch_size);
   if (place.group) {
-    batch = fmt::format("{}, {} on each", global_batch(o, place), rank_batch(o, place));
+    const int64_t each = rank_batch(o, place);
+    batch = fmt::format("{}, {} on each", global_batch(o, place), each);
+    if (each * place.local_world != o.batch_size) {
+      batch += fmt::format(" (-b {} shared by {} and rounded down)", o.batch_size,
+                           place.local_world);
+    }
   } else if (mode_of(o) != train::Mode::single) {
     batch += " in " + describe_chunks(o.batch_size, devices.size());
   }
@@ -326,10 +331,15 @@ int train_rank(const RunOptions& o, const DataSets& data, const RankPlace& place
   }
   hooks.around(trainer);
   bool kept = true;
-  if (o.arch == "toy" && !place.group) {
-    run_notebook(o, trainer, data, devices.size());
-  } else {
-    kept = train_epochs(o, trainer, data, place);
+  try {
+    if (o.arch == "toy" && !place.group) {
+      run_notebook(o, trainer, data, devices.size());
+    } else {
+      kept = train_epochs(o, trainer, data, place);
+    }
+  } catch (...) {
+    if (recording && (place.is_process || !place.group)) recording->rescue();
+    throw;
   }
   const int64_t skipped = skipped_by_all(o, place, devices[0]);
   if (recording) {

@@ -180,8 +180,12 @@ Model Loader::finish() {
   Reading& r = *reading_;
   Model& model = r.model();
   model.meta = std::make_shared<tracer::Json>(parse_object(r.meta));
-  r.raw.rank = std::clamp<int64_t>(tracer::int_arg(parse_object(r.distributed), "rank"),
-                                   0, 65'535);
+  const tracer::Json distributed = parse_object(r.distributed);
+  const int64_t rank = tracer::int_arg(distributed, "rank", -1);
+  r.raw.rank = std::clamp<int64_t>(rank, 0, 65'535);
+  if (rank >= 0 && tracer::int_arg(distributed, "world_size", 1) > 1) {
+    model.alone = static_cast<int>(r.raw.rank);
+  }
   r.events.finish();
   if (model.events.empty()) {
     refuse(model.name,

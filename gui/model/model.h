@@ -86,6 +86,7 @@ struct Model {
   std::string name;                   ///< of the file, for people
   std::shared_ptr<const void> owned;  ///< keeps `text` where nothing else does
   std::string_view text;              ///< the whole file, unpacked
+  int alone = -1;  ///< the rank whose file this is, where the others' are not here
   /// The top-level `lockstep` object, or none; `meta_of` in details.h reads it.
   std::shared_ptr<const nlohmann::ordered_json> meta;
   Strings strings;

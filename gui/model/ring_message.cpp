@@ -4,6 +4,7 @@
 
 #include "gui/model/details.h"
 #include "tracer/analysis/units.h"
+#include "tracer/format/args.h"
 
 namespace lockstep::gui {
 
@@ -58,8 +59,11 @@ std::string round_in_words(const Model& model, const Underway& now) {
   if (one == nullptr) return "all messages have arrived";
   if (now.awaited >= 0) return fmt::format("waits for rank {}", now.awaited);
   const RingMessage message = ring_message(model, *one);
-  std::string text = fmt::format("round {} of {}", now.round + 1, message.rounds);
-  if (message.rounds == 0) text = fmt::format("round {}", now.round + 1);
+  const bool modelled =  // Gloo does not tell when its messages travel
+      tracer::bool_arg(args_of(model, model.events[one->event]), "modelled");
+  std::string text =
+      fmt::format("{}round {}", modelled ? "modelled " : "", now.round + 1);
+  if (message.rounds > 0) text += fmt::format(" of {}", message.rounds);
   if (!is_all_reduce(model, now.collective)) return text + ": passed on";
   if (message.chunk < 0) return text;
   const std::string of = fmt::format("chunk k of {}", message.ranks);

@@ -21,6 +21,7 @@ std::string what_is_open(const Model& model) {
   if (!kind.empty()) text += " · " + kind;
   if (n > 1)
     text += fmt::format(" · {} {}", n, model.ranks() > 1 ? "ranks" : "devices");
+  if (model.alone >= 0) text += fmt::format(" · rank {} alone", model.alone);
   return text;
 }
 

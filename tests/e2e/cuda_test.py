@@ -1,4 +1,4 @@
-"""--device-type cuda on a machine without a GPU: what is said, and what stays away. Where
+"""--device-type cuda without a GPU: what is said, and what stays away. Where
 there is a GPU, tests/gpu/run checks it."""
 
 import os

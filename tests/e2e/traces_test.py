@@ -66,7 +66,8 @@ class Traces(TempTest):
         trace = read_trace(out)
         self.assertEqual(trace["lockstep"]["clock"], "emulated")
         self.assertIn("assumed: a kernel lasts its CPU time, on a device with hardware "
-                      "of its own; copies: 12 GB/s + 10 µs\n", text)
+                      "of its own; the host's pace as recorded; copies: 12 GB/s + 10 "
+                      "µs\n", text)
         self.assertIn(f"=> trace written: {out} (3 steps)\n", text)
         spans = {}
         for e in trace["traceEvents"]:

@@ -154,6 +154,14 @@ std::vector<KernelTime> kernel_times(const Trace& trace) {
   return sorted;
 }
 
+/// A file that names a rank is that rank's alone; `trace merge` takes the name away.
+void take_rank(const Trace& trace, Summary& summary) {
+  const auto info = trace.other.find("distributedInfo");
+  if (summary.imported || info == trace.other.end()) return;
+  summary.world_size = int_arg(*info, "world_size", 1);
+  if (summary.world_size > 1) summary.rank = int_arg(*info, "rank", kNone);
+}
+
 void take_devices(const Trace& trace, Summary& summary) {
   const auto found = trace.lockstep.find("devices");
   if (found == trace.lockstep.end() || !found->is_array()) return;
@@ -172,6 +180,7 @@ Summary summarize(const Trace& trace) {
   summary.clock = string_arg(trace.lockstep, "clock");
   summary.imported = trace.lockstep.contains("imported");
   take_devices(trace, summary);
+  take_rank(trace, summary);
   const auto emulation = trace.lockstep.find("emulation");
   if (emulation != trace.lockstep.end()) {
     summary.assumed = string_arg(*emulation, "assumed");

@@ -88,6 +88,8 @@ struct Summary {
   int64_t devices = 0;
   bool null_devices = false;  ///< they computed nothing
   bool imported = false;      ///< nobody knows what waited for what
+  int64_t rank = kNone;       ///< whose file it is, if one rank's of several
+  int64_t world_size = 1;
   StepGroup train, eval;
   std::map<int64_t, MemoryPeak> memory;  ///< by device
   std::vector<KernelTime> kernels;       ///< longest first

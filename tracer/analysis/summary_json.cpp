@@ -118,6 +118,10 @@ Json summary_json(const Summary& summary) {
                {"devices", summary.devices},
                {"train", group_json(summary.train)},
                {"eval", group_json(summary.eval)}};
+  if (summary.rank != kNone) {  // one rank's file of several
+    json["rank"] = summary.rank;
+    json["world_size"] = summary.world_size;
+  }
   json["peak_memory"] = Json::object();
   for (const auto& [device, peak] : summary.memory) {
     json["peak_memory"][port_key(device)] = {{"total", peak.total},

@@ -166,8 +166,15 @@ std::string byte_table(const StepGroup& group) {
 std::string images_per_second(const StepGroup& group) {
   const int64_t length = group.mean_length(), batch = group.steps[0].batch;
   if (length <= 0 || batch <= 0) return {};
-  return fmt::format(" · {:.0f} images/s",
-                     static_cast<double>(batch) / seconds(length));
+  const auto rate = [batch](int64_t ns) {
+    return fmt::format("{:.0f}", static_cast<double>(batch) / seconds(ns));
+  };
+  std::string text = fmt::format(" · {} images/s", rate(length));
+  if (group.steps.size() < 2 || group.steps[0].step != 0) return text;
+  StepGroup warm;
+  warm.steps.assign(group.steps.begin() + 1, group.steps.end());
+  if (warm.mean_length() <= 0) return text;
+  return text + fmt::format(" ({} without step 0)", rate(warm.mean_length()));
 }
 
 std::string group_text(const char* title, const StepGroup& group) {
@@ -242,9 +249,20 @@ std::string summary_text(const Summary& summary) {
       fmt::format("{} · {} · {} device{} · {} clock\n", or_unknown(summary.arch),
                   or_unknown(summary.mode), summary.devices,
                   summary.devices == 1 ? "" : "s", or_unknown(summary.clock));
+  if (summary.rank != kNone) {
+    text += fmt::format(
+        "rank {} of {} alone: what it waits for is not here; `trace merge` joins all "
+        "ranks' files\n",
+        summary.rank, summary.world_size);
+  }
   if (!summary.assumed.empty()) text += fmt::format("assumed: {}\n", summary.assumed);
   text += group_text("training", summary.train);
   text += group_text("evaluation", summary.eval);
+  if (summary.clock == "emulated" && summary.train.mean_ranks().size() > 1) {
+    text +=
+        "  Their hosts keep the recorded pace: part of the waiting is the noise of the "
+        "machine\n  that recorded.\n";
+  }
   text += memory_table(summary);
   text += kernel_table(summary);
   text += fmt::format("\n{}\n", limiting_sentence(summary));

@@ -1,0 +1,130 @@
+"""`launch` as torchrun's users know it, and what a run that failed leaves behind."""
+
+import os
+import signal
+import time
+import unittest
+
+from ranks import STEP, TOY, Run, free_port, group_members
+from support import TempTest, read_trace, run
+
+TOY64 = [*TOY, "--dtype", "float64", "-b", "8"]
+
+
+def environment_of(pid):
+    with open(f"/proc/{pid}/environ", "rb") as file:
+        pairs = file.read().decode().split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+
+
+class Launch(TempTest):
+    def ranks_of(self, launcher, count):
+        """The environments of its `count` processes, by rank."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            found = {}
+            for pid in group_members(launcher.pid):
+                try:
+                    variables = environment_of(pid)
+                except OSError:
+                    continue
+                if "LOCKSTEP_RANK" in variables:
+                    found[variables["RANK"]] = variables
+            if len(found) == count:
+                return found
+            time.sleep(0.02)
+        raise AssertionError(f"no {count} ranks: {launcher.err}")
+
+    def test_flags_in_both_spellings(self):
+        losses = []
+        for words in (["--nproc-per-node", 2, "--"],
+                      ["--nproc_per_node=2"],
+                      ["--standalone", "--nproc-per-node", 2, "--"],
+                      ["--nproc_per_node", 2, "--master_addr", "127.0.0.1",
+                       "--master_port", free_port()]):
+            out, _ = run("launch", *words, *TOY64, "--steps", 2, "-p", 1)
+            losses.append([line.split("Loss")[1].split()[0]
+                           for line in out.splitlines() if STEP in line])
+        self.assertEqual(len(losses[0]), 2)
+        self.assertEqual(losses, [losses[0]] * 4)
+
+    def test_variables_are_torchruns(self):
+        launcher = Run(["launch", "--nnodes", 2, "--node-rank", 1, "--nproc-per-node",
+                        2, "--rdzv-endpoint", f"127.0.0.1:{free_port()}", *TOY64])
+        self.addCleanup(launcher.kill)
+        ranks = self.ranks_of(launcher, 2)  # they wait: node 0 never comes
+        self.assertEqual(sorted(ranks), ["2", "3"])
+        for rank, local in ("2", "0"), ("3", "1"):
+            said = {name: ranks[rank].get(name) for name in (
+                "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK",
+                "MASTER_ADDR")}
+            self.assertEqual(said, {
+                "WORLD_SIZE": "4", "LOCAL_RANK": local, "LOCAL_WORLD_SIZE": "2",
+                "GROUP_RANK": "1", "MASTER_ADDR": "127.0.0.1"})
+
+    def test_wrong_usage(self):
+        for words, mend in (
+                ([], "launch starts `train`, not nothing"),
+                (["trian"], "trian"),
+                (["--nproc-pernode", 2, *TOY64], "--nproc-pernode"),
+                (["--nnodes", 2, *TOY64], "--rdzv-endpoint HOST:PORT of node 0"),
+                (["--standalone", "--nnodes", 2, *TOY64], "for one machine"),
+                (["--master-addr", "a", "--rdzv-endpoint", "b:1", *TOY64], "give one"),
+                (["--node-rank", 1, *TOY64], "the nodes are 0 to 0")):
+            _, error = run("launch", *words, code=2)
+            self.assertIn(mend, error)
+            self.assertEqual(error.count("\n"), 1, error)
+
+
+class Survivors(TempTest):
+    """A rank that dies takes nothing of the others' traces with it."""
+
+    def start(self, *words):
+        url = f"tcp://127.0.0.1:{free_port()}"
+        ranks = [Run([*TOY64, "--dist-url", url, "--world-size", 2, "--rank", rank,
+                      "--epochs", 9999, "-p", 1, "--timeout", 5, "--trace",
+                      self.path("t.json"), *words]) for rank in (0, 1)]
+        for rank in ranks:
+            self.addCleanup(rank.kill)
+        return ranks
+
+    def test_steps_that_were_finished_are_kept(self):
+        ranks = self.start("--trace-steps", "0:100000")
+        ranks[0].wait_for(STEP, 4)
+        ranks[1].signal(signal.SIGKILL)
+        self.assertEqual(ranks[0].end(), 1)
+        file = self.path("t.rank0.json")
+        self.assertIn(f"lockstep: the steps before are in {file}", ranks[0].err[0])
+        steps = {e["args"]["step"] for e in read_trace(file)["traceEvents"]
+                 if e.get("cat") == "phase" and e["name"] == "step"}
+        self.assertEqual(steps, set(range(len(steps))))
+        self.assertGreaterEqual(len(steps), 3)
+        text, _ = run("trace", "summary", file)
+        self.assertIn("rank 0 of 2 alone", text)
+
+    def test_a_trace_is_written_as_soon_as_it_is_whole(self):
+        ranks = self.start("--trace-steps", "0:2")
+        ranks[0].wait_for(STEP, 4)
+        for rank in ranks:
+            rank.signal(signal.SIGKILL)
+            rank.end()
+        files = [self.path(f"t.rank{rank}.json") for rank in (0, 1)]
+        self.assertEqual([os.path.exists(file) for file in files], [True, True])
+        run("trace", "merge", *files, "-o", self.path("t.json"))
+        run("trace", "check", self.path("t.json"))
+
+    def test_a_place_that_cannot_be_written_is_told_first(self):
+        for place in self.folder, self.path("nowhere/t.json"):
+            ranks = self.start("--trace", place)
+            self.assertEqual([rank.end() for rank in ranks], [1, 1])
+            self.assertRegex(" ".join(ranks[0].err),
+                             "cannot be written|there is no folder")
+            self.assertFalse(any(STEP in line for rank in ranks for line in rank.out))
+        out, error = run("train", "-a", "resnet18", "--device-type", "null",
+                         "--dataset", "generated", "--trace", self.folder, code=1)
+        self.assertIn("cannot be written (Is a directory)", error)
+        self.assertNotIn(STEP, out)
+
+
+if __name__ == "__main__":
+    unittest.main()
