@@ -130,7 +130,11 @@ void Recording::after(const train::StepResult& result) {
   const bool start_of_trace = next == first_;
   if (!tracer::recording()) return;
   if (end_of_trace || start_of_trace || (time_all_ && next % kDrainEvery == 0)) drain();
-  if (end_of_trace) write_trace();  // now: nobody knows how a long training ends
+  if (!end_of_trace) return;
+  try {
+    write_trace();                       // now: nobody knows how a long training ends
+  } catch (const std::runtime_error&) {  // finish() tries again, and tells
+  }
 }
 
 /// Takes the recorded events over: those of traced steps are kept, all are timed.
@@ -191,6 +195,7 @@ void Recording::finish() {
 void Recording::rescue() noexcept {
   if (std::exchange(finished_, true) || last_ == 0) return;
   try {
+    if (!trace_.events.empty() && !written_) write_trace();
     if (!written_) {
       tracer::stop_recording();
       for (Device device : devices_) {
@@ -213,7 +218,7 @@ void Recording::rescue() noexcept {
   }
 }
 
-void Recording::write_trace() {
+void Recording::assemble_trace() {
   // Metadata may have come several times; memory counters outside steps go.
   std::map<std::string, bool> seen;
   std::erase_if(kept_, [&seen](const tracer::Event& event) {
@@ -224,12 +229,16 @@ void Recording::write_trace() {
   });
   tracer::sort_events(kept_);
   forget_what_was_left_out(kept_);
-  std::set<int64_t> steps;
-  for (const tracer::Event& event : kept_) {
-    if (event.is("phase") && event.name == "step") steps.insert(event.step);
-  }
   trace_ = tracer::finish_trace(
       std::move(kept_), facts_of(options_, *trainer_.model(), devices_, place_));
+}
+
+void Recording::write_trace() {
+  if (trace_.events.empty()) assemble_trace();
+  std::set<int64_t> steps;
+  for (const tracer::Event& event : trace_.events) {
+    if (event.is("phase") && event.name == "step") steps.insert(event.step);
+  }
   if (steps.empty()) {  // Ctrl-C came before the first of them
     std::fprintf(stderr, "lockstep: no trace written: step %ld was not reached\n",
                  static_cast<long>(first_));

@@ -42,6 +42,7 @@ class Recording {
 
  private:
   void choose_steps(int64_t planned);
+  void assemble_trace();
   void write_trace();
   void before(int64_t step);
   void after(const train::StepResult& result);
