@@ -119,7 +119,7 @@ class Functions(SmallBook):
 
     def test_a_fold_is_told_apart(self):
         html = self.passes(function("a::add", ":fold:\n"))
-        self.assertIn('<details class="fold"', html)
+        self.assertIn('<details class="short fold"', html)
 
     def test_a_file_that_must_exist(self):
         self.passes("{src}`engine/f.cpp`")

@@ -198,15 +198,17 @@ TEST(DataLoader, RethrowsAtTheTurnOfTheBatchAndGoesOn) {
 }
 
 TEST(DataLoader, AWorkerThatHangsIsAnErrorAndNobodyWaitsForItsEnd) {
-  std::latch come_back(1), back(1);
+  std::latch at_work(1), come_back(1), back(1);
   {
     const auto dataset = counting(12, [&](int64_t index) {
       if (index != 5) return;
+      at_work.count_down();
       come_back.wait();
       back.count_down();
     });
     DataLoader loader(dataset, {.batch_size = 2, .workers = 2, .timeout = 0.02});
     loader.start_epoch(0);
+    at_work.wait();
     // The others may be late, too, on a busy machine; this one is for ever.
     try {
       while (loader.next()) {
