@@ -14,6 +14,7 @@ from support import LOCKSTEP, TempTest, run
 
 NEWEST, BEST = "checkpoint.safetensors", "model_best.safetensors"
 SINGLE, DP, DDP = ["--gpu", 0], ["--mode", "dp"], ["--mode", "ddp"]
+ONE_THREAD = ["--threads-per-device", 1]  # other tests run meanwhile
 
 
 def contents(path):
@@ -29,11 +30,11 @@ def contents(path):
 
 
 class CheckpointTest(TempTest):
-    def train(self, folder, *words, code=0, net="resnet18", **more):
+    def train(self, folder, *words, code=0, **more):
         """Epochs of 2 batches and an evaluation, with everything that is random."""
         if not os.path.exists(self.path("set")):
             run("data", "make", self.path("set"), "--train", 20, "--test", 8)
-        return run("train", self.path("set"), "-a", net, "-b", 12, "--lr", 0.01,
+        return run("train", self.path("set"), "-a", "resnet18", "-b", 12, "--lr", 0.01,
                    "--deterministic", "-j", 1, "--seed", 5, "--checkpoint",
                    self.path(folder), *words, code=code, **more)
 
@@ -48,12 +49,11 @@ class CheckpointTest(TempTest):
         for key in ("epoch", "best_acc1", "dropout_calls", "ready_order"):
             self.assertEqual(state[key], other_state[key], key)
 
-
-    def goes_on(self, *mode, net="resnet18", epochs=3):
+    def goes_on(self, *mode, epochs=3):
         """All epochs at once, and one followed by the others."""
         shape = ["--schedule", "cosine", "--warmup-epochs", 1]
-        self.train("whole", "--epochs", epochs, *mode, *shape, net=net)
-        self.train("parts", "--epochs", epochs, *mode, *shape, "--steps", 4, net=net)
+        self.train("whole", "--epochs", epochs, *mode, *shape)
+        self.train("parts", "--epochs", epochs, *mode, *shape, "--steps", 4)
         self.assertEqual(contents(self.newest("parts"))[0]["epoch"], 1)
         # The recipe is the checkpoint's: it need not be given again.
         text, _ = run("train", self.path("set"), *mode, "--deterministic", "-j", 1,
@@ -183,16 +183,32 @@ class Checkpoints(CheckpointTest):
 
 
 class Dropout(CheckpointTest):
-    """VGG16, whose checkpoints have a gigabyte."""
+    """VGG16's masks. Its checkpoints have a gigabyte: one is written, none compared."""
+
+    def losses(self, *words):
+        run("train", self.path("set"), "--deterministic", "-j", 1, *words, "--summary",
+            self.path("s.json"))
+        with open(self.path("s.json"), encoding="utf-8") as file:
+            return [step["loss"] for step in json.load(file)["steps"]]
+
+    def masks_go_on(self, *mode):
+        """The second epoch's first loss is that of an uninterrupted run."""
+        run("data", "make", self.path("set"), "--train", 8, "--test", 1)
+        shape = ["-a", "vgg16", "-b", 4, "--lr", 0.01, "--seed", 5, "--epochs", 2]
+        # Two batches, the evaluation, a batch: the checkpoint is the first epoch's.
+        whole = self.losses(*shape, *mode, "--steps", 4, "--checkpoint", self.path("c"))
+        rest = self.losses(*mode, "--steps", 1, "--resume", self.newest("c"))
+        self.assertEqual(len(whole), 4)
+        self.assertEqual(rest, whole[3:])
 
     def test_single(self):
-        self.goes_on(*SINGLE, net="vgg16", epochs=2)
+        self.masks_go_on(*SINGLE, *ONE_THREAD)
 
     def test_dp(self):
-        self.goes_on(*DP, "--devices", 2, net="vgg16", epochs=2)
+        self.masks_go_on(*DP, "--devices", 2)
 
     def test_ddp(self):
-        self.goes_on(*DDP, "--devices", 2, net="vgg16", epochs=2)
+        self.masks_go_on(*DDP, "--devices", 2)
 
 
 class KilledWriting(CheckpointTest):
@@ -206,35 +222,61 @@ class KilledWriting(CheckpointTest):
                     pass
         return -1
 
+    def killed(self, words, evaluations, enough):
+        """After so many evaluations, when `enough` of a file lies on the disk under its
+        temporary name. Returns the lines that were printed."""
+        lines = []
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+            for line in process.stdout:
+                lines.append(line)
+                evaluations -= line.startswith(" * Acc@1")
+                if evaluations == 0:
+                    break
+            while process.poll() is None and self.size_of_temporary() < enough:
+                pass
+            process.kill()
+        self.assertEqual(process.returncode, -signal.SIGKILL, "".join(lines))
+        return "".join(lines)
+
+    def epoch_of_whole_file(self, name):
+        with open(os.path.join(self.path("c"), name), "rb") as file:
+            size = struct.unpack("<Q", file.read(8))[0]
+            header = json.loads(file.read(size))
+            state = json.loads(header.pop("__metadata__")["lockstep"])
+            data = max(entry["data_offsets"][1] for entry in header.values())
+            self.assertEqual(os.path.getsize(file.name), 8 + size + data)
+        return state["epoch"]
+
     def test_a_whole_checkpoint_is_always_there(self):
-        self.train("c", "--epochs", 1, *SINGLE)
+        run("data", "make", self.path("set"), "--train", 6, "--test", 20)
+        self.train("c", "--epochs", 1, *SINGLE, *ONE_THREAD)
         whole = os.path.getsize(self.newest("c"))
-        words = [LOCKSTEP, "train", self.path("set"), "--gpu", "0", "--resume",
-                 self.newest("c"), "--epochs", "100000", "--checkpoint",
-                 self.path("c"), "-p", "1"]
-        moments, epochs, written = random.Random(20), [], []
+        words = [LOCKSTEP, "train", self.path("set"), *map(str, SINGLE + ONE_THREAD),
+                 "-j", "1", "--resume", self.newest("c"), "--epochs", "100000",
+                 "--checkpoint", self.path("c")]
+        moments, epochs, written = random.Random(20), [1], []
         for _ in range(20):
-            # When that much of a file lies on the disk under its temporary name; the
-            # last tenth: all of it, so that syncing and renaming are met as well.
+            # The last tenth: all of it, so that syncing and renaming are met as well.
             enough = min(whole, int(moments.uniform(0, 1.1) * whole))
-            with subprocess.Popen(words, stdout=subprocess.DEVNULL) as process:
-                while process.poll() is None and self.size_of_temporary() < enough:
-                    pass
-                process.kill()
+            text = self.killed(words, moments.choice((1, 1, 1, 2)), enough)
+            # Which means that the checksums of all its tensors are right.
+            self.assertIn(f"=> loaded checkpoint '{self.newest('c')}' "
+                          f"(epoch {epochs[-1]})\n", text)
             left = [name for name in os.listdir(self.path("c")) if ".tmp" in name]
             sizes = [os.path.getsize(os.path.join(self.path("c"), n)) for n in left]
             written += [round(size / whole, 2) for size in sizes]
-            for name in (NEWEST, BEST):
-                contents(os.path.join(self.path("c"), name))
-            epochs.append(contents(self.newest("c"))[0]["epoch"])
+            self.epoch_of_whole_file(BEST)
+            epochs.append(self.epoch_of_whole_file(NEWEST))
         self.assertEqual(epochs, sorted(epochs))
         print(f"killed 20 times, {len(written)} of them while writing, with these "
               f"parts of a file written: {sorted(written)}; epochs {epochs}")
         self.assertGreaterEqual(len(written), 12)
-        text, _ = self.train("c", "--resume", self.newest("c"), *SINGLE, "--epochs",
-                             epochs[-1] + 1)
+        text, _ = self.train("c", "--resume", self.newest("c"), *SINGLE, *ONE_THREAD,
+                             "--epochs", epochs[-1] + 1)
         self.assertIn(f"Epoch: [{epochs[-1]}][", text)
         self.assertEqual(sorted(os.listdir(self.path("c"))), [NEWEST, BEST])
+        run("train", self.path("set"), "-e", *SINGLE, "--resume",
+            os.path.join(self.path("c"), BEST))
 
 
 if __name__ == "__main__":

@@ -6,9 +6,14 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from support import LOCKSTEP, ROOT, TempTest, read_trace, run
+
+# The engine's headers, compiled once for all workspaces.
+HEADERS = tempfile.TemporaryDirectory()
+os.environ.setdefault("LOCKSTEP_HEADERS", HEADERS.name)
 
 
 class Workspace(TempTest):
@@ -80,11 +85,12 @@ class Lessons(Workspace):
         self.assertEqual((row["hints"], row["state"]), (3, "new"))
 
     def test_solution_comes_after_the_pass(self):
-        self.lesson("start", 5)
+        self.lesson("start", 5, LOCKSTEP_HEADERS="")  # the workspace has its own
         _, errors = self.lesson("solution", 5, code=1)
         self.assertIn("--show-anyway", errors)
         self.write_solution()
-        result = self.check(passes=True)
+        result = self.check(passes=True, LOCKSTEP_HEADERS="")
+        self.assertTrue([*self.file.parents[1].glob(".lockstep/*/lessons/*.gch")])
         self.assertEqual(result["version"], 1)
         self.assertEqual(result["status"], "pass")
         self.assertEqual(self.lesson("solution", 5)[0], self.file.read_text())
@@ -176,7 +182,6 @@ class Lessons(Workspace):
         self.assertEqual([m["args"]["slot"] for m in marks], ["scatter"])
         source = read["lockstep"]["sources"]["workspace/05-scatter/scatter.cpp"]
         self.assertEqual(source, self.file.read_text())
-
 
     def test_compiled_headers(self):
         """They are made by `start`, kept once, and change no verdict."""

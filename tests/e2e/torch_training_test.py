@@ -13,7 +13,7 @@ from torch_ddp_live_test import PYTHON, torch_is_missing
 
 PEER = os.path.join(ROOT, "tests", "e2e", "torch_training_peer.py")
 CONVERT = os.path.join(ROOT, "tools", "convert_weights.py")
-BATCH, IMAGES = 8, 40  # 5 batches
+BATCH, IMAGES = 8, 24  # 3 batches: the last group of an epoch is a smaller one
 
 
 def ask(*words, fails=False):
@@ -25,24 +25,25 @@ def ask(*words, fails=False):
 
 
 class LiveTraining(TempTest):
-    def setUp(self):
-        super().setUp()
+    @classmethod
+    def setUpClass(cls):
         reason = torch_is_missing()
         if reason:
-            self.skipTest(reason)
+            raise unittest.SkipTest(reason)
 
-    def expect_equal(self, recipe, flags, epochs, mode=("--gpu", 0)):
-        folder, weights = self.path("set"), self.path("w.safetensors")
-        net = ["train", folder, "-a", "resnet18", "--stem", "imagenet",
-               "--device-type", "reference", "--dtype", "float64", "-b", BATCH,
-               "-j", 1]
-        if not os.path.exists(folder):
-            run("data", "make", folder, "--train", IMAGES, "--test", 1)
-        if not os.path.exists(weights):
-            run(*net, "--seed", 3, "--gpu", 0, "--steps", 0, "--save", weights)
-        theirs = json.loads(ask(PEER, folder, weights, BATCH, epochs, IMAGES,
-                                json.dumps(recipe)))
-        run(*net, *mode, "--pretrained", weights, "--no-shuffle", "--no-augment",
+    def setUp(self):
+        super().setUp()
+        self.weights = self.path("w.safetensors")
+        self.net = ["train", self.path("set"), "-a", "resnet18", "--stem", "imagenet",
+                    "--device-type", "reference", "--dtype", "float64", "--gpu", 0,
+                    "-b", BATCH, "-j", 1]
+        run("data", "make", self.path("set"), "--train", IMAGES, "--test", 1)
+        run(*self.net, "--seed", 3, "--steps", 0, "--save", self.weights)
+
+    def expect_equal(self, recipe, flags, epochs):
+        theirs = json.loads(ask(PEER, self.path("set"), self.weights, BATCH, epochs,
+                                IMAGES, json.dumps(recipe)))
+        run(*self.net, "--pretrained", self.weights, "--no-shuffle", "--no-augment",
             "--epochs", epochs, "--lr", recipe["lr"], "--wd", recipe["wd"], *flags,
             "--summary", self.path("s.json"))
         with open(self.path("s.json"), encoding="utf-8") as file:
@@ -76,9 +77,7 @@ class LiveTraining(TempTest):
                           ["--scale-lr", "--lr", 0.16, "--accumulate", 2], 1)
 
     def test_weights_travel_as_pth(self):
-        self.expect_equal({"lr": 0.01, "wd": 0}, [], 1)  # makes the weights
-        weights = self.path("w.safetensors")
-        self.assertIn("122 tensors", ask(CONVERT, weights, self.path("w.pth")))
+        self.assertIn("122 tensors", ask(CONVERT, self.weights, self.path("w.pth")))
         ask("-c", f"""if True:
             import torch, torchvision
             net = torchvision.models.resnet18(num_classes=10).double()
@@ -87,11 +86,10 @@ class LiveTraining(TempTest):
             torch.save({{"epoch": 3, "state_dict": wrapped}}, {self.path("c.pth")!r})
             """)
         ask(CONVERT, self.path("c.pth"), self.path("back.safetensors"))
-        run("train", self.path("set"), "--stem", "imagenet", "--gpu", 0,
-            "--device-type", "reference", "--dtype", "float64", "--steps", 0,
-            "--pretrained", self.path("back.safetensors"), "--save",
-            self.path("again.safetensors"))
-        with open(weights, "rb") as a, open(self.path("again.safetensors"), "rb") as b:
+        again = self.path("again.safetensors")
+        run(*self.net, "--steps", 0, "--pretrained", self.path("back.safetensors"),
+            "--save", again)
+        with open(self.weights, "rb") as a, open(again, "rb") as b:
             self.assertEqual(a.read(), b.read())
         error = ask(CONVERT, PEER, self.path("x.safetensors"), fails=True)
         self.assertIn("not a .pth file of tensors", error)
