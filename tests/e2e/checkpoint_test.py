@@ -252,13 +252,14 @@ class KilledWriting(CheckpointTest):
         self.train("c", "--epochs", 1, *SINGLE, *ONE_THREAD)
         whole = os.path.getsize(self.newest("c"))
         words = [LOCKSTEP, "train", self.path("set"), *map(str, SINGLE + ONE_THREAD),
-                 "-j", "1", "--resume", self.newest("c"), "--epochs", "100000",
-                 "--checkpoint", self.path("c")]
+                 "-j", "1", "--resume", self.newest("c"), "--checkpoint",
+                 self.path("c"), "--epochs"]
         moments, epochs, written = random.Random(20), [1], []
         for _ in range(20):
             # The last tenth: all of it, so that syncing and renaming are met as well.
             enough = min(whole, int(moments.uniform(0, 1.1) * whole))
-            text = self.killed(words, moments.choice((1, 1, 1, 2)), enough)
+            text = self.killed([*words, str(epochs[-1] + 100)],
+                               moments.choice((1, 1, 1, 2)), enough)
             # Which means that the checksums of all its tensors are right.
             self.assertIn(f"=> loaded checkpoint '{self.newest('c')}' "
                           f"(epoch {epochs[-1]})\n", text)
