@@ -35,7 +35,7 @@ bool in_path(const std::string& name) {
   return false;
 }
 
-int run() {
+int report() {
   const unsigned cores = std::thread::hardware_concurrency();
   line(true, "cores",
        std::to_string(cores) +
@@ -84,7 +84,7 @@ int run() {
 
 void add_doctor(CLI::App& app, Action& action) {
   app.add_subcommand("doctor", "what is here, what is missing, and the mend")
-      ->callback([&action] { action = run; });
+      ->callback([&action] { action = report; });
 }
 
 }  // namespace lockstep::cli

@@ -22,9 +22,9 @@ constexpr int kMostScans = 500;
 
 /// libjpeg reports errors by a call that must not return, and exceptions must not pass
 /// through C: so it jumps back to `guarded`, which throws.
-class Decoder {
+class JpegDecoder {
  public:
-  explicit Decoder(std::span<const uint8_t> bytes) {
+  explicit JpegDecoder(std::span<const uint8_t> bytes) {
     jpeg.err = jpeg_std_error(&errors_.base);
     errors_.base.error_exit = [](j_common_ptr any) {
       auto* errors = reinterpret_cast<Errors*>(any->err);
@@ -45,8 +45,8 @@ class Decoder {
     };
     jpeg.progress = &progress_;
   }
-  ~Decoder() { jpeg_destroy_decompress(&jpeg); }
-  Decoder(const Decoder&) = delete;
+  ~JpegDecoder() { jpeg_destroy_decompress(&jpeg); }
+  JpegDecoder(const JpegDecoder&) = delete;
 
   /// Runs calls of libjpeg. `calls` may hold nothing that needs a destructor.
   template <typename Calls>
@@ -126,7 +126,7 @@ void read_rows(jpeg_decompress_struct& jpeg, const Box& box, int64_t first_colum
 
 void decode_jpeg(std::span<const uint8_t> bytes, const ChooseBox& choose,
                  Picture& picture, int64_t most_pixels) {
-  Decoder decoder(bytes);
+  JpegDecoder decoder(bytes);
   jpeg_decompress_struct& jpeg = decoder.jpeg;
   decoder.guarded([&] { jpeg_read_header(&jpeg, TRUE); });
   const bool cmyk = jpeg.num_components == 4;

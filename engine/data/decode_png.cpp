@@ -13,13 +13,13 @@ namespace lockstep::data {
 namespace {
 
 /// libpng reports errors by a call that must not return: see decode_jpeg.cpp.
-class Decoder {
+class PngDecoder {
  public:
-  explicit Decoder(std::span<const uint8_t> bytes) : rest_(bytes) {
+  explicit PngDecoder(std::span<const uint8_t> bytes) : rest_(bytes) {
     png = png_create_read_struct(
         PNG_LIBPNG_VER_STRING, this,
         [](png_structp p, png_const_charp message) {
-          auto* self = static_cast<Decoder*>(png_get_error_ptr(p));
+          auto* self = static_cast<PngDecoder*>(png_get_error_ptr(p));
           std::strncpy(self->message_, message, sizeof self->message_ - 1);
           std::longjmp(self->back_, 1);
         },
@@ -30,15 +30,15 @@ class Decoder {
       throw std::runtime_error("no memory for libpng");
     }
     png_set_read_fn(png, this, [](png_structp p, png_bytep to, size_t count) {
-      auto* self = static_cast<Decoder*>(png_get_io_ptr(p));
+      auto* self = static_cast<PngDecoder*>(png_get_io_ptr(p));
       if (count > self->rest_.size()) png_error(p, "the file is truncated");
       std::memcpy(to, self->rest_.data(), count);
       self->rest_ = self->rest_.subspan(count);
     });
     png_set_crc_action(png, PNG_CRC_ERROR_QUIT, PNG_CRC_WARN_DISCARD);
   }
-  ~Decoder() { png_destroy_read_struct(&png, &info, nullptr); }
-  Decoder(const Decoder&) = delete;
+  ~PngDecoder() { png_destroy_read_struct(&png, &info, nullptr); }
+  PngDecoder(const PngDecoder&) = delete;
 
   /// Runs calls of libpng. `calls` may hold nothing that needs a destructor.
   template <typename Calls>
@@ -72,7 +72,7 @@ int ask_for_rgbx(png_structp png, png_infop info) {
 
 void decode_png(std::span<const uint8_t> bytes, const ChooseBox& choose,
                 Picture& picture, int64_t most_pixels) {
-  Decoder decoder(bytes);
+  PngDecoder decoder(bytes);
   const png_structp png = decoder.png;
   decoder.guarded([&] { png_read_info(png, decoder.info); });
   const PictureSize size{png_get_image_width(png, decoder.info),

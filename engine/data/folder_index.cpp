@@ -12,7 +12,7 @@ namespace lockstep::data {
 namespace fs = std::filesystem;
 namespace {
 
-[[noreturn]] void fail(const fs::path& path, const std::string& what) {
+[[noreturn]] void fail_at(const fs::path& path, const std::string& what) {
   throw std::runtime_error(fmt::format("{}: {}", path.string(), what));
 }
 
@@ -28,7 +28,7 @@ bool is_picture(std::string_view name) {
 void refuse_loop(const fs::path& link, const fs::path& folder) {
   const std::string target = (fs::canonical(link) / "").native();
   const std::string here = (fs::canonical(folder) / "").native();
-  if (here.starts_with(target)) fail(link, "a link to a folder that it lies in");
+  if (here.starts_with(target)) fail_at(link, "a link to a folder that it lies in");
 }
 
 /// What lies in one folder, sorted.
@@ -48,7 +48,7 @@ struct Listing {
         pictures.push_back(std::move(name));
       }
     }
-    if (error) fail(folder, "cannot be listed: " + error.message());
+    if (error) fail_at(folder, "cannot be listed: " + error.message());
     std::sort(folders.begin(), folders.end());
     std::sort(pictures.begin(), pictures.end());
   }
@@ -58,13 +58,14 @@ struct Listing {
 
 FolderIndex::FolderIndex(const fs::path& root) : root_(root) {
   if (!fs::is_directory(root)) {
-    fail(root, fs::exists(root) ? "is a file, not a folder of class folders"
-                                : "no such folder");
+    fail_at(root, fs::exists(root) ? "is a file, not a folder of class folders"
+                                   : "no such folder");
   }
   classes_ = Listing(root).folders;
   if (classes_.empty()) {
-    fail(root,
-         "no class folders in it; every class's pictures lie in a folder of their own");
+    fail_at(
+        root,
+        "no class folders in it; every class's pictures lie in a folder of their own");
   }
   std::vector<std::string> empty;
   for (const std::string& name : classes_) {
@@ -75,12 +76,13 @@ FolderIndex::FolderIndex(const fs::path& root) : root_(root) {
     if (size() == before) empty.push_back(name);
   }
   if (!empty.empty()) {
-    fail(root / empty[0],
-         fmt::format("no pictures (.jpeg, .jpg, .png) in this class folder{}; fill or "
-                     "remove it",
-                     empty.size() == 1
-                         ? ""
-                         : fmt::format(" and in {} others", empty.size() - 1)));
+    fail_at(
+        root / empty[0],
+        fmt::format("no pictures (.jpeg, .jpg, .png) in this class folder{}; fill or "
+                    "remove it",
+                    empty.size() == 1
+                        ? ""
+                        : fmt::format(" and in {} others", empty.size() - 1)));
   }
   names_.shrink_to_fit();
   ends_.shrink_to_fit();

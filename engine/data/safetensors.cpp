@@ -21,14 +21,14 @@ static_assert(std::endian::native == std::endian::little, "the format's byte ord
 
 constexpr uint64_t kLongestHeader = 100'000'000;  // as the format's own library
 
-[[noreturn]] void fail(const std::string& file, const std::string& what) {
+[[noreturn]] void refuse(const std::string& file, const std::string& what) {
   throw std::runtime_error(fmt::format("{}: {}; name a .safetensors file", file, what));
 }
 
 void read_bytes(std::istream& in, void* bytes, uint64_t count,
                 const std::string& file) {
   in.read(static_cast<char*>(bytes), static_cast<std::streamsize>(count));
-  if (!in) fail(file, "cannot be read to its end");
+  if (!in) refuse(file, "cannot be read to its end");
 }
 
 /// Where the tensors are, and where their data begins.
@@ -41,15 +41,16 @@ Places read_header(std::istream& in, const std::string& name, Metadata* metadata
   in.seekg(0, std::ios::end);
   const auto size = static_cast<int64_t>(in.tellg());
   in.seekg(0);
-  if (size < 8) fail(name, "not a safetensors file: shorter than 8 bytes");
+  if (size < 8) refuse(name, "not a safetensors file: shorter than 8 bytes");
 
   uint64_t header_size = 0;
   read_bytes(in, &header_size, 8, name);
   const auto after = static_cast<uint64_t>(size) - 8;
   if (header_size > std::min(after, kLongestHeader)) {
-    fail(name, fmt::format("not a safetensors file, or a truncated one: it announces a "
-                           "header of {} bytes and has {}",
-                           header_size, after));
+    refuse(name,
+           fmt::format("not a safetensors file, or a truncated one: it announces a "
+                       "header of {} bytes and has {}",
+                       header_size, after));
   }
   std::string header(header_size, ' ');
   read_bytes(in, header.data(), header_size, name);
@@ -58,9 +59,10 @@ Places read_header(std::istream& in, const std::string& name, Metadata* metadata
 }
 
 std::ifstream open(const std::filesystem::path& path) {
-  if (std::filesystem::is_directory(path)) fail(path.string(), "is a folder");
+  if (std::filesystem::is_directory(path)) refuse(path.string(), "is a folder");
   std::ifstream in(path, std::ios::binary);
-  if (!in) fail(path.string(), fmt::format("cannot be read: {}", std::strerror(errno)));
+  if (!in)
+    refuse(path.string(), fmt::format("cannot be read: {}", std::strerror(errno)));
   return in;
 }
 

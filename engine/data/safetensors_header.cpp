@@ -43,7 +43,7 @@ std::string complaint(const TensorFileEntry& entry, uint64_t bytes) {
                      quoted(entry.name), bytes, entry.dtype, Json(entry.shape).dump());
 }
 
-[[noreturn]] void fail(const std::string& file, const std::string& what) {
+[[noreturn]] void refuse_header(const std::string& file, const std::string& what) {
   throw std::runtime_error(
       fmt::format("{}: {}; export the weights again as safetensors", file, what));
 }
@@ -59,16 +59,17 @@ Header parse_json(const std::string& text, const std::string& file) {
   auto note_names = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth != 1 || event != Json::parse_event_t::key) return true;
     const auto& name = parsed.get_ref<const std::string&>();
-    if (!seen.insert(name).second) fail(file, "two tensors are called " + quoted(name));
+    if (!seen.insert(name).second)
+      refuse_header(file, "two tensors are called " + quoted(name));
     if (name != kMetadata) header.names.push_back(name);
     return true;
   };
   try {
     header.json = Json::parse(text, note_names);
   } catch (const Json::exception& error) {
-    fail(file, fmt::format("the header is not JSON ({:.150})", error.what()));
+    refuse_header(file, fmt::format("the header is not JSON ({:.150})", error.what()));
   }
-  if (!header.json.is_object()) fail(file, "the header is not a JSON object");
+  if (!header.json.is_object()) refuse_header(file, "the header is not a JSON object");
   return header;
 }
 
@@ -82,7 +83,7 @@ TensorPlace parse_place(const std::string& name, const Json& json,
            std::all_of(json[key].begin(), json[key].end(), is_size);
   };
   auto refuse = [&](const char* why) {
-    fail(file, fmt::format("tensor {} {}", quoted(name), why));
+    refuse_header(file, fmt::format("tensor {} {}", quoted(name), why));
   };
   if (!json.is_object()) refuse("is not described by a JSON object");
   if (!json.contains("dtype") || !json["dtype"].is_string()) refuse("has no dtype");
@@ -94,7 +95,7 @@ TensorPlace parse_place(const std::string& name, const Json& json,
   TensorPlace place{{name, json["dtype"], json["shape"], {}}, offsets[0], offsets[1]};
   if (place.begin > place.end) refuse("ends before it begins");
   const std::string wrong = complaint(place.entry, place.end - place.begin);
-  if (!wrong.empty()) fail(file, wrong);
+  if (!wrong.empty()) refuse_header(file, wrong);
   return place;
 }
 
@@ -110,19 +111,21 @@ void check_tiling(const std::vector<TensorPlace>& places, uint64_t data_size,
   for (const TensorPlace* place : sorted) {
     const std::string name = quoted(place->entry.name);
     if (place->end > data_size) {
-      fail(file, fmt::format("tensor {} ends at byte {} of {}: the file is truncated",
-                             name, place->end, data_size));
+      refuse_header(
+          file, fmt::format("tensor {} ends at byte {} of {}: the file is truncated",
+                            name, place->end, data_size));
     }
     if (place->begin < covered) {
-      fail(file, fmt::format("tensor {} overlaps the one before it", name));
+      refuse_header(file, fmt::format("tensor {} overlaps the one before it", name));
     }
     if (place->begin > covered) {
-      fail(file, fmt::format("there is a hole before tensor {}", name));
+      refuse_header(file, fmt::format("there is a hole before tensor {}", name));
     }
     covered = place->end;
   }
   if (covered != data_size) {
-    fail(file, fmt::format("{} bytes belong to no tensor", data_size - covered));
+    refuse_header(file,
+                  fmt::format("{} bytes belong to no tensor", data_size - covered));
   }
 }
 
@@ -132,7 +135,7 @@ void parse_metadata(const Json& header, const std::string& file, Metadata* metad
   const Json& json = header[kMetadata];
   auto is_text = [](const Json& value) { return value.is_string(); };
   if (!json.is_object() || !std::all_of(json.begin(), json.end(), is_text)) {
-    fail(file, "__metadata__ is not an object of strings");
+    refuse_header(file, "__metadata__ is not an object of strings");
   }
   if (metadata) *metadata = json.get<Metadata>();
 }

@@ -11,12 +11,12 @@ using Json = nlohmann::json;
 
 constexpr const char* kKey = "lockstep";
 
-[[noreturn]] void refuse(const std::string& path, const std::string& what) {
+[[noreturn]] void refuse_header(const std::string& path, const std::string& what) {
   throw std::runtime_error(path + ": " + what);
 }
 
 [[noreturn]] void refuse_damage(const std::string& path) {
-  refuse(path, "has a damaged header; resume from another checkpoint");
+  refuse_header(path, "has a damaged header; resume from another checkpoint");
 }
 
 }  // namespace
@@ -39,14 +39,16 @@ data::Metadata format_header(const CheckpointHeader& header) {
 
 CheckpointHeader parse_header(const data::Metadata& metadata, const std::string& path) {
   if (!is_checkpoint(metadata)) {
-    refuse(path,
-           "holds weights, but neither optimizer nor epoch; load it with --pretrained");
+    refuse_header(
+        path,
+        "holds weights, but neither optimizer nor epoch; load it with --pretrained");
   }
   CheckpointHeader header;
   try {
     const Json json = Json::parse(metadata.at(kKey));
     if (json.at("checkpoint") != 1) {
-      refuse(path, "was written by another version of lockstep; resume it with that");
+      refuse_header(path,
+                    "was written by another version of lockstep; resume it with that");
     }
     header.progress.arch = json.at("arch").get<std::string>();
     const auto epoch = json.at("epoch").get<int64_t>();

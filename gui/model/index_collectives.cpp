@@ -9,19 +9,19 @@ namespace lockstep::gui {
 
 namespace {
 
-using Key = std::pair<uint32_t, int64_t>;  ///< group and seq
+using GroupAndSeq = std::pair<uint32_t, int64_t>;
 
-constexpr int64_t kMaxRounds = INT16_MAX;
+constexpr int64_t kLastRound = INT16_MAX;
 
 }  // namespace
 
 void index_collectives(RawModel& raw) {
   Model& model = raw.model;
-  std::map<Key, uint32_t> known;
+  std::map<GroupAndSeq, uint32_t> known;
   for (const RawCollective& part : raw.collectives) {
     auto index = static_cast<uint32_t>(model.collectives.size());
     if (part.seq >= 0)
-      index = known.emplace(Key{part.group, part.seq}, index).first->second;
+      index = known.emplace(GroupAndSeq{part.group, part.seq}, index).first->second;
     if (index == model.collectives.size()) model.collectives.emplace_back();
     model.collectives[index].events.push_back(part.event);
     model.collective_of_event.emplace_back(part.event, index);
@@ -32,7 +32,7 @@ void index_collectives(RawModel& raw) {
     if (message.seq < 0 || message.ring_step < 0 || found == known.end()) continue;
     Copy& copy = model.copies[i];
     copy.collective = found->second;
-    copy.round = static_cast<int16_t>(std::min(message.ring_step, kMaxRounds));
+    copy.round = static_cast<int16_t>(std::min(message.ring_step, kLastRound));
     model.collectives[found->second].copies.push_back(static_cast<uint32_t>(i));
   }
   for (Collective& collective : model.collectives) {

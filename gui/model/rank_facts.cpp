@@ -10,7 +10,7 @@ namespace {
 
 using tracer::Json;
 
-constexpr uint32_t kMostScanned = 20'000;
+constexpr uint32_t kMostOfOneCause = 20'000;
 
 /// ns in which kernels ran on a device's compute stream between two times.
 int64_t computed(const Model& model, int device, int64_t from, int64_t to) {
@@ -46,7 +46,7 @@ void EventFacts::add_rank() {
 
 uint32_t EventFacts::collective_below(uint32_t event) const {
   const Event& cause = model_.events[event];
-  const uint32_t end = std::min(cause.last, cause.order + kMostScanned);
+  const uint32_t end = std::min(cause.last, cause.order + kMostOfOneCause);
   for (uint32_t place = cause.order; place < end; ++place) {
     const uint32_t index = model_.program[place];
     if (model_.events[index].what() == Kind::collective) return index;

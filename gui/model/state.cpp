@@ -10,7 +10,7 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr uint32_t kMaxScanned = 50'000;  ///< events that one glance looks through
+constexpr uint32_t kMaxCaused = 50'000;  ///< events that one glance looks through
 
 Port::Point port_at(const Port& port, int64_t ts) {
   const auto after = std::upper_bound(
@@ -69,7 +69,7 @@ void note_message(const Model& model, uint32_t index, State& state) {
 
 void find_effects(const Model& model, State& state) {
   const Event& cause = model.events[state.event];
-  const uint32_t end = std::min(cause.last, cause.order + kMaxScanned);
+  const uint32_t end = std::min(cause.last, cause.order + kMaxCaused);
   int64_t first_ts = INT64_MAX;
   for (uint32_t place = cause.order; place < end; ++place) {
     const uint32_t index = model.program[place];

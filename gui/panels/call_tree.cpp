@@ -40,13 +40,6 @@ std::vector<bool> way_to(const Seat& seat) {
   return on_the_way;
 }
 
-bool contains(const std::string& name, const std::string& needle) {
-  const auto lower = [](unsigned char c) { return std::tolower(c); };
-  const auto same = [&](char a, char b) { return lower(a) == lower(b); };
-  return std::search(name.begin(), name.end(), needle.begin(), needle.end(), same) !=
-         name.end();
-}
-
 struct Row {
   uint32_t entry;
   bool has_more, open;

@@ -15,11 +15,11 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr float kRow = 21;
+constexpr float kRowHeight = 21;
 
 enum class Tense { past, path, current, future, more };
 
-struct Row {
+struct Line {
   uint32_t event = kNoEvent;
   int depth = 0;
   Tense tense = Tense::path;
@@ -80,7 +80,7 @@ size_t neighbours(size_t level, size_t levels) {
 }
 
 void add_level(const Model& model, const std::vector<uint32_t>& path, size_t level,
-               std::vector<Row>& rows) {
+               std::vector<Line>& rows) {
   const auto depth = static_cast<int>(level);
   const size_t limit = neighbours(level, path.size());
   bool more = false;
@@ -115,10 +115,10 @@ void add_level(const Model& model, const std::vector<uint32_t>& path, size_t lev
   }
 }
 
-void draw_row(const Ui& ui, const Rect& r, float indent, const Row& row, App& app) {
+void draw_row(const Ui& ui, const Rect& r, float indent, const Line& row, App& app) {
   const Theme& t = ui.theme;
   const Model& model = *app.seat().model;
-  const float y = r.y + (kRow - ui.line_height(Type::mono)) / 2;
+  const float y = r.y + (kRowHeight - ui.line_height(Type::mono)) / 2;
   const float x = r.x + 13 + indent * static_cast<float>(row.depth);
   if (row.tense == Tense::more) {
     ui.text(x, y, Type::mono, t.faint, "…");
@@ -187,20 +187,21 @@ void draw_calls(const Ui& ui, const Rect& area, App& app) {
     draw_call_tree(ui, inside, app);
     return;
   }
-  std::vector<Row> rows;
+  std::vector<Line> rows;
   add_level(model, seat.state.stack, 0, rows);
   const auto deepest = std::max_element(
       rows.begin(), rows.end(), [](auto& a, auto& b) { return a.depth < b.depth; });
   const float indent = std::clamp(
       (inside.w - 190) / static_cast<float>(std::max(1, deepest->depth)), 3.0f, 12.0f);
-  const auto current = std::find_if(rows.begin(), rows.end(), [](const Row& row) {
+  const auto current = std::find_if(rows.begin(), rows.end(), [](const Line& row) {
     return row.tense == Tense::current;
   });
-  const float current_y = kRow * static_cast<float>(current - rows.begin());
-  const Scroll scroll(ui, "calls", inside, kRow * static_cast<float>(rows.size()),
+  const float current_y = kRowHeight * static_cast<float>(current - rows.begin());
+  const Scroll scroll(ui, "calls", inside, kRowHeight * static_cast<float>(rows.size()),
                       current_y - inside.h * 0.6f, static_cast<int>(seat.state.event));
   for (size_t i = 0; i < rows.size(); ++i) {
-    const Rect r{inside.x, scroll.top() + kRow * static_cast<float>(i), inside.w, kRow};
+    const Rect r{inside.x, scroll.top() + kRowHeight * static_cast<float>(i), inside.w,
+                 kRowHeight};
     if (scroll.shows(r.y, r.h)) draw_row(ui, r, indent, rows[i], app);
   }
 }

@@ -15,7 +15,7 @@ namespace lockstep::gui {
 namespace {
 
 /// What one stream is busy with.
-struct Busy {
+struct Work {
   std::string text;
   ImU32 colour = 0;
   float share = 1;   ///< how far it is
@@ -62,16 +62,16 @@ void draw_host_strip(const Ui& ui, const Rect& r, const Seat& seat, int rank,
               "host: " + doing);
 }
 
-Busy compute_of(const Ui& ui, const Seat& seat, int device) {
+Work compute_of(const Ui& ui, const Seat& seat, int device) {
   const Model& model = *seat.model;
   const DeviceState& own = seat.state.devices[device];
   const auto named = [&](uint32_t event) {
-    return Busy{name_of_task(model, event), event_colour(ui.theme, model, event), 1,
+    return Work{name_of_task(model, event), event_colour(ui.theme, model, event), 1,
                 true, time_until(seat, event)};
   };
   const Effects& e = own.effects;
   if (e.kernels > 0) {
-    Busy busy = named(e.first_kernel);
+    Work busy = named(e.first_kernel);
     if (e.kernels > 1) busy.text = fmt::format("{} kernels", e.kernels);
     return busy;
   }
@@ -81,7 +81,7 @@ Busy compute_of(const Ui& ui, const Seat& seat, int device) {
   return {"idle", ui.theme.faint, 0, false};
 }
 
-Busy comm_of(const Ui& ui, const Seat& seat, int device, bool brief) {
+Work comm_of(const Ui& ui, const Seat& seat, int device, bool brief) {
   const Model& model = *seat.model;
   const State& state = seat.state;
   const DeviceState& own = state.devices[device];
@@ -112,7 +112,7 @@ Busy comm_of(const Ui& ui, const Seat& seat, int device, bool brief) {
 
 /// One stream: its name, what it runs, and how far that is. What runs later is only
 /// outlined: the streams beside it show the host's moment.
-void draw_stream(const Ui& ui, const Rect& r, const char* stream, const Busy& busy) {
+void draw_stream(const Ui& ui, const Rect& r, const char* stream, const Work& busy) {
   const Theme& t = ui.theme;
   ui.fill(r, t.sunken, 4);
   if (busy.lit && busy.in > 0) {
@@ -202,8 +202,8 @@ void draw_rank_card(const Ui& ui, const RankCard& card, const Seat& seat) {
   draw_host_strip(ui, card.host, seat, rank, card.more);
   const bool low = card.device.h < 76;  // its streams stand side by side
   const bool brief = card.device.w < (low ? 320 : 180);
-  const Busy compute = compute_of(ui, seat, card.number);
-  const Busy comm = comm_of(ui, seat, card.number, brief);
+  const Work compute = compute_of(ui, seat, card.number);
+  const Work comm = comm_of(ui, seat, card.number, brief);
   const Rect& r = card.device;
   ui.fill({r.x, r.y + 2, r.w, r.h + 2}, t.shadow, 9);
   ui.fill(r, t.raised, 8);

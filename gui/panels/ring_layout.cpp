@@ -14,7 +14,7 @@ namespace {
 constexpr float kStub = 13;  ///< points between a card and the ring
 
 /// Half of the cards above, from the left; the others below, from the right.
-struct Rows {
+struct TwoRows {
   size_t top = 1, bottom = 1;
   size_t columns() const { return top; }
 };
@@ -94,7 +94,7 @@ RingLayout lay_out_ring(const Rect& room, const std::vector<int>& order) {
   for (size_t i = 0; i < order.size(); ++i) {
     layout.card[order[i]] = std::min(i, cards - 1);
   }
-  const Rows rows{(cards + 1) / 2, cards / 2};
+  const TwoRows rows{(cards + 1) / 2, cards / 2};
   const Heights h = heights_of(room);
   const auto columns = static_cast<float>(rows.columns());
   const float gap = std::clamp(room.w * 0.018f, 6.0f, 22.0f);

@@ -3,10 +3,20 @@
 #include <fmt/format.h>
 #include <imgui_stdlib.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "gui/panels/timeline.h"
 #include "gui/render/imgui_compat.h"
 
 namespace lockstep::gui {
+
+bool contains(const std::string& name, const std::string& needle) {
+  const auto lower = [](unsigned char c) { return std::tolower(c); };
+  const auto same = [&](char a, char b) { return lower(a) == lower(b); };
+  return std::search(name.begin(), name.end(), needle.begin(), needle.end(), same) !=
+         name.end();
+}
 
 void go_to_hit(App& app, bool forward) {
   if (app.choices.search.empty() || !app.has_trace()) return;

@@ -1,10 +1,15 @@
 // The line in which one types what to look for.
 #pragma once
 
+#include <string>
+
 #include "gui/app/app.h"
 #include "gui/ui/ui.h"
 
 namespace lockstep::gui {
+
+/// Does the name hold what was typed, whatever the case of its letters?
+bool contains(const std::string& name, const std::string& needle);
 
 void draw_search_line(const Ui& ui, const Rect& area, App& app);
 

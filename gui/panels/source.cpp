@@ -15,7 +15,7 @@ namespace {
 
 constexpr float kLine = 18;
 
-struct Place {
+struct Spot {
   std::string file;
   int64_t line = 0;
   std::string caller_file;
@@ -25,13 +25,13 @@ struct Place {
 
 /// Of the innermost call or op on the stack that names one. A call shows its
 /// definition, an op the line that calls it.
-Place place_of(const Model& model, const State& state) {
+Spot place_of(const Model& model, const State& state) {
   for (auto at = state.stack.rbegin(); at != state.stack.rend(); ++at) {
     const Event& event = model.events[*at];
     if (event.is_task() || event.what() == Kind::mark) continue;
     const tracer::Json args = args_of(model, event);
-    Place place{text_arg(args, "def_file"), number_arg(args, "def_line"),
-                text_arg(args, "file"), number_arg(args, "line")};
+    Spot place{text_arg(args, "def_file"), number_arg(args, "def_line"),
+               text_arg(args, "file"), number_arg(args, "line")};
     if (!place.known()) {
       place = {place.caller_file, place.caller_line, "", 0};
     }
@@ -41,14 +41,14 @@ Place place_of(const Model& model, const State& state) {
 }
 
 /// A phase has no line of its own: where its first call or op is made stands for it.
-Place place_inside(const Model& model, uint32_t index) {
+Spot place_inside(const Model& model, uint32_t index) {
   const Event& event = model.events[index];
   const uint32_t end = std::min(event.last, event.order + 64);
   for (uint32_t at = event.order + 1; at < end; ++at) {
     const Event& inner = model.events[model.program[at]];
     if (inner.what() != Kind::call && inner.what() != Kind::op) continue;
     const tracer::Json args = args_of(model, inner);
-    const Place place{text_arg(args, "file"), number_arg(args, "line"), "", 0};
+    const Spot place{text_arg(args, "file"), number_arg(args, "line"), "", 0};
     if (place.known()) return place;
   }
   return {};
@@ -79,7 +79,7 @@ void draw_source(const Ui& ui, const Rect& area, App& app) {
   const Theme& t = ui.theme;
   const Seat& seat = app.seat();
   const Model& model = *seat.model;
-  Place place;
+  Spot place;
   bool inside_of_phase = false;
   const Kind kind = model.events[seat.state.event].what();
   if (kind == Kind::phase || kind == Kind::step) {

@@ -40,24 +40,24 @@ void draw_way(const Ui& ui, const Way& way, ImU32 colour, float width) {
   ui.list->AddBezierCubic(p[0], p[1], p[2], p[3], colour, width, 40);
 }
 
-struct Flow {
+struct Traffic {
   const Copy* copy = nullptr;
   float progress = 0;
 };
 
 void draw_flows(const Ui& ui, const StageLayout& layout, const Model& model,
                 const std::vector<Packet>& packets) {
-  std::vector<Flow> flows;
+  std::vector<Traffic> flows;
   for (const Packet& packet : packets) {
     flows.push_back({&model.copies[packet.copy], packet.progress});
   }
-  for (const Flow& flow : flows) {
+  for (const Traffic& flow : flows) {
     const ImU32 colour = reason_colour(ui.theme, model.strings[flow.copy->why]);
     draw_way(ui, way_between(layout, flow.copy->src, flow.copy->dst),
              with_alpha(colour, 0.75f), 2.4f);
   }
-  const Flow* named = nullptr;  // the largest; one label is enough to read
-  for (const Flow& flow : flows) {
+  const Traffic* named = nullptr;  // the largest; one label is enough to read
+  for (const Traffic& flow : flows) {
     const ImU32 colour = reason_colour(ui.theme, model.strings[flow.copy->why]);
     const Way way = way_between(layout, flow.copy->src, flow.copy->dst);
     draw_packet(ui, way.at(flow.progress), packet_size(flow.copy->bytes), colour);

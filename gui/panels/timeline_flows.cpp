@@ -10,7 +10,7 @@ namespace lockstep::gui {
 namespace {
 
 constexpr size_t kMaxFlows = 24;
-constexpr uint32_t kMaxScanned = 2000;  ///< events looked through for effects
+constexpr uint32_t kMaxEffects = 2000;  ///< events looked through for effects
 constexpr int kPieces = 18;             ///< straight pieces of one curve
 constexpr size_t kMany = 6;             ///< more curves than that are drawn fainter
 constexpr float kFade = 36;             ///< points at the border over which curves fade
@@ -94,7 +94,7 @@ std::vector<Flow> flows_of(const Model& model, uint32_t index) {
   add_ids(model, args, "for", index, flows);
   const uint32_t forward = model.event_of_id(number_arg(args, "fwd", -1));
   if (forward != kNoEvent) flows.push_back({Flow::Why::forward, forward, index});
-  const uint32_t end = std::min(event.last, event.order + kMaxScanned);
+  const uint32_t end = std::min(event.last, event.order + kMaxEffects);
   for (uint32_t place = event.order + 1; place < end; ++place) {
     if (flows.size() >= kMaxFlows) break;
     const uint32_t effect = model.program[place];

@@ -24,7 +24,7 @@ constexpr Measure kMeasures[] = {
 /// Where not even the tightest fits and one has to scroll.
 constexpr Measure kScrolled = {3, 17, 4, 18, 10, 4},
                   kScrolledLow = {2, 15, 2, 15, 4, 2};
-constexpr float kLow = 170;  ///< points of room
+constexpr float kLowRoom = 170;  ///< points of room
 constexpr size_t kMaxMinis = 12;
 constexpr size_t kRoomy = 3;  ///< so many measures are tried before ranks are folded
 
@@ -181,7 +181,7 @@ LaneLayout lay_out(const Model& model, const Lod& lod,
     if (layout.height <= room) return layout;
     if (model.lanes.size() > 500) break;
   }
-  return built(room < kLow ? kScrolledLow : kScrolled, focus);
+  return built(room < kLowRoom ? kScrolledLow : kScrolled, focus);
 }
 
 std::pair<size_t, size_t> LaneLayout::between(float top, float bottom) const {

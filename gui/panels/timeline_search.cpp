@@ -1,25 +1,12 @@
 // Names that contain what was typed: once per distinct name, then one bit per event.
 #include <algorithm>
 #include <bit>
-#include <cctype>
 
+#include "gui/panels/search_line.h"
 #include "gui/panels/timeline.h"
 #include "gui/panels/timeline_parts.h"
 
 namespace lockstep::gui {
-
-namespace {
-
-bool contains(const std::string& text, const std::string& needle) {
-  const auto same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) ==
-           std::tolower(static_cast<unsigned char>(b));
-  };
-  return std::search(text.begin(), text.end(), needle.begin(), needle.end(), same) !=
-         text.end();
-}
-
-}  // namespace
 
 std::vector<uint8_t> matching_names(const Model& model, const std::string& needle) {
   std::vector<uint8_t> matches(model.strings.size(), 0);

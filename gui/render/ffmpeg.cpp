@@ -22,7 +22,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-struct Kind {
+struct FilmKind {
   const char* ending;
   Words options;
 };
@@ -36,7 +36,7 @@ constexpr const char* kGifFilter =
     "split[a][b];[a]palettegen=stats_mode=diff[p];"
     "[b][p]paletteuse=dither=none:diff_mode=rectangle";
 
-const std::vector<Kind>& kinds() {
+const std::vector<FilmKind>& kinds() {
   static const Words kVideoTags{"-colorspace", "bt709", "-color_primaries", "bt709",
                                 "-color_trc",  "bt709", "-color_range",     "tv"};
   static const auto video = [](Words codec) {
@@ -45,7 +45,7 @@ const std::vector<Kind>& kinds() {
     options.insert(options.end(), kVideoTags.begin(), kVideoTags.end());
     return options;
   };
-  static const std::vector<Kind> kAll{
+  static const std::vector<FilmKind> kAll{
       {".mp4", video({"-c:v", "libx264", "-preset", "fast", "-crf", "18", "-movflags",
                       "+faststart", "-f", "mp4"})},
       {".webm", video({"-c:v", "libvpx-vp9", "-deadline", "good", "-cpu-used", "4",

@@ -9,7 +9,7 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr int kMaxSide = 16384;
+constexpr int kMaxPixels = 16384;
 
 /// Makes a context current and, at the end, the one that was.
 class Current {
@@ -27,11 +27,11 @@ class Current {
 
 int pixels(int points, float scale) {
   const float count = std::round(static_cast<float>(points) * scale);
-  if (!(count >= 1 && count <= kMaxSide)) {
+  if (!(count >= 1 && count <= kMaxPixels)) {
     throw std::runtime_error(
         fmt::format("a picture side of {} points at scale {} is not possible: choose 1 "
                     "to {} pixels",
-                    points, scale, kMaxSide));
+                    points, scale, kMaxPixels));
   }
   return static_cast<int>(count);
 }

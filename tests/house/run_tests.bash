@@ -7,7 +7,7 @@
 # shellcheck shell=bash disable=SC2154  # root, build and launcher are the wrapper's
 
 # Which tests are slow, which rooms run under ASan and UBSan, and which suites are about
-# threads: those run under TSan.
+# threads: those run under TSan (../CMakeLists.txt builds only their files there).
 slow_tests='Golden.*(resnet|vgg)'
 asan_rooms='^(plan|tracer|engine|gui)$'
 tsan_tests='^[A-Za-z0-9_/]*(Loader|Recorder|Stream|Event|Allocator|Tokens|Device|Runtime'

@@ -11,7 +11,7 @@ namespace {
 
 using Bytes = std::vector<int64_t>;
 
-const nlohmann::json& golden() {
+const nlohmann::json& coalesced_by_torch() {
   static const auto file = [] {
     std::ifstream in(LOCKSTEP_SOURCE_DIR "/tests/golden/torch/chunks.json");
     return nlohmann::json::parse(in);
@@ -20,7 +20,7 @@ const nlohmann::json& golden() {
 }
 
 Bytes bytes_of(const std::string& net) {
-  return golden()["groups"].at(net).at("bytes_of_tensors").get<Bytes>();
+  return coalesced_by_torch()["groups"].at(net).at("bytes_of_tensors").get<Bytes>();
 }
 
 Bytes group_bytes(const std::vector<Group>& groups, const Bytes& bytes) {
@@ -49,23 +49,23 @@ void expect_partition(const std::vector<Group>& groups, size_t tensors) {
   EXPECT_EQ(next, tensors);
 }
 
-Bytes lengths(const std::vector<Group>& groups) {
+Bytes sizes_of(const std::vector<Group>& groups) {
   Bytes counts;
   for (const Group& group : groups) counts.push_back(group.size());
   return counts;
 }
 
 TEST(Coalesce, EqualsTorchOnEveryNet) {
-  EXPECT_EQ(golden()["limit"], kCoalesceLimit);
-  EXPECT_GE(golden()["groups"].size(), 11u);
-  for (const auto& [net, table] : golden()["groups"].items()) {
+  EXPECT_EQ(coalesced_by_torch()["limit"], kCoalesceLimit);
+  EXPECT_GE(coalesced_by_torch()["groups"].size(), 11u);
+  for (const auto& [net, table] : coalesced_by_torch()["groups"].items()) {
     SCOPED_TRACE(net);
     const Bytes bytes = bytes_of(net);
     const auto out = coalesce_broadcast(bytes), back = coalesce_reduce(bytes);
     EXPECT_EQ(group_bytes(out, bytes), table["broadcast"].get<Bytes>());
-    EXPECT_EQ(lengths(out), table["broadcast_tensors"].get<Bytes>());
+    EXPECT_EQ(sizes_of(out), table["broadcast_tensors"].get<Bytes>());
     EXPECT_EQ(group_bytes(back, bytes), table["reduce"].get<Bytes>());
-    EXPECT_EQ(lengths(back), table["reduce_tensors"].get<Bytes>());
+    EXPECT_EQ(sizes_of(back), table["reduce_tensors"].get<Bytes>());
     expect_partition(out, bytes.size());
     expect_partition(back, bytes.size());
   }

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr const char* kEnding = ".pt.trace.json";
 constexpr int64_t kMaxRank = 65'535;
 
-std::string dump(const Json& json, int indent = -1) {
+std::string as_text(const Json& json, int indent = -1) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -31,14 +31,14 @@ std::string line_of(const Event& event) {
   const auto add = [&](fmt::string_view format, const auto&... values) {
     fmt::vformat_to(std::back_inserter(line), format, fmt::make_format_args(values...));
   };
-  if (!event.cat.empty()) add(R"(, "cat": {})", dump(event.cat));
-  add(R"(, "name": {}, "pid": {}, "tid": {}, "ts": {})", dump(event.name), event.pid,
+  if (!event.cat.empty()) add(R"(, "cat": {})", as_text(event.cat));
+  add(R"(, "name": {}, "pid": {}, "tid": {}, "ts": {})", as_text(event.name), event.pid,
       event.tid, format_microseconds(event.ts));
   if (event.ph == 'X') add(R"(, "dur": {})", format_microseconds(event.dur));
   if (event.ph == 'i') line += R"(, "s": "t")";
   if (event.ph == 's' || event.ph == 'f') add(R"(, "id": {})", event.id);
   if (event.ph == 'f') line += R"(, "bp": "e")";
-  if (!event.args.empty()) add(R"(, "args": {})", dump(event.args));
+  if (!event.args.empty()) add(R"(, "args": {})", as_text(event.args));
   return line + "}";
 }
 
@@ -142,7 +142,7 @@ void refuse_strangers(const std::string& folder, const std::set<std::string>& ou
 void write_rank(const Trace& trace, int64_t rank, const std::string& name,
                 AtomicFile& file) {
   const auto put = [&](const char* key, const Json& value) {
-    file.write(fmt::format("\"{}\": {},\n", key, dump(value, 1)));
+    file.write(fmt::format("\"{}\": {},\n", key, as_text(value, 1)));
   };
   file.write("{\n\"schemaVersion\": 1,\n");
   put("distributedInfo", distributed_info(trace, rank));
@@ -157,7 +157,7 @@ void write_rank(const Trace& trace, int64_t rank, const std::string& name,
     file.write(line_of(event));
     before = ",\n";
   }
-  file.write(fmt::format("\n],\n\"traceName\": {}\n}}\n", dump(name)));
+  file.write(fmt::format("\n],\n\"traceName\": {}\n}}\n", as_text(name)));
 }
 
 }  // namespace

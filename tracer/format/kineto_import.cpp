@@ -21,14 +21,14 @@ namespace lockstep::tracer {
 namespace {
 
 constexpr int64_t kMaxDevice = 98;  ///< pid 100·rank + 1 + device stays the rank's
-constexpr int64_t kMaxRank = 65'535;
+constexpr int64_t kHighestRank = 65'535;
 constexpr int kMostNested = 32;  ///< phases inside and before each other in a step
 
 class KinetoImport {
  public:
   explicit KinetoImport(const Trace& foreign) : foreign_(foreign) {
     const Json& info = object_arg(foreign.other, "distributedInfo");
-    rank_ = std::clamp<int64_t>(int_arg(info, "rank"), 0, kMaxRank);
+    rank_ = std::clamp<int64_t>(int_arg(info, "rank"), 0, kHighestRank);
     host_ = 100 * rank_;
   }
 

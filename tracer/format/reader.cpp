@@ -18,7 +18,7 @@ namespace lockstep::tracer {
 namespace {
 
 // Limits far beyond any honest trace: they bound what a hostile file can ask for.
-constexpr size_t kMaxDepth = 64;
+constexpr size_t kMaxNesting = 64;
 constexpr size_t kMaxKeys = 10'000;
 constexpr size_t kMaxEvents = 20'000'000;
 
@@ -122,8 +122,8 @@ class TraceBuilder : public nlohmann::json_sax<Json> {
   }
 
   bool open(Json container) {
-    if (open_.size() >= kMaxDepth) {
-      fail(fmt::format("{} is nested deeper than {} levels", here(), kMaxDepth));
+    if (open_.size() >= kMaxNesting) {
+      fail(fmt::format("{} is nested deeper than {} levels", here(), kMaxNesting));
     }
     open_.push_back(place(std::move(container)));
     return true;

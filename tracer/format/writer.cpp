@@ -64,7 +64,7 @@ void write_events(const Trace& trace, AtomicFile& file) {
   while (flow != flows.end()) lines.add(*flow++);
 }
 
-std::string dump(const Json& json) {
+std::string indented(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -77,10 +77,10 @@ void write_trace(const Trace& trace, const std::string& path) {
     file.write("\"displayTimeUnit\": \"ms\",\n");
   }
   for (const auto& [key, value] : trace.other.items()) {
-    file.write(fmt::format("{}: {},\n", dump(key), dump(value)));
+    file.write(fmt::format("{}: {},\n", indented(key), indented(value)));
   }
   if (!trace.lockstep.empty()) {
-    file.write(fmt::format("\"lockstep\": {},\n", dump(trace.lockstep)));
+    file.write(fmt::format("\"lockstep\": {},\n", indented(trace.lockstep)));
   }
   file.write("\"traceEvents\": [");
   write_events(trace, file);

@@ -7,23 +7,14 @@
 // Source: Ioffe & Szegedy, Batch Normalization, 2015.
 #include <cmath>
 
+#include "engine/backends/reference/channels.h"
 #include "engine/backends/reference/reference_backend.h"
 
 namespace lockstep::reference {
 namespace {
 
-/// Calls visit(index) for every element of channel c of an N×C×H×W tensor.
-template <typename Visit>
-void for_channel(const Shape& s, int64_t c, Visit visit) {
-  const int64_t plane = s[2] * s[3];
-  for (int64_t n = 0; n < s[0]; ++n) {
-    const int64_t start = (n * s[1] + c) * plane;
-    for (int64_t i = start; i < start + plane; ++i) visit(i);
-  }
-}
-
 template <typename T>
-void forward(const KernelArgs& args, const Attributes& a) {
+void batch_norm_forward(const KernelArgs& args, const Attributes& a) {
   const View &x = args.in[0], &y = args.out[0];
   const T *in = x.as<T>(), *gamma = args.in[1].as<T>(), *beta = args.in[2].as<T>();
   T *running_mean = args.in[3].as<T>(), *running_var = args.in[4].as<T>();
@@ -60,7 +51,7 @@ void evaluate(const KernelArgs& args, const Attributes& a) {
 }
 
 template <typename T>
-void backward(const KernelArgs& args, const Attributes& a, bool training) {
+void batch_norm_backward(const KernelArgs& args, const Attributes& a, bool training) {
   const View &x = args.in[0], &dy = args.in[1], &dx = args.out[0];
   const T M = static_cast<T>(x.numel() / x.sizes[1]);
   for (int64_t c = 0; c < x.sizes[1]; ++c) {
@@ -90,12 +81,12 @@ Kernel normalization(const PlanRequest& request) {
   const Attributes a = request.attributes;
   switch (request.code) {
     case OpCode::batch_norm:
-      return [a](const KernelArgs& args) { forward<T>(args, a); };
+      return [a](const KernelArgs& args) { batch_norm_forward<T>(args, a); };
     case OpCode::batch_norm_eval:
       return [a](const KernelArgs& args) { evaluate<T>(args, a); };
     default: {
       const bool training = request.code == OpCode::batch_norm_backward;
-      return [=](const KernelArgs& args) { backward<T>(args, a, training); };
+      return [=](const KernelArgs& args) { batch_norm_backward<T>(args, a, training); };
     }
   }
 }

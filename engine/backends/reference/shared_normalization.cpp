@@ -9,20 +9,11 @@
 // Source: aten/src/ATen/native/cuda/Normalization.cuh (batch_norm_stats, …).
 #include <cmath>
 
+#include "engine/backends/reference/channels.h"
 #include "engine/backends/reference/reference_backend.h"
 
 namespace lockstep::reference {
 namespace {
-
-/// Calls visit(index) for every element of channel c of an N×C×H×W tensor.
-template <typename Visit>
-void for_channel(const Shape& s, int64_t c, Visit visit) {
-  const int64_t plane = s[2] * s[3];
-  for (int64_t n = 0; n < s[0]; ++n) {
-    const int64_t start = (n * s[1] + c) * plane;
-    for (int64_t i = start; i < start + plane; ++i) visit(i);
-  }
-}
 
 template <typename T>
 void stats(const KernelArgs& args) {

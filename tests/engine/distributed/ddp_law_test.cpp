@@ -53,8 +53,8 @@ struct Training {
   }
 };
 
-const Training kToy{test::make_toy, {5}, 2};
-const Training kSmall{test::make_small_net, {2, 8, 8}, 3};
+const Training kToyNet{test::make_toy, {5}, 2};
+const Training kSmallNet{test::make_small_net, {2, 8, 8}, 3};
 const Training kDeep{test::make_deep_net, {5}, 3};
 
 /// Many buckets, several of them from the first step on.
@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(DdpLaw, TrainsAsOnOneDevice) {
   const auto [way, wire] = GetParam();
   const InUse in_use(way.make);
-  for (const Training& training : {kToy, kSmall}) {
+  for (const Training& training : {kToyNet, kSmallNet}) {
     for (int size : {1, 2, 3, 4}) expect_law(training, {size, wire}, {}, 1e-12);
   }
 }
@@ -174,7 +174,7 @@ class DirectConvolutions {
 TEST(DdpLawFloat32, TrainsAsOnOneDevice) {
   if (!has_backend(DeviceType::cpu)) GTEST_SKIP() << "built without oneDNN";
   const DirectConvolutions direct;
-  Training training = kSmall;
+  Training training = kSmallNet;
   training.dtype = DType::f32;
   training.type = DeviceType::cpu;
   for (int size : {1, 2, 3, 4}) {

@@ -14,7 +14,7 @@ using test::Batch;
 using test::Json;
 using test::Rank;
 
-constexpr double kTolerance = 1e-9;
+constexpr double kAsPyTorch = 1e-9;
 
 /// VGG's features with one linear layer.
 class VggOfOneLinear : public nn::Module {
@@ -100,7 +100,7 @@ TEST_P(DdpGolden, EqualsPyTorchInDouble) {
       sgd.zero_grad();
       loss.backward();
       EXPECT_NEAR(ops::item(loss), losses[step],
-                  kTolerance * std::max(double(losses[step]), double(losses[0])))
+                  kAsPyTorch * std::max(double(losses[step]), double(losses[0])))
           << "rank " << rank.rank << ", step " << step;
       if (step == 0) {
         Tensors grads;
@@ -108,7 +108,7 @@ TEST_P(DdpGolden, EqualsPyTorchInDouble) {
           grads.push_back(parameter.grad());
           if (rank.rank > 0) continue;
           test::expect_fingerprint(name, grads.back(), golden["gradients"][name],
-                                   kTolerance);
+                                   kAsPyTorch);
         }
         gradients[rank.rank] = test::bits_of(grads);
       }
@@ -117,14 +117,14 @@ TEST_P(DdpGolden, EqualsPyTorchInDouble) {
     parameters[rank.rank] = test::bits_of(model->parameters());
     for (const auto& [name, parameter] : model->named_parameters()) {
       if (rank.rank > 0) break;  // to the bit the same
-      test::expect_fingerprint(name, parameter, golden["parameters"][name], kTolerance);
+      test::expect_fingerprint(name, parameter, golden["parameters"][name], kAsPyTorch);
     }
     for (const auto& [name, buffer] : model->named_buffers()) {
       if (test::ends_with(name, "num_batches_tracked")) {
         EXPECT_EQ(ops::item(buffer), losses.size()) << name;
       } else {
         test::expect_fingerprint(name, buffer, golden["buffers"][rank.rank][name],
-                                 kTolerance);
+                                 kAsPyTorch);
       }
     }
   });

@@ -17,7 +17,7 @@ using test::Wire;
 using tracer::Event;
 using Events = std::vector<Event>;
 
-constexpr int kSteps = 2;
+constexpr int kTracedSteps = 2;
 
 /// Two recorded steps of the deep net in several buckets; step 1 has rebuilt ones.
 Events record(const test::World& world) {
@@ -31,7 +31,7 @@ Events record(const test::World& world) {
     model->to(rank.device);
     DistributedDataParallel ddp(model, rank.group, options);
     const Batch mine = Batch::golden(12, {5}, 3).share(rank).on(rank.device);
-    for (int step = 0; step < kSteps; ++step) {
+    for (int step = 0; step < kTracedSteps; ++step) {
       tracer::set_step(step);
       for (const Tensor& parameter : model->parameters()) parameter.set_grad({});
       ops::cross_entropy(ddp(mine.images), mine.labels).backward();
@@ -72,7 +72,7 @@ std::map<std::string, int64_t> ready(const Events& events, int rank, int step) {
 TEST(DdpTrace, EachBucketWaitsForItsGradientsByName) {
   const Events events = record({3});
   for (int rank = 0; rank < 3; ++rank) {
-    for (int step = 0; step < kSteps; ++step) {
+    for (int step = 0; step < kTracedSteps; ++step) {
       const auto by = ready(events, rank, step);
       EXPECT_EQ(by.size(), 10u);
       size_t params = 0;
@@ -94,7 +94,7 @@ TEST(DdpTrace, EachBucketWaitsForItsGradientsByName) {
 TEST(DdpTrace, BucketsLeaveInOrderAndBeforeBackwardIsOver) {
   const Events events = record({2});
   for (int rank = 0; rank < 2; ++rank) {
-    for (int step = 0; step < kSteps; ++step) {
+    for (int step = 0; step < kTracedSteps; ++step) {
       const auto launched = buckets(events, rank, step);
       ASSERT_GE(launched.size(), 2u);
       for (size_t i = 0; i < launched.size(); ++i) {
@@ -129,7 +129,7 @@ TEST_P(DdpMessages, OfABucketAreTwiceTheOtherRanks) {
   const std::string sent = wire == Wire::local ? "copy" : "send";
   const std::string received = wire == Wire::local ? "copy" : "recv";
   int compared = 0;
-  for (const Event* bucket : buckets(events, 0, kSteps - 1)) {
+  for (const Event* bucket : buckets(events, 0, kTracedSteps - 1)) {
     std::vector<int> in(size), out(size);
     std::vector<int64_t> bytes(size);
     for (const Event& event : events) {

@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-constexpr double kTolerance = 1e-6;  // relative; central differences reach 1e-9
+constexpr double kSlopeTolerance = 1e-6;  // relative; central differences reach 1e-9
 constexpr double kStep = 1e-5;
 
 using Function = std::function<Tensor(const Tensors&)>;
@@ -47,7 +47,7 @@ void expect_gradients(const Function& f, const Tensors& host_inputs) {
     };
     for (size_t i = 0; i < x.size(); ++i) {
       const double slope = (at(i, kStep) - at(i, -kStep)) / (2 * kStep);
-      EXPECT_NEAR(mine[i], slope, kTolerance * scale) << "element " << i;
+      EXPECT_NEAR(mine[i], slope, kSlopeTolerance * scale) << "element " << i;
     }
   }
 }

@@ -11,41 +11,41 @@ namespace {
 using test::Gate;
 using test::task;
 
-DeviceContext& device() { return context(test::reference(5)); }
+DeviceContext& fifth() { return context(test::reference(5)); }
 
 std::shared_ptr<Block> take(size_t bytes, Stream& stream,
                             MemoryCategory category = MemoryCategory::other) {
-  return device().allocator().allocate(bytes, category, stream);
+  return fifth().allocator().allocate(bytes, category, stream);
 }
 
 TEST(Allocator, ReusesAtOnceOnTheSameStream) {
-  Gate gate(device().compute());  // nothing that uses the block has run yet
-  auto block = take(4096, device().compute());
+  Gate gate(fifth().compute());  // nothing that uses the block has run yet
+  auto block = take(4096, fifth().compute());
   void* data = block->data;
   block.reset();
-  EXPECT_EQ(take(4000, device().compute())->data, data) << "nearly equal sizes share";
-  const auto mine = take(4096, device().compute());
+  EXPECT_EQ(take(4000, fifth().compute())->data, data) << "nearly equal sizes share";
+  const auto mine = take(4096, fifth().compute());
   EXPECT_EQ(mine->data, data);
-  EXPECT_NE(take(4096, device().compute())->data, data) << "it is in use";
+  EXPECT_NE(take(4096, fifth().compute())->data, data) << "it is in use";
 }
 
 TEST(Allocator, DoesNotWasteLargeBlocksOnSmallOnes) {
-  void* data = take(1 << 16, device().compute())->data;
-  EXPECT_NE(take(1 << 10, device().compute())->data, data);
+  void* data = take(1 << 16, fifth().compute())->data;
+  EXPECT_NE(take(1 << 10, fifth().compute())->data, data);
 }
 
 TEST(Allocator, StreamsDoNotShareFreeBlocks) {
-  void* data = take(8192, device().comm())->data;
-  EXPECT_NE(take(8192, device().compute())->data, data);
-  EXPECT_EQ(take(8192, device().comm())->data, data);
+  void* data = take(8192, fifth().comm())->data;
+  EXPECT_NE(take(8192, fifth().compute())->data, data);
+  EXPECT_EQ(take(8192, fifth().comm())->data, data);
 }
 
 TEST(Allocator, RecordStreamDelaysReuse) {
-  Stream &compute = device().compute(), &copy = device().copy();
+  Stream &compute = fifth().compute(), &copy = fifth().copy();
   Gate gate(copy);
   auto block = take(12288, compute);
   void* data = block->data;
-  device().allocator().record_stream(*block, copy);  // `copy` still reads it
+  fifth().allocator().record_stream(*block, copy);  // `copy` still reads it
   block.reset();
   auto other = take(12288, compute);
   EXPECT_NE(other->data, data) << "the other stream is not done";
@@ -55,29 +55,29 @@ TEST(Allocator, RecordStreamDelaysReuse) {
 }
 
 TEST(Allocator, RecordingItsOwnStreamChangesNothing) {
-  Gate gate(device().compute());
-  auto block = take(20480, device().compute());
+  Gate gate(fifth().compute());
+  auto block = take(20480, fifth().compute());
   void* data = block->data;
-  device().allocator().record_stream(*block, device().compute());
+  fifth().allocator().record_stream(*block, fifth().compute());
   block.reset();
-  EXPECT_EQ(take(20480, device().compute())->data, data);
+  EXPECT_EQ(take(20480, fifth().compute())->data, data);
 }
 
 TEST(Allocator, AlignsForTheWidestRegisters) {
   for (size_t bytes : {1, 100, 5000, 3 << 20}) {
-    const auto block = take(bytes, device().compute());
+    const auto block = take(bytes, fifth().compute());
     EXPECT_EQ(reinterpret_cast<uintptr_t>(block->data) % 64, 0u);
     EXPECT_GE(block->capacity, bytes);
   }
 }
 
 TEST(Allocator, CountsByCategoryAndKeepsThePeak) {
-  Allocator& memory = device().allocator();
+  Allocator& memory = fifth().allocator();
   const int64_t before = memory.live_bytes();
   memory.reset_peak();
   EXPECT_EQ(memory.peak_bytes(), before);
-  auto gradients = take(1000, device().compute(), MemoryCategory::gradients);
-  auto other = take(24, device().compute(), MemoryCategory::buckets);
+  auto gradients = take(1000, fifth().compute(), MemoryCategory::gradients);
+  auto other = take(24, fifth().compute(), MemoryCategory::buckets);
   EXPECT_EQ(memory.live_bytes(), before + 1024) << "bytes as asked for";
   EXPECT_EQ(memory.live_bytes(MemoryCategory::gradients), 1000);
   memory.recategorize(*gradients, MemoryCategory::optimizer);
@@ -91,7 +91,7 @@ TEST(Allocator, CountsByCategoryAndKeepsThePeak) {
 }
 
 TEST(Allocator, TensorsAreCountedInTheirScope) {
-  Allocator& memory = device().allocator();
+  Allocator& memory = fifth().allocator();
   {
     CategoryScope scope(MemoryCategory::inputs);
     const Tensor x = Tensor::empty({10}, test::reference(5));
@@ -107,11 +107,11 @@ TEST(Allocator, TooMuchIsAnErrorNotADeadlock) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "AddressSanitizer ends the program at such a size";
 #endif
-  const int64_t before = device().allocator().live_bytes();
+  const int64_t before = fifth().allocator().live_bytes();
   const std::string message =
       test::message_of([] { Tensor::empty({int64_t{1} << 52}, test::reference(5)); });
   EXPECT_EQ(message.substr(0, 34), "out of memory: could not allocate ");
-  EXPECT_EQ(device().allocator().live_bytes(), before);
+  EXPECT_EQ(fifth().allocator().live_bytes(), before);
 }
 
 // Counters follow the host's program, not the workers' luck: two runs agree, whether

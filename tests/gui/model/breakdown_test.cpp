@@ -10,7 +10,7 @@
 namespace lockstep::gui {
 namespace {
 
-using namespace testing;  // NOLINT
+using namespace test;  // NOLINT
 
 void expect_same_phases(const Model& model, const Breakdown& own,
                         const tracer::StepSummary& expected) {

@@ -9,7 +9,7 @@
 namespace lockstep::gui {
 namespace {
 
-using namespace testing;  // NOLINT
+using namespace test;  // NOLINT
 
 /// A step of two equal calls with a kernel each, then a wait; times in us.
 Model small(int kernel_start) {

@@ -9,7 +9,7 @@
 namespace lockstep::gui {
 namespace {
 
-using namespace testing;  // NOLINT
+using namespace test;  // NOLINT
 namespace fs = std::filesystem;
 
 /// The folder of foreign traces; empty when it is not on this machine.

@@ -11,7 +11,7 @@
 namespace lockstep::gui {
 namespace {
 
-using namespace testing;  // NOLINT
+using namespace test;  // NOLINT
 
 /// Everything that a panel could ask of a small model.
 void ask_everything(const Model& model) {

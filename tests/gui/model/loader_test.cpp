@@ -12,7 +12,7 @@
 namespace lockstep::gui {
 namespace {
 
-using namespace testing;  // NOLINT
+using namespace test;  // NOLINT
 
 const char* category_of(Kind kind) {
   switch (kind) {

@@ -10,7 +10,7 @@
 namespace lockstep::gui {
 namespace {
 
-using namespace testing;  // NOLINT
+using namespace test;  // NOLINT
 
 class MinimalPosition : public ::testing::Test {
  protected:

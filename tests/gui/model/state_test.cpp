@@ -8,7 +8,7 @@
 namespace lockstep::gui {
 namespace {
 
-using namespace testing;  // NOLINT
+using namespace test;  // NOLINT
 
 class MinimalState : public ::testing::Test {
  protected:

@@ -14,7 +14,7 @@
 #include "tests/tracer/golden.h"
 #include "tracer/format/file_io.h"
 
-namespace lockstep::gui::testing {
+namespace lockstep::gui::test {
 
 using tracer::testing::golden;
 using tracer::testing::minimal_path;
@@ -190,4 +190,4 @@ inline void expect_valid(const Model& m) {
   expect_valid_places(m);
 }
 
-}  // namespace lockstep::gui::testing
+}  // namespace lockstep::gui::test

@@ -21,7 +21,7 @@ namespace {
 using data::expect_error;
 using Keys = std::vector<std::string>;
 using std::chrono::milliseconds;
-constexpr auto kLong = std::chrono::seconds(60);
+constexpr auto kForAnswers = std::chrono::seconds(60);
 
 // Each gives as many views of one store as are asked for.
 class InMemory {
@@ -96,13 +96,13 @@ TYPED_TEST(EveryStore, GetWaitsForSet) {
   constexpr int rounds = 20;
   std::thread other([&] {
     for (int i = 0; i < rounds; ++i) {
-      EXPECT_EQ(store->get("ping" + std::to_string(i), kLong), "?");
+      EXPECT_EQ(store->get("ping" + std::to_string(i), kForAnswers), "?");
       store->set("pong" + std::to_string(i), "!");
     }
   });
   for (int i = 0; i < rounds; ++i) {
     store->set("ping" + std::to_string(i), "?");
-    store->wait({"pong" + std::to_string(i)}, kLong);
+    store->wait({"pong" + std::to_string(i)}, kForAnswers);
   }
   other.join();
 }
@@ -114,16 +114,16 @@ TYPED_TEST(EveryStore, EveryChangeEndsAWait) {
     for (int i = 0; i < rounds; ++i) {
       const std::string round = std::to_string(i);
       waits->set("ready" + round, "");
-      waits->wait({"added" + round}, kLong);
+      waits->wait({"added" + round}, kForAnswers);
       waits->set("ready again" + round, "");
-      waits->wait({"compared" + round}, kLong);
+      waits->wait({"compared" + round}, kForAnswers);
     }
   });
   for (int i = 0; i < rounds; ++i) {
     const std::string round = std::to_string(i);
-    changes->wait({"ready" + round}, kLong);
+    changes->wait({"ready" + round}, kForAnswers);
     changes->add("added" + round, 1);
-    changes->wait({"ready again" + round}, kLong);
+    changes->wait({"ready again" + round}, kForAnswers);
     changes->compare_set("compared" + round, "", "x");
   }
   other.join();

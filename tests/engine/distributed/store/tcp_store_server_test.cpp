@@ -23,7 +23,7 @@ using store::encode;
 using store::Frame;
 using store::Op;
 
-constexpr auto kLong = std::chrono::seconds(60);
+constexpr auto kForGuests = std::chrono::seconds(60);
 
 class Strangers : public testing::Test {
  protected:
@@ -132,7 +132,7 @@ TEST_F(Strangers, WhoTakeNoAnswersFillNoMemory) {
   for (int i = 0; i < 200; ++i) {
     deaf.send(encode({Op::add, {"asked", "1"}}) + encode({Op::try_get, {"large"}}));
   }
-  store_.wait({"asked"}, kLong);
+  store_.wait({"asked"}, kForGuests);
   expect_not_heard(deaf);
   EXPECT_LT(store_.add("asked", 0), 200);  // the rest waits in the system's buffers
 }

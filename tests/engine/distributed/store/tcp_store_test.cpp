@@ -19,7 +19,7 @@ using data::error_of;
 using data::expect_error;
 using std::chrono::milliseconds;
 
-constexpr auto kLong = std::chrono::seconds(60);
+constexpr auto kForPeers = std::chrono::seconds(60);
 const std::string kLocal = "127.0.0.1";
 
 int unused_port() { return TcpStoreServer().port(); }
@@ -46,7 +46,7 @@ TEST(TcpStore, WaitsForTheServer) {
     Pipe begins;
     Child child([&] {
       begins.send(1);
-      EXPECT_EQ(TcpStore(kLocal, port).get("key", kLong), "value");
+      EXPECT_EQ(TcpStore(kLocal, port).get("key", kForPeers), "value");
     });
     begins.receive();
     TcpStoreServer server(kLocal, port);
@@ -93,9 +93,9 @@ class OtherProgram {
 
   /// Answers the first request of the first client so, and reads no more.
   void answer(std::string_view text) {
-    store::wait_until_ready(listener_, POLLIN, store::deadline_after(kLong));
+    store::wait_until_ready(listener_, POLLIN, store::deadline_after(kForPeers));
     connection_ = store::accept_from(listener_);
-    store::wait_until_ready(connection_, POLLIN, store::deadline_after(kLong));
+    store::wait_until_ready(connection_, POLLIN, store::deadline_after(kForPeers));
     EXPECT_EQ(::send(connection_.get(), text.data(), text.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(text.size()));
   }
@@ -140,7 +140,7 @@ TEST(TcpStore, SaysThatTheServerIsGone) {
   store.join(1, 2);
   const std::string place = "the store at " + url(server->port()) + " (kept by rank 0)";
   std::thread waiting([&] {
-    expect_error([&] { store.get("never", kLong); }, place, "is gone: Connection");
+    expect_error([&] { store.get("never", kForPeers); }, place, "is gone: Connection");
   });
   server.reset();
   waiting.join();
@@ -163,16 +163,16 @@ TEST(TcpStore, NoticesADeath) {
     TcpStore store(kLocal, port.receive());
     store.join(1, 2);
     store.set("joined", "");
-    store.get("never", kLong);
+    store.get("never", kForPeers);
   });
   TcpStoreServer server;
   port.send(server.port());
   TcpStore store(kLocal, server.port());
   store.join(0, 2);
-  store.wait({"joined"}, kLong);
+  store.wait({"joined"}, kForPeers);
   EXPECT_EQ(store.try_get(gone_key(1)), std::nullopt);
   child.kill();
-  EXPECT_EQ(store.get("gone/1", kLong), "connection lost");
+  EXPECT_EQ(store.get("gone/1", kForPeers), "connection lost");
   EXPECT_EQ(store.try_get("gone/0"), std::nullopt);
 }
 
@@ -192,7 +192,7 @@ TEST(TcpStore, NoticesFailuresButNotThoseWhoLeave) {
   }
   // The server meets the ends of connections in their order.
   TcpStore store(kLocal, server.port());
-  EXPECT_EQ(store.get(gone_key(3), kLong), "connection lost");
+  EXPECT_EQ(store.get(gone_key(3), kForPeers), "connection lost");
   EXPECT_EQ(store.try_get(gone_key(1)), std::nullopt);
   EXPECT_EQ(store.try_get(gone_key(2)), std::nullopt);
   expect_error([&] { store.join(3, 4); }, url(server.port()), "rank 3 joins twice");
@@ -210,14 +210,14 @@ TEST(TcpStore, DestroyedWhileAnotherExceptionIsHandledItLeaves) {
     throw std::logic_error("something else");
   } catch (const std::logic_error&) {
   }
-  EXPECT_TRUE(server.wait_until_left(kLong));
+  EXPECT_TRUE(server.wait_until_left(kForPeers));
   EXPECT_EQ(store.try_get(gone_key(0)), std::nullopt);
 }
 
 TEST(TcpStore, LingersUntilTheOthersHaveLeft) {
   auto server = std::make_unique<TcpStoreServer>();
   TcpStoreServer& at = *server;
-  TcpStore rank_0(kLocal, at.port(), kLong, std::move(server));
+  TcpStore rank_0(kLocal, at.port(), kForPeers, std::move(server));
   EXPECT_TRUE(at.wait_until_left(milliseconds(0)));
   rank_0.join(0, 3);
   rank_0.set("last words", "bye");
