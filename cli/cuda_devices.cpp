@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/backends/backend.h"
+#include "engine/backends/load_cuda.h"
 
 namespace lockstep::cli {
 
@@ -32,6 +33,14 @@ std::string describe_gpus(const parallel::Devices& devices) {
         devices.size(), gpus, gpus == 1 ? "" : "s");
   }
   return text;
+}
+
+std::string prepare_gpu_timeline(const parallel::Devices& devices) {
+  if (devices.empty() || devices[0].type != DeviceType::cuda) return "";
+  const auto prepare = cuda_module().prepare_timeline;
+  const std::string why_not = prepare ? prepare() : "this GPU has none";
+  if (why_not.empty()) return "=> GPU timeline by CUPTI\n";
+  return fmt::format("=> GPU timeline by CUDA events; no CUPTI: {}\n", why_not);
 }
 
 }  // namespace lockstep::cli

@@ -17,4 +17,8 @@ std::string gpu_of(Device device);
 /// other kinds of devices.
 std::string describe_gpus(const parallel::Devices& devices);
 
+/// Before devices are recorded: by whom a trace will know when GPUs worked, in a line.
+/// Empty for other kinds of devices.
+std::string prepare_gpu_timeline(const parallel::Devices& devices);
+
 }  // namespace lockstep::cli

@@ -93,6 +93,10 @@ Recording::Recording(const RunOptions& options, train::Trainer& trainer,
   }
   time_all_ = !options.summary.empty();
   if (time_all_) require_writable(options.summary);
+  if (last_ > 0 || time_all_) {
+    const std::string said = prepare_gpu_timeline(devices_);
+    if (place_.main() && !options.quiet) fmt::print("{}", said);
+  }
   for (Device device : devices_) runtime::context(device).allocator().reset_peak();
   trainer.before_step = [this](int64_t step) { before(step); };
   trainer.after_step = [this](const train::StepResult& result) { after(result); };

@@ -60,6 +60,20 @@ else()
                  "--dist-backend nccl is ring")
 endif()
 
+# CUPTI comes with the toolkit, in one of two places. It is not linked: the library is
+# loaded when a trace is recorded.
+find_path(CUPTI_INCLUDE_DIR cupti.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
+  ${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/include)
+find_library(CUPTI_LIBRARY cupti HINTS ${CUDAToolkit_LIBRARY_DIR}
+  ${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/lib64)
+if(CUPTI_INCLUDE_DIR AND CUPTI_LIBRARY)
+  set(LOCKSTEP_HAS_CUPTI TRUE)
+else()
+  set(LOCKSTEP_HAS_CUPTI FALSE)
+  message(STATUS "CUDA: there is no CUPTI (mend: NVIDIA's package cuda-cupti-dev); "
+                 "traces have the times of CUDA events")
+endif()
+
 # After the engine's target is there: the library itself.
 function(add_cuda_library)
   file(GLOB sources CONFIGURE_DEPENDS engine/backends/cuda/*.cpp
@@ -78,6 +92,13 @@ function(add_cuda_library)
     target_include_directories(lockstep_cuda SYSTEM PRIVATE ${NCCL_INCLUDE_DIR})
     target_link_libraries(lockstep_cuda PRIVATE ${NCCL_LIBRARY})
     target_compile_definitions(lockstep_cuda PRIVATE LOCKSTEP_HAS_NCCL=1)
+  endif()
+  if(LOCKSTEP_HAS_CUPTI)
+    target_include_directories(lockstep_cuda SYSTEM PRIVATE ${CUPTI_INCLUDE_DIR})
+    target_compile_definitions(lockstep_cuda PRIVATE LOCKSTEP_HAS_CUPTI=1
+      LOCKSTEP_CUPTI_LIBRARY="libcupti.so.${CUDAToolkit_VERSION_MAJOR}")
+    get_filename_component(cupti_folder ${CUPTI_LIBRARY} DIRECTORY)
+    set_property(TARGET lockstep_cuda APPEND PROPERTY BUILD_RPATH ${cupti_folder})
   endif()
   install(TARGETS lockstep_cuda)
 endfunction()

@@ -24,6 +24,9 @@ struct CudaModule {
   /// Null where it was built without NCCL.
   std::unique_ptr<distributed::Communicator> (*make_nccl)(
       const distributed::CommunicatorOptions&) = nullptr;
+  /// Readies the profiler that tells when the GPU worked, for traces; call it before
+  /// training, since it takes a while. Returns why there is none; empty: there is one.
+  std::string (*prepare_timeline)() = nullptr;
 };
 
 /// The name of the library's one symbol, and its type.

@@ -5,6 +5,7 @@
 
 #include "engine/runtime/device_context.h"
 #include "engine/runtime/retirer.h"
+#include "tracer/record/hardware_work.h"
 
 namespace lockstep::runtime {
 
@@ -177,6 +178,7 @@ void Stream::hand_over(Task task) {
     }
     if (!device_.poisoned()) {
       if (recorded) began = hardware_->mark(true);
+      const tracer::HardwareScope scope(task.record.id);
       hardware_->begin_range(task.record.name);
       task.run();
       hardware_->end_range();

@@ -1,4 +1,4 @@
-"""--device-type cuda without a GPU: what is said, and what stays away. Where
+"""--device-type cuda without a GPU: what is said; and what a CPU run leaves alone. Where
 there is a GPU, tests/gpu/run checks it."""
 
 import os
@@ -16,11 +16,15 @@ class Cuda(TempTest):
         super().setUp()
         self.doctor = next(line for line in run("doctor")[0].splitlines()
                            if re.search(r"\bCUDA\b", line))
-        if self.doctor.startswith("ok"):
-            self.skipTest("this machine has a GPU; tests/gpu/run checks it")
+        self.has_gpu = self.doctor.startswith("ok")
         self.built = "this build has no CUDA" not in self.doctor
 
+    def needs_no_gpu(self):
+        if self.has_gpu:
+            self.skipTest("this machine has a GPU; tests/gpu/run checks it")
+
     def test_doctor_says_what_is_missing(self):
+        self.needs_no_gpu()
         self.assertTrue(self.doctor.startswith("missing"))
         self.assertIn("use --device-type cpu", self.doctor)
         if self.built:
@@ -28,6 +32,7 @@ class Cuda(TempTest):
             self.assertRegex(self.doctor, r"built with CUDA \d+\.\d+, cuDNN 9\.\d+")
 
     def test_training_ends_with_the_mend(self):
+        self.needs_no_gpu()
         for mode in (["--gpu", 0], ["--devices", 2], ["--mode", "ddp", "--devices", 2]):
             _, error = run("train", *CUDA, *mode, code=1)
             self.assertEqual(len(error.strip().splitlines()), 1, error)
@@ -41,20 +46,24 @@ class Cuda(TempTest):
         def loaded(*words, **options):
             _, said = run(*words, LD_DEBUG="files", **options)
             return [name for name in ("liblockstep_cuda", "libcudnn", "libnccl",
-                                      "libcublas") if name in said]
+                                      "libcublas", "libcupti") if name in said]
         self.assertIn("libcudnn", loaded("doctor"))  # this is how it would look
         train = ["train", "--device-type", "reference", "-a", "toy", "--mode", "ddp",
                  "--devices", 2, "-b", 10, "--steps", 1]
         self.assertEqual(loaded(*train), [])
+        self.assertEqual(loaded(*train, "--trace", self.path("t.json")), [])
 
     def test_flags_that_only_cuda_reads(self):
         for flag in ("--no-tf32", "--amp"):
             _, error = run("train", "--dataset", "generated", flag, code=2)
             self.assertIn(flag, error)
+        if self.has_gpu:
+            return
         _, error = run("train", *CUDA, "--dtype", "float64", code=1)
         self.assertIn("no CUDA", error)
 
     def test_the_gpu_scripts_say_that_there_is_nothing_to_check(self):
+        self.needs_no_gpu()
         import subprocess
         folder = os.path.dirname(os.environ["LOCKSTEP_BIN"])
         done = subprocess.run(

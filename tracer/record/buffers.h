@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tracer/record/hardware_work.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::tracer {
@@ -37,6 +38,7 @@ struct Shared {
   std::set<std::string, std::less<>> strings;
   int64_t origin = 0;
   std::string run;
+  std::vector<HardwareWorkSource> hardware;
 };
 Shared& shared();
 

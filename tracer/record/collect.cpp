@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "tracer/record/buffers.h"
+#include "tracer/record/place_work.h"
 
 namespace lockstep::tracer {
 namespace {
@@ -136,9 +137,45 @@ void place_marks(std::vector<Event>& events) {
   }
 }
 
+/// What all sources tell. They may call the recorder: nothing is locked.
+std::vector<HardwareWork> hardware_work() {
+  std::vector<HardwareWorkSource> sources;
+  {
+    std::lock_guard lock(shared().mutex);
+    sources = shared().hardware;
+  }
+  std::vector<HardwareWork> all;
+  for (const HardwareWorkSource& source : sources) {
+    const std::vector<HardwareWork> work = source();
+    all.insert(all.end(), work.begin(), work.end());
+  }
+  return all;
+}
+
+std::vector<HardwareWork> on_clock_of_trace(std::vector<HardwareWork> works) {
+  for (HardwareWork& work : works) {
+    work.begin -= shared().origin;
+    work.end -= shared().origin;
+  }
+  return works;
+}
+
 }  // namespace
 
+namespace {
+thread_local int64_t event_of_scope = kNone;
+}
+HardwareScope::HardwareScope(int64_t event) { event_of_scope = event; }
+HardwareScope::~HardwareScope() { event_of_scope = kNone; }
+int64_t HardwareScope::event() { return event_of_scope; }
+
+void add_hardware_source(HardwareWorkSource source) {
+  std::lock_guard lock(shared().mutex);
+  shared().hardware.push_back(std::move(source));
+}
+
 std::vector<Event> collect() {
+  const std::vector<HardwareWork> work = hardware_work();
   std::lock_guard lock(shared().mutex);
   std::vector<Event> events;
   for (const auto& buffer : shared().buffers) {
@@ -147,6 +184,7 @@ std::vector<Event> collect() {
     }
     *buffer = Buffer();
   }
+  place_work(events, on_clock_of_trace(work));
   place_marks(events);
   add_names(events, shared().host_lanes);
   sort_events(events);

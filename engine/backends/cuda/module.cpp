@@ -1,6 +1,7 @@
 // The library's one door (engine/backends/load_cuda.h), and its table of operations.
 
 #include "engine/backends/cuda/cuda_driver.h"
+#include "engine/backends/cuda/cupti_timeline.h"
 #include "engine/backends/cuda/gpu.h"
 #include "engine/backends/cuda/gpus.h"
 #include "engine/backends/cuda/plans/table.h"
@@ -51,6 +52,7 @@ CudaModule make_module() {
   module.libraries = versions();
   if (module.gpus.empty()) return module;
   module.backend = new CudaBackend;
+  module.prepare_timeline = cuda::CuptiTimeline::prepare;
 #ifdef LOCKSTEP_HAS_NCCL
   module.make_nccl = distributed::make_nccl;
 #endif

@@ -7,8 +7,10 @@
 #include <map>
 #include <mutex>
 
+#include "engine/backends/cuda/cupti_timeline.h"
 #include "engine/backends/cuda/gpus.h"
 #include "engine/backends/cuda/status.h"
+#include "tracer/record/hardware_work.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -65,8 +67,15 @@ runtime::MarkPtr CudaQueue::mark(bool timed) {
   return std::make_shared<EventMark>(gpu_, stream_, timed);
 }
 
-void CudaQueue::begin_range(const char* name) { nvtxRangePushA(name); }
-void CudaQueue::end_range() { nvtxRangePop(); }
+void CudaQueue::begin_range(const char* name) {
+  nvtxRangePushA(name);
+  CuptiTimeline::begin(tracer::HardwareScope::event());
+}
+
+void CudaQueue::end_range() {
+  CuptiTimeline::end();
+  nvtxRangePop();
+}
 
 cudnnHandle_t CudaQueue::cudnn() {
   if (!cudnn_) {

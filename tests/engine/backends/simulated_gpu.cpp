@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "engine/backends/cuda/activity.h"
 #include "engine/backends/cuda/plans/table.h"
 #include "engine/backends/load_cuda.h"
 #include "tests/engine/backends/host_machine.h"
@@ -31,6 +32,49 @@ class FakeMark : public runtime::Mark, public std::enable_shared_from_this<FakeM
  private:
   std::atomic<bool> reached_{false};
   int64_t time_ = 0;
+};
+
+/// What CUPTI is to a GPU: it sees each launch and tells later when it ran, on a clock
+/// of its own.
+struct Profiler {
+  std::mutex mutex;
+  bool on = false;
+  uint32_t calls = 0;
+  cuda::ActivityRecords records;
+  std::vector<tracer::HardwareWork> told;
+
+  static constexpr int64_t kItsEpoch = 5'000'000'000;
+  static Profiler& instance() {
+    static auto* const profiler = new Profiler;
+    return *profiler;
+  }
+  static std::function<void()> watched(int64_t event, std::function<void()> work) {
+    Profiler& p = instance();
+    std::lock_guard lock(p.mutex);
+    if (!p.on) return work;
+    const uint32_t call = ++p.calls;
+    p.records.link(call, event);
+    return [&p, call, work = std::move(work)] {
+      const int64_t begin = tracer::now_ns() + kItsEpoch;
+      work();
+      const int64_t end = tracer::now_ns() + kItsEpoch;
+      std::lock_guard lock(p.mutex);
+      p.records.work(call, begin, end);
+    };
+  }
+  std::vector<tracer::HardwareWork> take() {
+    std::lock_guard lock(mutex);
+    cuda::ClockMap clock;
+    const int64_t now = tracer::now_ns();
+    clock.add({{now, now + kItsEpoch, now}});
+    std::vector<tracer::HardwareWork> works = records.take();
+    for (tracer::HardwareWork& work : works) {
+      work.begin = clock.ours(work.begin);
+      work.end = clock.ours(work.end);
+    }
+    told.insert(told.end(), works.begin(), works.end());
+    return works;
+  }
 };
 
 class FakeQueue;
@@ -60,6 +104,8 @@ class FakeQueue : public runtime::Queue {
   void begin_range(const char*) override {}
   void end_range() override {}
   void launch(std::function<void()> work) {
+    const int64_t event = tracer::HardwareScope::event();
+    if (event != tracer::kNone) work = Profiler::watched(event, std::move(work));
     {
       std::lock_guard lock(mutex_);
       queue_.push_back(std::move(work));
@@ -158,6 +204,21 @@ void simulate_gpus() {
     return made;
   }();
   (void)module;
+}
+
+void simulate_profiler(bool on) {
+  static const bool asked = [] {
+    tracer::add_hardware_source([] { return Profiler::instance().take(); });
+    return true;
+  }();
+  (void)asked;
+  std::lock_guard lock(Profiler::instance().mutex);
+  Profiler::instance().on = on;
+}
+
+std::vector<tracer::HardwareWork> profiled_work() {
+  std::lock_guard lock(Profiler::instance().mutex);
+  return std::exchange(Profiler::instance().told, {});
 }
 
 bool gpus_are_simulated() { return simulated; }

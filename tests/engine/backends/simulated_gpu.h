@@ -3,11 +3,20 @@
 // too: a worker hands tasks over and goes on, and a queue works them off later.
 #pragma once
 
+#include <vector>
+
+#include "tracer/record/hardware_work.h"
+
 namespace lockstep::test {
 
 /// From now on CUDA devices of this process lie on such GPUs. Call it before the first
 /// of them is used; later calls change nothing.
 void simulate_gpus();
 bool gpus_are_simulated();
+
+/// Has a profiler watch them, as CUPTI watches a GPU.
+void simulate_profiler(bool on);
+/// All that it has told the recorder since this was asked last.
+std::vector<tracer::HardwareWork> profiled_work();
 
 }  // namespace lockstep::test

@@ -1,0 +1,288 @@
+#include "engine/backends/cuda/cupti_timeline.h"
+
+#ifdef LOCKSTEP_HAS_CUPTI
+#include <cupti.h>
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+
+#include "engine/backends/cuda/activity.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::cuda {
+namespace {
+
+// A record's layout depends on CUPTI's version; these are its newest types.
+#if CUPTI_API_VERSION >= 130000
+using Kernel = CUpti_ActivityKernel10;
+using Memcpy = CUpti_ActivityMemcpy6;
+#else
+using Kernel = CUpti_ActivityKernel9;
+using Memcpy = CUpti_ActivityMemcpy5;
+#endif
+
+/// Kernels and copies; the calls that launch them, and for whom.
+constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+                                         CUPTI_ACTIVITY_KIND_RUNTIME,
+                                         CUPTI_ACTIVITY_KIND_DRIVER,
+                                         CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                         CUPTI_ACTIVITY_KIND_MEMCPY,
+                                         CUPTI_ACTIVITY_KIND_MEMCPY2,
+                                         CUPTI_ACTIVITY_KIND_MEMSET};
+constexpr auto kOurs = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
+
+/// The library's functions.
+struct Functions {
+  void* library;
+  explicit Functions(void* from) : library(from) {}
+#define LOCKSTEP_CUPTI(name) decltype(&::name) name = find(#name)
+  struct Found {
+    void* address;
+    template <typename F>
+    operator F*() const {
+      return reinterpret_cast<F*>(address);
+    }
+  };
+  Found find(const char* name) const {
+    void* address = dlsym(library, name);
+    if (!address) throw std::runtime_error(std::string("it has no ") + name);
+    return {address};
+  }
+  LOCKSTEP_CUPTI(cuptiActivityRegisterCallbacks);
+  LOCKSTEP_CUPTI(cuptiActivityEnable);
+  LOCKSTEP_CUPTI(cuptiActivityDisable);
+  LOCKSTEP_CUPTI(cuptiActivityFlushAll);
+  LOCKSTEP_CUPTI(cuptiActivityGetNextRecord);
+  LOCKSTEP_CUPTI(cuptiActivityGetNumDroppedRecords);
+  LOCKSTEP_CUPTI(cuptiActivityPushExternalCorrelationId);
+  LOCKSTEP_CUPTI(cuptiActivityPopExternalCorrelationId);
+  LOCKSTEP_CUPTI(cuptiGetTimestamp);
+  LOCKSTEP_CUPTI(cuptiGetResultString);
+#undef LOCKSTEP_CUPTI
+};
+
+class Timeline {
+ public:
+  Timeline() {
+    try {
+      start();
+      pause();  // until something is recorded
+    } catch (const std::exception& error) {
+      why_not_ = error.what();
+    }
+    if (why_not_.empty()) {
+      tracer::add_hardware_source([this] { return take(); });
+    }
+  }
+
+  const std::string& why_not() const { return why_not_; }
+
+  /// Returns false if CUPTI does not listen.
+  bool begin(int64_t event) {
+    if (!works_.load(std::memory_order_relaxed)) return false;
+    if (!running_.load(std::memory_order_acquire) && !resume()) return false;
+    const auto id = static_cast<uint64_t>(event);
+    return cupti_->cuptiActivityPushExternalCorrelationId(kOurs, id) == CUPTI_SUCCESS;
+  }
+  void end() { cupti_->cuptiActivityPopExternalCorrelationId(kOurs, nullptr); }
+
+  // CUPTI's callbacks.
+  static constexpr size_t kBufferBytes = size_t{1} << 20;
+  static void give_buffer(uint8_t** buffer, size_t* size, size_t* most_records) {
+    *buffer = static_cast<uint8_t*>(std::aligned_alloc(8, kBufferBytes));
+    *size = *buffer ? kBufferBytes : 0;
+    *most_records = 0;  // as many as there is room for
+  }
+  void read_buffer(uint8_t* buffer, size_t bytes) {
+    std::lock_guard lock(records_mutex_);
+    CUpti_Activity* record = nullptr;
+    while (bytes > 0 && cupti_->cuptiActivityGetNextRecord(buffer, bytes, &record) ==
+                            CUPTI_SUCCESS) {
+      read(*record);
+    }
+    std::free(buffer);
+  }
+
+ private:
+  void check(CUptiResult status, const char* call) const {
+    if (status == CUPTI_SUCCESS) return;
+    const char* text = nullptr;
+    cupti_->cuptiGetResultString(status, &text);
+    std::string why = std::string(call) + " says " + (text ? text : "an error");
+    if (status == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) {
+      why +=
+          "; the driver allows profiling to its administrators only "
+          "(NVreg_RestrictProfilingToAdminUsers=0 allows it to all)";
+    }
+    throw std::runtime_error(why);
+  }
+
+  void start();
+  void enable();
+  bool resume();
+  void pause();
+  void sample_clock();
+  void read(const CUpti_Activity& record);
+  std::vector<tracer::HardwareWork> take();
+
+  std::unique_ptr<const Functions> cupti_;
+  std::string why_not_;
+  std::mutex mutex_;  ///< of what follows
+  ClockMap clock_;
+  std::mutex records_mutex_;  ///< of what follows
+  ActivityRecords records_;
+  std::atomic<bool> works_{false}, running_{false};
+};
+
+Timeline& timeline() {
+  static auto* const instance = new Timeline;  // outlives CUPTI's own threads
+  return *instance;
+}
+
+/// Callbacks come before `timeline()` has returned, too.
+Timeline* started = nullptr;
+
+void Timeline::start() {
+  void* library = dlopen(LOCKSTEP_CUPTI_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  if (!library) throw std::runtime_error(dlerror());
+  cupti_ = std::make_unique<Functions>(library);
+  started = this;
+  check(cupti_->cuptiActivityRegisterCallbacks(
+            give_buffer, [](CUcontext, uint32_t, uint8_t* buffer, size_t,
+                            size_t bytes) { started->read_buffer(buffer, bytes); }),
+        "cuptiActivityRegisterCallbacks");
+  sample_clock();
+  enable();
+  works_ = true;
+}
+
+void Timeline::enable() {
+  for (const CUpti_ActivityKind kind : kKinds) {
+    check(cupti_->cuptiActivityEnable(kind), "cuptiActivityEnable");
+  }
+}
+
+bool Timeline::resume() {
+  std::lock_guard lock(mutex_);
+  if (running_ || !works_) return works_;
+  try {
+    sample_clock();
+    enable();
+  } catch (const std::exception& error) {
+    works_ = false;
+    pause();
+    std::fprintf(stderr, "=> GPU timeline by CUDA events from here on: CUPTI: %s\n",
+                 error.what());
+    return false;
+  }
+  running_.store(true, std::memory_order_release);
+  return true;
+}
+
+void Timeline::pause() {
+  for (const CUpti_ActivityKind kind : kKinds) cupti_->cuptiActivityDisable(kind);
+  running_ = false;
+}
+
+/// REQUIRES: mutex_ held, or nobody else knows us yet.
+void Timeline::sample_clock() {
+  constexpr int kTries = 20;
+  std::vector<ClockMap::Sample> samples;
+  for (int i = 0; i < kTries; ++i) {
+    uint64_t theirs = 0;
+    const int64_t before = tracer::now_ns();
+    check(cupti_->cuptiGetTimestamp(&theirs), "cuptiGetTimestamp");
+    samples.push_back({before, static_cast<int64_t>(theirs), tracer::now_ns()});
+  }
+  clock_.add(samples);
+}
+
+void Timeline::read(const CUpti_Activity& record) {
+  const auto work = [this](const auto& done) {
+    records_.work(done.correlationId, static_cast<int64_t>(done.start),
+                  static_cast<int64_t>(done.end));
+  };
+  switch (record.kind) {
+    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: {
+      const auto& link =
+          reinterpret_cast<const CUpti_ActivityExternalCorrelation&>(record);
+      if (link.externalKind != kOurs) return;
+      return records_.link(link.correlationId, static_cast<int64_t>(link.externalId));
+    }
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      return work(reinterpret_cast<const Kernel&>(record));
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return work(reinterpret_cast<const Memcpy&>(record));
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+      return work(reinterpret_cast<const CUpti_ActivityMemcpyPtoP4&>(record));
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+      return work(reinterpret_cast<const CUpti_ActivityMemset4&>(record));
+    default:
+      return;
+  }
+}
+
+/// Called when all that was recorded is over.
+std::vector<tracer::HardwareWork> Timeline::take() {
+  std::lock_guard lock(mutex_);
+  if (!running_) return {};
+  size_t dropped = 0;
+  std::vector<tracer::HardwareWork> works;
+  try {
+    check(cupti_->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED),
+          "cuptiActivityFlushAll");
+    sample_clock();
+    check(cupti_->cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped),
+          "cuptiActivityGetNumDroppedRecords");
+    if (dropped > 0) {  // some kernels would look shorter than they were
+      throw std::runtime_error("it lost " + std::to_string(dropped) + " records");
+    }
+    std::lock_guard records_lock(records_mutex_);
+    works = records_.take();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "=> GPU timeline of these steps by CUDA events: CUPTI: %s\n",
+                 error.what());
+    std::lock_guard records_lock(records_mutex_);
+    records_ = {};
+  }
+  pause();
+  for (tracer::HardwareWork& work : works) {
+    work.begin = clock_.ours(work.begin);
+    work.end = clock_.ours(work.end);
+  }
+  return works;
+}
+
+}  // namespace
+
+std::string CuptiTimeline::prepare() { return timeline().why_not(); }
+
+thread_local bool is_open = false;
+
+void CuptiTimeline::begin(int64_t event) {
+  is_open = event != tracer::kNone && timeline().begin(event);
+}
+
+void CuptiTimeline::end() {
+  if (std::exchange(is_open, false)) timeline().end();
+}
+
+}  // namespace lockstep::cuda
+
+#else
+
+namespace lockstep::cuda {
+
+std::string CuptiTimeline::prepare() { return "this program was built without it"; }
+void CuptiTimeline::begin(int64_t) {}
+void CuptiTimeline::end() {}
+
+}  // namespace lockstep::cuda
+
+#endif
