@@ -1,5 +1,5 @@
-"""--device-type cuda without a GPU: what is said; and what a CPU run leaves alone. Where
-there is a GPU, tests/gpu/run checks it."""
+"""--device-type cuda without a GPU: what is said; and what a CPU run leaves alone.
+Where there is a GPU, tests/gpu/run checks it."""
 
 import os
 import re
