@@ -75,6 +75,7 @@ class Timeline {
       pause();  // until something is recorded
     } catch (const std::exception& error) {
       why_not_ = error.what();
+      if (cupti_) pause();  // some kinds may be on
     }
     if (why_not_.empty()) {
       tracer::add_hardware_source([this] { return take(); });
