@@ -112,7 +112,7 @@ Batch DataLoader::wait_for(int64_t number) {
     // Nobody can stop a thread that hangs in the system, and its end is not waited for:
     // the workers and what they use stay where they are.
     static auto& left_behind = *new std::vector<std::unique_ptr<Prefetcher>>;
-    prefetcher_->stop();
+    prefetcher_->abandon();
     left_behind.push_back(std::move(prefetcher_));
     throw LoaderTimeout(std::string(timeout.what()) +
                         (sample.empty() ? "" : "; it is at work on " + sample));

@@ -51,6 +51,11 @@ Made Prefetcher::take() {
                   timeout_, taken_ % workers_, taken_));
 }
 
+void Prefetcher::abandon() {
+  queue_->close();
+  for (std::jthread& thread : threads_) thread.detach();
+}
+
 Prefetcher::~Prefetcher() { queue_->close(); }
 
 }  // namespace lockstep::data

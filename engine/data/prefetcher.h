@@ -41,8 +41,9 @@ class Prefetcher {
   /// LoaderTimeout: then a worker hangs, and the destructor would wait for it.
   std::optional<Batch> next();
 
-  /// No batch is begun any more. Returns at once, also where a worker hangs.
-  void stop() { queue_->close(); }
+  /// No batch is begun any more, and nobody waits for the workers: returns at once,
+  /// also where one hangs. They use this object until they end, so it must stay.
+  void abandon();
 
  private:
   void work(int worker);
