@@ -260,11 +260,12 @@ std::vector<tracer::HardwareWork> Timeline::take() {
   return works;
 }
 
+/// Has this thread told CUPTI for whom it works?
+thread_local bool is_open = false;
+
 }  // namespace
 
 std::string CuptiTimeline::prepare() { return timeline().why_not(); }
-
-thread_local bool is_open = false;
 
 void CuptiTimeline::begin(int64_t event) {
   is_open = event != tracer::kNone && timeline().begin(event);

@@ -1,10 +1,13 @@
 // Batch normalisation in pieces, for a batch that lies on several devices: between the
 // pieces, the devices tell each other their numbers. Per channel c:
-//   stats             mean_r = Σx / n_r,  var_r = Σ(x − mean_r)² / n_r  of rank r's
-//   part gather_stats      n = Σ n_r,  mean and var of all the parts together update
-//   running statistics move towards them; the variance unbiased backward_reduce   Σdy,
-//   Σdy (x − mean),  dγ = Σdy x̂,  dβ = Σdy  of one part backward_elemt    dx = γ / σ ·
-//   (dy − Σdy / n − (x − mean) / σ² · Σdy (x − mean) / n)
+//
+//   stats            of rank r's part:  mean_r = Σx / n_r
+//                                       var_r = Σ(x − mean_r)² / n_r
+//   gather_stats     n = Σ n_r; mean and var of all the parts together update the
+//                    running statistics (the variance unbiased)
+//   backward_reduce  of one part:  Σdy,  Σdy (x − mean),  dγ = Σdy x̂,  dβ = Σdy
+//   backward_elemt   dx = γ / σ · (dy − Σdy / n − (x − mean) / σ² · Σdy (x − mean) / n)
+//
 // with σ = √(var + eps), and the sums in dx taken over all parts.
 // Source: aten/src/ATen/native/cuda/Normalization.cuh (batch_norm_stats, …).
 #include <cmath>
