@@ -5,10 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "engine/tensor/device.h"
+
 namespace lockstep {
 
 struct Backend;
 
+namespace parallel {
+class DeviceGroup;
+}
 namespace distributed {
 class Communicator;
 struct CommunicatorOptions;
@@ -24,6 +29,10 @@ struct CudaModule {
   /// Null where it was built without NCCL.
   std::unique_ptr<distributed::Communicator> (*make_nccl)(
       const distributed::CommunicatorOptions&) = nullptr;
+  /// NCCL between devices of this process; null where two of them share a GPU. Itself
+  /// null where it was built without NCCL.
+  std::unique_ptr<parallel::DeviceGroup> (*make_device_group)(
+      const std::vector<Device>&) = nullptr;
   /// Readies the profiler that tells when the GPU worked, for traces; call it before
   /// training, since it takes a while. Returns why there is none; empty: there is one.
   std::string (*prepare_timeline)() = nullptr;

@@ -11,33 +11,6 @@ namespace {
 
 using runtime::DeviceContext;
 
-/// Fills in what the trace says of a transfer.
-void describe(runtime::Task& task, const Tensor& x, Device to, const CopyLabel& label) {
-  task.record.cat = "copy";
-  task.record.name = label.why;
-  if (!tracer::recording()) return;
-  task.record.id = tracer::next_id();
-  task.record.op = tracer::innermost_event();
-  task.record.step = tracer::current_step();
-  auto end = [](Device d) {
-    return d.is_host() ? tracer::Arg("", "host")
-                       : tracer::Arg("", static_cast<int64_t>(d.trace_id()));
-  };
-  tracer::Arg src = end(x.device()), dst = end(to);
-  src.key = "src";
-  dst.key = "dst";
-  task.args = {src,
-               dst,
-               {"bytes", x.nbytes()},
-               {"why", label.why},
-               {"tensor", label.tensor},
-               {"dtype", name(x.dtype())}};
-  task.shape.assign(x.sizes().begin(), x.sizes().end());
-  if (const char* phase = tracer::thread_context().phase) {
-    task.args.emplace_back("phase", phase);
-  }
-}
-
 /// The hardware that moves the bytes; null if a host thread does.
 runtime::Driver* driver_between(Device from, Device to) {
   return runtime::context(from.is_host() ? to : from).driver();
@@ -67,7 +40,7 @@ void receive(const Tensor& x, const Tensor& destination, const CopyLabel& label,
              bool destination_is_fresh) {
   DeviceContext& receiver = runtime::context(destination.device());
   runtime::Task task;
-  describe(task, x, destination.device(), label);
+  describe_copy(task, x.spec(), x.device(), destination.device(), label);
   task.run = mover(x, destination);
   if (!x.device().is_host()) {
     task.waits.push_back(runtime::context(x.device()).compute().record_event());
@@ -87,7 +60,7 @@ Tensor send_to_host(const Tensor& x, const CopyLabel& label, const char* why_wai
   Tensor result = Tensor::empty({x.sizes(), x.dtype(), nullptr}, kHost);
   if (x.view().data == nullptr) std::memset(result.view().data, 0, x.nbytes());
   runtime::Task task;
-  describe(task, x, kHost, label);
+  describe_copy(task, x.spec(), x.device(), kHost, label);
   task.host_lane = tracer::host_lane("from " + x.device().str());
   task.run = mover(x, result);
   task.waits.push_back(sender.compute().record_event());
@@ -98,6 +71,31 @@ Tensor send_to_host(const Tensor& x, const CopyLabel& label, const char* why_wai
 }
 
 }  // namespace
+
+void describe_copy(runtime::Task& task, const TensorSpec& tensor, Device from,
+                   Device to, const CopyLabel& label) {
+  task.record.cat = "copy";
+  task.record.name = label.why;
+  if (!tracer::recording()) return;
+  task.record.id = tracer::next_id();
+  task.record.op = tracer::innermost_event();
+  task.record.step = tracer::current_step();
+  const auto end = [](const char* key, Device d) {
+    return d.is_host() ? tracer::Arg(key, "host")
+                       : tracer::Arg(key, static_cast<int64_t>(d.trace_id()));
+  };
+  const auto item = static_cast<int64_t>(item_size(tensor.dtype));
+  task.args = {end("src", from),
+               end("dst", to),
+               {"bytes", tensor.sizes.numel() * item},
+               {"why", label.why},
+               {"tensor", label.tensor},
+               {"dtype", name(tensor.dtype)}};
+  task.shape.assign(tensor.sizes.begin(), tensor.sizes.end());
+  if (const char* phase = tracer::thread_context().phase) {
+    task.args.emplace_back("phase", phase);
+  }
+}
 
 Tensor copy_to(const Tensor& x, Device to, CopyLabel label, std::source_location site) {
   if (x.device() == to) return x;

@@ -4,6 +4,7 @@
 #include <source_location>
 #include <string_view>
 
+#include "engine/runtime/stream.h"
 #include "engine/tensor/tensor.h"
 
 namespace lockstep::ops {
@@ -25,6 +26,10 @@ Tensor copy_to(const Tensor& x, Device to, CopyLabel label,
 /// larger tensor. The copy waits for the receiver's earlier work on it.
 void copy_into(const Tensor& x, const Tensor& destination, CopyLabel label,
                std::source_location site = std::source_location::current());
+
+/// Fills in what the trace says of a task that copies a plain tensor of that kind.
+void describe_copy(runtime::Task& task, const TensorSpec& tensor, Device from,
+                   Device to, const CopyLabel& label);
 
 /// Reads a scalar: waits for it, and for the device's failure if there was one.
 double item(const Tensor& x,

@@ -3,7 +3,7 @@
 #include "engine/ops/copy.h"
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"
-#include "engine/parallel/primitives.h"
+#include "engine/parallel/device_group.h"
 #include "engine/plan/coalesce.h"
 #include "engine/runtime/device_context.h"
 
@@ -37,6 +37,30 @@ void unflatten(const Tensor& flat, const Tensors& like, const plan::Group& group
   }
 }
 
+/// `flat` of device 0 on every device: together where a library can (device_group.h),
+/// else one copy after the other.
+Tensors send_to_all(const Tensor& flat, const Devices& devices) {
+  if (DeviceGroup* group = device_group(devices)) {
+    return broadcast(*group, flat, devices);
+  }
+  Tensors arrived{flat};
+  for (size_t d = 1; d < devices.size(); ++d) {
+    arrived.push_back(ops::copy_to(flat, devices[d], {"replicate", "group"}));
+  }
+  return arrived;
+}
+
+/// Adds what lies on the other devices to flats[0]; likewise.
+void sum_all(Tensors flats) {
+  Devices devices;
+  for (const Tensor& flat : flats) devices.push_back(flat.device());
+  if (DeviceGroup* group = device_group(devices)) return reduce(*group, flats);
+  for (size_t d = 1; d < flats.size(); ++d) {
+    ops::add_(flats[0], ops::copy_to(flats[d], devices[0], {"reduce", "group"}));
+    flats[d] = {};
+  }
+}
+
 /// Holds back what `to` receives until every replica has finished its gradients, as
 /// NCCL's reduce does: a collective begins when the last participant is there.
 void wait_for_all_replicas(const std::vector<Tensors>& gradients, Device to) {
@@ -58,9 +82,9 @@ std::vector<Tensors> broadcast_coalesced(const Tensors& tensors,
       CategoryScope category(MemoryCategory::buckets);
       flat = flatten(tensors, group);
     }
+    const Tensors arrived = send_to_all(flat, devices);
     for (size_t d = 1; d < devices.size(); ++d) {
-      const Tensor arrived = ops::copy_to(flat, devices[d], {"replicate", "group"});
-      unflatten(arrived, tensors, group, copies[d]);
+      unflatten(arrived[d], tensors, group, copies[d]);
     }
   }
   return copies;
@@ -71,12 +95,13 @@ Tensors reduce_add_coalesced(const std::vector<Tensors>& gradients, Device to) {
   Tensors sums(gradients[0].size());
   const auto groups = plan::coalesce_reduce(sizes_in_bytes(gradients[0]));
   for (const plan::Group& group : groups) {
-    Tensor total = flatten(gradients[0], group);
+    const Tensor total = flatten(gradients[0], group);
     CategoryScope category(MemoryCategory::buckets);
+    Tensors flats{total};
     for (size_t d = 1; d < gradients.size(); ++d) {
-      const Tensor flat = flatten(gradients[d], group);
-      ops::add_(total, ops::copy_to(flat, to, {"reduce", "group"}));
+      flats.push_back(flatten(gradients[d], group));
     }
+    sum_all(std::move(flats));
     unflatten(total, gradients[0], group, sums);
   }
   return sums;

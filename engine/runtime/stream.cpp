@@ -150,7 +150,7 @@ int64_t Stream::ready_time(const Task& task) const {
 
 void Stream::execute(Task& task) {
   for (const EventPtr& event : task.waits) event->wait();
-  if (device_.poisoned()) return;
+  if (device_.poisoned() && !task.shared) return;
 
   const bool recorded = task.record.id != tracer::kNone;
   const int tokens = task.takes_cores ? device_.tokens().acquire(device_.threads()) : 0;
@@ -176,7 +176,7 @@ void Stream::hand_over(Task task) {
     for (const EventPtr& event : task.waits) {
       if (const Mark* mark = event->handed_over()) hardware_->wait(*mark);
     }
-    if (!device_.poisoned()) {
+    if (!device_.poisoned() || task.shared) {
       if (recorded) began = hardware_->mark(true);
       const tracer::HardwareScope scope(task.record.id);
       hardware_->begin_range(task.record.name);

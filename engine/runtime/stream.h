@@ -22,8 +22,9 @@ enum class StreamKind { compute = 0, copy = 1, comm = 2 };
 /// One unit of work, as it is enqueued by the host.
 struct Task {
   std::function<void()> run;
-  bool takes_cores = false;      ///< compute kernels hold core tokens while they run
-  std::vector<EventPtr> waits;   ///< of other streams; `enqueue` adds pending ones
+  bool takes_cores = false;     ///< compute kernels hold core tokens while they run
+  std::vector<EventPtr> waits;  ///< of other streams; `enqueue` adds pending ones
+  bool shared = false;  ///< others wait for its part: a failed device does it, too
   const void* writes = nullptr;  ///< address of the first output; see `amend`
   std::shared_ptr<void> call;    ///< what `run` needs; kept alive with the task
 

@@ -6,14 +6,10 @@
 # Everything else goes to ctest, in each preset.
 # shellcheck shell=bash disable=SC2154  # root, build and launcher are the wrapper's
 
-# Which tests are slow, which rooms run under ASan and UBSan, and which suites are about
-# threads: those run under TSan (../CMakeLists.txt builds only their files there).
+# Which tests are slow, and which rooms run under ASan and UBSan. TSan's build has only
+# suites about threads (../CMakeLists.txt).
 slow_tests='Golden.*(resnet|vgg)'
 asan_rooms='^(plan|tracer|engine|gui)$'
-tsan_tests='^[A-Za-z0-9_/]*(Loader|Recorder|Stream|Event|Allocator|Tokens|Device|Runtime'
-tsan_tests+='|Autograd|Parallel|Replica|Scatter|Gather|Coalesce|Ring|Ddp|Store)'
-# oneDNN's OpenMP threads, and nets whose sizes matter more than their threads.
-not_for_tsan='DdpLawFloat32|DdpBuckets'
 
 usage() {
   echo 'usage: ./lockstep test [--quick] [--sanitize] [options of ctest]'
@@ -78,8 +74,7 @@ run_tests() {
     # TSan wants addresses that are not randomised, and does not see OpenMP's threads.
     if setarch -R true 2> /dev/null; then launcher=(setarch -R); fi
     export OMP_NUM_THREADS=1
-    test_preset tsan threaded_tests -R "$tsan_tests" -E "$slow_tests|$not_for_tsan" \
-      "${options[@]}"
+    test_preset tsan unit_tests -L "$asan_rooms" -E "$slow_tests" "${options[@]}"
   fi
   if (( ${#failed[@]} )); then echo "failed under: ${failed[*]}"; fi
   python3 "$root/tests/house/count_tests.py" "$results" && (( ! ${#failed[@]} ))

@@ -246,7 +246,7 @@ class Wrapper(unittest.TestCase):
             self.assertIn("3 passed, 0 failed, 0 skipped\n", done.stdout)
             builds = [call for call in self.calls("ninja") if "-C" in call]
             self.assertEqual([call.split("/")[-1] for call in builds],
-                             ["release all", "dev unit_tests", "tsan threaded_tests"])
+                             ["release all", "dev unit_tests", "tsan unit_tests"])
             self.assertEqual(self.calls("LOCKSTEP"), ["LOCKSTEP_SHARED= OMP="] * 2
                              + ["LOCKSTEP_SHARED= OMP=1"])
         self.assertIn("1 passed,", self.start("test", "--quick").stdout)

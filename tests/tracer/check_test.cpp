@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/tracer/golden.h"
+#include "tracer/format/args.h"
 
 namespace lockstep::tracer {
 namespace {
@@ -172,6 +173,31 @@ TEST(Check, SingleModeMovesTheWholeBatchAndNothingElse) {
                                           "replicate-bytes", "gather-bytes",
                                           "reduce-bytes",    "grad-scatter-bytes"};
   EXPECT_EQ(broken_laws(check_trace(trace)), expected);
+}
+
+/// What NCCL moves goes along a chain of devices, not from device 0 to all.
+TEST(Check, ALibrarysBytesGoAlongAChain) {
+  const auto chained = [](bool modelled) {
+    Trace trace = read_trace(golden() / "viewer/dp.json.gz");
+    for (Event& event : trace.events) {
+      const std::string why = string_arg(event.args, "why");
+      if (!event.is("copy") || (why != "replicate" && why != "reduce")) continue;
+      const int64_t src = event.args["src"], dst = event.args["dst"];
+      if (why == "replicate") {
+        event.args["src"] = dst - 1;
+      } else {
+        event.args["dst"] = event.args["device"] = src - 1;
+        event.pid += src - 1 - dst;  // the receiver's lane
+      }
+      if (modelled) event.args["modelled"] = true;
+    }
+    return broken_laws(check_trace(trace));
+  };
+  EXPECT_FALSE(chained(true).contains("replicate-bytes"));
+  EXPECT_FALSE(chained(true).contains("reduce-bytes"));
+  EXPECT_FALSE(chained(true).contains("copies-on-receiver"));
+  EXPECT_TRUE(chained(false).contains("replicate-bytes"));
+  EXPECT_TRUE(chained(false).contains("reduce-bytes"));
 }
 
 TEST(Check, UnknownModesAndCategoriesAreNotJudged) {

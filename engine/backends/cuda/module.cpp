@@ -9,6 +9,7 @@
 #include "engine/backends/load_cuda.h"
 #ifdef LOCKSTEP_HAS_NCCL
 #include "engine/distributed/nccl/nccl_communicator.h"
+#include "engine/distributed/nccl/nccl_device_group.h"
 #endif
 
 namespace lockstep {
@@ -55,6 +56,7 @@ CudaModule make_module() {
   module.prepare_timeline = cuda::CuptiTimeline::prepare;
 #ifdef LOCKSTEP_HAS_NCCL
   module.make_nccl = distributed::make_nccl;
+  module.make_device_group = parallel::make_nccl_group;
 #endif
   return module;
 }

@@ -1,6 +1,7 @@
 // Pooling over windows of each N×C plane.
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "engine/backends/reference/reference_backend.h"
 
@@ -38,14 +39,16 @@ template <typename Visit>
 void for_each_window(const Shape& large, const Shape& small, const Attributes& a,
                      bool adaptive, Visit visit) {
   const int64_t H = large[2], W = large[3], OH = small[2], OW = small[3];
-  for (int64_t plane = 0; plane < large[0] * large[1]; ++plane) {
-    for (int64_t oy = 0; oy < OH; ++oy) {
-      for (int64_t ox = 0; ox < OW; ++ox) {
-        visit(plane * H * W, (plane * OH + oy) * OW + ox,
-              adaptive ? adaptive_window(H, W, OH, OW, oy, ox)
-                       : fixed_window(a, H, W, oy, ox));
-      }
+  std::vector<Window> windows;  // the same in all planes
+  for (int64_t oy = 0; oy < OH; ++oy) {
+    for (int64_t ox = 0; ox < OW; ++ox) {
+      windows.push_back(adaptive ? adaptive_window(H, W, OH, OW, oy, ox)
+                                 : fixed_window(a, H, W, oy, ox));
     }
+  }
+  int64_t i = 0;
+  for (int64_t plane = 0; plane < large[0] * large[1]; ++plane) {
+    for (const Window& window : windows) visit(plane * H * W, i++, window);
   }
 }
 

@@ -9,33 +9,13 @@
 #include "engine/backends/cuda/gpus.h"
 #include "engine/backends/cuda/queue.h"
 #include "engine/backends/cuda/status.h"
+#include "engine/distributed/nccl/nccl_status.h"
 #include "engine/distributed/store/prefix_store.h"
 #include "engine/runtime/device_context.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::distributed {
 namespace {
-
-void check(ncclResult_t status, const std::string& what, ncclComm_t comm = nullptr) {
-  if (status == ncclSuccess) return;
-  const char* last = ncclGetLastError(comm);
-  throw std::runtime_error(what + ": " + ncclGetErrorString(status) +
-                           (last && *last ? std::string(", ") + last : "") +
-                           " (NCCL_DEBUG=INFO says more)");
-}
-
-ncclDataType_t type_of(DType type) {
-  switch (type) {
-    case DType::f32:
-      return ncclFloat32;
-    case DType::f64:
-      return ncclFloat64;
-    case DType::i64:
-      return ncclInt64;
-    default:
-      return ncclUint8;
-  }
-}
 
 ncclRedOp_t op_of(ReduceOp op) {
   return op == ReduceOp::sum ? ncclSum : op == ReduceOp::min ? ncclMin : ncclMax;
@@ -54,7 +34,7 @@ std::string gpu_name(Device device) {
 ncclUniqueId common_id(Store& store, const CommunicatorOptions& options) {
   ncclUniqueId id{};
   if (options.rank == 0) {
-    check(ncclGetUniqueId(&id), "ncclGetUniqueId");
+    check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
     store.set("id", std::string(id.internal, sizeof id.internal));
   }
   store.wait({"id"}, options.timeout);
@@ -73,7 +53,7 @@ NcclCommunicator::NcclCommunicator(const CommunicatorOptions& options)
   PrefixStore store("nccl", options.store);
   const ncclUniqueId id = common_id(store, options);
   const cuda::GpuScope scope(cuda::gpu_of(device_));
-  check(ncclCommInitRank(&comm_, size_, id, rank_), "ncclCommInitRank");
+  check_nccl(ncclCommInitRank(&comm_, size_, id, rank_), "ncclCommInitRank");
 }
 
 NcclCommunicator::~NcclCommunicator() {
@@ -89,7 +69,7 @@ void NcclCommunicator::run(const Collective& call, DType dtype,
   {
     std::lock_guard lock(mutex_);
     if (aborted_) throw std::runtime_error(*aborted_);
-    check(enqueue(comm_, queue.stream()), "NCCL's " + str(call), comm_);
+    check_nccl(enqueue(comm_, queue.stream()), "NCCL's " + str(call), comm_);
   }
   if (!recorded) return;
   const runtime::MarkPtr ended = queue.mark(true);
@@ -101,7 +81,7 @@ void NcclCommunicator::run(const Collective& call, DType dtype,
 void NcclCommunicator::all_reduce(Buffer data, ReduceOp op, const Collective& call) {
   run(call, data.dtype, modelled_all_reduce(rank_, size_, data.numel, RingWay::next),
       [&](ncclComm_t comm, cudaStream_t stream) {
-        return ncclAllReduce(data.data, data.data, data.numel, type_of(data.dtype),
+        return ncclAllReduce(data.data, data.data, data.numel, nccl_type(data.dtype),
                              op_of(op), comm, stream);
       });
 }
@@ -111,7 +91,7 @@ void NcclCommunicator::broadcast(Buffer data, int root, const Collective& call) 
   ModelledMessages messages;  // along the ring, from the root
   if (rank_ != root) messages.push_back({before, data.numel});
   run(call, data.dtype, messages, [&](ncclComm_t comm, cudaStream_t stream) {
-    return ncclBroadcast(data.data, data.data, data.numel, type_of(data.dtype), root,
+    return ncclBroadcast(data.data, data.data, data.numel, nccl_type(data.dtype), root,
                          comm, stream);
   });
 }
@@ -122,15 +102,15 @@ void NcclCommunicator::reduce(Buffer data, int root, ReduceOp op,
   ModelledMessages messages;  // along the ring, to the root
   if (before != root) messages.push_back({before, data.numel});
   run(call, data.dtype, messages, [&](ncclComm_t comm, cudaStream_t stream) {
-    return ncclReduce(data.data, data.data, data.numel, type_of(data.dtype), op_of(op),
-                      root, comm, stream);
+    return ncclReduce(data.data, data.data, data.numel, nccl_type(data.dtype),
+                      op_of(op), root, comm, stream);
   });
 }
 
 void NcclCommunicator::all_gather(Buffer in, Buffer out, const Collective& call) {
   run(call, in.dtype, modelled_all_gather(rank_, size_, in.numel, RingWay::next),
       [&](ncclComm_t comm, cudaStream_t stream) {
-        return ncclAllGather(in.data, out.data, in.numel, type_of(in.dtype), comm,
+        return ncclAllGather(in.data, out.data, in.numel, nccl_type(in.dtype), comm,
                              stream);
       });
 }
@@ -139,21 +119,22 @@ void NcclCommunicator::reduce_scatter(Buffer in, Buffer out, ReduceOp op,
                                       const Collective& call) {
   run(call, in.dtype, modelled_all_gather(rank_, size_, out.numel, RingWay::next),
       [&](ncclComm_t comm, cudaStream_t stream) {
-        return ncclReduceScatter(in.data, out.data, out.numel, type_of(in.dtype),
+        return ncclReduceScatter(in.data, out.data, out.numel, nccl_type(in.dtype),
                                  op_of(op), comm, stream);
       });
 }
 
 void NcclCommunicator::send(Buffer data, int to, const Collective& call) {
   run(call, data.dtype, {}, [&](ncclComm_t comm, cudaStream_t stream) {
-    return ncclSend(data.data, data.numel, type_of(data.dtype), to, comm, stream);
+    return ncclSend(data.data, data.numel, nccl_type(data.dtype), to, comm, stream);
   });
 }
 
 void NcclCommunicator::recv(Buffer data, int from, const Collective& call) {
   run(call, data.dtype, {{from, data.numel}},
       [&](ncclComm_t comm, cudaStream_t stream) {
-        return ncclRecv(data.data, data.numel, type_of(data.dtype), from, comm, stream);
+        return ncclRecv(data.data, data.numel, nccl_type(data.dtype), from, comm,
+                        stream);
       });
 }
 

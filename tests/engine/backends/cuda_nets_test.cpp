@@ -2,10 +2,12 @@
 // and SyncBatchNorm give the numbers of the plain loops in double; `--amp` gives nearly
 // those; and the trace is in order although hardware works out of turn.
 #include <map>
+#include <set>
 
 #include "engine/distributed/distributed_data_parallel.h"
 #include "engine/optim/sgd.h"
 #include "engine/parallel/data_parallel.h"
+#include "engine/parallel/device_group.h"
 #include "tests/engine/backends/cuda_device.h"
 #include "tests/engine/distributed/sync_batch_norm.h"
 #include "tracer/record/collect.h"
@@ -103,6 +105,49 @@ TEST_P(CudaNets, DataParallelOnDevicesThatShareAGpu) {
   for (const int devices : {2, 4}) {
     expect_near(train(DeviceType::cuda, devices, DType::f32),
                 train(DeviceType::reference, devices, DType::f64), 1e-4);
+  }
+}
+
+parallel::Devices gpus() {
+  parallel::Devices all;
+  for (int i = 0; i < static_cast<int>(test::kGpus); ++i) {
+    all.push_back({DeviceType::cuda, i});
+  }
+  return all;
+}
+
+TEST_P(CudaNets, DataParallelByALibrary) {
+  tracer::start_recording();
+  const Trained mine = train(DeviceType::cuda, test::kGpus, DType::f32);
+  tracer::stop_recording();
+  expect_near(mine, train(DeviceType::reference, test::kGpus, DType::f64), 1e-4);
+  const auto events = tracer::collect();
+  if (parallel::device_group(gpus()) == nullptr) GTEST_SKIP() << "not a GPU for each";
+  std::map<std::string, std::set<std::pair<int, int>>> routes;
+  for (const auto& event : events) {
+    if (!event.is("copy") || !event.args.contains("modelled")) continue;
+    routes[event.name].emplace(int(event.args["src"]), int(event.args["dst"]));
+  }
+  using Routes = std::set<std::pair<int, int>>;
+  EXPECT_EQ(routes.size(), 2u);
+  EXPECT_EQ(routes["replicate"], (Routes{{0, 1}, {1, 2}}));
+  EXPECT_EQ(routes["reduce"], (Routes{{2, 1}, {1, 0}}));
+}
+
+/// What the others wait for comes from a failed device as well; then it tells.
+TEST_P(CudaNets, ADeviceThatFailsHoldsUpNobody) {
+  const nn::ModulePtr model = golden_net(DType::f32);
+  model->to(gpus()[0]);
+  parallel::DataParallel net(model, gpus());
+  runtime::context(gpus()[1]).poison("test", "this device is broken");
+  net(test::signed_tensor("images", {kImages, 3, 8, 8}, 1.7, DType::f32));
+  for (const Device device : gpus()) {
+    try {
+      runtime::context(device).synchronize();
+      EXPECT_NE(device, gpus()[1]);
+    } catch (const std::exception& error) {
+      EXPECT_NE(std::string(error.what()).find("broken"), std::string::npos);
+    }
   }
 }
 

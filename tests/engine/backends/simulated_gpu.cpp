@@ -11,6 +11,7 @@
 #include "engine/backends/cuda/activity.h"
 #include "engine/backends/cuda/plans/table.h"
 #include "engine/backends/load_cuda.h"
+#include "engine/parallel/device_group.h"
 #include "tests/engine/backends/host_machine.h"
 #include "tracer/record/recorder.h"
 
@@ -134,6 +135,50 @@ class FakeQueue : public runtime::Queue {
   std::thread thread_;
 };
 
+/// What NCCL is to GPUs: a call runs when the last device's part is there.
+class FakeGroup : public parallel::DeviceGroup {
+ public:
+  explicit FakeGroup(size_t size) : parts_(size) {}
+  void broadcast(size_t i, void* data, int64_t numel, DType dtype) override {
+    const size_t bytes = numel * item_size(dtype);
+    join(i, data, [this, bytes] {
+      for (size_t to = 1; to < parts_.size(); ++to) {
+        std::memcpy(parts_[to], parts_[0], bytes);
+      }
+    });
+  }
+  void reduce(size_t i, void* data, int64_t numel, DType dtype) override {
+    if (dtype != DType::f32) throw std::runtime_error("gradients are float32");
+    join(i, data, [this, numel] {
+      auto* sum = static_cast<float*>(parts_[0]);
+      for (size_t from = 1; from < parts_.size(); ++from) {
+        const auto* other = static_cast<const float*>(parts_[from]);
+        for (int64_t e = 0; e < numel; ++e) sum[e] += other[e];
+      }
+    });
+  }
+
+ private:
+  void join(size_t i, void* data, std::function<void()> act) {
+    current->launch([this, i, data, act = std::move(act)] {
+      std::unique_lock lock(mutex_);
+      parts_[i] = data;
+      if (++there_ == parts_.size()) {
+        act();
+        there_ = 0;
+        ++calls_;
+        changed_.notify_all();
+      } else {
+        changed_.wait(lock, [this, now = calls_] { return calls_ != now; });
+      }
+    });
+  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<void*> parts_;
+  size_t there_ = 0, calls_ = 0;
+};
+
 struct FakeDriver : runtime::Driver {
   void* allocate(Device, size_t bytes) override {
     void* data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
@@ -199,6 +244,11 @@ void simulate_gpus() {
     made->backend = new FakeBackend;
     made->gpus = {"simulated GPU"};
     made->libraries = "none";
+    made->make_device_group = [](const std::vector<Device>& devices)
+        -> std::unique_ptr<parallel::DeviceGroup> {
+      if (devices.size() != kGpus) return nullptr;
+      return std::make_unique<FakeGroup>(kGpus);
+    };
     stand_in_for_cuda(made);
     simulated = true;
     return made;

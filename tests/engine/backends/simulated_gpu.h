@@ -10,8 +10,10 @@
 namespace lockstep::test {
 
 /// From now on CUDA devices of this process lie on such GPUs. Call it before the first
-/// of them is used; later calls change nothing.
+/// of them is used; later calls change nothing. As many devices as this have a GPU each
+/// and a library of collectives, fewer or more of them have neither.
 void simulate_gpus();
+inline constexpr size_t kGpus = 3;
 bool gpus_are_simulated();
 
 /// Has a profiler watch them, as CUPTI watches a GPU.
