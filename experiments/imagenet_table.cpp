@@ -138,7 +138,7 @@ Plot imagenet_plot(const std::vector<ImageNetResult>& results,
                          colours[static_cast<size_t>(column - '3')]);
     labels += fmt::format(
         ", '$runs' using ($0+{0:.4f}):{1}:(sprintf('%.2f', ${1})) with labels offset "
-        "0,0.6 font ',9' textcolor rgb '#3B4252' notitle",
+        "0,0.6 font ',8' textcolor rgb '#3B4252' notitle",
         step * (static_cast<double>(k) - static_cast<double>(kinds.size() - 1) / 2),
         column);
   }
@@ -151,7 +151,7 @@ Plot imagenet_plot(const std::vector<ImageNetResult>& results,
       "set title 'images per second, measured'\n"
       "plot '$runs' using 2:xtic(1) linecolor rgb '#2F6FDE' notitle, "
       "'$runs' using 0:2:(sprintf('%.1f', $2)) with labels offset 0,0.6 "
-      "font ',9' textcolor rgb '#3B4252' notitle\n"
+      "font ',8' textcolor rgb '#3B4252' notitle\n"
       "set size 0.64,0.92\nset origin 0.36,0\n"
       "set title 'speed-up in images per second, over the first'\n"
       "set key top left Left reverse\nset offsets 0,0,graph 0.35,0\nplot " +
