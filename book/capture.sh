@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Captures what the program prints, for the book's pages: each file of book/output
-# begins with the command as one types it. Runs in about two minutes, without a GPU.
+# begins with the command as one types it. Runs in at most two minutes, without a GPU.
 #
 #   book/capture.sh          # from anywhere; LOCKSTEP_BIN names another program
 set -euo pipefail

@@ -148,12 +148,13 @@ std::string machine_note(const ExperimentOptions& o) {
   if (o.device_type != "cpu") {
     return fmt::format("{} {} devices, {}", o.devices, o.device_type, when);
   }
-  return fmt::format("{} virtual cpu device{} of {} on {} core{} ({}), {}", o.devices,
-                     o.devices == 1 ? "" : "s",
-                     o.threads_per_device == 1
-                         ? "1 thread each"
-                         : fmt::format("{} threads each", o.threads_per_device),
-                     cores, cores == 1 ? "" : "s", processor(), when);
+  const int threads = o.threads_per_device;
+  const std::string each = threads == 0 ? "with all"
+                                        : fmt::format("of {} thread{} each on", threads,
+                                                      threads == 1 ? "" : "s");
+  return fmt::format("{} virtual cpu device{} {} {} core{} ({}), {}", o.devices,
+                     o.devices == 1 ? "" : "s", each, cores, cores == 1 ? "" : "s",
+                     processor(), when);
 }
 
 void check_folders(const ExperimentOptions& o) {

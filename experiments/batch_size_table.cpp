@@ -167,9 +167,13 @@ Plot batch_size_plot(const std::vector<BatchSizeResult>& results,
       curves(results) + gaps(results, figures(results)) +
       fmt::format("set multiplot layout 2,2 title {} font ',13' noenhanced\n",
                   quoted(title)) +
-      "set xlabel 'epochs'\nset yrange [0:100]\nset key bottom right font ',9'\n"
-      "set title 'training Acc@1, % (each epoch''s batches as they were trained)'\n" +
-      lines(2) + "set title 'test Acc@1, %'\nset key top left\n" + lines(3) +
+      "set xlabel 'epochs'\nset yrange [0:100]\n"
+      "set title 'training Acc@1, % (each epoch''s batches as they were trained)'\n"
+      "unset key\n" +
+      lines(2) +
+      "set title 'test Acc@1, %'\n"
+      "set key top left Left reverse opaque font ',9'\n" +
+      lines(3) +
       "set xlabel 'batch'\nset logscale x 2\nset offsets graph 0.05, graph 0.05, graph "
       "0.1, graph 0.1\nunset yrange\nset yrange [*:*]\nset key top left\n"
       "set title 'training minus test Acc@1 at the end, points'\n" +

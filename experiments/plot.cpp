@@ -16,7 +16,7 @@ constexpr const char* kStyle = R"(set encoding utf8
 set border 3 linecolor rgb '#8A93A3'
 set tics nomirror scale 0.5 textcolor rgb '#3B4252'
 set grid ytics linecolor rgb '#E3E7ED' linetype 1
-set title textcolor rgb '#1F2633' font ',12'
+set title textcolor rgb '#1F2633' font ',12' noenhanced
 set key textcolor rgb '#3B4252'
 set style fill solid 1 noborder
 )";
