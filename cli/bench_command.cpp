@@ -14,6 +14,7 @@
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
+#include "engine/train/step_graph.h"
 #include "tracer/format/trace.h"
 #include "tracer/record/collect.h"
 #include "tracer/record/recorder.h"
@@ -26,7 +27,7 @@ struct BenchOptions {
   int64_t batch = 128, size = 0, classes = 0;  ///< 0: as is usual for the net
   int threads = 1, steps = 7, warmup = 2;
   std::string device_type = "cpu";
-  bool trace = false, amp = false, benchmark = false;
+  bool trace = false, amp = false, benchmark = false, cuda_graph = false;
 };
 
 double process_cpu_seconds() {
@@ -56,14 +57,15 @@ struct Samples {
 class Bench {
  public:
   explicit Bench(const BenchOptions& o)
-      : device_{o.device_type == "cuda" ? DeviceType::cuda : DeviceType::cpu, 0} {
+      : replays_(o.cuda_graph),
+        device_{o.device_type == "cuda" ? DeviceType::cuda : DeviceType::cpu, 0} {
     models::ZooOptions zoo;
     zoo.classes = o.classes;
     zoo.stem = o.size <= 64 ? models::Stem::cifar : models::Stem::imagenet;
     model_ = models::make(o.arch, zoo);
     model_->to(device_);
     sgd_ = std::make_unique<optim::Sgd>(model_->named_parameters(),
-                                        optim::SgdOptions{0.001, 0.9, 1e-4});
+                                        optim::SgdOptions{kLr, 0.9, 1e-4});
     const nn::Init normal = nn::Init::normal(1);
     images_ = ops::copy_to(nn::initial({o.batch, 3, o.size, o.size}, normal), device_,
                            {"h2d", "images"});
@@ -75,15 +77,25 @@ class Bench {
   }
 
   void step() {
-    sgd_->zero_grad();
-    const Tensor loss = ops::cross_entropy((*model_)(images_), labels_);
-    loss.backward();
-    sgd_->step();
-    ops::item(loss);
+    const auto enqueued = [this](const Tensor& images, const Tensor& labels) {
+      train::StepTensors made;
+      sgd_->zero_grad();
+      made.loss = ops::cross_entropy((*model_)(images), labels);
+      made.loss.backward();
+      sgd_->step();
+      return made;
+    };
+    const bool replay = replays_ && !tracer::recording();
+    const auto made = replay ? graph_.run(images_, labels_, kLr, enqueued)
+                             : enqueued(images_, labels_);
+    ops::item(made.loss);
     runtime::context(device_).synchronize();
   }
 
  private:
+  static constexpr double kLr = 0.001;
+  const bool replays_;
+  train::StepGraph graph_;
   Device device_;
   nn::ModulePtr model_;
   std::unique_ptr<optim::Sgd> sgd_;
@@ -139,6 +151,9 @@ double nanoseconds_per_event() {
 }
 
 int run(BenchOptions o) {
+  if (o.cuda_graph && o.device_type != "cuda") {
+    throw UsageError("--cuda-graph needs --device-type cuda");
+  }
   const bool imagenet = o.arch == "resnet50";
   if (o.size == 0) o.size = imagenet ? 224 : 32;
   if (o.classes == 0) o.classes = imagenet ? 1000 : 10;
@@ -192,6 +207,7 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(CLI::IsMember({"cpu", "cuda"}));
   command->add_flag("--amp", o->amp, "cuda: in bfloat16");
   command->add_flag("--benchmark", o->benchmark, "measure convolution algorithms");
+  command->add_flag("--cuda-graph", o->cuda_graph, "cuda: a step is one launch");
   command->add_flag("--trace", o->trace, "record while timing");
   command->callback([o, &action] { action = [o] { return run(*o); }; });
 }

@@ -97,6 +97,8 @@ void add_own_flags(CLI::App& c, RunOptions& o) {
   c.add_flag("--no-tf32", o.no_tf32,
              "cuda: products in full float32, not in TF32 (10 bits of mantissa)");
   c.add_flag("--launch-blocking", o.launch_blocking, "wait for every kernel");
+  c.add_flag("--cuda-graph", o.cuda_graph,
+             "cuda, one device: launch a training step as one captured graph");
   c.add_option("--image-size", o.image_size,
                "of pictures from image folders or generated")
       ->check(Numbers(1, 4096))
@@ -184,6 +186,18 @@ void validate_devices(const RunOptions& o) {
   }
   if (o.sync_bn && mode_of(o) != train::Mode::ddp) {
     throw UsageError("--sync-bn shares statistics between ranks; add --mode ddp");
+  }
+  if (o.cuda_graph && o.device_type != "cuda") {
+    throw UsageError("--cuda-graph is for CUDA devices; --device-type " +
+                     o.device_type + " has no graphs");
+  }
+  if (o.cuda_graph && mode_of(o) != train::Mode::single) {
+    throw UsageError("--cuda-graph captures the step of one device; add --gpu 0");
+  }
+  if (o.cuda_graph && (o.accumulate > 1 || o.clip_grad_norm)) {
+    throw UsageError(
+        "--cuda-graph repeats one and the same step; leave " +
+        std::string(o.accumulate > 1 ? "--accumulate" : "--clip-grad-norm") + " out");
   }
   if (o.mode == "dp-features" && o.arch.rfind("vgg", 0) != 0) {
     throw UsageError("--mode dp-features needs a model with features (-a vgg16)");

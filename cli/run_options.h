@@ -49,7 +49,8 @@ struct RunOptions {
   int devices = 0;  ///< 0: all there are (GPUs, or 4 virtual ones)
   int threads_per_device = 0;
   int64_t steps = -1;
-  bool no_shuffle = false, no_augment = false, launch_blocking = false;
+  bool no_shuffle = false, no_augment = false, launch_blocking = false,
+       cuda_graph = false;
   std::string input_on = "host", conv = "auto", dtype = "float32";
   std::string on_bad_image = "error";
   double loader_timeout = 0;  ///< seconds; 0: none

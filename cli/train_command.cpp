@@ -306,6 +306,7 @@ train::TrainerOptions trainer_options(const RunOptions& o, const RankPlace& plac
   options.label_smoothing = o.label_smoothing;
   options.accumulate = o.accumulate;
   options.clip_grad_norm = o.clip_grad_norm;
+  options.graph = o.cuda_graph;
   if (!place.group) return options;
   options.devices = {{device_type(o), place.rank}};
   options.group = place.group;

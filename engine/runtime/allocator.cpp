@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -56,8 +57,10 @@ void Allocator::to_system(void* data) {
 
 std::shared_ptr<Block> Allocator::allocate(size_t bytes, MemoryCategory category,
                                            Stream& stream) {
-  auto block = std::make_unique<Block>(Block{nullptr, bytes, 0, category, &stream, {}});
+  auto block = std::make_unique<Block>(
+      Block{nullptr, bytes, 0, category, &stream, {}, MemoryPool::common});
   std::unique_lock lock(mutex_);
+  block->pool = pool_;
   if (real_) {
     block->data = take(bytes, stream, block->capacity);
     if (block->data == nullptr) {
@@ -83,7 +86,7 @@ void* Allocator::take(size_t bytes, Stream& stream, size_t& capacity) {
   // The smallest free block of this stream that fits and wastes at most a quarter.
   for (auto it = free_.lower_bound(capacity);
        it != free_.end() && it->first <= capacity + capacity / 4; ++it) {
-    if (it->second.stream != &stream) continue;
+    if (it->second.stream != &stream || it->second.pool != pool_) continue;
     void* data = it->second.data;
     capacity = it->first;
     free_.erase(it);
@@ -101,7 +104,11 @@ void Allocator::give_back_unused() {
   std::multimap<size_t, Free> unused;
   {
     std::lock_guard lock(mutex_);
-    unused.swap(free_);
+    for (auto it = free_.begin(); it != free_.end();) {
+      const auto next = std::next(it);
+      if (it->second.pool == MemoryPool::common) unused.insert(free_.extract(it));
+      it = next;
+    }
   }
   for (auto& [capacity, free] : unused) {
     free.stream->record_event()->wait();
@@ -119,7 +126,7 @@ void Allocator::release(Block* block) {
   count(block->category, -static_cast<int64_t>(block->bytes));
   if (block->data == nullptr) return;
   if (events.empty()) {
-    free_.emplace(block->capacity, Free{block->data, block->stream});
+    free_.emplace(block->capacity, Free{block->data, block->stream, block->pool});
   } else {
     pending_.push_back({*block, std::move(events)});
   }
@@ -131,7 +138,7 @@ void Allocator::reclaim_pending() {
       if (!event->done()) return false;
     }
     free_.emplace(pending.block.capacity,
-                  Free{pending.block.data, pending.block.stream});
+                  Free{pending.block.data, pending.block.stream, pending.block.pool});
     return true;
   });
 }
@@ -143,6 +150,11 @@ void Allocator::record_stream(Block& block, Stream& stream) {
   if (std::find(streams.begin(), streams.end(), &stream) == streams.end()) {
     streams.push_back(&stream);
   }
+}
+
+void Allocator::use_pool(MemoryPool pool) {
+  std::lock_guard lock(mutex_);
+  pool_ = pool;
 }
 
 void Allocator::recategorize(Block& block, MemoryCategory category) {

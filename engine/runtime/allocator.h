@@ -31,6 +31,10 @@ enum class MemoryCategory {
 inline constexpr int kMemoryCategories = static_cast<int>(MemoryCategory::count_);
 const char* name(MemoryCategory category);
 
+/// Who may be given a block: everybody, or only work that is captured (stream.h). What
+/// a graph writes to belongs to it for as long as it can be replayed.
+enum class MemoryPool { common, graph };
+
 /// A piece of device memory in use. `stream` is the stream whose tasks use it.
 struct Block {
   void* data = nullptr;
@@ -39,6 +43,7 @@ struct Block {
   MemoryCategory category = MemoryCategory::other;
   Stream* stream = nullptr;
   std::vector<Stream*> other_streams;  ///< see `record_stream`
+  MemoryPool pool = MemoryPool::common;
 };
 
 /// Blocks are taken and given back in *host program order*: a block given back may be
@@ -56,6 +61,8 @@ class Allocator {
   std::shared_ptr<Block> allocate(size_t bytes, MemoryCategory category,
                                   Stream& stream);
   void record_stream(Block& block, Stream& stream);
+  /// Where blocks are taken from, from now on; they return to where they came from.
+  void use_pool(MemoryPool pool);
   void recategorize(Block& block, MemoryCategory category);
 
   /// Live bytes now and at most, in host program order: two runs give equal numbers.
@@ -76,6 +83,7 @@ class Allocator {
   struct Free {
     void* data;
     Stream* stream;
+    MemoryPool pool;
   };
   struct Pending {
     Block block;
@@ -86,6 +94,7 @@ class Allocator {
   const bool real_;
   Driver* const driver_;
   mutable std::mutex mutex_;
+  MemoryPool pool_ = MemoryPool::common;
   std::multimap<size_t, Free> free_;  ///< by capacity
   std::vector<Pending> pending_;
   int64_t held_ = 0;  ///< bytes taken from the system, free ones included

@@ -43,6 +43,8 @@ class DeviceContext {
 
   /// Scratch memory for the compute stream's next task: one buffer that grows.
   void* workspace(size_t bytes);
+  /// The buffer itself, for who needs it longer; null if there is none yet.
+  const std::shared_ptr<Block>& workspace_block() const { return workspace_; }
 
   /// Blocks the host until all streams are idle; rethrows a task's failure.
   void synchronize();

@@ -27,6 +27,14 @@ class Mark {
 };
 using MarkPtr = std::shared_ptr<const Mark>;
 
+/// Work that was recorded instead of done, and can be done again and again
+/// (cudaGraphExec_t). May end when no queue does it any more.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+};
+using GraphPtr = std::shared_ptr<const Graph>;
+
 /// What one stream gives its hardware to do, in order (cudaStream_t). Used by the
 /// stream's worker only. All throw std::runtime_error naming the call that failed.
 class Queue {
@@ -38,6 +46,11 @@ class Queue {
   virtual void wait(const Mark& mark) = 0;
   /// This place. `timed`: its `time` will be asked for.
   virtual MarkPtr mark(bool timed) = 0;
+  /// What is launched from here on is recorded, not done, until `end_capture`. It must
+  /// not wait for other queues' work.
+  virtual void begin_capture() = 0;
+  virtual GraphPtr end_capture() = 0;
+  virtual void launch(const Graph& graph) = 0;
   /// Around each task: its name, for profilers that show ranges.
   virtual void begin_range(const char* name) = 0;
   virtual void end_range() = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "engine/runtime/device_context.h"
 #include "engine/runtime/retirer.h"
@@ -85,6 +86,37 @@ std::shared_ptr<void> Stream::held(const void* address) {
   const bool matches =
       address != nullptr && !held_.empty() && held_[0].writes == address;
   return matches ? held_[0].call : nullptr;
+}
+
+GraphPtr Stream::capture(const std::function<void()>& enqueue_all) {
+  GraphPtr graph;
+  Task begin, end;
+  begin.shared = end.shared = true;  // a capture that has begun must end
+  begin.record.name = end.record.name = "capture";
+  begin.run = [this] {
+    hardware_->begin_capture();
+    capturing_ = true;
+  };
+  end.run = [this, &graph] {
+    if (!std::exchange(capturing_, false)) return;
+    graph = hardware_->end_capture();
+  };
+  enqueue(std::move(begin));
+  try {
+    enqueue_all();
+  } catch (...) {
+    enqueue(std::move(end))->wait();
+    throw;
+  }
+  enqueue(std::move(end))->wait();
+  return device_.poisoned() ? nullptr : graph;
+}
+
+EventPtr Stream::replay(GraphPtr graph) {
+  Task task;
+  task.record.name = "graph";
+  task.run = [this, graph = std::move(graph)] { hardware_->launch(*graph); };
+  return enqueue(std::move(task));
 }
 
 EventPtr Stream::prepare(Task& task) {
@@ -185,6 +217,12 @@ void Stream::hand_over(Task task) {
     }
   } catch (const std::exception& error) {
     device_.poison(task.record.name, error.what());
+  }
+  if (capturing_) {  // it is not done now, so that nobody can wait for it
+    task.run = {};
+    task.call.reset();
+    task.done->signal();
+    return;
   }
   try {
     ended = hardware_->mark(recorded);

@@ -69,6 +69,14 @@ class Stream {
   /// The `call` of the held-back task that writes to `address`; null if there is none.
   std::shared_ptr<void> held(const void* address);
 
+  /// Only with hardware: the tasks that `enqueue_all` enqueues here are recorded
+  /// instead of done. Blocks; rethrows what `enqueue_all` throws. Null if a task
+  /// failed: the device is poisoned then. REQUIRES: nobody else enqueues here
+  /// meanwhile.
+  GraphPtr capture(const std::function<void()>& enqueue_all);
+  /// Does what was captured here, as one task.
+  EventPtr replay(GraphPtr graph);
+
   StreamKind kind() const { return kind_; }
   DeviceContext& device() const { return device_; }
 
@@ -98,7 +106,8 @@ class Stream {
   std::vector<EventPtr> met_;  ///< waited for, but by no task that the trace shows
   EventPtr last_;
   bool closing_ = false;
-  int64_t last_end_ = 0;  ///< of the last recorded task; of who runs the tasks
+  int64_t last_end_ = 0;    ///< of the last recorded task; of who runs the tasks
+  bool capturing_ = false;  ///< of the worker; see `capture`
   std::unique_ptr<Queue> hardware_;   ///< null: the worker runs the tasks itself
   std::unique_ptr<Retirer> retirer_;  ///< only with hardware
   std::thread worker_;

@@ -165,6 +165,11 @@ StepResult Trainer::step(data::DataLoader& loader, bool train, Turn turn, bool r
     tracer::Phase phase("h2d");
     inputs = to_devices(host);
   }
+  if (train && options_.graph && !tracer::recording()) {
+    replay(inputs, result);
+    result.seconds = seconds_since(start);
+    return result;
+  }
   Tensor output, loss, acc1, acc5;
   {
     tracer::Phase phase("forward");
@@ -198,6 +203,29 @@ StepResult Trainer::step(data::DataLoader& loader, bool train, Turn turn, bool r
   describe(whole.event, host, output, train, train && turn.last);
   result.seconds = seconds_since(start);
   return result;
+}
+
+/// The same in one go: all is enqueued before the loss is read.
+void Trainer::replay(const Inputs& inputs, StepResult& result) {
+  const auto enqueue = [this](const Tensor& images, const Tensor& labels) {
+    StepTensors made;
+    made.output = forward(images, true);
+    made.loss = ops::cross_entropy(made.output, labels, ops::Reduction::mean,
+                                   options_.label_smoothing);
+    made.acc1 = ops::accuracy(made.output, labels, 1);
+    made.acc5 = ops::accuracy(made.output, labels, 5);
+    sgd_.zero_grad();
+    made.loss.backward();
+    update();
+    return made;
+  };
+  const StepTensors made =
+      graph_.run(inputs.images, inputs.labels, sgd_.options().lr, enqueue);
+  result.loss = ops::item(made.loss);
+  result.acc1 = ops::item(made.acc1);
+  result.acc5 = ops::item(made.acc5);
+  result.batch = made.output.size(0);
+  runtime::context(options_.devices[0]).synchronize();
 }
 
 /// With gradient accumulation, only the last batch of a group has its gradients

@@ -10,6 +10,7 @@
 #include "engine/optim/sgd.h"
 #include "engine/parallel/data_parallel.h"
 #include "engine/runtime/slot.h"
+#include "engine/train/step_graph.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::train {
@@ -38,6 +39,7 @@ struct TrainerOptions {
   std::optional<double> clip_grad_norm;              ///< see optim::clip_grad_norm_
   std::shared_ptr<distributed::ProcessGroup> group;  ///< DDP: with the other ranks
   distributed::DdpOptions ddp;
+  bool graph = false;    ///< one CUDA device: steps are replayed (step_graph.h)
   bool sync_bn = false;  ///< DDP: batch norms share their statistics
 };
 
@@ -89,6 +91,7 @@ class Trainer {
   bool told_to_stop() const { return ddp_ ? all_stop_ : stop.load(); }
   const nn::ModulePtr& model() const { return model_; }
   optim::Sgd& optimizer() { return sgd_; }
+  const StepGraph& graph() const { return graph_; }
   const TrainerOptions& options() const { return options_; }
   /// The DDP wrapper; null in other modes.
   distributed::DistributedDataParallel* ddp() { return ddp_.get(); }
@@ -115,6 +118,7 @@ class Trainer {
   StepResult step(data::DataLoader& loader, bool train, Turn turn, bool reduce,
                   double& data_seconds);
   Tensor forward(const Tensor& images, bool synced);
+  void replay(const Inputs& inputs, StepResult& result);
   void update();
   EpochResult run(data::DataLoader& loader, bool train, const std::string& prefix,
                   int64_t last_step, bool reduce);
@@ -130,6 +134,7 @@ class Trainer {
   bool all_stop_ = false;  ///< DDP: some rank was told to stop
   TrainerOptions options_;
   optim::Sgd sgd_;
+  StepGraph graph_;
   int64_t next_step_ = 0;
 };
 

@@ -9,6 +9,7 @@
 
 #include "engine/backends/cuda/cupti_timeline.h"
 #include "engine/backends/cuda/gpus.h"
+#include "engine/backends/cuda/graph.h"
 #include "engine/backends/cuda/status.h"
 #include "tracer/record/hardware_work.h"
 
@@ -65,6 +66,23 @@ void CudaQueue::wait(const runtime::Mark& mark) {
 
 runtime::MarkPtr CudaQueue::mark(bool timed) {
   return std::make_shared<EventMark>(gpu_, stream_, timed);
+}
+
+void CudaQueue::begin_capture() {
+  // Other threads go on with what does not concern this stream.
+  check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
+        "cudaStreamBeginCapture");
+}
+
+runtime::GraphPtr CudaQueue::end_capture() {
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture");
+  return std::make_shared<CudaGraph>(graph);
+}
+
+void CudaQueue::launch(const runtime::Graph& graph) {
+  check(cudaGraphLaunch(static_cast<const CudaGraph&>(graph).executable(), stream_),
+        "cudaGraphLaunch");
 }
 
 void CudaQueue::begin_range(const char* name) {

@@ -21,6 +21,9 @@ class CudaQueue : public runtime::Queue {
   void bind() override;
   void wait(const runtime::Mark& mark) override;
   runtime::MarkPtr mark(bool timed) override;
+  void begin_capture() override;
+  runtime::GraphPtr end_capture() override;
+  void launch(const runtime::Graph& graph) override;
   void begin_range(const char* name) override;
   void end_range() override;
 

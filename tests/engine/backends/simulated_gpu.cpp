@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "engine/backends/cuda/activity.h"
@@ -78,6 +79,11 @@ struct Profiler {
   }
 };
 
+using Works = std::vector<std::function<void()>>;
+struct FakeGraph : runtime::Graph {
+  Works works;
+};
+
 class FakeQueue;
 thread_local FakeQueue* current = nullptr;
 
@@ -102,9 +108,20 @@ class FakeQueue : public runtime::Queue {
     launch([mark] { mark->reach(); });
     return mark;
   }
+  void begin_capture() override { captured_.emplace(); }
+  runtime::GraphPtr end_capture() override {
+    auto graph = std::make_shared<FakeGraph>();
+    graph->works = std::move(*captured_);
+    captured_.reset();
+    return graph;
+  }
+  void launch(const runtime::Graph& graph) override {
+    for (const auto& work : static_cast<const FakeGraph&>(graph).works) launch(work);
+  }
   void begin_range(const char*) override {}
   void end_range() override {}
   void launch(std::function<void()> work) {
+    if (captured_) return captured_->push_back(std::move(work));
     const int64_t event = tracer::HardwareScope::event();
     if (event != tracer::kNone) work = Profiler::watched(event, std::move(work));
     {
@@ -132,6 +149,7 @@ class FakeQueue : public runtime::Queue {
   std::condition_variable changed_;
   std::deque<std::function<void()>> queue_;
   bool closing_ = false;
+  std::optional<Works> captured_;  // of the stream's worker
   std::thread thread_;
 };
 

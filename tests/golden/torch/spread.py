@@ -65,7 +65,7 @@ def all_spreads(data_parallel):
     nudged = "each weight times 1 + up to 2^-22, seeds 3, 4, ..."
     table = {}
     for name in NETS:
-        count = 4 if name.startswith("vgg") else 8
+        count = 4 if name == "vgg16" else 8
         table[f"net_{name}"] = spread(name, 4, 1, True, count)
     for name, batch, n in data_parallel:
         count = 4 if name.startswith("vgg") else 8

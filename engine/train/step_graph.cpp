@@ -1,0 +1,68 @@
+#include "engine/train/step_graph.h"
+
+#include <stdexcept>
+
+#include "engine/ops/copy.h"
+#include "engine/ops/ops.h"
+#include "engine/runtime/device_context.h"
+
+namespace lockstep::train {
+namespace {
+
+/// What is allocated meanwhile is the graph's, also when it is given back.
+class GraphMemory {
+ public:
+  explicit GraphMemory(runtime::Allocator& allocator) : allocator_(allocator) {
+    allocator_.use_pool(runtime::MemoryPool::graph);
+  }
+  ~GraphMemory() { allocator_.use_pool(runtime::MemoryPool::common); }
+  GraphMemory(const GraphMemory&) = delete;
+
+ private:
+  runtime::Allocator& allocator_;
+};
+
+}  // namespace
+
+StepTensors StepGraph::run(const Tensor& images, const Tensor& labels, double lr,
+                           const Step& step) {
+  runtime::DeviceContext& device = runtime::context(images.device());
+  if (images.sizes() != sizes_ || lr != lr_) {
+    device.compute().record_event()->wait();  // it may still be replayed
+    graph_ = nullptr;
+    sizes_ = images.sizes();
+    lr_ = lr;
+    return first_of_a_kind(images, labels, step);
+  }
+  if (!graph_) capture(images, labels, step);
+  ops::copy_into(images, images_, {"h2d", "images"});
+  ops::copy_into(labels, labels_, {"h2d", "labels"});
+  device.compute().replay(graph_);
+  ++replays_;
+  return results_;
+}
+
+StepTensors StepGraph::first_of_a_kind(const Tensor& images, const Tensor& labels,
+                                       const Step& step) {
+  const uint64_t drawn = ops::dropout_calls(images.device());
+  StepTensors results = step(images, labels);
+  if (ops::dropout_calls(images.device()) != drawn) {
+    throw std::runtime_error(
+        "a CUDA graph repeats its numbers, and dropout needs others in every step; "
+        "leave --cuda-graph out, or use --dropout 0");
+  }
+  return results;
+}
+
+void StepGraph::capture(const Tensor& images, const Tensor& labels, const Step& step) {
+  runtime::DeviceContext& device = runtime::context(images.device());
+  images_ = Tensor::empty(images.spec(), images.device());
+  labels_ = Tensor::empty(labels.spec(), labels.device());
+  const GraphMemory memory(device.allocator());
+  graph_ = device.compute().capture([&] { results_ = step(images_, labels_); });
+  if (!graph_) device.rethrow();
+  // It grows by being replaced; the graph goes on with this one.
+  workspace_ = device.workspace_block();
+}
+
+}  // namespace lockstep::train
