@@ -49,13 +49,15 @@ void read_iteration(const std::string& line, std::vector<EpochLog>& epochs) {
   const Meter data = meter(line, "Data").value_or(Meter{});
   const auto count = static_cast<double>(iteration + 1);
   const Iterations all{iteration + 1, time->mean * count, data.mean * count};
-  if (epochs.empty() || epochs.back().epoch != epoch) {
+  const bool behind = !epochs.empty() && epoch < epochs.back().epoch;
+  if (behind) return;  // another rank of the example's, which all print
+  if (epochs.empty() || epoch > epochs.back().epoch) {
     epochs.emplace_back();
     epochs.back().epoch = epoch;
     epochs.back().first = all;
   }
   EpochLog& now = epochs.back();
-  if (all.count < now.all.count) return;  // another rank of the example's is behind
+  if (all.count < now.all.count) return;  // likewise
   if (all.count > now.all.count) now.last = all - now.all;
   now.all = all;
   now.whole = all.count == of;

@@ -67,6 +67,17 @@ TEST(ExperimentLog, EpochsAndAccuracies) {
   EXPECT_EQ(log.counted().count, 1);  // the second epoch's
 }
 
+/// In the example every rank prints; one that is behind says nothing new.
+TEST(ExperimentLog, RanksThatAreBehindAreNotCounted) {
+  const Log log = read(line(0, 0, 3, 5, 5) + line(0, 1, 3, 1, 3) + line(0, 0, 3, 7, 7) +
+                       line(0, 2, 3, 1, 7 / 3.) + line(1, 0, 3, 2, 2) +
+                       line(0, 2, 3, 9, 9) + line(1, 1, 3, 2, 2) + line(1, 0, 3, 9, 9));
+  ASSERT_EQ(log.epochs.size(), 2u);
+  EXPECT_EQ(log.epochs[0].all.count, 3);
+  EXPECT_NEAR(log.epochs[0].all.seconds, 7, 1e-2);
+  EXPECT_EQ(log.epochs[1].all.count, 2);
+}
+
 TEST(ExperimentLog, TheOlderExamplesWords) {
   const Log log = read(
       "Epoch: [0][0/9]\tTime 5.123 (5.123)\tData 3.2 (3.2)\tLoss 7.0123 (7.0123)\t"
