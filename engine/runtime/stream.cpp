@@ -212,7 +212,12 @@ void Stream::hand_over(Task task) {
       if (recorded) began = hardware_->mark(true);
       const tracer::HardwareScope scope(task.record.id);
       hardware_->begin_range(task.record.name);
-      task.run();
+      try {
+        task.run();
+      } catch (...) {
+        hardware_->end_range();
+        throw;
+      }
       hardware_->end_range();
     }
   } catch (const std::exception& error) {

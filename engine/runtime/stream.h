@@ -74,7 +74,8 @@ class Stream {
   /// failed: the device is poisoned then. REQUIRES: nobody else enqueues here
   /// meanwhile.
   GraphPtr capture(const std::function<void()>& enqueue_all);
-  /// Does what was captured here, as one task.
+  /// Does what was captured here, as one task. REQUIRES: the caller keeps the graph
+  /// until that is over.
   EventPtr replay(GraphPtr graph);
 
   StreamKind kind() const { return kind_; }

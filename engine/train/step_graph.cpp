@@ -27,6 +27,9 @@ class GraphMemory {
 StepTensors StepGraph::run(const Tensor& images, const Tensor& labels, double lr,
                            const Step& step) {
   runtime::DeviceContext& device = runtime::context(images.device());
+  if (graph_ && lr == lr_ && images.sizes() != sizes_) {
+    return first_of_a_kind(images, labels, step);  // an epoch's last, smaller batch
+  }
   if (images.sizes() != sizes_ || lr != lr_) {
     device.compute().record_event()->wait();  // it may still be replayed
     graph_ = nullptr;
@@ -35,8 +38,8 @@ StepTensors StepGraph::run(const Tensor& images, const Tensor& labels, double lr
     return first_of_a_kind(images, labels, step);
   }
   if (!graph_) capture(images, labels, step);
-  ops::copy_into(images, images_, {"h2d", "images"});
-  ops::copy_into(labels, labels_, {"h2d", "labels"});
+  ops::copy_into(images, images_, {"d2d", "images"});
+  ops::copy_into(labels, labels_, {"d2d", "labels"});
   device.compute().replay(graph_);
   ++replays_;
   return results_;

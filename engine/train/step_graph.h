@@ -17,10 +17,11 @@ struct StepTensors {
   Tensor output, loss, acc1, acc5;
 };
 
-/// A small net on a fast GPU is bound by the host, which launches hundreds of kernels
-/// for every step. They are the same in every step; so they are captured once and
-/// replayed by one launch. What a kernel was told as a number is captured with it: a
-/// batch of another size, or another learning rate, makes a new graph.
+/// A small net on a fast GPU is bound by the host, which launches more than a hundred
+/// kernels for every step. They are the same in every step; so they are captured once
+/// and replayed by one launch. What a kernel was told as a number is captured with it:
+/// another learning rate makes a new graph. A batch of another size runs as it is, and
+/// the graph stays.
 ///
 /// One device with hardware of its own; the step must neither read results nor wait for
 /// other devices. Source: torch.cuda.make_graphed_callables, torch.cuda.CUDAGraph.
