@@ -72,6 +72,15 @@ Tensor send_to_host(const Tensor& x, const CopyLabel& label, const char* why_wai
 
 }  // namespace
 
+Tensor empty_for_copy(const TensorSpec& plain, Device device) {
+  DeviceContext& receiver = runtime::context(device);
+  const auto bytes = plain.sizes.numel() * static_cast<int64_t>(item_size(plain.dtype));
+  auto storage = std::make_shared<Storage>(device, bytes, CategoryScope::current(),
+                                           receiver.copy());
+  storage->record_stream(receiver.compute());
+  return Tensor(storage, 0, plain);
+}
+
 void describe_copy(runtime::Task& task, const TensorSpec& tensor, Device from,
                    Device to, const CopyLabel& label) {
   task.record.cat = "copy";
@@ -105,11 +114,7 @@ Tensor copy_to(const Tensor& x, Device to, CopyLabel label, std::source_location
   const Tensor plain = x.device().is_host() ? x : contiguous(x);
   if (to.is_host()) return send_to_host(plain, label, "device");
 
-  DeviceContext& receiver = runtime::context(to);
-  auto storage = std::make_shared<Storage>(to, plain.nbytes(), CategoryScope::current(),
-                                           receiver.copy());
-  storage->record_stream(receiver.compute());
-  Tensor result(storage, 0, {x.sizes(), x.dtype(), nullptr});
+  const Tensor result = empty_for_copy({x.sizes(), x.dtype(), nullptr}, to);
   receive(plain, result, label, true);
   return result;
 }

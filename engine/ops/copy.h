@@ -27,6 +27,9 @@ Tensor copy_to(const Tensor& x, Device to, CopyLabel label,
 void copy_into(const Tensor& x, const Tensor& destination, CopyLabel label,
                std::source_location site = std::source_location::current());
 
+/// Memory of a device that its copy stream fills and its compute stream reads.
+Tensor empty_for_copy(const TensorSpec& plain, Device device);
+
 /// Fills in what the trace says of a task that copies a plain tensor of that kind.
 void describe_copy(runtime::Task& task, const TensorSpec& tensor, Device from,
                    Device to, const CopyLabel& label);

@@ -19,15 +19,6 @@ void show(runtime::Task& task, const Tensor& received, Device from, const char* 
   if (tracer::recording()) task.args.emplace_back("modelled", true);
 }
 
-/// Memory that the copy stream fills and the compute stream reads, as of any copy.
-Tensor memory_for(const Tensor& flat, Device device) {
-  runtime::DeviceContext& receiver = context(device);
-  auto storage = std::make_shared<Storage>(device, flat.nbytes(),
-                                           CategoryScope::current(), receiver.copy());
-  storage->record_stream(receiver.compute());
-  return Tensor(storage, 0, flat.spec());
-}
-
 void enqueue(Device device, runtime::Task task) {
   task.shared = true;
   runtime::DeviceContext& part = context(device);
@@ -59,7 +50,7 @@ Tensors broadcast(DeviceGroup& group, const Tensor& flat, const Devices& devices
   // wait for its kernels, and those wait for the devices after it.
   Tensors arrived{flat};
   for (size_t i = 1; i < devices.size(); ++i) {
-    arrived.push_back(memory_for(flat, devices[i]));
+    arrived.push_back(ops::empty_for_copy(flat.spec(), devices[i]));
   }
   flat.storage()->record_stream(context(devices[0]).copy());
   const EventPtr made = context(devices[0]).compute().record_event();
