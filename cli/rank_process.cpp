@@ -246,7 +246,7 @@ int train_in_process(const RunOptions& given, const ProcessRank& place) {
       std::puts("=> nccl needs CUDA devices: the backend is ring");
     } else if (!o.quiet && o.dist_backend == "nccl" &&
                rank.group->communicator().algorithm() != std::string_view("nccl")) {
-      std::puts(distributed::kNoNccl);
+      std::printf("%s, through main memory\n", distributed::kNoNccl);
     }
     if (!o.quiet) say_what_runs(o, data, all_devices(o, place.world), rank);
     code = train_rank(o, data, rank, {}, nullptr);

@@ -9,7 +9,6 @@
 #include "engine/distributed/local_transport.h"
 #include "engine/distributed/make_communicator.h"
 #include "engine/distributed/ring.h"
-#include "engine/distributed/staged_communicator.h"
 #include "engine/distributed/store/hash_store.h"
 #include "engine/nn/init.h"
 #include "tracer/record/recorder.h"
@@ -74,10 +73,8 @@ std::unique_ptr<distributed::Communicator> communicator(
     }
   }
   auto transport = std::make_unique<distributed::LocalTransport>(hub, rank, timeout);
-  return distributed::reach_device(
-      std::make_unique<distributed::Ring>(std::move(transport), rank, hub->size(),
-                                          "default"),
-      device);
+  return std::make_unique<distributed::Ring>(std::move(transport), rank, hub->size(),
+                                             "default");
 }
 
 }  // namespace

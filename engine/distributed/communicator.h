@@ -5,24 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/tensor/dtype.h"
+#include "engine/distributed/buffer.h"
+#include "engine/runtime/event.h"
 
 namespace lockstep::distributed {
-
-enum class ReduceOp { sum, min, max };
-
-/// A flat piece of device memory; `data` is null on devices that compute nothing.
-struct Buffer {
-  void* data = nullptr;
-  int64_t numel = 0;
-  DType dtype = DType::f32;
-
-  int64_t bytes() const { return numel * static_cast<int64_t>(item_size(dtype)); }
-  Buffer part(int64_t first, int64_t count) const {
-    char* start = static_cast<char*>(data);
-    return {start ? start + first * item_size(dtype) : nullptr, count, dtype};
-  }
-};
 
 /// One call of a collective, as every rank makes it: for messages and for the trace.
 struct Collective {
@@ -36,11 +22,15 @@ struct Collective {
   // For the trace; ids are kNone when nothing is recorded.
   int64_t op = -1, step = -1;
   const char* phase = nullptr;
-  std::vector<int64_t> deps;  ///< what this rank's first message waited for
+  std::vector<int64_t> deps;             ///< what this rank's first message waited for
+  std::vector<runtime::EventPtr> waits;  ///< the same
 };
 
 /// `all_reduce #7 (bucket 0, 2052000 B)`
 std::string str(const Collective& call);
+
+/// When the last of them was over (ns); blocks until then.
+int64_t ended(const std::vector<runtime::EventPtr>& events);
 
 /// An algorithm that joins `size()` ranks; each rank has an object of its own. Calls
 /// come from one thread (the comm stream's), block until this rank's part is done, and

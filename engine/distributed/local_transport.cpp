@@ -11,6 +11,14 @@ namespace lockstep::distributed {
 
 namespace {
 
+/// A queue that cannot wait has failed, and whoever uses it next is told.
+void wait_or_fail_later(Device device, const runtime::MarkPtr& mark) {
+  try {
+    queue_waits(device, mark);
+  } catch (const std::exception&) {
+  }
+}
+
 /// Runs `undo` at the end of a scope, whatever happened in it.
 template <typename Undo>
 struct AtExit {
@@ -22,17 +30,20 @@ struct AtExit {
 
 Exchanged LocalTransport::exchange(const Outgoing* out, const Incoming* in,
                                    const Collective& call) {
+  const Device device = (out ? out->data : in->data).device;
+  const runtime::MarkPtr ready = out ? mark_queue(device) : nullptr;
   std::unique_lock lock(hub_->mutex_);
   Exchanged times;
   if (!out) {
-    if (in) receive(*in, call, times, lock);
+    receive(*in, call, times, lock);
     return times;
   }
   LocalHub::Post& post = hub_->post(rank_, out->to);
-  post = {out, LocalHub::Post::waiting, tracer::now_ns()};
+  post = {out, LocalHub::Post::waiting, tracer::now_ns(), ready};
   // Our memory must outlive whoever is reading it, also when we leave by an exception.
   const AtExit withdraw{[&] {
     hub_->changed_.wait(lock, [&] { return post.state != LocalHub::Post::being_read; });
+    wait_or_fail_later(device, post.read);
     post = {};
   }};
   hub_->changed_.notify_all();
@@ -57,11 +68,30 @@ void LocalTransport::receive(const Incoming& in, const Collective& call,
   times.after = message.after;
   post.state = LocalHub::Post::being_read;
   lock.unlock();
-  apply(in, in.data, message.data.data);
-  times.in_ended = tracer::now_ns();
-  lock.lock();
-  post.state = LocalHub::Post::taken;
-  hub_->changed_.notify_all();
+  const AtExit done{[&] {
+    lock.lock();
+    post.state = LocalHub::Post::taken;
+    hub_->changed_.notify_all();
+  }};
+  take(post, in, call.op != tracer::kNone, times);
+}
+
+void LocalTransport::take(LocalHub::Post& post, const Incoming& in, bool recorded,
+                          Exchanged& times) {
+  const Device device = in.data.device;
+  const Outgoing& message = *post.message;
+  queue_waits(device, post.ready);
+  const runtime::MarkPtr began = recorded ? mark_queue(device, true) : nullptr;
+  apply(in, in.data, message.data);
+  post.read = mark_queue(device, recorded);
+  if (began) {
+    post.read->wait();
+    times.in_began = std::max(
+        {times.in_began, began->time(), message.not_before, ended(message.waits)});
+    times.in_ended = std::max(times.in_began, post.read->time());
+  } else {
+    times.in_ended = tracer::now_ns();
+  }
 }
 
 template <typename Ready>

@@ -1,5 +1,6 @@
 // Messages between ranks that are threads of one process: the receiver copies straight
-// out of the sender's memory.
+// out of the sender's memory, also from GPU to GPU. Where hardware moves the bytes, the
+// ranks' threads only agree on a message here, and their queues wait for each other.
 #pragma once
 
 #include <condition_variable>
@@ -24,6 +25,8 @@ class LocalHub {
     const Outgoing* message = nullptr;
     enum { waiting, being_read, taken } state = waiting;
     int64_t posted_at = 0;
+    runtime::MarkPtr ready = {};  ///< of the sender's queue: the data are there
+    runtime::MarkPtr read = {};   ///< of the receiver's: it needs them no more
   };
   Post& post(int from, int to) { return posts_[from * size_ + to]; }
 
@@ -47,6 +50,9 @@ class LocalTransport : public Transport {
  private:
   void receive(const Incoming& in, const Collective& call, Exchanged& times,
                std::unique_lock<std::mutex>& lock);
+  /// Moves the bytes, or has the receiver's queue do it.
+  static void take(LocalHub::Post& post, const Incoming& in, bool recorded,
+                   Exchanged& times);
   template <typename Ready>
   void wait(std::unique_lock<std::mutex>& lock, int other, const Collective& call,
             Ready ready);

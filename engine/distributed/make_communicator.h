@@ -33,8 +33,7 @@ bool has_gloo();
 std::unique_ptr<Communicator> try_nccl(const CommunicatorOptions& options);
 /// What there is to say then.
 inline constexpr const char* kNoNccl =
-    "=> nccl needs a GPU for each rank, and a build with NCCL: the backend is ring, "
-    "through main memory";
+    "=> nccl needs a GPU for each rank, and a build with NCCL: the backend is ring";
 
 /// The address of this machine at which ranks that reach `host` can reach us: loopback
 /// if `host` is on loopback.

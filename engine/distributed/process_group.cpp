@@ -13,7 +13,7 @@ namespace lockstep::distributed {
 namespace {
 
 Buffer buffer_of(const Tensor& tensor) {
-  return {tensor.view().data, tensor.numel(), tensor.dtype()};
+  return {tensor.view().data, tensor.numel(), tensor.dtype(), tensor.device()};
 }
 
 void check(const Tensors& tensors, const char* collective) {
@@ -78,6 +78,7 @@ Work ProcessGroup::enqueue(const char* collective, const char* op_name,
     call.op = task.record.op = tracer::innermost_event();
     call.step = task.record.step = tracer::current_step();
     call.phase = tracer::thread_context().phase;
+    call.waits = task.waits;
     for (const runtime::EventPtr& event : task.waits) {
       for (const runtime::TraceEnd& end : event->ends()) call.deps.push_back(end.id);
     }

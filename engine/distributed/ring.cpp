@@ -1,5 +1,7 @@
 #include "engine/distributed/ring.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "engine/distributed/message_trace.h"
@@ -77,13 +79,9 @@ void Ring::broadcast(Buffer data, int root, const Collective& call) {
 /// the sum arrives at the root.
 void Ring::reduce(Buffer data, int root, ReduceOp op, const Collective& call) {
   const int at = distance(root);
-  std::vector<char> sum;  // `data` of the others must stay as it is
-  Buffer mine = data;
-  if (at > 0 && data.data) {
-    const char* bytes = static_cast<const char*>(data.data);
-    sum.assign(bytes, bytes + data.bytes());
-    mine.data = sum.data();
-  }
+  std::optional<Scratch> sum;  // `data` of the others must stay as it is
+  if (at > 0) sum.emplace(data);
+  const Buffer mine = sum ? sum->buffer() : data;
   const Message in{previous(), mine}, out{next(), mine};
   if (at != 1 && size_ > 1) pass(nullptr, &in, &op, at == 0 ? size_ - 2 : at - 2, call);
   if (at > 0) pass(&out, nullptr, nullptr, at - 1, call);
@@ -91,7 +89,7 @@ void Ring::reduce(Buffer data, int root, ReduceOp op, const Collective& call) {
 
 void Ring::all_gather(Buffer in, Buffer out, const Collective& call) {
   const auto part = [&](int i) { return out.part(i * in.numel, in.numel); };
-  apply({}, part(rank_), in.data);
+  copy_into(part(rank_), in);
   int step = 0;
   for (const plan::RingStep& now : plan::ring_all_gather(rank_, size_)) {
     const Message send{now.send_to, part(now.send_chunk)};
@@ -101,20 +99,15 @@ void Ring::all_gather(Buffer in, Buffer out, const Collective& call) {
 }
 
 void Ring::reduce_scatter(Buffer in, Buffer out, ReduceOp op, const Collective& call) {
-  std::vector<char> sums;
-  if (in.data) {
-    const char* bytes = static_cast<const char*>(in.data);
-    sums.assign(bytes, bytes + in.bytes());
-    in.data = sums.data();
-  }
-  const auto part = [&](int i) { return in.part(i * out.numel, out.numel); };
+  const Scratch sums(in);
+  const auto part = [&](int i) { return sums.buffer().part(i * out.numel, out.numel); };
   int step = 0;
   for (const plan::RingStep& now : plan::ring_reduce_scatter(rank_, size_)) {
     const Message send{now.send_to, part(now.send_chunk)};
     const Message receive{now.receive_from, part(now.receive_chunk)};
     pass(&send, &receive, &op, step++, call);
   }
-  apply({}, out, part(rank_).data);
+  copy_into(out, part(rank_));
 }
 
 void Ring::send(Buffer data, int to, const Collective& call) {
@@ -134,17 +127,23 @@ void Ring::pass(const Message* out, const Message* in, const ReduceOp* combine,
     return MessageTag{call.seq, message.data.bytes(), number,
                       static_cast<uint32_t>(fnv1a64(kind))};
   };
-  if (std::exchange(seq_, call.seq) != call.seq) last_ = call.deps;
+  if (std::exchange(seq_, call.seq) != call.seq) {
+    last_ = call.deps;
+    waits_ = call.waits;
+    last_ended_ = 0;
+  }
   Outgoing outgoing;
   Incoming incoming;
-  if (out) outgoing = {out->peer, out->data, tag(*out, step), last_};
+  if (out) {
+    outgoing = {out->peer, out->data, tag(*out, step), last_, waits_, last_ended_};
+  }
   if (in) {
     incoming = {in->peer, in->data, tag(*in, step), combine != nullptr,
                 combine ? *combine : ReduceOp::sum};
   }
   const bool recorded = call.op != tracer::kNone;
   const int64_t cpu_start = recorded ? tracer::thread_cpu_ns() : 0;
-  const Exchanged times =
+  Exchanged times =
       transport_->exchange(out ? &outgoing : nullptr, in ? &incoming : nullptr, call);
   if (!recorded) return;
   const int64_t cpu = tracer::thread_cpu_ns() - cpu_start;
@@ -153,9 +152,14 @@ void Ring::pass(const Message* out, const Message* in, const ReduceOp* combine,
     record_send({group_, rank_, out->peer, step, out->data}, call, times, last_);
   }
   if (!in) return;
+  // Where hardware tells the times, nothing comes before what it waited for.
+  times.in_began = std::max({times.in_began, ended(waits_), last_ended_});
+  times.in_ended = std::max(times.in_ended, times.in_began);
   const MessageFacts facts{group_, rank_, in->peer, step, in->data};
   last_ = {together ? record_copy(facts, call, times, cpu)
                     : record_recv(facts, call, times, cpu)};
+  waits_.clear();
+  last_ended_ = times.in_ended;
 }
 
 }  // namespace lockstep::distributed

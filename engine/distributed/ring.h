@@ -67,8 +67,12 @@ class Ring : public Communicator {
   std::unique_ptr<Transport> transport_;
   const int rank_, size_;
   const char* group_;
-  int64_t seq_ = -1;           ///< of the collective that is running
-  std::vector<int64_t> last_;  ///< trace events after which our next message is ready
+  int64_t seq_ = -1;  ///< of the collective that is running
+  // For the trace: the events after which our next message is ready, the work that the
+  // first one waits for, and when the last one had come.
+  std::vector<int64_t> last_;
+  std::vector<runtime::EventPtr> waits_;
+  int64_t last_ended_ = 0;
 };
 
 }  // namespace lockstep::distributed

@@ -9,8 +9,9 @@
 namespace lockstep::distributed {
 
 /// Copies a device's part of each collective to main memory, lets `inner` (a ring,
-/// Gloo) do its work there, and copies the result back: for CUDA devices where NCCL
-/// cannot be used. Calls come from the comm stream's worker of that device.
+/// Gloo) do its work there, and copies the result back: for CUDA devices of other
+/// processes, where NCCL cannot be used. Calls come from the comm stream's worker of
+/// that device.
 class StagedCommunicator : public Communicator {
  public:
   StagedCommunicator(std::unique_ptr<Communicator> inner, Device device);

@@ -199,7 +199,8 @@ class TcpTransport::Receiving {
   void combine(size_t fresh, size_t item) {
     held_ += fresh;
     const size_t whole = held_ / item;
-    apply(in_, in_.data.part(taken_, whole), bounce_.data());
+    const auto count = static_cast<int64_t>(whole);
+    apply(in_, in_.data.part(taken_, count), {bounce_.data(), count, in_.data.dtype});
     taken_ += whole;
     held_ -= whole * item;
     std::memmove(bounce_.data(), bounce_.data() + whole * item, held_);

@@ -3,49 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
-#include <stdexcept>
 
 namespace lockstep::distributed {
-namespace {
 
-template <typename T>
-void combine(T* into, const T* from, int64_t numel, ReduceOp op) {
-  switch (op) {
-    case ReduceOp::sum:
-      for (int64_t i = 0; i < numel; ++i) into[i] += from[i];
-      break;
-    case ReduceOp::min:
-      for (int64_t i = 0; i < numel; ++i) into[i] = std::min(into[i], from[i]);
-      break;
-    case ReduceOp::max:
-      for (int64_t i = 0; i < numel; ++i) into[i] = std::max(into[i], from[i]);
-      break;
+void apply(const Incoming& in, Buffer into, Buffer from) {
+  if (in.combine) {
+    reduce_into(into, from, in.op);
+  } else {
+    copy_into(into, from);
   }
 }
 
-}  // namespace
-
-void apply(const Incoming& in, Buffer into, const void* from) {
-  if (into.data == nullptr || from == nullptr || into.numel == 0) return;
-  if (!in.combine) {
-    std::memcpy(into.data, from, into.bytes());
-    return;
+int64_t ended(const std::vector<runtime::EventPtr>& events) {
+  int64_t last = 0;
+  for (const runtime::EventPtr& event : events) {
+    event->wait();
+    last = std::max(last, event->ended());
   }
-  switch (into.dtype) {
-    case DType::f32:
-      return combine(static_cast<float*>(into.data), static_cast<const float*>(from),
-                     into.numel, in.op);
-    case DType::f64:
-      return combine(static_cast<double*>(into.data), static_cast<const double*>(from),
-                     into.numel, in.op);
-    case DType::i64:
-      return combine(static_cast<int64_t*>(into.data),
-                     static_cast<const int64_t*>(from), into.numel, in.op);
-    case DType::u8:
-      return combine(static_cast<uint8_t*>(into.data),
-                     static_cast<const uint8_t*>(from), into.numel, in.op);
-  }
+  return last;
 }
 
 std::string str(const Collective& call) {

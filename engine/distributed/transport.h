@@ -21,8 +21,11 @@ struct Outgoing {
   int to = 0;
   Buffer data;
   MessageTag tag;
-  /// For the trace: this rank's events after which the message was ready.
-  std::vector<int64_t> after;
+  // For the trace: this rank's events after which the message was ready, the work that
+  // these stand for, and when the rank's message before it had come (ns).
+  std::vector<int64_t> after = {};
+  std::vector<runtime::EventPtr> waits = {};
+  int64_t not_before = 0;
 };
 
 struct Incoming {
@@ -60,8 +63,8 @@ class Transport {
   virtual bool shares_recorder() const = 0;
 };
 
-/// Combines or replaces `into` with the `numel` elements at `from`.
-void apply(const Incoming& in, Buffer into, const void* from);
+/// Combines or replaces `into`, of `in.data` or a part of it, with `from`.
+void apply(const Incoming& in, Buffer into, Buffer from);
 
 /// "rank 1 sends message 2 of all_reduce #7 …, but rank 0 expects …".
 std::string disagreement(int mine, int other, const Collective& call,

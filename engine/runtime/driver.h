@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "engine/tensor/device.h"
+#include "engine/tensor/dtype.h"
 
 namespace lockstep::runtime {
 
@@ -64,10 +65,16 @@ class Driver {
   virtual void* allocate(Device device, size_t bytes) = 0;
   virtual void free(Device device, void* data) noexcept = 0;
   virtual std::unique_ptr<Queue> make_queue(Device device) = 0;
+  /// The calling worker's.
+  virtual Queue& current_queue() = 0;
   /// Called by a worker: copies on its queue between two devices or with the host's
   /// memory. The host's side is free again, or there, when this returns.
   virtual void copy(void* to, Device to_device, const void* from, Device from_device,
                     size_t bytes) = 0;
+  /// Called by a worker: on its queue, into[i] becomes op(into[i], from[i]) for every
+  /// i < numel. `into` lies on the worker's device.
+  virtual void reduce(void* into, Device into_device, const void* from,
+                      Device from_device, int64_t numel, DType dtype, ReduceOp op) = 0;
 };
 
 }  // namespace lockstep::runtime

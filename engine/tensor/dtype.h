@@ -1,4 +1,4 @@
-// Element types.
+// Element types, and how elements are joined.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,9 @@
 namespace lockstep {
 
 enum class DType : uint8_t { f32, f64, i64, u8 };
+
+/// How elements of several tensors become one (torch.distributed.ReduceOp).
+enum class ReduceOp { sum, min, max };
 
 constexpr size_t item_size(DType type) {
   switch (type) {

@@ -250,6 +250,28 @@ TEST(CallTree, CollapsesSiblingsThatAreAlike) {
   EXPECT_EQ(callees[2].name, "Replica.__call__") << "it stands below its parent";
 }
 
+Event name_of_thread(int64_t tid, const std::string& thread) {
+  Event name;
+  name.ph = 'M', name.name = "thread_name", name.tid = tid;
+  name.args["name"] = thread;
+  return name;
+}
+
+TEST(CallTree, BeginsWithTheProgramsOwnThread) {
+  Trace trace = calls();
+  Event fetch = trace.events[0];
+  fetch.name = "Dataset.fetch", fetch.id = 8, fetch.tid = 2;
+  fetch.ts = -50;  // a worker was faster
+  trace.events.insert(trace.events.begin(), {name_of_thread(0, "main"),
+                                             name_of_thread(2, "worker 1"), fetch});
+  const auto roots = call_tree(trace, 0);
+  ASSERT_EQ(roots.size(), 2u);
+  EXPECT_EQ(roots[0].name, "Outer.__call__");
+  EXPECT_EQ(roots[0].thread, "");
+  EXPECT_EQ(roots[1].name, "Dataset.fetch");
+  EXPECT_EQ(roots[1].thread, "worker 1");
+}
+
 TEST(CallTree, DoesNotAddUpTheTimesOfReplicas) {
   Trace trace;
   for (int64_t i = 0; i < 3; ++i) {
@@ -259,10 +281,7 @@ TEST(CallTree, DoesNotAddUpTheTimesOfReplicas) {
     event.ts = 10 * i, event.dur = i ? 70 : 100;
     if (i) event.parent = 1;
     trace.events.push_back(event);
-    Event name;
-    name.ph = 'M', name.name = "thread_name", name.tid = i;
-    name.args["name"] = "replica " + std::to_string(i);
-    trace.events.push_back(name);
+    trace.events.push_back(name_of_thread(i, "replica " + std::to_string(i)));
   }
   sort_events(trace.events);
   const auto roots = call_tree(trace, 0);

@@ -31,7 +31,10 @@ class TreeBuilder {
     }
   }
 
-  std::vector<Call> take() const {
+  /// The program's own thread first: a DataLoader's workers may begin before it.
+  std::vector<Call> take() {
+    std::stable_partition(roots_.begin(), roots_.end(),
+                          [this](size_t root) { return nodes_[root].thread.empty(); });
     std::vector<Call> roots;
     for (const size_t root : roots_) append(roots, build(root));
     return roots;
@@ -69,9 +72,11 @@ class TreeBuilder {
     const int depth = caller == kNobody ? 0 : nodes_[caller].depth + 1;
     if (depth > kMaxDepth) return caller;
     const size_t node = nodes_.size();
-    const bool moved =
-        caller != kNobody && lane_of(*nodes_[caller].event) != lane_of(event);
-    nodes_.push_back({&event, moved ? lanes_.of(event).thread : "", depth, {}});
+    const std::string thread = lanes_.of(event).thread;
+    const bool moved = caller == kNobody
+                           ? thread != "main"
+                           : lane_of(*nodes_[caller].event) != lane_of(event);
+    nodes_.push_back({&event, moved ? thread : "", depth, {}});
     (caller == kNobody ? roots_ : nodes_[caller].callees).push_back(node);
     return node;
   }

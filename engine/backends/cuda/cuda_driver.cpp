@@ -3,12 +3,22 @@
 #include <mutex>
 #include <set>
 
+#include "engine/backends/cuda/gpu.h"
 #include "engine/backends/cuda/gpus.h"
 #include "engine/backends/cuda/queue.h"
 #include "engine/backends/cuda/status.h"
 
 namespace lockstep::cuda {
 namespace {
+
+/// Can kernels of `gpu` read what lies on `other`?
+bool reads_memory_of(int gpu, int other) {
+  int can = gpu == other;
+  if (!can) {
+    check(cudaDeviceCanAccessPeer(&can, gpu, other), "cudaDeviceCanAccessPeer");
+  }
+  return can;
+}
 
 /// Lets `gpu` read the memory of all others where the machine's wiring allows it. Where
 /// not, cudaMemcpyPeerAsync goes through main memory.
@@ -19,10 +29,7 @@ void enable_peers(int gpu) {
   if (!done->insert(gpu).second) return;
   const GpuScope scope(gpu);
   for (int other = 0; other < static_cast<int>(gpus().names.size()); ++other) {
-    int can = 0;
-    if (other == gpu) continue;
-    check(cudaDeviceCanAccessPeer(&can, gpu, other), "cudaDeviceCanAccessPeer");
-    if (!can) continue;
+    if (other == gpu || !reads_memory_of(gpu, other)) continue;
     const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
     if (status == cudaErrorPeerAccessAlreadyEnabled) {
       cudaGetLastError();  // not an error for us; it must not turn up later
@@ -53,6 +60,8 @@ std::unique_ptr<runtime::Queue> CudaDriver::make_queue(Device device) {
   return std::make_unique<CudaQueue>(device);
 }
 
+runtime::Queue& CudaDriver::current_queue() { return CudaQueue::current(); }
+
 void CudaDriver::copy(void* to, Device to_device, const void* from, Device from_device,
                       size_t bytes) {
   if (bytes == 0) return;
@@ -67,6 +76,22 @@ void CudaDriver::copy(void* to, Device to_device, const void* from, Device from_
     check(cudaMemcpyPeerAsync(to, to_gpu, from, from_gpu, bytes, queue.stream()),
           "cudaMemcpyPeerAsync");
   }
+}
+
+void CudaDriver::reduce(void* into, Device into_device, const void* from,
+                        Device from_device, int64_t numel, DType dtype, ReduceOp op) {
+  cudaStream_t stream = CudaQueue::current().stream();
+  const int gpu = gpu_of(into_device), from_gpu = gpu_of(from_device);
+  if (reads_memory_of(gpu, from_gpu)) {
+    return reduce_elements<Gpu>(into, from, numel, dtype, op);
+  }
+  const size_t bytes = numel * item_size(dtype);
+  void* here = nullptr;
+  check(cudaMallocAsync(&here, bytes, stream), "cudaMallocAsync");
+  check(cudaMemcpyPeerAsync(here, gpu, from, from_gpu, bytes, stream),
+        "cudaMemcpyPeerAsync");
+  reduce_elements<Gpu>(into, here, numel, dtype, op);
+  check(cudaFreeAsync(here, stream), "cudaFreeAsync");
 }
 
 }  // namespace lockstep::cuda

@@ -6,6 +6,7 @@
 namespace lockstep::cuda {
 
 template Step turn_step<Gpu>(Ref, Ref, int64_t, int64_t, int64_t);
+template void reduce_elements<Gpu>(void*, const void*, int64_t, DType, ReduceOp);
 template PlanPtr plan_elementwise<Gpu>(const PlanRequest&);
 template PlanPtr plan_loss<Gpu>(const PlanRequest&);
 

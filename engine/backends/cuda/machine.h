@@ -68,6 +68,11 @@ PlanPtr plan_loss(const PlanRequest& request);
 template <class Machine>
 PlanPtr make_plan(const PlanRequest& request);
 
+/// into[i] becomes op(into[i], from[i]).
+template <class Machine>
+void reduce_elements(void* into, const void* from, int64_t numel, DType dtype,
+                     ReduceOp op);
+
 /// A step that turns and converts `from` into `to` (see kernels/elementwise.h): of
 /// `count` elements, planes of a × b.
 template <class Machine>

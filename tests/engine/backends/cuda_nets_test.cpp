@@ -183,9 +183,10 @@ TEST_P(CudaNets, SyncBatchNormIsAsOneDevice) {
 }
 
 /// Gradients of DDP on `size` ranks, of rank 0.
-std::vector<std::vector<double>> ddp_gradients(DeviceType type, DType dtype) {
+std::vector<std::vector<double>> ddp_gradients(DeviceType type, DType dtype,
+                                               test::Wire wire = test::Wire::local) {
   std::vector<std::vector<double>> gradients;
-  test::World world{3, test::Wire::local, type};
+  test::World world{3, wire, type};
   test::on_ranks(world, [&](test::Rank& rank) {
     const nn::ModulePtr model = golden_net(dtype);
     model->to(rank.device);
@@ -205,8 +206,8 @@ std::vector<std::vector<double>> ddp_gradients(DeviceType type, DType dtype) {
   return gradients;
 }
 
-TEST_P(CudaNets, DdpThroughMainMemory) {
-  const auto mine = ddp_gradients(DeviceType::cuda, DType::f32);
+void expect_ddp_as_reference(test::Wire wire) {
+  const auto mine = ddp_gradients(DeviceType::cuda, DType::f32, wire);
   const auto truth = ddp_gradients(DeviceType::reference, DType::f64);
   ASSERT_EQ(mine.size(), truth.size());
   for (size_t i = 0; i < mine.size(); ++i) {
@@ -215,15 +216,16 @@ TEST_P(CudaNets, DdpThroughMainMemory) {
   }
 }
 
+TEST_P(CudaNets, DdpInTheGpusMemory) { expect_ddp_as_reference(test::Wire::local); }
+
+TEST_P(CudaNets, DdpThroughMainMemory) { expect_ddp_as_reference(test::Wire::tcp); }
+
 /// Nothing begins before it was enqueued, before the task ahead of it on its stream is
-/// over, or before what it waited for is.
-TEST_P(CudaNets, TheTraceIsInOrder) {
-  tracer::start_recording();
-  train(DeviceType::cuda, 2, DType::f32);
-  tracer::stop_recording();
+/// over, or before what it waited for is. Returns how many kernels there are, and how
+/// many waits.
+std::pair<size_t, size_t> expect_in_order(const std::vector<tracer::Event>& events) {
   std::map<int64_t, const tracer::Event*> by_id;
   std::map<std::pair<int64_t, int64_t>, int64_t> last_end;
-  const auto events = tracer::collect();
   for (const auto& event : events) by_id[event.id] = &event;
   std::vector<const tracer::Event*> work;
   for (const auto& event : events) {
@@ -239,17 +241,57 @@ TEST_P(CudaNets, TheTraceIsInOrder) {
       EXPECT_LE(end, event->ts) << event->name;
       end = event->end();
     }
-    ASSERT_TRUE(by_id.contains(event->op)) << event->name;
+    EXPECT_TRUE(by_id.contains(event->op)) << event->name;
+    if (!by_id.contains(event->op)) continue;
     EXPECT_GE(event->ts, by_id[event->op]->ts) << event->name;
     EXPECT_GE(double(event->args["queued_us"]), 0) << event->name;
     for (const int64_t id : event->deps) {
-      ASSERT_TRUE(by_id.contains(id));
-      EXPECT_LE(by_id[id]->end(), event->ts) << event->name;
       ++waits;
+      EXPECT_TRUE(by_id.contains(id)) << event->name;
+      if (!by_id.contains(id)) continue;
+      EXPECT_LE(by_id[id]->end(), event->ts) << event->name;
     }
   }
+  return {kernels, waits};
+}
+
+TEST_P(CudaNets, TheTraceIsInOrder) {
+  tracer::start_recording();
+  train(DeviceType::cuda, 2, DType::f32);
+  tracer::stop_recording();
+  const auto [kernels, waits] = expect_in_order(tracer::collect());
   EXPECT_GT(kernels, size_t(kSteps * 2 * 10));
   EXPECT_GT(waits, size_t(kSteps * 4));
+}
+
+/// The ring's messages are seen, not modelled: each when its queue copied it, within
+/// its collective, and after what its sender had received before.
+TEST_P(CudaNets, TheTraceOfARingInTheGpusMemoryIsInOrder) {
+  tracer::start_recording();
+  ddp_gradients(DeviceType::cuda, DType::f32);
+  tracer::stop_recording();
+  const auto events = tracer::collect();
+  expect_in_order(events);
+  std::map<std::pair<int64_t, int64_t>, const tracer::Event*> collectives;  // pid, seq
+  for (const auto& event : events) {
+    if (event.is("collective")) {
+      collectives[{event.pid, event.args.value("seq", int64_t{-1})}] = &event;
+    }
+  }
+  size_t messages = 0, after_others = 0;
+  for (const auto& event : events) {
+    if (!event.is("copy") || !event.args.contains("ring_step")) continue;
+    EXPECT_FALSE(event.args.contains("modelled"));
+    const auto around =
+        collectives.find({event.pid, event.args.value("seq", int64_t{-1})});
+    ASSERT_NE(around, collectives.end());
+    EXPECT_GE(event.ts, around->second->ts);
+    EXPECT_LE(event.end(), around->second->end());
+    after_others += !event.deps.empty();
+    ++messages;
+  }
+  EXPECT_GE(messages, size_t{2 * 3 * 2 * 2});  // 2 steps, 3 ranks, 2(N - 1) messages
+  EXPECT_EQ(after_others, messages);
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpu, CudaNets, testing::Values("Simulated", "Real"),

@@ -114,6 +114,8 @@ template PlanPtr plan_linear<HostMachine>(const PlanRequest&);
 template PlanPtr plan_normalization<HostMachine>(const PlanRequest&);
 template PlanPtr plan_pooling<HostMachine>(const PlanRequest&);
 template PlanPtr plan_elementwise<HostMachine>(const PlanRequest&);
+template void reduce_elements<HostMachine>(void*, const void*, int64_t, DType,
+                                           ReduceOp);
 template PlanPtr plan_loss<HostMachine>(const PlanRequest&);
 
 }  // namespace cuda

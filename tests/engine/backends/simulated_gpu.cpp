@@ -207,6 +207,7 @@ struct FakeDriver : runtime::Driver {
   std::unique_ptr<runtime::Queue> make_queue(Device) override {
     return std::make_unique<FakeQueue>();
   }
+  runtime::Queue& current_queue() override { return *current; }
   void copy(void* to, Device to_device, const void* from, Device from_device,
             size_t bytes) override {
     if (from_device.is_host()) {  // `from` is free again on return
@@ -230,6 +231,12 @@ struct FakeDriver : runtime::Driver {
     fault.found = 0;
     throw std::runtime_error("Target " + std::to_string(fault.label) +
                              " is out of bounds.");
+  }
+  void reduce(void* into, Device, const void* from, Device, int64_t numel, DType dtype,
+              ReduceOp op) override {
+    if (dtype == DType::u8) throw std::runtime_error("a simulated launch failed");
+    current->launch(
+        [=] { cuda::reduce_elements<HostMachine>(into, from, numel, dtype, op); });
   }
 };
 

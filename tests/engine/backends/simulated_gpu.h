@@ -13,6 +13,7 @@ namespace lockstep::test {
 /// of them is used; later calls change nothing. As many devices as this have a GPU each
 /// and a library of collectives, fewer or more of them have neither.
 void simulate_gpus();
+/// Adding up bytes fails there, as any launch may.
 inline constexpr size_t kGpus = 3;
 bool gpus_are_simulated();
 

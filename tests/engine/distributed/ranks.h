@@ -46,17 +46,21 @@ inline std::vector<GroupPtr> make_groups(const World& world) {
   const auto store = std::make_shared<distributed::HashStore>(world.timeout);
   std::vector<GroupPtr> groups;
   for (int r = 0; r < world.size; ++r) {
-    std::unique_ptr<distributed::Transport> transport;
+    const auto ring = [&](std::unique_ptr<distributed::Transport> transport) {
+      return std::make_unique<distributed::Ring>(std::move(transport), r, world.size,
+                                                 "default");
+    };
+    std::unique_ptr<distributed::Communicator> communicator;
     if (world.wire == Wire::local) {
-      transport = std::make_unique<distributed::LocalTransport>(hub, r, world.timeout);
+      communicator =
+          ring(std::make_unique<distributed::LocalTransport>(hub, r, world.timeout));
     } else {
-      transport = std::make_unique<distributed::TcpTransport>(
-          store, "127.0.0.1", r, world.size, world.timeout);
+      communicator = distributed::reach_device(
+          ring(std::make_unique<distributed::TcpTransport>(store, "127.0.0.1", r,
+                                                           world.size, world.timeout)),
+          {world.type, r});
     }
-    groups.push_back(std::make_shared<ProcessGroup>(
-        distributed::reach_device(std::make_unique<distributed::Ring>(
-                                      std::move(transport), r, world.size, "default"),
-                                  {world.type, r})));
+    groups.push_back(std::make_shared<ProcessGroup>(std::move(communicator)));
   }
   return groups;
 }

@@ -3,20 +3,19 @@
 
 #include <atomic>
 
-#include "tests/engine/distributed/ranks.h"
+#include "tests/engine/distributed/collectives.h"
 
 namespace lockstep {
 namespace {
 
 using distributed::Buffer;
 using test::GroupPtr;
+using test::mine;
 using test::Rank;
 using test::ReduceOp;
+using test::Values;
 using test::Wire;
 using test::World;
-using Values = std::vector<double>;
-
-constexpr DType kTypes[] = {DType::f32, DType::f64, DType::i64};
 
 class RingOf : public testing::TestWithParam<std::tuple<Wire, int>> {
  protected:
@@ -25,14 +24,8 @@ class RingOf : public testing::TestWithParam<std::tuple<Wire, int>> {
   /// Fewer elements than ranks, too: then some chunks are empty.
   std::vector<int64_t> counts() const { return {0, 1, 2, size() - 1, size(), 1000}; }
 
-  /// Calls `check(rank, count, type)` on all ranks for all sizes and types.
-  template <typename Check>
-  void on_all(Check check) const {
-    test::on_ranks(world(), [&](Rank& rank) {
-      for (DType type : kTypes) {
-        for (int64_t count : counts()) check(rank, count, type);
-      }
-    });
+  void on_all(test::CollectiveCheck check) const {
+    test::check_collective(world(), counts(), check);
   }
 };
 
@@ -44,52 +37,7 @@ INSTANTIATE_TEST_SUITE_P(Wires, RingOf,
                                   std::to_string(std::get<1>(info.param));
                          });
 
-/// Whole numbers: their sums are exact in every type and order.
-Values numbers_of(int rank, int64_t count) {
-  Values values(count);
-  const uint64_t stream = fnv1a64("rank " + std::to_string(rank));
-  for (int64_t i = 0; i < count; ++i) {
-    values[i] = std::floor(1000 * test::signed_uniform(i, stream));
-  }
-  return values;
-}
-
-Tensor on(const Rank& rank, const Values& values, DType type) {
-  return test::on(rank.device, test::vector(values, type));
-}
-Tensor mine(const Rank& rank, int64_t count, DType type) {
-  return on(rank, numbers_of(rank.rank, count), type);
-}
-
-double joined(double a, double b, ReduceOp op) {
-  if (op == ReduceOp::sum) return a + b;
-  return op == ReduceOp::min ? std::min(a, b) : std::max(a, b);
-}
-
-Values reduced(int ranks, int64_t count, ReduceOp op) {
-  Values all = numbers_of(0, count);
-  for (int r = 1; r < ranks; ++r) {
-    const Values more = numbers_of(r, count);
-    for (int64_t i = 0; i < count; ++i) all[i] = joined(all[i], more[i], op);
-  }
-  return all;
-}
-
-std::string about(const Rank& rank, int64_t count, DType type) {
-  return "rank " + std::to_string(rank.rank) + ", " + std::to_string(count) + " of " +
-         lockstep::name(type);
-}
-
-TEST_P(RingOf, AllReduce) {
-  on_all([](Rank& rank, int64_t count, DType type) {
-    for (ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::max}) {
-      const Tensor tensor = mine(rank, count, type);
-      rank.group->all_reduce(tensor, op).wait();
-      EXPECT_EQ(test::values_of(tensor), reduced(rank.size, count, op))
-          << about(rank, count, type);
-    }
-  });
-}
+TEST_P(RingOf, AllReduce) { on_all(test::expect_all_reduce); }
 
 // The order of additions differs from element to element, not from rank to rank.
 TEST_P(RingOf, AllReduceGivesAllRanksTheSameBits) {
@@ -104,79 +52,16 @@ TEST_P(RingOf, AllReduceGivesAllRanksTheSameBits) {
   for (const Values& sum : sums) EXPECT_EQ(sum, sums[0]);
 }
 
-TEST_P(RingOf, BroadcastFromEveryRoot) {
-  on_all([](Rank& rank, int64_t count, DType type) {
-    for (int root = 0; root < rank.size; ++root) {
-      const Tensor tensor = mine(rank, count, type);
-      rank.group->broadcast(tensor, root).wait();
-      EXPECT_EQ(test::values_of(tensor), numbers_of(root, count))
-          << about(rank, count, type) << " from " << root;
-    }
-  });
-}
+TEST_P(RingOf, BroadcastFromEveryRoot) { on_all(test::expect_broadcast); }
 
-TEST_P(RingOf, ReduceToEveryRootLeavesTheOthersAlone) {
-  on_all([](Rank& rank, int64_t count, DType type) {
-    for (int root = 0; root < rank.size; ++root) {
-      const Tensor tensor = mine(rank, count, type);
-      rank.group->reduce(tensor, root, ReduceOp::sum).wait();
-      EXPECT_EQ(test::values_of(tensor), rank.rank == root
-                                             ? reduced(rank.size, count, ReduceOp::sum)
-                                             : numbers_of(rank.rank, count))
-          << about(rank, count, type) << " to " << root;
-    }
-  });
-}
+TEST_P(RingOf, ReduceToEveryRootLeavesTheOthersAlone) { on_all(test::expect_reduce); }
 
-TEST_P(RingOf, AllGather) {
-  on_all([](Rank& rank, int64_t count, DType type) {
-    const Tensor in = mine(rank, count, type);
-    const Tensor out = on(rank, Values(count * rank.size, -7), type);
-    rank.group->all_gather(out, in).wait();
-    Values expected;
-    for (int r = 0; r < rank.size; ++r) {
-      const Values part = numbers_of(r, count);
-      expected.insert(expected.end(), part.begin(), part.end());
-    }
-    EXPECT_EQ(test::values_of(out), expected) << about(rank, count, type);
-    EXPECT_EQ(test::values_of(in), numbers_of(rank.rank, count));
-  });
-}
+TEST_P(RingOf, AllGather) { on_all(test::expect_all_gather); }
 
-TEST_P(RingOf, ReduceScatter) {
-  on_all([](Rank& rank, int64_t count, DType type) {
-    const int64_t whole = count * rank.size;
-    for (ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {
-      const Tensor in = mine(rank, whole, type);
-      const Tensor out = on(rank, Values(count, -7), type);
-      rank.group->reduce_scatter(out, in, op).wait();
-      const Values all = reduced(rank.size, whole, op);
-      const auto first = all.begin() + rank.rank * count;
-      EXPECT_EQ(test::values_of(out), Values(first, first + count))
-          << about(rank, count, type);
-      EXPECT_EQ(test::values_of(in), numbers_of(rank.rank, whole)) << "changed";
-    }
-  });
-}
+TEST_P(RingOf, ReduceScatter) { on_all(test::expect_reduce_scatter); }
 
 // Pairs of ranks count their messages on their own, so others' do not disturb them.
-TEST_P(RingOf, SendAndReceive) {
-  on_all([](Rank& rank, int64_t count, DType type) {
-    for (int other = 1; other < rank.size; ++other) {
-      if (rank.rank == 0) {
-        const Tensor answer = on(rank, Values(count, -7), type);
-        rank.group->send(mine(rank, count, type), other);
-        rank.group->recv(answer, other).wait();
-        EXPECT_EQ(test::values_of(answer), numbers_of(other, count));
-      } else if (rank.rank == other) {
-        const Tensor question = on(rank, Values(count, -7), type);
-        rank.group->recv(question, 0).wait();
-        rank.group->send(mine(rank, count, type), 0);
-        EXPECT_EQ(test::values_of(question), numbers_of(0, count));
-      }
-    }
-  });
-}
+TEST_P(RingOf, SendAndReceive) { on_all(test::expect_send_and_receive); }
 
 TEST_P(RingOf, BarrierLetsNobodyPassBeforeAllHaveCome) {
   std::atomic<int> come = 0;

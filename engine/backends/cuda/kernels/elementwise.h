@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/backends/cuda/kernels/philox.h"
+#include "engine/tensor/dtype.h"
 
 namespace lockstep::cuda {
 
@@ -91,6 +92,18 @@ struct Scale {
   T* y;
   float factor;
   LOCKSTEP_BOTH void operator()(Index i) const { y[i] = T(float(x[i]) * factor); }
+};
+
+/// A message of a ring joins what is there.
+template <class T>
+struct Reduce {
+  T* into;
+  const T* from;
+  ReduceOp op;
+  LOCKSTEP_BOTH void operator()(Index i) const {
+    const T a = into[i], b = from[i];
+    into[i] = op == ReduceOp::sum ? T(a + b) : (op == ReduceOp::min) == (b < a) ? b : a;
+  }
 };
 
 template <class T>

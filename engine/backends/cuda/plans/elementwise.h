@@ -26,6 +26,27 @@ Step turn_step(Ref from, Ref to, int64_t count, int64_t a, int64_t b) {
   };
 }
 
+template <class Machine>
+void reduce_elements(void* into, const void* from, int64_t numel, DType dtype,
+                     ReduceOp op) {
+  const auto reduce_as = [&](auto zero) {
+    using T = decltype(zero);
+    Machine::for_each(
+        static_cast<Index>(numel),
+        Reduce<T>{static_cast<T*>(into), static_cast<const T*>(from), op});
+  };
+  switch (dtype) {
+    case DType::f32:
+      return reduce_as(float());
+    case DType::f64:
+      return reduce_as(double());
+    case DType::i64:
+      return reduce_as(int64_t());
+    case DType::u8:
+      return reduce_as(uint8_t());
+  }
+}
+
 /// Bytes, by the largest word that divides them.
 template <class Machine, class Word>
 Step copy_words_step(int64_t bytes) {

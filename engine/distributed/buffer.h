@@ -1,0 +1,55 @@
+// The memory that collectives work on, and who moves and adds what lies there: the
+// host's threads, or hardware.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/runtime/driver.h"
+#include "engine/tensor/device.h"
+#include "engine/tensor/dtype.h"
+
+namespace lockstep::distributed {
+
+using lockstep::ReduceOp;  // torch.distributed has it, too
+
+/// A flat piece of a device's memory; `data` is null on devices that compute nothing.
+struct Buffer {
+  void* data = nullptr;
+  int64_t numel = 0;
+  DType dtype = DType::f32;
+  Device device = kHost;
+
+  int64_t bytes() const { return numel * static_cast<int64_t>(item_size(dtype)); }
+  Buffer part(int64_t first, int64_t count) const {
+    char* start = static_cast<char*>(data);
+    return {start ? start + first * item_size(dtype) : nullptr, count, dtype, device};
+  }
+};
+
+// Called by a worker of the device of `to` or `into`. With hardware the work is handed
+// over, and comes after all that was handed over before.
+
+/// Both have as many elements; `from` may lie on another device of the same type.
+void copy_into(Buffer to, Buffer from);
+/// into[i] becomes op(into[i], from[i]).
+void reduce_into(Buffer into, Buffer from, ReduceOp op);
+
+/// This place of the worker's queue; null where the host's threads do the work: then
+/// all of it is over.
+runtime::MarkPtr mark_queue(Device device, bool timed = false);
+/// What follows on the worker's queue comes after `mark`, which may be null.
+void queue_waits(Device device, const runtime::MarkPtr& mark);
+
+/// A copy of a buffer, for as long as it is worked on.
+class Scratch {
+ public:
+  explicit Scratch(Buffer original);
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  const Buffer& buffer() const { return copy_; }
+
+ private:
+  Buffer copy_;
+};
+
+}  // namespace lockstep::distributed

@@ -1,0 +1,60 @@
+// Collectives of tensors that lie in GPUs' memory, simulated and real: around the ring
+// of threads, which copies and adds there, and of sockets, which does so in main
+// memory.
+#include "tests/engine/backends/cuda_device.h"
+#include "tests/engine/distributed/collectives.h"
+
+namespace lockstep {
+namespace {
+
+using test::Rank;
+using test::Wire;
+using test::World;
+
+class CudaCollectives : public test::OnCuda {};
+
+void check_all(Wire wire, int most_ranks) {
+  for (int size = 1; size <= most_ranks; ++size) {
+    for (const test::CollectiveCheck check : test::kCollectiveChecks) {
+      test::check_collective({size, wire, DeviceType::cuda}, {1, 2, 1000}, check);
+    }
+  }
+}
+
+TEST_P(CudaCollectives, InTheGpusMemory) { check_all(Wire::local, 4); }
+
+TEST_P(CudaCollectives, ThroughMainMemory) { check_all(Wire::tcp, 3); }
+
+/// Nobody waits for the host here: a rank's queue goes on as soon as the others' have
+/// read what it writes next.
+TEST_P(CudaCollectives, QueuesWaitForEachOtherFromOneCollectiveToTheNext) {
+  constexpr int kRounds = 10, kRanks = 4;
+  test::on_ranks({kRanks, Wire::local, DeviceType::cuda}, [](Rank& rank) {
+    const Tensor tensor = test::on(rank, test::Values(997, rank.rank + 1), DType::f32);
+    distributed::Work last;
+    for (int round = 0; round < kRounds; ++round) {
+      rank.group->all_reduce(tensor);
+      last = rank.group->broadcast(tensor, round % kRanks);
+    }
+    last.wait();
+    const double sum = (1 + 2 + 3 + 4) * std::pow(kRanks, kRounds - 1);
+    EXPECT_EQ(test::values_of(tensor), test::Values(997, sum));
+  });
+}
+
+TEST_P(CudaCollectives, ALaunchThatFailsHoldsUpNobody) {
+  if (real()) GTEST_SKIP() << "asks the simulated GPU to fail";
+  const std::string message = test::message_of([] {
+    test::on_ranks({2, Wire::local, DeviceType::cuda}, [](Rank& rank) {
+      const Tensor bytes = Tensor::empty({100}, rank.device, DType::u8);
+      rank.group->all_reduce(bytes).synchronize();
+    });
+  });
+  EXPECT_NE(message.find("a simulated launch failed"), std::string::npos) << message;
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpu, CudaCollectives, testing::Values("Simulated", "Real"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace lockstep
