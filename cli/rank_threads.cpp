@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cli/train_command.h"
+#include "engine/backends/backend.h"
 #include "engine/distributed/local_transport.h"
 #include "engine/distributed/make_communicator.h"
 #include "engine/distributed/ring.h"
@@ -67,6 +68,14 @@ std::unique_ptr<distributed::Communicator> communicator(
   if (o.dist_backend == "nccl") {
     auto nccl =
         distributed::try_nccl({"nccl", store, "", rank, hub->size(), timeout, device});
+    if (nccl && backend_options().benchmark) {
+      // cuDNN measures in memory of its own, and to give that back is to wait for the
+      // GPU: for NCCL, which waits for a rank that waits for its turn to measure.
+      throw std::runtime_error(
+          "--benchmark and NCCL between threads would wait for each other for ever; "
+          "leave --benchmark out, or use --multiprocessing-distributed or "
+          "--dist-backend ring");
+    }
     if (nccl) return nccl;
     if (rank == 0 && !o.quiet && device.type == DeviceType::cuda) {
       std::puts(distributed::kNoNccl);

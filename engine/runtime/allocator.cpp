@@ -97,13 +97,23 @@ void* Allocator::take(size_t bytes, Stream& stream, size_t& capacity) {
   return data;
 }
 
-/// Free blocks are too small, or another stream's. They go back to the system when the
-/// last tasks that know them are over; whoever frees one now would hurt these. Without
-/// the lock: a task that ends may give back a block itself.
+/// Free blocks are too small, or another stream's, or other streams still use them.
+/// They go back to the system when the last tasks that know them are over; whoever
+/// frees one now would hurt these. Without the lock: a task that ends may give back a
+/// block itself.
 void Allocator::give_back_unused() {
+  std::vector<EventPtr> uses;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Pending& pending : pending_) {
+      uses.insert(uses.end(), pending.events.begin(), pending.events.end());
+    }
+  }
+  for (const EventPtr& use : uses) use->wait();
   std::multimap<size_t, Free> unused;
   {
     std::lock_guard lock(mutex_);
+    reclaim_pending();
     for (auto it = free_.begin(); it != free_.end();) {
       const auto next = std::next(it);
       if (it->second.pool == MemoryPool::common) unused.insert(free_.extract(it));

@@ -66,10 +66,10 @@ struct Descriptors {
   }
 };
 
-/// For questions from host threads, one at a time; on the first GPU.
+/// For questions from host threads, one at a time.
 cudnnHandle_t planning_handle() {
   static cudnnHandle_t handle = [] {
-    const GpuScope scope(0);
+    const GpuScope scope(planning_gpu());
     cudnnHandle_t made = nullptr;
     check(cudnnCreate(&made), "cudnnCreate");
     return made;
@@ -115,18 +115,21 @@ std::string str(const Convolution& p) {
          std::to_string(p.attributes.padding[0]);
 }
 
-/// Candidates, the best first: by cuDNN's rules, or with `--benchmark` by trying all.
+/// Candidates, the best first: by cuDNN's rules, or by trying all. That takes memory of
+/// its own: where there is too little, none may be left.
 template <class Way>
-std::vector<typename Way::Perf> candidates(const Convolution& p, const Descriptors& d) {
+std::vector<typename Way::Perf> candidates(const Convolution& p, const Descriptors& d,
+                                           bool measure) {
   std::array<typename Way::Perf, kMostAlgorithms> perfs{};
   int count = 0;
   const auto [a, b, c] = Way::operands(d);
-  const bool measure = backend_options().benchmark && !backend_options().deterministic;
+  if (measure) check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   const cudnnStatus_t status =
       measure ? Way::measure(planning_handle(), a, b, d.convolution, c, kMostAlgorithms,
                              &count, perfs.data())
               : Way::suggest(planning_handle(), a, b, d.convolution, c, kMostAlgorithms,
                              &count, perfs.data());
+  if (measure && status != CUDNN_STATUS_SUCCESS) return {};
   check(status, std::string("cuDNN's algorithms for ") + Way::name + " of " + str(p));
   return {perfs.begin(), perfs.begin() + count};
 }
@@ -134,7 +137,13 @@ std::vector<typename Way::Perf> candidates(const Convolution& p, const Descripto
 /// The first candidate that is allowed: deterministic, without TF32, not too large.
 template <class Way>
 typename Way::Perf choose(const Convolution& p, Descriptors& d) {
-  for (typename Way::Perf perf : candidates<Way>(p, d)) {
+  std::vector<typename Way::Perf> perfs;
+  if (backend_options().benchmark && !backend_options().deterministic) {
+    perfs = candidates<Way>(p, d, true);
+  }
+  const auto suggested = candidates<Way>(p, d, false);
+  perfs.insert(perfs.end(), suggested.begin(), suggested.end());
+  for (typename Way::Perf perf : perfs) {
     if (perf.status != CUDNN_STATUS_SUCCESS) continue;
     const bool repeats = perf.determinism == CUDNN_DETERMINISTIC;
     if (backend_options().deterministic && !repeats) continue;
@@ -163,14 +172,16 @@ template <class Way>
 ConvolutionPlan plan(const Convolution& p) {
   static std::mutex one_at_a_time;
   std::lock_guard lock(one_at_a_time);
-  const GpuScope scope(0);
+  const GpuScope scope(planning_gpu());
   const auto d = std::make_shared<Descriptors>(p);
   const typename Way::Perf chosen = choose<Way>(p, *d);
   ConvolutionPlan plan;
+  const bool fma = !backend_options().tf32 || chosen.mathType == CUDNN_FMA_MATH;
   plan.impl = std::string("cudnn:") + Way::name + ":" +
               std::to_string(static_cast<int>(chosen.algo)) +
               (p.bf16 ? ":bfloat16"
-                      : (chosen.mathType == CUDNN_FMA_MATH ? ":float32" : ":tf32"));
+               : fma  ? ":float32"
+                      : ":tf32");
   plan.workspace = chosen.memory;
   if (backend_options().benchmark) {
     std::fprintf(stderr, "benchmark: %s %s -> %s %.0f us, %zu KiB\n", Way::name,

@@ -20,22 +20,29 @@ bool reads_memory_of(int gpu, int other) {
   return can;
 }
 
-/// Lets `gpu` read the memory of all others where the machine's wiring allows it. Where
-/// not, cudaMemcpyPeerAsync goes through main memory.
+/// `gpu` may read the memory of `other` from now on.
+void enable_peer(int gpu, int other) {
+  if (!reads_memory_of(gpu, other)) return;
+  const GpuScope scope(gpu);
+  const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
+  if (status == cudaErrorPeerAccessAlreadyEnabled) {
+    cudaGetLastError();  // not an error for us; it must not turn up later
+  } else {
+    check(status, "cudaDeviceEnablePeerAccess");
+  }
+}
+
+/// Lets the GPUs of this process's devices read each other's memory where the machine's
+/// wiring allows it. Where not, cudaMemcpyPeerAsync goes through main memory.
 void enable_peers(int gpu) {
   static std::mutex mutex;
-  static auto* const done = new std::set<int>;
+  static auto* const used = new std::set<int>;
   std::lock_guard lock(mutex);
-  if (!done->insert(gpu).second) return;
-  const GpuScope scope(gpu);
-  for (int other = 0; other < static_cast<int>(gpus().names.size()); ++other) {
-    if (other == gpu || !reads_memory_of(gpu, other)) continue;
-    const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
-    if (status == cudaErrorPeerAccessAlreadyEnabled) {
-      cudaGetLastError();  // not an error for us; it must not turn up later
-    } else {
-      check(status, "cudaDeviceEnablePeerAccess");
-    }
+  if (!used->insert(gpu).second) return;
+  for (const int other : *used) {
+    if (other == gpu) continue;
+    enable_peer(gpu, other);
+    enable_peer(other, gpu);
   }
 }
 
@@ -53,10 +60,18 @@ void* CudaDriver::allocate(Device device, size_t bytes) {
   return data;
 }
 
-void CudaDriver::free(Device, void* data) noexcept { cudaFree(data); }
+void CudaDriver::free(Device device, void* data) noexcept {
+  try {
+    const GpuScope scope(gpu_of(device));
+    cudaFree(data);
+  } catch (const std::exception&) {
+    // The process ends, and CUDA is gone before us.
+  }
+}
 
 std::unique_ptr<runtime::Queue> CudaDriver::make_queue(Device device) {
   enable_peers(gpu_of(device));
+  use_for_planning(gpu_of(device));
   return std::make_unique<CudaQueue>(device);
 }
 

@@ -10,10 +10,11 @@ GemmRun Gpu::gemm(const Gemm& g) {
   const bool tf32 = backend_options().tf32;
   return [g, tf32](const void* a, const void* b, void* c) {
     if (g.m == 0 || g.n == 0) return;
+    const bool dot = g.m * g.n == 1;  // a sum of squares, say: it keeps its digits
     const cudaDataType in = g.bf16_in ? CUDA_R_16BF : CUDA_R_32F;
     const cudaDataType out = g.bf16_out ? CUDA_R_16BF : CUDA_R_32F;
     const cublasComputeType_t compute =
-        tf32 && !g.bf16_in ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+        tf32 && !g.bf16_in && !dot ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     const auto narrow = [](int64_t size) { return static_cast<int>(size); };
     const auto way = [](bool transpose) {
       return transpose ? CUBLAS_OP_T : CUBLAS_OP_N;

@@ -11,6 +11,10 @@ struct Gpu {
   template <class F>
   static void for_each(Index n, F f);
   template <class F>
+  static void for_rows(Index rows, F f);
+  template <class F>
+  static void for_columns(Index rows, Index columns, F f);
+  template <class F>
   static void for_many(const F& f, Index largest);
   template <class F>
   static void sum_columns(Index rows, Index columns, F f, void* scratch);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/backends/cuda/gpu.h"
+#include "engine/backends/cuda/kernels/lane.h"
 #include "engine/backends/cuda/status.h"
 
 namespace lockstep::cuda {
@@ -31,7 +32,55 @@ void Gpu::for_each(Index n, F f) {
   check(cudaGetLastError(), "launch of an elementwise kernel");
 }
 
-/// Row t of the grid takes tensor t.
+/// A warp takes a row.
+template <class F>
+__global__ void __launch_bounds__(kThreads) rows_kernel(Index rows, F f) {
+  constexpr Index kWarp = 32, kWarps = kThreads / kWarp;
+  const Lane lane{threadIdx.x % kWarp, kWarp};
+  for (Index row = blockIdx.x * kWarps + threadIdx.x / kWarp; row < rows;
+       row += gridDim.x * kWarps) {
+    f(row, lane);
+  }
+}
+
+template <class F>
+void Gpu::for_rows(Index rows, F f) {
+  if (rows == 0) return;
+  constexpr Index kWarps = kThreads / 32;
+  const unsigned blocks = std::min<unsigned>((rows + kWarps - 1) / kWarps, kMostBlocks);
+  rows_kernel<<<blocks, kThreads, 0, CudaQueue::current().stream()>>>(rows, f);
+  check(cudaGetLastError(), "launch of a kernel over rows");
+}
+
+/// Neighbouring threads take neighbouring columns, then the next row; `together` rows
+/// are under way at once, so that each thread stays in its column.
+template <class F>
+__global__ void __launch_bounds__(kThreads)
+    columns_kernel(Index rows, Index columns, Index together, F f) {
+  const Index t = blockIdx.x * kThreads + threadIdx.x;
+  if (t >= together * columns) return;
+  const Index c = t % columns;
+  const auto column = f.column(c);
+  for (Index row = t / columns; row < rows; row += together) {
+    f(column, row * columns + c);
+  }
+}
+
+template <class F>
+void Gpu::for_columns(Index rows, Index columns, F f) {
+  if (rows == 0 || columns == 0) return;
+  constexpr Index kRowsOfAThread = 4, kBlocksAtOnce = 2048;
+  const Index wanted = (rows + kRowsOfAThread - 1) / kRowsOfAThread * columns;
+  const Index least = (columns + kThreads - 1) / kThreads;
+  const Index blocks =
+      std::max(least, std::min((wanted + kThreads - 1) / kThreads, kBlocksAtOnce));
+  columns_kernel<<<blocks, kThreads, 0, CudaQueue::current().stream()>>>(
+      rows, columns, blocks * kThreads / columns, f);
+  check(cudaGetLastError(), "launch of a kernel over columns");
+}
+
+/// Row t of the grid takes tensor t. Most tensors are small: their rows have no more
+/// blocks than the rest needs to fill a GPU.
 template <class F>
 __global__ void __launch_bounds__(kThreads) many_kernel(const __grid_constant__ F f) {
   const Index t = blockIdx.y, n = f.size(t);
@@ -45,7 +94,8 @@ template <class F>
 void Gpu::for_many(const F& f, Index largest) {
   static_assert(sizeof(F) <= 4096, "a launch's arguments are limited to 4 KiB");
   if (f.count == 0 || largest == 0) return;
-  const dim3 grid(blocks_for(largest), f.count);
+  constexpr unsigned kMostOfARow = 256;
+  const dim3 grid(std::min(blocks_for(largest), kMostOfARow), f.count);
   many_kernel<<<grid, kThreads, 0, CudaQueue::current().stream()>>>(f);
   check(cudaGetLastError(), "launch of a kernel over many tensors");
 }

@@ -1,5 +1,9 @@
 #include "engine/backends/cuda/gpus.h"
 
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
 #include "engine/backends/cuda/status.h"
 
 namespace lockstep::cuda {
@@ -52,11 +56,31 @@ int gpu_of(Device device) {
   return device.index % static_cast<int>(gpus().names.size());
 }
 
-GpuScope::GpuScope(int gpu) {
-  check(cudaGetDevice(&outer_), "cudaGetDevice");
-  check(cudaSetDevice(gpu), "cudaSetDevice");
+namespace {
+
+thread_local int current_gpu = -1;
+std::atomic<int> first_gpu{-1};
+
+void choose(int gpu) {
+  if (std::exchange(current_gpu, gpu) != gpu)
+    check(cudaSetDevice(gpu), "cudaSetDevice");
 }
 
-GpuScope::~GpuScope() { cudaSetDevice(outer_); }
+}  // namespace
+
+GpuScope::GpuScope(int gpu) : outer_(current_gpu) { choose(gpu); }
+
+GpuScope::~GpuScope() {
+  if (outer_ < 0 || outer_ == current_gpu) return;
+  current_gpu = outer_;
+  cudaSetDevice(outer_);
+}
+
+int planning_gpu() { return std::max(0, first_gpu.load()); }
+
+void use_for_planning(int gpu) {
+  int none = -1;
+  first_gpu.compare_exchange_strong(none, gpu);
+}
 
 }  // namespace lockstep::cuda

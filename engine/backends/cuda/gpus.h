@@ -18,7 +18,9 @@ const Gpus& gpus();
 /// Device i lies on GPU i; with fewer GPUs than devices several share one.
 int gpu_of(Device device);
 
-/// Makes the GPU of `device` the calling thread's, until the scope's end.
+/// Makes `gpu` the calling thread's, until the scope's end. A thread that had none
+/// keeps it: to go back to CUDA's default would open a context on GPU 0, which costs
+/// hundreds of megabytes there, in each process.
 class GpuScope {
  public:
   explicit GpuScope(int gpu);
@@ -26,7 +28,11 @@ class GpuScope {
   GpuScope(const GpuScope&) = delete;
 
  private:
-  int outer_ = 0;
+  int outer_;
 };
+
+/// For questions that any GPU can answer: the first one that a queue was made for.
+int planning_gpu();
+void use_for_planning(int gpu);
 
 }  // namespace lockstep::cuda

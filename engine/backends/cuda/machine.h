@@ -6,6 +6,10 @@
 //
 //   for_each(n, f)             f(i) for every i < n, in any order, at the same time
 //   for_many(f, largest)       f(t, i) for every i < f.size(t), t < f.count (many.h)
+//   for_rows(rows, f)          f(row, lane) for every lane that shares the row (lane.h)
+//   for_columns(rows, columns, f)
+//                              f(k, row · columns + c) with k = f.column(c), which is
+//                              made once for many rows
 //   sum_columns(rows, columns, f, scratch)
 //                              f.finish(c, Σ over rows) for every column, in a fixed
 //                              order of summation (normalization.h)
@@ -13,6 +17,9 @@
 //   fault()                    where kernels of the current device report
 //   convolution(Convolution), gemm(Gemm)   a library's kernels, planned
 #pragma once
+
+#include <initializer_list>
+#include <type_traits>
 
 #include "engine/backends/cuda/kernels/element.h"
 #include "engine/backends/cuda/steps.h"
@@ -47,6 +54,22 @@ using GemmRun = std::function<void(const void* a, const void* b, void* c)>;
 template <class Use>
 auto with_element(Form form, Use use) {
   return form.bf16 ? use(Bf16()) : use(float());
+}
+
+/// Calls use(n), n() neighbours of type T being what a GPU moves at once: 16 bytes if
+/// rows are a multiple of that and all tensors (or null) begin at one, else 1.
+template <class T, class Use>
+void with_packs(Index row, std::initializer_list<const void*> tensors, Use use) {
+  constexpr int kMost = 16 / sizeof(T);
+  bool fits = row % kMost == 0;
+  for (const void* tensor : tensors) {
+    fits = fits && reinterpret_cast<uintptr_t>(tensor) % 16 == 0;
+  }
+  if (fits) {
+    use(std::integral_constant<int, kMost>());
+  } else {
+    use(std::integral_constant<int, 1>());
+  }
 }
 
 /// The plans of a family of operations.

@@ -121,11 +121,13 @@ EventMark::EventMark(int gpu, cudaStream_t stream, bool timed)
 EventMark::~EventMark() { pool().give_back(gpu_, timed_, event_); }
 
 void EventMark::wait() const {
+  const GpuScope scope(gpu_);
   check(cudaEventSynchronize(event_), "cudaEventSynchronize");
 }
 
 int64_t EventMark::time() const {
   float milliseconds = 0;
+  const GpuScope scope(gpu_);
   check(cudaEventElapsedTime(&milliseconds, base_->event, event_),
         "cudaEventElapsedTime");
   return base_->ns + static_cast<int64_t>(static_cast<double>(milliseconds) * 1e6);

@@ -1,5 +1,7 @@
 // The library's one door (engine/backends/load_cuda.h), and its table of operations.
 
+#include <cstdlib>
+
 #include "engine/backends/cuda/cuda_driver.h"
 #include "engine/backends/cuda/cupti_timeline.h"
 #include "engine/backends/cuda/gpu.h"
@@ -47,6 +49,9 @@ std::string versions() {
 }
 
 CudaModule make_module() {
+  // Queues that work at the same time: three for each device, where several share a
+  // GPU.
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   CudaModule module;
   module.gpus = cuda::gpus().names;
   module.why_not = cuda::gpus().why_not;

@@ -48,7 +48,7 @@ CudaQueue::CudaQueue(Device device) : device_(device), gpu_(gpu_of(device)) {
 }
 
 void CudaQueue::bind() {
-  check(cudaSetDevice(gpu_), "cudaSetDevice");
+  const GpuScope stays(gpu_);
   current_queue = this;
 }
 
@@ -107,6 +107,12 @@ cublasHandle_t CudaQueue::cublas() {
   if (!cublas_) {
     check(cublasCreate(&cublas_), "cublasCreate");
     check(cublasSetStream(cublas_, stream_), "cublasSetStream");
+    // What cuBLAS takes by itself on Hopper. Its own would be allocated anew in every
+    // captured step.
+    constexpr size_t kWorkspace = size_t{32} << 20;
+    void* workspace = nullptr;
+    check(cudaMalloc(&workspace, kWorkspace), "cudaMalloc of cuBLAS' workspace");
+    check(cublasSetWorkspace(cublas_, workspace, kWorkspace), "cublasSetWorkspace");
   }
   return cublas_;
 }
@@ -118,8 +124,8 @@ CudaQueue::Staging& CudaQueue::staging(size_t bytes) {
   if (s.in_use) {
     check(cudaEventSynchronize(s.in_use), "cudaEventSynchronize");
   } else {
-    check(cudaEventCreateWithFlags(&s.in_use,
-                                   cudaEventBlockingSync | cudaEventDisableTiming),
+    // Who reads a loss waits awake, as PyTorch does: being woken takes longer.
+    check(cudaEventCreateWithFlags(&s.in_use, cudaEventDisableTiming),
           "cudaEventCreateWithFlags");
   }
   if (s.capacity < bytes) {

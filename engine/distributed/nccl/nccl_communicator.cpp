@@ -66,11 +66,15 @@ void NcclCommunicator::run(const Collective& call, DType dtype,
   cuda::CudaQueue& queue = cuda::CudaQueue::current();
   const bool recorded = call.op != tracer::kNone;
   const runtime::MarkPtr began = recorded ? queue.mark(true) : nullptr;
+  ncclComm_t comm = nullptr;
   {
     std::lock_guard lock(mutex_);
     if (aborted_) throw std::runtime_error(*aborted_);
-    check_nccl(enqueue(comm_, queue.stream()), "NCCL's " + str(call), comm_);
+    comm = comm_;
   }
+  // Without the lock: the first call meets the other ranks, and if one of them is dead,
+  // only `abort` ends it.
+  check_nccl(enqueue(comm, queue.stream()), "NCCL's " + str(call), comm);
   if (!recorded) return;
   const runtime::MarkPtr ended = queue.mark(true);
   ended->wait();

@@ -15,6 +15,17 @@ struct HostMachine {
     for (cuda::Index i = 0; i < n; ++i) f(i);
   }
   template <class F>
+  static void for_rows(cuda::Index rows, F f) {
+    for (cuda::Index row = 0; row < rows; ++row) f(row, cuda::Lane());
+  }
+  template <class F>
+  static void for_columns(cuda::Index rows, cuda::Index columns, F f) {
+    for (cuda::Index c = 0; c < columns; ++c) {
+      const auto column = f.column(c);
+      for (cuda::Index row = 0; row < rows; ++row) f(column, row * columns + c);
+    }
+  }
+  template <class F>
   static void for_many(const F& f, cuda::Index) {
     for (cuda::Index t = 0; t < f.count; ++t) {
       for (cuda::Index i = 0; i < f.size(t); ++i) f(t, i);

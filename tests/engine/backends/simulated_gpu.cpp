@@ -100,6 +100,7 @@ class FakeQueue : public runtime::Queue {
   }
   void bind() override { current = this; }
   void wait(const runtime::Mark& mark) override {
+    if (captured_) throw std::runtime_error("cudaErrorStreamCaptureIsolation");
     const auto other = static_cast<const FakeMark&>(mark).shared_from_this();
     launch([other] { other->wait(); });
   }

@@ -36,4 +36,18 @@ struct Bf16 {
   }
 };
 
+/// N neighbours, which a GPU loads and stores at once: up to 16 bytes.
+template <class T, int N>
+struct alignas(N * sizeof(T)) Pack {
+  T at[N];
+};
+template <int N, class T>
+LOCKSTEP_BOTH Pack<T, N>* packs(T* first) {
+  return reinterpret_cast<Pack<T, N>*>(first);
+}
+template <int N, class T>
+LOCKSTEP_BOTH const Pack<T, N>* packs(const T* first) {
+  return reinterpret_cast<const Pack<T, N>*>(first);
+}
+
 }  // namespace lockstep::cuda

@@ -26,46 +26,73 @@ struct CopyWords {
   LOCKSTEP_BOTH void operator()(Index i) const { out[i] = in[i]; }
 };
 
-template <class T>
+// Of N elements at once; `i` counts packs.
+
+template <class T, int N>
 struct Relu {
   const T* x;
   T* y;
   LOCKSTEP_BOTH void operator()(Index i) const {
-    const float value = float(x[i]);
-    y[i] = T(value < 0 ? 0 : value);  // NaN stays
+    Pack<T, N> values = packs<N>(x)[i];
+    for (T& value : values.at) {
+      if (float(value) < 0) value = T(0.0f);  // NaN stays
+    }
+    packs<N>(y)[i] = values;
   }
 };
 
-template <class T>
+template <class T, int N>
 struct ReluBackward {
   const T *dy, *y;
   T* dx;
   LOCKSTEP_BOTH void operator()(Index i) const {
-    dx[i] = float(y[i]) > 0 ? dy[i] : T(0.0f);
+    Pack<T, N> grads = packs<N>(dy)[i];
+    const Pack<T, N> values = packs<N>(y)[i];
+    for (int j = 0; j < N; ++j) {
+      if (!(float(values.at[j]) > 0)) grads.at[j] = T(0.0f);
+    }
+    packs<N>(dx)[i] = grads;
   }
 };
 
-template <class T>
+template <class T, int N>
 struct Add {
   const T *a, *b;
   T* y;
   bool relu;
   LOCKSTEP_BOTH void operator()(Index i) const {
-    const float sum = float(a[i]) + float(b[i]);
-    y[i] = T(relu && sum < 0 ? 0 : sum);
+    const Pack<T, N> left = packs<N>(a)[i], right = packs<N>(b)[i];
+    Pack<T, N> sums;
+    for (int j = 0; j < N; ++j) {
+      const float sum = float(left.at[j]) + float(right.at[j]);
+      sums.at[j] = T(relu && sum < 0 ? 0 : sum);
+    }
+    packs<N>(y)[i] = sums;
   }
 };
 
 /// y += bias of the channel, which is the innermost dimension.
-template <class T>
+template <class T, int N>
 struct AddBias {
   const float* bias;
   T* y;
-  Index channels;
   bool relu;
-  LOCKSTEP_BOTH void operator()(Index i) const {
-    const float sum = float(y[i]) + (bias ? bias[i % channels] : 0.0f);
-    y[i] = T(relu && sum < 0 ? 0 : sum);
+
+  struct Column {
+    float bias[N];
+  };
+  LOCKSTEP_BOTH Column column(Index c) const {
+    Column channels;
+    for (int j = 0; j < N; ++j) channels.bias[j] = bias ? bias[c * N + j] : 0.0f;
+    return channels;
+  }
+  LOCKSTEP_BOTH void operator()(const Column& channels, Index i) const {
+    Pack<T, N> values = packs<N>(y)[i];
+    for (int j = 0; j < N; ++j) {
+      const float sum = float(values.at[j]) + channels.bias[j];
+      values.at[j] = T(relu && sum < 0 ? 0 : sum);
+    }
+    packs<N>(y)[i] = values;
   }
 };
 

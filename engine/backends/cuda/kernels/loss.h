@@ -1,10 +1,10 @@
-// Cross entropy and accuracy; formulas in reference/loss.cpp. One thread takes a row:
-// rows are as long as there are classes, and there are few of them.
+// Cross entropy and accuracy; formulas in reference/loss.cpp. The lanes of a warp share
+// a row, which is as long as there are classes.
 #pragma once
 
 #include <cmath>
 
-#include "engine/backends/cuda/kernels/element.h"
+#include "engine/backends/cuda/kernels/lane.h"
 
 namespace lockstep::cuda {
 
@@ -25,13 +25,20 @@ struct LogSoftmax {
   const float* x;
   float* y;
   Index classes;
-  LOCKSTEP_BOTH void operator()(Index row) const {
+  LOCKSTEP_BOTH void operator()(Index row, const Lane& lane) const {
     const float* in = x + row * classes;
     float largest = in[0], sum = 0;
-    for (Index c = 1; c < classes; ++c) largest = in[c] > largest ? in[c] : largest;
-    for (Index c = 0; c < classes; ++c) sum += expf(in[c] - largest);
-    const float log_sum = largest + logf(sum);
-    for (Index c = 0; c < classes; ++c) y[row * classes + c] = in[c] - log_sum;
+    for (Index c = lane.index; c < classes; c += lane.count) {
+      largest = in[c] > largest ? in[c] : largest;
+    }
+    largest = lane.max(largest);
+    for (Index c = lane.index; c < classes; c += lane.count) {
+      sum += expf(in[c] - largest);
+    }
+    const float log_sum = largest + logf(lane.sum(sum));
+    for (Index c = lane.index; c < classes; c += lane.count) {
+      y[row * classes + c] = in[c] - log_sum;
+    }
   }
 };
 
@@ -39,37 +46,35 @@ struct LogSoftmaxBackward {
   const float *dy, *y;
   float* dx;
   Index classes;
-  LOCKSTEP_BOTH void operator()(Index row) const {
-    const Index start = row * classes;
+  LOCKSTEP_BOTH void operator()(Index row, const Lane& lane) const {
+    const Index start = row * classes + lane.index, end = (row + 1) * classes;
     float sum = 0;
-    for (Index i = start; i < start + classes; ++i) sum += dy[i];
-    for (Index i = start; i < start + classes; ++i) dx[i] = dy[i] - expf(y[i]) * sum;
+    for (Index i = start; i < end; i += lane.count) sum += dy[i];
+    sum = lane.sum(sum);
+    for (Index i = start; i < end; i += lane.count) dx[i] = dy[i] - expf(y[i]) * sum;
   }
 };
 
-/// A column sum (see normalization.h) with one column.
+/// A row's part of the loss; the parts are added up later.
 struct NllLoss {
-  using Sum = float;
   const float* log_p;
   const int64_t* labels;
-  float* loss;
+  float* parts;
   Fault* fault;
-  Index rows, classes;
+  Index classes;
   float smoothing;
-  bool mean;
 
-  LOCKSTEP_BOTH void add(Sum& sum, Index row, Index) const {
+  LOCKSTEP_BOTH void operator()(Index row, const Lane& lane) const {
     const float* p = log_p + row * classes;
-    if (!is_class(labels[row], classes, fault)) return;
-    sum -= (1 - smoothing) * p[labels[row]];
-    if (smoothing <= 0) return;
     float all = 0;
-    for (Index c = 0; c < classes; ++c) all -= p[c];
-    sum += smoothing / float(classes) * all;
-  }
-  LOCKSTEP_BOTH void join(Sum& sum, const Sum& other) const { sum += other; }
-  LOCKSTEP_BOTH void finish(Index, const Sum& sum) const {
-    *loss = mean ? sum / float(rows) : sum;
+    for (Index c = lane.index; smoothing > 0 && c < classes; c += lane.count) {
+      all -= p[c];
+    }
+    all = lane.sum(all);
+    if (lane.index > 0) return;
+    parts[row] = 0;
+    if (!is_class(labels[row], classes, fault)) return;
+    parts[row] = smoothing / float(classes) * all - (1 - smoothing) * p[labels[row]];
   }
 };
 
@@ -91,29 +96,39 @@ struct NllLossBackward {
   }
 };
 
-/// A column sum with one column: the percentage of rows whose label is in the top k.
+/// 1 for a row whose label is in the top k, else 0.
 struct TopK {
-  using Sum = float;
   const float* logits;
   const int64_t* labels;
-  float* percent;
+  float* parts;
   Fault* fault;
-  Index rows, classes;
+  Index classes;
   int64_t k;
 
-  LOCKSTEP_BOTH void add(Sum& sum, Index row, Index) const {
+  LOCKSTEP_BOTH void operator()(Index row, const Lane& lane) const {
     const float* x = logits + row * classes;
     const int64_t label = labels[row];
-    if (!is_class(label, classes, fault)) return;
-    int64_t larger = 0;
-    for (Index c = 0; c < classes; ++c) {
+    const bool known = label >= 0 && label < int64_t(classes);
+    float larger = 0;
+    for (Index c = lane.index; known && c < classes; c += lane.count) {
       larger += x[c] > x[label] || (x[c] == x[label] && int64_t(c) < label);
     }
-    sum += larger < k;
+    larger = lane.sum(larger);
+    if (lane.index > 0) return;
+    parts[row] = is_class(label, classes, fault) && larger < float(k);
   }
+};
+
+/// A column sum (see normalization.h) with one column: what the rows' parts make.
+struct Total {
+  using Sum = float;
+  const float* parts;
+  float* out;
+  float factor, divisor;
+  LOCKSTEP_BOTH void add(Sum& sum, Index row, Index) const { sum += parts[row]; }
   LOCKSTEP_BOTH void join(Sum& sum, const Sum& other) const { sum += other; }
   LOCKSTEP_BOTH void finish(Index, const Sum& sum) const {
-    *percent = 100.0f * sum / float(rows);
+    *out = factor * sum / divisor;
   }
 };
 

@@ -62,23 +62,41 @@ struct BatchStatistics {
   }
 };
 
-/// y = (x − mean) / √(var + eps) · gamma + beta, then a ReLU that leaves its mask.
-template <class T>
+/// y = (x − mean) / √(var + eps) · gamma + beta, then a ReLU that leaves its mask. Of N
+/// channels at once: what belongs to these is asked for once for many rows.
+template <class T, int N>
 struct Normalize {
   const T* x;
   const float *gamma, *beta, *mean, *var;
   T* y;
   uint8_t* mask;  ///< null: not wanted
-  Index channels;
   float eps;
   bool relu;
-  LOCKSTEP_BOTH void operator()(Index i) const {
-    const Index c = i % channels;
-    const float scale = gamma[c] / sqrtf(var[c] + eps);
-    float value = (float(x[i]) - mean[c]) * scale + beta[c];
-    if (mask) mask[i] = value > 0;
-    if (relu && value < 0) value = 0;
-    y[i] = T(value);
+
+  struct Column {
+    float scale[N], mean[N], beta[N];
+  };
+  LOCKSTEP_BOTH Column column(Index c) const {
+    Column channels;
+    for (int j = 0; j < N; ++j) {
+      channels.scale[j] = gamma[c * N + j] / sqrtf(var[c * N + j] + eps);
+      channels.mean[j] = mean[c * N + j];
+      channels.beta[j] = beta[c * N + j];
+    }
+    return channels;
+  }
+  LOCKSTEP_BOTH void operator()(const Column& channels, Index i) const {
+    const Pack<T, N> in = packs<N>(x)[i];
+    Pack<T, N> out;
+    Pack<uint8_t, N> positive;
+    for (int j = 0; j < N; ++j) {
+      const float value =
+          (float(in.at[j]) - channels.mean[j]) * channels.scale[j] + channels.beta[j];
+      positive.at[j] = value > 0;
+      out.at[j] = T(relu && value < 0 ? 0 : value);
+    }
+    packs<N>(y)[i] = out;
+    if (mask) packs<N>(mask)[i] = positive;
   }
 };
 
@@ -109,24 +127,45 @@ struct GradientSums {
   }
 };
 
-/// dx = γ / σ · (dy − dβ / n − x̂ dγ / n); constant statistics: γ / σ · dy.
-template <class T>
+/// dx = γ / σ · (dy − dβ / n − x̂ dγ / n); constant statistics: γ / σ · dy. Of N
+/// channels at once.
+template <class T, int N>
 struct NormalizeBackward {
   const T *x, *dy;
   const uint8_t* mask;
   const float *gamma, *mean, *var, *dgamma, *dbeta;
   T* dx;
-  Index channels;
   float eps, count;  ///< count 0: the statistics are constant
-  LOCKSTEP_BOTH void operator()(Index i) const {
-    const Index c = i % channels;
-    const float inverse = 1 / sqrtf(var[c] + eps);
-    float g = mask && !mask[i] ? 0.0f : float(dy[i]);
-    if (count > 0) {
-      const float normalized = (float(x[i]) - mean[c]) * inverse;
-      g -= dbeta[c] / count + normalized * dgamma[c] / count;
+
+  struct Column {
+    float scale[N], mean[N], mean_dy[N], slope[N];
+  };
+  LOCKSTEP_BOTH Column column(Index c) const {
+    Column channels;
+    for (int j = 0; j < N; ++j) {
+      const float inverse = 1 / sqrtf(var[c * N + j] + eps);
+      channels.scale[j] = gamma[c * N + j] * inverse;
+      channels.mean[j] = mean[c * N + j];
+      channels.mean_dy[j] = dbeta[c * N + j] / count;
+      channels.slope[j] = inverse * dgamma[c * N + j] / count;
     }
-    dx[i] = T(gamma[c] * inverse * g);
+    return channels;
+  }
+  LOCKSTEP_BOTH void operator()(const Column& channels, Index i) const {
+    const Pack<T, N> grad = packs<N>(dy)[i];
+    Pack<T, N> in = grad, out;  // `in` counts only where statistics are the batch's
+    Pack<uint8_t, N> positive;
+    if (count > 0) in = packs<N>(x)[i];
+    if (mask) positive = packs<N>(mask)[i];
+    for (int j = 0; j < N; ++j) {
+      float g = mask && !positive.at[j] ? 0.0f : float(grad.at[j]);
+      if (count > 0) {
+        g -= channels.mean_dy[j] +
+             (float(in.at[j]) - channels.mean[j]) * channels.slope[j];
+      }
+      out.at[j] = T(channels.scale[j] * g);
+    }
+    packs<N>(dx)[i] = out;
   }
 };
 

@@ -162,7 +162,11 @@ PlanPtr plan_relu(const PlanRequest& r) {
   steps.add([=](const KernelArgs& args) {
     with_element(x.form, [&](auto zero) {
       using T = decltype(zero);
-      Machine::for_each(n, Relu<T>{x.in<T>(args), y.in<T>(args)});
+      const T* from = x.in<T>(args);
+      T* to = y.in<T>(args);
+      with_packs<T>(n, {from, to}, [&](auto pack) {
+        Machine::for_each(n / pack(), Relu<T, pack()>{from, to});
+      });
     });
   });
   return steps.finish(r, {x.form});
@@ -177,8 +181,11 @@ PlanPtr plan_relu_backward(const PlanRequest& r) {
   steps.add([=](const KernelArgs& args) {
     with_element(y.form, [&](auto zero) {
       using T = decltype(zero);
-      Machine::for_each(n,
-                        ReluBackward<T>{dy.in<T>(args), y.in<T>(args), dx.in<T>(args)});
+      const T *grads = dy.in<T>(args), *values = y.in<T>(args);
+      T* to = dx.in<T>(args);
+      with_packs<T>(n, {grads, values, to}, [&](auto pack) {
+        Machine::for_each(n / pack(), ReluBackward<T, pack()>{grads, values, to});
+      });
     });
   });
   return steps.finish(r, {y.form});
@@ -194,7 +201,11 @@ PlanPtr plan_add(const PlanRequest& r) {
   steps.add([=](const KernelArgs& args) {
     with_element(a.form, [&](auto zero) {
       using T = decltype(zero);
-      Machine::for_each(n, Add<T>{a.in<T>(args), b.in<T>(args), y.in<T>(args), relu});
+      const T *left = a.in<T>(args), *right = b.in<T>(args);
+      T* to = y.in<T>(args);
+      with_packs<T>(n, {left, right, to}, [&](auto pack) {
+        Machine::for_each(n / pack(), Add<T, pack()>{left, right, to, relu});
+      });
     });
   });
   return steps.finish(r, {a.form});

@@ -17,17 +17,28 @@ PlanPtr plan_log_softmax(const PlanRequest& r) {
   const Ref first = as<Machine>(steps, input(r, 0), sizes, Form{});
   if (r.code == OpCode::log_softmax) {
     steps.add([=](const KernelArgs& args) {
-      Machine::for_each(
+      Machine::for_rows(
           rows, LogSoftmax{first.in<float>(args), args.out[0].as<float>(), classes});
     });
   } else {
     steps.add([=](const KernelArgs& args) {
-      Machine::for_each(
+      Machine::for_rows(
           rows, LogSoftmaxBackward{first.in<float>(args), args.in[1].as<float>(),
                                    args.out[0].as<float>(), classes});
     });
   }
   return steps.finish(r);
+}
+
+/// Output 0 becomes factor · Σ / divisor of the rows' parts.
+template <class Machine>
+void add_total(Steps& steps, Ref parts, Index rows, float factor, float divisor) {
+  const Ref scratch = steps.scratch(Machine::scratch_bytes(rows, 1, sizeof(float)));
+  steps.add([=](const KernelArgs& args) {
+    Machine::sum_columns(
+        rows, 1, Total{parts.in<float>(args), args.out[0].as<float>(), factor, divisor},
+        scratch.in<void>(args));
+  });
 }
 
 template <class Machine>
@@ -36,15 +47,14 @@ PlanPtr plan_nll_loss(const PlanRequest& r) {
   const Shape& sizes = r.in[0].sizes;
   const auto rows = static_cast<Index>(sizes[0]),
              classes = static_cast<Index>(sizes[1]);
-  const Ref scratch = steps.scratch(Machine::scratch_bytes(rows, 1, sizeof(float)));
-  steps.add([=, smoothing = static_cast<float>(r.attributes.eps),
-             mean = r.attributes.mean](const KernelArgs& args) {
-    Machine::sum_columns(rows, 1,
-                         NllLoss{args.in[0].as<float>(), args.in[1].as<int64_t>(),
-                                 args.out[0].as<float>(), Machine::fault(), rows,
-                                 classes, smoothing, mean},
-                         scratch.in<void>(args));
-  });
+  const Ref parts = steps.scratch(rows * sizeof(float));
+  steps.add(
+      [=, smoothing = static_cast<float>(r.attributes.eps)](const KernelArgs& args) {
+        Machine::for_rows(
+            rows, NllLoss{args.in[0].as<float>(), args.in[1].as<int64_t>(),
+                          parts.in<float>(args), Machine::fault(), classes, smoothing});
+      });
+  add_total<Machine>(steps, parts, rows, 1, r.attributes.mean ? float(rows) : 1.0f);
   return steps.finish(r);
 }
 
@@ -71,14 +81,12 @@ PlanPtr plan_top_k(const PlanRequest& r) {
   const auto rows = static_cast<Index>(sizes[0]),
              classes = static_cast<Index>(sizes[1]);
   const Ref logits = as<Machine>(steps, input(r, 0), sizes, Form{});
-  const Ref scratch = steps.scratch(Machine::scratch_bytes(rows, 1, sizeof(float)));
+  const Ref parts = steps.scratch(rows * sizeof(float));
   steps.add([=, k = r.attributes.k](const KernelArgs& args) {
-    Machine::sum_columns(
-        rows, 1,
-        TopK{logits.in<float>(args), args.in[1].as<int64_t>(), args.out[0].as<float>(),
-             Machine::fault(), rows, classes, k},
-        scratch.in<void>(args));
+    Machine::for_rows(rows, TopK{logits.in<float>(args), args.in[1].as<int64_t>(),
+                                 parts.in<float>(args), Machine::fault(), classes, k});
   });
+  add_total<Machine>(steps, parts, rows, 100, float(rows));
   return steps.finish(r);
 }
 

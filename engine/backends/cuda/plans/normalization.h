@@ -57,13 +57,17 @@ PlanPtr plan_batch_norm(const PlanRequest& r, bool training) {
   steps.add([=](const KernelArgs& args) {
     const float* mean = training ? args.out[1].as<float>() : args.in[3].as<float>();
     const float* var = training ? args.out[2].as<float>() : args.in[4].as<float>();
+    uint8_t* mask = keeps_mask ? args.out[3].as<uint8_t>() : nullptr;
     with_element(x.form, [&](auto zero) {
       using T = decltype(zero);
-      Machine::for_each(m.count,
-                        Normalize<T>{x.in<T>(args), args.in[1].as<float>(),
-                                     args.in[2].as<float>(), mean, var, y.in<T>(args),
-                                     keeps_mask ? args.out[3].as<uint8_t>() : nullptr,
-                                     m.channels, eps, relu});
+      const T* from = x.in<T>(args);
+      T* to = y.in<T>(args);
+      with_packs<T>(m.channels, {from, to, mask}, [&](auto n) {
+        Machine::for_columns(
+            m.rows, m.channels / n(),
+            Normalize<T, n()>{from, args.in[1].as<float>(), args.in[2].as<float>(),
+                              mean, var, to, mask, eps, relu});
+      });
     });
   });
   std::vector<TensorSpec> extra;
@@ -92,10 +96,14 @@ PlanPtr plan_batch_norm_backward(const PlanRequest& r, bool training) {
           GradientSums<T>{x.in<T>(args), dy.in<T>(args), mask, mean, var, m.channels,
                           eps, dgamma, dbeta, nullptr, nullptr},
           scratch.in<void>(args));
-      Machine::for_each(m.count, NormalizeBackward<T>{
-                                     x.in<T>(args), dy.in<T>(args), mask, gamma, mean,
-                                     var, dgamma, dbeta, dx.in<T>(args), m.channels,
-                                     eps, training ? float(m.rows) : 0.0f});
+      const T *from = x.in<T>(args), *grad = dy.in<T>(args);
+      T* to = dx.in<T>(args);
+      with_packs<T>(m.channels, {from, grad, to, mask}, [&](auto n) {
+        Machine::for_columns(
+            m.rows, m.channels / n(),
+            NormalizeBackward<T, n()>{from, grad, mask, gamma, mean, var, dgamma, dbeta,
+                                      to, eps, training ? float(m.rows) : 0.0f});
+      });
     });
   });
   return steps.finish(r, {dx.form});

@@ -16,9 +16,12 @@ Step bias_step(Ref y, int64_t count, int64_t channels, bool has_bias, bool relu)
   return [=](const KernelArgs& args) {
     with_element(y.form, [&](auto zero) {
       using T = decltype(zero);
-      Machine::for_each(Index(count),
-                        AddBias<T>{has_bias ? args.in[2].as<float>() : nullptr,
-                                   y.in<T>(args), Index(channels), relu});
+      const float* bias = has_bias ? args.in[2].as<float>() : nullptr;
+      T* to = y.in<T>(args);
+      with_packs<T>(Index(channels), {to}, [&](auto n) {
+        Machine::for_columns(Index(count / channels), Index(channels) / n(),
+                             AddBias<T, n()>{bias, to, relu});
+      });
     });
   };
 }

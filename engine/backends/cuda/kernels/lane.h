@@ -1,0 +1,33 @@
+// Threads that share a row.
+#pragma once
+
+#include "engine/backends/cuda/kernels/element.h"
+
+namespace lockstep::cuda {
+
+/// One of the threads that work on a row: each takes every `count`-th element, from
+/// `index` on; `sum` and `max` tell all of them what they found together, joined in a
+/// fixed order. A GPU's warp has 32; on the host there is one.
+struct Lane {
+  Index index = 0, count = 1;
+
+  LOCKSTEP_BOTH float sum(float mine) const {
+#ifdef __CUDA_ARCH__
+    for (int step = 16; step > 0; step /= 2) {
+      mine += __shfl_xor_sync(0xffffffffu, mine, step);
+    }
+#endif
+    return mine;
+  }
+  LOCKSTEP_BOTH float max(float mine) const {
+#ifdef __CUDA_ARCH__
+    for (int step = 16; step > 0; step /= 2) {
+      const float other = __shfl_xor_sync(0xffffffffu, mine, step);
+      mine = other > mine ? other : mine;
+    }
+#endif
+    return mine;
+  }
+};
+
+}  // namespace lockstep::cuda
