@@ -5,17 +5,10 @@
 
 #include "engine/backends/cuda/gpu.h"
 #include "engine/backends/cuda/kernels/lane.h"
+#include "engine/backends/cuda/launch_shape.h"
 #include "engine/backends/cuda/status.h"
 
 namespace lockstep::cuda {
-
-/// Threads of a block, and the most blocks of a launch: enough to fill any GPU; each
-/// thread then takes several elements.
-inline constexpr unsigned kThreads = 256, kMostBlocks = 4096;
-
-inline unsigned blocks_for(Index n) {
-  return std::min<unsigned>((n + kThreads - 1) / kThreads, kMostBlocks);
-}
 
 template <class F>
 __global__ void __launch_bounds__(kThreads) each_kernel(Index n, F f) {
@@ -35,7 +28,7 @@ void Gpu::for_each(Index n, F f) {
 /// A warp takes a row.
 template <class F>
 __global__ void __launch_bounds__(kThreads) rows_kernel(Index rows, F f) {
-  constexpr Index kWarp = 32, kWarps = kThreads / kWarp;
+  constexpr Index kWarps = kThreads / kWarp;
   const Lane lane{threadIdx.x % kWarp, kWarp};
   for (Index row = blockIdx.x * kWarps + threadIdx.x / kWarp; row < rows;
        row += gridDim.x * kWarps) {
@@ -46,8 +39,7 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(Index rows, F f) {
 template <class F>
 void Gpu::for_rows(Index rows, F f) {
   if (rows == 0) return;
-  constexpr Index kWarps = kThreads / 32;
-  const unsigned blocks = std::min<unsigned>((rows + kWarps - 1) / kWarps, kMostBlocks);
+  const Index blocks = blocks_for_rows(rows);
   rows_kernel<<<blocks, kThreads, 0, CudaQueue::current().stream()>>>(rows, f);
   check(cudaGetLastError(), "launch of a kernel over rows");
 }
@@ -69,13 +61,9 @@ __global__ void __launch_bounds__(kThreads)
 template <class F>
 void Gpu::for_columns(Index rows, Index columns, F f) {
   if (rows == 0 || columns == 0) return;
-  constexpr Index kRowsOfAThread = 4, kBlocksAtOnce = 2048;
-  const Index wanted = (rows + kRowsOfAThread - 1) / kRowsOfAThread * columns;
-  const Index least = (columns + kThreads - 1) / kThreads;
-  const Index blocks =
-      std::max(least, std::min((wanted + kThreads - 1) / kThreads, kBlocksAtOnce));
-  columns_kernel<<<blocks, kThreads, 0, CudaQueue::current().stream()>>>(
-      rows, columns, blocks * kThreads / columns, f);
+  const ColumnsShape shape = columns_shape(rows, columns);
+  columns_kernel<<<shape.blocks, kThreads, 0, CudaQueue::current().stream()>>>(
+      rows, columns, shape.together, f);
   check(cudaGetLastError(), "launch of a kernel over columns");
 }
 
@@ -94,51 +82,44 @@ template <class F>
 void Gpu::for_many(const F& f, Index largest) {
   static_assert(sizeof(F) <= 4096, "a launch's arguments are limited to 4 KiB");
   if (f.count == 0 || largest == 0) return;
-  constexpr unsigned kMostOfARow = 256;
+  constexpr Index kMostOfARow = 256;
   const dim3 grid(std::min(blocks_for(largest), kMostOfARow), f.count);
   many_kernel<<<grid, kThreads, 0, CudaQueue::current().stream()>>>(f);
   check(cudaGetLastError(), "launch of a kernel over many tensors");
 }
 
-// Column sums. A block of 32 × 8 threads takes 32 neighbouring columns, so that memory
-// is read in whole lines, and a chunk of the rows; its eight sums of a column are
-// joined in shared memory. Where there are several chunks, their sums lie in scratch
-// (chunk × column) until a second launch joins these. The order is always the same.
-
-inline constexpr Index kLanes = 32, kRows = 8;
-
-/// Rows are cut so that the first launch has about `kBlocks` blocks.
-inline Index chunks_of(Index rows, Index columns) {
-  constexpr Index kBlocks = 1024, kLeast = 8 * kRows;
-  const Index tiles = (columns + kLanes - 1) / kLanes;
-  const Index wanted = std::max<Index>(1, kBlocks / tiles);
-  return std::max<Index>(1, std::min(wanted, (rows + kLeast - 1) / kLeast));
-}
+// Column sums. A block takes up to 32 neighbouring columns, so that memory is read in
+// whole lines, and a chunk of the rows, with as many rows at once as it has threads
+// for; what these have summed of a column is joined in shared memory. Where there are
+// several chunks, their sums lie in scratch (chunk × column) until a second launch
+// joins these. The order is always the same.
 
 /// Joins the sums of a block's rows; the whole is returned to row 0.
 template <class F>
-__device__ typename F::Sum join_rows(const F& f, typename F::Sum sum) {
-  __shared__ typename F::Sum sums[kRows][kLanes];
-  sums[threadIdx.y][threadIdx.x] = sum;
-  for (Index half = kRows / 2; half > 0; half /= 2) {
+__device__ typename F::Sum join_rows(const F& f, const typename F::Sum& sum) {
+  __shared__ typename F::Sum sums[kThreads];
+  typename F::Sum& mine = sums[threadIdx.y * blockDim.x + threadIdx.x];
+  mine = sum;
+  for (Index half = blockDim.y / 2; half > 0; half /= 2) {
     __syncthreads();
-    if (threadIdx.y < half) {
-      f.join(sums[threadIdx.y][threadIdx.x], sums[threadIdx.y + half][threadIdx.x]);
-    }
+    if (threadIdx.y < half) f.join(mine, *(&mine + half * blockDim.x));
   }
-  return sums[threadIdx.y][threadIdx.x];
+  return mine;
 }
 
 template <class F>
-__global__ void __launch_bounds__(kLanes* kRows)
+__global__ void __launch_bounds__(kThreads)
     sum_kernel(Index rows, Index columns, F f, typename F::Sum* partial) {
-  const Index c = blockIdx.x * kLanes + threadIdx.x;
+  const Index c = blockIdx.x * blockDim.x + threadIdx.x;
   const Index length = (rows + gridDim.y - 1) / gridDim.y;
   const Index begin = blockIdx.y * length;
   const Index end = begin + length < rows ? begin + length : rows;
   typename F::Sum sum{};
   if (c < columns) {
-    for (Index row = begin + threadIdx.y; row < end; row += kRows) f.add(sum, row, c);
+    const auto column = f.column(c);
+    for (Index row = begin + threadIdx.y; row < end; row += blockDim.y) {
+      f.add(sum, column, row * columns + c);
+    }
   }
   sum = join_rows(f, sum);
   if (threadIdx.y > 0 || c >= columns) return;
@@ -150,12 +131,12 @@ __global__ void __launch_bounds__(kLanes* kRows)
 }
 
 template <class F>
-__global__ void __launch_bounds__(kLanes* kRows)
+__global__ void __launch_bounds__(kThreads)
     finish_kernel(Index chunks, Index columns, F f, const typename F::Sum* partial) {
-  const Index c = blockIdx.x * kLanes + threadIdx.x;
+  const Index c = blockIdx.x * blockDim.x + threadIdx.x;
   typename F::Sum sum{};
   if (c < columns) {
-    for (Index chunk = threadIdx.y; chunk < chunks; chunk += kRows) {
+    for (Index chunk = threadIdx.y; chunk < chunks; chunk += blockDim.y) {
       f.join(sum, partial[chunk * columns + c]);
     }
   }
@@ -166,9 +147,8 @@ __global__ void __launch_bounds__(kLanes* kRows)
 template <class F>
 void Gpu::sum_columns(Index rows, Index columns, F f, void* scratch) {
   if (columns == 0) return;
-  const dim3 block(kLanes, kRows);
-  const unsigned tiles = (columns + kLanes - 1) / kLanes;
-  const Index chunks = chunks_of(rows, columns);
+  const auto [lanes, tiles, chunks] = sum_shape(rows, columns);
+  const dim3 block(lanes, kThreads / lanes);
   auto* partial = chunks > 1 ? static_cast<typename F::Sum*>(scratch) : nullptr;
   cudaStream_t stream = CudaQueue::current().stream();
   sum_kernel<<<dim3(tiles, chunks), block, 0, stream>>>(rows, columns, f, partial);
@@ -180,7 +160,8 @@ void Gpu::sum_columns(Index rows, Index columns, F f, void* scratch) {
 }
 
 inline size_t Gpu::scratch_bytes(Index rows, Index columns, size_t size) {
-  const Index chunks = chunks_of(rows, columns);
+  if (columns == 0) return 0;
+  const Index chunks = sum_shape(rows, columns).chunks;
   return chunks > 1 ? size * chunks * columns : 0;
 }
 

@@ -18,6 +18,7 @@
 //   convolution(Convolution), gemm(Gemm)   a library's kernels, planned
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <type_traits>
 
@@ -70,6 +71,15 @@ void with_packs(Index row, std::initializer_list<const void*> tensors, Use use) 
   } else {
     use(std::integral_constant<int, 1>());
   }
+}
+
+/// What sum_columns needs for sums of `size` bytes a channel, be these taken one by one
+/// or by packs.
+template <class Machine>
+size_t sums_bytes(Index rows, Index channels, Form form, size_t size) {
+  const Index most = form.bf16 ? 8 : 4;
+  return std::max(Machine::scratch_bytes(rows, channels, size),
+                  Machine::scratch_bytes(rows, channels / most, size * most));
 }
 
 /// The plans of a family of operations.

@@ -37,11 +37,12 @@ struct HostMachine {
   static void sum_columns(cuda::Index rows, cuda::Index columns, F f, void* scratch) {
     auto* sums = static_cast<typename F::Sum*>(scratch);
     for (cuda::Index c = 0; c < columns; ++c) {
+      const auto column = f.column(c);
       typename F::Sum whole{};
       for (cuda::Index start = 0; start < rows; start += kChunk) {
         sums[c] = {};
         for (cuda::Index row = start; row < rows && row < start + kChunk; ++row) {
-          f.add(sums[c], row, c);
+          f.add(sums[c], column, row * columns + c);
         }
         f.join(whole, sums[c]);
       }

@@ -125,25 +125,37 @@ struct Total {
   const float* parts;
   float* out;
   float factor, divisor;
-  LOCKSTEP_BOTH void add(Sum& sum, Index row, Index) const { sum += parts[row]; }
+
+  struct Column {};
+  LOCKSTEP_BOTH Column column(Index) const { return {}; }
+  LOCKSTEP_BOTH void add(Sum& sum, Column, Index row) const { sum += parts[row]; }
   LOCKSTEP_BOTH void join(Sum& sum, const Sum& other) const { sum += other; }
   LOCKSTEP_BOTH void finish(Index, const Sum& sum) const {
     *out = factor * sum / divisor;
   }
 };
 
-/// The gradient of a bias: each channel's sum over rows. A column sum.
-template <class T>
+/// The gradient of a bias: each channel's sum over rows. A column sum, of N channels.
+template <class T, int N>
 struct SumRows {
-  using Sum = float;
+  struct Sum {
+    float of[N];
+  };
   const T* x;
   float* out;
-  Index channels;
-  LOCKSTEP_BOTH void add(Sum& sum, Index row, Index c) const {
-    sum += float(x[row * channels + c]);
+
+  struct Column {};
+  LOCKSTEP_BOTH Column column(Index) const { return {}; }
+  LOCKSTEP_BOTH void add(Sum& sum, Column, Index i) const {
+    const Pack<T, N> in = packs<N>(x)[i];
+    for (int j = 0; j < N; ++j) sum.of[j] += float(in.at[j]);
   }
-  LOCKSTEP_BOTH void join(Sum& sum, const Sum& other) const { sum += other; }
-  LOCKSTEP_BOTH void finish(Index c, const Sum& sum) const { out[c] = sum; }
+  LOCKSTEP_BOTH void join(Sum& sum, const Sum& other) const {
+    for (int j = 0; j < N; ++j) sum.of[j] += other.of[j];
+  }
+  LOCKSTEP_BOTH void finish(Index c, const Sum& sum) const {
+    for (int j = 0; j < N; ++j) out[c * N + j] = sum.of[j];
+  }
 };
 
 }  // namespace lockstep::cuda

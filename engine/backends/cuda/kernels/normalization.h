@@ -1,9 +1,10 @@
 // Batch normalisation of N×H×W×C images, seen as M rows of C channels; the formulas are
 // in reference/normalization.cpp and reference/shared_normalization.cpp.
 //
-// A *column sum* is a struct with `Sum`, `add` (one row's element to a sum), `join`
-// (two sums) and `finish` (a column's whole sum); the machine adds each column's rows
-// in a fixed order.
+// A *column sum* is a struct with `Sum`, `column` (what belongs to a column), `add`
+// (element i, row · columns + column, to a sum), `join` (two sums) and `finish` (a
+// column's whole sum); the machine adds each column's rows in a fixed order. A column
+// may be N channels that lie side by side.
 #pragma once
 
 #include <cmath>
@@ -12,12 +13,16 @@
 
 namespace lockstep::cuda {
 
+template <int N>
 struct TwoSums {
-  float a, b;  // no initialisers: it must fit into a block's shared memory
+  float a[N], b[N];  // no initialisers: it must fit into a block's shared memory
 };
-LOCKSTEP_BOTH inline void join_two(TwoSums& sum, const TwoSums& other) {
-  sum.a += other.a;
-  sum.b += other.b;
+template <int N>
+LOCKSTEP_BOTH void join_two(TwoSums<N>& sum, const TwoSums<N>& other) {
+  for (int j = 0; j < N; ++j) {
+    sum.a[j] += other.a[j];
+    sum.b[j] += other.b[j];
+  }
 }
 
 /// Where a batch norm keeps what it has seen.
@@ -37,28 +42,37 @@ LOCKSTEP_BOTH inline void update_running(const Running& r, Index c, float mean,
 /// Mean and biased variance: Σ(x − k) and Σ(x − k)², with k the channel's first
 /// element, so that a mean far from 0 does not cancel the variance's digits.
 /// Source: Chan, Golub & LeVeque, Algorithms for computing the sample variance, 1983.
-template <class T>
+template <class T, int N>
 struct BatchStatistics {
-  using Sum = TwoSums;
+  using Sum = TwoSums<N>;
   const T* x;
-  Index rows, channels;
+  float rows;
   float *mean, *var;
   float* row_count;  ///< null, or one number: how many rows there are
   Running running;   ///< `mean` null: not updated
 
-  LOCKSTEP_BOTH void add(Sum& sum, Index row, Index c) const {
-    const float d = float(x[row * channels + c]) - float(x[c]);
-    sum.a += d;
-    sum.b += d * d;
+  using Column = Pack<T, N>;  ///< the channels' first elements
+  LOCKSTEP_BOTH Column column(Index c) const { return packs<N>(x)[c]; }
+  LOCKSTEP_BOTH void add(Sum& sum, const Column& first, Index i) const {
+    const Pack<T, N> in = packs<N>(x)[i];
+    for (int j = 0; j < N; ++j) {
+      const float d = float(in.at[j]) - float(first.at[j]);
+      sum.a[j] += d;
+      sum.b[j] += d * d;
+    }
   }
   LOCKSTEP_BOTH void join(Sum& sum, const Sum& other) const { join_two(sum, other); }
   LOCKSTEP_BOTH void finish(Index c, const Sum& sum) const {
-    const float n = float(rows), shift = sum.a / n;
-    const float v = sum.b / n - shift * shift;
-    mean[c] = float(x[c]) + shift;
-    var[c] = v > 0 ? v : 0;
-    if (c == 0 && row_count) *row_count = n;
-    if (running.mean) update_running(running, c, mean[c], var[c], n);
+    for (int j = 0; j < N; ++j) {
+      const Index channel = c * N + j;
+      const float shift = sum.a[j] / rows, v = sum.b[j] / rows - shift * shift;
+      mean[channel] = float(x[channel]) + shift;
+      var[channel] = v > 0 ? v : 0;
+      if (channel == 0 && row_count) *row_count = rows;
+      if (running.mean) {
+        update_running(running, channel, mean[channel], var[channel], rows);
+      }
+    }
   }
 };
 
@@ -101,29 +115,41 @@ struct Normalize {
 };
 
 /// dβ = Σ dy and Σ dy (x − mean), from which dγ follows.
-template <class T>
+template <class T, int N>
 struct GradientSums {
-  using Sum = TwoSums;
+  using Sum = TwoSums<N>;
   const T *x, *dy;
   const uint8_t* mask;  ///< of a melted ReLU; null: none
   const float *mean, *var;
-  Index channels;
   float eps;
   float *dgamma, *dbeta;
   float *sum_dy, *sum_dy_x;  ///< null: not wanted
 
-  LOCKSTEP_BOTH void add(Sum& sum, Index row, Index c) const {
-    const Index i = row * channels + c;
-    const float g = mask && !mask[i] ? 0.0f : float(dy[i]);
-    sum.a += g;
-    sum.b += g * (float(x[i]) - mean[c]);
+  using Column = Pack<float, N>;  ///< the channels' means
+  LOCKSTEP_BOTH Column column(Index c) const {
+    Column means;
+    for (int j = 0; j < N; ++j) means.at[j] = mean[c * N + j];
+    return means;
+  }
+  LOCKSTEP_BOTH void add(Sum& sum, const Column& means, Index i) const {
+    const Pack<T, N> grad = packs<N>(dy)[i], in = packs<N>(x)[i];
+    Pack<uint8_t, N> positive;
+    if (mask) positive = packs<N>(mask)[i];
+    for (int j = 0; j < N; ++j) {
+      const float g = mask && !positive.at[j] ? 0.0f : float(grad.at[j]);
+      sum.a[j] += g;
+      sum.b[j] += g * (float(in.at[j]) - means.at[j]);
+    }
   }
   LOCKSTEP_BOTH void join(Sum& sum, const Sum& other) const { join_two(sum, other); }
   LOCKSTEP_BOTH void finish(Index c, const Sum& sum) const {
-    dbeta[c] = sum.a;
-    dgamma[c] = sum.b / sqrtf(var[c] + eps);
-    if (sum_dy) sum_dy[c] = sum.a;
-    if (sum_dy_x) sum_dy_x[c] = sum.b;
+    for (int j = 0; j < N; ++j) {
+      const Index channel = c * N + j;
+      dbeta[channel] = sum.a[j];
+      dgamma[channel] = sum.b[j] / sqrtf(var[channel] + eps);
+      if (sum_dy) sum_dy[channel] = sum.a[j];
+      if (sum_dy_x) sum_dy_x[channel] = sum.b[j];
+    }
   }
 };
 

@@ -23,9 +23,62 @@ Ref images(Steps& steps, const PlanRequest& r, size_t i) {
                      activation_form(sizes, form_of(r.in[0]).bf16));
 }
 
+/// Where a batch norm's statistics go.
+struct BatchSeen {
+  float *mean, *var, *row_count;
+  Running running;
+};
+/// What its gradients' sums are made of, and where they go.
+struct BatchGradients {
+  const uint8_t* mask;
+  const float *mean, *var;
+  float *dgamma, *dbeta, *sum_dy = nullptr, *sum_dy_x = nullptr;
+};
+
 template <class Machine>
-Ref sums_scratch(Steps& steps, const Matrix& m) {
-  return steps.scratch(Machine::scratch_bytes(m.rows, m.channels, sizeof(TwoSums)));
+Ref sums_scratch(Steps& steps, const Matrix& m, Form form) {
+  return steps.scratch(
+      sums_bytes<Machine>(m.rows, m.channels, form, sizeof(TwoSums<1>)));
+}
+
+/// Step: the sums of a batch norm's statistics.
+template <class Machine>
+Step statistics_step(Ref x, const Matrix& m, Ref scratch,
+                     std::function<BatchSeen(const KernelArgs&)> seen_in) {
+  return [=](const KernelArgs& args) {
+    with_element(x.form, [&](auto zero) {
+      using T = decltype(zero);
+      const T* images = x.in<T>(args);
+      const BatchSeen seen = seen_in(args);
+      with_packs<T>(m.channels, {images}, [&](auto n) {
+        Machine::sum_columns(
+            m.rows, m.channels / n(),
+            BatchStatistics<T, n()>{images, float(m.rows), seen.mean, seen.var,
+                                    seen.row_count, seen.running},
+            scratch.in<void>(args));
+      });
+    });
+  };
+}
+
+/// Step: the sums of its gradients.
+template <class Machine>
+Step gradients_step(Ref x, Ref dy, const Matrix& m, float eps, Ref scratch,
+                    std::function<BatchGradients(const KernelArgs&)> gradients_in) {
+  return [=](const KernelArgs& args) {
+    with_element(x.form, [&](auto zero) {
+      using T = decltype(zero);
+      const T *images = x.in<T>(args), *grads = dy.in<T>(args);
+      const BatchGradients g = gradients_in(args);
+      with_packs<T>(m.channels, {images, grads, g.mask}, [&](auto n) {
+        Machine::sum_columns(
+            m.rows, m.channels / n(),
+            GradientSums<T, n()>{images, grads, g.mask, g.mean, g.var, eps, g.dgamma,
+                                 g.dbeta, g.sum_dy, g.sum_dy_x},
+            scratch.in<void>(args));
+      });
+    });
+  };
 }
 
 template <class Machine>
@@ -37,21 +90,14 @@ PlanPtr plan_batch_norm(const PlanRequest& r, bool training) {
   const bool relu = r.attributes.relu;
   const Ref x = images<Machine>(steps, r, 0), y = output(0, x.form);
   if (training) {
-    const Ref scratch = sums_scratch<Machine>(steps, m);
     const bool counts = given(r, 5);
-    steps.add([=](const KernelArgs& args) {
-      with_element(x.form, [&](auto zero) {
-        using T = decltype(zero);
-        const Running running{args.in[3].as<float>(), args.in[4].as<float>(),
-                              counts ? args.in[5].as<int64_t>() : nullptr, momentum};
-        Machine::sum_columns(
-            m.rows, m.channels,
-            BatchStatistics<T>{x.in<T>(args), m.rows, m.channels,
-                               args.out[1].as<float>(), args.out[2].as<float>(),
-                               nullptr, running},
-            scratch.in<void>(args));
-      });
-    });
+    steps.add(statistics_step<Machine>(
+        x, m, sums_scratch<Machine>(steps, m, x.form), [=](const KernelArgs& args) {
+          const Running running{args.in[3].as<float>(), args.in[4].as<float>(),
+                                counts ? args.in[5].as<int64_t>() : nullptr, momentum};
+          return BatchSeen{args.out[1].as<float>(), args.out[2].as<float>(), nullptr,
+                           running};
+        }));
   }
   const bool keeps_mask = training && relu;
   steps.add([=](const KernelArgs& args) {
@@ -83,7 +129,14 @@ PlanPtr plan_batch_norm_backward(const PlanRequest& r, bool training) {
   const auto eps = static_cast<float>(r.attributes.eps);
   const bool masked = r.attributes.relu && given(r, 5);
   const Ref x = images<Machine>(steps, r, 0), dy = images<Machine>(steps, r, 1);
-  const Ref dx = output(0, x.form), scratch = sums_scratch<Machine>(steps, m);
+  const Ref dx = output(0, x.form);
+  steps.add(gradients_step<Machine>(
+      x, dy, m, eps, sums_scratch<Machine>(steps, m, x.form),
+      [=](const KernelArgs& args) {
+        return BatchGradients{masked ? args.in[5].as<uint8_t>() : nullptr,
+                              args.in[3].as<float>(), args.in[4].as<float>(),
+                              args.out[1].as<float>(), args.out[2].as<float>()};
+      }));
   steps.add([=](const KernelArgs& args) {
     const uint8_t* mask = masked ? args.in[5].as<uint8_t>() : nullptr;
     const float *gamma = args.in[2].as<float>(), *mean = args.in[3].as<float>();
@@ -91,11 +144,6 @@ PlanPtr plan_batch_norm_backward(const PlanRequest& r, bool training) {
     float *dgamma = args.out[1].as<float>(), *dbeta = args.out[2].as<float>();
     with_element(x.form, [&](auto zero) {
       using T = decltype(zero);
-      Machine::sum_columns(
-          m.rows, m.channels,
-          GradientSums<T>{x.in<T>(args), dy.in<T>(args), mask, mean, var, m.channels,
-                          eps, dgamma, dbeta, nullptr, nullptr},
-          scratch.in<void>(args));
       const T *from = x.in<T>(args), *grad = dy.in<T>(args);
       T* to = dx.in<T>(args);
       with_packs<T>(m.channels, {from, grad, to, mask}, [&](auto n) {
@@ -114,18 +162,12 @@ PlanPtr plan_statistics(const PlanRequest& r) {
   Steps steps("lockstep:batch_norm_stats");
   const Matrix m(r.in[0].sizes);
   const Ref x = images<Machine>(steps, r, 0);
-  const Ref scratch = sums_scratch<Machine>(steps, m);
-  steps.add([=](const KernelArgs& args) {
-    with_element(x.form, [&](auto zero) {
-      using T = decltype(zero);
-      Machine::sum_columns(
-          m.rows, m.channels,
-          BatchStatistics<T>{x.in<T>(args), m.rows, m.channels, args.out[0].as<float>(),
-                             args.out[1].as<float>(), args.out[2].as<float>(),
-                             Running{nullptr, nullptr, nullptr, 0}},
-          scratch.in<void>(args));
-    });
-  });
+  steps.add(statistics_step<Machine>(
+      x, m, sums_scratch<Machine>(steps, m, x.form), [](const KernelArgs& args) {
+        return BatchSeen{args.out[0].as<float>(), args.out[1].as<float>(),
+                         args.out[2].as<float>(),
+                         Running{nullptr, nullptr, nullptr, 0}};
+      }));
   return steps.finish(r);
 }
 
@@ -165,19 +207,17 @@ PlanPtr plan_backward_reduce(const PlanRequest& r) {
   const Matrix m(r.in[0].sizes);
   const auto eps = static_cast<float>(r.attributes.eps);
   const Ref x = images<Machine>(steps, r, 0), dy = images<Machine>(steps, r, 1);
-  const Ref scratch = sums_scratch<Machine>(steps, m);
-  steps.add([=](const KernelArgs& args) {
-    with_element(x.form, [&](auto zero) {
-      using T = decltype(zero);
-      Machine::sum_columns(
-          m.rows, m.channels,
-          GradientSums<T>{x.in<T>(args), dy.in<T>(args), nullptr,
-                          args.in[2].as<float>(), args.in[3].as<float>(), m.channels,
-                          eps, args.out[2].as<float>(), args.out[3].as<float>(),
-                          args.out[0].as<float>(), args.out[1].as<float>()},
-          scratch.in<void>(args));
-    });
-  });
+  steps.add(gradients_step<Machine>(x, dy, m, eps,
+                                    sums_scratch<Machine>(steps, m, x.form),
+                                    [](const KernelArgs& args) {
+                                      return BatchGradients{nullptr,
+                                                            args.in[2].as<float>(),
+                                                            args.in[3].as<float>(),
+                                                            args.out[2].as<float>(),
+                                                            args.out[3].as<float>(),
+                                                            args.out[0].as<float>(),
+                                                            args.out[1].as<float>()};
+                                    }));
   return steps.finish(r);
 }
 

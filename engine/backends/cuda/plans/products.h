@@ -30,14 +30,16 @@ Step bias_step(Ref y, int64_t count, int64_t channels, bool has_bias, bool relu)
 template <class Machine>
 void add_bias_gradient(Steps& steps, Ref dy, int64_t rows, int64_t channels) {
   const Ref scratch = steps.scratch(
-      Machine::scratch_bytes(Index(rows), Index(channels), sizeof(float)));
+      sums_bytes<Machine>(Index(rows), Index(channels), dy.form, sizeof(float)));
   steps.add([=](const KernelArgs& args) {
     with_element(dy.form, [&](auto zero) {
       using T = decltype(zero);
-      Machine::sum_columns(
-          Index(rows), Index(channels),
-          SumRows<T>{dy.in<T>(args), args.out[1].as<float>(), Index(channels)},
-          scratch.in<void>(args));
+      const T* grads = dy.in<T>(args);
+      with_packs<T>(Index(channels), {grads}, [&](auto n) {
+        Machine::sum_columns(Index(rows), Index(channels) / n(),
+                             SumRows<T, n()>{grads, args.out[1].as<float>()},
+                             scratch.in<void>(args));
+      });
     });
   });
 }

@@ -1,0 +1,62 @@
+// How many blocks of threads a launch has: arithmetic only, so that it is tested
+// without a GPU.
+#pragma once
+
+#include <algorithm>
+
+#include "engine/backends/cuda/kernels/element.h"
+
+namespace lockstep::cuda {
+
+/// Threads of a block, and the most blocks of a launch: enough to fill any GPU; each
+/// thread then takes several elements.
+inline constexpr Index kThreads = 256, kMostBlocks = 4096;
+/// Threads that work in step.
+inline constexpr Index kWarp = 32;
+
+constexpr Index divided_up(Index n, Index by) { return n / by + (n % by != 0); }
+
+/// A thread for each element.
+constexpr Index blocks_for(Index n) {
+  return std::min(divided_up(n, kThreads), kMostBlocks);
+}
+
+/// A warp for each row.
+constexpr Index blocks_for_rows(Index rows) {
+  return std::min(divided_up(rows, kThreads / kWarp), kMostBlocks);
+}
+
+/// Threads that stay in their column; `together` rows are under way at once.
+struct ColumnsShape {
+  Index blocks, together;
+};
+/// REQUIRES: rows > 0, 0 < columns ≤ 2^20 and rows · columns < 2^31.
+constexpr ColumnsShape columns_shape(Index rows, Index columns) {
+  constexpr Index kRowsOfAThread = 4, kBlocksAtOnce = 2048;
+  const Index wanted = divided_up(rows, kRowsOfAThread) * columns;
+  const Index least = divided_up(columns, kThreads);
+  const Index blocks =
+      std::max(least, std::min(divided_up(wanted, kThreads), kBlocksAtOnce));
+  return {blocks, blocks * kThreads / columns};
+}
+
+/// Of a column sum: a block takes `lanes` neighbouring columns and one of `chunks`
+/// parts of the rows.
+struct SumShape {
+  Index lanes;  ///< a power of two, up to 32
+  Index tiles;  ///< of columns
+  Index chunks;
+};
+/// REQUIRES: columns > 0.
+constexpr SumShape sum_shape(Index rows, Index columns) {
+  constexpr Index kBlocks = 512;  // of the whole launch, about
+  SumShape shape{1, 1, 1};
+  while (shape.lanes < kWarp && shape.lanes < columns) shape.lanes *= 2;
+  shape.tiles = divided_up(columns, shape.lanes);
+  const Index least = 8 * kThreads / shape.lanes;  // rows of a chunk
+  shape.chunks = std::clamp<Index>(divided_up(rows, least), 1,
+                                   std::max<Index>(1, kBlocks / shape.tiles));
+  return shape;
+}
+
+}  // namespace lockstep::cuda
