@@ -29,7 +29,8 @@ if(NOT DEFINED CUDAToolkit_ROOT)  # nvcc's, if there are several
 endif()
 find_package(CUDAToolkit 12.0)
 if(NOT CUDAToolkit_FOUND)
-  lockstep_no_cuda("its toolkit is older than 12.0 (mend: NVIDIA's package cuda-toolkit)")
+  lockstep_no_cuda(
+    "the toolkit is older than 12.0 (mend: NVIDIA's package cuda-toolkit)")
   return()
 endif()
 # Ampere, Hopper and, where the compiler knows it, Blackwell; the last one also as PTX,

@@ -10,7 +10,7 @@ import sysconfig
 
 def environment(binaries):
     """For our programs, not for PyTorch, which must not meet what was carried here.
-    cuDNN, cuBLAS, NCCL and CUPTI may have come with the toolkit or as Python packages."""
+    cuDNN, cuBLAS, NCCL and CUPTI may have come with the toolkit or with Python."""
     places = [str(binaries), str(binaries / "lib")]
     places += filter(None, [os.environ.get("LD_LIBRARY_PATH")])
     places += sorted(glob.glob(sysconfig.get_paths()["purelib"] + "/nvidia/*/lib"))
