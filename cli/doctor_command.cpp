@@ -41,17 +41,19 @@ int report() {
        std::to_string(cores) +
            "; virtual devices share them (measured clock), the emulated "
            "clock gives each its own");
-  const bool avx512 = __builtin_cpu_supports("avx512f") != 0;
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  line(avx512 || avx2, "Winograd convolutions",
-       avx512 ? "oneDNN's, by AVX-512 (--conv direct switches them off)"
-       : avx2 ? "ours, by AVX2 (--conv direct switches them off)"
-              : "none: this processor has no AVX2; slower; nothing to mend");
   const bool cpu = has_backend(DeviceType::cpu);
   line(cpu, "oneDNN (cpu)",
        cpu ? "--device-type cpu, the default"
            : "only --device-type reference; mend: apt-get install libdnnl-dev "
              "ocl-icd-opencl-dev, then rebuild");
+  const bool avx512 = __builtin_cpu_supports("avx512f") != 0;
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (cpu) {
+    line(avx512 || avx2, "Winograd convolutions",
+         avx512 ? "oneDNN's, by AVX-512 (--conv direct switches them off)"
+         : avx2 ? "ours, by AVX2 (--conv direct switches them off)"
+                : "none: this processor has no AVX2; slower; nothing to mend");
+  }
   line(true, "reference, null", "plain loops; and a device that only records");
   const CudaStatus cuda = cuda_status();
   std::string gpus;

@@ -28,7 +28,7 @@ const CudaModule* load() {
   if (library == nullptr) {
     throw std::runtime_error(
         "the CUDA backend cannot be loaded: " + std::string(dlerror()) +
-        "; install that library, or use --device-type cpu");
+        "; install that library, or " + instead_of_cuda());
   }
   auto* function =
       reinterpret_cast<CudaModuleFunction*>(dlsym(library, kCudaModuleSymbol));
@@ -39,13 +39,18 @@ const CudaModule* load() {
 }
 #else
 const CudaModule* load() {
-  throw std::runtime_error(
-      "this build has no CUDA backend; use --device-type cpu (virtual devices), or "
-      "install the CUDA toolkit and cuDNN and build again");
+  throw std::runtime_error("this build has no CUDA backend; " + instead_of_cuda() +
+                           ", or install the CUDA toolkit and cuDNN and build again");
 }
 #endif
 
 }  // namespace
+
+std::string instead_of_cuda() {
+  const bool cpu = has_backend(DeviceType::cpu);
+  return std::string("use --device-type ") + (cpu ? "cpu" : "reference") +
+         " (virtual devices)";
+}
 
 const CudaModule& cuda_module() {
   static const CudaModule* const module = stand_in ? stand_in : load();

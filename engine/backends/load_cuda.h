@@ -45,6 +45,8 @@ using CudaModuleFunction = const CudaModule*();
 /// Loads the library beside the engine's own, on the first call. Thread-safe. Throws
 /// std::runtime_error with the mend where this build has none or it cannot be loaded.
 const CudaModule& cuda_module();
+/// `use --device-type cpu (virtual devices)`, or reference where there is no oneDNN.
+std::string instead_of_cuda();
 /// Takes the library's place, for tests. Before the first call of `cuda_module`.
 void stand_in_for_cuda(const CudaModule* module);
 

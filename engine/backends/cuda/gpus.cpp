@@ -5,19 +5,19 @@
 #include <utility>
 
 #include "engine/backends/cuda/status.h"
+#include "engine/backends/load_cuda.h"
 
 namespace lockstep::cuda {
 namespace {
 
-constexpr const char* kMend = "; use --device-type cpu (virtual devices)";
-
 Gpus ask() {
+  const std::string mend = "; " + instead_of_cuda();
   Gpus found;
   int driver = 0, count = 0;
   const cudaError_t version = cudaDriverGetVersion(&driver);
   if (version != cudaSuccess || driver == 0) {
     found.why_not = std::string("no CUDA driver: install NVIDIA's, or run in a ") +
-                    "container that is given its GPUs (docker run --gpus all)" + kMend;
+                    "container that is given its GPUs (docker run --gpus all)" + mend;
     return found;
   }
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -26,11 +26,11 @@ Gpus ask() {
     cudaRuntimeGetVersion(&runtime);
     found.why_not = "the CUDA driver is for CUDA " + std::to_string(driver / 1000) +
                     ", this program for CUDA " + std::to_string(runtime / 1000) +
-                    ": install a newer driver" + kMend;
+                    ": install a newer driver" + mend;
     return found;
   }
   if (status != cudaSuccess || count == 0) {
-    found.why_not = std::string("no CUDA GPU: ") + cudaGetErrorString(status) + kMend;
+    found.why_not = std::string("no CUDA GPU: ") + cudaGetErrorString(status) + mend;
     return found;
   }
   for (int gpu = 0; gpu < count; ++gpu) {
