@@ -30,7 +30,7 @@ endif()
 find_package(CUDAToolkit 12.0)
 if(NOT CUDAToolkit_FOUND)
   lockstep_no_cuda(
-    "the toolkit is older than 12.0 (mend: NVIDIA's package cuda-toolkit)")
+    "there is no toolkit 12.0 or newer (mend: NVIDIA's package cuda-toolkit)")
   return()
 endif()
 # Ampere, Hopper and, where the compiler knows it, Blackwell; the last one also as PTX,

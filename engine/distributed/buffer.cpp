@@ -41,6 +41,15 @@ void reduce_as(const Buffer& into, const Buffer& from, ReduceOp op) {
               op);
 }
 
+/// Until all that was handed over on the worker's queue is over. A device that has
+/// failed is idle, and whoever waits for it is told.
+void wait_until_idle(Device device) {
+  try {
+    mark_queue(device)->wait();
+  } catch (const std::exception&) {
+  }
+}
+
 }  // namespace
 
 void copy_into(Buffer to, Buffer from) {
@@ -81,29 +90,21 @@ void queue_waits(Device device, const runtime::MarkPtr& mark) {
 
 Scratch::Scratch(Buffer original) : copy_(original) {
   if (original.data == nullptr || original.numel == 0) return;
-  runtime::Driver* driver = driver_of(original.device);
-  copy_.data = driver ? driver->allocate(original.device, original.bytes())
-                      : ::operator new(original.bytes());
-  if (copy_.data == nullptr) {
-    throw std::runtime_error(original.device.str() + " has no memory left for a copy");
+  const Device device = original.device;
+  if (runtime::Driver* driver = driver_of(device)) {
+    memory_ = {driver->allocate(device, original.bytes()), [=](void* data) {
+                 wait_until_idle(device);
+                 driver->free(device, data);
+               }};
+  } else {
+    memory_ = {::operator new(original.bytes()),
+               [](void* data) { ::operator delete(data); }};
   }
+  if (!memory_) {
+    throw std::runtime_error(device.str() + " has no memory left for a copy");
+  }
+  copy_.data = memory_.get();
   copy_into(copy_, original);
-}
-
-Scratch::~Scratch() {
-  if (copy_.data == nullptr || copy_.numel == 0) return;
-  runtime::Driver* driver = driver_of(copy_.device);
-  if (!driver) {
-    ::operator delete(copy_.data);
-    return;
-  }
-  try {
-    mark_queue(copy_.device)->wait();
-  } catch (const std::exception&) {
-    // The device has failed: nobody works there any more, and whoever waits for it is
-    // told.
-  }
-  driver->free(copy_.device, copy_.data);
 }
 
 }  // namespace lockstep::distributed

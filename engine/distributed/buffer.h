@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "engine/runtime/driver.h"
 #include "engine/tensor/device.h"
@@ -44,11 +45,10 @@ void queue_waits(Device device, const runtime::MarkPtr& mark);
 class Scratch {
  public:
   explicit Scratch(Buffer original);
-  ~Scratch();
-  Scratch(const Scratch&) = delete;
   const Buffer& buffer() const { return copy_; }
 
  private:
+  std::shared_ptr<void> memory_;
   Buffer copy_;
 };
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/distributed/buffer.h"
-#include "engine/runtime/event.h"
+#include "engine/runtime/stream.h"
 
 namespace lockstep::distributed {
 
@@ -23,7 +23,8 @@ struct Collective {
   int64_t op = -1, step = -1;
   const char* phase = nullptr;
   std::vector<int64_t> deps;             ///< what this rank's first message waited for
-  std::vector<runtime::EventPtr> waits;  ///< the same
+  std::vector<runtime::EventPtr> waits;  ///< the same, and the collective before it
+  std::shared_ptr<runtime::TaskParts> messages;  ///< from when to when they came
 };
 
 /// `all_reduce #7 (bucket 0, 2052000 B)`
@@ -32,10 +33,14 @@ std::string str(const Collective& call);
 /// When the last of them was over (ns); blocks until then.
 int64_t ended(const std::vector<runtime::EventPtr>& events);
 
+/// A message of the call came from then to then (ns).
+void message_came(const Collective& call, int64_t begin, int64_t end);
+
 /// An algorithm that joins `size()` ranks; each rank has an object of its own. Calls
-/// come from one thread (the comm stream's), block until this rank's part is done, and
-/// must come in the same order on all ranks. They throw std::runtime_error naming the
-/// rank that is missing or disagrees; afterwards the communicator is unusable.
+/// come from one thread (the comm stream's), block until this rank's part is done, or
+/// handed over where hardware does it, and must come in the same order on all ranks.
+/// They throw std::runtime_error naming the rank that is missing or disagrees;
+/// afterwards the communicator is unusable.
 class Communicator {
  public:
   virtual ~Communicator() = default;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <stdexcept>
 
 #include "tracer/record/recorder.h"
@@ -68,12 +69,17 @@ void LocalTransport::receive(const Incoming& in, const Collective& call,
   times.after = message.after;
   post.state = LocalHub::Post::being_read;
   lock.unlock();
-  const AtExit done{[&] {
-    lock.lock();
-    post.state = LocalHub::Post::taken;
-    hub_->changed_.notify_all();
-  }};
-  take(post, in, call.op != tracer::kNone, times);
+  std::exception_ptr failure;
+  try {
+    take(post, in, call.op != tracer::kNone, times);
+  } catch (const std::exception& error) {
+    failure = std::current_exception();
+    abort(fmt::format("rank {} failed in {}: {}", rank_, str(call), error.what()));
+  }
+  lock.lock();
+  post.state = LocalHub::Post::taken;
+  hub_->changed_.notify_all();
+  if (failure) std::rethrow_exception(failure);
 }
 
 void LocalTransport::take(LocalHub::Post& post, const Incoming& in, bool recorded,

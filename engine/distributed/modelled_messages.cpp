@@ -1,5 +1,7 @@
 #include "engine/distributed/modelled_messages.h"
 
+#include <algorithm>
+
 #include "engine/distributed/message_trace.h"
 #include "engine/plan/ring.h"
 #include "tracer/record/recorder.h"
@@ -58,6 +60,10 @@ void record_modelled(const ModelledMessages& messages, const char* group, int ra
                      DType dtype, const Collective& call, int64_t began,
                      int64_t ended) {
   if (call.op == tracer::kNone || messages.empty()) return;
+  // Where hardware tells the times, nothing comes before what it waited for.
+  began = std::max(began, lockstep::distributed::ended(call.waits));
+  ended = std::max(began + static_cast<int64_t>(messages.size()), ended);
+  message_came(call, began, ended);
   const auto count = static_cast<int64_t>(messages.size());
   for (int64_t i = 0; i < count; ++i) {
     const ModelledMessage& message = messages[i];

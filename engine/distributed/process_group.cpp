@@ -79,6 +79,8 @@ Work ProcessGroup::enqueue(const char* collective, const char* op_name,
     call.step = task.record.step = tracer::current_step();
     call.phase = tracer::thread_context().phase;
     call.waits = task.waits;
+    call.waits.push_back(device.comm().record_event());
+    call.messages = task.parts = std::make_shared<runtime::TaskParts>();
     for (const runtime::EventPtr& event : task.waits) {
       for (const runtime::TraceEnd& end : event->ends()) call.deps.push_back(end.id);
     }

@@ -154,12 +154,13 @@ void Ring::pass(const Message* out, const Message* in, const ReduceOp* combine,
   if (!in) return;
   // Where hardware tells the times, nothing comes before what it waited for.
   times.in_began = std::max({times.in_began, ended(waits_), last_ended_});
-  times.in_ended = std::max(times.in_ended, times.in_began);
+  times.in_ended = std::max(times.in_ended, times.in_began + 1);
   const MessageFacts facts{group_, rank_, in->peer, step, in->data};
   last_ = {together ? record_copy(facts, call, times, cpu)
                     : record_recv(facts, call, times, cpu)};
   waits_.clear();
   last_ended_ = times.in_ended;
+  message_came(call, times.in_began, times.in_ended);
 }
 
 }  // namespace lockstep::distributed

@@ -43,11 +43,15 @@ void Retirer::retire(Running& running) {
   try {
     running.ended->wait();
     for (const EventPtr& event : task.waits) event->wait();  // over, but heard of it?
+    ended = stream_.ready_time(task);
     if (running.began) {
       // Two clocks agree to a few microseconds only, and nothing begins before it was
       // enqueued or before what it waited for was over.
-      const int64_t start = std::max(running.began->time(), stream_.ready_time(task));
-      ended = std::max(running.ended->time(), start);
+      const TaskParts parts = task.parts ? *task.parts : TaskParts();
+      const int64_t start =
+          std::max(std::min(running.began->time(), parts.begin), ended);
+      // It takes a nanosecond at least, so that a stream's tasks have an order.
+      ended = std::max({running.ended->time(), start + 1, parts.end});
       // A kernel keeps its processor busy from its begin to its end.
       stream_.record(task, start, ended, ended - start);
     }

@@ -19,6 +19,12 @@ class Retirer;
 
 enum class StreamKind { compute = 0, copy = 1, comm = 2 };
 
+/// From when to when parts of a task ran that are recorded by themselves (ns), like a
+/// collective's messages: the task's event lies around them, whatever clocks say.
+struct TaskParts {
+  int64_t begin = INT64_MAX, end = 0;
+};
+
 /// One unit of work, as it is enqueued by the host.
 struct Task {
   std::function<void()> run;
@@ -30,10 +36,11 @@ struct Task {
 
   int host_lane = -1;     ///< ≥ 0: the event lies on that lane of the host (d2h)
   tracer::Record record;  ///< filled while recording; id kNone: leaves no event
-  std::vector<tracer::Arg> args;  ///< no lists: those belong to the recording thread
-  std::vector<int64_t> shape;     ///< of a copied tensor
-  EventPtr done;                  ///< set by `enqueue`
-  int64_t enqueued = 0;           ///< ns, if recorded
+  std::vector<tracer::Arg> args;     ///< no lists: those belong to the recording thread
+  std::vector<int64_t> shape;        ///< of a copied tensor
+  std::shared_ptr<TaskParts> parts;  ///< those that leave events of their own; or null
+  EventPtr done;                     ///< set by `enqueue`
+  int64_t enqueued = 0;              ///< ns, if recorded
 };
 
 /// A FIFO of tasks and the thread that works it off. The host only enqueues and runs

@@ -70,21 +70,20 @@ class Placing {
 
  private:
   void find_tasks(std::vector<Event>& events) {
+    std::vector<Event*> in_order;
     for (Event& event : events) {
       by_event_id_[event.id] = &event;
       const bool runs =
           event.is("kernel") || event.is("copy") || event.is("collective");
-      if (event.ph != 'X' || !runs) continue;
-      PlacedTask& task = tasks_.emplace_back();
-      task.event = &event;
-      task.old_begin = event.ts;
-      task.old_end = event.end();
+      if (event.ph == 'X' && runs) in_order.push_back(&event);
     }
-    std::stable_sort(tasks_.begin(), tasks_.end(),
-                     [](const PlacedTask& a, const PlacedTask& b) {
-                       return a.old_begin != b.old_begin ? a.old_begin < b.old_begin
-                                                         : a.event->id < b.event->id;
-                     });
+    std::sort(in_order.begin(), in_order.end(), [](const Event* a, const Event* b) {
+      return a->ts != b->ts ? a->ts < b->ts : a->id < b->id;
+    });
+    for (Event* event : in_order) {
+      tasks_.push_back(
+          {.event = event, .old_begin = event->ts, .old_end = event->end()});
+    }
     for (PlacedTask& task : tasks_) by_id_[task.event->id] = &task;
   }
 
@@ -148,7 +147,9 @@ class Placing {
     const int64_t begin = task.pieces ? task.pieces->begin() : task.old_begin;
     const int64_t end = task.pieces ? task.pieces->end : task.old_end;
     event.ts = std::min(std::max(begin, earliest), task.latest);
-    event.dur = std::min(std::max(end, event.ts), task.latest) - event.ts;
+    // A nanosecond at least where there is room, so that a stream's tasks have an
+    // order.
+    event.dur = std::min(std::max(end, event.ts + 1), task.latest) - event.ts;
     if (queued && ready != INT64_MIN) {
       event.args["queued_us"] = static_cast<double>(event.ts - ready) / 1e3;
     }

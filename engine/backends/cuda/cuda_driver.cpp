@@ -38,12 +38,12 @@ void enable_peers(int gpu) {
   static std::mutex mutex;
   static auto* const used = new std::set<int>;
   std::lock_guard lock(mutex);
-  if (!used->insert(gpu).second) return;
+  if (used->contains(gpu)) return;
   for (const int other : *used) {
-    if (other == gpu) continue;
     enable_peer(gpu, other);
     enable_peer(other, gpu);
   }
+  used->insert(gpu);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <utility>
 
 #include "engine/backends/cuda/status.h"
 #include "engine/backends/load_cuda.h"
@@ -62,8 +61,9 @@ thread_local int current_gpu = -1;
 std::atomic<int> first_gpu{-1};
 
 void choose(int gpu) {
-  if (std::exchange(current_gpu, gpu) != gpu)
-    check(cudaSetDevice(gpu), "cudaSetDevice");
+  if (current_gpu == gpu) return;
+  check(cudaSetDevice(gpu), "cudaSetDevice");
+  current_gpu = gpu;
 }
 
 }  // namespace

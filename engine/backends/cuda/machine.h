@@ -57,14 +57,17 @@ auto with_element(Form form, Use use) {
   return form.bf16 ? use(Bf16()) : use(float());
 }
 
-/// Calls use(n), n() neighbours of type T being what a GPU moves at once: 16 bytes if
-/// rows are a multiple of that and all tensors (or null) begin at one, else 1.
+/// What a GPU moves at once.
+inline constexpr size_t kPackBytes = 16;
+
+/// Calls use(n), n() neighbours of type T being what is moved at once: a whole pack if
+/// rows are a multiple of one and all tensors (or null) begin at one, else 1.
 template <class T, class Use>
 void with_packs(Index row, std::initializer_list<const void*> tensors, Use use) {
-  constexpr int kMost = 16 / sizeof(T);
+  constexpr int kMost = kPackBytes / sizeof(T);
   bool fits = row % kMost == 0;
   for (const void* tensor : tensors) {
-    fits = fits && reinterpret_cast<uintptr_t>(tensor) % 16 == 0;
+    fits = fits && reinterpret_cast<uintptr_t>(tensor) % kPackBytes == 0;
   }
   if (fits) {
     use(std::integral_constant<int, kMost>());
@@ -77,7 +80,7 @@ void with_packs(Index row, std::initializer_list<const void*> tensors, Use use) 
 /// or by packs.
 template <class Machine>
 size_t sums_bytes(Index rows, Index channels, Form form, size_t size) {
-  const Index most = form.bf16 ? 8 : 4;
+  const Index most = kPackBytes / (form.bf16 ? sizeof(Bf16) : sizeof(float));
   return std::max(Machine::scratch_bytes(rows, channels, size),
                   Machine::scratch_bytes(rows, channels / most, size * most));
 }

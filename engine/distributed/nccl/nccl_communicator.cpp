@@ -72,8 +72,8 @@ void NcclCommunicator::run(const Collective& call, DType dtype,
     if (aborted_) throw std::runtime_error(*aborted_);
     comm = comm_;
   }
-  // Without the lock: the first call meets the other ranks, and if one of them is dead,
-  // only `abort` ends it.
+  // Without the lock, as PyTorch does: the first call meets the other ranks, and if one
+  // of them is dead, only `abort` ends it.
   check_nccl(enqueue(comm, queue.stream()), "NCCL's " + str(call), comm);
   if (!recorded) return;
   const runtime::MarkPtr ended = queue.mark(true);

@@ -36,7 +36,7 @@ struct Bf16 {
   }
 };
 
-/// N neighbours, which a GPU loads and stores at once: up to 16 bytes.
+/// N neighbours, which a GPU loads and stores at once where they are 16 bytes or fewer.
 template <class T, int N>
 struct alignas(N * sizeof(T)) Pack {
   T at[N];

@@ -129,7 +129,11 @@ struct Reduce {
   ReduceOp op;
   LOCKSTEP_BOTH void operator()(Index i) const {
     const T a = into[i], b = from[i];
-    into[i] = op == ReduceOp::sum ? T(a + b) : (op == ReduceOp::min) == (b < a) ? b : a;
+    if (op == ReduceOp::sum) {
+      into[i] = T(a + b);
+    } else if (op == ReduceOp::min ? b < a : a < b) {
+      into[i] = b;
+    }
   }
 };
 

@@ -15,7 +15,7 @@ namespace lockstep::cuda {
 
 template <int N>
 struct TwoSums {
-  float a[N], b[N];  // no initialisers: it must fit into a block's shared memory
+  float a[N], b[N];  // no initialisers: shared memory has no constructors
 };
 template <int N>
 LOCKSTEP_BOTH void join_two(TwoSums<N>& sum, const TwoSums<N>& other) {
