@@ -92,8 +92,7 @@ void LocalTransport::take(LocalHub::Post& post, const Incoming& in, bool recorde
   post.read = mark_queue(device, recorded);
   if (began) {
     post.read->wait();
-    times.in_began = std::max(
-        {times.in_began, began->time(), message.not_before, ended(message.waits)});
+    times.in_began = std::max({times.in_began, began->time(), ended(message.waits)});
     times.in_ended = std::max(times.in_began, post.read->time());
   } else {
     times.in_ended = tracer::now_ns();

@@ -135,7 +135,7 @@ void Ring::pass(const Message* out, const Message* in, const ReduceOp* combine,
   Outgoing outgoing;
   Incoming incoming;
   if (out) {
-    outgoing = {out->peer, out->data, tag(*out, step), last_, waits_, last_ended_};
+    outgoing = {out->peer, out->data, tag(*out, step), last_, waits_};
   }
   if (in) {
     incoming = {in->peer, in->data, tag(*in, step), combine != nullptr,

@@ -21,11 +21,10 @@ struct Outgoing {
   int to = 0;
   Buffer data;
   MessageTag tag;
-  // For the trace: this rank's events after which the message was ready, the work that
-  // these stand for, and when the rank's message before it had come (ns).
+  // For the trace: this rank's events after which the message was ready, and the work
+  // that these stand for if it may not be over yet.
   std::vector<int64_t> after = {};
   std::vector<runtime::EventPtr> waits = {};
-  int64_t not_before = 0;
 };
 
 struct Incoming {
