@@ -93,9 +93,10 @@ DeviceContext& context(Device device) {
   if (device.is_host()) throw std::runtime_error("the host has no streams");
   static Contexts contexts;
   std::lock_guard lock(contexts.mutex);
-  std::unique_ptr<DeviceContext>& slot = contexts.by_device[device];
-  if (!slot) slot = std::make_unique<DeviceContext>(device);
-  return *slot;
+  const auto found = contexts.by_device.find(device);
+  if (found != contexts.by_device.end()) return *found->second;
+  auto made = std::make_unique<DeviceContext>(device);
+  return *contexts.by_device.emplace(device, std::move(made)).first->second;
 }
 
 void host_wait(const EventPtr& event, const char* why) {

@@ -33,8 +33,11 @@ class Cuda(TempTest):
 
     def test_training_ends_with_the_mend(self):
         self.needs_no_gpu()
-        for mode in (["--gpu", 0], ["--devices", 2], ["--mode", "ddp", "--devices", 2]):
-            _, error = run("train", *CUDA, *mode, code=1)
+        train = ["train", *CUDA]
+        for words in ([*train, "--gpu", 0], [*train, "--devices", 2],
+                      [*train, "--mode", "ddp", "--devices", 2],
+                      ["bench-step", "--device-type", "cuda", "--batch", 2]):
+            _, error = run(*words, code=1)
             self.assertEqual(len(error.strip().splitlines()), 1, error)
             self.assertIn("no CUDA", error)
             self.assertIn("use --device-type cpu", error)
