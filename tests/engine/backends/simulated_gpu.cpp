@@ -266,7 +266,7 @@ struct FakeBackend : Backend {
 
 }  // namespace
 
-void simulate_gpus() {
+const CudaModule* simulated_module() {
   static const CudaModule* const module = [] {
     auto* made = new CudaModule;
     made->backend = new FakeBackend;
@@ -277,11 +277,17 @@ void simulate_gpus() {
       if (devices.size() != kGpus) return nullptr;
       return std::make_unique<FakeGroup>(kGpus);
     };
-    stand_in_for_cuda(made);
-    simulated = true;
     return made;
   }();
-  (void)module;
+  return module;
+}
+
+void simulate_gpus() {
+  static const bool once = [] {
+    stand_in_for_cuda(simulated_module());
+    return simulated = true;
+  }();
+  (void)once;
 }
 
 void simulate_profiler(bool on) {

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "engine/backends/load_cuda.h"
 #include "tracer/record/hardware_work.h"
 
 namespace lockstep::test {
@@ -16,6 +17,8 @@ void simulate_gpus();
 /// Adding up bytes fails there, as any launch may.
 inline constexpr size_t kGpus = 3;
 bool gpus_are_simulated();
+/// What they are to the engine (engine/backends/load_cuda.h).
+const CudaModule* simulated_module();
 
 /// Has a profiler watch them, as CUPTI watches a GPU.
 void simulate_profiler(bool on);

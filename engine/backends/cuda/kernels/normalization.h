@@ -133,7 +133,7 @@ struct GradientSums {
   }
   LOCKSTEP_BOTH void add(Sum& sum, const Column& means, Index i) const {
     const Pack<T, N> grad = packs<N>(dy)[i], in = packs<N>(x)[i];
-    Pack<uint8_t, N> positive;
+    Pack<uint8_t, N> positive{};
     if (mask) positive = packs<N>(mask)[i];
     for (int j = 0; j < N; ++j) {
       const float g = mask && !positive.at[j] ? 0.0f : float(grad.at[j]);
@@ -180,7 +180,7 @@ struct NormalizeBackward {
   LOCKSTEP_BOTH void operator()(const Column& channels, Index i) const {
     const Pack<T, N> grad = packs<N>(dy)[i];
     Pack<T, N> in = grad, out;  // `in` counts only where statistics are the batch's
-    Pack<uint8_t, N> positive;
+    Pack<uint8_t, N> positive{};
     if (count > 0) in = packs<N>(x)[i];
     if (mask) positive = packs<N>(mask)[i];
     for (int j = 0; j < N; ++j) {

@@ -1,0 +1,82 @@
+"""--device-type cuda on a simulated GPU (tests/engine/backends/simulated_gpu.h), from the
+command line to the trace: its kernels are loops, so nets and batches are tiny."""
+
+import os
+import unittest
+
+from ranks import free_port
+from support import LOCKSTEP, TempTest, read_trace, run
+
+FOLDER = os.path.join(os.path.dirname(LOCKSTEP), "tests", "simulated")
+CUDA = ["--device-type", "cuda", "--no-tf32"]
+NET = ["train", "-a", "resnet18", "--dataset", "generated", "--lr", 0.001, "-b", 2,
+       "--no-shuffle", "--no-augment", "--gpu", 0]
+TOY = ["train", "-a", "toy", "--dataset", "random", "-b", 12, "--steps", 3, *CUDA]
+
+
+@unittest.skipUnless(os.path.exists(os.path.join(FOLDER, "liblockstep_cuda.so")),
+                     "this build has no CUDA backend to stand in for")
+class SimulatedGpu(TempTest):
+    def run_there(self, *words, **options):
+        return run(*words, LD_LIBRARY_PATH=FOLDER, **options)
+
+    def losses(self, train, *flags):
+        summary = self.path("s.json")
+        train(*NET, *flags, "--steps", 2, "--summary", summary)
+        return [step["loss"] for step in read_trace(summary)["steps"]]
+
+    def traced(self, *flags):
+        """A trace all of whose laws hold."""
+        path = self.path("t.json")
+        self.run_there(*TOY, *flags, "--trace", path)
+        text, _ = run("trace", "check", path)
+        self.assertTrue(text.endswith("every law holds\n"), text)
+        run("trace", "summary", path)
+        return read_trace(path)["traceEvents"]
+
+    def test_doctor_finds_it(self):
+        self.assertIn("--device-type cuda: simulated GPU", self.run_there("doctor")[0])
+
+    def test_a_net_trains_as_on_plain_loops(self):
+        mine = self.losses(self.run_there, *CUDA)
+        truth = self.losses(run, "--device-type", "reference")
+        self.assertEqual(len(mine), 2)
+        for a, b in zip(mine, truth):
+            self.assertAlmostEqual(a, b, delta=2e-4 * b)
+
+    def test_traces_of_one_device_and_of_data_parallel(self):
+        for flags in (["--gpu", 0], ["--mode", "dp", "--devices", 2],
+                      ["--mode", "dp", "--devices", 3]):  # three have a GPU each
+            events = self.traced(*flags)
+            modelled = [e for e in events if e.get("args", {}).get("modelled")]
+            self.assertEqual(bool(modelled), 3 in flags, flags)
+
+    def test_ranks_that_are_threads_pass_messages_in_the_gpus_memory(self):
+        for devices in (2, 4):
+            events = self.traced("--mode", "ddp", "--devices", devices)
+            messages = [e for e in events if e.get("cat") == "copy"
+                        and "ring_step" in e["args"]]
+            self.assertTrue(messages)
+            self.assertFalse([e for e in messages if e["args"].get("modelled")])
+
+    def test_ranks_that_are_processes_say_where_messages_go(self):
+        text, _ = self.run_there(
+            *TOY, "--devices", 2, "--multiprocessing-distributed", "--dist-url",
+            f"tcp://127.0.0.1:{free_port()}", "--world-size", 1, "--rank", 0, "--trace",
+            self.path("t.json"))
+        self.assertIn("the backend is ring, through main memory", text)
+        text, _ = run("trace", "check", self.path("t.json"))
+        self.assertTrue(text.endswith("every law holds\n"), text)
+
+    def test_a_graph_gives_the_weights_of_single_launches(self):
+        saved = []
+        for flags in ([], ["--cuda-graph"]):
+            path = self.path(f"w{len(flags)}.safetensors")
+            self.run_there(*TOY, "--gpu", 0, "--save", path, *flags)
+            with open(path, "rb") as file:
+                saved.append(file.read())
+        self.assertEqual(saved[0], saved[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
