@@ -1,5 +1,5 @@
-"""--device-type cuda on a simulated GPU (tests/engine/backends/simulated_gpu.h), from the
-command line to the trace: its kernels are loops, so nets and batches are tiny."""
+"""--device-type cuda on a simulated GPU (tests/engine/backends/simulated_gpu.h), from
+the command line to the trace: its kernels are loops, so nets and batches are tiny."""
 
 import os
 import unittest
