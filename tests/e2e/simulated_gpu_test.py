@@ -9,8 +9,8 @@ from support import LOCKSTEP, TempTest, read_trace, run
 
 FOLDER = os.path.join(os.path.dirname(LOCKSTEP), "tests", "simulated")
 CUDA = ["--device-type", "cuda", "--no-tf32"]
-NET = ["train", "-a", "resnet18", "--dataset", "generated", "--lr", 0.001, "-b", 2,
-       "--no-shuffle", "--no-augment", "--gpu", 0]
+NET = ["train", "-a", "resnet18", "--dataset", "generated", "--lr", 0.001,
+       "--no-shuffle", "--no-augment"]
 TOY = ["train", "-a", "toy", "--dataset", "random", "-b", 12, "--steps", 3, *CUDA]
 
 
@@ -22,13 +22,13 @@ class SimulatedGpu(TempTest):
 
     def losses(self, train, *flags):
         summary = self.path("s.json")
-        train(*NET, *flags, "--steps", 2, "--summary", summary)
+        train(*NET, "-b", 2, "--gpu", 0, *flags, "--steps", 2, "--summary", summary)
         return [step["loss"] for step in read_trace(summary)["steps"]]
 
-    def traced(self, *flags):
+    def traced(self, *words):
         """A trace all of whose laws hold."""
         path = self.path("t.json")
-        self.run_there(*TOY, *flags, "--trace", path)
+        self.run_there(*words, "--trace", path)
         text, _ = run("trace", "check", path)
         self.assertTrue(text.endswith("every law holds\n"), text)
         run("trace", "summary", path)
@@ -47,13 +47,14 @@ class SimulatedGpu(TempTest):
     def test_traces_of_one_device_and_of_data_parallel(self):
         for flags in (["--gpu", 0], ["--mode", "dp", "--devices", 2],
                       ["--mode", "dp", "--devices", 3]):  # three have a GPU each
-            events = self.traced(*flags)
+            events = self.traced(*NET, *CUDA, "-b", 3, *flags, "--steps", 1)
             modelled = [e for e in events if e.get("args", {}).get("modelled")]
             self.assertEqual(bool(modelled), 3 in flags, flags)
 
     def test_ranks_that_are_threads_pass_messages_in_the_gpus_memory(self):
-        for devices in (2, 4):
-            events = self.traced("--mode", "ddp", "--devices", devices)
+        for words in ([*TOY, "--devices", 4],
+                      [*NET, *CUDA, "-b", 2, "--devices", 2, "--steps", 1]):
+            events = self.traced(*words, "--mode", "ddp")
             messages = [e for e in events if e.get("cat") == "copy"
                         and "ring_step" in e["args"]]
             self.assertTrue(messages)
@@ -72,7 +73,8 @@ class SimulatedGpu(TempTest):
         saved = []
         for flags in ([], ["--cuda-graph"]):
             path = self.path(f"w{len(flags)}.safetensors")
-            self.run_there(*TOY, "--gpu", 0, "--save", path, *flags)
+            self.run_there(*NET, *CUDA, "-b", 2, "--gpu", 0, "--steps", 4, "--save", path,
+                           *flags)
             with open(path, "rb") as file:
                 saved.append(file.read())
         self.assertEqual(saved[0], saved[1])

@@ -17,43 +17,50 @@ int64_t at(const Shape& s, int64_t n, int64_t c, int64_t y, int64_t x) {
   return ((n * s[2] + y) * s[3] + x) * s[1] + c;
 }
 
-/// Calls visit(place in x, place in w, place in y) for every product of a convolution.
+/// Calls visit(place in x, place in w, place in y) for every pixel of a convolution's
+/// windows: there lie the products of all channels, side by side in x and w.
 template <class Visit>
-void for_each_product(const cuda::Convolution& p, Visit visit) {
+void for_each_pixel(const cuda::Convolution& p, Visit visit) {
   const Attributes& a = p.attributes;
   for (int64_t n = 0; n < p.y[0]; ++n)
     for (int64_t o = 0; o < p.y[1]; ++o)
       for (int64_t oy = 0; oy < p.y[2]; ++oy)
         for (int64_t ox = 0; ox < p.y[3]; ++ox)
-          for (int64_t c = 0; c < p.x[1]; ++c)
-            for (int64_t ky = 0; ky < p.w[2]; ++ky)
-              for (int64_t kx = 0; kx < p.w[3]; ++kx) {
-                const int64_t iy = oy * a.stride[0] - a.padding[0] + ky;
-                const int64_t ix = ox * a.stride[1] - a.padding[1] + kx;
-                if (iy < 0 || iy >= p.x[2] || ix < 0 || ix >= p.x[3]) continue;
-                visit(at(p.x, n, c, iy, ix), at(p.w, o, c, ky, kx),
-                      at(p.y, n, o, oy, ox));
-              }
+          for (int64_t ky = 0; ky < p.w[2]; ++ky)
+            for (int64_t kx = 0; kx < p.w[3]; ++kx) {
+              const int64_t iy = oy * a.stride[0] - a.padding[0] + ky;
+              const int64_t ix = ox * a.stride[1] - a.padding[1] + kx;
+              if (iy < 0 || iy >= p.x[2] || ix < 0 || ix >= p.x[3]) continue;
+              visit(at(p.x, n, 0, iy, ix), at(p.w, o, 0, ky, kx),
+                    at(p.y, n, o, oy, ox));
+            }
+}
+
+template <class T>
+std::vector<double> in_double(const T* first, int64_t count) {
+  std::vector<double> values(count);
+  for (int64_t i = 0; i < count; ++i) values[i] = float(first[i]);
+  return values;
 }
 
 template <class T>
 void convolve(const cuda::Convolution& p, const T* a, const T* b, T* c) {
   using Way = cuda::Convolution::Direction;
-  const Shape& made = p.direction == Way::forward         ? p.y
-                      : p.direction == Way::backward_data ? p.x
-                                                          : p.w;
-  std::vector<double> sums(made.numel());
-  for_each_product(p, [&](int64_t x, int64_t w, int64_t y) {
-    switch (p.direction) {
-      case Way::forward:
-        sums[y] += double(float(a[x])) * float(b[w]);
-        break;
-      case Way::backward_data:
-        sums[x] += double(float(a[w])) * float(b[y]);
-        break;
-      case Way::backward_weight:
-        sums[w] += double(float(a[x])) * float(b[y]);
-        break;
+  const bool forward = p.direction == Way::forward;
+  const bool data = p.direction == Way::backward_data;
+  const std::vector<double> left = in_double(a, (data ? p.w : p.x).numel());
+  const std::vector<double> right = in_double(b, (forward ? p.w : p.y).numel());
+  std::vector<double> sums((forward ? p.y : data ? p.x : p.w).numel());
+  const int64_t channels = p.x[1];
+  for_each_pixel(p, [&](int64_t x, int64_t w, int64_t y) {
+    if (forward) {
+      double sum = 0;
+      for (int64_t i = 0; i < channels; ++i) sum += left[x + i] * right[w + i];
+      sums[y] += sum;
+    } else {
+      double* to = sums.data() + (data ? x : w);
+      const double* from = left.data() + (data ? w : x);
+      for (int64_t i = 0; i < channels; ++i) to[i] += from[i] * right[y];
     }
   });
   for (size_t i = 0; i < sums.size(); ++i) c[i] = T(float(sums[i]));
