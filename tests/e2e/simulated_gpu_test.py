@@ -73,8 +73,8 @@ class SimulatedGpu(TempTest):
         saved = []
         for flags in ([], ["--cuda-graph"]):
             path = self.path(f"w{len(flags)}.safetensors")
-            self.run_there(*NET, *CUDA, "-b", 2, "--gpu", 0, "--steps", 4, "--save", path,
-                           *flags)
+            self.run_there(*NET, *CUDA, "-b", 2, "--gpu", 0, "--steps", 4, "--save",
+                           path, *flags)
             with open(path, "rb") as file:
                 saved.append(file.read())
         self.assertEqual(saved[0], saved[1])
