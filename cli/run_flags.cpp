@@ -39,7 +39,8 @@ void add_flags_of_the_example(CLI::App& c, RunOptions& o) {
   c.add_option("--dist-url", o.dist_url,
                "where ranks meet: tcp://host:port, file:///path, env://")
       ->default_str("");
-  c.add_option("--dist-backend", o.dist_backend, "ring, gloo, or nccl (on CPUs: ring)")
+  c.add_option("--dist-backend", o.dist_backend,
+               "ring, gloo, or nccl (on CPUs and on a shared GPU: ring)")
       ->check(CLI::IsMember({"ring", "gloo", "nccl"}));
   c.add_option("--seed", o.seed, "of weights, shuffling, augmentation and dropout");
   c.add_option("--gpu", o.gpu, "train on this device only")->check(Numbers(0, 63));
