@@ -21,6 +21,12 @@ class StagedCommunicator::OnHost {
     driver_.copy(bytes_.data(), kHost, there_.data, device_, bytes_.size());
     return here();
   }
+  /// To be filled: when the device's queue has come to this collective, which must not
+  /// begin before what it waits for is over.
+  Buffer awaited() {
+    mark_queue(device_)->wait();
+    return here();
+  }
   void store() {
     driver_.copy(there_.data, device_, bytes_.data(), kHost, bytes_.size());
   }
@@ -44,7 +50,7 @@ void StagedCommunicator::all_reduce(Buffer data, ReduceOp op, const Collective& 
 
 void StagedCommunicator::broadcast(Buffer data, int root, const Collective& call) {
   OnHost copy(data, device_);
-  inner_->broadcast(rank() == root ? copy.fetched() : copy.here(), root, call);
+  inner_->broadcast(rank() == root ? copy.fetched() : copy.awaited(), root, call);
   if (rank() != root) copy.store();
 }
 
@@ -75,7 +81,7 @@ void StagedCommunicator::send(Buffer data, int to, const Collective& call) {
 
 void StagedCommunicator::recv(Buffer data, int from, const Collective& call) {
   OnHost copy(data, device_);
-  inner_->recv(copy.here(), from, call);
+  inner_->recv(copy.awaited(), from, call);
   copy.store();
 }
 

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 const fs::path kFolder = fs::path(LOCKSTEP_SOURCE_DIR) / "tests/engine/data";
 
-const nlohmann::json& golden() {
+const nlohmann::json& golden_pictures() {
   static const auto json =
       nlohmann::json::parse(std::ifstream(kFolder / "pictures.json"));
   return json;
@@ -78,8 +78,8 @@ void expect_as_golden(const nlohmann::json& row, const fs::path& folder) {
 }
 
 TEST(Pictures, OfEveryKindAreAsPilAndTorchvisionMakeThem) {
-  ASSERT_GE(golden()["files"].size(), 20u);
-  for (const auto& row : golden()["files"]) {
+  ASSERT_GE(golden_pictures()["files"].size(), 20u);
+  for (const auto& row : golden_pictures()["files"]) {
     expect_as_golden(row, kFolder / "pictures");
   }
 }
@@ -89,13 +89,14 @@ TEST(Pictures, SamplePhotographsAreAsPilAndTorchvisionMakeThem) {
   const fs::path folder = fs::path(shared ? shared : LOCKSTEP_SOURCE_DIR "/../shared") /
                           "data/imagenet-sample/train";
   if (!fs::is_directory(folder)) GTEST_SKIP() << "no photographs in " << folder;
-  ASSERT_EQ(golden()["photographs"].size(), 63u);
-  for (const auto& row : golden()["photographs"]) expect_as_golden(row, folder);
+  ASSERT_EQ(golden_pictures()["photographs"].size(), 63u);
+  for (const auto& row : golden_pictures()["photographs"])
+    expect_as_golden(row, folder);
 }
 
 /// A part is decoded faster than the whole, and has its pixels.
 TEST(Pictures, ABoxHasThePixelsOfTheWhole) {
-  for (const auto& row : golden()["files"]) {
+  for (const auto& row : golden_pictures()["files"]) {
     const std::string name = row["file"];
     const std::vector<uint8_t> file = bytes_of(kFolder / "pictures" / name);
     const Picture whole = decode(file);
