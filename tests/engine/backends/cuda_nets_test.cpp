@@ -80,6 +80,7 @@ Trained train(DeviceType type, int devices, DType dtype) {
   for (auto& [name, tensor] : model->named_buffers()) {
     trained.tensors.push_back(test::values_of(tensor));
   }
+  for (const Device device : all) runtime::context(device).synchronize();
   return trained;
 }
 
