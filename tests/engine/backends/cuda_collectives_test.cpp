@@ -3,6 +3,7 @@
 // memory.
 #include "tests/engine/backends/cuda_device.h"
 #include "tests/engine/distributed/collectives.h"
+#include "tracer/record/collect.h"
 
 namespace lockstep {
 namespace {
@@ -40,6 +41,28 @@ TEST_P(CudaCollectives, QueuesWaitForEachOtherFromOneCollectiveToTheNext) {
     const double sum = (1 + 2 + 3 + 4) * std::pow(kRanks, kRounds - 1);
     EXPECT_EQ(test::values_of(tensor), test::Values(997, sum));
   });
+}
+
+/// A rank that receives by way of main memory is ready when its GPU has come to the
+/// collective, not when its thread has.
+TEST_P(CudaCollectives, ThroughMainMemoryNothingIsSentBeforeTheReceiversTurn) {
+  tracer::start_recording();
+  test::on_ranks({2, Wire::tcp, DeviceType::cuda}, [](Rank& rank) {
+    const Tensor tensor = test::mine(rank, 1000, DType::f32);
+    if (rank.rank == 1) {
+      Tensor busy = test::on(rank, test::Values(1'000'000, 1), DType::f32);
+      for (int i = 0; i < 5; ++i) busy = ops::scale(busy, 2);
+    }
+    rank.group->broadcast(tensor, 0).synchronize();
+  });
+  tracer::stop_recording();
+  int64_t turn = 0, sent = 0;
+  for (const tracer::Event& event : tracer::collect()) {
+    if (event.is("collective") && event.pid / 100 == 1) turn = event.ts;
+    if (event.is("send")) sent = event.ts;
+  }
+  ASSERT_GT(turn, 0);
+  EXPECT_GE(sent, turn);
 }
 
 TEST_P(CudaCollectives, ALaunchThatFailsHoldsUpNobody) {
