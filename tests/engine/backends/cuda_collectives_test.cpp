@@ -51,7 +51,7 @@ TEST_P(CudaCollectives, ThroughMainMemoryNothingIsSentBeforeTheReceiversTurn) {
     const Tensor tensor = test::mine(rank, 1000, DType::f32);
     if (rank.rank == 1) {
       Tensor busy = test::on(rank, test::Values(1'000'000, 1), DType::f32);
-      for (int i = 0; i < 5; ++i) busy = ops::scale(busy, 2);
+      for (int i = 0; i < 40; ++i) busy = ops::scale(busy, 1);
     }
     rank.group->broadcast(tensor, 0).synchronize();
   });
