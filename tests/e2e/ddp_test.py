@@ -212,7 +212,10 @@ class Overlap(TempTest):
         # … on a stream of its own …
         self.assertNotIn(reduction["args"]["stream"],
                          {e["args"]["stream"] for e in backward})
-        # … where it waits for its own gradients alone, which come early. When the
+        # … which backward's does not wait for …
+        self.assertFalse([e["name"] for e in backward
+                          if reduction["args"]["id"] in ancestors(by_id, e)])
+        # … and where it waits for its own gradients alone, which come early. When the
         # message then leaves is between the peers and their processors.
         self.assertGreaterEqual(len(reduction["args"]["deps"]), 2)
         needed = ancestors(by_id, reduction) | ancestors(by_id, first)
