@@ -77,8 +77,7 @@ void DataLoader::start_epoch(int64_t epoch) {
       [maker = maker_](int64_t batch, int worker) {
         return maker->make(batch, worker);
       },
-      maker_->batches(), options_.workers,
-      int64_t{options_.workers} * options_.prefetch_factor, options_.timeout);
+      maker_->batches(), options_.workers, maker_->depth(), options_.timeout);
 }
 
 std::optional<Batch> DataLoader::next() {
@@ -126,6 +125,7 @@ BatchMaker::BatchMaker(std::shared_ptr<const Dataset> dataset, LoaderOptions opt
       epoch_(epoch),
       batches_(cut_batches(options_.sampler->indices(epoch), options_.batch_size,
                            options_.drop_last)),
+      log_(depth()),
       current_(options_.workers) {
   for (auto& sample : current_) sample = -1;
 }

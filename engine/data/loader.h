@@ -56,6 +56,9 @@ class BatchMaker {
   Batch make(int64_t batch, int worker) const;
   WorkLog& log() { return log_; }
 
+  /// So many batches are begun before they are asked for.
+  int64_t depth() const { return int64_t{options_.workers} * options_.prefetch_factor; }
+
   /// The sample that this worker is at work on, by the name that the set gives it;
   /// empty if there is none.
   std::string at_work_on(int worker) const;

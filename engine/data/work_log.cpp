@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <span>
 #include <utility>
 
 #include "tracer/record/recorder.h"
@@ -10,7 +12,7 @@ namespace lockstep::data {
 namespace {
 
 /// Returns the event's id.
-int64_t record_work(const Work& work) {
+int64_t record_work(const Work& work, int64_t after) {
   tracer::Record record;
   record.cat = "call";
   record.name = "_MapDatasetFetcher.fetch";
@@ -20,9 +22,15 @@ int64_t record_work(const Work& work) {
   record.ts = work.begin_ns;
   record.dur = work.end_ns - work.begin_ns;
   record.id = tracer::next_id();
-  const tracer::Arg args[] = {{"batch", work.batch}, {"samples", work.samples}};
-  tracer::append(record, args);
+  const tracer::Arg args[] = {
+      {"batch", work.batch}, {"samples", work.samples}, {"after", after}};
+  tracer::append(record, std::span(args).first(after == tracer::kNone ? 2 : 3));
   return record.id;
+}
+
+int64_t find(const std::map<int64_t, int64_t>& events, int64_t batch) {
+  const auto found = events.find(batch);
+  return found == events.end() ? tracer::kNone : found->second;
 }
 
 }  // namespace
@@ -42,13 +50,17 @@ void WorkLog::record(int64_t taken, int64_t asked_ns) {
   }
   for (const Work& work : works) {
     if (work.begin_ns < tracer::recording_origin()) continue;
-    const int64_t id = record_work(work);
-    if (work.batch != taken || work.end_ns <= asked_ns) continue;
-    tracer::HostEvent wait("sync", "wait for batch");
-    wait.begin_at(asked_ns);
-    wait.arg({"why", "queue"});
-    wait.waits_for({&id, 1});
+    made_by_[work.batch] = record_work(work, find(taken_in_, work.batch - depth_));
   }
+  taken_in_[taken] = tracer::innermost_event();
+  taken_in_.erase(taken_in_.begin(), taken_in_.upper_bound(taken - depth_));
+  const int64_t call = find(made_by_, taken);
+  made_by_.erase(made_by_.begin(), made_by_.upper_bound(taken));
+  if (call == tracer::kNone) return;
+  tracer::HostEvent wait("sync", "wait for batch");
+  wait.begin_at(asked_ns);
+  wait.arg({"why", "queue"});
+  wait.waits_for({&call, 1});
 }
 
 }  // namespace lockstep::data

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <vector>
 
@@ -19,19 +20,31 @@ struct Work {
 /// it: each worker has a lane `loader worker N` on its rank's host, with a call
 /// `_MapDatasetFetcher.fetch` per batch. The event belongs to the step that finds it
 /// done, which is seldom the step that trains on this batch (`batch` says which).
+///
+/// Two things tie a worker to the training loop, and a trace on another clock keeps
+/// them: a batch is begun when an earlier one has been taken (`after`), and cannot be
+/// taken before it is made (a `sync`).
 class WorkLog {
  public:
+  /// `depth`: how many batches are made ahead.
+  explicit WorkLog(int64_t depth) : depth_(depth) {}
+
   /// Thread-safe. Forgets the work at once if the recorder is off.
   void add(const Work& work);
 
   /// Records what has been added since the last call, except what had begun before the
-  /// recorder was first on; and, if `taken` was not ready when the calling thread asked
-  /// for it at `asked_ns`, its wait until now.
+  /// recorder was first on; and that the calling thread asked for batch `taken` at
+  /// `asked_ns` and has it now, inside the innermost open event.
   void record(int64_t taken, int64_t asked_ns);
 
  private:
   std::mutex mutex_;
   std::vector<Work> added_;
+
+  // Of the thread that takes:
+  const int64_t depth_;
+  std::map<int64_t, int64_t> made_by_;   // batches not yet taken, each with its call
+  std::map<int64_t, int64_t> taken_in_;  // batches taken, each with the event around it
 };
 
 }  // namespace lockstep::data

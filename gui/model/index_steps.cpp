@@ -32,13 +32,15 @@ void take_profiler_steps(RawModel& raw) {
   }
 }
 
-/// When the last event of each step ends.
+/// When the last event of each step ends; what a loader's worker makes ahead of the
+/// steps is part of no step's time (see tracer/format/lanes.h).
 std::unordered_map<uint32_t, int64_t> last_ends(const Model& model) {
+  const uint32_t fetch = model.strings.find("_MapDatasetFetcher.fetch");
   std::unordered_map<uint32_t, int64_t> ends;
   uint32_t number = kNoStep;
   int64_t* end = nullptr;  // of this number
   for (const Event& event : model.events) {
-    if (event.step == kNoStep) continue;
+    if (event.step == kNoStep || event.name == fetch) continue;
     if (event.step != number) end = &ends[number = event.step];
     *end = std::max(*end, event.end());
   }

@@ -4,6 +4,7 @@
 
 #include "tests/tracer/golden.h"
 #include "tracer/analysis/check.h"
+#include "tracer/analysis/steps.h"
 #include "tracer/emulate/longest_path.h"
 
 namespace lockstep::tracer {
@@ -110,6 +111,51 @@ TEST(Emulate, AThreadMovesWithItsCallerAndThenByItself) {
   const auto memory = std::find_if(trace.events.begin(), trace.events.end(),
                                    [](const Event& event) { return event.ph == 'C'; });
   EXPECT_EQ(memory->ts, 72'000) << "a counter moves with the host";
+}
+
+/// Two steps (1, 2) of 40 µs that wait for a kernel of 30, which needs 10 of CPU. A
+/// worker makes the batch of the second one (7) 35 µs before it is asked for, as soon
+/// as the first has been taken (5), and one more (9) when the second is (6).
+Trace loads_ahead() {
+  return parse_trace(R"([
+    {"ph":"X","cat":"phase","name":"step","ts":0,"dur":40,"args":{"id":1,"step":0}},
+    {"ph":"X","cat":"phase","name":"data","ts":0,"dur":2,"args":{"id":5,"step":0}},
+    {"ph":"X","cat":"call","name":"_MapDatasetFetcher.fetch","tid":1,"ts":3,"dur":4,
+     "args":{"id":7,"step":1,"batch":1,"after":5}},
+    {"ph":"X","cat":"op","ts":4,"dur":1,"args":{"id":3,"step":0}},
+    {"ph":"X","cat":"kernel","pid":1,"ts":5,"dur":30,
+     "args":{"id":4,"step":0,"op":3,"cpu_us":10,"device":0}},
+    {"ph":"X","cat":"sync","ts":6,"dur":30,"args":{"id":8,"step":0,"for":[4]}},
+    {"ph":"X","cat":"phase","name":"step","ts":41,"dur":4,"args":{"id":2,"step":1}},
+    {"ph":"X","cat":"phase","name":"data","ts":41,"dur":3,"args":{"id":6,"step":1}},
+    {"ph":"X","cat":"sync","ts":42,"dur":1,"args":{"id":10,"step":1,"for":[7]}},
+    {"ph":"X","cat":"call","name":"_MapDatasetFetcher.fetch","tid":1,"ts":44,"dur":4,
+     "args":{"id":9,"step":1,"batch":2,"after":6}}])",
+                     "by hand");
+}
+
+// The kernel runs 4 to 14, so the second step begins at 20 instead of 41; the worker's
+// idle time between its batches shrinks with it.
+TEST(Emulate, ALoadersWorkerKeepsPaceWithTheSteps) {
+  const Trace trace = loads_ahead();
+  const Trace fast = emulate(trace);
+  EXPECT_EQ(find(fast, 4).end(), 14'000);
+  EXPECT_EQ(find(fast, 2).ts, 20'000);
+  EXPECT_EQ(find(fast, 7).ts, 3'000);
+  EXPECT_EQ(find(fast, 9).ts, 23'000) << "1 µs after the batch was taken, as recorded";
+  EXPECT_EQ(find_steps(fast).at(1).length(), 4'000) << "batch 2 is none of its time";
+  EXPECT_EQ(longest_path(fast, find_steps(fast).at(1)).path, 3'000) << "less waking up";
+}
+
+TEST(Emulate, ABatchIsNotTakenBeforeItIsMade) {
+  Trace trace = loads_ahead();
+  for (Event& event : trace.events) {
+    if (event.id == 7) event.dur = 36'000;  // until 39
+  }
+  const Trace fast = emulate(trace);
+  EXPECT_EQ(find(fast, 10).ts, 21'000);
+  EXPECT_EQ(find(fast, 10).end(), 40'000) << "made at 39; woken 1 µs later";
+  EXPECT_EQ(find(fast, 9).ts, 41'000);
 }
 
 TEST(Emulate, ACopyLastsWhatTheLinkSays) {

@@ -65,6 +65,9 @@ void judge_references(Case& the) {
     if (event.parent != kNone) refer(event, "parent", event.parent);
     if (event.op != kNone) refer(event, "op", event.op);
     if (event.fwd != kNone) refer(event, "fwd", event.fwd);
+    if (runs_ahead(event) && event.args.contains("after")) {
+      refer(event, "after", int_arg(event.args, "after", kNone));
+    }
     for (const int64_t id : event.deps) refer(event, "deps", id);
     for (const int64_t id : event.waits_for) refer(event, "for", id);
     for (const char* typed : {"id", "step", "parent", "op", "fwd", "deps", "for"}) {

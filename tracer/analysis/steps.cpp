@@ -80,7 +80,7 @@ std::vector<Step> find_steps(const Trace& trace) {
     const auto place = places.find({event.step, lanes.of(event).rank});
     if (place == places.end()) continue;
     Step& step = steps[place->second];
-    step.last_end = std::max(step.last_end, event.end());
+    if (!runs_ahead(event)) step.last_end = std::max(step.last_end, event.end());
     if (is_task(event)) step.tasks.push_back(&event);
     if (event.is("phase") && event.name != "step") step.phases.push_back(&event);
   }

@@ -23,7 +23,7 @@ struct Step {
 
   std::vector<const Event*> phases;  ///< the other phase events with this step number
   std::vector<const Event*> tasks;   ///< kernels, copies and collectives
-  int64_t last_end = 0;              ///< the later of its last host and device event
+  int64_t last_end = 0;              ///< of its last host or device event; no loader's
   std::map<int64_t, int64_t> rank_lengths;  ///< by rank, once ranks are joined
 
   bool has_phase(const char* name) const;

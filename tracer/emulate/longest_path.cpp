@@ -48,7 +48,7 @@ class PathFinder {
 
  private:
   bool belongs(const Event& event, const Step& step) const {
-    return event.ph == 'X' && event.step == step.number &&
+    return event.ph == 'X' && event.step == step.number && !runs_ahead(event) &&
            (step.rank == kNone || lanes_.of(event).rank == step.rank);
   }
 

@@ -19,6 +19,11 @@ namespace {
 
 using Kind = TimingEdge::Kind;
 
+/// A thread is set to work by its caller, a loader's worker by who makes room for it.
+int64_t caller_of(const Event& event) {
+  return event.parent != kNone ? event.parent : int_arg(event.args, "after", kNone);
+}
+
 bool is_host_event(const Event& event) { return event.ph == 'X' && !is_task(event); }
 
 /// The moments of host lanes in the order in which each thread passed them.
@@ -106,7 +111,7 @@ void TimingGraph::add_host_lanes() {
       }
       // A thread that was idle when its parent began was started by the parent;
       // otherwise it simply goes on.
-      const Event* parent = event.parent == kNone ? nullptr : index.find(event.parent);
+      const Event* parent = index.find(caller_of(event));
       const bool called = !is_end(moment) && parent && lane_of(*parent) != lane &&
                           (!before || recorded(*before) < parent->ts);
       const size_t* caller =

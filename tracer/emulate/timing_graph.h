@@ -5,7 +5,8 @@
 // emulator and the longest path do.
 //
 //   host lane   between two moments of a lane, host time passes as it was recorded
-//   parent      a thread begins at a moment of its parent's lane, plus host time
+//   parent      a thread begins at a moment of its parent's lane, plus host time; so
+//               does a loader's worker when a batch was taken and it has room for one
 //   sync        a wait ends when everything in `for` has ended
 //   launch      a kernel, copy or collective starts after the start of its op
 //   fifo        … after its predecessor on the same lane has ended

@@ -34,6 +34,12 @@ inline bool is_task(const Event& event) {
          (event.is("kernel") || event.is("copy") || event.is("collective"));
 }
 
+/// A loader's worker makes a batch, ahead of the step that takes it: such work is part
+/// of no step's time, though the event carries the number of one.
+inline bool runs_ahead(const Event& event) {
+  return event.is("call") && event.name == "_MapDatasetFetcher.fetch";
+}
+
 class Lanes {
  public:
   explicit Lanes(const Trace& trace);

@@ -65,8 +65,9 @@ void shift(Event& event, int64_t ids, int64_t time) {
   for (auto list : {&Event::deps, &Event::waits_for}) {
     for (int64_t& id : event.*list) id = add_within_range(id, ids);
   }
-  if (event.args.contains("by")) {
-    event.args["by"] = add_within_range(int_arg(event.args, "by"), ids);
+  for (const char* name : {"by", "after"}) {
+    if (!event.args.contains(name)) continue;
+    event.args[name] = add_within_range(int_arg(event.args, name), ids);
   }
   if (event.ph != 'M') event.ts = add_within_range(event.ts, time);
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "tracer/record/collect.h"
 #include "tracer/record/recorder.h"
 
@@ -30,7 +32,7 @@ class WorkLogTest : public testing::Test {
 };
 
 TEST_F(WorkLogTest, AWorkerHasALaneAndALateBatchIsWaitedFor) {
-  WorkLog log;
+  WorkLog log(4);
   const int64_t begin = tracer::now_ns();
   log.add(
       {.worker = 1, .batch = 6, .samples = 4, .begin_ns = begin, .end_ns = begin + 10});
@@ -56,18 +58,44 @@ TEST_F(WorkLogTest, AWorkerHasALaneAndALateBatchIsWaitedFor) {
   EXPECT_EQ(wait->args["why"], "queue");
 }
 
-TEST_F(WorkLogTest, ABatchThatWasReadyIsNotWaitedFor) {
-  WorkLog log;
+TEST_F(WorkLogTest, ABatchThatWasReadyIsTakenAtOnceButNotBeforeItsTime) {
+  WorkLog log(4);
   const int64_t begin = tracer::now_ns();
-  log.add({.batch = 0, .begin_ns = begin, .end_ns = begin + 10});
-  log.record(0, begin + 10);
+  log.add({.batch = 1, .begin_ns = begin, .end_ns = begin + 10});
+  log.record(0, begin + 20);  // made before the trace: not known
+  log.record(1, tracer::now_ns());
   const auto all = events();
-  ASSERT_EQ(all.size(), 1u);
+  ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].name, "_MapDatasetFetcher.fetch");
+  EXPECT_FALSE(all[0].args.contains("after"));
+  EXPECT_TRUE(all[1].is("sync"));
+  EXPECT_EQ(all[1].waits_for, std::vector<int64_t>{all[0].id});
+  EXPECT_GT(all[1].ts, all[0].end());
+}
+
+TEST_F(WorkLogTest, ABatchIsBegunAfterAnEarlierOneWasTaken) {
+  WorkLog log(2);
+  const int64_t begin = tracer::now_ns();
+  int64_t data[3] = {};
+  for (int64_t step = 0; step < 3; ++step) {
+    const tracer::HostEvent phase("phase", "data");
+    data[step] = phase.id();
+    const int64_t made = begin + 10 * step;
+    log.add({.batch = step, .begin_ns = made, .end_ns = made + 5});
+    if (step == 2) log.add({.batch = 3, .begin_ns = made + 5, .end_ns = made + 9});
+    log.record(step, tracer::now_ns());
+  }
+  std::map<int64_t, int64_t> after;
+  for (const auto& event : events()) {
+    if (event.is("call") && event.args.contains("after")) {
+      after[event.args["batch"]] = event.args["after"];
+    }
+  }
+  EXPECT_EQ(after, (std::map<int64_t, int64_t>{{2, data[0]}, {3, data[1]}}));
 }
 
 TEST_F(WorkLogTest, WhatBeganBeforeTheTraceOrWhileItWasOffIsLeftOut) {
-  WorkLog log;
+  WorkLog log(4);
   const int64_t origin = tracer::recording_origin();
   log.add({.begin_ns = origin - 1, .end_ns = origin + 5});
   log.record(0, origin);
