@@ -78,6 +78,15 @@ int64_t counted(const ImageNetOptions& o, int64_t pictures, int64_t batch) {
   return all - 1 - (pictures % batch == 0 || in_epoch == 1 ? 0 : all / in_epoch);
 }
 
+/// Two iterations for the emulator: in the middle of the first epoch, when the loader's
+/// workers have filled their queue and no longer press for the cores.
+std::string traced_steps(const ImageNetOptions& o, int64_t pictures, int64_t batch) {
+  const int64_t all = iterations(o, pictures, batch);
+  const int64_t whole = std::min(all, pictures / batch);
+  if (whole < 3) return fmt::format("1:{}", std::min<int64_t>(3, all));
+  return fmt::format("{}:{}", whole / 2, whole / 2 + 2);
+}
+
 std::string trace_of(const ImageNetOptions& o, const std::string& name) {
   return o.common.out + "/" + name + ".trace.json.gz";
 }
@@ -150,9 +159,9 @@ int run_imagenet_table(const ImageNetOptions& o) {
   for (experiments::ImageNetRun run : runs) {
     ExperimentRun one{run.name, run.words};
     if (o.common.device_type == "cpu") {
-      const int64_t end = std::min<int64_t>(3, iterations(o, pictures, run.batch));
-      one.words.insert(one.words.end(), {"--trace", trace_of(o, run.name),
-                                         "--trace-steps", fmt::format("1:{}", end)});
+      one.words.insert(one.words.end(),
+                       {"--trace", trace_of(o, run.name), "--trace-steps",
+                        traced_steps(o, pictures, run.batch)});
     }
     if (run.how != "1 device") {
       one.words.insert(one.words.end(),
