@@ -75,7 +75,6 @@ struct Attributes {
   double eps = 0, momentum = 0;
   bool relu = false;  ///< a ReLU has melted into this operation
   bool mean = true;   ///< reduction of a loss
-  bool count_padding = true;
   int64_t k = 0;
   bool operator==(const Attributes&) const = default;
 };

@@ -194,7 +194,11 @@ TEST(Sentence, MaySayThatItPaid) {
 
 TEST(Sentence, NamesTheClock) {
   const std::string text = limiting_sentence(summarize(emulate(minimal())));
-  EXPECT_EQ(text.rfind("On the emulated clock", 0), 0u) << text;
+  EXPECT_EQ(text.rfind("On the emulated clock, with hardware", 0), 0u) << text;
+  const Trace same = emulate(minimal(), {.measured_durations = true});
+  const std::string recorded = limiting_sentence(summarize(same));
+  EXPECT_NE(recorded.find("with the recorded durations"), std::string::npos)
+      << recorded;
 }
 
 TEST(Diff, ShowsWhatChanged) {

@@ -111,9 +111,9 @@ std::string limiting_sentence(const Summary& summary, const Summary* single) {
            "brake.";
   }
   const std::string clock =
-      summary.clock == "emulated"
-          ? "On the emulated clock, with hardware for every device, "
-          : "On the measured clock ";
+      summary.clock != "emulated" ? "On the measured clock "
+      : summary.as_measured ? "On the emulated clock, with the recorded durations, "
+                            : "On the emulated clock, with hardware for every device, ";
   const std::string gained = single ? compare(summary, *single) : "";
   const auto shares = summary.train.mean_path();
   double whole = 0, exposed = 0;

@@ -184,6 +184,7 @@ Summary summarize(const Trace& trace) {
   const auto emulation = trace.lockstep.find("emulation");
   if (emulation != trace.lockstep.end()) {
     summary.assumed = string_arg(*emulation, "assumed");
+    summary.as_measured = string_arg(*emulation, "durations") == "measured";
   }
 
   const Lanes lanes(trace);

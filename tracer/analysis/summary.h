@@ -84,7 +84,8 @@ struct KernelTime {
 
 struct Summary {
   std::string mode, arch, clock;
-  std::string assumed;  ///< on the emulated clock: what its times rest on
+  std::string assumed;       ///< on the emulated clock: what its times rest on
+  bool as_measured = false;  ///< … when that is the recorded durations themselves
   int64_t devices = 0;
   bool null_devices = false;  ///< they computed nothing
   bool imported = false;      ///< nobody knows what waited for what
