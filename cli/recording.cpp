@@ -13,6 +13,7 @@
 #include "engine/runtime/device_context.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/format/file_io.h"
+#include "tracer/format/lanes.h"
 #include "tracer/record/collect.h"
 #include "tracer/record/recorder.h"
 #include "tracer/record/session.h"
@@ -60,8 +61,9 @@ void require_writable(const std::string& path) {
   tracer::AtomicFile{path};
 }
 
-/// The first traced step may wait for what an earlier one has left on a stream; with
-/// --summary that was recorded, too, but its events are not in the file.
+/// The first traced step may wait for what an earlier one has left on a stream, and a
+/// loader's workers have to do with several steps; with --summary all that was
+/// recorded, too, but its events are not in the file.
 void forget_what_was_left_out(std::vector<tracer::Event>& events) {
   std::set<int64_t> there;
   for (const tracer::Event& event : events) there.insert(event.id);
@@ -71,7 +73,12 @@ void forget_what_was_left_out(std::vector<tracer::Event>& events) {
     if (event.step != tracer::kNone) first = std::min(first, event.step);
   }
   for (tracer::Event& event : events) {
-    if (event.step != first) continue;  // elsewhere it would be a mistake
+    if (tracer::runs_ahead(event) &&
+        is_absent(tracer::int_arg(event.args, "after", tracer::kNone))) {
+      event.args.erase("after");
+    }
+    const bool takes_batch = event.is("sync") && event.name == "wait for batch";
+    if (event.step != first && !takes_batch) continue;  // elsewhere: a mistake
     std::erase_if(event.deps, is_absent);
     std::erase_if(event.waits_for, is_absent);
   }
