@@ -93,6 +93,20 @@ TEST(Merge, PutsTheRanksOnOneClock) {
   }
 }
 
+TEST(Merge, WhatAnArgumentNamesKeepsItsName) {
+  std::vector<Trace> ranks = {file_of(0, 1000), file_of(1, 400)};
+  for (Trace& trace : ranks) {
+    for (Event& event : trace.events) {
+      if (event.is("phase")) event.args["after"] = event.args["by"] = event.id;
+    }
+  }
+  for (const Event& event : merge_traces(ranks, {"a", "b"}).events) {
+    if (!event.is("phase")) continue;
+    EXPECT_EQ(event.args["after"], event.id);
+    EXPECT_EQ(event.args["by"], event.id);
+  }
+}
+
 TEST(Merge, LeavesALonelyHalfForTheCheck) {
   const Trace trace = merge_traces({file_of(0, 0)}, {"a"});
   bool named = false;
