@@ -8,12 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "tracer/record/arena.h"
 #include "tracer/record/hardware_work.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::tracer {
 
-/// A record with its lists, as indices into its buffer's arenas.
+/// A record with its lists, as places in its buffer's arenas.
 struct Entry {
   Record record;
   uint32_t first_arg, arg_count;
@@ -23,9 +24,9 @@ struct Entry {
 
 /// What one thread has recorded.
 struct Buffer {
-  std::vector<Entry> entries;
-  std::vector<Arg> args;
-  std::vector<int64_t> lists;  ///< shapes, deps and other lists
+  Arena<Entry> entries;
+  Arena<Arg> args;
+  Arena<int64_t> lists;  ///< shapes, deps and other lists
 };
 
 /// The state that all threads share.

@@ -17,7 +17,7 @@ Json split_lines(const char* text) {
 }
 
 Json to_json(const Arg& arg, const Buffer& buffer) {
-  const int64_t* list = buffer.lists.data() + arg.list.first;
+  const auto list = [&] { return buffer.lists.at(arg.list.first, arg.list.count); };
   switch (arg.kind) {
     case Arg::Kind::integer:
       return arg.integer;
@@ -30,13 +30,14 @@ Json to_json(const Arg& arg, const Buffer& buffer) {
     case Arg::Kind::texts:
       return split_lines(arg.text);
     case Arg::Kind::integers:
-      return std::vector<int64_t>(list, list + arg.list.count);
+      return std::vector<int64_t>(list().begin(), list().end());
     case Arg::Kind::shapes:
       break;
   }
   Json shapes = Json::array();
-  for (uint32_t i = 0; i < arg.list.count; i += 1 + list[i]) {
-    shapes.push_back(std::vector<int64_t>(list + i + 1, list + i + 1 + list[i]));
+  for (auto rest = list(); !rest.empty(); rest = rest.subspan(1 + rest[0])) {
+    const auto dims = rest.subspan(1, rest[0]);
+    shapes.push_back(std::vector<int64_t>(dims.begin(), dims.end()));
   }
   return shapes;
 }
@@ -50,7 +51,6 @@ int rank_of(const Record& record) {
 Event to_event(const Entry& entry, const Buffer& buffer, int64_t origin) {
   const Record& record = entry.record;
   const int rank = rank_of(record);
-  const int64_t* lists = buffer.lists.data();
   Event event;
   event.ph = record.ph;
   event.cat = record.cat;
@@ -64,9 +64,10 @@ Event to_event(const Entry& entry, const Buffer& buffer, int64_t origin) {
   event.parent = record.parent;
   event.op = record.op;
   event.fwd = record.fwd;
-  event.deps.assign(lists + entry.first_dep, lists + entry.first_dep + entry.dep_count);
-  event.waits_for.assign(lists + entry.first_wait,
-                         lists + entry.first_wait + entry.wait_count);
+  const auto deps = buffer.lists.at(entry.first_dep, entry.dep_count);
+  event.deps.assign(deps.begin(), deps.end());
+  const auto waits = buffer.lists.at(entry.first_wait, entry.wait_count);
+  event.waits_for.assign(waits.begin(), waits.end());
   if (record.ph != 'C') {
     event.args["rank"] = rank;
     if (record.device >= 0) {
@@ -74,8 +75,7 @@ Event to_event(const Entry& entry, const Buffer& buffer, int64_t origin) {
       event.args["stream"] = record.lane;
     }
   }
-  for (uint32_t i = 0; i < entry.arg_count; ++i) {
-    const Arg& arg = buffer.args[entry.first_arg + i];
+  for (const Arg& arg : buffer.args.at(entry.first_arg, entry.arg_count)) {
     event.args[arg.key] = to_json(arg, buffer);
   }
   return event;
@@ -179,9 +179,9 @@ std::vector<Event> collect() {
   std::lock_guard lock(shared().mutex);
   std::vector<Event> events;
   for (const auto& buffer : shared().buffers) {
-    for (const Entry& entry : buffer->entries) {
+    buffer->entries.for_each([&](const Entry& entry) {
       events.push_back(to_event(entry, *buffer, shared().origin));
-    }
+    });
     *buffer = Buffer();
   }
   place_work(events, on_clock_of_trace(work));

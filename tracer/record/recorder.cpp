@@ -53,13 +53,11 @@ Local& local() {
 }
 
 Arg list_arg(const char* key, Arg::Kind kind, std::span<const int64_t> values) {
-  std::vector<int64_t>& lists = local().buffer->lists;
   Arg arg;
   arg.key = key;
   arg.kind = kind;
-  arg.list = {static_cast<uint32_t>(lists.size()),
+  arg.list = {local().buffer->lists.append(values),
               static_cast<uint32_t>(values.size())};
-  lists.insert(lists.end(), values.begin(), values.end());
   return arg;
 }
 
@@ -135,18 +133,14 @@ void claim_device(int device, int rank) {
 void append(const Record& record, std::span<const Arg> args,
             std::span<const int64_t> deps, std::span<const int64_t> waits_for) {
   Buffer& buffer = *local().buffer;
-  auto& lists = buffer.lists;
-  Entry entry{record,
-              static_cast<uint32_t>(buffer.args.size()),
-              static_cast<uint32_t>(args.size()),
-              static_cast<uint32_t>(lists.size()),
-              static_cast<uint32_t>(deps.size()),
-              static_cast<uint32_t>(lists.size() + deps.size()),
-              static_cast<uint32_t>(waits_for.size())};
-  buffer.args.insert(buffer.args.end(), args.begin(), args.end());
-  lists.insert(lists.end(), deps.begin(), deps.end());
-  lists.insert(lists.end(), waits_for.begin(), waits_for.end());
-  buffer.entries.push_back(entry);
+  const Entry entry{record,
+                    buffer.args.append(args),
+                    static_cast<uint32_t>(args.size()),
+                    buffer.lists.append(deps),
+                    static_cast<uint32_t>(deps.size()),
+                    buffer.lists.append(waits_for),
+                    static_cast<uint32_t>(waits_for.size())};
+  buffer.entries.append({&entry, 1});
 }
 
 int host_lane(std::string_view name) {
@@ -235,7 +229,8 @@ void mark(const char* name, int device, int lane, std::span<const Arg> args,
 int64_t recorded_events() {
   std::lock_guard lock(shared().mutex);
   int64_t count = 0;
-  for (const auto& buffer : shared().buffers) count += buffer->entries.size();
+  for (const auto& buffer : shared().buffers)
+    count += static_cast<int64_t>(buffer->entries.size());
   return count;
 }
 

@@ -3,7 +3,7 @@
 // Each thread appends to a buffer of its own, without locks; `collect` joins them into
 // a trace (see collect.h). While the recorder is off every call returns at once, so the
 // engine can leave its calls in place. All functions may be called from any thread;
-// `collect` requires that nothing records at the same time.
+// `collect` and `recorded_events` require that nothing records at the same time.
 #pragma once
 
 #include <array>

@@ -1,0 +1,85 @@
+// Values that a thread appends while the program runs, and that never move.
+//
+// A std::vector that grows copies all that it holds to new memory: now and then one
+// event would take milliseconds, and the trace would show them as the program's own.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace lockstep::tracer {
+
+/// One thread may use it at a time.
+template <typename T>
+class Arena {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  /// Keeps copies of `values`, side by side. The place of the first one: how many came
+  /// before it.
+  uint32_t append(std::span<const T> values) {
+    if (room_ < values.size()) add_block(values.size());
+    const auto place = static_cast<uint32_t>(size());
+    if (values.empty()) return place;
+    Block& block = blocks_.back();
+    std::memcpy(block.values.get() + block.used, values.data(), values.size_bytes());
+    block.used += values.size();
+    room_ -= values.size();
+    return place;
+  }
+
+  /// `count` values that were appended together, the first of them at `place`.
+  std::span<const T> at(uint32_t place, size_t count) const {
+    if (count == 0) return {};
+    const auto after = std::upper_bound(
+        blocks_.begin(), blocks_.end(), place,
+        [](uint32_t wanted, const Block& block) { return wanted < block.first; });
+    const Block& block = *(after - 1);
+    return {block.values.get() + (place - block.first), count};
+  }
+
+  size_t size() const {
+    return blocks_.empty() ? 0 : blocks_.back().first + blocks_.back().used;
+  }
+
+  /// Calls `visit` with each value, in order.
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (const Block& block : blocks_) {
+      std::for_each_n(block.values.get(), block.used, visit);
+    }
+  }
+
+ private:
+  struct Free {
+    void operator()(T* values) const { std::free(values); }
+  };
+  struct Block {
+    std::unique_ptr<T, Free> values;
+    size_t first = 0, used = 0;
+  };
+  static constexpr size_t kSmallest = 4 << 10, kLargest = 256 << 10;
+
+  /// Four times as large as the last one: a thread that records little takes little.
+  void add_block(size_t at_least) {
+    bytes_ = std::clamp(bytes_ * 4, kSmallest, kLargest);
+    const size_t bytes = std::max(bytes_, at_least * sizeof(T));
+    auto* memory = static_cast<T*>(std::malloc(bytes));
+    if (memory == nullptr) throw std::bad_alloc();
+    blocks_.push_back({std::unique_ptr<T, Free>(memory), size()});
+    room_ = bytes / sizeof(T);
+  }
+
+  std::vector<Block> blocks_;
+  size_t room_ = 0;   ///< values that the last block can still take
+  size_t bytes_ = 0;  ///< of the last block
+};
+
+}  // namespace lockstep::tracer
