@@ -79,7 +79,8 @@ int64_t counted(const ImageNetOptions& o, int64_t pictures, int64_t batch) {
 }
 
 /// Two iterations for the emulator: in the middle of the first epoch, when the loader's
-/// workers have filled their queue and no longer press for the cores.
+/// workers have filled their queue and no longer press for the cores. Of an epoch of
+/// one or two iterations there is no such middle: then the run's second and third.
 std::string traced_steps(const ImageNetOptions& o, int64_t pictures, int64_t batch) {
   const int64_t all = iterations(o, pictures, batch);
   const int64_t whole = std::min(all, pictures / batch);

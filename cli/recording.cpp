@@ -78,7 +78,8 @@ void forget_what_was_left_out(std::vector<tracer::Event>& events) {
       event.args.erase("after");
     }
     const bool takes_batch = event.is("sync") && event.name == "wait for batch";
-    if (event.step != first && !takes_batch) continue;  // elsewhere: a mistake
+    // In a later step anything else that is missing is a mistake, for `check` to find.
+    if (event.step != first && !takes_batch) continue;
     std::erase_if(event.deps, is_absent);
     std::erase_if(event.waits_for, is_absent);
   }

@@ -35,6 +35,11 @@ int64_t find(const std::map<int64_t, int64_t>& events, int64_t batch) {
 
 }  // namespace
 
+WorkLog::WorkLog(int64_t depth)
+    : depth_(depth),
+      epoch_begun_after_(tracer::recording() ? tracer::last_closed_event()
+                                             : tracer::kNone) {}
+
 void WorkLog::add(const Work& work) {
   if (!tracer::recording()) return;
   std::lock_guard lock(mutex_);
@@ -48,15 +53,18 @@ void WorkLog::record(int64_t taken, int64_t asked_ns) {
     std::lock_guard lock(mutex_);
     works = std::exchange(added_, {});
   }
+  const int64_t here = tracer::innermost_event();
+  taken_in_[taken] = here;  // a worker may have used the room already
   for (const Work& work : works) {
     if (work.begin_ns < tracer::recording_origin()) continue;
-    made_by_[work.batch] = record_work(work, find(taken_in_, work.batch - depth_));
+    const int64_t after =
+        work.batch < depth_ ? epoch_begun_after_ : find(taken_in_, work.batch - depth_);
+    made_by_[work.batch] = record_work(work, after);
   }
-  taken_in_[taken] = tracer::innermost_event();
   taken_in_.erase(taken_in_.begin(), taken_in_.upper_bound(taken - depth_));
   const int64_t call = find(made_by_, taken);
   made_by_.erase(made_by_.begin(), made_by_.upper_bound(taken));
-  if (call == tracer::kNone) return;
+  if (call == tracer::kNone || here == tracer::kNone) return;
   tracer::HostEvent wait("sync", "wait for batch");
   wait.begin_at(asked_ns);
   wait.arg({"why", "queue"});

@@ -22,19 +22,20 @@ struct Work {
 /// done, which is seldom the step that trains on this batch (`batch` says which).
 ///
 /// Two things tie a worker to the training loop, and a trace on another clock keeps
-/// them: a batch is begun when an earlier one has been taken (`after`), and cannot be
-/// taken before it is made (a `sync`).
+/// them: a batch is begun when an earlier one has been taken or the epoch was begun
+/// (`after`), and cannot be taken before it is made (a `sync`).
 class WorkLog {
  public:
-  /// `depth`: how many batches are made ahead.
-  explicit WorkLog(int64_t depth) : depth_(depth) {}
+  /// `depth`: how many batches are made ahead. Made by the thread that takes them, when
+  /// the epoch begins.
+  explicit WorkLog(int64_t depth);
 
   /// Thread-safe. Forgets the work at once if the recorder is off.
   void add(const Work& work);
 
   /// Records what has been added since the last call, except what had begun before the
-  /// recorder was first on; and that the calling thread asked for batch `taken` at
-  /// `asked_ns` and has it now, inside the innermost open event.
+  /// recorder was first on. Inside an open event the calling thread asked for batch
+  /// `taken` at `asked_ns` and has it now: also a `sync`, short if it was ready.
   void record(int64_t taken, int64_t asked_ns);
 
  private:
@@ -43,6 +44,7 @@ class WorkLog {
 
   // Of the thread that takes:
   const int64_t depth_;
+  const int64_t epoch_begun_after_;
   std::map<int64_t, int64_t> made_by_;   // batches not yet taken, each with its call
   std::map<int64_t, int64_t> taken_in_;  // batches taken, each with the event around it
 };

@@ -212,20 +212,27 @@ class Overlap(TempTest):
         # … on a stream of its own …
         self.assertNotIn(reduction["args"]["stream"],
                          {e["args"]["stream"] for e in backward})
-        # … which backward's does not wait for …
-        self.assertFalse([e["name"] for e in backward
-                          if reduction["args"]["id"] in ancestors(by_id, e)])
-        # … and where it waits for its own gradients alone, which come early. When the
-        # message then leaves is between the peers and their processors.
+        # … which neither backward's stream …
+        queue = [e for e in events if e["cat"] == "kernel" and lane(e) == lane(after[0])]
+        for task in queue[:queue.index(after[-1]) + 1]:
+            self.assertNotIn(reduction["args"]["id"], ancestors(by_id, task), task)
+        # … nor the host waits for meanwhile. When the message then leaves is between
+        # the peers and their processors.
+        for wait in of("sync", rank=rank):
+            if wait["ts"] < enqueued(after[-1]):
+                self.assertNotIn(reduction["args"]["id"], wait["args"]["for"], wait)
+        # What it waits for itself are the gradients in it, and these are backward's.
         self.assertGreaterEqual(len(reduction["args"]["deps"]), 2)
         needed = ancestors(by_id, reduction) | ancestors(by_id, first)
-        mine = [e for e in backward if e["args"]["id"] in needed]
-        self.assertTrue(mine)
-        self.assertFalse([e["name"] for e in mine if e in after])
+        self.assertTrue([e for e in backward if e["args"]["id"] in needed])
+
+
+def lane(event):
+    return event["pid"], event["tid"]
 
 
 def ancestors(by_id, event):
-    """Ids of all that the event depends on, however far back."""
+    """Ids of all that the event depends on by `deps`, however far back."""
     found, ahead = set(), list(event["args"]["deps"])
     while ahead:
         one = ahead.pop()

@@ -60,7 +60,7 @@ class ImageFolders(TempTest):
         events = read_trace(trace)["traceEvents"]
         lanes = {e["args"]["name"]: (e["pid"], e["tid"]) for e in events
                  if e["name"] == "thread_name"}
-        made = set()
+        made, waits = set(), 0
         for event in events:
             if event["name"] == "_MapDatasetFetcher.fetch":
                 batch = event["args"]["batch"]
@@ -68,9 +68,14 @@ class ImageFolders(TempTest):
                 self.assertEqual((event["pid"], event["tid"]), lane)
                 self.assertEqual(event["args"]["samples"], 1)
                 made.add(batch)
+                # Batch 4 is begun when batch 0 has been taken.
+                self.assertEqual("after" in event["args"], batch >= 4)
+            elif event["name"] == "wait for batch":
+                waits += 1
         # Two workers run four batches ahead: the first four may be older than the
         # trace, none of the others can be.
         self.assertLessEqual(set(range(4, 12)), made)
+        self.assertEqual(waits, len(made & set(range(12))))  # the others came too late
 
     def test_any_number_of_workers_trains_on_the_same_bytes(self):
         data = self.folders()

@@ -147,6 +147,25 @@ TEST(Emulate, ALoadersWorkerKeepsPaceWithTheSteps) {
   EXPECT_EQ(longest_path(fast, find_steps(fast).at(1)).path, 3'000) << "less waking up";
 }
 
+// The worker was at work until 44, so it went on by itself; with a kernel of 80 it may
+// not, since there is no room before the second step begins to take its batch.
+TEST(Emulate, AWorkerThatIsAheadWaitsForRoom) {
+  Trace trace = loads_ahead();
+  for (Event& event : trace.events) {
+    if (event.id == 4) event.args["cpu_us"] = 80;
+    if (event.id == 7) {
+      event.ts = 39'500, event.dur = 4'500;
+      event.args.erase("after");  // nobody knows what this one waited for
+    }
+    if (event.id == 10) event.waits_for = {};
+  }
+  sort_events(trace.events);
+  const Trace slow = emulate(trace);
+  EXPECT_EQ(find(slow, 4).end(), 84'000);
+  EXPECT_EQ(find(slow, 6).ts, 90'000);
+  EXPECT_EQ(find(slow, 9).ts, 90'000);
+}
+
 TEST(Emulate, ABatchIsNotTakenBeforeItIsMade) {
   Trace trace = loads_ahead();
   for (Event& event : trace.events) {

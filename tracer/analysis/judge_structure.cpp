@@ -65,8 +65,13 @@ void judge_references(Case& the) {
     if (event.parent != kNone) refer(event, "parent", event.parent);
     if (event.op != kNone) refer(event, "op", event.op);
     if (event.fwd != kNone) refer(event, "fwd", event.fwd);
-    if (runs_ahead(event) && event.args.contains("after")) {
-      refer(event, "after", int_arg(event.args, "after", kNone));
+    const auto after = runs_ahead(event) ? event.args.find("after") : event.args.end();
+    if (after != event.args.end() && after->is_number_integer()) {
+      refer(event, "after", int_arg(event.args, "after"));
+    } else {
+      law.expect(after == event.args.end(), event.id, [&] {
+        return fmt::format("`after` of {} is of the wrong type", name_of(event));
+      });
     }
     for (const int64_t id : event.deps) refer(event, "deps", id);
     for (const int64_t id : event.waits_for) refer(event, "for", id);

@@ -21,7 +21,7 @@ using Kind = TimingEdge::Kind;
 
 /// A thread is set to work by its caller, a loader's worker by who makes room for it.
 int64_t caller_of(const Event& event) {
-  return event.parent != kNone ? event.parent : int_arg(event.args, "after", kNone);
+  return runs_ahead(event) ? int_arg(event.args, "after", kNone) : event.parent;
 }
 
 bool is_host_event(const Event& event) { return event.ph == 'X' && !is_task(event); }
@@ -109,13 +109,21 @@ void TimingGraph::add_host_lanes() {
         }
         continue;
       }
-      // A thread that was idle when its parent began was started by the parent;
-      // otherwise it simply goes on.
-      const Event* parent = index.find(caller_of(event));
-      const bool called = !is_end(moment) && parent && lane_of(*parent) != lane &&
-                          (!before || recorded(*before) < parent->ts);
-      const size_t* caller =
-          called ? lanes.last_before(*this, lane_of(*parent), event.ts) : nullptr;
+      // A thread that was idle when its parent began was started by the parent, a
+      // loader's worker that was idle when its caller was last seen by what the caller
+      // did then; otherwise it simply goes on.
+      const Event* parent = is_end(moment) ? nullptr : index.find(caller_of(event));
+      const size_t* caller = parent && lane_of(*parent) != lane
+                                 ? lanes.last_before(*this, lane_of(*parent), event.ts)
+                                 : nullptr;
+      if (caller && before) {
+        const bool ahead = runs_ahead(event);
+        const bool idle = recorded(*before) < (ahead ? recorded(*caller) : parent->ts);
+        if (!idle && ahead && parent->ts <= event.ts) {
+          add(moment, Kind::parent, start_of(index.position(parent->id)));
+        }
+        if (!idle) caller = nullptr;
+      }
       if (caller) add(moment, Kind::parent, *caller, since(moment, *caller));
       if (before) {
         add(moment, Kind::host, *before, caller ? 0 : since(moment, *before));

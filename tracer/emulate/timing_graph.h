@@ -6,7 +6,8 @@
 //
 //   host lane   between two moments of a lane, host time passes as it was recorded
 //   parent      a thread begins at a moment of its parent's lane, plus host time; so
-//               does a loader's worker when a batch was taken and it has room for one
+//               does a loader's worker when a batch was taken and it has room for
+//               another. Was it at work until later, it still begins after that moment
 //   sync        a wait ends when everything in `for` has ended
 //   launch      a kernel, copy or collective starts after the start of its op
 //   fifo        … after its predecessor on the same lane has ended

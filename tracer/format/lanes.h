@@ -35,7 +35,8 @@ inline bool is_task(const Event& event) {
 }
 
 /// A loader's worker makes a batch, ahead of the step that takes it: such work is part
-/// of no step's time, though the event carries the number of one.
+/// of no step's time, though the event carries the number of one. (Without workers the
+/// same call lies inside the step that makes the batch, and is part of it anyhow.)
 inline bool runs_ahead(const Event& event) {
   return event.is("call") && event.name == "_MapDatasetFetcher.fetch";
 }

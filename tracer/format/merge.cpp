@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "tracer/format/args.h"
+#include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
 
 namespace lockstep::tracer {
@@ -65,9 +66,9 @@ void shift(Event& event, int64_t ids, int64_t time) {
   for (auto list : {&Event::deps, &Event::waits_for}) {
     for (int64_t& id : event.*list) id = add_within_range(id, ids);
   }
-  for (const char* name : {"by", "after"}) {
-    if (!event.args.contains(name)) continue;
-    event.args[name] = add_within_range(int_arg(event.args, name), ids);
+  const char* name = runs_ahead(event) ? "after" : "by";
+  if (const int64_t id = int_arg(event.args, name, kNone); id >= 0) {
+    event.args[name] = add_within_range(id, ids);
   }
   if (event.ph != 'M') event.ts = add_within_range(event.ts, time);
 }

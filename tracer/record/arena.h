@@ -35,7 +35,7 @@ class Arena {
     return place;
   }
 
-  /// `count` values that were appended together, the first of them at `place`.
+  /// `count` values that were appended together; REQUIRES: `place` is the first one's.
   std::span<const T> at(uint32_t place, size_t count) const {
     if (count == 0) return {};
     const auto after = std::upper_bound(

@@ -1,6 +1,7 @@
 // What the recorder keeps until it is collected; private to this folder.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -37,6 +38,7 @@ struct Shared {
   std::vector<std::string> host_lanes{"main"};
   std::map<int, int> device_ranks;  ///< device → rank, if not 0
   std::set<std::string, std::less<>> strings;
+  std::atomic<int64_t> first_kept{0};  ///< events with a smaller id were collected
   int64_t origin = 0;
   std::string run;
   std::vector<HardwareWorkSource> hardware;

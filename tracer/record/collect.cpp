@@ -184,6 +184,7 @@ std::vector<Event> collect() {
     });
     *buffer = Buffer();
   }
+  shared().first_kept = next_id();
   place_work(events, on_clock_of_trace(work));
   place_marks(events);
   add_names(events, shared().host_lanes);

@@ -163,7 +163,10 @@ int64_t innermost_event() {
 }
 
 HostEvent* innermost_host_event() { return local().innermost; }
-int64_t last_closed_event() { return local().last_closed; }
+int64_t last_closed_event() {
+  const int64_t id = local().last_closed;
+  return id < shared().first_kept.load(std::memory_order_relaxed) ? kNone : id;
+}
 
 HostEvent::HostEvent(const char* cat, const char* name) {
   if (!recording()) return;

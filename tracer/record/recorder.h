@@ -127,7 +127,7 @@ ThreadContext& thread_context();
 /// Id of the innermost open host event of this thread, or its inherited parent.
 int64_t innermost_event();
 
-/// Id of the host event that ended last on this thread.
+/// Id of the host event that ended last on this thread; kNone once it was collected.
 int64_t last_closed_event();
 
 /// An `X` event on the calling host thread, from construction to destruction.
