@@ -213,7 +213,7 @@ class Overlap(TempTest):
         self.assertNotIn(reduction["args"]["stream"],
                          {e["args"]["stream"] for e in backward})
         # … which neither backward's stream …
-        queue = [e for e in events if e["cat"] == "kernel" and lane(e) == lane(after[0])]
+        queue = [e for e in of("kernel") if lane(e) == lane(after[0])]
         for task in queue[:queue.index(after[-1]) + 1]:
             self.assertNotIn(reduction["args"]["id"], ancestors(by_id, task), task)
         # … nor the host waits for meanwhile. When the message then leaves is between
