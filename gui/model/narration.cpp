@@ -243,7 +243,8 @@ class Narrator : EventFacts {
     if (state_.phase != kNoEvent && model_.events[state_.phase].what() == Kind::step) {
       special = "end";
     }
-    return say({"sync/" + why + "/" + special, "sync/" + why, "sync"});
+    return say(
+        {"sync/" + name(), "sync/" + why + "/" + special, "sync/" + why, "sync"});
   }
 
   std::string mark() {

@@ -151,6 +151,10 @@ inline constexpr Template kEnglishDevices[] = {
     {"sync/queue",
      "An autograd thread takes its next op from its queue[, after **{time}**]. An op "
      "is ready when its gradients are queued[; the last of them came from {cause}]."},
+    {"sync/wait for batch",
+     "The training loop takes the next batch from the data loader's queue[, after "
+     "**{time}**]. If that is long, the batch was late; if it is short, the loader's "
+     "workers run ahead."},
     {"sync", "The host **waits[ {time}]**[ ({name})]."},
 
     // Marks.

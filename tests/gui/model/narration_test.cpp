@@ -262,6 +262,17 @@ TEST(Narration, IsTheSameInBothOrders) {
   EXPECT_EQ(narrate(model, state, break_down(model, state.step)).text, said(model, 20));
 }
 
+TEST(Narration, ABatchComesFromTheLoaderAndAnOpFromTheAutogradQueue) {
+  Made made;
+  made.x("sync", "wait for batch", 0, 1, 7, R"("why":"queue")");
+  made.x("sync", "autograd queue", 0, 9, 1, R"("why":"queue")");
+  const Model model = made.model();
+  const std::string batch = said(model, 1);
+  EXPECT_NE(batch.find("next batch"), std::string::npos) << batch;
+  EXPECT_NE(batch.find("7.00 µs"), std::string::npos) << batch;
+  EXPECT_NE(said(model, 2).find("autograd thread"), std::string::npos);
+}
+
 TEST(Narration, DoesWithoutWhatTheTraceDoesNotSay) {
   Made made;
   for (const char* why : {"h2d", "scatter", "replicate", "gather", "grad_scatter",
