@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "gui/model/raw_model.h"
+#include "tracer/format/lanes.h"
 
 namespace lockstep::gui {
 
@@ -35,7 +36,7 @@ void take_profiler_steps(RawModel& raw) {
 /// When the last event of each step ends; what a loader's worker makes ahead of the
 /// steps is part of no step's time (see tracer/format/lanes.h).
 std::unordered_map<uint32_t, int64_t> last_ends(const Model& model) {
-  const uint32_t fetch = model.strings.find("_MapDatasetFetcher.fetch");
+  const uint32_t fetch = model.strings.find(tracer::kFetch);
   std::unordered_map<uint32_t, int64_t> ends;
   uint32_t number = kNoStep;
   int64_t* end = nullptr;  // of this number

@@ -7,6 +7,7 @@
 
 #include "tests/tracer/golden.h"
 #include "tracer/format/args.h"
+#include "tracer/format/lanes.h"
 
 namespace lockstep::tracer {
 namespace {
@@ -208,6 +209,26 @@ TEST(Check, UnknownModesAndCategoriesAreNotJudged) {
     if (event.is("sync")) event.cat = "something_new";
   }
   EXPECT_TRUE(check_trace(trace).ok()) << check_text(check_trace(trace));
+}
+
+TEST(Check, ABatchIsNotBegunBeforeThereIsRoom) {
+  const auto broken = [](const Json& after) {
+    Trace trace = read_trace(minimal_path());
+    for (Event& event : trace.events) {
+      if (event.id != 3) continue;  // a call inside step 1, before sync 17
+      event.name = kFetch;
+      event.args["after"] = after;
+    }
+    std::set<std::string> laws;
+    for (const Finding& finding : check_trace(trace).findings) {
+      if (!finding.ok) laws.insert(finding.law);
+    }
+    return laws;
+  };
+  EXPECT_EQ(broken(1), std::set<std::string>{});
+  EXPECT_EQ(broken(17), std::set<std::string>{"launch-order"});
+  EXPECT_EQ(broken(99), std::set<std::string>{"references"});
+  EXPECT_EQ(broken("1"), std::set<std::string>{"references"});
 }
 
 TEST(Check, JsonNamesLawAndEvent) {

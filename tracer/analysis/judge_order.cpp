@@ -63,6 +63,13 @@ void judge_waiting(Case& the) {
                            at(event.ts), op->id, at(op->ts));
       });
     }
+    if (runs_ahead(event)) {
+      const Event* room = the.index.find(int_arg(event.args, "after", kNone));
+      launch.expect(!room || room->ts <= event.ts, event.id, [&] {
+        return fmt::format("{} starts at {}, but room for it was made in #{} at {}",
+                           name_of(event), at(event.ts), room->id, at(room->ts));
+      });
+    }
     for (const int64_t id : event.deps) {
       const Event* dep = the.index.find(id);
       deps.expect(!dep || dep->end() <= event.ts, event.id, [&] {

@@ -37,8 +37,9 @@ inline bool is_task(const Event& event) {
 /// A loader's worker makes a batch, ahead of the step that takes it: such work is part
 /// of no step's time, though the event carries the number of one. (Without workers the
 /// same call lies inside the step that makes the batch, and is part of it anyhow.)
+inline constexpr const char* kFetch = "_MapDatasetFetcher.fetch";
 inline bool runs_ahead(const Event& event) {
-  return event.is("call") && event.name == "_MapDatasetFetcher.fetch";
+  return event.is("call") && event.name == kFetch;
 }
 
 class Lanes {
