@@ -9,7 +9,7 @@ into=${1:?"usage: book/assets.bash FOLDER"}
 for needed in $mathjax/MathJax.js /usr/share/fonts/opentype/inter/Inter-Regular.otf \
     /usr/share/fonts/truetype/jetbrains-mono/JetBrainsMono-Regular.ttf; do
   if [[ ! -e $needed ]]; then
-    echo "book: $needed is missing; mend: ./lockstep book installs it, or apt-get" \
+    echo "book: $needed is missing; fix: ./lockstep book installs it, or apt-get" \
       "install libjs-mathjax fonts-inter fonts-jetbrains-mono" >&2
     exit 1
   fi

@@ -7,7 +7,7 @@ here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 into=${1:?"usage: book/make.bash FOLDER [options of sphinx-build]"}
 sphinx=/usr/bin/sphinx-build  # Debian's, which finds Debian's furo
 if [[ ! -x $sphinx ]]; then
-  echo "book: no sphinx-build here; mend: ./lockstep book installs it" >&2
+  echo "book: no sphinx-build here; fix: ./lockstep book installs it" >&2
   exit 1
 fi
 mkdir -p "$into"

@@ -7,7 +7,7 @@ here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 book=${1:?"usage: book/pdf.bash BUILT-BOOK FILE.pdf"} into=${2:?}
 chromium=$(command -v chromium || command -v chromium-browser || true)
 if [[ ! $chromium ]]; then
-  echo "book: no chromium here; mend: apt-get install chromium" >&2
+  echo "book: no chromium here; fix: apt-get install chromium" >&2
   exit 1
 fi
 work=$(mktemp -d)
@@ -20,7 +20,7 @@ PYTHONPATH=$here /usr/bin/python3 -m literate.one_page "$book" "$work/book.html"
   "file://$work/book.html" > "$work/log" 2>&1 || true
 if [[ ! -s $work/book.pdf ]]; then
   tail -n 3 "$work/log" >&2
-  echo "book: chromium printed nothing; mend: open the book and print from there" >&2
+  echo "book: chromium printed nothing; fix: open the book and print from there" >&2
   exit 1
 fi
 mv "$work/book.pdf" "$into"

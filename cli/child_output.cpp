@@ -22,8 +22,8 @@ ChildOutput::ChildOutput(OnLine on_line) {
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     throw std::runtime_error(std::string("no pipe: ") + std::strerror(errno));
   }
-  exit_ = distributed::store::Fd(ends[0]);
-  entrance_ = distributed::store::Fd(ends[1]);
+  exit_ = Fd(ends[0]);
+  entrance_ = Fd(ends[1]);
   thread_ = std::thread([this, on_line = std::move(on_line)] { read(on_line); });
 }
 

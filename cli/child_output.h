@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "engine/distributed/store/fd.h"
+#include "base/fd.h"
 
 namespace lockstep::cli {
 
@@ -28,7 +28,7 @@ class ChildOutput {
  private:
   void read(const OnLine& on_line);
 
-  distributed::store::Fd entrance_, exit_;
+  Fd entrance_, exit_;
   std::thread thread_;
 };
 

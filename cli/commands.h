@@ -1,5 +1,5 @@
 // The program's commands. Each adds itself to the command line and, when chosen, runs
-// and returns the exit code: 0 done, 1 failed (one line says what and the mend).
+// and returns the exit code: 0 done, 1 failed (one line says what and the fix).
 #pragma once
 
 #include <CLI/CLI.hpp>

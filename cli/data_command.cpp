@@ -2,12 +2,12 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/program.h"
 #include "cli/commands.h"
 #include "cli/subcommands.h"
 #include "engine/data/cifar10.h"
 #include "engine/data/fetch.h"
 #include "engine/data/generated.h"
-#include "tracer/record/program.h"
 
 namespace lockstep::cli {
 namespace {

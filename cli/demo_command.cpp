@@ -9,15 +9,15 @@
 #include <memory>
 #include <thread>
 
+#include "base/program.h"
+#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/run_options.h"
 #include "engine/data/cifar10.h"
 #include "engine/data/fetch.h"
 #include "engine/data/generated.h"
 #include "tracer/analysis/summary.h"
-#include "tracer/analysis/units.h"
 #include "tracer/emulate/emulate.h"
-#include "tracer/record/program.h"
 
 namespace lockstep::cli {
 namespace {
@@ -91,7 +91,7 @@ Run train_and_trace(const DemoOptions& o, const std::string& data,
 }
 
 std::string cell(int64_t nanoseconds) {
-  return nanoseconds > 0 ? tracer::human_time(nanoseconds) : "–";
+  return nanoseconds > 0 ? human_time(nanoseconds) : "–";
 }
 
 /// `text` at the right of `width` columns (UTF-8 aware for our few signs).
@@ -157,9 +157,9 @@ void print_bytes(const std::vector<Run>& runs) {
       const bool none = memory == run.measured.memory.end();
       say(fmt::format("  {:<16}{:<10}", run.name,
                       device < 0 ? "host" : fmt::format("device {}", device)) +
-          right(tracer::human_bytes(port.in / steps), 12) +
-          right(tracer::human_bytes(port.out / steps), 12) +
-          right(none ? "–" : tracer::human_bytes(memory->second.total), 14) + "\n");
+          right(human_bytes(port.in / steps), 12) +
+          right(human_bytes(port.out / steps), 12) +
+          right(none ? "–" : human_bytes(memory->second.total), 14) + "\n");
     }
   }
 }

@@ -6,11 +6,11 @@
 #include <string>
 #include <thread>
 
+#include "base/program.h"
 #include "cli/commands.h"
 #include "engine/backends/backend.h"
 #include "engine/data/cifar10.h"
 #include "engine/data/generated.h"
-#include "tracer/record/program.h"
 
 namespace lockstep::cli {
 namespace {
@@ -44,7 +44,7 @@ int report() {
   const bool cpu = has_backend(DeviceType::cpu);
   line(cpu, "oneDNN (cpu)",
        cpu ? "--device-type cpu, the default"
-           : "only --device-type reference; mend: apt-get install libdnnl-dev "
+           : "only --device-type reference; fix: apt-get install libdnnl-dev "
              "ocl-icd-opencl-dev, then rebuild");
   const bool avx512 = __builtin_cpu_supports("avx512f") != 0;
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -52,7 +52,7 @@ int report() {
     line(avx512 || avx2, "Winograd convolutions",
          avx512 ? "oneDNN's, by AVX-512 (--conv direct switches them off)"
          : avx2 ? "ours, by AVX2 (--conv direct switches them off)"
-                : "none: this processor has no AVX2; slower; nothing to mend");
+                : "none: this processor has no AVX2; slower; nothing to fix");
   }
   line(true, "reference, null", "plain loops; and a device that only records");
   const CudaStatus cuda = cuda_status();
@@ -65,17 +65,17 @@ int report() {
   line(gnuplot, "gnuplot",
        gnuplot ? "the plots of " + program() + " experiment"
                : "no plots of " + program() +
-                     " experiment; mend: apt-get install gnuplot-nox");
+                     " experiment; fix: apt-get install gnuplot-nox");
   const auto data = data::find_cifar10(std::nullopt);
   if (data && !data::is_generated(*data)) {
     line(true, "CIFAR-10", data->string());
   } else if (data) {
     line(false, "CIFAR-10",
-         data->string() + " holds a generated set; mend: remove it, then " + program() +
+         data->string() + " holds a generated set; fix: remove it, then " + program() +
              " data fetch (network)");
   } else {
     line(false, "CIFAR-10",
-         "not in ./data or ~/data; mend: " + program() +
+         "not in ./data or ~/data; fix: " + program() +
              " data fetch (network); instead of it: " + program() +
              " data make (a generated set)");
   }
@@ -85,7 +85,7 @@ int report() {
 }  // namespace
 
 void add_doctor(CLI::App& app, Action& action) {
-  app.add_subcommand("doctor", "what is here, what is missing, and the mend")
+  app.add_subcommand("doctor", "what is here, what is missing, and the fix")
       ->callback([&action] { action = report; });
 }
 

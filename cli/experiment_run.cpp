@@ -11,10 +11,10 @@
 #include <span>
 #include <thread>
 
+#include "base/file.h"
+#include "base/program.h"
 #include "cli/processes.h"
-#include "engine/data/atomic_write.h"
 #include "experiments/imagenet_runs.h"
-#include "tracer/record/program.h"
 
 namespace lockstep::cli {
 namespace fs = std::filesystem;
@@ -22,13 +22,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-void write(data::AtomicFile& file, const std::string& text) {
-  file.write(std::as_bytes(std::span(text)));
-}
-
 void write_file(const fs::path& path, const std::string& text) {
-  data::AtomicFile file(path);
-  write(file, text);
+  AtomicFile file(path);
+  file.write(text);
   file.commit();
 }
 
@@ -46,8 +42,8 @@ void end_progress() {
 
 int run_logged(const fs::path& path, const ExperimentRun& run,
                const std::string& command) {
-  data::AtomicFile file(path);
-  write(file, "$ " + command + "\n");
+  AtomicFile file(path);
+  file.write("$ " + command + "\n");
   std::vector<std::string> arguments{"lockstep"};
   arguments.insert(arguments.end(), run.words.begin(), run.words.end());
   std::string failed;  // to write; by the thread that reads
@@ -55,7 +51,7 @@ int run_logged(const fs::path& path, const ExperimentRun& run,
   processes.start(run.name, arguments, [&](const std::string& line) {
     show_progress(line);
     try {
-      if (failed.empty()) write(file, line);
+      if (failed.empty()) file.write(line);
     } catch (const std::runtime_error& error) {
       failed = error.what();
     }

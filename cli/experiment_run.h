@@ -52,7 +52,7 @@ int report(const ExperimentOptions& options, const Findings& findings);
 /// "4 virtual cpu devices of 1 thread each share 2 cores (PROCESSOR), 2026-01-31".
 std::string machine_note(const ExperimentOptions& options);
 
-/// Makes `out` and looks for `data`, if it was named. Throws with the mend.
+/// Makes `out` and looks for `data`, if it was named. Throws with the fix.
 void check_folders(const ExperimentOptions& options);
 
 }  // namespace lockstep::cli

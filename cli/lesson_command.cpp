@@ -12,6 +12,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/program.h"
 #include "cli/commands.h"
 #include "cli/lesson_options.h"
 #include "cli/subcommands.h"
@@ -19,7 +20,6 @@
 #include "lessons/machine/exercise.h"
 #include "lessons/machine/judge.h"
 #include "lessons/machine/watch.h"
-#include "tracer/record/program.h"
 
 namespace lockstep::cli {
 namespace {
@@ -108,7 +108,7 @@ std::string chapter_of(const Lesson& lesson) {
   const fs::path inside = fs::path(lesson.slug) / "chapter.md";
   for (const fs::path& lessons :
        {lessons::course_folder(), fs::current_path() / "lessons",
-        fs::path(lessons::this_program()).parent_path() / "../../lessons"}) {
+        fs::path(program_path()).parent_path() / "../../lessons"}) {
     if (!lessons.empty() && fs::exists(lessons / inside)) {
       return fs::absolute(lessons / inside).lexically_normal().string();
     }

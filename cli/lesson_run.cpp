@@ -9,13 +9,13 @@
 #include <filesystem>
 #include <sstream>
 
+#include "base/program.h"
 #include "cli/commands.h"
 #include "cli/lesson_options.h"
 #include "cli/processes.h"
 #include "lessons/machine/build.h"
 #include "lessons/machine/contain.h"
 #include "tracer/format/trace.h"
-#include "tracer/record/program.h"
 
 namespace lockstep::cli {
 namespace {
@@ -47,7 +47,7 @@ Pieces one_piece(const Workspace& workspace, const Lesson& lesson) {
   }
   if (!workspace.started(lesson)) {
     throw std::runtime_error(
-        fmt::format("{} has not been started; mend: {}", lesson.slug,
+        fmt::format("{} has not been started; fix: {}", lesson.slug,
                     lesson_command(fmt::format("start {}", lesson.number))));
   }
   Pieces pieces;
@@ -59,22 +59,22 @@ Pieces one_piece(const Workspace& workspace, const Lesson& lesson) {
 /// later lesson's counts.
 Pieces passed_pieces(const Workspace& workspace) {
   Pieces pieces;
-  std::string mend = lesson_command("start 5");
+  std::string fix = lesson_command("start 5");
   std::vector<const Lesson*> passed;
   for (const Lesson& lesson : lessons::all_lessons()) {
     if (lesson.quiz || lesson.slots.empty()) continue;
     const lessons::Progress progress = workspace.progress(lesson);
     const std::string check = lesson_command(fmt::format("check {}", lesson.number));
     if (!progress.passed) {
-      if (workspace.started(lesson)) mend = check;
+      if (workspace.started(lesson)) fix = check;
       continue;
     }
     if (workspace.fingerprint(lesson) != progress.passed_text) {
       std::fprintf(stderr,
-                   "lockstep: %s has changed since it passed, and is left out; mend: "
+                   "lockstep: %s has changed since it passed, and is left out; fix: "
                    "%s\n",
                    workspace.file(lesson).c_str(), check.c_str());
-      mend = check;
+      fix = check;
       continue;
     }
     std::erase_if(passed, [&](const auto* one) { return one->slots == lesson.slots; });
@@ -83,7 +83,7 @@ Pieces passed_pieces(const Workspace& workspace) {
   for (const Lesson* lesson : passed) add_piece(pieces, workspace, *lesson);
   if (pieces.lessons.empty()) {
     throw std::runtime_error(
-        "no lesson with a piece of the engine is passed yet; mend: " + mend);
+        "no lesson with a piece of the engine is passed yet; fix: " + fix);
   }
   return pieces;
 }
@@ -158,7 +158,7 @@ void warn_uncalled(const Pieces& pieces, const std::string& file) {
       continue;
     }
     std::fprintf(stderr,
-                 "lockstep: your %s was not called: this run has no use for it; mend: "
+                 "lockstep: your %s was not called: this run has no use for it; fix: "
                  "%s\n",
                  fmt::format("{}", fmt::join(lesson->slots, ", ")).c_str(),
                  lesson_command(fmt::format("run --mine {}", lesson->number)).c_str());
@@ -187,7 +187,7 @@ int run_with_pieces(const LessonOptions& o) {
                                 : passed_pieces(workspace);
   of_train = completed(of_train, pieces,
                        workspace.root() / (o.mine ? "mine.json.gz" : "run.json.gz"));
-  Words words{lessons::this_program(), "train"};
+  Words words{program_path(), "train"};
   words.insert(words.end(), of_train.begin(), of_train.end());
   if (o.mine) {
     Words slots;

@@ -3,11 +3,11 @@
 #include <csignal>
 #include <cstdio>
 
+#include "base/program.h"
 #include "cli/commands.h"
 #include "engine/train/trainer.h"
 #include "lessons/machine/judge.h"
 #include "tracer/record/embedded.h"
-#include "tracer/record/program.h"
 #include "tracer/record/session.h"
 
 namespace lockstep::cli {

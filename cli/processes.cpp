@@ -15,7 +15,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "engine/distributed/store/socket.h"
+#include "base/socket.h"
 #include "engine/train/trainer.h"
 
 namespace lockstep::cli {
@@ -154,8 +154,6 @@ void Processes::signal_all(int number) {
   for (const Child& child : running_) ::sigqueue(child.pid, number, {});
 }
 
-int free_port() {
-  return distributed::store::port_of(distributed::store::listen_at("127.0.0.1", 0));
-}
+int free_port() { return port_of(listen_at("127.0.0.1", 0)); }
 
 }  // namespace lockstep::cli

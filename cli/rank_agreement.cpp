@@ -52,7 +52,7 @@ Facts shared_options(const RunOptions& o) {
 }
 
 void agree(distributed::Store& store, const std::string& about, const Facts& facts,
-           int rank, int world, distributed::Milliseconds timeout) {
+           int rank, int world, Milliseconds timeout) {
   std::vector<std::string> keys;
   for (int r = 0; r < world; ++r) keys.push_back(about + "/" + std::to_string(r));
   store.set(keys[rank], Json(facts).dump());

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/run_options.h"
-#include "engine/distributed/store/store.h"
+#include "engine/distributed/rendezvous/store.h"
 
 namespace lockstep::cli {
 
@@ -20,6 +20,6 @@ Facts shared_options(const RunOptions& options);
 /// on every rank the same words if one has others than rank 0, and StoreTimeout, whose
 /// keys are `about/RANK`, if one does not come.
 void agree(distributed::Store& store, const std::string& about, const Facts& facts,
-           int rank, int world, distributed::Milliseconds timeout);
+           int rank, int world, Milliseconds timeout);
 
 }  // namespace lockstep::cli

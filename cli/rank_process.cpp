@@ -13,21 +13,19 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/file.h"
 #include "cli/rank_agreement.h"
 #include "cli/rank_threads.h"
 #include "cli/train_command.h"
-#include "engine/distributed/make_communicator.h"
-#include "engine/distributed/monitor.h"
-#include "engine/distributed/store/init_method.h"
+#include "engine/distributed/collectives/make_communicator.h"
+#include "engine/distributed/rendezvous/init_method.h"
+#include "engine/distributed/rendezvous/monitor.h"
 #include "engine/train/trainer.h"
-#include "tracer/format/file_io.h"
 #include "tracer/format/merge.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::cli {
 namespace {
-
-using distributed::Milliseconds;
 
 /// How long rank 0 keeps the store after a failure, for the others to read it.
 constexpr Milliseconds kTimeToRead{1000};
@@ -40,7 +38,7 @@ int number_of(const char* variable, int otherwise) {
   const auto read = std::from_chars(text, end, value);
   if (read.ec == std::errc() && read.ptr == end) return value;
   throw std::runtime_error(
-      fmt::format("the environment variable {} is \"{}\", which is no number; mend: "
+      fmt::format("the environment variable {} is \"{}\", which is no number; fix: "
                   "give it one, or unset it",
                   variable, text));
 }
@@ -235,7 +233,7 @@ int train_in_process(const RunOptions& given, const ProcessRank& place) {
   if (place.rank != 0) o.summary.clear(), o.save.clear(), o.quiet = true;
   int code = 0;
   try {
-    if (!trace.empty() && place.rank == 0) tracer::AtomicFile{trace};  // to be merged
+    if (!trace.empty() && place.rank == 0) AtomicFile{trace};  // to be merged
     const DataSets data = open_data(o);
     agree(*store, "data",
           {{"samples to train on:", std::to_string(data.train->size())},

@@ -7,17 +7,15 @@
 
 #include "cli/train_command.h"
 #include "engine/backends/backend.h"
-#include "engine/distributed/local_transport.h"
-#include "engine/distributed/make_communicator.h"
-#include "engine/distributed/ring.h"
-#include "engine/distributed/store/hash_store.h"
+#include "engine/distributed/collectives/local_transport.h"
+#include "engine/distributed/collectives/make_communicator.h"
+#include "engine/distributed/collectives/ring.h"
+#include "engine/distributed/rendezvous/hash_store.h"
 #include "engine/nn/init.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::cli {
 namespace {
-
-using distributed::Milliseconds;
 
 /// Where the ranks meet between steps, so that one of them can switch the recorder on
 /// or off while nobody records. A rank that fails opens it for good.

@@ -7,12 +7,12 @@
 #include <map>
 #include <set>
 
+#include "base/file.h"
 #include "cli/commands.h"
 #include "cli/cuda_devices.h"
 #include "cli/image_folders.h"
 #include "engine/runtime/device_context.h"
 #include "tracer/analysis/summary.h"
-#include "tracer/format/file_io.h"
 #include "tracer/format/lanes.h"
 #include "tracer/record/collect.h"
 #include "tracer/record/recorder.h"
@@ -58,7 +58,7 @@ tracer::RunFacts facts_of(const RunOptions& options, const nn::Module& model,
 /// A path that cannot be written should not be learned of after the training.
 void require_writable(const std::string& path) {
   if (std::filesystem::is_fifo(path)) return;  // opening it would wait for a reader
-  tracer::AtomicFile{path};
+  AtomicFile{path};
 }
 
 /// The first traced step may wait for what an earlier one has left on a stream, and a
@@ -315,7 +315,7 @@ void Recording::write_summary() const {
                              {"parameters", parameters},
                              {"skipped_images", skipped_images_},
                              {"clock", "measured"}};
-  tracer::AtomicFile file(options_.summary);
+  AtomicFile file(options_.summary);
   file.write(summary.dump(1) + "\n");
   file.commit();
 }

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "base/program.h"
 #include "cli/commands.h"
 #include "cli/cuda_devices.h"
 #include "cli/image_folders.h"
@@ -12,7 +13,6 @@
 #include "engine/data/random.h"
 #include "engine/plan/launch_arithmetic.h"
 #include "engine/train/weights.h"
-#include "tracer/record/program.h"
 
 namespace lockstep::cli {
 

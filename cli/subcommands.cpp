@@ -1,7 +1,7 @@
 #include "cli/subcommands.h"
 
+#include "base/program.h"
 #include "cli/commands.h"
-#include "tracer/record/program.h"
 
 namespace lockstep::cli {
 

@@ -12,10 +12,10 @@
 #include "tracer/analysis/steps.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/format/args.h"
-#include "tracer/format/kineto_export.h"
-#include "tracer/format/kineto_import.h"
 #include "tracer/format/merge.h"
 #include "tracer/format/trace.h"
+#include "tracer/kineto/export.h"
+#include "tracer/kineto/import.h"
 
 namespace lockstep::cli {
 namespace {

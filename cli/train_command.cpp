@@ -15,7 +15,7 @@
 #include "cli/train_command.h"
 #include "cli/training_flags.h"
 #include "engine/backends/backend.h"
-#include "engine/distributed/integers.h"
+#include "engine/distributed/collectives/small_collectives.h"
 #include "engine/ops/ops.h"
 #include "engine/plan/chunk.h"
 #include "engine/plan/launch_arithmetic.h"

@@ -132,7 +132,7 @@ int open_window(const ViewOptions& o) {
   (void)o;
   throw std::runtime_error(
       "this build has no window (GLFW or OpenGL was missing when it was configured); "
-      "mend: apt-get install libglfw3-dev libgl-dev, or use --screenshot FILE.png");
+      "fix: apt-get install libglfw3-dev libgl-dev, or use --screenshot FILE.png");
 #endif
 }
 

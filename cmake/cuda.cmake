@@ -19,7 +19,7 @@ endfunction()
 
 find_program(LOCKSTEP_NVCC nvcc HINTS ENV CUDACXX PATHS /usr/local/cuda/bin)
 if(NOT LOCKSTEP_NVCC)
-  lockstep_no_cuda("there is no nvcc (mend: NVIDIA's package cuda-toolkit)")
+  lockstep_no_cuda("there is no nvcc (fix: NVIDIA's package cuda-toolkit)")
   return()
 endif()
 set(CMAKE_CUDA_COMPILER ${LOCKSTEP_NVCC})
@@ -30,7 +30,7 @@ endif()
 find_package(CUDAToolkit 12.0)
 if(NOT CUDAToolkit_FOUND)
   lockstep_no_cuda(
-    "there is no toolkit 12.0 or newer (mend: NVIDIA's package cuda-toolkit)")
+    "there is no toolkit 12.0 or newer (fix: NVIDIA's package cuda-toolkit)")
   return()
 endif()
 # Ampere, Hopper and, where the compiler knows it, Blackwell; the last one also as PTX,
@@ -58,7 +58,7 @@ find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
   PATH_SUFFIXES x86_64-linux-gnu)
 find_library(CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
 if(NOT CUDNN_INCLUDE_DIR OR NOT CUDNN_LIBRARY)
-  lockstep_no_cuda("there is no cuDNN (mend: NVIDIA's package cudnn9-cuda-13)")
+  lockstep_no_cuda("there is no cuDNN (fix: NVIDIA's package cudnn9-cuda-13)")
   return()
 endif()
 set(LOCKSTEP_HAS_CUDA TRUE)
@@ -69,7 +69,7 @@ if(NCCL_INCLUDE_DIR AND NCCL_LIBRARY)
   set(LOCKSTEP_HAS_NCCL TRUE)
 else()
   set(LOCKSTEP_HAS_NCCL FALSE)
-  message(STATUS "CUDA: there is no NCCL (mend: NVIDIA's package libnccl-dev); "
+  message(STATUS "CUDA: there is no NCCL (fix: NVIDIA's package libnccl-dev); "
                  "--dist-backend nccl is ring")
 endif()
 
@@ -83,7 +83,7 @@ if(CUPTI_INCLUDE_DIR AND CUPTI_LIBRARY)
   set(LOCKSTEP_HAS_CUPTI TRUE)
 else()
   set(LOCKSTEP_HAS_CUPTI FALSE)
-  message(STATUS "CUDA: there is no CUPTI (mend: NVIDIA's package cuda-cupti-dev); "
+  message(STATUS "CUDA: there is no CUPTI (fix: NVIDIA's package cuda-cupti-dev); "
                  "traces have the times of CUDA events")
 endif()
 
@@ -92,7 +92,7 @@ function(add_cuda_library)
   file(GLOB sources CONFIGURE_DEPENDS engine/backends/cuda/*.cpp
        engine/backends/cuda/*.cu)
   if(LOCKSTEP_HAS_NCCL)
-    file(GLOB nccl_sources CONFIGURE_DEPENDS engine/distributed/nccl/*.cpp)
+    file(GLOB nccl_sources CONFIGURE_DEPENDS engine/distributed/collectives/nccl/*.cpp)
   endif()
   add_library(lockstep_cuda SHARED ${sources} ${nccl_sources})
   set_target_properties(lockstep_cuda PROPERTIES LINKER_LANGUAGE CXX

@@ -13,5 +13,5 @@ if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY AND OpenMP_CXX_FOUND)
 else()
   set(LOCKSTEP_HAS_DNNL FALSE)
   message(WARNING "oneDNN not found: --device-type cpu is off, reference remains. "
-                  "Mend: apt-get install libdnnl-dev ocl-icd-opencl-dev")
+                  "Fix: apt-get install libdnnl-dev ocl-icd-opencl-dev")
 endif()

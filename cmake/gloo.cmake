@@ -6,5 +6,5 @@ if(TARGET gloo)
 else()
   set(LOCKSTEP_HAS_GLOO FALSE)
   message(STATUS "Gloo not found: --dist-backend gloo is off, ring remains. "
-                 "Mend: apt-get install libgloo-dev")
+                 "Fix: apt-get install libgloo-dev")
 endif()

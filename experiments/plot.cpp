@@ -5,8 +5,8 @@
 #include <span>
 #include <stdexcept>
 
-#include "engine/data/atomic_write.h"
-#include "engine/data/process.h"
+#include "base/file.h"
+#include "base/process.h"
 
 namespace lockstep::experiments {
 namespace fs = std::filesystem;
@@ -22,8 +22,8 @@ set style fill solid 1 noborder
 )";
 
 void write(const fs::path& path, const std::string& text) {
-  data::AtomicFile file(path);
-  file.write(std::as_bytes(std::span(text)));
+  AtomicFile file(path);
+  file.write(text);
   file.commit();
 }
 
@@ -44,14 +44,14 @@ std::string script_of(const Plot& plot, const fs::path& base) {
 
 std::string run_gnuplot(const fs::path& script, const std::string& kind) {
   const std::string what = script.stem().string() + "." + kind;
-  data::ProcessResult result{127, "", ""};
+  ProcessResult result{127, "", ""};
   try {
-    result = data::run_process({"gnuplot", "-e", "kind='" + kind + "'", script});
+    result = run_process({"gnuplot", "-e", "kind='" + kind + "'", script});
   } catch (const std::runtime_error&) {  // it is not there
   }
   if (result.exit_code == 127) {
     throw std::runtime_error(what +
-                             ": not drawn, gnuplot is missing; mend: apt-get "
+                             ": not drawn, gnuplot is missing; fix: apt-get "
                              "install gnuplot-nox, then the same command again");
   }
   if (result.exit_code != 0 || result.output.empty()) {

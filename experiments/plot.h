@@ -12,7 +12,7 @@ struct Plot {
 };
 
 /// Writes `base`.gp (which `gnuplot` draws again), `base`.svg and `base`.png, each
-/// whole or not at all. Throws std::runtime_error, one line with the mend, if gnuplot
+/// whole or not at all. Throws std::runtime_error, one line with the fix, if gnuplot
 /// is missing or complains, or a file cannot be written.
 void draw(const Plot& plot, const std::filesystem::path& base);
 

@@ -65,7 +65,7 @@ class TraceFigure(SourceDirective):
     def show(self, path, names):
         file = shown.root(self.env) / path
         if not file.is_file():
-            raise SourceError(f"is missing; mend: {FIGURE_MAKER}")
+            raise SourceError(f"is missing; fix: {FIGURE_MAKER}")
         must_name(self.read(FIGURE_MAKER), FIGURE_MAKER, path)
         if "alt" not in self.options:
             raise SourceError("wants :alt:, what is seen in the picture")

@@ -149,7 +149,7 @@ struct BackendOptions {
 };
 BackendOptions& backend_options();
 
-/// The backend of a device type. Throws with the mend if this build lacks it.
+/// The backend of a device type. Throws with the fix if this build lacks it.
 Backend& backend_of(DeviceType type);
 bool has_backend(DeviceType type);
 
@@ -157,7 +157,7 @@ bool has_backend(DeviceType type);
 struct CudaStatus {
   bool built = false;             ///< this program was built with it
   std::vector<std::string> gpus;  ///< their names
-  std::string why_not;            ///< no GPU: one line that ends in the mend
+  std::string why_not;            ///< no GPU: one line that ends in the fix
   std::string libraries;          ///< `CUDA 13.0, cuDNN 9.19, NCCL 2.28`
 };
 CudaStatus cuda_status();

@@ -43,7 +43,7 @@ inline constexpr const char* kCudaModuleSymbol = "lockstep_cuda_module";
 using CudaModuleFunction = const CudaModule*();
 
 /// Loads the library beside the engine's own, on the first call. Thread-safe. Throws
-/// std::runtime_error with the mend where this build has none or it cannot be loaded.
+/// std::runtime_error with the fix where this build has none or it cannot be loaded.
 const CudaModule& cuda_module();
 /// `use --device-type cpu (virtual devices)`, or reference where there is no oneDNN.
 std::string instead_of_cuda();

@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/program.h"
 #include "engine/data/transforms.h"
-#include "tracer/record/program.h"
 
 namespace lockstep::data {
 namespace fs = std::filesystem;

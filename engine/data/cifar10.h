@@ -30,7 +30,7 @@ class Cifar10 : public Dataset {
  public:
   /// Reads a split from `folder` or from `folder`/cifar-10-batches-bin. Pictures are
   /// normalised, and augmented (random crop with padding 4, random flip) if asked.
-  /// Throws std::runtime_error, one line with the file and the mend, for a missing
+  /// Throws std::runtime_error, one line with the file and the fix, for a missing
   /// folder or file, and for an unreadable, empty, truncated or mislabelled file.
   Cifar10(const std::filesystem::path& folder, Split split, bool augment);
 

@@ -6,11 +6,11 @@
 #include <stdexcept>
 #include <vector>
 
-#include "engine/data/atomic_write.h"
+#include "base/file.h"
+#include "base/process.h"
+#include "base/program.h"
 #include "engine/data/cifar10.h"
 #include "engine/data/generated.h"
-#include "engine/data/process.h"
-#include "tracer/record/program.h"
 
 namespace lockstep::data {
 namespace fs = std::filesystem;
@@ -37,7 +37,7 @@ void download(const std::string& url, const fs::path& file) {
   curl.insert(curl.end(), {"--output", file.string(), "--", url});
 
   const auto result =
-      run_process(curl, terminal ? Complaints::shown : Complaints::captured);
+      run_process(curl, terminal ? Messages::shown : Messages::captured);
   if (result.exit_code != 0) {
     const std::string reason = result.errors.empty()
                                    ? fmt::format("curl ended with {}", result.exit_code)

@@ -14,7 +14,7 @@ struct Archive {
 
 /// Makes `dir`/cifar-10-batches-bin, with curl, md5sum and tar, and returns it; does
 /// nothing if `dir` holds the set already. The folder appears whole or not at all.
-/// Throws std::runtime_error, one line with the cause and the mend, without a network,
+/// Throws std::runtime_error, one line with the cause and the fix, without a network,
 /// for an archive that is not the expected one, or where a generated set lies.
 std::filesystem::path cifar10_fetch(const std::filesystem::path& dir,
                                     const Archive& archive = {});

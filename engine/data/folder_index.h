@@ -18,7 +18,7 @@ namespace lockstep::data {
 /// about 35 MB. Const calls are thread-safe.
 class FolderIndex {
  public:
-  /// Lists the folder. Throws std::runtime_error, one line with the mend, where `root`
+  /// Lists the folder. Throws std::runtime_error, one line with the fix, where `root`
   /// is no folder, has no class folders, or a class has no picture.
   explicit FolderIndex(const std::filesystem::path& root);
 

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "engine/data/atomic_write.h"
+#include "base/file.h"
 #include "engine/data/cifar10.h"
 #include "engine/tensor/philox.h"
 
@@ -154,7 +154,7 @@ void generate_cifar10(const std::filesystem::path& folder, int64_t train_records
 void write_generated_marker(const std::filesystem::path& folder,
                             const std::string& text) {
   AtomicFile file(folder / kMarker);
-  file.write(std::as_bytes(std::span(text)));
+  file.write(text);
   file.commit();
 }
 

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "engine/data/atomic_write.h"
+#include "base/file.h"
 #include "engine/data/encode_jpeg.h"
 #include "engine/data/generated.h"
 

@@ -29,7 +29,7 @@ struct ImageFolderOptions {
 /// decoded; files are opened when they are asked for, so they may have vanished.
 class ImageFolder : public Dataset {
  public:
-  /// Throws std::runtime_error, one line with the mend: see FolderIndex, and where
+  /// Throws std::runtime_error, one line with the fix: see FolderIndex, and where
   /// there are more class folders than options.classes, or one that is not among
   /// `class_names` (empty: the folder's own classes).
   ImageFolder(const std::filesystem::path& folder, ImageFolderOptions options,

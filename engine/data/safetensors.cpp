@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "engine/data/atomic_write.h"
+#include "base/file.h"
 #include "engine/data/safetensors_header.h"
 
 namespace lockstep::data {

@@ -34,7 +34,7 @@ using Metadata = std::map<std::string, std::string>;
 /// All tensors in the order of the file's header; fills `metadata` if given.
 ///
 /// Trusts nothing: throws std::runtime_error, one line that names the file, the tensor
-/// and the mend, unless every tensor's bytes fit its dtype and shape and the tensors
+/// and the fix, unless every tensor's bytes fit its dtype and shape and the tensors
 /// tile the data exactly (no overlap, no hole, no rest), and every name occurs once.
 std::vector<TensorFileEntry> read_safetensors(const std::filesystem::path& path,
                                               Metadata* metadata = nullptr);

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "engine/distributed/sync_batch_norm.h"
+#include "engine/distributed/ddp/sync_batch_norm.h"
 
 namespace lockstep::nn {
 

@@ -32,12 +32,4 @@ double Philox::normal(uint64_t i, uint64_t stream) const {
   return radius * (i % 2 == 0 ? std::cos(angle) : std::sin(angle));
 }
 
-uint64_t fnv1a64(std::string_view name) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : name) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
-  return hash;
-}
-
 }  // namespace lockstep

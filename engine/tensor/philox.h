@@ -11,11 +11,13 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
+
+#include "base/hash.h"
 
 namespace lockstep {
 
-/// A pure function of (key, stream, position); every call is thread-safe.
+/// A pure function of (key, stream, position); every call is thread-safe. A stream is a
+/// number; `fnv1a64` (base/hash.h) makes one from a name ("layer1.0.conv1.weight").
 struct Philox {
   uint64_t key = 0;  ///< the seed
 
@@ -32,8 +34,5 @@ struct Philox {
   /// numbers 2·⌊i/2⌋ and 2·⌊i/2⌋ + 1.
   double normal(uint64_t i, uint64_t stream) const;
 };
-
-/// The 64-bit FNV-1a hash: makes a stream out of a name ("layer1.0.conv1.weight").
-uint64_t fnv1a64(std::string_view name);
 
 }  // namespace lockstep

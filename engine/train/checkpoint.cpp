@@ -6,9 +6,9 @@
 #include <set>
 #include <stdexcept>
 
-#include "engine/distributed/integers.h"
+#include "base/hash.h"
+#include "engine/distributed/collectives/small_collectives.h"
 #include "engine/ops/ops.h"
-#include "engine/tensor/philox.h"
 
 namespace lockstep::train {
 namespace {

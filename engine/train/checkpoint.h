@@ -25,7 +25,7 @@ Snapshot take_snapshot(const Progress& progress, Trainer& trainer);
 void save_checkpoint(const std::string& path, const Snapshot& snapshot);
 
 /// Brings trainer, optimizer and dropout to the checkpoint's state; in DDP on every
-/// rank. Throws std::runtime_error naming the file, the tensor and the mend, for a
+/// rank. Throws std::runtime_error naming the file, the tensor and the fix, for a
 /// file that is no checkpoint, damaged, or of another model; then nothing has changed.
 Progress load_checkpoint(const std::string& path, Trainer& trainer);
 

@@ -42,7 +42,7 @@ struct CheckpointHeader {
 /// The metadata of a file. REQUIRES: `progress.recipe` is a JSON object.
 data::Metadata format_header(const CheckpointHeader& header);
 
-/// Trusts nothing: throws std::runtime_error, one line that names `path` and the mend,
+/// Trusts nothing: throws std::runtime_error, one line that names `path` and the fix,
 /// for metadata that is none of a checkpoint or makes no sense.
 CheckpointHeader parse_header(const data::Metadata& metadata, const std::string& path);
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "engine/autograd/node.h"
-#include "engine/distributed/integers.h"
+#include "engine/distributed/collectives/small_collectives.h"
 #include "engine/models/vgg.h"
 #include "engine/nn/sync_batch_norm.h"
 #include "engine/ops/copy.h"

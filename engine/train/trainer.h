@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "engine/data/loader.h"
-#include "engine/distributed/distributed_data_parallel.h"
+#include "engine/distributed/ddp/distributed_data_parallel.h"
 #include "engine/optim/sgd.h"
 #include "engine/parallel/data_parallel.h"
 #include "engine/runtime/slot.h"

@@ -14,7 +14,7 @@ struct TraceText {
 };
 
 /// Plain files are mapped, so that their text need not fit into memory; gzip is
-/// unpacked. Throws std::runtime_error naming the file and the mend.
+/// unpacked. Throws std::runtime_error naming the file and the fix.
 TraceText open_trace_text(const std::string& path);
 
 }  // namespace lockstep::gui

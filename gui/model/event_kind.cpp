@@ -1,7 +1,7 @@
 #include "gui/model/event_kind.h"
 
 #include "gui/model/tokens.h"
-#include "tracer/format/kineto_names.h"
+#include "tracer/kineto/names.h"
 
 namespace lockstep::gui {
 

@@ -57,11 +57,11 @@ void Loader::Reading::open() {
   const std::string_view text = model().text;
   const size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   if (first == std::string_view::npos) {
-    refuse(name, "is empty (mend: record a trace with lockstep train --trace FILE)");
+    refuse(name, "is empty (fix: record a trace with lockstep train --trace FILE)");
   }
   if (text[first] != '{' && text[first] != '[') {
     refuse(name,
-           "is no trace: it must begin with { or [ (mend: record one with "
+           "is no trace: it must begin with { or [ (fix: record one with "
            "lockstep train --trace FILE)");
   }
   scan = Scanner(text.substr(first));
@@ -157,7 +157,7 @@ Loader::Loader(std::string name, std::string_view text,
     const auto& problems = model.problems;
     refuse(model.name, "has no list of events, \"traceEvents\": [ … ]" +
                            (problems.empty() ? "" : ": " + problems.back()) +
-                           " (mend: record a trace with lockstep train --trace FILE)");
+                           " (fix: record a trace with lockstep train --trace FILE)");
   }
 }
 
@@ -191,7 +191,7 @@ Model Loader::finish() {
     refuse(model.name,
            "holds no event that can be shown" +
                (model.problems.empty() ? "" : ": " + model.problems.back()) +
-               " (mend: record it again with lockstep train --trace FILE)");
+               " (fix: record it again with lockstep train --trace FILE)");
   }
   return index_model(std::move(r.raw));
 }

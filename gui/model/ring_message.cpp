@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/units.h"
 #include "gui/model/details.h"
-#include "tracer/analysis/units.h"
 #include "tracer/format/args.h"
 
 namespace lockstep::gui {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/search_line.h"
 #include "gui/ui/scroll.h"
-#include "tracer/analysis/units.h"
 
 namespace lockstep::gui {
 
@@ -83,7 +83,7 @@ void draw_row(const Ui& ui, const Rect& r, const Row& row, bool current, float i
                                  {c.x + 3, c.y}, ink);
     }
   }
-  const std::string time = tracer::human_time(entry.time);
+  const std::string time = human_time(entry.time);
   const std::string count = entry.count > 1 ? fmt::format("×{}", entry.count) : "";
   ui.text_right(r.right() - 12, y + 1, Type::small, dimmed ? t.faint : t.dim, time);
   ui.text_right(r.right() - 68, y + 1, Type::small, t.faint, count);

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/units.h"
 #include "gui/model/details.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/search_line.h"
 #include "gui/ui/scroll.h"
-#include "tracer/analysis/units.h"
 
 namespace lockstep::gui {
 
@@ -139,8 +139,7 @@ void draw_row(const Ui& ui, const Rect& r, float indent, const Line& row, App& a
   } else if (hovered) {
     ui.fill(r, t.hover);
   }
-  const std::string time =
-      event.dur > 0 ? tracer::human_time(event.dur) : std::string();
+  const std::string time = event.dur > 0 ? human_time(event.dur) : std::string();
   const float time_width = ui.width(Type::small, time);
   ui.text_right(r.right() - 12, y + 1, Type::small, current ? t.text : t.faint, time);
   const ImU32 ink = current                    ? t.accent

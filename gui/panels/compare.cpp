@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "gui/panels/panels.h"
-#include "tracer/analysis/units.h"
 
 namespace lockstep::gui {
 
@@ -115,7 +115,7 @@ void draw_table(const Ui& ui, const Rect& area, const std::vector<Seat*>& seats)
       const float right = x + column - 70;
       ui.text_right(right, y, whole ? Type::strong : Type::body,
                     cost.time == 0 ? t.faint : t.text,
-                    cost.time == 0 ? "–" : tracer::human_time(cost.time));
+                    cost.time == 0 ? "–" : human_time(cost.time));
       if (i > 0) {
         ui.text_right(x + column - 16, y, Type::body, t.dim,
                       difference(value(*seats[0]), cost));

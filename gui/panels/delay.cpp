@@ -1,6 +1,6 @@
 #include "gui/panels/delay.h"
 
-#include "tracer/analysis/units.h"
+#include "base/units.h"
 
 namespace lockstep::gui {
 
@@ -9,7 +9,7 @@ int64_t time_until(const Seat& seat, uint32_t event) {
 }
 
 float draw_delay(const Ui& ui, const Rect& box, int64_t delay, float room) {
-  const std::string text = "in " + tracer::human_time(delay);
+  const std::string text = "in " + human_time(delay);
   const float wide = ui.width(Type::small, text) + 8;
   if (wide > room / 2) return 0;
   const float y = box.y + (box.h - ui.line_height(Type::small)) / 2;

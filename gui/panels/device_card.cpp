@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/units.h"
 #include "gui/panels/delay.h"
 #include "gui/panels/memory_bar.h"
 #include "gui/panels/panels.h"
-#include "tracer/analysis/units.h"
 
 namespace lockstep::gui {
 
@@ -35,10 +35,10 @@ Doing doing(const Seat& seat, int device) {
       text = fmt::format("{} kernel{}", e.kernels, e.kernels == 1 ? "" : "s");
     }
     if (e.copies_in > 0) {
-      text += (text.empty() ? "" : ", ") + tracer::human_bytes(e.bytes_in) + " in";
+      text += (text.empty() ? "" : ", ") + human_bytes(e.bytes_in) + " in";
     }
     if (e.copies_out > 0) {
-      text += (text.empty() ? "" : ", ") + tracer::human_bytes(e.bytes_out) + " out";
+      text += (text.empty() ? "" : ", ") + human_bytes(e.bytes_out) + " out";
     }
     return {text, e.first, time_until(seat, e.first)};
   }
@@ -63,7 +63,7 @@ void draw_compact(const Ui& ui, const Rect& r, const Seat& seat, int device,
   }
   const Memory& memory = seat.state.devices[device].memory;
   ui.text_cut(r.x + 8, r.bottom() - 32, r.w - 14, Type::small, t.dim,
-              tracer::human_bytes(memory.total()));
+              human_bytes(memory.total()));
   draw_memory(ui, {r.x + 8, r.bottom() - 14, r.w - 16, 7}, memory,
               largest_memory(seat));
 }
@@ -126,8 +126,8 @@ void draw_device_card(const Ui& ui, const Rect& r, const Seat& seat, int device,
     const bool caused = own.effects.any();
     const int64_t out = caused ? own.effects.bytes_out : own.out;
     const int64_t in = caused ? own.effects.bytes_in : own.in;
-    const std::string badge = out >= in ? "sent " + tracer::human_bytes(out)
-                                        : "got " + tracer::human_bytes(in);
+    const std::string badge =
+        out >= in ? "sent " + human_bytes(out) : "got " + human_bytes(in);
     const float wide = ui.width(Type::small, badge) + 14;
     if (wide + ui.width(Type::title, name) + 8 <= head.w) {
       const Rect box{head.right() - wide, head.y - 1, wide, 19};
@@ -149,7 +149,7 @@ void draw_device_card(const Ui& ui, const Rect& r, const Seat& seat, int device,
   const Rect words = room.take_top(17);
   ui.text(words.x, words.y, Type::small, t.dim, "memory");
   ui.text_right(words.right(), words.y, Type::small, t.text,
-                tracer::human_bytes(own.memory.total()));
+                human_bytes(own.memory.total()));
   draw_memory(ui, room.take_top(9), own.memory, largest_memory(seat));
   room.take_top(7);
   draw_memory_legend(ui, room, own.memory);

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "gui/model/details.h"
 #include "gui/model/ring_message.h"
 #include "gui/panels/panels.h"
 #include "gui/ui/scroll.h"
-#include "tracer/analysis/units.h"
 
 namespace lockstep::gui {
 
@@ -135,7 +135,7 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index) {
        fmt::format("{:.3f} ms into step {}",
                    static_cast<double>(event.ts - step.begin) * 1e-6, step.number)});
   if (event.what() != Kind::mark) {
-    facts.push_back({"takes", tracer::human_time(event.dur)});
+    facts.push_back({"takes", human_time(event.dur)});
   }
   facts.push_back(
       {"lane", (lane.process.empty() ? "" : lane.process + " · ") + lane.thread});
@@ -166,7 +166,7 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index) {
     const bool shape = value.is_array();
     const bool bytes = key.ends_with("bytes") && value.is_number_integer();
     facts.push_back({key, shape   ? shape_arg(args, key.c_str())
-                          : bytes ? tracer::human_bytes(value.get<int64_t>())
+                          : bytes ? human_bytes(value.get<int64_t>())
                                   : in_words(value)});
   }
   return facts;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/units.h"
 #include "gui/panels/panels.h"
-#include "tracer/analysis/units.h"
 
 namespace lockstep::gui {
 
@@ -36,7 +36,7 @@ void draw_memory_legend(const Ui& ui, Rect r, const Memory& memory) {
     if (r.h < 15) return;
     const Rect line = r.take_top(15);
     ui.fill({line.x, line.y + 4, 7, 7}, memory_colour(ui.theme, i), 2);
-    const std::string amount = tracer::human_bytes(memory.bytes[i]);
+    const std::string amount = human_bytes(memory.bytes[i]);
     const float wide = ui.width(Type::small, amount);
     ui.text_right(line.right(), line.y, Type::small, ui.theme.dim, amount);
     ui.text_cut(line.x + 12, line.y, line.w - 18 - wide, Type::small, ui.theme.dim,

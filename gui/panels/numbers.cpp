@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "gui/panels/panels.h"
 #include "gui/ui/scroll.h"
-#include "tracer/analysis/units.h"
 
 namespace lockstep::gui {
 
@@ -20,7 +20,7 @@ const PhaseTime* named(const Breakdown& from, uint32_t name) {
 
 std::string speed_line(const Seat& seat) {
   const Breakdown& step = seat.step;
-  std::string text = "step " + tracer::human_time(step.length);
+  std::string text = "step " + human_time(step.length);
   if (step.batch > 0 && step.length > 0) {
     const double rate =
         static_cast<double>(step.batch) * 1e9 / static_cast<double>(step.length);
@@ -76,7 +76,7 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
     ui.text_cut(room.x, text_y, name_width - 6, Type::body, now ? t.accent : t.text,
                 name);
     const std::string time =
-        (phase.on_device ? "" : "host ") + tracer::human_time(phase.cost());
+        (phase.on_device ? "" : "host ") + human_time(phase.cost());
     ui.text_right(right, text_y, Type::body, now ? t.text : t.dim, time);
     const Rect bar{room.x + name_width, y + row / 2 - 3,
                    right - room.x - name_width - 62, 7};
@@ -151,7 +151,7 @@ void draw_ports(const Ui& ui, const Rect& area, App& app) {
     ui.text(room.x, text_y, Type::body, hot ? t.text : t.dim,
             name + (line.out ? " out" : " in"));
     ui.text_right(right, text_y, Type::body, hot ? t.text : t.dim,
-                  tracer::human_bytes(line.bytes));
+                  human_bytes(line.bytes));
     const Rect bar{room.x + name_width, y + row / 2 - 3,
                    right - room.x - name_width - 62, 7};
     if (bar.w > 12) {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "gui/panels/panels.h"
 #include "gui/ui/scroll.h"
-#include "tracer/analysis/units.h"
 
 namespace lockstep::gui {
 
@@ -47,8 +47,7 @@ void draw_overlap(const Ui& ui, Rect room, const Seat& seat) {
     if (device.communicating > 0) {
       const double hidden =
           static_cast<double>(device.both) / static_cast<double>(device.communicating);
-      ui.text_right(right, text_y, Type::body, t.dim,
-                    tracer::percent(hidden) + " hidden");
+      ui.text_right(right, text_y, Type::body, t.dim, percent(hidden) + " hidden");
     }
     const Rect bar{room.x + name_width, y + row / 2 - 4,
                    right - room.x - name_width - words, 8};

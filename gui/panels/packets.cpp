@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tracer/analysis/units.h"
+#include "base/units.h"
 
 namespace lockstep::gui {
 
@@ -52,8 +52,7 @@ void draw_packet_label(const Ui& ui, ImVec2 at, float size, const Rect& within,
 }
 
 std::string packet_label(const Model& model, const Copy& copy) {
-  return fmt::format("{}  {}", tracer::human_bytes(copy.bytes),
-                     model.strings[copy.why]);
+  return fmt::format("{}  {}", human_bytes(copy.bytes), model.strings[copy.why]);
 }
 
 }  // namespace lockstep::gui

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "gui/model/details.h"
 #include "gui/panels/delay.h"
 #include "gui/panels/memory_bar.h"
 #include "gui/panels/panels.h"
-#include "tracer/analysis/units.h"
 
 namespace lockstep::gui {
 
@@ -165,7 +165,7 @@ void draw_head(const Ui& ui, Rect& room, const Seat& seat, int device, bool comp
   const Memory& memory = seat.state.devices[device].memory;
   const Rect head = room.take_top(compact ? 17 : 20);
   const Type type = room.w < 60 ? Type::small : compact ? Type::body : Type::strong;
-  const std::string amount = tracer::human_bytes(memory.total());
+  const std::string amount = human_bytes(memory.total());
   const bool known = !model.devices[device].memory.empty();
   const float wide = known ? ui.width(Type::small, amount) : 0;
   const std::string name = room.w < 60 ? fmt::format("dev {}", model.devices[device].id)

@@ -6,13 +6,13 @@
 #include <cmath>
 #include <vector>
 
+#include "base/units.h"
 #include "gui/model/details.h"
 #include "gui/model/ring_message.h"
 #include "gui/panels/delay.h"
 #include "gui/panels/packets.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/rank_card.h"
-#include "tracer/analysis/units.h"
 
 namespace lockstep::gui {
 
@@ -62,7 +62,7 @@ std::string when(const Seat& seat, const Underway& now) {
   if (!now.to_come) return "";
   const uint32_t last = seat.model->collectives[now.collective].events.back();
   const int64_t delay = time_until(seat, last);  // messages wait for the last rank
-  return delay <= 0 ? "" : "in " + tracer::human_time(delay) + " · ";
+  return delay <= 0 ? "" : "in " + human_time(delay) + " · ";
 }
 
 /// Inside the ring: which collective is under way, of what, and how far it is.
@@ -86,7 +86,7 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const Seat& seat) {
   const Collective& whole = model.collectives[now.collective];
   const tracer::Json args = args_of(model, model.events[whole.events.front()]);
   std::string what = shown_collective(model, whole.events.front());
-  what += " · " + tracer::human_bytes(number_arg(args, "bytes"));
+  what += " · " + human_bytes(number_arg(args, "bytes"));
   const auto params = args.find("params");
   if (params != args.end() && params->is_array() && !params->empty()) {
     what += fmt::format(" · {} parameter{}", params->size(),
@@ -122,7 +122,7 @@ void draw_message(const Ui& ui, const RingLayout& layout, const Model& model,
   std::string words = message.chunk < 0
                           ? ""
                           : (message.adds ? "+" : "=") + std::to_string(message.chunk);
-  if (wordy) words += (words.empty() ? "" : "  ") + tracer::human_bytes(copy.bytes);
+  if (wordy) words += (words.empty() ? "" : "  ") + human_bytes(copy.bytes);
   if (words.empty())
     draw_packet(ui, at, packet_size(copy.bytes), colour);
   else

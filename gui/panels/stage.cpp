@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <set>
 
+#include "base/units.h"
 #include "gui/panels/device_card.h"
 #include "gui/panels/packets.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/reasons.h"
 #include "gui/panels/ring_stage.h"
 #include "gui/panels/stage_layout.h"
-#include "tracer/analysis/units.h"
 
 namespace lockstep::gui {
 
@@ -94,7 +94,7 @@ void draw_host(const Ui& ui, const Rect& r, const Seat& seat) {
               doing.empty() ? "idle" : doing);
   const int64_t out = state.host_out;
   if (out > 0) {
-    const std::string text = "sent " + tracer::human_bytes(out);
+    const std::string text = "sent " + human_bytes(out);
     ui.text_right(r.right() - 14, r.y + (r.h < 45 ? 6 : 11), Type::small, t.faint,
                   text);
   }
@@ -122,7 +122,7 @@ void draw_when(const Ui& ui, const Rect& room, const Rect& host, const Seat& sea
       room.x, host.y + 6, wide, Type::small, ui.theme.dim,
       fmt::format("causes {} task{} on devices", state.effect_count, one ? "" : "s"));
   if (state.effects_after <= 0) return;
-  const std::string later = tracer::human_time(state.effects_after) + " later";
+  const std::string later = human_time(state.effects_after) + " later";
   ui.text_cut(room.x, host.y + 22, wide, Type::small, ui.theme.faint,
               one ? "it starts " + later : "the first starts " + later);
 }

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "base/units.h"
 #include "gui/panels/timeline_parts.h"
-#include "tracer/analysis/units.h"
 
 namespace lockstep::gui {
 
@@ -101,7 +101,7 @@ std::string axis_note(const TimelineFrame& frame) {
   const auto last = std::lower_bound(first, events.end(), to + 1, begin_before);
   const auto time = [&](int64_t ns) {
     const bool close = (to - from) * 100 < std::abs(ns - origin.ns);
-    return close ? exact_time(ns - origin.ns) : tracer::human_time(ns - origin.ns);
+    return close ? exact_time(ns - origin.ns) : human_time(ns - origin.ns);
   };
   return fmt::format("{} – {} of {} · {} event{}{}", time(from), time(to), origin.name,
                      grouped(last - first), last - first == 1 ? "" : "s",

@@ -1,9 +1,9 @@
 // The lanes: every event that is large enough as a box of its own, the others merged.
 #include <cmath>
 
+#include "base/units.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
-#include "tracer/analysis/units.h"
 
 namespace lockstep::gui {
 
@@ -206,7 +206,7 @@ class LanePainter {
     if (room < 50 || f_.model.events[index].what() != Kind::copy) return;
     const Copy* copy = f_.model.copy_of(index);
     if (copy == nullptr) return;
-    const std::string text = tracer::human_bytes(copy->bytes);
+    const std::string text = human_bytes(copy->bytes);
     if (ui_.width(Type::small, text) > room) return;
     ui_.text(x, y, Type::small, with_alpha(ink, 0.7f), text);
     f_.count(1);

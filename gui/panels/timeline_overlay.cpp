@@ -4,10 +4,10 @@
 
 #include <cmath>
 
+#include "base/units.h"
 #include "gui/model/details.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
-#include "tracer/analysis/units.h"
 
 namespace lockstep::gui {
 
@@ -103,9 +103,9 @@ void draw_hover(const TimelineFrame& frame) {
   const Origin origin = origin_of(frame);
   std::vector<std::string> lines;
   lines.push_back(frame.model.name_of(event));
-  lines.push_back(fmt::format(
-      "{}at {} of {}", event.dur > 0 ? tracer::human_time(event.dur) + " · " : "",
-      exact_time(event.ts - origin.ns), origin.name));
+  lines.push_back(fmt::format("{}at {} of {}",
+                              event.dur > 0 ? human_time(event.dur) + " · " : "",
+                              exact_time(event.ts - origin.ns), origin.name));
   lines.push_back(
       lane.is_host()
           ? fmt::format("host, {}", lane.thread)
@@ -113,7 +113,7 @@ void draw_hover(const TimelineFrame& frame) {
   const std::string module = text_arg(args_of(frame.model, event), "module");
   if (!module.empty()) lines.push_back(module);
   if (const Copy* copy = frame.model.copy_of(index)) {
-    lines.push_back(fmt::format("{} · {} → {}", tracer::human_bytes(copy->bytes),
+    lines.push_back(fmt::format("{} · {} → {}", human_bytes(copy->bytes),
                                 shown_device(frame.model, copy->src),
                                 shown_device(frame.model, copy->dst)));
   }

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
+#include "base/units.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
-#include "tracer/analysis/units.h"
 
 namespace lockstep::gui {
 
@@ -95,14 +95,14 @@ void add_busy(const Model& model, const Lod& lod, int64_t t0, int64_t t1,
   }
   for (size_t i = 0; i < std::min(busy.size(), kMaxDevices); ++i) {
     lines.push_back(fmt::format("{} busy\t{}", shown_device(model, static_cast<int>(i)),
-                                tracer::percent(busy[i] / length)));
+                                percent(busy[i] / length)));
   }
   if (busy.size() > kMaxDevices) {
     double rest = 0;
     for (size_t i = kMaxDevices; i < busy.size(); ++i) rest += busy[i];
     const auto others = static_cast<double>(busy.size() - kMaxDevices);
     lines.push_back(fmt::format("{} more, mean\t{}{}", busy.size() - kMaxDevices,
-                                tracer::percent(rest / others / length),
+                                percent(rest / others / length),
                                 lanes.size() == kMaxStreams ? " …" : ""));
   }
 }
@@ -113,18 +113,18 @@ std::vector<std::string> range_lines(const Model& model, const Lod& lod, int64_t
                                      int64_t t1) {
   std::vector<std::string> lines;
   lines.push_back(
-      fmt::format("{}\t{} events", tracer::human_time(t1 - t0),
+      fmt::format("{}\t{} events", human_time(t1 - t0),
                   grouped(static_cast<int64_t>(events_between(model, t0, t1)))));
   add_busy(model, lod, t0, t1, lines);
   if (const int64_t bytes = bytes_between(model, t0, t1); bytes > 0) {
-    lines.push_back("bytes moved\t" + tracer::human_bytes(bytes));
+    lines.push_back("bytes moved\t" + human_bytes(bytes));
   }
   const Kernels kernels = longest_kernels(model, lod, t0, t1);
   for (size_t i = 0; i < std::min<size_t>(3, kernels.by_time.size()); ++i) {
     const auto& [sum, name] = kernels.by_time[i];
     lines.push_back(fmt::format("{}\t{}{}", short_name(model.strings[name]),
                                 kernels.sampled ? "≈ " : "",
-                                tracer::human_time(static_cast<int64_t>(sum))));
+                                human_time(static_cast<int64_t>(sum))));
   }
   return lines;
 }

@@ -1,25 +1,25 @@
 // Another program, fed through its standard input.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/fd.h"
+#include "base/process.h"
+
 namespace lockstep::gui {
 
-/// Runs a program without a shell. What it says goes to a file that is gone with us.
+/// A running program that reads what we write; stopped by the destructor. What it
+/// prints to standard error is kept.
 class ChildProcess {
  public:
   /// The first argument is the program, looked up in PATH. Throws std::system_error: no
   /// such program, or no room for another process.
   explicit ChildProcess(const std::vector<std::string>& arguments);
-  ~ChildProcess();  ///< stops it if it still runs
-  ChildProcess(const ChildProcess&) = delete;
-  ChildProcess& operator=(const ChildProcess&) = delete;
 
   /// False when it does not listen any more. Raises no SIGPIPE.
   bool write(std::string_view bytes);
@@ -34,12 +34,9 @@ class ChildProcess {
   struct CloseFile {
     void operator()(FILE* file) const { std::fclose(file); }
   };
-  void close_input();
-  int wait();
-
   std::unique_ptr<FILE, CloseFile> errors_;
-  int input_ = -1;
-  pid_t id_ = -1;  ///< -1: it has ended
+  Fd input_;
+  std::optional<Process> process_;  ///< stopped by its destructor
 };
 
 }  // namespace lockstep::gui

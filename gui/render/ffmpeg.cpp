@@ -98,7 +98,7 @@ class Ffmpeg : public Film::Sink {
     } catch (const std::system_error& error) {
       if (error.code() != std::errc::no_such_file_or_directory) throw;
       throw std::runtime_error(fmt::format(
-          "{}: needs the program ffmpeg, which is not there. Mend: apt-get install "
+          "{}: needs the program ffmpeg, which is not there. Fix: apt-get install "
           "ffmpeg; or record pictures, to a name with %04d.png or to a folder/",
           path_));
     }

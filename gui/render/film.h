@@ -15,7 +15,7 @@ namespace lockstep::gui {
 ///   FOLDER/                 pictures FOLDER/frame00000.png ...; makes the folder
 ///
 /// A film appears under its name when `finish` returns, and not before; pictures appear
-/// one by one. All calls throw std::runtime_error with the name and the mend: no
+/// one by one. All calls throw std::runtime_error with the name and the fix: no
 /// ffmpeg, no such folder, a full disk, ffmpeg's own last words. Not thread-safe.
 class Film {
  public:

@@ -169,7 +169,7 @@ Fonts load_fonts(ImFontAtlas& atlas, float scale, const FontReader& read) {
     fonts.complete = missing.empty();
     if (!fonts.complete) {
       fonts.message = "fonts not found, others stand in: " + missing +
-                      ". Mend: apt-get install fonts-inter fonts-jetbrains-mono";
+                      ". Fix: apt-get install fonts-inter fonts-jetbrains-mono";
     }
   }
   if (!atlas.Build()) throw std::runtime_error("ImGui cannot build the font atlas");

@@ -7,6 +7,7 @@
 #include <csetjmp>
 #include <stdexcept>
 
+#include "base/file.h"
 #include "tracer/format/file_io.h"
 
 namespace lockstep::gui {
@@ -117,7 +118,7 @@ Image decode_png(std::string_view bytes) {
 
 void write_png(const Image& image, const std::string& path) {
   const std::string bytes = encode_png(image);
-  tracer::AtomicFile file(path);
+  AtomicFile file(path);
   file.write(bytes);
   file.commit();
 }

@@ -24,7 +24,7 @@ std::string encode_png(const Image& image);
 Image decode_png(std::string_view bytes);
 
 /// Writes a PNG file that appears when it is complete. Throws std::runtime_error
-/// naming the file and the mend (missing folder, full disk).
+/// naming the file and the fix (missing folder, full disk).
 void write_png(const Image& image, const std::string& path);
 
 /// Reads one. Throws std::runtime_error naming the file.

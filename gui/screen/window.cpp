@@ -20,7 +20,7 @@ namespace lockstep::gui {
 namespace {
 
 constexpr const char* kInstead =
-    "mend: lockstep view TRACE --screenshot picture.png (or --video film.mp4) draws "
+    "fix: lockstep view TRACE --screenshot picture.png (or --video film.mp4) draws "
     "without a screen";
 constexpr double kSlowFrame = 0.15;  ///< seconds; a slow connection, or no driver
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "tracer/analysis/units.h"
+#include "base/units.h"
 
 namespace lockstep::gui {
 
@@ -12,7 +12,7 @@ constexpr double kLargest = 1e18;  ///< what is larger was not measured
 
 /// "604 M": the number of human_bytes without its unit.
 std::string with_prefix(int64_t value) {
-  std::string text = tracer::human_bytes(value);
+  std::string text = human_bytes(value);
   text.pop_back();
   return text;
 }
@@ -50,15 +50,15 @@ void Facts::number(std::string_view name, int64_t value) {
 }
 
 void Facts::bytes(std::string_view name, int64_t value) {
-  if (value > 0) phrase(name, tracer::human_bytes(value));
+  if (value > 0) phrase(name, human_bytes(value));
 }
 
 void Facts::time(std::string_view name, int64_t nanoseconds) {
-  if (nanoseconds > 0) phrase(name, tracer::human_time(nanoseconds));
+  if (nanoseconds > 0) phrase(name, human_time(nanoseconds));
 }
 
 void Facts::share(std::string_view name, double part) {
-  if (part >= 0.01 && part <= 1) phrase(name, tracer::percent(part));
+  if (part >= 0.01 && part <= 1) phrase(name, percent(part));
 }
 
 void Facts::times(std::string_view name, double ratio) {
@@ -79,7 +79,7 @@ void Facts::flops(std::string_view name, int64_t value) {
 
 void Facts::bandwidth(std::string_view name, int64_t bytes, int64_t nanoseconds) {
   const auto rate = rate_of(bytes, nanoseconds);
-  if (rate) phrase(name, tracer::human_bytes(*rate) + "/s");
+  if (rate) phrase(name, human_bytes(*rate) + "/s");
 }
 
 void Facts::flop_rate(std::string_view name, int64_t flops, int64_t nanoseconds) {

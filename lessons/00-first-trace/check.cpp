@@ -22,7 +22,7 @@ const tracer::Trace& trace_of(const Exam& exam) {
       std::filesystem::path(exam.library()).parent_path() / "trace.json.gz";
   if (!std::filesystem::exists(file)) {
     throw std::runtime_error(file.string() +
-                             " is gone; mend: put your answers aside, `lesson start 0` "
+                             " is gone; fix: put your answers aside, `lesson start 0` "
                              "brings it again");
   }
   static const tracer::Trace trace = tracer::read_trace(file);

@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "engine/autograd/engine.h"
-#include "engine/distributed/sync_batch_norm.h"
+#include "engine/distributed/ddp/sync_batch_norm.h"
 #include "engine/ops/copy.h"
 #include "engine/runtime/device_context.h"
 #include "lessons/machine/exam.h"

@@ -1,6 +1,6 @@
 // Lesson 08: SyncBatchNorm. Every rank sees a part of the batch; normalise by the
 // whole.
-#include "engine/distributed/sync_batch_norm.h"
+#include "engine/distributed/ddp/sync_batch_norm.h"
 #include "lessons/plugin.h"
 
 using namespace lockstep;

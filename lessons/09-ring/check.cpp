@@ -5,7 +5,7 @@
 #include <optional>
 #include <thread>
 
-#include "engine/distributed/ring.h"
+#include "engine/distributed/collectives/ring.h"
 #include "lessons/machine/exam.h"
 #include "lessons/machine/predicates.h"
 

@@ -1,6 +1,6 @@
 // Lesson 09: the ring. Every rank ends with the sum of all ranks' tensors, and talks to
 // its two neighbours only.
-#include "engine/distributed/ring.h"
+#include "engine/distributed/collectives/ring.h"
 #include "lessons/plugin.h"
 
 using namespace lockstep;

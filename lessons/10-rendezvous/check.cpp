@@ -13,8 +13,8 @@
 
 #include "engine/data/dataset.h"
 #include "engine/data/sampler.h"
-#include "engine/distributed/store/file_store.h"
-#include "engine/distributed/store/hash_store.h"
+#include "engine/distributed/rendezvous/file_store.h"
+#include "engine/distributed/rendezvous/hash_store.h"
 #include "lessons/machine/exam.h"
 #include "lessons/plugin.h"
 
@@ -25,7 +25,6 @@ struct SeedPlan {
 namespace lockstep::lessons {
 namespace {
 
-using distributed::Milliseconds;
 using distributed::Store;
 using distributed::StoreTimeout;
 

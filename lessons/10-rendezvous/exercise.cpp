@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "engine/distributed/store/store.h"
+#include "engine/distributed/rendezvous/store.h"
 #include "engine/tensor/philox.h"
 #include "lessons/plugin.h"
 

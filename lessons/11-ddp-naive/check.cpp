@@ -2,7 +2,7 @@
 #include <cmath>
 #include <map>
 
-#include "engine/distributed/distributed_data_parallel.h"
+#include "engine/distributed/ddp/distributed_data_parallel.h"
 #include "engine/nn/init.h"
 #include "engine/nn/layers.h"
 #include "engine/ops/copy.h"

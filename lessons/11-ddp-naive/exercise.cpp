@@ -2,7 +2,7 @@
 // mean of all ranks' gradients, one all-reduce for each parameter.
 #include <map>
 
-#include "engine/distributed/gradient_sync.h"
+#include "engine/distributed/ddp/gradient_sync.h"
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
 #include "lessons/plugin.h"

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <set>
 
-#include "engine/distributed/gradient_sync.h"
+#include "engine/distributed/ddp/gradient_sync.h"
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"

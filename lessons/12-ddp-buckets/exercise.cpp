@@ -2,7 +2,7 @@
 // computing the next ones.
 #include <algorithm>
 
-#include "engine/distributed/bucket.h"
+#include "engine/distributed/ddp/bucket.h"
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
 #include "lessons/plugin.h"

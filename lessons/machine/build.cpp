@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "engine/data/process.h"
-#include "engine/tensor/philox.h"
+#include "base/hash.h"
+#include "base/process.h"
 
 namespace lockstep::lessons {
 namespace {
@@ -21,7 +21,7 @@ std::string compiler() {
 
 std::string runtime_library(const char* name) {
   std::string path =
-      data::run_process({compiler(), std::string("-print-file-name=") + name}).output;
+      run_process({compiler(), std::string("-print-file-name=") + name}).output;
   path.erase(path.find_last_not_of('\n') + 1);
   return path;
 }
@@ -73,12 +73,12 @@ Built compile(const Workspace& workspace, const fs::path& source,
     add({"-include", (include / "lessons" / "prelude.h").string()});
   }
   command.insert(command.end(), {source.string(), "-o", part.string()});
-  data::ProcessResult result;
+  ProcessResult result;
   try {
-    result = data::run_process(command);
+    result = run_process(command);
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(fmt::format(
-        "{}; mend: apt-get install g++, or name a compiler in CXX", error.what()));
+        "{}; fix: apt-get install g++, or name a compiler in CXX", error.what()));
   }
   built.ok = result.exit_code == 0;
   built.messages =
@@ -120,7 +120,7 @@ void prepare_headers(const Workspace& workspace) {
   command.insert(command.end(),
                  {kAssertions, "-I" + include.string(), "-x", "c++-header",
                   (include / "lessons" / "prelude.h").string(), "-o", part.string()});
-  const data::ProcessResult made = data::run_process(command);
+  const ProcessResult made = run_process(command);
   std::error_code none;
   if (made.exit_code == 0) fs::rename(part, result, none);
   fs::remove(part, none);

@@ -28,7 +28,4 @@ Ended run_contained(const std::vector<std::string>& arguments,
                     const std::map<std::string, std::string>& environment,
                     const Limits& limits);
 
-/// The path of this program.
-std::string this_program();
-
 }  // namespace lockstep::lessons

@@ -10,7 +10,8 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "engine/data/process.h"
+#include "base/process.h"
+#include "base/program.h"
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
 #include "lessons/machine/contain.h"
@@ -115,13 +116,13 @@ tracer::Trace Exam::reference(const std::string& arguments) {
 
 std::string Exam::run(const std::string& arguments, const std::string& library,
                       const std::string& trace, const Because& if_it_fails) {
-  std::vector<std::string> words{this_program(), "train"};
+  std::vector<std::string> words{program_path(), "train"};
   std::istringstream stream(arguments);
   for (std::string word; stream >> word;) words.push_back(word);
   words.insert(words.end(), {"--trace", trace});
   std::filesystem::remove(trace);  // that of an earlier check would mislead
   setenv("LOCKSTEP_SLOTS", library.c_str(), 1);
-  const data::ProcessResult result = data::run_process(words);
+  const ProcessResult result = run_process(words);
   unsetenv("LOCKSTEP_SLOTS");
   if (result.exit_code == 0) return result.output;
   const Complaint complaint = complaint_of(result.errors);

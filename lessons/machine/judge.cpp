@@ -12,12 +12,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/program.h"
 #include "engine/tensor/undefined.h"
 #include "lessons/machine/contain.h"
 #include "lessons/machine/exam.h"
 #include "lessons/machine/stuck.h"
 #include "lessons/plugin.h"
-#include "tracer/record/program.h"
 
 namespace lockstep::lessons {
 namespace {
@@ -210,7 +210,7 @@ int judge(const Lesson& lesson, const Judging& files) {
 Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer sanitizer) {
   if (!workspace.started(lesson)) {
     throw std::runtime_error(
-        fmt::format("{} is not there; mend: {}", workspace.file(lesson).string(),
+        fmt::format("{} is not there; fix: {}", workspace.file(lesson).string(),
                     lesson_command(fmt::format("start {}", lesson.number))));
   }
   Verdict verdict;
@@ -248,7 +248,7 @@ Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer saniti
   }
   start = std::chrono::steady_clock::now();
   const Ended ended = run_contained(
-      {this_program(), "lesson", "judge", lesson.slug, built.library.string(),
+      {program_path(), "lesson", "judge", lesson.slug, built.library.string(),
        workspace.traces(lesson).string(), results.string(), tests.string()},
       environment, limits);
   verdict.run_seconds = seconds_since(start);

@@ -25,7 +25,7 @@ struct Judging {
 int judge(const Lesson& lesson, const Judging& files);
 
 /// Loads a lesson's library and puts its functions into the engine's slots. Throws
-/// std::runtime_error naming the library and the mend.
+/// std::runtime_error naming the library and the fix.
 void plug(const std::string& library);
 
 /// Plugs the libraries that LOCKSTEP_SLOTS names, separated by colons.

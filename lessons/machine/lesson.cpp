@@ -12,7 +12,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "engine/tensor/philox.h"
+#include "base/hash.h"
 #include "tracer/record/embedded.h"
 
 namespace lockstep::lessons {

@@ -6,10 +6,10 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "base/program.h"
 #include "lessons/machine/judge.h"
 #include "lessons/machine/stuck.h"
 #include "lessons/plugin.h"
-#include "tracer/record/program.h"
 #include "tracer/record/session.h"
 
 namespace lockstep::lessons {
@@ -24,15 +24,14 @@ void plug(const std::string& library) {
   using Entry = Plugin();
   auto* entry = reinterpret_cast<Entry*>(dlsym(handle, "lockstep_lesson"));
   if (entry == nullptr) {
-    throw std::runtime_error(
-        library +
-        " is no lesson's library: it has no lockstep_lesson; mend: "
-        "end the file with LOCKSTEP_LESSON(number) { … }");
+    throw std::runtime_error(library +
+                             " is no lesson's library: it has no lockstep_lesson; fix: "
+                             "end the file with LOCKSTEP_LESSON(number) { … }");
   }
   const Plugin plugin = entry();
   if (plugin.stamp != headers_stamp()) {
     throw std::runtime_error(
-        library + " was built for another version of the engine; mend: " + program() +
+        library + " was built for another version of the engine; fix: " + program() +
         " lesson check " + std::to_string(plugin.lesson));
   }
   plugin.plug();

@@ -5,8 +5,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/distributed/local_transport.h"
-#include "engine/distributed/ring.h"
+#include "engine/distributed/collectives/local_transport.h"
+#include "engine/distributed/collectives/ring.h"
 #include "engine/ops/copy.h"
 #include "engine/runtime/device_context.h"
 #include "engine/tensor/undefined.h"
@@ -19,7 +19,7 @@ namespace {
 using distributed::ProcessGroup;
 using Groups = std::vector<std::shared_ptr<ProcessGroup>>;
 
-constexpr distributed::Milliseconds kTimeout{15'000};
+constexpr Milliseconds kTimeout{15'000};
 
 Groups make_groups(int size) {
   const auto hub = std::make_shared<distributed::LocalHub>(size);

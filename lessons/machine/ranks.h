@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/distributed/process_group.h"
+#include "engine/distributed/collectives/process_group.h"
 #include "lessons/machine/exam.h"
 
 namespace lockstep::lessons {

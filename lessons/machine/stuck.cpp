@@ -15,7 +15,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "engine/data/process.h"
+#include "base/process.h"
 
 namespace lockstep::lessons {
 namespace {
@@ -100,8 +100,7 @@ std::vector<std::string> places_in(const std::string& file,
     seen.push_back(offset);
     std::string text;
     try {
-      text = data::run_process({"addr2line", "-f", "-C", "-s", "-e", library, offset})
-                 .output;
+      text = run_process({"addr2line", "-f", "-C", "-s", "-e", library, offset}).output;
     } catch (const std::runtime_error&) {
       return places;  // no addr2line
     }

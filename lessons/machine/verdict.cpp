@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/program.h"
 #include "lessons/machine/workspace.h"
-#include "tracer/record/program.h"
 
 namespace lockstep::lessons {
 namespace {

@@ -6,10 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "engine/tensor/philox.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/program.h"
 #include "lessons/machine/exercise.h"
 #include "tracer/format/file_io.h"
-#include "tracer/record/program.h"
 
 namespace lockstep::lessons {
 namespace {
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 void write(const fs::path& path, std::string_view text) {
-  tracer::AtomicFile file(path.string());
+  AtomicFile file(path, AtomicFile::Packing::none);
   file.write(text);
   file.commit();
 }
@@ -115,16 +116,14 @@ void Workspace::write_exercise(const Lesson& lesson) const {
   make_folder(built());
   write(file(lesson), skeleton(lesson));
   if (const auto trace = lesson_file(lesson.slug, "trace.json.gz")) {
-    // AtomicFile would pack a name ending in .gz a second time.
-    write(folder(lesson) / "trace.part", *trace);
-    fs::rename(folder(lesson) / "trace.part", folder(lesson) / "trace.json.gz");
+    write(folder(lesson) / "trace.json.gz", *trace);  // packed already
   }
 }
 
 fs::path Workspace::reset(const Lesson& lesson) const {
   if (!started(lesson)) {
     throw std::runtime_error(
-        fmt::format("{} has not been started; mend: {}", lesson.slug,
+        fmt::format("{} has not been started; fix: {}", lesson.slug,
                     lesson_command(fmt::format("start {}", lesson.number))));
   }
   fs::path aside;

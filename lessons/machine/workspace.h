@@ -27,7 +27,7 @@ const std::string& workspace_in_commands();
 /// A folder in which learners work holds `.lockstep`.
 bool is_workspace(const std::filesystem::path& folder);
 
-/// All calls throw std::runtime_error naming the file and the mend.
+/// All calls throw std::runtime_error naming the file and the fix.
 class Workspace {
  public:
   /// Nothing is written before it is needed.

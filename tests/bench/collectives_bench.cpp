@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/distributed/make_communicator.h"
-#include "engine/distributed/store/init_method.h"
+#include "engine/distributed/collectives/make_communicator.h"
+#include "engine/distributed/rendezvous/init_method.h"
 
 namespace {
 

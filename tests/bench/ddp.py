@@ -52,7 +52,7 @@ def peers_of(args):
         peers["torch ddp"] = [*torch, "--world", "2", "--threads", "1"]
         peers["torch single"] = [*torch, "--world", "1", "--threads", "2"]
     else:
-        print(f"no PyTorch for {args.python}; mend: apt-get install python3-torch "
+        print(f"no PyTorch for {args.python}; fix: apt-get install python3-torch "
               "python3-torchvision", file=sys.stderr)
     return peers
 

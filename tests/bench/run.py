@@ -289,7 +289,7 @@ def write_atomically(path, text):
 def main(argv):
     args = parse(argv)
     if not peers_of(args, "resnet18", 1, 1):
-        print(f"no peers in {args.build}; mend: cmake -S tests/bench -B {args.build} "
+        print(f"no peers in {args.build}; fix: cmake -S tests/bench -B {args.build} "
               "-DLOCKSTEP_BENCH=ON && cmake --build " + args.build, file=sys.stderr)
         return 1
     result = {"machine": machine_line(), "dirty_above": DIRTY, "cases": [],

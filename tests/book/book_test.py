@@ -135,7 +135,7 @@ class Pages(unittest.TestCase):
     def test_no_page_is_wider_than_its_window(self):
         folder = built(self)
         if not browser.chromium():
-            skip_or_fail(self, "no chromium; mend: apt-get install chromium")
+            skip_or_fail(self, "no chromium; fix: apt-get install chromium")
         wrong = []
         with browser.Browser() as reader:
             for page in browser.pages(folder):
@@ -158,7 +158,7 @@ class Pages(unittest.TestCase):
     def test_dark_is_dark_and_the_switch_works(self):
         folder = built(self)
         if not browser.chromium():
-            skip_or_fail(self, "no chromium; mend: apt-get install chromium")
+            skip_or_fail(self, "no chromium; fix: apt-get install chromium")
         ground = "getComputedStyle(document.body).backgroundColor"
         with browser.Browser() as reader:
             page = (folder / "book/index.html").as_uri()
@@ -176,7 +176,7 @@ class Pages(unittest.TestCase):
         """Without our script, too."""
         folder = built(self)
         if not browser.chromium():
-            skip_or_fail(self, "no chromium; mend: apt-get install chromium")
+            skip_or_fail(self, "no chromium; fix: apt-get install chromium")
         shown = "document.querySelector('.answer p').checkVisibility()"
         page = (folder / "lessons/05-scatter/chapter.html").as_uri()
         with browser.Browser() as reader:
@@ -191,7 +191,7 @@ class Pages(unittest.TestCase):
     def test_what_is_printed_is_not_folded(self):
         folder = built(self)
         if not browser.chromium():
-            skip_or_fail(self, "no chromium; mend: apt-get install chromium")
+            skip_or_fail(self, "no chromium; fix: apt-get install chromium")
         shown = "document.querySelector('.answer p').checkVisibility()"
         with browser.Browser() as reader:
             page = (folder / "lessons/05-scatter/chapter.html").as_uri()
@@ -204,7 +204,7 @@ class Pages(unittest.TestCase):
     def test_search_works_without_a_server(self):
         folder = built(self)
         if not browser.chromium():
-            skip_or_fail(self, "no chromium; mend: apt-get install chromium")
+            skip_or_fail(self, "no chromium; fix: apt-get install chromium")
         with browser.Browser() as reader:
             reader.open((folder / "search.html").as_uri() + "?q=scatter", 1280, "light")
             found = reader.value("""new Promise((done) => {
@@ -219,7 +219,7 @@ class Pages(unittest.TestCase):
     def test_copied_code_has_no_line_numbers(self):
         folder = built(self)
         if not browser.chromium():
-            skip_or_fail(self, "no chromium; mend: apt-get install chromium")
+            skip_or_fail(self, "no chromium; fix: apt-get install chromium")
         with browser.Browser() as reader:
             reader.open((folder / "book/reading.html").as_uri(), 1280, "light")
             copied = reader.value("""new Promise((done) => {

@@ -230,7 +230,7 @@ class Evidence(SmallBook):
         self.fails("", "book/output/toy.txt: no page shows it")
 
     def test_a_figure_needs_file_maker_caption_and_words(self):
-        self.fails(self.FIGURE, "is missing; mend: book/figures.sh")
+        self.fails(self.FIGURE, "is missing; fix: book/figures.sh")
         self.write("book/figures/forward.png", "not looked into")
         self.passes(self.FIGURE)
         self.fails(self.FIGURE.replace("A caption.\n", ""), "wants a caption")

@@ -18,13 +18,13 @@ IN_CI = os.environ.get("CI") in ("true", "1")
 def ready():
     """Why the book cannot be built here, or nothing."""
     if not SPHINX.exists():
-        return "no sphinx-build; mend: ./lockstep book installs it"
+        return "no sphinx-build; fix: ./lockstep book installs it"
     imports = "import sphinx, myst_parser, furo"
     tried = subprocess.run(["/usr/bin/python3", "-c", imports], capture_output=True)
     if tried.returncode:
-        return "no MyST or furo; mend: ./lockstep book installs them"
+        return "no MyST or furo; fix: ./lockstep book installs them"
     if not pathlib.Path("/usr/share/javascript/mathjax/MathJax.js").exists():
-        return "no MathJax; mend: ./lockstep book installs it"
+        return "no MathJax; fix: ./lockstep book installs it"
     return None
 
 

@@ -65,7 +65,7 @@ class Experiments(TempTest):
 
     def expect_pictures(self, out):
         if shutil.which("gnuplot") is None:
-            self.skipTest("gnuplot is missing; mend: apt-get install gnuplot-nox")
+            self.skipTest("gnuplot is missing; fix: apt-get install gnuplot-nox")
         self.assertIn("<svg", read(out, "plot.svg"))
         with open(os.path.join(out, "plot.png"), "rb") as file:
             self.assertEqual(file.read(8), b"\x89PNG\r\n\x1a\n")
@@ -84,7 +84,7 @@ class Experiments(TempTest):
             old.write("older")
         text, error = run(*TABLE, "--out", out, "--json", PATH="/nonexistent")
         self.assertEqual(len(error.splitlines()), 2, error)
-        self.assertIn("gnuplot is missing; mend: apt-get install gnuplot-nox", error)
+        self.assertIn("gnuplot is missing; fix: apt-get install gnuplot-nox", error)
         table = json.loads(read(out, "table.json"))
         self.assertIn(json.dumps(table["runs"][2]["speedup"])[:6], text)
         self.assertAlmostEqual(table["runs"][2]["speedup"], 0.742 / 0.378)

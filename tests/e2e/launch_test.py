@@ -63,7 +63,7 @@ class Launch(TempTest):
                 "GROUP_RANK": "1", "MASTER_ADDR": "127.0.0.1"})
 
     def test_wrong_usage(self):
-        for words, mend in (
+        for words, fix in (
                 ([], "launch starts `train`, not nothing"),
                 (["trian"], "trian"),
                 (["--nproc-pernode", 2, *TOY64], "--nproc-pernode"),
@@ -72,7 +72,7 @@ class Launch(TempTest):
                 (["--master-addr", "a", "--rdzv-endpoint", "b:1", *TOY64], "give one"),
                 (["--node-rank", 1, *TOY64], "the nodes are 0 to 0")):
             _, error = run("launch", *words, code=2)
-            self.assertIn(mend, error)
+            self.assertIn(fix, error)
             self.assertEqual(error.count("\n"), 1, error)
 
 

@@ -388,7 +388,7 @@ class Libraries(Workspace):
                 ("int x;", "is no lesson's library"),
                 ('struct P { const char* s; int n; void (*f)(); };'
                  'extern "C" P lockstep_lesson() { return {"old", 5, nullptr}; }',
-                 "another version of the engine; mend: lockstep lesson check 5")):
+                 "another version of the engine; fix: lockstep lesson check 5")):
             source, library = self.path("l.cpp"), self.path("l.so")
             pathlib.Path(source).write_text(code)
             subprocess.run(["c++", "-shared", "-fPIC", source, "-o", library],

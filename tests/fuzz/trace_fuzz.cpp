@@ -15,9 +15,9 @@
 #include "tracer/analysis/summary.h"
 #include "tracer/emulate/emulate.h"
 #include "tracer/format/event_json.h"
-#include "tracer/format/kineto_export.h"
-#include "tracer/format/kineto_import.h"
 #include "tracer/format/trace.h"
+#include "tracer/kineto/export.h"
+#include "tracer/kineto/import.h"
 
 using namespace lockstep::tracer;  // NOLINT
 

@@ -21,13 +21,14 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 # What a room may include; the innermost room that a file lies in counts.
 ROOMS = {
+    "base": ["base"],
     "engine/plan": ["engine/plan"],
-    "tracer": ["tracer", "engine/plan"],
-    "engine": ["engine", "tracer/record"],
-    "gui": ["gui", "tracer"],
-    "lessons": ["lessons", "engine", "tracer"],
-    "experiments": ["experiments", "engine", "tracer"],
-    "cli": ["cli", "gui", "lessons", "experiments", "engine", "tracer"],
+    "tracer": ["base", "tracer", "engine/plan"],
+    "engine": ["base", "engine", "tracer/record"],
+    "gui": ["base", "gui", "tracer"],
+    "lessons": ["base", "lessons", "engine", "tracer"],
+    "experiments": ["base", "experiments", "engine", "tracer"],
+    "cli": ["base", "cli", "gui", "lessons", "experiments", "engine", "tracer"],
 }
 # Words of the recorder, which models and layers must not know.
 TRACE_WORDS = re.compile(
@@ -103,7 +104,7 @@ class House(unittest.TestCase):
             room = max(rooms, key=len)
             for include in INCLUDE.findall(read(path)):
                 known = include.split("/")[0] in ("engine", "tracer", "gui", "lessons",
-                                                  "experiments", "cli", "tests")
+                                                  "experiments", "cli", "base", "tests")
                 allowed = any(include.startswith(to + "/") for to in ROOMS[room])
                 if known and not allowed:
                     wrong.append(f"{name(path)} includes {include}")
@@ -146,14 +147,14 @@ class House(unittest.TestCase):
     def test_format(self):
         tool = shutil.which("clang-format-19")
         if not tool:
-            self.skipTest("clang-format-19 is missing; mend: apt-get install it")
+            self.skipTest("clang-format-19 is missing; fix: apt-get install it")
         whole = [path for path in CXX if path.parent.name != "mutants"]  # not fragments
         judged = subprocess.run([tool, "--dry-run", "-Werror", *map(name, whole)],
                                 cwd=ROOT, capture_output=True, text=True)
         wrong = sorted(set(re.findall(r"^(\S+?):\d+:\d+: error", judged.stderr, re.M)))
         if judged.returncode and not wrong:
             self.fail(judged.stderr)
-        self.nothing(wrong, "not as clang-format-19 would write it; mend: git ls-files "
+        self.nothing(wrong, "not as clang-format-19 would write it; fix: git ls-files "
                      "-co --exclude-standard '*.h' '*.cpp' | xargs clang-format-19 -i")
 
     def test_readmes(self):

@@ -9,7 +9,7 @@
 # Which tests are slow, and which rooms run under ASan and UBSan. TSan's build has only
 # suites about threads (../CMakeLists.txt).
 slow_tests='Golden.*(resnet|vgg)'
-asan_rooms='^(plan|tracer|engine|gui)$'
+asan_rooms='^(base|plan|tracer|engine|gui)$'
 
 usage() {
   echo 'usage: ./lockstep test [--quick] [--sanitize] [options of ctest]'

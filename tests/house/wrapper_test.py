@@ -150,7 +150,7 @@ class Wrapper(unittest.TestCase):
         self.say("installed", "g++\n")
         refused = self.on_terminal("n\n", "demo")
         self.expect(refused, 1, "packages missing: cmake", "[Y/n]",
-                    "nothing installed; mend: sudo apt-get install cmake")
+                    "nothing installed; fix: sudo apt-get install cmake")
         self.assertEqual(self.calls("apt-get"), [])
         self.expect(self.on_terminal("y\n", "demo"), 3, "[Y/n]")
         (sudo,) = self.calls("sudo")
@@ -169,7 +169,7 @@ class Wrapper(unittest.TestCase):
 
     def test_without_terminal_and_without_yes_it_says_what_to_do(self):
         self.say("installed", "g++\n")
-        self.expect(self.start("demo"), 1, "mend: sudo apt-get install cmake", "--yes")
+        self.expect(self.start("demo"), 1, "fix: sudo apt-get install cmake", "--yes")
         self.assertEqual(self.calls("apt-get"), [])
 
     def test_without_apt_it_prints_the_list(self):

@@ -4,8 +4,8 @@
 
 #include <csignal>
 
+#include "base/file.h"
 #include "tests/tracer/golden.h"
-#include "tracer/format/file_io.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
 #include "tracer/format/trace.h"

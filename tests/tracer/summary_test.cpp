@@ -1,11 +1,11 @@
 // The numbers of the hand-written trace, counted by hand.
 #include "tracer/analysis/summary.h"
 
+#include "base/units.h"
 #include "tests/tracer/golden.h"
 #include "tracer/analysis/call_tree.h"
 #include "tracer/analysis/diff.h"
 #include "tracer/analysis/spans.h"
-#include "tracer/analysis/units.h"
 #include "tracer/emulate/emulate.h"
 #include "tracer/format/args.h"
 

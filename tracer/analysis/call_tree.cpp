@@ -6,7 +6,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "tracer/analysis/units.h"
+#include "base/units.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
 

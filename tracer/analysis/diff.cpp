@@ -6,8 +6,8 @@
 #include <cmath>
 #include <set>
 
+#include "base/units.h"
 #include "tracer/analysis/summary.h"
-#include "tracer/analysis/units.h"
 #include "tracer/format/args.h"
 
 namespace lockstep::tracer {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/units.h"
 #include "tracer/analysis/summary.h"
-#include "tracer/analysis/units.h"
 
 namespace lockstep::tracer {
 

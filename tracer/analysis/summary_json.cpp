@@ -1,6 +1,6 @@
 // The summary for programs. Times are in seconds, sizes in bytes.
+#include "base/units.h"
 #include "tracer/analysis/summary.h"
-#include "tracer/analysis/units.h"
 #include "tracer/format/args.h"
 
 namespace lockstep::tracer {

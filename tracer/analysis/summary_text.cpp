@@ -5,8 +5,8 @@
 #include <iterator>
 #include <set>
 
+#include "base/units.h"
 #include "tracer/analysis/summary.h"
-#include "tracer/analysis/units.h"
 #include "tracer/format/args.h"
 
 namespace lockstep::tracer {

@@ -8,10 +8,10 @@
 #include <string>
 #include <tuple>
 
+#include "base/program.h"
 #include "tracer/format/args.h"
 #include "tracer/format/index.h"
 #include "tracer/format/lanes.h"
-#include "tracer/record/program.h"
 
 namespace lockstep::tracer {
 

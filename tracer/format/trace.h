@@ -54,7 +54,7 @@ struct Trace {
 void sort_events(std::vector<Event>& events);
 
 /// Reads `.json` or `.json.gz` (by content, not by name). Throws std::runtime_error
-/// naming the file, what is wrong, where, and the mend. Accepts the object form and a
+/// naming the file, what is wrong, where, and the fix. Accepts the object form and a
 /// bare array of events. The events come out sorted. An argument with a field of its
 /// own stays in `args` when its type is wrong, so that `check` can show it.
 Trace read_trace(const std::string& path);

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "base/file.h"
 #include "tracer/format/event_json.h"
-#include "tracer/format/file_io.h"
 #include "tracer/format/index.h"
 #include "tracer/format/trace.h"
 

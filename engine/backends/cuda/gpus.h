@@ -10,7 +10,7 @@ namespace lockstep::cuda {
 
 struct Gpus {
   std::vector<std::string> names;
-  std::string why_not;  ///< no GPU: one line that ends in the mend
+  std::string why_not;  ///< no GPU: one line that ends in the fix
 };
 /// Asks the driver, once.
 const Gpus& gpus();

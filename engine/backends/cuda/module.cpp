@@ -10,8 +10,8 @@
 #include "engine/backends/cuda/status.h"
 #include "engine/backends/load_cuda.h"
 #ifdef LOCKSTEP_HAS_NCCL
-#include "engine/distributed/nccl/nccl_communicator.h"
-#include "engine/distributed/nccl/nccl_device_group.h"
+#include "engine/distributed/collectives/nccl/nccl_communicator.h"
+#include "engine/distributed/collectives/nccl/nccl_device_group.h"
 #endif
 
 namespace lockstep {

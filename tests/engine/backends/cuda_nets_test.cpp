@@ -4,12 +4,12 @@
 #include <map>
 #include <set>
 
-#include "engine/distributed/distributed_data_parallel.h"
+#include "engine/distributed/ddp/distributed_data_parallel.h"
 #include "engine/optim/sgd.h"
 #include "engine/parallel/data_parallel.h"
 #include "engine/parallel/device_group.h"
 #include "tests/engine/backends/cuda_device.h"
-#include "tests/engine/distributed/sync_batch_norm.h"
+#include "tests/engine/distributed/ddp/sync_batch_norm.h"
 #include "tracer/record/collect.h"
 
 namespace lockstep {

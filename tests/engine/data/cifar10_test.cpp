@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "tests/engine/data/test_files.h"
+#include "tests/base/test_files.h"
 
 namespace lockstep::data {
 namespace {

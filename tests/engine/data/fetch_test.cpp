@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/data/atomic_write.h"
+#include "base/file.h"
+#include "base/process.h"
 #include "engine/data/cifar10.h"
 #include "engine/data/generated.h"
-#include "engine/data/process.h"
-#include "tests/engine/data/test_files.h"
+#include "tests/base/test_files.h"
 
 namespace lockstep::data {
 namespace {
@@ -82,80 +82,6 @@ TEST_F(Fetch, RefusesWhatCannotBeUnpacked) {
                         first_word(run_process({"md5sum", file}).output)};
   expect_error([&] { cifar10_fetch(target_, archive); }, "cannot be unpacked");
   expect_nothing_in(target_);
-}
-
-TEST(Process, GivesExitCodeAndBothOutputs) {
-  const auto result = run_process({"sh", "-c", "echo out; echo err >&2; exit 3"});
-  EXPECT_EQ(result.exit_code, 3);
-  EXPECT_EQ(result.output, "out\n");
-  EXPECT_EQ(result.errors, "err\n");
-  EXPECT_EQ(run_process({"sh", "-c", "kill -9 $$"}).exit_code, 128 + 9);
-}
-
-TEST(Process, PassesArgumentsAsTheyAreAndNoInput) {
-  EXPECT_EQ(run_process({"printf", "%s|", "a b", "$HOME; ls", ""}).output,
-            "a b|$HOME; ls||");
-  EXPECT_EQ(run_process({"cat"}).output, "");
-}
-
-TEST(Process, TakesMoreOutputThanAPipeHolds) {
-  EXPECT_EQ(run_process({"head", "-c", "300000", "/dev/zero"}).output.size(), 300'000u);
-}
-
-TEST(Process, NamesTheMissingProgram) {
-  expect_error([] { run_process({"no-such-program-here"}); }, "no-such-program-here",
-               "install it");
-}
-
-class AtomicWrite : public ScratchTest {};
-
-std::span<const std::byte> bytes(std::string_view text) {
-  return std::as_bytes(std::span(text));
-}
-
-TEST_F(AtomicWrite, FileAppearsAtCommit) {
-  write_file(scratch_ / "f", "old");
-  {
-    AtomicFile file(scratch_ / "f");
-    file.write(bytes("new "));
-    EXPECT_EQ(read_file(scratch_ / "f"), "old");
-    file.write(bytes("text"));
-    file.commit();
-  }
-  EXPECT_EQ(read_file(scratch_ / "f"), "new text");
-  EXPECT_EQ(listing(), Names{"f"});
-}
-
-TEST_F(AtomicWrite, FileWithoutCommitLeavesNothing) {
-  {
-    AtomicFile(scratch_ / "f").write(bytes("half"));
-  }
-  EXPECT_EQ(listing(), Names{});
-  expect_error([&] { AtomicFile(scratch_ / "no" / "f"); }, "no/f", "cannot be written",
-               "No such file or directory");
-}
-
-TEST_F(AtomicWrite, FailingCommitLeavesTheTargetAndNothingElse) {
-  fs::create_directory(scratch_ / "taken");
-  {
-    AtomicFile file(scratch_ / "taken");
-    file.write(bytes("x"));
-    expect_error([&] { file.commit(); }, "taken", "cannot be written");
-  }
-  EXPECT_EQ(listing(), Names{"taken"});
-}
-
-TEST_F(AtomicWrite, FolderAppearsAtCommit) {
-  {
-    AtomicFolder half(scratch_ / "half");
-    write_file(half.path() / "f", "x");
-  }
-  EXPECT_EQ(listing(), Names{});
-  AtomicFolder folder(scratch_ / "whole/");
-  write_file(folder.path() / "f", "x");
-  folder.commit();
-  EXPECT_EQ(listing(), Names{"whole"});
-  EXPECT_EQ(read_file(scratch_ / "whole" / "f"), "x");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "engine/data/generated.h"
 #include "engine/data/image_folder.h"
 #include "engine/data/random.h"
-#include "tests/engine/data/test_files.h"
+#include "tests/base/test_files.h"
 
 namespace lockstep::data {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "engine/data/folder_index.h"
 #include "engine/data/loader.h"
-#include "tests/engine/data/test_files.h"
+#include "tests/base/test_files.h"
 
 namespace lockstep::data {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "engine/data/cifar10.h"
 #include "engine/data/random.h"
-#include "tests/engine/data/test_files.h"
+#include "tests/base/test_files.h"
 
 namespace lockstep::data {
 namespace {

@@ -10,7 +10,7 @@
 #include "engine/data/image_folder.h"
 #include "engine/data/resize.h"
 #include "engine/data/transforms.h"
-#include "tests/engine/data/test_files.h"
+#include "tests/base/test_files.h"
 
 namespace lockstep::data {
 namespace {

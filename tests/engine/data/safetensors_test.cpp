@@ -5,7 +5,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "tests/engine/data/test_files.h"
+#include "tests/base/test_files.h"
 
 namespace lockstep::data {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "engine/distributed/distributed_data_parallel.h"
+#include "engine/distributed/ddp/distributed_data_parallel.h"
 #include "engine/ops/op_call.h"
 #include "tests/engine/distributed/ranks.h"
 #include "tests/engine/parallel/nets.h"

@@ -5,18 +5,17 @@
 #include <mutex>
 #include <thread>
 
-#include "engine/distributed/local_transport.h"
-#include "engine/distributed/process_group.h"
-#include "engine/distributed/ring.h"
-#include "engine/distributed/staged_communicator.h"
-#include "engine/distributed/store/hash_store.h"
-#include "engine/distributed/tcp_transport.h"
+#include "engine/distributed/collectives/local_transport.h"
+#include "engine/distributed/collectives/process_group.h"
+#include "engine/distributed/collectives/ring.h"
+#include "engine/distributed/collectives/staged_communicator.h"
+#include "engine/distributed/collectives/tcp_transport.h"
+#include "engine/distributed/rendezvous/hash_store.h"
 #include "engine/nn/init.h"
 #include "tests/engine/values.h"
 
 namespace lockstep::test {
 
-using distributed::Milliseconds;
 using distributed::ProcessGroup;
 using distributed::ReduceOp;
 using GroupPtr = std::shared_ptr<ProcessGroup>;

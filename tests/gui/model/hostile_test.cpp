@@ -40,7 +40,7 @@ bool opens(const std::string& text, bool ask = true) {
     const std::string message = error.what();
     EXPECT_TRUE(message.starts_with("hostile.json ")) << message;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-    EXPECT_NE(message.find("mend: "), std::string::npos) << message;
+    EXPECT_NE(message.find("fix: "), std::string::npos) << message;
     return false;
   }
 }

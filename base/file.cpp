@@ -1,0 +1,137 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace lockstep {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr size_t kBlock = 1 << 18;
+
+[[noreturn]] void fail_to_write(const fs::path& target, const std::string& reason) {
+  throw std::runtime_error(fmt::format(
+      "{}: cannot be written ({}); fix: choose another place or free some space",
+      target.string(), reason));
+}
+
+/// "a/b" → "a/.b.3f2c09d1.tmp": hidden, on the same file system, and our own.
+fs::path temporary_for(const fs::path& target) {
+  std::random_device random;
+  const auto name = fmt::format(".{}.{:08x}.tmp", target.filename().string(), random());
+  return target.parent_path() / name;
+}
+
+fs::path follow_links(const fs::path& path) {
+  std::error_code error;
+  const fs::path target = fs::canonical(path, error);
+  return error ? path : target;
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(const fs::path& target, Packing packing)
+    : named_(target), target_(target) {
+  std::error_code none;
+  const fs::file_status status = fs::status(target, none);
+  if (!fs::exists(status) || fs::is_regular_file(status)) {
+    target_ = follow_links(target);
+    const fs::path temporary = temporary_for(target_);
+    open(temporary, O_CREAT | O_EXCL);
+    temporary_ = temporary;
+  } else {
+    open(target, 0);
+  }
+  if (packing == Packing::by_name && target.extension() == ".gz") {
+    gzip_ = gzdopen(::dup(fd_.get()), "wb6");
+    if (!gzip_) fail(ENOMEM);
+    gzbuffer(gzip_, kBlock);
+  }
+}
+
+AtomicFile::~AtomicFile() {
+  if (gzip_) gzclose(gzip_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::open(const fs::path& name, int flags) {
+  fd_ = Fd(::open(name.c_str(), O_WRONLY | O_CLOEXEC | flags, 0666));
+  if (!fd_) fail(errno);
+}
+
+void AtomicFile::write(std::string_view bytes) {
+  if (!gzip_) return write_plain(bytes);
+  while (!bytes.empty()) {
+    const std::string_view part = bytes.substr(0, kBlock);
+    if (gzwrite(gzip_, part.data(), static_cast<unsigned>(part.size())) == 0) {
+      fail(errno);
+    }
+    bytes.remove_prefix(part.size());
+  }
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  write(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+void AtomicFile::write_plain(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd_.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(errno);
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+void AtomicFile::commit() {
+  if (gzip_ && gzclose(std::exchange(gzip_, nullptr)) != Z_OK) fail(errno);
+  // Pipes and devices cannot be synced.
+  if (::fsync(fd_.get()) != 0 && errno != EINVAL && errno != EROFS) fail(errno);
+  fd_ = Fd();
+  if (temporary_.empty()) return;
+  std::error_code error;
+  fs::rename(temporary_, target_, error);
+  if (error) fail(error.value());
+  temporary_.clear();
+}
+
+void AtomicFile::fail(int error) const { fail_to_write(named_, std::strerror(error)); }
+
+AtomicFolder::AtomicFolder(const fs::path& target)
+    : target_(target.has_filename() ? target : target.parent_path()),
+      temporary_(temporary_for(target_)) {
+  std::error_code error;
+  if (fs::exists(target_, error) && !fs::is_empty(target_, error)) {
+    throw std::runtime_error(
+        fmt::format("{}: cannot be written (it exists already); fix: remove it or name "
+                    "another folder",
+                    target_.string()));
+  }
+  fs::create_directories(temporary_, error);
+  if (error) fail_to_write(target_, error.message());
+}
+
+void AtomicFolder::commit() {
+  std::error_code error;
+  fs::rename(temporary_, target_, error);  // replaces an empty folder only
+  if (error) fail_to_write(target_, error.message());
+  temporary_.clear();
+}
+
+AtomicFolder::~AtomicFolder() {
+  if (temporary_.empty()) return;
+  std::error_code ignored;
+  fs::remove_all(temporary_, ignored);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,146 @@
+#include "base/socket.h"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+namespace lockstep {
+namespace {
+
+using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+
+Addresses resolve(const std::string& host, int port, int flags) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | flags;
+  addrinfo* found = nullptr;
+  const int failed =
+      ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (failed != 0) {
+    throw std::runtime_error(fmt::format(
+        "{}: the host cannot be resolved: {}; name the node with rank 0, or its IP "
+        "address",
+        tcp_url(host, port), ::gai_strerror(failed)));
+  }
+  return {found, ::freeaddrinfo};
+}
+
+Fd make_socket(const addrinfo& address) {
+  return Fd(::socket(address.ai_family,
+                     address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                     address.ai_protocol));
+}
+
+void switch_on(const Fd& socket, int level, int option) {
+  const int on = 1;
+  ::setsockopt(socket.get(), level, option, &on, sizeof on);
+}
+
+/// Requests are small and wait for their answers: Nagle's algorithm only delays them.
+void send_at_once(const Fd& socket) { switch_on(socket, IPPROTO_TCP, TCP_NODELAY); }
+
+std::string fix_for_listening(int error) {
+  if (error == EADDRINUSE) {
+    return "end the program that listens there, or name another port";
+  }
+  if (error == EADDRNOTAVAIL) return "rank 0 must run on the node that the url names";
+  return "name another address or port";
+}
+
+/// A socket that asks its own port for a connection can meet itself: TCP lets both ends
+/// open at once, and the system may choose the very port that is asked for.
+bool is_connected_to_itself(const Fd& socket) {
+  sockaddr_storage own{}, peer{};
+  socklen_t own_size = sizeof own, peer_size = sizeof peer;
+  ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &own_size);
+  ::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&peer), &peer_size);
+  return own_size == peer_size && std::memcmp(&own, &peer, own_size) == 0;
+}
+
+/// 0, or the errno of the attempt.
+int connect_socket(const Fd& socket, const addrinfo& address, TimePoint deadline) {
+  if (::connect(socket.get(), address.ai_addr, address.ai_addrlen) != 0) {
+    if (errno != EINPROGRESS) return errno;
+    if (!wait_until_ready(socket, POLLOUT, deadline)) return ETIMEDOUT;
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0) return error;
+  }
+  return is_connected_to_itself(socket) ? ECONNREFUSED : 0;
+}
+
+}  // namespace
+
+std::string tcp_url(const std::string& host, int port) {
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  if (is_ipv6) return fmt::format("tcp://[{}]:{}", host, port);
+  return fmt::format("tcp://{}:{}", host, port);
+}
+
+Fd listen_at(const std::string& host, int port) {
+  const Addresses addresses = resolve(host, port, AI_PASSIVE);
+  int error = EADDRNOTAVAIL;
+  for (const addrinfo* at = addresses.get(); at; at = at->ai_next) {
+    Fd socket = make_socket(*at);
+    if (socket) {
+      // A port stays reserved for a minute after its last connection; not for us.
+      switch_on(socket, SOL_SOCKET, SO_REUSEADDR);
+      if (::bind(socket.get(), at->ai_addr, at->ai_addrlen) == 0 &&
+          ::listen(socket.get(), SOMAXCONN) == 0) {
+        return socket;
+      }
+    }
+    error = errno;
+    if (error == EADDRINUSE) break;  // the others would look for us at this address
+  }
+  throw std::runtime_error(fmt::format("{}: cannot listen: {}; {}", tcp_url(host, port),
+                                       std::strerror(error), fix_for_listening(error)));
+}
+
+int port_of(const Fd& socket) {
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &size);
+  return ntohs(own.ss_family == AF_INET6
+                   ? reinterpret_cast<const sockaddr_in6&>(own).sin6_port
+                   : reinterpret_cast<const sockaddr_in&>(own).sin_port);
+}
+
+Fd accept_from(const Fd& listener) {
+  Fd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (socket) send_at_once(socket);
+  return socket;
+}
+
+Connected connect_to(const std::string& host, int port, TimePoint deadline) {
+  const Addresses addresses = resolve(host, port, 0);
+  int error = EADDRNOTAVAIL;
+  for (const addrinfo* at = addresses.get(); at; at = at->ai_next) {
+    Fd socket = make_socket(*at);
+    error = socket ? connect_socket(socket, *at, deadline) : errno;
+    if (error != 0) continue;
+    send_at_once(socket);
+    return {std::move(socket), ""};
+  }
+  return {Fd(), std::strerror(error)};
+}
+
+bool wait_until_ready(const Fd& socket, short events, TimePoint deadline) {
+  pollfd polled{socket.get(), events, 0};
+  for (;;) {
+    if (::poll(&polled, 1, poll_timeout(deadline)) > 0) return true;
+    if (Clock::now() >= deadline) return false;
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,120 @@
+#include "engine/distributed/collectives/local_transport.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+
+#include "tracer/record/recorder.h"
+
+namespace lockstep::distributed {
+
+namespace {
+
+/// A queue that cannot wait has failed, and whoever uses it next is told.
+void wait_or_fail_later(Device device, const runtime::MarkPtr& mark) {
+  try {
+    queue_waits(device, mark);
+  } catch (const std::exception&) {
+  }
+}
+
+/// Runs `undo` at the end of a scope, whatever happened in it.
+template <typename Undo>
+struct AtExit {
+  Undo undo;
+  ~AtExit() { undo(); }
+};
+
+}  // namespace
+
+Exchanged LocalTransport::exchange(const Outgoing* out, const Incoming* in,
+                                   const Collective& call) {
+  const Device device = (out ? out->data : in->data).device;
+  const runtime::MarkPtr ready = out ? mark_queue(device) : nullptr;
+  std::unique_lock lock(hub_->mutex_);
+  Exchanged times;
+  if (!out) {
+    receive(*in, call, times, lock);
+    return times;
+  }
+  LocalHub::Post& post = hub_->post(rank_, out->to);
+  post = {out, LocalHub::Post::waiting, tracer::now_ns(), ready};
+  // Our memory must outlive whoever is reading it, also when we leave by an exception.
+  const AtExit withdraw{[&] {
+    hub_->changed_.wait(lock, [&] { return post.state != LocalHub::Post::being_read; });
+    wait_or_fail_later(device, post.read);
+    post = {};
+  }};
+  hub_->changed_.notify_all();
+  if (in) receive(*in, call, times, lock);
+  wait(lock, out->to, call, [&] { return post.state == LocalHub::Post::taken; });
+  return times;
+}
+
+void LocalTransport::receive(const Incoming& in, const Collective& call,
+                             Exchanged& times, std::unique_lock<std::mutex>& lock) {
+  const int64_t ready_at = tracer::now_ns();
+  LocalHub::Post& post = hub_->post(in.from, rank_);
+  wait(lock, in.from, call,
+       [&] { return post.message && post.state == LocalHub::Post::waiting; });
+  const Outgoing& message = *post.message;
+  if (message.tag != in.tag) {
+    hub_->aborted_ = disagreement(rank_, in.from, call, in.tag, message.tag);
+    hub_->changed_.notify_all();
+    throw std::runtime_error(*hub_->aborted_);
+  }
+  times.in_began = std::max(post.posted_at, ready_at);
+  times.after = message.after;
+  post.state = LocalHub::Post::being_read;
+  lock.unlock();
+  std::exception_ptr failure;
+  try {
+    take(post, in, call.op != tracer::kNone, times);
+  } catch (const std::exception& error) {
+    failure = std::current_exception();
+    abort(fmt::format("rank {} failed in {}: {}", rank_, str(call), error.what()));
+  }
+  lock.lock();
+  post.state = LocalHub::Post::taken;
+  hub_->changed_.notify_all();
+  if (failure) std::rethrow_exception(failure);
+}
+
+void LocalTransport::take(LocalHub::Post& post, const Incoming& in, bool recorded,
+                          Exchanged& times) {
+  const Device device = in.data.device;
+  const Outgoing& message = *post.message;
+  queue_waits(device, post.ready);
+  const runtime::MarkPtr began = recorded ? mark_queue(device, true) : nullptr;
+  apply(in, in.data, message.data);
+  post.read = mark_queue(device, recorded);
+  if (began) {
+    post.read->wait();
+    times.in_began = std::max({times.in_began, began->time(), ended(message.waits)});
+    times.in_ended = std::max(times.in_began, post.read->time());
+  } else {
+    times.in_ended = tracer::now_ns();
+  }
+}
+
+template <typename Ready>
+void LocalTransport::wait(std::unique_lock<std::mutex>& lock, int other,
+                          const Collective& call, Ready ready) {
+  const auto done = [&] { return hub_->aborted_ || ready(); };
+  if (!hub_->changed_.wait_for(lock, timeout_, done)) {
+    hub_->aborted_ = fmt::format("rank {} did not come to {} of rank {} within {} s",
+                                 other, str(call), rank_, timeout_.count() / 1000.0);
+    hub_->changed_.notify_all();
+  }
+  if (hub_->aborted_) throw std::runtime_error(*hub_->aborted_);
+}
+
+void LocalTransport::abort(const std::string& why) {
+  std::lock_guard lock(hub_->mutex_);
+  if (!hub_->aborted_) hub_->aborted_ = why;
+  hub_->changed_.notify_all();
+}
+
+}  // namespace lockstep::distributed

@@ -1,0 +1,65 @@
+// Messages between ranks that are threads of one process: the receiver copies straight
+// out of the sender's memory, also from GPU to GPU. Where hardware moves the bytes, the
+// ranks' threads only agree on a message here, and their queues wait for each other.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "engine/distributed/collectives/transport.h"
+
+namespace lockstep::distributed {
+
+/// What the ranks of one process share: a place for each (sender, receiver) where the
+/// sender leaves word of its message. Thread-safe.
+class LocalHub {
+ public:
+  explicit LocalHub(int size) : size_(size), posts_(size * size) {}
+  int size() const { return size_; }
+
+ private:
+  friend class LocalTransport;
+  struct Post {
+    const Outgoing* message = nullptr;
+    enum { waiting, being_read, taken } state = waiting;
+    int64_t posted_at = 0;
+    runtime::MarkPtr ready = {};  ///< of the sender's queue: the data are there
+    runtime::MarkPtr read = {};   ///< of the receiver's: it needs them no more
+  };
+  Post& post(int from, int to) { return posts_[from * size_ + to]; }
+
+  const int size_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Post> posts_;
+  std::optional<std::string> aborted_;
+};
+
+class LocalTransport : public Transport {
+ public:
+  LocalTransport(std::shared_ptr<LocalHub> hub, int rank, Milliseconds timeout)
+      : hub_(std::move(hub)), rank_(rank), timeout_(timeout) {}
+
+  Exchanged exchange(const Outgoing* out, const Incoming* in,
+                     const Collective& call) override;
+  void abort(const std::string& why) override;
+  bool shares_recorder() const override { return true; }
+
+ private:
+  void receive(const Incoming& in, const Collective& call, Exchanged& times,
+               std::unique_lock<std::mutex>& lock);
+  /// Moves the bytes, or has the receiver's queue do it.
+  static void take(LocalHub::Post& post, const Incoming& in, bool recorded,
+                   Exchanged& times);
+  template <typename Ready>
+  void wait(std::unique_lock<std::mutex>& lock, int other, const Collective& call,
+            Ready ready);
+
+  std::shared_ptr<LocalHub> hub_;
+  int rank_;
+  Milliseconds timeout_;
+};
+
+}  // namespace lockstep::distributed

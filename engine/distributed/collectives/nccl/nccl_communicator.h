@@ -1,0 +1,57 @@
+// Collectives by NCCL, NVIDIA's library between GPUs.
+#pragma once
+
+#include <nccl.h>
+
+#include <functional>
+#include <mutex>
+#include <optional>
+
+#include "engine/distributed/collectives/make_communicator.h"
+#include "engine/distributed/collectives/modelled_messages.h"
+
+namespace lockstep::distributed {
+
+/// Each rank has a GPU of its own. Calls enqueue on the comm stream's queue and return:
+/// as with all CUDA work, who reads the result waits. NCCL shows no messages: while the
+/// trace records, each collective is waited for, and its messages stand there as its
+/// ring algorithm prescribes them, marked `modelled`.
+/// Source: NCCL API (ncclAllReduce, ncclCommInitRank, ncclCommAbort).
+class NcclCommunicator : public Communicator {
+ public:
+  /// Meets all ranks. REQUIRES: no two ranks on one GPU.
+  explicit NcclCommunicator(const CommunicatorOptions& options);
+  ~NcclCommunicator() override;
+
+  const char* algorithm() const override { return "nccl"; }
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  void all_reduce(Buffer data, ReduceOp op, const Collective& call) override;
+  void broadcast(Buffer data, int root, const Collective& call) override;
+  void reduce(Buffer data, int root, ReduceOp op, const Collective& call) override;
+  void all_gather(Buffer in, Buffer out, const Collective& call) override;
+  void reduce_scatter(Buffer in, Buffer out, ReduceOp op,
+                      const Collective& call) override;
+  void send(Buffer data, int to, const Collective& call) override;
+  void recv(Buffer data, int from, const Collective& call) override;
+
+  /// Ends what runs on the GPU and waits there for other ranks.
+  void abort(const std::string& why) override;
+
+ private:
+  using Enqueue = std::function<ncclResult_t(ncclComm_t, cudaStream_t)>;
+  void run(const Collective& call, DType dtype, const ModelledMessages& messages,
+           const Enqueue& enqueue);
+
+  const int rank_, size_;
+  const Device device_;
+  std::mutex mutex_;
+  ncclComm_t comm_ = nullptr;
+  std::optional<std::string> aborted_;
+};
+
+/// Null where two ranks share a GPU. Collective over the ranks of the store.
+std::unique_ptr<Communicator> make_nccl(const CommunicatorOptions& options);
+
+}  // namespace lockstep::distributed

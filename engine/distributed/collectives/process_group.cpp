@@ -1,0 +1,189 @@
+#include "engine/distributed/collectives/process_group.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "engine/ops/op_call.h"
+#include "engine/ops/ops.h"
+#include "engine/runtime/device_context.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::distributed {
+namespace {
+
+Buffer buffer_of(const Tensor& tensor) {
+  return {tensor.view().data, tensor.numel(), tensor.dtype(), tensor.device()};
+}
+
+void check(const Tensors& tensors, const char* collective) {
+  for (const Tensor& tensor : tensors) {
+    if (tensor.device().is_host()) {
+      throw std::runtime_error(fmt::format("{} wants tensors on a device", collective));
+    }
+    if (!tensor.is_plain()) {
+      throw std::runtime_error(
+          fmt::format("{}: Tensors must be contiguous", collective));
+    }
+  }
+}
+
+void check_parts(const Tensor& whole, const Tensor& part, int size,
+                 const char* collective) {
+  if (whole.numel() == part.numel() * size && whole.dtype() == part.dtype()) return;
+  throw std::runtime_error(fmt::format("{}: {} elements for {} ranks of {} each",
+                                       collective, whole.numel(), size, part.numel()));
+}
+
+std::string lines(const std::vector<std::string>& texts) {
+  return fmt::format("{}", fmt::join(texts, "\n"));
+}
+
+}  // namespace
+
+void Work::wait() const { runtime::context(device_).compute().wait(done_); }
+
+void Work::synchronize() const {
+  runtime::host_wait(done_, "stream");
+  runtime::context(device_).rethrow();
+}
+
+ProcessGroup::ProcessGroup(std::unique_ptr<Communicator> communicator, std::string name)
+    : name_(std::move(name)) {
+  shared_->communicator = std::move(communicator);
+}
+
+Work ProcessGroup::enqueue(const char* collective, const char* op_name,
+                           const Tensors& tensors, CollectiveLabel label, Run run,
+                           int64_t pair_seq) {
+  check(tensors, collective);
+  runtime::DeviceContext& device = runtime::context(tensors[0].device());
+  tracer::HostEvent op("op", op_name);
+  ops::describe_shapes(op, tensors);
+
+  Collective call;
+  call.name = collective;
+  call.why = label.why ? label.why : collective;
+  call.tensor = tracer::intern(label.tensor);
+  call.seq = pair_seq >= 0 ? pair_seq : next_seq_++;
+  call.bytes = tensors[0].nbytes();
+  call.bucket = label.bucket;
+
+  runtime::Task task;
+  task.waits = std::move(label.after);
+  task.waits.push_back(device.compute().record_event());
+  task.record.cat = "collective";
+  task.record.name = collective;
+  if (tracer::recording()) {
+    call.op = task.record.op = tracer::innermost_event();
+    call.step = task.record.step = tracer::current_step();
+    call.phase = tracer::thread_context().phase;
+    call.waits = task.waits;
+    call.waits.push_back(device.comm().record_event());
+    call.messages = task.parts = std::make_shared<runtime::TaskParts>();
+    for (const runtime::EventPtr& event : task.waits) {
+      for (const runtime::TraceEnd& end : event->ends()) call.deps.push_back(end.id);
+    }
+    task.record.id = tracer::next_id();
+    task.args = {{"collective", collective},
+                 {"algorithm", communicator().algorithm()},
+                 {"why", call.why},
+                 {"bytes", call.bytes},
+                 {"dtype", lockstep::name(tensors[0].dtype())},
+                 {"group", tracer::intern(name_)},
+                 {"group_size", size()},
+                 {"seq", call.seq}};
+    if (call.phase) task.args.emplace_back("phase", call.phase);
+    if (*call.tensor) task.args.emplace_back("tensor", call.tensor);
+    if (label.bucket >= 0) task.args.emplace_back("bucket", label.bucket);
+    if (!label.params.empty()) {
+      task.args.push_back(
+          tracer::Arg::texts("params", tracer::intern(lines(label.params))));
+    }
+  }
+  for (const Tensor& tensor : tensors) tensor.storage()->record_stream(device.comm());
+  task.run = [shared = shared_, call, run = std::move(run)] {
+    {
+      std::lock_guard lock(shared->mutex);
+      shared->last_call = {call.seq, str(call)};
+    }
+    run(*shared->communicator, call);
+  };
+  return {device.comm().enqueue(std::move(task)), tensors[0].device()};
+}
+
+std::pair<int64_t, std::string> ProcessGroup::last_call() const {
+  std::lock_guard lock(shared_->mutex);
+  return shared_->last_call;
+}
+
+Work ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op,
+                              CollectiveLabel label) {
+  return enqueue(
+      "all_reduce", "c10d::allreduce_", {tensor}, std::move(label),
+      [data = buffer_of(tensor), op](Communicator& c, const Collective& call) {
+        c.all_reduce(data, op, call);
+      });
+}
+
+Work ProcessGroup::broadcast(const Tensor& tensor, int root, CollectiveLabel label) {
+  return enqueue(
+      "broadcast", "c10d::broadcast_", {tensor}, std::move(label),
+      [data = buffer_of(tensor), root](Communicator& c, const Collective& call) {
+        c.broadcast(data, root, call);
+      });
+}
+
+Work ProcessGroup::reduce(const Tensor& tensor, int root, ReduceOp op,
+                          CollectiveLabel label) {
+  return enqueue(
+      "reduce", "c10d::reduce_", {tensor}, std::move(label),
+      [data = buffer_of(tensor), root, op](Communicator& c, const Collective& call) {
+        c.reduce(data, root, op, call);
+      });
+}
+
+Work ProcessGroup::all_gather(const Tensor& output, const Tensor& input,
+                              CollectiveLabel label) {
+  check_parts(output, input, size(), "all_gather");
+  return enqueue(
+      "all_gather", "c10d::_allgather_base_", {output, input}, std::move(label),
+      [in = buffer_of(input), out = buffer_of(output)](
+          Communicator& c, const Collective& call) { c.all_gather(in, out, call); });
+}
+
+Work ProcessGroup::reduce_scatter(const Tensor& output, const Tensor& input,
+                                  ReduceOp op, CollectiveLabel label) {
+  check_parts(input, output, size(), "reduce_scatter");
+  return enqueue("reduce_scatter", "c10d::_reduce_scatter_base_", {input, output},
+                 std::move(label),
+                 [in = buffer_of(input), out = buffer_of(output), op](
+                     Communicator& c, const Collective& call) {
+                   c.reduce_scatter(in, out, op, call);
+                 });
+}
+
+Work ProcessGroup::send(const Tensor& tensor, int to, CollectiveLabel label) {
+  return enqueue(
+      "send", "c10d::send", {tensor}, std::move(label),
+      [data = buffer_of(tensor), to](Communicator& c, const Collective& call) {
+        c.send(data, to, call);
+      },
+      sent_[to]++);
+}
+
+Work ProcessGroup::recv(const Tensor& tensor, int from, CollectiveLabel label) {
+  return enqueue(
+      "recv", "c10d::recv_", {tensor}, std::move(label),
+      [data = buffer_of(tensor), from](Communicator& c, const Collective& call) {
+        c.recv(data, from, call);
+      },
+      received_[from]++);
+}
+
+void ProcessGroup::barrier(Device device) {
+  const Tensor one = ops::full_like(Tensor::empty({1}, device), 1);
+  all_reduce(one, ReduceOp::sum, {"barrier"}).synchronize();
+}
+
+}  // namespace lockstep::distributed

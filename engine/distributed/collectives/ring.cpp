@@ -1,0 +1,166 @@
+#include "engine/distributed/collectives/ring.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/hash.h"
+#include "engine/distributed/collectives/message_trace.h"
+#include "engine/plan/ring.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::distributed {
+
+namespace {
+
+/// The tensor is cut into one chunk per rank. In the first N−1 steps every chunk
+/// travels around the ring and grows into the sum over all ranks; in the last N−1 the
+/// finished chunks travel once more, until everybody has them all.
+void reduce_scatter_then_all_gather(RingLink& link, Buffer data) {
+  const auto chunks = plan::ring_chunks(data.numel, link.size());
+  const auto chunk = [&](int i) { return data.part(chunks[i].first, chunks[i].count); };
+  for (const plan::RingStep& now : plan::ring_all_reduce(link.rank(), link.size())) {
+    link.exchange(chunk(now.send_chunk), chunk(now.receive_chunk), now.reduces);
+  }
+}
+
+}  // namespace
+
+runtime::Slot<RingAllReduce>& ring_all_reduce() {
+  static runtime::Slot<RingAllReduce> in_use("ring_all_reduce",
+                                             reduce_scatter_then_all_gather);
+  return in_use;
+}
+
+Ring::Ring(std::unique_ptr<Transport> transport, int rank, int size, std::string group)
+    : transport_(std::move(transport)),
+      rank_(rank),
+      size_(size),
+      group_(tracer::intern(group)) {}
+
+/// One all-reduce of this rank: counts its steps.
+class Ring::Link : public RingLink {
+ public:
+  Link(Ring& ring, ReduceOp op, const Collective& call)
+      : ring_(ring), op_(op), call_(call) {}
+  int rank() const override { return ring_.rank_; }
+  int size() const override { return ring_.size_; }
+  void exchange(Buffer out, Buffer in, bool adds) override {
+    const Message to_next{ring_.next(), out}, from_previous{ring_.previous(), in};
+    ring_.pass(&to_next, &from_previous, adds ? &op_ : nullptr, step_++, call_);
+  }
+
+ private:
+  Ring& ring_;
+  const ReduceOp op_;
+  const Collective& call_;
+  int step_ = 0;
+};
+
+void Ring::all_reduce(Buffer data, ReduceOp op, const Collective& call) {
+  Link link(*this, op, call);
+  const auto& slot = ring_all_reduce();
+  if (slot.plugged() && call.op != tracer::kNone) {
+    const tracer::Arg name{"slot", slot.name()};
+    tracer::mark("slot", rank_, 2, {&name, 1});  // of a learner: on our comm lane
+  }
+  slot.in_use()(link, data);
+}
+
+/// From the root along the ring: everybody receives once, all but the last pass it on.
+void Ring::broadcast(Buffer data, int root, const Collective& call) {
+  const int at = distance(root);
+  const Message in{previous(), data}, out{next(), data};
+  if (at > 0) pass(nullptr, &in, nullptr, at - 1, call);
+  if (at < size_ - 1) pass(&out, nullptr, nullptr, at, call);
+}
+
+/// The other way about: the rank after the root begins, everybody adds their own, and
+/// the sum arrives at the root.
+void Ring::reduce(Buffer data, int root, ReduceOp op, const Collective& call) {
+  const int at = distance(root);
+  std::optional<Scratch> sum;  // `data` of the others must stay as it is
+  if (at > 0) sum.emplace(data);
+  const Buffer mine = sum ? sum->buffer() : data;
+  const Message in{previous(), mine}, out{next(), mine};
+  if (at != 1 && size_ > 1) pass(nullptr, &in, &op, at == 0 ? size_ - 2 : at - 2, call);
+  if (at > 0) pass(&out, nullptr, nullptr, at - 1, call);
+}
+
+void Ring::all_gather(Buffer in, Buffer out, const Collective& call) {
+  const auto part = [&](int i) { return out.part(i * in.numel, in.numel); };
+  copy_into(part(rank_), in);
+  int step = 0;
+  for (const plan::RingStep& now : plan::ring_all_gather(rank_, size_)) {
+    const Message send{now.send_to, part(now.send_chunk)};
+    const Message receive{now.receive_from, part(now.receive_chunk)};
+    pass(&send, &receive, nullptr, step++, call);
+  }
+}
+
+void Ring::reduce_scatter(Buffer in, Buffer out, ReduceOp op, const Collective& call) {
+  const Scratch sums(in);
+  const auto part = [&](int i) { return sums.buffer().part(i * out.numel, out.numel); };
+  int step = 0;
+  for (const plan::RingStep& now : plan::ring_reduce_scatter(rank_, size_)) {
+    const Message send{now.send_to, part(now.send_chunk)};
+    const Message receive{now.receive_from, part(now.receive_chunk)};
+    pass(&send, &receive, &op, step++, call);
+  }
+  copy_into(out, part(rank_));
+}
+
+void Ring::send(Buffer data, int to, const Collective& call) {
+  const Message out{to, data};
+  pass(&out, nullptr, nullptr, 0, call);
+}
+
+void Ring::recv(Buffer data, int from, const Collective& call) {
+  const Message in{from, data};
+  pass(nullptr, &in, nullptr, 0, call);
+}
+
+void Ring::pass(const Message* out, const Message* in, const ReduceOp* combine,
+                int step, const Collective& call) {
+  const std::string kind = call.name == std::string_view("recv") ? "send" : call.name;
+  const auto tag = [&](const Message& message, int number) {
+    return MessageTag{call.seq, message.data.bytes(), number,
+                      static_cast<uint32_t>(fnv1a64(kind))};
+  };
+  if (std::exchange(seq_, call.seq) != call.seq) {
+    last_ = call.deps;
+    waits_ = call.waits;
+    last_ended_ = 0;
+  }
+  Outgoing outgoing;
+  Incoming incoming;
+  if (out) {
+    outgoing = {out->peer, out->data, tag(*out, step), last_, waits_};
+  }
+  if (in) {
+    incoming = {in->peer, in->data, tag(*in, step), combine != nullptr,
+                combine ? *combine : ReduceOp::sum};
+  }
+  const bool recorded = call.op != tracer::kNone;
+  const int64_t cpu_start = recorded ? tracer::thread_cpu_ns() : 0;
+  Exchanged times =
+      transport_->exchange(out ? &outgoing : nullptr, in ? &incoming : nullptr, call);
+  if (!recorded) return;
+  const int64_t cpu = tracer::thread_cpu_ns() - cpu_start;
+  const bool together = transport_->shares_recorder();
+  if (out && !together) {
+    record_send({group_, rank_, out->peer, step, out->data}, call, times, last_);
+  }
+  if (!in) return;
+  // Where hardware tells the times, nothing comes before what it waited for.
+  times.in_began = std::max({times.in_began, ended(waits_), last_ended_});
+  times.in_ended = std::max(times.in_ended, times.in_began + 1);
+  const MessageFacts facts{group_, rank_, in->peer, step, in->data};
+  last_ = {together ? record_copy(facts, call, times, cpu)
+                    : record_recv(facts, call, times, cpu)};
+  waits_.clear();
+  last_ended_ = times.in_ended;
+  message_came(call, times.in_began, times.in_ended);
+}
+
+}  // namespace lockstep::distributed

@@ -1,0 +1,57 @@
+// Messages between processes, over TCP.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "base/fd.h"
+#include "engine/distributed/collectives/transport.h"
+#include "engine/distributed/rendezvous/store.h"
+
+namespace lockstep::distributed {
+
+/// A connection for each (sender, receiver), made when it is first used. Ranks find
+/// each other's addresses in the store. A message goes so:
+///
+///   receiver → sender   its tag: "I am ready for this"
+///   sender → receiver   its own tag, then the bytes
+///
+/// Both compare the tags, so ranks that make different calls learn it before a byte
+/// moves; and no message begins before its receiver is ready, as with NCCL.
+class TcpTransport : public Transport {
+ public:
+  /// Listens at `host`, an address of this machine that the other ranks can reach.
+  TcpTransport(std::shared_ptr<Store> store, std::string host, int rank, int size,
+               Milliseconds timeout);
+  ~TcpTransport() override;
+
+  Exchanged exchange(const Outgoing* out, const Incoming* in,
+                     const Collective& call) override;
+  void abort(const std::string& why) override;
+  bool shares_recorder() const override { return false; }
+
+ private:
+  class Sending;
+  class Receiving;
+
+  const Fd& channel_to(int peer, const Collective& call);
+  const Fd& channel_from(int peer, const Collective& call);
+  void accept_one(int wanted, const Collective& call, TimePoint deadline);
+  void run(Sending* out, Receiving* in, const Collective& call);
+  void throw_if_aborted() const;
+  [[noreturn]] void late(int peer, const Collective& call) const;
+
+  std::shared_ptr<Store> store_;
+  const int rank_, size_;
+  const Milliseconds timeout_;
+  Fd listener_, wake_;
+  std::map<int, Fd> to_, from_;
+  std::vector<char> bounce_;  ///< what arrives before it is added to what is there
+
+  mutable std::mutex mutex_;
+  std::optional<std::string> aborted_;
+};
+
+}  // namespace lockstep::distributed

@@ -1,0 +1,130 @@
+#include "engine/distributed/rendezvous/init_method.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <stdexcept>
+
+#include "base/socket.h"
+#include "engine/distributed/rendezvous/file_store.h"
+#include "engine/distributed/rendezvous/members.h"
+#include "engine/distributed/rendezvous/tcp_store.h"
+#include "engine/distributed/rendezvous/text.h"
+
+namespace lockstep::distributed {
+namespace {
+
+[[noreturn]] void refuse(const std::string& url, const std::string& reason) {
+  throw std::runtime_error(
+      fmt::format("init method \"{}\": {}; write env://, tcp://HOST:PORT, "
+                  "tcp://[IPv6]:PORT or file:///PATH",
+                  store::shown(url), reason));
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value && *value) return value;
+  throw std::runtime_error(
+      fmt::format("init method \"env://\": the environment variable {} is not set; set "
+                  "MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE, or write "
+                  "tcp://HOST:PORT",
+                  name));
+}
+
+int number_variable(const char* name) {
+  const std::string text = variable(name);
+  const auto value = store::parse_number(text);
+  if (value && *value >= 0 && *value <= 1'000'000) return static_cast<int>(*value);
+  throw std::runtime_error(
+      fmt::format("init method \"env://\": the environment variable {} is \"{}\"; it "
+                  "must be a number that is not negative",
+                  name, store::shown(text)));
+}
+
+int parse_port(const std::string& url, const std::string& text) {
+  const auto port = store::parse_number(text);
+  if (port && *port >= 0 && *port <= 65535) return static_cast<int>(*port);
+  refuse(url, fmt::format("\"{}\" is no port from 0 to 65535", store::shown(text)));
+}
+
+/// Multicast addresses were a meeting place in PyTorch once, and still are the default
+/// in its ImageNet example (tcp://224.66.41.62:23456). Nobody can listen there.
+void refuse_multicast(const std::string& url, const std::string& host) {
+  in_addr v4{};
+  in6_addr v6{};
+  const bool is_v4 = ::inet_pton(AF_INET, host.c_str(), &v4) == 1;
+  const bool is_v6 = ::inet_pton(AF_INET6, host.c_str(), &v6) == 1;
+  if (!(is_v4 && IN_MULTICAST(ntohl(v4.s_addr))) &&
+      !(is_v6 && IN6_IS_ADDR_MULTICAST(&v6))) {
+    return;
+  }
+  refuse(url, fmt::format("{} is a multicast address, where no process can listen; put "
+                          "the address of the node with rank 0 in its place",
+                          host));
+}
+
+void parse_tcp(InitMethod& init, const std::string& url, const std::string& place) {
+  const size_t colon = place.rfind(':');
+  if (colon == std::string::npos) refuse(url, "the port is missing");
+  init.host = place.substr(0, colon);
+  init.port = parse_port(url, place.substr(colon + 1));
+  const bool in_brackets = init.host.starts_with('[') && init.host.ends_with(']');
+  if (in_brackets) {
+    init.host = init.host.substr(1, init.host.size() - 2);
+  } else if (init.host.find(':') != std::string::npos) {
+    refuse(url, "an IPv6 address must stand in brackets");
+  }
+  if (init.host.empty()) refuse(url, "the host is missing");
+  refuse_multicast(url, init.host);
+}
+
+}  // namespace
+
+InitMethod parse_init_method(const std::string& url, int rank, int world_size) {
+  InitMethod init;
+  init.rank = rank;
+  init.world_size = world_size;
+  if (url == "env://") {
+    init.host = variable("MASTER_ADDR");
+    init.port = parse_port("env:// with MASTER_PORT", variable("MASTER_PORT"));
+    if (rank < 0) init.rank = number_variable("RANK");
+    if (world_size < 0) init.world_size = number_variable("WORLD_SIZE");
+    refuse_multicast("env:// with MASTER_ADDR", init.host);
+  } else if (url.starts_with("tcp://")) {
+    init.kind = InitMethod::Kind::tcp;
+    parse_tcp(init, url, url.substr(6));
+  } else if (url.starts_with("file://")) {
+    init.kind = InitMethod::Kind::file;
+    init.path = url.substr(7);
+    if (!init.path.starts_with('/')) refuse(url, "the path must begin with a slash");
+    if (init.path.ends_with('/')) refuse(url, "the path names no file");
+  } else {
+    refuse(url, "unknown");
+  }
+  return init;
+}
+
+std::shared_ptr<Store> make_store(const InitMethod& init, int rank, int world_size,
+                                  Milliseconds timeout) {
+  store::check_rank(rank, world_size);
+  std::shared_ptr<Store> made;
+  if (init.kind == InitMethod::Kind::file) {
+    made = std::make_shared<FileStore>(init.path, timeout);
+  } else if (rank == 0) {
+    auto server = std::make_unique<TcpStoreServer>(init.host, init.port);
+    const int port = server->port();
+    made = std::make_shared<TcpStore>(init.host, port, timeout, std::move(server));
+  } else if (init.port == 0) {
+    throw std::runtime_error(
+        fmt::format("{}: rank {} cannot know which port rank 0 chooses for port 0; "
+                    "name one",
+                    tcp_url(init.host, 0), rank));
+  } else {
+    made = std::make_shared<TcpStore>(init.host, init.port, timeout);
+  }
+  made->join(rank, world_size);
+  return made;
+}
+
+}  // namespace lockstep::distributed

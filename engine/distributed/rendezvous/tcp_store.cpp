@@ -1,0 +1,206 @@
+#include "engine/distributed/rendezvous/tcp_store.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <thread>
+
+#include "base/socket.h"
+#include "engine/distributed/rendezvous/members.h"
+#include "engine/distributed/rendezvous/text.h"
+
+namespace lockstep::distributed {
+namespace {
+
+using store::Fields;
+using store::Frame;
+using store::Op;
+
+constexpr Milliseconds kConnectAgain(50);
+/// For an answer's way here after the server has given up waiting for a key, and for
+/// goodbyes: who ends because rank 0 does not answer must not wait for it once more.
+constexpr Milliseconds kGrace(1000);
+
+}  // namespace
+
+TcpStore::TcpStore(std::string host, int port, Milliseconds timeout,
+                   std::unique_ptr<TcpStoreServer> server)
+    : Store(timeout),
+      server_(std::move(server)),
+      host_(std::move(host)),
+      port_(port),
+      exceptions_at_construction_(std::uncaught_exceptions()) {
+  connect_first();
+}
+
+TcpStore::~TcpStore() {
+  if (std::uncaught_exceptions() > exceptions_at_construction_) return;
+  try {
+    leave();
+  } catch (const std::exception&) {  // nobody is left to be told
+  }
+}
+
+void TcpStore::set(const std::string& key, const std::string& value) {
+  ask({Op::set, {key, value}});
+}
+
+std::string TcpStore::get(const std::string& key, Milliseconds timeout) {
+  return ask_and_wait(Op::get, {key}, timeout).at(0);
+}
+
+std::optional<std::string> TcpStore::try_get(const std::string& key) {
+  const Frame answer = ask({Op::try_get, {key}});
+  if (answer.op == Op::missing) return std::nullopt;
+  return answer.fields.at(0);
+}
+
+int64_t TcpStore::add(const std::string& key, int64_t amount) {
+  const Frame answer = ask({Op::add, {key, std::to_string(amount)}});
+  return store::parse_number(answer.fields.at(0)).value();
+}
+
+void TcpStore::wait(const std::vector<std::string>& keys, Milliseconds timeout) {
+  ask_and_wait(Op::wait, keys, timeout);
+}
+
+std::string TcpStore::compare_set(const std::string& key, const std::string& expected,
+                                  const std::string& desired) {
+  return ask({Op::compare_set, {key, expected, desired}}).fields.at(0);
+}
+
+bool TcpStore::remove(const std::string& key) {
+  return ask({Op::remove, {key}}).fields.at(0) == "1";
+}
+
+void TcpStore::join(int rank, int world_size) {
+  store::check_rank(rank, world_size);
+  std::lock_guard lock(membership_);
+  if (!member_) member_ = connect_again();
+  exchange(member_,
+           {Op::join,
+            {std::to_string(rank), std::to_string(world_size), store::this_process()}},
+           timeout());
+}
+
+void TcpStore::leave() {
+  std::lock_guard lock(membership_);
+  if (!member_) return;
+  const Fd socket = std::move(member_);
+  try {
+    exchange(socket, {Op::leave, {}}, std::min(timeout(), kGrace));
+  } catch (const StoreGone&) {  // then nobody waits for a goodbye
+  }
+}
+
+void TcpStore::linger(Milliseconds timeout) {
+  if (server_) server_->wait_until_left(timeout);
+}
+
+std::string TcpStore::describe() const { return tcp_url(host_, port_); }
+
+Fields TcpStore::ask_and_wait(Op op, const std::vector<std::string>& keys,
+                              Milliseconds timeout) {
+  Fields fields{std::to_string(timeout.count())};
+  fields.insert(fields.end(), keys.begin(), keys.end());
+  const Frame answer = ask({op, fields}, within_reason(timeout) + kGrace);
+  if (answer.op == Op::missing) throw StoreTimeout(answer.fields, describe(), timeout);
+  return answer.fields;
+}
+
+Frame TcpStore::ask(const Frame& request) { return ask(request, timeout()); }
+
+Frame TcpStore::ask(const Frame& request, Milliseconds patience) {
+  Fd socket;
+  {
+    std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      socket = std::move(idle_.back());
+      idle_.pop_back();
+    }
+  }
+  if (!socket) socket = connect_again();
+  Frame answer = exchange(socket, request, patience);
+  std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(socket));  // after a failure it is closed instead
+  return answer;
+}
+
+void TcpStore::connect_first() {
+  const auto deadline = deadline_after(timeout());
+  for (;;) {
+    auto connected = connect_to(host_, port_, deadline);
+    if (connected.socket) {
+      idle_.push_back(std::move(connected.socket));
+      break;
+    }
+    if (Clock::now() + kConnectAgain > deadline) {
+      throw StoreGone(
+          fmt::format("{}: no store after {}: {}; is rank 0 running, and is "
+                      "this its address?",
+                      describe(), store::seconds(timeout()), connected.why_not));
+    }
+    std::this_thread::sleep_for(kConnectAgain);
+  }
+  // Is it a store? And for the server we are no stranger from now on.
+  const auto left = std::chrono::ceil<Milliseconds>(deadline - Clock::now());
+  ask({Op::ping, {}}, within_reason(left));
+}
+
+Fd TcpStore::connect_again() {
+  auto connected = connect_to(host_, port_, deadline_after(timeout()));
+  if (!connected.socket) gone(connected.why_not);
+  return std::move(connected.socket);
+}
+
+Frame TcpStore::exchange(const Fd& socket, const Frame& request,
+                         Milliseconds patience) const {
+  const auto deadline = deadline_after(patience);
+  const auto wait_for = [&](short events) {
+    if (wait_until_ready(socket, events, deadline)) return;
+    throw StoreGone(
+        fmt::format("the store at {} (kept by rank 0) does not answer after "
+                    "{}; is its process stopped?",
+                    describe(), store::seconds(patience)));
+  };
+
+  const std::string bytes = store::encode(request);
+  for (size_t sent = 0; sent < bytes.size();) {
+    wait_for(POLLOUT);
+    const ssize_t now =
+        ::send(socket.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (now < 0 && errno != EAGAIN && errno != EINTR) gone(std::strerror(errno));
+    if (now > 0) sent += now;
+  }
+
+  std::string received;
+  for (;;) {
+    const auto parsed = store::parse_frame(received);
+    if (parsed.state == store::Parsed::State::garbage) {
+      throw std::runtime_error(
+          describe() + ": what listens there is no store; is this rank 0's port?");
+    }
+    if (parsed.state == store::Parsed::State::whole) {
+      if (parsed.frame.op != Op::refused) return parsed.frame;
+      throw std::runtime_error(describe() + ": " + parsed.frame.fields.at(0));
+    }
+    wait_for(POLLIN);
+    char piece[1 << 16];
+    const ssize_t got = ::recv(socket.get(), piece, sizeof piece, 0);
+    if (got == 0) gone("Connection closed");
+    if (got < 0 && errno != EAGAIN && errno != EINTR) gone(std::strerror(errno));
+    if (got > 0) received.append(piece, got);
+  }
+}
+
+void TcpStore::gone(const std::string& reason) const {
+  throw StoreGone(
+      fmt::format("the store at {} (kept by rank 0) is gone: {}", describe(), reason));
+}
+
+}  // namespace lockstep::distributed

@@ -1,0 +1,158 @@
+#include "engine/distributed/rendezvous/tcp_store_server.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include "base/socket.h"
+
+namespace lockstep::distributed {
+namespace {
+
+using store::Parsed;
+using store::Service;
+
+/// False: the connection is closed.
+bool receive_into(std::string& in, const Fd& socket) {
+  char piece[1 << 16];
+  const ssize_t got = ::recv(socket.get(), piece, sizeof piece, 0);
+  if (got > 0) in.append(piece, got);
+  return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+bool send_from(std::string& out, const Fd& socket) {
+  const ssize_t sent = ::send(socket.get(), out.data(), out.size(), MSG_NOSIGNAL);
+  if (sent > 0) out.erase(0, sent);
+  return sent >= 0 || errno == EAGAIN || errno == EINTR;
+}
+
+}  // namespace
+
+TcpStoreServer::TcpStoreServer(const std::string& host, int port, Limits limits)
+    : host_(host),
+      limits_(limits),
+      listener_(listen_at(host, port)),
+      port_(port_of(listener_)),
+      stop_(::eventfd(0, EFD_CLOEXEC)),
+      thread_([this] { serve(); }) {}
+
+TcpStoreServer::~TcpStoreServer() {
+  ::eventfd_write(stop_.get(), 1);
+  thread_.join();
+}
+
+void TcpStoreServer::serve() {
+  for (;;) {
+    std::vector<pollfd> polled{{stop_.get(), POLLIN, 0}};
+    polled.push_back({may_accept() ? listener_.get() : -1, POLLIN, 0});  // -1: ignored
+    for (const auto& [id, connection] : connections_) {
+      // The next request is read when the last one has its answer, so that nobody
+      // fills our memory. Until then only the end of the connection matters.
+      short events = POLLIN;
+      if (connection.is_owed) events = POLLRDHUP;
+      if (!connection.out.empty()) events = POLLRDHUP | POLLOUT;
+      polled.push_back({connection.socket.get(), events, 0});
+    }
+    ::poll(polled.data(), polled.size(), milliseconds_to_sleep());
+    if (polled[0].revents) return;
+
+    size_t i = 2;  // connections follow in the order of the map
+    for (auto& [id, connection] : connections_) {
+      attend(id, connection, polled[i++].revents);
+    }
+    if (polled[1].revents) accept_next();
+    deliver(service_.expire(Clock::now()));
+    take_away_closed();
+    {
+      std::lock_guard lock(mutex_);
+      present_ = service_.members_present();
+    }
+    left_.notify_all();
+  }
+}
+
+/// Until the next thing that happens without anybody sending anything.
+int TcpStoreServer::milliseconds_to_sleep() const {
+  std::vector<TimePoint> times;
+  if (const auto deadline = service_.next_deadline()) times.push_back(*deadline);
+  if (Clock::now() < accept_again_) times.push_back(accept_again_);
+  for (const auto& [id, connection] : connections_) {
+    if (connection.is_stranger) {
+      times.push_back(connection.accepted + limits_.stranger);
+    }
+  }
+  if (times.empty()) return -1;
+  return poll_timeout(*std::min_element(times.begin(), times.end()));
+}
+
+bool TcpStoreServer::may_accept() const {
+  return static_cast<int>(connections_.size()) < limits_.connections &&
+         Clock::now() >= accept_again_;
+}
+
+void TcpStoreServer::accept_next() {
+  Fd socket = accept_from(listener_);
+  const auto now = Clock::now();
+  if (socket) {
+    connections_[++last_id_] = {std::move(socket), now};
+  } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+             errno == ENOMEM) {
+    // The listener stays readable: without a pause we would spin.
+    accept_again_ = now + Milliseconds(100);
+  }
+}
+
+void TcpStoreServer::attend(Service::Client id, Connection& connection, short events) {
+  if (connection.is_closed) return;
+  const bool waits_for_us = connection.is_owed || !connection.out.empty();
+  if (events & (POLLHUP | POLLERR | POLLRDHUP) && waits_for_us) {
+    connection.is_closed = true;
+  } else if (events & POLLOUT) {
+    connection.is_closed = !send_from(connection.out, connection.socket);
+  } else if (events) {
+    connection.is_closed = !receive_into(connection.in, connection.socket);
+  }
+
+  while (!connection.is_closed && !connection.is_owed && connection.out.empty()) {
+    const Parsed parsed = store::parse_frame(connection.in);
+    if (parsed.state == Parsed::State::garbage) connection.is_closed = true;
+    if (parsed.state != Parsed::State::whole) break;
+    connection.in.erase(0, parsed.consumed);
+    connection.is_stranger = false;
+    connection.is_owed = true;
+    deliver(service_.handle(id, parsed.frame));
+  }
+  if (connection.is_stranger &&
+      Clock::now() >= connection.accepted + limits_.stranger) {
+    connection.is_closed = true;
+  }
+}
+
+void TcpStoreServer::deliver(const Service::Answers& answers) {
+  for (const auto& answer : answers) {
+    const auto to = connections_.find(answer.to);
+    if (to == connections_.end()) continue;
+    to->second.out += store::encode(answer.frame);
+    to->second.is_owed = false;
+  }
+}
+
+void TcpStoreServer::take_away_closed() {
+  for (auto next = connections_.begin(); next != connections_.end();) {
+    const auto [id, is_closed] = std::pair(next->first, next->second.is_closed);
+    next = is_closed ? connections_.erase(next) : std::next(next);
+    if (is_closed) deliver(service_.disconnected(id));
+  }
+}
+
+bool TcpStoreServer::wait_until_left(Milliseconds timeout) {
+  std::unique_lock lock(mutex_);
+  return left_.wait_until(lock, deadline_after(timeout),
+                          [this] { return present_ == 0; });
+}
+
+}  // namespace lockstep::distributed

@@ -1,0 +1,249 @@
+// Collectives by Gloo: the same results as around our ring, and failures in our words.
+#include <gtest/gtest.h>
+
+#include <latch>
+
+#include <numeric>
+#include <thread>
+
+#include "engine/distributed/collectives/local_transport.h"
+#include "engine/distributed/collectives/make_communicator.h"
+#include "engine/distributed/collectives/ring.h"
+#include "engine/distributed/rendezvous/hash_store.h"
+#include "engine/tensor/philox.h"
+#include "tests/engine/values.h"
+
+namespace lockstep::distributed {
+namespace {
+
+using Use = std::function<void(Communicator&)>;
+
+/// Calls `use` with each rank's communicator, in a thread for each; what they throw.
+std::vector<std::string> on_ranks(int size, const char* backend, Milliseconds timeout,
+                                  const Use& use) {
+  const auto store = std::make_shared<HashStore>(timeout);
+  const auto hub = std::make_shared<LocalHub>(size);
+  std::vector<std::string> failures(size);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      failures[rank] = test::message_of([&] {
+        std::unique_ptr<Communicator> mine;
+        if (backend == std::string("gloo")) {
+          mine = make_communicator({"gloo", store, "127.0.0.1", rank, size, timeout});
+        } else {
+          mine = std::make_unique<Ring>(
+              std::make_unique<LocalTransport>(hub, rank, timeout), rank, size, "test");
+        }
+        use(*mine);
+      });
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return failures;
+}
+
+class GlooOf : public testing::TestWithParam<std::tuple<DType, int>> {
+ protected:
+  void SetUp() override {
+    if (!has_gloo()) GTEST_SKIP() << "this build has no Gloo: install libgloo-dev";
+  }
+  DType type() const { return std::get<0>(GetParam()); }
+  int size() const { return std::get<1>(GetParam()); }
+
+  /// Each rank's memories after `work` has worked on whole numbers: fewer than ranks,
+  /// and more than Gloo sends at once (1 MiB), too.
+  template <typename Work>
+  std::vector<std::string> memory_after(const char* backend, int64_t parts, Work work) {
+    std::vector<std::string> memory(size());
+    const auto failures =
+        on_ranks(size(), backend, Milliseconds(20'000), [&](Communicator& mine) {
+          Collective call;
+          call.name = "test";
+          for (int64_t count : {0, 1, 2, 5, 1000, 700'001}) {
+            std::string bytes(count * parts * item_size(type()), '\0');
+            const Buffer data{bytes.data(), count * parts, type()};
+            fill(data, mine.rank());
+            call.bytes = data.bytes();
+            for (int again = 0; again < 2; ++again, ++call.seq) work(mine, data, call);
+            memory[mine.rank()] += bytes;
+          }
+        });
+    for (const std::string& failure : failures) EXPECT_EQ(failure, "");
+    return memory;
+  }
+
+  template <typename Work>
+  void expect_same_as_ring(Work work, int64_t parts = 1) {
+    EXPECT_TRUE(memory_after("gloo", parts, work) == memory_after("ring", parts, work));
+  }
+
+ private:
+  static void fill(Buffer data, int rank) {
+    for (int64_t i = 0; i < data.numel; ++i) {
+      const int value = static_cast<int>((i * 7 + rank * 13) % 23);
+      void* const place = data.part(i, 1).data;
+      switch (data.dtype) {
+        case DType::f32:
+          *static_cast<float*>(place) = static_cast<float>(value - 11);
+          break;
+        case DType::f64:
+          *static_cast<double*>(place) = value - 11;
+          break;
+        case DType::i64:
+          *static_cast<int64_t*>(place) = value - 11;
+          break;
+        case DType::u8:
+          *static_cast<uint8_t*>(place) = static_cast<uint8_t>(value);
+          break;
+      }
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Worlds, GlooOf,
+                         testing::Combine(testing::Values(DType::f32, DType::f64,
+                                                          DType::i64, DType::u8),
+                                          testing::Range(1, 4)),
+                         [](const auto& info) {
+                           return std::string(name(std::get<0>(info.param))) +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+TEST_P(GlooOf, AllReduce) {
+  for (ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::max}) {
+    expect_same_as_ring([op](Communicator& c, Buffer data, const Collective& call) {
+      c.all_reduce(data, op, call);
+    });
+  }
+}
+
+TEST_P(GlooOf, BroadcastFromEveryRoot) {
+  for (int root = 0; root < size(); ++root) {
+    expect_same_as_ring([root](Communicator& c, Buffer data, const Collective& call) {
+      c.broadcast(data, root, call);
+    });
+  }
+}
+
+TEST_P(GlooOf, ReduceToEveryRoot) {
+  for (int root = 0; root < size(); ++root) {
+    expect_same_as_ring([root](Communicator& c, Buffer data, const Collective& call) {
+      c.reduce(data, root, ReduceOp::sum, call);
+    });
+  }
+}
+
+TEST_P(GlooOf, AllGather) {
+  const auto gather = [](Communicator& c, Buffer data, const Collective& call) {
+    const int64_t each = data.numel / c.size();
+    std::string mine(each * item_size(data.dtype), '\0');
+    const Buffer in{mine.data(), each, data.dtype};
+    mine.assign(static_cast<char*>(data.data), mine.size());
+    c.all_gather(in, data, call);
+  };
+  expect_same_as_ring(gather, size());
+}
+
+TEST_P(GlooOf, ReduceScatter) {
+  const auto scatter = [](Communicator& c, Buffer data, const Collective& call) {
+    const int64_t each = data.numel / c.size();
+    std::string part(each * item_size(data.dtype), '\0');
+    c.reduce_scatter(data, {part.data(), each, data.dtype}, ReduceOp::sum, call);
+    part.copy(static_cast<char*>(data.data), part.size());
+  };
+  expect_same_as_ring(scatter, size());
+}
+
+TEST_P(GlooOf, SendAndReceive) {
+  expect_same_as_ring([](Communicator& c, Buffer data, const Collective& call) {
+    if (c.rank() == 0 && c.size() > 1) c.send(data, 1, call);
+    if (c.rank() == 1) c.recv(data, 0, call);
+  });
+}
+
+class Gloo : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_gloo()) GTEST_SKIP() << "this build has no Gloo: install libgloo-dev";
+  }
+  static void all_reduce(Communicator& mine, int64_t count = 1000) {
+    std::vector<float> values(count, 1.0f);
+    Collective call;
+    call.name = "all_reduce";
+    call.seq = 7;
+    call.bytes = 4 * count;
+    mine.all_reduce({values.data(), count, DType::f32}, ReduceOp::sum, call);
+  }
+};
+
+TEST_F(Gloo, DevicesThatComputeNothingExchangeNothing) {
+  const auto failures = on_ranks(2, "gloo", Milliseconds(20'000), [](Communicator& c) {
+    if (c.rank() == 0) c.all_reduce({nullptr, 1000, DType::f32}, ReduceOp::sum, {});
+  });
+  EXPECT_EQ(failures, std::vector<std::string>(2));
+}
+
+TEST_F(Gloo, RankThatEndsBreaksTheConnection) {
+  const auto failures = on_ranks(3, "gloo", Milliseconds(20'000), [](Communicator& c) {
+    if (c.rank() != 1) all_reduce(c);
+  });
+  EXPECT_EQ(failures[1], "");
+  for (int rank : {0, 2}) {
+    EXPECT_TRUE(
+        failures[rank].starts_with("the connection with a rank broke in "
+                                   "all_reduce #7 (4000 B): "))
+        << failures[rank];
+  }
+}
+
+TEST_F(Gloo, RankThatIsLateIsMissed) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool over = false;
+  const auto failures = on_ranks(2, "gloo", Milliseconds(300), [&](Communicator& c) {
+    std::unique_lock lock(mutex);
+    if (c.rank() == 1) return changed.wait(lock, [&] { return over; });
+    lock.unlock();
+    const std::string message = test::message_of([&] { all_reduce(c); });
+    lock.lock();
+    over = true;
+    changed.notify_all();
+    throw std::runtime_error(message);
+  });
+  EXPECT_EQ(failures[0],
+            "a rank did not come to all_reduce #7 (4000 B) of rank 0 within 0.3 s");
+}
+
+TEST_F(Gloo, RankThatNeverStartsIsNamed) {
+  for (int rank : {0, 1}) {
+    const auto store = std::make_shared<HashStore>();
+    const std::string message = test::message_of([&] {
+      make_communicator({"gloo", store, "127.0.0.1", rank, 2, Milliseconds(100)});
+    });
+    EXPECT_EQ(message, "rank " + std::to_string(1 - rank) +
+                           " did not come to the rendezvous of Gloo within 0.1 s");
+  }
+}
+
+TEST_F(Gloo, AbortWakesWhoWaitsAndWhoComesLater) {
+  std::latch aborted(1);
+  const auto failures = on_ranks(2, "gloo", Milliseconds(20'000), [&](Communicator& c) {
+    if (c.rank() == 1) {  // does not come before rank 0 has given up
+      aborted.wait();
+      return all_reduce(c);
+    }
+    std::thread other([&] { c.abort("rank 1 failed: test"); });
+    const std::string now = test::message_of([&] { all_reduce(c); });
+    other.join();
+    EXPECT_EQ(test::message_of([&] { all_reduce(c); }), "rank 1 failed: test");
+    aborted.count_down();
+    throw std::runtime_error(now);
+  });
+  EXPECT_EQ(failures[0], "rank 1 failed: test");
+  EXPECT_NE(failures[1].find("the connection with a rank broke"), std::string::npos)
+      << failures[1];
+}
+
+}  // namespace
+}  // namespace lockstep::distributed

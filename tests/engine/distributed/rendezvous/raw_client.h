@@ -1,0 +1,90 @@
+// A client that says whatever it likes to a store's server.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "engine/distributed/rendezvous/frame.h"
+
+namespace lockstep::distributed {
+
+inline sockaddr_in loopback(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+class RawClient {
+ public:
+  explicit RawClient(int port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    const timeval patience{60, 0};  // a server that never answers fails the test
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    const sockaddr_in address = loopback(port);
+    EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address),
+                        sizeof address),
+              0);
+  }
+
+  /// The server may have hung up in the middle: that is no failure.
+  void send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t sent =
+          ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent < 0) return;
+      bytes.remove_prefix(sent);
+    }
+  }
+
+  /// How many of these bytes the system takes at once.
+  size_t send_at_once(std::string_view bytes) {
+    const ssize_t sent =
+        ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    return sent < 0 ? 0 : sent;
+  }
+
+  void end_sending() { ::shutdown(socket_.get(), SHUT_WR); }
+
+  /// What comes until the server closes the connection.
+  std::string receive_all() {
+    std::string all;
+    char piece[4096];
+    ssize_t got = 0;
+    while ((got = ::recv(socket_.get(), piece, sizeof piece, 0)) > 0) {
+      all.append(piece, got);
+    }
+    EXPECT_TRUE(got == 0 || errno == ECONNRESET) << "the server did not hang up";
+    return all;
+  }
+
+  /// The next answer.
+  store::Frame receive_frame() {
+    for (;;) {
+      const auto parsed = store::parse_frame(received_);
+      if (parsed.state == store::Parsed::State::whole) {
+        received_.erase(0, parsed.consumed);
+        return parsed.frame;
+      }
+      char piece[4096];
+      const ssize_t got = ::recv(socket_.get(), piece, sizeof piece, 0);
+      if (got <= 0 || parsed.state == store::Parsed::State::garbage) {
+        ADD_FAILURE() << "no answer came";
+        return {};
+      }
+      received_.append(piece, got);
+    }
+  }
+
+ private:
+  Fd socket_;
+  std::string received_;
+};
+
+}  // namespace lockstep::distributed

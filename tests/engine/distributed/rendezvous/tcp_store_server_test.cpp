@@ -1,0 +1,216 @@
+// The server among strangers: whatever one of them sends or does not send, the others
+// are served.
+#include "engine/distributed/rendezvous/tcp_store_server.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "engine/distributed/rendezvous/tcp_store.h"
+#include "tests/base/test_files.h"
+#include "tests/engine/distributed/rendezvous/processes.h"
+#include "tests/engine/distributed/rendezvous/random_bytes.h"
+#include "tests/engine/distributed/rendezvous/raw_client.h"
+
+namespace lockstep::distributed {
+namespace {
+
+using std::chrono::milliseconds;
+using store::encode;
+using store::Frame;
+using store::Op;
+
+constexpr auto kForGuests = std::chrono::seconds(60);
+
+class Strangers : public testing::Test {
+ protected:
+  /// The store still works, for those who were there and for those who come.
+  void expect_served() {
+    const std::string value = std::to_string(++asked_);
+    store_.set("served", value);
+    EXPECT_EQ(TcpStore("127.0.0.1", server_.port()).get("served"), value);
+  }
+
+  /// The server hangs up on whoever sends these bytes, and says nothing.
+  void expect_hung_up(const std::string& bytes) {
+    RawClient stranger(server_.port());
+    stranger.send(bytes);
+    EXPECT_EQ(stranger.receive_all(), "");
+    expect_served();
+  }
+
+  /// The server reads no more from this client than the system's buffers hold.
+  void expect_not_heard(RawClient& client) {
+    const std::string more(1 << 20, 'x');
+    size_t taken = 0;
+    for (int i = 0; i < 150; ++i) {
+      taken += client.send_at_once(more);
+      expect_served();
+    }
+    EXPECT_LT(taken, more.size() * 40);
+  }
+
+  TcpStoreServer server_;
+  TcpStore store_{"127.0.0.1", server_.port()};
+  int asked_ = 0;
+};
+
+TEST_F(Strangers, WithGarbageLoseTheirConnection) {
+  expect_hung_up("GET / HTTP/1.1\r\n\r\n");
+  expect_hung_up("x");
+  expect_hung_up(std::string(3'000'000, '\0'));
+  expect_hung_up(std::string("LKS1\1\0\0\0\5\0\0\0\377\0\0\0x", 17));
+}
+
+TEST_F(Strangers, WithOversizedFramesLoseTheirConnection) {
+  expect_hung_up(std::string("LKS1\1\0\0\0\1\0\20\0", 12));
+  expect_hung_up(std::string("LKS1\1\0\0\0\377\377\377\377", 12));
+}
+
+TEST_F(Strangers, MayCloseInTheMiddle) {
+  for (const size_t size : {0, 1, 11, 12, 20}) {
+    RawClient stranger(server_.port());
+    stranger.send(encode({Op::set, {"half", "value"}}).substr(0, size));
+    stranger.end_sending();
+    EXPECT_EQ(stranger.receive_all(), "");
+  }
+  expect_served();
+  EXPECT_EQ(store_.try_get("half"), std::nullopt);
+}
+
+TEST_F(Strangers, MaySaySlowlyWhatTheyWant) {
+  RawClient slow(server_.port());
+  for (const char byte : encode({Op::set, {"slow", "value"}})) {
+    slow.send({&byte, 1});
+    store_.set("meanwhile", "");
+  }
+  EXPECT_EQ(slow.receive_frame().op, Op::done);
+  EXPECT_EQ(store_.get("slow"), "value");
+}
+
+TEST_F(Strangers, MayBeSilent) {
+  RawClient silent(server_.port()), half(server_.port());
+  half.send("LKS1");
+  expect_served();
+}
+
+TEST_F(Strangers, GetAnswersInOrderIfTheyAskAheadOfThem) {
+  RawClient eager(server_.port());
+  eager.send(encode({Op::set, {"a", "1"}}) + encode({Op::get, {"60000", "late"}}) +
+             encode({Op::add, {"a", "1"}}));
+  EXPECT_EQ(eager.receive_frame().op, Op::done);
+  store_.set("late", "value");
+  EXPECT_EQ(eager.receive_frame().fields, store::Fields{"value"});
+  EXPECT_EQ(eager.receive_frame().fields, store::Fields{"2"});
+}
+
+TEST_F(Strangers, AreRefusedWhatIsNoRequest) {
+  RawClient stranger(server_.port());
+  const auto expect_refused = [&](Op op, store::Fields fields, const char* why) {
+    stranger.send(encode({op, std::move(fields)}));
+    const Frame answer = stranger.receive_frame();
+    EXPECT_EQ(answer.op, Op::refused);
+    EXPECT_NE(answer.fields.at(0).find(why), std::string::npos) << answer.fields[0];
+  };
+  expect_refused(Op::done, {"an answer"}, "no request");
+  expect_refused(Op::set, {"key"}, "no request");
+  expect_refused(Op::wait, {}, "no request");
+  expect_refused(Op::get, {"soon", "key"}, "\"soon\" is not a number");
+  expect_refused(Op::add, {"key", ""}, "not a number");
+  expect_refused(Op::join, {"0", "4294967297", "me"}, "too large");
+  expect_refused(Op::join, {"2", "2", "me"}, "rank 2 cannot be");
+  expect_refused(Op::add, {std::string(1'000'000, 'x'), "x"}, "not a number");
+  expect_served();
+}
+
+TEST_F(Strangers, WhoTakeNoAnswersFillNoMemory) {
+  store_.set("large", std::string(1'000'000, 'x'));
+  RawClient deaf(server_.port());
+  for (int i = 0; i < 200; ++i) {
+    deaf.send(encode({Op::add, {"asked", "1"}}) + encode({Op::try_get, {"large"}}));
+  }
+  store_.wait({"asked"}, kForGuests);
+  expect_not_heard(deaf);
+  EXPECT_LT(store_.add("asked", 0), 200);  // the rest waits in the system's buffers
+}
+
+TEST_F(Strangers, WhoTalkWhileTheyWaitFillNoMemory) {
+  RawClient loud(server_.port());
+  loud.send(encode({Op::get, {"60000", "never"}}));
+  expect_not_heard(loud);
+}
+
+TEST_F(Strangers, WhoLeaveWhileTheyWaitAreForgotten) {
+  RawClient leaves(server_.port());
+  leaves.send(encode({Op::get, {"60000", "key"}}));
+  leaves.end_sending();
+  EXPECT_EQ(leaves.receive_all(), "");
+  store_.set("key", "");
+  expect_served();
+}
+
+TEST_F(Strangers, TwoHundredAreServed) {
+  std::vector<std::unique_ptr<RawClient>> many;
+  for (int i = 0; i < 200; ++i) {
+    many.push_back(std::make_unique<RawClient>(server_.port()));
+    many.back()->send(encode({Op::get, {"60000", "go"}}));
+  }
+  expect_served();
+  store_.set("go", "!");
+  for (auto& each : many) EXPECT_EQ(each->receive_frame().fields, store::Fields{"!"});
+}
+
+TEST(StrangersBeyondTheLimit, MakeRoomForMembers) {
+  TcpStoreServer server("127.0.0.1", 0,
+                        {.connections = 3, .stranger = milliseconds(50)});
+  TcpStore member("127.0.0.1", server.port());
+  RawClient one(server.port()), two(server.port()), three(server.port());
+  TcpStore("127.0.0.1", server.port()).set("key", "value");
+  EXPECT_EQ(one.receive_all(), "");
+  EXPECT_EQ(member.get("key"), "value");  // who has asked once is no stranger
+}
+
+TEST(StrangersBeyondTheLimit, WaitUntilOthersAreDone) {
+  TcpStoreServer server("127.0.0.1", 0, {.connections = 1});
+  auto first = std::make_unique<TcpStore>("127.0.0.1", server.port());
+  EXPECT_THROW(TcpStore("127.0.0.1", server.port(), milliseconds(50)), StoreGone);
+  first.reset();
+  TcpStore("127.0.0.1", server.port()).set("key", "value");
+}
+
+TEST(StrangersBeyondTheLimit, MayUseUpTheDescriptors) {
+  Pipe port, end;
+  Child keeps_the_store([&] {
+    TcpStoreServer server;
+    const rlimit limit{20, 20};
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    port.send(server.port());
+    end.receive();
+  });
+  const int at = port.receive();
+  {
+    std::vector<std::unique_ptr<RawClient>> many;
+    for (int i = 0; i < 60; ++i) many.push_back(std::make_unique<RawClient>(at));
+  }
+  TcpStore("127.0.0.1", at).set("key", "value");
+  end.send(0);
+  EXPECT_EQ(keeps_the_store.wait(), 0);
+}
+
+TEST_F(Strangers, WithRandomBytesChangeNothingForOthers) {
+  std::mt19937 random(20240502);
+  for (int i = 0; i < 2000; ++i) {
+    RawClient stranger(server_.port());
+    stranger.send(store::random_bytes(random));
+    if (random() % 2) continue;  // gone before it is read
+    stranger.end_sending();
+    stranger.receive_all();
+  }
+  expect_served();
+}
+
+}  // namespace
+}  // namespace lockstep::distributed

@@ -1,0 +1,201 @@
+// torch.profiler's traces as ours: what they say is kept, what they lack is said.
+#include "tracer/kineto/import.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tests/tracer/golden.h"
+#include "tracer/analysis/check.h"
+#include "tracer/analysis/summary.h"
+#include "tracer/format/args.h"
+#include "tracer/format/lanes.h"
+#include "tracer/kineto/export.h"
+
+namespace lockstep::tracer {
+namespace {
+
+using namespace testing;  // NOLINT
+
+/// Written by hand as torch.profiler writes: a step with operators that launch a
+/// kernel, a copy and a collective.
+std::string torchs() { return slurp(golden() / "torch_profiler.json"); }
+
+Trace imported(const std::string& text = torchs()) {
+  return import_kineto(parse_trace(text, "torch.json"));
+}
+
+const Event& named(const Trace& trace, const std::string& name) {
+  for (const Event& event : trace.events) {
+    if (event.ph == 'X' && event.name == name) return event;
+  }
+  throw std::out_of_range(name);
+}
+
+TEST(KinetoImport, KeepsWhatTheFileSays) {
+  const Trace trace = imported();
+  const Event& step = named(trace, "step");
+  EXPECT_EQ(step.step, 7);
+  EXPECT_EQ(step.ts, 0) << "the first event begins the trace";
+  EXPECT_EQ(step.dur, 80'000);
+  EXPECT_EQ(step.pid, 300) << "rank 3's host";
+
+  const Event& kernel = named(trace, "sgemm");
+  EXPECT_EQ(kernel.cat, "kernel");
+  EXPECT_EQ(kernel.ts, 6'500);
+  EXPECT_EQ(kernel.pid, 304);
+  EXPECT_EQ(kernel.tid, 7);
+  EXPECT_EQ(kernel.step, 7);
+  EXPECT_EQ(kernel.op, named(trace, "aten::addmm").id) << "the innermost operator";
+  EXPECT_EQ(named(trace, "AddmmBackward0").fwd, named(trace, "aten::addmm").id);
+  EXPECT_EQ(named(trace, "optimizer").cat, "phase");
+  EXPECT_EQ(string_arg(named(trace, "cudaDeviceSynchronize").args, "why"), "device");
+
+  const Event& copy = named(trace, "Memcpy DtoH (Device -> Pageable)");
+  EXPECT_EQ(copy.pid, 300) << "on its receiver's lane";
+  EXPECT_EQ(int_arg(copy.args, "bytes"), 4);
+  EXPECT_EQ(string_arg(copy.args, "dst"), "host");
+
+  const Event& collective = named(trace, "all_reduce");
+  EXPECT_EQ(collective.cat, "collective");
+  EXPECT_EQ(int_arg(collective.args, "bytes"), 40);
+  EXPECT_EQ(int_arg(collective.args, "group_size"), 4);
+  EXPECT_EQ(int_arg(collective.args, "seq"), 6);
+
+  const auto memory = std::find_if(trace.events.begin(), trace.events.end(),
+                                   [](const Event& event) { return event.ph == 'C'; });
+  ASSERT_NE(memory, trace.events.end());
+  EXPECT_EQ(int_arg(memory->args, "other"), 4096);
+  EXPECT_EQ(trace.lockstep["imported"]["left_out"]["gpu_user_annotation"], 1);
+  EXPECT_EQ(trace.lockstep["rank_clock"]["origin_ns"], 1'000'000 + 100'500);
+}
+
+TEST(KinetoImport, CheckSaysWhatItCannotJudge) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "t.json";
+  write_trace(imported(), path);
+  const CheckReport report = check_trace(read_trace(path));
+  EXPECT_TRUE(report.ok()) << check_text(report);
+  std::set<std::string> unjudged;
+  for (const Finding& finding : report.findings) {
+    if (!finding.judged) unjudged.insert(finding.law);
+  }
+  for (const char* law : {"sources-present", "replicate-bytes", "deps-respected"}) {
+    EXPECT_TRUE(unjudged.contains(law)) << law;
+  }
+  for (const char* law : {"ids-unique", "references", "lanes-named", "fifo"}) {
+    EXPECT_FALSE(unjudged.contains(law)) << law;
+  }
+  EXPECT_NE(check_text(report).find("that can be judged holds"), std::string::npos);
+  EXPECT_EQ(check_json(report)["ok"], true);
+
+  Trace broken = read_trace(path);
+  broken.events.back().id = 0;
+  EXPECT_FALSE(check_trace(broken).ok()) << "what can be judged still is";
+}
+
+TEST(KinetoImport, SummaryNamesNoBrake) {
+  const Summary summary = summarize(imported());
+  ASSERT_EQ(summary.train.steps.size(), 1u);
+  EXPECT_EQ(summary.train.steps[0].path, 0);
+  ASSERT_EQ(summary.train.steps[0].collectives.size(), 1u);
+  EXPECT_EQ(summary.train.steps[0].collectives[0].exposed, 15'000);
+  EXPECT_NE(summary_text(summary).find("imported"), std::string::npos);
+  EXPECT_TRUE(
+      summary_json(summary)["train"]["steps"][0]["collectives"][0]["wait"].is_null());
+}
+
+TEST(KinetoImport, WithoutStepsTheRecordingIsOne) {
+  std::string text = torchs();
+  for (size_t at; (at = text.find("ProfilerStep#7")) != text.npos;) {
+    text.replace(at, 14, "my step");
+  }
+  const Trace trace = imported(text);
+  EXPECT_EQ(named(trace, "step").dur, 80'000);
+  EXPECT_TRUE(check_trace(trace).ok()) << check_text(check_trace(trace));
+}
+
+TEST(KinetoImport, RefusesWhatIsNotPyTorchs) {
+  const auto refused = [](const std::string& text, const char* why) {
+    try {
+      imported(text);
+      ADD_FAILURE() << text;
+    } catch (const std::runtime_error& error) {
+      const std::string what = error.what();
+      EXPECT_NE(what.find(why), std::string::npos) << what;
+      EXPECT_EQ(what.find('\n'), std::string::npos) << what;
+    }
+  };
+  refused(R"({"traceEvents": []})", "nothing that PyTorch");
+  refused(R"([{"ph":"X","cat":"mine","name":"x","ts":1,"dur":2}])",
+          "nothing that PyTorch");
+  refused(slurp(minimal_path()), "already");
+  const std::string whole = torchs();
+  refused(whole.substr(0, whole.size() / 2), "cut off");
+  for (const char* device : {"99", "-1", "9000000000000000000"}) {
+    std::string text = whole;
+    text.replace(text.find("\"device\":3") + 9, 1, device);
+    refused(text, "names device");
+  }
+}
+
+TEST(KinetoImport, WrongTypesAreAbsentFacts) {
+  for (const auto& [old, with] :
+       std::initializer_list<std::pair<const char*, const char*>>{
+           {"\"rank\": 3", "\"rank\": \"three\""},
+           {"\"rank\": 3", "\"rank\": -9223372036854775808"},
+           {"\"baseTimeNanoseconds\": 1000000", "\"baseTimeNanoseconds\": [1]"},
+           {"\"bytes\":4", "\"bytes\":\"4\""},
+           {"\"In msg nelems\":10", "\"In msg nelems\":9223372036854775807"},
+           {"\"correlation\":50", "\"correlation\":null"},
+           {"[[4,2],[2,2]]", "{\"a\":1}"},
+           {"ProfilerStep#7", "ProfilerStep#99999999999999999999"},
+           {"\"dur\":80", "\"dur\":-80"},
+           {"\"Total Allocated\":4096", "\"Total Allocated\":-1"},
+           {"\"Device Id\":3", "\"Device Id\":\"3\""}}) {
+    std::string text = torchs();
+    text.replace(text.find(old), std::string(old).size(), with);
+    SCOPED_TRACE(with);
+    Trace trace;
+    ASSERT_NO_THROW(trace = imported(text));
+    EXPECT_NO_THROW(summary_text(summarize(trace)));
+    EXPECT_NO_THROW(check_trace(trace));
+  }
+}
+
+/// There and back: what both formats know survives to the nanosecond.
+TEST(KinetoImport, IsTheReverseOfExport) {
+  const TemporaryFolder folder;
+  const Trace ours = read_trace(minimal_ddp_path());
+  const auto files = export_kineto(ours, folder / "out", true);
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    const Trace back = import_kineto(read_trace(files[rank]));
+    EXPECT_TRUE(check_trace(back).ok()) << check_text(check_trace(back));
+    using Fact = std::tuple<std::string, int64_t, int64_t, int64_t>;
+    std::multiset<Fact> before, after;
+    int64_t origin = -1;
+    const auto gather = [](const Event& event, int64_t from,
+                           std::multiset<Fact>& facts) {
+      const bool sized = event.is("copy") || event.is("collective");
+      const int64_t bytes = sized ? int_arg(event.args, "bytes") : 0;
+      facts.emplace(event.cat, event.ts - from, event.dur, bytes);
+    };
+    for (const Event& event : ours.events) {
+      if (event.ph != 'X' || int_arg(event.args, "rank") != rank) continue;
+      if (origin < 0) origin = event.ts;
+      const bool message = event.args.contains("ring_step");
+      if (is_task(event) && !message) gather(event, origin, before);
+      if (event.is("phase")) gather(event, origin, before);
+    }
+    for (const Event& event : back.events) {
+      if (event.ph != 'X') continue;
+      if (is_task(event) || event.is("phase")) gather(event, 0, after);
+    }
+    EXPECT_EQ(before, after);
+    const auto kernel = std::find_if(back.events.begin(), back.events.end(),
+                                     [](const Event& e) { return e.is("kernel"); });
+    EXPECT_EQ(string_arg(kernel->args, "phase"), "forward");
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::tracer
