@@ -3,12 +3,12 @@
 
     compare_traces.py BEFORE.json AFTER.json    # also .json.gz
 
-Two traces are equal when every lane has the same events in the same order, with the same
-arguments, and every reference (parent, op, fwd, deps, for, by, after) leads to the same
-event. Left out: times, ids, source lines and the files that they are in, the command
-line, the sources, and what depends on the moment: the loader's lanes, memory counters,
-waits (an event may be over before anybody waits for it) and `lockstep::create_plan` (the
-first thread that needs a plan makes it for all).
+Two traces are equal when every lane has the same events in the same order, with the
+same arguments, and every reference (`parent`, `op`, `fwd`, `by`) leads to the same event.
+Left out: times, ids, source lines and the files that they are in, the command line, the
+sources, and what depends on timing: the loader's lanes, memory counters, waits and
+dependences (an event may be over before anybody waits for it) and
+`lockstep::create_plan` (the first thread that needs a plan makes it for all).
 
 Prints the first differences of each lane. Exits 0 if there are none, else 1.
 """
@@ -18,8 +18,7 @@ import gzip
 import json
 import sys
 
-REFERENCES = ("parent", "op", "fwd", "by", "after", "deps", "for")
-# Whether something had to be waited for depends on the moment.
+REFERENCES = ("parent", "op", "fwd", "by")
 TIMING = {"queued_us", "cpu_us", "busy_us", "waited_us", "id", "file", "line",
           "def_file", "def_line", "data_seconds", "deps", "for", "after"}
 TIMED = {"sync", "lockstep::create_plan"}  # categories and names

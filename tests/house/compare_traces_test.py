@@ -20,8 +20,9 @@ def compared(change):
         files = [pathlib.Path(folder) / name for name in ("before.json", "after.json")]
         for file, trace in zip(files, (TRACE, changed)):
             file.write_text(json.dumps(trace))
-        done = subprocess.run([sys.executable, ROOT / "tools/compare_traces.py", *files],
-                              capture_output=True, text=True)
+        script = ROOT / "tools/compare_traces.py"
+        done = subprocess.run([sys.executable, script, *files], capture_output=True,
+                              text=True)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -68,8 +69,9 @@ class Compare(unittest.TestCase):
     def test_another_cause(self):
         def change(events, _):
             kernel = first(events, cat="kernel")
-            other = next(event["args"]["id"] for event in events if event["ph"] == "X"
-                         and event["args"].get("id") not in (None, kernel["args"]["op"]))
+            other = next(event["args"]["id"] for event in events
+                         if event["ph"] == "X" and "id" in event["args"]
+                         and event["args"]["id"] != kernel["args"]["op"])
             kernel["args"]["op"] = other
 
         self.expect_difference(change, '"op"')
