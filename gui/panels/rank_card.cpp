@@ -14,16 +14,16 @@ namespace lockstep::gui {
 
 namespace {
 
-/// What one stream is busy with.
+/// The current work of one stream.
 struct Work {
   std::string text;
   ImU32 colour = 0;
-  float share = 1;   ///< how far it is
-  bool lit = false;  ///< it runs now, or is caused here
-  int64_t in = 0;    ///< ns until it begins: what is caused here and runs later
+  float share = 1;   ///< progress, 0 … 1
+  bool lit = false;  ///< runs now, or is caused by the current event
+  int64_t in = 0;    ///< ns until it begins, for work that runs later
 };
 
-/// The call or op in which a rank's host is; what only waits comes last.
+/// Returns the call or op that a rank's host is in; waits come last.
 uint32_t host_event(const Seat& seat, int rank) {
   const Model& model = *seat.model;
   const Event& event = model.events[seat.state.event];
@@ -110,8 +110,8 @@ Work comm_of(const Ui& ui, const Seat& seat, int device, bool brief) {
   return {"idle", ui.theme.faint, 0, false};
 }
 
-/// One stream: its name, what it runs, and how far that is. What runs later is only
-/// outlined: the streams beside it show the host's moment.
+/// Draws one stream: its name, its task and its progress. Later work is only outlined,
+/// because the other streams show the host's current time.
 void draw_stream(const Ui& ui, const Rect& r, const char* stream, const Work& busy) {
   const Theme& t = ui.theme;
   ui.fill(r, t.sunken, 4);
@@ -142,7 +142,7 @@ void draw_stream(const Ui& ui, const Rect& r, const char* stream, const Work& bu
   ui.text_cut(x, y, room, Type::small, ink, busy.text);
 }
 
-/// The largest categories, side by side where the card is wide.
+/// Names the largest categories, side by side where the card is wide.
 void draw_memory_words(const Ui& ui, const Rect& room, const Memory& memory) {
   if (room.w < 280 || room.h > 90) {
     draw_memory_legend(ui, room, memory);
@@ -200,7 +200,7 @@ void draw_rank_card(const Ui& ui, const RankCard& card, const Seat& seat) {
   const Theme& t = ui.theme;
   const int rank = seat.model->devices[card.number].rank;
   draw_host_strip(ui, card.host, seat, rank, card.more);
-  const bool low = card.device.h < 76;  // its streams stand side by side
+  const bool low = card.device.h < 76;  // the streams stand side by side
   const bool brief = card.device.w < (low ? 320 : 180);
   const Work compute = compute_of(ui, seat, card.number);
   const Work comm = comm_of(ui, seat, card.number, brief);
@@ -215,7 +215,7 @@ void draw_rank_card(const Ui& ui, const RankCard& card, const Seat& seat) {
   draw_head(ui, room, seat, card.number, card.compact);
   const bool words =
       room.h > 66 && room.w > 110 && seat.state.devices[card.number].memory.total() > 0;
-  if (room.h < 32 && room.w > 150) {  // low and wide: side by side
+  if (room.h < 32 && room.w > 150) {  // low and wide
     const float high = std::min(room.h, 20.0f);
     const Rect left{room.x, room.y, room.w / 2 - 3, high};
     const Rect right{room.x + room.w / 2 + 3, room.y, room.w / 2 - 3, high};
