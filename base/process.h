@@ -29,6 +29,7 @@ struct Command {
   int input = kNull, output = kInherited, errors = kInherited;
   bool own_group = false;  ///< starts a process group, which signal() then reaches
   ProcessLimits limits = {};
+  std::string file = {};  ///< what is executed, if that is not `words[0]`
 };
 
 struct ExitStatus {

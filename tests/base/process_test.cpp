@@ -67,6 +67,14 @@ TEST(Process, NamesTheMissingProgram) {
   }
 }
 
+TEST(Process, MayHaveAnotherNameThanItsFile) {
+  Capture captured;
+  Command command{{"my-name", "-c", "echo $0"}};
+  command.file = "sh";
+  captured.run(command);
+  EXPECT_EQ(captured.text(), "my-name\n");
+}
+
 TEST(Process, HasOurEnvironmentAndMore) {
   Capture captured;
   EXPECT_EQ(captured.run({{"sh", "-c", "echo $HOME-$MORE"}, {{"MORE", "more"}}}).code,
