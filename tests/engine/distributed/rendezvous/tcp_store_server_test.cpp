@@ -11,7 +11,6 @@
 
 #include "tests/base/test_files.h"
 #include "tests/engine/distributed/rendezvous/processes.h"
-#include "tests/engine/distributed/rendezvous/random_bytes.h"
 #include "tests/engine/distributed/rendezvous/raw_client.h"
 
 namespace lockstep::distributed {
