@@ -2,7 +2,7 @@
 //
 // It is drawn by `frame`, in any ImGui context, by any renderer; it has no threads,
 // files or clocks of its own. Files come in through `begin_loading`; a wish to open one
-// goes out through `wanted_file`.
+// goes out through `requested_file`.
 #pragma once
 
 #include <array>
@@ -23,13 +23,13 @@
 namespace lockstep::gui {
 
 /// One open trace and the place in it.
-struct Seat {
+struct OpenTrace {
   std::unique_ptr<Model> model;
   Position position;
-  State state;                    ///< of `position`
-  Breakdown step;                 ///< of the step that `state` is in
-  Breakdown mean;                 ///< of all steps
-  size_t broken_down = SIZE_MAX;  ///< the step that `step` is of
+  State state;                ///< of `position`
+  Breakdown step;             ///< of the step that `state` is in
+  Breakdown mean;             ///< of all steps
+  size_t step_of = SIZE_MAX;  ///< the step that `step` is of
   TimelineView timeline;
   std::vector<Position> bookmarks;
   bool problems_seen = false;   ///< what is wrong with the file was read and put away
@@ -37,11 +37,11 @@ struct Seat {
   size_t tree_of = SIZE_MAX;
   int tree_rank = 0;
   std::set<uint32_t>
-      tree_flipped;  ///< first events of entries opened or closed by hand
+      tree_toggled;  ///< first events of entries opened or closed by hand
 };
 
 /// What the person chose; nothing here depends on a trace.
-struct Choices {
+struct Settings {
   bool dark = true;
   bool tree = false;       ///< the step's call tree in place of the calls around here
   bool overlap = false;    ///< computing and communicating in place of bytes by port
@@ -73,33 +73,33 @@ class App {
   /// that fills `screen`.
   void frame(const Rect& screen, float seconds);
 
-  bool has_trace() const { return !seats_.empty(); }
-  std::vector<Seat>& seats() { return seats_; }
-  Seat& seat() { return seats_[current_]; }
+  bool has_trace() const { return !traces_.empty(); }
+  std::vector<OpenTrace>& traces() { return traces_; }
+  OpenTrace& trace() { return traces_[current_]; }
   size_t current() const { return current_; }
-  void sit(size_t seat) { current_ = seat; }
+  void select_trace(size_t trace) { current_ = trace; }
 
   /// Goes to a place of the current trace; the others follow when they are compared.
   void go(const Position& position);
   void move(Move move);
-  void look_at_rank(int rank);  ///< the same point of its program, or the same time
+  void focus_rank(int rank);  ///< the same point of its program, or the same time
 
-  Choices choices;
+  Settings settings;
   std::vector<std::string> recent;  ///< files opened before, newest first
-  std::string wanted_file;          ///< set when the person asks for one of `recent`
+  std::string requested_file;       ///< set when the person asks for one of `recent`
   /// Where the parts of the screen are that the tour speaks of; the layout says.
   std::array<Rect, 5> tour_places{};
   std::string error;  ///< of the last file that could not be opened
 
-  const Theme& theme() const { return choices.dark ? dark_theme() : light_theme(); }
+  const Theme& theme() const { return settings.dark ? dark_theme() : light_theme(); }
   /// One line for scripts: the place and what stands there.
   std::string state_line();
 
  private:
-  void refresh(Seat& seat);
+  void refresh(OpenTrace& trace);
 
   const Fonts* fonts_;
-  std::vector<Seat> seats_;
+  std::vector<OpenTrace> traces_;
   size_t current_ = 0;
   std::unique_ptr<Loader> loader_;
   std::string loading_name_;

@@ -14,7 +14,7 @@ struct KeyHelp {
 };
 
 /// Reads ImGui's keyboard and does what the keys say.
-void take_keys(App& app);
+void handle_keys(App& app);
 
 const std::vector<KeyHelp>& key_help();
 

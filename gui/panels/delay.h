@@ -6,8 +6,8 @@
 
 namespace lockstep::gui {
 
-/// ns from the seat's moment to the event's begin; 0 or less: it has begun.
-int64_t time_until(const Seat& seat, uint32_t event);
+/// ns from the trace's moment to the event's begin; 0 or less: it has begun.
+int64_t time_until(const OpenTrace& trace, uint32_t event);
 
 /// Written at the right of the box, where at least half of `room` is left for what it
 /// tells about. Returns the width that it takes.

@@ -8,6 +8,6 @@ namespace lockstep::gui {
 
 /// One row of dots and names from x to `right`, the largest first, as many as there is
 /// room for.
-void draw_reasons(const Ui& ui, float x, float y, float right, const Seat& seat);
+void draw_reasons(const Ui& ui, float x, float y, float right, const OpenTrace& trace);
 
 }  // namespace lockstep::gui

@@ -33,6 +33,6 @@ bool is_ring(const Model& model);
 RingLayout lay_out_ring(const Rect& room, const std::vector<int>& order);
 
 /// The way of a message, clockwise; `t` from 0 to 1.
-ImVec2 on_ring_way(const RingLayout& layout, size_t from, size_t to, float t);
+ImVec2 on_ring_path(const RingLayout& layout, size_t from, size_t to, float t);
 
 }  // namespace lockstep::gui

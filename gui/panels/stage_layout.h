@@ -28,12 +28,12 @@ struct StageLayout {
 StageLayout lay_out(const Rect& room, size_t devices);
 
 /// A cubic curve from one memory to another.
-struct Way {
+struct Path {
   std::array<ImVec2, 4> points;
   ImVec2 at(float t) const;
 };
 
 /// Between the host (kHostDevice) and devices, or between two devices.
-Way way_between(const StageLayout& layout, int from, int to);
+Path path_between(const StageLayout& layout, int from, int to);
 
 }  // namespace lockstep::gui

@@ -116,7 +116,7 @@ struct TimelineCache {
 struct TimelineFrame {
   const Ui& ui;
   App& app;
-  Seat& seat;
+  OpenTrace& trace;
   const Model& model;
   TimelineView& view;
   TimelineCache& cache;
@@ -176,12 +176,12 @@ Ui floating(const Ui& ui);
 std::vector<std::string> range_lines(const Model& model, const Lod& lod, int64_t t0,
                                      int64_t t1);
 
-// ---- The hand
+// ---- Input
 
-void take_mouse(TimelineFrame& frame);
+void handle_mouse(TimelineFrame& frame);
 void follow_position(const TimelineFrame& frame);
 /// Keeps the view inside the trace and no closer than 1 ns in 20 points.
-void hold_view(const Model& model, TimelineView& view, float width);
+void clamp_view(const Model& model, TimelineView& view, float width);
 void zoom(const Model& model, TimelineView& view, float width, double around,
           double factor);
 void show_step(const Model& model, size_t step, TimelineView& view);

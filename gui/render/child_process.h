@@ -28,7 +28,7 @@ class ChildProcess {
   bool finish();
 
   /// The last line that it wrote to standard error, maybe empty.
-  std::string last_words() const;
+  std::string last_error_line() const;
 
  private:
   struct CloseFile {

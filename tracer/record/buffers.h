@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tracer/record/arena.h"
-#include "tracer/record/hardware_work.h"
+#include "tracer/record/device_activity.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::tracer {
@@ -41,7 +41,7 @@ struct Shared {
   std::atomic<int64_t> first_kept{0};  ///< events with a smaller id were collected
   int64_t origin = 0;
   std::string run;
-  std::vector<HardwareWorkSource> hardware;
+  std::vector<DeviceActivitySource> activity_sources;
 };
 Shared& shared();
 

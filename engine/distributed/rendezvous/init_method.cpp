@@ -8,9 +8,8 @@
 
 #include "base/socket.h"
 #include "engine/distributed/rendezvous/file_store.h"
-#include "engine/distributed/rendezvous/members.h"
+#include "engine/distributed/rendezvous/table.h"
 #include "engine/distributed/rendezvous/tcp_store.h"
-#include "engine/distributed/rendezvous/text.h"
 
 namespace lockstep::distributed {
 namespace {
@@ -48,8 +47,8 @@ int parse_port(const std::string& url, const std::string& text) {
   refuse(url, fmt::format("\"{}\" is no port from 0 to 65535", store::shown(text)));
 }
 
-/// Multicast addresses were a meeting place in PyTorch once, and still are the default
-/// in its ImageNet example (tcp://224.66.41.62:23456). Nobody can listen there.
+/// Early PyTorch met at multicast addresses, and its ImageNet example still has one as
+/// its default (tcp://224.66.41.62:23456). No process can listen there.
 void refuse_multicast(const std::string& url, const std::string& host) {
   in_addr v4{};
   in6_addr v6{};

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "engine/distributed/rendezvous/tcp_store_server.h"
+#include "engine/distributed/rendezvous/tcp_store.h"
 #include "tests/base/test_files.h"
 
 namespace lockstep::distributed {

@@ -10,8 +10,6 @@
 #include <thread>
 
 #include "engine/distributed/rendezvous/file_store.h"
-#include "engine/distributed/rendezvous/hash_store.h"
-#include "engine/distributed/rendezvous/prefix_store.h"
 #include "engine/distributed/rendezvous/tcp_store.h"
 #include "tests/base/test_files.h"
 

@@ -1,4 +1,4 @@
-#include "tracer/record/session.h"
+#include "tracer/record/collect.h"
 
 #include "tracer/record/recorder.h"
 
