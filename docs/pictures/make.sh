@@ -8,8 +8,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 lockstep=${LOCKSTEP_BIN:-./lockstep}
 pictures=docs/pictures
-work=${KEEP:-$(mktemp -d)}
-[[ ${KEEP:-} ]] || trap 'rm -rf "$work"' EXIT
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 fps=10
 
 data=(--dataset generated)
