@@ -25,7 +25,9 @@ namespace {
 /// be allocated.
 class ExecArguments {
  public:
-  explicit ExecArguments(const Command& command) : words_(command.words) {
+  explicit ExecArguments(const Command& command)
+      : file_(command.file.empty() ? command.words[0] : command.file),
+        words_(command.words) {
     for (char** entry = environ; *entry; ++entry) {
       const std::string text = *entry;
       const std::string name = text.substr(0, text.find('='));
@@ -40,9 +42,10 @@ class ExecArguments {
     envp_.push_back(nullptr);
   }
 
-  void execute() const { ::execvpe(argv_[0], argv_.data(), envp_.data()); }
+  void execute() const { ::execvpe(file_.c_str(), argv_.data(), envp_.data()); }
 
  private:
+  const std::string file_;
   std::vector<std::string> words_, settings_;
   std::vector<char*> argv_, envp_;
 };

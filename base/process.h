@@ -28,6 +28,7 @@ struct Command {
   int input = kNull, output = kInherited, errors = kInherited;  ///< or descriptors
   bool own_group = false;  ///< signals then reach its children as well
   ProcessLimits limits = {};
+  std::string file = {};  ///< what is executed, if that is not `words[0]`
 };
 
 struct ExitStatus {
