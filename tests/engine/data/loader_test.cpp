@@ -219,7 +219,7 @@ TEST(DataLoader, AWorkerThatHangsIsAnErrorAndNobodyWaitsForItsEnd) {
       EXPECT_NE(what.find("DataLoader timed out after 0.02 seconds: worker "),
                 std::string::npos);
       if (what.find("batch 2;") != std::string::npos) {
-        EXPECT_NE(what.find("it is at work on sample 5"), std::string::npos);
+        EXPECT_NE(what.find("it is loading sample 5"), std::string::npos);
       }
     }
     EXPECT_THROW(loader.next(), std::runtime_error);
