@@ -1,5 +1,5 @@
 // rejected by: one_tensor_two_owners
-// because: Who adds to it in place
+// because: Adding to it in place
 //
 // The misconception: a gradient belongs to whoever gets it.
 

@@ -1,5 +1,5 @@
 // rejected by: bounded
-// because: told nobody
+// because: woke nobody
 //
 // The misconception: only who puts has news for others.
 
