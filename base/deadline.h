@@ -22,8 +22,8 @@ inline TimePoint deadline_after(Milliseconds timeout) {
   return Clock::now() + within_reason(timeout);
 }
 
-/// What is left until then as poll(2) wants it: milliseconds, rounded up lest the last
-/// fraction of one be spent in a busy loop.
+/// Returns the time until `deadline` for poll(2): milliseconds, rounded up so that the
+/// last fraction is not spent in a busy loop.
 inline int poll_timeout(TimePoint deadline) {
   const auto left = std::chrono::ceil<Milliseconds>(deadline - Clock::now()).count();
   return static_cast<int>(std::clamp<long>(left, 0, INT_MAX));

@@ -124,7 +124,7 @@ Process::Process(const Command& command) : own_group_(command.own_group) {
   int error = id_ < 0 ? errno : 0;
   report_in_child = Fd();
   if (id_ > 0) {
-    if (own_group_) ::setpgid(id_, id_);  // as the child does: whoever comes first
+    if (own_group_) ::setpgid(id_, id_);  // the child does the same
     error = error_of_exec(report.get());
     if (error != 0) wait();
   }

@@ -7,7 +7,7 @@
 A .pth (.pt, .tar) file is a state_dict, or a checkpoint of PyTorch's ImageNet example,
 of which `state_dict` is used. DataParallel's `module.` is removed from names. Of a
 lockstep checkpoint, only the weights are converted. Needs torch (apt-get install
-python3-torch); the .pth file is read with weights_only, so no code in it is executed."""
+python3-torch); the .pth file is read with weights_only, so it cannot execute code."""
 
 import argparse
 import json

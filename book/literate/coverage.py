@@ -1,8 +1,8 @@
 """The lines of the engine that no page shows, and the directive `coverage`.
 
-A line counts if it has code: not blank, only a comment, a preprocessor directive, or the
-beginning or end of a namespace. It is shown if some page quotes it; lines behind a fold
-count as shown, in a separate column.
+A line counts if it has code: not blank, only a comment, a preprocessor directive, or
+the beginning or end of a namespace. It is shown if some page quotes it; lines behind a
+fold count as shown, in a separate column.
 """
 
 from docutils import nodes

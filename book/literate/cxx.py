@@ -61,7 +61,7 @@ def initialises_member(head, text, end):
 
 
 def name_of(head):
-    """Returns ('namespace' | 'type' | 'function' | 'variable', name) for an open brace."""
+    """('namespace' | 'type' | 'function' | 'variable', name) for an opening brace."""
     space = re.search(r"\bnamespace\b\s*([\w:]*)\s*$", head)
     if space:
         return "namespace", space.group(1)
@@ -85,7 +85,7 @@ def name_of(head):
 
 
 def definitions(text):
-    """Returns all definitions with bodies in braces, and all functions only declared."""
+    """All definitions with bodies in braces, and all functions only declared."""
     code, lines = masked(text), text.splitlines()
     found = []
 

@@ -19,8 +19,8 @@ FIGURE_MAKER = "book/figures.sh"
 
 
 class Output(SourceDirective):
-    """A console: lines that begin with `$ ` are input. `:from:` and `:until:` restrict it
-    to the lines from the first that contains one text to the first with the other."""
+    """A console: lines that begin with `$ ` are input. `:from:` and `:until:` restrict
+    it to the lines from the first with one text to the first with the other."""
 
     required_arguments = 1
     option_spec = {"from": directives.unchanged_required,

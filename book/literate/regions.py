@@ -14,7 +14,7 @@ class SourceError(Exception):
 
 
 def find_regions(lines):
-    """Returns the regions of a file, {name: [(number, line), …]}; raises SourceError."""
+    """The regions of a file, {name: [(number, line), …]}; raises SourceError."""
     regions, opened = {}, {}
     for number, line in enumerate(lines, 1):
         marker = MARKER.match(line)

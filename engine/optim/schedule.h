@@ -12,8 +12,8 @@ struct Schedule {
   int step_size = 30;
   double gamma = 0.1;
   int epochs = 90;  ///< of the whole training, including warm-up; for `cosine`
-  /// Linear warm-up: the learning rate rises from `warmup_decay` · lr to lr in the first
-  /// epochs; the schedule follows, as in torchvision's references:
+  /// Linear warm-up: the learning rate rises from `warmup_decay` · lr to lr in the
+  /// first epochs; the schedule follows, as in torchvision's references:
   /// SequentialLR([LinearLR(start_factor=warmup_decay, total_iters=warmup_epochs),
   /// StepLR or CosineAnnealingLR(T_max=epochs − warmup_epochs)]).
   int warmup_epochs = 0;

@@ -34,7 +34,7 @@ class Sgd {
   /// Returns the existing momentum buffers under their parameters' names.
   std::vector<nn::Named<Tensor>> momentum_buffers() const;
   /// Continues with these values, on the parameters' device; parameters not named start
-  /// anew. REQUIRES: known names and the parameters' shapes.
+  /// from zero. REQUIRES: known names and the parameters' shapes.
   void set_momentum_buffers(const std::vector<nn::Named<Tensor>>& buffers);
 
  private:

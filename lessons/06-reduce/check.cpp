@@ -156,7 +156,7 @@ LESSON_TEST(6, bytes_once, "each replica's gradients travel once, to device 0") 
         by_host);
   } else if (from_root > 0) {
     likely = fmt::format(
-        "{} copies leave device 0: replicas need no sum, since they are made anew from "
+        "{} copies leave device 0: replicas need no sum, since they are created from "
         "device 0 in the next forward pass. (All ranks get it in "
         "DistributedDataParallel)",
         from_root);

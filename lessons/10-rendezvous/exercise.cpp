@@ -20,8 +20,8 @@ using namespace lockstep;
 ///   store.add(key, 1)     adds to a counter and returns the sum (1 for the first)
 ///   store.set(key, text)
 ///   store.wait({key})     sleeps until the key is there; throws StoreTimeout, which
-///                         names the key, if it does not come: do not catch it, since it
-///                         tells the user which rank is missing
+///                         names the key, if it does not come: do not catch it,
+///                         since it tells the user which rank is missing
 ///
 /// Keys are arbitrary text, such as fmt::format("{}/{}", name, 7).
 extern "C" void store_barrier(distributed::Store& store, const std::string& name,

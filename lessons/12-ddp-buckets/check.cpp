@@ -177,9 +177,9 @@ LESSON_TEST(12, in_flight, "few messages, and backward goes on") {
   for (const tracer::Event* event : all_reduces(trace)) {
     if (number(*event, "rank") == 0) buckets.push_back(event);
   }
-  exam.that(
-      !buckets.empty(), "all-reduces of gradients in step 1", "some", "none",
-      {"step 0 was right: what it counted must be counted anew in each step", "Turns"});
+  exam.that(!buckets.empty(), "all-reduces of gradients in step 1", "some", "none",
+            {"step 0 was right: what it counted must be counted again in each step",
+             "Turns"});
   exam.at_most(
       "all-reduces of ResNet18's 62 gradients in a step", size_t{3}, buckets.size(),
       {"each message has its latency: behind the first 1 MiB the limit is `cap`",

@@ -61,7 +61,7 @@ class Reducer : public GradientSync {
     }
     return;
     // [/solution-begin]
-    lessons::not_written("before_backward: what must be counted anew in each step?");
+    lessons::not_written("before_backward: what must be counted again in each step?");
   }
 
   /// Backward has just finished this parameter's gradient, and continues with others.

@@ -209,7 +209,7 @@ TEST(DataLoader, AWorkerThatHangsIsAnErrorAndNobodyWaitsForItsEnd) {
     DataLoader loader(dataset, {.batch_size = 2, .workers = 2, .timeout = 0.02});
     loader.start_epoch(0);
     at_work.wait();
-    // The others may be late, too, on a busy machine; this one is for ever.
+    // The others may be late, too, on a busy machine; this one never returns.
     try {
       while (loader.next()) {
       }
