@@ -275,7 +275,7 @@ LESSON_TEST(8, one_message, "each layer costs one message round each way") {
   exam.at_most(
       "messages that rank 0 of 3 sends for each layer and step", int64_t{8},
       (sent + kLayers - 1) / kLayers,
-      {"an all-reduce among 3 ranks is 4 messages of each, however few numbers "
+      {"an all-reduce among 3 ranks costs each of them 4 messages, however few numbers "
        "it carries: pack everything into one tensor (ops::cat), in forward and "
        "in backward",
        "One message", last});

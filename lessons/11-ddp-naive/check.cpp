@@ -250,16 +250,17 @@ struct ByHand {
 };
 
 LESSON_TEST(11, any_order, "gradients may get ready in another order on each rank") {
-  on_ranks(2, kSameCalls,
-           {"gradient_ready comes in whatever order backward has: a rank that reduces "
-            "there meets another one with another parameter. In after_backward the "
-            "order is that of parameters_, on all ranks",
-            "Ranks meet call by call"},
-           [](Rank& rank) {
-             ByHand by_hand(rank);
-             if (rank.rank == 0) by_hand.step({2, 1, 0});
-             if (rank.rank == 1) by_hand.step({1, 2, 0});
-           });
+  on_ranks(
+      2, kSameCalls,
+      {"gradient_ready comes in whatever order backward has: a rank that reduces there "
+       "is matched with another rank's different parameter. In after_backward the "
+       "order is that of parameters_, on all ranks",
+       "Ranks meet call by call"},
+      [](Rank& rank) {
+        ByHand by_hand(rank);
+        if (rank.rank == 0) by_hand.step({2, 1, 0});
+        if (rank.rank == 1) by_hand.step({1, 2, 0});
+      });
 }
 
 LESSON_TEST(11, no_gradient, "a parameter may have no gradient on one rank") {

@@ -331,8 +331,8 @@ LESSON_TEST(12, exposed_share, "little of the communication is left exposed") {
   const int64_t naive =
       exposed(exam.reference(std::string(kRun) + " --ddp-sync naive"));
   exam.at_most(
-      "emulated: exposed communication, in per cent of naive averaging's", int64_t{18},
-      100 * mine / naive,
+      "emulated: exposed communication, as a percentage of naive averaging's",
+      int64_t{18}, 100 * mine / naive,
       {"the last bucket has nothing to hide behind: its gradient is the last one of "
        "backward. It is small when the first bucket is: 1 MiB, then `cap`",
        "What the trace shows"});

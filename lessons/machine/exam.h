@@ -1,4 +1,4 @@
-// What a lesson's tests are written with.
+// The API that lesson tests are written with.
 //
 // A test makes claims about values, bytes, order and dependencies. A claim that does
 // not hold ends the test and reports what was expected, what was received, the likely
