@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "engine/runtime/device_context.h"
-#include "engine/runtime/retirer.h"
-#include "tracer/record/hardware_work.h"
+#include "engine/runtime/completion_thread.h"
+#include "tracer/record/device_activity.h"
 
 namespace lockstep::runtime {
 
@@ -17,7 +17,7 @@ Stream::Stream(DeviceContext& device, StreamKind kind)
   last_->signal();
   if (Driver* driver = device_.driver()) {
     hardware_ = driver->make_queue(device_.device());
-    retirer_ = std::make_unique<Retirer>(*this);
+    completion_ = std::make_unique<CompletionThread>(*this);
   }
   worker_ = std::thread([this] { work(); });
 }
@@ -210,7 +210,7 @@ void Stream::hand_over(Task task) {
     }
     if (!device_.poisoned() || task.shared) {
       if (recorded) began = hardware_->mark(true);
-      const tracer::HardwareScope scope(task.record.id);
+      const tracer::ActivityScope scope(task.record.id);
       hardware_->begin_range(task.record.name);
       try {
         task.run();
@@ -239,7 +239,7 @@ void Stream::hand_over(Task task) {
   task.run = {};  // what the task kept alive ends before anyone hears of it
   task.call.reset();
   task.done->hand_over(ended);
-  retirer_->add(std::move(task), std::move(began), std::move(ended));
+  completion_->add(std::move(task), std::move(began), std::move(ended));
 }
 
 void Stream::record(Task& task, int64_t start, int64_t end, int64_t cpu) {

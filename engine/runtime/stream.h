@@ -15,7 +15,7 @@
 namespace lockstep::runtime {
 
 class DeviceContext;
-class Retirer;
+class CompletionThread;
 
 enum class StreamKind { compute = 0, copy = 1, comm = 2 };
 
@@ -88,7 +88,7 @@ class Stream {
   StreamKind kind() const { return kind_; }
   DeviceContext& device() const { return device_; }
 
-  // For whoever runs the tasks: the worker, or the retirer where hardware does it.
+  // For whoever runs the tasks: the worker, or the completion thread where hardware does it.
 
   /// When nothing but a core was missing any more. Whatever passes until the task
   /// starts (other kernels' cores, this thread's wake-up) is waiting for one.
@@ -117,7 +117,7 @@ class Stream {
   int64_t last_end_ = 0;    ///< of the last recorded task; of who runs the tasks
   bool capturing_ = false;  ///< of the worker; see `capture`
   std::unique_ptr<Queue> hardware_;   ///< null: the worker runs the tasks itself
-  std::unique_ptr<Retirer> retirer_;  ///< only with hardware
+  std::unique_ptr<CompletionThread> completion_;  ///< only with hardware
   std::thread worker_;
 };
 

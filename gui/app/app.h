@@ -1,7 +1,7 @@
 // The viewer: the open traces, the current position, and the user's choices.
 //
 // `frame` draws it in any ImGui context with any renderer; it has no threads, files or
-// clocks. Files come in through `begin_loading`; `wanted_file` requests one.
+// clocks. Files come in through `begin_loading`; `requested_file` requests one.
 #pragma once
 
 #include <array>
@@ -22,13 +22,13 @@
 namespace lockstep::gui {
 
 /// An open trace and the position in it.
-struct Seat {
+struct OpenTrace {
   std::unique_ptr<Model> model;
   Position position;
-  State state;                    ///< of `position`
-  Breakdown step;                 ///< of the step that `state` is in
-  Breakdown mean;                 ///< of all steps
-  size_t broken_down = SIZE_MAX;  ///< the step that `step` describes
+  State state;                ///< of `position`
+  Breakdown step;             ///< of the step that `state` is in
+  Breakdown mean;             ///< of all steps
+  size_t step_of = SIZE_MAX;  ///< the step that `step` describes
   TimelineView timeline;
   std::vector<Position> bookmarks;
   bool problems_seen = false;   ///< the user dismissed the file's problems
@@ -36,11 +36,11 @@ struct Seat {
   size_t tree_of = SIZE_MAX;
   int tree_rank = 0;
   std::set<uint32_t>
-      tree_flipped;  ///< first events of entries that the user opened or closed
+      tree_toggled;  ///< first events of entries that the user opened or closed
 };
 
 /// The user's choices; none depends on a trace.
-struct Choices {
+struct Settings {
   bool dark = true;
   bool tree = false;       ///< the step's call tree in place of the call stack
   bool overlap = false;    ///< computation and communication in place of bytes by port
@@ -72,33 +72,33 @@ class App {
   /// a window that fills `screen`.
   void frame(const Rect& screen, float seconds);
 
-  bool has_trace() const { return !seats_.empty(); }
-  std::vector<Seat>& seats() { return seats_; }
-  Seat& seat() { return seats_[current_]; }
+  bool has_trace() const { return !traces_.empty(); }
+  std::vector<OpenTrace>& traces() { return traces_; }
+  OpenTrace& trace() { return traces_[current_]; }
   size_t current() const { return current_; }
-  void sit(size_t seat) { current_ = seat; }
+  void select_trace(size_t trace) { current_ = trace; }
 
   /// Goes to a position in the current trace; compared traces follow.
   void go(const Position& position);
   void move(Move move);
-  void look_at_rank(int rank);  ///< same point of its program, or same time
+  void focus_rank(int rank);  ///< same point of its program, or same time
 
-  Choices choices;
+  Settings settings;
   std::vector<std::string> recent;  ///< files opened before, newest first
-  std::string wanted_file;          ///< set when the user requests one of `recent`
+  std::string requested_file;       ///< set when the user requests one of `recent`
   /// The screen areas that the tour describes; set by the layout.
   std::array<Rect, 5> tour_places{};
   std::string error;  ///< why the last file could not be opened
 
-  const Theme& theme() const { return choices.dark ? dark_theme() : light_theme(); }
+  const Theme& theme() const { return settings.dark ? dark_theme() : light_theme(); }
   /// Returns one line for scripts: the position and the event there.
   std::string state_line();
 
  private:
-  void refresh(Seat& seat);
+  void refresh(OpenTrace& trace);
 
   const Fonts* fonts_;
-  std::vector<Seat> seats_;
+  std::vector<OpenTrace> traces_;
   size_t current_ = 0;
   std::unique_ptr<Loader> loader_;
   std::string loading_name_;

@@ -14,7 +14,7 @@ struct KeyHelp {
 };
 
 /// Handles the keys in ImGui's input.
-void take_keys(App& app);
+void handle_keys(App& app);
 
 const std::vector<KeyHelp>& key_help();
 

@@ -7,7 +7,7 @@
 namespace lockstep::gui {
 
 /// Returns the ns until the event begins; 0 or less if it has begun.
-int64_t time_until(const Seat& seat, uint32_t event);
+int64_t time_until(const OpenTrace& trace, uint32_t event);
 
 /// Draws the label at the right of the box if at least half of `room` stays free.
 /// Returns its width.

@@ -12,11 +12,11 @@ struct CardStyle {
   bool group = false;  ///< stands for this device and all after it
 };
 
-void draw_device_card(const Ui& ui, const Rect& r, const Seat& seat, int device,
+void draw_device_card(const Ui& ui, const Rect& r, const OpenTrace& trace, int device,
                       CardStyle style);
 
 /// Returns the device whose port carries at least 1.5 times the step's mean, or
 /// kHostDevice if there is none.
-int hot_device(const Seat& seat);
+int busiest_device(const OpenTrace& trace);
 
 }  // namespace lockstep::gui

@@ -14,9 +14,9 @@ void draw_memory(const Ui& ui, const Rect& r, const Memory& memory, int64_t scal
 /// Names the largest categories beside their colours, as many as fit.
 void draw_memory_legend(const Ui& ui, Rect r, const Memory& memory);
 std::vector<size_t> by_size(const Memory& memory);  ///< categories, largest first
-int64_t largest_memory(const Seat& seat);           ///< over all devices, now
+int64_t largest_memory(const OpenTrace& trace);     ///< over all devices, now
 
 /// "conv2d", "h2d from host"
-std::string name_of_task(const Model& model, uint32_t event);
+std::string task_name(const Model& model, uint32_t event);
 
 }  // namespace lockstep::gui

@@ -14,23 +14,23 @@ void draw_top_bar(const Ui& ui, const Rect& area, App& app);
 /// From this width on, the top bar names the trace; below it, the timeline does.
 constexpr float kNamesTrace = 1250;
 /// Returns "resnet18 · DataParallel · 4 devices".
-std::string what_is_open(const Model& model);
+std::string trace_title(const Model& model);
 void draw_calls(const Ui& ui, const Rect& area, App& app);
 /// Draws the call tree inside the card of calls.
 void draw_call_tree(const Ui& ui, Rect inside, App& app);
 void draw_source(const Ui& ui, const Rect& area, App& app);
-void draw_stage(const Ui& ui, const Rect& area, App& app, Seat& seat);
+void draw_stage(const Ui& ui, const Rect& area, App& app, OpenTrace& trace);
 void draw_narration(const Ui& ui, const Rect& area, App& app);
 /// Returns the height that the narration needs at this width.
 float narration_height(const Ui& ui, float width, App& app);
 void draw_step_times(const Ui& ui, const Rect& area, App& app);
 void draw_ports(const Ui& ui, const Rect& area, App& app);
 /// Draws computation and communication per device, inside the card.
-void draw_overlap(const Ui& ui, Rect room, const Seat& seat);
+void draw_overlap(const Ui& ui, Rect room, const OpenTrace& trace);
 void draw_inspector(const Ui& ui, const Rect& area, App& app);
 void draw_compare(const Ui& ui, const Rect& area, App& app);
 /// Draws the file's problems in one line; a click dismisses it.
-void draw_problems(const Ui& ui, const Rect& area, Seat& seat);
+void draw_problems(const Ui& ui, const Rect& area, OpenTrace& trace);
 void draw_start(const Ui& ui, const Rect& area, App& app);
 void draw_loading(const Ui& ui, const Rect& area, double progress,
                   const std::string& name);
@@ -46,8 +46,8 @@ void draw_tabs(const Ui& ui, const Rect& area, const std::array<Tab, 2>& tabs,
                bool& second);
 
 /// Returns an event's name in the chosen naming scheme.
-std::string shown_name(const Model& model, const Event& event, bool cpp);
+std::string display_name(const Model& model, const Event& event, bool cpp);
 /// Returns "host" or "device 2".
-std::string shown_device(const Model& model, int device);
+std::string device_label(const Model& model, int device);
 
 }  // namespace lockstep::gui

@@ -15,10 +15,10 @@ struct RankCard {
   bool compact = false;
 };
 
-void draw_rank_card(const Ui& ui, const RankCard& card, const Seat& seat);
+void draw_rank_card(const Ui& ui, const RankCard& card, const OpenTrace& trace);
 
 /// Returns a rank's part of a collective: "all_reduce · bucket 1" or "broadcast ·
 /// buffers"; with `brief`, "bucket 1" or "broadcast".
-std::string shown_collective(const Model& model, uint32_t event, bool brief = false);
+std::string collective_label(const Model& model, uint32_t event, bool brief = false);
 
 }  // namespace lockstep::gui

@@ -7,6 +7,6 @@
 namespace lockstep::gui {
 
 /// Draws one row of dots and names from x to `right`, largest first, as many as fit.
-void draw_reasons(const Ui& ui, float x, float y, float right, const Seat& seat);
+void draw_reasons(const Ui& ui, float x, float y, float right, const OpenTrace& trace);
 
 }  // namespace lockstep::gui

@@ -159,7 +159,7 @@ ImVec2 RingLayout::port(size_t of_card) const {
   return {on_loop(ports[of_card]).x, is_top(of_card) ? device.bottom() : device.y};
 }
 
-ImVec2 on_ring_way(const RingLayout& layout, size_t from, size_t to, float t) {
+ImVec2 on_ring_path(const RingLayout& layout, size_t from, size_t to, float t) {
   constexpr float kOut = 0.1f;  // of the path, along the stubs
   const auto between = [](ImVec2 a, ImVec2 b, float share) {
     return ImVec2(a.x + (b.x - a.x) * share, a.y + (b.y - a.y) * share);

@@ -34,6 +34,6 @@ bool is_ring(const Model& model);
 RingLayout lay_out_ring(const Rect& room, const std::vector<int>& order);
 
 /// Returns the position of a message on its clockwise path; `t` from 0 to 1.
-ImVec2 on_ring_way(const RingLayout& layout, size_t from, size_t to, float t);
+ImVec2 on_ring_path(const RingLayout& layout, size_t from, size_t to, float t);
 
 }  // namespace lockstep::gui

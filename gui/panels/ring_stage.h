@@ -6,6 +6,6 @@
 
 namespace lockstep::gui {
 
-void draw_ring_stage(const Ui& ui, const Rect& room, App& app, Seat& seat);
+void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace);
 
 }  // namespace lockstep::gui

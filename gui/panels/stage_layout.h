@@ -28,13 +28,13 @@ struct StageLayout {
 StageLayout lay_out(const Rect& room, size_t devices);
 
 /// A cubic Bézier curve from one memory to another.
-struct Way {
+struct Path {
   std::array<ImVec2, 4> points;
   ImVec2 at(float t) const;
 };
 
 /// Returns the path between the host (kHostDevice) and a device, or between two
 /// devices.
-Way way_between(const StageLayout& layout, int from, int to);
+Path path_between(const StageLayout& layout, int from, int to);
 
 }  // namespace lockstep::gui

@@ -33,7 +33,7 @@ void draw_start(const Ui& ui, const Rect& area, App& app) {
     const float high = ui.text_rich({0, 0, wide - 32, 0}, Type::body, Type::strong, 0,
                                     0, app.error, false);
     Rect box = room.take_top(high + 20);
-    ui.fill(box, t.warning_ground, 8);
+    ui.fill(box, t.warning_background, 8);
     ui.text_rich({box.x + 16, box.y + 12, box.w - 32, box.h}, Type::body, Type::strong,
                  t.warning, t.warning, app.error);
     room.take_top(18);
@@ -54,7 +54,7 @@ void draw_start(const Ui& ui, const Rect& area, App& app) {
     const Rect row = room.take_top(27);
     ImGui::PushID(static_cast<int>(i));
     bool hovered = false;
-    if (ui.hit("recent", row, &hovered)) app.wanted_file = app.recent[i];
+    if (ui.clicked("recent", row, &hovered)) app.requested_file = app.recent[i];
     ImGui::PopID();
     if (hovered) ui.fill(row, t.hover, 5);
     ui.text_cut(row.x + 10, row.y + 6, row.w - 20, Type::mono,

@@ -82,7 +82,7 @@ std::string exact_time(int64_t ns) {
 }
 
 Origin origin_of(const TimelineFrame& frame) {
-  const Step& step = frame.model.steps[frame.seat.state.step];
+  const Step& step = frame.model.steps[frame.trace.state.step];
   const double length = frame.view.to - frame.view.from;
   const bool near = frame.view.from >= static_cast<double>(step.begin) - length &&
                     frame.view.from <= static_cast<double>(step.end) + length &&

@@ -107,7 +107,7 @@ std::vector<Flow> flows_of(const Model& model, uint32_t index) {
 }
 
 void draw_flows(const TimelineFrame& frame) {
-  const uint32_t event = frame.seat.state.event;
+  const uint32_t event = frame.trace.state.event;
   if (frame.cache.flows_event != event) {
     frame.cache.flows = flows_of(frame.model, event);
     frame.cache.flows_event = event;
@@ -118,7 +118,7 @@ void draw_flows(const TimelineFrame& frame) {
 }
 
 void draw_current(const TimelineFrame& frame) {
-  const uint32_t event = frame.seat.state.event;
+  const uint32_t event = frame.trace.state.event;
   const Place place = place_of(frame, event);
   if (!place.shown || place.x1 < frame.plot.x || place.x0 > frame.plot.right()) return;
   const Theme& theme = frame.ui.theme;

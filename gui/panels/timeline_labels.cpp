@@ -81,7 +81,7 @@ void draw_label(const TimelineFrame& frame, const Strip& strip, float y) {
         head(fmt::format("rank {}", lane.rank), true, false, theme.dim);
         return;
       }
-      head(shown_device(frame.model, lane.device), more && lane.rows > strip.rows,
+      head(device_label(frame.model, lane.device), more && lane.rows > strip.rows,
            strip.is_open, theme.text);
       if (lane.stream != 0) {
         ui.text_right(right, line, Type::small, theme.faint, stream_name(lane));

@@ -196,7 +196,7 @@ class LanePainter {
   bool beginning(float x, float y, float room, ImU32 ink, std::string_view name) {
     const ImFont& font = *ui_.fonts.get(Type::small);
     const std::string_view part =
-        fitting(font, ui_.line_height(Type::small), name, room);
+        fitting_prefix(font, ui_.line_height(Type::small), name, room);
     if (part.size() < (name.starts_with("←") ? 7 : 4)) return false;
     ui_.text(x, y, Type::small, ink, part);
     return true;

@@ -116,7 +116,7 @@ struct TimelineCache {
 struct TimelineFrame {
   const Ui& ui;
   App& app;
-  Seat& seat;
+  OpenTrace& trace;
   const Model& model;
   TimelineView& view;
   TimelineCache& cache;
@@ -179,10 +179,10 @@ std::vector<std::string> range_lines(const Model& model, const Lod& lod, int64_t
 
 // ---- Input
 
-void take_mouse(TimelineFrame& frame);
+void handle_mouse(TimelineFrame& frame);
 void follow_position(const TimelineFrame& frame);
 /// Clamps the view to the trace and to at least 1 ns per 20 points.
-void hold_view(const Model& model, TimelineView& view, float width);
+void clamp_view(const Model& model, TimelineView& view, float width);
 void zoom(const Model& model, TimelineView& view, float width, double around,
           double factor);
 void show_step(const Model& model, size_t step, TimelineView& view);

@@ -94,7 +94,7 @@ void add_busy(const Model& model, const Lod& lod, int64_t t0, int64_t t1,
     most = std::max(most, lod.busy(model, i, 0, t0, t1));
   }
   for (size_t i = 0; i < std::min(busy.size(), kMaxDevices); ++i) {
-    lines.push_back(fmt::format("{} busy\t{}", shown_device(model, static_cast<int>(i)),
+    lines.push_back(fmt::format("{} busy\t{}", device_label(model, static_cast<int>(i)),
                                 percent(busy[i] / length)));
   }
   if (busy.size() > kMaxDevices) {

@@ -39,7 +39,7 @@ bool ChildProcess::finish() {
   return process_->running() && process_->wait().code == 0;
 }
 
-std::string ChildProcess::last_words() const {
+std::string ChildProcess::last_error_line() const {
   std::rewind(errors_.get());
   std::string line, last;
   for (int c = 0; c != EOF;) {

@@ -28,7 +28,7 @@ class ChildProcess {
   bool finish();
 
   /// Returns the last line of standard error; may be empty.
-  std::string last_words() const;
+  std::string last_error_line() const;
 
  private:
   struct CloseFile {

@@ -120,7 +120,7 @@ class Ffmpeg : public Film::Sink {
     throw std::runtime_error(
         fmt::format("{}: ffmpeg failed ({}); fix: try another format: .mp4, .webm, "
                     ".webp, .gif, %04d.png",
-                    path_, process_->last_words()));
+                    path_, process_->last_error_line()));
   }
 
   [[noreturn]] void fail_to_write(int error) {

@@ -32,8 +32,8 @@ constexpr Face kFaces[kTypes] = {
     {Type::mono, kCode, kWords, 16},
     {Type::mono_small, kCode, kWords, 15},
 };
-constexpr const char* kStandIn = "DejaVuSans.ttf";
-constexpr const char* kStandInCode = "DejaVuSansMono.ttf";
+constexpr const char* kFallback = "DejaVuSans.ttf";
+constexpr const char* kFallbackCode = "DejaVuSansMono.ttf";
 
 constexpr ImWchar kGlyphs[] = {
     0x0020, 0x007e, 0x00a0, 0x00ff,  // Latin-1
@@ -120,7 +120,7 @@ ImFont* add_face(Library& library, ImFontAtlas& atlas, const Face& face, float s
     library.add(face.helper, pixels, true);
     return font;
   }
-  for (const char* stand_in : {is_code ? kStandInCode : kStandIn, kStandIn}) {
+  for (const char* stand_in : {is_code ? kFallbackCode : kFallback, kFallback}) {
     if (ImFont* font = library.add(stand_in, pixels, false)) return font;
   }
   ImFontConfig config;
@@ -137,7 +137,7 @@ std::string missing_files(Library& library) {
   return names;
 }
 
-void even_digits(ImFont& font) {
+void make_digits_tabular(ImFont& font) {
   float widest = 0;
   const auto is_digit = [](const ImFontGlyph& glyph) {
     return glyph.Codepoint >= '0' && glyph.Codepoint <= '9';
@@ -175,7 +175,7 @@ Fonts load_fonts(ImFontAtlas& atlas, float scale, const FontReader& read) {
   }
   if (!atlas.Build()) throw std::runtime_error("ImGui cannot build the font atlas");
   for (ImFont* font : fonts.fonts) {
-    even_digits(*font);
+    make_digits_tabular(*font);
     for (const auto& [missing, like] : kSubstitutes) {
       if (!has_glyph(*font, missing)) font->AddRemapChar(missing, like);
     }

@@ -7,12 +7,12 @@
 
 namespace lockstep::gui {
 
-struct Recollection {
+struct RecentFiles {
   std::vector<std::string> files;  ///< newest first
   bool toured = false;
 };
 
-Recollection recall();
-void remember(const Recollection& memory);  ///< failure is not an error
+RecentFiles load_recent();
+void save_recent(const RecentFiles& memory);  ///< failure is not an error
 
 }  // namespace lockstep::gui

@@ -114,10 +114,10 @@ struct Queue {
   std::vector<std::string> files;
 };
 
-void open_next(App& app, Queue& queue, Recollection& memory) {
-  if (!app.wanted_file.empty()) {
-    queue.files.push_back(std::move(app.wanted_file));
-    app.wanted_file.clear();
+void open_next(App& app, Queue& queue, RecentFiles& memory) {
+  if (!app.requested_file.empty()) {
+    queue.files.push_back(std::move(app.requested_file));
+    app.requested_file.clear();
   }
   if (app.is_loading() || queue.files.empty()) return;
   const std::string path = queue.files.front();
@@ -182,11 +182,11 @@ void draw(Window& window, App& app, float seconds) {
 void run_window(const WindowOptions& options) {
   Window window(options);
   App app(window.fonts());
-  app.choices.dark = !options.light;
-  app.choices.compare = options.compare;
-  Recollection memory = recall();
+  app.settings.dark = !options.light;
+  app.settings.compare = options.compare;
+  RecentFiles memory = load_recent();
   app.recent = memory.files;
-  if (!memory.toured && !options.print_state) app.choices.tour = 1;
+  if (!memory.toured && !options.print_state) app.settings.tour = 1;
   Queue queue{options.files};
   glfwSetWindowUserPointer(window.glfw(), &queue);
   glfwSetDropCallback(window.glfw(), [](GLFWwindow* w, int count, const char** paths) {
@@ -201,7 +201,7 @@ void run_window(const WindowOptions& options) {
   while (!glfwWindowShouldClose(window.glfw())) {
     // Nothing moves by itself: sleep until there is input.
     const bool busy = app.is_loading() || !queue.files.empty() ||
-                      app.choices.transport.playing || app.is_settling();
+                      app.settings.transport.playing || app.is_settling();
     if (busy)
       glfwPollEvents();
     else
@@ -214,7 +214,7 @@ void run_window(const WindowOptions& options) {
     if (busy) slow.add(std::chrono::duration<double>(Clock::now() - now).count());
     if (!at.empty() && app.has_trace() && !app.is_loading() && queue.files.empty()) {
       std::string why;
-      const auto position = parse_position(*app.seat().model, at, why);
+      const auto position = parse_position(*app.trace().model, at, why);
       if (!position) throw std::runtime_error("--at: " + why);
       app.go(*position);
       at.clear();
@@ -226,7 +226,7 @@ void run_window(const WindowOptions& options) {
     }
   }
   memory.toured = true;
-  remember(memory);
+  save_recent(memory);
 }
 
 }  // namespace lockstep::gui

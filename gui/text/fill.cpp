@@ -35,9 +35,9 @@ std::string_view form(std::string_view forms, size_t wanted) {
 }
 
 /// Fills one template with at most `parts` of its optional parts.
-class Filling {
+class TemplateFiller {
  public:
-  Filling(const Language& language, const Facts& facts, size_t parts)
+  TemplateFiller(const Language& language, const Facts& facts, size_t parts)
       : language_(language), facts_(facts), parts_(parts) {}
 
   /// Returns false if a fact outside the optional parts is unknown.
@@ -97,7 +97,7 @@ std::string say(const Language& language, std::initializer_list<std::string_view
       if (row.key != key) continue;
       for (size_t parts = kMostParts + 1; parts-- > 0;) {
         std::string text;
-        if (!Filling(language, facts, parts).fill(row.text, text)) break;
+        if (!TemplateFiller(language, facts, parts).fill(row.text, text)) break;
         if (length(text) <= longest || parts == 0) return text;
       }
     }

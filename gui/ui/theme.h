@@ -13,10 +13,10 @@ namespace lockstep::gui {
 
 struct Theme {
   bool dark = true;
-  ImU32 ground, panel, raised, sunken, line, hover, shadow;
+  ImU32 background, panel, raised, sunken, line, hover, shadow;
   ImU32 text, dim, faint;  ///< text colours, strong to weak
-  ImU32 accent, on_accent, accent_ground;
-  ImU32 warning, warning_ground;
+  ImU32 accent, on_accent, accent_background;
+  ImU32 warning, warning_background;
 
   // Colours with a meaning.
   ImU32 orange, sky, green, yellow, blue, pink, violet, slate, grey;

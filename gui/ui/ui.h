@@ -64,14 +64,14 @@ class Ui {
   void bar(const Rect& r, float share, ImU32 colour, bool solid = true) const;
 
   /// An invisible button: returns true when clicked; sets `hovered`.
-  bool hit(const char* id, const Rect& r, bool* hovered = nullptr) const;
+  bool clicked(const char* id, const Rect& r, bool* hovered = nullptr) const;
   bool button(const char* id, const Rect& r, std::string_view label,
               bool active = false, Type type = Type::body) const;
   void tooltip(std::string_view text) const;  ///< for the hovered item
 };
 
 /// Returns the part of `text` that fits into `room`, cut at a whole UTF-8 character.
-std::string_view fitting(const ImFont& font, float size, std::string_view text,
-                         float room);
+std::string_view fitting_prefix(const ImFont& font, float size, std::string_view text,
+                                float room);
 
 }  // namespace lockstep::gui

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tracer/record/hardware_work.h"
+#include "tracer/record/device_activity.h"
 
 namespace lockstep::cuda {
 
@@ -43,12 +43,12 @@ class ActivityRecords {
 
   /// Returns the work whose event is known, on the profiler's clock, except events of
   /// which any piece lacks times. Unmatched records are kept for the next call only.
-  std::vector<tracer::HardwareWork> take();
+  std::vector<tracer::DeviceActivity> take();
 
  private:
   struct Half {
     std::unordered_map<uint32_t, int64_t> links;
-    std::vector<tracer::HardwareWork> works;  ///< `event` holds the call
+    std::vector<tracer::DeviceActivity> works;  ///< `event` holds the call
   };
   const int64_t* event_of(uint32_t call) const;
 

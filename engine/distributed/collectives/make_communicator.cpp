@@ -11,7 +11,7 @@
 #include "engine/distributed/collectives/ring.h"
 #include "engine/distributed/collectives/staged_communicator.h"
 #include "engine/distributed/collectives/tcp_transport.h"
-#include "engine/distributed/rendezvous/prefix_store.h"
+#include "engine/distributed/rendezvous/store.h"
 
 namespace lockstep::distributed {
 

@@ -10,7 +10,7 @@
 #include "engine/backends/cuda/queue.h"
 #include "engine/backends/cuda/status.h"
 #include "engine/distributed/collectives/nccl/nccl_status.h"
-#include "engine/distributed/rendezvous/prefix_store.h"
+#include "engine/distributed/rendezvous/store.h"
 #include "engine/runtime/device_context.h"
 #include "tracer/record/recorder.h"
 
