@@ -50,13 +50,14 @@ ODD_ENGLISH = re.compile(
     r"|works? (?:it |them )?off|worked off|t(?:ells?|old) of|told apart|heard of"
     r"|the other way about|(?:which|that) is no|melt(?:s|ed|ing)?|so that nobody)\b",
     re.I)
-PROSE = re.compile(r"book/(?!literate/).*\.md|lessons/[^/]+/chapter\.md")
+PROSE = re.compile(r"book/(?!literate/).*\.md|lessons/[^/]+/chapter\.md"
+                   r"|CONTRIBUTING\.md")  # quotes examples
 WORDED = (".h", ".cpp", ".cu", ".py", ".md", ".bash", ".sh", ".cmake")
 # Still to be rewritten. This list may only shrink.
 NOT_YET_PLAIN = (
-    "README.md", "cli/", "docs/", "engine/autograd/", "engine/distributed/",
-    "engine/ops/", "engine/parallel/", "engine/runtime/", "engine/train/",
-    "experiments/", "gui/model/", "tracer/", "tests/e2e/meeting_test.py")
+    "cli/", "docs/", "engine/autograd/", "engine/distributed/", "engine/ops/",
+    "engine/parallel/", "engine/runtime/", "engine/train/", "experiments/",
+    "gui/model/", "tracer/", "tests/e2e/meeting_test.py")
 
 
 def listed_files():
