@@ -61,7 +61,7 @@ class RawClient {
               0);
   }
 
-  /// The server may have hung up in the middle: that is no failure.
+  /// The server may have hung up in the middle: that is not a failure.
   void send(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t sent =
