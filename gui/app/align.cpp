@@ -1,4 +1,5 @@
-#include "gui/app/align.h"
+// Two traces in step: the place in one that corresponds to a place in the other.
+#include "gui/app/app.h"
 
 #include <algorithm>
 #include <string>

@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "gui/app/timeline_view.h"
 #include "gui/app/transport.h"
 #include "gui/model/breakdown.h"
 #include "gui/model/call_tree.h"
@@ -21,6 +20,35 @@
 #include "gui/ui/ui.h"
 
 namespace lockstep::gui {
+
+struct TimelineCache;
+
+/// What part of a trace the timeline shows. Plain data, so that a picture is a function
+/// of it.
+struct TimelineView {
+  double from = 0, to = 0;  ///< ns at the left and right edge; equal: not chosen yet
+  float scroll = 0;         ///< points scrolled down
+  bool follow = true;       ///< keep the position in sight
+  std::pair<int64_t, int64_t> selected{0, 0};  ///< a range of time; empty when equal
+  std::vector<uint32_t> open;  ///< groups of lanes shown in full depth, sorted
+
+  /// What the mouse does until its button goes up.
+  enum class Drag : uint8_t { none, pan, scrub, select, overview, scrollbar };
+  struct Gesture {
+    Drag drag = Drag::none;
+    bool moved = false;       ///< far enough to be no click
+    float x = 0, y = 0;       ///< where the button went down
+    double from = 0, to = 0;  ///< the view at that moment
+    float scroll = 0;
+  } gesture;
+
+  /// The position that the view last followed.
+  int64_t seen_time = INT64_MIN;
+  uint32_t seen_event = UINT32_MAX;
+
+  size_t primitives = 0;  ///< rectangles, texts and lines in the last picture
+  std::shared_ptr<TimelineCache> cache;  ///< computed from the Model alone
+};
 
 /// One open trace and the place in it.
 struct OpenTrace {
@@ -104,5 +132,28 @@ class App {
   std::unique_ptr<Loader> loader_;
   std::string loading_name_;
 };
+
+// ---- What `App::frame` consists of
+
+struct KeyHelp {
+  const char* group;
+  const char* keys;
+  const char* what;
+};
+
+/// Reads ImGui's keyboard and does what the keys say.
+void handle_keys(App& app);
+
+const std::vector<KeyHelp>& key_help();
+
+/// Draws the whole screen. `progress` is below 1 while `loading` is being read.
+void draw_screen(Ui& ui, const Rect& screen, App& app, double progress,
+                 const std::string& loading);
+
+/// The place in one trace that corresponds to a place in the other: by the step's place
+/// in its trace (the first with the first), then by phase, then by how far the position
+/// is within that phase. Where the other trace has no such phase
+/// (`single` has no `replicate`) it waits at the end of the last one that both have.
+Position aligned(const Model& from, const Position& position, const Model& to);
 
 }  // namespace lockstep::gui

@@ -2,7 +2,6 @@
 // moves of the App; none keeps anything of its own.
 #pragma once
 
-#include <array>
 #include <string>
 
 #include "gui/app/app.h"
@@ -37,17 +36,27 @@ void draw_loading(const Ui& ui, const Rect& area, double progress,
 void draw_help(const Ui& ui, const Rect& screen, App& app);
 void draw_tour(const Ui& ui, const Rect& screen, App& app);
 
-/// Two words in a card's title bar, of which one is chosen: the second if `second`.
-struct Tab {
-  const char* name;
-  const char* tip;
-};
-void draw_tabs(const Ui& ui, const Rect& area, const std::array<Tab, 2>& tabs,
-               bool& second);
+// ---- The timeline
 
-/// How an event is called in the chosen language of names.
-std::string display_name(const Model& model, const Event& event, bool cpp);
-/// "host", "device 2"
-std::string device_label(const Model& model, int device);
+/// Draws the card of the current trace and takes the mouse that is over it.
+void draw_timeline(const Ui& ui, const Rect& area, App& app);
+
+/// `w`/`s` zoom in and out, `[`/`]` pan, `f` follow the position or not.
+void timeline_keys(App& app);
+
+// ---- Search
+
+/// Does the name hold what was typed, whatever the case of its letters?
+bool contains(const std::string& name, const std::string& needle);
+
+void draw_search_line(const Ui& ui, const Rect& area, App& app);
+
+/// The nearest event behind `from` (or before it), in time order, whose name contains
+/// `needle`, whatever the case; kNoEvent if there is none.
+uint32_t next_hit(const Model& model, const std::string& needle, uint32_t from,
+                  bool forward);
+
+/// Goes to the next (or previous) event whose name contains the search text.
+void go_to_hit(App& app, bool forward);
 
 }  // namespace lockstep::gui

@@ -45,4 +45,11 @@ using FontReader = std::function<std::string(const std::string& name)>;
 /// The same without a file system.
 Fonts load_fonts(ImFontAtlas& atlas, float scale, const FontReader& read);
 
+// ---- Font files on this computer.
+
+/// Reads from `folder` and below, and only there, if it is not empty; else from the
+/// system's and the user's font folders. Never throws: what cannot be read is not
+/// there.
+FontReader font_files(const std::string& folder);
+
 }  // namespace lockstep::gui

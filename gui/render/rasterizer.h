@@ -15,7 +15,7 @@ namespace lockstep::gui {
 /// `background`, taken as opaque, and draws over it. Positions are points; a pixel is
 /// 1 / FramebufferScale of one. Colours blend by alpha, rounded to the nearest.
 ///
-/// Textures are bilinear, letters are not (quad.h). User callbacks are skipped. Any
+/// Textures are bilinear, letters are not (shapes.h). User callbacks are skipped. Any
 /// draw data is safe, however wild its numbers, as long as each texture id is none or
 /// points to a live `Texture`. Thread-safe for different targets.
 void rasterize(const ImDrawData& data, Image& target, uint32_t background);

@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "gui/model/loader.h"
-#include "gui/text/fill.h"
+#include "gui/text/language.h"
 #include "tests/tracer/golden.h"
 #include "tracer/format/file_io.h"
 
