@@ -1,11 +1,11 @@
-// Draws one triangle, of which all of ImGui's shapes consist.
+// Draws triangles, of which all shapes of ImGui consist, and upright rectangles.
 #pragma once
 
 #include <imgui.h>
 
 #include <cstdint>
 
-#include "gui/render/fixed.h"
+#include "gui/render/fixed_point.h"
 #include "gui/render/texture.h"
 
 namespace lockstep::gui {
@@ -57,5 +57,14 @@ struct Corner {
 /// left or top edge: of two triangles that share it, exactly one covers the pixel.
 void draw_triangle(const Canvas& canvas, const Corner& a, const Corner& b,
                    const Corner& c);
+
+/// Upright rectangles are most of what a frame consists of: bars, panels, letters.
+///
+/// Draws the rectangle with corners in ImGui's order (left top, right top, right
+/// bottom, left bottom) if it is an upright one of one colour and either of one texel
+/// (then it equals its two triangles) or with whole numbers of texels per pixel, as
+/// letters are (then each pixel takes the texel at its centre, unmixed: crisp).
+/// False, and nothing drawn, for all others.
+bool draw_upright(const Canvas& canvas, const Corner (&corners)[4]);
 
 }  // namespace lockstep::gui
