@@ -4,8 +4,8 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/runtime/device_context.h"
 #include "engine/runtime/completion_thread.h"
+#include "engine/runtime/device_context.h"
 #include "tracer/record/device_activity.h"
 
 namespace lockstep::runtime {

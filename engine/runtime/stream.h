@@ -88,7 +88,8 @@ class Stream {
   StreamKind kind() const { return kind_; }
   DeviceContext& device() const { return device_; }
 
-  // For whoever runs the tasks: the worker, or the completion thread where hardware does it.
+  // For the thread that completes tasks: the worker, or with hardware the
+  // CompletionThread.
 
   /// When nothing but a core was missing any more. Whatever passes until the task
   /// starts (other kernels' cores, this thread's wake-up) is waiting for one.
@@ -116,7 +117,7 @@ class Stream {
   bool closing_ = false;
   int64_t last_end_ = 0;    ///< of the last recorded task; of who runs the tasks
   bool capturing_ = false;  ///< of the worker; see `capture`
-  std::unique_ptr<Queue> hardware_;   ///< null: the worker runs the tasks itself
+  std::unique_ptr<Queue> hardware_;  ///< null: the worker runs the tasks itself
   std::unique_ptr<CompletionThread> completion_;  ///< only with hardware
   std::thread worker_;
 };
