@@ -1,4 +1,4 @@
-// The keyboard: one table, from which both the keys work and the overlay is drawn.
+// The keyboard: one table for both key handling and the overlay.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ struct KeyHelp {
   const char* what;
 };
 
-/// Reads ImGui's keyboard and does what the keys say.
+/// Handles the keys in ImGui's input.
 void handle_keys(App& app);
 
 const std::vector<KeyHelp>& key_help();

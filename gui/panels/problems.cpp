@@ -1,4 +1,4 @@
-// A file that is not whole is shown as far as it goes, and says so.
+// A damaged file is shown up to the damage, with a warning.
 #include <fmt/format.h>
 
 #include "gui/panels/panels.h"

@@ -9,7 +9,7 @@ namespace lockstep::gui {
 
 namespace {
 
-/// The reasons of this step, by bytes.
+/// Returns the step's reasons for copies, largest first by bytes.
 std::vector<std::string> reasons_of(const OpenTrace& trace) {
   std::map<uint32_t, int64_t> bytes;
   for (const PortBytes& port : trace.step.ports) bytes[port.why] += port.bytes;

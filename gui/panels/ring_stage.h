@@ -1,4 +1,4 @@
-// The stage of DistributedDataParallel: ranks around a ring.
+// The stage for DistributedDataParallel: ranks around a ring.
 #pragma once
 
 #include "gui/app/app.h"
