@@ -9,10 +9,11 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/run_options.h"
 #include "engine/backends/backend.h"
+#include "engine/models/zoo.h"
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
+#include "engine/optim/sgd.h"
 #include "engine/runtime/device_context.h"
 #include "engine/train/step_graph.h"
 #include "tracer/format/trace.h"

@@ -4,7 +4,7 @@
 
 #include "base/program.h"
 #include "cli/commands.h"
-#include "cli/subcommands.h"
+#include "cli/flags.h"
 #include "engine/data/cifar10.h"
 #include "engine/data/fetch.h"
 #include "engine/data/generated.h"

@@ -12,10 +12,12 @@
 #include "base/program.h"
 #include "base/units.h"
 #include "cli/commands.h"
-#include "cli/run_options.h"
 #include "engine/data/cifar10.h"
 #include "engine/data/fetch.h"
 #include "engine/data/generated.h"
+#include "engine/models/zoo.h"
+#include "engine/train/trainer.h"
+#include "run/train.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/emulate/emulate.h"
 
@@ -61,28 +63,29 @@ struct Run {
   bool complete = false;  ///< no Ctrl-C
 };
 
-Run train_and_trace(const DemoOptions& o, const std::string& data,
-                    const std::string& mode) {
+Run train_and_trace(const DemoOptions& o, const std::string& data, train::Mode mode) {
+  const bool single = mode == train::Mode::single;
   Run run;
-  run.name = mode == "single" ? "1 device" : fmt::format("{}, {}", mode, o.devices);
-  run.file = o.out + "/" + o.arch + "_" + mode + ".trace.json.gz";
-  RunOptions options;
-  options.dir = data;
-  options.arch = o.arch;
-  options.mode = mode;
-  options.devices = mode == "single" ? 1 : o.devices;
-  options.threads_per_device = 1;  // the same hardware for every device
-  options.batch_size = o.batch;
-  options.steps = o.steps + 1;  // the first one builds kernels and is not shown
-  options.lr = 0.01;
-  options.workers = 2;
-  options.quiet = true;
-  options.trace = run.file;
-  options.trace_steps = fmt::format("1:{}", o.steps + 1);
+  run.name = single ? "1 device" : fmt::format("{}, {}", train::name(mode), o.devices);
+  run.file = fmt::format("{}/{}_{}.trace.json.gz", o.out, o.arch, train::name(mode));
+  run::RunConfig config;
+  config.environment = run::read_environment();
+  config.mode = mode;
+  config.data.dir = data;
+  config.data.workers = 2;
+  config.model.arch = o.arch;
+  config.device.count = single ? 1 : o.devices;
+  config.device.threads = 1;  // the same hardware for every device
+  config.recipe.batch_size = o.batch;
+  config.recipe.lr = 0.01;
+  config.steps = o.steps + 1;  // the first one builds kernels and is not shown
+  config.output.quiet = true;
+  config.output.trace = run.file;
+  config.output.trace_steps = fmt::format("1:{}", o.steps + 1);
   say(fmt::format("training {} steps with {} … ", o.steps + 1, run.name));
   tracer::Trace trace;
   const int64_t start = static_cast<int64_t>(time(nullptr));
-  run.complete = run_training(options, &trace) == 0;
+  run.complete = run::run_training(config, &trace) == 0;
   if (!run.complete) return run;
   run.measured = tracer::summarize(trace);
   run.emulated = tracer::summarize(tracer::emulate(trace));
@@ -200,7 +203,8 @@ int run(const DemoOptions& o) {
                   generated ? " (generated)" : "", o.batch,
                   std::thread::hardware_concurrency()));
   std::vector<Run> runs;
-  for (const char* mode : {"single", "dp", "ddp"}) {
+  for (const train::Mode mode :
+       {train::Mode::single, train::Mode::dp, train::Mode::ddp}) {
     runs.push_back(train_and_trace(o, data, mode));
     if (!runs.back().complete) return 130;
   }

@@ -21,6 +21,7 @@ struct ImageNetRun {
   std::string name, how;
   int64_t batch = 0;
   std::vector<std::string> words;  ///< after `lockstep`: train …
+  bool on_several = false;         ///< devices
   double seed_seconds = 0;         ///< the seed's time of an iteration; 0: not told
 };
 

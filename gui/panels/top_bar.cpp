@@ -185,7 +185,7 @@ void draw_top_bar(const Ui& ui, const Rect& bar, App& app) {
   }
   const Rect clock_box{open_box.right() + 6, y, clock_width, kHeight};
   chip(ui, "clock", clock_box, clock, model.is_measured() ? t.dim : t.warning,
-       model.is_measured() ? "the wall clock, as it happened"
+       model.is_measured() ? "wall-clock times, as recorded"
                            : "the same events re-timed on emulated devices");
 }
 

@@ -125,7 +125,7 @@ inline constexpr Template kEnglishDevices[] = {
     // Waiting.
     {"sync/item",
      "The host **waits[ {time}]** for the number that item() returns[, until {device} "
-     "has it]. Once per step this is harmless; done often, devices run dry."},
+     "has it]. Once per step this is harmless; if done often, devices run dry."},
     {"sync/device/end",
      "The host **waits[ {time}]** until all queued work[ of {device}] is done. "
      "lockstep ends every step this way, to time each alone; PyTorch would already "

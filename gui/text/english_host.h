@@ -182,7 +182,7 @@ inline constexpr Template kEnglishHost[] = {
      "names it: __call__ and _call_impl lead here.[ {later}]"},
     {"call/Tensor.backward",
      "**loss.backward()** starts autograd: a thread per device walks the graph "
-     "backwards and queues, for each op of forward, its gradient's op.[ {ahead}]"},
+     "backwards and queues the gradient op of each forward op.[ {ahead}]"},
     {"call/cuda_runtime", "The host calls CUDA: **{name}**[, for {time}]."},
     {"call/cuda_driver", "The host calls CUDA's driver: **{name}**[, for {time}]."},
     {"call",

@@ -193,8 +193,10 @@ void FileStore::read_what_is_new() {
       const auto parsed = store::parse_frame(std::string_view(bytes).substr(used));
       if (parsed.state == store::Parsed::State::incomplete) break;
       if (parsed.state == store::Parsed::State::garbage) {
-        fail(fmt::format("is no store's file: {} at byte {}; delete it or name another",
-                         parsed.reason, read_until_));
+        fail(
+            fmt::format("is not a store's file: {} at byte {}; fix: delete it or name "
+                        "another",
+                        parsed.reason, read_until_));
       }
       apply(parsed.frame);
       used += parsed.consumed;
@@ -203,7 +205,7 @@ void FileStore::read_what_is_new() {
     bytes.erase(0, used);
   }
   if (!bytes.empty()) {
-    fail(fmt::format("is cut off in the record at byte {}; delete it and start anew",
+    fail(fmt::format("is cut off in the record at byte {}; fix: delete it",
                      read_until_));
   }
 }
@@ -223,7 +225,7 @@ void FileStore::apply(const Frame& change) {
     members_.leave(number(0));
   } else {
     fail(fmt::format(
-        "is no store's file: no change at byte {}; delete it or name another",
+        "is not a store's file: no change at byte {}; fix: delete it or name another",
         read_until_));
   }
 }

@@ -16,7 +16,7 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& url, const std::string& reason) {
   throw std::runtime_error(
-      fmt::format("init method \"{}\": {}; write env://, tcp://HOST:PORT, "
+      fmt::format("init method \"{}\": {}; fix: write env://, tcp://HOST:PORT, "
                   "tcp://[IPv6]:PORT or file:///PATH",
                   store::shown(url), reason));
 }
@@ -24,11 +24,11 @@ namespace {
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   if (value && *value) return value;
-  throw std::runtime_error(
-      fmt::format("init method \"env://\": the environment variable {} is not set; set "
-                  "MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE, or write "
-                  "tcp://HOST:PORT",
-                  name));
+  throw std::runtime_error(fmt::format(
+      "init method \"env://\": the environment variable {} is not set; fix: set "
+      "MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE, or write "
+      "tcp://HOST:PORT",
+      name));
 }
 
 int number_variable(const char* name) {
@@ -36,8 +36,8 @@ int number_variable(const char* name) {
   const auto value = store::parse_number(text);
   if (value && *value >= 0 && *value <= 1'000'000) return static_cast<int>(*value);
   throw std::runtime_error(
-      fmt::format("init method \"env://\": the environment variable {} is \"{}\"; it "
-                  "must be a number that is not negative",
+      fmt::format("init method \"env://\": the environment variable {} is \"{}\"; fix: "
+                  "set it to a number that is not negative",
                   name, store::shown(text)));
 }
 
@@ -117,7 +117,7 @@ std::shared_ptr<Store> make_store(const InitMethod& init, int rank, int world_si
   } else if (init.port == 0) {
     throw std::runtime_error(
         fmt::format("{}: rank {} cannot know which port rank 0 chooses for port 0; "
-                    "name one",
+                    "fix: name one",
                     tcp_url(init.host, 0), rank));
   } else {
     made = std::make_shared<TcpStore>(init.host, init.port, timeout);

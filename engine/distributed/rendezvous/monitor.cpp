@@ -17,7 +17,7 @@ Milliseconds interval_for(Milliseconds timeout) {
 }
 
 constexpr Milliseconds kLastResort{1500};
-constexpr const char* kFix = "start all ranks again";
+constexpr const char* kFix = "fix: start all ranks again";
 
 double seconds_since(TimePoint moment) {
   return std::chrono::duration<double>(Clock::now() - moment).count();

@@ -46,14 +46,16 @@ std::optional<std::string> Members::refusal(int rank, int world_size,
   if (world_size != world_size_) {
     const auto& [other_rank, other] = *members_.begin();
     return fmt::format(
-        "rank {} ({}) says world size {}, but rank {} ({}) said {}; start all with the "
-        "same one",
+        "rank {} ({}) says world size {}, but rank {} ({}) said {}; fix: start all "
+        "with "
+        "the same one",
         rank, shown(who), world_size, other_rank, shown(other.who), world_size_);
   }
   const auto same = members_.find(rank);
   if (same == members_.end()) return std::nullopt;
   return fmt::format(
-      "rank {} joins twice: {}, and before it {}; give each process a rank of its own",
+      "rank {} joins twice: {}, and before it {}; fix: give each process a "
+      "rank of its own",
       rank, shown(who), shown(same->second.who));
 }
 

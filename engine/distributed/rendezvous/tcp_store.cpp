@@ -183,7 +183,7 @@ Frame TcpStore::exchange(const Fd& socket, const Frame& request,
     const auto parsed = store::parse_frame(received);
     if (parsed.state == store::Parsed::State::garbage) {
       throw std::runtime_error(
-          describe() + ": what listens there is no store; is this rank 0's port?");
+          describe() + ": what listens there is not a store; is this rank 0's port?");
     }
     if (parsed.state == store::Parsed::State::whole) {
       if (parsed.frame.op != Op::refused) return parsed.frame;

@@ -19,7 +19,7 @@ using test::kReference;
 
 class CudaNets : public test::OnCuda {};
 
-/// Convolutions with batch norm and melted ReLUs, all three poolings, a linear layer;
+/// Convolutions with batch norm and fused ReLUs, all three poolings, a linear layer;
 /// for N×3×8×8 images.
 nn::ModulePtr make_net() {
   const auto conv = [](int64_t in, int64_t out, int64_t stride) {

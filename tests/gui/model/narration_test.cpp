@@ -176,7 +176,7 @@ TEST(Narration, OfTheMinimalTrace) {
        "for 11.5 µs."},
       {17,
        "The host **waits 48.0 µs** for the number that item() returns, until device 0 "
-       "has it. Once per step this is harmless; done often, devices run dry."},
+       "has it. Once per step this is harmless; if done often, devices run dry."},
       {20,
        "**images[0:2]** of the batch go from the host to device 0: 40 B. This is chunk "
        "0 of 2, counted from 0."},

@@ -11,7 +11,6 @@
 
 #include "tests/base/test_files.h"
 #include "tests/engine/distributed/rendezvous/processes.h"
-#include "tests/engine/distributed/rendezvous/random_bytes.h"
 #include "tests/engine/distributed/rendezvous/raw_client.h"
 
 namespace lockstep::distributed {
@@ -33,7 +32,7 @@ class Strangers : public testing::Test {
     EXPECT_EQ(TcpStore("127.0.0.1", server_.port()).get("served"), value);
   }
 
-  /// The server hangs up on whoever sends these bytes, and says nothing.
+  /// The server closes a connection that sends these bytes, without a reply.
   void expect_hung_up(const std::string& bytes) {
     RawClient stranger(server_.port());
     stranger.send(bytes);
