@@ -7,8 +7,8 @@
 #include "cli/commands.h"
 #include "engine/train/trainer.h"
 #include "lessons/machine/judge.h"
+#include "tracer/record/collect.h"
 #include "tracer/record/embedded.h"
-#include "tracer/record/session.h"
 
 namespace lockstep::cli {
 

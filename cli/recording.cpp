@@ -16,7 +16,6 @@
 #include "tracer/format/lanes.h"
 #include "tracer/record/collect.h"
 #include "tracer/record/recorder.h"
-#include "tracer/record/session.h"
 
 namespace lockstep::cli {
 namespace {

@@ -56,24 +56,24 @@ void open_all(const ViewOptions& o, gui::App& app) {
     app.begin_loading(file, trace.text, trace.owner);
     app.finish_loading();
     if (!app.error.empty()) throw std::runtime_error(app.error);
-    for (const std::string& problem : app.seat().model->problems) {
+    for (const std::string& problem : app.trace().model->problems) {
       std::fprintf(stderr, "lockstep: %s: %s\n", file.c_str(), problem.c_str());
     }
   }
-  app.sit(0);
+  app.select_trace(0);
 }
 
 void go_to(const ViewOptions& o, gui::App& app) {
   if (!app.has_trace()) return;
-  gui::Seat& seat = app.seat();
-  gui::Position position = seat.position;
+  gui::OpenTrace& trace = app.trace();
+  gui::Position position = trace.position;
   if (!o.at.empty()) {
     std::string why;
-    const auto parsed = gui::parse_position(*seat.model, o.at, why);
+    const auto parsed = gui::parse_position(*trace.model, o.at, why);
     if (!parsed) throw UsageError("--at: " + why);
     position = *parsed;
   }
-  if (o.time_order) position = gui::in_time_order(*seat.model, position);
+  if (o.time_order) position = gui::in_time_order(*trace.model, position);
   app.go(position);
 }
 
@@ -84,18 +84,18 @@ int draw_pictures(const ViewOptions& o) {
     std::fprintf(stderr, "lockstep: %s\n", screen.fonts().message.c_str());
   }
   gui::App app(screen.fonts());
-  app.choices.dark = o.theme == "dark";
-  app.choices.compare = o.compare;
-  app.choices.cpp_names = o.cpp;
-  app.choices.tree = o.tree;
-  app.choices.help = o.help;
-  app.choices.tour = o.tour;
+  app.settings.dark = o.theme == "dark";
+  app.settings.compare = o.compare;
+  app.settings.cpp_names = o.cpp;
+  app.settings.tree = o.tree;
+  app.settings.help = o.help;
+  app.settings.tour = o.tour;
   open_all(o, app);
   go_to(o, app);
   const gui::Rect whole{0, 0, static_cast<float>(size.width),
                         static_cast<float>(size.height)};
   const auto frame = [&](float seconds) -> const gui::Image& {
-    return screen.frame([&] { app.frame(whole, seconds); }, app.theme().ground);
+    return screen.frame([&] { app.frame(whole, seconds); }, app.theme().background);
   };
   frame(0);  // ImGui measures its windows in the first frame
   if (!o.screenshot.empty()) {
@@ -104,9 +104,9 @@ int draw_pictures(const ViewOptions& o) {
   }
   if (o.video.empty()) return 0;
   gui::Film film(o.video, o.fps);
-  app.choices.transport.playing = true;
-  app.choices.transport.speed = o.speed;
-  app.choices.transport.pace = o.pace == "even" ? gui::Pace::even : gui::Pace::real;
+  app.settings.transport.playing = true;
+  app.settings.transport.speed = o.speed;
+  app.settings.transport.pace = o.pace == "even" ? gui::Pace::even : gui::Pace::real;
   const int frames =
       std::max(1, static_cast<int>(o.seconds * static_cast<float>(o.fps)));
   for (int i = 0; i < frames; ++i) film.add(frame(1.0f / static_cast<float>(o.fps)));

@@ -22,7 +22,7 @@ Device common_device(const Tensors& inputs) {
   if (first == nullptr) throw std::runtime_error("an operation needs an input");
   if (first->device().is_host()) {
     throw std::runtime_error(
-        "operations run on devices; move the tensor there first: x.to({cpu, 0})");
+        "operations run on devices; fix: move the tensor there first: x.to({cpu, 0})");
   }
   return first->device();
 }

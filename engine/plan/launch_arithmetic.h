@@ -2,6 +2,7 @@
 // arithmetic of PyTorch's ImageNet example with --multiprocessing-distributed. There
 // `-b` and `-j` are a node's, and `--world-size` and `--rank` count nodes.
 // Source: github.com/pytorch/examples, imagenet/main.py, `main` and `main_worker`.
+// They are functions because the launcher and every process compute them and must agree.
 #pragma once
 
 namespace lockstep::plan {

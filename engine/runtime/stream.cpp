@@ -2,10 +2,10 @@
 
 #include <utility>
 
+#include "engine/runtime/completion_thread.h"
 #include "engine/runtime/device_context.h"
-#include "engine/runtime/retirer.h"
 #include "engine/runtime/stream_trace.h"
-#include "tracer/record/hardware_work.h"
+#include "tracer/record/device_activity.h"
 
 namespace lockstep::runtime {
 
@@ -16,7 +16,7 @@ Stream::Stream(DeviceContext& device, StreamKind kind)
   last_->signal();
   if (Driver* driver = device_.driver()) {
     hardware_ = driver->make_queue(device_.device());
-    retirer_ = std::make_unique<Retirer>(*this);
+    completion_ = std::make_unique<CompletionThread>(*this);
   }
   worker_ = std::thread([this] { work(); });
 }
@@ -189,7 +189,7 @@ void Stream::hand_over(Task task) {
     }
     if (!device_.poisoned() || task.shared) {
       if (task.recorded()) began = hardware_->mark(true);
-      const tracer::HardwareScope scope(task.record.id);
+      const tracer::ActivityScope scope(task.record.id);
       hardware_->begin_range(task.record.name);
       try {
         task.run();
@@ -218,7 +218,7 @@ void Stream::hand_over(Task task) {
   task.run = {};  // what the task kept alive is destroyed before it counts as done
   task.call.reset();
   task.done->hand_over(ended);
-  retirer_->add(std::move(task), std::move(began), std::move(ended));
+  completion_->add(std::move(task), std::move(began), std::move(ended));
 }
 
 }  // namespace lockstep::runtime

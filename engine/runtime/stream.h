@@ -15,7 +15,7 @@
 namespace lockstep::runtime {
 
 class DeviceContext;
-class Retirer;
+class CompletionThread;
 
 enum class StreamKind { compute = 0, copy = 1, comm = 2 };
 
@@ -92,7 +92,7 @@ class Stream {
   DeviceContext& device() const { return device_; }
 
   // For the thread that completes the tasks (stream_trace.cpp): the worker, or the
-  // retirer where hardware runs them.
+  // completion thread where hardware runs them.
 
   /// Returns when the task needed nothing but a core any more (ns). The time from there
   /// to its start counts as queued.
@@ -123,8 +123,8 @@ class Stream {
   bool closing_ = false;
   int64_t last_end_ = 0;    ///< of the last recorded task; for the completing thread
   bool capturing_ = false;  ///< for the worker; see `capture`
-  std::unique_ptr<Queue> hardware_;   ///< null: the worker runs the tasks itself
-  std::unique_ptr<Retirer> retirer_;  ///< only with hardware
+  std::unique_ptr<Queue> hardware_;  ///< null: the worker runs the tasks itself
+  std::unique_ptr<CompletionThread> completion_;  ///< only with hardware
   std::thread worker_;
 };
 

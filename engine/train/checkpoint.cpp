@@ -64,9 +64,10 @@ void require_undamaged(const CheckpointHeader& header,
                        const data::TensorFileEntry& entry, const std::string& path) {
   const auto found = header.checksums.find(entry.name);
   if (found != header.checksums.end() && found->second == checksum(entry)) return;
-  refuse(path,
-         "tensor '" + entry.name +
-             "' is damaged (its checksum differs); resume from another checkpoint");
+  refuse(
+      path,
+      "tensor '" + entry.name +
+          "' is damaged (its checksum differs); fix: resume from another checkpoint");
 }
 
 std::vector<nn::Named<Tensor>> named_momentum(Trainer& trainer) {

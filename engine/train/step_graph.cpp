@@ -51,8 +51,9 @@ StepTensors StepGraph::first_of_a_kind(const Tensor& images, const Tensor& label
   StepTensors results = step(images, labels);
   if (ops::dropout_calls(images.device()) != drawn) {
     throw std::runtime_error(
-        "a CUDA graph repeats its numbers, and dropout needs others in every step; "
-        "leave --cuda-graph out, or use --dropout 0");
+        "CUDA graphs replay fixed random numbers, so dropout would reuse its mask; "
+        "fix: "
+        "leave out --cuda-graph, or use --dropout 0");
   }
   return results;
 }

@@ -33,7 +33,8 @@ std::shared_ptr<parallel::DataParallel> wrap_vgg_features(
     nn::Module& model, const parallel::Devices& devices) {
   auto* vgg = dynamic_cast<models::VGG*>(&model);
   if (vgg == nullptr) {
-    throw std::runtime_error("--mode dp-features needs a model with features (vgg*)");
+    throw std::runtime_error(
+        "--mode dp-features needs a model with features; fix: -a vgg16");
   }
   auto wrapper = std::make_shared<parallel::DataParallel>(vgg->features(), devices);
   vgg->set_features(wrapper);
@@ -65,7 +66,8 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
   } else if (options_.mode == Mode::ddp) {
     if (options_.sync_bn &&
         distributed::convert_sync_batchnorm(*model_, options_.group) == 0) {
-      throw std::runtime_error("--sync-bn: this model has no batch norm; leave it out");
+      throw std::runtime_error(
+          "--sync-bn: this model has no batch norm; fix: leave it out");
     }
     ddp_ = std::make_shared<distributed::DistributedDataParallel>(
         model_, options_.group, options_.ddp);

@@ -1,4 +1,4 @@
-// The keyboard: one table, from which both the keys work and the overlay is drawn.
+// The keyboard: one table for both key handling and the overlay.
 #pragma once
 
 #include <vector>
@@ -13,8 +13,8 @@ struct KeyHelp {
   const char* what;
 };
 
-/// Reads ImGui's keyboard and does what the keys say.
-void take_keys(App& app);
+/// Handles the keys in ImGui's input.
+void handle_keys(App& app);
 
 const std::vector<KeyHelp>& key_help();
 

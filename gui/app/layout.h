@@ -1,5 +1,5 @@
-// Where everything stands: the bar on top, calls and source at the left, the stage in
-// the middle, numbers at the right, the timeline below.
+// The screen layout: the bar on top, calls and source at the left, the stage in the
+// middle, numbers at the right, the timeline at the bottom.
 #pragma once
 
 #include <string>

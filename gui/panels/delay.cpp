@@ -4,8 +4,8 @@
 
 namespace lockstep::gui {
 
-int64_t time_until(const Seat& seat, uint32_t event) {
-  return static_cast<int64_t>(seat.model->events[event].ts) - seat.state.now;
+int64_t time_until(const OpenTrace& trace, uint32_t event) {
+  return static_cast<int64_t>(trace.model->events[event].ts) - trace.state.now;
 }
 
 float draw_delay(const Ui& ui, const Rect& box, int64_t delay, float room) {

@@ -1,4 +1,4 @@
-// "in 450 ms": what a host call causes on a device runs when the stream comes to it.
+// The label "in 450 ms": work that a host call causes runs when its stream reaches it.
 #pragma once
 
 #include "gui/app/app.h"
@@ -6,11 +6,11 @@
 
 namespace lockstep::gui {
 
-/// ns from the seat's moment to the event's begin; 0 or less: it has begun.
-int64_t time_until(const Seat& seat, uint32_t event);
+/// Returns the ns until the event begins; 0 or less if it has begun.
+int64_t time_until(const OpenTrace& trace, uint32_t event);
 
-/// Written at the right of the box, where at least half of `room` is left for what it
-/// tells about. Returns the width that it takes.
+/// Draws the label at the right of the box if at least half of `room` stays free.
+/// Returns its width.
 float draw_delay(const Ui& ui, const Rect& box, int64_t delay, float room);
 
 }  // namespace lockstep::gui

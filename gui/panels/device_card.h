@@ -8,15 +8,15 @@ namespace lockstep::gui {
 
 struct CardStyle {
   bool compact = false;
-  bool hot = false;    ///< its port moves far more than the others' in this step
-  bool group = false;  ///< stands for this device and all behind it
+  bool hot = false;    ///< its port moves far more than the others in this step
+  bool group = false;  ///< stands for this device and all after it
 };
 
-void draw_device_card(const Ui& ui, const Rect& r, const Seat& seat, int device,
+void draw_device_card(const Ui& ui, const Rect& r, const OpenTrace& trace, int device,
                       CardStyle style);
 
-/// The device whose port carries at least 1.5 times the mean of all in this step;
+/// Returns the device whose port carries at least 1.5 times the step's mean, or
 /// kHostDevice if there is none.
-int hot_device(const Seat& seat);
+int busiest_device(const OpenTrace& trace);
 
 }  // namespace lockstep::gui

@@ -1,4 +1,4 @@
-// The transport's signs, drawn rather than taken from a font.
+// Transport icons, drawn as shapes rather than taken from a font.
 #pragma once
 
 #include "gui/ui/ui.h"

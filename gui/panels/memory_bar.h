@@ -1,4 +1,4 @@
-// What cards of devices share: memory by category, and names of tasks.
+// Shared by the device cards: memory by category, and task names.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace lockstep::gui {
 
-/// A bar of memory by category; `scale` bytes fill it.
+/// Draws a bar of memory by category; `scale` bytes fill it.
 void draw_memory(const Ui& ui, const Rect& r, const Memory& memory, int64_t scale);
-/// The largest categories in words, beside their colours, as far as there is room.
+/// Names the largest categories beside their colours, as many as fit.
 void draw_memory_legend(const Ui& ui, Rect r, const Memory& memory);
 std::vector<size_t> by_size(const Memory& memory);  ///< categories, largest first
-int64_t largest_memory(const Seat& seat);           ///< of all devices at this moment
+int64_t largest_memory(const OpenTrace& trace);     ///< over all devices, now
 
 /// "conv2d", "h2d from host"
-std::string name_of_task(const Model& model, uint32_t event);
+std::string task_name(const Model& model, uint32_t event);
 
 }  // namespace lockstep::gui

@@ -5,7 +5,7 @@
 
 namespace lockstep::gui {
 
-std::string shown_name(const Model& model, const Event& event, bool cpp) {
+std::string display_name(const Model& model, const Event& event, bool cpp) {
   if (cpp) {
     const std::string name = text_arg(args_of(model, event), "cpp");
     if (!name.empty()) return name;
@@ -13,7 +13,7 @@ std::string shown_name(const Model& model, const Event& event, bool cpp) {
   return model.name_of(event);
 }
 
-std::string shown_device(const Model& model, int device) {
+std::string device_label(const Model& model, int device) {
   if (device == kHostDevice) return "host";
   return fmt::format("device {}", model.devices[device].id);
 }

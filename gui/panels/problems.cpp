@@ -1,20 +1,20 @@
-// A file that is not whole is shown as far as it goes, and says so.
+// A damaged file is shown up to the damage, with a warning.
 #include <fmt/format.h>
 
 #include "gui/panels/panels.h"
 
 namespace lockstep::gui {
 
-void draw_problems(const Ui& ui, const Rect& area, Seat& seat) {
+void draw_problems(const Ui& ui, const Rect& area, OpenTrace& trace) {
   const Theme& t = ui.theme;
-  const std::vector<std::string>& problems = seat.model->problems;
+  const std::vector<std::string>& problems = trace.model->problems;
   bool hovered = false;
-  if (ui.hit("problems", area, &hovered)) seat.problems_seen = true;
+  if (ui.clicked("problems", area, &hovered)) trace.problems_seen = true;
   std::string all;
   for (const std::string& problem : problems)
     all += (all.empty() ? "" : "\n") + problem;
   if (hovered) ui.tooltip(all);
-  ui.fill(area, t.warning_ground, 7);
+  ui.fill(area, t.warning_background, 7);
   std::string line = problems.front();
   if (problems.size() > 1) line += fmt::format("  (and {} more)", problems.size() - 1);
   const float y = area.y + (area.h - ui.line_height(Type::body)) / 2;

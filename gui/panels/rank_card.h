@@ -1,4 +1,4 @@
-// One rank on the ring: what its host does, and its device's streams and memory.
+// One rank on the ring: its host's current call, and its device's streams and memory.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ struct RankCard {
   bool compact = false;
 };
 
-void draw_rank_card(const Ui& ui, const RankCard& card, const Seat& seat);
+void draw_rank_card(const Ui& ui, const RankCard& card, const OpenTrace& trace);
 
-/// "all_reduce · bucket 1", "broadcast · buffers": a rank's part of a collective.
-/// `brief`: "bucket 1", "broadcast".
-std::string shown_collective(const Model& model, uint32_t event, bool brief = false);
+/// Returns a rank's part of a collective: "all_reduce · bucket 1" or "broadcast ·
+/// buffers"; with `brief`, "bucket 1" or "broadcast".
+std::string collective_label(const Model& model, uint32_t event, bool brief = false);
 
 }  // namespace lockstep::gui

@@ -1,4 +1,4 @@
-// Which colour stands for which reason of moving bytes, of what moves in this step.
+// The colour legend for the step's copies, by reason.
 #pragma once
 
 #include "gui/app/app.h"
@@ -6,8 +6,7 @@
 
 namespace lockstep::gui {
 
-/// One row of dots and names from x to `right`, the largest first, as many as there is
-/// room for.
-void draw_reasons(const Ui& ui, float x, float y, float right, const Seat& seat);
+/// Draws one row of dots and names from x to `right`, largest first, as many as fit.
+void draw_reasons(const Ui& ui, float x, float y, float right, const OpenTrace& trace);
 
 }  // namespace lockstep::gui

@@ -1,5 +1,5 @@
-// Where the ranks of a DistributedDataParallel stand: in two rows around a ring, each
-// with its own host on the outside and its device on the ring.
+// The layout for DistributedDataParallel: ranks in two rows around a ring, each with
+// its host on the outside and its device on the ring.
 #pragma once
 
 #include <vector>
@@ -10,29 +10,30 @@
 namespace lockstep::gui {
 
 struct RingLayout {
-  std::vector<Rect> hosts, devices;  ///< by card; ranks behind the 15th share the last
-  std::vector<float> ports;  ///< where a card meets the ring: a share of the way round
-  std::vector<size_t> card;  ///< of each device
-  Rect loop;                 ///< the ring: a line around this, with round ends
-  bool compact = false;      ///< cards are small: only what matters most
+  std::vector<Rect> hosts, devices;  ///< by card; ranks after the 15th share the last
+  std::vector<float>
+      ports;  ///< where a card is attached to the ring: a share of its length
+  std::vector<size_t> card;  ///< by device
+  Rect loop;                 ///< the ring runs around this rectangle, with round ends
+  bool compact = false;      ///< small cards: only the essentials
 
   bool is_top(size_t of_card) const { return devices[of_card].y < loop.y; }
-  /// Clockwise from the upper left; whole turns do not matter.
+  /// A point on the ring, clockwise from the upper left. Whole turns are ignored.
   ImVec2 on_loop(float share) const;
-  /// Where a card's stub leaves the card.
+  /// Where a card's stub begins.
   ImVec2 port(size_t of_card) const;
 };
 
-/// The devices as the messages go round: from the trace's own rings where there are
-/// any, else by number.
+/// Returns the devices in the order of the ring: from the trace's rings if there are
+/// any, otherwise by number.
 std::vector<int> ring_order(const Model& model);
 
-/// Several ranks, each with one device?
+/// True if there are several ranks with one device each.
 bool is_ring(const Model& model);
 
 RingLayout lay_out_ring(const Rect& room, const std::vector<int>& order);
 
-/// The way of a message, clockwise; `t` from 0 to 1.
-ImVec2 on_ring_way(const RingLayout& layout, size_t from, size_t to, float t);
+/// Returns the position of a message on its clockwise path; `t` from 0 to 1.
+ImVec2 on_ring_path(const RingLayout& layout, size_t from, size_t to, float t);
 
 }  // namespace lockstep::gui

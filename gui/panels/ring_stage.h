@@ -1,4 +1,4 @@
-// The stage of DistributedDataParallel: ranks around a ring.
+// The stage for DistributedDataParallel: ranks around a ring.
 #pragma once
 
 #include "gui/app/app.h"
@@ -6,6 +6,6 @@
 
 namespace lockstep::gui {
 
-void draw_ring_stage(const Ui& ui, const Rect& room, App& app, Seat& seat);
+void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace);
 
 }  // namespace lockstep::gui

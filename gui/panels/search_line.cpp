@@ -19,20 +19,20 @@ bool contains(const std::string& name, const std::string& needle) {
 }
 
 void go_to_hit(App& app, bool forward) {
-  if (app.choices.search.empty() || !app.has_trace()) return;
-  Seat& seat = app.seat();
+  if (app.settings.search.empty() || !app.has_trace()) return;
+  OpenTrace& trace = app.trace();
   const uint32_t hit =
-      next_hit(*seat.model, app.choices.search, seat.state.event, forward);
+      next_hit(*trace.model, app.settings.search, trace.state.event, forward);
   if (hit == kNoEvent) return;
-  app.choices.transport.playing = false;
-  app.go(at_event(*seat.model, hit));
+  app.settings.transport.playing = false;
+  app.go(at_event(*trace.model, hit));
 }
 
 void draw_search_line(const Ui& ui, const Rect& area, App& app) {
   const Theme& t = ui.theme;
   const Rect box{area.x + 10, area.y + 5, area.w - 20, 25};
   ui.fill(box, t.sunken, 6);
-  ui.frame(box, app.choices.searching ? t.accent : t.line, 6);
+  ui.frame(box, app.settings.searching ? t.accent : t.line, 6);
   ImGui::PushStyleColor(ImGuiCol_FrameBg, IM_COL32(0, 0, 0, 0));
   ImGui::PushStyleColor(ImGuiCol_Text, t.text);
   ImGui::PushStyleColor(ImGuiCol_TextDisabled, t.faint);
@@ -40,16 +40,16 @@ void draw_search_line(const Ui& ui, const Rect& area, App& app) {
   ImGui::SetCursorScreenPos(box.min());
   ImGui::SetNextItemWidth(box.w);
   push_font(ui.fonts.get(Type::mono));
-  const bool opened = app.choices.searching && !ImGui::IsAnyItemActive();
+  const bool opened = app.settings.searching && !ImGui::IsAnyItemActive();
   if (opened) ImGui::SetKeyboardFocusHere();
   const bool entered = ImGui::InputTextWithHint(
-      "##search", "name contains …", &app.choices.search,
+      "##search", "name contains …", &app.settings.search,
       ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_AutoSelectAll);
   if (entered) {
-    app.choices.searching = false;
+    app.settings.searching = false;
     go_to_hit(app, true);
-  } else if (app.choices.searching && ImGui::IsItemDeactivated()) {
-    app.choices.searching = false;
+  } else if (app.settings.searching && ImGui::IsItemDeactivated()) {
+    app.settings.searching = false;
   }
   ImGui::PopFont();
   ImGui::PopStyleVar();

@@ -1,4 +1,4 @@
-// The line in which one types what to look for.
+// The search field.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace lockstep::gui {
 
-/// Does the name hold what was typed, whatever the case of its letters?
+/// True if `name` contains `needle`, ignoring case.
 bool contains(const std::string& name, const std::string& needle);
 
 void draw_search_line(const Ui& ui, const Rect& area, App& app);

@@ -11,7 +11,7 @@ void draw_tabs(const Ui& ui, const Rect& area, const std::array<Tab, 2>& tabs,
     const float wide = ui.width(Type::small, tab.name);
     const bool chosen = was_second == is_second;
     bool hovered = false;
-    if (ui.hit(tab.name, {x - 5, area.y + 3, wide + 10, 26}, &hovered)) {
+    if (ui.clicked(tab.name, {x - 5, area.y + 3, wide + 10, 26}, &hovered)) {
       second = is_second;
     }
     if (hovered) ui.tooltip(tab.tip);

@@ -1,4 +1,4 @@
-// The timeline: what ran when, on every lane, from the whole trace down to the
+// The timeline: what ran when, on every lane, from the whole trace down to one
 // nanosecond.
 #pragma once
 
@@ -10,14 +10,14 @@
 
 namespace lockstep::gui {
 
-/// Draws the card of the current trace and takes the mouse that is over it.
+/// Draws the current trace and handles the mouse over it.
 void draw_timeline(const Ui& ui, const Rect& area, App& app);
 
-/// `w`/`s` zoom in and out, `[`/`]` pan, `f` follow the position or not.
+/// Handles the keys: `w`/`s` zoom in and out, `[`/`]` pan, `f` toggles following.
 void timeline_keys(App& app);
 
-/// The nearest event behind `from` (or before it), in time order, whose name contains
-/// `needle`, whatever the case; kNoEvent if there is none.
+/// Returns the next (or previous) event in time order whose name contains `needle`,
+/// ignoring case, or kNoEvent.
 uint32_t next_hit(const Model& model, const std::string& needle, uint32_t from,
                   bool forward);
 

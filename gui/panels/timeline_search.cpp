@@ -1,4 +1,4 @@
-// Names that contain what was typed: once per distinct name, then one bit per event.
+// Search by name: once per distinct name, then one bit per event.
 #include <algorithm>
 #include <bit>
 

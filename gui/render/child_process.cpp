@@ -10,7 +10,7 @@ namespace lockstep::gui {
 
 ChildProcess::ChildProcess(const std::vector<std::string>& arguments)
     : errors_(std::tmpfile()) {
-  // A pair of sockets is a pipe that can be asked not to raise SIGPIPE.
+  // A socket pair, unlike a pipe, can suppress SIGPIPE.
   int ends[2];
   if (!errors_ || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw std::system_error(errno, std::generic_category(), arguments[0]);
@@ -39,7 +39,7 @@ bool ChildProcess::finish() {
   return process_->running() && process_->wait().code == 0;
 }
 
-std::string ChildProcess::last_words() const {
+std::string ChildProcess::last_error_line() const {
   std::rewind(errors_.get());
   std::string line, last;
   for (int c = 0; c != EOF;) {

@@ -1,4 +1,4 @@
-// Another program, fed through its standard input.
+// A child process that reads from a pipe.
 #pragma once
 
 #include <cstdio>
@@ -13,22 +13,22 @@
 
 namespace lockstep::gui {
 
-/// A running program that reads what we write; stopped by the destructor. What it
-/// prints to standard error is kept.
+/// A running program that reads what we write; the destructor stops it. Keeps its
+/// standard error.
 class ChildProcess {
  public:
-  /// The first argument is the program, looked up in PATH. Throws std::system_error: no
-  /// such program, or no room for another process.
+  /// The first argument is the program, looked up in PATH. Throws std::system_error if
+  /// there is no such program or no process can be created.
   explicit ChildProcess(const std::vector<std::string>& arguments);
 
-  /// False when it does not listen any more. Raises no SIGPIPE.
+  /// Returns false if the program no longer reads. Does not raise SIGPIPE.
   bool write(std::string_view bytes);
 
-  /// Closes its input and waits for it. True if it ended well.
+  /// Closes the input and waits for the program. Returns true if it exited with 0.
   bool finish();
 
-  /// The last line that it wrote to standard error, maybe empty.
-  std::string last_words() const;
+  /// Returns the last line of standard error; may be empty.
+  std::string last_error_line() const;
 
  private:
   struct CloseFile {
@@ -36,7 +36,7 @@ class ChildProcess {
   };
   std::unique_ptr<FILE, CloseFile> errors_;
   Fd input_;
-  std::optional<Process> process_;  ///< stopped by its destructor
+  std::optional<Process> process_;  ///< the destructor stops it
 };
 
 }  // namespace lockstep::gui

@@ -1,4 +1,4 @@
-// Where a straight edge crosses the rows of pixels, exactly.
+// Exact intersections of a straight edge with rows of pixels.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 namespace lockstep::gui {
 
 /// Walks down an edge row by row. In each row, `column` is the first pixel whose centre
-/// lies on the edge or right of it. Two shapes that share the edge compute the same
-/// column; one ends there and the other begins, so no pixel is drawn twice or left out.
+/// lies on the edge or to its right. Two shapes that share the edge compute the same
+/// column, where one ends and the other begins: no pixel is drawn twice or omitted.
 ///
-/// The crossing is a fraction; the walk keeps its quotient and its remainder, so that
-/// it never rounds (Bresenham's way, with a start anywhere).
+/// The intersection is a fraction; the walk keeps quotient and remainder, so it never
+/// rounds (as in Bresenham's algorithm, but from any starting point).
 class Edge {
  public:
-  /// `top.y < bottom.y`; starts in `row`, which may lie outside of the two.
+  /// `top.y < bottom.y`; starts in `row`, which may lie outside that range.
   Edge(Point top, Point bottom, int row) {
     const int64_t dx = int64_t{bottom.x} - top.x;
     const int64_t dy = int64_t{bottom.y} - top.y;
@@ -34,7 +34,7 @@ class Edge {
 
   void next_row() {
     rest_ += rest_step_;
-    const int64_t borrow = rest_ >> 63;  // -1 or 0: a branch would be a coin toss
+    const int64_t borrow = rest_ >> 63;  // -1 or 0; avoids an unpredictable branch
     rest_ += divisor_ & borrow;
     column_ += column_step_ + borrow;
   }
@@ -45,7 +45,7 @@ class Edge {
   }
 
   int64_t divisor_, column_, rest_;  ///< 0 <= rest_ < divisor_
-  int64_t column_step_, rest_step_;  ///< as if the remainder always overflowed
+  int64_t column_step_, rest_step_;  ///< assuming that the remainder always overflows
 };
 
 }  // namespace lockstep::gui

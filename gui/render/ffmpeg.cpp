@@ -27,11 +27,11 @@ struct FilmKind {
   Words options;
 };
 
-/// Video stores half the colours: even sides, and the matrix that players expect.
+/// Chroma is subsampled, so sides are even; players expect this colour matrix.
 constexpr const char* kVideoFilter =
     "pad=ceil(iw/2)*2:ceil(ih/2)*2,scale=out_color_matrix=bt709:out_range=tv,"
     "format=yuv420p";
-/// The palette of the film itself, no dots for colours between.
+/// Uses a palette computed from the video, without dithering.
 constexpr const char* kGifFilter =
     "split[a][b];[a]palettegen=stats_mode=diff[p];"
     "[b][p]paletteuse=dither=none:diff_mode=rectangle";
@@ -63,7 +63,7 @@ class Ffmpeg : public Film::Sink {
   Ffmpeg(const std::string& path, int fps, const Words& options)
       : path_(path), fps_(fps), options_(options) {}
   ~Ffmpeg() override {
-    process_.reset();  // before its file goes
+    process_.reset();  // before its file is removed
     if (!temporary_.empty()) unlink(temporary_.c_str());
   }
 
@@ -97,14 +97,14 @@ class Ffmpeg : public Film::Sink {
       process_.emplace(words);
     } catch (const std::system_error& error) {
       if (error.code() != std::errc::no_such_file_or_directory) throw;
-      throw std::runtime_error(fmt::format(
-          "{}: needs the program ffmpeg, which is not there. Fix: apt-get install "
-          "ffmpeg; or record pictures, to a name with %04d.png or to a folder/",
-          path_));
+      throw std::runtime_error(
+          fmt::format("{}: ffmpeg is not installed; fix: apt-get install ffmpeg, or "
+                      "write images to a name with %04d.png or to a folder/",
+                      path_));
     }
   }
 
-  /// Now, so that a folder that is missing or closed is not ffmpeg's to report.
+  /// Creates the file now, so that a missing or read-only folder is reported by us.
   void reserve_file() {
     if (!temporary_.empty()) return;
     static std::atomic<int> counter{0};
@@ -118,15 +118,15 @@ class Ffmpeg : public Film::Sink {
   [[noreturn]] void fail_as_ffmpeg_did() {
     process_->finish();
     throw std::runtime_error(
-        fmt::format("{}: ffmpeg failed ({}). Try another kind: .mp4, "
-                    ".webm, .webp, .gif, %04d.png",
-                    path_, process_->last_words()));
+        fmt::format("{}: ffmpeg failed ({}); fix: try another format: .mp4, .webm, "
+                    ".webp, .gif, %04d.png",
+                    path_, process_->last_error_line()));
   }
 
   [[noreturn]] void fail_to_write(int error) {
     throw std::runtime_error(fmt::format(
-        "{}: cannot be written ({}). Choose another place or free some space", path_,
-        std::strerror(error)));
+        "{}: cannot be written ({}); fix: choose another place or free some space",
+        path_, std::strerror(error)));
   }
 
   std::string path_;

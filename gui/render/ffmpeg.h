@@ -1,4 +1,4 @@
-// Films by the program ffmpeg, which reads raw frames from a pipe.
+// Video through the ffmpeg program, which reads raw frames from a pipe.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace lockstep::gui {
 
-/// Null if no film is known that ends like `path`. What it returns throws as `Film`
-/// says; without `finish` it stops ffmpeg and leaves nothing behind.
+/// Returns null if no video format has the extension of `path`. The sink throws as Film
+/// does; unless finished, it stops ffmpeg and removes its output.
 std::unique_ptr<Film::Sink> open_ffmpeg(const std::string& path, int fps);
 
 }  // namespace lockstep::gui

@@ -1,4 +1,4 @@
-// Font files on this computer.
+// Finds font files on this computer.
 #pragma once
 
 #include <string>
@@ -7,9 +7,8 @@
 
 namespace lockstep::gui {
 
-/// Reads from `folder` and below, and only there, if it is not empty; else from the
-/// system's and the user's font folders. Never throws: what cannot be read is not
-/// there.
+/// Searches `folder` recursively if it is not empty, otherwise the system's and the
+/// user's font folders. Never throws: unreadable files count as missing.
 FontReader font_files(const std::string& folder);
 
 }  // namespace lockstep::gui

@@ -1,4 +1,4 @@
-// Upright rectangles, most of what a frame consists of: bars, panels, letters.
+// Axis-aligned rectangles, which make up most of a frame: bars, panels, glyphs.
 #pragma once
 
 #include "gui/render/triangle.h"
@@ -6,10 +6,10 @@
 namespace lockstep::gui {
 
 /// Draws the rectangle with corners in ImGui's order (left top, right top, right
-/// bottom, left bottom) if it is an upright one of one colour and either of one texel
-/// (then it equals its two triangles) or with whole numbers of texels per pixel, as
-/// letters are (then each pixel takes the texel at its centre, unmixed: crisp).
-/// False, and nothing drawn, for all others.
+/// bottom, left bottom) if it is axis-aligned, of one colour, and either of one texel
+/// (the result equals its two triangles) or with an integral number of texels per
+/// pixel, as glyphs are (each pixel takes the texel at its centre without filtering,
+/// hence crisp). Otherwise returns false and draws nothing.
 bool draw_upright(const Canvas& canvas, const Corner (&corners)[4]);
 
 }  // namespace lockstep::gui

@@ -1,4 +1,4 @@
-// Facts into templates.
+// Fills templates with facts.
 #pragma once
 
 #include <initializer_list>
@@ -10,10 +10,11 @@
 
 namespace lockstep::gui {
 
-inline constexpr size_t kLongestNarration = 260;  ///< characters, emphasis not counted
+inline constexpr size_t kLongestNarration = 260;  ///< in characters, without emphasis
 
-/// The first template, by the order of the keys, whose facts are all known, filled in;
-/// "" if there is none. Optional parts are dropped where it would exceed `longest`.
+/// Returns the first template, in the order of the keys, whose facts are all known,
+/// filled in, or "" if there is none. Omits optional parts if it would exceed
+/// `longest`.
 std::string say(const Language& language, std::initializer_list<std::string_view> keys,
                 const Facts& facts, size_t longest = kLongestNarration);
 

@@ -1,4 +1,4 @@
-// A language of the viewer: a table of templates, and its rule for plurals.
+// A language of the viewer: a table of templates and the rule for plurals.
 //
 // A template is text with
 //   {name}            a fact; a template whose fact is unknown is not used
@@ -6,7 +6,7 @@
 //   [ … ]             a part that is left out if one of its facts is unknown, or if
 //                     the whole would get too long (the last such part goes first)
 //   **…**             emphasis
-// Of several templates with one key the first is used whose facts are all known.
+// Of several templates with one key, the first whose facts are all known is used.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct Template {
 
 struct Language {
   std::span<const Template> templates;
-  size_t (*form)(int64_t count);  ///< which of {name:…|…}, from 0
+  size_t (*form)(int64_t count);  ///< returns the form of {name:…|…}, from 0
 };
 
 }  // namespace lockstep::gui

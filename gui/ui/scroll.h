@@ -1,6 +1,6 @@
-// Scrolling whose place is computed, not remembered: it follows what is current, and
-// the wheel moves away from that only as long as the same thing stays current. So a
-// picture is a function of the position, whatever was looked at before.
+// Scrolling that is computed, not remembered: it follows the current item, and the
+// wheel moves away only while that item stays current. So a frame is a function of the
+// position, regardless of history.
 #pragma once
 
 #include "gui/ui/ui.h"
@@ -9,15 +9,15 @@ namespace lockstep::gui {
 
 class Scroll {
  public:
-  /// Clips drawing to `area`. `content` is the height of all, `wanted` how far it
-  /// should be scrolled, `stamp` names what is current.
+  /// Clips drawing to `area`. `content` is the total height, `wanted` the scroll
+  /// offset, `stamp` identifies the current item.
   Scroll(const Ui& ui, const char* id, const Rect& area, float content, float wanted,
          int stamp);
   ~Scroll();
   Scroll(const Scroll&) = delete;
   Scroll& operator=(const Scroll&) = delete;
 
-  float top() const { return area_.y - offset_; }  ///< where the content begins
+  float top() const { return area_.y - offset_; }  ///< top of the content
   bool shows(float y, float height) const {
     return y + height >= area_.y && y <= area_.bottom();
   }

@@ -14,7 +14,7 @@
 #include "engine/data/dataset.h"
 #include "engine/data/sampler.h"
 #include "engine/distributed/rendezvous/file_store.h"
-#include "engine/distributed/rendezvous/hash_store.h"
+#include "engine/distributed/rendezvous/store.h"
 #include "lessons/machine/exam.h"
 #include "lessons/plugin.h"
 

@@ -10,7 +10,7 @@
 #include "lessons/machine/judge.h"
 #include "lessons/machine/stuck.h"
 #include "lessons/plugin.h"
-#include "tracer/record/session.h"
+#include "tracer/record/collect.h"
 
 namespace lockstep::lessons {
 

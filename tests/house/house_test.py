@@ -124,6 +124,13 @@ def matches(pattern, path):
             if pattern.search(line)]
 
 
+def headings(path):
+    """Of a Markdown file, as links name them."""
+    titles = re.findall(r"^#+ +(.+?) *$", read(path), re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+            for title in titles}
+
+
 class House(unittest.TestCase):
     def nothing(self, found, rule):
         if found:
@@ -229,16 +236,55 @@ class House(unittest.TestCase):
                    if folder.parent != ROOT and not (folder / "README.md").is_file()]
         self.nothing(missing, "every room has a README.md with its reading order")
 
+    def test_readmes_of_all_rooms(self):
+        """But where the room's own one describes its folders."""
+        told = re.compile(r"lessons/\d\d-|tests/(?:base|plan|tracer|engine|gui|run|"
+                          r"experiments)$|docs/|\.")
+        code = {path.parent for path in CODE_FILES
+                if len(path.relative_to(ROOT).parts) == 3}
+        missing = [name(folder) for folder in sorted(code)
+                   if not told.match(name(folder))
+                   and not (folder / "README.md").is_file()]
+        self.nothing(missing, "each folder of code in a room has a README.md")
+
+    def test_readme_is_short(self):
+        length = len(read(ROOT / "README.md").splitlines())
+        self.assertLessEqual(length, 150, "README.md is the front page; fix: move "
+                             "details to docs/")
+
     def test_readmes_name_files_that_exist(self):
         wrong = []
+        words = re.compile(r"`([\w./-]+\.(?:h|cpp|cu|py|sh|bash|cmake|gp|md))`")
+        elsewhere = re.compile(r"main\.py$|torch/csrc/|.*NN-name/")  # PyTorch's; any's
         for path in FILES:
-            rooms = below(path, "engine") or below(path, "tracer")
-            if path.name != "README.md" or not rooms:
+            if path.name != "README.md":
                 continue
-            for word in re.findall(r"`([\w/]+\.(?:h|cpp))`", read(path)):
-                if not (path.parent / word).is_file() and not (ROOT / word).is_file():
+            for word in words.findall(read(path)):
+                there = (elsewhere.match(word) or (path.parent / word).is_file()
+                         or (ROOT / word).is_file()
+                         or any(path.parent.glob("*/" + word)))  # of each below it
+                if not there:
                     wrong.append(f"{name(path)}: {word}")
         self.nothing(wrong, "a README.md names files that are there")
+
+    def test_links_resolve(self):
+        wrong = []
+        for path in FILES:
+            if path.suffix != ".md":
+                continue
+            prose = re.sub(r"^(`{3,})[^\n]*\n.*?^\1`*$", "", read(path),
+                           flags=re.M | re.S)
+            for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+                file, _, heading = target.partition("#")
+                if re.match(r"[a-z]+:", target):
+                    continue
+                to = path.parent / file if file else path
+                book = below(path, "book") or below(path, "lessons")
+                if not to.exists():
+                    wrong.append(f"{name(path)}: {target}")
+                elif heading and not book and heading not in headings(to):
+                    wrong.append(f"{name(path)}: {target}: no such heading")
+        self.nothing(wrong, "links lead to files and headings of the repository")
 
     def test_nothing_that_tests_need_is_ignored(self):
         git = ["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}", "ls-files", "-z",

@@ -1,7 +1,6 @@
 // The numbers of the hand-written trace, counted by hand.
 #include "tracer/analysis/summary.h"
 
-#include "base/units.h"
 #include "tests/tracer/golden.h"
 #include "tracer/analysis/call_tree.h"
 #include "tracer/analysis/diff.h"
@@ -317,15 +316,6 @@ TEST(Spans, CountOverlapsOnce) {
   spans.add(6, 7);
   EXPECT_EQ(spans.covered(), 25);
   EXPECT_EQ(spans.extent(), 40);
-}
-
-TEST(Units, HaveThreeDigits) {
-  EXPECT_EQ(human_bytes(46'758'048), "46.8 MB");
-  EXPECT_EQ(human_bytes(999), "999 B");
-  EXPECT_EQ(human_bytes(999'950), "1.00 MB");
-  EXPECT_EQ(human_time(1'234'567), "1.23 ms");
-  EXPECT_EQ(human_time(0), "0");
-  EXPECT_EQ(human_time(9'999), "10.0 µs");
 }
 
 }  // namespace

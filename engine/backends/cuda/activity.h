@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tracer/record/hardware_work.h"
+#include "tracer/record/device_activity.h"
 
 namespace lockstep::cuda {
 
@@ -44,12 +44,12 @@ class ActivityRecords {
   /// The work of which the event is known, on the profiler's clock. Nothing of an event
   /// of whose pieces one has no times. What is still without its other half stays for
   /// the next call, and only for that.
-  std::vector<tracer::HardwareWork> take();
+  std::vector<tracer::DeviceActivity> take();
 
  private:
   struct Half {
     std::unordered_map<uint32_t, int64_t> links;
-    std::vector<tracer::HardwareWork> works;  ///< `event` is the call
+    std::vector<tracer::DeviceActivity> works;  ///< `event` is the call
   };
   const int64_t* event_of(uint32_t call) const;
 

@@ -78,7 +78,7 @@ class Timeline {
       if (cupti_) pause();  // some kinds may be on
     }
     if (why_not_.empty()) {
-      tracer::add_hardware_source([this] { return take(); });
+      tracer::add_activity_source([this] { return take(); });
     }
   }
 
@@ -130,7 +130,7 @@ class Timeline {
   void pause();
   void sample_clock();
   void read(const CUpti_Activity& record);
-  std::vector<tracer::HardwareWork> take();
+  std::vector<tracer::DeviceActivity> take();
 
   std::unique_ptr<const Functions> cupti_;
   std::string why_not_;
@@ -230,11 +230,11 @@ void Timeline::read(const CUpti_Activity& record) {
 }
 
 /// Called when all that was recorded is over.
-std::vector<tracer::HardwareWork> Timeline::take() {
+std::vector<tracer::DeviceActivity> Timeline::take() {
   std::lock_guard lock(mutex_);
   if (!running_) return {};
   size_t dropped = 0;
-  std::vector<tracer::HardwareWork> works;
+  std::vector<tracer::DeviceActivity> works;
   try {
     check(cupti_->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED),
           "cuptiActivityFlushAll");
@@ -253,7 +253,7 @@ std::vector<tracer::HardwareWork> Timeline::take() {
     records_ = {};
   }
   pause();
-  for (tracer::HardwareWork& work : works) {
+  for (tracer::DeviceActivity& work : works) {
     work.begin = clock_.ours(work.begin);
     work.end = clock_.ours(work.end);
   }

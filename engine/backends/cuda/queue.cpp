@@ -11,7 +11,7 @@
 #include "engine/backends/cuda/gpus.h"
 #include "engine/backends/cuda/graph.h"
 #include "engine/backends/cuda/status.h"
-#include "tracer/record/hardware_work.h"
+#include "tracer/record/device_activity.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -87,7 +87,7 @@ void CudaQueue::launch(const runtime::Graph& graph) {
 
 void CudaQueue::begin_range(const char* name) {
   nvtxRangePushA(name);
-  CuptiTimeline::begin(tracer::HardwareScope::event());
+  CuptiTimeline::begin(tracer::ActivityScope::event());
 }
 
 void CudaQueue::end_range() {

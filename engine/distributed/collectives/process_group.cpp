@@ -19,7 +19,7 @@ Buffer buffer_of(const Tensor& tensor) {
 void check(const Tensors& tensors, const char* collective) {
   for (const Tensor& tensor : tensors) {
     if (tensor.device().is_host()) {
-      throw std::runtime_error(fmt::format("{} wants tensors on a device", collective));
+      throw std::runtime_error(fmt::format("{} needs tensors on a device", collective));
     }
     if (!tensor.is_plain()) {
       throw std::runtime_error(

@@ -164,8 +164,8 @@ void Reducer::check_finished() const {
   throw std::runtime_error(fmt::format(
       "Expected to have finished reduction in the prior iteration before starting a "
       "new one. This error indicates that your module has parameters that were not "
-      "used in producing loss: {} (rank {}). Fix: find_unused_parameters, or leave "
-      "them out of the model",
+      "used in producing loss: {} (rank {}); fix: set find_unused_parameters, or "
+      "leave them out of the model",
       missing, group_.rank()));
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/backends/load_cuda.h"
-#include "tracer/record/hardware_work.h"
+#include "tracer/record/device_activity.h"
 
 namespace lockstep::test {
 
@@ -23,6 +23,6 @@ const CudaModule* simulated_module();
 /// Has a profiler watch them, as CUPTI watches a GPU.
 void simulate_profiler(bool on);
 /// All that it has told the recorder since this was asked last.
-std::vector<tracer::HardwareWork> profiled_work();
+std::vector<tracer::DeviceActivity> profiled_work();
 
 }  // namespace lockstep::test

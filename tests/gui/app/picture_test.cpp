@@ -26,10 +26,10 @@ TEST_P(Golden, PictureIsTheSame) {
   if (!viewer.screen.fonts().complete) {
     GTEST_SKIP() << "pictures need fonts-inter and fonts-jetbrains-mono";
   }
-  viewer.app.choices.dark = shot.dark;
+  viewer.app.settings.dark = shot.dark;
   viewer.go(shot.at);
   if (shot.time_order) {
-    viewer.app.go(in_time_order(viewer.model(), viewer.app.seat().position));
+    viewer.app.go(in_time_order(viewer.model(), viewer.app.trace().position));
   }
   viewer.frame();
   const Image& picture = viewer.frame();

@@ -163,7 +163,7 @@ TEST(Narration, OfTheMinimalTrace) {
   const Model model = load_model("minimal.json", slurp(golden() / "minimal.json"));
   const Expected expected[] = {
       {1,
-       "**Step 0** trains on **3 images**, cut in 2 chunks of 2, the last of 1, in "
+       "**Step 0** trains on **3 images**, cut into 2 chunks of 2, the last of 1, in "
        "**95.0 µs**: 31578 images per second. On the devices, loss takes longest: 27 % "
        "of the step."},
       {3,
@@ -191,7 +191,7 @@ TEST(Narration, OfADataParallelStep) {
   const Model model = made("dp", kDataParallel).model();
   const Expected expected[] = {
       {3,
-       "**scatter** cuts the batch in 3 chunks of 2, the last of 1, one for each "
+       "**scatter** cuts the batch into 3 chunks of 2, the last of 1, one for each "
        "device: **100 kB** leave the host in 1 copy."},
       {5,
        "Device 0 copies **the model, 900 kB,** to each of the 2 other devices, as in "
@@ -204,7 +204,7 @@ TEST(Narration, OfADataParallelStep) {
       {12,
        "This is the **forward** that main.py never calls: model(images) → "
        "DataParallel.forward → replica(x) → **Net.forward**. x is [2, 3, 32, 32]. The "
-       "host queues this in 700 µs; device 1 is done **2.38 ms after it**."},
+       "host queues this in 700 µs; device 1 finishes **2.38 ms after it**."},
       {14,
        "**aten::conv2d** in conv1 moves the filters [8, 3, 3, 3] over [2, 3, 32, 32]: "
        "**442 kFLOP**. The kernel is queued here; it ran **1.96 ms later** on device "
@@ -242,12 +242,12 @@ TEST(Narration, OfADistributedStep) {
        "Ring step 3 of 4: device 1 passes **400 kB** of finished sums on to its "
        "neighbour, device 2, at 8.00 GB/s. At the end all ranks have all sums."},
       {6,
-       "An empty chunk goes round the ring, from device 1 to device 2: there were too "
-       "few numbers to cut. Ring step 4."},
+       "An empty chunk goes around the ring, from device 1 to device 2: there were too "
+       "few values to split. Ring step 4."},
       {8,
        "**Bucket 1** is full: its last gradient is ready. Now its all-reduce may "
        "begin, while backward goes on."},
-      {9, "**A learner's own code** stands in for the engine's scatter from here on."},
+      {9, "**A learner's code** replaces the engine's scatter from here on."},
   };
   expect_said(model, expected);
 }

@@ -16,7 +16,7 @@
 #include "base/hash.h"
 #include "engine/distributed/collectives/gloo/gloo_store.h"
 #include "engine/distributed/collectives/transport.h"
-#include "engine/distributed/rendezvous/prefix_store.h"
+#include "engine/distributed/rendezvous/store.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::distributed {

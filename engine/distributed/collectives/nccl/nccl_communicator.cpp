@@ -10,7 +10,7 @@
 #include "engine/backends/cuda/queue.h"
 #include "engine/backends/cuda/status.h"
 #include "engine/distributed/collectives/nccl/nccl_status.h"
-#include "engine/distributed/rendezvous/prefix_store.h"
+#include "engine/distributed/rendezvous/store.h"
 #include "engine/runtime/device_context.h"
 #include "tracer/record/recorder.h"
 
@@ -40,7 +40,8 @@ ncclUniqueId common_id(Store& store, const CommunicatorOptions& options) {
   store.wait({"id"}, options.timeout);
   const std::string bytes = store.get("id");
   if (bytes.size() != sizeof id.internal) {
-    throw std::runtime_error("rank 0 has another version of NCCL; use the same on all");
+    throw std::runtime_error(
+        "rank 0 has another version of NCCL; fix: use the same on all");
   }
   std::memcpy(id.internal, bytes.data(), bytes.size());
   return id;

@@ -17,12 +17,9 @@ namespace lockstep::distributed {
 namespace {
 
 namespace fs = std::filesystem;
-using data::expect_error;
-using data::read_file;
-using data::write_file;
 using std::chrono::milliseconds;
 
-class AStoreInAFile : public data::ScratchTest {
+class AStoreInAFile : public ScratchTest {
  protected:
   template <typename... Parts>
   void expect_refused(const Parts&... parts) {
@@ -88,13 +85,13 @@ TEST_F(AStoreInAFile, OfAnotherRunIsToldFromOurs) {
 
 TEST_F(AStoreInAFile, IsNotMadeOfGarbage) {
   write_file(path_, "key=value\n");
-  expect_refused("is no store's file", "at byte 0", "delete it");
+  expect_refused("is not a store's file", "at byte 0", "delete it");
   write_file(path_, store::encode({store::Op::set, {"k", "v"}}) + "LKS1 etc. pp.");
-  expect_refused("is no store's file", "unknown operation", "at byte 22");
+  expect_refused("is not a store's file", "unknown operation", "at byte 22");
   write_file(path_, store::encode({store::Op::ping, {}}));
-  expect_refused("is no store's file", "no change");
+  expect_refused("is not a store's file", "no change");
   write_file(path_, store::encode({store::Op::set, {"k"}}));
-  expect_refused("is no store's file", "no change");
+  expect_refused("is not a store's file", "no change");
 }
 
 TEST_F(AStoreInAFile, MustBeWhole) {

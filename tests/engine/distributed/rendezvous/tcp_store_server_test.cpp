@@ -1,6 +1,6 @@
 // The server among strangers: whatever one of them sends or does not send, the others
 // are served.
-#include "engine/distributed/rendezvous/tcp_store_server.h"
+#include "engine/distributed/rendezvous/tcp_store.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -9,10 +9,8 @@
 #include <random>
 #include <thread>
 
-#include "engine/distributed/rendezvous/tcp_store.h"
 #include "tests/base/test_files.h"
 #include "tests/engine/distributed/rendezvous/processes.h"
-#include "tests/engine/distributed/rendezvous/random_bytes.h"
 #include "tests/engine/distributed/rendezvous/raw_client.h"
 
 namespace lockstep::distributed {

@@ -1,4 +1,4 @@
-#include "engine/runtime/retirer.h"
+#include "engine/runtime/completion_thread.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace lockstep::runtime {
 
-Retirer::~Retirer() {
+CompletionThread::~CompletionThread() {
   {
     std::lock_guard lock(mutex_);
     closing_ = true;
@@ -15,7 +15,7 @@ Retirer::~Retirer() {
   thread_.join();
 }
 
-void Retirer::add(Task task, MarkPtr began, MarkPtr ended) {
+void CompletionThread::add(Task task, MarkPtr began, MarkPtr ended) {
   {
     std::lock_guard lock(mutex_);
     running_.push_back({std::move(task), std::move(began), std::move(ended)});
@@ -23,7 +23,7 @@ void Retirer::add(Task task, MarkPtr began, MarkPtr ended) {
   changed_.notify_one();
 }
 
-void Retirer::work() {
+void CompletionThread::work() {
   for (;;) {
     Running running;
     {
@@ -33,26 +33,27 @@ void Retirer::work() {
       running = std::move(running_.front());
       running_.pop_front();
     }
-    retire(running);
+    complete(running);
   }
 }
 
-void Retirer::retire(Running& running) {
+void CompletionThread::complete(Running& running) {
   Task& task = running.task;
   int64_t ended = 0;
   try {
     running.ended->wait();
-    for (const EventPtr& event : task.waits) event->wait();  // over, but heard of it?
+    // These are over, but may not be signalled yet.
+    for (const EventPtr& event : task.waits) event->wait();
     ended = stream_.ready_time(task);
     if (running.began) {
-      // Two clocks agree to a few microseconds only, and nothing begins before it was
-      // enqueued or before what it waited for was over.
+      // The clocks of host and device agree to a few microseconds only; no task may
+      // begin before it was enqueued, nor before what it waited for was over.
       const TaskParts parts = task.parts ? *task.parts : TaskParts();
       const int64_t start =
           std::max(std::min(running.began->time(), parts.begin), ended);
-      // It takes a nanosecond at least, so that a stream's tasks have an order.
+      // At least a nanosecond, so that a stream's tasks are ordered.
       ended = std::max({running.ended->time(), start + 1, parts.end});
-      // A kernel keeps its processor busy from its begin to its end.
+      // The device is busy all the time: CPU time is the duration.
       stream_.record(task, start, ended, ended - start);
     }
   } catch (const std::exception& error) {

@@ -1,4 +1,4 @@
-// What the hand does: wheel, clicks, drags and keys; and following the position.
+// Input: wheel, clicks, drags and keys; and following the position.
 #include <cmath>
 
 #include "gui/panels/timeline.h"
@@ -11,12 +11,12 @@ namespace {
 
 using Drag = TimelineView::Drag;
 
-constexpr double kPointsPerNs = 20;  ///< the closest look
-constexpr double kMargin = 0.03;     ///< of a step, at either side
-constexpr float kSlack = 4;          ///< points that a click may move
+constexpr double kPointsPerNs = 20;  ///< maximum zoom
+constexpr double kMargin = 0.03;     ///< of a step, on either side
+constexpr float kClickDistance = 4;  ///< points that the mouse may move during a click
 constexpr double kZoomPerNotch = 0.8, kZoomPerKey = 0.7, kPanPerKey = 0.2;
 
-/// ns that a view may show at least and at most.
+/// Returns the least and the greatest duration of a view, in ns.
 std::pair<double, double> limits_of(const Model& model, float width) {
   const double shortest = static_cast<double>(width) / kPointsPerNs;
   const double whole = static_cast<double>(model.length) * (1 + 2 * kMargin);
@@ -40,15 +40,15 @@ void scrub(TimelineFrame& frame) {
   const double ns = std::round(frame.scale().ns(frame.mouse.x));
   const auto time = static_cast<int64_t>(
       std::clamp(ns, 0.0, static_cast<double>(frame.model.length)));
-  frame.app.choices.transport.playing = false;
-  frame.app.go(Position{Order::time, time, 0, 0.5f, frame.seat.state.rank});
+  frame.app.settings.transport.playing = false;
+  frame.app.go(Position{Order::time, time, 0, 0.5f, frame.trace.state.rank});
 }
 
 float playhead_x(const TimelineFrame& frame) {
-  return frame.scale().at(static_cast<double>(frame.seat.state.now));
+  return frame.scale().at(static_cast<double>(frame.trace.state.now));
 }
 
-Drag begun(const TimelineFrame& frame, int button) {
+Drag drag_kind(const TimelineFrame& frame, int button) {
   const ImVec2 mouse = frame.mouse;
   if (frame.overview.contains(mouse)) return Drag::overview;
   const bool over_time = mouse.x >= frame.plot.x && mouse.x < frame.plot.right();
@@ -62,10 +62,14 @@ Drag begun(const TimelineFrame& frame, int button) {
   return on_playhead ? Drag::scrub : Drag::pan;
 }
 
-void begin(TimelineFrame& frame, int button) {
+void begin_drag(TimelineFrame& frame, int button) {
   TimelineView& view = frame.view;
-  view.gesture = {begun(frame, button), false,     frame.mouse.x,
-                  frame.mouse.y,        view.from, view.to,
+  view.gesture = {drag_kind(frame, button),
+                  false,
+                  frame.mouse.x,
+                  frame.mouse.y,
+                  view.from,
+                  view.to,
                   view.scroll};
   const bool at_once = frame.axis.contains(frame.mouse);
   if (view.gesture.drag == Drag::scrub && at_once) scrub(frame);
@@ -77,7 +81,7 @@ void drag_overview(TimelineFrame& frame) {
       static_cast<double>(frame.model.length) / static_cast<double>(frame.overview.w);
   const double length = gesture.to - gesture.from;
   const double pressed = static_cast<double>(gesture.x - frame.overview.x) * per_point;
-  // Outside of the window the view comes to the mouse first.
+  // A press outside the view's range first centres the view on the mouse.
   const bool inside = pressed >= gesture.from && pressed <= gesture.to;
   const double start = inside ? gesture.from : pressed - length / 2;
   frame.view.from = start + static_cast<double>(frame.mouse.x - gesture.x) * per_point;
@@ -88,7 +92,8 @@ void drag(TimelineFrame& frame) {
   TimelineView& view = frame.view;
   auto& gesture = view.gesture;
   const float dx = frame.mouse.x - gesture.x, dy = frame.mouse.y - gesture.y;
-  if (std::abs(dx) > kSlack || std::abs(dy) > kSlack) gesture.moved = true;
+  if (std::abs(dx) > kClickDistance || std::abs(dy) > kClickDistance)
+    gesture.moved = true;
   if (gesture.drag == Drag::overview) drag_overview(frame);
   if (!gesture.moved) return;
   switch (gesture.drag) {
@@ -133,7 +138,7 @@ void click(TimelineFrame& frame) {
     const Strip* strip = strip_at(frame, frame.mouse, depth);
     if (strip == nullptr) return;
     if ((strip->group & kWholeRank) != 0 && strip->group < kThreadsOfRank)
-      frame.app.look_at_rank(frame.model.lanes[strip->lane].rank);
+      frame.app.focus_rank(frame.model.lanes[strip->lane].rank);
     else
       toggle(frame.view, strip->group);
   }
@@ -191,7 +196,7 @@ void show_step(const Model& model, size_t number, TimelineView& view) {
   view.to = static_cast<double>(step.end) + kMargin * length;
 }
 
-void hold_view(const Model& model, TimelineView& view, float width) {
+void clamp_view(const Model& model, TimelineView& view, float width) {
   const auto length = static_cast<double>(model.length);
   const auto [shortest, longest] = limits_of(model, width);
   const bool sensible = std::isfinite(view.to - view.from) && view.from < view.to;
@@ -202,7 +207,8 @@ void hold_view(const Model& model, TimelineView& view, float width) {
     view.from = middle - wanted / 2;
     view.to = middle + wanted / 2;
   }
-  // A close look may go half a view beyond the ends, the whole trace stays where it is.
+  // A zoomed-in view may extend half its width past the ends; the whole trace stays in
+  // place.
   const double beyond = std::min(wanted / 2, longest - wanted + kMargin * length);
   const double first = -beyond, last = length + beyond - wanted;
   const double held =
@@ -212,7 +218,7 @@ void hold_view(const Model& model, TimelineView& view, float width) {
 
 void follow_position(const TimelineFrame& frame) {
   TimelineView& view = frame.view;
-  const State& state = frame.seat.state;
+  const State& state = frame.trace.state;
   const bool moved = view.seen_time != state.now || view.seen_event != state.event;
   const bool first = view.seen_time == INT64_MIN;
   const bool jumped = view.seen_event != state.event;
@@ -238,13 +244,13 @@ void follow_position(const TimelineFrame& frame) {
     view.scroll += below + 6;
 }
 
-void take_mouse(TimelineFrame& frame) {
+void handle_mouse(TimelineFrame& frame) {
   TimelineView& view = frame.view;
   const ImGuiIO& io = ImGui::GetIO();
   for (int button = 0; button < 3; ++button) {
     const bool idle = view.gesture.drag == Drag::none;
     if (idle && frame.hovered && ImGui::IsMouseClicked(button)) {
-      begin(frame, button);
+      begin_drag(frame, button);
       if (view.gesture.drag == Drag::none && button == 0) click(frame);
     }
   }
@@ -263,16 +269,16 @@ void take_mouse(TimelineFrame& frame) {
 }
 
 void timeline_keys(App& app) {
-  if (!app.has_trace() || app.choices.searching) return;
-  Seat& seat = app.seat();
-  TimelineView& view = seat.timeline;
+  if (!app.has_trace() || app.settings.searching) return;
+  OpenTrace& trace = app.trace();
+  TimelineView& view = trace.timeline;
   if (view.from >= view.to || view.cache == nullptr) return;  // not drawn yet
   const double length = view.to - view.from;
-  const auto now = static_cast<double>(seat.state.now);
+  const auto now = static_cast<double>(trace.state.now);
   const bool in_sight = now >= view.from && now <= view.to;
   const double around = in_sight ? now : view.from + length / 2;
   const auto by = [&](double factor) {
-    zoom(*seat.model, view, view.cache->plot.w, around, factor);
+    zoom(*trace.model, view, view.cache->plot.w, around, factor);
   };
   if (key_pressed(key_of('w'), true)) by(kZoomPerKey);
   if (key_pressed(key_of('s'), true)) by(1 / kZoomPerKey);

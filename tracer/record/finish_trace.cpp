@@ -1,10 +1,9 @@
-#include "tracer/record/session.h"
-
-#include "tracer/record/recorder.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
+
+#include "tracer/record/collect.h"
+#include "tracer/record/recorder.h"
 
 namespace lockstep::tracer {
 namespace {
@@ -19,8 +18,8 @@ std::map<std::string, std::string_view, std::less<>>& sources() {
   return all;
 }
 
-/// Where `Type::function` is defined: the first line of a .cpp file that has it at the
-/// outermost level, followed by its parameters.
+/// Returns where `Type::function` is defined: the first line of a .cpp file that has it
+/// at the outermost level, followed by its parameters.
 Definition find_definition(const std::string& function) {
   const std::string wanted = function + "(";
   for (const auto& [file, text] : sources()) {
@@ -39,8 +38,8 @@ Definition find_definition(const std::string& function) {
   return {};
 }
 
-/// A learner's function (or method) of that name in their own file: what a slot called.
-/// Until then the event names the line that plugged it.
+/// Sets the line of a slot's event, which named the line that plugged the learner's
+/// function, to that of the function (or method) of that name in the same file.
 void point_to_learners_function(Event& event) {
   const auto found = sources().find(event.args.value("file", ""));
   if (found == sources().end()) return;
