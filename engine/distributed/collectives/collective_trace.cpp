@@ -1,5 +1,8 @@
-#include "engine/distributed/collectives/message_trace.h"
+#include "engine/distributed/collectives/collective_trace.h"
 
+#include <fmt/format.h>
+
+#include "engine/runtime/device_context.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::distributed {
@@ -52,6 +55,39 @@ int64_t record_received(const char* cat, const MessageFacts& message,
 }
 
 }  // namespace
+
+void describe_collective(runtime::Task& task, Collective& call,
+                         const CollectiveLabel& label, const ProcessGroup& group,
+                         Device device, DType dtype) {
+  task.record.cat = "collective";
+  task.record.name = call.name;
+  if (!tracer::recording()) return;
+  call.op = task.record.op = tracer::innermost_event();
+  call.step = task.record.step = tracer::current_step();
+  call.phase = tracer::thread_context().phase;
+  call.waits = task.waits;
+  call.waits.push_back(runtime::context(device).comm().record_event());
+  call.messages = task.parts = std::make_shared<runtime::TaskParts>();
+  for (const runtime::EventPtr& event : task.waits) {
+    for (const runtime::TraceEnd& end : event->ends()) call.deps.push_back(end.id);
+  }
+  task.record.id = tracer::next_id();
+  task.args = {{"collective", call.name},
+               {"algorithm", group.communicator().algorithm()},
+               {"why", call.why},
+               {"bytes", call.bytes},
+               {"dtype", lockstep::name(dtype)},
+               {"group", tracer::intern(group.name())},
+               {"group_size", group.size()},
+               {"seq", call.seq}};
+  if (call.phase) task.args.emplace_back("phase", call.phase);
+  if (*call.tensor) task.args.emplace_back("tensor", call.tensor);
+  if (call.bucket >= 0) task.args.emplace_back("bucket", call.bucket);
+  if (!label.params.empty()) {
+    const std::string lines = fmt::format("{}", fmt::join(label.params, "\n"));
+    task.args.push_back(tracer::Arg::texts("params", tracer::intern(lines)));
+  }
+}
 
 int64_t record_copy(const MessageFacts& message, const Collective& call,
                     const Exchanged& times, int64_t cpu_ns) {
