@@ -16,7 +16,8 @@ list(FILTER gui_sources EXCLUDE REGEX "/gui/screen/")
 add_library(lockstep_gui STATIC ${gui_sources})
 target_link_libraries(lockstep_gui
   PUBLIC lockstep_tracer PkgConfig::IMGUI PNG::PNG ${CMAKE_DL_LIBS})
-# No fused multiply-add by the compiler, so that images are identical on every machine.
+# No fused multiply-add by the compiler: the same draw data give the same pixels
+# everywhere.
 target_compile_options(lockstep_gui PRIVATE -ffp-contract=off)
 
 find_package(glfw3 3.3 QUIET)

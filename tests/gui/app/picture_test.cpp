@@ -1,6 +1,12 @@
 // Whole pictures, pixel by pixel, against tests/golden/viewer/*.png. To
 // regenerate them after reviewing a change: LOCKSTEP_UPDATE_GOLDENS=1 gui_test
 // --gtest_filter=Golden*
+//
+// On one machine a picture is the same bytes every time. Between processors a few
+// pixels of antialiased edges differ by one or two steps of 255: Dear ImGui normalises
+// the edges of shapes with RSQRTSS, an approximation that Intel and AMD compute
+// differently.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -17,6 +23,20 @@ struct Shot {
   bool dark = true;
   bool time_order = false;
 };
+
+constexpr int kEdgeStep = 2;             ///< of 255, in a channel, between processors
+constexpr size_t kMostEdgePixels = 200;  ///< of 716,800 in a picture
+
+/// Returns the largest difference of a channel.
+int difference(uint32_t a, uint32_t b) {
+  int most = 0;
+  for (int shift = 0; shift < 32; shift += 8) {
+    const int one = static_cast<int>(a >> shift & 255);
+    const int other = static_cast<int>(b >> shift & 255);
+    most = std::max(most, std::abs(one - other));
+  }
+  return most;
+}
 
 class Golden : public testing::TestWithParam<Shot> {};
 
@@ -38,15 +58,18 @@ TEST_P(Golden, PictureIsTheSame) {
   const Image expected = read_png(path);
   ASSERT_EQ(picture.width, expected.width);
   ASSERT_EQ(picture.height, expected.height);
-  size_t different = 0;
+  size_t different = 0, on_edges = 0;
   for (size_t i = 0; i < picture.pixels.size(); ++i) {
-    different += picture.pixels[i] != expected.pixels[i];
+    const int step = difference(picture.pixels[i], expected.pixels[i]);
+    if (step > kEdgeStep) ++different;
+    if (step > 0) ++on_edges;
   }
-  if (different > 0) {
+  if (different > 0 || on_edges > kMostEdgePixels) {
     const auto seen =
         std::filesystem::temp_directory_path() / (std::string(shot.name) + "_seen.png");
     write_png(picture, seen.string());
-    FAIL() << different << " pixels differ; what was drawn: " << seen;
+    FAIL() << on_edges << " pixels differ, " << different << " by more than "
+           << kEdgeStep << " of 255; what was drawn: " << seen;
   }
 }
 
