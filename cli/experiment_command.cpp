@@ -28,7 +28,7 @@ void add_common(CLI::App& c, experiments::StudyOptions& o, const std::string& da
                           {"null", DeviceType::null}});
   c.add_option("--seed", o.seed, "random seed for weights and shuffling");
   c.add_flag("--again", o.again, "repeat runs whose logs exist");
-  c.add_flag("--json", o.json, "print the table for programs");
+  c.add_flag("--json", o.json, "print the table as JSON");
   c.add_option("WORDS", o.more, "after --: further words for every train")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }

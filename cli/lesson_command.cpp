@@ -250,11 +250,11 @@ void add_lesson(CLI::App& app, Action& action) {
     return sub;
   };
   auto* listing = add("list", "all lessons and how far you are", list, false);
-  listing->add_flag("--json", options->json, "for programs");
+  listing->add_flag("--json", options->json, "print JSON");
   add("start", "write the exercise into your workspace", start, true);
   auto* checking = add("check", "build and judge your work", check, true);
   checking->add_flag("--json", options->json,
-                     "the result as docs/lesson-result.md says");
+                     "print the result as JSON (docs/lesson-result.md)");
   using lessons::Sanitizer;
   add_choice<Sanitizer>(*checking, "--sanitize", options->sanitizer,
                         "find memory errors (address), leaks (leak) or data races "
@@ -264,10 +264,10 @@ void add_lesson(CLI::App& app, Action& action) {
                          {"thread", Sanitizer::thread}});
   add("watch", "check whenever you save", watch, true);
   add("hint", "three hints, each more telling", hint, true)
-      ->add_flag("--again", options->again, "those that you have taken");
+      ->add_flag("--again", options->again, "show the hints already taken");
   add("solution", "our solution, once you have passed", solution, true)
       ->add_flag("--show-anyway", options->show_anyway, "before you have passed");
-  add("reset", "begin anew; your file is kept aside", reset, true);
+  add("reset", "start over; your file is kept aside", reset, true);
   auto* running = add("run", "train; with --mine, with your own pieces plugged in",
                       run_with_pieces, false);
   running->add_flag("--mine", options->mine,

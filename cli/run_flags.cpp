@@ -62,7 +62,7 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
                "seconds to wait for a batch from a loader's worker; 0: forever")
       ->check(Numbers(0.0, 1e6));
   add_choice<train::Mode>(c, "--mode", o.mode,
-                          "default: dp, for VGG dp-features as in the ImageNet "
+                          "default: dp, of VGG dp-features as in the ImageNet "
                           "example; ddp: one thread per "
                           "device");
   c.add_option("--devices", o.device.count,

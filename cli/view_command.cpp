@@ -172,10 +172,10 @@ void add_view(CLI::App& app, Action& action) {
   command->add_option(
       "--video", o->video,
       "play into .mp4 .webm .webp .gif (needs ffmpeg) or FRAME%04d.png");
-  command->add_option("--seconds", o->seconds, "of video")
+  command->add_option("--seconds", o->seconds, "length of the video")
       ->check(CLI::Range(0.1, 3600.0));
-  command->add_option("--fps", o->fps, "frames a second")->check(CLI::Range(1, 120));
-  command->add_option("--speed", o->speed, "of playing")
+  command->add_option("--fps", o->fps, "frames per second")->check(CLI::Range(1, 120));
+  command->add_option("--speed", o->speed, "playback speed")
       ->check(CLI::Range(0.0001, 10000.0));
   add_choice<gui::Pace>(*command, "--pace", o->pace,
                         "even: all events equally long; real: as recorded",
@@ -188,11 +188,12 @@ void add_view(CLI::App& app, Action& action) {
   command->add_flag("--compare", o->compare, "all traces side by side, in step");
   command->add_flag("--cpp", o->cpp, "C++ names instead of PyTorch's");
   command->add_flag("--tree", o->tree, "the step's call tree in place of the calls");
-  command->add_flag("--time-order", o->time_order, "as recorded, not as called");
-  command->add_flag("--keys", o->help, "with the list of keys");
-  command->add_option("--tour", o->tour, "with this card of the tour")
+  command->add_flag("--time-order", o->time_order, "order of time, not of calls");
+  command->add_flag("--keys", o->help, "show the list of keys");
+  command->add_option("--tour", o->tour, "show this card of the tour")
       ->check(CLI::Range(0, 5));
-  command->add_flag("--print-state", o->state, "say each position on standard output");
+  command->add_flag("--print-state", o->state,
+                    "print each position on standard output");
   command->callback([o, &action] {
     const bool headless = !o->screenshot.empty() || !o->video.empty();
     if (o->compare && o->files.size() < 2) {

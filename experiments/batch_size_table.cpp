@@ -29,8 +29,8 @@ std::vector<BatchSizeFigures> figures(const std::vector<BatchSizeResult>& result
     const EpochLog& last = result.log.epochs.back();
     if (!last.test_acc1) {
       throw std::runtime_error(result.run.name +
-                               ".log: no evaluation (* Acc@1 …) at its end; remove it, "
-                               "and the run is repeated");
+                               ".log: no evaluation (* Acc@1 …) at its end; delete the "
+                               "file to rerun");
     }
     BatchSizeFigures f;
     f.train = last.acc1;

@@ -27,8 +27,7 @@ Number seed_seconds(const ImageNetResult& result) {
   return result.run.seed_seconds > 0 ? Number(result.run.seed_seconds) : Number();
 }
 
-/// How many times as many images per second `seconds` per iteration are, compared with
-/// the first run's.
+/// Throughput relative to the first run, from `seconds` per iteration.
 Number speedup(const ImageNetRun& run, const Number& seconds, const ImageNetRun& first,
                const Number& first_seconds) {
   if (!seconds || !first_seconds || *seconds <= 0) return std::nullopt;

@@ -28,8 +28,8 @@ int Environment::number(const char* name, int otherwise) const {
   const auto read = std::from_chars(text.data(), end, value);
   if (read.ec == std::errc() && read.ptr == end) return value;
   throw std::runtime_error(
-      fmt::format("the environment variable {} is \"{}\", which is no number; fix: "
-                  "give it one, or unset it",
+      fmt::format("the environment variable {} is \"{}\", expected an integer; fix: set "
+                  "it to one, or unset it",
                   name, text));
 }
 

@@ -24,7 +24,7 @@ struct RankPlace {
 
 /// Returns which rank this process is: one that spawn_ranks() or `launch` started, or
 /// one that the user starts with `--world-size` and `--rank` or `--dist-url env://`.
-/// nullopt if it is none. Throws std::runtime_error for a variable that is no number.
+/// nullopt if it is none. Throws std::runtime_error if a variable is not an integer.
 std::optional<RankPlace> rank_of_process(const RunConfig& config);
 
 /// The variables that make a process that rank.

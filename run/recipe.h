@@ -13,7 +13,7 @@ std::string recipe_of(const RunConfig& config);
 
 /// `--resume`: flags that shape the training and were not given take the checkpoint's
 /// values, and `--start-epoch` its epoch. Those that were given stay, and are listed in
-/// `changed_recipe` if they differ. Throws std::runtime_error for a file that is no
+/// `changed_recipe` if they differ. Throws std::runtime_error if the file is not a
 /// checkpoint.
 void adopt_checkpoint(RunConfig& config);
 

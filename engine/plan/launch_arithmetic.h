@@ -2,7 +2,7 @@
 // ImageNet example with --multiprocessing-distributed, where `-b` and `-j` are per
 // node, and `--world-size` and `--rank` count nodes.
 // Source: github.com/pytorch/examples, imagenet/main.py, `main` and `main_worker`.
-// Functions, since the launcher and every process compute them and must agree.
+// These are functions because the launcher and every process must compute the same.
 #pragma once
 
 namespace lockstep::plan {

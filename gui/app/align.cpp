@@ -1,4 +1,5 @@
-#include "gui/app/align.h"
+// Aligns two traces: the position in one that corresponds to a position in the other.
+#include "gui/app/app.h"
 
 #include <algorithm>
 #include <string>

@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "gui/app/align.h"
-#include "gui/app/keys.h"
-#include "gui/app/layout.h"
 #include "gui/model/details.h"
 
 namespace lockstep::gui {

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "gui/app/timeline_view.h"
 #include "gui/app/transport.h"
 #include "gui/model/breakdown.h"
 #include "gui/model/call_tree.h"
@@ -20,6 +19,36 @@
 #include "gui/ui/ui.h"
 
 namespace lockstep::gui {
+
+struct TimelineCache;
+
+/// The part of a trace that the timeline shows. Plain data: a frame is a function of
+/// it.
+struct TimelineView {
+  double from = 0, to = 0;  ///< ns at the left and right edge; equal: not set yet
+  float scroll = 0;         ///< points scrolled down
+  bool follow = true;       ///< keep the position in sight
+  std::pair<int64_t, int64_t> selected{0,
+                                       0};  ///< a selected time range; empty if equal
+  std::vector<uint32_t> open;  ///< sorted groups of lanes shown in full depth
+
+  /// The mouse gesture until its button is released.
+  enum class Drag : uint8_t { none, pan, scrub, select, overview, scrollbar };
+  struct Gesture {
+    Drag drag = Drag::none;
+    bool moved = false;       ///< too far for a click
+    float x = 0, y = 0;       ///< where the button went down
+    double from = 0, to = 0;  ///< the view at that moment
+    float scroll = 0;
+  } gesture;
+
+  /// The position that the view followed last.
+  int64_t seen_time = INT64_MIN;
+  uint32_t seen_event = UINT32_MAX;
+
+  size_t primitives = 0;  ///< rectangles, texts and lines in the last frame
+  std::shared_ptr<TimelineCache> cache;  ///< computed from the Model alone
+};
 
 /// An open trace and the position in it.
 struct OpenTrace {
@@ -103,5 +132,28 @@ class App {
   std::unique_ptr<Loader> loader_;
   std::string loading_name_;
 };
+
+// ---- What `App::frame` consists of
+
+struct KeyHelp {
+  const char* group;
+  const char* keys;
+  const char* what;
+};
+
+/// Handles the keys in ImGui's input.
+void handle_keys(App& app);
+
+const std::vector<KeyHelp>& key_help();
+
+/// Draws the whole screen. `progress` is below 1 while `loading` is being read.
+void draw_screen(Ui& ui, const Rect& screen, App& app, double progress,
+                 const std::string& loading);
+
+/// The place in one trace that corresponds to a place in the other: by the step's place
+/// in its trace (the first with the first), then by phase, then by how far the position
+/// is within that phase. Where the other trace has no such phase
+/// (`single` has no `replicate`) it waits at the end of the last one that both have.
+Position aligned(const Model& from, const Position& position, const Model& to);
 
 }  // namespace lockstep::gui

@@ -1,8 +1,6 @@
-#include "gui/app/keys.h"
-
+// The keyboard: one table for both key handling and the overlay.
 #include "gui/app/app.h"
-#include "gui/panels/search_line.h"
-#include "gui/panels/timeline.h"
+#include "gui/panels/panels.h"
 #include "gui/render/imgui_compat.h"
 
 namespace lockstep::gui {

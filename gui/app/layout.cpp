@@ -1,11 +1,10 @@
-#include "gui/app/layout.h"
-
+// The screen layout: the bar on top, calls and source at the left, the stage in the
+// middle, numbers at the right, the timeline at the bottom.
 #include <algorithm>
 #include <cmath>
 
 #include "gui/app/app.h"
 #include "gui/panels/panels.h"
-#include "gui/panels/timeline.h"
 #include "gui/render/imgui_compat.h"
 
 namespace lockstep::gui {

@@ -8,8 +8,8 @@
 #include "base/units.h"
 #include "gui/model/details.h"
 #include "gui/panels/panels.h"
-#include "gui/panels/search_line.h"
-#include "gui/ui/scroll.h"
+#include "gui/panels/widgets.h"
+#include "gui/ui/ui.h"
 
 namespace lockstep::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/panels/device_card.h"
+#include "gui/panels/stage_parts.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "base/units.h"
-#include "gui/panels/delay.h"
-#include "gui/panels/memory_bar.h"
 #include "gui/panels/panels.h"
+#include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
 

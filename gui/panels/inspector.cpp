@@ -8,7 +8,8 @@
 #include "gui/model/details.h"
 #include "gui/model/ring_message.h"
 #include "gui/panels/panels.h"
-#include "gui/ui/scroll.h"
+#include "gui/panels/widgets.h"
+#include "gui/ui/ui.h"
 
 namespace lockstep::gui {
 

@@ -1,10 +1,11 @@
-#include "gui/panels/memory_bar.h"
+#include "gui/panels/stage_parts.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "base/units.h"
 #include "gui/panels/panels.h"
+#include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
 

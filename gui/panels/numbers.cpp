@@ -5,7 +5,8 @@
 
 #include "base/units.h"
 #include "gui/panels/panels.h"
-#include "gui/ui/scroll.h"
+#include "gui/panels/widgets.h"
+#include "gui/ui/ui.h"
 
 namespace lockstep::gui {
 

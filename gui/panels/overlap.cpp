@@ -5,7 +5,7 @@
 
 #include "base/units.h"
 #include "gui/panels/panels.h"
-#include "gui/ui/scroll.h"
+#include "gui/ui/ui.h"
 
 namespace lockstep::gui {
 

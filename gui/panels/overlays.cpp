@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "gui/app/keys.h"
+#include "gui/app/app.h"
 #include "gui/panels/panels.h"
 #include "gui/text/tour.h"
 

@@ -1,4 +1,4 @@
-#include "gui/panels/packets.h"
+#include "gui/panels/stage_parts.h"
 
 #include <fmt/format.h>
 

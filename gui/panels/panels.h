@@ -2,7 +2,6 @@
 // moves of the App; panels hold no state.
 #pragma once
 
-#include <array>
 #include <string>
 
 #include "gui/app/app.h"
@@ -37,17 +36,27 @@ void draw_loading(const Ui& ui, const Rect& area, double progress,
 void draw_help(const Ui& ui, const Rect& screen, App& app);
 void draw_tour(const Ui& ui, const Rect& screen, App& app);
 
-/// Two tabs in a card's title bar; `second` selects the second.
-struct Tab {
-  const char* name;
-  const char* tip;
-};
-void draw_tabs(const Ui& ui, const Rect& area, const std::array<Tab, 2>& tabs,
-               bool& second);
+// ---- The timeline
 
-/// Returns an event's name in the chosen naming scheme.
-std::string display_name(const Model& model, const Event& event, bool cpp);
-/// Returns "host" or "device 2".
-std::string device_label(const Model& model, int device);
+/// Draws the current trace and handles the mouse over it.
+void draw_timeline(const Ui& ui, const Rect& area, App& app);
+
+/// Handles the keys: `w`/`s` zoom in and out, `[`/`]` pan, `f` toggles following.
+void timeline_keys(App& app);
+
+// ---- Search
+
+/// True if `name` contains `needle`, ignoring case.
+bool contains(const std::string& name, const std::string& needle);
+
+void draw_search_line(const Ui& ui, const Rect& area, App& app);
+
+/// Returns the next (or previous) event in time order whose name contains `needle`,
+/// ignoring case, or kNoEvent.
+uint32_t next_hit(const Model& model, const std::string& needle, uint32_t from,
+                  bool forward);
+
+/// Goes to the next (or previous) event whose name contains the search text.
+void go_to_hit(App& app, bool forward);
 
 }  // namespace lockstep::gui

@@ -1,4 +1,3 @@
-#include "gui/panels/rank_card.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +5,9 @@
 
 #include "base/units.h"
 #include "gui/model/details.h"
-#include "gui/panels/delay.h"
-#include "gui/panels/memory_bar.h"
 #include "gui/panels/panels.h"
+#include "gui/panels/stage_parts.h"
+#include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
 

@@ -1,11 +1,10 @@
-#include "gui/panels/ring_layout.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <numeric>
 
-#include "gui/panels/stage_layout.h"
+#include "gui/panels/stage_parts.h"
 
 namespace lockstep::gui {
 

@@ -1,4 +1,3 @@
-#include "gui/panels/ring_stage.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +8,9 @@
 #include "base/units.h"
 #include "gui/model/details.h"
 #include "gui/model/ring_message.h"
-#include "gui/panels/delay.h"
-#include "gui/panels/packets.h"
 #include "gui/panels/panels.h"
-#include "gui/panels/rank_card.h"
+#include "gui/panels/stage_parts.h"
+#include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
 

@@ -7,7 +7,7 @@
 #include "gui/panels/code_colours.h"
 #include "gui/panels/panels.h"
 #include "gui/text/pytorch_files.h"
-#include "gui/ui/scroll.h"
+#include "gui/ui/ui.h"
 
 namespace lockstep::gui {
 

@@ -5,12 +5,9 @@
 #include <set>
 
 #include "base/units.h"
-#include "gui/panels/device_card.h"
-#include "gui/panels/packets.h"
 #include "gui/panels/panels.h"
-#include "gui/panels/reasons.h"
-#include "gui/panels/ring_stage.h"
-#include "gui/panels/stage_layout.h"
+#include "gui/panels/stage_parts.h"
+#include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/panels/stage_layout.h"
+#include "gui/panels/stage_parts.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,5 @@
-#include "gui/panels/timeline.h"
+// The timeline: what ran when, on every lane, from the whole trace down to one
+// nanosecond.
 
 #include <algorithm>
 #include <cmath>

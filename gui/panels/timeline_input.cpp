@@ -1,7 +1,7 @@
 // Input: wheel, clicks, drags and keys; and following the position.
 #include <cmath>
 
-#include "gui/panels/timeline.h"
+#include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
 #include "gui/render/imgui_compat.h"
 

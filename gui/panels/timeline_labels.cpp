@@ -5,6 +5,7 @@
 
 #include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
+#include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
 

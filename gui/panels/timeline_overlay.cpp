@@ -8,6 +8,7 @@
 #include "gui/model/details.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
+#include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "gui/panels/icons.h"
 #include "gui/panels/panels.h"
+#include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
 

@@ -6,8 +6,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "gui/render/ffmpeg.h"
-
 namespace lockstep::gui {
 
 namespace {

@@ -43,4 +43,9 @@ class Film {
   int count_ = 0;
 };
 
+/// A film by the program ffmpeg, which reads raw frames from a pipe. Null if no film is
+/// known that ends like `path`. What it returns throws as `Film` says; without `finish`
+/// it stops ffmpeg and leaves nothing behind.
+std::unique_ptr<Film::Sink> open_ffmpeg(const std::string& path, int fps);
+
 }  // namespace lockstep::gui

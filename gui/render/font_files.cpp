@@ -1,4 +1,4 @@
-#include "gui/render/font_files.h"
+#include "gui/render/fonts.h"
 
 #include <cstdlib>
 #include <filesystem>

@@ -45,4 +45,10 @@ using FontReader = std::function<std::string(const std::string& name)>;
 /// Overload without a file system.
 Fonts load_fonts(ImFontAtlas& atlas, float scale, const FontReader& read);
 
+// ---- Font files on this computer.
+
+/// Searches `folder` recursively if it is not empty, otherwise the system's and the
+/// user's font folders. Never throws: unreadable files count as missing.
+FontReader font_files(const std::string& folder);
+
 }  // namespace lockstep::gui

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "gui/render/fixed.h"
+#include "gui/render/fixed_point.h"
 
 namespace lockstep::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/render/quad.h"
+#include "gui/render/shapes.h"
 
 #include <cstdlib>
 

@@ -4,8 +4,7 @@
 #include <vector>
 
 #include "gui/render/imgui_compat.h"
-#include "gui/render/quad.h"
-#include "gui/render/triangle.h"
+#include "gui/render/shapes.h"
 
 namespace lockstep::gui {
 

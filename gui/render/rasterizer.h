@@ -11,13 +11,13 @@
 
 namespace lockstep::gui {
 
-/// Fills `target` (its width and height are given; an empty image stays empty) with an
-/// opaque `background` and draws over it. Positions are points; a pixel is 1 /
-/// FramebufferScale points. Colours are alpha-blended and rounded to nearest.
+/// Fills `target` (its width and height are given; an empty one stays empty) with
+/// `background`, taken as opaque, and draws over it. Positions are points; a pixel is
+/// 1 / FramebufferScale of one. Colours blend by alpha, rounded to the nearest.
 ///
-/// Textures are filtered bilinearly, glyphs are not (quad.h). User callbacks are
-/// skipped. Any draw data is safe, whatever its numbers, as long as each texture id is
-/// null or points to a live `Texture`. Thread-safe for different targets.
+/// Textures are bilinear, letters are not (shapes.h). User callbacks are skipped. Any
+/// draw data is safe, however wild its numbers, as long as each texture id is none or
+/// points to a live `Texture`. Thread-safe for different targets.
 void rasterize(const ImDrawData& data, Image& target, uint32_t background);
 
 }  // namespace lockstep::gui

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "gui/render/fixed.h"
+#include "gui/render/fixed_point.h"
 #include "gui/render/pixel.h"
 
 namespace lockstep::gui {

@@ -1,10 +1,10 @@
-#include "gui/render/triangle.h"
+#include "gui/render/shapes.h"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
-#include "gui/render/edge.h"
+#include "gui/render/fixed_point.h"
 #include "gui/render/gradient.h"
 #include "gui/render/pixel.h"
 

@@ -1,4 +1,4 @@
-#include "gui/text/facts.h"
+#include "gui/text/language.h"
 
 #include <fmt/format.h>
 

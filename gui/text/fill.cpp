@@ -1,4 +1,4 @@
-#include "gui/text/fill.h"
+#include "gui/text/language.h"
 
 #include <algorithm>
 #include <optional>

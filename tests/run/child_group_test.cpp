@@ -32,17 +32,18 @@ const bool is_no_child = [] {
 }();
 
 const std::atomic<bool> not_interrupted{false};
+const ChildGroup::Variables kNone;
 
 TEST(ChildGroup, ReturnsTheFirstFailure) {
   ChildGroup children(Milliseconds(5000));
-  children.start("well", child("end"), {});
+  children.start("well", child("end"), kNone);
   children.start("three", child("end"), {{"CHILD_CODE", "3"}});
   EXPECT_EQ(children.wait(not_interrupted), 3);
 }
 
 TEST(ChildGroup, AFailureEndsTheOthersAfterTheGrace) {
   ChildGroup children(Milliseconds(50));
-  children.start("waits", child("wait"), {});
+  children.start("waits", child("wait"), kNone);
   children.start("three", child("end"), {{"CHILD_CODE", "3"}});
   EXPECT_EQ(children.wait(not_interrupted), 3);
 }
@@ -50,7 +51,7 @@ TEST(ChildGroup, AFailureEndsTheOthersAfterTheGrace) {
 TEST(ChildGroup, AnInterruptThatCameBeforeIsPassedOn) {
   const std::atomic<bool> interrupted{true};
   ChildGroup children(Milliseconds(50));
-  children.start("waits", child("wait"), {});
+  children.start("waits", child("wait"), kNone);
   EXPECT_EQ(children.wait(interrupted), 128 + SIGINT);
 }
 
@@ -68,7 +69,7 @@ TEST(ChildGroup, ReadsWholeLines) {
 
 TEST(ChildGroup, KillsWhatIsLeft) {
   ChildGroup children(Milliseconds(5000));
-  children.start("waits", child("wait"), {});
+  children.start("waits", child("wait"), kNone);
 }  // ends
 
 }  // namespace

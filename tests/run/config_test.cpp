@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "run/devices.h"
 #include "run/usage_error.h"
 #include "run/words.h"
@@ -107,7 +109,7 @@ TEST(Validate, NumbersThatMakeNoSense) {
   EXPECT_EQ(complaint(config), "--clip-grad-norm must be a number above 0");
   config.recipe.momentum = -1;
   EXPECT_EQ(complaint(config), "--momentum must be a number of at least 0");
-  config.recipe.momentum = NAN;
+  config.recipe.momentum = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(complaint(config), "--momentum must be a number of at least 0");
 }
 

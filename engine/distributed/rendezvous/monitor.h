@@ -14,11 +14,11 @@
 
 namespace lockstep::distributed {
 
-/// A thread of this rank that, ten times per timeout (but every 50 ms to 1 s), writes
-/// a heartbeat and the rank's latest collective into the store and
-/// reads those of the others. When a rank is gone or has failed, it aborts the group's
-/// communicator, so that no collective waits for it. (A rank whose own neighbours are
-/// alive would otherwise notice a death only at its timeout.) Thread-safe.
+/// A thread of this rank that, ten times per timeout (but every 50 ms to 1 s), writes a
+/// heartbeat and the rank's latest collective into the store and reads those of the
+/// others. When a rank is gone or has failed, it aborts the group's communicator, so
+/// that no collective waits for it. (A rank whose own neighbours are alive would
+/// otherwise notice a death only at its timeout.) Thread-safe.
 class Monitor {
  public:
   /// Calls `last_resort` on the monitor's thread, with the sentence that names the

@@ -144,7 +144,7 @@ TEST(Failure, SkipsWhatFollowsAndIsToldOnce) {
   EXPECT_EQ(test::message_of([&] { broken.synchronize(); }),
             "reference:2: conv2d failed: oh no");
   EXPECT_FALSE(ran);
-  EXPECT_TRUE(skipped->done()) << "nobody waits forever";
+  EXPECT_TRUE(skipped->done()) << "its waiters are released";
 
   EXPECT_EQ(test::message_of([&] { broken.synchronize(); }), "") << "told once";
   broken.compute().enqueue(task([&ran] { ran = true; }));

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <random>
 
-#include "gui/panels/ring_layout.h"
+#include "gui/panels/stage_parts.h"
 #include "tests/gui/app/driver.h"
 
 namespace lockstep::gui {

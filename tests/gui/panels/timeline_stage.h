@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "gui/panels/timeline.h"
+#include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
 #include "gui/render/offscreen.h"
 

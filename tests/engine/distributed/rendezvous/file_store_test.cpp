@@ -1,4 +1,4 @@
-// A store in a file: two processes, files that another run has left, damaged files.
+// A store in a file: two processes, files of other runs, damaged files.
 #include "engine/distributed/rendezvous/file_store.h"
 
 #include <fcntl.h>
@@ -135,7 +135,7 @@ TEST_F(AStoreInAFile, KeepsNoHalfRecordWhenTheDiskIsFull) {
   EXPECT_EQ(FileStore(path_).get("key"), "new");
 }
 
-TEST_F(AStoreInAFile, IsNotLockedForEver) {
+TEST_F(AStoreInAFile, IsNotLockedForever) {
   FileStore store(path_, milliseconds(20));
   const Fd other(::open(path_.c_str(), O_RDWR));
   ASSERT_EQ(::flock(other.get(), LOCK_EX), 0);

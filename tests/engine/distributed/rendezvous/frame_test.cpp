@@ -1,4 +1,4 @@
-// The parser of frames: any bytes lead to a frame, to a wish for more, or to a reason.
+// The parser of frames: any bytes are a frame, the beginning of one, or garbage.
 #include "engine/distributed/rendezvous/frame.h"
 
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@ namespace lockstep::distributed {
 
 namespace store {
 
-/// Noise, or damaged frames.
+/// Returns noise, or damaged frames.
 inline std::string random_bytes(std::mt19937& random) {
   const auto below = [&](size_t end) { return random() % end; };
   const auto noise = [&](size_t size) {
@@ -71,7 +71,7 @@ class RawClient {
     }
   }
 
-  /// How many of these bytes the system takes at once.
+  /// Returns how many of these bytes the system takes without blocking.
   size_t send_at_once(std::string_view bytes) {
     const ssize_t sent =
         ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -80,7 +80,7 @@ class RawClient {
 
   void end_sending() { ::shutdown(socket_.get(), SHUT_WR); }
 
-  /// What comes until the server closes the connection.
+  /// Returns all bytes until the server closes the connection.
   std::string receive_all() {
     std::string all;
     char piece[4096];
@@ -92,7 +92,7 @@ class RawClient {
     return all;
   }
 
-  /// The next answer.
+  /// Returns the next answer.
   store::Frame receive_frame() {
     for (;;) {
       const auto parsed = store::parse_frame(received_);

@@ -1,5 +1,5 @@
-// The server among strangers: whatever one of them sends or does not send, the others
-// are served.
+// The server among strangers: whatever a client sends or does not send, the others are
+// served.
 #include "engine/distributed/rendezvous/tcp_store.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ constexpr auto kForGuests = std::chrono::seconds(60);
 
 class Strangers : public testing::Test {
  protected:
-  /// The store still works, for those who were there and for those who come.
+  /// The store still works, for old and new clients.
   void expect_served() {
     const std::string value = std::to_string(++asked_);
     store_.set("served", value);

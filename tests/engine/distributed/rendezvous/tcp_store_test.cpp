@@ -85,12 +85,12 @@ TEST(TcpStoreServer, ListensAtThePortOfTheLastRunAtOnce) {
   TcpStoreServer(kLocal, port);
 }
 
-// Listens, too, but is no store; and accepts nobody unless it is told to.
+// Listens but is not a store, and accepts no connection unless told to.
 class OtherProgram {
  public:
   int port() const { return port_of(listener_); }
 
-  /// Answers the first request of the first client so, and reads no more.
+  /// Answers the first request of the first client with `text`, and reads no more.
   void answer(std::string_view text) {
     wait_until_ready(listener_, POLLIN, deadline_after(kForPeers));
     connection_ = accept_from(listener_);
@@ -112,7 +112,7 @@ TEST(TcpStore, RefusesWhatIsNoStore) {
   thread.join();
 }
 
-TEST(TcpStore, DoesNotWaitForASilentServerForEver) {
+TEST(TcpStore, DoesNotWaitForeverForASilentServer) {
   OtherProgram program;
   const auto expect_unanswered = [](auto&& ask) {
     try {
