@@ -1,4 +1,5 @@
-// Timeouts as points in time: a wait that is interrupted goes on, it does not restart.
+// Timeouts as points in time: a wait that is interrupted continues to the same deadline
+// instead of starting again.
 #pragma once
 
 #include <algorithm>
@@ -12,18 +13,19 @@ using Milliseconds = std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 using TimePoint = Clock::time_point;
 
-/// Negative timeouts are 0, and endless ones a year, so that no sum with them
-/// overflows.
+/// Returns `timeout` clamped to [0, 1 year], so that adding it to a time point cannot
+/// overflow.
 inline Milliseconds within_reason(Milliseconds timeout) {
   return std::clamp<Milliseconds>(timeout, Milliseconds(0), std::chrono::hours(8760));
 }
 
+/// Returns the point in time `timeout` from now.
 inline TimePoint deadline_after(Milliseconds timeout) {
   return Clock::now() + within_reason(timeout);
 }
 
-/// What is left until then as poll(2) wants it: milliseconds, rounded up lest the last
-/// fraction of one be spent in a busy loop.
+/// Returns the time left until `deadline` as poll(2) takes it: milliseconds, 0 if it
+/// has passed. Rounded up: rounded down, the last fraction would be a busy loop.
 inline int poll_timeout(TimePoint deadline) {
   const auto left = std::chrono::ceil<Milliseconds>(deadline - Clock::now()).count();
   return static_cast<int>(std::clamp<long>(left, 0, INT_MAX));

@@ -1,4 +1,4 @@
-// A file descriptor that closes itself.
+// A file descriptor that is closed by its destructor.
 #pragma once
 
 #include <unistd.h>
@@ -7,13 +7,15 @@
 
 namespace lockstep {
 
+/// Owns a descriptor, or is empty. Not thread-safe.
 class Fd {
  public:
   Fd() = default;
   explicit Fd(int fd) : fd_(fd) {}
   Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  /// Closes the descriptor that it held.
   Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
+    const Fd old(std::exchange(fd_, std::exchange(other.fd_, -1)));
     return *this;
   }
   ~Fd() {
@@ -21,10 +23,14 @@ class Fd {
   }
 
   int get() const { return fd_; }
+
+  /// Returns the descriptor without closing it; the Fd is empty afterwards.
+  int release() { return std::exchange(fd_, -1); }
+
   explicit operator bool() const { return fd_ >= 0; }
 
  private:
-  int fd_ = -1;
+  int fd_ = -1;  ///< −1: empty
 };
 
 }  // namespace lockstep

@@ -25,17 +25,35 @@ constexpr size_t kBlock = 1 << 18;
       target.string(), reason));
 }
 
-/// "a/b" → "a/.b.3f2c09d1.tmp": hidden, on the same file system, and our own.
+/// "a/b" → "a/.b.3f2c09d1.tmp": hidden, unique and on the same file system.
 fs::path temporary_for(const fs::path& target) {
   std::random_device random;
   const auto name = fmt::format(".{}.{:08x}.tmp", target.filename().string(), random());
   return target.parent_path() / name;
 }
 
-fs::path follow_links(const fs::path& path) {
+/// Returns the file that `path` names through links, whether it exists or not.
+fs::path follow_links(fs::path path) {
+  constexpr int most = 40;  // as the system allows
   std::error_code error;
-  const fs::path target = fs::canonical(path, error);
-  return error ? path : target;
+  for (int links = 0; links < most && fs::is_symlink(path, error); ++links) {
+    path = path.parent_path() / fs::read_symlink(path, error);
+  }
+  return path;
+}
+
+/// Returns a compressor that writes to a duplicate of `fd`, or null with errno set.
+gzFile open_gzip(int fd) {
+  Fd duplicate(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!duplicate) return nullptr;
+  const gzFile gzip = gzdopen(duplicate.get(), "wb6");
+  if (gzip) {
+    duplicate.release();
+    gzbuffer(gzip, kBlock);
+  } else {
+    errno = ENOMEM;
+  }
+  return gzip;
 }
 
 }  // namespace
@@ -53,14 +71,21 @@ AtomicFile::AtomicFile(const fs::path& target, Packing packing)
     open(target, 0);
   }
   if (packing == Packing::by_name && target.extension() == ".gz") {
-    gzip_ = gzdopen(::dup(fd_.get()), "wb6");
-    if (!gzip_) fail(ENOMEM);
-    gzbuffer(gzip_, kBlock);
+    gzip_ = open_gzip(fd_.get());
+    if (!gzip_) {
+      const int error = errno;
+      discard();  // a constructor that throws has no destructor
+      fail(error);
+    }
   }
 }
 
 AtomicFile::~AtomicFile() {
   if (gzip_) gzclose(gzip_);
+  discard();
+}
+
+void AtomicFile::discard() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
@@ -70,7 +95,20 @@ void AtomicFile::open(const fs::path& name, int flags) {
 }
 
 void AtomicFile::write(std::string_view bytes) {
-  if (!gzip_) return write_plain(bytes);
+  if (gzip_) return write_packed(bytes);
+  if (waiting_.size() + bytes.size() < kBlock) {
+    waiting_ += bytes;
+    return;
+  }
+  write_plain(std::exchange(waiting_, {}));
+  if (bytes.size() < kBlock) {
+    waiting_ = bytes;
+  } else {
+    write_plain(bytes);
+  }
+}
+
+void AtomicFile::write_packed(std::string_view bytes) {
   while (!bytes.empty()) {
     const std::string_view part = bytes.substr(0, kBlock);
     if (gzwrite(gzip_, part.data(), static_cast<unsigned>(part.size())) == 0) {
@@ -95,8 +133,8 @@ void AtomicFile::write_plain(std::string_view bytes) {
 
 void AtomicFile::commit() {
   if (gzip_ && gzclose(std::exchange(gzip_, nullptr)) != Z_OK) fail(errno);
-  // Pipes and devices cannot be synced.
-  if (::fsync(fd_.get()) != 0 && errno != EINVAL && errno != EROFS) fail(errno);
+  write_plain(std::exchange(waiting_, {}));
+  sync();
   fd_ = Fd();
   if (temporary_.empty()) return;
   std::error_code error;
@@ -105,13 +143,23 @@ void AtomicFile::commit() {
   temporary_.clear();
 }
 
+void AtomicFile::sync() const {
+  while (::fsync(fd_.get()) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == EINVAL || errno == EROFS) return;  // pipes and devices have no sync
+    fail(errno);
+  }
+}
+
 void AtomicFile::fail(int error) const { fail_to_write(named_, std::strerror(error)); }
 
 AtomicFolder::AtomicFolder(const fs::path& target)
     : target_(target.has_filename() ? target : target.parent_path()),
       temporary_(temporary_for(target_)) {
   std::error_code error;
-  if (fs::exists(target_, error) && !fs::is_empty(target_, error)) {
+  const bool is_empty_folder =
+      fs::is_directory(target_, error) && fs::is_empty(target_, error);
+  if (fs::exists(target_, error) && !is_empty_folder) {
     throw std::runtime_error(
         fmt::format("{}: cannot be written (it exists already); fix: remove it or name "
                     "another folder",

@@ -1,4 +1,4 @@
-// Hashes that are the same on every machine and in every run.
+// A hash that is the same on every machine and in every run; not for untrusted keys.
 #pragma once
 
 #include <cstdint>

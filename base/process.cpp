@@ -2,14 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
-#include <memory>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -21,11 +20,13 @@ extern char** environ;
 namespace lockstep {
 namespace {
 
-/// A command in the form that exec wants. Made before fork: afterwards memory must not
-/// be allocated.
+/// A command in the form that exec takes. Constructed before fork: afterwards memory
+/// must not be allocated.
 class ExecArguments {
  public:
-  explicit ExecArguments(const Command& command) : words_(command.words) {
+  explicit ExecArguments(const Command& command)
+      : file_(command.file.empty() ? command.words[0] : command.file),
+        words_(command.words) {
     for (char** entry = environ; *entry; ++entry) {
       const std::string text = *entry;
       const std::string name = text.substr(0, text.find('='));
@@ -40,9 +41,10 @@ class ExecArguments {
     envp_.push_back(nullptr);
   }
 
-  void execute() const { ::execvpe(argv_[0], argv_.data(), envp_.data()); }
+  void execute() const { ::execvpe(file_.c_str(), argv_.data(), envp_.data()); }
 
  private:
+  const std::string file_;
   std::vector<std::string> words_, settings_;
   std::vector<char*> argv_, envp_;
 };
@@ -52,25 +54,67 @@ void set_limit(int resource, int64_t value) {
   ::setrlimit(resource, &both);
 }
 
-void replace_file(int ours, int target, int null) {
-  if (ours == Command::kNull) ours = null;
-  if (ours != Command::kInherited) ::dup2(ours, target);
+/// Blocks all signals of the calling thread until the end of the scope: a signal
+/// between fork and exec would run our handler in the child, and be lost.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+  /// In the child: a signal that has come meanwhile ends it, or is ignored as before.
+  void unblock_without_handlers() const {
+    for (int number = 1; number < NSIG; ++number) {
+      struct sigaction action{};
+      if (::sigaction(number, nullptr, &action) != 0) continue;
+      if (action.sa_handler == SIG_IGN || action.sa_handler == SIG_DFL) continue;
+      ::signal(number, SIG_DFL);
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t before_;
+};
+
+/// Sets up standard input, output and errors. Returns false, with errno, if it cannot.
+bool replace_files(const Command& command) {
+  // First all are moved above the three: one file may be asked for twice or in
+  // another's place, and dup2 of a descriptor to itself would leave it close-on-exec.
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  int files[] = {command.input, command.output, command.errors};
+  for (int& file : files) {
+    if (file == Command::kInherited) continue;
+    const int source = file == Command::kNull ? null : file;
+    file = ::fcntl(source, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (file < 0) return false;
+  }
+  for (const int target : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (files[target] == Command::kInherited) continue;
+    if (::dup2(files[target], target) < 0) return false;
+  }
+  return true;
 }
 
-/// Turns the forked child into the program, or reports errno. Only calls that are safe
-/// between fork and exec.
+/// Turns the forked child into the program, or reports errno. Makes only calls that are
+/// safe between fork and exec.
 [[noreturn]] void become(const ExecArguments& arguments, const Command& command,
-                         int report) {
+                         const SignalsBlocked& signals, int report) {
+  report = ::fcntl(report, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (command.own_group) ::setpgid(0, 0);
-  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  replace_file(command.input, STDIN_FILENO, null);
-  replace_file(command.output, STDOUT_FILENO, null);
-  replace_file(command.errors, STDERR_FILENO, null);
-  const ProcessLimits& limits = command.limits;
-  if (!limits.core_dump) set_limit(RLIMIT_CORE, 0);
-  if (limits.file_size > 0) set_limit(RLIMIT_FSIZE, limits.file_size);
-  if (limits.address_space > 0) set_limit(RLIMIT_AS, limits.address_space);
-  arguments.execute();
+  if (replace_files(command)) {
+    const ProcessLimits& limits = command.limits;
+    if (!limits.core_dump) set_limit(RLIMIT_CORE, 0);
+    if (limits.file_size > 0) set_limit(RLIMIT_FSIZE, limits.file_size);
+    if (limits.address_space > 0) set_limit(RLIMIT_AS, limits.address_space);
+    signals.unblock_without_handlers();
+    arguments.execute();
+  }
   const int error = errno;
   [[maybe_unused]] const auto written = ::write(report, &error, sizeof error);
   ::_exit(127);
@@ -84,29 +128,30 @@ int error_of_exec(int report) {
   return error;
 }
 
-/// A nameless file that receives a stream. Unlike a pipe it never fills up, so nothing
-/// has to be pumped while the program runs.
+/// A file in memory that receives a stream. Unlike a pipe it never fills up, so nothing
+/// has to be read while the program runs.
 class Capture {
  public:
-  Capture() : file_(std::tmpfile(), &std::fclose) {
-    if (!file_) throw std::runtime_error("no room for a temporary file in /tmp");
-    ::fcntl(fd(), F_SETFD, FD_CLOEXEC);
+  Capture() : file_(::memfd_create("output", MFD_CLOEXEC)) {
+    if (!file_) throw std::system_error(errno, std::generic_category(), "memfd_create");
   }
 
-  int fd() const { return ::fileno(file_.get()); }
+  int fd() const { return file_.get(); }
 
   std::string text() const {
     std::string text;
     char piece[4096];
-    std::rewind(file_.get());
-    while (const size_t got = std::fread(piece, 1, sizeof piece, file_.get())) {
-      text.append(piece, got);
+    for (;;) {
+      const auto from = static_cast<off_t>(text.size());
+      const ssize_t got = ::pread(fd(), piece, sizeof piece, from);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return text;
+      text.append(piece, static_cast<size_t>(got));
     }
-    return text;
   }
 
  private:
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+  Fd file_;
 };
 
 }  // namespace
@@ -119,12 +164,16 @@ Process::Process(const Command& command) : own_group_(command.own_group) {
   }
   const Fd report(ends[0]);
   Fd report_in_child(ends[1]);
-  id_ = ::fork();
-  if (id_ == 0) become(arguments, command, report_in_child.get());
-  int error = id_ < 0 ? errno : 0;
+  int error = 0;
+  {
+    const SignalsBlocked signals;
+    id_ = ::fork();
+    if (id_ == 0) become(arguments, command, signals, report_in_child.get());
+    if (id_ < 0) error = errno;
+  }
   report_in_child = Fd();
   if (id_ > 0) {
-    if (own_group_) ::setpgid(id_, id_);  // as the child does: whoever comes first
+    if (own_group_) ::setpgid(id_, id_);  // as the child does; the first one counts
     error = error_of_exec(report.get());
     if (error != 0) wait();
   }
@@ -135,10 +184,13 @@ Process::Process(const Command& command) : own_group_(command.own_group) {
 }
 
 Process::Process(Process&& other) noexcept
-    : id_(std::exchange(other.id_, -1)), own_group_(other.own_group_) {}
+    : id_(std::exchange(other.id_, -1)),
+      status_(other.status_),
+      own_group_(other.own_group_) {}
 
 Process& Process::operator=(Process&& other) noexcept {
   std::swap(id_, other.id_);
+  std::swap(status_, other.status_);
   std::swap(own_group_, other.own_group_);
   return *this;
 }
@@ -146,7 +198,8 @@ Process& Process::operator=(Process&& other) noexcept {
 Process::~Process() {
   if (!running()) return;
   signal(SIGKILL);
-  wait();
+  while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
+  }
 }
 
 ExitStatus Process::wait() { return *reap(0); }
@@ -154,6 +207,7 @@ ExitStatus Process::wait() { return *reap(0); }
 std::optional<ExitStatus> Process::poll() { return reap(WNOHANG); }
 
 std::optional<ExitStatus> Process::reap(int options) {
+  if (!running()) return status_;  // waitpid(−1) would reap any child
   int status = 0;
   pid_t ended;
   do {
@@ -162,11 +216,16 @@ std::optional<ExitStatus> Process::reap(int options) {
   if (ended == 0) return std::nullopt;
   id_ = -1;
   if (ended < 0) throw std::system_error(errno, std::generic_category(), "waitpid");
-  if (WIFSIGNALED(status)) return ExitStatus{128 + WTERMSIG(status), WTERMSIG(status)};
-  return ExitStatus{WEXITSTATUS(status), 0};
+  if (WIFSIGNALED(status)) {
+    status_ = {128 + WTERMSIG(status), WTERMSIG(status)};
+  } else {
+    status_ = {WEXITSTATUS(status), 0};
+  }
+  return status_;
 }
 
 void Process::signal(int number) {
+  if (!running()) return;
   if (own_group_) {
     ::kill(-id_, number);
   } else {

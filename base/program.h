@@ -1,4 +1,4 @@
-// How this program was started, for hints that can be typed as they stand.
+// How this program was started.
 #pragma once
 
 #include <cstdlib>
@@ -7,14 +7,16 @@
 
 namespace lockstep {
 
-/// `./lockstep` (or whatever was typed) when the checkout's wrapper started it, which
-/// says so in LOCKSTEP_PROGRAM; else `lockstep`.
+/// Returns the name by which the user calls this program, so that hints can be typed as
+/// they are: LOCKSTEP_PROGRAM, which the checkout's wrapper sets (to `./lockstep`, for
+/// example), else `lockstep`.
 inline std::string program() {
   const char* typed = std::getenv("LOCKSTEP_PROGRAM");
   return typed && *typed ? typed : "lockstep";
 }
 
-/// The path of this program's file.
+/// Returns the path of this program's file. Throws std::filesystem::filesystem_error if
+/// /proc is not mounted.
 inline std::string program_path() {
   return std::filesystem::read_symlink("/proc/self/exe").string();
 }

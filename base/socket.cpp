@@ -27,8 +27,8 @@ Addresses resolve(const std::string& host, int port, int flags) {
       ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (failed != 0) {
     throw std::runtime_error(fmt::format(
-        "{}: the host cannot be resolved: {}; name the node with rank 0, or its IP "
-        "address",
+        "{}: the host cannot be resolved: {}; fix: give a name that this machine can "
+        "resolve, or an IP address",
         tcp_url(host, port), ::gai_strerror(failed)));
   }
   return {found, ::freeaddrinfo};
@@ -45,19 +45,22 @@ void switch_on(const Fd& socket, int level, int option) {
   ::setsockopt(socket.get(), level, option, &on, sizeof on);
 }
 
-/// Requests are small and wait for their answers: Nagle's algorithm only delays them.
+/// Messages are small and wait for answers: Nagle's algorithm would only delay them.
 void send_at_once(const Fd& socket) { switch_on(socket, IPPROTO_TCP, TCP_NODELAY); }
 
 std::string fix_for_listening(int error) {
   if (error == EADDRINUSE) {
     return "end the program that listens there, or name another port";
   }
-  if (error == EADDRNOTAVAIL) return "rank 0 must run on the node that the url names";
+  if (error == EADDRNOTAVAIL) {
+    return "name an address of this machine, or run this process on the machine that "
+           "the url names";
+  }
   return "name another address or port";
 }
 
-/// A socket that asks its own port for a connection can meet itself: TCP lets both ends
-/// open at once, and the system may choose the very port that is asked for.
+/// A socket can connect to itself: TCP allows a simultaneous open, and the system may
+/// choose the port that is asked for as the socket's own.
 bool is_connected_to_itself(const Fd& socket) {
   sockaddr_storage own{}, peer{};
   socklen_t own_size = sizeof own, peer_size = sizeof peer;
@@ -66,14 +69,16 @@ bool is_connected_to_itself(const Fd& socket) {
   return own_size == peer_size && std::memcmp(&own, &peer, own_size) == 0;
 }
 
-/// 0, or the errno of the attempt.
+/// Returns 0, or the errno of the attempt.
 int connect_socket(const Fd& socket, const addrinfo& address, TimePoint deadline) {
   if (::connect(socket.get(), address.ai_addr, address.ai_addrlen) != 0) {
     if (errno != EINPROGRESS) return errno;
     if (!wait_until_ready(socket, POLLOUT, deadline)) return ETIMEDOUT;
     int error = 0;
     socklen_t size = sizeof error;
-    ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) {
+      return errno;
+    }
     if (error != 0) return error;
   }
   return is_connected_to_itself(socket) ? ECONNREFUSED : 0;
@@ -93,7 +98,7 @@ Fd listen_at(const std::string& host, int port) {
   for (const addrinfo* at = addresses.get(); at; at = at->ai_next) {
     Fd socket = make_socket(*at);
     if (socket) {
-      // A port stays reserved for a minute after its last connection; not for us.
+      // Without it a port is reserved for a minute after its last connection.
       switch_on(socket, SOL_SOCKET, SO_REUSEADDR);
       if (::bind(socket.get(), at->ai_addr, at->ai_addrlen) == 0 &&
           ::listen(socket.get(), SOMAXCONN) == 0) {
@@ -101,10 +106,11 @@ Fd listen_at(const std::string& host, int port) {
       }
     }
     error = errno;
-    if (error == EADDRINUSE) break;  // the others would look for us at this address
+    if (error == EADDRINUSE) break;  // clients would look for us at this address
   }
-  throw std::runtime_error(fmt::format("{}: cannot listen: {}; {}", tcp_url(host, port),
-                                       std::strerror(error), fix_for_listening(error)));
+  throw std::runtime_error(fmt::format("{}: cannot listen: {}; fix: {}",
+                                       tcp_url(host, port), std::strerror(error),
+                                       fix_for_listening(error)));
 }
 
 int port_of(const Fd& socket) {

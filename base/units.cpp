@@ -6,10 +6,9 @@
 #include <iterator>
 
 namespace lockstep {
-
 namespace {
 
-/// Three digits: 1.23, 12.3, 123.
+/// 1.23, 12.3, 123.
 std::string three_digits(double value) {
   const double size = std::abs(value);
   const int places = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;

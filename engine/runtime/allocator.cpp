@@ -18,11 +18,11 @@ namespace {
 constexpr size_t kAlignment = 64;  // one cache line, one AVX-512 register
 constexpr size_t kHugePage = 2 * 1024 * 1024;
 
-/// Main memory; null if there is not as much.
+/// Returns host memory, or null if there is not as much left.
 void* host_allocate(size_t bytes) {
   const size_t alignment = bytes >= kHugePage ? kHugePage : kAlignment;
   void* data = std::aligned_alloc(alignment, bytes);
-  // Large pages spare hundreds of thousands of page faults in a first step.
+  // Huge pages save hundreds of thousands of page faults in the first step.
   if (data && bytes >= kHugePage) madvise(data, bytes, MADV_HUGEPAGE);
   return data;
 }
@@ -97,10 +97,9 @@ void* Allocator::take(size_t bytes, Stream& stream, size_t& capacity) {
   return data;
 }
 
-/// Free blocks are too small, or another stream's, or other streams still use them.
-/// They go back to the system when the last tasks that know them are over; whoever
-/// frees one now would hurt these. Without the lock: a task that ends may give back a
-/// block itself.
+/// Returns the free blocks to the system: they are too small, belong to another stream
+/// or are still used by other streams. Waits for the tasks that use them first, without
+/// the lock, since a task may itself free a block when it ends.
 void Allocator::give_back_unused() {
   std::vector<EventPtr> uses;
   {
@@ -175,7 +174,7 @@ void Allocator::recategorize(Block& block, MemoryCategory category) {
   count(category, static_cast<int64_t>(block.bytes));
 }
 
-/// REQUIRES: mutex_ held, so that the trace's counters are in program order.
+/// mutex_ must be held, so that the trace's counters are in program order.
 void Allocator::count(MemoryCategory category, int64_t bytes) {
   live_[static_cast<int>(category)] += bytes;
   total_ += bytes;

@@ -1,4 +1,5 @@
-// Stream-ordered device memory, as CUDA's caching allocator.
+// Stream-ordered device memory, as PyTorch's caching allocator for CUDA.
+// Source: c10/cuda/CUDACachingAllocator.cpp.
 #pragma once
 
 #include <array>
@@ -15,7 +16,7 @@ namespace lockstep::runtime {
 
 class Stream;
 
-/// What a block of memory is for; the viewer's memory bar is stacked by these.
+/// What a block of memory is for, as the trace's memory counters show it.
 enum class MemoryCategory {
   parameters,
   gradients,
@@ -31,41 +32,52 @@ enum class MemoryCategory {
 inline constexpr int kMemoryCategories = static_cast<int>(MemoryCategory::count_);
 const char* name(MemoryCategory category);
 
-/// Who may be given a block: everybody, or only work that is captured (stream.h). What
-/// a graph writes to belongs to it for as long as it can be replayed.
+/// Which allocations may reuse a block: all, or only those made during a capture
+/// (stream.h). Memory that a graph writes to must stay its own while it can be
+/// replayed.
 enum class MemoryPool { common, graph };
 
-/// A piece of device memory in use. `stream` is the stream whose tasks use it.
+/// A piece of device memory in use.
 struct Block {
   void* data = nullptr;
-  size_t bytes = 0;     ///< as asked for
+  size_t bytes = 0;     ///< as requested
   size_t capacity = 0;  ///< as taken from the system
   MemoryCategory category = MemoryCategory::other;
-  Stream* stream = nullptr;
+  Stream* stream = nullptr;            ///< the stream whose tasks use it
   std::vector<Stream*> other_streams;  ///< see `record_stream`
   MemoryPool pool = MemoryPool::common;
 };
 
-/// Blocks are taken and given back in *host program order*: a block given back may be
-/// handed out at once to later work of the same stream, since that work runs after
-/// everything enqueued before it. Work of other streams must be declared with
-/// `record_stream`; then reuse waits for it. Thread-safe.
+/// Allocates and frees in *host program order*: a freed block may be given at once to
+/// later work of the same stream, since that work runs after everything enqueued
+/// before. Use by other streams must be declared with `record_stream`; then the block
+/// is reused only after that work. Thread-safe.
 class Allocator {
  public:
-  /// `real` false hands out null pointers and only counts (the `null` device). With a
-  /// driver the memory is its hardware's, else the host's.
+  /// If `real` is false, blocks have null pointers and are only counted (the `null`
+  /// device). `driver` allocates the memory; null: host memory.
   Allocator(Device device, bool real, Driver* driver)
       : device_(device), real_(real), driver_(driver) {}
   ~Allocator();
 
+  /// Returns a block for tasks of `stream`, freed with the last reference. Throws
+  /// std::runtime_error if the memory is exhausted even after waiting for pending work
+  /// and returning free blocks to the system.
   std::shared_ptr<Block> allocate(size_t bytes, MemoryCategory category,
                                   Stream& stream);
+
+  /// Declares that tasks already enqueued on `stream`, or enqueued before the block is
+  /// freed, use the block.
   void record_stream(Block& block, Stream& stream);
-  /// Where blocks are taken from, from now on; they return to where they came from.
+
+  /// Sets the pool of later allocations; a freed block returns to its own pool.
   void use_pool(MemoryPool pool);
+
+  /// Counts the block in another category from now on.
   void recategorize(Block& block, MemoryCategory category);
 
-  /// Live bytes now and at most, in host program order: two runs give equal numbers.
+  /// Live bytes now, and their peak since construction or `reset_peak`. Counted in host
+  /// program order, so that two runs give equal numbers.
   int64_t live_bytes() const;
   int64_t peak_bytes() const;
   int64_t live_bytes(MemoryCategory category) const;
@@ -80,23 +92,23 @@ class Allocator {
   void reclaim_pending();
   void count(MemoryCategory category, int64_t bytes);
 
-  struct Free {
+  struct Free {  ///< a block that its stream may reuse at once
     void* data;
     Stream* stream;
     MemoryPool pool;
   };
   struct Pending {
     Block block;
-    std::vector<EventPtr> events;
+    std::vector<EventPtr> events;  ///< all must be done before the block is free
   };
 
   const Device device_;
   const bool real_;
   Driver* const driver_;
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  ///< guards what follows
   MemoryPool pool_ = MemoryPool::common;
   std::multimap<size_t, Free> free_;  ///< by capacity
-  std::vector<Pending> pending_;
+  std::vector<Pending> pending_;      ///< freed, but other streams may still use them
   int64_t held_ = 0;  ///< bytes taken from the system, free ones included
   std::array<int64_t, kMemoryCategories> live_{};
   int64_t total_ = 0, peak_ = 0;

@@ -1,4 +1,4 @@
-// The machine's cores, handed out to kernels.
+// The machine's cores, shared by the kernels of all virtual devices.
 #pragma once
 
 #include <condition_variable>
@@ -7,24 +7,26 @@
 
 namespace lockstep::runtime {
 
-/// N virtual devices share the cores of one machine. A compute kernel runs only while
-/// it holds as many tokens as it uses threads, so a kernel's time stays that of a
-/// device with cores of its own and waiting is visible as waiting. First come, first
-/// served. Thread-safe.
+/// A semaphore with a token per core, first come, first served. A compute kernel holds
+/// as many tokens as it uses threads. So its time is that of a device with cores of its
+/// own, and a trace shows the wait for cores as waiting. Thread-safe.
 class CoreTokens {
  public:
   explicit CoreTokens(int cores) : cores_(cores), free_(cores) {}
 
-  /// Takes `count` tokens (at most all there are); returns how many were taken.
+  /// Blocks until `count` tokens (but at most cores()) are free and takes them. Returns
+  /// how many it took; they must be given to release().
   int acquire(int count);
   void release(int count);
+
   int cores() const { return cores_; }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   int cores_, free_;
-  uint64_t next_ticket_ = 0, serving_ = 0;
+  uint64_t next_ticket_ = 0;  ///< of the next caller of acquire()
+  uint64_t serving_ = 0;      ///< the ticket whose turn it is
 };
 
 }  // namespace lockstep::runtime

@@ -27,7 +27,7 @@ DeviceContext::~DeviceContext() { workspace_.reset(); }
 Driver* DeviceContext::driver() const { return backend_->driver(); }
 
 CoreTokens& DeviceContext::tokens() {
-  // Never destroyed: streams may still finish work while the process ends.
+  // Never destroyed: streams may still run tasks while the process exits.
   static auto* const tokens = new CoreTokens(
       options().cores > 0 ? options().cores
                           : static_cast<int>(std::thread::hardware_concurrency()));
@@ -37,7 +37,7 @@ CoreTokens& DeviceContext::tokens() {
 void* DeviceContext::workspace(size_t bytes) {
   if (bytes == 0) return nullptr;
   if (!workspace_ || workspace_->bytes < bytes) {
-    workspace_.reset();  // tasks in flight run before the next owner's: FIFO
+    workspace_.reset();  // tasks that use it run before its next owner's
     workspace_ = allocator_.allocate(bytes, MemoryCategory::workspace, *compute_);
   }
   return workspace_->data;
@@ -68,8 +68,8 @@ void DeviceContext::rethrow() {
 
 namespace {
 
-/// All devices of the process. At its end, every device finishes before any is taken
-/// down: one may still copy from another's memory.
+/// All devices of the process. At exit all streams finish before any device is
+/// destroyed, since one may still copy from another's memory.
 struct Contexts {
   std::mutex mutex;
   std::map<Device, std::unique_ptr<DeviceContext>> by_device;
@@ -80,7 +80,7 @@ struct Contexts {
         stream->record_event()->wait();
       }
     }
-    // Hardware's libraries may be gone by now: its devices are left as they are.
+    // The driver's library may be unloaded by now: its devices are not destroyed.
     for (auto& [device, context] : by_device) {
       if (context->driver()) context.release();
     }

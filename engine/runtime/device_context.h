@@ -1,4 +1,4 @@
-// A virtual device: memory, streams and kernels of its own.
+// A virtual device: its memory, its streams and its backend.
 #pragma once
 
 #include <memory>
@@ -16,15 +16,16 @@ struct Backend;
 
 namespace lockstep::runtime {
 
-/// How devices are made; set before the first one is used.
+/// How devices are made. Must be set before the first one is used; not thread-safe.
 struct Options {
   int threads_per_device = 1;    ///< threads, and core tokens, of one kernel
-  int cores = 0;                 ///< tokens of the process; 0: one per core
+  int cores = 0;                 ///< core tokens of the process; 0: one per core
   bool launch_blocking = false;  ///< wait for each kernel (CUDA_LAUNCH_BLOCKING)
 };
 Options& options();
 
-/// One device. Everything that runs on it goes through its three streams.
+/// One device. Everything that runs on it goes through its three streams, which any
+/// thread may use; the workspace is for the thread that enqueues kernels.
 class DeviceContext {
  public:
   explicit DeviceContext(Device device);
@@ -32,30 +33,37 @@ class DeviceContext {
 
   Device device() const { return device_; }
   Backend& backend() const { return *backend_; }
-  Driver* driver() const;  ///< null where the host's threads do the work
+  Driver* driver() const;  ///< null if worker threads run the kernels
   Allocator& allocator() { return allocator_; }
-  CoreTokens& tokens();
+  CoreTokens& tokens();  ///< shared by all devices of the process
   int threads() const { return threads_; }
 
   Stream& compute() { return *compute_; }
   Stream& copy() { return *copy_; }
   Stream& comm() { return *comm_; }
 
-  /// Scratch memory for the compute stream's next task: one buffer that grows.
+  /// Returns at least `bytes` bytes of scratch memory for the compute stream's next
+  /// task; null for 0 bytes. All tasks share one buffer, which grows.
   void* workspace(size_t bytes);
-  /// The buffer itself, for who needs it longer; null if there is none yet.
+
+  /// Returns that buffer, to keep it alive for longer; null if there is none yet.
   const std::shared_ptr<Block>& workspace_block() const { return workspace_; }
 
-  /// Blocks the host until all streams are idle; rethrows a task's failure.
+  /// Blocks the host until everything enqueued so far is done. Throws
+  /// std::runtime_error if a task has failed.
   void synchronize();
 
-  /// Called by a worker thread before its first task.
+  /// Must be called by each worker thread before its first task.
   void prepare_worker();
 
-  /// A task failed: skip what follows, tell the next one who waits.
+  /// Marks the device as failed: streams skip later tasks, and the next rethrow()
+  /// throws. Of several failures the first one counts. `op` may be null.
   void poison(const char* op, const std::string& what);
   bool poisoned() const { return poisoned_.load(std::memory_order_acquire); }
-  void rethrow();  ///< throws, and heals the device, if it is poisoned
+
+  /// If the device is poisoned, clears that and throws std::runtime_error naming the
+  /// device and the op.
+  void rethrow();
 
  private:
   Device device_;
@@ -63,21 +71,21 @@ class DeviceContext {
   int threads_;
   Allocator allocator_;
   std::atomic<bool> poisoned_{false};
-  std::mutex poison_mutex_;
+  std::mutex poison_mutex_;  ///< guards poison_message_ and changes of poisoned_
   std::string poison_message_;
   std::unique_ptr<Stream> compute_, copy_, comm_;
-  std::shared_ptr<Block> workspace_;
+  std::shared_ptr<Block> workspace_;  ///< null until first used
 };
 
-/// The context of a device; made on first use. Thread-safe.
-/// Throws if the program was built without that device's kernels.
+/// Returns the context of a device, which is made on first use. Thread-safe. Throws
+/// std::runtime_error for the host, and if the program has no backend for the device.
 DeviceContext& context(Device device);
 
-/// Waits for `event` on the calling host thread and records the wait; `why` is one of
-/// item, device, stream, join, queue.
+/// Waits for `event` on the calling host thread and records a `sync` event. `why` is
+/// one of item, device, stream, join, queue.
 void host_wait(const EventPtr& event, const char* why);
 
-/// Peak bytes of devices 0 … count−1 of a type.
+/// Returns the peak of the device's live bytes (see Allocator::peak_bytes).
 int64_t peak_bytes(Device device);
 
 }  // namespace lockstep::runtime

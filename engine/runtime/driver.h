@@ -1,10 +1,9 @@
-// The seam to hardware that works on its own: what CUDA does that a host's threads
-// do not need.
+// The interface to hardware with queues of its own (CUDA).
 //
-// Host devices have none of this: their stream's worker runs a task, and then it is
-// over. With a driver, the worker only *hands the task over* to the stream's queue in
-// hardware and goes on; waits between streams become waits between queues, and only who
-// reads a result waits for it.
+// A host device has no driver: its stream's worker runs a task, and then the task is
+// over. With a driver, the worker only *hands the task over* to the stream's hardware
+// queue and continues; waits between streams become waits between queues, and the host
+// blocks only where it reads a result.
 #pragma once
 
 #include <cstddef>
@@ -16,63 +15,65 @@
 
 namespace lockstep::runtime {
 
-/// A place in a queue, reached when all work before it is over (cudaEvent_t).
+/// A position in a queue, reached when all work before it is over (cudaEvent_t).
 /// Thread-safe.
 class Mark {
  public:
   virtual ~Mark() = default;
-  /// Blocks until the queue has come here. Throws std::runtime_error if work failed.
+  /// Blocks until the mark is reached. Throws std::runtime_error if work failed.
   virtual void wait() const = 0;
-  /// When it came here: ns on the clock of tracer::now_ns. REQUIRES: reached, `timed`.
+  /// Returns when it was reached (ns, as tracer::now_ns). Only for `timed` marks that
+  /// have been reached.
   virtual int64_t time() const = 0;
 };
 using MarkPtr = std::shared_ptr<const Mark>;
 
-/// Work that was recorded instead of done, and can be done again and again
-/// (cudaGraphExec_t). May end when no queue does it any more.
+/// Work that was captured instead of run, and can be launched repeatedly
+/// (cudaGraphExec_t). Must outlive its launches.
 class Graph {
  public:
   virtual ~Graph() = default;
 };
 using GraphPtr = std::shared_ptr<const Graph>;
 
-/// What one stream gives its hardware to do, in order (cudaStream_t). Used by the
-/// stream's worker only. All throw std::runtime_error naming the call that failed.
+/// The hardware queue of one stream (cudaStream_t). Only the stream's worker may use
+/// it. All calls throw std::runtime_error naming the driver call that failed.
 class Queue {
  public:
   virtual ~Queue() = default;
-  /// From now on what the calling thread launches goes to this queue.
+  /// Makes this the queue of everything that the calling thread launches.
   virtual void bind() = 0;
-  /// What comes next starts after that place of another queue.
+  /// Makes later work of this queue start after `mark` of another queue.
   virtual void wait(const Mark& mark) = 0;
-  /// This place. `timed`: its `time` will be asked for.
+  /// Returns a mark at the queue's end. `timed`: Mark::time will be called.
   virtual MarkPtr mark(bool timed) = 0;
-  /// What is launched from here on is recorded, not done, until `end_capture`. It must
-  /// not wait for other queues' work.
+  /// Between these two, launches are captured and not run. They must not wait for work
+  /// of other queues.
   virtual void begin_capture() = 0;
   virtual GraphPtr end_capture() = 0;
   virtual void launch(const Graph& graph) = 0;
-  /// Around each task: its name, for profilers that show ranges.
+  /// Called around each task, with its name, for profilers that show ranges (NVTX).
   virtual void begin_range(const char* name) = 0;
   virtual void end_range() = 0;
 };
 
-/// One kind of hardware. Thread-safe.
+/// One kind of hardware. Thread-safe. Calls throw std::runtime_error naming the driver
+/// call that failed.
 class Driver {
  public:
   virtual ~Driver() = default;
-  /// Memory of a device, or null if there is not as much.
+  /// Returns `bytes` bytes of the device's memory, or null if it has not as much left.
   virtual void* allocate(Device device, size_t bytes) = 0;
   virtual void free(Device device, void* data) noexcept = 0;
   virtual std::unique_ptr<Queue> make_queue(Device device) = 0;
-  /// The calling worker's.
+  /// Returns the calling worker's queue.
   virtual Queue& current_queue() = 0;
-  /// Called by a worker: copies on its queue between two devices or with the host's
-  /// memory. The host's side is free again, or there, when this returns.
+  /// Copies `bytes` bytes on the calling worker's queue, between two devices or with
+  /// host memory. When it returns, host memory has been read or written.
   virtual void copy(void* to, Device to_device, const void* from, Device from_device,
                     size_t bytes) = 0;
-  /// Called by a worker: on its queue, into[i] becomes op(into[i], from[i]) for every
-  /// i < numel. `into` lies on the worker's device.
+  /// On the calling worker's queue, sets into[i] = op(into[i], from[i]) for all
+  /// i < numel. `into` must be on the worker's device.
   virtual void reduce(void* into, Device into_device, const void* from,
                       Device from_device, int64_t numel, DType dtype, ReduceOp op) = 0;
 };

@@ -11,9 +11,9 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr size_t kEventsPerFrame = 20'000;  ///< some 10 ms of reading
+constexpr size_t kEventsPerFrame = 20'000;  ///< about 10 ms of reading
 
-/// After a step the movement that it caused is seen to leave before it rests half way.
+/// After a step, packets leave visibly before they come to rest half way.
 constexpr float kSettled = 0.5f, kSettlePerSecond = 2.0f;
 
 }  // namespace

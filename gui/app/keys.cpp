@@ -1,4 +1,4 @@
-// The keyboard: one table, from which both the keys work and the overlay is drawn.
+// The keyboard: one table for both key handling and the overlay.
 #include "gui/app/app.h"
 #include "gui/panels/panels.h"
 #include "gui/render/imgui_compat.h"
@@ -15,7 +15,7 @@ const std::vector<KeyHelp>& key_help() {
       {"Step", "→ / ←", "over: to the next call, and back"},
       {"Step", "↓ / shift ↓", "into what it caused, and back out of it"},
       {"Step", "↑", "up to the caller"},
-      {"Step", "shift →", "out: behind all that the caller caused"},
+      {"Step", "shift →", "out: past everything the caller caused"},
       {"Find", "/", "search names"},
       {"Find", "n / shift n", "next, previous hit"},
       {"Jump", "m / shift m", "next, previous movement of data"},
@@ -26,13 +26,13 @@ const std::vector<KeyHelp>& key_help() {
       {"View", "z / shift z", "timeline: zoom to the event, to the step"},
       {"View", "w / s", "timeline: zoom in, out"},
       {"View", "[ / ]", "timeline: pan"},
-      {"View", "f", "timeline: follow the position or not"},
+      {"View", "f", "timeline: toggle following the position"},
       {"View", "r / shift r", "the same point of the next, previous rank's program"},
       {"View", "k", "calls down to here, or the step's call tree"},
       {"View", "v", "bytes by port, or how much communication is hidden"},
       {"View", "c", "PyTorch's or C++ names"},
       {"View", "d", "compare the open traces side by side"},
-      {"View", "t", "dark or light"},
+      {"View", "t", "toggle dark and light"},
       {"View", "tab", "next open trace"},
       {"View", "?", "this list; esc closes"},
   };

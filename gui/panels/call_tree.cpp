@@ -1,4 +1,4 @@
-// The step's calls as a tree, alike ones together: how often, how long.
+// The step's call tree with identical calls merged: count and total time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,15 +14,15 @@ namespace {
 
 constexpr float kRow = 20;
 
-/// Which entries are open: those on the way to the current event, the first levels, and
-/// what was clicked.
+/// Open entries: ancestors of the current event, the first levels, and whatever the
+/// user toggled.
 bool is_open(const OpenTrace& trace, uint32_t entry,
              const std::vector<bool>& on_the_path) {
   const bool by_itself = trace.tree[entry].depth < 5 || on_the_path[entry];
   return by_itself != (trace.tree_toggled.count(trace.tree[entry].first) > 0);
 }
 
-/// The entries that the current event and its callers were put into.
+/// Marks the entries that hold the current event and its callers.
 std::vector<bool> path_to(const OpenTrace& trace) {
   std::vector<bool> on_the_path(trace.tree.size(), false);
   uint32_t begin = 0, end = static_cast<uint32_t>(trace.tree.size());

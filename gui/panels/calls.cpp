@@ -1,5 +1,5 @@
-// The way from the training step down to the current event, with its neighbours: who
-// called whom, what came before, what comes next.
+// The call stack from the training step down to the current event, with the calls
+// before and after it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct Line {
 
 bool is_shown(const Event& event) { return event.what() != Kind::mark; }
 
-/// At most `limit` siblings behind `event`, in program order.
+/// Returns at most `limit` siblings after `event`, in program order.
 std::vector<uint32_t> siblings_behind(const Model& model, uint32_t event, size_t limit,
                                       bool& more) {
   std::vector<uint32_t> found;
@@ -73,7 +73,7 @@ std::vector<uint32_t> siblings_before(const Model& model, uint32_t event, size_t
   return found;
 }
 
-/// Neighbours are shown for the innermost levels; further out only the way itself.
+/// The innermost levels show their neighbours; outer levels show only the path.
 size_t neighbours(size_t level, size_t levels) {
   const size_t from_end = levels - 1 - level;
   return from_end == 0 ? 4 : from_end <= 2 ? 3 : 0;

@@ -25,7 +25,7 @@ bool is_word(char c) {
 
 TokenKind word_kind(std::string_view word, char next) {
   if (word[0] >= '0' && word[0] <= '9') return TokenKind::number;
-  const bool directive = word[0] == '#';  // of the preprocessor
+  const bool directive = word[0] == '#';
   if (directive || std::binary_search(kKeywords.begin(), kKeywords.end(), word)) {
     return TokenKind::keyword;
   }

@@ -1,4 +1,4 @@
-// Colours for C++ and Python source, by the look of its words: no parser.
+// Syntax colours for C++ and Python source, by token; there is no parser.
 #pragma once
 
 #include <string_view>
@@ -15,7 +15,8 @@ struct CodeToken {
   TokenKind kind = TokenKind::plain;
 };
 
-/// A line in pieces. `in_comment` tells, and is told, whether a /* is still open.
+/// Splits a line into pieces. `in_comment` is true on entry and on return while a /* is
+/// open.
 std::vector<CodeToken> code_tokens(std::string_view line, bool& in_comment);
 
 ImU32 token_colour(const Theme& theme, TokenKind kind);

@@ -1,4 +1,4 @@
-// Two or three traces in step: the same phase of the same step, side by side.
+// Two or three traces side by side: the same phase of the same step.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::string title_of(const Model& model) {
                      model.devices.size() == 1 ? "" : "s", model.meta_text("clock"));
 }
 
-/// All phases of the traces: each stands behind the one that precedes it in its trace.
+/// Returns the phases of all traces; each comes after its predecessor in its own trace.
 std::vector<std::string> all_phases(const std::vector<OpenTrace*>& traces) {
   std::vector<std::string> names;
   for (const OpenTrace* trace : traces) {
@@ -35,7 +35,7 @@ std::vector<std::string> all_phases(const std::vector<OpenTrace*>& traces) {
   return names;
 }
 
-/// Device time, or, where a phase has no tasks of its own, the host's.
+/// Device time, or host time for a phase without device tasks.
 struct Cost {
   int64_t time = 0;
   bool on_device = true;
@@ -48,7 +48,7 @@ Cost cost_of(const OpenTrace& trace, const std::string& phase) {
   return {};
 }
 
-/// Host time and device time are not compared.
+/// Host time and device time are not comparable.
 std::string difference(const Cost& first, const Cost& other) {
   if (first.time == 0 || other.time == 0 || first.on_device != other.on_device)
     return "";
@@ -58,14 +58,14 @@ std::string difference(const Cost& first, const Cost& other) {
   return fmt::format("{:.{}f}×", ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0);
 }
 
-/// What is compared may not be the same work: that is said.
+/// Returns a warning if the traces do different work, otherwise an empty string.
 std::string different_work(const std::vector<OpenTrace*>& traces) {
   const std::string arch = traces.front()->model->meta_text("arch");
   const int64_t batch = traces.front()->step.batch;
   for (const OpenTrace* trace : traces) {
     const std::string other = trace->model->meta_text("arch");
     if (other != arch) {
-      return fmt::format("not the same work: the nets are {} and {}", arch, other);
+      return fmt::format("not the same work: the models are {} and {}", arch, other);
     }
     if (trace->step.batch != batch) {
       return fmt::format("not the same work: batches of {} and {}", batch,
@@ -80,9 +80,7 @@ void draw_table(const Ui& ui, const Rect& area, const std::vector<OpenTrace*>& t
   const std::string warning = different_work(traces);
   Rect room = ui.card(
       area, "THIS STEP, PHASE BY PHASE",
-      warning.empty()
-          ? "outlined: host time · ×: how many times as long as in the first trace"
-          : "");
+      warning.empty() ? "outlined: host time · ×: relative to the first trace" : "");
   if (!warning.empty()) {
     ui.text_right(room.right() - 13, area.y + 9, Type::small, t.warning, warning);
   }

@@ -13,8 +13,8 @@ namespace lockstep::gui {
 
 namespace {
 
-/// What a device is busy with, in words; the event, and in how many ns it begins, if it
-/// is an effect that is yet to come.
+/// What a device is busy with, in words; the event; and the ns until it begins if it is
+/// an effect that has not started.
 struct Activity {
   std::string text;
   uint32_t event = kNoEvent;
@@ -67,7 +67,7 @@ void draw_compact(const Ui& ui, const Rect& r, const OpenTrace& trace, int devic
               largest_memory(trace));
 }
 
-/// A tenth of what the port carries in this step has passed: from then on it is hot.
+/// True once a tenth of the port's bytes in this step have passed.
 bool is_port_busy(const OpenTrace& trace, int device) {
   int64_t whole = 0;
   for (const PortBytes& port : trace.step.ports) {

@@ -1,4 +1,5 @@
-// All that the trace says about the current event, and what leads to and from it.
+// Everything the trace records about the current event, with links to its causes and
+// effects.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace {
 
 struct Fact {
   std::string name, value;
-  uint32_t link = kNoEvent;  ///< where a click leads
+  uint32_t link = kNoEvent;  ///< the target of a click
 };
 
 constexpr size_t kMostLinks = 12, kMostNames = 64;
@@ -64,7 +65,7 @@ void add_rates(const Model& model, const Event& event, const tracer::Json& args,
   }
 }
 
-/// The parameter whose gradient a kernel finished: it carries the mark.
+/// Returns the parameter whose gradient a kernel completed; the mark carries its name.
 std::string gradient_of(const Model& model, uint32_t kernel) {
   const Event& event = model.events[kernel];
   if (event.what() != Kind::kernel) return "";
@@ -75,7 +76,7 @@ std::string gradient_of(const Model& model, uint32_t kernel) {
   return "";
 }
 
-/// A list of names: how many, and one below the other.
+/// Adds a list of names: the count, then one name per line.
 void add_names(const std::string& key, const tracer::Json& names,
                std::vector<Fact>& facts) {
   facts.push_back({key, std::to_string(names.size())});
@@ -173,7 +174,7 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index) {
   return facts;
 }
 
-/// Its colour where that has a meaning; steps, calls and waits have none.
+/// Colour-coded where colour has a meaning; steps, calls and waits have none.
 ImU32 title_colour(const Theme& theme, const Model& model, uint32_t index) {
   const Event& event = model.events[index];
   const bool coloured = event.is_task() || event.what() == Kind::phase;

@@ -1,4 +1,4 @@
-// One plain sentence about what happens now.
+// One sentence that describes the current event.
 #include <algorithm>
 
 #include "gui/model/narration.h"

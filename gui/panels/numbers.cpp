@@ -1,4 +1,4 @@
-// Where the step's time and bytes go.
+// Where the step's time and bytes are spent.
 #include <fmt/format.h>
 
 #include <algorithm>

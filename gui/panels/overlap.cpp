@@ -1,4 +1,4 @@
-// How much of its communication each device hides behind its computing.
+// The share of communication that each device hides behind computation.
 #include <fmt/format.h>
 
 #include <algorithm>

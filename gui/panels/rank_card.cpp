@@ -13,16 +13,16 @@ namespace lockstep::gui {
 
 namespace {
 
-/// What one stream is busy with.
+/// The current work of one stream.
 struct StreamActivity {
   std::string text;
   ImU32 colour = 0;
-  float share = 1;   ///< how far it is
-  bool lit = false;  ///< it runs now, or is caused here
-  int64_t in = 0;    ///< ns until it begins: what is caused here and runs later
+  float share = 1;   ///< progress, 0 … 1
+  bool lit = false;  ///< runs now, or is caused by the current event
+  int64_t in = 0;    ///< ns until it begins, for work that runs later
 };
 
-/// The call or op in which a rank's host is; what only waits comes last.
+/// Returns the call or op that a rank's host is in; waits come last.
 uint32_t host_event(const OpenTrace& trace, int rank) {
   const Model& model = *trace.model;
   const Event& event = model.events[trace.state.event];
@@ -109,8 +109,8 @@ StreamActivity comm_of(const Ui& ui, const OpenTrace& trace, int device, bool br
   return {"idle", ui.theme.faint, 0, false};
 }
 
-/// One stream: its name, what it runs, and how far that is. What runs later is only
-/// outlined: the streams beside it show the host's moment.
+/// Draws one stream: its name, its task and its progress. Later work is only outlined,
+/// because the other streams show the host's current time.
 void draw_stream(const Ui& ui, const Rect& r, const char* stream,
                  const StreamActivity& busy) {
   const Theme& t = ui.theme;
@@ -142,7 +142,7 @@ void draw_stream(const Ui& ui, const Rect& r, const char* stream,
   ui.text_cut(x, y, room, Type::small, ink, busy.text);
 }
 
-/// The largest categories, side by side where the card is wide.
+/// Names the largest categories, side by side where the card is wide.
 void draw_memory_words(const Ui& ui, const Rect& room, const Memory& memory) {
   if (room.w < 280 || room.h > 90) {
     draw_memory_legend(ui, room, memory);
@@ -201,7 +201,7 @@ void draw_rank_card(const Ui& ui, const RankCard& card, const OpenTrace& trace) 
   const Theme& t = ui.theme;
   const int rank = trace.model->devices[card.number].rank;
   draw_host_strip(ui, card.host, trace, rank, card.more);
-  const bool low = card.device.h < 76;  // its streams stand side by side
+  const bool low = card.device.h < 76;  // the streams stand side by side
   const bool brief = card.device.w < (low ? 320 : 180);
   const StreamActivity compute = compute_of(ui, trace, card.number);
   const StreamActivity comm = comm_of(ui, trace, card.number, brief);
@@ -216,7 +216,7 @@ void draw_rank_card(const Ui& ui, const RankCard& card, const OpenTrace& trace) 
   draw_head(ui, room, trace, card.number, card.compact);
   const bool words = room.h > 66 && room.w > 110 &&
                      trace.state.devices[card.number].memory.total() > 0;
-  if (room.h < 32 && room.w > 150) {  // low and wide: side by side
+  if (room.h < 32 && room.w > 150) {  // low and wide
     const float high = std::min(room.h, 20.0f);
     const Rect left{room.x, room.y, room.w / 2 - 3, high};
     const Rect right{room.x + room.w / 2 + 3, room.y, room.w / 2 - 3, high};

@@ -16,7 +16,7 @@ namespace lockstep::gui {
 
 namespace {
 
-/// A part of the ring, clockwise; more than a turn is a whole one.
+/// Draws an arc of the ring, clockwise; at most one turn.
 void draw_arc(const Ui& ui, const RingLayout& layout, float from, float to,
               ImU32 colour, float width) {
   std::vector<ImVec2> line;
@@ -28,7 +28,7 @@ void draw_arc(const Ui& ui, const RingLayout& layout, float from, float to,
   ui.list->AddPolyline(line.data(), static_cast<int>(line.size()), colour, 0, width);
 }
 
-/// An arrowhead on the ring that points clockwise.
+/// Draws an arrowhead on the ring, pointing clockwise.
 void draw_arrow(const Ui& ui, const RingLayout& layout, float share, ImU32 colour) {
   const ImVec2 a = layout.on_loop(share - 0.004f), b = layout.on_loop(share + 0.004f);
   const float dx = b.x - a.x, dy = b.y - a.y;
@@ -55,7 +55,7 @@ void draw_ring(const Ui& ui, const RingLayout& layout, ImU32 colour) {
   }
 }
 
-/// "in 450 ms · ", if the ring shown is only caused here.
+/// Returns "in 450 ms · " if the collective shown is caused now and runs later.
 std::string when(const OpenTrace& trace, const Underway& now) {
   if (!now.to_come) return "";
   const uint32_t last = trace.model->collectives[now.collective].events.back();
@@ -63,7 +63,7 @@ std::string when(const OpenTrace& trace, const Underway& now) {
   return delay <= 0 ? "" : "in " + human_time(delay) + " · ";
 }
 
-/// Inside the ring: which collective is under way, of what, and how far it is.
+/// Draws the collective under way inside the ring: what it reduces, and its progress.
 void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace) {
   const Theme& t = ui.theme;
   const Model& model = *trace.model;
@@ -109,12 +109,12 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace)
   }
 }
 
-/// A message on the ring: "+2 6.62 MB" adds chunk 2, "=2 6.62 MB" replaces it.
+/// Draws a message on the ring: "+2 6.62 MB" adds chunk 2, "=2 6.62 MB" replaces it.
 void draw_message(const Ui& ui, const RingLayout& layout, const Model& model,
                   const Copy& copy, float progress, bool wordy) {
   const ImU32 colour = reason_colour(ui.theme, model.strings[copy.why]);
   const size_t from = layout.card[copy.src], to = layout.card[copy.dst];
-  if (from == to) return;  // both behind the last card
+  if (from == to) return;  // both are on the last card
   const ImVec2 at = on_ring_path(layout, from, to, progress);
   const RingMessage message = ring_message(model, copy);
   std::string words = message.chunk < 0
@@ -127,7 +127,7 @@ void draw_message(const Ui& ui, const RingLayout& layout, const Model& model,
     draw_pill(ui, at, colour, words);
 }
 
-/// Between a rank's own host and its device.
+/// Draws a copy between a rank's host and its device.
 void draw_host_copy(const Ui& ui, const RingLayout& layout, const Rect& room,
                     const Model& model, const Packet& packet, bool named) {
   const Copy& copy = model.copies[packet.copy];

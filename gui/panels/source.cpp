@@ -1,4 +1,4 @@
-// The file that the current call stands in, its line lit.
+// The source file of the current call, with its line highlighted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ struct SourcePlace {
   bool known() const { return !file.empty() && line > 0; }
 };
 
-/// Of the innermost call or op on the stack that names one. A call shows its
-/// definition, an op the line that calls it.
+/// Returns the location of the innermost call or op on the stack that has one: a call's
+/// definition, or the line that calls an op.
 SourcePlace place_of(const Model& model, const State& state) {
   for (auto at = state.stack.rbegin(); at != state.stack.rend(); ++at) {
     const Event& event = model.events[*at];
@@ -40,7 +40,7 @@ SourcePlace place_of(const Model& model, const State& state) {
   return {};
 }
 
-/// A phase has no line of its own: where its first call or op is made stands for it.
+/// A phase has no location; uses that of its first call or op.
 SourcePlace place_inside(const Model& model, uint32_t index) {
   const Event& event = model.events[index];
   const uint32_t end = std::min(event.last, event.order + 64);
@@ -115,7 +115,7 @@ void draw_source(const Ui& ui, const Rect& area, App& app) {
 
   const std::string* text = place.known() ? source_of(model, place.file) : nullptr;
   if (text == nullptr) {
-    const char* why = place.known() ? "This file does not travel in the trace."
+    const char* why = place.known() ? "The trace does not contain this file."
                                     : "The trace names no source for this event.";
     ui.text_rich(inside.inset(14), Type::body, Type::strong, t.faint, t.dim, why);
     return;

@@ -13,17 +13,17 @@ namespace lockstep::gui {
 
 // ---- Where host and devices stand, and the paths between them.
 
-/// At most so many devices have a card of their own; the others share the last.
+/// The largest number of cards; further devices share the last.
 inline constexpr size_t kMaxCards = 16;
 
 struct StageLayout {
   Rect host;
-  std::vector<Rect> cards;  ///< one per device, or per group behind the 15th
-  bool compact = false;     ///< cards are small: only what matters most
+  std::vector<Rect> cards;  ///< one per device; devices after the 15th share one
+  bool compact = false;     ///< small cards: only the essentials
   bool two_rows = false;
-  Rect below;  ///< the room for arcs between devices
+  Rect below;  ///< room for arcs between devices
 
-  /// The card of a device.
+  /// Returns the card of a device.
   size_t card_of(int device) const {
     return std::min(static_cast<size_t>(device), cards.size() - 1);
   }
@@ -31,86 +31,88 @@ struct StageLayout {
 
 StageLayout lay_out(const Rect& room, size_t devices);
 
-/// A cubic curve from one memory to another.
+/// A cubic Bézier curve from one memory to another.
 struct Path {
   std::array<ImVec2, 4> points;
   ImVec2 at(float t) const;
 };
 
-/// Between the host (kHostDevice) and devices, or between two devices.
+/// Returns the path between the host (kHostDevice) and a device, or between two
+/// devices.
 Path path_between(const StageLayout& layout, int from, int to);
 
 // ---- One device: its name, what it runs, its memory, its port.
 
 struct CardStyle {
   bool compact = false;
-  bool hot = false;    ///< its port moves far more than the others' in this step
-  bool group = false;  ///< stands for this device and all behind it
+  bool hot = false;    ///< its port moves far more than the others in this step
+  bool group = false;  ///< stands for this device and all after it
 };
 
 void draw_device_card(const Ui& ui, const Rect& r, const OpenTrace& trace, int device,
                       CardStyle style);
 
-/// The device whose port carries at least 1.5 times the mean of all in this step;
+/// Returns the device whose port carries at least 1.5 times the step's mean, or
 /// kHostDevice if there is none.
 int busiest_device(const OpenTrace& trace);
 
 // ---- Memory by category, and names of tasks.
 
-/// A bar of memory by category; `scale` bytes fill it.
+/// Draws a bar of memory by category; `scale` bytes fill it.
 void draw_memory(const Ui& ui, const Rect& r, const Memory& memory, int64_t scale);
-/// The largest categories in words, beside their colours, as far as there is room.
+/// Names the largest categories beside their colours, as many as fit.
 void draw_memory_legend(const Ui& ui, Rect r, const Memory& memory);
 std::vector<size_t> by_size(const Memory& memory);  ///< categories, largest first
-int64_t largest_memory(const OpenTrace& trace);     ///< of all devices at this moment
+int64_t largest_memory(const OpenTrace& trace);     ///< over all devices, now
 
 /// "conv2d", "h2d from host"
 std::string task_name(const Model& model, uint32_t event);
 
 // ---- Data on its way: how a packet looks wherever it flies.
 
-/// Bytes decide how large a packet is: by the cube root, 9 to 26 points.
+/// Returns the size of a packet: the cube root of its bytes, clamped to 9 … 26 points.
 float packet_size(int64_t bytes);
 
 void draw_packet(const Ui& ui, ImVec2 at, float size, ImU32 colour);
 
-/// A packet with words in it.
+/// Draws a packet with a label inside.
 void draw_pill(const Ui& ui, ImVec2 at, ImU32 colour, const std::string& words);
 
-/// "2.37 MB  all_reduce" beside a packet, on the side where there is room in `within`.
+/// Draws "2.37 MB all_reduce" beside a packet, on the side that has room in `within`.
 void draw_packet_label(const Ui& ui, ImVec2 at, float size, const Rect& within,
                        ImU32 colour, const std::string& label);
 
-/// "2.37 MB  all_reduce"
+/// Returns "2.37 MB all_reduce".
 std::string packet_label(const Model& model, const Copy& copy);
 
 // ---- DistributedDataParallel: ranks in two rows around a ring, each with its own host
 // on the outside and its device on the ring.
 
 struct RingLayout {
-  std::vector<Rect> hosts, devices;  ///< by card; ranks behind the 15th share the last
-  std::vector<float> ports;  ///< where a card meets the ring: a share of the way round
-  std::vector<size_t> card;  ///< of each device
-  Rect loop;                 ///< the ring: a line around this, with round ends
-  bool compact = false;      ///< cards are small: only what matters most
+  std::vector<Rect> hosts, devices;  ///< by card; ranks after the 15th share the last
+  std::vector<float>
+      ports;  ///< where a card is attached to the ring: a share of its length
+  std::vector<size_t> card;  ///< by device
+  Rect loop;                 ///< the ring runs around this rectangle, with round ends
+  bool compact = false;      ///< small cards: only the essentials
 
   bool is_top(size_t of_card) const { return devices[of_card].y < loop.y; }
-  /// Clockwise from the upper left; whole turns do not matter.
+  /// A point on the ring, clockwise from the upper left. Whole turns are ignored.
   ImVec2 on_loop(float share) const;
-  /// Where a card's stub leaves the card.
+  /// Where a card's stub begins.
   ImVec2 port(size_t of_card) const;
 };
 
-/// The devices as the messages go round: from the trace's own rings where there are
-/// any, else by number.
+/// Returns the devices in the order of the ring: from the trace's rings if there are
+/// any, otherwise by number.
 std::vector<int> ring_order(const Model& model);
 
-/// Several ranks, each with one device?
+/// True if there are several ranks with one device each.
 bool is_ring(const Model& model);
 
 RingLayout lay_out_ring(const Rect& room, const std::vector<int>& order);
 
-/// The way of a message, clockwise; `t` from 0 to 1.
+/// Returns the position of a message on its clockwise path; `t` from 0 to 1.
 ImVec2 on_ring_path(const RingLayout& layout, size_t from, size_t to, float t);
 
 // ---- One rank on the ring: what its host does, and its device.
@@ -124,8 +126,8 @@ struct RankCard {
 
 void draw_rank_card(const Ui& ui, const RankCard& card, const OpenTrace& trace);
 
-/// "all_reduce · bucket 1", "broadcast · buffers": a rank's part of a collective.
-/// `brief`: "bucket 1", "broadcast".
+/// Returns a rank's part of a collective: "all_reduce · bucket 1" or "broadcast ·
+/// buffers"; with `brief`, "bucket 1" or "broadcast".
 std::string collective_label(const Model& model, uint32_t event, bool brief = false);
 
 void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace);

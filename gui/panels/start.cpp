@@ -1,4 +1,4 @@
-// What one sees without a trace: how to get one, what went wrong, how far loading is.
+// The screen without a trace: how to record one, errors, and loading progress.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,8 +26,8 @@ void draw_start(const Ui& ui, const Rect& area, App& app) {
   room.take_top(38);
   room.take_top(ui.text_rich(
       room, Type::body, Type::strong, t.dim, t.text,
-      "A trace holds every call and every byte of a few training steps. Here it is "
-      "played, paused and stepped through, device by device, forwards and back."));
+      "A trace holds every call and every byte of a few training steps. Play, pause "
+      "and step through them here, device by device, forwards and backwards."));
   room.take_top(18);
   if (!app.error.empty()) {
     const float high = ui.text_rich({0, 0, wide - 32, 0}, Type::body, Type::strong, 0,
@@ -73,7 +73,7 @@ void draw_loading(const Ui& ui, const Rect& area, double progress,
   ui.bar(bar, static_cast<float>(progress), t.accent);
 }
 
-/// A file that is not whole is shown as far as it goes, and says so.
+/// A damaged file is shown up to the damage, with a warning.
 void draw_problems(const Ui& ui, const Rect& area, OpenTrace& trace) {
   const Theme& t = ui.theme;
   const std::vector<std::string>& problems = trace.model->problems;

@@ -1,4 +1,4 @@
-// Input on the timeline: wheel, clicks, drags and keys; and following the position.
+// Input: wheel, clicks, drags and keys; and following the position.
 #include <cmath>
 
 #include "gui/panels/panels.h"
@@ -11,12 +11,12 @@ namespace {
 
 using Drag = TimelineView::Drag;
 
-constexpr double kPointsPerNs = 20;  ///< the closest look
-constexpr double kMargin = 0.03;     ///< of a step, at either side
-constexpr float kClickDistance = 4;  ///< points that a click may move
+constexpr double kPointsPerNs = 20;  ///< maximum zoom
+constexpr double kMargin = 0.03;     ///< of a step, on either side
+constexpr float kClickDistance = 4;  ///< points that the mouse may move during a click
 constexpr double kZoomPerNotch = 0.8, kZoomPerKey = 0.7, kPanPerKey = 0.2;
 
-/// ns that a view may show at least and at most.
+/// Returns the least and the greatest duration of a view, in ns.
 std::pair<double, double> limits_of(const Model& model, float width) {
   const double shortest = static_cast<double>(width) / kPointsPerNs;
   const double whole = static_cast<double>(model.length) * (1 + 2 * kMargin);
@@ -81,7 +81,7 @@ void drag_overview(TimelineFrame& frame) {
       static_cast<double>(frame.model.length) / static_cast<double>(frame.overview.w);
   const double length = gesture.to - gesture.from;
   const double pressed = static_cast<double>(gesture.x - frame.overview.x) * per_point;
-  // Outside of the window the view comes to the mouse first.
+  // A press outside the view's range first centres the view on the mouse.
   const bool inside = pressed >= gesture.from && pressed <= gesture.to;
   const double start = inside ? gesture.from : pressed - length / 2;
   frame.view.from = start + static_cast<double>(frame.mouse.x - gesture.x) * per_point;
@@ -207,7 +207,8 @@ void clamp_view(const Model& model, TimelineView& view, float width) {
     view.from = middle - wanted / 2;
     view.to = middle + wanted / 2;
   }
-  // A close look may go half a view beyond the ends, the whole trace stays where it is.
+  // A zoomed-in view may extend half its width past the ends; the whole trace stays in
+  // place.
   const double beyond = std::min(wanted / 2, longest - wanted + kMargin * length);
   const double first = -beyond, last = length + beyond - wanted;
   const double held =

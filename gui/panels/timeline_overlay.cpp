@@ -1,5 +1,5 @@
-// What lies over the lanes: the playhead, what the mouse is on, the scrollbar, and the
-// strip below that shows the whole trace.
+// Drawn over the lanes: the playhead, the tooltip, the scrollbar, and the overview
+// strip of the whole trace.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -15,12 +15,12 @@ namespace lockstep::gui {
 namespace {
 
 constexpr size_t kColumns = 400;  ///< of the overview
-constexpr size_t kMaxSteps = 80;  ///< as long as there are no more, each has a line
+constexpr size_t kMaxSteps = 80;  ///< beyond this number, steps have no lines
 
 std::vector<OverviewColumn> overview_columns(const TimelineFrame& frame) {
   const Model& model = frame.model;
   const Lod& lod = frame.cache.lod;
-  std::vector<uint32_t> lanes;  // compute streams, else whatever there is
+  std::vector<uint32_t> lanes;  // compute streams, otherwise all lanes
   for (const bool device : {true, false}) {
     for (uint32_t i = 0; i < model.lanes.size() && lanes.size() < 16; ++i) {
       const Lane& lane = model.lanes[i];

@@ -1,4 +1,4 @@
-// What is open, the transport, and where we are.
+// The open trace, the transport, and the current position.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ namespace {
 
 constexpr float kHeight = 26;
 
-/// A chip: a framed word that is only read.
+/// A chip: a framed label.
 float chip_width(const Ui& ui, std::string_view text, Type type = Type::body) {
   return ui.width(type, text) + 20;
 }
@@ -57,7 +57,7 @@ void draw_transport(const Ui& ui, float x, float y, App& app) {
   static constexpr Button buttons[] = {
       {"first", Icon::first, Move::back_step,
        "to this training step's beginning  (page up)"},
-      {"back", Icon::back, Move::back_over, "back over the call before  (←)"},
+      {"back", Icon::back, Move::back_over, "back over the previous call  (←)"},
       {"play", Icon::play, Move::first, "play or pause  (space)"},
       {"over", Icon::forward, Move::over, "over to the next call  (→)"},
       {"into", Icon::into, Move::into, "into what this call causes  (↓)"},
@@ -83,8 +83,8 @@ void draw_transport(const Ui& ui, float x, float y, App& app) {
 
 constexpr float kTransportWidth = 7 * 37 - 5;
 
-/// From the right: help, theme, names, order, pace, time, step. What does not fit is
-/// left out; all of it can be reached by keys.
+/// Draws from the right: help, theme, names, order, pace, time, step. What does not fit
+/// is omitted; keys reach all of it.
 void draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
   Settings& settings = app.settings;
   OpenTrace& trace = app.trace();
@@ -116,7 +116,7 @@ void draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
   const std::string pace = fmt::format(
       "{} · {}", settings.transport.pace == Pace::even ? "even pace" : "real time",
       speed_text(settings.transport));
-  // Most wanted first, though drawn from the right.
+  // In order of importance, though drawn from the right.
   const Rect time_box = place(time, 96);
   if (time_box.w > 0) {
     ui.frame(time_box, t.line, 6);
@@ -185,9 +185,8 @@ void draw_top_bar(const Ui& ui, const Rect& bar, App& app) {
   }
   const Rect clock_box{open_box.right() + 6, y, clock_width, kHeight};
   chip(ui, "clock", clock_box, clock, model.is_measured() ? t.dim : t.warning,
-       model.is_measured()
-           ? "the wall clock, as it happened"
-           : "the same events re-timed on devices with hardware of their own");
+       model.is_measured() ? "wall-clock times, as recorded"
+                           : "the same events re-timed on emulated devices");
 }
 
 }  // namespace lockstep::gui

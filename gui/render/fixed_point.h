@@ -12,7 +12,7 @@ namespace lockstep::gui {
 
 constexpr int kFractionBits = 8;
 constexpr int32_t kPixel = 1 << kFractionBits;
-constexpr double kFar = 1 << 20;  ///< pixels; what lies farther out is drawn at it
+constexpr double kFar = 1 << 20;  ///< pixels; positions farther out are clamped
 
 /// A position in 1/256 pixel.
 struct Point {
@@ -20,8 +20,8 @@ struct Point {
   int32_t y = 0;
 };
 
-/// Pixels from (x0, y0) up to, not including, (x1, y1). Empty when an end is not
-/// after its begin.
+/// Pixels from (x0, y0) up to but excluding (x1, y1). Empty if an end does not exceed
+/// its begin.
 struct Box {
   int x0 = 0;
   int y0 = 0;
@@ -30,18 +30,19 @@ struct Box {
   bool empty() const { return x0 >= x1 || y0 >= y1; }
 };
 
-constexpr int32_t kNowhere = std::numeric_limits<int32_t>::min();  ///< from a NaN
+constexpr int32_t kNowhere =
+    std::numeric_limits<int32_t>::min();  ///< the result for NaN
 
-/// Rounds to 1/256. `near` times 256 is exact in double, so that fused or not, the sum
-/// is rounded once and the same. (Of a NaN, these min and max make -kFar.)
+/// Rounds to 1/256. `near` times 256 is exact in double, so the sum is rounded once,
+/// fused or not. (For NaN, these min and max give -kFar.)
 inline int32_t to_fixed(float value) {
   const double near = std::max(-kFar, std::min(static_cast<double>(value), kFar));
   const auto rounded = static_cast<int32_t>(std::floor(near * kPixel + 0.5));
   return std::isnan(value) ? kNowhere : rounded;
 }
 
-/// The first pixel whose centre lies at or after a position: the begin of what a shape
-/// covers from there on, and the end of what one covers up to there.
+/// Returns the first pixel whose centre lies at or after a position: where a shape that
+/// begins there starts, and where one that ends there stops.
 inline int first_centre(int32_t position) {
   return (position + kPixel / 2 - 1) >> kFractionBits;
 }
@@ -52,14 +53,14 @@ inline Box intersection(const Box& a, const Box& b) {
 }
 
 /// Walks down an edge row by row. In each row, `column` is the first pixel whose centre
-/// lies on the edge or right of it. Two shapes that share the edge compute the same
-/// column; one ends there and the other begins, so no pixel is drawn twice or left out.
+/// lies on the edge or to its right. Two shapes that share the edge compute the same
+/// column, where one ends and the other begins: no pixel is drawn twice or omitted.
 ///
-/// The crossing is a fraction; the walk keeps its quotient and its remainder, so that
-/// it never rounds (Bresenham's way, with a start anywhere).
+/// The intersection is a fraction; the walk keeps quotient and remainder, so it never
+/// rounds (as in Bresenham's algorithm, but from any starting point).
 class Edge {
  public:
-  /// `top.y < bottom.y`; starts in `row`, which may lie outside of the two.
+  /// `top.y < bottom.y`; starts in `row`, which may lie outside that range.
   Edge(Point top, Point bottom, int row) {
     const int64_t dx = int64_t{bottom.x} - top.x;
     const int64_t dy = int64_t{bottom.y} - top.y;
@@ -78,7 +79,7 @@ class Edge {
 
   void next_row() {
     rest_ += rest_step_;
-    const int64_t borrow = rest_ >> 63;  // -1 or 0: a branch would be a coin toss
+    const int64_t borrow = rest_ >> 63;  // -1 or 0; avoids an unpredictable branch
     rest_ += divisor_ & borrow;
     column_ += column_step_ + borrow;
   }
@@ -89,7 +90,7 @@ class Edge {
   }
 
   int64_t divisor_, column_, rest_;  ///< 0 <= rest_ < divisor_
-  int64_t column_step_, rest_step_;  ///< as if the remainder always overflowed
+  int64_t column_step_, rest_step_;  ///< assuming that the remainder always overflows
 };
 
 }  // namespace lockstep::gui

@@ -1,5 +1,5 @@
-// Draws what ImGui wants drawn into a picture in memory: no window, no graphics driver,
-// and on every machine the same pixels.
+// Renders ImGui's draw data to an image in memory: no window, no graphics driver, and
+// identical pixels on every machine.
 #pragma once
 
 #include <imgui.h>

@@ -12,17 +12,17 @@ namespace lockstep::gui {
 
 inline bool same(ImVec2 a, ImVec2 b) { return a.x == b.x && a.y == b.y; }
 
-/// The rows of a picture.
+/// The rows of an image.
 struct Rows {
   uint32_t* pixels;
   int64_t width;
   uint32_t* at(int x, int y) const { return pixels + y * width + x; }
 };
 
-/// Where to draw, and through which texture.
+/// The target, and the texture.
 class Canvas {
  public:
-  /// `clip` lies inside the rows; `texture` has texels.
+  /// `clip` must lie inside the rows; `texture` must have texels.
   Canvas(Rows rows, Box clip, const Texture& texture)
       : rows_(rows), clip_(clip), texture_(texture) {}
 
@@ -30,7 +30,7 @@ class Canvas {
   const Texture& texture() const { return texture_; }
   Rows rows() const { return rows_; }
 
-  /// `texel(texture(), uv)`. Nearly all shapes ask for the same one, the white one.
+  /// Returns `texel(texture(), uv)`, cached: nearly all shapes use the white texel.
   uint32_t only_texel(ImVec2 uv) const {
     if (!same(uv, last_uv_)) {
       last_uv_ = uv;
@@ -53,8 +53,8 @@ struct Corner {
   uint32_t color = 0;
 };
 
-/// Covers the pixels whose centres lie inside. A centre on an edge counts if that is a
-/// left or a top edge: of two triangles that share it, exactly one covers the pixel.
+/// Covers the pixels whose centres lie inside. A centre on an edge counts if it is a
+/// left or top edge: of two triangles that share it, exactly one covers the pixel.
 void draw_triangle(const Canvas& canvas, const Corner& a, const Corner& b,
                    const Corner& c);
 

@@ -1,5 +1,5 @@
-// What the viewer remembers between runs: the files opened last, and that the tour was
-// seen. One small text file below $XDG_STATE_HOME; losing it loses nothing.
+// What the viewer remembers between runs: the recent files, and that the tour was
+// shown. A small text file below $XDG_STATE_HOME; safe to delete.
 #pragma once
 
 #include <string>
@@ -13,6 +13,6 @@ struct RecentFiles {
 };
 
 RecentFiles load_recent();
-void save_recent(const RecentFiles& memory);  ///< failing is not an error
+void save_recent(const RecentFiles& memory);  ///< failure is not an error
 
 }  // namespace lockstep::gui

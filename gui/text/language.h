@@ -28,30 +28,30 @@ struct Template {
 
 struct Language {
   std::span<const Template> templates;
-  size_t (*form)(int64_t count);  ///< which of {name:…|…}, from 0
+  size_t (*form)(int64_t count);  ///< returns the form of {name:…|…}, from 0
 };
 
-/// What is known about an event, as people read it: "46.8 MB", "device 2", "12 %".
+/// Facts about an event in readable form: "46.8 MB", "device 2", "12 %".
 ///
-/// What the trace does not say, or says in a way that cannot be true (negative bytes, a
-/// text where a number belongs), never becomes a fact; a sentence then does without it.
+/// A value that the trace lacks, or that cannot be true (negative bytes, text in place
+/// of a number), never becomes a fact; templates then omit it.
 class Facts {
  public:
-  void number(std::string_view name, int64_t value);      ///< from 0
-  void bytes(std::string_view name, int64_t value);       ///< from 1
-  void time(std::string_view name, int64_t nanoseconds);  ///< from 1
-  void share(std::string_view name, double part);         ///< from 1 %
+  void number(std::string_view name, int64_t value);      ///< if at least 0
+  void bytes(std::string_view name, int64_t value);       ///< if at least 1
+  void time(std::string_view name, int64_t nanoseconds);  ///< if at least 1
+  void share(std::string_view name, double part);         ///< if at least 1 %
   void times(std::string_view name, double ratio);        ///< "1.9"
   void per_second(std::string_view name, int64_t amount, int64_t nanoseconds);
   void flops(std::string_view name, int64_t value);  ///< "604 MFLOP"
   void bandwidth(std::string_view name, int64_t bytes, int64_t nanoseconds);
   void flop_rate(std::string_view name, int64_t flops, int64_t nanoseconds);
-  /// A text out of the trace, made harmless by `plain`.
+  /// Adds text from the trace, sanitised by `plain`.
   void text(std::string_view name, std::string_view value, size_t longest = 48);
-  /// A text out of templates.
+  /// Adds text from a template.
   void phrase(std::string_view name, std::string value);
 
-  const std::string* find(std::string_view name) const;  ///< nullptr: not known
+  const std::string* find(std::string_view name) const;  ///< nullptr if unknown
   std::optional<int64_t> count(std::string_view name) const;
 
  private:
@@ -59,14 +59,15 @@ class Facts {
   std::map<std::string, int64_t, std::less<>> counts_;
 };
 
-/// In one line of valid UTF-8, without the signs that templates use, and not longer
-/// than so many characters ("…" included).
+/// Returns one line of valid UTF-8 without template syntax, of at most `longest`
+/// characters ("…" included).
 std::string plain(std::string_view text, size_t longest);
 
-inline constexpr size_t kLongestNarration = 260;  ///< characters, emphasis not counted
+inline constexpr size_t kLongestNarration = 260;  ///< in characters, without emphasis
 
-/// The first template, by the order of the keys, whose facts are all known, filled in;
-/// "" if there is none. Optional parts are dropped where it would exceed `longest`.
+/// Returns the first template, in the order of the keys, whose facts are all known,
+/// filled in, or "" if there is none. Omits optional parts if it would exceed
+/// `longest`.
 std::string say(const Language& language, std::initializer_list<std::string_view> keys,
                 const Facts& facts, size_t longest = kLongestNarration);
 

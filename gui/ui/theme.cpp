@@ -7,7 +7,7 @@ namespace lockstep::gui {
 
 namespace {
 
-/// 0xRRGGBB as people write it.
+/// Converts 0xRRGGBB.
 constexpr ImU32 rgb(uint32_t hex) {
   return IM_COL32((hex >> 16) & 255, (hex >> 8) & 255, hex & 255, 255);
 }

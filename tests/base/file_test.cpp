@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <span>
@@ -67,9 +68,43 @@ TEST_F(AtomicWrite, FollowsALink) {
   EXPECT_EQ(read_file(scratch_ / "target"), "new");
 }
 
+TEST_F(AtomicWrite, CreatesTheFileThatALinkWillName) {
+  fs::create_directory(scratch_ / "folder");
+  fs::create_symlink("folder/second", scratch_ / "first");
+  fs::create_symlink("target", scratch_ / "folder" / "second");
+  AtomicFile file(scratch_ / "first");
+  file.write("new");
+  file.commit();
+  EXPECT_TRUE(fs::is_symlink(scratch_ / "first"));
+  EXPECT_TRUE(fs::is_symlink(scratch_ / "folder" / "second"));
+  EXPECT_EQ(read_file(scratch_ / "folder" / "target"), "new");
+}
+
+TEST_F(AtomicWrite, KeepsTheOrderOfSmallAndLargeParts) {
+  std::string all;
+  for (const auto packing : {AtomicFile::Packing::by_name, AtomicFile::Packing::none}) {
+    all.clear();
+    AtomicFile file(scratch_ / "f", packing);
+    for (size_t size = 1; size < 3'000'000; size = size * 3 + 1) {
+      const std::string part(size, static_cast<char>('a' + size % 26));
+      file.write(part);
+      file.write("|");
+      all += part + "|";
+    }
+    file.commit();
+    EXPECT_TRUE(read_file(scratch_ / "f") == all);
+  }
+}
+
 TEST_F(AtomicWrite, AFullDeviceIsWrittenDirectlyAndSaysSo) {
+  {
+    AtomicFile file("/dev/full");
+    file.write("x");  // buffered until commit
+    expect_error([&] { file.commit(); }, "/dev/full", "No space left");
+  }
   AtomicFile file("/dev/full");
-  expect_error([&] { file.write("x"); }, "/dev/full", "No space left");
+  const std::string more_than_a_buffer(1 << 20, 'x');
+  expect_error([&] { file.write(more_than_a_buffer); }, "/dev/full", "No space left");
   EXPECT_TRUE(fs::is_character_file("/dev/full"));
 }
 
@@ -94,6 +129,35 @@ TEST_F(AtomicWrite, PacksByName) {
       EXPECT_EQ(written.substr(0, 2), "\x1f\x8b");
     }
   }
+}
+
+// A child that is started while a file is being written inherits none of its
+// descriptors: they would keep the disk's space, and a pipe's reader waiting.
+TEST_F(AtomicWrite, DescriptorsAreClosedOnExec) {
+  AtomicFile file(scratch_ / "t.gz");
+  int ours = 0;
+  for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    if (!fs::read_symlink(entry, error).string().starts_with(scratch_.string())) {
+      continue;
+    }
+    const int fd = std::stoi(entry.path().filename());
+    EXPECT_TRUE(::fcntl(fd, F_GETFD) & FD_CLOEXEC) << fd;
+    ++ours;
+  }
+  EXPECT_EQ(ours, 2);  // ours and the compressor's
+}
+
+TEST_F(AtomicWrite, AFolderReplacesOnlyAnEmptyFolder) {
+  write_file(scratch_ / "empty_file", "");
+  fs::create_directory(scratch_ / "empty");
+  fs::create_directory(scratch_ / "full");
+  write_file(scratch_ / "full" / "f", "x");
+  for (const char* taken : {"empty_file", "full"}) {
+    expect_error([&] { AtomicFolder(scratch_ / taken); }, taken, "it exists already");
+  }
+  AtomicFolder(scratch_ / "empty").commit();
+  EXPECT_EQ(listing(), (Names{"empty", "empty_file", "full"}));
 }
 
 TEST_F(AtomicWrite, FolderAppearsAtCommit) {

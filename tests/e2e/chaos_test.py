@@ -221,8 +221,8 @@ class PortTaken(Fault):
 
     def blames(self):
         self.assertIn(f"lockstep: tcp://127.0.0.1:{self.port}: cannot listen: Address "
-                      "already in use; end the program that listens there, or name "
-                      "another port", self.said)
+                      "already in use; fix: end the program that listens there, "
+                      "or name another port", self.said)
 
 
 class Garbage(Fault):

@@ -69,8 +69,8 @@ class Meeting(TempTest):
                                "--dist-url", url])
             self.assertEqual(rank.end(), 1)
         self.assertEqual(rank.err, [f"lockstep: {url}: cannot listen: Address already "
-                                    "in use; end the program that listens there, or "
-                                    "name another port"])
+                                    "in use; fix: end the program that listens there, "
+                                    "or name another port"])
         self.assertEqual(group_members(rank.pid), [])
 
     def test_world_sizes_that_differ(self):

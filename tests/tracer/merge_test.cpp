@@ -186,8 +186,8 @@ TEST(Communication, MeasuredDurationsGiveEveryTimeBack) {
   }
 }
 
-// On slow links messages last longer than they did: whoever needs one, or waits until
-// it has arrived, is later, too.
+// On slow links messages last longer than they did: an event that needs one, or waits
+// until it has arrived, is later, too.
 TEST(Communication, SlowLinksDelayEverybodyWhoWaitsForAMessage) {
   EmulateOptions options;
   options.link.latency_us = 100;

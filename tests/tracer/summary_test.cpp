@@ -323,14 +323,5 @@ TEST(Spans, CountOverlapsOnce) {
   EXPECT_EQ(spans.extent(), 40);
 }
 
-TEST(Units, HaveThreeDigits) {
-  EXPECT_EQ(human_bytes(46'758'048), "46.8 MB");
-  EXPECT_EQ(human_bytes(999), "999 B");
-  EXPECT_EQ(human_bytes(999'950), "1.00 MB");
-  EXPECT_EQ(human_time(1'234'567), "1.23 ms");
-  EXPECT_EQ(human_time(0), "0");
-  EXPECT_EQ(human_time(9'999), "10.0 µs");
-}
-
 }  // namespace
 }  // namespace lockstep::tracer

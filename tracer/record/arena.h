@@ -1,7 +1,7 @@
-// Values that a thread appends while the program runs, and that never move.
+// Append-only storage whose values never move.
 //
-// A std::vector that grows copies all that it holds to new memory: now and then one
-// event would take milliseconds, and the trace would show them as the program's own.
+// A growing std::vector copies everything to new memory from time to time: one event
+// would take milliseconds, which the trace would show as the program's own.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@
 
 namespace lockstep::tracer {
 
-/// One thread may use it at a time.
+/// Not thread-safe.
 template <typename T>
 class Arena {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  /// Keeps copies of `values`, side by side. The place of the first one: how many came
-  /// before it.
+  /// Appends copies of `values`, contiguously. Returns the place of the first one: the
+  /// number of values before it.
   uint32_t append(std::span<const T> values) {
     if (room_ < values.size()) add_block(values.size());
     const auto place = static_cast<uint32_t>(size());
@@ -35,7 +35,8 @@ class Arena {
     return place;
   }
 
-  /// `count` values that were appended together; REQUIRES: `place` is the first one's.
+  /// Returns `count` values that were appended together, the first of them at `place`.
+  /// Valid as long as the arena.
   std::span<const T> at(uint32_t place, size_t count) const {
     if (count == 0) return {};
     const auto after = std::upper_bound(
@@ -67,7 +68,8 @@ class Arena {
   };
   static constexpr size_t kSmallest = 4 << 10, kLargest = 256 << 10;
 
-  /// Four times as large as the last one: a thread that records little takes little.
+  /// Each block is four times as large as the last one, so that a thread that records
+  /// little uses little memory.
   void add_block(size_t at_least) {
     bytes_ = std::clamp(bytes_ * 4, kSmallest, kLargest);
     const size_t bytes = std::max(bytes_, at_least * sizeof(T));
@@ -78,8 +80,8 @@ class Arena {
   }
 
   std::vector<Block> blocks_;
-  size_t room_ = 0;   ///< values that the last block can still take
-  size_t bytes_ = 0;  ///< of the last block
+  size_t room_ = 0;   ///< values that still fit into the last block
+  size_t bytes_ = 0;  ///< size of the last block
 };
 
 }  // namespace lockstep::tracer

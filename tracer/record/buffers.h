@@ -1,4 +1,4 @@
-// What the recorder keeps until it is collected; private to this folder.
+// The recorder's memory. Private to this folder.
 #pragma once
 
 #include <atomic>
@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "tracer/record/arena.h"
-#include "tracer/record/hardware_work.h"
+#include "tracer/record/device_activity.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::tracer {
 
-/// A record with its lists, as places in its buffer's arenas.
+/// A record, and its lists as places in the buffer's arenas.
 struct Entry {
   Record record;
   uint32_t first_arg, arg_count;
@@ -30,9 +30,10 @@ struct Buffer {
   Arena<int64_t> lists;  ///< shapes, deps and other lists
 };
 
-/// The state that all threads share.
+/// State shared by all threads. Each thread writes to its own buffer without the lock;
+/// `collect` reads all of them while nothing records.
 struct Shared {
-  std::mutex mutex;
+  std::mutex mutex;  ///< guards what follows, but not the buffers' contents
   std::vector<std::unique_ptr<Buffer>> buffers;  ///< all, in use or not
   std::vector<Buffer*> idle;                     ///< of threads that have ended
   std::vector<std::string> host_lanes{"main"};
@@ -41,7 +42,7 @@ struct Shared {
   std::atomic<int64_t> first_kept{0};  ///< events with a smaller id were collected
   int64_t origin = 0;
   std::string run;
-  std::vector<HardwareWorkSource> hardware;
+  std::vector<DeviceActivitySource> activity_sources;
 };
 Shared& shared();
 

@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "tracer/record/buffers.h"
-#include "tracer/record/place_work.h"
+#include "tracer/record/retime.h"
 
 namespace lockstep::tracer {
 namespace {
@@ -92,7 +92,7 @@ Event name_event(const char* what, int64_t pid, int64_t tid, const char* key,
   return event;
 }
 
-/// Process and thread names of every lane that is used.
+/// Prepends process and thread names for every lane that has events.
 void add_names(std::vector<Event>& events, const std::vector<std::string>& lanes) {
   std::set<std::pair<int64_t, int64_t>> used;
   std::set<int64_t> hosts;
@@ -121,7 +121,7 @@ void add_names(std::vector<Event>& events, const std::vector<std::string>& lanes
   events.insert(events.begin(), names.begin(), names.end());
 }
 
-/// A mark caused by a kernel happens at that kernel's end.
+/// Moves each mark that a kernel caused to that kernel's end.
 void place_marks(std::vector<Event>& events) {
   std::unordered_map<int64_t, const Event*> kernels;
   for (const Event& event : events) {
@@ -137,45 +137,45 @@ void place_marks(std::vector<Event>& events) {
   }
 }
 
-/// What all sources tell. They may call the recorder: nothing is locked.
-std::vector<HardwareWork> hardware_work() {
-  std::vector<HardwareWorkSource> sources;
+/// Asks all sources, without the lock: a source may call the recorder.
+std::vector<DeviceActivity> reported_activities() {
+  std::vector<DeviceActivitySource> sources;
   {
     std::lock_guard lock(shared().mutex);
-    sources = shared().hardware;
+    sources = shared().activity_sources;
   }
-  std::vector<HardwareWork> all;
-  for (const HardwareWorkSource& source : sources) {
-    const std::vector<HardwareWork> work = source();
-    all.insert(all.end(), work.begin(), work.end());
+  std::vector<DeviceActivity> all;
+  for (const DeviceActivitySource& source : sources) {
+    const std::vector<DeviceActivity> activities = source();
+    all.insert(all.end(), activities.begin(), activities.end());
   }
   return all;
 }
 
-std::vector<HardwareWork> on_clock_of_trace(std::vector<HardwareWork> works) {
-  for (HardwareWork& work : works) {
-    work.begin -= shared().origin;
-    work.end -= shared().origin;
+std::vector<DeviceActivity> since_origin(std::vector<DeviceActivity> activities) {
+  for (DeviceActivity& activity : activities) {
+    activity.begin -= shared().origin;
+    activity.end -= shared().origin;
   }
-  return works;
+  return activities;
 }
+
+thread_local int64_t event_of_scope = kNone;
 
 }  // namespace
 
-namespace {
-thread_local int64_t event_of_scope = kNone;
-}
-HardwareScope::HardwareScope(int64_t event) { event_of_scope = event; }
-HardwareScope::~HardwareScope() { event_of_scope = kNone; }
-int64_t HardwareScope::event() { return event_of_scope; }
+ActivityScope::ActivityScope(int64_t event) { event_of_scope = event; }
+ActivityScope::~ActivityScope() { event_of_scope = kNone; }
 
-void add_hardware_source(HardwareWorkSource source) {
+int64_t ActivityScope::event() { return event_of_scope; }
+
+void add_activity_source(DeviceActivitySource source) {
   std::lock_guard lock(shared().mutex);
-  shared().hardware.push_back(std::move(source));
+  shared().activity_sources.push_back(std::move(source));
 }
 
 std::vector<Event> collect() {
-  const std::vector<HardwareWork> work = hardware_work();
+  const std::vector<DeviceActivity> activities = reported_activities();
   std::lock_guard lock(shared().mutex);
   std::vector<Event> events;
   for (const auto& buffer : shared().buffers) {
@@ -185,7 +185,7 @@ std::vector<Event> collect() {
     *buffer = Buffer();
   }
   shared().first_kept = next_id();
-  place_work(events, on_clock_of_trace(work));
+  retime_events(events, since_origin(activities));
   place_marks(events);
   add_names(events, shared().host_lanes);
   sort_events(events);

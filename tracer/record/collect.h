@@ -1,13 +1,42 @@
-// From recorded buffers to a trace.
+// From the recorder's buffers to a trace: `collect` makes the events, `finish_trace`
+// adds what the trace says about the run.
 #pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "tracer/format/trace.h"
 
 namespace lockstep::tracer {
 
-/// Joins all threads' buffers into a trace's events (with process and thread names)
-/// and empties them. Times count from the first `start_recording`.
-/// REQUIRES: nothing records at the same time.
+/// Returns the events of all threads' buffers, with process and thread names, sorted by
+/// time, and empties the buffers. Times are ns since the first `start_recording` (or
+/// `set_origin`). Must not be called while anything records.
 std::vector<Event> collect();
+
+/// What a trace says about the program that was recorded.
+struct RunFacts {
+  std::string command, mode, arch;
+  std::vector<std::string> devices;  ///< names; the index is the device's number
+  int world_size = 1;                ///< if over 1, device r belongs to rank r
+  int rank = 0;                      ///< the rank of this file; −1: all ranks
+  std::string backend;               ///< of the process group
+
+  struct TensorFact {
+    std::string name, dtype, kind;  ///< kind: parameter or buffer
+    std::vector<int64_t> shape;
+    int64_t bytes = 0;
+  };
+  std::vector<TensorFact> tensors;
+};
+
+/// Registers the text of a source file under its path from the repository's root.
+/// `text` must outlive the process's traces. Not thread-safe: call it at the start.
+void add_source(std::string_view path, std::string_view text);
+
+/// Returns the trace of `events`: adds where each called function is defined, the text
+/// of every source file that an event names, and the `lockstep` object.
+Trace finish_trace(std::vector<Event> events, const RunFacts& facts);
 
 }  // namespace lockstep::tracer

@@ -1,20 +1,20 @@
-// The sources that travel inside the program, so that a trace can show every line that
-// it names on any machine. Defined by cmake/embed.cmake in programs that use it.
+// The source files embedded in the program, so that a trace can show every line that it
+// names on any machine. cmake/embed.cmake generates the definitions.
 #pragma once
 
 #include <cstddef>
 
 extern "C" {
 
-/// One source file: its path from the repository's root, and its text, which lies in
-/// [begin, end) for the life of the process and has no terminating zero.
+/// One source file: its path from the repository's root and its text [begin, end),
+/// which is never freed and has no terminating zero.
 struct EmbeddedFile {
   const char* path;
   const char* begin;
   const char* end;
 };
 
-/// All files, ascending by path. Thread-safe.
+/// Return the files, sorted by path, and their number. Thread-safe.
 const EmbeddedFile* lockstep_embedded_files();
 size_t lockstep_embedded_file_count();
 

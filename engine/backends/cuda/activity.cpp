@@ -38,12 +38,12 @@ const int64_t* ActivityRecords::event_of(uint32_t call) const {
   return nullptr;
 }
 
-std::vector<tracer::HardwareWork> ActivityRecords::take() {
-  std::vector<tracer::HardwareWork> known;
+std::vector<tracer::DeviceActivity> ActivityRecords::take() {
+  std::vector<tracer::DeviceActivity> known;
   std::set<int64_t> timeless;
   Half waiting;
   for (Half* half : {&older_, &newer_}) {
-    for (tracer::HardwareWork& work : half->works) {
+    for (tracer::DeviceActivity& work : half->works) {
       const int64_t* event = event_of(static_cast<uint32_t>(work.event));
       if (event) {
         if (work.end <= 0) timeless.insert(*event);

@@ -9,23 +9,20 @@
 #include <cstring>
 #include <thread>
 
-#include "engine/distributed/rendezvous/text.h"
-
 namespace lockstep::distributed {
 namespace {
 
 using store::Frame;
 using store::Op;
 
-// Files cannot be waited for as a condition variable can: waiting is looking again,
-// as in PyTorch, whose interval this is.
-constexpr Milliseconds kLookAgain(10);
-constexpr Milliseconds kTryLockAgain(1);
+// A file has no condition variable: waiting means polling. PyTorch's interval.
+constexpr Milliseconds kPollInterval(10);
+constexpr Milliseconds kLockInterval(1);
 
 }  // namespace
 
-/// A thread's turn at the store: it alone uses this object, no other process changes
-/// the file (LOCK_SH) or even reads it (LOCK_EX), and the table is up to date.
+/// Exclusive access to the store: no other thread uses this object, no other process
+/// writes the file (LOCK_SH) or also reads it (LOCK_EX), and the table is up to date.
 class FileStore::Turn {
  public:
   Turn(FileStore& store, int kind) : own_(store.mutex_), file_(store.file_.get()) {
@@ -54,14 +51,14 @@ FileStore::FileStore(std::filesystem::path path, Milliseconds timeout)
     lock(LOCK_SH);
   } while (is_removed());
   ::flock(file_.get(), LOCK_UN);
-  Turn(*this, LOCK_SH);  // what is no store's file is refused at once
+  Turn(*this, LOCK_SH);  // refuses a file that is not a store's
 }
 
 FileStore::~FileStore() {
   if (std::uncaught_exceptions() > exceptions_at_construction_) return;
   try {
     leave();
-  } catch (const std::exception&) {  // whoever needs the file finds out, too
+  } catch (const std::exception&) {  // others that need the file get the error, too
   }
 }
 
@@ -71,8 +68,8 @@ void FileStore::open() {
 }
 
 void FileStore::lock(int kind) const {
-  // Not one blocking flock: a process that was stopped with the lock in its hands would
-  // stop everybody.
+  // Not one blocking flock: a process that is stopped while it holds the lock would
+  // block all others forever.
   const auto deadline = deadline_after(timeout());
   while (::flock(file_.get(), kind | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
@@ -82,7 +79,7 @@ void FileStore::lock(int kind) const {
       fail(fmt::format("another process has kept it locked for {}; is one stopped?",
                        store::seconds(timeout())));
     }
-    std::this_thread::sleep_for(kTryLockAgain);
+    std::this_thread::sleep_for(kLockInterval);
   }
 }
 
@@ -101,7 +98,7 @@ std::string FileStore::get(const std::string& key, Milliseconds timeout) {
   for (;;) {
     if (const auto value = try_get(key)) return *value;
     if (Clock::now() >= deadline) throw StoreTimeout({key}, describe(), timeout);
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kPollInterval);
   }
 }
 
@@ -120,7 +117,7 @@ void FileStore::wait(const std::vector<std::string>& keys, Milliseconds timeout)
     if (Clock::now() >= deadline) {
       throw StoreTimeout(absent, describe(), timeout);
     }
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kPollInterval);
   }
 }
 
@@ -172,16 +169,16 @@ void FileStore::leave() {
 void FileStore::append(const Frame& change) {
   const std::string bytes = store::encode(change);
   const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
-  // What was written enters our table as it enters everybody's: by reading.
+  // The change enters our table as it enters everyone's: by reading the log.
   if (written == static_cast<ssize_t>(bytes.size())) return read_what_is_new();
   const int error = written < 0 ? errno : ENOSPC;
-  // Half a record must not stay. If even that fails, readers will find it cut off.
+  // Removes a half-written record. If that fails, too, readers report a cut-off file.
   [[maybe_unused]] const int failed = ::ftruncate(file_.get(), read_until_);
   fail(fmt::format("cannot be written: {}", std::strerror(error)));
 }
 
 void FileStore::read_what_is_new() {
-  std::string bytes;  // of the file, from read_until_ on
+  std::string bytes;  // the file from read_until_ on
   char piece[1 << 16];
   for (;;) {
     const off_t from = read_until_ + static_cast<off_t>(bytes.size());
@@ -196,8 +193,10 @@ void FileStore::read_what_is_new() {
       const auto parsed = store::parse_frame(std::string_view(bytes).substr(used));
       if (parsed.state == store::Parsed::State::incomplete) break;
       if (parsed.state == store::Parsed::State::garbage) {
-        fail(fmt::format("is no store's file: {} at byte {}; delete it or name another",
-                         parsed.reason, read_until_));
+        fail(
+            fmt::format("is not a store's file: {} at byte {}; fix: delete it or name "
+                        "another",
+                        parsed.reason, read_until_));
       }
       apply(parsed.frame);
       used += parsed.consumed;
@@ -206,7 +205,7 @@ void FileStore::read_what_is_new() {
     bytes.erase(0, used);
   }
   if (!bytes.empty()) {
-    fail(fmt::format("is cut off in the record at byte {}; delete it and start anew",
+    fail(fmt::format("is cut off in the record at byte {}; fix: delete it",
                      read_until_));
   }
 }
@@ -226,7 +225,7 @@ void FileStore::apply(const Frame& change) {
     members_.leave(number(0));
   } else {
     fail(fmt::format(
-        "is no store's file: no change at byte {}; delete it or name another",
+        "is not a store's file: no change at byte {}; fix: delete it or name another",
         read_until_));
   }
 }

@@ -1,7 +1,7 @@
 // A store in a file that all processes can reach: `file:///path` of init_process_group.
 //
 // The file is a log: one frame (frame.h) for each change, appended under flock(2). Each
-// process has a table of its own and, whenever it looks, reads what is new in the log.
+// process keeps a table of its own and reads what is new in the log before each access.
 #pragma once
 
 #include <sys/types.h>
@@ -11,20 +11,19 @@
 
 #include "base/fd.h"
 #include "engine/distributed/rendezvous/frame.h"
-#include "engine/distributed/rendezvous/key_values.h"
-#include "engine/distributed/rendezvous/members.h"
 #include "engine/distributed/rendezvous/store.h"
+#include "engine/distributed/rendezvous/table.h"
 
 namespace lockstep::distributed {
 
-/// The file is made if it is not there, and removed when every rank of the world has
-/// joined and left. A file that another run has left behind still holds that run's
-/// members, so join() refuses the same ranks and says which file to delete. A death is
-/// *not* noticed: nobody watches a file. Build one object in each process (after a
-/// fork, a lock of the parent's would be the child's, too).
+/// Creates the file if it does not exist, and removes it when every rank of the world
+/// has joined and left. A file left behind by another run still holds that run's
+/// members, so join() refuses the same ranks and says which file to delete. A process's
+/// death is *not* noticed. Construct one object in each process: after a fork, parent
+/// and child would share one file lock.
 ///
 /// Calls throw std::runtime_error naming the file if it cannot be read or written, is
-/// no store's file, is cut off, or stays locked by another process for `timeout`.
+/// not a store's file, is cut off, or stays locked by another process for `timeout`.
 /// Source: torch/csrc/distributed/c10d/FileStore.cpp.
 class FileStore : public Store {
  public:
@@ -54,7 +53,7 @@ class FileStore : public Store {
   void lock(int kind) const;
   bool is_removed() const;
 
-  // Both REQUIRE a Turn.
+  // Must be called during a Turn.
   void read_what_is_new();
   void append(const store::Frame& change);
 
@@ -64,12 +63,12 @@ class FileStore : public Store {
   const std::filesystem::path path_;
   const int exceptions_at_construction_;
 
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  ///< guards all below
   Fd file_;
-  off_t read_until_ = 0;  // the table holds what the file says up to here
+  off_t read_until_ = 0;  ///< the table holds the log's changes before this offset
   store::KeyValues values_;
   store::Members members_;
-  std::vector<int> joined_;  // ranks that joined through this object
+  std::vector<int> joined_;  ///< ranks that joined through this object
 };
 
 }  // namespace lockstep::distributed

@@ -1,25 +1,29 @@
-// Frames: how requests and answers look as bytes, on a connection and in a file.
+// Frames: how requests and answers look as bytes, on a connection and in a file; and
+// the words in which the stores' messages show keys, values and times.
 //
 //   "LKS1" | operation | length of the body |  body: ( length | bytes ) for each field
 //    4 bytes  4 bytes        4 bytes                  4 bytes
 //
-// Numbers of the header and lengths are little-endian; what fields hold as numbers is
-// decimal text. Bytes may come from anybody: nothing is believed before it is checked.
+// Numbers of the header and lengths are little-endian; numbers in fields are decimal
+// text. Nothing that arrives is trusted: anyone who finds the port can send bytes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/deadline.h"
+
 namespace lockstep::distributed::store {
 
-/// The longest body in bytes. No memory is taken for a longer one.
+/// The longest body in bytes. No memory is allocated for a longer one.
 inline constexpr size_t kMaxBody = 1 << 20;
 inline constexpr size_t kHeaderBytes = 12;
 
-/// Requests with their fields, then the answers.
+/// Requests with their fields → the answer, then the three answers.
 enum class Op : uint32_t {
   ping,         ///< → done
   set,          ///< key, value → done
@@ -44,15 +48,16 @@ struct Frame {
   Fields fields;
 };
 
-/// Throws std::runtime_error if the body were longer than kMaxBody.
+/// Returns the frame's bytes. Throws std::runtime_error if its body is longer than
+/// kMaxBody.
 std::string encode(const Frame& frame);
 
-/// What the first bytes of a stream hold.
+/// What a stream of bytes begins with.
 struct Parsed {
   enum class State {
-    incomplete,  ///< so far a frame, but not all of it
+    incomplete,  ///< the beginning of a frame
     whole,       ///< `frame`, which takes up `consumed` bytes
-    garbage,     ///< no frame, for this `reason`, whatever may follow
+    garbage,     ///< not a frame, whatever follows, for this `reason`
   };
   State state = State::incomplete;
   Frame frame;
@@ -60,7 +65,21 @@ struct Parsed {
   std::string reason;
 };
 
-/// A pure function of its bytes; never throws. Garbage is told as soon as it shows.
+/// Parses the frame at the start of `bytes`. Never throws. A bad header is reported
+/// before the body has arrived.
 Parsed parse_frame(std::string_view bytes);
+
+/// Returns all of `text` as a decimal number, or nullopt.
+std::optional<int64_t> parse_number(std::string_view text);
+
+/// Returns `text` for a message of one line: cut at 80 bytes, control characters
+/// replaced by '?'.
+std::string shown(std::string_view text);
+
+/// Returns `"a", "b" and 3 more`.
+std::string quoted(const std::vector<std::string>& keys);
+
+/// Returns "1.5 s".
+std::string seconds(Milliseconds time);
 
 }  // namespace lockstep::distributed::store

@@ -8,16 +8,15 @@
 
 #include "base/socket.h"
 #include "engine/distributed/rendezvous/file_store.h"
-#include "engine/distributed/rendezvous/members.h"
+#include "engine/distributed/rendezvous/table.h"
 #include "engine/distributed/rendezvous/tcp_store.h"
-#include "engine/distributed/rendezvous/text.h"
 
 namespace lockstep::distributed {
 namespace {
 
 [[noreturn]] void refuse(const std::string& url, const std::string& reason) {
   throw std::runtime_error(
-      fmt::format("init method \"{}\": {}; write env://, tcp://HOST:PORT, "
+      fmt::format("init method \"{}\": {}; fix: write env://, tcp://HOST:PORT, "
                   "tcp://[IPv6]:PORT or file:///PATH",
                   store::shown(url), reason));
 }
@@ -25,11 +24,11 @@ namespace {
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   if (value && *value) return value;
-  throw std::runtime_error(
-      fmt::format("init method \"env://\": the environment variable {} is not set; set "
-                  "MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE, or write "
-                  "tcp://HOST:PORT",
-                  name));
+  throw std::runtime_error(fmt::format(
+      "init method \"env://\": the environment variable {} is not set; fix: set "
+      "MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE, or write "
+      "tcp://HOST:PORT",
+      name));
 }
 
 int number_variable(const char* name) {
@@ -37,8 +36,8 @@ int number_variable(const char* name) {
   const auto value = store::parse_number(text);
   if (value && *value >= 0 && *value <= 1'000'000) return static_cast<int>(*value);
   throw std::runtime_error(
-      fmt::format("init method \"env://\": the environment variable {} is \"{}\"; it "
-                  "must be a number that is not negative",
+      fmt::format("init method \"env://\": the environment variable {} is \"{}\"; fix: "
+                  "set it to a number that is not negative",
                   name, store::shown(text)));
 }
 
@@ -48,8 +47,8 @@ int parse_port(const std::string& url, const std::string& text) {
   refuse(url, fmt::format("\"{}\" is no port from 0 to 65535", store::shown(text)));
 }
 
-/// Multicast addresses were a meeting place in PyTorch once, and still are the default
-/// in its ImageNet example (tcp://224.66.41.62:23456). Nobody can listen there.
+/// Early PyTorch met at multicast addresses, and its ImageNet example still has one as
+/// its default (tcp://224.66.41.62:23456). No process can listen there.
 void refuse_multicast(const std::string& url, const std::string& host) {
   in_addr v4{};
   in6_addr v6{};
@@ -118,7 +117,7 @@ std::shared_ptr<Store> make_store(const InitMethod& init, int rank, int world_si
   } else if (init.port == 0) {
     throw std::runtime_error(
         fmt::format("{}: rank {} cannot know which port rank 0 chooses for port 0; "
-                    "name one",
+                    "fix: name one",
                     tcp_url(init.host, 0), rank));
   } else {
     made = std::make_shared<TcpStore>(init.host, init.port, timeout);

@@ -1,4 +1,4 @@
-// init_process_group's `init_method`: where the processes of a run meet.
+// `init_method` of PyTorch's init_process_group: where the processes of a run meet.
 // Source: torch/distributed/rendezvous.py.
 #pragma once
 
@@ -12,22 +12,22 @@ namespace lockstep::distributed {
 struct InitMethod {
   enum class Kind { env, tcp, file };
   Kind kind = Kind::env;
-  std::string host;                ///< of rank 0 (env and tcp)
-  int port = 0;                    ///< 0: rank 0 chooses one, in a world of one only
-  std::string path;                ///< of the file (file)
-  int rank = -1, world_size = -1;  ///< as given; env: else from the environment
+  std::string host;                ///< env and tcp: rank 0's
+  int port = 0;                    ///< 0: rank 0 chooses; only for a world size of 1
+  std::string path;                ///< file: the file's
+  int rank = -1, world_size = -1;  ///< as given; with env else RANK and WORLD_SIZE
 };
 
-/// Reads `env://` (MASTER_ADDR, MASTER_PORT and, where the caller gives none, RANK and
+/// Parses `env://` (reads MASTER_ADDR, MASTER_PORT and, unless given, RANK and
 /// WORLD_SIZE), `tcp://host:port`, `tcp://[IPv6]:port` or `file:///path`. Throws
-/// std::runtime_error naming the url and the forms, or the variable that is missing.
+/// std::runtime_error naming the url and the valid forms, or the missing variable.
 InitMethod parse_init_method(const std::string& url, int rank = -1,
                              int world_size = -1);
 
-/// The store that `init` names, after join(rank, world_size). With env and tcp, rank 0
-/// keeps the server, which listens at `init.host`: an address of that machine, and for
-/// ranks on others not one of loopback. `timeout` holds for meeting and becomes the
-/// store's own. Throws what the store's constructor and join() throw.
+/// Returns the store that `init` names, after join(rank, world_size). With env and tcp,
+/// rank 0 keeps the server, which listens at `init.host`; that must be an address of
+/// its machine, and not loopback if ranks run on others. `timeout` limits connecting
+/// and becomes the store's timeout. Throws what the constructor and join() throw.
 std::shared_ptr<Store> make_store(const InitMethod& init, int rank, int world_size,
                                   Milliseconds timeout = kDefaultStoreTimeout);
 

@@ -11,13 +11,13 @@ std::string key(const char* what, int rank) {
   return std::string(what) + "/" + std::to_string(rank);
 }
 
-/// Ten per timeout, but neither a flood nor a rarity.
+/// A tenth of the timeout, between 50 ms and 1 s.
 Milliseconds interval_for(Milliseconds timeout) {
   return std::clamp(timeout / 10, Milliseconds(50), Milliseconds(1000));
 }
 
 constexpr Milliseconds kLastResort{1500};
-constexpr const char* kMend = "start all ranks again";
+constexpr const char* kFix = "fix: start all ranks again";
 
 double seconds_since(TimePoint moment) {
   return std::chrono::duration<double>(Clock::now() - moment).count();
@@ -72,7 +72,7 @@ void Monitor::work() {
   }
 }
 
-/// Writes our own news and reads the others'.
+/// Writes this rank's heartbeat and collective, and reads the others'.
 void Monitor::exchange_news() {
   const auto [seq, at] = group_.last_call();
   store_->set(key("at", group_.rank()), std::to_string(seq) + " " + at);
@@ -95,7 +95,8 @@ void Monitor::exchange_news() {
   }
 }
 
-/// Returns whether only the last resort is left. REQUIRES: mutex_ held.
+/// Aborts the group; returns whether it is time for the last resort. mutex_ must be
+/// held.
 bool Monitor::act_on(const std::string& blame) {
   group_.communicator().abort(blame);
   if (blamed_at_ == TimePoint{}) blamed_at_ = Clock::now();
@@ -103,8 +104,8 @@ bool Monitor::act_on(const std::string& blame) {
   return unnoticed && !explaining_ && last_resort_;
 }
 
-/// A rank whose process has ended comes before one that only says that it has failed:
-/// the latter often does so because of the former. REQUIRES: mutex_ held.
+/// Names a rank whose process has ended rather than one that reports a failure: the
+/// latter often failed because of the former. mutex_ must be held.
 std::string Monitor::gone_or_failed() const {
   std::string failed;
   for (int rank = 0; rank < group_.size(); ++rank) {
@@ -113,13 +114,13 @@ std::string Monitor::gone_or_failed() const {
     if (!seen.failed.empty()) {
       failed = fmt::format("rank {} failed: {}", rank, seen.failed);
     } else if (seen.gone) {
-      return fmt::format("rank {} died (it was at {}); {}", rank, seen.at, kMend);
+      return fmt::format("rank {} died (it was at {}); {}", rank, seen.at, kFix);
     }
   }
   return failed;
 }
 
-/// A rank whose heartbeat has stopped. REQUIRES: mutex_ held.
+/// Names a rank whose heartbeat has stopped. mutex_ must be held.
 std::string Monitor::silent() const {
   const double limit =
       std::chrono::duration<double>(3 * interval_ + Milliseconds(200)).count();
@@ -134,13 +135,13 @@ std::string Monitor::silent() const {
     }
     return fmt::format(
         "rank {} hangs or died: no sign of life for {:.1f} s (it was at {}); {}", rank,
-        silence, seen_[rank].at, kMend);
+        silence, seen_[rank].at, kFix);
   }
   return {};
 }
 
-/// A rank that is alive, but has not come to the collective at which the others are.
-/// REQUIRES: mutex_ held.
+/// Names a rank that is alive but has not reached the collective at which the others
+/// are. mutex_ must be held.
 std::string Monitor::behind() const {
   const auto by_seq = [](const Seen& a, const Seen& b) { return a.seq < b.seq; };
   const auto last = std::min_element(seen_.begin(), seen_.end(), by_seq);
@@ -171,7 +172,7 @@ std::string Monitor::explain(const std::string& error) {
   while (true) {
     if (!store_answers()) {
       return fmt::format("rank 0, which keeps the store, hangs or died: {}; {}",
-                         store_trouble_.empty() ? error : store_trouble_, kMend);
+                         store_trouble_.empty() ? error : store_trouble_, kFix);
     }
     std::string blame;
     {
@@ -181,13 +182,13 @@ std::string Monitor::explain(const std::string& error) {
       if (blame.empty() && late) blame = behind();
     }
     if (!blame.empty()) return blame;
-    // A connection breaks before the store knows of the death behind it.
+    // A connection may break before the store knows that the process behind it died.
     if (!broke || Clock::now() >= deadline) break;
     std::this_thread::sleep_for(Milliseconds(20));
   }
   try {
     store_->set(key("failed", group_.rank()), error);
-  } catch (const std::exception&) {  // then the others find out by our connection
+  } catch (const std::exception&) {  // the others notice when our connection closes
   }
   return error;
 }

@@ -1,4 +1,4 @@
-// When a rank dies, hangs or fails, every other one must be able to name it.
+// Heartbeats between ranks: when a rank dies, hangs or fails, all others name it.
 #pragma once
 
 #include <condition_variable>
@@ -14,35 +14,38 @@
 
 namespace lockstep::distributed {
 
-/// A thread of this rank that, ten times per timeout, writes into the store that it is
-/// alive and at which collective, and reads the same of the others. When one is gone or
-/// has failed it aborts the group's communicator, so that nobody waits in vain. (A rank
-/// whose neighbours are alive would else learn of a death only at its own timeout.)
+/// A thread of this rank that, ten times per timeout (but every 50 ms to 1 s), writes a
+/// heartbeat and the rank's latest collective into the store and reads those of the
+/// others. When a rank is gone or has failed, it aborts the group's communicator, so
+/// that no collective waits for it. (A rank whose own neighbours are alive would
+/// otherwise notice a death only at its timeout.) Thread-safe.
 class Monitor {
  public:
-  /// `last_resort` is called on the monitor's thread, with the blame, when this rank
-  /// has not noticed for 1.5 s that another one is gone: it may be busy with anything.
+  /// Calls `last_resort` on the monitor's thread, with the sentence that names the
+  /// culprit, if this rank has not called explain() within 1.5 s of a failure
+  /// elsewhere: it may be busy with anything. `group` must outlive the monitor.
   Monitor(std::shared_ptr<Store> store, ProcessGroup& group, Milliseconds timeout,
           std::function<void(const std::string&)> last_resort = {});
   ~Monitor();
 
-  /// After a failure of this rank, whose exception says `error`: who is to blame, at
-  /// which collective, and what to do, in one line. Takes a second at most. Tells the
-  /// others if the failure is this rank's own.
+  /// Call it after a failure of this rank, with its exception's message. Returns in one
+  /// line which rank is to blame, at which collective, and what to do. Takes about a
+  /// second at most. If the failure is this rank's own, tells the others.
   std::string explain(const std::string& error);
 
-  /// Does the store still answer? If not, whoever keeps it is to blame.
+  /// Returns whether the store still answers. If not, rank 0, which keeps it, is to
+  /// blame.
   bool store_answers() const;
 
  private:
-  /// What is known of a rank.
+  /// What the store said about a rank when last read.
   struct Seen {
-    int64_t beat = -1;                 ///< its heartbeat counter
-    int64_t seq = -1;                  ///< of its latest collective
+    int64_t beat = -1;                 ///< heartbeat counter; −1: none yet
+    int64_t seq = -1;                  ///< number of its latest collective
     std::string at = "no collective";  ///< the same in words
-    TimePoint changed;                 ///< when its heartbeat was new to us
-    bool gone = false;
-    std::string failed;  ///< what it says of its own failure
+    TimePoint changed;                 ///< when we last read a new heartbeat
+    bool gone = false;                 ///< the store has lost its connection
+    std::string failed;                ///< its own failure's message; empty: none
   };
 
   void work();
@@ -59,12 +62,13 @@ class Monitor {
 
   mutable std::mutex mutex_;  ///< guards what follows
   std::condition_variable changed_;
-  std::vector<Seen> seen_;  ///< by rank
-  TimePoint round_began_;   ///< the latest talk with the store
-  bool round_over_ = true;
-  std::string store_trouble_;
-  bool closing_ = false, explaining_ = false;
-  TimePoint blamed_at_{};
+  std::vector<Seen> seen_;     ///< by rank
+  TimePoint round_began_;      ///< when the latest exchange with the store began
+  bool round_over_ = true;     ///< whether that exchange has ended
+  std::string store_trouble_;  ///< the error of the latest exchange; empty: none
+  bool closing_ = false;
+  bool explaining_ = false;  ///< explain() was called
+  TimePoint blamed_at_{};    ///< when a failure was first seen; zero: not yet
 
   std::thread thread_;
 };

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "engine/distributed/rendezvous/store.h"
-#include "engine/distributed/rendezvous/text.h"
 
 namespace lockstep::distributed::store {
 namespace {
@@ -62,7 +61,7 @@ Service::Answers Service::handle(Client from, const Frame& request) {
   } catch (const std::runtime_error& error) {
     return {{from, {Op::refused, {error.what()}}}};
   }
-  wake(answers);  // what has just been parked, too, if nothing is missing
+  wake(answers);  // also the request just parked, if its keys are all there
   return answers;
 }
 

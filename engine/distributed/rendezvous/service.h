@@ -1,8 +1,8 @@
-// What a store's server does with a request, whoever carries it: no sockets, no
-// threads.
+// How a store's server answers requests, without sockets and threads
+// (tcp_store_server.cpp has those).
 //
-// Each request is answered once: now, or (get and wait) when another request brings the
-// last missing key, or when its time is up.
+// Each request is answered once: at once or, get and wait, when another request sets
+// the last missing key or when its timeout expires.
 #pragma once
 
 #include <map>
@@ -11,15 +11,14 @@
 
 #include "base/deadline.h"
 #include "engine/distributed/rendezvous/frame.h"
-#include "engine/distributed/rendezvous/key_values.h"
-#include "engine/distributed/rendezvous/members.h"
+#include "engine/distributed/rendezvous/table.h"
 
 namespace lockstep::distributed::store {
 
-/// Not thread-safe. Requests are taken from anybody: wrong ones are refused.
+/// Not thread-safe. Requests may come from anyone; invalid ones are refused.
 class Service {
  public:
-  /// Names a connection; never used again for another.
+  /// The number of a connection; never reused for another one.
   using Client = int64_t;
 
   struct Answer {
@@ -28,25 +27,29 @@ class Service {
   };
   using Answers = std::vector<Answer>;
 
-  /// The answers that a request gives rise to: its own, and others' that waited for it.
+  /// Handles a request; returns its answer (unless it must wait) and the answers to
+  /// parked requests that waited for it.
   Answers handle(Client from, const Frame& request);
 
-  /// The connection is closed: its waits are forgotten, and gone_key(rank) is set for
-  /// each rank that has joined on it and not left.
+  /// Must be called when a connection is closed. Drops its parked requests and sets
+  /// gone_key(rank) for each rank that joined on it and has not left; returns the
+  /// answers to requests that waited for these keys.
   Answers disconnected(Client client);
 
-  /// Those whose time is up hear which keys are missing.
+  /// Returns answers to the parked requests whose timeout has expired: the keys that
+  /// are missing.
   Answers expire(TimePoint now);
 
+  /// Returns when expire() must be called next; nullopt if nothing is parked.
   std::optional<TimePoint> next_deadline() const;
 
-  /// Ranks that have joined and are still there.
+  /// Returns how many ranks have joined and are neither gone nor have left.
   size_t members_present() const { return present_.size(); }
 
  private:
   struct Wait {
     Client client;
-    Op op;  // get or wait
+    Op op;  ///< get or wait
     std::vector<std::string> keys;
     TimePoint deadline;
   };
@@ -56,13 +59,13 @@ class Service {
   void leave(Client from);
   void park(Client from, const Frame& request);
 
-  /// Answers the parked requests that lack nothing any more.
+  /// Answers the parked requests whose keys have all been set.
   void wake(Answers& answers);
 
   KeyValues values_;
   Members members_;
-  std::map<int, Client> present_;  // rank → the connection that it joined on
-  std::vector<Wait> waits_;
+  std::map<int, Client> present_;  ///< rank → the connection that it joined on
+  std::vector<Wait> waits_;        ///< parked: each lacks a key
 };
 
 }  // namespace lockstep::distributed::store

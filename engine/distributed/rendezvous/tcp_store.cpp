@@ -11,8 +11,7 @@
 #include <thread>
 
 #include "base/socket.h"
-#include "engine/distributed/rendezvous/members.h"
-#include "engine/distributed/rendezvous/text.h"
+#include "engine/distributed/rendezvous/table.h"
 
 namespace lockstep::distributed {
 namespace {
@@ -22,8 +21,9 @@ using store::Frame;
 using store::Op;
 
 constexpr Milliseconds kConnectAgain(50);
-/// For an answer's way here after the server has given up waiting for a key, and for
-/// goodbyes: who ends because rank 0 does not answer must not wait for it once more.
+/// Time for the server's answer to arrive after a wait has timed out there. Also the
+/// longest wait for the answer to leave(): a rank that ends because rank 0 does not
+/// answer must not wait for the whole timeout again.
 constexpr Milliseconds kGrace(1000);
 
 }  // namespace
@@ -42,7 +42,7 @@ TcpStore::~TcpStore() {
   if (std::uncaught_exceptions() > exceptions_at_construction_) return;
   try {
     leave();
-  } catch (const std::exception&) {  // nobody is left to be told
+  } catch (const std::exception&) {  // a destructor has no one to report to
   }
 }
 
@@ -94,7 +94,7 @@ void TcpStore::leave() {
   const Fd socket = std::move(member_);
   try {
     exchange(socket, {Op::leave, {}}, std::min(timeout(), kGrace));
-  } catch (const StoreGone&) {  // then nobody waits for a goodbye
+  } catch (const StoreGone&) {  // then no one waits for our leave
   }
 }
 
@@ -147,7 +147,7 @@ void TcpStore::connect_first() {
     }
     std::this_thread::sleep_for(kConnectAgain);
   }
-  // Is it a store? And for the server we are no stranger from now on.
+  // Checks that it is a store; afterwards the server no longer counts us a stranger.
   const auto left = std::chrono::ceil<Milliseconds>(deadline - Clock::now());
   ask({Op::ping, {}}, within_reason(left));
 }
@@ -183,7 +183,7 @@ Frame TcpStore::exchange(const Fd& socket, const Frame& request,
     const auto parsed = store::parse_frame(received);
     if (parsed.state == store::Parsed::State::garbage) {
       throw std::runtime_error(
-          describe() + ": what listens there is no store; is this rank 0's port?");
+          describe() + ": what listens there is not a store; is this rank 0's port?");
     }
     if (parsed.state == store::Parsed::State::whole) {
       if (parsed.frame.op != Op::refused) return parsed.frame;

@@ -1,5 +1,3 @@
-#include "engine/distributed/rendezvous/tcp_store_server.h"
-
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "base/socket.h"
+#include "engine/distributed/rendezvous/tcp_store.h"
 
 namespace lockstep::distributed {
 namespace {
@@ -16,7 +15,7 @@ namespace {
 using store::Parsed;
 using store::Service;
 
-/// False: the connection is closed.
+/// Returns false if the connection is closed.
 bool receive_into(std::string& in, const Fd& socket) {
   char piece[1 << 16];
   const ssize_t got = ::recv(socket.get(), piece, sizeof piece, 0);
@@ -50,8 +49,8 @@ void TcpStoreServer::serve() {
     std::vector<pollfd> polled{{stop_.get(), POLLIN, 0}};
     polled.push_back({may_accept() ? listener_.get() : -1, POLLIN, 0});  // -1: ignored
     for (const auto& [id, connection] : connections_) {
-      // The next request is read when the last one has its answer, so that nobody
-      // fills our memory. Until then only the end of the connection matters.
+      // The next request is read when the last one is answered, so that no client can
+      // fill our memory. Until then only the end of the connection matters.
       short events = POLLIN;
       if (connection.is_owed) events = POLLRDHUP;
       if (!connection.out.empty()) events = POLLRDHUP | POLLOUT;
@@ -66,7 +65,7 @@ void TcpStoreServer::serve() {
     }
     if (polled[1].revents) accept_next();
     deliver(service_.expire(Clock::now()));
-    take_away_closed();
+    remove_closed();
     {
       std::lock_guard lock(mutex_);
       present_ = service_.members_present();
@@ -75,7 +74,7 @@ void TcpStoreServer::serve() {
   }
 }
 
-/// Until the next thing that happens without anybody sending anything.
+/// Until the next timeout, as poll(2) takes it; −1 if there is none.
 int TcpStoreServer::milliseconds_to_sleep() const {
   std::vector<TimePoint> times;
   if (const auto deadline = service_.next_deadline()) times.push_back(*deadline);
@@ -141,7 +140,7 @@ void TcpStoreServer::deliver(const Service::Answers& answers) {
   }
 }
 
-void TcpStoreServer::take_away_closed() {
+void TcpStoreServer::remove_closed() {
   for (auto next = connections_.begin(); next != connections_.end();) {
     const auto [id, is_closed] = std::pair(next->first, next->second.is_closed);
     next = is_closed ? connections_.erase(next) : std::next(next);

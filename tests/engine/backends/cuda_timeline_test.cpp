@@ -46,7 +46,7 @@ TEST_P(CudaTimeline, EventsLieWhereTheirKernelsWere) {
     int64_t pieces = 0;
   };
   std::map<int64_t, Span> told;
-  for (const tracer::HardwareWork& work : test::profiled_work()) {
+  for (const tracer::DeviceActivity& work : test::profiled_work()) {
     Span& span = told[work.event];
     span.begin = std::min(span.begin, work.begin - tracer::recording_origin());
     span.end = std::max(span.end, work.end - tracer::recording_origin());

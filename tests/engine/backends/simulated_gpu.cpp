@@ -45,7 +45,7 @@ struct Profiler {
   bool on = false;
   uint32_t calls = 0;
   cuda::ActivityRecords records;
-  std::vector<tracer::HardwareWork> told;
+  std::vector<tracer::DeviceActivity> told;
 
   static constexpr int64_t kItsEpoch = 5'000'000'000;
   static Profiler& instance() {
@@ -66,13 +66,13 @@ struct Profiler {
       p.records.work(call, begin, end);
     };
   }
-  std::vector<tracer::HardwareWork> take() {
+  std::vector<tracer::DeviceActivity> take() {
     std::lock_guard lock(mutex);
     cuda::ClockMap clock;
     const int64_t now = tracer::now_ns();
     clock.add({{now, now + kItsEpoch, now}});
-    std::vector<tracer::HardwareWork> works = records.take();
-    for (tracer::HardwareWork& work : works) {
+    std::vector<tracer::DeviceActivity> works = records.take();
+    for (tracer::DeviceActivity& work : works) {
       work.begin = clock.ours(work.begin);
       work.end = clock.ours(work.end);
     }
@@ -125,7 +125,7 @@ class FakeQueue : public runtime::Queue {
   void end_range() override {}
   void launch(std::function<void()> work) {
     if (captured_) return captured_->push_back(std::move(work));
-    const int64_t event = tracer::HardwareScope::event();
+    const int64_t event = tracer::ActivityScope::event();
     if (event != tracer::kNone) work = Profiler::watched(event, std::move(work));
     {
       std::lock_guard lock(mutex_);
@@ -203,7 +203,7 @@ class FakeGroup : public parallel::DeviceGroup {
 struct FakeDriver : runtime::Driver {
   void* allocate(Device, size_t bytes) override {
     void* data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-    std::memset(data, 0xff, bytes);  // whoever reads it unwritten reads NaN
+    std::memset(data, 0xff, bytes);  // reading it before writing gives NaN
     return data;
   }
   void free(Device, void* data) noexcept override { std::free(data); }
@@ -292,7 +292,7 @@ void simulate_gpus() {
 
 void simulate_profiler(bool on) {
   static const bool asked = [] {
-    tracer::add_hardware_source([] { return Profiler::instance().take(); });
+    tracer::add_activity_source([] { return Profiler::instance().take(); });
     return true;
   }();
   (void)asked;
@@ -300,7 +300,7 @@ void simulate_profiler(bool on) {
   Profiler::instance().on = on;
 }
 
-std::vector<tracer::HardwareWork> profiled_work() {
+std::vector<tracer::DeviceActivity> profiled_work() {
   std::lock_guard lock(Profiler::instance().mutex);
   return std::exchange(Profiler::instance().told, {});
 }

@@ -1,12 +1,12 @@
 // A GPU made of a thread: the CUDA backend's plans and kernels (host_machine.h) behind
 // the runtime's seam to hardware, so that what a GPU does out of turn happens here,
-// too: a worker hands tasks over and goes on, and a queue works them off later.
+// too: a worker enqueues tasks and continues, and a queue runs them later.
 #pragma once
 
 #include <vector>
 
 #include "engine/backends/load_cuda.h"
-#include "tracer/record/hardware_work.h"
+#include "tracer/record/device_activity.h"
 
 namespace lockstep::test {
 
@@ -23,6 +23,6 @@ const CudaModule* simulated_module();
 /// Has a profiler watch them, as CUPTI watches a GPU.
 void simulate_profiler(bool on);
 /// All that it has told the recorder since this was asked last.
-std::vector<tracer::HardwareWork> profiled_work();
+std::vector<tracer::DeviceActivity> profiled_work();
 
 }  // namespace lockstep::test

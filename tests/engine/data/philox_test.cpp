@@ -22,14 +22,6 @@ TEST(Philox, GivesThePublishedKnownAnswers) {
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-// http://www.isthe.com/chongo/tech/comp/fnv/, test vectors of FNV-1a.
-TEST(Philox, HashesNamesAsFnv1a) {
-  EXPECT_EQ(fnv1a64(""), 0xcbf29ce484222325u);
-  EXPECT_EQ(fnv1a64("a"), 0xaf63dc4c8601ec8cu);
-  EXPECT_EQ(fnv1a64("foobar"), 0x85944171f73967e8u);
-  EXPECT_EQ(fnv1a64("\xff"), 0xaf64724c8602eb6eu) << "bytes above 127 are not negative";
-}
-
 TEST(Philox, DrawsWhatPythonDraws) {
   const uint64_t stream = fnv1a64("draws");
   for (const auto& golden : data::golden().at("draws")) {

@@ -10,7 +10,7 @@
 #include "engine/distributed/collectives/ring.h"
 #include "engine/distributed/collectives/staged_communicator.h"
 #include "engine/distributed/collectives/tcp_transport.h"
-#include "engine/distributed/rendezvous/hash_store.h"
+#include "engine/distributed/rendezvous/store.h"
 #include "engine/nn/init.h"
 #include "tests/engine/values.h"
 

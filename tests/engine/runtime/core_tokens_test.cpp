@@ -1,4 +1,4 @@
-// The machine's cores are given out in the order of asking, never more than there are.
+// Core tokens are given in the order of acquire(), never more than there are.
 #include "engine/runtime/core_tokens.h"
 
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@ inline runtime::Task task(std::function<void()> run, const char* name = "task") 
   return made;
 }
 
-/// A stream that stands still from construction until `open` (or destruction).
+/// Blocks a stream from construction until `open` (or destruction).
 class Gate {
  public:
   explicit Gate(runtime::Stream& stream) {

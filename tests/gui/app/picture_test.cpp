@@ -1,5 +1,5 @@
-// Whole pictures, pixel by pixel, against tests/golden/viewer/*.png. To make them anew
-// after a change that was looked at: LOCKSTEP_UPDATE_GOLDENS=1 gui_test
+// Whole pictures, pixel by pixel, against tests/golden/viewer/*.png. To
+// regenerate them after reviewing a change: LOCKSTEP_UPDATE_GOLDENS=1 gui_test
 // --gtest_filter=Golden*
 #include <cstdlib>
 #include <filesystem>

@@ -106,7 +106,7 @@ TEST(Narration, OfTheMinimalTrace) {
   const Model model = load_model("minimal.json", slurp(golden() / "minimal.json"));
   const Expected expected[] = {
       {"step 0",
-       "**Step 0** trains on **3 images**, cut in 2 chunks of 2, the last of 1, in "
+       "**Step 0** trains on **3 images**, cut into 2 chunks of 2, the last of 1, in "
        "**95.0 µs**: 31578 images per second. On the devices, loss takes longest: 27 % "
        "of the step."},
       {"DataParallel.__call__",
@@ -119,7 +119,7 @@ TEST(Narration, OfTheMinimalTrace) {
        "for 11.5 µs."},
       {"wait for the loss",
        "The host **waits 48.0 µs** for the number that item() returns, until device 0 "
-       "has it. Once per step this is harmless; done often, devices run dry."},
+       "has it. Once per step this is harmless; if done often, devices run dry."},
       {"scatter images@cpu:0",
        "**images[0:2]** of the batch go from the host to device 0: 40 B. This is chunk "
        "0 of 2, counted from 0."},
@@ -134,7 +134,7 @@ TEST(Narration, OfADataParallelStep) {
   const Model model = made("dp", kDataParallel).model();
   const Expected expected[] = {
       {"scatter",
-       "**scatter** cuts the batch in 3 chunks of 2, the last of 1, one for each "
+       "**scatter** cuts the batch into 3 chunks of 2, the last of 1, one for each "
        "device: **100 kB** leave the host in 1 copy."},
       {"replicate",
        "Device 0 copies **the model, 900 kB,** to each of the 2 other devices, as in "
@@ -147,7 +147,7 @@ TEST(Narration, OfADataParallelStep) {
       {"Net.forward",
        "This is the **forward** that main.py never calls: model(images) → "
        "DataParallel.forward → replica(x) → **Net.forward**. x is [2, 3, 32, 32]. The "
-       "host queues this in 700 µs; device 1 is done **2.38 ms after it**."},
+       "host queues this in 700 µs; device 1 finishes **2.38 ms after it**."},
       {"aten::conv2d",
        "**aten::conv2d** in conv1 moves the filters [8, 3, 3, 3] over [2, 3, 32, 32]: "
        "**442 kFLOP**. The kernel is queued here; it ran **1.96 ms later** on device "
@@ -186,13 +186,13 @@ TEST(Narration, OfADistributedStep) {
        "Ring step 3 of 4: device 1 passes **400 kB** of finished sums on to its "
        "neighbour, device 2, at 8.00 GB/s. At the end all ranks have all sums."},
       {"empty_chunk@device 2",
-       "An empty chunk goes round the ring, from device 1 to device 2: there were too "
-       "few numbers to cut. Ring step 4."},
+       "An empty chunk goes around the ring, from device 1 to device 2: there were too "
+       "few values to split. Ring step 4."},
       {"bucket_ready",
        "**Bucket 1** is full: its last gradient is ready. Now its all-reduce may "
        "begin, while backward goes on."},
       {"slot",
-       "**A learner's own code** stands in for the engine's scatter from here on."},
+       "**A learner's code** replaces the engine's scatter from here on."},
   };
   expect_said(model, expected);
 }

@@ -9,7 +9,7 @@
 #include "engine/distributed/collectives/local_transport.h"
 #include "engine/distributed/collectives/make_communicator.h"
 #include "engine/distributed/collectives/ring.h"
-#include "engine/distributed/rendezvous/hash_store.h"
+#include "engine/distributed/rendezvous/store.h"
 #include "engine/tensor/philox.h"
 #include "tests/engine/values.h"
 

@@ -1,4 +1,4 @@
-// A store in a file: two processes, files that another run has left, damaged files.
+// A store in a file: two processes, files of other runs, damaged files.
 #include "engine/distributed/rendezvous/file_store.h"
 
 #include <fcntl.h>
@@ -17,12 +17,9 @@ namespace lockstep::distributed {
 namespace {
 
 namespace fs = std::filesystem;
-using data::expect_error;
-using data::read_file;
-using data::write_file;
 using std::chrono::milliseconds;
 
-class AStoreInAFile : public data::ScratchTest {
+class AStoreInAFile : public ScratchTest {
  protected:
   template <typename... Parts>
   void expect_refused(const Parts&... parts) {
@@ -88,13 +85,13 @@ TEST_F(AStoreInAFile, OfAnotherRunIsToldFromOurs) {
 
 TEST_F(AStoreInAFile, IsNotMadeOfGarbage) {
   write_file(path_, "key=value\n");
-  expect_refused("is no store's file", "at byte 0", "delete it");
+  expect_refused("is not a store's file", "at byte 0", "delete it");
   write_file(path_, store::encode({store::Op::set, {"k", "v"}}) + "LKS1 etc. pp.");
-  expect_refused("is no store's file", "unknown operation", "at byte 22");
+  expect_refused("is not a store's file", "unknown operation", "at byte 22");
   write_file(path_, store::encode({store::Op::ping, {}}));
-  expect_refused("is no store's file", "no change");
+  expect_refused("is not a store's file", "no change");
   write_file(path_, store::encode({store::Op::set, {"k"}}));
-  expect_refused("is no store's file", "no change");
+  expect_refused("is not a store's file", "no change");
 }
 
 TEST_F(AStoreInAFile, MustBeWhole) {
@@ -105,7 +102,7 @@ TEST_F(AStoreInAFile, MustBeWhole) {
   expect_refused("is cut off in the record at byte 0", "delete it");
   store.try_get("key");  // has read it before
   write_file(path_, "");
-  FileStore(path_).set("key", "an empty file is as good as none");
+  FileStore(path_).set("key", "an empty file counts as none");
 }
 
 TEST_F(AStoreInAFile, MustBeThereAndWritable) {
@@ -138,7 +135,7 @@ TEST_F(AStoreInAFile, KeepsNoHalfRecordWhenTheDiskIsFull) {
   EXPECT_EQ(FileStore(path_).get("key"), "new");
 }
 
-TEST_F(AStoreInAFile, IsNotLockedForEver) {
+TEST_F(AStoreInAFile, IsNotLockedForever) {
   FileStore store(path_, milliseconds(20));
   const Fd other(::open(path_.c_str(), O_RDWR));
   ASSERT_EQ(::flock(other.get(), LOCK_EX), 0);

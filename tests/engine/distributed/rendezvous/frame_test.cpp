@@ -1,4 +1,4 @@
-// The parser of frames: any bytes lead to a frame, to a wish for more, or to a reason.
+// The parser of frames: any bytes are a frame, the beginning of one, or garbage.
 #include "engine/distributed/rendezvous/frame.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <random>
 
 #include "tests/base/test_files.h"
-#include "tests/engine/distributed/rendezvous/random_bytes.h"
+#include "tests/engine/distributed/rendezvous/raw_client.h"
 
 namespace lockstep::distributed::store {
 namespace {
@@ -66,7 +66,7 @@ TEST(StoreFrame, GarbageIsToldAtOnce) {
 TEST(StoreFrame, HoldsAMebibyteAndNoMore) {
   const std::string most(kMaxBody - 4, 'x');
   EXPECT_EQ(parse_frame(encode({Op::done, {most}})).frame.fields[0], most);
-  data::expect_error([&] { encode({Op::done, {most + "x"}}); }, "1048577", "1048576");
+  expect_error([&] { encode({Op::done, {most + "x"}}); }, "1048577", "1048576");
 }
 
 // What is taken for a frame is written again as the very bytes it was read from.

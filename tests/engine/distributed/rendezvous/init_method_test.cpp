@@ -7,13 +7,12 @@
 #include <cstdlib>
 #include <optional>
 
-#include "engine/distributed/rendezvous/tcp_store_server.h"
+#include "engine/distributed/rendezvous/tcp_store.h"
 #include "tests/base/test_files.h"
 
 namespace lockstep::distributed {
 namespace {
 
-using data::expect_error;
 using Kind = InitMethod::Kind;
 constexpr auto kLong = std::chrono::seconds(60);
 
@@ -137,7 +136,7 @@ TEST(MakeStore, PortZeroIsForOne) {
   expect_error([&] { make_store(init, 1, 2, kLong); }, "tcp://127.0.0.1:0", "name one");
 }
 
-class MakeFileStore : public data::ScratchTest {};
+class MakeFileStore : public ScratchTest {};
 
 TEST_F(MakeFileStore, JoinsToo) {
   const auto init = parse_init_method("file://" + (scratch_ / "store").string());

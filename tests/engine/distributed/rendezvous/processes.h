@@ -13,8 +13,8 @@
 
 namespace lockstep::distributed {
 
-/// Runs `work` in a child, which ends with 0, or with 1 if an exception comes. Fork
-/// before there are threads.
+/// Runs `work` in a forked child, which exits with 0, or with 1 if `work` throws. Must
+/// be constructed before there are threads.
 class Child {
  public:
   explicit Child(const std::function<void()>& work) : pid_(::fork()) {
@@ -33,7 +33,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  /// Its exit status.
+  /// Returns its exit status.
   int wait() {
     int status = 0;
     ::waitpid(pid_, &status, 0);

@@ -1,4 +1,4 @@
-// A client that says whatever it likes to a store's server.
+// A client that sends any bytes to a store's server, and random bytes for it.
 #pragma once
 
 #include <arpa/inet.h>
@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <random>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,33 @@
 #include "engine/distributed/rendezvous/frame.h"
 
 namespace lockstep::distributed {
+
+namespace store {
+
+/// Returns noise, or damaged frames.
+inline std::string random_bytes(std::mt19937& random) {
+  const auto below = [&](size_t end) { return random() % end; };
+  const auto noise = [&](size_t size) {
+    std::string bytes(size, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(below(256));
+    return bytes;
+  };
+  if (below(4) == 0) return noise(below(100));
+
+  std::string bytes;
+  for (size_t frames = 1 + below(3); frames > 0; --frames) {
+    Frame frame{static_cast<Op>(below(static_cast<size_t>(kLastOp) + 1)), {}};
+    for (size_t fields = below(4); fields > 0; --fields) {
+      frame.fields.push_back(below(2) ? std::to_string(below(9)) : noise(below(20)));
+    }
+    bytes += encode(frame);
+  }
+  if (below(2)) bytes[below(bytes.size())] = static_cast<char>(below(256));
+  if (below(3) == 0) bytes.resize(below(bytes.size()));
+  return bytes;
+}
+
+}  // namespace store
 
 inline sockaddr_in loopback(int port) {
   sockaddr_in address{};
@@ -33,7 +61,7 @@ class RawClient {
               0);
   }
 
-  /// The server may have hung up in the middle: that is no failure.
+  /// The server may have hung up in the middle: that is not a failure.
   void send(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t sent =
@@ -43,7 +71,7 @@ class RawClient {
     }
   }
 
-  /// How many of these bytes the system takes at once.
+  /// Returns how many of these bytes the system takes without blocking.
   size_t send_at_once(std::string_view bytes) {
     const ssize_t sent =
         ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -52,7 +80,7 @@ class RawClient {
 
   void end_sending() { ::shutdown(socket_.get(), SHUT_WR); }
 
-  /// What comes until the server closes the connection.
+  /// Returns all bytes until the server closes the connection.
   std::string receive_all() {
     std::string all;
     char piece[4096];
@@ -64,7 +92,7 @@ class RawClient {
     return all;
   }
 
-  /// The next answer.
+  /// Returns the next answer.
   store::Frame receive_frame() {
     for (;;) {
       const auto parsed = store::parse_frame(received_);

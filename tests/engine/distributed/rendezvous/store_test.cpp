@@ -10,15 +10,12 @@
 #include <thread>
 
 #include "engine/distributed/rendezvous/file_store.h"
-#include "engine/distributed/rendezvous/hash_store.h"
-#include "engine/distributed/rendezvous/prefix_store.h"
 #include "engine/distributed/rendezvous/tcp_store.h"
 #include "tests/base/test_files.h"
 
 namespace lockstep::distributed {
 namespace {
 
-using data::expect_error;
 using Keys = std::vector<std::string>;
 using std::chrono::milliseconds;
 constexpr auto kForAnswers = std::chrono::seconds(60);
@@ -32,7 +29,7 @@ class InMemory {
   std::shared_ptr<Store> store_ = std::make_shared<HashStore>();
 };
 
-class InAFile : public data::ScratchTest {  // for its folder only
+class InAFile : public ScratchTest {  // for its folder only
  public:
   std::shared_ptr<Store> open() {
     return std::make_shared<FileStore>(scratch_ / "store");

@@ -1,6 +1,6 @@
-// The server among strangers: whatever one of them sends or does not send, the others
-// are served.
-#include "engine/distributed/rendezvous/tcp_store_server.h"
+// The server among strangers: whatever a client sends or does not send, the others are
+// served.
+#include "engine/distributed/rendezvous/tcp_store.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -9,10 +9,8 @@
 #include <random>
 #include <thread>
 
-#include "engine/distributed/rendezvous/tcp_store.h"
 #include "tests/base/test_files.h"
 #include "tests/engine/distributed/rendezvous/processes.h"
-#include "tests/engine/distributed/rendezvous/random_bytes.h"
 #include "tests/engine/distributed/rendezvous/raw_client.h"
 
 namespace lockstep::distributed {
@@ -27,14 +25,14 @@ constexpr auto kForGuests = std::chrono::seconds(60);
 
 class Strangers : public testing::Test {
  protected:
-  /// The store still works, for those who were there and for those who come.
+  /// The store still works, for old and new clients.
   void expect_served() {
     const std::string value = std::to_string(++asked_);
     store_.set("served", value);
     EXPECT_EQ(TcpStore("127.0.0.1", server_.port()).get("served"), value);
   }
 
-  /// The server hangs up on whoever sends these bytes, and says nothing.
+  /// The server closes a connection that sends these bytes, without a reply.
   void expect_hung_up(const std::string& bytes) {
     RawClient stranger(server_.port());
     stranger.send(bytes);

@@ -15,8 +15,6 @@
 namespace lockstep::distributed {
 namespace {
 
-using data::error_of;
-using data::expect_error;
 using std::chrono::milliseconds;
 
 constexpr auto kForPeers = std::chrono::seconds(60);
@@ -70,12 +68,13 @@ TEST(TcpStore, SaysWhichHostItCannotFind) {
 TEST(TcpStoreServer, SaysThatThePortIsTaken) {
   TcpStoreServer first;
   expect_error([&] { TcpStoreServer(kLocal, first.port()); }, url(first.port()),
-               "Address already in use", "name another port");
+               "Address already in use",
+               "fix: end the program that listens there, or name another port");
 }
 
 TEST(TcpStoreServer, SaysThatTheAddressIsAnothersMachine) {
   expect_error([] { TcpStoreServer("192.0.2.1", 0); }, "tcp://192.0.2.1:0",
-               "rank 0 must run on the node that the url names");
+               "fix: name an address of this machine");
 }
 
 TEST(TcpStoreServer, ListensAtThePortOfTheLastRunAtOnce) {
@@ -86,12 +85,12 @@ TEST(TcpStoreServer, ListensAtThePortOfTheLastRunAtOnce) {
   TcpStoreServer(kLocal, port);
 }
 
-// Listens, too, but is no store; and accepts nobody unless it is told to.
+// Listens but is not a store, and accepts no connection unless told to.
 class OtherProgram {
  public:
   int port() const { return port_of(listener_); }
 
-  /// Answers the first request of the first client so, and reads no more.
+  /// Answers the first request of the first client with `text`, and reads no more.
   void answer(std::string_view text) {
     wait_until_ready(listener_, POLLIN, deadline_after(kForPeers));
     connection_ = accept_from(listener_);
@@ -109,11 +108,11 @@ TEST(TcpStore, RefusesWhatIsNoStore) {
   OtherProgram program;
   std::thread thread([&] { program.answer("SSH-2.0-OpenSSH\r\n"); });
   expect_error([&] { TcpStore(kLocal, program.port()); }, url(program.port()),
-               "what listens there is no store");
+               "what listens there is not a store");
   thread.join();
 }
 
-TEST(TcpStore, DoesNotWaitForASilentServerForEver) {
+TEST(TcpStore, DoesNotWaitForeverForASilentServer) {
   OtherProgram program;
   const auto expect_unanswered = [](auto&& ask) {
     try {

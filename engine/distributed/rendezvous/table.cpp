@@ -1,0 +1,91 @@
+#include "engine/distributed/rendezvous/table.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+#include "engine/distributed/rendezvous/frame.h"
+
+namespace lockstep::distributed::store {
+
+std::optional<std::string> KeyValues::find(const std::string& key) const {
+  const auto found = values_.find(key);
+  if (found == values_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::vector<std::string> KeyValues::missing(
+    const std::vector<std::string>& keys) const {
+  std::vector<std::string> absent;
+  for (const std::string& key : keys) {
+    if (!values_.contains(key)) absent.push_back(key);
+  }
+  return absent;
+}
+
+int64_t KeyValues::plus(const std::string& key, int64_t amount) const {
+  const std::string text = find(key).value_or("0");
+  const std::optional<int64_t> value = parse_number(text);
+  int64_t sum = 0;
+  if (!value || __builtin_add_overflow(*value, amount, &sum)) {
+    throw std::runtime_error(
+        fmt::format("{} cannot be added to \"{}\", which is \"{}\"", amount, shown(key),
+                    shown(text)));
+  }
+  return sum;
+}
+
+bool KeyValues::matches(const std::string& key, const std::string& expected) const {
+  return find(key).value_or("") == expected;
+}
+
+std::optional<std::string> Members::refusal(int rank, int world_size,
+                                            const std::string& who) const {
+  if (members_.empty()) return std::nullopt;
+  if (world_size != world_size_) {
+    const auto& [other_rank, other] = *members_.begin();
+    return fmt::format(
+        "rank {} ({}) says world size {}, but rank {} ({}) said {}; fix: start all "
+        "with "
+        "the same one",
+        rank, shown(who), world_size, other_rank, shown(other.who), world_size_);
+  }
+  const auto same = members_.find(rank);
+  if (same == members_.end()) return std::nullopt;
+  return fmt::format(
+      "rank {} joins twice: {}, and before it {}; fix: give each process a "
+      "rank of its own",
+      rank, shown(who), shown(same->second.who));
+}
+
+void Members::join(int rank, int world_size, const std::string& who) {
+  world_size_ = world_size;
+  members_[rank] = {who};
+}
+
+void Members::leave(int rank) { members_[rank].left = true; }
+
+bool Members::all_have_left() const {
+  if (static_cast<int>(members_.size()) < world_size_) return false;
+  for (const auto& [rank, member] : members_) {
+    if (!member.left) return false;
+  }
+  return true;
+}
+
+std::string this_process() {
+  char host[256] = "";
+  ::gethostname(host, sizeof host - 1);
+  return fmt::format("pid {} on {}", ::getpid(), host);
+}
+
+void check_rank(int rank, int world_size) {
+  if (rank >= 0 && rank < world_size) return;
+  throw std::runtime_error(
+      fmt::format("rank {} cannot be in a world of size {}: ranks go from 0 to the "
+                  "world size less 1",
+                  rank, world_size));
+}
+
+}  // namespace lockstep::distributed::store

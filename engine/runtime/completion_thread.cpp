@@ -1,0 +1,65 @@
+#include "engine/runtime/completion_thread.h"
+
+#include <algorithm>
+
+#include "engine/runtime/device_context.h"
+
+namespace lockstep::runtime {
+
+CompletionThread::~CompletionThread() {
+  {
+    std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void CompletionThread::add(Task task, MarkPtr began, MarkPtr ended) {
+  {
+    std::lock_guard lock(mutex_);
+    running_.push_back({std::move(task), std::move(began), std::move(ended)});
+  }
+  changed_.notify_one();
+}
+
+void CompletionThread::work() {
+  for (;;) {
+    Running running;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return closing_ || !running_.empty(); });
+      if (running_.empty()) return;
+      running = std::move(running_.front());
+      running_.pop_front();
+    }
+    complete(running);
+  }
+}
+
+void CompletionThread::complete(Running& running) {
+  Task& task = running.task;
+  int64_t ended = 0;
+  try {
+    running.ended->wait();
+    // These are over, but may not be signalled yet.
+    for (const EventPtr& event : task.waits) event->wait();
+    ended = stream_.ready_time(task);
+    if (running.began) {
+      // The clocks of host and device agree to a few microseconds only; no task may
+      // begin before it was enqueued, nor before what it waited for was over.
+      const TaskParts parts = task.parts ? *task.parts : TaskParts();
+      const int64_t start =
+          std::max(std::min(running.began->time(), parts.begin), ended);
+      // At least a nanosecond, so that a stream's tasks are ordered.
+      ended = std::max({running.ended->time(), start + 1, parts.end});
+      // The device is busy all the time: CPU time is the duration.
+      stream_.record(task, start, ended, ended - start);
+    }
+  } catch (const std::exception& error) {
+    stream_.device().poison(task.record.name, error.what());
+  }
+  task.done->signal(ended);
+}
+
+}  // namespace lockstep::runtime

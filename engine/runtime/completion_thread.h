@@ -1,0 +1,43 @@
+// Reports the completion of tasks that run in a hardware queue (CUDA; see driver.h).
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "engine/runtime/stream.h"
+
+namespace lockstep::runtime {
+
+/// A thread beside a stream's worker that waits for the marks in the stream's queue, in
+/// order. When a task is over it records the task's event, with the hardware's times,
+/// and signals `task.done`. So an `Event` means the same on all kinds of devices. `add`
+/// may be called from any thread.
+class CompletionThread {
+ public:
+  explicit CompletionThread(Stream& stream)
+      : stream_(stream), thread_([this] { work(); }) {}
+  ~CompletionThread();  ///< waits for all added tasks
+
+  /// Adds a task that was launched between the marks `began` and `ended`; `began` is
+  /// null if the task is not recorded.
+  void add(Task task, MarkPtr began, MarkPtr ended);
+
+ private:
+  struct Running {
+    Task task;
+    MarkPtr began, ended;
+  };
+  void work();
+  void complete(Running& running);
+
+  Stream& stream_;
+  std::mutex mutex_;  ///< guards running_ and closing_
+  std::condition_variable changed_;
+  std::deque<Running> running_;  ///< in the order of the queue
+  bool closing_ = false;
+  std::thread thread_;
+};
+
+}  // namespace lockstep::runtime

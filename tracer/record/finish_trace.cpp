@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tracer/record/collect.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::tracer {
+namespace {
+
+struct Definition {
+  std::string file;
+  int64_t line = 0;
+};
+
+std::map<std::string, std::string_view, std::less<>>& sources() {
+  static std::map<std::string, std::string_view, std::less<>> all;
+  return all;
+}
+
+/// Returns where `Type::function` is defined: the first line of a .cpp file that has it
+/// at the outermost level, followed by its parameters.
+Definition find_definition(const std::string& function) {
+  const std::string wanted = function + "(";
+  for (const auto& [file, text] : sources()) {
+    if (!file.ends_with(".cpp")) continue;
+    for (size_t at = text.find(wanted); at != text.npos;
+         at = text.find(wanted, at + 1)) {
+      const size_t begin = text.rfind('\n', at) + 1;
+      const std::string_view before = text.substr(begin, at - begin);
+      const bool definition = !before.empty() && before[0] != ' ' && before[0] != '/' &&
+                              before.back() == ' ';
+      if (!definition) continue;
+      const auto line = std::count(text.begin(), text.begin() + at, '\n') + 1;
+      return {file, line};
+    }
+  }
+  return {};
+}
+
+/// Sets the line of a slot's event, which named the line that plugged the learner's
+/// function, to that of the function (or method) of that name in the same file.
+void point_to_learners_function(Event& event) {
+  const auto found = sources().find(event.args.value("file", ""));
+  if (found == sources().end()) return;
+  const std::string_view text = found->second;
+  const std::string wanted = event.name + "(";
+  for (size_t at = text.find(wanted); at != text.npos; at = text.find(wanted, at + 1)) {
+    const size_t begin = text.rfind('\n', at) + 1;
+    const std::string_view before = text.substr(begin, at - begin);
+    const bool declares = before.ends_with(' ') &&
+                          before.find_first_of("/=.(#") == before.npos &&
+                          before.find("return") == before.npos;
+    if (!declares) continue;
+    event.args["line"] = std::count(text.begin(), text.begin() + at, '\n') + 1;
+    return;
+  }
+}
+
+void add_definitions(std::vector<Event>& events) {
+  std::map<std::string, Definition> known;
+  for (Event& event : events) {
+    if (event.is("call") && event.args.contains("slot")) {
+      point_to_learners_function(event);
+      continue;
+    }
+    if (!event.is("call") || !event.args.contains("cpp")) continue;
+    const std::string function = event.args["cpp"];
+    auto [entry, fresh] = known.try_emplace(function);
+    if (fresh) entry->second = find_definition(function);
+    if (entry->second.file.empty()) continue;
+    event.args["def_file"] = entry->second.file;
+    event.args["def_line"] = entry->second.line;
+  }
+}
+
+Json named_sources(const std::vector<Event>& events) {
+  std::set<std::string> files;
+  for (const Event& event : events) {
+    for (const char* key : {"file", "def_file"}) {
+      if (event.args.contains(key)) files.insert(event.args[key].get<std::string>());
+    }
+  }
+  Json texts = Json::object();
+  for (const std::string& file : files) {
+    if (auto found = sources().find(file); found != sources().end()) {
+      texts[file] = std::string(found->second);
+    }
+  }
+  return texts;
+}
+
+Json model_facts(const RunFacts& facts) {
+  int64_t parameter_bytes = 0, buffer_bytes = 0;
+  Json tensors = Json::array();
+  for (const RunFacts::TensorFact& tensor : facts.tensors) {
+    (tensor.kind == "parameter" ? parameter_bytes : buffer_bytes) += tensor.bytes;
+    tensors.push_back({{"name", tensor.name},
+                       {"shape", tensor.shape},
+                       {"dtype", tensor.dtype},
+                       {"kind", tensor.kind}});
+  }
+  return {{"parameter_bytes", parameter_bytes},
+          {"buffer_bytes", buffer_bytes},
+          {"tensors", tensors}};
+}
+
+}  // namespace
+
+void add_source(std::string_view path, std::string_view text) {
+  sources()[std::string(path)] = text;
+}
+
+Trace finish_trace(std::vector<Event> events, const RunFacts& facts) {
+  add_definitions(events);
+  std::set<int64_t> steps;
+  for (const Event& event : events) {
+    if (event.is("phase") && event.name == "step") steps.insert(event.step);
+  }
+  Json devices = Json::array();
+  for (size_t i = 0; i < facts.devices.size(); ++i) {
+    const size_t rank = facts.world_size > 1 ? i : 0;
+    devices.push_back({{"id", i}, {"name", facts.devices[i]}, {"rank", rank}});
+  }
+  Trace trace;
+  trace.other["displayTimeUnit"] = "ms";
+  Json& info = trace.other["distributedInfo"];
+  info["backend"] = facts.backend;
+  if (facts.rank >= 0) info["rank"] = facts.rank;
+  info["world_size"] = facts.world_size;
+  trace.lockstep = {{"format", 1},
+                    {"clock", "measured"},
+                    {"command", facts.command},
+                    {"mode", facts.mode},
+                    {"arch", facts.arch},
+                    {"devices", devices},
+                    {"steps", steps.size()},
+                    {"model", model_facts(facts)},
+                    {"sources", named_sources(events)}};
+  if (facts.rank >= 0 && facts.world_size > 1) {
+    trace.lockstep["rank_clock"] = {{"origin_ns", recording_origin()},
+                                    {"boot_id", boot_id()},
+                                    {"run", current_run()}};
+  }
+  trace.events = std::move(events);
+  return trace;
+}
+
+}  // namespace lockstep::tracer
