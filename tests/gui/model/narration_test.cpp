@@ -191,8 +191,7 @@ TEST(Narration, OfADistributedStep) {
       {"bucket_ready",
        "**Bucket 1** is full: its last gradient is ready. Now its all-reduce may "
        "begin, while backward goes on."},
-      {"slot",
-       "**A learner's code** replaces the engine's scatter from here on."},
+      {"slot", "**A learner's code** replaces the engine's scatter from here on."},
   };
   expect_said(model, expected);
 }
