@@ -2,6 +2,8 @@
 // the law that must reject it, and what the law says.
 #pragma once
 
+#include <ostream>
+#include <string>
 #include <vector>
 
 namespace lockstep::tracer::testing {
@@ -13,6 +15,14 @@ struct Damage {
   const char* sentence;      ///< that the law says
   const char* follows = "";  ///< other laws that the damage breaks, too
 };
+
+inline std::string file_of(const Damage& damage) {
+  return std::string(damage.law) + "." + damage.what + ".json";
+}
+
+inline void PrintTo(const Damage& damage, std::ostream* out) {
+  *out << "damaged/" << file_of(damage);
+}
 
 /// Of minimal.json.
 inline const std::vector<Damage> kDamagedDataParallel = {

@@ -59,6 +59,12 @@ class NamedEvents {
     return "no event";
   }
 
+  /// Returns the event's own name, as its line in the tree shows it: "Scatter".
+  std::string name_of(int64_t key) const {
+    const std::string path = path_of(key);
+    return path.substr(path.rfind('/') + 1);
+  }
+
   /// Returns one line per event, in program order, indented by depth. A thread other
   /// than the caller's stands in brackets.
   std::string tree() const {

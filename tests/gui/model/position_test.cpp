@@ -34,7 +34,6 @@
 //       loss to the host  [copies to the host]
 #include "gui/model/position.h"
 
-#include <algorithm>
 #include <optional>
 #include <random>
 
@@ -51,35 +50,24 @@ using enum Move;
 
 constexpr const char* kLast = "loss to the host";  ///< the last event of the program
 
-/// A place in the trace: it moves, and is compared and printed by its name.
-class Place {
- public:
-  Place(const Model& model, const NamedEvents& names, const Position& position)
-      : model_(&model), names_(&names), position_(position) {}
-
-  Place step(Move move) const {
-    return {*model_, *names_, moved(*model_, position_, move)};
-  }
-  bool operator==(std::string_view path) const { return (*names_)[path] == event(); }
-  uint32_t event() const { return event_at(*model_, position_); }
-  const Position& position() const { return position_; }
-  friend void PrintTo(const Place& place, std::ostream* out) {
-    *out << '"' << place.names_->path_of(place.event()) << '"';
-  }
-
- private:
-  const Model* model_;
-  const NamedEvents* names_;
-  Position position_;
-};
-
 class MinimalPosition : public ::testing::Test {
  protected:
-  Place place(const Position& position) const { return {model_, names_, position}; }
-  Place from(std::string_view path) const {
-    return place(at_event(model_, static_cast<uint32_t>(names_[path])));
+  /// The name of the event at a position, as the header shows it.
+  std::string name_at(const Position& position) const {
+    return names_.name_of(event_at(model_, position));
   }
-  Place start() const { return place(moved(model_, {}, first)); }
+
+  /// `from("Scatter").step(over)`: the name of the event where one arrives.
+  struct Place {
+    const MinimalPosition& test;
+    Position position;
+    std::string step(Move move) const {
+      return test.name_at(moved(test.model_, position, move));
+    }
+  };
+  Place from(std::string_view path) const {
+    return {*this, at_event(model_, static_cast<uint32_t>(names_[path]))};
+  }
 
   const Model model_ = load_file(minimal_path());
   const NamedEvents names_ = names_of(model_);
@@ -87,15 +75,15 @@ class MinimalPosition : public ::testing::Test {
 
 TEST_F(MinimalPosition, IntoVisitsTheProgram) {
   expect_header_shows("tests/gui/model/position_test.cpp", names_);
-  Place place = start();
-  std::vector<int64_t> visited = {place.event()};
+  Position position = moved(model_, {}, first);
+  std::vector<int64_t> visited = {event_at(model_, position)};
   while (visited.size() < model_.events.size()) {
-    place = place.step(into);
-    visited.push_back(place.event());
+    position = moved(model_, position, into);
+    visited.push_back(event_at(model_, position));
   }
   EXPECT_EQ(visited, names_.keys()) << "line by line, as the header shows";
-  EXPECT_EQ(place.step(into).position(), place.position()) << "stays at the end";
-  EXPECT_EQ(place.position(), start().step(last).position());
+  EXPECT_EQ(moved(model_, position, into), position) << "stays at the end";
+  EXPECT_EQ(position, moved(model_, {}, last));
 }
 
 TEST_F(MinimalPosition, IntoAndBackAgainIsWhereOneWas) {
@@ -169,7 +157,7 @@ TEST_F(MinimalPosition, OrdersNameTheSameEvent) {
 }
 
 TEST_F(MinimalPosition, TimeOrderFindsWhatStartedLastAndStillRuns) {
-  const auto at = [&](int64_t ns) { return place({Order::time, ns, 0, 0.5f}); };
+  const auto at = [&](int64_t ns) { return name_at({Order::time, ns, 0, 0.5f}); };
   EXPECT_EQ(at(0), "step 0");
   EXPECT_EQ(at(3'000), "scatter images@cpu:0") << "4.0 us: the copy has begun";
   EXPECT_EQ(at(21'700), "labels to device 0@cpu:0") << "22.7 us";
@@ -178,21 +166,21 @@ TEST_F(MinimalPosition, TimeOrderFindsWhatStartedLastAndStillRuns) {
 
 class ParsePosition : public MinimalPosition {
  protected:
-  std::optional<Place> parse(const std::string& text) {
+  std::optional<std::string> parse(const std::string& text) {
     why_.clear();
     const auto position = parse_position(model_, text, why_);
     EXPECT_EQ(position.has_value(), why_.empty()) << text << ": " << why_;
-    return position ? std::optional(place(*position)) : std::nullopt;
+    return position ? std::optional(name_at(*position)) : std::nullopt;
   }
   std::string why_;
 };
 
 TEST_F(ParsePosition, AcceptsStepsPhasesIdsAndTimes) {
-  EXPECT_EQ(parse("0").value(), "step 0");
-  EXPECT_EQ(parse("0:backward").value(), "backward");
-  EXPECT_EQ(parse("0:forward").value(), "forward");
-  EXPECT_EQ(parse("#25").value(), "aten::linear@cpu:1") << "its args.id";
-  EXPECT_EQ(parse("@0s").value(), "step 0");
+  EXPECT_EQ(parse("0"), "step 0");
+  EXPECT_EQ(parse("0:backward"), "backward");
+  EXPECT_EQ(parse("0:forward"), "forward");
+  EXPECT_EQ(parse("#25"), "aten::linear@cpu:1") << "its args.id";
+  EXPECT_EQ(parse("@0s"), "step 0");
   const auto time = [&](const char* text) {
     return parse_position(model_, text, why_).value().time;
   };
@@ -203,10 +191,10 @@ TEST_F(ParsePosition, AcceptsStepsPhasesIdsAndTimes) {
 }
 
 TEST_F(ParsePosition, AcceptsNamesInsideEachOther) {
-  EXPECT_EQ(parse("0:DataParallel.__call__").value(), "DataParallel.__call__");
-  EXPECT_EQ(parse("0:aten::linear").value(), "aten::linear#1");
-  EXPECT_EQ(parse("0:backward/AddmmBackward0").value(), "AddmmBackward0#1");
-  EXPECT_EQ(parse("0:forward/Gather").value(), "forward/Gather");
+  EXPECT_EQ(parse("0:DataParallel.__call__"), "DataParallel.__call__");
+  EXPECT_EQ(parse("0:aten::linear"), "aten::linear#1");
+  EXPECT_EQ(parse("0:backward/AddmmBackward0"), "AddmmBackward0#1");
+  EXPECT_EQ(parse("0:forward/Gather"), "Gather");
   EXPECT_EQ(parse("0:backward/Gather"), std::nullopt);
   EXPECT_EQ(why_, "step 0 has no phase, call or operation 'Gather' in backward");
   EXPECT_EQ(parse("0:forward/"), std::nullopt);

@@ -59,11 +59,7 @@ class MinimalState : public ::testing::Test {
   uint32_t event(std::string_view path) const {
     return static_cast<uint32_t>(names_[path]);
   }
-  /// The event's own name, without its callers.
-  std::string name(uint32_t event) const {
-    const std::string path = names_.path_of(event);
-    return path.substr(path.rfind('/') + 1);
-  }
+  std::string name(uint32_t event) const { return names_.name_of(event); }
   /// What runs on the devices' streams, one after the other; "" if nothing does.
   std::string running(double us) const {
     const State state = at_us(us);
