@@ -1,5 +1,5 @@
-// Renders ImGui's draw data to an image in memory, without a window or a graphics driver.
-// The same draw data give identical pixels on every machine.
+// Renders ImGui's draw data to an image in memory, without a window or a graphics
+// driver. The same draw data give identical pixels on every machine.
 #pragma once
 
 #include <imgui.h>
