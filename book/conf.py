@@ -14,7 +14,8 @@ copyright = "the lockstep authors; MIT licence"
 extensions = ["myst_parser", "sphinx.ext.mathjax", "literate"]
 root_doc = "book/index"
 include_patterns = ["book/**.md", "lessons/*/chapter.md"]
-exclude_patterns = ["build", ".git", "book/README.md", "book/output", "book/figures"]
+exclude_patterns = ["build", ".git", "book/README.md", "book/literate/README.md",
+                    "book/output", "book/figures"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 language = "en"

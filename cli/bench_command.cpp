@@ -9,12 +9,13 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/run_options.h"
 #include "engine/backends/backend.h"
+#include "engine/models/zoo.h"
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
+#include "engine/optim/sgd.h"
 #include "engine/runtime/device_context.h"
-#include "engine/train/step_graph.h"
+#include "engine/train/train_step.h"
 #include "tracer/format/trace.h"
 #include "tracer/record/collect.h"
 #include "tracer/record/recorder.h"
@@ -53,19 +54,19 @@ struct Samples {
   std::vector<double> seconds, foreign, cpu;
 };
 
-/// A model, its data on a device, and what one training step does with them.
+/// A model and a batch on a device, and the training step that is timed.
 class Bench {
  public:
   explicit Bench(const BenchOptions& o)
-      : replays_(o.cuda_graph),
-        device_{o.device_type == "cuda" ? DeviceType::cuda : DeviceType::cpu, 0} {
+      : device_{o.device_type == "cuda" ? DeviceType::cuda : DeviceType::cpu, 0} {
     models::ZooOptions zoo;
     zoo.classes = o.classes;
     zoo.stem = o.size <= 64 ? models::Stem::cifar : models::Stem::imagenet;
-    model_ = models::make(o.arch, zoo);
-    model_->to(device_);
-    sgd_ = std::make_unique<optim::Sgd>(model_->named_parameters(),
-                                        optim::SgdOptions{kLr, 0.9, 1e-4});
+    const nn::ModulePtr model = models::make(o.arch, zoo);
+    model->to(device_);
+    step_ = std::make_unique<train::TrainStep>(
+        model, model, optim::SgdOptions{0.001, 0.9, 1e-4},
+        train::TrainStepOptions{.accuracy = false, .graph = o.cuda_graph});
     const nn::Init normal = nn::Init::normal(1);
     images_ = ops::copy_to(nn::initial({o.batch, 3, o.size, o.size}, normal), device_,
                            {"h2d", "images"});
@@ -77,28 +78,13 @@ class Bench {
   }
 
   void step() {
-    const auto enqueued = [this](const Tensor& images, const Tensor& labels) {
-      train::StepTensors made;
-      sgd_->zero_grad();
-      made.loss = ops::cross_entropy((*model_)(images), labels);
-      made.loss.backward();
-      sgd_->step();
-      return made;
-    };
-    const bool replay = replays_ && !tracer::recording();
-    const auto made = replay ? graph_.run(images_, labels_, kLr, enqueued)
-                             : enqueued(images_, labels_);
-    ops::item(made.loss);
+    ops::item(step_->run(images_, labels_).loss);
     runtime::context(device_).synchronize();
   }
 
  private:
-  static constexpr double kLr = 0.001;
-  const bool replays_;
-  train::StepGraph graph_;
-  Device device_;
-  nn::ModulePtr model_;
-  std::unique_ptr<optim::Sgd> sgd_;
+  const Device device_;
+  std::unique_ptr<train::TrainStep> step_;
   Tensor images_, labels_;
 };
 

@@ -4,19 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
-#include <stdexcept>
 #include <string>
+#include <vector>
 
-#include "tracer/format/trace.h"
+#include "run/usage_error.h"
 
 namespace lockstep::cli {
 
-struct RunOptions;
-
-/// Wrong usage: exit code 2.
-struct UsageError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+using run::UsageError;
 
 /// What the chosen command will do; set while the command line is parsed.
 using Action = std::function<int()>;
@@ -37,18 +32,11 @@ void add_view(CLI::App& app, Action& action);
 /// Commands of the contract that are not built yet: they say so and fail.
 void add_planned(CLI::App& app, Action& action);
 
-/// `lockstep train` with these options; returns its exit code. If `trace` is given it
-/// receives what was recorded.
-int run_training(RunOptions& options, tracer::Trace* trace = nullptr);
-
 /// `lockstep view` with these traces; `at` as --at, or empty. Throws where there is no
 /// display.
 int view_traces(const std::vector<std::string>& files, const std::string& at);
 /// The same as one picture.
 int picture_of_trace(const std::string& file, const std::string& at,
                      const std::string& png);
-
-/// The command line as one string, for the trace.
-extern std::string command_line;
 
 }  // namespace lockstep::cli

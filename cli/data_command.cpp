@@ -4,7 +4,7 @@
 
 #include "base/program.h"
 #include "cli/commands.h"
-#include "cli/subcommands.h"
+#include "cli/flags.h"
 #include "engine/data/cifar10.h"
 #include "engine/data/fetch.h"
 #include "engine/data/generated.h"
@@ -67,8 +67,8 @@ void add_data(CLI::App& app, Action& action) {
       ->check(CLI::Range(5, 1000000));
   maker->add_option("--test", options->test, "test pictures")
       ->check(CLI::Range(1, 1000000));
-  maker->add_option("--seed", options->seed, "of the pictures");
-  add("check", "read every record", "data", check);
+  maker->add_option("--seed", options->seed, "random seed for the pictures");
+  add("check", "read and verify every record", "data", check);
   add("fetch", "download the official set and verify its checksum", "data", fetch);
   require_known_subcommand(*command);
 }

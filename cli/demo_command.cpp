@@ -1,168 +1,18 @@
 // `lockstep demo`: the same few steps on one device, in DataParallel and in
-// DistributedDataParallel on four, on both clocks, in one table.
+// DistributedDataParallel on four, and the viewer on them.
+#include "run/demo.h"
+
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
-#include <thread>
 
-#include "base/program.h"
-#include "base/units.h"
 #include "cli/commands.h"
-#include "cli/run_options.h"
-#include "engine/data/cifar10.h"
-#include "engine/data/fetch.h"
-#include "engine/data/generated.h"
-#include "tracer/analysis/summary.h"
-#include "tracer/emulate/emulate.h"
+#include "engine/models/zoo.h"
 
 namespace lockstep::cli {
 namespace {
-
-struct DemoOptions {
-  std::string data, out = "traces", arch = "resnet18";
-  int devices = 4;
-  int64_t batch = 64, steps = 3;
-  bool no_view = false;
-};
-
-void say(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
-}
-
-/// Real pictures if there are any or they can be fetched, else generated ones in the
-/// same format.
-std::string find_data(const DemoOptions& o) {
-  if (!o.data.empty()) return o.data;
-  if (const auto found = data::find_cifar10(std::nullopt)) return found->string();
-  try {
-    say("CIFAR-10 is not in ./data or ~/data; trying the official download … ");
-    const std::string folder = data::cifar10_fetch("data").string();
-    say("done\n");
-    return folder;
-  } catch (const std::exception& error) {
-    say(std::string("failed\n  ") + error.what() + "\n");
-  }
-  const std::string folder = "data/generated/cifar-10-batches-bin";
-  if (train::Trainer::stop) return folder;
-  if (!data::cifar10_folder(folder)) data::generate_cifar10(folder, 5000, 1000, 0);
-  say("using a generated, learnable set in CIFAR-10's format: " + folder + "\n");
-  return folder;
-}
-
-/// One way of training, on both clocks.
-struct Run {
-  std::string name, file;
-  tracer::Summary measured, emulated;
-  bool complete = false;  ///< no Ctrl-C
-};
-
-Run train_and_trace(const DemoOptions& o, const std::string& data,
-                    const std::string& mode) {
-  Run run;
-  run.name = mode == "single" ? "1 device" : fmt::format("{}, {}", mode, o.devices);
-  run.file = o.out + "/" + o.arch + "_" + mode + ".trace.json.gz";
-  RunOptions options;
-  options.dir = data;
-  options.arch = o.arch;
-  options.mode = mode;
-  options.devices = mode == "single" ? 1 : o.devices;
-  options.threads_per_device = 1;  // the same hardware for every device
-  options.batch_size = o.batch;
-  options.steps = o.steps + 1;  // the first one builds kernels and is not shown
-  options.lr = 0.01;
-  options.workers = 2;
-  options.quiet = true;
-  options.trace = run.file;
-  options.trace_steps = fmt::format("1:{}", o.steps + 1);
-  say(fmt::format("training {} steps with {} … ", o.steps + 1, run.name));
-  tracer::Trace trace;
-  const int64_t start = static_cast<int64_t>(time(nullptr));
-  run.complete = run_training(options, &trace) == 0;
-  if (!run.complete) return run;
-  run.measured = tracer::summarize(trace);
-  run.emulated = tracer::summarize(tracer::emulate(trace));
-  say(fmt::format("{} s\n", static_cast<int64_t>(time(nullptr)) - start));
-  return run;
-}
-
-std::string cell(int64_t nanoseconds) {
-  return nanoseconds > 0 ? human_time(nanoseconds) : "–";
-}
-
-/// `text` at the right of `width` columns (UTF-8 aware for our few signs).
-std::string right(const std::string& text, int width) {
-  int columns = 0;
-  for (unsigned char c : text) columns += (c & 0xC0) != 0x80;
-  return std::string(std::max(0, width - columns), ' ') + text;
-}
-
-using Group = tracer::StepGroup;
-
-/// What a phase took on the devices. Host time is another thing: it is not shown here.
-std::string phase_cell(const Group& group, const std::string& phase) {
-  for (const tracer::NamedPhase& p : group.mean_phases()) {
-    if (p.name == phase) return cell(p.cost.device);
-  }
-  return cell(0);
-}
-
-void print_times(const std::vector<Run>& runs, int64_t batch) {
-  say("\n" + std::string(18, ' ') + right("measured on this machine", 33) + "  " +
-      right("emulated: own hardware each", 33) + "\n");
-  auto row = [&](const std::string& name, auto value) {
-    std::string line = fmt::format("  {:<16}", name);
-    for (const bool emulated : {false, true}) {
-      for (const Run& run : runs) line += right(value(run, emulated), 11);
-      line += emulated ? "\n" : "  ";
-    }
-    say(line);
-  };
-  auto timed = [&](const std::string& name, auto value) {
-    row(name, [&](const Run& run, bool emulated) {
-      return value(emulated ? run.emulated.train : run.measured.train);
-    });
-  };
-  row("", [](const Run& run, bool) { return run.name; });
-  timed("one step", [](const Group& g) { return cell(g.mean_length()); });
-  timed("images/s", [batch](const Group& g) {
-    const double seconds = static_cast<double>(g.mean_length()) / 1e9;
-    return seconds > 0 ? fmt::format("{:.1f}", batch / seconds) : cell(0);
-  });
-  for (const char* phase : {"h2d", "scatter", "replicate", "forward", "parallel_apply",
-                            "gather", "broadcast", "loss", "backward", "reduce",
-                            "all_reduce", "optimizer", "metrics"}) {
-    timed(phase, [phase](const Group& g) { return phase_cell(g, phase); });
-  }
-  say("\n  Phases: from the first kernel or copy to the end of the last. They overlap, "
-      "so they do\n  not add up to a step. DataParallel's forward is scatter, "
-      "replicate, "
-      "parallel_apply and\n  gather; its reduce comes after backward, while ddp's "
-      "all_reduce runs during backward.\n  Emulated: " +
-      runs[0].emulated.assumed + ".\n");
-}
-
-void print_bytes(const std::vector<Run>& runs) {
-  say("\n  bytes per step, by port" + std::string(3, ' ') + right("in", 12) +
-      right("out", 12) + right("peak memory", 14) + "\n");
-  for (const Run& run : runs) {
-    const auto& group = run.measured.train;
-    const auto steps = static_cast<int64_t>(std::max<size_t>(1, group.steps.size()));
-    for (const auto& [device, port] : group.ports) {
-      const auto memory = run.measured.memory.find(device);
-      const bool none = memory == run.measured.memory.end();
-      say(fmt::format("  {:<16}{:<10}", run.name,
-                      device < 0 ? "host" : fmt::format("device {}", device)) +
-          right(human_bytes(port.in / steps), 12) +
-          right(human_bytes(port.out / steps), 12) +
-          right(none ? "–" : human_bytes(memory->second.total), 14) + "\n");
-    }
-  }
-}
 
 bool has_display() {
   for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY"}) {
@@ -173,50 +23,21 @@ bool has_display() {
 }
 
 /// The viewer on the DataParallel run where there is a display, else its pictures.
-int show(const DemoOptions& o, const std::vector<Run>& runs) {
+int show(const run::DemoOptions& o, const std::vector<std::string>& traces) {
 #ifdef LOCKSTEP_HAS_GUI
-  if (o.no_view) return 0;
   if (has_display()) {
-    say("\nThe viewer opens: space plays, the arrows step, ? lists the keys.\n");
-    return view_traces({runs[1].file, runs[2].file, runs[0].file}, "1:forward");
+    std::puts("\nThe viewer opens: space plays, the arrows step, ? lists the keys.");
+    return view_traces({traces[1], traces[2], traces[0]}, "1:forward");
   }
-  say("\nNo display here, so pictures of one step:\n");
+  std::puts("\nNo display here, so pictures of one step:");
   for (const char* phase : {"scatter", "replicate", "reduce"}) {
     const std::string png = fmt::format("{}/{}_dp_{}.png", o.out, o.arch, phase);
-    picture_of_trace(runs[1].file, std::string("1:") + phase, png);
+    picture_of_trace(traces[1], std::string("1:") + phase, png);
   }
 #else
-  (void)o, (void)runs;
+  (void)o, (void)traces;
 #endif
   return 0;
-}
-
-int run(const DemoOptions& o) {
-  const std::string data = find_data(o);
-  if (train::Trainer::stop) return 130;
-  std::filesystem::create_directories(o.out);
-  const bool generated = data::is_generated(data::cifar10_folder(data).value_or(data));
-  say(fmt::format("{} on {}{}, batch {}, on {} cores\n", o.arch, data,
-                  generated ? " (generated)" : "", o.batch,
-                  std::thread::hardware_concurrency()));
-  std::vector<Run> runs;
-  for (const char* mode : {"single", "dp", "ddp"}) {
-    runs.push_back(train_and_trace(o, data, mode));
-    if (!runs.back().complete) return 130;
-  }
-  print_times(runs, o.batch);
-  print_bytes(runs);
-  say("\n");
-  for (size_t i = 1; i < runs.size(); ++i) {
-    say(runs[i].name + ": " +
-        tracer::limiting_sentence(runs[i].measured, &runs[0].measured) + "\n" +
-        tracer::limiting_sentence(runs[i].emulated, &runs[0].emulated) + "\n\n");
-  }
-  for (const Run& run : runs) say("  " + run.file + "\n");
-  say("\nNext: " + program() + " trace summary --calls " + runs[1].file +
-      "   (who calls forward?)\n      " + program() + " trace check " + runs[1].file +
-      "\n      " + program() + " view " + runs[1].file + "\n");
-  return show(o, runs);
 }
 
 }  // namespace
@@ -225,7 +46,8 @@ void add_demo(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "demo",
       "a few steps on one device, in DataParallel and in DistributedDataParallel");
-  auto o = std::make_shared<DemoOptions>();
+  auto o = std::make_shared<run::DemoOptions>();
+  const auto no_view = std::make_shared<bool>(false);
   std::vector<std::string> archs = models::names();
   std::erase(archs, "toy");  // it does not train
   command->option_defaults()->always_capture_default();
@@ -237,14 +59,22 @@ void add_demo(CLI::App& app, Action& action) {
       ->check(CLI::IsMember(archs));
   command
       ->add_option("--devices", o->devices,
-                   "of DataParallel and DistributedDataParallel")
+                   "number of devices of DataParallel and DistributedDataParallel")
       ->check(CLI::Range(1, 64));
-  command->add_option("-b,--batch-size", o->batch, "of the whole batch")
+  command->add_option("-b,--batch-size", o->batch, "total batch size of all devices")
       ->check(CLI::Range(1, 65536));
-  command->add_option("--steps", o->steps, "shown, after one that is not")
+  command
+      ->add_option("--steps", o->steps,
+                   "number of steps to show, after one that is not shown")
       ->check(CLI::Range(1, 1000));
-  command->add_flag("--no-view", o->no_view, "end without the viewer or its pictures");
-  command->callback([o, &action] { action = [o] { return run(*o); }; });
+  command->add_flag("--no-view", *no_view, "end without the viewer or its pictures");
+  command->callback([o, no_view, &action] {
+    action = [o, no_view] {
+      const auto traces = run::compare_modes(*o, run::read_environment());
+      if (!traces) return 130;
+      return *no_view ? 0 : show(*o, *traces);
+    };
+  });
 }
 
 }  // namespace lockstep::cli

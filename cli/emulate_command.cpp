@@ -40,12 +40,16 @@ void add_emulate(CLI::App& app, Action& action) {
   command->footer("Assumed: " + tracer::assumptions({}) + ".");
   command->add_option("TRACE", c->file, "trace file")->required();
   command->add_option("-o,--out", c->out, "write the emulated trace");
-  command->add_flag("--json", c->json, "the summary for programs");
+  command->add_flag("--json", c->json, "print the summary as JSON");
   command->add_flag("--measured-durations", c->options.measured_durations,
                     "keep recorded durations and gaps (the emulator's own test)");
-  command->add_option("--link-gb-per-s", c->options.link.gb_per_s, "of every copy")
+  command
+      ->add_option("--link-gb-per-s", c->options.link.gb_per_s,
+                   "bandwidth of every copy")
       ->capture_default_str();
-  command->add_option("--link-latency-us", c->options.link.latency_us, "of every copy")
+  command
+      ->add_option("--link-latency-us", c->options.link.latency_us,
+                   "latency of every copy")
       ->capture_default_str();
   command->callback([c, &action] { action = [c] { return run(*c); }; });
 }

@@ -1,15 +1,15 @@
-// `lockstep experiment`: its words.
+// `lockstep experiment`: the seed's studies.
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/experiment.h"
-#include "cli/subcommands.h"
+#include "cli/flags.h"
 #include "engine/models/zoo.h"
+#include "experiments/studies.h"
 
 namespace lockstep::cli {
 namespace {
 
-void add_common(CLI::App& c, ExperimentOptions& o, const std::string& data) {
+void add_common(CLI::App& c, experiments::StudyOptions& o, const std::string& data) {
   c.option_defaults()->always_capture_default();
   c.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   std::vector<std::string> archs = models::names();
@@ -17,15 +17,18 @@ void add_common(CLI::App& c, ExperimentOptions& o, const std::string& data) {
   c.add_option("-a,--arch", o.arch, "the model")->check(CLI::IsMember(archs));
   c.add_option("--data", o.data, data);
   c.add_option("--out", o.out, "folder for logs, table and plot");
-  c.add_option("--epochs", o.epochs, "of every run")->check(CLI::Range(1, 1 << 20));
+  c.add_option("--epochs", o.epochs, "epochs of every run")
+      ->check(CLI::Range(1, 1 << 20));
   c.add_option("--threads-per-device", o.threads_per_device,
-               "cores that a virtual device uses; 0: one device all, several one each")
+               "cores per virtual device; 0: a single device all, several one each")
       ->check(CLI::Range(0, 256));
-  c.add_option("--device-type", o.device_type, "cpu or cuda")
-      ->check(CLI::IsMember({"cpu", "cuda", "null"}));
-  c.add_option("--seed", o.seed, "of weights and shuffling");
-  c.add_flag("--again", o.again, "repeat runs whose logs are there");
-  c.add_flag("--json", o.json, "print the table for programs");
+  add_choice<DeviceType>(c, "--device-type", o.device_type, "cpu or cuda",
+                         {{"cpu", DeviceType::cpu},
+                          {"cuda", DeviceType::cuda},
+                          {"null", DeviceType::null}});
+  c.add_option("--seed", o.seed, "random seed for weights and shuffling");
+  c.add_flag("--again", o.again, "repeat runs whose logs exist");
+  c.add_flag("--json", o.json, "print the table as JSON");
   c.add_option("WORDS", o.more, "after --: further words for every train")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
@@ -33,13 +36,14 @@ void add_common(CLI::App& c, ExperimentOptions& o, const std::string& data) {
 void add_imagenet(CLI::App& experiment, Action& action) {
   auto* c = experiment.add_subcommand(
       "imagenet-table", "ResNet50: one device, DataParallel, DistributedDataParallel");
-  auto o = std::make_shared<ImageNetOptions>();
+  auto o = std::make_shared<experiments::ImageNetStudy>();
   o->common.arch = "resnet50";
   o->common.out = "results/imagenet-table";
   add_common(*c, o->common, "image folders with train/ and val/ (default: generated)");
-  c->add_option("--devices", o->common.devices, "of the runs with several")
+  c->add_option("--devices", o->common.devices,
+                "number of devices of the runs with several")
       ->check(CLI::Range(1, 64));
-  c->add_option("--image-size", o->image_size, "pixels")
+  c->add_option("--image-size", o->image_size, "image size in pixels")
       ->check(CLI::Range(16, 1024))
       ->default_str("224, on CPUs 32");
   c->add_option("--length", o->length, "training pictures of the generated set")
@@ -48,16 +52,17 @@ void add_imagenet(CLI::App& experiment, Action& action) {
                 "the seed's batches of 128, 256 and 1024 divided by this")
       ->check(CLI::Range(int64_t{1}, int64_t{128}));
   c->add_option("--steps", o->steps,
-                "end each run after so many iterations, without accuracies")
+                "number of iterations after which each run ends, without accuracies")
       ->check(CLI::Range(int64_t{2}, int64_t{1} << 40))
       ->default_str("all");
-  c->callback([o, &action] { action = [o] { return run_imagenet_table(*o); }; });
+  c->callback(
+      [o, &action] { action = [o] { return experiments::run_imagenet_table(*o); }; });
 }
 
 void add_batch_size(CLI::App& experiment, Action& action) {
   auto* c = experiment.add_subcommand(
       "batch-size", "small and large batches at equal epochs, on CIFAR-10");
-  auto o = std::make_shared<BatchSizeOptions>();
+  auto o = std::make_shared<experiments::BatchSizeStudy>();
   o->common.arch = "resnet18";
   o->common.out = "results/batch-size";
   o->common.epochs = 10;
@@ -68,15 +73,18 @@ void add_batch_size(CLI::App& experiment, Action& action) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->delimiter(',')
       ->check(CLI::Range(int64_t{2}, int64_t{1} << 20));
-  c->add_option("--lr", o->lr, "of batches of 256")->check(CLI::Range(1e-9, 1e3));
-  c->add_option("--warmup-epochs", o->warmup_epochs, "of the runs with a warm-up")
+  c->add_option("--lr", o->lr, "learning rate for batches of 256")
+      ->check(CLI::Range(1e-9, 1e3));
+  c->add_option("--warmup-epochs", o->warmup_epochs,
+                "epochs of the runs with a warm-up")
       ->check(CLI::Range(1, 1 << 20));
   c->add_flag("--augment", o->augment, "crop and flip the training pictures");
-  c->add_option("--stem", o->stem, "of ResNets; cifar: 16 times the work")
-      ->check(CLI::IsMember({"cifar", "imagenet"}));
+  add_choice<models::Stem>(*c, "--stem", o->stem,
+                           "first layers of ResNets; cifar: 16 times the work");
   c->add_option("--length", o->length, "training pictures of a generated set")
       ->check(CLI::Range(int64_t{10}, int64_t{1000000}));
-  c->callback([o, &action] { action = [o] { return run_batch_size(*o); }; });
+  c->callback(
+      [o, &action] { action = [o] { return experiments::run_batch_size(*o); }; });
 }
 
 }  // namespace

@@ -14,8 +14,8 @@
 
 #include "base/program.h"
 #include "cli/commands.h"
+#include "cli/flags.h"
 #include "cli/lesson_options.h"
-#include "cli/subcommands.h"
 #include "lessons/machine/contain.h"
 #include "lessons/machine/exercise.h"
 #include "lessons/machine/judge.h"
@@ -130,17 +130,10 @@ int start(const LessonOptions& o) {
   return 0;
 }
 
-lessons::Sanitizer sanitizer_of(const LessonOptions& o) {
-  if (o.sanitize == "address") return lessons::Sanitizer::address;
-  if (o.sanitize == "leak") return lessons::Sanitizer::leak;
-  if (o.sanitize == "thread") return lessons::Sanitizer::thread;
-  return lessons::Sanitizer::none;
-}
-
 int check(const LessonOptions& o) {
   const Workspace workspace = open_workspace(o);
   const Lesson& lesson = lessons::find_lesson(o.lesson);
-  const lessons::Verdict verdict = lessons::check(workspace, lesson, sanitizer_of(o));
+  const lessons::Verdict verdict = lessons::check(workspace, lesson, o.sanitizer);
   Progress progress = workspace.progress(lesson);
   ++progress.checks;
   if (verdict.status == "pass") {
@@ -257,22 +250,24 @@ void add_lesson(CLI::App& app, Action& action) {
     return sub;
   };
   auto* listing = add("list", "all lessons and how far you are", list, false);
-  listing->add_flag("--json", options->json, "for programs");
+  listing->add_flag("--json", options->json, "print JSON");
   add("start", "write the exercise into your workspace", start, true);
   auto* checking = add("check", "build and judge your work", check, true);
   checking->add_flag("--json", options->json,
-                     "the result as docs/lesson-result.md says");
-  checking
-      ->add_option("--sanitize", options->sanitize,
-                   "find wrong memory accesses (address), memory that nobody frees "
-                   "(leak) or races (thread)")
-      ->check(CLI::IsMember({"address", "leak", "thread"}));
+                     "print the result as JSON (docs/lesson-result.md)");
+  using lessons::Sanitizer;
+  add_choice<Sanitizer>(*checking, "--sanitize", options->sanitizer,
+                        "find memory errors (address), leaks (leak) or data races "
+                        "(thread)",
+                        {{"address", Sanitizer::address},
+                         {"leak", Sanitizer::leak},
+                         {"thread", Sanitizer::thread}});
   add("watch", "check whenever you save", watch, true);
   add("hint", "three hints, each more telling", hint, true)
-      ->add_flag("--again", options->again, "those that you have taken");
+      ->add_flag("--again", options->again, "show the hints already taken");
   add("solution", "our solution, once you have passed", solution, true)
       ->add_flag("--show-anyway", options->show_anyway, "before you have passed");
-  add("reset", "begin anew; your file is kept aside", reset, true);
+  add("reset", "start over; your file is kept aside", reset, true);
   auto* running = add("run", "train; with --mine, with your own pieces plugged in",
                       run_with_pieces, false);
   running->add_flag("--mine", options->mine,

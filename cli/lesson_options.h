@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "lessons/machine/build.h"
 #include "lessons/machine/workspace.h"
 
 namespace lockstep::cli {
 
 struct LessonOptions {
-  std::string lesson, workspace, course, sanitize;
+  std::string lesson, workspace, course;
+  lessons::Sanitizer sanitizer = lessons::Sanitizer::none;
   bool json = false, show_anyway = false, mine = false, again = false;
   std::vector<std::string> train;
   std::vector<std::string> judge;  ///< as in lessons::Judging

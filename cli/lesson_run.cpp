@@ -12,9 +12,10 @@
 #include "base/program.h"
 #include "cli/commands.h"
 #include "cli/lesson_options.h"
-#include "cli/processes.h"
+#include "engine/train/trainer.h"
 #include "lessons/machine/build.h"
 #include "lessons/machine/contain.h"
+#include "run/child_group.h"
 #include "tracer/format/trace.h"
 
 namespace lockstep::cli {
@@ -198,12 +199,11 @@ int run_with_pieces(const LessonOptions& o) {
   }
   std::fflush(stdout);
   fs::create_directories(workspace.root());
-  Processes processes(std::chrono::seconds(5));
-  processes.start("train",
-                  {{"LOCKSTEP_SLOTS", pieces.libraries},
-                   {"LOCKSTEP_WORKSPACE_ROOT", workspace.root().string()}},
-                  words);
-  const int code = processes.wait();
+  run::ChildGroup children(std::chrono::seconds(5));
+  children.start("train", words,
+                 {{"LOCKSTEP_SLOTS", pieces.libraries},
+                  {"LOCKSTEP_WORKSPACE_ROOT", workspace.root().string()}});
+  const int code = children.wait(train::Trainer::stop);
   if (code == 0 && o.mine) warn_uncalled(pieces, trace_in(of_train));
   return code;
 }

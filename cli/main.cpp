@@ -12,8 +12,6 @@
 
 namespace lockstep::cli {
 
-std::string command_line;
-
 namespace {
 
 /// The first Ctrl-C ends training after the running step; the second ends the program.
@@ -22,13 +20,10 @@ void on_interrupt(int) {
 }
 
 int run(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    command_line += (i > 1 ? " " : "") + std::string(argv[i]);
-  }
   for (size_t i = 0; i < lockstep_embedded_file_count(); ++i) {
     const EmbeddedFile& file = lockstep_embedded_files()[i];
     const std::string_view path = file.path;
-    if (path.starts_with("lessons/")) continue;
+    if (path.starts_with("lessons/") || path.ends_with(".gp")) continue;
     tracer::add_source(path, {file.begin, file.end});
   }
   std::setvbuf(stdout, nullptr, _IOLBF,

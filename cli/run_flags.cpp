@@ -1,286 +1,192 @@
-// The flags of a training run: what they are called, and which go together.
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
+// The flags of a training run.
+#include "cli/run_flags.h"
 
-#include "cli/commands.h"
-#include "cli/run_options.h"
-#include "cli/training_flags.h"
-#include "engine/backends/backend.h"
+#include "cli/flags.h"
 
 namespace lockstep::cli {
 namespace {
 
 using Numbers = CLI::Range;
 
-void add_flags_of_the_example(CLI::App& c, RunOptions& o) {
+void add_flags_of_the_example(CLI::App& c, run::RunConfig& o) {
   const auto positive = Numbers(int64_t{1}, int64_t{1} << 40);
-  c.add_option("-a,--arch", o.arch,
+  c.add_option("-a,--arch", o.model.arch,
                "resnet18|34|50, vgg16, vgg16_bn, vgg16_legacy, toy");
-  c.add_option("-j,--workers", o.workers, "data loading threads")
+  c.add_option("-j,--workers", o.data.workers, "data loading threads")
       ->check(Numbers(0, 256));
-  c.add_option("--epochs", o.epochs, "epochs to run")->check(Numbers(0, 1 << 20));
-  c.add_option("--start-epoch", o.start_epoch, "number of the first epoch")
+  c.add_option("--epochs", o.recipe.epochs, "epochs to run")
       ->check(Numbers(0, 1 << 20));
-  c.add_option("-b,--batch-size", o.batch_size, "of the whole batch, over all devices")
+  c.add_option("--start-epoch", o.recipe.start_epoch, "number of the first epoch")
+      ->check(Numbers(0, 1 << 20));
+  c.add_option("-b,--batch-size", o.recipe.batch_size,
+               "total batch size of all devices on this node")
       ->check(positive);
-  c.add_option("--lr,--learning-rate", o.lr, "initial learning rate (see --schedule)");
-  c.add_option("--momentum", o.momentum, "of SGD");
-  c.add_option("--wd,--weight-decay", o.weight_decay, "of SGD");
-  c.add_option("-p,--print-freq", o.print_freq, "a progress line every so many steps")
+  c.add_option("--lr,--learning-rate", o.recipe.lr,
+               "initial learning rate (see --schedule)");
+  c.add_option("--momentum", o.recipe.momentum, "SGD momentum");
+  c.add_option("--wd,--weight-decay", o.recipe.weight_decay, "SGD weight decay");
+  c.add_option("-p,--print-freq", o.output.print_freq,
+               "steps between two progress lines")
       ->check(Numbers(1, 1 << 30));
   c.add_flag("-e,--evaluate", o.evaluate, "evaluate on the test set and stop");
-  c.add_option("--pretrained", o.pretrained, "weights to begin with (safetensors)");
+  c.add_option("--pretrained", o.model.pretrained, "initial weights (safetensors)");
   c.add_option(
-       "--world-size", o.world_size,
+       "--world-size", o.distributed.world_size,
        "number of nodes, or, without --multiprocessing-distributed, of processes")
       ->default_str("1");
-  c.add_option("--rank", o.rank, "this node's (or process's) rank")->default_str("0");
-  c.add_option("--dist-url", o.dist_url,
+  c.add_option("--rank", o.distributed.rank, "this node's (or process's) rank")
+      ->default_str("0");
+  c.add_option("--dist-url", o.distributed.url,
                "where ranks meet: tcp://host:port, file:///path, env://")
       ->default_str("");
-  c.add_option("--dist-backend", o.dist_backend,
-               "ring, gloo, or nccl (on CPUs and on a shared GPU: ring)")
-      ->check(CLI::IsMember({"ring", "gloo", "nccl"}));
-  c.add_option("--seed", o.seed, "of weights, shuffling, augmentation and dropout");
-  c.add_option("--gpu", o.gpu, "train on this device only")->check(Numbers(0, 63));
-  c.add_flag("--multiprocessing-distributed", o.multiprocessing_distributed,
+  add_choice<run::DistBackend>(
+      c, "--dist-backend", o.distributed.backend,
+      "ring, gloo, or nccl (on CPUs and on a shared GPU: ring)");
+  c.add_option("--seed", o.recipe.seed,
+               "random seed for weights, shuffling, augmentation and dropout");
+  c.add_option("--gpu", o.device.gpu, "train on this device only")
+      ->check(Numbers(0, 63));
+  c.add_flag("--multiprocessing-distributed", o.distributed.multiprocessing,
              "one process per device");
 }
 
-void add_own_flags(CLI::App& c, RunOptions& o) {
+void add_own_flags(CLI::App& c, run::RunConfig& o) {
   const auto positive = Numbers(int64_t{1}, int64_t{1} << 40);
-  c.add_option("--dataset", o.dataset,
-               "default: imagefolder if DIR has train/, of -a toy random, else cifar10")
-      ->check(CLI::IsMember({"cifar10", "imagefolder", "random", "generated"}));
-  c.add_option("--on-bad-image", o.on_bad_image,
-               "image folders: what to do about a damaged or missing file")
-      ->check(CLI::IsMember({"error", "skip"}));
-  c.add_option("--loader-timeout", o.loader_timeout,
-               "seconds to wait for a batch from a loader's worker; 0: for ever")
+  add_choice<run::DataKind>(
+      c, "--dataset", o.data.kind,
+      "default: random for -a toy, imagefolder if DIR has train/, else cifar10");
+  add_choice<run::OnBadImage>(
+      c, "--on-bad-image", o.data.on_bad_image,
+      "image folders: what to do with a damaged or missing file");
+  c.add_option("--loader-timeout", o.data.loader_timeout,
+               "seconds to wait for a batch from a loader's worker; 0: forever")
       ->check(Numbers(0.0, 1e6));
-  c.add_option(
-       "--mode", o.mode,
-       "default: dp, of VGG dp-features as in the ImageNet example; ddp: a thread per "
-       "device")
-      ->check(CLI::IsMember({"single", "dp", "dp-features", "ddp"}));
-  c.add_option("--devices", o.devices,
-               "how many; with fewer GPUs than devices several share one")
+  add_choice<train::Mode>(c, "--mode", o.mode,
+                          "default: dp, of VGG dp-features as in the ImageNet "
+                          "example; ddp: one thread per "
+                          "device");
+  c.add_option("--devices", o.device.count,
+               "number of devices; if there are fewer GPUs, several share one")
       ->check(Numbers(1, 64))
-      ->default_str("4 virtual ones; of cuda all GPUs");
-  c.add_option("--device-type", o.device_type,
-               "cpu: virtual devices; cuda: NVIDIA's GPUs; null computes nothing")
-      ->check(CLI::IsMember({"cpu", "cuda", "reference", "null"}));
-  c.add_option("--threads-per-device", o.threads_per_device,
-               "cores that a kernel uses (default: 1, of a single device all)")
+      ->default_str("4 virtual; cuda: all GPUs");
+  add_choice<DeviceType>(
+      c, "--device-type", o.device.type,
+      "cpu: virtual devices; cuda: NVIDIA's GPUs; null computes nothing");
+  c.add_option("--threads-per-device", o.device.threads,
+               "cores per kernel (default: 1; for a single device, all)")
       ->check(Numbers(1, 256))
       ->default_str("");
   c.add_option("--steps", o.steps,
-               "stop after so many steps (default: after all epochs)")
+               "number of steps to stop after (default: all epochs)")
       ->check(Numbers(int64_t{0}, int64_t{1} << 40))
       ->default_str("");
-  c.add_option("--save", o.save, "write the weights at the end (safetensors)");
-  c.add_flag("--no-shuffle", o.no_shuffle, "take the samples in the files' order");
-  c.add_flag("--no-augment", o.no_augment, "neither crop nor flip the pictures");
-  c.add_option("--stem", o.stem,
-               "first layers of ResNets (default: cifar up to 64 pixels)")
-      ->check(CLI::IsMember({"cifar", "imagenet"}));
-  c.add_option("--input-on", o.input_on, "DP: where the images are before scattering")
-      ->check(CLI::IsMember({"host", "device0"}));
-  c.add_option("--conv", o.conv, "auto: Winograd where it exists")
-      ->check(CLI::IsMember({"auto", "direct"}));
-  c.add_option("--dtype", o.dtype, "float64: with reference and null")
-      ->check(CLI::IsMember({"float32", "float64"}));
-  c.add_flag("--benchmark", o.benchmark,
+  c.add_option("--save", o.output.save, "write the weights at the end (safetensors)");
+  c.add_flag("--no-shuffle", o.data.no_shuffle, "take the samples in the files' order");
+  c.add_flag("--no-augment", o.data.no_augment, "neither crop nor flip the pictures");
+  add_choice<models::Stem>(c, "--stem", o.model.stem,
+                           "first layers of ResNets (default: cifar up to 64 pixels)");
+  add_choice<run::InputOn>(c, "--input-on", o.device.input_on,
+                           "DP: where the images are before scattering");
+  add_choice<ConvAlgorithm>(c, "--conv", o.device.conv,
+                            "auto: Winograd where it exists");
+  add_choice<DType>(c, "--dtype", o.device.dtype, "float64: with reference and null");
+  c.add_flag("--benchmark", o.device.benchmark,
              "choose convolution algorithms by measuring, once per shape; prints them");
-  c.add_flag("--deterministic", o.deterministic,
+  c.add_flag("--deterministic", o.device.deterministic,
              "never choose algorithms by measuring; on cuda only those that repeat");
-  c.add_flag("--no-tf32", o.no_tf32,
+  c.add_flag("--no-tf32", o.device.no_tf32,
              "cuda: products in full float32, not in TF32 (10 bits of mantissa)");
-  c.add_flag("--launch-blocking", o.launch_blocking, "wait for every kernel");
-  c.add_flag("--cuda-graph", o.cuda_graph,
+  c.add_flag("--launch-blocking", o.device.launch_blocking, "wait for every kernel");
+  c.add_flag("--cuda-graph", o.device.cuda_graph,
              "cuda, one device: launch a training step as one captured graph");
-  c.add_option("--image-size", o.image_size,
-               "of pictures from image folders or generated")
+  c.add_option("--image-size", o.data.image_size,
+               "image size in pixels, for image folders and generated data")
       ->check(Numbers(1, 4096))
       ->default_str("224 or 32");
-  c.add_option("--classes", o.classes, "outputs of the model")
+  c.add_option("--classes", o.data.classes, "number of classes")
       ->check(Numbers(1, 1000000))
       ->default_str("image folders 1000, else 10");
-  c.add_option("--length", o.length,
-               "samples of a set (default: generated 5000, random 100)")
+  c.add_option("--length", o.data.length,
+               "number of samples (default: generated 5000, random 100)")
       ->check(positive)
       ->default_str("");
-  c.add_option("--dropout", o.dropout, "of VGG's classifier")
+  c.add_option("--dropout", o.model.dropout, "dropout probability of VGG's classifier")
       ->check(Numbers(0.0, 0.999));
-  c.add_option("--bucket-cap-mb", o.bucket_cap_mb, "DDP: size of a bucket, MiB")
+  c.add_option("--bucket-cap-mb", o.ddp.bucket_cap_mb, "DDP: bucket size in MiB")
       ->check(Numbers(1, 1 << 20));
-  c.add_option("--bucket-rule", o.bucket_rule, "DDP: the first step's buckets")
-      ->check(CLI::IsMember({"current", "1.11"}));
-  c.add_flag("--find-unused-parameters", o.find_unused_parameters,
-             "DDP: parameters may take no part in a step");
-  c.add_flag("--gradient-as-bucket-view", o.gradient_as_bucket_view,
+  add_choice<plan::BucketRule>(
+      c, "--bucket-rule", o.ddp.bucket_rule,
+      "DDP: how the first step's buckets are built; 1.11: as PyTorch 1.11");
+  c.add_flag("--find-unused-parameters", o.ddp.find_unused_parameters,
+             "DDP: allow parameters without a gradient in a step");
+  c.add_flag("--gradient-as-bucket-view", o.ddp.gradient_as_bucket_view,
              "DDP: gradients stay in their buckets");
-  c.add_flag("--no-broadcast-buffers", o.no_broadcast_buffers,
+  c.add_flag("--no-broadcast-buffers", o.ddp.no_broadcast_buffers,
              "DDP: each rank keeps its own running statistics");
-  c.add_flag("--sync-bn", o.sync_bn,
+  c.add_flag("--sync-bn", o.ddp.sync_bn,
              "DDP: batch norms use the statistics of all ranks (SyncBatchNorm)");
-  c.add_option("--ddp-sync", o.ddp_sync,
-               "DDP: naive and bucketed reduce after backward, for comparison")
-      ->check(CLI::IsMember({"reducer", "naive", "bucketed"}));
-  c.add_option("--timeout", o.timeout, "DDP: seconds that ranks wait for each other")
+  add_choice<run::DdpSync>(
+      c, "--ddp-sync", o.ddp.sync,
+      "DDP: naive and bucketed reduce after backward, for comparison");
+  c.add_option("--timeout", o.distributed.timeout,
+               "DDP: seconds to wait for other ranks")
       ->check(Numbers(0.1, 1e6));
-  c.add_option("--trace", o.trace, "record a trace into this file (.json or .json.gz)");
-  c.add_option("--trace-steps", o.trace_steps,
-               "A:B, the steps A to B - 1 (default: 2:7, of a run of 7 or fewer all)");
-  c.add_option("--summary", o.summary, "write loss, times and memory per step (JSON)");
+  c.add_option("--trace", o.output.trace,
+               "record a trace into this file (.json or .json.gz)");
+  c.add_option("--trace-steps", o.output.trace_steps,
+               "A:B, steps A to B - 1 (default: 2:7; all of a run of 7 or fewer)");
+  c.add_option("--summary", o.output.summary,
+               "write loss, times and memory per step (JSON)");
 }
 
-/// The data and the steps that were asked for are those that are used.
-void validate_data(const RunOptions& o) {
-  if (!o.dir.empty() && o.arch == "toy") {
-    throw UsageError("-a toy takes random samples; it cannot use the folder " + o.dir);
-  }
-  if (!o.dir.empty() && (o.dataset == "random" || o.dataset == "generated")) {
-    throw UsageError("--dataset " + o.dataset +
-                     " makes its samples; it cannot use the "
-                     "folder " +
-                     o.dir);
-  }
-  if (!o.trace_steps.empty() && o.trace.empty()) {
-    throw UsageError(
-        "--trace-steps says which steps to record; --trace FILE is missing");
-  }
-}
-
-void validate_numbers(const RunOptions& o) {
-  if (o.loader_timeout > 0 && o.workers == 0) {
-    throw UsageError(
-        "--loader-timeout is about the loader's workers, and -j 0 has none; give it "
-        "one "
-        "or more");
-  }
-  const std::pair<const char*, double> numbers[] = {{"--lr", o.lr},
-                                                    {"--momentum", o.momentum},
-                                                    {"--weight-decay", o.weight_decay},
-                                                    {"--dropout", o.dropout}};
-  for (const auto& [name, value] : numbers) {
-    if (std::isfinite(value) && value >= 0) continue;
-    throw UsageError(std::string(name) + " must be a number of at least 0");
-  }
-}
-
-void validate_devices(const RunOptions& o) {
-  if (o.gpu && !o.mode.empty() && o.mode != "single") {
-    throw UsageError("--gpu trains on one device; it cannot go with --mode " + o.mode);
-  }
-  if (o.gpu && o.devices > 0 && *o.gpu >= o.devices) {
-    throw UsageError("--gpu " + std::to_string(*o.gpu) + ": there " +
-                     (o.devices == 1
-                          ? "is only 1 device"
-                          : "are only " + std::to_string(o.devices) + " devices"));
-  }
-  if (!o.gpu && o.mode == "single" && o.devices > 1) {
-    throw UsageError("--mode single trains on one device, not on --devices " +
-                     std::to_string(o.devices) +
-                     "; --gpu N chooses one, --mode dp uses all");
-  }
-  if (o.sync_bn && mode_of(o) != train::Mode::ddp) {
-    throw UsageError("--sync-bn shares statistics between ranks; add --mode ddp");
-  }
-  if (o.cuda_graph && o.device_type != "cuda") {
-    throw UsageError("--cuda-graph is for CUDA devices; --device-type " +
-                     o.device_type + " has no graphs");
-  }
-  if (o.cuda_graph && mode_of(o) != train::Mode::single) {
-    throw UsageError("--cuda-graph captures the step of one device; add --gpu 0");
-  }
-  if (o.cuda_graph && (o.accumulate > 1 || o.clip_grad_norm)) {
-    throw UsageError(
-        "--cuda-graph repeats one and the same step; leave " +
-        std::string(o.accumulate > 1 ? "--accumulate" : "--clip-grad-norm") + " out");
-  }
-  if (o.mode == "dp-features" && o.arch.rfind("vgg", 0) != 0) {
-    throw UsageError("--mode dp-features needs a model with features (-a vgg16)");
-  }
-}
-
-void validate_built(const RunOptions& o) {
-  if (o.device_type == "cuda") backend_of(DeviceType::cuda);  // says why not
-}
-
-/// A flag that the chosen mode would not read is a misunderstanding.
-void validate_mode(const RunOptions& o) {
-  const bool ddp = mode_of(o) == train::Mode::ddp;
-  if (ddp && !o.mode.empty() && o.mode != "ddp") {
-    throw UsageError("--mode " + o.mode +
-                     " is one process, but this is one of several "
-                     "ranks; leave it out: ranks train with ddp");
-  }
-  for (const char* flag :
-       {"--ddp-sync", "--bucket-cap-mb", "--bucket-rule", "--find-unused-parameters",
-        "--gradient-as-bucket-view", "--no-broadcast-buffers"}) {
-    if (ddp || !o.given.contains(flag)) continue;
-    throw UsageError(std::string(flag) +
-                     " is DistributedDataParallel's; add --mode ddp "
-                     "or --multiprocessing-distributed");
-  }
-  const bool threads = ddp && o.mode == "ddp" && !o.multiprocessing_distributed;
-  if (threads && o.given.contains("--dist-backend") && o.dist_backend == "gloo") {
-    throw UsageError(
-        "--dist-backend gloo is for processes; the threads of --mode ddp "
-        "have a ring in memory: leave it out, or take "
-        "--multiprocessing-distributed");
-  }
+void add_training_flags(CLI::App& c, run::RunConfig& o) {
+  c.add_option("--checkpoint", o.checkpoint.folder,
+               "folder for checkpoint.safetensors, written after every epoch, and "
+               "model_best.safetensors (default: none is kept)");
+  c.add_option("--resume", o.checkpoint.resume,
+               "checkpoint to resume from; flags that are not given come from it");
+  add_choice<optim::Schedule::Kind>(
+      c, "--schedule", o.recipe.schedule,
+      "learning rate schedule: step (a tenth every 30 epochs) or cosine");
+  c.add_option("--lr-step-size", o.recipe.lr_step_size,
+               "step: epochs between two decays")
+      ->check(Numbers(1, 1 << 20));
+  c.add_option("--lr-gamma", o.recipe.lr_gamma, "step: factor of a decay");
+  c.add_option("--warmup-epochs,--lr-warmup-epochs", o.recipe.warmup_epochs,
+               "epochs of linear warm-up from a hundredth of the learning rate")
+      ->check(Numbers(0, 1 << 20));
+  c.add_flag("--scale-lr", o.recipe.scale_lr,
+             "--lr is meant for batches of 256: scale it with the whole batch");
+  c.add_option("--label-smoothing", o.recipe.label_smoothing,
+               "label smoothing of the cross entropy")
+      ->check(Numbers(0.0, 1.0));
+  c.add_option("--norm-weight-decay", o.recipe.norm_weight_decay,
+               "weight decay of batch norms; 0 is usual for large batches")
+      ->default_str("--wd's");
+  c.add_option("--bias-weight-decay", o.recipe.bias_weight_decay,
+               "weight decay of all other biases")
+      ->default_str("--wd's");
+  c.add_option("--accumulate", o.recipe.accumulate,
+               "batches whose gradients are accumulated for one optimizer step")
+      ->check(Numbers(1, 1 << 20));
+  c.add_option("--clip-grad-norm", o.recipe.clip_grad_norm,
+               "maximum norm of all gradients together")
+      ->default_str("none");
+  c.add_flag("--amp", o.device.amp, "mixed precision (CUDA only)");
 }
 
 }  // namespace
 
-void add_run_flags(CLI::App& c, RunOptions& o) {
+void add_run_flags(CLI::App& c, run::RunConfig& o) {
   // As Python's argparse: of a flag given twice the last counts.
   c.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   c.option_defaults()->always_capture_default();
   c.add_option(
-      "DIR", o.dir,
+      "DIR", o.data.dir,
       "image folders (train/, val/) or CIFAR-10 (default: ./data, else ~/data)");
   add_flags_of_the_example(c, o);
   add_own_flags(c, o);
   add_training_flags(c, o);
-}
-
-void validate(RunOptions& o) {
-  o.dist_url_given = o.dist_url != RunOptions{}.dist_url;
-  const auto& archs = models::names();
-  if (std::find(archs.begin(), archs.end(), o.arch) == archs.end()) {
-    try {
-      models::make(o.arch, {});
-    } catch (const std::invalid_argument& error) {
-      throw UsageError(std::string("-a: ") + error.what());
-    }
-  }
-  validate_mode(o);
-  validate_built(o);
-  if (o.dtype == "float64" && (o.device_type == "cpu" || o.device_type == "cuda")) {
-    throw UsageError(
-        "--dtype float64 needs --device-type reference (oneDNN and cuDNN compute in "
-        "float32)");
-  }
-  if (o.no_tf32 && o.device_type != "cuda") {
-    throw UsageError("--no-tf32 is for --device-type cuda; " + o.device_type +
-                     " has no TF32");
-  }
-  validate_data(o);
-  validate_numbers(o);
-  validate_training(o);
-  validate_devices(o);
-  // Better now than after hours of training.
-  for (const std::string& file : {o.trace, o.summary, o.save}) {
-    const auto folder = std::filesystem::path(file).parent_path();
-    if (!file.empty() && !folder.empty() && !std::filesystem::is_directory(folder)) {
-      throw std::runtime_error(file + ": there is no folder " + folder.string() +
-                               "; make it first");
-    }
-  }
 }
 
 }  // namespace lockstep::cli

@@ -1,11 +1,11 @@
-// `lockstep trace`: read, judge and compare traces.
+// `lockstep trace`: read, check, compare, merge and convert traces.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/subcommands.h"
+#include "cli/flags.h"
 #include "tracer/analysis/call_tree.h"
 #include "tracer/analysis/check.h"
 #include "tracer/analysis/diff.h"
@@ -177,15 +177,16 @@ void add_trace(CLI::App& app, Action& action) {
     auto options = std::make_shared<TraceOptions>();
     auto* command = trace->add_subcommand(name, help);
     command->add_option("TRACE", options->file, "trace file")->required();
-    command->add_flag("--json", options->json, "the same for programs");
+    command->add_flag("--json", options->json, "print JSON");
     command->callback(
         [options, run, &action] { action = [options, run] { return run(*options); }; });
     return std::pair(command, options);
   };
-  auto [summarize, summary_options] =
-      add("summary", "phases, bytes by reason and port, memory, what limits", summary);
+  auto [summarize, summary_options] = add(
+      "summary", "phases, bytes by reason and port, memory, the bottleneck", summary);
   summarize->add_flag("--calls", summary_options->calls, "who calls whom");
-  summarize->add_option("--step", summary_options->step, "of --calls (default: first)");
+  summarize->add_option("--step", summary_options->step,
+                        "step of --calls (default: the first)");
   add("check", "verify the file and the conservation laws", check);
   auto [compare, diff_options] = add("diff", "two traces side by side", diff);
   compare->add_option("OTHER", diff_options->other, "the other trace")->required();

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/flags.h"
 #include "gui/app/app.h"
 #include "gui/files/trace_text.h"
 #include "gui/render/film.h"
@@ -18,9 +19,13 @@
 namespace lockstep::cli {
 namespace {
 
+enum class Theme { dark, light };
+
 struct ViewOptions {
   std::vector<std::string> files;
-  std::string screenshot, video, at, size, theme = "dark", pace = "even";
+  std::string screenshot, video, at, size;
+  Theme theme = Theme::dark;
+  gui::Pace pace = gui::Pace::even;
   float scale = 1, speed = 1, seconds = 6;
   int fps = 30, tour = 0;
   bool compare = false, cpp = false, tree = false, help = false, time_order = false,
@@ -56,24 +61,24 @@ void open_all(const ViewOptions& o, gui::App& app) {
     app.begin_loading(file, trace.text, trace.owner);
     app.finish_loading();
     if (!app.error.empty()) throw std::runtime_error(app.error);
-    for (const std::string& problem : app.seat().model->problems) {
+    for (const std::string& problem : app.trace().model->problems) {
       std::fprintf(stderr, "lockstep: %s: %s\n", file.c_str(), problem.c_str());
     }
   }
-  app.sit(0);
+  app.select_trace(0);
 }
 
 void go_to(const ViewOptions& o, gui::App& app) {
   if (!app.has_trace()) return;
-  gui::Seat& seat = app.seat();
-  gui::Position position = seat.position;
+  gui::OpenTrace& trace = app.trace();
+  gui::Position position = trace.position;
   if (!o.at.empty()) {
     std::string why;
-    const auto parsed = gui::parse_position(*seat.model, o.at, why);
+    const auto parsed = gui::parse_position(*trace.model, o.at, why);
     if (!parsed) throw UsageError("--at: " + why);
     position = *parsed;
   }
-  if (o.time_order) position = gui::in_time_order(*seat.model, position);
+  if (o.time_order) position = gui::in_time_order(*trace.model, position);
   app.go(position);
 }
 
@@ -84,18 +89,18 @@ int draw_pictures(const ViewOptions& o) {
     std::fprintf(stderr, "lockstep: %s\n", screen.fonts().message.c_str());
   }
   gui::App app(screen.fonts());
-  app.choices.dark = o.theme == "dark";
-  app.choices.compare = o.compare;
-  app.choices.cpp_names = o.cpp;
-  app.choices.tree = o.tree;
-  app.choices.help = o.help;
-  app.choices.tour = o.tour;
+  app.settings.dark = o.theme == Theme::dark;
+  app.settings.compare = o.compare;
+  app.settings.cpp_names = o.cpp;
+  app.settings.tree = o.tree;
+  app.settings.help = o.help;
+  app.settings.tour = o.tour;
   open_all(o, app);
   go_to(o, app);
   const gui::Rect whole{0, 0, static_cast<float>(size.width),
                         static_cast<float>(size.height)};
   const auto frame = [&](float seconds) -> const gui::Image& {
-    return screen.frame([&] { app.frame(whole, seconds); }, app.theme().ground);
+    return screen.frame([&] { app.frame(whole, seconds); }, app.theme().background);
   };
   frame(0);  // ImGui measures its windows in the first frame
   if (!o.screenshot.empty()) {
@@ -104,9 +109,9 @@ int draw_pictures(const ViewOptions& o) {
   }
   if (o.video.empty()) return 0;
   gui::Film film(o.video, o.fps);
-  app.choices.transport.playing = true;
-  app.choices.transport.speed = o.speed;
-  app.choices.transport.pace = o.pace == "even" ? gui::Pace::even : gui::Pace::real;
+  app.settings.transport.playing = true;
+  app.settings.transport.speed = o.speed;
+  app.settings.transport.pace = o.pace;
   const int frames =
       std::max(1, static_cast<int>(o.seconds * static_cast<float>(o.fps)));
   for (int i = 0; i < frames; ++i) film.add(frame(1.0f / static_cast<float>(o.fps)));
@@ -123,7 +128,7 @@ int open_window(const ViewOptions& o) {
   options.files = o.files;
   options.at = o.at;
   if (!o.size.empty()) options.width = size.width, options.height = size.height;
-  options.light = o.theme == "light";
+  options.light = o.theme == Theme::light;
   options.compare = o.compare;
   options.print_state = o.state;
   gui::run_window(options);
@@ -167,25 +172,28 @@ void add_view(CLI::App& app, Action& action) {
   command->add_option(
       "--video", o->video,
       "play into .mp4 .webm .webp .gif (needs ffmpeg) or FRAME%04d.png");
-  command->add_option("--seconds", o->seconds, "of video")
+  command->add_option("--seconds", o->seconds, "length of the video")
       ->check(CLI::Range(0.1, 3600.0));
-  command->add_option("--fps", o->fps, "frames a second")->check(CLI::Range(1, 120));
-  command->add_option("--speed", o->speed, "of playing")
+  command->add_option("--fps", o->fps, "frames per second")->check(CLI::Range(1, 120));
+  command->add_option("--speed", o->speed, "playback speed")
       ->check(CLI::Range(0.0001, 10000.0));
-  command->add_option("--pace", o->pace, "even: every event as long; real: as it was")
-      ->check(CLI::IsMember({"even", "real"}));
+  add_choice<gui::Pace>(*command, "--pace", o->pace,
+                        "even: all events equally long; real: as recorded",
+                        {{"even", gui::Pace::even}, {"real", gui::Pace::real}});
   command->add_option("--size", o->size, "WIDTHxHEIGHT in points (default 1440x900)");
   command->add_option("--scale", o->scale, "pixels per point")
       ->check(CLI::Range(0.5, 4.0));
-  command->add_option("--theme", o->theme)->check(CLI::IsMember({"dark", "light"}));
+  add_choice<Theme>(*command, "--theme", o->theme, "colours",
+                    {{"dark", Theme::dark}, {"light", Theme::light}});
   command->add_flag("--compare", o->compare, "all traces side by side, in step");
   command->add_flag("--cpp", o->cpp, "C++ names instead of PyTorch's");
   command->add_flag("--tree", o->tree, "the step's call tree in place of the calls");
-  command->add_flag("--time-order", o->time_order, "as recorded, not as called");
-  command->add_flag("--keys", o->help, "with the list of keys");
-  command->add_option("--tour", o->tour, "with this card of the tour")
+  command->add_flag("--time-order", o->time_order, "order of time, not of calls");
+  command->add_flag("--keys", o->help, "show the list of keys");
+  command->add_option("--tour", o->tour, "show this card of the tour")
       ->check(CLI::Range(0, 5));
-  command->add_flag("--print-state", o->state, "say each position on standard output");
+  command->add_flag("--print-state", o->state,
+                    "print each position on standard output");
   command->callback([o, &action] {
     const bool headless = !o->screenshot.empty() || !o->video.empty();
     if (o->compare && o->files.size() < 2) {

@@ -1,6 +1,6 @@
-# CUDA, for --device-type cuda: a shared library of its own, liblockstep_cuda.so, that
+# CUDA, for --device-type cuda: a separate shared library, liblockstep_cuda.so, that
 # the engine loads on first use. LOCKSTEP_CUDA: AUTO builds it where nvcc and cuDNN are
-# found, ON insists, OFF leaves it out. Without it the program still builds.
+# found, ON requires it, OFF omits it. Without it the program still builds.
 set(LOCKSTEP_CUDA AUTO CACHE STRING "AUTO, ON or OFF: the backend for NVIDIA's GPUs")
 set(LOCKSTEP_HAS_CUDA FALSE)
 if(LOCKSTEP_CUDA STREQUAL "OFF")
@@ -14,12 +14,12 @@ function(lockstep_no_cuda why)
   if(LOCKSTEP_CUDA STREQUAL "ON")
     message(FATAL_ERROR "LOCKSTEP_CUDA=ON, but ${why}")
   endif()
-  message(STATUS "CUDA: ${why}; --device-type cuda is off")
+  message(STATUS "CUDA: ${why}; --device-type cuda is disabled")
 endfunction()
 
 find_program(LOCKSTEP_NVCC nvcc HINTS ENV CUDACXX PATHS /usr/local/cuda/bin)
 if(NOT LOCKSTEP_NVCC)
-  lockstep_no_cuda("there is no nvcc (fix: NVIDIA's package cuda-toolkit)")
+  lockstep_no_cuda("nvcc not found (fix: NVIDIA's package cuda-toolkit)")
   return()
 endif()
 set(CMAKE_CUDA_COMPILER ${LOCKSTEP_NVCC})
@@ -30,11 +30,11 @@ endif()
 find_package(CUDAToolkit 12.0)
 if(NOT CUDAToolkit_FOUND)
   lockstep_no_cuda(
-    "there is no toolkit 12.0 or newer (fix: NVIDIA's package cuda-toolkit)")
+    "toolkit 12.0 or newer not found (fix: NVIDIA's package cuda-toolkit)")
   return()
 endif()
 # Ampere, Hopper and, where the compiler knows it, Blackwell; the last one also as PTX,
-# for what comes later. -DCMAKE_CUDA_ARCHITECTURES=75 builds for another GPU.
+# for later GPUs. -DCMAKE_CUDA_ARCHITECTURES=75 builds for another GPU.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   if(CUDAToolkit_VERSION VERSION_LESS 12.8)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
@@ -43,7 +43,7 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   endif()
 endif()
 enable_language(CUDA)
-if(CMAKE_VERSION VERSION_LESS 3.26)  # CMAKE_CUDA_STANDARD 20 would give 17 in silence
+if(CMAKE_VERSION VERSION_LESS 3.26)  # CMAKE_CUDA_STANDARD 20 would silently give 17
   add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
 else()
   set(CMAKE_CUDA_STANDARD 20)
@@ -53,12 +53,12 @@ if(CCACHE)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
-# cuDNN and NCCL bring no CMake files.
+# cuDNN and NCCL provide no CMake files.
 find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
   PATH_SUFFIXES x86_64-linux-gnu)
 find_library(CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
 if(NOT CUDNN_INCLUDE_DIR OR NOT CUDNN_LIBRARY)
-  lockstep_no_cuda("there is no cuDNN (fix: NVIDIA's package cudnn9-cuda-13)")
+  lockstep_no_cuda("cuDNN not found (fix: NVIDIA's package cudnn9-cuda-13)")
   return()
 endif()
 set(LOCKSTEP_HAS_CUDA TRUE)
@@ -69,8 +69,8 @@ if(NCCL_INCLUDE_DIR AND NCCL_LIBRARY)
   set(LOCKSTEP_HAS_NCCL TRUE)
 else()
   set(LOCKSTEP_HAS_NCCL FALSE)
-  message(STATUS "CUDA: there is no NCCL (fix: NVIDIA's package libnccl-dev); "
-                 "--dist-backend nccl is ring")
+  message(STATUS "CUDA: NCCL not found (fix: NVIDIA's package libnccl-dev); "
+                 "--dist-backend nccl uses ring")
 endif()
 
 # CUPTI comes with the toolkit, in one of two places. It is not linked: the library is
@@ -83,11 +83,11 @@ if(CUPTI_INCLUDE_DIR AND CUPTI_LIBRARY)
   set(LOCKSTEP_HAS_CUPTI TRUE)
 else()
   set(LOCKSTEP_HAS_CUPTI FALSE)
-  message(STATUS "CUDA: there is no CUPTI (fix: NVIDIA's package cuda-cupti-dev); "
+  message(STATUS "CUDA: CUPTI not found (fix: NVIDIA's package cuda-cupti-dev); "
                  "traces have the times of CUDA events")
 endif()
 
-# After the engine's target is there: the library itself.
+# The library itself; requires the engine's target.
 function(add_cuda_library)
   file(GLOB sources CONFIGURE_DEPENDS engine/backends/cuda/*.cpp
        engine/backends/cuda/*.cu)

@@ -1,5 +1,5 @@
 # oneDNN, the CPU kernels. Without it the program still builds, and runs the
-# plain-loop `reference` backend only; `lockstep doctor` says so.
+# plain-loop `reference` backend only; `lockstep doctor` reports it.
 find_path(DNNL_INCLUDE_DIR dnnl.hpp)
 find_library(DNNL_LIBRARY dnnl)
 find_package(OpenMP)
@@ -12,6 +12,6 @@ if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY AND OpenMP_CXX_FOUND)
     INTERFACE_LINK_LIBRARIES OpenMP::OpenMP_CXX)
 else()
   set(LOCKSTEP_HAS_DNNL FALSE)
-  message(WARNING "oneDNN not found: --device-type cpu is off, reference remains. "
+  message(WARNING "oneDNN not found: --device-type cpu is disabled, reference remains. "
                   "Fix: apt-get install libdnnl-dev ocl-icd-opencl-dev")
 endif()

@@ -1,10 +1,10 @@
-# Sources inside the program: embed_sources(<out> <folder>…) writes one C++ file that
+# Embeds sources in the program: embed_sources(<out> <folder>…) writes one C++ file that
 # holds the text of every .h and .cpp below the folders (given from the project's root)
 # and sets <out> to its name, for add_executable in the same CMakeLists.txt. What it
 # defines is declared in tracer/record/embedded.h. ALSO <glob>… adds other files.
 #
 # The assembler copies the files in (.incbin), so this costs no compile time. ccache
-# knows .incbin and compiles such a file anew; ninja does so when one of them changes.
+# recompiles files with .incbin; ninja does so when an embedded file changes.
 function(embed_sources out)
   cmake_parse_arguments(arg "" "" "ALSO" ${ARGN})
   set(patterns ${arg_UNPARSED_ARGUMENTS})
@@ -21,7 +21,7 @@ function(embed_sources out)
     list(APPEND paths ${more})
     list(REMOVE_DUPLICATES paths)
   endif()
-  list(FILTER paths EXCLUDE REGEX "(^|/)[.#]")  # what editors leave behind
+  list(FILTER paths EXCLUDE REGEX "(^|/)[.#]")  # editors' temporary files
   list(SORT paths)
   if(NOT paths)
     message(FATAL_ERROR "embed_sources: no .h or .cpp below ${ARGN}")

@@ -5,6 +5,6 @@ if(TARGET gloo)
   set(LOCKSTEP_HAS_GLOO TRUE)
 else()
   set(LOCKSTEP_HAS_GLOO FALSE)
-  message(STATUS "Gloo not found: --dist-backend gloo is off, ring remains. "
+  message(STATUS "Gloo not found: --dist-backend gloo is disabled, ring remains. "
                  "Fix: apt-get install libgloo-dev")
 endif()

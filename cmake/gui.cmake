@@ -1,6 +1,6 @@
 # The viewer: Dear ImGui and libpng, and, for a window on the screen, GLFW and OpenGL.
-# Without the first two `lockstep view` says what to install; without the others it
-# still draws pictures and films.
+# Without the first two `lockstep view` reports what to install; without the others it
+# still renders images and videos.
 include(FindPkgConfig)
 pkg_check_modules(IMGUI IMPORTED_TARGET imgui)
 find_package(PNG)
@@ -16,7 +16,7 @@ list(FILTER gui_sources EXCLUDE REGEX "/gui/screen/")
 add_library(lockstep_gui STATIC ${gui_sources})
 target_link_libraries(lockstep_gui
   PUBLIC lockstep_tracer PkgConfig::IMGUI PNG::PNG ${CMAKE_DL_LIBS})
-# Pictures are the same bytes on every machine: no fused multiply-add by the compiler.
+# No fused multiply-add by the compiler, so that images are identical on every machine.
 target_compile_options(lockstep_gui PRIVATE -ffp-contract=off)
 
 find_package(glfw3 3.3 QUIET)

@@ -1,10 +1,10 @@
-# Compiler options that hold for every target.
+# Compiler options for every target.
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 set(LOCKSTEP_SANITIZE "" CACHE STRING "address,undefined or thread")
 
-# For C++ only: nvcc has options of its own (cmake/cuda.cmake).
+# For C++ only: nvcc has separate options (cmake/cuda.cmake).
 function(add_cxx_options)
   foreach(option IN LISTS ARGN)
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:${option}>)
@@ -21,7 +21,7 @@ endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG -g1")
 
 if(LOCKSTEP_SANITIZE)
-  # A finding ends the program: else a test with undefined behaviour would pass.
+  # Findings abort: otherwise a test with undefined behaviour would pass.
   string(REPLACE "," "$<COMMA>" kinds "${LOCKSTEP_SANITIZE}")
   add_cxx_options(-fsanitize=${kinds} -fno-sanitize-recover=all
                   -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS)

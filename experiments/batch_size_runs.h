@@ -18,10 +18,10 @@ const char* name(Recipe recipe);
 struct BatchSizeRuns {
   std::string arch = "resnet18";
   std::vector<int64_t> batches{64, 256, 1024};  ///< ascending
-  double lr = 0.1;                              ///< what a batch of 256 is meant for
+  double lr = 0.1;                              ///< for a batch of 256
   int epochs = 10, warmup_epochs = 2;
   std::string data;               ///< CIFAR-10's folder, or empty
-  std::vector<std::string> more;  ///< what all runs are told besides
+  std::vector<std::string> more;  ///< further words of all runs
 };
 
 /// One of them. The smallest batch has one run only: its recipes are the same.

@@ -29,8 +29,8 @@ std::vector<BatchSizeFigures> figures(const std::vector<BatchSizeResult>& result
     const EpochLog& last = result.log.epochs.back();
     if (!last.test_acc1) {
       throw std::runtime_error(result.run.name +
-                               ".log: no evaluation (* Acc@1 …) at its end; remove it, "
-                               "and the run is repeated");
+                               ".log: no evaluation (* Acc@1 …) at its end; delete the "
+                               "file to rerun");
     }
     BatchSizeFigures f;
     f.train = last.acc1;
@@ -91,94 +91,51 @@ Json batch_size_json(const std::vector<BatchSizeResult>& results,
 
 namespace {
 
-/// Blocks of `epoch train test`, one a run, for gnuplot's `index`.
+/// A block of `epoch train test` per run; two empty lines end a block.
 std::string curves(const std::vector<BatchSizeResult>& results) {
-  std::string data = "$curves << EOD\n";
+  std::string rows;
   for (const BatchSizeResult& result : results) {
     for (const EpochLog& epoch : result.log.epochs) {
-      data += fmt::format("{} {} {}\n", epoch.epoch + 1, epoch.acc1,
+      rows += fmt::format("{} {} {}\n", epoch.epoch + 1, epoch.acc1,
                           epoch.test_acc1.value_or(0));
     }
-    data += "\n\n";
+    rows += "\n\n";
   }
-  return data + "EOD\n";
+  return rows;
 }
 
-/// Blocks of `batch gap behind`, one a recipe; each begins with the smallest batch.
-std::string gaps(const std::vector<BatchSizeResult>& results,
-                 const std::vector<BatchSizeFigures>& all) {
-  std::string data = "$gaps << EOD\n";
+/// A block of `batch gap test` per recipe; each begins with the smallest batch.
+std::string gaps(const std::vector<BatchSizeResult>& results) {
+  const auto all = figures(results);
+  std::string rows;
   for (const Recipe recipe : {Recipe::constant, Recipe::scaled, Recipe::warmed}) {
     for (size_t i = 0; i < results.size(); ++i) {
       if (i > 0 && results[i].run.recipe != recipe) continue;
-      data += fmt::format("{} {:.3f} {:.3f}\n", results[i].run.batch, all[i].gap,
+      rows += fmt::format("{} {:.3f} {:.3f}\n", results[i].run.batch, all[i].gap,
                           all[i].test);
     }
-    data += "\n\n";
+    rows += "\n\n";
   }
-  return data + "EOD\n";
+  return rows;
 }
 
 }  // namespace
 
 Plot batch_size_plot(const std::vector<BatchSizeResult>& results,
                      const std::string& title) {
-  // A batch's colour, from light to dark; a recipe's dashes.
-  const std::vector<std::string> colours{"#8FB8F6", "#2F6FDE", "#0B2E6F", "#F2A33A",
-                                         "#B4552D"};
-  const std::map<Recipe, int> dashes{
-      {Recipe::constant, 1}, {Recipe::scaled, 2}, {Recipe::warmed, 4}};
-  std::map<int64_t, std::string> colour_of;
-  for (const auto& result : results) {
-    colour_of.try_emplace(result.run.batch, colours[colour_of.size() % colours.size()]);
+  std::vector<std::string> labels, batches, recipes;
+  std::map<int64_t, size_t> number_of;  // of a batch, from 1
+  for (const auto& [run, log] : results) {
+    const size_t number =
+        number_of.try_emplace(run.batch, number_of.size() + 1).first->second;
+    labels.push_back(quoted(fmt::format("{}, {}", run.batch, recipe_in_words(run))));
+    batches.push_back(fmt::to_string(number));
+    recipes.push_back(fmt::to_string(static_cast<int>(run.recipe) + 1));
   }
-  const auto lines = [&](int column) {
-    std::string text;
-    for (size_t i = 0; i < results.size(); ++i) {
-      const BatchSizeRun& run = results[i].run;
-      text += fmt::format(
-          "{}$curves index {} using 1:{} with lines linewidth 2 dashtype {} linecolor "
-          "rgb '{}' title {}",
-          i ? ", " : "plot ", i, column, dashes.at(run.recipe), colour_of[run.batch],
-          quoted(fmt::format("{}, {}", run.batch, recipe_in_words(run))));
-    }
-    return text + "\n";
-  };
-  const auto points = [](int column) {
-    std::string text = "plot ";
-    const char* names[] = {"constant rate", "scaled rate", "scaled, warm-up"};
-    const char* colours[] = {"#8A93A3", "#2F6FDE", "#F2A33A"};
-    for (int i = 0; i < 3; ++i) {
-      text += fmt::format(
-          "{}$gaps index {} using 1:{}:xtic(1) with linespoints pointtype {} linewidth "
-          "2 linecolor rgb '{}' title '{}'",
-          i ? ", " : "", i, column,
-          i == 0   ? 7
-          : i == 1 ? 5
-                   : 9,
-          colours[i], names[i]);
-    }
-    return text + "\n";
-  };
-  Plot plot;
-  plot.width = 1080;
-  plot.height = 820;
-  plot.commands =
-      curves(results) + gaps(results, figures(results)) +
-      fmt::format("set multiplot layout 2,2 title {} font ',13' noenhanced\n",
-                  quoted(title)) +
-      "set xlabel 'epochs'\nset yrange [0:100]\n"
-      "set title 'training Acc@1, % (each epoch''s batches as they were trained)'\n"
-      "unset key\n" +
-      lines(2) +
-      "set title 'test Acc@1, %'\n"
-      "set key top left Left reverse opaque font ',9'\n" +
-      lines(3) +
-      "set xlabel 'batch'\nset logscale x 2\nset offsets graph 0.05, graph 0.05, graph "
-      "0.1, graph 0.1\nunset yrange\nset yrange [*:*]\nset key top left\n"
-      "set title 'training minus test Acc@1 at the end, points'\n" +
-      points(2) + "set title 'test Acc@1 at the end, %'\nset key bottom left\n" +
-      points(3) + "unset multiplot\n";
+  Plot plot{"batch_size.gp", 1080, 820, title, ""};
+  plot.data = fmt::format("runs = {}\n", results.size()) + array("label", labels) +
+              array("batch", batches) + array("recipe", recipes) +
+              data_block("curves", curves(results)) + data_block("gaps", gaps(results));
   return plot;
 }
 

@@ -59,6 +59,7 @@ std::vector<ImageNetRun> imagenet_runs(const ImageNetRuns& o) {
     run.batch = std::max<int64_t>(1, seed.batch / o.divide_batches);
     run.name = fmt::format("{}_{}_{}", family(o.arch), seed.letter, run.batch);
     run.how = seed.how;
+    run.on_several = seed.letter != 's';
     run.seed_seconds = seed.seconds;
     run.words = {"train",        o.data,
                  "-a",           o.arch,

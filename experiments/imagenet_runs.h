@@ -11,7 +11,7 @@ struct ImageNetRuns {
   std::string arch = "resnet50", data;
   int64_t divide_batches = 1;  ///< batches are the seed's, divided by this
   int port = 2345;             ///< where the ranks of DDP meet
-  /// What all runs are told besides the seed's words.
+  /// Further words of all runs.
   std::vector<std::string> more;
 };
 
@@ -21,7 +21,8 @@ struct ImageNetRun {
   std::string name, how;
   int64_t batch = 0;
   std::vector<std::string> words;  ///< after `lockstep`: train …
-  double seed_seconds = 0;         ///< the seed's time of an iteration; 0: not told
+  bool on_several = false;         ///< devices
+  double seed_seconds = 0;         ///< the seed's time of an iteration; 0: unknown
 };
 
 std::vector<ImageNetRun> imagenet_runs(const ImageNetRuns& options);
@@ -29,11 +30,11 @@ std::vector<ImageNetRun> imagenet_runs(const ImageNetRuns& options);
 /// resnet50 → resnet, as the seed's logs are named.
 std::string family(const std::string& arch);
 
-/// Are these commands of a log the same run? The port of DDP may differ, and by what
-/// name the program was called.
+/// Whether two commands are the same run. The port of DDP and the program's name may
+/// differ.
 bool same_command(const std::string& one, const std::string& other);
 
-/// Words as they can be typed.
+/// Words as they can be typed into a shell.
 std::string typed(const std::vector<std::string>& words);
 
 }  // namespace lockstep::experiments

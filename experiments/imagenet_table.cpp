@@ -27,8 +27,7 @@ Number seed_seconds(const ImageNetResult& result) {
   return result.run.seed_seconds > 0 ? Number(result.run.seed_seconds) : Number();
 }
 
-/// How many times as many images per second `seconds` per iteration are, compared with
-/// the first run's.
+/// Throughput relative to the first run, from `seconds` per iteration.
 Number speedup(const ImageNetRun& run, const Number& seconds, const ImageNetRun& first,
                const Number& first_seconds) {
   if (!seconds || !first_seconds || *seconds <= 0) return std::nullopt;
@@ -108,54 +107,21 @@ Plot imagenet_plot(const std::vector<ImageNetResult>& results,
                    const std::string& title) {
   const auto all = figures(results);
   const auto number = [](const Number& n) { return cell(n, "{:.4f}"); };
-  std::string data = "$runs << EOD\n";
+  std::string rows;
   bool seed = false, emulated = false;
   for (size_t i = 0; i < results.size(); ++i) {
     const ImageNetFigures& f = all[i];
     const std::string name = results[i].run.name;
-    data += fmt::format("\"{}\" {} {} {} {}\n", name.substr(name.find('_') + 1),
+    rows += fmt::format("\"{}\" {} {} {} {}\n", name.substr(name.find('_') + 1),
                         number(f.images_per_second), number(f.speedup),
                         number(f.emulated_speedup), number(f.seed_speedup));
     seed = seed || f.seed_speedup;
     emulated = emulated || f.emulated_speedup;
   }
-  data += "EOD\nset datafile missing '–'\n";
-  const std::string bars =
-      "set yrange [0:*]\nset offsets 0,0,graph 0.14,0\nset boxwidth 0.9\n"
-      "set style data histogram\nset style histogram clustered gap 1\n"
-      "set xtics noenhanced\n";
-  // A bar's number stands above it; of k bars in a cluster the j-th is moved aside.
-  std::vector<std::string> kinds{"3 title 'measured'"};
-  if (emulated) kinds.push_back("4 title 'emulated: hardware of its own'");
-  if (seed) kinds.push_back("5 title 'the seed, 4 GPUs'");
-  const std::vector<std::string> colours{"#2F6FDE", "#F2A33A", "#8A93A3"};
-  std::string drawn, labels;
-  const double step = 1.0 / static_cast<double>(kinds.size() + 1);
-  for (size_t k = 0; k < kinds.size(); ++k) {
-    const char column = kinds[k][0];
-    drawn += fmt::format("{}'$runs' using {}{} linecolor rgb '{}'", k ? ", " : "",
-                         column, (k ? "" : ":xtic(1)") + kinds[k].substr(1),
-                         colours[static_cast<size_t>(column - '3')]);
-    labels += fmt::format(
-        ", '$runs' using ($0+{0:.4f}):{1}:(sprintf('%.2f', ${1})) with labels offset "
-        "0,0.6 font ',8' textcolor rgb '#3B4252' notitle",
-        step * (static_cast<double>(k) - static_cast<double>(kinds.size() - 1) / 2),
-        column);
-  }
-  Plot plot;
-  plot.width = 1200;
-  plot.commands =
-      data + bars +
-      fmt::format("set multiplot title {} font ',13' noenhanced\n", quoted(title)) +
-      "set size 0.36,0.92\nset origin 0,0\n"
-      "set title 'images per second, measured'\n"
-      "plot '$runs' using 2:xtic(1) linecolor rgb '#2F6FDE' notitle, "
-      "'$runs' using 0:2:(sprintf('%.1f', $2)) with labels offset 0,0.6 "
-      "font ',8' textcolor rgb '#3B4252' notitle\n"
-      "set size 0.64,0.92\nset origin 0.36,0\n"
-      "set title 'speed-up in images per second, over the first'\n"
-      "set key top left Left reverse\nset offsets 0,0,graph 0.35,0\nplot " +
-      drawn + labels + "\nunset multiplot\n";
+  Plot plot{"imagenet.gp", 1200, 420, title, ""};
+  plot.data = variable("columns",
+                       fmt::format("3{}{}", emulated ? " 4" : "", seed ? " 5" : "")) +
+              data_block("runs", rows);
   return plot;
 }
 

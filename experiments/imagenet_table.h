@@ -34,7 +34,7 @@ std::vector<ImageNetFigures> figures(const std::vector<ImageNetResult>& results)
 
 Rows imagenet_rows(const std::vector<ImageNetResult>& results);
 
-/// `notes`: sentences about the machine and the data, for whoever reads it later.
+/// `notes`: sentences about the machine and the data.
 tracer::Json imagenet_json(const std::vector<ImageNetResult>& results,
                            const std::vector<std::string>& notes);
 

@@ -114,8 +114,8 @@ Log read_log_file(const std::string& path) {
   Log log = read_log(file);
   if (log.epochs.empty()) {
     throw std::runtime_error(path +
-                             ": tells of no iteration (Epoch: [0][0/…] Time …); remove "
-                             "it, and the run is repeated");
+                             ": no progress lines found (Epoch: [0][0/…] Time …); "
+                             "delete the file to rerun");
   }
   return log;
 }

@@ -1,25 +1,17 @@
 #include "experiments/plot.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <span>
 #include <stdexcept>
 
 #include "base/file.h"
 #include "base/process.h"
+#include "tracer/record/embedded.h"
 
 namespace lockstep::experiments {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr const char* kStyle = R"(set encoding utf8
-set border 3 linecolor rgb '#8A93A3'
-set tics nomirror scale 0.5 textcolor rgb '#3B4252'
-set grid ytics linecolor rgb '#E3E7ED' linetype 1
-set title textcolor rgb '#1F2633' font ',12' noenhanced
-set key textcolor rgb '#3B4252'
-set style fill solid 1 noborder
-)";
 
 void write(const fs::path& path, const std::string& text) {
   AtomicFile file(path);
@@ -27,19 +19,14 @@ void write(const fs::path& path, const std::string& text) {
   file.commit();
 }
 
-/// Alone it draws the PNG again; we ask for either kind, on standard output.
-std::string script_of(const Plot& plot, const fs::path& base) {
-  const std::string name = base.filename().string();
-  const std::string look = "font 'Inter,11' background rgb 'white'";
-  return fmt::format(
-             "# `gnuplot {0}.gp` draws {0}.png again.\n"
-             "if (!exists('kind')) {{ kind = 'png'; set output {1} }}\n"
-             "if (kind eq 'svg') {{ set terminal svg size {2},{3} {4} }}\n"
-             "if (kind eq 'png') {{ set terminal pngcairo size {5},{6} {4} "
-             "fontscale 2 linewidth 2 pointscale 2 }}\n",
-             name, quoted(name + ".png"), plot.width, plot.height, look, 2 * plot.width,
-             2 * plot.height) +
-         kStyle + plot.commands;
+/// The text of a file of this folder, which travels inside the program.
+std::string program_text(const std::string& name) {
+  const std::string path = "experiments/" + name;
+  for (size_t i = 0; i < lockstep_embedded_file_count(); ++i) {
+    const EmbeddedFile& file = lockstep_embedded_files()[i];
+    if (path == file.path) return {file.begin, file.end};
+  }
+  throw std::logic_error(path + " is not embedded");
 }
 
 std::string run_gnuplot(const fs::path& script, const std::string& kind) {
@@ -74,9 +61,30 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
+std::string data_block(const std::string& name, const std::string& rows) {
+  return fmt::format("${} << EOD\n{}EOD\n", name, rows);
+}
+
+std::string variable(const std::string& name, const std::string& text) {
+  return fmt::format("{} = {}\n", name, quoted(text));
+}
+
+std::string array(const std::string& name, const std::vector<std::string>& values) {
+  return fmt::format("array {}[{}] = [{}]\n", name, values.size(),
+                     fmt::join(values, ", "));
+}
+
+std::string script_of(const Plot& plot, const std::string& name) {
+  return fmt::format("# `gnuplot {0}.gp` draws {0}.png again.\n", name) +
+         variable("name", name) +
+         fmt::format("width = {}\nheight = {}\n", plot.width, plot.height) +
+         variable("heading", plot.heading) + plot.data + program_text("style.gp") +
+         program_text(plot.program);
+}
+
 void draw(const Plot& plot, const fs::path& base) {
   const fs::path script = base.string() + ".gp";
-  write(script, script_of(plot, base));
+  write(script, script_of(plot, base.filename().string()));
   for (const std::string kind : {"svg", "png"}) {
     write(base.string() + "." + kind, run_gnuplot(script, kind));
   }

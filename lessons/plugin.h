@@ -4,29 +4,29 @@
 #include <stdexcept>
 #include <string>
 
-// The engine's headers in one number: a library that was built against others must not
-// be loaded. `lesson check` passes it to the compiler.
+// A hash of the engine's headers: a library built against different headers must not be
+// loaded. `lesson check` passes it to the compiler.
 #ifndef LOCKSTEP_STAMP
 #define LOCKSTEP_STAMP ""
 #endif
 
 namespace lockstep::lessons {
 
-/// Thrown where the learner has not written anything yet.
+/// Thrown by code that the learner has not written yet.
 struct NotWritten : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Stands at the end of a function that is still to be written, in place of a result.
+/// Ends a function that is still to be written, in place of a result.
 [[noreturn]] inline void not_written(const std::string& what) {
   throw NotWritten(what);
 }
 
-/// What the program learns from a lesson's library.
+/// The interface of a lesson's library.
 struct Plugin {
   const char* stamp;
   int lesson;
-  void (*plug)();  ///< puts the learner's functions into the engine's slots
+  void (*plug)();  ///< plugs the learner's functions into the engine's slots
 };
 
 }  // namespace lockstep::lessons

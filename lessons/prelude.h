@@ -1,6 +1,5 @@
-// What most exercises include, to be compiled once: half of a small file's compile time
-// goes into reading it. Nothing may rely on it; the compiler takes it where it is
-// there.
+// The headers that most exercises include, precompiled once: reading them is half of a
+// small file's compile time. Optional: nothing may rely on it.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""Carries weights between PyTorch's files and lockstep's:
+"""Converts weights between PyTorch's files and lockstep's:
 
     convert_weights.py resnet18.pth resnet18.safetensors     for --pretrained
     convert_weights.py checkpoint.safetensors weights.pth    for load_state_dict
 
 A .pth (.pt, .tar) file is a state_dict, or a checkpoint of PyTorch's ImageNet example,
-whose `state_dict` counts. Names lose the `module.` of DataParallel. Of a lockstep
-checkpoint the weights are taken, not the optimizer. Needs torch (apt-get install
-python3-torch); the .pth file is read with weights_only, so that it executes nothing."""
+of which `state_dict` is used. DataParallel's `module.` is removed from names. Of a
+lockstep checkpoint, only the weights are converted. Needs torch (apt-get install
+python3-torch); the .pth file is read with weights_only, so it cannot execute code."""
 
 import argparse
 import json
@@ -19,7 +19,7 @@ TYPES = {"F32": "float32", "F64": "float64", "I64": "int64"}
 
 
 class Refused(Exception):
-    """One line: what is wrong with which file."""
+    """One line that names the file and the error."""
 
 
 def without_module(name):
@@ -37,10 +37,10 @@ def read_pth(path):
     if isinstance(content, dict) and isinstance(content.get("state_dict"), dict):
         content = content["state_dict"]
     if not isinstance(content, dict):
-        raise Refused(f"{path}: holds no state_dict")
+        raise Refused(f"{path}: contains no state_dict")
     for name, value in content.items():
         if not isinstance(value, torch.Tensor):
-            raise Refused(f"{path}: '{name}' is no tensor; save model.state_dict()")
+            raise Refused(f"{path}: '{name}' is not a tensor; save model.state_dict()")
     return {without_module(name): value for name, value in content.items()}
 
 
@@ -99,7 +99,7 @@ def convert(source, target):
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         (write_safetensors if writing else write_pth)(tensors, temporary)
-        os.replace(temporary, target)  # whole or not at all
+        os.replace(temporary, target)  # atomically
     finally:
         temporary.unlink(missing_ok=True)
     return len(tensors)

@@ -1,23 +1,23 @@
-"""The book's own directives: it shows the sources that run, and never copies of them.
+"""The book's own directives: it quotes the actual sources, never copies of them.
 
     ```{region} path name           the lines between `// [name]` and `// [/name]`
     ```{function} path name …       whole functions or types, found by name
     ```{file} path                  a whole file
-    ```{output} path                what a program printed, kept by book/capture.sh
-    ```{trace-figure} path          a picture of a trace, made by book/figures.sh
+    ```{output} path                a program's output, captured by book/capture.sh
+    ```{trace-figure} path          an image of a trace, rendered by book/figures.sh
     ```{rosetta} path               a table PyTorch ⇄ lockstep, checked
-    :::{answer}                     what a question keeps shut until a click
-    ```{coverage}                   which lines of the engine no page shows
-    ```{lessons}                    links to the chapters that are there
-    {src}`path`                     the name of a file that exists
+    :::{answer}                     an answer, hidden until clicked
+    ```{coverage}                   the lines of the engine that no page shows
+    ```{lessons}                    links to the existing chapters
+    {src}`path`                     the name of an existing file
 
-Paths count from the repository's root. Whatever is missing, ambiguous, unclosed, empty
-or unused is a warning, and a warning fails the build. README.md tells the options.
+Paths are relative to the repository's root. Anything missing, ambiguous, unclosed,
+empty or unused is a warning, and warnings fail the build. README.md lists the options.
 """
 
 
 def setup(app):
-    # Here, so that what needs no Sphinx (cxx, regions) can be used without it.
+    # Imported here so that cxx and regions can be used without Sphinx.
     from . import answer, coverage, evidence, lessons, rosetta, show, shown
 
     for part in (shown, show, answer, evidence, lessons, rosetta, coverage):

@@ -1,6 +1,6 @@
-"""The directive `answer`: what a *predict first* question keeps shut until a click.
+"""The directive `answer`: the answer to a *predict first* question, initially hidden.
 
-It is HTML's own `<details>`, so that it opens without any script.
+Uses HTML's `<details>`, so it needs no script.
 """
 
 from docutils import nodes
@@ -8,7 +8,7 @@ from sphinx.util.docutils import SphinxDirective
 
 
 class answer(nodes.General, nodes.Element):
-    """Opens by a click."""
+    """Opens on click."""
 
 
 class Answer(SphinxDirective):

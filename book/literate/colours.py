@@ -1,4 +1,4 @@
-"""How code looks: the viewer's colours (gui/ui/theme.cpp), by day and by night."""
+"""Code styles in the viewer's colours (gui/ui/theme.cpp), light and dark."""
 
 from pygments.style import Style
 from pygments.token import (Comment, Error, Generic, Keyword, Literal, Name, Number,

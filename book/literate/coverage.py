@@ -1,8 +1,8 @@
-"""Which lines of the engine no page shows, and the directive `coverage`.
+"""The lines of the engine that no page shows, and the directive `coverage`.
 
-A line counts if it has code: not blank, not only a comment, not of the preprocessor,
-not the beginning or end of a namespace. It is shown if some page quotes it; lines
-behind a fold are shown, and are told apart.
+A line counts if it has code: not blank, only a comment, a preprocessor directive, or
+the beginning or end of a namespace. It is shown if some page quotes it; lines behind a
+fold count as shown, in a separate column.
 """
 
 from docutils import nodes
@@ -13,13 +13,13 @@ from . import shown
 from .cxx import code_lines
 
 ROOMS = ("engine/autograd", "engine/nn", "engine/parallel", "engine/distributed")
-LIMIT = 0.25  # this share of a room's lines may stay unseen, and of all rooms together
+LIMIT = 0.25  # maximum share of unseen lines, per room and of all rooms together
 
 log = logging.getLogger(__name__)
 
 
 class coverage_table(nodes.General, nodes.Element):
-    """Filled in when all pages have been read."""
+    """Filled in after all pages have been read."""
 
 
 class Coverage(SphinxDirective):
@@ -68,7 +68,7 @@ def measure(env):
 
 
 def report(app, env):
-    """When all is read: complains about what is above the limit."""
+    """Warns about rooms above the limit, after all pages have been read."""
     for room in measure(env):
         if room.hidden > app.config.coverage_limit:
             log.warning("%s: the pages leave out %.1f %% of its lines, more than "
@@ -91,7 +91,7 @@ def pages_with_table(app, env):
 
 
 def spans(numbers):
-    """{3, 4, 5, 9} as `3–5, 9`."""
+    """Formats {3, 4, 5, 9} as `3–5, 9`."""
     parts = []
     for number in sorted(numbers):
         if parts and parts[-1][1] == number - 1:

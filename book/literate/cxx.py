@@ -1,6 +1,6 @@
-"""Finds functions and types in our C++ by name, without a compiler.
+"""Finds functions and types in this project's C++ by name, without a compiler.
 
-Not a parser of all C++: it knows strings, comments, namespaces, types, functions with
+Not a full C++ parser: it handles strings, comments, namespaces, types, functions with
 initialisers, and variables with braces, as clang-format leaves them in this tree. What
 it cannot find is an error, so the book never shows the wrong lines silently.
 """
@@ -28,19 +28,19 @@ LABEL = re.compile(r"^\s*(?:public|private|protected)\s*:(?!:)")
 @dataclass
 class Definition:
     name: str    # with its namespaces and types
-    head: str    # what stands before its brace, on one line
-    first: int   # line number, the comment above it included
+    head: str    # the text before its brace, on one line
+    first: int   # line number, including the comment above it
     last: int
-    declared: bool = False  # only: it ends with a semicolon, the body is elsewhere
+    declared: bool = False  # a declaration only: it ends with a semicolon
 
 
 def masked(text):
-    """Blanks in place of comments, texts and preprocessor lines; same length."""
+    """Replaces comments, strings and preprocessor lines by blanks of equal length."""
     return SKIPPED.sub(lambda hit: re.sub(r"[^\n]", " ", hit.group()), text)
 
 
 def closing(text, at):
-    """The position of the bracket that closes the one at `at`."""
+    """Returns the position of the bracket that closes the one at `at`."""
     pairs, stack = {"{": "}", "(": ")", "[": "]"}, []
     for i in range(at, len(text)):
         if text[i] in pairs:
@@ -54,14 +54,14 @@ def closing(text, at):
 
 
 def initialises_member(head, text, end):
-    """Is this brace of a constructor's `: a_{1}, b_(2) {` one of a member?"""
+    """True if this brace initialises a member, as in `: a_{1}, b_(2) {`."""
     before = re.search(r"\)\s*(?:noexcept\s*)?:(?!:)", head)
     return bool(before and re.search(r"[\w>]\s*$", head[before.end():])
                 and re.match(r"\s*[,{]", text[end + 1:]))
 
 
 def name_of(head):
-    """('namespace' | 'type' | 'function' | 'variable', name) of what a brace opens."""
+    """('namespace' | 'type' | 'function' | 'variable', name) for an opening brace."""
     space = re.search(r"\bnamespace\b\s*([\w:]*)\s*$", head)
     if space:
         return "namespace", space.group(1)
@@ -85,13 +85,12 @@ def name_of(head):
 
 
 def definitions(text):
-    """All definitions of a file whose bodies stand in braces, and all functions that it
-    only declares."""
+    """All definitions with bodies in braces, and all functions only declared."""
     code, lines = masked(text), text.splitlines()
     found = []
 
     def above(first):
-        """The first line of the comment that ends right above line `first`."""
+        """Returns the first line of the comment directly above line `first`."""
         while (first > 1 and lines[first - 2].lstrip().startswith("//")
                and not MARKER.match(lines[first - 2])):
             first -= 1
@@ -144,11 +143,10 @@ def definitions(text):
 
 
 def function(text, name, having=None):
-    """The one definition that is called `name`; `having` tells overloads apart.
+    """Returns the only definition named `name`; `having` distinguishes overloads.
 
-    `name` may leave out leading namespaces and types. Where a type and what lies inside
-    it have the same name, the type is meant; where a function is declared and defined,
-    its definition. Raises SourceError.
+    `name` may omit leading namespaces and types. Prefers a type to a member of the same
+    name, and a definition to a declaration. Raises SourceError.
     """
     name = re.sub(r"\s+", "", name)
     hits = [one for one in definitions(text)
@@ -170,8 +168,8 @@ def function(text, name, having=None):
 
 
 def code_lines(text):
-    """The numbers of the lines that have code: not blank, not only a comment, not of
-    the preprocessor, not the beginning or end of a namespace."""
+    """Returns the numbers of the lines that have code: not blank, only a comment, a
+    preprocessor directive, or the beginning or end of a namespace."""
     plain = text.splitlines()
     return {number for number, line in enumerate(masked(text).splitlines(), 1)
             if line.strip() and not NAMESPACE.match(line)

@@ -1,7 +1,7 @@
-"""The directives `output` and `trace-figure`: what programs printed and drew.
+"""The directives `output` and `trace-figure`: captured output and rendered traces.
 
-Both show files of the tree that a committed script makes, and want the script to name
-them: a picture that nobody can make again does not get in.
+Both show files that a committed script generates, and require the script to name them,
+so that every figure can be reproduced.
 """
 
 import pathlib
@@ -19,8 +19,8 @@ FIGURE_MAKER = "book/figures.sh"
 
 
 class Output(SourceDirective):
-    """A console: lines that begin with `$ ` are what was typed. `:from:` and `:until:`
-    show a part: from the first line with one text to the first one with another."""
+    """A console: lines that begin with `$ ` are input. `:from:` and `:until:` restrict
+    it to the lines from the first with one text to the first with the other."""
 
     required_arguments = 1
     option_spec = {"from": directives.unchanged_required,
@@ -39,7 +39,7 @@ class Output(SourceDirective):
         return [code]
 
     def excerpt(self, lines):
-        """What was typed, and from the line with one text to that with another."""
+        """Returns the input, and the lines between the two texts."""
         first, last = 1, len(lines) - 1
         for option, text in self.options.items():
             found = [i for i, line in enumerate(lines[1:], 1) if text in line]
@@ -56,7 +56,7 @@ class Output(SourceDirective):
 
 
 class TraceFigure(SourceDirective):
-    """A picture; its caption is the directive's content, `alt` says what is seen."""
+    """An image; its caption is the directive's content, `alt` describes it."""
 
     required_arguments = 1
     has_content = True
@@ -68,9 +68,9 @@ class TraceFigure(SourceDirective):
             raise SourceError(f"is missing; fix: {FIGURE_MAKER}")
         must_name(self.read(FIGURE_MAKER), FIGURE_MAKER, path)
         if "alt" not in self.options:
-            raise SourceError("wants :alt:, what is seen in the picture")
+            raise SourceError("requires :alt:, a description of the image")
         if not self.content:
-            raise SourceError("wants a caption")
+            raise SourceError("requires a caption")
         self.env.note_dependency(str(file))
         shown.remember(self.env, shown.Shown(path))
         figure = nodes.figure(classes=["trace"])
@@ -88,7 +88,7 @@ class TraceFigure(SourceDirective):
 def must_name(script, script_name, path):
     stem = pathlib.PurePosixPath(path).stem
     if stem not in script.split():
-        raise SourceError(f"{script_name} does not make {posixpath.basename(path)}")
+        raise SourceError(f"{script_name} does not generate {posixpath.basename(path)}")
 
 
 def setup(app):

@@ -1,6 +1,6 @@
 """The directive `lessons`: the chapters of lessons/NN-name, in order.
 
-A lesson that has no chapter yet is left out, and nothing breaks.
+Skips lessons without a chapter.
 """
 
 import fnmatch
@@ -25,7 +25,7 @@ class Lessons(SphinxDirective):
 
 
 def reread(app, env, added, changed, removed):
-    """The page with this directive is read anew when chapters come or go."""
+    """Re-reads the page with this directive when chapters are added or removed."""
     if any(fnmatch.fnmatch(name, CHAPTERS) for name in added | removed):
         return [name for name in env.found_docs if name == "book/lessons"]
     return []

@@ -1,4 +1,4 @@
-"""All pages of a built book on one, in their order, to be printed.
+"""Joins all pages of a built book into one, in order, for printing.
 
     python3 -m literate.one_page BOOK FILE.html
 """
@@ -16,7 +16,7 @@ ID = re.compile(r'(\sid)="([^"]*)"')
 
 
 def pages_in_order(book):
-    """From the first page along the `next` links."""
+    """Follows the `next` links from the first page."""
     page, seen = (book / "book/index.html").resolve(), []
     while page.is_file() and page not in seen:
         seen.append(page)
@@ -33,7 +33,7 @@ def anchor(book, page, fragment=""):
 
 
 def article(book, page, known):
-    """A page's text, with ids of its own and links that stay on the one page."""
+    """Returns a page's text with unique ids and links within the joined page."""
     text = ARTICLE.search(page.read_text(encoding="utf-8")).group(1)
     text = ID.sub(lambda hit: f'{hit[1]}="{anchor(book, page, hit[2])}"', text)
 

@@ -1,7 +1,7 @@
 """Regions: the lines of a file between `// [name]` and `// [/name]`.
 
 A region has one beginning and one end, is not empty, and its name is unique in its
-file. Regions may lie inside each other. The marker lines themselves are never shown.
+file. Regions may be nested. Marker lines are never shown.
 """
 
 import re
@@ -10,11 +10,11 @@ MARKER = re.compile(r"^\s*(?://|#)\s*\[(/?)([\w.-]+)\]\s*$")
 
 
 class SourceError(Exception):
-    """What is wrong with a source, in one line."""
+    """An error in a source, in one line."""
 
 
 def find_regions(lines):
-    """The regions of a file: {name: [(number, line), …]}; raises SourceError."""
+    """The regions of a file, {name: [(number, line), …]}; raises SourceError."""
     regions, opened = {}, {}
     for number, line in enumerate(lines, 1):
         marker = MARKER.match(line)
@@ -41,12 +41,12 @@ def find_regions(lines):
 
 
 def marker_lines(lines):
-    """How many lines of a file are markers."""
+    """Returns how many lines of a file are markers."""
     return sum(1 for line in lines if MARKER.match(line))
 
 
 def trimmed(shown):
-    """Without blank lines at both ends."""
+    """Removes blank lines at both ends."""
     while shown and not shown[0][1].strip():
         shown = shown[1:]
     while shown and not shown[-1][1].strip():
@@ -55,7 +55,7 @@ def trimmed(shown):
 
 
 def runs(shown):
-    """Numbered lines, cut where a number is missing: one list for each run."""
+    """Splits numbered lines where a number is missing: one list per run."""
     cut = []
     for number, line in shown:
         if cut and cut[-1][-1][0] == number - 1:
@@ -66,7 +66,7 @@ def runs(shown):
 
 
 def region(lines, name):
-    """The numbered lines of one region."""
+    """Returns the numbered lines of one region."""
     regions = find_regions(lines)
     if name not in regions:
         raise SourceError(f"there is no region [{name}]")

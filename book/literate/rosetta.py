@@ -5,7 +5,7 @@ The table's file has a line `## heading` for each part, and rows of four cells:
     what | PyTorch 1.13 | PyTorch 2.x | lockstep
 
 A cell is a list of `file :: name, name; file :: name`. Of lockstep's files each must
-exist and each name must stand in it, defined or declared.
+exist and each name must be defined or declared in it.
 """
 
 import re
@@ -46,7 +46,7 @@ def places(cell):
 
 
 def stands_in(name, text):
-    """Is `Reducer::launch` (or `launch`) a word of this code?"""
+    """True if `Reducer::launch` (or `launch`) occurs in this code as a word."""
     last = name.split("::")[-1]
     pattern = r"\b" + re.escape(last) + r"(?!\w)"
     if last.startswith(("operator", "~")):
@@ -55,7 +55,7 @@ def stands_in(name, text):
 
 
 def missing(cells, read):
-    """What of lockstep's side is not there; `read` gives a file's text or raises."""
+    """Returns what is missing on lockstep's side; `read` returns a file or raises."""
     for file, names in places(cells[3]):
         try:
             text = masked(read(file))

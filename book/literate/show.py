@@ -11,11 +11,11 @@ from .regions import SourceError
 
 LANGUAGES = {".h": "cpp", ".cpp": "cpp", ".py": "python", ".json": "json",
              ".sh": "bash", ".bash": "bash", ".txt": "text"}
-SHORT = 28  # lines that are not cut in two where a printed page ends
+SHORT = 28  # listings up to this length are not split across printed pages
 
 
 class fold(nodes.General, nodes.Element):
-    """Opens by a click."""
+    """Opens on click."""
 
 
 class listing(nodes.General, nodes.Element):
@@ -23,13 +23,13 @@ class listing(nodes.General, nodes.Element):
 
 
 class SourceDirective(SphinxDirective):
-    """Base of those that show a file given from the repository's root."""
+    """Base of directives that show a file, relative to the repository's root."""
 
     has_content = False
     final_argument_whitespace = True
 
     def read(self, name):
-        """The text of a file; notes that the page depends on it."""
+        """Returns the text of a file, and registers it as a dependency of the page."""
         path = shown.root(self.env) / name
         self.env.note_dependency(str(path))
         if posixpath.normpath(name) != name or not path.is_file():
@@ -45,7 +45,7 @@ class SourceDirective(SphinxDirective):
             return [self.state.document.reporter.warning(what, line=self.lineno)]
 
     def block(self, path, lines, region=""):
-        """A listing of numbered lines, which are remembered as shown."""
+        """Returns a listing of numbered lines, and records them as shown."""
         folded = "fold" in self.options
         numbers = tuple(number for number, _ in lines)
         shown.remember(self.env, shown.Shown(path, numbers, region, folded))
@@ -83,7 +83,7 @@ class Region(SourceDirective):
 
     def show(self, path, names):
         if len(names) != 1:
-            raise SourceError("wants one region: ```{region} path name")
+            raise SourceError("requires one region: ```{region} path name")
         lines = regions.region(self.read(path).splitlines(), names[0])
         return [self.block(path, lines, names[0])]
 
@@ -94,7 +94,7 @@ class Function(SourceDirective):
 
     def show(self, path, names):
         if not names:
-            raise SourceError("wants a name: ```{function} path name …")
+            raise SourceError("requires a name: ```{function} path name …")
         text = self.read(path)
         lines = numbered(text)
         blocks = []

@@ -1,6 +1,6 @@
-"""What the pages show: which lines of which file, which regions, outputs, figures.
+"""Records what the pages show: lines of files, regions, outputs, figures.
 
-Kept in Sphinx's environment, page by page, so that a second build knows it, too.
+Stored per page in Sphinx's environment, so that incremental builds keep it.
 """
 
 import pathlib
@@ -18,10 +18,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Shown:
-    path: str                 # from the repository's root
+    path: str                 # relative to the repository's root
     lines: tuple = ()         # their numbers
     region: str = ""
-    folded: bool = False      # behind a fold, to be opened by a click
+    folded: bool = False      # behind a fold, opened on click
 
 
 def root(env):
@@ -60,7 +60,7 @@ def marked_files(top):
 
 
 def unused(top, what_is_shown):
-    """One line for each region that no page shows, and for each broken marker."""
+    """Yields one line for each region that no page shows and for each broken marker."""
     used = {(what.path, what.region) for what in what_is_shown}
     for path in marked_files(top):
         name = path.relative_to(top).as_posix()

@@ -16,26 +16,26 @@
 namespace lockstep::autograd {
 namespace {
 
-/// What is to be done after a backward pass.
+/// What runs after a backward pass.
 struct Callbacks {
   std::mutex mutex;
   std::vector<std::function<void()>> functions;
 };
 
-/// Of the backward pass whose node this thread is running; null outside of one.
+/// Those of the backward pass whose node this thread runs; null outside of one.
 thread_local Callbacks* callbacks_of_pass = nullptr;
 
 /// One walk over the tape by the device threads.
 struct GraphTask {
   std::mutex mutex;
   std::condition_variable finished;
-  std::unordered_map<Node*, int> dependencies;       ///< gradients still to come
-  std::unordered_map<Node*, Tensors> input_buffers;  ///< gradients that have come
+  std::unordered_map<Node*, int> dependencies;       ///< gradients still missing
+  std::unordered_map<Node*, Tensors> input_buffers;  ///< gradients received so far
   int outstanding = 0;                               ///< nodes queued or running
   std::exception_ptr error;
   int64_t started = 0;                 ///< ns
   int64_t last_event = tracer::kNone;  ///< of the node that ended it
-  Callbacks* callbacks = nullptr;      ///< of the pass that it belongs to
+  Callbacks* callbacks = nullptr;      ///< of its backward pass
   tracer::ThreadContext context;       ///< of the thread that called `backward`
 };
 
@@ -44,7 +44,7 @@ struct ReadyNode {
   Tensors grads;
   std::shared_ptr<GraphTask> task;
   int64_t pushed_by = tracer::kNone;  ///< host event after which it became ready
-  uint64_t turn = 0;                  ///< among equals the first to come is the first
+  uint64_t turn = 0;                  ///< orders nodes of equal number: first in first
   bool operator<(const ReadyNode& other) const {
     if (node->sequence_nr() != other.node->sequence_nr()) {
       return node->sequence_nr() < other.node->sequence_nr();
@@ -113,15 +113,15 @@ void count_dependencies(Node* root, GraphTask& task) {
   }
 }
 
-/// Hands a node's results on; nodes that now have all their gradients become ready.
+/// Adds a node's results to the next nodes' gradients; pushes those that now have all.
 void deliver(const NodePtr& node, Tensors grads,
              const std::shared_ptr<GraphTask>& task) {
   for (size_t i = 0; i < node->next_edges.size(); ++i) {
     const Edge& edge = node->next_edges[i];
     if (!edge.node) continue;
     Tensor grad = i < grads.size() ? std::move(grads[i]) : Tensor();
-    // Two threads may bring gradients to one node, each into a slot of its own; only
-    // slots of a single thread are added to, so the sum needs no lock.
+    // Several threads may deliver to one node, each into entries of its own. Only
+    // entries of a single thread are added to, so the sum needs no lock.
     Tensor* slot;
     {
       std::lock_guard lock(task->mutex);
@@ -169,7 +169,7 @@ void run(ReadyNode ready) {
   }
 }
 
-/// Shows in the trace what this thread waited for: the event that made `ready` ready.
+/// Records that this thread waited for the event that made `ready` ready.
 void record_queue_wait(const ReadyNode& ready, int64_t waited_since) {
   if (!tracer::recording() || ready.pushed_by == tracer::kNone) return;
   tracer::HostEvent sync("sync", "autograd queue");
@@ -196,7 +196,7 @@ void DeviceThread::loop() {
   }
 }
 
-/// Hands the first node to its device's thread and waits until the last one is done.
+/// Pushes the first node to its device's thread and waits until the last one has run.
 void walk_on_device_threads(const Edge& root, Tensor grad) {
   auto task = std::make_shared<GraphTask>();
   count_dependencies(root.node.get(), *task);
@@ -216,7 +216,7 @@ void walk_on_device_threads(const Edge& root, Tensor grad) {
   task->finished.wait(lock, [&] { return task->outstanding == 0; });
   if (task->last_event != tracer::kNone) sync.waits_for({&task->last_event, 1});
   sync.close();
-  // Taken out of the task, which a device thread may still hold for a moment.
+  // Moved out of the task, which a device thread may still hold for a moment.
   const std::exception_ptr error = std::exchange(task->error, nullptr);
   lock.unlock();
   if (error) std::rethrow_exception(error);

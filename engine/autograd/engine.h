@@ -18,26 +18,28 @@ namespace lockstep::autograd {
 void backward(const Tensor& root, const Tensor& gradient = {},
               std::source_location site = std::source_location::current());
 
-/// Inside a backward pass, on an autograd thread: `callback` runs once when all its
-/// nodes have run, on the thread that called `backward`. Throws outside of one.
+/// Runs `callback` once, on the thread that called `backward`, when all nodes of the
+/// pass have run. Must be called on an autograd thread inside a backward pass; throws
+/// std::runtime_error outside of one.
 void queue_callback(std::function<void()> callback);
 
-/// Runs one node of the tape on the calling thread, as the engine does: recorded, off
-/// the tape. `grads`: one per output of the forward operation, undefined ones for zero;
-/// returns one per entry of `next_edges`.
+/// Runs one node of the tape on the calling thread and records it. `grads`: one per
+/// output of the forward operation, undefined for zero. Returns one per entry of
+/// `next_edges`.
 Tensors apply_node(Node& node, Tensors grads);
 
-/// `a + b`, in place where nobody else sees `a`. An undefined one stands for zero.
+/// Returns a + b, computed in place if no other tensor shares the memory of `a`. An
+/// undefined tensor stands for zero.
 Tensor accumulate_grad(Tensor a, Tensor b);
 
 /// Walks the tape: runs every node that `root` leads to, once, after all of its
-/// gradients have come and been added up. `grad` goes into input `root.input_nr`. A
-/// slot (runtime/slot.h); the engine's own walk has a thread for each device.
+/// gradients have been added up. `grad` is the gradient of input `root.input_nr`. A
+/// slot (runtime/slot.h); the engine's walk has a thread for each device.
 using TapeWalk = void(const Edge& root, Tensor grad);
 runtime::Slot<TapeWalk>& tape_walk();
 
-/// The AccumulateGrad nodes' parameters that `root` depends on: whose gradients a
-/// backward pass from it would compute.
+/// Returns the leaves that `root` depends on: those whose gradients a backward pass
+/// from it would compute.
 std::vector<Tensor> reachable_leaves(const Tensor& root);
 
 }  // namespace lockstep::autograd

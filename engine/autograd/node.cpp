@@ -32,6 +32,18 @@ class FormulaNode : public Node {
   Formula formula_;
 };
 
+/// Marks in the trace that the leaf has its gradient: on the host now, and on the
+/// device at the end of the kernel that computed it.
+void mark_gradient(const Tensor& variable) {
+  if (!tracer::recording()) return;
+  const tracer::Arg name("param", tracer::intern(variable.meta().name));
+  tracer::mark("grad_hook", -1, 0, {&name, 1});
+  if (variable.device().is_host()) return;
+  const auto done = runtime::context(variable.device()).compute().record_event();
+  tracer::mark("grad_ready", variable.device().trace_id(), 0, {&name, 1},
+               done->ends().empty() ? tracer::kNone : done->ends()[0].id);
+}
+
 }  // namespace
 
 Node::Node(const char* name, Device device)
@@ -64,22 +76,14 @@ Tensors AccumulateGrad::apply(Tensors grads) {
   Tensor fresh = grads[0];
   grads.clear();
   if (!fresh.defined()) {
-    // It stands for zero: nothing changes, and whoever waits is told all the same.
+    // It stands for zero: nothing changes, and the hooks run all the same.
   } else if (!old.defined()) {
     fresh.storage()->set_category(MemoryCategory::gradients);
     variable_.set_grad(fresh);
   } else {
     variable_.set_grad(ops::add(old, fresh));
   }
-  if (tracer::recording()) {
-    const tracer::Arg name("param", tracer::intern(variable_.meta().name));
-    tracer::mark("grad_hook", -1, 0, {&name, 1});
-    if (!variable_.device().is_host()) {
-      auto done = runtime::context(variable_.device()).compute().record_event();
-      tracer::mark("grad_ready", variable_.device().trace_id(), 0, {&name, 1},
-                   done->ends().empty() ? tracer::kNone : done->ends()[0].id);
-    }
-  }
+  mark_gradient(variable_);
   for (const auto& hook : variable_.meta().post_accumulate_hooks) {
     hook(variable_.grad());
   }

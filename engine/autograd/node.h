@@ -11,7 +11,7 @@
 
 namespace lockstep::autograd {
 
-/// "This input's gradient goes to input `input_nr` of `node`." No node: not needed.
+/// Where an input's gradient goes: to input `input_nr` of `node`, or nowhere if null.
 struct Edge {
   NodePtr node;
   uint32_t input_nr = 0;
@@ -26,8 +26,8 @@ class Node {
       : name_(name), device_(device), sequence_nr_(sequence_nr) {}
   virtual ~Node();
 
-  /// REQUIRES: one gradient per output of the forward operation; undefined ones stand
-  /// for zero. Called once, on the autograd thread of `device()`.
+  /// Must be called once, with one gradient per output of the forward operation;
+  /// undefined ones stand for zero. The engine calls it on the thread of `device()`.
   virtual Tensors apply(Tensors grads) = 0;
 
   const char* name() const { return name_; }  ///< `ConvolutionBackward0`
@@ -47,8 +47,8 @@ class Node {
   int64_t forward_op_ = tracer::kNone;
 };
 
-/// Adds a leaf's gradient to its `.grad` and calls its hooks. Comes before every other
-/// ready node: whoever waits for gradients gets them as early as can be.
+/// Adds a leaf's gradient to its `.grad` and calls its hooks. Runs before every other
+/// ready node, so that hooks get each gradient as early as possible.
 class AccumulateGrad : public Node {
  public:
   explicit AccumulateGrad(const Tensor& variable);
@@ -59,27 +59,27 @@ class AccumulateGrad : public Node {
   Tensor variable_;
 };
 
-/// Where the gradient of `tensor` goes: to the node that made it, or to its
-/// AccumulateGrad; nowhere if it needs none.
+/// Returns where the gradient of `tensor` goes: to the node that made it, or to its
+/// AccumulateGrad; an edge without a node if it needs none.
 Edge gradient_edge(const Tensor& tensor);
 
 /// A gradient formula: called with the gradients of the outputs.
 using Formula = std::function<Tensors(Tensors grads)>;
 
-/// If gradients are on and an input needs one: makes a node that computes the inputs'
-/// gradients by `formula` and hangs it behind the outputs. Returns the node, or null.
-/// The formula must hold outputs only through `detach()`: a node that owned its own
-/// output would never be freed.
+/// If gradients are enabled and an input needs one, makes a node that computes the
+/// inputs' gradients by `formula` and attaches it to the outputs. Returns the node, or
+/// null. The formula must hold outputs only through `detach()`: a node that owned its
+/// own output would never be freed.
 NodePtr set_history(const char* name, const Tensors& inputs, const Tensors& outputs,
                     int64_t forward_op, Formula formula);
 
-/// Would `set_history` with these inputs make a node?
+/// Returns whether `set_history` with these inputs would make a node.
 bool needs_history(const Tensors& inputs);
 
-/// Are operations of this thread recorded on the tape?
+/// Returns whether operations of this thread are recorded on the tape.
 bool grad_enabled();
 
-/// Switches the tape off (or on) for this thread until destruction (torch.no_grad).
+/// Disables (or enables) the tape on this thread until destruction (torch.no_grad).
 class GradMode {
  public:
   explicit GradMode(bool enabled);

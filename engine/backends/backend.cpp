@@ -118,7 +118,7 @@ bool has_backend(DeviceType type) {
 }
 
 Backend& backend_of(DeviceType type) {
-  // Never destroyed: streams may still finish work while the process ends.
+  // Never destroyed: streams may still be working at process exit.
   static Backend* const reference = new ReferenceBackend;
   static Backend* const null = new NullBackend;
 #ifdef LOCKSTEP_HAS_DNNL
@@ -129,8 +129,8 @@ Backend& backend_of(DeviceType type) {
   if (type == DeviceType::null) return *null;
   if (type == DeviceType::cpu) {
     throw std::runtime_error(
-        "this build has no oneDNN, so --device-type cpu is off; use --device-type "
-        "reference, or install libdnnl-dev and rebuild");
+        "this build has no oneDNN, so --device-type cpu is unavailable; fix: use "
+        "--device-type reference, or install libdnnl-dev and rebuild");
   }
   const CudaModule& cuda = cuda_module();
   if (cuda.backend == nullptr) throw std::runtime_error(cuda.why_not);

@@ -1,11 +1,11 @@
-// The table of operations: all that a kind of device must be able to compute.
+// The table of operations that every kind of device implements.
 //
-// The host *plans* an operation before it enqueues it: a plan says in which layouts the
-// results will lie and how much scratch memory the kernel needs, so that memory can be
-// taken in program order; its `run` is called later, by the stream's worker.
+// The host *plans* an operation before enqueueing it: the plan gives the layouts of the
+// results and the kernel's workspace size, so that memory is allocated in program
+// order. The stream's worker calls its `run` later.
 //
 // To add an operation: a line in `OpCode`, a planner in each backend's table, a
-// function in engine/ops with its gradient, and rows in tests/engine/ops.
+// function with its gradient in engine/ops, and cases in tests/engine/ops.
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@ enum class OpCode : uint8_t {
   batch_norm_backward,     ///< x, dy, gamma, mean, var, [relu mask] → dx, dgamma, dbeta
   batch_norm_eval_backward,  ///< like batch_norm_backward, mean and var constant
   batch_norm_stats,          ///< x → mean, biased var, elements per channel [1]
-  batch_norm_gather_stats,   ///< N×(2C + 1), each row as above → the same of all
+  batch_norm_gather_stats,   ///< N×(2C + 1), rows as above → the same, combined
   batch_norm_update,         ///< mean, var, count → in place: running mean, var, count
   batch_norm_backward_reduce,  ///< x, dy, mean, var → Σdy, Σdy(x − mean), dgamma, dbeta
   batch_norm_backward_elemt,   ///< x, dy, gamma, mean, var, Σdy, Σdy(x − mean), n → dx
@@ -49,7 +49,7 @@ enum class OpCode : uint8_t {
   adaptive_avg_pool2d,         ///< x → y
   adaptive_avg_pool2d_backward,  ///< dy → dx
   add,                           ///< a, b → a + b; may be in place on a
-  subtract,                      ///< a, b → a − b; here and below b may be one number
+  subtract,                      ///< a, b → a − b; here and below b may be a scalar
   multiply,                      ///< a, b → a · b
   divide,                        ///< a, b → a / b
   scale,                         ///< x → x · scalar[0]
@@ -69,20 +69,20 @@ enum class OpCode : uint8_t {
 
 const char* name(OpCode code);
 
-/// Fixed arguments of an operation; part of its plan's identity.
+/// Fixed arguments of an operation; part of the plan's cache key.
 struct Attributes {
   std::array<int64_t, 2> kernel{0, 0}, stride{1, 1}, padding{0, 0};
   double eps = 0, momentum = 0;
-  bool relu = false;  ///< a ReLU has melted into this operation
+  bool relu = false;  ///< a ReLU is fused into this operation
   bool mean = true;   ///< reduction of a loss
   int64_t k = 0;
   bool operator==(const Attributes&) const = default;
 };
 
-/// Varying arguments, given with each launch.
+/// Arguments that may change with each launch.
 using Scalars = std::array<double, 4>;
 
-/// A kernel's arguments, valid while it runs.
+/// A kernel's arguments; valid during the call.
 struct KernelArgs {
   std::span<const View> in, out;
   void* workspace = nullptr;
@@ -91,18 +91,18 @@ struct KernelArgs {
 
 struct Plan {
   std::vector<LayoutPtr> layouts;  ///< of the outputs; missing or null: plain
-  size_t workspace = 0;            ///< bytes of scratch
-  std::string impl;                ///< the library's name of what will run
+  size_t workspace = 0;            ///< bytes of workspace
+  std::string impl;                ///< the library's name of the kernel
   std::vector<TensorSpec> extra;   ///< opaque outputs (max_pool2d's positions, …)
   std::function<void(const KernelArgs&)> run;
 };
 using PlanPtr = std::shared_ptr<const Plan>;
 
-/// What is to be planned.
+/// The operation to plan.
 struct PlanRequest {
   OpCode code;
-  std::vector<TensorSpec> in;   ///< rank-0 u8 specs stand for absent optional inputs
-  std::vector<TensorSpec> out;  ///< wanted shapes and types; layouts are ignored
+  std::vector<TensorSpec> in;   ///< rank-0 u8 specs represent absent optional inputs
+  std::vector<TensorSpec> out;  ///< requested shapes and types; layouts are ignored
   Attributes attributes;
   int threads = 1;
   bool operator==(const PlanRequest&) const = default;
@@ -112,19 +112,20 @@ struct PlanRequest {
 struct Backend {
   virtual ~Backend() = default;
 
-  /// Returns the cached plan or makes it; making one may take milliseconds (JIT).
+  /// Returns the cached plan or creates one, which may take milliseconds (JIT).
   PlanPtr plan(const PlanRequest& request);
 
-  /// Readies a worker thread that will run kernels with `threads` threads.
+  /// Prepares a worker thread to run kernels with `threads` threads.
   virtual void prepare_thread(int threads) { (void)threads; }
 
-  /// Can `relu_` melt into this operation when it comes right after it?
+  /// True if a `relu_` that follows this operation can be fused into it.
   virtual bool can_fuse_relu(OpCode) const { return false; }
 
-  /// The hardware that this kind of device works on; null: the host's threads do it.
+  /// Returns the driver of this kind of device; null if the host's threads run its
+  /// kernels.
   virtual runtime::Driver* driver() { return nullptr; }
 
-  /// Forgets all plans (after a change of options).
+  /// Discards all plans (after options have changed).
   void clear_cache();
 
  protected:
@@ -142,22 +143,23 @@ struct Backend {
 enum class ConvAlgorithm { automatic, direct };
 struct BackendOptions {
   ConvAlgorithm conv = ConvAlgorithm::automatic;  ///< `cpu` only
-  bool benchmark = false;      ///< measure algorithms once per shape, print the choice
-  bool deterministic = false;  ///< never measure
-  bool tf32 = true;            ///< `cuda`: products of numbers with 10 bits of mantissa
-  bool amp = false;            ///< `cuda`: activations and products in bfloat16
+  bool benchmark = false;      ///< time algorithms once per shape and print the choice
+  bool deterministic = false;  ///< never time algorithms
+  bool tf32 = true;            ///< `cuda`: multiply with 10-bit mantissas (TF32)
+  bool amp = false;            ///< `cuda`: activations and matrix products in bfloat16
 };
 BackendOptions& backend_options();
 
-/// The backend of a device type. Throws with the fix if this build lacks it.
+/// Returns the backend of a device type. Throws std::runtime_error with the fix if this
+/// build lacks it.
 Backend& backend_of(DeviceType type);
 bool has_backend(DeviceType type);
 
-/// What there is for `--device-type cuda`.
+/// What is available for `--device-type cuda`.
 struct CudaStatus {
-  bool built = false;             ///< this program was built with it
-  std::vector<std::string> gpus;  ///< their names
-  std::string why_not;            ///< no GPU: one line that ends in the fix
+  bool built = false;             ///< this build includes the backend
+  std::vector<std::string> gpus;  ///< device names
+  std::string why_not;            ///< no GPU: one line that ends with the fix
   std::string libraries;          ///< `CUDA 13.0, cuDNN 9.19, NCCL 2.28`
 };
 CudaStatus cuda_status();

@@ -13,7 +13,7 @@ namespace {
 const CudaModule* stand_in = nullptr;
 
 #ifdef LOCKSTEP_HAS_CUDA
-/// The folder of the library that holds this function.
+/// Returns the folder of the library that holds this function.
 std::string own_folder() {
   Dl_info here{};
   dladdr(reinterpret_cast<void*>(&cuda_module), &here);
@@ -28,19 +28,20 @@ const CudaModule* load() {
   if (library == nullptr) {
     throw std::runtime_error(
         "the CUDA backend cannot be loaded: " + std::string(dlerror()) +
-        "; install that library, or " + instead_of_cuda());
+        "; fix: install that library, or " + instead_of_cuda());
   }
   auto* function =
       reinterpret_cast<CudaModuleFunction*>(dlsym(library, kCudaModuleSymbol));
   if (function == nullptr) {
-    throw std::runtime_error(path + " is no CUDA backend of this program; build again");
+    throw std::runtime_error(path +
+                             " is not a CUDA backend of this build; fix: rebuild");
   }
   return function();
 }
 #else
 const CudaModule* load() {
-  throw std::runtime_error("this build has no CUDA backend; " + instead_of_cuda() +
-                           ", or install the CUDA toolkit and cuDNN and build again");
+  throw std::runtime_error("this build has no CUDA backend; fix: " + instead_of_cuda() +
+                           ", or install the CUDA toolkit and cuDNN and rebuild");
 }
 #endif
 

@@ -1,4 +1,4 @@
-// A batch: what the loader hands to the training loop.
+// A batch: the data loader's output.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace lockstep::data {
 
-/// `shape[0]` samples side by side, in host memory.
+/// `shape[0]` consecutive samples in host memory.
 struct Batch {
   std::vector<int64_t> shape;    ///< N,C,H,W for images; N,F for feature vectors
-  std::vector<float> images;     ///< row-major, product(shape) numbers
+  std::vector<float> images;     ///< row-major, product(shape) elements
   std::vector<int64_t> labels;   ///< N class indices
-  std::vector<std::string> bad;  ///< why samples are missing, where that is allowed
+  std::vector<std::string> bad;  ///< why samples are missing, if that is allowed
 
   int64_t size() const { return static_cast<int64_t>(labels.size()); }
 };

@@ -9,7 +9,7 @@
 namespace lockstep::data {
 namespace {
 
-/// A ring of `depth` places: batch b lies in place b % depth.
+/// A ring of `depth` places: batch b occupies place b % depth.
 class RingQueue : public BatchQueue {
  public:
   explicit RingQueue(int64_t depth) : places_(depth) {}
@@ -64,9 +64,9 @@ class RingQueue : public BatchQueue {
  private:
   int64_t depth() const { return static_cast<int64_t>(places_.size()); }
 
-  std::mutex mutex_;               // guards the rest
-  std::condition_variable room_;   // a place became empty: workers wait for it
-  std::condition_variable ready_;  // a place became full: take() waits for it
+  std::mutex mutex_;               // guards the members below
+  std::condition_variable room_;   // notified when a place is freed; workers wait
+  std::condition_variable ready_;  // notified when a place is filled; take() waits
   std::vector<std::optional<Made>> places_;
   int64_t taken_ = 0;
   bool closed_ = false;

@@ -1,4 +1,4 @@
-// The queue between a DataLoader's workers and the training loop: bounded, in order.
+// The queue between a DataLoader's workers and the training loop: bounded and in order.
 #pragma once
 
 #include <cstdint>
@@ -11,38 +11,40 @@
 
 namespace lockstep::data {
 
-/// What a worker made: a batch, or what went wrong in its place.
+/// A worker's result: a batch or an exception.
 struct Made {
   std::optional<Batch> batch;
   std::exception_ptr error;
 };
 
-/// Batches have numbers, from 0; workers make them in any order, and they are taken in
-/// ascending order. At any moment at most `depth` batches have been reserved and not
-/// yet taken, so memory stays bounded. Several threads reserve and put, one takes.
+/// Batches are numbered from 0; workers make them in any order, and they are taken in
+/// ascending order. At most `depth` batches are reserved but not yet taken, so memory
+/// stays bounded. Several threads reserve and put; one takes.
 class BatchQueue {
  public:
   virtual ~BatchQueue() = default;
 
-  /// Blocks until there is room for batch `number` (number < taken + depth); false if
-  /// the queue was closed: then the worker ends.
+  /// Blocks until there is room for batch `number` (number < taken + depth). Returns
+  /// false if the queue was closed; the worker must then exit.
   virtual bool reserve(int64_t number) = 0;
 
-  /// Hands in batch `number`, which was reserved.
+  /// Stores batch `number`, which must be reserved.
   virtual void put(int64_t number, Made made) = 0;
 
-  /// Blocks until the next batch in order is there. Not called on a closed queue.
+  /// Blocks until the next batch in order is available. Must not be called on a closed
+  /// queue.
   virtual Made take() = 0;
 
-  /// The same, but nullopt if the batch is not there after `seconds`. A queue that does
-  /// not say how waits as take() does.
+  /// As take(), but returns nullopt if the batch is not available after `seconds`. The
+  /// default implementation waits as take() does.
   virtual std::optional<Made> take_within(double seconds);
 
-  /// Wakes everybody who waits for room, now and later. The queue is of no more use.
+  /// Wakes every thread that waits for room, now and later. The queue cannot be used
+  /// afterwards.
   virtual void close() = 0;
 };
 
-/// Makes the queue of a prefetcher. A slot (runtime/slot.h).
+/// Creates a prefetcher's queue. A slot (runtime/slot.h).
 using MakeBatchQueue = std::unique_ptr<BatchQueue>(int64_t depth);
 runtime::Slot<MakeBatchQueue>& batch_queue();
 

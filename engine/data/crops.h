@@ -1,4 +1,4 @@
-// Which part of a photograph is looked at: torchvision's geometry.
+// Crops of photographs: torchvision's geometry.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace lockstep::data {
 
-/// Cut out `cut`, resize that to width x height, and keep `part` of it; then flip.
+/// Crop to `cut`, resize to width x height, keep `part`, then flip.
 struct View {
   Box cut;
   int64_t width = 0, height = 0;
@@ -17,9 +17,9 @@ struct View {
 };
 
 /// RandomResizedCrop(size), RandomHorizontalFlip(): a box of 8 to 100 % of the area
-/// whose sides are 3:4 to 4:3 (uniform in the logarithm), at most ten times drawn; if
-/// none fits, the largest box in the middle of such a shape. Draws, in this order: area
-/// and shape for each try, top and left, at the end the flip.
+/// with an aspect ratio of 3:4 to 4:3 (log-uniform), drawn at most ten times; if none
+/// fits, the largest central box with such a ratio. Draws, in this order: area and
+/// ratio for each attempt, top and left, finally the flip.
 View random_resized_crop(PictureSize picture, int64_t size, Draws& draws);
 
 /// Resize(short_side), CenterCrop(size). REQUIRES: size ≤ short_side.

@@ -42,14 +42,14 @@ Picture decode(std::span<const uint8_t> bytes) {
 Box checked_box(PictureSize size, const ChooseBox& choose, int64_t most_pixels) {
   const auto [width, height] = size;
   if (width < 1 || height < 1 || width > most_pixels / height) {
-    throw std::runtime_error(
-        fmt::format("{} x {} pixels; at most {} are read", width, height, most_pixels));
+    throw std::runtime_error(fmt::format("{} x {} pixels exceed the limit of {}", width,
+                                         height, most_pixels));
   }
   const Box box = choose(size);
   const bool inside = box.left >= 0 && box.top >= 0 && box.width > 0 &&
                       box.height > 0 && box.left + box.width <= width &&
                       box.top + box.height <= height;
-  if (!inside) throw std::logic_error("the box lies outside its picture");
+  if (!inside) throw std::logic_error("the box exceeds the image");
   return box;
 }
 

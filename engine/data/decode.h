@@ -1,9 +1,9 @@
-// From a file's bytes to a picture: JPEG by libjpeg-turbo, PNG by libpng.
+// Decodes image files: JPEG by libjpeg-turbo, PNG by libpng.
 //
-// Pixels are those of PIL's `Image.open(file).convert("RGB")`, which torchvision's
-// ImageFolder calls: grey becomes three equal colours, CMYK is taken as Adobe writes it
-// (inverted), an alpha channel is dropped, EXIF's orientation is left alone. (One
-// difference: of 16-bit grey PNGs the high byte counts; PIL cuts at 255.)
+// Pixels equal those of PIL's `Image.open(file).convert("RGB")`, which torchvision's
+// ImageFolder calls: grey becomes three equal colours, CMYK is read as Adobe writes it
+// (inverted), an alpha channel is dropped, EXIF orientation is ignored. (One
+// difference: 16-bit grey PNGs keep the high byte; PIL clips at 255.)
 #pragma once
 
 #include <cstdint>
@@ -14,36 +14,36 @@
 
 namespace lockstep::data {
 
-/// PIL refuses larger pictures, too: some bytes can claim gigabytes.
+/// PIL rejects larger images, too: a few bytes can claim gigabytes.
 inline constexpr int64_t kMostPixels = 178'956'970;
 
 struct PictureSize {
   int64_t width, height;
 };
 
-/// Says which part of a picture of that size is wanted.
+/// Returns the part of an image of that size to decode.
 using ChooseBox = std::function<Box(PictureSize)>;
 
-/// Decodes the box that `choose` names, into `picture`. What lies outside it is not
-/// computed where the format allows it, but the pixels are those of the whole picture.
-/// The kind of file is told by its first bytes, never by its name: ImageNet has a PNG
-/// named .JPEG.
-/// Throws std::runtime_error, without a file's name, for bytes that are neither, for
-/// what the library refuses, and for files that end too early. As in PIL, damage
-/// inside the data that the library can step over is no error. Thread-safe.
+/// Decodes the box returned by `choose` into `picture`. Pixels outside it are skipped
+/// where the format allows, but the result equals a crop of the whole image. The format
+/// is detected from the first bytes, never from the name: ImageNet has a PNG named
+/// .JPEG.
+/// Throws std::runtime_error, without the file's name, for other formats, for input
+/// that the library rejects, and for truncated files. As in PIL, damage that the
+/// library can skip is not an error. Thread-safe.
 void decode(std::span<const uint8_t> bytes, const ChooseBox& choose, Picture& picture,
             int64_t most_pixels = kMostPixels);
 
-/// The whole picture.
+/// Decodes the whole image.
 Picture decode(std::span<const uint8_t> bytes);
 
-/// The two formats (decode_jpeg.cpp, decode_png.cpp). Same contract.
+/// The two formats (decode_jpeg.cpp, decode_png.cpp), with the same contract.
 void decode_jpeg(std::span<const uint8_t> bytes, const ChooseBox& choose,
                  Picture& picture, int64_t most_pixels);
 void decode_png(std::span<const uint8_t> bytes, const ChooseBox& choose,
                 Picture& picture, int64_t most_pixels);
 
-/// What both do with the size that a file claims. Throws std::runtime_error.
+/// Validates the size that a file claims. Throws std::runtime_error.
 Box checked_box(PictureSize size, const ChooseBox& choose, int64_t most_pixels);
 
 }  // namespace lockstep::data

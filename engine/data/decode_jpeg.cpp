@@ -1,5 +1,5 @@
-// libjpeg-turbo, asked for no more than the box: rows above it are skipped, columns
-// beside it are not transformed, and after its last row decoding ends.
+// Restricts libjpeg-turbo to the box: skips the rows above it, does not transform the
+// columns beside it, and stops after its last row.
 #include <algorithm>
 #include <csetjmp>
 #include <cstddef>
@@ -17,11 +17,11 @@ extern "C" {
 namespace lockstep::data {
 namespace {
 
-/// A few kilobytes can hold thousands of scans over a huge picture.
+/// A few kilobytes can hold thousands of scans of a huge image.
 constexpr int kMostScans = 500;
 
-/// libjpeg reports errors by a call that must not return, and exceptions must not pass
-/// through C: so it jumps back to `guarded`, which throws.
+/// libjpeg reports errors through a function that must not return, and exceptions must
+/// not pass through C, so it jumps back to `guarded`, which throws.
 class JpegDecoder {
  public:
   explicit JpegDecoder(std::span<const uint8_t> bytes) {
@@ -31,7 +31,8 @@ class JpegDecoder {
       (*any->err->format_message)(any, errors->message);
       std::longjmp(errors->back, 1);
     };
-    errors_.base.emit_message = [](j_common_ptr, int) {};  // warnings, as in PIL
+    errors_.base.emit_message = [](j_common_ptr, int) {
+    };  // ignore warnings, as PIL does
     guarded([&] {
       jpeg_create_decompress(&jpeg);
       jpeg_mem_src(&jpeg, bytes.data(), bytes.size());
@@ -48,7 +49,7 @@ class JpegDecoder {
   ~JpegDecoder() { jpeg_destroy_decompress(&jpeg); }
   JpegDecoder(const JpegDecoder&) = delete;
 
-  /// Runs calls of libjpeg. `calls` may hold nothing that needs a destructor.
+  /// Runs libjpeg calls. `calls` must not hold objects with destructors.
   template <typename Calls>
   void guarded(Calls&& calls) {
     if (setjmp(errors_.back)) throw std::runtime_error(errors_.message);
@@ -73,13 +74,13 @@ class JpegDecoder {
   jpeg_progress_mgr progress_{};
 };
 
-/// a · b / 255, rounded.
+/// Returns a · b / 255, rounded.
 int scaled(int a, int b) {
   const int product = a * b + 128;
   return (product + (product >> 8)) >> 8;
 }
 
-/// As PIL: a photograph's inks come inverted, and black darkens the other three.
+/// As PIL: a photograph's inks are inverted, and black darkens the other three.
 void cmyk_to_rgb(uint8_t* row, int64_t pixels) {
   for (uint8_t* pixel = row; pixel < row + 4 * pixels; pixel += 4) {
     const int light = pixel[3];
@@ -89,8 +90,8 @@ void cmyk_to_rgb(uint8_t* row, int64_t pixels) {
   }
 }
 
-/// Is there an end-of-image marker in what was not read yet? Then the file is whole,
-/// and nobody needs to decode the rest.
+/// True if the unread data contains an end-of-image marker: the file is complete, and
+/// the rest need not be decoded.
 bool has_end(const jpeg_source_mgr& source) {
   const JOCTET* at = source.next_input_byte;
   const JOCTET* const end = at + source.bytes_in_buffer;
@@ -102,8 +103,8 @@ bool has_end(const jpeg_source_mgr& source) {
   return false;
 }
 
-/// libjpeg does not read the rows that it is told to skip at the bottom, so the last
-/// one is asked for.
+/// libjpeg does not read skipped rows at the bottom, so the last one is read
+/// explicitly.
 void read_to_the_end(jpeg_decompress_struct& jpeg, uint8_t* row) {
   const JDIMENSION rest = jpeg.output_height - jpeg.output_scanline;
   if (rest > 1) jpeg_skip_scanlines(&jpeg, rest - 1);
@@ -136,8 +137,8 @@ void decode_jpeg(std::span<const uint8_t> bytes, const ChooseBox& choose,
   picture.resize(box.width, box.height);
 
   decoder.guarded([&] { jpeg_start_decompress(&jpeg); });
-  // Colour is smoothed across the borders of blocks ("fancy upsampling"): with one
-  // more block on each side the box has the pixels of the whole picture.
+  // Colour is smoothed across block borders ("fancy upsampling"): with one more block
+  // on each side, the box equals a crop of the whole image.
   const int64_t block_width = int64_t{DCTSIZE} * jpeg.max_h_samp_factor;
   const int64_t block_height = int64_t{DCTSIZE} * jpeg.max_v_samp_factor;
   auto left = static_cast<JDIMENSION>(std::max<int64_t>(0, box.left - block_width));
@@ -152,7 +153,7 @@ void decode_jpeg(std::span<const uint8_t> bytes, const ChooseBox& choose,
     if (skipped > 0) jpeg_skip_scanlines(&jpeg, static_cast<JDIMENSION>(skipped));
     read_rows(jpeg, box, left, row.data(), picture);
     if (!jpeg_has_multiple_scans(&jpeg) && !has_end(*jpeg.src)) {
-      read_to_the_end(jpeg, row.data());  // fails where the file ends too early
+      read_to_the_end(jpeg, row.data());  // throws if the file is truncated
     }
   });
   if (cmyk) cmyk_to_rgb(picture.rgbx.data(), box.width * box.height);

@@ -1,4 +1,4 @@
-// libpng, told to hand over 8-bit colour whatever the file holds.
+// Configures libpng to return 8-bit colour from every kind of file.
 #include <png.h>
 
 #include <csetjmp>
@@ -12,7 +12,7 @@
 namespace lockstep::data {
 namespace {
 
-/// libpng reports errors by a call that must not return: see decode_jpeg.cpp.
+/// libpng reports errors through a function that must not return: see decode_jpeg.cpp.
 class PngDecoder {
  public:
   explicit PngDecoder(std::span<const uint8_t> bytes) : rest_(bytes) {
@@ -40,7 +40,7 @@ class PngDecoder {
   ~PngDecoder() { png_destroy_read_struct(&png, &info, nullptr); }
   PngDecoder(const PngDecoder&) = delete;
 
-  /// Runs calls of libpng. `calls` may hold nothing that needs a destructor.
+  /// Runs libpng calls. `calls` must not hold objects with destructors.
   template <typename Calls>
   void guarded(Calls&& calls) {
     if (setjmp(back_)) throw std::runtime_error(message_);
@@ -56,10 +56,10 @@ class PngDecoder {
   char message_[128]{};
 };
 
-/// Every kind of PNG becomes red, green, blue and a byte without a meaning.
+/// Converts every kind of PNG to red, green, blue and a filler byte.
 int ask_for_rgbx(png_structp png, png_infop info) {
   png_set_expand(png);    // palettes, and grey of 1, 2 or 4 bits
-  png_set_strip_16(png);  // the high byte of 16 bits
+  png_set_strip_16(png);  // keep the high byte of 16 bits
   png_set_strip_alpha(png);
   png_set_gray_to_rgb(png);
   png_set_filler(png, 0xFF, PNG_FILLER_AFTER);

@@ -14,13 +14,13 @@ extern "C" {
 namespace lockstep::data {
 namespace {
 
-/// As in decode_jpeg.cpp: an error jumps back, since no exception may pass through C.
+/// As in decode_jpeg.cpp: errors jump back, since exceptions must not pass through C.
 struct Errors {
   jpeg_error_mgr base;
   std::jmp_buf back;
 };
 
-/// What libjpeg allocates.
+/// Owns libjpeg's allocations.
 struct Encoder {
   jpeg_compress_struct jpeg{};
   unsigned char* bytes = nullptr;
@@ -51,8 +51,8 @@ void compress(jpeg_compress_struct& jpeg, const Picture& picture, int quality) {
 std::vector<std::byte> encode_jpeg(const Picture& picture, int quality) {
   if (picture.width < 1 || picture.height < 1 || picture.width > JPEG_MAX_DIMENSION ||
       picture.height > JPEG_MAX_DIMENSION) {
-    throw std::runtime_error(
-        fmt::format("no JPEG has {} x {} pixels", picture.width, picture.height));
+    throw std::runtime_error(fmt::format("a JPEG cannot have {} x {} pixels",
+                                         picture.width, picture.height));
   }
   Encoder encoder;
   Errors errors{};
@@ -60,7 +60,7 @@ std::vector<std::byte> encode_jpeg(const Picture& picture, int quality) {
   errors.base.error_exit = [](j_common_ptr any) {
     std::longjmp(reinterpret_cast<Errors*>(any->err)->back, 1);
   };
-  if (setjmp(errors.back)) throw std::runtime_error("a JPEG could not be made");
+  if (setjmp(errors.back)) throw std::runtime_error("cannot encode a JPEG");
   jpeg_create_compress(&encoder.jpeg);
   jpeg_mem_dest(&encoder.jpeg, &encoder.bytes, &encoder.size);
   compress(encoder.jpeg, picture, quality);

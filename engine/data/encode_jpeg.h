@@ -1,4 +1,4 @@
-// JPEG files of pictures that we made.
+// Encodes generated images as JPEG.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace lockstep::data {
 
-/// `picture` as a baseline JPEG of quality 1 to 100. Throws std::runtime_error for one
-/// without pixels or over 65,500 pixels wide or high.
+/// Returns `picture` as a baseline JPEG of quality 1 to 100. Throws std::runtime_error
+/// if it has no pixels or a side over 65,500 pixels.
 std::vector<std::byte> encode_jpeg(const Picture& picture, int quality = 90);
 
 }  // namespace lockstep::data

@@ -17,10 +17,11 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string offline() {
-  return fmt::format("without a network, make a set with `{} data make`", program());
+  return fmt::format("without a network, generate a set with `{} data make`",
+                     program());
 }
 
-// The first line, without what programs put around it.
+// Returns the first line, without the prefixes that programs add.
 std::string one_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
@@ -39,9 +40,9 @@ void download(const std::string& url, const fs::path& file) {
   const auto result =
       run_process(curl, terminal ? Messages::shown : Messages::captured);
   if (result.exit_code != 0) {
-    const std::string reason = result.errors.empty()
-                                   ? fmt::format("curl ended with {}", result.exit_code)
-                                   : one_line(result.errors);
+    const std::string reason =
+        result.errors.empty() ? fmt::format("curl exited with {}", result.exit_code)
+                              : one_line(result.errors);
     throw std::runtime_error(
         fmt::format("{}: cannot be fetched: {}; {}", url, reason, offline()));
   }
@@ -72,9 +73,8 @@ fs::path cifar10_fetch(const fs::path& dir, const Archive& archive) {
   if (const auto found = cifar10_folder(dir)) {
     if (!is_generated(*found)) return *found;
     throw std::runtime_error(
-        fmt::format("{}: a generated set lies here, not CIFAR-10; remove it, or name "
-                    "another folder "
-                    "(`{} data fetch DIR`)",
+        fmt::format("{}: holds a generated set, not CIFAR-10; fix: remove it, or name "
+                    "another folder (`{} data fetch DIR`)",
                     found->string(), program()));
   }
 

@@ -24,14 +24,14 @@ bool is_picture(std::string_view name) {
   return ending == "jpeg" || ending == "jpg" || ending == "png";
 }
 
-/// Links to folders are followed, but not back to a folder that we are in.
+/// Follows links to folders, but not to one that contains the link.
 void refuse_loop(const fs::path& link, const fs::path& folder) {
   const std::string target = (fs::canonical(link) / "").native();
   const std::string here = (fs::canonical(folder) / "").native();
-  if (here.starts_with(target)) fail_at(link, "a link to a folder that it lies in");
+  if (here.starts_with(target)) fail_at(link, "a link to a folder that contains it");
 }
 
-/// What lies in one folder, sorted.
+/// The sorted contents of one folder.
 struct Listing {
   std::vector<std::string> folders, pictures;
 
@@ -40,7 +40,7 @@ struct Listing {
     fs::directory_iterator at(folder, error);
     for (; !error && at != fs::directory_iterator(); at.increment(error)) {
       std::string name = at->path().filename().string();
-      std::error_code unreadable;  // a broken link is no folder
+      std::error_code unreadable;  // a broken link is not a folder
       if (at->is_directory(unreadable)) {
         if (at->is_symlink(unreadable)) refuse_loop(at->path(), folder);
         folders.push_back(std::move(name));
@@ -63,9 +63,9 @@ FolderIndex::FolderIndex(const fs::path& root) : root_(root) {
   }
   classes_ = Listing(root).folders;
   if (classes_.empty()) {
-    fail_at(
-        root,
-        "no class folders in it; every class's pictures lie in a folder of their own");
+    fail_at(root,
+            "no class folders in it; fix: put each class's images into a folder named "
+            "after it");
   }
   std::vector<std::string> empty;
   for (const std::string& name : classes_) {
@@ -76,13 +76,12 @@ FolderIndex::FolderIndex(const fs::path& root) : root_(root) {
     if (size() == before) empty.push_back(name);
   }
   if (!empty.empty()) {
-    fail_at(
-        root / empty[0],
-        fmt::format("no pictures (.jpeg, .jpg, .png) in this class folder{}; fill or "
-                    "remove it",
-                    empty.size() == 1
-                        ? ""
-                        : fmt::format(" and in {} others", empty.size() - 1)));
+    fail_at(root / empty[0],
+            fmt::format("no images (.jpeg, .jpg, .png) in this class folder{}; fix: "
+                        "fill or remove it",
+                        empty.size() == 1
+                            ? ""
+                            : fmt::format(" and in {} others", empty.size() - 1)));
   }
   names_.shrink_to_fit();
   ends_.shrink_to_fit();

@@ -20,7 +20,7 @@ constexpr const char* kMarker = "generated.txt";
 constexpr double kTurn = 2 * std::numbers::pi;
 constexpr float kGrey = 128, kColour = 40, kWave = 40, kNoise = 48;
 
-// cos and sin of begin, begin + step, begin + 2·step, …
+// Computes cos and sin of begin, begin + step, begin + 2·step, …
 struct Wheel {
   std::vector<float> cos, sin;
 
@@ -32,7 +32,7 @@ struct Wheel {
   }
 };
 
-// Noise bytes in order: 16 from each Philox block.
+// Noise bytes in order: 16 per Philox block.
 class Noise {
  public:
   Noise(const Philox& philox, uint64_t stream) : philox_(philox), stream_(stream) {}
@@ -50,7 +50,7 @@ class Noise {
  private:
   const Philox& philox_;
   uint64_t stream_;
-  uint64_t block_ = 0;  // block 0 holds the picture's other draws
+  uint64_t block_ = 0;  // block 0 holds the image's other draws
   std::array<uint32_t, 4> words_{};
   int used_ = 16;
 };
@@ -65,10 +65,12 @@ void draw_picture(int64_t index, int64_t classes, ImageSize size, uint64_t seed,
 
   const double hue = (label + 1.2 * (philox.uniform(0, stream) - 0.5)) / classes;
   const double phase = kTurn * philox.uniform(1, stream);
-  const double direction = kTurn * 0.382 * label;  // the golden angle spreads them
+  const double direction =
+      kTurn * 0.382 * label;  // the golden angle spreads directions
   const double turns = kTurn * static_cast<double>(2 + label % 3) / size.width;
 
-  // The wave at (x, y) is cos(a·x + b·y + phase); the sum formula makes it separable.
+  // The wave at (x, y) is cos(a·x + b·y + phase); the angle-sum formula makes it
+  // separable.
   const Wheel across(phase, turns * std::cos(direction), size.width);
   const Wheel down(0, turns * std::sin(direction), size.height);
 
@@ -91,9 +93,9 @@ Generated::Generated(const std::vector<int64_t>& shape, int64_t classes, int64_t
                      uint64_t seed)
     : classes_(classes), length_(length), seed_(seed) {
   if (shape.size() != 3 || shape[0] != 3 || shape[1] < 1 || shape[2] < 1) {
-    throw std::runtime_error("generated pictures have the shape 3,H,W");
+    throw std::runtime_error("generated images must have the shape 3,H,W");
   }
-  if (classes < 1) throw std::runtime_error("generated pictures need 1 class or more");
+  if (classes < 1) throw std::runtime_error("generated images need at least 1 class");
   size_ = {shape[1], shape[2]};
 }
 
@@ -121,10 +123,9 @@ void write_records(const std::filesystem::path& path, int64_t first, int64_t cou
 
 std::string marker(int64_t train_records, int64_t test_records, uint64_t seed) {
   return fmt::format(
-      "This is not CIFAR-10. lockstep generated these {} training and {} test "
-      "pictures\n"
-      "(seed {}) in CIFAR-10's format, so that programs run where the real set is not\n"
-      "at hand. Accuracies on it say nothing about CIFAR-10.\n",
+      "This is not CIFAR-10. lockstep generated these {} training and {} test images\n"
+      "(seed {}) in CIFAR-10's format, so that programs run where the real set is "
+      "not\navailable. Accuracies on it say nothing about CIFAR-10.\n",
       train_records, test_records, seed);
 }
 
@@ -134,8 +135,8 @@ void generate_cifar10(const std::filesystem::path& folder, int64_t train_records
                       int64_t test_records, uint64_t seed) {
   if (train_records < 5 || test_records < 1) {
     throw std::runtime_error(
-        fmt::format("a generated CIFAR-10 needs 5 training records and 1 test record "
-                    "at least, not {} and {}",
+        fmt::format("a generated CIFAR-10 needs at least 5 training records and 1 test "
+                    "record, not {} and {}",
                     train_records, test_records));
   }
   AtomicFolder target(folder);

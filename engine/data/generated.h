@@ -1,9 +1,9 @@
-// Generated pictures: a set that can be learnt, for when there is no real one.
+// Generated images: a learnable data set, for use without a real one.
 //
-// Class k has a colour (its place on the colour wheel) and a wave (its direction and
-// its number of periods). A picture is its class's colour and its class's wave, which
-// begins anywhere, under noise. Colours of neighbours overlap: a net must also look at
-// the waves, as it must look at shapes in photographs.
+// Class k has a colour (its position on the colour wheel) and a wave (a direction and a
+// number of periods). An image is its class's colour and its class's wave with random
+// phase, plus noise. Neighbouring colours overlap, so a model must also recognise the
+// waves, as it must recognise shapes in photographs.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,17 @@
 
 namespace lockstep::data {
 
-/// Draws picture `index` of `seed`, of class index % classes, into 3 planes of bytes.
-/// A pure function; another seed gives other pictures of the same classes.
+/// Draws image `index` of `seed`, of class index % classes, into 3 planes of bytes. A
+/// pure function; another seed gives other images of the same classes.
 void draw_picture(int64_t index, int64_t classes, ImageSize size, uint64_t seed,
                   std::span<uint8_t> bytes);
 
-/// Pictures that are drawn when they are asked for, of any size, normalised with mean
-/// 0.5 and deviation 0.25, not augmented.
+/// Images of any size that are generated on access, normalised with mean 0.5 and
+/// deviation 0.25, without augmentation.
 class Generated : public Dataset {
  public:
-  /// `shape` is 3,H,W. Throws std::runtime_error for another shape or no classes.
+  /// `shape` is 3,H,W. Throws std::runtime_error for any other shape or without
+  /// classes.
   Generated(const std::vector<int64_t>& shape, int64_t classes, int64_t length,
             uint64_t seed = 0);
 
@@ -43,19 +44,20 @@ class Generated : public Dataset {
   uint64_t seed_;
 };
 
-/// Writes such a set in CIFAR-10's binary format as the new folder `folder`: all of its
-/// files or, after an error, none. The training records are shared over five files.
-/// Another one, `generated.txt`, says what it is: nobody shall take it for the real
-/// set. Throws std::runtime_error if `folder` exists and is not empty, if there are
-/// fewer than 5 training records or no test record, or if it cannot be written.
+/// Writes such a set in CIFAR-10's binary format to the new folder `folder`,
+/// atomically. The training records are spread over five files. A file `generated.txt`
+/// marks the set as generated. Throws std::runtime_error if `folder` exists and is not
+/// empty, if there are fewer than 5 training records or no test record, or if it cannot
+/// be written.
 void generate_cifar10(const std::filesystem::path& folder, int64_t train_records,
                       int64_t test_records, uint64_t seed);
 
-/// `generated.txt`, which says so of a whole set.
+/// Writes the `generated.txt` of a whole set.
 void write_generated_marker(const std::filesystem::path& folder,
                             const std::string& text);
 
-/// Was the set in this folder made by us (CIFAR-10's as `cifar10_folder` names it)?
+/// True if the set in this folder was generated (CIFAR-10's as returned by
+/// `cifar10_folder`).
 bool is_generated(const std::filesystem::path& folder);
 
 }  // namespace lockstep::data

@@ -17,7 +17,7 @@ namespace lockstep::data {
 namespace fs = std::filesystem;
 namespace {
 
-/// From three planes, as draw_picture gives them, to pixels.
+/// Converts three planes, as from draw_picture, to pixels.
 void interleave(std::span<const uint8_t> planes, Picture& picture) {
   const int64_t pixels = picture.width * picture.height;
   for (int64_t i = 0; i < pixels; ++i) {
@@ -27,7 +27,7 @@ void interleave(std::span<const uint8_t> planes, Picture& picture) {
   }
 }
 
-/// Pictures need no fsync of their own: the folder's name appears last.
+/// Images are not synced one by one: the folder is renamed last.
 void write_pictures(const fs::path& folder, int64_t count, uint64_t seed,
                     const GeneratedFolders& o) {
   Picture picture;
@@ -56,10 +56,9 @@ void write_pictures(const fs::path& folder, int64_t count, uint64_t seed,
 
 void generate_image_folders(const fs::path& folder, const GeneratedFolders& o) {
   if (o.classes < 1 || o.train < o.classes || o.test < o.classes) {
-    throw std::runtime_error(
-        fmt::format("{} classes need as many training and test pictures at least, not "
-                    "{} and {}",
-                    o.classes, o.train, o.test));
+    throw std::runtime_error(fmt::format(
+        "{} classes need at least as many training and test images, not {} and {}",
+        o.classes, o.train, o.test));
   }
   AtomicFolder target(folder);
   write_pictures(target.path() / "train", o.train, o.seed, o);
@@ -68,7 +67,7 @@ void generate_image_folders(const fs::path& folder, const GeneratedFolders& o) {
       target.path(),
       fmt::format(
           "These are not photographs. lockstep generated these {} training and "
-          "{} test\npictures of {} classes, {} x {} pixels (seed {}), in "
+          "{} test\nimages of {} classes, {} x {} pixels (seed {}), in "
           "ImageNet's layout.\nAccuracies on them say nothing about ImageNet.\n",
           o.train, o.test, o.classes, o.width, o.height, o.seed));
   target.commit();

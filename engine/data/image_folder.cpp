@@ -21,7 +21,7 @@ namespace lockstep::data {
 namespace fs = std::filesystem;
 namespace {
 
-/// Memory that a worker uses for one picture after the other.
+/// Buffers that a worker reuses for every image.
 struct Workbench {
   std::vector<uint8_t> bytes;
   Picture decoded, between, resized;
@@ -55,10 +55,9 @@ ImageFolder::ImageFolder(const fs::path& folder, ImageFolderOptions options,
   for (const std::string& name : index_.classes()) {
     const auto at = std::lower_bound(class_names_.begin(), class_names_.end(), name);
     if (at == class_names_.end() || *at != name) {
-      throw std::runtime_error(
-          fmt::format("{}: a class that the training pictures do not have; add it to "
-                      "train/ or remove it here",
-                      (folder / name).string()));
+      throw std::runtime_error(fmt::format(
+          "{}: a class that train/ does not have; fix: add it there or remove it here",
+          (folder / name).string()));
     }
     labels_.push_back(at - class_names_.begin());
   }
@@ -85,7 +84,7 @@ void read_whole(const std::string& path, std::vector<uint8_t>& bytes) {
   const auto refuse = [](const char* what) {
     throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
   };
-  // A pipe that nobody writes to would hang right here, but for O_NONBLOCK.
+  // Without O_NONBLOCK, opening a pipe without a writer would block.
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) refuse("cannot be opened");
   struct Closer {
@@ -102,7 +101,7 @@ void read_whole(const std::string& path, std::vector<uint8_t>& bytes) {
     const ssize_t got = ::read(file, bytes.data() + have, bytes.size() - have);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) refuse("cannot be read");
-    if (got == 0) break;  // it has become shorter
+    if (got == 0) break;  // the file has shrunk
     have += got;
   }
   bytes.resize(have);

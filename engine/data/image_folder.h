@@ -1,4 +1,4 @@
-// Photographs in folders: ImageNet's layout, and torchvision's ImageFolder.
+// Photographs in folders: ImageNet's layout, as torchvision's ImageFolder.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,25 @@
 
 namespace lockstep::data {
 
-/// The ImageNet example's sides: pictures of 224, cut from a short side of 256.
+/// The ImageNet example's sides: images of 224, cropped from a short side of 256.
 inline constexpr int64_t kImageNetSize = 224;
 inline constexpr int64_t kImageNetClasses = 1000;
 
 struct ImageFolderOptions {
-  bool augment = false;  ///< RandomResizedCrop and flip, else Resize, CenterCrop
-  int64_t size = kImageNetSize;        ///< of the square that comes out, in pixels
-  int64_t classes = kImageNetClasses;  ///< labels are below it; the model's outputs
+  bool augment =
+      false;  ///< RandomResizedCrop and flip, otherwise Resize and CenterCrop
+  int64_t size = kImageNetSize;        ///< side of the square output, in pixels
+  int64_t classes = kImageNetClasses;  ///< upper bound of labels; the model's outputs
 };
 
-/// `folder`/<class>/<picture>, as 3 x size x size numbers, normalised with ImageNet's
-/// mean and deviation. A picture's label is its class folder's position in
+/// `folder`/<class>/<image> as 3 x size x size values, normalised with ImageNet's mean
+/// and deviation. An image's label is the position of its class folder in
 /// `class_names`.
-/// `get` throws BadSample, one line that names the file, for one that cannot be read or
-/// decoded; files are opened when they are asked for, so they may have vanished.
+/// `get` throws BadSample, one line that names the file, if the file cannot be read or
+/// decoded; files are opened on access, so they may have been deleted.
 class ImageFolder : public Dataset {
  public:
-  /// Throws std::runtime_error, one line with the fix: see FolderIndex, and where
+  /// Throws std::runtime_error, one line with the fix, as FolderIndex does, and if
   /// there are more class folders than options.classes, or one that is not among
   /// `class_names` (empty: the folder's own classes).
   ImageFolder(const std::filesystem::path& folder, ImageFolderOptions options,
@@ -45,7 +46,7 @@ class ImageFolder : public Dataset {
   std::string describe(int64_t index) const override { return index_.path(index); }
 
   const FolderIndex& index() const { return index_; }
-  /// By label.
+  /// Indexed by label.
   const std::vector<std::string>& class_names() const { return class_names_; }
 
  private:
@@ -55,10 +56,10 @@ class ImageFolder : public Dataset {
   std::vector<int64_t> labels_;  ///< by position among the index's classes
 };
 
-/// The bytes of a file, into `bytes`. Throws std::runtime_error without its name.
+/// Reads a file into `bytes`. Throws std::runtime_error without its name.
 void read_whole(const std::string& path, std::vector<uint8_t>& bytes);
 
-/// Has this folder the two folders of ImageNet's layout, train/ and val/?
+/// True if the folder contains train/ and val/, as in ImageNet's layout.
 bool has_image_folders(const std::filesystem::path& folder);
 
 }  // namespace lockstep::data

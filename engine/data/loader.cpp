@@ -46,7 +46,7 @@ void check(const LoaderOptions& options) {
     refuse("timeout must be 0 or more, and 0 without workers");
   }
   if (options.sampler && options.shuffle) {
-    refuse("a sampler gives the order itself: leave shuffle off");
+    refuse("sampler and shuffle are mutually exclusive");
   }
 }
 
@@ -88,14 +88,15 @@ std::optional<Batch> DataLoader::next() {
 }
 
 std::optional<Batch> DataLoader::take() {
-  if (!maker_) throw std::runtime_error("DataLoader: start_epoch() comes first");
+  if (!maker_)
+    throw std::runtime_error("DataLoader: start_epoch() must be called first");
   if (taken_ == maker_->batches()) return std::nullopt;
   const int64_t number = taken_++;
   if (options_.workers == 0) {
     const tracer::HostEvent call("call", "_MapDatasetFetcher.fetch");
     return maker_->make(number, kCallingThread);
   }
-  if (!prefetcher_) throw std::runtime_error("DataLoader: its workers hang");
+  if (!prefetcher_) throw std::runtime_error("DataLoader: its workers are stuck");
   const int64_t asked_ns = tracer::now_ns();
   Batch batch = wait_for(number);
   maker_->log().record(number, asked_ns);
@@ -108,13 +109,13 @@ Batch DataLoader::wait_for(int64_t number) {
   } catch (const LoaderTimeout& timeout) {
     const int worker = static_cast<int>(number % options_.workers);
     const std::string sample = maker_->at_work_on(worker);
-    // Nobody can stop a thread that hangs in the system, and its end is not waited for:
-    // the workers and what they use stay where they are.
+    // A thread that hangs in a system call cannot be stopped and is not waited for: the
+    // workers and everything they use are leaked.
     static auto& left_behind = *new std::vector<std::unique_ptr<Prefetcher>>;
     prefetcher_->abandon();
     left_behind.push_back(std::move(prefetcher_));
     throw LoaderTimeout(std::string(timeout.what()) +
-                        (sample.empty() ? "" : "; it is at work on " + sample));
+                        (sample.empty() ? "" : "; it is loading " + sample));
   }
 }
 
@@ -148,7 +149,7 @@ Batch BatchMaker::make(int64_t batch, int worker) const {
   }
   if (worker != kCallingThread) current_[worker] = -1;
   if (made.labels.empty()) {
-    throw BadSample(fmt::format("not one of the {} samples of batch {} can be had: {}",
+    throw BadSample(fmt::format("none of the {} samples of batch {} can be loaded: {}",
                                 indices.size(), batch, made.bad.front()));
   }
   made.images.resize(made.size() * numbers_of(made.shape));
@@ -162,7 +163,7 @@ Batch BatchMaker::make(int64_t batch, int worker) const {
   return made;
 }
 
-/// Sample `index` into the next free place of `made`, if it can be had.
+/// Loads sample `index` into the next free place of `made`, if possible.
 void BatchMaker::add(int64_t batch, int worker, int64_t index, Batch& made) const {
   const int64_t numbers = numbers_of(made.shape);
   const std::span image(made.images.data() + made.size() * numbers, numbers);

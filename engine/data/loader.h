@@ -1,4 +1,4 @@
-// DataLoader: batches of a data set, epoch after epoch. torch.utils.data.DataLoader.
+// DataLoader: iterates over a data set in batches. torch.utils.data.DataLoader.
 #pragma once
 
 #include <atomic>
@@ -20,33 +20,33 @@ namespace lockstep::data {
 
 struct LoaderOptions {
   int64_t batch_size = 1;
-  int workers = 0;          ///< threads; 0 = batches are made inside next()
-  int prefetch_factor = 2;  ///< batches made ahead per worker
-  double timeout = 0;       ///< seconds that next() waits for a worker; 0: for ever
+  int workers = 0;          ///< threads; 0: batches are made in next()
+  int prefetch_factor = 2;  ///< batches prefetched per worker
+  double timeout = 0;       ///< seconds that next() waits for a worker; 0: forever
   bool shuffle = false;
-  bool drop_last = false;  ///< leave out the last batch if it is short
-  uint64_t seed = 0;       ///< of the shuffle and the augmentation
+  bool drop_last = false;  ///< omit the last batch if it is short
+  uint64_t seed = 0;       ///< for shuffling and augmentation
 
-  /// Another order, such as one rank's share; not together with `shuffle`.
+  /// Another order, such as one rank's share; cannot be combined with `shuffle`.
   std::shared_ptr<const Sampler> sampler;
 
-  /// Makes a BadSample no error: the batch is made without it, and this is called with
-  /// the reason when the batch is handed out, on the thread that takes it. A batch of
-  /// bad samples only is an error all the same.
+  /// If set, a BadSample is not an error: the batch omits the sample, and this is
+  /// called with the reason when the batch is taken, on the thread that takes it. A
+  /// batch without any good sample is an error nevertheless.
   std::function<void(const std::string& why)> on_bad_sample;
 
-  /// Called when a batch is made, on the thread that made it: worker (kCallingThread
-  /// if there are none), the batch's number in its epoch, begin and end in nanoseconds
-  /// of CLOCK_MONOTONIC. Must be thread-safe.
+  /// Called after a batch is made, on the thread that made it: worker (or
+  /// kCallingThread), the batch's number in its epoch, begin and end in nanoseconds of
+  /// CLOCK_MONOTONIC. Must be thread-safe.
   std::function<void(int worker, int64_t batch, int64_t begin_ns, int64_t end_ns)>
       on_batch;
 };
 
-/// The worker number of batches that are made inside next().
+/// The worker number for batches made in next().
 inline constexpr int kCallingThread = -1;
 
-/// Makes the batches of one epoch. Workers hold on to it: one that hangs may come back
-/// when the loader is long gone.
+/// Makes the batches of one epoch. Workers share ownership: one that hangs may return
+/// after the loader is destroyed.
 class BatchMaker {
  public:
   BatchMaker(std::shared_ptr<const Dataset> dataset, LoaderOptions options,
@@ -56,11 +56,11 @@ class BatchMaker {
   Batch make(int64_t batch, int worker) const;
   WorkLog& log() { return log_; }
 
-  /// So many batches are begun before they are asked for.
+  /// Maximum number of prefetched batches.
   int64_t depth() const { return int64_t{options_.workers} * options_.prefetch_factor; }
 
-  /// The sample that this worker is at work on, by the name that the set gives it;
-  /// empty if there is none.
+  /// Returns the name of the sample that this worker is loading; empty if there is
+  /// none.
   std::string at_work_on(int worker) const;
 
  private:
@@ -70,31 +70,31 @@ class BatchMaker {
   std::shared_ptr<const Dataset> dataset_;
   LoaderOptions options_;
   int64_t epoch_;
-  std::vector<std::vector<int64_t>> batches_;          // the epoch's indices
-  mutable WorkLog log_;                                // what the workers did
+  std::vector<std::vector<int64_t>> batches_;  // the epoch's indices
+  mutable WorkLog log_;                        // the workers' activity, for the trace
   mutable std::vector<std::atomic<int64_t>> current_;  // by worker: its sample, or -1
 };
 
-/// Batches depend on (data set, options, epoch) only, not on the number of workers.
-/// One thread may use a loader at a time. It may be destroyed at any moment.
+/// Batches depend only on data set, options and epoch, not on the number of workers.
+/// Only one thread may use a loader at a time. It may be destroyed at any time.
 class DataLoader {
  public:
-  /// Throws std::runtime_error for options that make no sense together.
+  /// Throws std::runtime_error for inconsistent options.
   DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options);
 
-  /// Batches in an epoch: Python's len(loader).
+  /// Returns the number of batches per epoch: Python's len(loader).
   int64_t size() const;
 
-  /// Begins an epoch from its first batch (what is left of another is dropped); the
-  /// workers start to run ahead.
+  /// Starts an epoch at its first batch, discarding any other epoch; the workers start
+  /// prefetching.
   void start_epoch(int64_t epoch);
 
-  /// The next batch; nullopt at the end of the epoch. Rethrows what the data set threw
-  /// for this batch, at this batch's turn; with workers as a std::runtime_error
-  /// "Caught … in DataLoader worker 1 (batch 5, sample 17): …" that nests the original.
-  /// The call after it goes on with the following batch. Throws LoaderTimeout, naming
-  /// the sample, if a worker does not hand its batch in within options.timeout; the
-  /// workers are left behind then, and the next start_epoch() starts others.
+  /// Returns the next batch; nullopt at the end of the epoch. Rethrows the data set's
+  /// exception for this batch, in order; with workers, as a std::runtime_error "Caught
+  /// … in DataLoader worker 1 (batch 5, sample 17): …" that nests the original. The
+  /// next call continues with the following batch. Throws LoaderTimeout, naming the
+  /// sample, if a worker does not deliver its batch within options.timeout; its workers
+  /// are then abandoned, and the next start_epoch() starts new ones.
   std::optional<Batch> next();
 
   const Dataset& dataset() const { return *dataset_; }
@@ -106,9 +106,9 @@ class DataLoader {
   std::shared_ptr<const Dataset> dataset_;
   LoaderOptions options_;
 
-  std::shared_ptr<BatchMaker> maker_;       // of the epoch; none yet
+  std::shared_ptr<BatchMaker> maker_;       // of the epoch; null before the first
   int64_t taken_ = 0;                       // batches of the epoch
-  std::unique_ptr<Prefetcher> prefetcher_;  // none without workers
+  std::unique_ptr<Prefetcher> prefetcher_;  // null without workers
 };
 
 }  // namespace lockstep::data

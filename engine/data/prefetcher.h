@@ -1,9 +1,9 @@
-// Workers that run ahead: bounded, and in order.
+// Workers that prefetch batches: bounded and in order.
 //
-// PyTorch's _MultiProcessingDataLoaderIter with threads for processes. Worker w makes
-// batches w, w + workers, w + 2·workers, …; a batch is begun only when fewer than
-// `depth` batches are under way or waiting, so memory stays bounded; batches are handed
-// out in order, however the workers race.
+// PyTorch's _MultiProcessingDataLoaderIter with threads instead of processes. Worker w
+// makes batches w, w + workers, w + 2·workers, …; a batch is begun only when fewer than
+// `depth` batches are in progress or waiting, so memory stays bounded; batches are
+// returned in order, whatever order the workers finish in.
 #pragma once
 
 #include <cstdint>
@@ -18,31 +18,32 @@
 
 namespace lockstep::data {
 
-/// A batch did not come in time.
+/// A batch was not available in time.
 struct LoaderTimeout : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 class Prefetcher {
  public:
-  /// Makes a batch; called by several workers at a time.
+  /// Makes a batch; called by several workers concurrently.
   using Make = std::function<Batch(int64_t batch, int worker)>;
 
-  /// Starts the workers, and they begin at once. REQUIRES: workers ≥ 1, depth ≥ 1.
-  /// next() waits `timeout` seconds at most; 0: for ever.
+  /// Starts the workers, which begin at once. next() waits at most `timeout` seconds;
+  /// 0: forever. REQUIRES: workers ≥ 1, depth ≥ 1.
   Prefetcher(Make make, int64_t batches, int workers, int64_t depth,
              double timeout = 0);
 
-  /// Stops the workers: each finishes at most the batch in its hands.
+  /// Stops the workers after their current batches.
   ~Prefetcher();
 
-  /// The next batch in order, or what `make` threw in its place (the batch after it
-  /// follows, as in PyTorch); nullopt after the last. One thread may call it. Throws
-  /// LoaderTimeout: then a worker hangs, and the destructor would wait for it.
+  /// Returns the next batch in order, or rethrows the exception of `make` (the
+  /// following batch comes next, as in PyTorch); nullopt after the last. Only one
+  /// thread may call it. Throws LoaderTimeout if a worker hangs; the destructor would
+  /// then wait for it.
   std::optional<Batch> next();
 
-  /// No batch is begun any more, and nobody waits for the workers: returns at once,
-  /// also where one hangs. They use this object until they end, so it must stay.
+  /// Begins no further batch and does not wait for the workers: returns at once even if
+  /// one hangs. They use this object until they end, so it must be kept alive.
   void abandon();
 
  private:
@@ -56,9 +57,10 @@ class Prefetcher {
   const double timeout_;
 
   std::unique_ptr<BatchQueue> queue_;
-  int64_t taken_ = 0;  // batches handed out
+  int64_t taken_ = 0;  // batches returned
 
-  std::vector<std::jthread> threads_;  // last: joined before the rest goes
+  std::vector<std::jthread>
+      threads_;  // last member: joined before the others are destroyed
 };
 
 }  // namespace lockstep::data

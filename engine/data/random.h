@@ -9,8 +9,8 @@
 
 namespace lockstep::data {
 
-/// `length` vectors of normally distributed numbers. The notebook's vectors have no
-/// labels; here each has one of two classes, by lot, so that a loss can be computed.
+/// `length` vectors of normally distributed values. The notebook's vectors have no
+/// labels; here each has one of two random classes, so that a loss can be computed.
 class RandomDataset : public Dataset {
  public:
   RandomDataset(int64_t length, int64_t features, uint64_t seed = 0)

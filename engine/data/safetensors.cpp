@@ -19,7 +19,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format's byte order");
 
-constexpr uint64_t kLongestHeader = 100'000'000;  // as the format's own library
+constexpr uint64_t kLongestHeader =
+    100'000'000;  // the limit of the format's own library
 
 [[noreturn]] void refuse(const std::string& file, const std::string& what) {
   throw std::runtime_error(fmt::format("{}: {}; name a .safetensors file", file, what));
@@ -47,10 +48,9 @@ Places read_header(std::istream& in, const std::string& name, Metadata* metadata
   read_bytes(in, &header_size, 8, name);
   const auto after = static_cast<uint64_t>(size) - 8;
   if (header_size > std::min(after, kLongestHeader)) {
-    refuse(name,
-           fmt::format("not a safetensors file, or a truncated one: it announces a "
-                       "header of {} bytes and has {}",
-                       header_size, after));
+    refuse(name, fmt::format("not a safetensors file, or a truncated one: it declares "
+                             "a header of {} bytes and has {}",
+                             header_size, after));
   }
   std::string header(header_size, ' ');
   read_bytes(in, header.data(), header_size, name);

@@ -15,19 +15,19 @@ using Json = nlohmann::json;
 
 constexpr const char* kMetadata = "__metadata__";
 
-// A tensor's name may hold anything: quoted and escaped it stays on one line.
+// Quotes and escapes a tensor's name, so that any name stays on one line.
 std::string quoted(const std::string& name) {
   return Json(name).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-// Size of one number; 0 for a dtype that the engine does not have.
+// Returns the size of an element; 0 for a dtype that the engine does not support.
 uint64_t item_size(const std::string& dtype) {
   if (dtype == "F32") return 4;
   if (dtype == "F64" || dtype == "I64") return 8;
   return 0;
 }
 
-// What is wrong with a tensor that has `bytes` bytes; empty if nothing is.
+// Returns what is wrong with a tensor of `bytes` bytes, or an empty string.
 std::string complaint(const TensorFileEntry& entry, uint64_t bytes) {
   uint64_t expected = item_size(entry.dtype);
   if (expected == 0) {
@@ -50,7 +50,7 @@ std::string complaint(const TensorFileEntry& entry, uint64_t bytes) {
 
 struct Header {
   Json json;
-  std::vector<std::string> names;  // in the file's order, which Json forgets
+  std::vector<std::string> names;  // in the file's order, which Json does not keep
 };
 
 Header parse_json(const std::string& text, const std::string& file) {
@@ -60,7 +60,7 @@ Header parse_json(const std::string& text, const std::string& file) {
     if (depth != 1 || event != Json::parse_event_t::key) return true;
     const auto& name = parsed.get_ref<const std::string&>();
     if (!seen.insert(name).second)
-      refuse_header(file, "two tensors are called " + quoted(name));
+      refuse_header(file, "two tensors are named " + quoted(name));
     if (name != kMetadata) header.names.push_back(name);
     return true;
   };
@@ -87,7 +87,7 @@ TensorPlace parse_place(const std::string& name, const Json& json,
   };
   if (!json.is_object()) refuse("is not described by a JSON object");
   if (!json.contains("dtype") || !json["dtype"].is_string()) refuse("has no dtype");
-  if (!are_sizes("shape")) refuse("has no shape of whole numbers");
+  if (!are_sizes("shape")) refuse("has no shape of integers");
   if (!are_sizes("data_offsets") || json["data_offsets"].size() != 2) {
     refuse("has no data_offsets [begin, end]");
   }
@@ -99,7 +99,7 @@ TensorPlace parse_place(const std::string& name, const Json& json,
   return place;
 }
 
-// Every byte of the data belongs to exactly one tensor.
+// Checks that every byte of the data belongs to exactly one tensor.
 void check_tiling(const std::vector<TensorPlace>& places, uint64_t data_size,
                   const std::string& file) {
   std::vector<const TensorPlace*> sorted;
@@ -119,7 +119,7 @@ void check_tiling(const std::vector<TensorPlace>& places, uint64_t data_size,
       refuse_header(file, fmt::format("tensor {} overlaps the one before it", name));
     }
     if (place->begin > covered) {
-      refuse_header(file, fmt::format("there is a hole before tensor {}", name));
+      refuse_header(file, fmt::format("there is a gap before tensor {}", name));
     }
     covered = place->end;
   }
@@ -165,7 +165,7 @@ std::string format_safetensors_header(const std::vector<TensorFileEntry>& entrie
     const std::string wrong = complaint(entry, entry.data.size());
     if (!wrong.empty()) throw std::runtime_error(wrong);
     if (entry.name == kMetadata || header.contains(entry.name)) {
-      throw std::runtime_error(fmt::format("the name {} is taken", quoted(entry.name)));
+      throw std::runtime_error(fmt::format("duplicate name {}", quoted(entry.name)));
     }
     const uint64_t end = begin + entry.data.size();
     header[entry.name] = {

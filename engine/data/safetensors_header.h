@@ -1,4 +1,4 @@
-// The header of a safetensors file: text to places in the data, and back.
+// Parses and formats the header of a safetensors file.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace lockstep::data {
 
-/// A tensor without its bytes, and where they are in the data.
+/// A tensor without its bytes, and their location in the data.
 struct TensorPlace {
   TensorFileEntry entry;
   uint64_t begin, end;
 };
 
-/// Parses the JSON text of a header whose data has `data_size` bytes, with all the
-/// checks that `read_safetensors` promises. `file` is for messages.
+/// Parses the JSON text of a header for `data_size` bytes of data, with all the checks
+/// of `read_safetensors`. `file` is for messages.
 std::vector<TensorPlace> parse_safetensors_header(const std::string& text,
                                                   uint64_t data_size,
                                                   const std::string& file,
                                                   Metadata* metadata);
 
-/// The header for these tensors laid end to end, padded to a multiple of 8 bytes.
-/// Throws std::runtime_error without a file's name: the caller knows it.
+/// Returns the header for these tensors laid end to end, padded to a multiple of 8
+/// bytes. Throws std::runtime_error without the file's name.
 std::string format_safetensors_header(const std::vector<TensorFileEntry>& entries,
                                       const Metadata& metadata);
 

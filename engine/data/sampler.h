@@ -1,4 +1,5 @@
-// Samplers: the order in which an epoch visits its samples, and its cut into batches.
+// Samplers: the order in which an epoch visits its samples, and its division into
+// batches.
 // PyTorch's torch.utils.data.sampler.
 #pragma once
 
@@ -8,7 +9,7 @@
 
 namespace lockstep::data {
 
-/// An epoch's order. A pure function of the epoch: thread-safe, repeatable.
+/// An epoch's order. A pure function of the epoch: thread-safe and repeatable.
 class Sampler {
  public:
   virtual ~Sampler() = default;
@@ -27,7 +28,7 @@ class SequentialSampler : public Sampler {
   int64_t length_;
 };
 
-/// Each epoch a permutation of its own: Fisher and Yates' shuffle (from the end) with
+/// A different permutation in each epoch: the Fisher-Yates shuffle (from the end) with
 /// the Philox stream of (seed, epoch).
 class RandomSampler : public Sampler {
  public:
@@ -41,8 +42,8 @@ class RandomSampler : public Sampler {
 };
 
 /// One rank's share of another sampler's order: every `world`-th sample from `rank` on,
-/// padded (or cut, with `drop_last`) so that all ranks get equally many; PyTorch's
-/// DistributedSampler. The epoch, which it wants by `set_epoch`, is given to `indices`.
+/// padded (or cut, with `drop_last`) so that all ranks get equally many. PyTorch's
+/// DistributedSampler, but `indices` takes the epoch instead of `set_epoch`.
 class DistributedSampler : public Sampler {
  public:
   DistributedSampler(std::shared_ptr<const Sampler> all, int rank, int world,
@@ -68,11 +69,11 @@ class RangeSampler : public Sampler {
   int64_t first_, length_;
 };
 
-/// How many batches `samples` make: rounded up, or down with `drop_last`.
+/// Returns how many batches `samples` make: rounded up, or down with `drop_last`.
 int64_t batch_count(int64_t samples, int64_t batch_size, bool drop_last);
 
-/// PyTorch's BatchSampler: consecutive pieces of `batch_size`. The last one may be
-/// short, and is a batch like the others unless `drop_last`.
+/// PyTorch's BatchSampler: consecutive groups of `batch_size`. A short last group is
+/// kept unless `drop_last`.
 std::vector<std::vector<int64_t>> cut_batches(const std::vector<int64_t>& indices,
                                               int64_t batch_size, bool drop_last);
 

@@ -1,4 +1,4 @@
-// Transforms: from a picture's bytes to a network's numbers.
+// Transforms: from an image's bytes to a model's input.
 //
 // As in torchvision's recipe for CIFAR-10:
 //   RandomCrop(32, padding=4), RandomHorizontalFlip(), ToTensor(), Normalize(mean, std)
@@ -19,20 +19,20 @@ struct ImageSize {
   int64_t pixels() const { return height * width; }
 };
 
-/// What chance decides about one picture.
+/// The random choices for one image.
 struct Augmentation {
-  int64_t top = 0, left = 0;  ///< the crop's corner in the padded picture
-  bool flip = false;          ///< left and right change places
+  int64_t top = 0, left = 0;  ///< the crop's corner in the padded image
+  bool flip = false;          ///< mirror horizontally
 
-  /// The picture as it is: the crop sits in the middle of its padding.
+  /// No augmentation: the crop is centred in its padding.
   static Augmentation none(int64_t padding) { return {padding, padding, false}; }
 
-  /// Draws top, left (each 0 … 2·padding) and flip (one in two), in this order.
+  /// Draws top, left (each 0 … 2·padding) and flip (probability ½), in this order.
   static Augmentation draw(int64_t padding, Draws& draws);
 };
 
 /// ToTensor and Normalize: (byte / 255 - mean) / std, in float32 as torchvision
-/// computes it. A byte has 256 values, so each channel is a table.
+/// computes it. Each channel is a table of 256 values.
 class Normalize {
  public:
   Normalize(std::array<float, 3> mean, std::array<float, 3> std);
@@ -46,18 +46,18 @@ class Normalize {
 /// The usual constants of CIFAR-10's training set.
 const Normalize& cifar10_normalize();
 
-/// ImageNet's, as every torchvision model expects them.
+/// ImageNet's constants, as every torchvision model expects.
 const Normalize& imagenet_normalize();
 
-/// Normalises a picture into three planes, mirrored if asked.
-/// REQUIRES: image has 3 · width · height elements.
+/// Normalises an image into three planes, mirrored if `flip`. REQUIRES: image has 3 ·
+/// width · height elements.
 void normalize(const Picture& picture, bool flip, const Normalize& normalize,
                std::span<float> image);
 
-/// Pads `bytes` with `padding` black pixels on each side, cuts out a picture of the old
-/// size at (top, left), flips it if asked, and normalises. Black is padded *before* the
-/// normalisation, as torchvision does: it becomes -mean / std, not zero.
-/// REQUIRES: both spans have 3 · size.pixels() elements; 0 ≤ top, left ≤ 2 · padding.
+/// Pads `bytes` with `padding` black pixels on each side, crops to the original size at
+/// (top, left), flips if requested, and normalises. Padding is added *before*
+/// normalisation, as in torchvision: it becomes -mean / std, not zero. REQUIRES: both
+/// spans have 3 · size.pixels() elements; 0 ≤ top, left ≤ 2 · padding.
 void transform(std::span<const uint8_t> bytes, ImageSize size, int64_t padding,
                const Augmentation& augmentation, const Normalize& normalize,
                std::span<float> image);

@@ -1,4 +1,4 @@
-// What a loader's workers did, for the trace.
+// Records a loader's workers in the trace.
 #pragma once
 
 #include <cstdint>
@@ -15,34 +15,35 @@ struct Work {
   int64_t begin_ns = 0, end_ns = 0;
 };
 
-/// Workers run ahead of the training steps, and are at work when the recorder is
-/// switched on and off. So they only note what they did, and the training loop records
-/// it: each worker has a lane `loader worker N` on its rank's host, with a call
-/// `_MapDatasetFetcher.fetch` per batch. The event belongs to the step that finds it
-/// done, which is seldom the step that trains on this batch (`batch` says which).
+/// Workers run ahead of the training steps and may be busy when the recorder is
+/// switched on or off. So they only log their work, and the training loop records it:
+/// each worker has a lane `loader worker N` on its rank's host, with a call
+/// `_MapDatasetFetcher.fetch` per batch. The event belongs to the step in which it
+/// completes, which is rarely the step that trains on the batch (`batch` names it).
 ///
-/// Two things tie a worker to the training loop, and a trace on another clock keeps
-/// them: a batch is begun when an earlier one has been taken or the epoch was begun
+/// Two dependencies tie a worker to the training loop, and a re-timed trace keeps them:
+/// a batch is begun after an earlier one has been taken or the epoch has begun
 /// (`after`), and cannot be taken before it is made (a `sync`).
 class WorkLog {
  public:
-  /// `depth`: how many batches are made ahead. Made by the thread that takes them, when
-  /// the epoch begins.
+  /// `depth`: the maximum number of prefetched batches. Must be constructed by the
+  /// thread that takes them, when the epoch begins.
   explicit WorkLog(int64_t depth);
 
-  /// Thread-safe. Forgets the work at once if the recorder is off.
+  /// Thread-safe. Discards the work if the recorder is off.
   void add(const Work& work);
 
-  /// Records what has been added since the last call, except what had begun before the
-  /// recorder was first on. Inside an open event the calling thread asked for batch
-  /// `taken` at `asked_ns` and has it now: also a `sync`, short if it was ready.
+  /// Records the work added since the last call, except work begun before the recorder
+  /// was first switched on. Within an open event, the calling thread asked for batch
+  /// `taken` at `asked_ns` and has it now; also records a `sync`, which is short if the
+  /// batch was ready.
   void record(int64_t taken, int64_t asked_ns);
 
  private:
   std::mutex mutex_;
   std::vector<Work> added_;
 
-  // Of the thread that takes:
+  // Used only by the thread that takes:
   const int64_t depth_;
   const int64_t epoch_begun_after_;
   std::map<int64_t, int64_t> made_by_;   // batches not yet taken, each with its call

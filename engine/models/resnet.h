@@ -7,8 +7,8 @@
 
 namespace lockstep::models {
 
-/// What the first layers look like. `imagenet`: 7×7 convolution with stride 2, then max
-/// pooling. `cifar`: 3×3 with stride 1 and no pooling, for 32×32 images.
+/// The first layers. `imagenet`: 7×7 convolution with stride 2, then max pooling.
+/// `cifar`: 3×3 with stride 1 and no pooling, for 32×32 images.
 enum class Stem { cifar, imagenet };
 
 /// Two 3×3 convolutions and a shortcut.
@@ -28,7 +28,7 @@ class BasicBlock : public nn::Module {
   std::shared_ptr<nn::Sequential> downsample_;
 };
 
-/// 1×1, 3×3 and 1×1 convolutions and a shortcut; the stride sits in the 3×3 one.
+/// 1×1, 3×3 and 1×1 convolutions and a shortcut; the 3×3 convolution has the stride.
 class Bottleneck : public nn::Module {
  public:
   static constexpr int64_t kExpansion = 4;

@@ -1,4 +1,4 @@
-// The notebook's model: one `Linear(5, 2)` that prints what it sees.
+// The notebook's model: one `Linear(5, 2)` that prints its input and output sizes.
 #pragma once
 
 #include "engine/nn/layers.h"

@@ -66,7 +66,8 @@ Tensor VGG::forward(const Tensor& input) {
         std::to_string(x.size(1)) +
         "], m2: [25088 x 4096] in classifier.0: vgg16_legacy flattens the features as "
         "they are, and only 224x224 images leave 512 x 7 x 7 = 25088 of them; "
-        "torchvision 0.3 put an adaptive average pooling in between (use -a vgg16)");
+        "torchvision 0.3 added an adaptive average pooling in between; fix: use -a "
+        "vgg16");
   }
   return (*classifier_)(x);
 }

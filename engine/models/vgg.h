@@ -13,11 +13,11 @@ struct VggSettings {
   bool batch_norm = false;
   double dropout = 0.5;
   /// As before torchvision 0.3: no adaptive pooling between features and classifier, so
-  /// that anything but 224×224 images fails with a size mismatch.
+  /// that all inputs but 224×224 images fail with a size mismatch.
   bool legacy = false;
 };
 
-/// From the features (N×512×H×W, any H and W) to what the classifier takes (N×25088):
+/// Converts features (N×512×H×W, any H and W) to the classifier's input (N×25088):
 /// averages over 7×7 windows, then flattens. A slot (runtime/slot.h).
 runtime::Slot<Tensor(const Tensor& features)>& classifier_input();
 
@@ -29,7 +29,7 @@ class VGG : public nn::Module {
   nn::ModulePtr make_like() const override { return std::make_shared<VGG>(settings_); }
 
   const nn::ModulePtr& features() const { return features_; }
-  /// Puts a wrapper in the features' place: `model.features = DataParallel(features)`.
+  /// Replaces the features by a wrapper: `model.features = DataParallel(features)`.
   void set_features(nn::ModulePtr features);
 
  private:

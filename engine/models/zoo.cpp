@@ -32,8 +32,8 @@ nn::ModulePtr make(const std::string& arch, const ZooOptions& o) {
   if (!model) {
     std::string list;
     for (const std::string& name : names()) list += (list.empty() ? "" : ", ") + name;
-    throw std::invalid_argument("unknown architecture '" + arch + "'; there are " +
-                                list);
+    throw std::invalid_argument("unknown architecture '" + arch +
+                                "'; available: " + list);
   }
   model->assign_paths("");
   return model;

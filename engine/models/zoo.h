@@ -17,7 +17,8 @@ struct ZooOptions {
 /// `resnet18`, `resnet34`, `resnet50`, `vgg16`, `vgg16_bn`, `vgg16_legacy`, `toy`.
 const std::vector<std::string>& names();
 
-/// Throws std::invalid_argument listing the names if `arch` is none of them.
+/// Creates a model. Throws std::invalid_argument that lists the names if `arch` is not
+/// among them.
 nn::ModulePtr make(const std::string& arch, const ZooOptions& options);
 
 }  // namespace lockstep::models

@@ -1,4 +1,4 @@
-// How a module call enters the trace; used by Module alone.
+// The recording of a module call; private to Module.
 #pragma once
 
 #include <source_location>
@@ -8,8 +8,8 @@
 
 namespace lockstep::nn {
 
-/// A `call` event: PyTorch's name, our C++ name, call site, module path, input shape.
-/// The definition's file and line are looked up when the trace is written.
+/// Records a `call` event: PyTorch's name, C++ name, call site, module path, input
+/// shape. The definition's file and line are looked up when the trace is written.
 class CallEvent {
  public:
   CallEvent(const Module& module, const std::string& name, const std::string& cpp,

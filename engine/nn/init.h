@@ -1,4 +1,4 @@
-// How parameters begin.
+// Initial values of parameters.
 #pragma once
 
 #include "engine/tensor/tensor.h"
@@ -19,7 +19,7 @@ struct Init {
   static Init default_uniform(int64_t fan_in);
 };
 
-/// How modules are being constructed on this thread.
+/// Options of the modules that this thread constructs.
 struct Construction {
   DType dtype = DType::f32;
   uint64_t seed = 0;
@@ -29,7 +29,7 @@ struct Construction {
 };
 Construction& construction();
 
-/// Sets `construction()` for a scope.
+/// Sets `construction()` until destruction.
 class ConstructionScope {
  public:
   explicit ConstructionScope(const Construction& options) : outer_(construction()) {
@@ -41,7 +41,8 @@ class ConstructionScope {
   Construction outer_;
 };
 
-/// A host tensor with initial values, as `construction()` says.
+/// Returns a host tensor with initial values, made with the options of
+/// `construction()`.
 Tensor initial(const Shape& sizes, const Init& init);
 
 }  // namespace lockstep::nn

@@ -2,8 +2,6 @@
 
 #include <stdexcept>
 
-#include "engine/distributed/ddp/sync_batch_norm.h"
-
 namespace lockstep::nn {
 
 Conv2d::Conv2d(const Conv2dSettings& s) : settings_(s) {
@@ -47,27 +45,23 @@ BatchNorm2d::BatchNorm2d(int64_t channels) : channels_(channels) {
 }
 
 Tensor BatchNorm2d::forward(const Tensor& input) {
-  if (group_ && training() && group_->size() > 1) {
-    return distributed::sync_batch_norm(input, state_, group_, path());
+  if (sync_ && training()) {
+    return sync_(input, state_, path(), std::source_location::current());
   }
   return ops::batch_norm(input, state_, training());
 }
 
 const char* BatchNorm2d::type_name() const {
-  return group_ ? "SyncBatchNorm" : "BatchNorm2d";
+  return sync_ ? "SyncBatchNorm" : "BatchNorm2d";
 }
 
 ModulePtr BatchNorm2d::make_like() const {
-  if (group_) {
+  if (sync_) {
     throw std::runtime_error(
         "SyncBatchNorm is for DistributedDataParallel: replicas of DataParallel are "
         "not ranks");
   }
   return std::make_shared<BatchNorm2d>(channels_);
-}
-
-void BatchNorm2d::synchronize(std::shared_ptr<distributed::ProcessGroup> group) {
-  group_ = std::move(group);
 }
 
 Tensor ReLU::forward(const Tensor& input) {

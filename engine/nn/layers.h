@@ -1,13 +1,9 @@
-// Layers: modules with parameters of their own, and the small ones that have none.
+// Layers: modules with parameters of their own, and small ones without.
 // Names, defaults and initial values are PyTorch's.
 #pragma once
 
 #include "engine/nn/module.h"
 #include "engine/ops/ops.h"
-
-namespace lockstep::distributed {
-class ProcessGroup;
-}
 
 namespace lockstep::nn {
 
@@ -46,6 +42,12 @@ class Linear : public Module {
   Tensor weight_, bias_;
 };
 
+/// Batch norm in training with statistics over more than this process's batch; see
+/// sync_batch_norm.h. `path`: the module's; `site`: where the call is written.
+using SyncBatchNorm =
+    std::function<Tensor(const Tensor& input, const ops::BatchNormState& state,
+                         const char* path, std::source_location site)>;
+
 /// Parameters `weight`, `bias`; buffers `running_mean`, `running_var`,
 /// `num_batches_tracked`.
 class BatchNorm2d : public Module {
@@ -55,14 +57,14 @@ class BatchNorm2d : public Module {
   const char* type_name() const override;
   ModulePtr make_like() const override;
 
-  /// Becomes SyncBatchNorm: see sync_batch_norm.h.
-  void synchronize(std::shared_ptr<distributed::ProcessGroup> group);
-  bool synchronized() const { return group_ != nullptr; }
+  /// Makes this layer a SyncBatchNorm; see sync_batch_norm.h.
+  void synchronize(SyncBatchNorm sync) { sync_ = std::move(sync); }
+  bool synchronized() const { return sync_ != nullptr; }
 
  private:
   int64_t channels_;
   ops::BatchNormState state_;
-  std::shared_ptr<distributed::ProcessGroup> group_;  ///< of SyncBatchNorm, else null
+  SyncBatchNorm sync_;  ///< null for an ordinary batch norm
 };
 
 /// In place, as torchvision uses it.
@@ -108,7 +110,7 @@ class Dropout : public Module {
   double p_;
 };
 
-/// Runs its children one after the other; they are named 0, 1, 2, …
+/// Runs its children in order; they are named 0, 1, 2, …
 class Sequential : public Module {
  public:
   explicit Sequential(std::vector<ModulePtr> layers);

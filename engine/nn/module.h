@@ -1,12 +1,12 @@
 // Module: the base of everything that has parameters and a `forward`.
 //
-// Nobody calls `forward` directly. One writes `model(x)`:
+// User code never calls `forward` directly. It calls `model(x)`:
 //
 //   Module::operator()   what Python spells  ResNet.__call__
 //     → call_impl        Module._call_impl: hooks before, forward, hooks after
 //       → forward        the layer's or the model's own function
 //
-// That is where a reader who searches "forward" in a training script finds its caller.
+// So the caller of `forward` is `call_impl`.
 // Source: torch/nn/modules/module.py.
 #pragma once
 
@@ -46,31 +46,31 @@ class Module {
   /// The computation itself; written by each subclass, called by `call_impl`.
   virtual Tensor forward(const Tensor& input) = 0;
 
-  /// The class's name, as PyTorch would print it: `ResNet`, `Conv2d`.
+  /// Returns the class's name as PyTorch prints it: `ResNet`, `Conv2d`.
   virtual const char* type_name() const = 0;
 
-  /// A module of the same structure, made by the same constructor: C++ has no
+  /// Returns a module of the same structure, made by the same constructor: C++ has no
   /// counterpart of Python's `module._replicate_for_data_parallel()`, which copies an
   /// object of any class. Inside a `Construction` with `skeleton` (init.h) the new
-  /// parameters have no memory of their own; `replicate` then puts the copies that it
-  /// sent to the device into their places.
+  /// parameters have no memory; `replicate` then fills in the copies that it sent to
+  /// the device.
   virtual ModulePtr make_like() const = 0;
 
-  /// All parameters (buffers) of this module and its children, in order of
-  /// registration, with their full names. Handles: changes are seen by the module.
+  /// Return all parameters (buffers) of this module and its children, in order of
+  /// registration, with their full names. They are handles: the module sees changes.
   std::vector<Named<Tensor>> named_parameters() const;
   std::vector<Named<Tensor>> named_buffers() const;
   Tensors parameters() const;
   Tensors buffers() const;
   const std::vector<Named<ModulePtr>>& children() const { return children_; }
 
-  /// Training or evaluation behaviour of batch norm and dropout.
+  /// Selects the training or evaluation behaviour of batch norm and dropout.
   Module& train(bool on = true);
   Module& eval() { return train(false); }
   bool training() const { return training_; }
 
-  /// Moves parameters and buffers *of this very module* (a tensor's `to` returns a
-  /// copy, a module's moves itself and returns itself).
+  /// Moves the parameters and buffers of this module itself, and returns it (a tensor's
+  /// `to` returns a copy).
   Module& to(Device device);
 
   void register_forward_pre_hook(ForwardPreHook hook);
@@ -81,7 +81,7 @@ class Module {
   const char* path() const { return path_; }
   virtual void assign_paths(const std::string& path);
 
-  /// Takes over mode and hooks of `original`, a module of the same structure.
+  /// Copies mode and hooks of `original`, a module of the same structure.
   void copy_settings(const Module& original);
 
  protected:

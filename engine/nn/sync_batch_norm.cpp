@@ -2,15 +2,14 @@
 
 namespace lockstep::nn {
 
-int convert_sync_batchnorm(
-    Module& module, const std::shared_ptr<distributed::ProcessGroup>& process_group) {
+int convert_sync_batchnorm(Module& module, const SyncBatchNorm& sync) {
   int converted = 0;
   if (auto* layer = dynamic_cast<BatchNorm2d*>(&module)) {
-    layer->synchronize(process_group);
+    layer->synchronize(sync);
     ++converted;
   }
   for (const auto& [name, child] : module.children()) {
-    converted += convert_sync_batchnorm(*child, process_group);
+    converted += convert_sync_batchnorm(*child, sync);
   }
   return converted;
 }

@@ -5,16 +5,15 @@
 
 namespace lockstep::nn {
 
-/// From now on every BatchNorm2d in `module` (which may be one itself) is PyTorch's
-/// SyncBatchNorm over `process_group`: in training it normalises by the statistics of
-/// all ranks' batches. Returns how many there are. Every rank must convert, before
-/// DistributedDataParallel wraps the module. Python puts new modules into the old ones'
-/// places; here the members have types, so the modules themselves change.
+/// Makes every BatchNorm2d in `module` (which may be one itself) PyTorch's
+/// SyncBatchNorm: in training it calls `sync`, in evaluation it stays as it is. Returns
+/// how many there are. Must be called before DistributedDataParallel wraps the module.
+/// Python replaces the modules; here the members have types, so the modules themselves
+/// change. `distributed::convert_sync_batchnorm` makes `sync` of a process group.
 /// Source: torch/nn/modules/batchnorm.py, SyncBatchNorm.convert_sync_batchnorm.
-int convert_sync_batchnorm(
-    Module& module, const std::shared_ptr<distributed::ProcessGroup>& process_group);
+int convert_sync_batchnorm(Module& module, const SyncBatchNorm& sync);
 
-/// Is there a converted layer in it?
+/// Returns whether `module` has a converted layer.
 bool has_sync_batchnorm(const Module& module);
 
 }  // namespace lockstep::nn

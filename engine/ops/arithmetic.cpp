@@ -10,8 +10,7 @@ namespace {
 
 void check_constant(const char* name, const Tensors& inputs) {
   check(!autograd::needs_history(inputs),
-        "{} has no gradient formula: detach() its inputs, or switch gradients off",
-        name);
+        "{} has no gradient formula; fix: detach() its inputs, or use NoGrad", name);
 }
 
 Tensor pairwise(const char* name, OpCode code, const Tensor& a, const Tensor& b,
@@ -49,7 +48,7 @@ Tensor cat(const Tensors& tensors, Site site) {
                       &tensor - tensors.data()));
     }
     check(tensor.is_plain() && tensor.dtype() == tensors[0].dtype(),
-          "cat wants plain tensors of one type");
+          "cat needs plain tensors of one type");
     numel += tensor.numel();
   }
   check_constant("aten::cat", tensors);

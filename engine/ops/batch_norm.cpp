@@ -6,7 +6,7 @@
 namespace lockstep::ops {
 namespace {
 
-/// What the backward pass needs; a ReLU that melts into the kernel adds its mask.
+/// What the backward pass needs; a ReLU that is fused into the kernel adds its mask.
 struct Saved {
   Tensor x, weight, mean, var, relu_mask;
 };

@@ -1,4 +1,4 @@
-// Errors in PyTorch's words: arguments that are missing, shapes that do not fit.
+// Errors worded as PyTorch's: missing arguments, shapes that do not fit.
 #pragma once
 
 #include <fmt/format.h>
@@ -26,8 +26,8 @@ struct Argument {
   const Tensor& tensor;
 };
 
-/// Throws UndefinedTensor if an argument is undefined, which is Python's None. They
-/// come in PyTorch's order, since the message tells the position.
+/// Throws UndefinedTensor if an argument is undefined, which is Python's None. Must get
+/// the arguments in PyTorch's order: the message has the position.
 inline void check_defined(std::string_view op,
                           std::initializer_list<Argument> arguments) {
   int position = 1;
@@ -41,7 +41,7 @@ inline void check_defined(std::string_view op,
   }
 }
 
-/// An in-place operation would overwrite what the optimizer is to update.
+/// Throws for a leaf that an in-place operation would overwrite.
 inline void check_in_place(const Tensor& x) {
   check(!(x.is_leaf() && autograd::needs_history({x})),
         "a leaf Variable that requires grad is being used in an in-place operation.");

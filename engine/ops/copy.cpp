@@ -11,7 +11,7 @@ namespace {
 
 using runtime::DeviceContext;
 
-/// The hardware that moves the bytes; null if a host thread does.
+/// Returns the hardware that moves the bytes; null if a host thread does.
 runtime::Driver* driver_between(Device from, Device to) {
   return runtime::context(from.is_host() ? to : from).driver();
 }
@@ -54,7 +54,7 @@ void receive(const Tensor& x, const Tensor& destination, const CopyLabel& label,
   if (runtime::options().launch_blocking) receiver.synchronize();
 }
 
-/// Transfers to the host and waits.
+/// Copies to the host and waits.
 Tensor send_to_host(const Tensor& x, const CopyLabel& label, const char* why_wait) {
   DeviceContext& sender = runtime::context(x.device());
   Tensor result = Tensor::empty({x.sizes(), x.dtype(), nullptr}, kHost);
@@ -108,9 +108,7 @@ void describe_copy(runtime::Task& task, const TensorSpec& tensor, Device from,
 
 Tensor copy_to(const Tensor& x, Device to, CopyLabel label, std::source_location site) {
   if (x.device() == to) return x;
-  tracer::HostEvent op("op", "aten::to");
-  describe_shapes(op, {x});
-  op.arg({"file", site.file_name()}).arg({"line", static_cast<int64_t>(site.line())});
+  const OpEvent op("aten::to", {x}, site);
   const Tensor plain = x.device().is_host() ? x : contiguous(x);
   if (to.is_host()) return send_to_host(plain, label, "device");
 
@@ -121,9 +119,7 @@ Tensor copy_to(const Tensor& x, Device to, CopyLabel label, std::source_location
 
 void copy_into(const Tensor& x, const Tensor& destination, CopyLabel label,
                std::source_location site) {
-  tracer::HostEvent op("op", "aten::copy_");
-  describe_shapes(op, {x});
-  op.arg({"file", site.file_name()}).arg({"line", static_cast<int64_t>(site.line())});
+  const OpEvent op("aten::copy_", {x}, site);
   const Tensor plain = x.device().is_host() ? x : contiguous(x);
   if (plain.device() == destination.device()) {
     compute_into(OpCode::copy, {plain}, {destination});
@@ -136,8 +132,7 @@ void copy_into(const Tensor& x, const Tensor& destination, CopyLabel label,
 }
 
 double item(const Tensor& x, std::source_location site) {
-  tracer::HostEvent op("op", "aten::item");
-  op.arg({"file", site.file_name()}).arg({"line", static_cast<int64_t>(site.line())});
+  const OpEvent op("aten::item", {}, site);
   if (x.numel() != 1) {
     throw std::runtime_error("a Tensor with " + std::to_string(x.numel()) +
                              " elements cannot be converted to Scalar");

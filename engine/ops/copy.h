@@ -1,4 +1,4 @@
-// Copies between memories: the bytes that move.
+// Copies between memories.
 #pragma once
 
 #include <source_location>
@@ -9,7 +9,7 @@
 
 namespace lockstep::ops {
 
-/// Why bytes move and whose they are, for the trace.
+/// Why bytes move and what they are, for the trace.
 struct CopyLabel {
   const char* why;  ///< h2d, scatter, replicate, gather, grad_scatter, reduce, d2h, …
   const char* tensor = "";
@@ -22,19 +22,19 @@ struct CopyLabel {
 Tensor copy_to(const Tensor& x, Device to, CopyLabel label,
                std::source_location site = std::source_location::current());
 
-/// The same into existing plain memory of the receiver: `destination` may be part of a
-/// larger tensor. The copy waits for the receiver's earlier work on it.
+/// As copy_to, into existing plain memory of the receiver: `destination` may be part of
+/// a larger tensor. The copy waits for the receiver's earlier work on it.
 void copy_into(const Tensor& x, const Tensor& destination, CopyLabel label,
                std::source_location site = std::source_location::current());
 
-/// Memory of a device that its copy stream fills and its compute stream reads.
+/// Returns memory of a device that its copy stream fills and its compute stream reads.
 Tensor empty_for_copy(const TensorSpec& plain, Device device);
 
-/// Fills in what the trace says of a task that copies a plain tensor of that kind.
+/// Fills in what the trace shows of a task that copies a plain tensor of that kind.
 void describe_copy(runtime::Task& task, const TensorSpec& tensor, Device from,
                    Device to, const CopyLabel& label);
 
-/// Reads a scalar: waits for it, and for the device's failure if there was one.
+/// Reads a scalar: waits for it. Rethrows the device's failure if there was one.
 double item(const Tensor& x,
             std::source_location site = std::source_location::current());
 

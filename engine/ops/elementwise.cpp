@@ -57,7 +57,7 @@ Tensor contiguous(const Tensor& x, Site site) {
   if (x.is_plain()) return x;
   OpCall op("aten::contiguous", {x}, site);
   Tensor y = compute_one(OpCode::copy, {x}, x.sizes());
-  // The gradient may stay in plain order: whoever takes it reorders as it likes.
+  // The gradient may stay in plain order: the node that takes it reorders it.
   autograd::set_history("CloneBackward0", {x}, {y}, op.id(),
                         [](Tensors grads) { return grads; });
   return y;

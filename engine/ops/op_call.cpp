@@ -22,7 +22,7 @@ Device common_device(const Tensors& inputs) {
   if (first == nullptr) throw std::runtime_error("an operation needs an input");
   if (first->device().is_host()) {
     throw std::runtime_error(
-        "operations run on devices; move the tensor there first: x.to({cpu, 0})");
+        "operations run on devices; fix: move the tensor there first: x.to({cpu, 0})");
   }
   return first->device();
 }
@@ -39,30 +39,35 @@ int64_t bytes_touched(const KernelCall& call) {
   return bytes;
 }
 
-/// Enqueues `call`; the op that caused it is the innermost open event.
+/// Fills in what the trace shows of the kernel. The op that caused it is the innermost
+/// open event.
+void describe_kernel(runtime::Task& task, const KernelCall& call) {
+  task.record.cat = "kernel";
+  task.record.name = name(call.request.code);
+  if (!tracer::recording()) return;
+  task.record.id = tracer::next_id();
+  task.record.op = tracer::innermost_event();
+  task.record.step = tracer::current_step();
+  const int64_t flops = flops_of(call.request), bytes = bytes_touched(call);
+  task.args.emplace_back("impl", call.plan->impl.c_str());
+  if (const char* phase = tracer::thread_context().phase) {
+    task.args.emplace_back("phase", phase);
+  }
+  if (flops > 0) task.args.emplace_back("flops", flops);
+  task.args.emplace_back("bytes", bytes);
+  if (tracer::HostEvent* op = tracer::innermost_host_event()) {
+    if (flops > 0) op->add("flops", flops);
+    op->add("bytes", bytes);
+  }
+}
+
+/// Enqueues `call` on the compute stream.
 void launch(runtime::DeviceContext& device, std::shared_ptr<KernelCall> call) {
   runtime::Task task;
   task.takes_cores = true;
   task.writes = call->out.empty() ? nullptr : call->out[0].data;
   task.call = call;
-  task.record.cat = "kernel";
-  task.record.name = name(call->request.code);
-  if (tracer::recording()) {
-    task.record.id = tracer::next_id();
-    task.record.op = tracer::innermost_event();
-    task.record.step = tracer::current_step();
-    const int64_t flops = flops_of(call->request), bytes = bytes_touched(*call);
-    task.args.emplace_back("impl", call->plan->impl.c_str());
-    if (const char* phase = tracer::thread_context().phase) {
-      task.args.emplace_back("phase", phase);
-    }
-    if (flops > 0) task.args.emplace_back("flops", flops);
-    task.args.emplace_back("bytes", bytes);
-    if (tracer::HostEvent* op = tracer::innermost_host_event()) {
-      if (flops > 0) op->add("flops", flops);
-      op->add("bytes", bytes);
-    }
-  }
+  describe_kernel(task, *call);
   task.run = [call = call.get()] {
     call->plan->run({call->in, call->out, call->workspace, call->scalars});
   };
@@ -97,14 +102,21 @@ std::shared_ptr<KernelCall> prepare(runtime::DeviceContext& device, OpCode code,
 
 }  // namespace
 
-OpCall::OpCall(const char* name, const Tensors& inputs,
-               const std::source_location& site)
-    : event_("op", name) {
-  common_device(inputs);
-  if (!event_.on()) return;
-  describe_shapes(event_, inputs);
+OpEvent::OpEvent(const char* name, const Tensors& inputs) : event_("op", name) {
+  if (!inputs.empty()) describe_shapes(event_, inputs);
+}
+
+OpEvent::OpEvent(const char* name, const Tensors& inputs,
+                 const std::source_location& site)
+    : OpEvent(name, inputs) {
   event_.arg({"file", site.file_name()});
   event_.arg({"line", static_cast<int64_t>(site.line())});
+}
+
+OpCall::OpCall(const char* name, const Tensors& inputs,
+               const std::source_location& site)
+    : OpEvent(name, inputs, site) {
+  common_device(inputs);
 }
 
 void describe_shapes(tracer::HostEvent& event, const Tensors& tensors) {

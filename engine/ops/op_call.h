@@ -1,4 +1,4 @@
-// The dispatcher: what every operation does before and after its kernel.
+// The dispatcher: what all operations have in common.
 #pragma once
 
 #include <source_location>
@@ -9,54 +9,61 @@
 
 namespace lockstep::ops {
 
-/// An operation on the host, from its call to its return; recorded as an `op` event
-/// with PyTorch's name, shapes, FLOPs and call site. Checks that all inputs live on
-/// one device.
-class OpCall {
+/// Records an operation on the host, from construction to destruction, as an `op` event
+/// with PyTorch's name, the shapes of `inputs` (if there are any) and the call site.
+class OpEvent {
  public:
-  OpCall(const char* name, const Tensors& inputs, const std::source_location& site);
+  OpEvent(const char* name, const Tensors& inputs);
+  OpEvent(const char* name, const Tensors& inputs, const std::source_location& site);
   int64_t id() const { return event_.id(); }
 
  private:
   tracer::HostEvent event_;
 };
 
-/// Plans `code`, takes memory for its outputs (those of `out`, then the plan's opaque
-/// ones) and enqueues its kernel on the compute stream of the inputs' device.
-/// Undefined inputs stand for absent ones.
+/// An operation that computes: its event, and the check that all inputs lie on one
+/// device. Throws std::runtime_error if they do not.
+class OpCall : public OpEvent {
+ public:
+  OpCall(const char* name, const Tensors& inputs, const std::source_location& site);
+};
+
+/// Plans `code`, allocates its outputs (those of `out`, then the plan's opaque ones)
+/// and enqueues its kernel on the compute stream of the inputs' device. Returns the
+/// outputs. An undefined input stands for an absent one.
 Tensors compute(OpCode code, const Tensors& in, const std::vector<TensorSpec>& out,
                 const Attributes& attributes = {}, const Scalars& scalars = {});
 
-/// The same for outputs that exist already (in-place operations).
+/// As `compute`, for outputs that exist already (in-place operations).
 void compute_into(OpCode code, const Tensors& in, const Tensors& out,
                   const Attributes& attributes = {}, const Scalars& scalars = {});
 
-/// A single output of the inputs' type.
+/// As `compute`, for a single output of the first input's type.
 Tensor compute_one(OpCode code, const Tensors& in, const Shape& out,
                    const Attributes& attributes = {}, const Scalars& scalars = {});
 
-/// Records the shapes of `tensors` as the event's `shapes`.
+/// Adds the shapes of `tensors` to the event, as `shapes`.
 void describe_shapes(tracer::HostEvent& event, const Tensors& tensors);
 
-/// A kernel call that still waits in its stream and may be changed (see relu_).
+/// A kernel call. While its stream holds it back it may be changed (see relu_).
 struct KernelCall {
   PlanPtr plan;
   PlanRequest request;
   std::vector<View> in, out;
   void* workspace = nullptr;
   Scalars scalars;
-  /// Set by operations whose gradient can take a ReLU's with it (batch norm): called
+  /// Set by operations whose gradient formula can include a ReLU's (batch norm). Called
   /// with the fused kernel's opaque output, the mask of positive values.
   std::function<void(const Tensor& mask)> absorb_relu;
 };
 
-/// The newest kernel call on the stream of `output`, if it writes `output` and is still
-/// held back; else null.
+/// Returns the newest kernel call on the stream of `output` if it writes `output` and
+/// is still held back; else null.
 std::shared_ptr<KernelCall> held_call(const Tensor& output);
 
-/// Lets a ReLU melt into the held-back kernel that writes `x`. Returns false when there
-/// is none; then nothing has changed. `covers_backward` tells whether that kernel's
-/// gradient formula now includes the ReLU's.
+/// Fuses a ReLU into the held-back kernel that writes `x`. Returns false, and changes
+/// nothing, if there is none. Sets `covers_backward` to whether that kernel's gradient
+/// formula now includes the ReLU's.
 bool fuse_relu(const Tensor& x, bool& covers_backward);
 
 }  // namespace lockstep::ops

@@ -1,6 +1,6 @@
 // The operations, with PyTorch's names, arguments and error messages. Each records
-// itself, enqueues its kernel and, where an input needs a gradient, hangs its formula
-// on the tape. All tensors of one call live on one device; nothing waits.
+// itself, enqueues its kernel and, where an input needs a gradient, puts its formula on
+// the tape. All tensors of one call must live on one device. No operation waits.
 #pragma once
 
 #include <optional>
@@ -38,7 +38,7 @@ Tensor batch_norm(const Tensor& x, const BatchNormState& state, bool training,
                   Site site = Site::current());
 
 Tensor relu(const Tensor& x, Site site = Site::current());
-/// In place; joins the kernel that made `x` if that has not started.
+/// In place; fused into the kernel that makes `x` if that is still held back.
 Tensor& relu_(Tensor& x, Site site = Site::current());
 
 struct Pool2dOptions {
@@ -62,7 +62,7 @@ Tensor scale(const Tensor& x, double factor, Site site = Site::current());
 Tensor sub(const Tensor& a, const Tensor& b, Site site = Site::current());
 Tensor mul(const Tensor& a, const Tensor& b, Site site = Site::current());
 Tensor div(const Tensor& a, const Tensor& b, Site site = Site::current());
-/// The elements of all, one after the other, as one flat tensor. Not differentiable.
+/// Returns the elements of all tensors as one flat tensor. Not differentiable.
 Tensor cat(const Tensors& tensors, Site site = Site::current());
 
 /// N×… → N×rest. A view where memory is plain.
@@ -72,9 +72,9 @@ Tensor flatten(const Tensor& x, Site site = Site::current());
 /// Philox's, by the device's seed and a counter.
 Tensor dropout(const Tensor& x, double p, bool training, Site site = Site::current());
 void manual_seed(uint64_t seed);
-/// How many masks a device has drawn since `manual_seed`: with the seed, all that its
-/// generator remembers (torch.cuda.get_rng_state). Read it while the device's thread
-/// draws none.
+/// Returns the number of masks that a device has drawn since `manual_seed`: with the
+/// seed, the whole state of its generator (torch.cuda.get_rng_state). Must be called
+/// while the device's thread draws none.
 uint64_t dropout_calls(Device device);
 void set_dropout_calls(Device device, uint64_t calls);
 
@@ -90,12 +90,13 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels,
                      Reduction reduction = Reduction::mean, double label_smoothing = 0,
                      Site site = Site::current());
 
-/// Percentage of rows whose label is among the k largest logits. Not differentiable.
+/// Returns the percentage of rows whose label is among the k largest logits. Not
+/// differentiable.
 Tensor accuracy(const Tensor& logits, const Tensor& labels, int64_t k,
                 Site site = Site::current());
 
 Tensor full_like(const Tensor& x, double value, Site site = Site::current());
-/// The same elements in plain row-major memory; `x` itself if it is so already.
+/// Returns the elements in plain row-major memory; `x` itself if it is plain already.
 Tensor contiguous(const Tensor& x, Site site = Site::current());
 
 }  // namespace lockstep::ops

@@ -1,4 +1,4 @@
-// Gradients that are too long together are shortened together.
+// Gradient clipping by total norm.
 #pragma once
 
 #include <source_location>
@@ -7,10 +7,10 @@
 
 namespace lockstep::optim {
 
-/// torch.nn.utils.clip_grad_norm_: the Euclidean norm of all gradients as one vector is
-/// brought down to `max_norm` where it is larger: each gradient is multiplied by
-/// max_norm / (norm + 1e-6). Returns the norm before; waits for the device to read it.
-/// Parameters without a gradient are left alone.
+/// torch.nn.utils.clip_grad_norm_: scales the Euclidean norm of all gradients as one
+/// vector down to `max_norm` if it is larger, by multiplying each gradient by max_norm
+/// / (norm + 1e-6). Returns the norm before scaling; waits for the device to read it.
+/// Ignores parameters without a gradient.
 /// Source: torch/nn/utils/clip_grad.py.
 double clip_grad_norm_(const Tensors& parameters, double max_norm,
                        std::source_location site = std::source_location::current());

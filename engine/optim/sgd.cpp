@@ -16,12 +16,13 @@ Sgd::Sgd(std::vector<nn::Named<Tensor>> parameters, SgdOptions options)
 void Sgd::step(std::source_location site) {
   autograd::NoGrad no_grad;
   CategoryScope category(MemoryCategory::optimizer);
-  // One launch for all parameters that are treated alike. A parameter's first step is
-  // different: its buffer begins as the gradient itself.
+  // One launch for all parameters with the same options. A parameter's first step
+  // differs: its buffer starts as the gradient.
   struct Launch {
     Tensors triples, updated;
   };
-  std::map<std::pair<bool, double>, Launch> launches;  // first step? weight decay
+  std::map<std::pair<bool, double>, Launch>
+      launches;  // keyed by first step and weight decay
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Tensor& parameter = parameters_[i].value;
     const Tensor grad = parameter.grad();

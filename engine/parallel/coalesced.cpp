@@ -1,4 +1,4 @@
-// Many small tensors travel as few large ones.
+// Many small tensors are sent as few large ones.
 // Source: torch/csrc/cuda/comm.cpp, torch/nn/parallel/comm.py.
 #include "engine/ops/copy.h"
 #include "engine/ops/op_call.h"
@@ -16,7 +16,7 @@ std::vector<int64_t> sizes_in_bytes(const Tensors& tensors) {
   return bytes;
 }
 
-/// The tensors of a group, one after the other in fresh memory.
+/// Returns the tensors of a group, one after the other in new memory.
 Tensor flatten(const Tensors& tensors, const plan::Group& group) {
   Tensors members;
   int64_t numel = 0;
@@ -27,7 +27,7 @@ Tensor flatten(const Tensors& tensors, const plan::Group& group) {
   return ops::compute_one(OpCode::flatten_many, members, {numel});
 }
 
-/// Views into `flat` with the shapes of the group's tensors.
+/// Makes views into `flat` with the shapes of the group's tensors.
 void unflatten(const Tensor& flat, const Tensors& like, const plan::Group& group,
                Tensors& out) {
   int64_t start = 0;
@@ -37,8 +37,8 @@ void unflatten(const Tensor& flat, const Tensors& like, const plan::Group& group
   }
 }
 
-/// `flat` of device 0 on every device: together where a library can (device_group.h),
-/// else one copy after the other.
+/// Returns `flat` of device 0 on every device: by a library if there is one
+/// (device_group.h), else by one copy after the other.
 Tensors send_to_all(const Tensor& flat, const Devices& devices) {
   if (DeviceGroup* group = device_group(devices)) {
     return broadcast(*group, flat, devices);
@@ -50,7 +50,7 @@ Tensors send_to_all(const Tensor& flat, const Devices& devices) {
   return arrived;
 }
 
-/// Adds what lies on the other devices to flats[0]; likewise.
+/// Adds the other devices' tensors to flats[0], in the same way.
 void sum_all(Tensors flats) {
   Devices devices;
   for (const Tensor& flat : flats) devices.push_back(flat.device());
@@ -61,8 +61,8 @@ void sum_all(Tensors flats) {
   }
 }
 
-/// Holds back what `to` receives until every replica has finished its gradients, as
-/// NCCL's reduce does: a collective begins when the last participant is there.
+/// Makes `to` receive nothing until every replica has computed its gradients, as NCCL's
+/// reduce does: a collective begins when its last participant is ready.
 void wait_for_all_replicas(const std::vector<Tensors>& gradients, Device to) {
   runtime::Stream& receiving = runtime::context(to).copy();
   for (const Tensors& replica : gradients) {

@@ -2,60 +2,25 @@
 
 #include <stdexcept>
 
-#include "engine/ops/copy.h"
-#include "tracer/record/recorder.h"
-
 namespace lockstep::parallel {
-
-Primitives& primitives() {
-  static Primitives in_use;
-  return in_use;
-}
 
 DataParallel::DataParallel(nn::ModulePtr module, Devices devices)
     : module_(register_module("module", std::move(module))),
       devices_(std::move(devices)) {
   if (devices_.empty()) throw std::runtime_error("DataParallel needs a device");
+  register_forward_hook(record_output);
 }
 
 Tensor DataParallel::forward(const Tensor& input) {
   check_placement();
-  Primitives& use = primitives();
-  std::vector<Tensor> inputs;
-  {
-    tracer::Phase phase("scatter");
-    CategoryScope category(MemoryCategory::inputs);
-    inputs = use.scatter(input, devices_);
-  }
-  // For the trace's `step` event only: the byte laws are judged by these facts.
-  last_call_ = {{}, input.nbytes(), 0};
-  for (const Tensor& chunk : inputs) last_call_.chunks.push_back(chunk.size(0));
-
-  if (devices_.size() == 1) {
-    const Tensor output = (*module_)(inputs[0]);
-    last_call_.output_bytes = output.nbytes();
-    return output;
-  }
-
+  const Primitives& use = primitives();
+  const std::vector<Tensor> inputs = use.scatter(input, devices_);
+  if (devices_.size() == 1) return (*module_)(inputs[0]);
   // A small batch makes fewer chunks than there are devices: the last ones stay idle.
   const Devices used(devices_.begin(), devices_.begin() + inputs.size());
-  std::vector<nn::ModulePtr> replicas;
-  {
-    tracer::Phase phase("replicate");
-    replicas = use.replicate(*module_, used);
-  }
-  std::vector<Tensor> outputs;
-  {
-    tracer::Phase phase("parallel_apply");
-    outputs = use.parallel_apply(replicas, inputs);
-  }
-  Tensor output;
-  {
-    tracer::Phase phase("gather");
-    output = use.gather(outputs, devices_[0]);
-  }
-  last_call_.output_bytes = output.nbytes();
-  return output;
+  const std::vector<nn::ModulePtr> replicas = use.replicate(*module_, used);
+  const std::vector<Tensor> outputs = use.parallel_apply(replicas, inputs);
+  return use.gather(outputs, devices_[0]);
 }
 
 void DataParallel::check_placement() const {

@@ -13,8 +13,9 @@ namespace {
 using runtime::context;
 using runtime::EventPtr;
 
-/// What the trace shows of device `i`'s part: what it receives, if it does.
-void show(runtime::Task& task, const Tensor& received, Device from, const char* why) {
+/// Fills in what the trace shows of a device's part: the copy that it receives.
+void describe(runtime::Task& task, const Tensor& received, Device from,
+              const char* why) {
   ops::describe_copy(task, received.spec(), from, received.device(), {why, "group"});
   if (tracer::recording()) task.args.emplace_back("modelled", true);
 }
@@ -25,7 +26,7 @@ void enqueue(Device device, runtime::Task task) {
   part.compute().wait(part.copy().enqueue(std::move(task)));
 }
 
-/// CUDA_LAUNCH_BLOCKING waits when every part is enqueued: one alone would never end.
+/// CUDA_LAUNCH_BLOCKING must wait after all parts are enqueued: one alone never ends.
 void wait_if_blocking(const Tensors& parts) {
   if (!runtime::options().launch_blocking) return;
   for (const Tensor& part : parts) context(part.device()).synchronize();
@@ -46,8 +47,8 @@ DeviceGroup* device_group(const Devices& devices) {
 }
 
 Tensors broadcast(DeviceGroup& group, const Tensor& flat, const Devices& devices) {
-  // All memory before all work: a device that asks its driver for memory may be made to
-  // wait for its kernels, and those wait for the devices after it.
+  // Allocate everything first: an allocation may wait for the device's kernels, and
+  // these wait for the devices after it.
   Tensors arrived{flat};
   for (size_t i = 1; i < devices.size(); ++i) {
     arrived.push_back(ops::empty_for_copy(flat.spec(), devices[i]));
@@ -57,7 +58,7 @@ Tensors broadcast(DeviceGroup& group, const Tensor& flat, const Devices& devices
   for (size_t i = 0; i < devices.size(); ++i) {
     runtime::Task task;
     task.record.name = "replicate";
-    if (i > 0) show(task, arrived[i], devices[i - 1], "replicate");
+    if (i > 0) describe(task, arrived[i], devices[i - 1], "replicate");
     task.waits = {made};
     task.run = [&group, i, data = arrived[i].view()] {
       group.broadcast(i, data.data, data.numel(), data.dtype);
@@ -78,7 +79,7 @@ void reduce(DeviceGroup& group, const Tensors& flats) {
   for (size_t i = 0; i < flats.size(); ++i) {
     runtime::Task task;
     task.record.name = "reduce";
-    if (i + 1 < flats.size()) show(task, flats[i], flats[i + 1].device(), "reduce");
+    if (i + 1 < flats.size()) describe(task, flats[i], flats[i + 1].device(), "reduce");
     task.waits = made;
     task.run = [&group, i, data = flats[i].view()] {
       group.reduce(i, data.data, data.numel(), data.dtype);

@@ -28,31 +28,8 @@ struct Outcome {
   }
 }
 
-}  // namespace
-
-std::vector<Tensor> parallel_apply(const std::vector<nn::ModulePtr>& replicas,
-                                   const std::vector<Tensor>& inputs) {
-  if (inputs.size() == 1) return {(*replicas[0])(inputs[0])};
-
-  std::vector<Outcome> outcomes(inputs.size());
-  tracer::ThreadContext context = tracer::thread_context();
-  context.parent = tracer::innermost_event();
-  const bool grad = autograd::grad_enabled();
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    threads.emplace_back([&, i] {
-      tracer::name_host_thread("replica " + inputs[i].device().str());
-      tracer::thread_context() = context;
-      autograd::GradMode mode(grad);
-      try {
-        outcomes[i].output = (*replicas[i])(inputs[i]);
-      } catch (...) {
-        outcomes[i].error = std::current_exception();
-      }
-      outcomes[i].last_event = tracer::last_closed_event();
-    });
-  }
-
+/// Waits for all replicas' threads and records the wait.
+void join(std::vector<std::thread>& threads, const std::vector<Outcome>& outcomes) {
   tracer::HostEvent sync("sync", "join replicas");
   sync.arg({"why", "join"});
   std::vector<int64_t> last_events;
@@ -63,7 +40,32 @@ std::vector<Tensor> parallel_apply(const std::vector<nn::ModulePtr>& replicas,
     }
   }
   sync.waits_for(last_events);
-  sync.close();
+}
+
+}  // namespace
+
+std::vector<Tensor> parallel_apply(const std::vector<nn::ModulePtr>& replicas,
+                                   const std::vector<Tensor>& inputs) {
+  if (inputs.size() == 1) return {(*replicas[0])(inputs[0])};
+
+  std::vector<Outcome> outcomes(inputs.size());
+  tracer::ThreadContext context = tracer::thread_context();
+  context.parent = tracer::innermost_event();
+  const bool grad = autograd::grad_enabled();
+  const auto run = [&](size_t i) {
+    tracer::name_host_thread("replica " + inputs[i].device().str());
+    tracer::thread_context() = context;
+    autograd::GradMode mode(grad);
+    try {
+      outcomes[i].output = (*replicas[i])(inputs[i]);
+    } catch (...) {
+      outcomes[i].error = std::current_exception();
+    }
+    outcomes[i].last_event = tracer::last_closed_event();
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < inputs.size(); ++i) threads.emplace_back(run, i);
+  join(threads, outcomes);
 
   std::vector<Tensor> outputs;
   for (size_t i = 0; i < outcomes.size(); ++i) {

@@ -1,5 +1,5 @@
-// The primitives of DataParallel, each a *slot* (engine/runtime/slot.h): a named
-// function that a learner's own one can replace.
+// The primitives of DataParallel. Each is a *slot* (engine/runtime/slot.h): a named
+// function that a learner can replace by their own.
 #pragma once
 
 #include <vector>
@@ -11,31 +11,32 @@ namespace lockstep::parallel {
 
 using Devices = std::vector<Device>;
 
-/// Cuts `input` along dim 0 as `plan::chunk_sizes` says and copies chunk i to device i.
-/// There may be fewer chunks than devices. From the host every chunk travels; from
-/// device 0 chunk 0 stays, as a view.
+/// Cuts `input` along dim 0 into chunks of `plan::chunk_sizes` and copies chunk i to
+/// device i. Returns at most one chunk per device. A chunk that lies on its device
+/// already is a view, not a copy.
 std::vector<Tensor> scatter(const Tensor& input, const Devices& devices);
 
-/// A copy of `module` on each device, by `broadcast` of its parameters (differentiable)
-/// and buffers. Replica 0 shares device 0's memory, so its buffers' updates survive.
+/// Returns a copy of `module` on each device, made by broadcasting its parameters
+/// (differentiable) and buffers. Replica 0 shares device 0's memory, so that updates of
+/// its buffers survive.
 std::vector<nn::ModulePtr> replicate(const nn::Module& module, const Devices& devices);
 
 /// Runs replica i on input i, each in a thread of its own (a single one in the
-/// caller's); rethrows the first replica's exception after all have ended.
+/// caller's). Rethrows the first replica's exception after all have ended.
 std::vector<Tensor> parallel_apply(const std::vector<nn::ModulePtr>& replicas,
                                    const std::vector<Tensor>& inputs);
 
-/// Joins outputs along dim 0 on device `to`; differentiable: the gradient is scattered
-/// back.
+/// Joins outputs along dim 0 on device `to`. Differentiable: the backward pass scatters
+/// the gradient.
 Tensor gather(const std::vector<Tensor>& outputs, Device to);
 
-/// tensors[i] of device 0 for each device: result[device][i]. Small tensors travel
-/// together in groups of about 10 MiB; what arrives are views into the groups. Entry 0
-/// is the originals themselves.
+/// Copies tensors of device 0 to every device; returns result[device][i]. Small tensors
+/// are sent together in groups of about 10 MiB, and the copies are views into these.
+/// result[0] holds the originals.
 std::vector<Tensors> broadcast_coalesced(const Tensors& tensors,
                                          const Devices& devices);
 
-/// Sums gradients[device][i] over devices into memory of device 0, in groups.
+/// Sums gradients[device][i] over the devices, in groups, into memory of device `to`.
 Tensors reduce_add_coalesced(const std::vector<Tensors>& gradients, Device to);
 
 using ScatterFn = decltype(scatter);
@@ -45,18 +46,30 @@ using GatherFn = decltype(gather);
 using BroadcastFn = decltype(broadcast_coalesced);
 using ReduceFn = decltype(reduce_add_coalesced);
 
-/// The functions in use.
+/// What scatter allocates counts as inputs, and the chunks' sizes become facts of the
+/// step (tracer::step_facts).
+class ScatterSlot : public runtime::PhaseSlot<ScatterFn> {
+ public:
+  using PhaseSlot::PhaseSlot;
+  std::vector<Tensor> operator()(const Tensor& input, const Devices& devices) const;
+};
+
+/// The functions in use. The four steps of `DataParallel::forward` are phases of the
+/// trace.
 struct Primitives {
-  runtime::Slot<ScatterFn> scatter{"scatter", parallel::scatter};
-  runtime::Slot<ReplicateFn> replicate{"replicate", parallel::replicate};
-  runtime::Slot<ParallelApplyFn> parallel_apply{"parallel_apply",
-                                                parallel::parallel_apply};
-  runtime::Slot<GatherFn> gather{"gather", parallel::gather};
+  ScatterSlot scatter{"scatter", parallel::scatter};
+  runtime::PhaseSlot<ReplicateFn> replicate{"replicate", parallel::replicate};
+  runtime::PhaseSlot<ParallelApplyFn> parallel_apply{"parallel_apply",
+                                                     parallel::parallel_apply};
+  runtime::PhaseSlot<GatherFn> gather{"gather", parallel::gather};
   runtime::Slot<BroadcastFn> broadcast_coalesced{"broadcast_coalesced",
                                                  parallel::broadcast_coalesced};
   runtime::Slot<ReduceFn> reduce_add_coalesced{"reduce_add_coalesced",
                                                parallel::reduce_add_coalesced};
 };
 Primitives& primitives();
+
+/// A forward hook: the size of the wrapper's output becomes a fact of the step.
+void record_output(nn::Module& wrapper, const Tensor& input, const Tensor& output);
 
 }  // namespace lockstep::parallel

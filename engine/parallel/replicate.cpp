@@ -1,4 +1,4 @@
-// Replicate: the model on every device, anew in every forward pass.
+// Replicate: copies the model to every device, in every forward pass.
 // Source: torch/nn/parallel/replicate.py.
 #include "engine/autograd/node.h"
 #include "engine/ops/ops.h"
@@ -9,7 +9,7 @@ namespace lockstep::parallel {
 namespace {
 
 /// Broadcast's gradient is the sum over replicas. It is *one* node of the tape, so the
-/// engine calls it only when every gradient of every replica is there: in DataParallel
+/// engine calls it only when every gradient of every replica is ready: in DataParallel
 /// no gradient travels before the whole backward pass is done.
 Tensors reduce_to_device_0(Tensors grads, const Tensors& parameters,
                            const Devices& devices) {
@@ -28,7 +28,7 @@ Tensors reduce_to_device_0(Tensors grads, const Tensors& parameters,
   return primitives().reduce_add_coalesced(by_device, devices[0]);
 }
 
-/// The parameters for each device, on the tape.
+/// Returns the parameters for each device, on the tape.
 std::vector<Tensors> broadcast_parameters(const Tensors& parameters,
                                           const Devices& devices) {
   std::vector<Tensors> copies = primitives().broadcast_coalesced(parameters, devices);
@@ -51,7 +51,7 @@ std::vector<Tensors> broadcast_parameters(const Tensors& parameters,
   return copies;
 }
 
-/// Buffers travel by type, outside the tape.
+/// Returns the buffers for each device, sent by type, not on the tape.
 std::vector<Tensors> broadcast_buffers(const Tensors& buffers, const Devices& devices) {
   std::vector<Tensors> copies(devices.size(), Tensors(buffers.size()));
   for (DType type : {DType::f32, DType::f64, DType::i64}) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-/// What one key has open.
+/// The open bucket of one key.
 struct Filling {
   int key;
   Bucket bucket;

@@ -1,5 +1,5 @@
-// Which tensors travel together. DataParallel packs small tensors into groups of about
-// 10 MiB; PyTorch does so with two different rules, and both are kept.
+// Which tensors are sent together. DataParallel packs small tensors into groups of
+// about 10 MiB; PyTorch has two different rules for this, and both are kept.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@ inline constexpr int64_t kCoalesceLimit = 10 * 1024 * 1024;  ///< 10,485,760 B
 /// Indices of the tensors of one group, in order.
 using Group = std::vector<size_t>;
 
-/// The rule of `broadcast_coalesced` (C++): append a tensor, close the group once its
+/// The rule of `broadcast_coalesced` (C++): appends a tensor, closes the group once its
 /// size reaches the limit. Groups overshoot.
 /// Source: torch/csrc/utils/tensor_flatten.cpp, `take_tensors`.
 std::vector<Group> coalesce_broadcast(const std::vector<int64_t>& bytes,
                                       int64_t limit = kCoalesceLimit);
 
-/// The rule of `reduce_add_coalesced` (Python): close the group *before* a tensor that
-/// would exceed the limit. A group exceeds it only when a single tensor does.
+/// The rule of `reduce_add_coalesced` (Python): closes the group *before* a tensor that
+/// would exceed the limit. A group exceeds it only if a single tensor does.
 /// Source: torch/_utils.py, `_take_tensors`.
 std::vector<Group> coalesce_reduce(const std::vector<int64_t>& bytes,
                                    int64_t limit = kCoalesceLimit);

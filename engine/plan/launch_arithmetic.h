@@ -1,18 +1,18 @@
-// What one process of a multi-process job gets of what the command line asks for: the
-// arithmetic of PyTorch's ImageNet example with --multiprocessing-distributed. There
-// `-b` and `-j` are a node's, and `--world-size` and `--rank` count nodes.
+// One process's share of the command line's totals: the arithmetic of PyTorch's
+// ImageNet example with --multiprocessing-distributed, where `-b` and `-j` are per
+// node, and `--world-size` and `--rank` count nodes.
 // Source: github.com/pytorch/examples, imagenet/main.py, `main` and `main_worker`.
 // These are functions because the launcher and every process must compute the same.
 #pragma once
 
 namespace lockstep::plan {
 
-/// The remainder is lost: 256 on 3 GPUs are 85 each. 0 when batch < ngpus_per_node.
+/// Discards the remainder: 256 on 3 GPUs gives 85 each. 0 if batch < ngpus_per_node.
 constexpr int per_process_batch(int batch, int ngpus_per_node) {
   return batch / ngpus_per_node;
 }
 
-/// Rounded up: who asks for workers gets at least one.
+/// Rounds up: a nonzero request gives every process at least one worker.
 constexpr int per_process_workers(int workers, int ngpus_per_node) {
   return (workers + ngpus_per_node - 1) / ngpus_per_node;
 }
@@ -21,7 +21,7 @@ constexpr int total_world_size(int nodes, int ngpus_per_node) {
   return ngpus_per_node * nodes;
 }
 
-/// `gpu` counts within the node, the result over all nodes.
+/// `gpu` is the number within the node, the result is over all nodes.
 constexpr int global_rank(int node_rank, int gpu, int ngpus_per_node) {
   return node_rank * ngpus_per_node + gpu;
 }

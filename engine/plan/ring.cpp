@@ -3,8 +3,8 @@
 namespace lockstep::plan {
 namespace {
 
-/// A half of the all-reduce: the first chunk sent, then each time the one that arrived
-/// in the step before, which is the one to its left.
+/// One half of the all-reduce: sends `first_chunk`, then each time the chunk received
+/// in the previous step, which is the one to its left.
 std::vector<RingStep> half(int rank, int world, int first_chunk, bool reduces) {
   const auto wrap = [world](int i) { return (i + 2 * world) % world; };
   std::vector<RingStep> steps;

@@ -8,8 +8,12 @@ LearnerCall::LearnerCall(const char* slot, const std::source_location& plugged)
   event_.arg({"file", tracer::intern(plugged.file_name())});
   event_.arg({"line", static_cast<int64_t>(plugged.line())});
   event_.arg({"slot", slot});
+  mark_learner_call(slot, -1, 0);
+}
+
+void mark_learner_call(const char* slot, int device, int lane) {
   const tracer::Arg name{"slot", slot};
-  tracer::mark("slot", -1, 0, {&name, 1});
+  tracer::mark("slot", device, lane, {&name, 1});
 }
 
 }  // namespace lockstep::runtime

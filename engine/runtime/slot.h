@@ -1,4 +1,4 @@
-// A slot: a named function of the engine whose place a learner's own one can take while
+// A slot: a named function of the engine that a learner can replace by their own while
 // the program runs. Everything else stays as it is: the learner's `scatter` feeds the
 // ResNet18 that the engine trains.
 #pragma once
@@ -11,8 +11,9 @@
 
 namespace lockstep::runtime {
 
-/// In the trace, from construction to destruction: a `call` event named after the slot,
-/// with the learner's file and line and `args.slot`, and a mark `slot` at its start.
+/// Records the call of a learner's function, from construction to destruction: a `call`
+/// event named after the slot, with the learner's file and line and `args.slot`, and a
+/// mark `slot` at its start.
 class LearnerCall {
  public:
   LearnerCall(const char* slot, const std::source_location& plugged);
@@ -21,11 +22,15 @@ class LearnerCall {
   tracer::HostEvent event_;
 };
 
+/// Records that a learner's function runs on lane `lane` of device `device`. For
+/// threads without a lane of host events.
+void mark_learner_call(const char* slot, int device, int lane);
+
 template <typename Signature>
 class Slot;
 
-/// Callable like the function it stands for. Plug (and choose a reference) before
-/// training starts, not while it runs; calls may come from any thread.
+/// Callable like the function that it stands for. `plug` and `set_reference` must be
+/// called before training starts; calls may come from any thread.
 template <typename Result, typename... Args>
 class Slot<Result(Args...)> {
  public:
@@ -40,7 +45,7 @@ class Slot<Result(Args...)> {
     return learner_(std::forward<Args>(args)...);
   }
 
-  /// From now on the learner's function is called; `where` is shown in traces.
+  /// Makes later calls run `learner`; traces show `where`.
   void plug(Function learner,
             std::source_location where = std::source_location::current()) {
     learner_ = std::move(learner);
@@ -48,7 +53,8 @@ class Slot<Result(Args...)> {
   }
   void unplug() { learner_ = nullptr; }
 
-  /// For threads without a lane of host events: the call leaves no trace.
+  /// Returns the function that a call would run. Calling it records nothing: for
+  /// threads without a lane of host events.
   const Function& in_use() const { return learner_ ? learner_ : reference_; }
 
   bool plugged() const { return learner_ != nullptr; }
@@ -61,6 +67,22 @@ class Slot<Result(Args...)> {
   const char* name_;
   Function reference_, learner_;
   std::source_location where_;
+};
+
+template <typename Signature>
+class PhaseSlot;
+
+/// A slot whose calls are recorded as a phase of the training step, under the slot's
+/// name, whether the engine's function runs or a learner's.
+template <typename Result, typename... Args>
+class PhaseSlot<Result(Args...)> : public Slot<Result(Args...)> {
+ public:
+  using Slot<Result(Args...)>::Slot;
+
+  Result operator()(Args... args) const {
+    const tracer::Phase phase(this->name());
+    return Slot<Result(Args...)>::operator()(std::forward<Args>(args)...);
+  }
 };
 
 }  // namespace lockstep::runtime

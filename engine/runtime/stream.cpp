@@ -1,11 +1,10 @@
 #include "engine/runtime/stream.h"
 
-#include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "engine/runtime/completion_thread.h"
 #include "engine/runtime/device_context.h"
+#include "engine/runtime/stream_trace.h"
 #include "tracer/record/device_activity.h"
 
 namespace lockstep::runtime {
@@ -58,19 +57,21 @@ EventPtr Stream::record_event() {
   std::lock_guard lock(mutex_);
   release_held();
   if (pending_waits_.empty()) return last_;
-  // What the next task would wait for is enqueued already: it has to be over, too.
+  // The event must include what the next task would wait for: an empty task waits for
+  // it.
   std::vector<TraceEnd> ends = last_->ends();
   for (const EventPtr& event : pending_waits_) {
     ends.insert(ends.end(), event->ends().begin(), event->ends().end());
   }
   if (tracer::recording()) {
-    met_.insert(met_.end(), pending_waits_.begin(), pending_waits_.end());
+    untraced_waits_.insert(untraced_waits_.end(), pending_waits_.begin(),
+                           pending_waits_.end());
   }
-  Task meeting;
-  meeting.run = [] {};
-  prepare(meeting);
-  meeting.done = last_ = std::make_shared<Event>(std::move(ends));
-  push(std::move(meeting));
+  Task join;
+  join.run = [] {};
+  prepare(join);
+  join.done = last_ = std::make_shared<Event>(std::move(ends));
+  push(std::move(join));
   return last_;
 }
 
@@ -122,22 +123,12 @@ EventPtr Stream::replay(GraphPtr graph) {
 EventPtr Stream::prepare(Task& task) {
   for (EventPtr& event : pending_waits_) task.waits.push_back(std::move(event));
   pending_waits_.clear();
-  if (task.record.id != tracer::kNone) {  // the trace must know what we met
-    task.waits.insert(task.waits.end(), met_.begin(), met_.end());
-    met_.clear();
-  }
-  const bool on_host = task.host_lane >= 0;
-  task.record.device = on_host ? -1 : device_.device().trace_id();
-  task.record.rank = tracer::current_rank();
-  task.record.lane = on_host ? task.host_lane : static_cast<int>(kind_);
-  std::vector<TraceEnd> ends;
-  if (task.record.id != tracer::kNone) ends.push_back({task.record.id, this});
-  task.done = last_ = std::make_shared<Event>(std::move(ends));
+  task.done = last_ = std::make_shared<Event>(describe(task));
   return last_;
 }
 
 void Stream::push(Task task) {
-  if (task.record.id != tracer::kNone) task.enqueued = tracer::now_ns();
+  if (task.recorded()) task.enqueued = tracer::now_ns();
   queue_.push_back(std::move(task));
   changed_.notify_one();
 }
@@ -166,50 +157,38 @@ void Stream::work() {
     }
     execute(task);
     EventPtr done = std::move(task.done);
-    const bool recorded = task.record.id != tracer::kNone;
-    const int64_t ended =
-        recorded ? task.record.ts + task.record.dur : ready_time(task);
-    task = Task();  // what the task kept alive ends before anyone hears of it
+    const int64_t ended = end_time(task);
+    task = Task();  // what the task kept alive is destroyed before it counts as done
     done->signal(ended);
   }
-}
-
-int64_t Stream::ready_time(const Task& task) const {
-  int64_t ready = std::max(task.enqueued, last_end_);
-  for (const EventPtr& event : task.waits) ready = std::max(ready, event->ended());
-  return ready;
 }
 
 void Stream::execute(Task& task) {
   for (const EventPtr& event : task.waits) event->wait();
   if (device_.poisoned() && !task.shared) return;
 
-  const bool recorded = task.record.id != tracer::kNone;
   const int tokens = task.takes_cores ? device_.tokens().acquire(device_.threads()) : 0;
-  const int64_t cpu_start = recorded ? tracer::thread_cpu_ns() : 0;
-  const int64_t start = recorded ? tracer::now_ns() : 0;
+  TaskTimer timer(task);
   try {
     task.run();
   } catch (const std::exception& error) {
     device_.poison(task.record.name, error.what());
   }
-  const int64_t end = recorded ? tracer::now_ns() : 0;
-  const int64_t cpu = recorded ? tracer::thread_cpu_ns() - cpu_start : 0;
+  timer.stop();
   if (tokens > 0) device_.tokens().release(tokens);
-  if (recorded) record(task, start, end, cpu);
+  if (task.recorded()) record(task, timer.start, timer.end, timer.cpu);
 }
 
-/// The hardware runs the task later. What it waits for may be only handed over as well:
-/// then queue waits for queue, and nobody here waits for either.
+/// The hardware runs the task later. Where it waits for other work in hardware queues,
+/// queue waits for queue, and no thread here waits for either.
 void Stream::hand_over(Task task) {
-  const bool recorded = task.record.id != tracer::kNone;
   MarkPtr began, ended;
   try {
     for (const EventPtr& event : task.waits) {
       if (const Mark* mark = event->handed_over()) hardware_->wait(*mark);
     }
     if (!device_.poisoned() || task.shared) {
-      if (recorded) began = hardware_->mark(true);
+      if (task.recorded()) began = hardware_->mark(true);
       const tracer::ActivityScope scope(task.record.id);
       hardware_->begin_range(task.record.name);
       try {
@@ -223,43 +202,23 @@ void Stream::hand_over(Task task) {
   } catch (const std::exception& error) {
     device_.poison(task.record.name, error.what());
   }
-  if (capturing_) {  // it is not done now, so that nobody can wait for it
+  if (capturing_) {  // it was not run, so there is nothing to wait for
     task.run = {};
     task.call.reset();
     task.done->signal();
     return;
   }
   try {
-    ended = hardware_->mark(recorded);
+    ended = hardware_->mark(task.recorded());
   } catch (const std::exception& error) {
     device_.poison(task.record.name, error.what());
     task.done->signal();
     return;
   }
-  task.run = {};  // what the task kept alive ends before anyone hears of it
+  task.run = {};  // what the task kept alive is destroyed before it counts as done
   task.call.reset();
   task.done->hand_over(ended);
   completion_->add(std::move(task), std::move(began), std::move(ended));
-}
-
-void Stream::record(Task& task, int64_t start, int64_t end, int64_t cpu) {
-  task.record.ts = start;
-  task.record.dur = end - start;
-  task.args.emplace_back("queued_us",
-                         static_cast<double>(start - ready_time(task)) / 1e3);
-  last_end_ = end;
-  task.args.emplace_back("cpu_us", static_cast<double>(cpu) / 1e3);
-  if (task.record.cat == std::string_view("copy")) {
-    task.args.push_back(tracer::Arg::integers("shape", task.shape));
-  }
-  std::vector<int64_t> deps;
-  for (const EventPtr& event : task.waits) {
-    for (const TraceEnd& end : event->ends()) {
-      const bool known = std::find(deps.begin(), deps.end(), end.id) != deps.end();
-      if (end.stream != this && !known) deps.push_back(end.id);  // our order is implied
-    }
-  }
-  tracer::append(task.record, task.args, deps);
 }
 
 }  // namespace lockstep::runtime

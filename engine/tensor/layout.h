@@ -1,4 +1,4 @@
-// How a tensor's elements lie in memory, where that is not plain row-major.
+// Memory layouts other than plain row-major.
 #pragma once
 
 #include <cstddef>
@@ -7,16 +7,16 @@
 
 namespace lockstep {
 
-/// A physical arrangement chosen by a kernel library, e.g. oneDNN's blocks of 16
-/// channels. Only the backend that made it can look inside; everybody else carries it
-/// along. Equal layouts are the same object.
+/// A physical layout chosen by a kernel library, e.g. oneDNN's blocks of 16 channels.
+/// Only the backend that created it knows its structure; all others pass it along.
+/// Equal layouts are the same object.
 struct Layout {
   virtual ~Layout() = default;
-  virtual size_t bytes() const = 0;  ///< of the whole tensor, padding included
+  virtual size_t bytes() const = 0;  ///< of the whole tensor, including padding
   virtual std::string str() const = 0;
 };
 
-/// Null stands for plain row-major.
+/// Null means plain row-major.
 using LayoutPtr = std::shared_ptr<const Layout>;
 
 }  // namespace lockstep

@@ -1,9 +1,9 @@
-// Random numbers by counting: Philox4x32-10.
+// Counter-based random numbers: Philox4x32-10.
 //
-// An ordinary generator walks from state to state, so the thousandth number needs the
-// 999 before it. Philox scrambles a counter: any number can be had at once, by any
-// thread, in any order, and a few lines of Python give the same one. Weights, shuffles,
-// augmentations and golden files all come from here.
+// An ordinary generator proceeds from state to state, so the thousandth number requires
+// the 999 before it. Philox scrambles a counter: any number can be computed directly,
+// by any thread, in any order, and a few lines of Python reproduce it. Weights,
+// shuffles, augmentations and golden files all use it.
 //
 // Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC '11. It is
 // also the generator behind torch.cuda.manual_seed.
@@ -16,22 +16,23 @@
 
 namespace lockstep {
 
-/// A pure function of (key, stream, position); every call is thread-safe. A stream is a
-/// number; `fnv1a64` (base/hash.h) makes one from a name ("layer1.0.conv1.weight").
+/// A pure function of (key, stream, position); every call is thread-safe. A stream is
+/// an integer; `fnv1a64` (base/hash.h) derives one from a name
+/// ("layer1.0.conv1.weight").
 struct Philox {
   uint64_t key = 0;  ///< the seed
 
-  /// Four 32-bit words. Key words are {low, high} of `key`; counter words are
+  /// Returns four 32-bit words. Key words are {low, high} of `key`; counter words are
   /// {low, high} of `counter`, then {low, high} of `stream`.
   std::array<uint32_t, 4> block(uint64_t counter, uint64_t stream) const;
 
-  /// Number `i` of a stream, uniform in the open interval (0, 1):
-  /// (word i % 4 of block i / 4, plus one half) · 2^-32.
+  /// Returns number `i` of a stream, uniform in the open interval (0, 1): (word i % 4
+  /// of block i / 4, plus one half) · 2^-32.
   double uniform(uint64_t i, uint64_t stream) const;
 
-  /// Number `i` of a stream, from the normal distribution with mean 0 and variance 1.
-  /// Box and Muller make two of them (cosine: even `i`, sine: odd `i`) out of uniform
-  /// numbers 2·⌊i/2⌋ and 2·⌊i/2⌋ + 1.
+  /// Returns number `i` of a stream, normally distributed with mean 0 and variance 1.
+  /// The Box-Muller transform gives two of them (cosine: even `i`, sine: odd `i`) from
+  /// uniform numbers 2·⌊i/2⌋ and 2·⌊i/2⌋ + 1.
   double normal(uint64_t i, uint64_t stream) const;
 };
 

@@ -1,4 +1,4 @@
-// Sizes of a tensor, kept inline: kernels are enqueued with copies of them.
+// Sizes of a tensor, stored inline because kernels are enqueued with copies of them.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ class Shape {
     return n;
   }
 
-  /// `[15, 5]`
+  /// Returns `[15, 5]`.
   std::string str() const {
     std::string text = "[";
     for (int i = 0; i < rank_; ++i) {

@@ -1,4 +1,4 @@
-// Memory behind tensors.
+// The memory of tensors.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,12 @@ namespace lockstep {
 
 using runtime::MemoryCategory;
 
-/// One block of memory on one device, shared by a tensor and its views. Giving back
-/// the last reference frees the block in host program order.
+/// One block of memory on one device, shared by a tensor and its views. Releasing the
+/// last reference frees the block in host program order.
 class Storage {
  public:
   Storage(Device device, size_t bytes, MemoryCategory category);
-  /// On a stream other than the device's compute stream.
+  /// Allocates on a stream other than the device's compute stream.
   Storage(Device device, size_t bytes, MemoryCategory category,
           runtime::Stream& stream);
 
@@ -36,8 +36,8 @@ class Storage {
 
 using StoragePtr = std::shared_ptr<Storage>;
 
-/// The category of what the calling thread allocates from now on, until destruction:
-/// activations in a forward pass, gradients in a backward pass.
+/// Sets the category of the calling thread's allocations until destruction: activations
+/// in a forward pass, gradients in a backward pass.
 class CategoryScope {
  public:
   explicit CategoryScope(MemoryCategory category);

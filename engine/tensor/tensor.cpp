@@ -72,8 +72,7 @@ void* Tensor::host_data(size_t item) const {
                              " cannot be read by the host; copy it with to(kHost)");
   }
   if (item != item_size(dtype())) {
-    throw std::runtime_error(std::string("expected another type than ") +
-                             name(dtype()));
+    throw std::runtime_error(std::string("unexpected dtype ") + name(dtype()));
   }
   return view().data;
 }

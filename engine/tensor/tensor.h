@@ -1,5 +1,5 @@
-// Tensors: a shape and a type over shared memory on one device, with what autograd
-// needs to know. As in PyTorch a Tensor is a handle; copies of it share everything.
+// Tensors: a shape and a type over shared memory on one device, plus autograd metadata.
+// As in PyTorch, a Tensor is a handle; copies share everything.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ using NodePtr = std::shared_ptr<autograd::Node>;
 
 class Tensor;
 
-/// What a kernel sees of a tensor.
+/// A kernel's view of a tensor.
 struct View {
   void* data = nullptr;
   DType dtype = DType::f32;
@@ -38,7 +38,7 @@ struct View {
   }
 };
 
-/// Shape, type and layout: a tensor's description without its memory.
+/// A tensor's description without its memory: shape, type and layout.
 struct TensorSpec {
   Shape sizes;
   DType dtype = DType::f32;
@@ -46,11 +46,11 @@ struct TensorSpec {
   bool operator==(const TensorSpec&) const = default;
 };
 
-/// Autograd's part of a tensor (torch's AutogradMeta).
+/// A tensor's autograd metadata (torch's AutogradMeta).
 struct AutogradMeta {
   bool requires_grad = false;
-  NodePtr grad_fn;         ///< the operation that made it; null for a leaf
-  uint32_t output_nr = 0;  ///< which of grad_fn's outputs it is
+  NodePtr grad_fn;         ///< the operation that produced it; null for a leaf
+  uint32_t output_nr = 0;  ///< its index among grad_fn's outputs
   std::weak_ptr<autograd::Node> accumulator;  ///< a leaf's AccumulateGrad
   std::shared_ptr<Tensor> grad;
   std::vector<std::function<void(const Tensor& grad)>> post_accumulate_hooks;
@@ -59,17 +59,17 @@ struct AutogradMeta {
 
 class Tensor {
  public:
-  /// Undefined: whoever asks it for more than defined() gets a std::runtime_error.
+  /// An undefined tensor: any use except defined() throws std::runtime_error.
   Tensor() = default;
   Tensor(StoragePtr storage, size_t byte_offset, TensorSpec spec);
 
-  /// Uninitialised memory in the current CategoryScope.
+  /// Returns uninitialised memory in the current CategoryScope.
   static Tensor empty(const TensorSpec& spec, Device device);
   static Tensor empty(const TensorSpec& spec, Device device, MemoryCategory category);
   static Tensor empty(const Shape& sizes, Device device, DType dtype = DType::f32) {
     return empty(TensorSpec{sizes, dtype, nullptr}, device);
   }
-  /// On the host, filled from `values` (converted to `dtype`).
+  /// Returns a host tensor filled from `values` (converted to `dtype`).
   static Tensor from(const std::vector<double>& values, const Shape& sizes,
                      DType dtype = DType::f32);
   static Tensor scalar(double value, DType dtype = DType::f32) {
@@ -85,40 +85,42 @@ class Tensor {
   Device device() const { return impl().storage->device(); }
   const TensorSpec& spec() const { return impl().spec; }
   bool is_plain() const { return impl().spec.layout == nullptr; }
-  /// Logical bytes: numel × item size.
+  /// Returns the logical size in bytes: numel × item size.
   int64_t nbytes() const { return numel() * static_cast<int64_t>(item_size(dtype())); }
 
   View view() const;
   const StoragePtr& storage() const { return impl().storage; }
   /// True if no other tensor or view shares this one's memory.
   bool owns_memory_alone() const;
-  /// Same handle?
+  /// True for the same handle.
   bool is(const Tensor& other) const { return impl_ == other.impl_; }
 
-  /// The host's pointer to a host tensor's elements; an error for device tensors.
+  /// Returns a pointer to a host tensor's elements; throws for device tensors.
   template <typename T>
   T* data() const {
     return static_cast<T*>(host_data(sizeof(T)));
   }
 
-  // --- views: same memory, no autograd (the differentiable forms are in engine/ops)
+  // --- views: same memory, no autograd (engine/ops has the differentiable forms)
   Tensor reshaped(const Shape& sizes) const;             ///< plain tensors only
   Tensor narrowed(int64_t start, int64_t length) const;  ///< along dim 0, plain only
-  Tensor detach() const;  ///< shares memory, knows no history
-  /// Takes over `source`'s memory, keeping this handle and its autograd state.
+  Tensor detach() const;  ///< shares memory, without history
+  /// Adopts `source`'s memory, keeping this handle and its autograd state.
   void set_data(const Tensor& source);
-  /// Becomes `source`, for all who hold this handle: memory and place on the tape.
+  /// Makes this handle, for all its copies, refer to `source`: memory and position on
+  /// the tape.
   void become(const Tensor& source);
-  /// A tensor with a shape and no memory yet (a replica's parameter before `become`).
+  /// Returns a tensor with a shape but no memory yet (a replica's parameter before
+  /// `become`).
   static Tensor unset(const TensorSpec& spec) { return Tensor(nullptr, 0, spec); }
 
   // --- autograd
-  bool requires_grad() const;  ///< set by hand on a leaf, or has a grad_fn
+  bool requires_grad() const;  ///< set explicitly on a leaf, or implied by a grad_fn
   Tensor& set_requires_grad(bool on);
   bool is_leaf() const { return !impl().meta || !impl().meta->grad_fn; }
   Tensor grad() const;  ///< undefined if there is none
   void set_grad(const Tensor& grad) const;
-  AutogradMeta& meta() const;  ///< made on first use
+  AutogradMeta& meta() const;  ///< created on first use
   const AutogradMeta* meta_if_any() const { return impl().meta.get(); }
   /// Runs the backward pass from this scalar.
   void backward(std::source_location site = std::source_location::current()) const;

@@ -1,4 +1,4 @@
-// What is thrown where a tensor is used that was never assigned: Python's None.
+// The exception for using an undefined tensor: Python's None.
 #pragma once
 
 #include <stdexcept>

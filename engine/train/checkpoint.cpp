@@ -24,7 +24,7 @@ std::string checksum(const data::TensorFileEntry& entry) {
   return fmt::format("{:016x}", fnv1a64({bytes, entry.data.size()}));
 }
 
-/// What each device's dropout has drawn; of a rank the others only know by asking.
+/// Returns the masks that each device's dropout has drawn; gathered from the ranks.
 std::vector<int64_t> dropout_calls(Trainer& trainer) {
   const TrainerOptions& options = trainer.options();
   std::vector<int64_t> mine;
@@ -40,7 +40,8 @@ std::vector<int64_t> dropout_calls(Trainer& trainer) {
   return of_all;
 }
 
-/// A device that was not there draws as if it had been as busy as the busiest.
+/// A device that is not in the checkpoint starts at the largest count of those that
+/// are.
 void set_dropout_calls(const Trainer& trainer, const std::vector<int64_t>& calls) {
   if (calls.empty()) return;
   const TrainerOptions& options = trainer.options();
@@ -63,9 +64,10 @@ void require_undamaged(const CheckpointHeader& header,
                        const data::TensorFileEntry& entry, const std::string& path) {
   const auto found = header.checksums.find(entry.name);
   if (found != header.checksums.end() && found->second == checksum(entry)) return;
-  refuse(path,
-         "tensor '" + entry.name +
-             "' is damaged (its checksum differs); resume from another checkpoint");
+  refuse(
+      path,
+      "tensor '" + entry.name +
+          "' is damaged (its checksum differs); fix: resume from another checkpoint");
 }
 
 std::vector<nn::Named<Tensor>> named_momentum(Trainer& trainer) {
@@ -119,7 +121,7 @@ Progress load_checkpoint(const std::string& path, Trainer& trainer) {
   std::vector<nn::Named<Tensor>> buffers, like;
   for (const auto& [name, parameter] : trainer.model()->named_parameters()) {
     const auto found = momentum.find(without_module(name));
-    if (found == momentum.end()) continue;  // it never had a gradient
+    if (found == momentum.end()) continue;  // had no gradient yet
     like.push_back({without_module(name), parameter});
     buffers.push_back({name, parameter});
   }

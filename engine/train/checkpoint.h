@@ -1,6 +1,6 @@
-// Checkpoints: all that a training run needs to go on as if it had never stopped.
+// Checkpoints: all that a training run needs to continue as if it had never stopped.
 //
-// The file is told in checkpoint_header.h.
+// checkpoint_header.h describes the file.
 #pragma once
 
 #include <string>
@@ -17,19 +17,19 @@ struct Snapshot {
   data::Metadata metadata;
 };
 
-/// Waits for the devices. In DDP all ranks call it, and only rank 0's has tensors.
+/// Waits for the devices. In DDP all ranks must call it; only rank 0's has tensors.
 Snapshot take_snapshot(const Progress& progress, Trainer& trainer);
 
-/// The file appears whole or not at all; an older one stays until then. Throws
-/// std::runtime_error where it cannot be written.
+/// Writes the file atomically: an older one stays until the new one is whole. Throws
+/// std::runtime_error if it cannot be written.
 void save_checkpoint(const std::string& path, const Snapshot& snapshot);
 
-/// Brings trainer, optimizer and dropout to the checkpoint's state; in DDP on every
-/// rank. Throws std::runtime_error naming the file, the tensor and the fix, for a
-/// file that is no checkpoint, damaged, or of another model; then nothing has changed.
+/// Sets trainer, optimizer and dropout to the checkpoint's state; in DDP on every rank.
+/// Throws std::runtime_error that names the file, the tensor and the fix, and changes
+/// nothing, for a file that is no checkpoint, damaged, or of another model.
 Progress load_checkpoint(const std::string& path, Trainer& trainer);
 
-/// The progress alone, without reading the tensors.
+/// Reads the progress alone, without the tensors.
 Progress read_progress(const std::string& path);
 
 }  // namespace lockstep::train

@@ -31,8 +31,8 @@ CheckpointFolder::CheckpointFolder(const fs::path& folder) : folder_(folder) {
   lock_ = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ < 0 || ::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     const std::string why = lock_ >= 0 && errno == EWOULDBLOCK
-                                ? "another run keeps its checkpoints there; name "
-                                  "another folder"
+                                ? "another run writes its checkpoints there; fix: "
+                                  "name another folder"
                                 : std::strerror(errno);
     if (lock_ >= 0) ::close(lock_);
     throw std::runtime_error("--checkpoint " + folder_.string() + ": " + why);

@@ -9,12 +9,12 @@ namespace lockstep::train {
 
 /// `checkpoint.safetensors` is the newest, `model_best.safetensors` the one with the
 /// best Acc@1 on the test set: the ImageNet example's checkpoint.pth.tar and
-/// model_best.pth.tar. Both are whole at every moment, whatever ends the program.
+/// model_best.pth.tar. Both are whole at every moment, however the program ends.
 class CheckpointFolder {
  public:
-  /// Makes the folder, keeps other runs out of it until destruction (or death), and
-  /// removes what a run that was killed while writing has left. Throws
-  /// std::runtime_error where it cannot be made or is in use.
+  /// Makes the folder, locks it against other runs until destruction (or the process's
+  /// end), and removes temporary files of runs that were killed. Throws
+  /// std::runtime_error if it cannot be made or is in use.
   explicit CheckpointFolder(const std::filesystem::path& folder);
   ~CheckpointFolder();
   CheckpointFolder(const CheckpointFolder&) = delete;

@@ -1,4 +1,4 @@
-// What a checkpoint says besides its tensors.
+// The metadata of a checkpoint.
 //
 // One safetensors file. Its tensors are the model's, under torchvision's names, and
 // `optimizer.momentum_buffer.NAME` for each parameter that has one; the rest is JSON in
@@ -8,7 +8,7 @@
 //    "recipe": {…}, "dropout_calls": [12, 12], "ready_order": [61, 60, …],
 //    "checksums": {"conv1.weight": "9f…", …}}
 //
-// Names know no wrapper, and momentum exists once, however many devices train: so a
+// Names contain no wrapper, and momentum exists once, for any number of devices: so a
 // checkpoint moves between single, DP and DDP and any number of devices. The
 // sampler's and the augmentation's random numbers are functions of seed and epoch and
 // need no place here. Rank 0's running statistics are kept, as DDP broadcasts them.
@@ -23,7 +23,7 @@
 
 namespace lockstep::train {
 
-/// How far training has come.
+/// The progress of training.
 struct Progress {
   std::string arch;
   int epoch = 0;  ///< the next one to train
@@ -39,14 +39,15 @@ struct CheckpointHeader {
       checksums;  ///< of each tensor: FNV-1a, hexadecimal
 };
 
-/// The metadata of a file. REQUIRES: `progress.recipe` is a JSON object.
+/// Returns a file's metadata. REQUIRES: `progress.recipe` is a JSON object.
 data::Metadata format_header(const CheckpointHeader& header);
 
-/// Trusts nothing: throws std::runtime_error, one line that names `path` and the fix,
-/// for metadata that is none of a checkpoint or makes no sense.
+/// Parses untrusted metadata. Throws std::runtime_error, one line that names `path` and
+/// the fix, if it is not a checkpoint's or is inconsistent.
 CheckpointHeader parse_header(const data::Metadata& metadata, const std::string& path);
 
-/// Is it a checkpoint's metadata? Is that tensor none of the model's?
+/// Return whether it is a checkpoint's metadata, and whether a tensor is not the
+/// model's.
 bool is_checkpoint(const data::Metadata& metadata);
 bool is_optimizers(const std::string& name);
 

@@ -8,7 +8,7 @@
 
 namespace lockstep::train {
 
-/// The latest value of something and its mean so far.
+/// The latest value of a quantity and its mean so far.
 class AverageMeter {
  public:
   /// `format` is a fmt specification for one number, such as `:6.3f`.
@@ -26,7 +26,7 @@ class AverageMeter {
   int64_t count_ = 0;
 };
 
-/// `Epoch: [0][ 10/391]` and the meters, separated by tabs.
+/// Returns `Epoch: [0][ 10/391]` and the meters, separated by tabs.
 std::string progress_line(const std::string& prefix, int64_t batch, int64_t batches,
                           const std::vector<const AverageMeter*>& meters);
 

@@ -60,23 +60,24 @@ void require_fitting(const Entries& entries,
     const auto found = entries.find(name);
     if (found == entries.end()) {
       throw std::runtime_error(path + " has no tensor '" + name +
-                               "'; it was saved from another architecture (-a)");
+                               "'; fix: use the -a that it was saved with");
     }
     const data::TensorFileEntry& entry = found->second;
     if (Shape(entry.shape) == tensor.sizes() &&
         entry.dtype == file_type(tensor.dtype())) {
       continue;
     }
-    throw std::runtime_error(path + ": '" + name + "' is " + entry.dtype + " " +
-                             Shape(entry.shape).str() + ", the model wants " +
-                             file_type(tensor.dtype()) + " " + tensor.sizes().str() +
-                             "; check -a, --stem, --dtype and the number of classes");
+    throw std::runtime_error(
+        path + ": '" + name + "' is " + entry.dtype + " " + Shape(entry.shape).str() +
+        ", the model expects " + file_type(tensor.dtype()) + " " +
+        tensor.sizes().str() +
+        "; fix: check -a, --stem, --dtype and the number of classes");
   }
   if (entries.size() == tensors.size()) return;
   Entries unexpected = entries;
   for (const auto& [name, tensor] : tensors) unexpected.erase(name);
   throw std::runtime_error(path + ": unexpected tensor '" + unexpected.begin()->first +
-                           "'; it was saved from another architecture (-a)");
+                           "'; fix: use the -a that it was saved with");
 }
 
 void assign(const Entries& entries, const std::vector<nn::Named<Tensor>>& tensors) {

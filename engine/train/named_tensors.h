@@ -1,4 +1,4 @@
-// Between tensors on devices and named tensors in files.
+// Conversion between tensors on devices and named tensors in files.
 #pragma once
 
 #include <map>
@@ -10,26 +10,26 @@
 
 namespace lockstep::train {
 
-/// `features.module.0.weight` → `features.0.weight`: names in files know no wrappers.
+/// `features.module.0.weight` → `features.0.weight`: names in files have no wrappers.
 std::string without_module(std::string name);
 
-/// Parameters and buffers, without `module.` in their names.
+/// Returns parameters and buffers, without `module.` in their names.
 std::vector<nn::Named<Tensor>> all_tensors(const nn::Module& model);
 
 /// Copies a tensor from its device; waits for it.
 data::TensorFileEntry to_entry(const std::string& name, const Tensor& tensor);
-/// A host tensor with the entry's numbers. REQUIRES: `require_fitting` held.
+/// Returns a host tensor with the entry's numbers. REQUIRES: `require_fitting` passed.
 Tensor to_tensor(const data::TensorFileEntry& entry, DType type);
 
 using Entries = std::map<std::string, data::TensorFileEntry>;
 
-/// Throws std::runtime_error, naming `path` and the tensor, unless `entries` are
-/// exactly `tensors`: their names, shapes and types.
+/// Throws std::runtime_error that names `path` and the tensor unless `entries` match
+/// `tensors` exactly in names, shapes and types.
 void require_fitting(const Entries& entries,
                      const std::vector<nn::Named<Tensor>>& tensors,
                      const std::string& path);
 
-/// Gives each tensor the numbers of the entry of its name, on the tensor's device.
+/// Sets each tensor to the numbers of the entry of its name, on the tensor's device.
 void assign(const Entries& entries, const std::vector<nn::Named<Tensor>>& tensors);
 
 }  // namespace lockstep::train

@@ -9,7 +9,7 @@
 namespace lockstep::train {
 namespace {
 
-/// What is allocated meanwhile is the graph's, also when it is given back.
+/// Allocates from the graph's memory, which is never given to others.
 class GraphMemory {
  public:
   explicit GraphMemory(runtime::Allocator& allocator) : allocator_(allocator) {
@@ -51,8 +51,9 @@ StepTensors StepGraph::first_of_a_kind(const Tensor& images, const Tensor& label
   StepTensors results = step(images, labels);
   if (ops::dropout_calls(images.device()) != drawn) {
     throw std::runtime_error(
-        "a CUDA graph repeats its numbers, and dropout needs others in every step; "
-        "leave --cuda-graph out, or use --dropout 0");
+        "CUDA graphs replay fixed random numbers, so dropout would reuse its mask; "
+        "fix: "
+        "leave out --cuda-graph, or use --dropout 0");
   }
   return results;
 }
@@ -64,7 +65,7 @@ void StepGraph::capture(const Tensor& images, const Tensor& labels, const Step& 
   const GraphMemory memory(device.allocator());
   graph_ = device.compute().capture([&] { results_ = step(images_, labels_); });
   if (!graph_) device.rethrow();
-  // It grows by being replaced; the graph goes on with this one.
+  // The device replaces its workspace to grow it; the graph keeps this one.
   workspace_ = device.workspace_block();
 }
 

@@ -1,4 +1,4 @@
-// The steady training step as one unit of work for the hardware: a CUDA graph.
+// The training step as one unit of work for the hardware: a CUDA graph.
 #pragma once
 
 #include <functional>
@@ -18,22 +18,22 @@ struct StepTensors {
 };
 
 /// A small net on a fast GPU is bound by the host, which launches more than a hundred
-/// kernels for every step. They are the same in every step; so they are captured once
-/// and replayed by one launch. What a kernel was told as a number is captured with it:
-/// another learning rate makes a new graph. A batch of another size runs as it is, and
-/// the graph stays.
+/// kernels for every step. They are the same in every step, so they are captured once
+/// and replayed by one launch. Numbers that kernels take as arguments are captured with
+/// them: another learning rate makes a new graph. A batch of another size runs
+/// uncaptured, and the graph stays.
 ///
-/// One device with hardware of its own; the step must neither read results nor wait for
-/// other devices. Source: torch.cuda.make_graphed_callables, torch.cuda.CUDAGraph.
+/// For one device with hardware of its own; the step must neither read results nor wait
+/// for other devices. Source: torch.cuda.make_graphed_callables, torch.cuda.CUDAGraph.
 class StepGraph {
  public:
   /// forward, loss, backward and the optimizer's step
   using Step = std::function<StepTensors(const Tensor& images, const Tensor& labels)>;
 
-  /// Does `step` on tensors of the device. The first one of a kind runs as it is: it
-  /// makes plans, and buffers that stay. The second one is captured; from there on it
-  /// is replayed. What it returns is overwritten by the next call.
-  /// Throws std::runtime_error where dropout wants new random numbers in each step.
+  /// Runs `step` on tensors of the device. The first step of a kind runs uncaptured: it
+  /// makes plans and lasting buffers. The second is captured, and replayed from there
+  /// on. The next call overwrites the results. Throws std::runtime_error if the step
+  /// uses dropout, whose mask would be replayed.
   StepTensors run(const Tensor& images, const Tensor& labels, double lr,
                   const Step& step);
 

@@ -5,14 +5,13 @@
 
 #include "engine/autograd/node.h"
 #include "engine/distributed/collectives/small_collectives.h"
+#include "engine/distributed/ddp/sync_batch_norm.h"
 #include "engine/models/vgg.h"
-#include "engine/nn/sync_batch_norm.h"
 #include "engine/ops/copy.h"
-#include "engine/ops/ops.h"
-#include "engine/optim/clip_grad_norm.h"
 #include "engine/optim/weight_decay.h"
 #include "engine/runtime/device_context.h"
 #include "engine/train/meters.h"
+#include "tracer/record/step_facts.h"
 
 namespace lockstep::train {
 namespace {
@@ -21,8 +20,8 @@ double seconds_since(int64_t start) {
   return static_cast<double>(tracer::now_ns() - start) / 1e9;
 }
 
-/// The averages over two sets of images.
-EpochResult together(const EpochResult& a, const EpochResult& b) {
+/// Returns the averages over two sets of images.
+EpochResult joined(const EpochResult& a, const EpochResult& b) {
   const double all = static_cast<double>(std::max<int64_t>(1, a.images + b.images));
   const double of_a = static_cast<double>(a.images) / all;
   const double of_b = static_cast<double>(b.images) / all;
@@ -34,7 +33,8 @@ std::shared_ptr<parallel::DataParallel> wrap_vgg_features(
     nn::Module& model, const parallel::Devices& devices) {
   auto* vgg = dynamic_cast<models::VGG*>(&model);
   if (vgg == nullptr) {
-    throw std::runtime_error("--mode dp-features needs a model with features (vgg*)");
+    throw std::runtime_error(
+        "--mode dp-features needs a model with features; fix: -a vgg16");
   }
   auto wrapper = std::make_shared<parallel::DataParallel>(vgg->features(), devices);
   vgg->set_features(wrapper);
@@ -56,10 +56,7 @@ const char* name(Mode mode) {
 }
 
 Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
-    : model_(std::move(model)),
-      callable_(model_),
-      options_(std::move(options)),
-      sgd_({}, options_.sgd) {
+    : model_(std::move(model)), callable_(model_), options_(std::move(options)) {
   model_->to(options_.devices[0]);
   if (options_.mode == Mode::dp) {
     wrapper_ = std::make_shared<parallel::DataParallel>(model_, options_.devices);
@@ -67,8 +64,10 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
   } else if (options_.mode == Mode::dp_features) {
     wrapper_ = feature_wrapper()(*model_, options_.devices);
   } else if (options_.mode == Mode::ddp) {
-    if (options_.sync_bn && nn::convert_sync_batchnorm(*model_, options_.group) == 0) {
-      throw std::runtime_error("--sync-bn: this model has no batch norm; leave it out");
+    if (options_.sync_bn &&
+        distributed::convert_sync_batchnorm(*model_, options_.group) == 0) {
+      throw std::runtime_error(
+          "--sync-bn: this model has no batch norm; fix: leave it out");
     }
     ddp_ = std::make_shared<distributed::DistributedDataParallel>(
         model_, options_.group, options_.ddp);
@@ -77,7 +76,11 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
   callable_->assign_paths("");
   options_.sgd.weight_decay_of = optim::other_weight_decays(
       *model_, options_.norm_weight_decay, options_.bias_weight_decay);
-  sgd_ = optim::Sgd(model_->named_parameters(), options_.sgd);
+  train_step_ = std::make_unique<TrainStep>(
+      model_, callable_, options_.sgd,
+      TrainStepOptions{.label_smoothing = options_.label_smoothing,
+                       .clip_grad_norm = options_.clip_grad_norm,
+                       .graph = options_.graph});
 }
 
 EpochResult Trainer::train_epoch(data::DataLoader& loader, int epoch,
@@ -95,7 +98,7 @@ EpochResult Trainer::validate(data::DataLoader& loader, data::DataLoader* rest) 
   EpochResult result = run(loader, false, "Test: ", -1, ddp_ != nullptr);
   if (rest && result.complete) {
     rest->start_epoch(0);
-    result = together(result, run(*rest, false, "Test, rest: ", -1, false));
+    result = joined(result, run(*rest, false, "Test, rest: ", -1, false));
   }
   if (!options_.quiet && result.complete) {
     std::printf(" * Acc@1 %.3f Acc@5 %.3f\n", result.acc1, result.acc5);
@@ -104,7 +107,7 @@ EpochResult Trainer::validate(data::DataLoader& loader, data::DataLoader* rest) 
   return result;
 }
 
-/// By Ctrl-C, or by a limit on the number of steps.
+/// Returns whether Ctrl-C or the limit on the number of steps ends the loop.
 bool Trainer::ended(int64_t last_step) const {
   return told_to_stop() || (last_step >= 0 && next_step_ >= last_step);
 }
@@ -146,116 +149,83 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
   return epoch;
 }
 
-StepResult Trainer::step(data::DataLoader& loader, bool train, Turn turn, bool reduce,
-                         double& data_seconds) {
-  const int64_t start = tracer::now_ns();
-  StepResult result;
-  result.step = next_step_++;
-  result.train = train;
-  tracer::set_step(result.step);
-  tracer::Phase whole("step");
+/// A step of the run, from construction to destruction: its number, its event, its
+/// time.
+class Trainer::Step {
+ public:
+  Step(Trainer& trainer, bool train) : trainer_(trainer) {
+    result.step = trainer.next_step_++;
+    result.train = train;
+    tracer::set_step(result.step);
+    tracer::step_facts() = {};
+    event_.emplace("step");
+  }
 
+  double seconds() const { return seconds_since(started_); }
+
+  /// Waits for all devices, then describes the step in its event.
+  void finish(const Inputs& host, const Tensor& output, bool synced) {
+    for (Device device : trainer_.options_.devices) {
+      runtime::context(device).synchronize();
+    }
+    trainer_.describe(event_->event, host, output, result.train, synced);
+    result.seconds = seconds();
+  }
+
+  StepResult result;
+
+ private:
+  Trainer& trainer_;
+  const int64_t started_ = tracer::now_ns();
+  std::optional<tracer::Phase> event_;
+};
+
+StepResult Trainer::step(data::DataLoader& loader, bool train, const Turn& turn,
+                         bool reduce, double& data_seconds) {
+  Step step(*this, train);
   Inputs host, inputs;
   {
     tracer::Phase phase("data");
     host = load(*loader.next());
-    data_seconds = seconds_since(start);
+    data_seconds = step.seconds();
   }
   {
     tracer::Phase phase("h2d");
     inputs = to_devices(host);
   }
-  if (train && options_.graph && !tracer::recording()) {
-    replay(inputs, result);
-    result.seconds = seconds_since(start);
-    return result;
-  }
-  Tensor output, loss, acc1, acc5;
-  {
-    tracer::Phase phase("forward");
-    output = forward(inputs.images, turn.last);
-  }
-  {
-    tracer::Phase phase("loss");
-    loss = ops::cross_entropy(output, inputs.labels, ops::Reduction::mean,
-                              options_.label_smoothing);
-    acc1 = ops::accuracy(output, inputs.labels, 1);
-    acc5 = ops::accuracy(output, inputs.labels, 5);
-    // As main.py: item() makes the host wait here until the device has computed the
-    // whole forward pass, so this phase is long on the host's clock and short on the
-    // device's.
-    result.loss = ops::item(loss);
-    result.acc1 = ops::item(acc1);
-    result.acc5 = ops::item(acc5);
-  }
-  if (train) {
-    {
-      tracer::Phase phase("backward");
-      if (turn.first) sgd_.zero_grad();
-      if (turn.batches > 1) loss = ops::scale(loss, 1.0 / double(turn.batches));
-      loss.backward();
-    }
-    if (turn.last) update();
-  }
-  result.batch = output.size(0);
-  if (reduce) reduce_metrics(result);
-  for (Device device : options_.devices) runtime::context(device).synchronize();
-  describe(whole.event, host, output, train, train && turn.last);
-  result.seconds = seconds_since(start);
-  return result;
-}
-
-/// The same in one go: all is enqueued before the loss is read.
-void Trainer::replay(const Inputs& inputs, StepResult& result) {
-  const auto enqueue = [this](const Tensor& images, const Tensor& labels) {
-    StepTensors made;
-    made.output = forward(images, true);
-    made.loss = ops::cross_entropy(made.output, labels, ops::Reduction::mean,
-                                   options_.label_smoothing);
-    made.acc1 = ops::accuracy(made.output, labels, 1);
-    made.acc5 = ops::accuracy(made.output, labels, 5);
-    sgd_.zero_grad();
-    made.loss.backward();
-    update();
-    return made;
+  // As main.py: item() makes the host wait until the device has computed the whole
+  // forward pass, so the phase `loss` is long on the host's clock and short on the
+  // device's.
+  const auto read = [&result = step.result](const StepTensors& made) {
+    result.loss = ops::item(made.loss);
+    result.acc1 = ops::item(made.acc1);
+    result.acc5 = ops::item(made.acc5);
   };
-  const StepTensors made =
-      graph_.run(inputs.images, inputs.labels, sgd_.options().lr, enqueue);
-  result.loss = ops::item(made.loss);
-  result.acc1 = ops::item(made.acc1);
-  result.acc5 = ops::item(made.acc5);
-  result.batch = made.output.size(0);
-  runtime::context(options_.devices[0]).synchronize();
-}
-
-/// With gradient accumulation, only the last batch of a group has its gradients
-/// synchronised: the others' stay with their ranks and add up.
-Tensor Trainer::forward(const Tensor& images, bool synced) {
+  // With gradient accumulation only the last batch of a group synchronises gradients:
+  // the others' stay on their ranks and add up.
   std::optional<distributed::DistributedDataParallel::NoSync> no_sync;
-  if (ddp_ && !synced) no_sync.emplace(*ddp_);
-  return (*callable_)(images);
+  if (ddp_ && !turn.last) no_sync.emplace(*ddp_);
+  const StepTensors made =
+      train ? train_step_->run(inputs.images, inputs.labels, turn, read)
+            : train_step_->evaluate(inputs.images, inputs.labels, read);
+  step.result.batch = made.output.size(0);
+  if (reduce) reduce_metrics(step.result);
+  step.finish(host, made.output, train && turn.last);
+  return step.result;
 }
 
-void Trainer::update() {
-  tracer::Phase phase("optimizer");
-  if (options_.clip_grad_norm) {
-    optim::clip_grad_norm_(model_->parameters(), *options_.clip_grad_norm);
-  }
-  sgd_.step();
-}
-
-/// The epoch's last group may be smaller, and so may the run's.
-Trainer::Turn Trainer::turn_of(int64_t batch, int64_t batches,
-                               int64_t last_step) const {
+/// The last group of an epoch, or of the run, may be smaller than the others.
+Turn Trainer::turn_of(int64_t batch, int64_t batches, int64_t last_step) const {
   if (last_step >= 0) batches = std::min(batches, batch + last_step - next_step_);
   const int64_t group = options_.accumulate, place = batch % group;
   const int64_t size = std::min(group, batches - (batch - place));
   return {place == 0, place + 1 == size, size};
 }
 
-/// DDP: the step's numbers over the batches of all ranks, and whether one was told to
-/// stop: they must stop together, or those that go on wait for ever. PyTorch's example
-/// prints each rank's own numbers instead; this costs an all-reduce of 40 bytes.
+/// DDP: averages the step's numbers over all ranks, and finds out whether one of them
+/// was told to stop: they must stop together, since those that went on would wait
+/// forever for the others. PyTorch's example prints each rank's own numbers instead.
+/// Costs an all-reduce of 40 bytes.
 void Trainer::reduce_metrics(StepResult& result) {
   tracer::Phase phase("metrics");
   const auto n = static_cast<double>(result.batch);
@@ -285,7 +255,7 @@ Trainer::Inputs Trainer::load(const data::Batch& batch) {
   return inputs;
 }
 
-/// Labels go to device 0. Images too, but with DataParallel they stay where they are:
+/// Copies labels and images to device 0. With DataParallel images stay where they are:
 /// its scatter sends each device its share.
 Trainer::Inputs Trainer::to_devices(Inputs inputs) {
   CategoryScope category(MemoryCategory::inputs);
@@ -297,7 +267,7 @@ Trainer::Inputs Trainer::to_devices(Inputs inputs) {
   return inputs;
 }
 
-/// The facts that the trace's byte laws need.
+/// Adds the facts that the trace's byte laws need to the step's event.
 void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
                        const Tensor& output, bool train, bool synced) const {
   if (!event.on()) return;
@@ -316,8 +286,9 @@ void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
     }
     return;
   }
-  event.arg({"output_bytes", wrapper_->last_call().output_bytes});
-  event.arg(tracer::Arg::integers("chunks", wrapper_->last_call().chunks));
+  const tracer::StepFacts& facts = tracer::step_facts();
+  event.arg({"output_bytes", facts.output_bytes});
+  event.arg(tracer::Arg::integers("chunks", facts.chunks));
   if (options_.mode != Mode::dp_features) return;
   int64_t parameters = 0, buffers = 0;
   for (const Tensor& tensor : wrapper_->parameters()) parameters += tensor.nbytes();
@@ -332,37 +303,31 @@ void Trainer::forward_only(data::DataLoader& loader, int64_t last_step) {
     const auto batch = loader.next();
     if (!batch) break;
     if (before_step) before_step(next_step_);
-    const int64_t start = tracer::now_ns();
-    StepResult result;
-    result.step = next_step_++;
-    result.train = false;
-    tracer::set_step(result.step);
-    {
-      tracer::Phase whole("step");
-      Inputs host = load(*batch), inputs;
-      {
-        tracer::Phase phase("h2d");
-        CategoryScope category(MemoryCategory::inputs);
-        inputs.images =
-            ops::copy_to(host.images, options_.devices[0], {"h2d", "images"});
-      }
-      Tensor output;
-      {
-        tracer::Phase phase("forward");
-        output = (*callable_)(inputs.images);
-      }
-      const std::string line =
-          "Outside: input size torch.Size(" + inputs.images.sizes().str() +
-          ") output_size torch.Size(" + output.sizes().str() + ")\n";
-      std::fputs(line.c_str(), stdout);
-      host.labels = Tensor::empty({0}, kHost, DType::i64);  // the notebook has none
-      for (Device device : options_.devices) runtime::context(device).synchronize();
-      describe(whole.event, host, output, false, false);
-      result.batch = output.size(0);
-    }
-    result.seconds = seconds_since(start);
+    const StepResult result = forward_step(*batch);
     if (after_step) after_step(result);
   }
+}
+
+StepResult Trainer::forward_step(const data::Batch& batch) {
+  Step step(*this, false);
+  Inputs host = load(batch);
+  Tensor images, output;
+  {
+    tracer::Phase phase("h2d");
+    CategoryScope category(MemoryCategory::inputs);
+    images = ops::copy_to(host.images, options_.devices[0], {"h2d", "images"});
+  }
+  {
+    tracer::Phase phase("forward");
+    output = (*callable_)(images);
+  }
+  const std::string line = "Outside: input size torch.Size(" + images.sizes().str() +
+                           ") output_size torch.Size(" + output.sizes().str() + ")\n";
+  std::fputs(line.c_str(), stdout);
+  host.labels = Tensor::empty({0}, kHost, DType::i64);  // the notebook has none
+  step.result.batch = output.size(0);
+  step.finish(host, output, false);
+  return step.result;
 }
 
 }  // namespace lockstep::train

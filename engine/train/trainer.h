@@ -7,15 +7,14 @@
 
 #include "engine/data/loader.h"
 #include "engine/distributed/ddp/distributed_data_parallel.h"
-#include "engine/optim/sgd.h"
 #include "engine/parallel/data_parallel.h"
 #include "engine/runtime/slot.h"
-#include "engine/train/step_graph.h"
+#include "engine/train/train_step.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::train {
 
-/// How the work is spread.
+/// How the work is spread over devices.
 enum class Mode {
   single,       ///< one device
   dp,           ///< DataParallel around the whole model
@@ -43,13 +42,13 @@ struct TrainerOptions {
   bool sync_bn = false;  ///< DDP: batch norms share their statistics
 };
 
-/// What one step did; in DDP over all ranks.
+/// The numbers of one step; in DDP over all ranks.
 struct StepResult {
   int64_t step = 0;
   bool train = true;
   int64_t batch = 0;
   double loss = 0, acc1 = 0, acc5 = 0;
-  double seconds = 0;  ///< host time from this step's begin to its end
+  double seconds = 0;  ///< host time from the step's begin to its end
 };
 
 /// Averages over an epoch.
@@ -59,15 +58,16 @@ struct EpochResult {
   bool complete = true;  ///< false: stopped by `stop` or a step limit
 };
 
-/// `--mode dp-features`: wraps a part of `model` into DataParallel, in place, and
-/// returns the wrapper. A slot (runtime/slot.h); the engine's own wraps VGG's features.
+/// `--mode dp-features`: wraps a part of `model` in DataParallel, in place, and returns
+/// the wrapper. A slot (runtime/slot.h); the engine's function wraps VGG's features.
 using WrapFeatures = std::shared_ptr<parallel::DataParallel>(
     nn::Module& model, const parallel::Devices& devices);
 runtime::Slot<WrapFeatures>& feature_wrapper();
 
 /// Trains and evaluates a model as the ImageNet example's main.py does, with one
-/// difference: each step ends by waiting for all devices, so that its time is its own.
-/// PyTorch's loop would run ahead into the next step's data. One thread.
+/// difference: each step ends by waiting for all devices, so that its time includes all
+/// of its work. PyTorch's loop would run ahead into the next step's data. Must be used
+/// by one thread.
 class Trainer {
  public:
   /// Moves `model` to devices[0] and wraps it as the mode says. Throws
@@ -77,49 +77,43 @@ class Trainer {
   /// Trains for one epoch, at most until the total step count reaches `last_step`
   /// (negative: no limit).
   EpochResult train_epoch(data::DataLoader& loader, int epoch, int64_t last_step = -1);
-  /// In DDP each rank evaluates its share of the set, in `loader`; what does not divide
-  /// by the world size is in `rest`, which every rank evaluates and which counts once
-  /// (as in the ImageNet example).
+  /// Evaluates the set in `loader`. In DDP that is this rank's share; the samples left
+  /// over by the world size are in `rest`, which every rank evaluates and which counts
+  /// once (as in the ImageNet example).
   EpochResult validate(data::DataLoader& loader, data::DataLoader* rest = nullptr);
-  /// Forward passes only, as the notebook does; at most `last_step` in total
-  /// (negative: no limit).
+  /// Runs forward passes only, as the notebook does, until the total step count reaches
+  /// `last_step` (negative: no limit).
   void forward_only(data::DataLoader& loader, int64_t last_step = -1);
 
-  void set_lr(double lr) { sgd_.options().lr = lr; }
+  void set_lr(double lr) { optimizer().options().lr = lr; }
   int64_t steps_done() const { return next_step_; }
-  /// By Ctrl-C, at this rank or, in DDP, at another.
+  /// Returns whether Ctrl-C was pressed at this rank or, in DDP, at another.
   bool told_to_stop() const { return ddp_ ? all_stop_ : stop.load(); }
   const nn::ModulePtr& model() const { return model_; }
-  optim::Sgd& optimizer() { return sgd_; }
-  const StepGraph& graph() const { return graph_; }
+  optim::Sgd& optimizer() { return train_step_->optimizer(); }
+  const StepGraph& graph() const { return train_step_->graph(); }
   const TrainerOptions& options() const { return options_; }
   /// The DDP wrapper; null in other modes.
   distributed::DistributedDataParallel* ddp() { return ddp_.get(); }
 
-  /// Called around each step, train and eval; for recording.
+  /// Called around each training and evaluation step; for recording.
   std::function<void(int64_t step)> before_step;
   std::function<void(const StepResult&)> after_step;
 
-  /// Set from a signal handler: the loop ends after the running step.
+  /// Ends the loop after the running step. May be set by a signal handler.
   static std::atomic<bool> stop;
 
  private:
   struct Inputs {
     Tensor images, labels;
   };
+  class Step;
   Inputs load(const data::Batch& batch);
   Inputs to_devices(Inputs inputs);
-  /// A batch's place among those that make one optimizer step.
-  struct Turn {
-    bool first = true, last = true;
-    int64_t batches = 1;
-  };
   Turn turn_of(int64_t batch, int64_t batches, int64_t last_step) const;
-  StepResult step(data::DataLoader& loader, bool train, Turn turn, bool reduce,
+  StepResult step(data::DataLoader& loader, bool train, const Turn& turn, bool reduce,
                   double& data_seconds);
-  Tensor forward(const Tensor& images, bool synced);
-  void replay(const Inputs& inputs, StepResult& result);
-  void update();
+  StepResult forward_step(const data::Batch& batch);
   EpochResult run(data::DataLoader& loader, bool train, const std::string& prefix,
                   int64_t last_step, bool reduce);
   void reduce_metrics(StepResult& result);
@@ -133,8 +127,7 @@ class Trainer {
   std::shared_ptr<distributed::DistributedDataParallel> ddp_;
   bool all_stop_ = false;  ///< DDP: some rank was told to stop
   TrainerOptions options_;
-  optim::Sgd sgd_;
-  StepGraph graph_;
+  std::unique_ptr<TrainStep> train_step_;
   int64_t next_step_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Weights to and from files, under torchvision's names.
+// Weights in files, under torchvision's names.
 #pragma once
 
 #include <string>
@@ -11,10 +11,9 @@ namespace lockstep::train {
 /// the names. Waits for the devices.
 void save_weights(const nn::Module& model, const std::string& path);
 
-/// Reads them into `model`, on whichever device it is. Names may have `module.`; a
-/// checkpoint serves, too (checkpoint.h).
-/// Throws std::runtime_error naming the tensor that is missing, unexpected or of
-/// another shape or type; then the model is unchanged.
+/// Reads a file into `model`, on any device. Names may have `module.`; the file may be
+/// a checkpoint (checkpoint.h). Throws std::runtime_error that names the tensor that is
+/// missing, unexpected or of another shape or type, and leaves the model unchanged.
 void load_weights(nn::Module& model, const std::string& path);
 
 }  // namespace lockstep::train

@@ -1,4 +1,5 @@
-#include "gui/app/align.h"
+// Aligns two traces: the position in one that corresponds to a position in the other.
+#include "gui/app/app.h"
 
 #include <algorithm>
 #include <string>
@@ -60,7 +61,7 @@ Position aligned(const Model& from, const Position& position, const Model& to) {
     there.progress = position.progress;
     return there;
   }
-  uint32_t last = other.event;  // before ours began, what both have was over
+  uint32_t last = other.event;  // if no shared phase precedes ours
   for (const uint32_t own : phases_of(from, from.steps[step], own_rank)) {
     if (from.events[own].order >= from.events[phase].order) break;
     const uint32_t* match = named(to, theirs, from.name_of(from.events[own]));

@@ -5,18 +5,15 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "gui/app/align.h"
-#include "gui/app/keys.h"
-#include "gui/app/layout.h"
 #include "gui/model/details.h"
 
 namespace lockstep::gui {
 
 namespace {
 
-constexpr size_t kEventsPerFrame = 20'000;  ///< some 10 ms of reading
+constexpr size_t kEventsPerFrame = 20'000;  ///< about 10 ms of reading
 
-/// After a step the movement that it caused is seen to leave before it rests half way.
+/// After a step, packets leave visibly before they come to rest half way.
 constexpr float kSettled = 0.5f, kSettlePerSecond = 2.0f;
 
 }  // namespace
@@ -38,8 +35,8 @@ void App::fail(std::string message) {
 }
 
 bool App::is_settling() const {
-  if (seats_.empty()) return false;
-  const Position& at = seats_[current_].position;
+  if (traces_.empty()) return false;
+  const Position& at = traces_[current_].position;
   return at.order == Order::program && at.progress < kSettled;
 }
 
@@ -57,29 +54,29 @@ void App::finish_loading() {
 }
 
 void App::open(Model model) {
-  Seat seat;
-  seat.model = std::make_unique<Model>(std::move(model));
-  seat.mean = mean_breakdown(*seat.model);
-  const uint32_t first = seat.model->steps.front().event;
-  seat.position = first == kNoEvent ? Position{} : at_event(*seat.model, first);
-  seats_.push_back(std::move(seat));
-  current_ = seats_.size() - 1;
-  refresh(seats_.back());
+  OpenTrace trace;
+  trace.model = std::make_unique<Model>(std::move(model));
+  trace.mean = mean_breakdown(*trace.model);
+  const uint32_t first = trace.model->steps.front().event;
+  trace.position = first == kNoEvent ? Position{} : at_event(*trace.model, first);
+  traces_.push_back(std::move(trace));
+  current_ = traces_.size() - 1;
+  refresh(traces_.back());
 }
 
-void App::refresh(Seat& seat) {
-  seat.state = state_at(*seat.model, seat.position);
-  if (seat.broken_down == seat.state.step) return;
-  seat.step = break_down(*seat.model, seat.state.step);
-  seat.broken_down = seat.state.step;
+void App::refresh(OpenTrace& trace) {
+  trace.state = state_at(*trace.model, trace.position);
+  if (trace.step_of == trace.state.step) return;
+  trace.step = break_down(*trace.model, trace.state.step);
+  trace.step_of = trace.state.step;
 }
 
 void App::go(const Position& position) {
-  Seat& own = seat();
+  OpenTrace& own = trace();
   own.position = position;
   refresh(own);
-  if (!choices.compare) return;
-  for (Seat& other : seats_) {
+  if (!settings.compare) return;
+  for (OpenTrace& other : traces_) {
     if (&other == &own) continue;
     other.position = aligned(*own.model, own.position, *other.model);
     refresh(other);
@@ -87,20 +84,20 @@ void App::go(const Position& position) {
 }
 
 void App::move(Move move) {
-  Position to = moved(*seat().model, seat().position, move);
+  Position to = moved(*trace().model, trace().position, move);
   to.progress = 0;
-  choices.transport.playing = false;
+  settings.transport.playing = false;
   go(to);
 }
 
-void App::look_at_rank(int rank) {
-  choices.transport.playing = false;
-  go(at_rank(*seat().model, seat().position, rank));
+void App::focus_rank(int rank) {
+  settings.transport.playing = false;
+  go(at_rank(*trace().model, trace().position, rank));
 }
 
 std::string App::state_line() {
-  if (seats_.empty()) return is_loading() ? "loading" : "no trace";
-  const Seat& own = seat();
+  if (traces_.empty()) return is_loading() ? "loading" : "no trace";
+  const OpenTrace& own = trace();
   const Event& event = own.model->events[own.state.event];
   const tracer::Json args = args_of(*own.model, event);
   const bool program = own.position.order == Order::program;
@@ -109,7 +106,7 @@ std::string App::state_line() {
       "{} order, {}place {}, {:.3f} ms, #{} {}{}", program ? "program" : "time",
       ranks ? fmt::format("rank {}, ", own.state.rank) : "", event.order,
       static_cast<double>(own.state.now) * 1e-6, number_arg(args, "id", -1),
-      own.model->name_of(event), choices.transport.playing ? ", playing" : "");
+      own.model->name_of(event), settings.transport.playing ? ", playing" : "");
 }
 
 void App::frame(const Rect& screen, float seconds) {
@@ -120,12 +117,12 @@ void App::frame(const Rect& screen, float seconds) {
       fail(failure.what());
     }
   }
-  take_keys(*this);
+  handle_keys(*this);
   if (has_trace()) {
-    Seat& own = seat();
+    OpenTrace& own = trace();
     Position at = own.position;
-    if (choices.transport.playing) {
-      at = played(*own.model, at, choices.transport, seconds);
+    if (settings.transport.playing) {
+      at = played(*own.model, at, settings.transport, seconds);
     } else if (at.order == Order::program && at.progress < kSettled) {
       at.progress = std::min(kSettled, at.progress + seconds * kSettlePerSecond);
     }

@@ -1,8 +1,6 @@
-#include "gui/app/keys.h"
-
+// The keyboard: one table for both key handling and the overlay.
 #include "gui/app/app.h"
-#include "gui/panels/search_line.h"
-#include "gui/panels/timeline.h"
+#include "gui/panels/panels.h"
 #include "gui/render/imgui_compat.h"
 
 namespace lockstep::gui {
@@ -17,7 +15,7 @@ const std::vector<KeyHelp>& key_help() {
       {"Step", "→ / ←", "over: to the next call, and back"},
       {"Step", "↓ / shift ↓", "into what it caused, and back out of it"},
       {"Step", "↑", "up to the caller"},
-      {"Step", "shift →", "out: behind all that the caller caused"},
+      {"Step", "shift →", "out: past everything the caller caused"},
       {"Find", "/", "search names"},
       {"Find", "n / shift n", "next, previous hit"},
       {"Jump", "m / shift m", "next, previous movement of data"},
@@ -28,13 +26,13 @@ const std::vector<KeyHelp>& key_help() {
       {"View", "z / shift z", "timeline: zoom to the event, to the step"},
       {"View", "w / s", "timeline: zoom in, out"},
       {"View", "[ / ]", "timeline: pan"},
-      {"View", "f", "timeline: follow the position or not"},
+      {"View", "f", "timeline: toggle following the position"},
       {"View", "r / shift r", "the same point of the next, previous rank's program"},
       {"View", "k", "calls down to here, or the step's call tree"},
       {"View", "v", "bytes by port, or how much communication is hidden"},
       {"View", "c", "PyTorch's or C++ names"},
       {"View", "d", "compare the open traces side by side"},
-      {"View", "t", "dark or light"},
+      {"View", "t", "toggle dark and light"},
       {"View", "tab", "next open trace"},
       {"View", "?", "this list; esc closes"},
   };
@@ -46,14 +44,14 @@ namespace {
 bool pressed(char c) { return key_pressed(key_of(c)); }
 
 void play_keys(App& app) {
-  Transport& transport = app.choices.transport;
-  Seat& seat = app.seat();
-  const Model& model = *seat.model;
+  Transport& transport = app.settings.transport;
+  OpenTrace& trace = app.trace();
+  const Model& model = *trace.model;
   if (key_pressed(Key::space)) {
     const bool at_end =
-        seat.position.order == Order::program
-            ? seat.position.place == places_of(model, seat.position).second
-            : seat.position.time >= model.length;
+        trace.position.order == Order::program
+            ? trace.position.place == places_of(model, trace.position).second
+            : trace.position.time >= model.length;
     if (!transport.playing && at_end) app.move(Move::first);
     transport.playing = !transport.playing;
   }
@@ -64,9 +62,9 @@ void play_keys(App& app) {
   }
   if (pressed('l')) transport.loop = !transport.loop;
   if (pressed('o')) {
-    app.go(seat.position.order == Order::program
-               ? in_time_order(model, seat.position)
-               : in_program_order(model, seat.position));
+    app.go(trace.position.order == Order::program
+               ? in_time_order(model, trace.position)
+               : in_program_order(model, trace.position));
   }
 }
 
@@ -88,72 +86,73 @@ void move_keys(App& app, bool shift) {
 
 void bookmark_keys(App& app, bool shift) {
   if (!pressed('b')) return;
-  Seat& seat = app.seat();
+  OpenTrace& trace = app.trace();
   if (!shift) {
-    seat.bookmarks.push_back(seat.position);
+    trace.bookmarks.push_back(trace.position);
     return;
   }
-  if (seat.bookmarks.empty()) return;
-  const int64_t now = seat.state.now;
-  const Position* next = &seat.bookmarks.front();
-  for (const Position& mark : seat.bookmarks) {
-    const int64_t at = time_of(*seat.model, mark);
-    const int64_t best = time_of(*seat.model, *next);
+  if (trace.bookmarks.empty()) return;
+  const int64_t now = trace.state.now;
+  const Position* next = &trace.bookmarks.front();
+  for (const Position& mark : trace.bookmarks) {
+    const int64_t at = time_of(*trace.model, mark);
+    const int64_t best = time_of(*trace.model, *next);
     if (at > now && (best <= now || at < best)) next = &mark;
   }
   app.go(*next);
 }
 
 void view_keys(App& app, bool shift) {
-  Choices& choices = app.choices;
+  Settings& settings = app.settings;
   if (pressed('r')) {
-    const Seat& seat = app.seat();
-    const int ranks = seat.model->ranks();
-    app.look_at_rank((seat.state.rank + (shift ? ranks - 1 : 1)) % ranks);
+    const OpenTrace& trace = app.trace();
+    const int ranks = trace.model->ranks();
+    app.focus_rank((trace.state.rank + (shift ? ranks - 1 : 1)) % ranks);
   }
-  if (pressed('k')) choices.tree = !choices.tree;
-  if (pressed('v')) choices.overlap = !choices.overlap;
-  if (pressed('c')) choices.cpp_names = !choices.cpp_names;
-  if (pressed('d') && app.seats().size() > 1) {
-    choices.compare = !choices.compare;
-    app.go(app.seat().position);
+  if (pressed('k')) settings.tree = !settings.tree;
+  if (pressed('v')) settings.overlap = !settings.overlap;
+  if (pressed('c')) settings.cpp_names = !settings.cpp_names;
+  if (pressed('d') && app.traces().size() > 1) {
+    settings.compare = !settings.compare;
+    app.go(app.trace().position);
   }
-  if (key_pressed(Key::tab)) app.sit((app.current() + 1) % app.seats().size());
+  if (key_pressed(Key::tab))
+    app.select_trace((app.current() + 1) % app.traces().size());
   if (pressed('z')) {
-    Seat& seat = app.seat();
-    const Event& event = seat.model->events[seat.state.event];
-    const Step& step = seat.model->steps[seat.state.step];
+    OpenTrace& trace = app.trace();
+    const Event& event = trace.model->events[trace.state.event];
+    const Step& step = trace.model->steps[trace.state.step];
     const double from = static_cast<double>(shift ? step.begin : event.ts);
     const double to = static_cast<double>(shift ? step.end : event.end());
     const double margin = std::max(50.0, (to - from) * 0.06);
-    seat.timeline.from = from - margin;
-    seat.timeline.to = to + margin;
+    trace.timeline.from = from - margin;
+    trace.timeline.to = to + margin;
   }
 }
 
 }  // namespace
 
-void take_keys(App& app) {
-  Choices& choices = app.choices;
+void handle_keys(App& app) {
+  Settings& settings = app.settings;
   const Modifiers held = modifiers();
   if (key_pressed(Key::escape)) {
-    choices.help = false;
-    choices.tour = 0;
-    choices.searching = false;
+    settings.help = false;
+    settings.tour = 0;
+    settings.searching = false;
   }
-  if (choices.searching || ImGui::GetIO().WantTextInput) return;
+  if (settings.searching || ImGui::GetIO().WantTextInput) return;
   const bool find = held.ctrl && pressed('f');
-  if (find) choices.searching = true;
+  if (find) settings.searching = true;
   if (held.ctrl || held.alt || held.super) return;
   if (pressed('/')) {
     if (held.shift)
-      choices.help = !choices.help;
+      settings.help = !settings.help;
     else
-      choices.searching = true;
+      settings.searching = true;
   }
   if (pressed('n')) go_to_hit(app, !held.shift);
-  if (pressed('t')) choices.dark = !choices.dark;
-  if (choices.tour > 0 && key_pressed(Key::enter)) ++choices.tour;
+  if (pressed('t')) settings.dark = !settings.dark;
+  if (settings.tour > 0 && key_pressed(Key::enter)) ++settings.tour;
   if (!app.has_trace()) return;
   play_keys(app);
   move_keys(app, held.shift);

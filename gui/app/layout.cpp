@@ -1,11 +1,10 @@
-#include "gui/app/layout.h"
-
+// The screen layout: the bar on top, calls and source at the left, the stage in the
+// middle, numbers at the right, the timeline at the bottom.
 #include <algorithm>
 #include <cmath>
 
 #include "gui/app/app.h"
 #include "gui/panels/panels.h"
-#include "gui/panels/timeline.h"
 #include "gui/render/imgui_compat.h"
 
 namespace lockstep::gui {
@@ -14,14 +13,14 @@ namespace {
 
 constexpr float kGap = 9;
 
-/// A quiet window under everything, so that only our own panels are seen.
-void begin_ground(const Rect& screen, const Theme& theme) {
+/// Begins an empty full-screen window under the panels.
+void begin_background(const Rect& screen, const Theme& theme) {
   ImGui::SetNextWindowPos(screen.min());
   ImGui::SetNextWindowSize({screen.w, screen.h});
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {0, 0});
   ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, 0);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 0);
-  ImGui::PushStyleColor(ImGuiCol_WindowBg, theme.ground);
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, theme.background);
   ImGui::PushStyleColor(ImGuiCol_ScrollbarBg, IM_COL32(0, 0, 0, 0));
   ImGui::PushStyleColor(ImGuiCol_ScrollbarGrab, with_alpha(theme.dim, 0.35f));
   ImGui::PushStyleColor(ImGuiCol_ScrollbarGrabHovered, with_alpha(theme.dim, 0.6f));
@@ -34,7 +33,7 @@ void begin_ground(const Rect& screen, const Theme& theme) {
                    ImGuiWindowFlags_NoScrollWithMouse);
 }
 
-void end_ground() {
+void end_background() {
   ImGui::End();
   ImGui::PopStyleVar(4);
   ImGui::PopStyleColor(5);
@@ -44,11 +43,12 @@ float between(float low, float share, float high) {
   return std::round(std::clamp(share, low, std::max(low, high)));
 }
 
-/// Lines of the panel of ports: each device, in and out, as far as there is anything.
-float port_lines(const Seat& seat) {
+/// Returns the number of lines of the port panel: each device's ports that carry
+/// anything.
+float port_lines(const OpenTrace& trace) {
   float lines = 0;
   const PortBytes* before = nullptr;
-  for (const PortBytes& port : seat.step.ports) {
+  for (const PortBytes& port : trace.step.ports) {
     lines +=
         before == nullptr || before->device != port.device || before->out != port.out;
     before = &port;
@@ -67,13 +67,14 @@ void draw_columns(const Ui& ui, Rect room, App& app) {
   left.take_top(kGap);
   draw_source(ui, left, app);
 
-  draw_stage(ui, room, app, app.seat());
+  draw_stage(ui, room, app, app.trace());
 
-  // As much as each wants, as far as there is room; the inspector takes the rest.
-  const Seat& seat = app.seat();
-  const auto phases = static_cast<float>(std::max<size_t>(3, seat.mean.phases.size()));
+  // Each panel gets its preferred height while there is room; the inspector gets the
+  // rest.
+  const OpenTrace& trace = app.trace();
+  const auto phases = static_cast<float>(std::max<size_t>(3, trace.mean.phases.size()));
   const float times = between(110, 31 + 16 + 18 * phases + 30, right.h * 0.41f);
-  const float ports = between(84, 31 + 18 + 17 * port_lines(seat), right.h * 0.25f);
+  const float ports = between(84, 31 + 18 + 17 * port_lines(trace), right.h * 0.25f);
   draw_step_times(ui, right.take_top(times), app);
   right.take_top(kGap);
   draw_ports(ui, right.take_top(ports), app);
@@ -85,7 +86,7 @@ void draw_columns(const Ui& ui, Rect room, App& app) {
 
 void draw_screen(Ui& ui, const Rect& screen, App& app, double progress,
                  const std::string& loading) {
-  begin_ground(screen, ui.theme);
+  begin_background(screen, ui.theme);
   ui.list = ImGui::GetWindowDrawList();
   const float pixels = ImGui::GetIO().DisplayFramebufferScale.x;
   sharpen_lines(*ui.list, pixels > 0 ? pixels : 1);
@@ -98,23 +99,23 @@ void draw_screen(Ui& ui, const Rect& screen, App& app, double progress,
   } else if (!app.has_trace()) {
     draw_start(ui, room, app);
   } else {
-    Seat& seat = app.seat();
-    if (!seat.model->problems.empty() && !seat.problems_seen) {
-      draw_problems(ui, room.take_top(28), seat);
+    OpenTrace& trace = app.trace();
+    if (!trace.model->problems.empty() && !trace.problems_seen) {
+      draw_problems(ui, room.take_top(28), trace);
       room.take_top(kGap);
     }
     const Rect timeline = room.take_bottom(between(168, room.h * 0.27f, 560));
     room.take_bottom(kGap);
     app.tour_places[4] = timeline;
-    if (app.choices.compare && app.seats().size() > 1)
+    if (app.settings.compare && app.traces().size() > 1)
       draw_compare(ui, room, app);
     else
       draw_columns(ui, room, app);
     draw_timeline(ui, timeline, app);
   }
-  if (app.choices.tour > 0) draw_tour(ui, screen, app);
-  if (app.choices.help) draw_help(ui, screen, app);
-  end_ground();
+  if (app.settings.tour > 0) draw_tour(ui, screen, app);
+  if (app.settings.help) draw_help(ui, screen, app);
+  end_background();
 }
 
 }  // namespace lockstep::gui

@@ -1,19 +1,19 @@
-// Playing: how a position moves while time passes.
+// Playback: how a position advances with time.
 #pragma once
 
 #include "gui/model/position.h"
 
 namespace lockstep::gui {
 
-/// Most events last microseconds, so there are two ways to play.
+/// Most events last microseconds, hence two ways to play.
 enum class Pace : uint8_t {
-  even,  ///< every event takes the same time on the screen
-  real,  ///< as fast as it was, times `speed`
+  even,  ///< every event takes the same time
+  real,  ///< real time multiplied by `speed`
 };
 
 struct Transport {
   bool playing = false;
-  bool loop = false;  ///< play the same training step again and again
+  bool loop = false;  ///< repeat the same training step
   Pace pace = Pace::even;
   float speed = 1;
 };
@@ -21,14 +21,14 @@ struct Transport {
 /// Events per second at an even pace and speed 1.
 inline constexpr float kEvenRate = 4;
 
-/// The position `seconds` later. Stops playing at the trace's end.
+/// Returns the position `seconds` later. Stops playback at the end of the trace.
 Position played(const Model& model, const Position& from, Transport& transport,
                 float seconds);
 
-/// Half as fast, or twice; held between 1/1024 and 1024.
+/// Halves or doubles the speed, between 1/1024 and 1024.
 void change_speed(Transport& transport, bool faster);
 
-/// "1×", "1/8×"
+/// Returns "1×" or "1/8×".
 std::string speed_text(const Transport& transport);
 
 }  // namespace lockstep::gui

@@ -42,7 +42,7 @@ TraceText open_trace_text(const std::string& path) {
   struct stat info{};
   if (file < 0 || fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
     if (file >= 0) close(file);
-    return in_memory(path);  // which says what is wrong, or reads the pipe
+    return in_memory(path);  // reports the error, or reads the pipe
   }
   unsigned char magic[2] = {0, 0};
   const bool gzip =

@@ -1,5 +1,5 @@
-// A trace file's text, ready for the Loader. The only place of the viewer that opens
-// trace files; the browser hands over bytes instead.
+// Reads a trace file for the Loader. The only place in the viewer that opens trace
+// files; the browser passes bytes instead.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@ namespace lockstep::gui {
 
 struct TraceText {
   std::string_view text;
-  std::shared_ptr<const void> owner;  ///< keeps it there
+  std::shared_ptr<const void> owner;  ///< keeps the text alive
 };
 
-/// Plain files are mapped, so that their text need not fit into memory; gzip is
-/// unpacked. Throws std::runtime_error naming the file and the fix.
+/// Maps plain files, so that they need not fit into memory; decompresses gzip. Throws
+/// std::runtime_error that names the file and the fix.
 TraceText open_trace_text(const std::string& path);
 
 }  // namespace lockstep::gui

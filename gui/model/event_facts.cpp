@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gui/text/fill.h"
+#include "gui/text/language.h"
 
 namespace lockstep::gui {
 

@@ -13,7 +13,6 @@
 #include "gui/model/breakdown.h"
 #include "gui/model/details.h"
 #include "gui/model/state.h"
-#include "gui/text/facts.h"
 #include "gui/text/language.h"
 
 namespace lockstep::gui {

@@ -1,12 +1,12 @@
-// The step's calls as a tree, alike ones together: how often, how long.
+// The step's call tree with identical calls merged: count and total time.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/units.h"
 #include "gui/panels/panels.h"
-#include "gui/panels/search_line.h"
-#include "gui/ui/scroll.h"
+#include "gui/panels/widgets.h"
+#include "gui/ui/ui.h"
 
 namespace lockstep::gui {
 
@@ -14,30 +14,31 @@ namespace {
 
 constexpr float kRow = 20;
 
-/// Which entries are open: those on the way to the current event, the first levels, and
-/// what was clicked.
-bool is_open(const Seat& seat, uint32_t entry, const std::vector<bool>& on_the_way) {
-  const bool by_itself = seat.tree[entry].depth < 5 || on_the_way[entry];
-  return by_itself != (seat.tree_flipped.count(seat.tree[entry].first) > 0);
+/// Open entries: ancestors of the current event, the first levels, and whatever the
+/// user toggled.
+bool is_open(const OpenTrace& trace, uint32_t entry,
+             const std::vector<bool>& on_the_path) {
+  const bool by_itself = trace.tree[entry].depth < 5 || on_the_path[entry];
+  return by_itself != (trace.tree_toggled.count(trace.tree[entry].first) > 0);
 }
 
-/// The entries that the current event and its callers were put into.
-std::vector<bool> way_to(const Seat& seat) {
-  std::vector<bool> on_the_way(seat.tree.size(), false);
-  uint32_t begin = 0, end = static_cast<uint32_t>(seat.tree.size());
+/// Marks the entries that hold the current event and its callers.
+std::vector<bool> path_to(const OpenTrace& trace) {
+  std::vector<bool> on_the_path(trace.tree.size(), false);
+  uint32_t begin = 0, end = static_cast<uint32_t>(trace.tree.size());
   int depth = 0;
-  for (const uint32_t index : seat.state.stack) {
-    const Event& event = seat.model->events[index];
-    for (uint32_t entry = begin; entry < end; entry = seat.tree[entry].last) {
-      if (seat.tree[entry].depth != depth || seat.tree[entry].name != event.name)
+  for (const uint32_t index : trace.state.stack) {
+    const Event& event = trace.model->events[index];
+    for (uint32_t entry = begin; entry < end; entry = trace.tree[entry].last) {
+      if (trace.tree[entry].depth != depth || trace.tree[entry].name != event.name)
         continue;
-      on_the_way[entry] = true;
-      begin = entry + 1, end = seat.tree[entry].last;
+      on_the_path[entry] = true;
+      begin = entry + 1, end = trace.tree[entry].last;
       ++depth;
       break;
     }
   }
-  return on_the_way;
+  return on_the_path;
 }
 
 struct Row {
@@ -48,26 +49,27 @@ struct Row {
 void draw_row(const Ui& ui, const Rect& r, const Row& row, bool current, float indent,
               App& app) {
   const Theme& t = ui.theme;
-  Seat& seat = app.seat();
-  const CallEntry& entry = seat.tree[row.entry];
-  const std::string& search = app.choices.search;
+  OpenTrace& trace = app.trace();
+  const CallEntry& entry = trace.tree[row.entry];
+  const std::string& search = app.settings.search;
   const bool dimmed =
-      !search.empty() && !contains(seat.model->strings[entry.name], search);
+      !search.empty() && !contains(trace.model->strings[entry.name], search);
   const float x = r.x + 12 + indent * static_cast<float>(entry.depth);
   const float y = r.y + (kRow - ui.line_height(Type::mono)) / 2;
   ImGui::PushID(static_cast<int>(row.entry));
   bool hovered = false, over_sign = false;
   const Rect sign{x - 2, r.y, 13, kRow};
-  if (row.has_more && ui.hit("sign", sign, &over_sign)) {
-    if (!seat.tree_flipped.erase(entry.first)) seat.tree_flipped.insert(entry.first);
+  if (row.has_more && ui.clicked("sign", sign, &over_sign)) {
+    if (!trace.tree_toggled.erase(entry.first)) trace.tree_toggled.insert(entry.first);
   }
-  if (ui.hit("row", {sign.right(), r.y, r.right() - sign.right(), kRow}, &hovered)) {
-    app.choices.transport.playing = false;
-    app.go(at_event(*seat.model, entry.first));
+  if (ui.clicked("row", {sign.right(), r.y, r.right() - sign.right(), kRow},
+                 &hovered)) {
+    app.settings.transport.playing = false;
+    app.go(at_event(*trace.model, entry.first));
   }
   ImGui::PopID();
   if (current) {
-    ui.fill(r, t.accent_ground);
+    ui.fill(r, t.accent_background);
     ui.fill({r.x, r.y, 3, r.h}, t.accent);
   } else if (hovered || over_sign) {
     ui.fill(r, t.hover);
@@ -87,40 +89,40 @@ void draw_row(const Ui& ui, const Rect& r, const Row& row, bool current, float i
   const std::string count = entry.count > 1 ? fmt::format("×{}", entry.count) : "";
   ui.text_right(r.right() - 12, y + 1, Type::small, dimmed ? t.faint : t.dim, time);
   ui.text_right(r.right() - 68, y + 1, Type::small, t.faint, count);
-  ui.text_cut(
-      x + 12, y, r.right() - 104 - x - 12, Type::mono,
-      dimmed    ? t.faint
-      : current ? t.accent
-                : t.text,
-      shown_name(*seat.model, seat.model->events[entry.first], app.choices.cpp_names));
+  ui.text_cut(x + 12, y, r.right() - 104 - x - 12, Type::mono,
+              dimmed    ? t.faint
+              : current ? t.accent
+                        : t.text,
+              display_name(*trace.model, trace.model->events[entry.first],
+                           app.settings.cpp_names));
 }
 
 }  // namespace
 
 void draw_call_tree(const Ui& ui, Rect inside, App& app) {
-  Seat& seat = app.seat();
-  if (seat.tree_of != seat.state.step || seat.tree_rank != seat.state.rank) {
-    seat.tree = call_tree(*seat.model, seat.state.step, seat.state.rank);
-    seat.tree_of = seat.state.step;
-    seat.tree_rank = seat.state.rank;
+  OpenTrace& trace = app.trace();
+  if (trace.tree_of != trace.state.step || trace.tree_rank != trace.state.rank) {
+    trace.tree = call_tree(*trace.model, trace.state.step, trace.state.rank);
+    trace.tree_of = trace.state.step;
+    trace.tree_rank = trace.state.rank;
   }
-  const std::vector<bool> on_the_way = way_to(seat);
+  const std::vector<bool> on_the_path = path_to(trace);
   std::vector<Row> rows;
   uint32_t current = 0;
   int deepest = 1;
-  for (uint32_t entry = 0; entry < seat.tree.size();) {
-    const bool has_more = seat.tree[entry].last > entry + 1;
-    const bool open = has_more && is_open(seat, entry, on_the_way);
-    if (on_the_way[entry]) current = static_cast<uint32_t>(rows.size());
+  for (uint32_t entry = 0; entry < trace.tree.size();) {
+    const bool has_more = trace.tree[entry].last > entry + 1;
+    const bool open = has_more && is_open(trace, entry, on_the_path);
+    if (on_the_path[entry]) current = static_cast<uint32_t>(rows.size());
     rows.push_back({entry, has_more, open});
-    deepest = std::max(deepest, seat.tree[entry].depth);
-    entry = open ? entry + 1 : seat.tree[entry].last;
+    deepest = std::max(deepest, trace.tree[entry].depth);
+    entry = open ? entry + 1 : trace.tree[entry].last;
   }
   const float indent =
       std::clamp((inside.w - 200) / static_cast<float>(deepest), 3.0f, 11.0f);
   const Scroll scroll(ui, "tree", inside, kRow * static_cast<float>(rows.size()),
                       kRow * static_cast<float>(current) - inside.h * 0.55f,
-                      static_cast<int>(seat.state.event));
+                      static_cast<int>(trace.state.event));
   for (size_t i = 0; i < rows.size(); ++i) {
     const Rect r{inside.x, scroll.top() + kRow * static_cast<float>(i), inside.w, kRow};
     if (!scroll.shows(r.y, r.h)) continue;

@@ -1,5 +1,5 @@
-// The way from the training step down to the current event, with its neighbours: who
-// called whom, what came before, what comes next.
+// The call stack from the training step down to the current event, with the calls
+// before and after it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 #include "base/units.h"
 #include "gui/model/details.h"
 #include "gui/panels/panels.h"
-#include "gui/panels/search_line.h"
-#include "gui/ui/scroll.h"
+#include "gui/panels/widgets.h"
+#include "gui/ui/ui.h"
 
 namespace lockstep::gui {
 
@@ -27,7 +27,7 @@ struct Line {
 
 bool is_shown(const Event& event) { return event.what() != Kind::mark; }
 
-/// At most `limit` siblings behind `event`, in program order.
+/// Returns at most `limit` siblings after `event`, in program order.
 std::vector<uint32_t> siblings_behind(const Model& model, uint32_t event, size_t limit,
                                       bool& more) {
   std::vector<uint32_t> found;
@@ -73,7 +73,7 @@ std::vector<uint32_t> siblings_before(const Model& model, uint32_t event, size_t
   return found;
 }
 
-/// Neighbours are shown for the innermost levels; further out only the way itself.
+/// The innermost levels show their neighbours; outer levels show only the path.
 size_t neighbours(size_t level, size_t levels) {
   const size_t from_end = levels - 1 - level;
   return from_end == 0 ? 4 : from_end <= 2 ? 3 : 0;
@@ -117,7 +117,7 @@ void add_level(const Model& model, const std::vector<uint32_t>& path, size_t lev
 
 void draw_row(const Ui& ui, const Rect& r, float indent, const Line& row, App& app) {
   const Theme& t = ui.theme;
-  const Model& model = *app.seat().model;
+  const Model& model = *app.trace().model;
   const float y = r.y + (kRowHeight - ui.line_height(Type::mono)) / 2;
   const float x = r.x + 13 + indent * static_cast<float>(row.depth);
   if (row.tense == Tense::more) {
@@ -127,14 +127,14 @@ void draw_row(const Ui& ui, const Rect& r, float indent, const Line& row, App& a
   const Event& event = model.events[row.event];
   ImGui::PushID(static_cast<int>(row.event));
   bool hovered = false;
-  if (ui.hit("row", r, &hovered)) {
-    app.choices.transport.playing = false;
+  if (ui.clicked("row", r, &hovered)) {
+    app.settings.transport.playing = false;
     app.go(at_event(model, row.event));
   }
   ImGui::PopID();
   const bool current = row.tense == Tense::current;
   if (current) {
-    ui.fill(r, t.accent_ground);
+    ui.fill(r, t.accent_background);
     ui.fill({r.x, r.y, 3, r.h}, t.accent);
   } else if (hovered) {
     ui.fill(r, t.hover);
@@ -148,7 +148,7 @@ void draw_row(const Ui& ui, const Rect& r, float indent, const Line& row, App& a
                                                : t.faint;
   const float room = r.right() - 22 - time_width - x;
   const float used = ui.text_cut(x, y, room, Type::mono, ink,
-                                 shown_name(model, event, app.choices.cpp_names));
+                                 display_name(model, event, app.settings.cpp_names));
   if (event.what() != Kind::call || room - used < 50) return;
   const tracer::Json args = args_of(model, event);
   if (!text_arg(args, "slot").empty()) {  // a learner's own code
@@ -164,12 +164,12 @@ void draw_row(const Ui& ui, const Rect& r, float indent, const Line& row, App& a
 }  // namespace
 
 void draw_calls(const Ui& ui, const Rect& area, App& app) {
-  const Seat& seat = app.seat();
-  const Model& model = *seat.model;
-  const Lane& lane = model.lanes[model.events[seat.state.event].lane];
+  const OpenTrace& trace = app.trace();
+  const Model& model = *trace.model;
+  const Lane& lane = model.lanes[model.events[trace.state.event].lane];
   const std::string rank =
       model.ranks() > 1 ? fmt::format("rank {} · ", lane.rank) : "";
-  const std::string place = !lane.is_host() ? shown_device(model, lane.device)
+  const std::string place = !lane.is_host() ? device_label(model, lane.device)
                             : !rank.empty() && lane.thread != "main" ? ""
                                                                      : "host";
   const std::string thread = rank + (place.empty() ? "" : place + " · ") + lane.thread;
@@ -177,17 +177,17 @@ void draw_calls(const Ui& ui, const Rect& area, App& app) {
   draw_tabs(ui, area,
             {{{"CALLS", "the calls down to here  (k)"},
               {"TREE", "this step's call tree  (k)"}}},
-            app.choices.tree);
-  if (app.choices.searching || !app.choices.search.empty()) {
+            app.settings.tree);
+  if (app.settings.searching || !app.settings.search.empty()) {
     draw_search_line(ui, inside.take_top(34), app);
   }
   inside = {inside.x + 1, inside.y + 3, inside.w - 2, inside.h - 6};
-  if (app.choices.tree) {
+  if (app.settings.tree) {
     draw_call_tree(ui, inside, app);
     return;
   }
   std::vector<Line> rows;
-  add_level(model, seat.state.stack, 0, rows);
+  add_level(model, trace.state.stack, 0, rows);
   const auto deepest = std::max_element(
       rows.begin(), rows.end(), [](auto& a, auto& b) { return a.depth < b.depth; });
   const float indent = std::clamp(
@@ -197,7 +197,7 @@ void draw_calls(const Ui& ui, const Rect& area, App& app) {
   });
   const float current_y = kRowHeight * static_cast<float>(current - rows.begin());
   const Scroll scroll(ui, "calls", inside, kRowHeight * static_cast<float>(rows.size()),
-                      current_y - inside.h * 0.6f, static_cast<int>(seat.state.event));
+                      current_y - inside.h * 0.6f, static_cast<int>(trace.state.event));
   for (size_t i = 0; i < rows.size(); ++i) {
     const Rect r{inside.x, scroll.top() + kRowHeight * static_cast<float>(i), inside.w,
                  kRowHeight};

@@ -23,23 +23,23 @@ bool is_word(char c) {
          c == '_' || c == '#';
 }
 
-Code word_kind(std::string_view word, char next) {
-  if (word[0] >= '0' && word[0] <= '9') return Code::number;
-  const bool directive = word[0] == '#';  // of the preprocessor
+TokenKind word_kind(std::string_view word, char next) {
+  if (word[0] >= '0' && word[0] <= '9') return TokenKind::number;
+  const bool directive = word[0] == '#';
   if (directive || std::binary_search(kKeywords.begin(), kKeywords.end(), word)) {
-    return Code::keyword;
+    return TokenKind::keyword;
   }
-  if (next == '(') return Code::call;
+  if (next == '(') return TokenKind::call;
   const bool capital = word[0] >= 'A' && word[0] <= 'Z';
-  return capital ? Code::type : Code::plain;
+  return capital ? TokenKind::type : TokenKind::plain;
 }
 
 }  // namespace
 
-std::vector<CodePiece> code_pieces(std::string_view line, bool& in_comment) {
-  std::vector<CodePiece> pieces;
+std::vector<CodeToken> code_tokens(std::string_view line, bool& in_comment) {
+  std::vector<CodeToken> pieces;
   size_t at = 0;
-  const auto take = [&](size_t end, Code kind) {
+  const auto take = [&](size_t end, TokenKind kind) {
     end = std::min(end, line.size());
     if (end > at) pieces.push_back({line.substr(at, end - at), kind});
     at = end;
@@ -49,14 +49,14 @@ std::vector<CodePiece> code_pieces(std::string_view line, bool& in_comment) {
     if (in_comment || rest.starts_with("/*")) {
       const size_t close = rest.find("*/", in_comment ? 0 : 2);
       in_comment = close == std::string_view::npos;
-      take(in_comment ? line.size() : at + close + 2, Code::comment);
+      take(in_comment ? line.size() : at + close + 2, TokenKind::comment);
     } else if (rest.starts_with("//")) {
-      take(line.size(), Code::comment);
+      take(line.size(), TokenKind::comment);
     } else if (rest[0] == '"' || rest[0] == '\'') {
       size_t end = 1;
       while (end < rest.size() && rest[end] != rest[0])
         end += rest[end] == '\\' ? 2 : 1;
-      take(at + end + 1, Code::text);
+      take(at + end + 1, TokenKind::text);
     } else if (is_word(rest[0])) {
       size_t end = 1;
       while (end < rest.size() &&
@@ -69,25 +69,25 @@ std::vector<CodePiece> code_pieces(std::string_view line, bool& in_comment) {
       while (end < rest.size() && !is_word(rest[end]) && rest[end] != '"' &&
              rest[end] != '\'' && rest[end] != '/')
         ++end;
-      take(at + end, Code::plain);
+      take(at + end, TokenKind::plain);
     }
   }
   return pieces;
 }
 
-ImU32 code_colour(const Theme& theme, Code kind) {
+ImU32 token_colour(const Theme& theme, TokenKind kind) {
   switch (kind) {
-    case Code::keyword:
+    case TokenKind::keyword:
       return theme.code_keyword;
-    case Code::type:
+    case TokenKind::type:
       return theme.code_type;
-    case Code::call:
+    case TokenKind::call:
       return theme.code_call;
-    case Code::number:
+    case TokenKind::number:
       return theme.code_number;
-    case Code::text:
+    case TokenKind::text:
       return theme.code_text;
-    case Code::comment:
+    case TokenKind::comment:
       return theme.code_comment;
     default:
       return theme.text;

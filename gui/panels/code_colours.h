@@ -1,4 +1,4 @@
-// Colours for C++ and Python source, by the look of its words: no parser.
+// Syntax colours for C++ and Python source, by token; there is no parser.
 #pragma once
 
 #include <string_view>
@@ -8,16 +8,17 @@
 
 namespace lockstep::gui {
 
-enum class Code { plain, keyword, type, call, number, text, comment };
+enum class TokenKind { plain, keyword, type, call, number, text, comment };
 
-struct CodePiece {
+struct CodeToken {
   std::string_view text;
-  Code kind = Code::plain;
+  TokenKind kind = TokenKind::plain;
 };
 
-/// A line in pieces. `in_comment` tells, and is told, whether a /* is still open.
-std::vector<CodePiece> code_pieces(std::string_view line, bool& in_comment);
+/// Splits a line into pieces. `in_comment` is true on entry and on return while a /* is
+/// open.
+std::vector<CodeToken> code_tokens(std::string_view line, bool& in_comment);
 
-ImU32 code_colour(const Theme& theme, Code kind);
+ImU32 token_colour(const Theme& theme, TokenKind kind);
 
 }  // namespace lockstep::gui

@@ -1,4 +1,4 @@
-// Two or three traces in step: the same phase of the same step, side by side.
+// Two or three traces side by side: the same phase of the same step.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr size_t kMostSeats = 3;
+constexpr size_t kMaxTraces = 3;
 
 std::string title_of(const Model& model) {
   const std::string mode = model.meta_text("mode");
@@ -20,13 +20,13 @@ std::string title_of(const Model& model) {
                      model.devices.size() == 1 ? "" : "s", model.meta_text("clock"));
 }
 
-/// All phases of the traces: each stands behind the one that precedes it in its trace.
-std::vector<std::string> all_phases(const std::vector<Seat*>& seats) {
+/// Returns the phases of all traces; each comes after its predecessor in its own trace.
+std::vector<std::string> all_phases(const std::vector<OpenTrace*>& traces) {
   std::vector<std::string> names;
-  for (const Seat* seat : seats) {
+  for (const OpenTrace* trace : traces) {
     auto place = names.begin();
-    for (const PhaseTime& phase : seat->step.phases) {
-      const std::string& name = seat->model->strings[phase.name];
+    for (const PhaseTime& phase : trace->step.phases) {
+      const std::string& name = trace->model->strings[phase.name];
       auto found = std::find(names.begin(), names.end(), name);
       if (found == names.end()) found = names.insert(place, name);
       place = found + 1;
@@ -35,20 +35,20 @@ std::vector<std::string> all_phases(const std::vector<Seat*>& seats) {
   return names;
 }
 
-/// Device time, or, where a phase has no tasks of its own, the host's.
+/// Device time, or host time for a phase without device tasks.
 struct Cost {
   int64_t time = 0;
   bool on_device = true;
 };
 
-Cost cost_of(const Seat& seat, const std::string& phase) {
-  for (const PhaseTime& own : seat.step.phases) {
-    if (seat.model->strings[own.name] == phase) return {own.cost(), own.on_device};
+Cost cost_of(const OpenTrace& trace, const std::string& phase) {
+  for (const PhaseTime& own : trace.step.phases) {
+    if (trace.model->strings[own.name] == phase) return {own.cost(), own.on_device};
   }
   return {};
 }
 
-/// Host time and device time are not compared.
+/// Host time and device time are not comparable.
 std::string difference(const Cost& first, const Cost& other) {
   if (first.time == 0 || other.time == 0 || first.on_device != other.on_device)
     return "";
@@ -58,53 +58,51 @@ std::string difference(const Cost& first, const Cost& other) {
   return fmt::format("{:.{}f}×", ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0);
 }
 
-/// What is compared may not be the same work: that is said.
-std::string different_work(const std::vector<Seat*>& seats) {
-  const std::string arch = seats.front()->model->meta_text("arch");
-  const int64_t batch = seats.front()->step.batch;
-  for (const Seat* seat : seats) {
-    const std::string other = seat->model->meta_text("arch");
+/// Returns a warning if the traces do different work, otherwise an empty string.
+std::string different_work(const std::vector<OpenTrace*>& traces) {
+  const std::string arch = traces.front()->model->meta_text("arch");
+  const int64_t batch = traces.front()->step.batch;
+  for (const OpenTrace* trace : traces) {
+    const std::string other = trace->model->meta_text("arch");
     if (other != arch) {
-      return fmt::format("not the same work: the nets are {} and {}", arch, other);
+      return fmt::format("not the same work: the models are {} and {}", arch, other);
     }
-    if (seat->step.batch != batch) {
+    if (trace->step.batch != batch) {
       return fmt::format("not the same work: batches of {} and {}", batch,
-                         seat->step.batch);
+                         trace->step.batch);
     }
   }
   return "";
 }
 
-void draw_table(const Ui& ui, const Rect& area, const std::vector<Seat*>& seats) {
+void draw_table(const Ui& ui, const Rect& area, const std::vector<OpenTrace*>& traces) {
   const Theme& t = ui.theme;
-  const std::string warning = different_work(seats);
+  const std::string warning = different_work(traces);
   Rect room = ui.card(
       area, "THIS STEP, PHASE BY PHASE",
-      warning.empty()
-          ? "outlined: host time · ×: how many times as long as in the first trace"
-          : "");
+      warning.empty() ? "outlined: host time · ×: relative to the first trace" : "");
   if (!warning.empty()) {
     ui.text_right(room.right() - 13, area.y + 9, Type::small, t.warning, warning);
   }
   room = {room.x + 14, room.y + 6, room.w - 28, room.h - 10};
-  const std::vector<std::string> phases = all_phases(seats);
+  const std::vector<std::string> phases = all_phases(traces);
   int64_t longest = 1;
-  for (const Seat* seat : seats) {
+  for (const OpenTrace* trace : traces) {
     for (const std::string& phase : phases) {
-      longest = std::max(longest, cost_of(*seat, phase).time);
+      longest = std::max(longest, cost_of(*trace, phase).time);
     }
   }
   const float name_width = 112;
-  const float column = (room.w - name_width) / static_cast<float>(seats.size());
+  const float column = (room.w - name_width) / static_cast<float>(traces.size());
   const float row =
       std::clamp(room.h / static_cast<float>(phases.size() + 1), 14.0f, 21.0f);
   const auto draw_row = [&](const std::string& name, auto value, bool whole) {
     const Rect line = room.take_top(row);
     const float y = line.y + (row - ui.line_height(Type::body)) / 2;
     ui.text_cut(line.x, y, name_width - 8, Type::body, whole ? t.text : t.dim, name);
-    for (size_t i = 0; i < seats.size(); ++i) {
+    for (size_t i = 0; i < traces.size(); ++i) {
       const float x = line.x + name_width + column * static_cast<float>(i);
-      const Cost cost = value(*seats[i]);
+      const Cost cost = value(*traces[i]);
       const float bar_width = column - 160;
       if (!whole && bar_width > 20) {
         ui.bar({x, line.y + row / 2 - 3, bar_width, 7},
@@ -118,14 +116,17 @@ void draw_table(const Ui& ui, const Rect& area, const std::vector<Seat*>& seats)
                     cost.time == 0 ? "–" : human_time(cost.time));
       if (i > 0) {
         ui.text_right(x + column - 16, y, Type::body, t.dim,
-                      difference(value(*seats[0]), cost));
+                      difference(value(*traces[0]), cost));
       }
     }
   };
-  draw_row("step", [](const Seat& seat) { return Cost{seat.step.length, true}; }, true);
+  draw_row(
+      "step", [](const OpenTrace& trace) { return Cost{trace.step.length, true}; },
+      true);
   for (const std::string& phase : phases) {
     if (room.h < row) break;
-    draw_row(phase, [&](const Seat& seat) { return cost_of(seat, phase); }, false);
+    draw_row(
+        phase, [&](const OpenTrace& trace) { return cost_of(trace, phase); }, false);
   }
 }
 
@@ -133,33 +134,33 @@ void draw_table(const Ui& ui, const Rect& area, const std::vector<Seat*>& seats)
 
 void draw_compare(const Ui& ui, const Rect& area, App& app) {
   const Theme& t = ui.theme;
-  std::vector<Seat*> seats;
-  for (Seat& seat : app.seats()) {
-    if (seats.size() < kMostSeats) seats.push_back(&seat);
+  std::vector<OpenTrace*> traces;
+  for (OpenTrace& trace : app.traces()) {
+    if (traces.size() < kMaxTraces) traces.push_back(&trace);
   }
   Rect room = area;
   const float table = std::clamp(41 + 18 * 13.0f, 120.0f, room.h * 0.44f);
-  draw_table(ui, room.take_bottom(table), seats);
+  draw_table(ui, room.take_bottom(table), traces);
   room.take_bottom(9);
   const float gap = 9;
-  const auto count = static_cast<float>(seats.size());
+  const auto count = static_cast<float>(traces.size());
   const float wide = (room.w - gap * (count - 1)) / count;
-  for (size_t i = 0; i < seats.size(); ++i) {
+  for (size_t i = 0; i < traces.size(); ++i) {
     Rect column{room.x + static_cast<float>(i) * (wide + gap), room.y, wide, room.h};
     const Rect head = column.take_top(28);
-    const bool own = seats[i] == &app.seat();
+    const bool own = traces[i] == &app.trace();
     ImGui::PushID(static_cast<int>(i));
-    if (ui.hit("seat", head)) app.sit(i);
+    if (ui.clicked("trace", head)) app.select_trace(i);
     ui.text_cut(head.x + 4, head.y + 4, head.w * 0.66f, Type::strong,
-                own ? t.accent : t.text, title_of(*seats[i]->model));
-    const State& state = seats[i]->state;
+                own ? t.accent : t.text, title_of(*traces[i]->model));
+    const State& state = traces[i]->state;
     const std::string what =
-        seats[i]->model->name_of(seats[i]->model->events[state.event]);
+        traces[i]->model->name_of(traces[i]->model->events[state.event]);
     const float room_right = head.w * 0.3f;
     const float text = std::min(room_right, ui.width(Type::mono_small, what));
     ui.text_cut(head.right() - 4 - text, head.y + 6, room_right, Type::mono_small,
                 t.dim, what);
-    draw_stage(ui, column, app, *seats[i]);
+    draw_stage(ui, column, app, *traces[i]);
     ImGui::PopID();
   }
 }

@@ -1,4 +1,4 @@
-#include "gui/panels/device_card.h"
+#include "gui/panels/stage_parts.h"
 
 #include <fmt/format.h>
 
@@ -6,29 +6,28 @@
 #include <vector>
 
 #include "base/units.h"
-#include "gui/panels/delay.h"
-#include "gui/panels/memory_bar.h"
 #include "gui/panels/panels.h"
+#include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
 
 namespace {
 
-/// What a device is busy with, in words; the event, and in how many ns it begins, if it
-/// is an effect that is yet to come.
-struct Doing {
+/// What a device is busy with, in words; the event; and the ns until it begins if it is
+/// an effect that has not started.
+struct Activity {
   std::string text;
   uint32_t event = kNoEvent;
   int64_t in = 0;
 };
 
-Doing doing(const Seat& seat, int device) {
-  const Model& model = *seat.model;
-  const DeviceState& own = seat.state.devices[device];
+Activity activity_of(const OpenTrace& trace, int device) {
+  const Model& model = *trace.model;
+  const DeviceState& own = trace.state.devices[device];
   if (own.effects.any()) {
     const Effects& e = own.effects;
     if (e.kernels == 1 && e.copies_in + e.copies_out == 0) {
-      return {name_of_task(model, e.first), e.first, time_until(seat, e.first)};
+      return {task_name(model, e.first), e.first, time_until(trace, e.first)};
     }
     std::string text;
     if (e.kernels > 0) {
@@ -40,41 +39,41 @@ Doing doing(const Seat& seat, int device) {
     if (e.copies_out > 0) {
       text += (text.empty() ? "" : ", ") + human_bytes(e.bytes_out) + " out";
     }
-    return {text, e.first, time_until(seat, e.first)};
+    return {text, e.first, time_until(trace, e.first)};
   }
   for (const int stream : {0, 2, 1}) {
     if (own.running[stream] != kNoEvent) {
-      return {name_of_task(model, own.running[stream]), own.running[stream]};
+      return {task_name(model, own.running[stream]), own.running[stream]};
     }
   }
   return {};
 }
 
-void draw_compact(const Ui& ui, const Rect& r, const Seat& seat, int device,
-                  const std::string& name, const Doing& now) {
+void draw_compact(const Ui& ui, const Rect& r, const OpenTrace& trace, int device,
+                  const std::string& name, const Activity& now) {
   const Theme& t = ui.theme;
   ui.text_cut(r.x + 8, r.y + 7, r.w - 14, Type::strong, t.text, name);
   const ImU32 ink = now.event == kNoEvent ? t.faint
-                    : t.dark              ? event_colour(t, *seat.model, now.event)
+                    : t.dark              ? event_colour(t, *trace.model, now.event)
                                           : t.text;
   if (r.h > 64) {
     ui.text_cut(r.x + 8, r.y + 25, r.w - 14, Type::small, ink,
                 now.text.empty() ? "idle" : now.text);
   }
-  const Memory& memory = seat.state.devices[device].memory;
+  const Memory& memory = trace.state.devices[device].memory;
   ui.text_cut(r.x + 8, r.bottom() - 32, r.w - 14, Type::small, t.dim,
               human_bytes(memory.total()));
   draw_memory(ui, {r.x + 8, r.bottom() - 14, r.w - 16, 7}, memory,
-              largest_memory(seat));
+              largest_memory(trace));
 }
 
-/// A tenth of what the port carries in this step has passed: from then on it is hot.
-bool is_felt(const Seat& seat, int device) {
+/// True once a tenth of the port's bytes in this step have passed.
+bool is_port_busy(const OpenTrace& trace, int device) {
   int64_t whole = 0;
-  for (const PortBytes& port : seat.step.ports) {
+  for (const PortBytes& port : trace.step.ports) {
     if (port.device == device) whole += port.bytes;
   }
-  const DeviceState& own = seat.state.devices[device];
+  const DeviceState& own = trace.state.devices[device];
   const Effects& effects = own.effects;
   const int64_t moved =
       effects.any() ? effects.bytes_in + effects.bytes_out : own.in + own.out;
@@ -83,10 +82,10 @@ bool is_felt(const Seat& seat, int device) {
 
 }  // namespace
 
-int hot_device(const Seat& seat) {
-  std::vector<int64_t> moved(seat.model->devices.size());
+int busiest_device(const OpenTrace& trace) {
+  std::vector<int64_t> moved(trace.model->devices.size());
   int64_t all = 0;
-  for (const PortBytes& port : seat.step.ports) {
+  for (const PortBytes& port : trace.step.ports) {
     if (port.device == kHostDevice) continue;
     moved[port.device] += port.bytes;
     all += port.bytes;
@@ -98,31 +97,31 @@ int hot_device(const Seat& seat) {
   return static_cast<int>(most - moved.begin());
 }
 
-void draw_device_card(const Ui& ui, const Rect& r, const Seat& seat, int device,
+void draw_device_card(const Ui& ui, const Rect& r, const OpenTrace& trace, int device,
                       CardStyle style) {
   const Theme& t = ui.theme;
-  const Model& model = *seat.model;
-  const DeviceState& own = seat.state.devices[device];
-  const Doing now = doing(seat, device);
+  const Model& model = *trace.model;
+  const DeviceState& own = trace.state.devices[device];
+  const Activity now = activity_of(trace, device);
   const bool lit = now.event != kNoEvent;
   const ImU32 colour = lit ? event_colour(t, model, now.event) : t.line;
   ui.fill({r.x, r.y + 2, r.w, r.h + 2}, t.shadow, 9);
   ui.fill(r, t.raised, 8);
   ui.frame(r, colour, 8, lit ? 1.8f : 1);
 
-  std::string name = shown_device(model, device);
+  std::string name = device_label(model, device);
   if (style.group) {
     name = fmt::format("{} + {} more", name,
                        model.devices.size() - 1 - static_cast<size_t>(device));
   }
   if (style.compact) {
-    draw_compact(ui, r, seat, device, name, now);
+    draw_compact(ui, r, trace, device, name, now);
     return;
   }
   Rect room{r.x + 13, r.y + 10, r.w - 26, r.h - 20};
   const Rect head = room.take_top(22);
   ui.text_cut(head.x, head.y, head.w, Type::title, t.text, name);
-  if (style.hot && is_felt(seat, device)) {
+  if (style.hot && is_port_busy(trace, device)) {
     const bool caused = own.effects.any();
     const int64_t out = caused ? own.effects.bytes_out : own.out;
     const int64_t in = caused ? own.effects.bytes_in : own.in;
@@ -131,7 +130,7 @@ void draw_device_card(const Ui& ui, const Rect& r, const Seat& seat, int device,
     const float wide = ui.width(Type::small, badge) + 14;
     if (wide + ui.width(Type::title, name) + 8 <= head.w) {
       const Rect box{head.right() - wide, head.y - 1, wide, 19};
-      ui.fill(box, t.accent_ground, 9);
+      ui.fill(box, t.accent_background, 9);
       ui.text_centred(box, Type::small, t.accent, badge);
     }
   }
@@ -150,7 +149,7 @@ void draw_device_card(const Ui& ui, const Rect& r, const Seat& seat, int device,
   ui.text(words.x, words.y, Type::small, t.dim, "memory");
   ui.text_right(words.right(), words.y, Type::small, t.text,
                 human_bytes(own.memory.total()));
-  draw_memory(ui, room.take_top(9), own.memory, largest_memory(seat));
+  draw_memory(ui, room.take_top(9), own.memory, largest_memory(trace));
   room.take_top(7);
   draw_memory_legend(ui, room, own.memory);
 }

@@ -1,4 +1,5 @@
-// All that the trace says about the current event, and what leads to and from it.
+// Everything the trace records about the current event, with links to its causes and
+// effects.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +8,8 @@
 #include "gui/model/details.h"
 #include "gui/model/ring_message.h"
 #include "gui/panels/panels.h"
-#include "gui/ui/scroll.h"
+#include "gui/panels/widgets.h"
+#include "gui/ui/ui.h"
 
 namespace lockstep::gui {
 
@@ -15,7 +17,7 @@ namespace {
 
 struct Fact {
   std::string name, value;
-  uint32_t link = kNoEvent;  ///< where a click leads
+  uint32_t link = kNoEvent;  ///< the target of a click
 };
 
 constexpr size_t kMostLinks = 12, kMostNames = 64;
@@ -63,7 +65,7 @@ void add_rates(const Model& model, const Event& event, const tracer::Json& args,
   }
 }
 
-/// The parameter whose gradient a kernel finished: it carries the mark.
+/// Returns the parameter whose gradient a kernel completed; the mark carries its name.
 std::string gradient_of(const Model& model, uint32_t kernel) {
   const Event& event = model.events[kernel];
   if (event.what() != Kind::kernel) return "";
@@ -74,7 +76,7 @@ std::string gradient_of(const Model& model, uint32_t kernel) {
   return "";
 }
 
-/// A list of names: how many, and one below the other.
+/// Adds a list of names: the count, then one name per line.
 void add_names(const std::string& key, const tracer::Json& names,
                std::vector<Fact>& facts) {
   facts.push_back({key, std::to_string(names.size())});
@@ -141,8 +143,8 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index) {
       {"lane", (lane.process.empty() ? "" : lane.process + " · ") + lane.thread});
   if (const Copy* copy = model.copy_of(index)) {
     facts.push_back({"why", model.strings[copy->why]});
-    facts.push_back({"from → to", shown_device(model, copy->src) + " → " +
-                                      shown_device(model, copy->dst)});
+    facts.push_back({"from → to", device_label(model, copy->src) + " → " +
+                                      device_label(model, copy->dst)});
     facts.push_back({"bytes", fmt::format("{:L}", copy->bytes)});
     const RingMessage message = ring_message(model, *copy);
     if (message.chunk > 0) {
@@ -172,7 +174,7 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index) {
   return facts;
 }
 
-/// Its colour where that has a meaning; steps, calls and waits have none.
+/// Colour-coded where colour has a meaning; steps, calls and waits have none.
 ImU32 title_colour(const Theme& theme, const Model& model, uint32_t index) {
   const Event& event = model.events[index];
   const bool coloured = event.is_task() || event.what() == Kind::phase;
@@ -183,15 +185,15 @@ ImU32 title_colour(const Theme& theme, const Model& model, uint32_t index) {
 
 void draw_inspector(const Ui& ui, const Rect& area, App& app) {
   const Theme& t = ui.theme;
-  const Seat& seat = app.seat();
-  const Model& model = *seat.model;
-  const uint32_t index = seat.state.event;
+  const OpenTrace& trace = app.trace();
+  const Model& model = *trace.model;
+  const uint32_t index = trace.state.event;
   const Event& event = model.events[index];
   Rect room = ui.card(area, "EVENT", kind_name(event.what()));
   room = {room.x + 13, room.y + 8, room.w - 26, room.h - 12};
   const Rect head = room.take_top(21);
   ui.text_cut(head.x, head.y, head.w, Type::mono, title_colour(t, model, index),
-              shown_name(model, event, app.choices.cpp_names));
+              display_name(model, event, app.settings.cpp_names));
 
   const std::vector<Fact> facts = facts_of(model, index);
   constexpr float kRow = 18;
@@ -209,8 +211,8 @@ void draw_inspector(const Ui& ui, const Rect& area, App& app) {
       ImGui::PushID(static_cast<int>(i));
       bool hovered = false;
       const bool inside = r.y >= room.y && r.bottom() <= room.bottom() + 2;
-      if (inside && ui.hit("link", r, &hovered)) {
-        app.choices.transport.playing = false;
+      if (inside && ui.clicked("link", r, &hovered)) {
+        app.settings.transport.playing = false;
         app.go(at_event(model, fact.link));
       }
       ImGui::PopID();

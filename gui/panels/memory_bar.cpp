@@ -1,10 +1,11 @@
-#include "gui/panels/memory_bar.h"
+#include "gui/panels/stage_parts.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "base/units.h"
 #include "gui/panels/panels.h"
+#include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
 
@@ -44,19 +45,19 @@ void draw_memory_legend(const Ui& ui, Rect r, const Memory& memory) {
   }
 }
 
-int64_t largest_memory(const Seat& seat) {
+int64_t largest_memory(const OpenTrace& trace) {
   int64_t most = 1;
-  for (const DeviceState& device : seat.state.devices) {
+  for (const DeviceState& device : trace.state.devices) {
     most = std::max(most, device.memory.total());
   }
   return most;
 }
 
-std::string name_of_task(const Model& model, uint32_t index) {
+std::string task_name(const Model& model, uint32_t index) {
   const Event& event = model.events[index];
   if (event.what() == Kind::copy) {
     const Copy* copy = model.copy_of(index);
-    return model.strings[copy->why] + " from " + shown_device(model, copy->src);
+    return model.strings[copy->why] + " from " + device_label(model, copy->src);
   }
   return model.name_of(event);
 }

@@ -1,4 +1,4 @@
-// One plain sentence about what happens now.
+// One sentence that describes the current event.
 #include <algorithm>
 
 #include "gui/model/narration.h"
@@ -11,8 +11,8 @@ namespace {
 constexpr float kPad = 15;
 
 std::string sentence(App& app) {
-  Seat& seat = app.seat();
-  return narrate(*seat.model, seat.state, seat.step).text;
+  OpenTrace& trace = app.trace();
+  return narrate(*trace.model, trace.state, trace.step).text;
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
-// Where the step's time and bytes go.
+// Where the step's time and bytes are spent.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/units.h"
 #include "gui/panels/panels.h"
-#include "gui/ui/scroll.h"
+#include "gui/panels/widgets.h"
+#include "gui/ui/ui.h"
 
 namespace lockstep::gui {
 
@@ -18,8 +19,8 @@ const PhaseTime* named(const Breakdown& from, uint32_t name) {
   return nullptr;
 }
 
-std::string speed_line(const Seat& seat) {
-  const Breakdown& step = seat.step;
+std::string speed_line(const OpenTrace& trace) {
+  const Breakdown& step = trace.step;
   std::string text = "step " + human_time(step.length);
   if (step.batch > 0 && step.length > 0) {
     const double rate =
@@ -33,43 +34,43 @@ std::string speed_line(const Seat& seat) {
 
 void draw_step_times(const Ui& ui, const Rect& area, App& app) {
   const Theme& t = ui.theme;
-  const Seat& seat = app.seat();
-  const Model& model = *seat.model;
+  const OpenTrace& trace = app.trace();
+  const Model& model = *trace.model;
   const std::string note = model.steps.size() > 1 ? "tick: mean" : "";
   Rect room = ui.card(area, "THIS STEP", note);
   room = {room.x + 13, room.y + 8, room.w - 26, room.h - 12};
   const Rect foot = room.take_bottom(24);
   ui.list->AddLine({foot.x, foot.y}, {foot.right(), foot.y}, t.line);
-  ui.text_cut(foot.x, foot.y + 6, foot.w, Type::body, t.dim, speed_line(seat));
+  ui.text_cut(foot.x, foot.y + 6, foot.w, Type::body, t.dim, speed_line(trace));
   room.take_bottom(4);
 
   int64_t longest = 1;
-  for (const PhaseTime& phase : seat.step.phases) {
+  for (const PhaseTime& phase : trace.step.phases) {
     longest = std::max(longest, phase.cost());
   }
-  for (const PhaseTime& phase : seat.mean.phases) {
+  for (const PhaseTime& phase : trace.mean.phases) {
     longest = std::max(longest, phase.cost());
   }
   std::string current;
-  for (const uint32_t index : seat.state.stack) {
+  for (const uint32_t index : trace.state.stack) {
     if (model.events[index].what() == Kind::phase) {
       current = model.name_of(model.events[index]);
     }
   }
-  const Event& event = model.events[seat.state.event];
+  const Event& event = model.events[trace.state.event];
   if (event.is_task() && event.phase != 0) {
     current = model.strings[model.phases[event.phase]];
   }
   const float name_width = std::min(108.0f, room.w * 0.47f);
   const float row = std::clamp(
-      room.h / static_cast<float>(std::max<size_t>(1, seat.step.phases.size())), 16.0f,
+      room.h / static_cast<float>(std::max<size_t>(1, trace.step.phases.size())), 16.0f,
       21.0f);
-  const bool scrolls = row * static_cast<float>(seat.step.phases.size()) > room.h + 1;
+  const bool scrolls = row * static_cast<float>(trace.step.phases.size()) > room.h + 1;
   const float right = room.right() - (scrolls ? 8 : 0);
   const Scroll scroll(ui, "times", room,
-                      row * static_cast<float>(seat.step.phases.size()), 0, 0);
+                      row * static_cast<float>(trace.step.phases.size()), 0, 0);
   float y = scroll.top();
-  for (const PhaseTime& phase : seat.step.phases) {
+  for (const PhaseTime& phase : trace.step.phases) {
     const std::string& name = model.strings[phase.name];
     const bool now = name == current;
     const float text_y = y + (row - ui.line_height(Type::body)) / 2;
@@ -86,7 +87,7 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
                                   static_cast<double>(longest));
       };
       ui.bar(bar, part(phase.cost()), phase_colour(t, name), phase.on_device);
-      const PhaseTime* mean = named(seat.mean, phase.name);
+      const PhaseTime* mean = named(trace.mean, phase.name);
       if (mean != nullptr && model.steps.size() > 1) {
         const float x = bar.x + bar.w * part(mean->cost());
         ui.fill({x - 0.75f, bar.y - 2, 1.5f, bar.h + 4}, t.text);
@@ -98,8 +99,8 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
 
 void draw_ports(const Ui& ui, const Rect& area, App& app) {
   const Theme& t = ui.theme;
-  const Seat& seat = app.seat();
-  const Model& model = *seat.model;
+  const OpenTrace& trace = app.trace();
+  const Model& model = *trace.model;
   const bool several = model.devices.size() > 1;
   Rect room =
       ui.card(area, several ? "" : "BYTES BY PORT", several ? "" : "in this step");
@@ -108,10 +109,10 @@ void draw_ports(const Ui& ui, const Rect& area, App& app) {
     draw_tabs(ui, area,
               {{{"BYTES BY PORT", "what passes each device's port in this step  (v)"},
                 {"OVERLAP", "computing and communicating at once in this step  (v)"}}},
-              app.choices.overlap);
-    if (app.choices.overlap) return draw_overlap(ui, room, seat);
+              app.settings.overlap);
+    if (app.settings.overlap) return draw_overlap(ui, room, trace);
   }
-  const auto& ports = seat.step.ports;
+  const auto& ports = trace.step.ports;
   if (ports.empty()) {
     ui.text_rich(room, Type::body, Type::strong, t.faint, t.dim,
                  model.copies.empty()

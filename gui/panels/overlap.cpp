@@ -1,11 +1,11 @@
-// How much of its communication each device hides behind its computing.
+// The share of communication that each device hides behind computation.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/units.h"
 #include "gui/panels/panels.h"
-#include "gui/ui/scroll.h"
+#include "gui/ui/ui.h"
 
 namespace lockstep::gui {
 
@@ -25,10 +25,10 @@ std::array<Part, 3> parts_of(const Theme& t, const DeviceTime& device) {
 
 }  // namespace
 
-void draw_overlap(const Ui& ui, Rect room, const Seat& seat) {
+void draw_overlap(const Ui& ui, Rect room, const OpenTrace& trace) {
   const Theme& t = ui.theme;
-  const Model& model = *seat.model;
-  const auto& devices = seat.step.devices;
+  const Model& model = *trace.model;
+  const auto& devices = trace.step.devices;
   const Rect legend = room.take_bottom(19);
   const float row = std::clamp(
       room.h / static_cast<float>(std::max<size_t>(1, devices.size())), 16.0f, 20.0f);
@@ -41,7 +41,7 @@ void draw_overlap(const Ui& ui, Rect room, const Seat& seat) {
   for (size_t i = 0; i < devices.size(); ++i, y += row) {
     const DeviceTime& device = devices[i];
     const float text_y = y + (row - ui.line_height(Type::body)) / 2;
-    const bool own = model.devices[i].rank == seat.state.rank && model.ranks() > 1;
+    const bool own = model.devices[i].rank == trace.state.rank && model.ranks() > 1;
     ui.text_cut(room.x, text_y, name_width - 4, Type::body, own ? t.accent : t.text,
                 fmt::format("dev {}", model.devices[i].id));
     if (device.communicating > 0) {
@@ -58,7 +58,7 @@ void draw_overlap(const Ui& ui, Rect room, const Seat& seat) {
       const float wide =
           bar.w * static_cast<float>(
                       static_cast<double>(part.time) /
-                      static_cast<double>(std::max<int64_t>(1, seat.step.length)));
+                      static_cast<double>(std::max<int64_t>(1, trace.step.length)));
       if (wide < 0.4f) continue;
       ui.fill({x, bar.y, std::min(wide, bar.right() - x), bar.h}, part.colour, 1);
       x += wide;

@@ -1,10 +1,10 @@
-// The list of keys, and the tour for those who see the viewer for the first time.
+// The list of keys, and the tour for first-time users.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
 
-#include "gui/app/keys.h"
+#include "gui/app/app.h"
 #include "gui/panels/panels.h"
 #include "gui/text/tour.h"
 
@@ -12,10 +12,10 @@ namespace lockstep::gui {
 
 namespace {
 
-/// Dims what lies below and takes its clicks.
-bool veil(const Ui& ui, const Rect& screen, const char* id) {
-  ui.fill(screen, with_alpha(ui.theme.ground, ui.theme.dark ? 0.72f : 0.6f));
-  return ui.hit(id, screen);
+/// Dims what lies below and captures its clicks.
+bool dim_screen(const Ui& ui, const Rect& screen, const char* id) {
+  ui.fill(screen, with_alpha(ui.theme.background, ui.theme.dark ? 0.72f : 0.6f));
+  return ui.clicked(id, screen);
 }
 
 Rect centred(const Rect& screen, float wide, float high) {
@@ -30,10 +30,10 @@ Rect centred(const Rect& screen, float wide, float high) {
 void draw_help(const Ui& ui, const Rect& screen, App& app) {
   const Theme& t = ui.theme;
   ImGui::SetItemAllowOverlap();
-  if (veil(ui, screen, "help veil")) app.choices.help = false;
+  if (dim_screen(ui, screen, "help veil")) app.settings.help = false;
   const auto& help = key_help();
   const bool columns = screen.w > 900;
-  // The second column begins with the jumps.
+  // The second column begins with the "Jump" group.
   const auto is_jump = [](const KeyHelp& key) {
     return std::string(key.group) == "Jump";
   };
@@ -72,19 +72,19 @@ void draw_help(const Ui& ui, const Rect& screen, App& app) {
 void draw_tour(const Ui& ui, const Rect& screen, App& app) {
   const Theme& t = ui.theme;
   const int count = static_cast<int>(kTour.size());
-  if (app.choices.tour > count) {
-    app.choices.tour = 0;
+  if (app.settings.tour > count) {
+    app.settings.tour = 0;
     return;
   }
-  const TourCard& stop = kTour[static_cast<size_t>(app.choices.tour - 1)];
-  // A card beside what it speaks of.
+  const TourCard& stop = kTour[static_cast<size_t>(app.settings.tour - 1)];
+  // Places the card beside the part it describes.
   const float wide = std::min(400.0f, screen.w - 40);
   const float text_high = ui.text_rich({0, 0, wide - 40, 0}, Type::body, Type::strong,
                                        0, 0, stop.text, false);
   const float high = text_high + 104;
   const Rect focus =
-      app.tour_places[static_cast<size_t>(app.choices.tour - 1)].inset(-4);
-  const ImU32 shade = with_alpha(t.ground, t.dark ? 0.66f : 0.55f);
+      app.tour_places[static_cast<size_t>(app.settings.tour - 1)].inset(-4);
+  const ImU32 shade = with_alpha(t.background, t.dark ? 0.66f : 0.55f);
   ui.fill({screen.x, screen.y, screen.w, focus.y - screen.y}, shade);
   ui.fill({screen.x, focus.bottom(), screen.w, screen.bottom() - focus.bottom()},
           shade);
@@ -106,14 +106,14 @@ void draw_tour(const Ui& ui, const Rect& screen, App& app) {
   ui.frame(card, t.accent, 12, 1.4f);
   ui.text(card.x + 20, card.y + 16, Type::title, t.text, stop.title);
   ui.text_right(card.right() - 20, card.y + 18, Type::small, t.faint,
-                fmt::format("{} of {}", app.choices.tour, count));
+                fmt::format("{} of {}", app.settings.tour, count));
   ui.text_rich({card.x + 20, card.y + 42, wide - 40, text_high}, Type::body,
                Type::strong, t.dim, t.text, stop.text);
   const Rect next{card.right() - 20 - 92, card.bottom() - 44, 92, 28};
-  const bool last = app.choices.tour == count;
-  if (ui.button("tour next", next, last ? "Begin" : "Next", true)) ++app.choices.tour;
+  const bool last = app.settings.tour == count;
+  if (ui.button("tour next", next, last ? "Begin" : "Next", true)) ++app.settings.tour;
   const Rect skip{card.x + 14, card.bottom() - 44, 64, 28};
-  if (!last && ui.hit("tour skip", skip)) app.choices.tour = 0;
+  if (!last && ui.clicked("tour skip", skip)) app.settings.tour = 0;
   if (!last) ui.text_centred(skip, Type::body, t.faint, "Skip");
 }
 

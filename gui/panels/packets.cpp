@@ -1,4 +1,4 @@
-#include "gui/panels/packets.h"
+#include "gui/panels/stage_parts.h"
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ void draw_packet(const Ui& ui, ImVec2 at, float size, ImU32 colour) {
   const Rect r{at.x - size / 2, at.y - size * 0.42f, size, size * 0.84f};
   draw_glow(ui, r, colour);
   ui.fill(r, colour, std::min(4.0f, size * 0.22f));
-  ui.frame(r, mixed(colour, ui.theme.ground, 0.35f), std::min(4.0f, size * 0.22f));
+  ui.frame(r, mixed(colour, ui.theme.background, 0.35f), std::min(4.0f, size * 0.22f));
 }
 
 void draw_pill(const Ui& ui, ImVec2 at, ImU32 colour, const std::string& words) {
@@ -37,7 +37,7 @@ void draw_pill(const Ui& ui, ImVec2 at, ImU32 colour, const std::string& words) 
   const Rect r{std::round(at.x - wide / 2), std::round(at.y - 9), wide, 18};
   draw_glow(ui, r, colour);
   ui.fill(r, colour, 5);
-  ui.frame(r, mixed(colour, ui.theme.ground, 0.35f), 5);
+  ui.frame(r, mixed(colour, ui.theme.background, 0.35f), 5);
   ui.text_centred(r, Type::small, ink_on(colour), words);
 }
 

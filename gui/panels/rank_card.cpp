@@ -1,4 +1,3 @@
-#include "gui/panels/rank_card.h"
 
 #include <fmt/format.h>
 
@@ -6,33 +5,33 @@
 
 #include "base/units.h"
 #include "gui/model/details.h"
-#include "gui/panels/delay.h"
-#include "gui/panels/memory_bar.h"
 #include "gui/panels/panels.h"
+#include "gui/panels/stage_parts.h"
+#include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
 
 namespace {
 
-/// What one stream is busy with.
-struct Work {
+/// The current work of one stream.
+struct StreamActivity {
   std::string text;
   ImU32 colour = 0;
-  float share = 1;   ///< how far it is
-  bool lit = false;  ///< it runs now, or is caused here
-  int64_t in = 0;    ///< ns until it begins: what is caused here and runs later
+  float share = 1;   ///< progress, 0 … 1
+  bool lit = false;  ///< runs now, or is caused by the current event
+  int64_t in = 0;    ///< ns until it begins, for work that runs later
 };
 
-/// The call or op in which a rank's host is; what only waits comes last.
-uint32_t host_event(const Seat& seat, int rank) {
-  const Model& model = *seat.model;
-  const Event& event = model.events[seat.state.event];
+/// Returns the call or op that a rank's host is in; waits come last.
+uint32_t host_event(const OpenTrace& trace, int rank) {
+  const Model& model = *trace.model;
+  const Event& event = model.events[trace.state.event];
   const Lane& own = model.lanes[event.lane];
-  if (rank == seat.state.rank && own.is_host()) return seat.state.event;
+  if (rank == trace.state.rank && own.is_host()) return trace.state.event;
   uint32_t waiting = kNoEvent;
   for (const Lane& lane : model.lanes) {
     if (!lane.is_host() || lane.rank != rank) continue;
-    const uint32_t running = running_on(model, lane, seat.state.now);
+    const uint32_t running = running_on(model, lane, trace.state.now);
     if (running == kNoEvent) continue;
     if (model.events[running].what() != Kind::sync) return running;
     if (waiting == kNoEvent) waiting = running;
@@ -40,11 +39,11 @@ uint32_t host_event(const Seat& seat, int rank) {
   return waiting;
 }
 
-void draw_host_strip(const Ui& ui, const Rect& r, const Seat& seat, int rank,
+void draw_host_strip(const Ui& ui, const Rect& r, const OpenTrace& trace, int rank,
                      size_t more) {
   const Theme& t = ui.theme;
-  const bool focus = rank == seat.state.rank;
-  ui.fill(r, focus ? t.accent_ground : t.raised, 6);
+  const bool focus = rank == trace.state.rank;
+  ui.fill(r, focus ? t.accent_background : t.raised, 6);
   ui.frame(r, focus ? t.accent : t.line, 6, focus ? 1.6f : 1);
   std::string name = fmt::format("rank {}", rank);
   if (more > 0) name += fmt::format(" + {}", more);
@@ -54,24 +53,24 @@ void draw_host_strip(const Ui& ui, const Rect& r, const Seat& seat, int rank,
                                  r.w - 2 * pad, type, focus ? t.accent : t.text, name);
   const float x = r.x + pad + used + 10;
   if (r.right() - pad - x < 40) return;
-  const uint32_t event = host_event(seat, rank);
+  const uint32_t event = host_event(trace, rank);
   const std::string doing =
-      event == kNoEvent ? "idle" : seat.model->name_of(seat.model->events[event]);
+      event == kNoEvent ? "idle" : trace.model->name_of(trace.model->events[event]);
   const float small = r.y + (r.h - ui.line_height(Type::small)) / 2;
   ui.text_cut(x, small, r.right() - pad - x, Type::small, focus ? t.text : t.dim,
               "host: " + doing);
 }
 
-Work compute_of(const Ui& ui, const Seat& seat, int device) {
-  const Model& model = *seat.model;
-  const DeviceState& own = seat.state.devices[device];
+StreamActivity compute_of(const Ui& ui, const OpenTrace& trace, int device) {
+  const Model& model = *trace.model;
+  const DeviceState& own = trace.state.devices[device];
   const auto named = [&](uint32_t event) {
-    return Work{name_of_task(model, event), event_colour(ui.theme, model, event), 1,
-                true, time_until(seat, event)};
+    return StreamActivity{task_name(model, event), event_colour(ui.theme, model, event),
+                          1, true, time_until(trace, event)};
   };
   const Effects& e = own.effects;
   if (e.kernels > 0) {
-    Work busy = named(e.first_kernel);
+    StreamActivity busy = named(e.first_kernel);
     if (e.kernels > 1) busy.text = fmt::format("{} kernels", e.kernels);
     return busy;
   }
@@ -81,9 +80,9 @@ Work compute_of(const Ui& ui, const Seat& seat, int device) {
   return {"idle", ui.theme.faint, 0, false};
 }
 
-Work comm_of(const Ui& ui, const Seat& seat, int device, bool brief) {
-  const Model& model = *seat.model;
-  const State& state = seat.state;
+StreamActivity comm_of(const Ui& ui, const OpenTrace& trace, int device, bool brief) {
+  const Model& model = *trace.model;
+  const State& state = trace.state;
   const DeviceState& own = state.devices[device];
   const Underway& now = state.underway;
   if (now.any() && now.to_come) {
@@ -91,28 +90,29 @@ Work comm_of(const Ui& ui, const Seat& seat, int device, bool brief) {
       if (model.lanes[model.events[part].lane].device != device) continue;
       const double share = static_cast<double>(now.arrived) /
                            static_cast<double>(std::max<size_t>(1, now.messages));
-      return {shown_collective(model, part, brief), event_colour(ui.theme, model, part),
-              static_cast<float>(share), true, time_until(seat, part)};
+      return {collective_label(model, part, brief), event_colour(ui.theme, model, part),
+              static_cast<float>(share), true, time_until(trace, part)};
     }
   }
   if (own.collective != kNoEvent) {
     const Event& event = model.events[own.collective];
     const double share = static_cast<double>(state.now - event.ts) /
                          static_cast<double>(std::max<int64_t>(1, event.dur));
-    return {shown_collective(model, own.collective, brief),
+    return {collective_label(model, own.collective, brief),
             event_colour(ui.theme, model, own.collective),
             std::clamp(static_cast<float>(share), 0.0f, 1.0f), true};
   }
   if (own.running[2] != kNoEvent) {
-    return {name_of_task(model, own.running[2]),
+    return {task_name(model, own.running[2]),
             event_colour(ui.theme, model, own.running[2]), 1, true};
   }
   return {"idle", ui.theme.faint, 0, false};
 }
 
-/// One stream: its name, what it runs, and how far that is. What runs later is only
-/// outlined: the streams beside it show the host's moment.
-void draw_stream(const Ui& ui, const Rect& r, const char* stream, const Work& busy) {
+/// Draws one stream: its name, its task and its progress. Later work is only outlined,
+/// because the other streams show the host's current time.
+void draw_stream(const Ui& ui, const Rect& r, const char* stream,
+                 const StreamActivity& busy) {
   const Theme& t = ui.theme;
   ui.fill(r, t.sunken, 4);
   if (busy.lit && busy.in > 0) {
@@ -142,7 +142,7 @@ void draw_stream(const Ui& ui, const Rect& r, const char* stream, const Work& bu
   ui.text_cut(x, y, room, Type::small, ink, busy.text);
 }
 
-/// The largest categories, side by side where the card is wide.
+/// Names the largest categories, side by side where the card is wide.
 void draw_memory_words(const Ui& ui, const Rect& room, const Memory& memory) {
   if (room.w < 280 || room.h > 90) {
     draw_memory_legend(ui, room, memory);
@@ -159,29 +159,30 @@ void draw_memory_words(const Ui& ui, const Rect& room, const Memory& memory) {
   }
 }
 
-void draw_head(const Ui& ui, Rect& room, const Seat& seat, int device, bool compact) {
+void draw_head(const Ui& ui, Rect& room, const OpenTrace& trace, int device,
+               bool compact) {
   const Theme& t = ui.theme;
-  const Model& model = *seat.model;
-  const Memory& memory = seat.state.devices[device].memory;
+  const Model& model = *trace.model;
+  const Memory& memory = trace.state.devices[device].memory;
   const Rect head = room.take_top(compact ? 17 : 20);
   const Type type = room.w < 60 ? Type::small : compact ? Type::body : Type::strong;
   const std::string amount = human_bytes(memory.total());
   const bool known = !model.devices[device].memory.empty();
   const float wide = known ? ui.width(Type::small, amount) : 0;
   const std::string name = room.w < 60 ? fmt::format("dev {}", model.devices[device].id)
-                                       : shown_device(model, device);
+                                       : device_label(model, device);
   const float used = ui.text_cut(head.x, head.y, head.w, type, t.text, name);
   if (known && used + wide + 8 <= head.w) {
     ui.text_right(head.right(), head.y + 1, Type::small, t.dim, amount);
   }
   if (!known) return;
-  draw_memory(ui, room.take_top(compact ? 5 : 7), memory, largest_memory(seat));
+  draw_memory(ui, room.take_top(compact ? 5 : 7), memory, largest_memory(trace));
   room.take_top(compact ? 5 : 8);
 }
 
 }  // namespace
 
-std::string shown_collective(const Model& model, uint32_t event, bool brief) {
+std::string collective_label(const Model& model, uint32_t event, bool brief) {
   const tracer::Json args = args_of(model, model.events[event]);
   std::string text = text_arg(args, "collective");
   if (text.empty()) text = model.name_of(model.events[event]);
@@ -196,14 +197,14 @@ std::string shown_collective(const Model& model, uint32_t event, bool brief) {
   return tensor.empty() ? text : text + " · " + tensor;
 }
 
-void draw_rank_card(const Ui& ui, const RankCard& card, const Seat& seat) {
+void draw_rank_card(const Ui& ui, const RankCard& card, const OpenTrace& trace) {
   const Theme& t = ui.theme;
-  const int rank = seat.model->devices[card.number].rank;
-  draw_host_strip(ui, card.host, seat, rank, card.more);
-  const bool low = card.device.h < 76;  // its streams stand side by side
+  const int rank = trace.model->devices[card.number].rank;
+  draw_host_strip(ui, card.host, trace, rank, card.more);
+  const bool low = card.device.h < 76;  // the streams stand side by side
   const bool brief = card.device.w < (low ? 320 : 180);
-  const Work compute = compute_of(ui, seat, card.number);
-  const Work comm = comm_of(ui, seat, card.number, brief);
+  const StreamActivity compute = compute_of(ui, trace, card.number);
+  const StreamActivity comm = comm_of(ui, trace, card.number, brief);
   const Rect& r = card.device;
   ui.fill({r.x, r.y + 2, r.w, r.h + 2}, t.shadow, 9);
   ui.fill(r, t.raised, 8);
@@ -212,10 +213,10 @@ void draw_rank_card(const Ui& ui, const RankCard& card, const Seat& seat) {
   const float pad = card.compact ? 7 : 12;
   Rect room{r.x + pad, r.y + (r.h < 100 ? 6 : 10), r.w - 2 * pad,
             r.h - (r.h < 100 ? 11 : 18)};
-  draw_head(ui, room, seat, card.number, card.compact);
-  const bool words =
-      room.h > 66 && room.w > 110 && seat.state.devices[card.number].memory.total() > 0;
-  if (room.h < 32 && room.w > 150) {  // low and wide: side by side
+  draw_head(ui, room, trace, card.number, card.compact);
+  const bool words = room.h > 66 && room.w > 110 &&
+                     trace.state.devices[card.number].memory.total() > 0;
+  if (room.h < 32 && room.w > 150) {  // low and wide
     const float high = std::min(room.h, 20.0f);
     const Rect left{room.x, room.y, room.w / 2 - 3, high};
     const Rect right{room.x + room.w / 2 + 3, room.y, room.w / 2 - 3, high};
@@ -228,7 +229,7 @@ void draw_rank_card(const Ui& ui, const RankCard& card, const Seat& seat) {
   room.take_top(4);
   draw_stream(ui, room.take_top(stream), "comm", comm);
   room.take_top(7);
-  const Memory& memory = seat.state.devices[card.number].memory;
+  const Memory& memory = trace.state.devices[card.number].memory;
   if (words && room.h >= 14) draw_memory_words(ui, room, memory);
 }
 

@@ -1,4 +1,3 @@
-#include "gui/panels/ring_stage.h"
 
 #include <fmt/format.h>
 
@@ -9,16 +8,15 @@
 #include "base/units.h"
 #include "gui/model/details.h"
 #include "gui/model/ring_message.h"
-#include "gui/panels/delay.h"
-#include "gui/panels/packets.h"
 #include "gui/panels/panels.h"
-#include "gui/panels/rank_card.h"
+#include "gui/panels/stage_parts.h"
+#include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
 
 namespace {
 
-/// A part of the ring, clockwise; more than a turn is a whole one.
+/// Draws an arc of the ring, clockwise; at most one turn.
 void draw_arc(const Ui& ui, const RingLayout& layout, float from, float to,
               ImU32 colour, float width) {
   std::vector<ImVec2> line;
@@ -30,7 +28,7 @@ void draw_arc(const Ui& ui, const RingLayout& layout, float from, float to,
   ui.list->AddPolyline(line.data(), static_cast<int>(line.size()), colour, 0, width);
 }
 
-/// An arrowhead on the ring that points clockwise.
+/// Draws an arrowhead on the ring, pointing clockwise.
 void draw_arrow(const Ui& ui, const RingLayout& layout, float share, ImU32 colour) {
   const ImVec2 a = layout.on_loop(share - 0.004f), b = layout.on_loop(share + 0.004f);
   const float dx = b.x - a.x, dy = b.y - a.y;
@@ -57,19 +55,19 @@ void draw_ring(const Ui& ui, const RingLayout& layout, ImU32 colour) {
   }
 }
 
-/// "in 450 ms · ", if the ring shown is only caused here.
-std::string when(const Seat& seat, const Underway& now) {
+/// Returns "in 450 ms · " if the collective shown is caused now and runs later.
+std::string when(const OpenTrace& trace, const Underway& now) {
   if (!now.to_come) return "";
-  const uint32_t last = seat.model->collectives[now.collective].events.back();
-  const int64_t delay = time_until(seat, last);  // messages wait for the last rank
+  const uint32_t last = trace.model->collectives[now.collective].events.back();
+  const int64_t delay = time_until(trace, last);  // messages wait for the last rank
   return delay <= 0 ? "" : "in " + human_time(delay) + " · ";
 }
 
-/// Inside the ring: which collective is under way, of what, and how far it is.
-void draw_centre(const Ui& ui, const RingLayout& layout, const Seat& seat) {
+/// Draws the collective under way inside the ring: what it reduces, and its progress.
+void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace) {
   const Theme& t = ui.theme;
-  const Model& model = *seat.model;
-  const Underway& now = seat.state.underway;
+  const Model& model = *trace.model;
+  const Underway& now = trace.state.underway;
   const Rect& loop = layout.loop;
   const float pad = std::min(24.0f, loop.h * 0.22f);
   const Rect room{loop.x + loop.h * 0.4f, loop.y + pad, loop.w - loop.h * 0.8f,
@@ -85,7 +83,7 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const Seat& seat) {
   }
   const Collective& whole = model.collectives[now.collective];
   const tracer::Json args = args_of(model, model.events[whole.events.front()]);
-  std::string what = shown_collective(model, whole.events.front());
+  std::string what = collective_label(model, whole.events.front());
   what += " · " + human_bytes(number_arg(args, "bytes"));
   const auto params = args.find("params");
   if (params != args.end() && params->is_array() && !params->empty()) {
@@ -99,7 +97,7 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const Seat& seat) {
   float y = std::round(room.centre().y - lines / 2);
   line(y, Type::strong, colour, what);
   y += ui.line_height(Type::strong) + 2;
-  line(y, Type::small, t.dim, when(seat, now) + round_in_words(model, now));
+  line(y, Type::small, t.dim, when(trace, now) + round_in_words(model, now));
   y += ui.line_height(Type::small) + 6;
   if (!has_bar || now.messages == 0) return;
   const float wide = std::min(room.w, 280.0f);
@@ -111,13 +109,13 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const Seat& seat) {
   }
 }
 
-/// A message on the ring: "+2 6.62 MB" adds chunk 2, "=2 6.62 MB" replaces it.
+/// Draws a message on the ring: "+2 6.62 MB" adds chunk 2, "=2 6.62 MB" replaces it.
 void draw_message(const Ui& ui, const RingLayout& layout, const Model& model,
                   const Copy& copy, float progress, bool wordy) {
   const ImU32 colour = reason_colour(ui.theme, model.strings[copy.why]);
   const size_t from = layout.card[copy.src], to = layout.card[copy.dst];
-  if (from == to) return;  // both behind the last card
-  const ImVec2 at = on_ring_way(layout, from, to, progress);
+  if (from == to) return;  // both are on the last card
+  const ImVec2 at = on_ring_path(layout, from, to, progress);
   const RingMessage message = ring_message(model, copy);
   std::string words = message.chunk < 0
                           ? ""
@@ -129,7 +127,7 @@ void draw_message(const Ui& ui, const RingLayout& layout, const Model& model,
     draw_pill(ui, at, colour, words);
 }
 
-/// Between a rank's own host and its device.
+/// Draws a copy between a rank's host and its device.
 void draw_host_copy(const Ui& ui, const RingLayout& layout, const Rect& room,
                     const Model& model, const Packet& packet, bool named) {
   const Copy& copy = model.copies[packet.copy];
@@ -153,13 +151,13 @@ void draw_host_copy(const Ui& ui, const RingLayout& layout, const Rect& room,
 }
 
 void draw_messages(const Ui& ui, const RingLayout& layout, const Rect& room,
-                   const Seat& seat) {
-  const Model& model = *seat.model;
+                   const OpenTrace& trace) {
+  const Model& model = *trace.model;
   const size_t cards = layout.devices.size();
   const auto on_ring = [](const Copy& c) {
     return c.src != kHostDevice && c.dst != kHostDevice;
   };
-  for (const Packet& packet : seat.state.packets) {
+  for (const Packet& packet : trace.state.packets) {
     const Copy& copy = model.copies[packet.copy];
     if (!on_ring(copy)) continue;
     const size_t from = layout.card[copy.src], to = layout.card[copy.dst];
@@ -171,7 +169,7 @@ void draw_messages(const Ui& ui, const RingLayout& layout, const Rect& room,
     }
   }
   std::vector<int> named;  // one label per device
-  for (const Packet& packet : seat.state.packets) {
+  for (const Packet& packet : trace.state.packets) {
     const Copy& copy = model.copies[packet.copy];
     if (on_ring(copy)) {
       const bool wordy = layout.loop.w / static_cast<float>(cards) > 60;
@@ -187,11 +185,11 @@ void draw_messages(const Ui& ui, const RingLayout& layout, const Rect& room,
 
 }  // namespace
 
-void draw_ring_stage(const Ui& ui, const Rect& room, App& app, Seat& seat) {
-  const Model& model = *seat.model;
+void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace) {
+  const Model& model = *trace.model;
   const std::vector<int> order = ring_order(model);
   const RingLayout layout = lay_out_ring(room, order);
-  const Underway& now = seat.state.underway;
+  const Underway& now = trace.state.underway;
   const ImU32 colour =
       now.any() ? event_colour(ui.theme, model,
                                model.collectives[now.collective].events.front())
@@ -206,20 +204,20 @@ void draw_ring_stage(const Ui& ui, const Rect& room, App& app, Seat& seat) {
     const bool last = card + 1 == layout.devices.size();
     const size_t more = last ? order.size() - layout.devices.size() : 0;
     const int number = order[card];
-    draw_rank_card(ui, {host, device, number, more, layout.compact}, seat);
+    draw_rank_card(ui, {host, device, number, more, layout.compact}, trace);
     const float top = std::min(host.y, device.y);
     const Rect both{host.x, top, host.w,
                     std::max(host.bottom(), device.bottom()) - top};
     ImGui::PushID(static_cast<int>(card));
     bool hovered = false;
-    if (ui.hit("rank", both, &hovered) && &seat == &app.seat()) {
-      app.look_at_rank(model.devices[number].rank);
+    if (ui.clicked("rank", both, &hovered) && &trace == &app.trace()) {
+      app.focus_rank(model.devices[number].rank);
     }
     if (hovered) ui.tooltip("look at this rank's program  (r)");
     ImGui::PopID();
   }
-  draw_centre(ui, layout, seat);
-  draw_messages(ui, layout, room, seat);
+  draw_centre(ui, layout, trace);
+  draw_messages(ui, layout, room, trace);
 }
 
 }  // namespace lockstep::gui

@@ -1,4 +1,4 @@
-// The file that the current call stands in, its line lit.
+// The source file of the current call, with its line highlighted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include "gui/panels/code_colours.h"
 #include "gui/panels/panels.h"
 #include "gui/text/pytorch_files.h"
-#include "gui/ui/scroll.h"
+#include "gui/ui/ui.h"
 
 namespace lockstep::gui {
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr float kLine = 18;
 
-struct Spot {
+struct SourcePlace {
   std::string file;
   int64_t line = 0;
   std::string caller_file;
@@ -23,15 +23,15 @@ struct Spot {
   bool known() const { return !file.empty() && line > 0; }
 };
 
-/// Of the innermost call or op on the stack that names one. A call shows its
-/// definition, an op the line that calls it.
-Spot place_of(const Model& model, const State& state) {
+/// Returns the location of the innermost call or op on the stack that has one: a call's
+/// definition, or the line that calls an op.
+SourcePlace place_of(const Model& model, const State& state) {
   for (auto at = state.stack.rbegin(); at != state.stack.rend(); ++at) {
     const Event& event = model.events[*at];
     if (event.is_task() || event.what() == Kind::mark) continue;
     const tracer::Json args = args_of(model, event);
-    Spot place{text_arg(args, "def_file"), number_arg(args, "def_line"),
-               text_arg(args, "file"), number_arg(args, "line")};
+    SourcePlace place{text_arg(args, "def_file"), number_arg(args, "def_line"),
+                      text_arg(args, "file"), number_arg(args, "line")};
     if (!place.known()) {
       place = {place.caller_file, place.caller_line, "", 0};
     }
@@ -40,15 +40,15 @@ Spot place_of(const Model& model, const State& state) {
   return {};
 }
 
-/// A phase has no line of its own: where its first call or op is made stands for it.
-Spot place_inside(const Model& model, uint32_t index) {
+/// A phase has no location; uses that of its first call or op.
+SourcePlace place_inside(const Model& model, uint32_t index) {
   const Event& event = model.events[index];
   const uint32_t end = std::min(event.last, event.order + 64);
   for (uint32_t at = event.order + 1; at < end; ++at) {
     const Event& inner = model.events[model.program[at]];
     if (inner.what() != Kind::call && inner.what() != Kind::op) continue;
     const tracer::Json args = args_of(model, inner);
-    const Spot place{text_arg(args, "file"), number_arg(args, "line"), "", 0};
+    const SourcePlace place{text_arg(args, "file"), number_arg(args, "line"), "", 0};
     if (place.known()) return place;
   }
   return {};
@@ -67,8 +67,8 @@ std::vector<std::string_view> lines_of(const std::string& text) {
 
 void draw_line(const Ui& ui, float x, float y, std::string_view line,
                bool& in_comment) {
-  for (const CodePiece& piece : code_pieces(line, in_comment)) {
-    ui.text(x, y, Type::mono, code_colour(ui.theme, piece.kind), piece.text);
+  for (const CodeToken& piece : code_tokens(line, in_comment)) {
+    ui.text(x, y, Type::mono, token_colour(ui.theme, piece.kind), piece.text);
     x += ui.width(Type::mono, piece.text);
   }
 }
@@ -77,16 +77,16 @@ void draw_line(const Ui& ui, float x, float y, std::string_view line,
 
 void draw_source(const Ui& ui, const Rect& area, App& app) {
   const Theme& t = ui.theme;
-  const Seat& seat = app.seat();
-  const Model& model = *seat.model;
-  Spot place;
+  const OpenTrace& trace = app.trace();
+  const Model& model = *trace.model;
+  SourcePlace place;
   bool inside_of_phase = false;
-  const Kind kind = model.events[seat.state.event].what();
+  const Kind kind = model.events[trace.state.event].what();
   if (kind == Kind::phase || kind == Kind::step) {
-    place = place_inside(model, seat.state.event);
+    place = place_inside(model, trace.state.event);
     inside_of_phase = place.known();
   }
-  if (!place.known()) place = place_of(model, seat.state);
+  if (!place.known()) place = place_of(model, trace.state);
   const std::string note =
       place.known() ? fmt::format("{}{}:{}", inside_of_phase ? "first call: " : "",
                                   place.file, place.line)
@@ -95,7 +95,7 @@ void draw_source(const Ui& ui, const Rect& area, App& app) {
 
   Rect foot = inside.take_bottom(26);
   std::string_view python;
-  for (auto at = seat.state.stack.rbegin(); at != seat.state.stack.rend(); ++at) {
+  for (auto at = trace.state.stack.rbegin(); at != trace.state.stack.rend(); ++at) {
     python = pytorch_file(model.name_of(model.events[*at]));
     if (!python.empty()) break;
   }
@@ -115,7 +115,7 @@ void draw_source(const Ui& ui, const Rect& area, App& app) {
 
   const std::string* text = place.known() ? source_of(model, place.file) : nullptr;
   if (text == nullptr) {
-    const char* why = place.known() ? "This file does not travel in the trace."
+    const char* why = place.known() ? "The trace does not contain this file."
                                     : "The trace names no source for this event.";
     ui.text_rich(inside.inset(14), Type::body, Type::strong, t.faint, t.dim, why);
     return;
@@ -127,7 +127,7 @@ void draw_source(const Ui& ui, const Rect& area, App& app) {
   const Scroll scroll(ui, "source", inside,
                       kLine * static_cast<float>(lines.size()) + 8,
                       kLine * static_cast<float>(lit) - inside.h * 0.4f,
-                      static_cast<int>(seat.state.event));
+                      static_cast<int>(trace.state.event));
   const auto first =
       static_cast<size_t>(std::max(0.0f, (inside.y - scroll.top()) / kLine));
   bool in_comment = false;
@@ -136,13 +136,13 @@ void draw_source(const Ui& ui, const Rect& area, App& app) {
     if (y > inside.bottom()) break;
     if (i < first) {
       if (lines[i].find("/*") != std::string_view::npos)
-        code_pieces(lines[i], in_comment);
+        code_tokens(lines[i], in_comment);
       else if (in_comment)
-        code_pieces(lines[i], in_comment);
+        code_tokens(lines[i], in_comment);
       continue;
     }
     if (i == lit) {
-      ui.fill({inside.x, y, inside.w, kLine}, t.accent_ground);
+      ui.fill({inside.x, y, inside.w, kLine}, t.accent_background);
       ui.fill({inside.x, y, 3, kLine}, t.accent);
     }
     ui.text_right(inside.x + 36, y + 2, Type::mono_small, i == lit ? t.accent : t.faint,

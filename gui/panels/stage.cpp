@@ -1,32 +1,29 @@
-// Host and devices, what each does now, and the data that flies between them.
+// Host and devices, their current work, and the data that moves between them.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
 #include "base/units.h"
-#include "gui/panels/device_card.h"
-#include "gui/panels/packets.h"
 #include "gui/panels/panels.h"
-#include "gui/panels/reasons.h"
-#include "gui/panels/ring_stage.h"
-#include "gui/panels/stage_layout.h"
+#include "gui/panels/stage_parts.h"
+#include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
 
 namespace {
 
-/// Pairs of memories between which the trace ever moves anything.
-std::set<std::pair<int, int>> links_of(const Seat& seat) {
+/// Returns the pairs of memories between which the trace moves data.
+std::set<std::pair<int, int>> links_of(const OpenTrace& trace) {
   std::set<std::pair<int, int>> links;
-  const Model& model = *seat.model;
+  const Model& model = *trace.model;
   for (size_t i = 0; i < model.devices.size(); ++i) {
     links.emplace(kHostDevice, static_cast<int>(i));
   }
   const auto begin = std::lower_bound(
-      model.copies.begin(), model.copies.end(), model.steps[seat.state.step].begin,
+      model.copies.begin(), model.copies.end(), model.steps[trace.state.step].begin,
       [&](const Copy& copy, int64_t ts) { return model.events[copy.event].ts < ts; });
-  constexpr std::ptrdiff_t kEnough = 4096;  // of one step; topology repeats
+  constexpr std::ptrdiff_t kEnough = 4096;  // per step; the topology repeats
   for (auto at = begin; at != model.copies.end() && at - begin < kEnough; ++at) {
     if (at->src != kHostDevice && at->dst != kHostDevice && at->src != at->dst) {
       links.emplace(std::min(at->src, at->dst), std::max(at->src, at->dst));
@@ -35,8 +32,8 @@ std::set<std::pair<int, int>> links_of(const Seat& seat) {
   return links;
 }
 
-void draw_way(const Ui& ui, const Way& way, ImU32 colour, float width) {
-  const auto& p = way.points;
+void draw_path(const Ui& ui, const Path& path, ImU32 colour, float width) {
+  const auto& p = path.points;
   ui.list->AddBezierCubic(p[0], p[1], p[2], p[3], colour, width, 40);
 }
 
@@ -53,28 +50,28 @@ void draw_flows(const Ui& ui, const StageLayout& layout, const Model& model,
   }
   for (const Traffic& flow : flows) {
     const ImU32 colour = reason_colour(ui.theme, model.strings[flow.copy->why]);
-    draw_way(ui, way_between(layout, flow.copy->src, flow.copy->dst),
-             with_alpha(colour, 0.75f), 2.4f);
+    draw_path(ui, path_between(layout, flow.copy->src, flow.copy->dst),
+              with_alpha(colour, 0.75f), 2.4f);
   }
-  const Traffic* named = nullptr;  // the largest; one label is enough to read
+  const Traffic* named = nullptr;  // the largest; one label is enough
   for (const Traffic& flow : flows) {
     const ImU32 colour = reason_colour(ui.theme, model.strings[flow.copy->why]);
-    const Way way = way_between(layout, flow.copy->src, flow.copy->dst);
-    draw_packet(ui, way.at(flow.progress), packet_size(flow.copy->bytes), colour);
+    const Path path = path_between(layout, flow.copy->src, flow.copy->dst);
+    draw_packet(ui, path.at(flow.progress), packet_size(flow.copy->bytes), colour);
     if (named == nullptr || flow.copy->bytes > named->copy->bytes) named = &flow;
   }
   if (named == nullptr) return;
   const ImU32 colour = reason_colour(ui.theme, model.strings[named->copy->why]);
   const ImVec2 at =
-      way_between(layout, named->copy->src, named->copy->dst).at(named->progress);
+      path_between(layout, named->copy->src, named->copy->dst).at(named->progress);
   draw_packet_label(ui, at, packet_size(named->copy->bytes), layout.below, colour,
                     packet_label(model, *named->copy));
 }
 
-void draw_host(const Ui& ui, const Rect& r, const Seat& seat) {
+void draw_host(const Ui& ui, const Rect& r, const OpenTrace& trace) {
   const Theme& t = ui.theme;
-  const Model& model = *seat.model;
-  const State& state = seat.state;
+  const Model& model = *trace.model;
+  const State& state = trace.state;
   const Event& event = model.events[state.event];
   const bool acting = model.lanes[event.lane].is_host() && !event.is_task();
   ui.fill(r, t.raised, 8);
@@ -100,21 +97,22 @@ void draw_host(const Ui& ui, const Rect& r, const Seat& seat) {
   }
 }
 
-std::string subtitle(const Seat& seat) {
-  const Model& model = *seat.model;
+std::string subtitle(const OpenTrace& trace) {
+  const Model& model = *trace.model;
   const std::string mode = model.meta_text("mode");
   if (mode == "dp" || mode == "dp-features") return "star · device 0 is the root";
   if (is_ring(model)) {
     return fmt::format("ring of {} ranks · rank {} in focus", model.ranks(),
-                       seat.state.rank);
+                       trace.state.rank);
   }
   return model.devices.size() == 1 ? "one device" : "";
 }
 
-void draw_when(const Ui& ui, const Rect& room, const Rect& host, const Seat& seat) {
-  const State& state = seat.state;
+void draw_when(const Ui& ui, const Rect& room, const Rect& host,
+               const OpenTrace& trace) {
+  const State& state = trace.state;
   if (state.position.order != Order::program || state.effect_count == 0) return;
-  const Event& event = seat.model->events[state.event];
+  const Event& event = trace.model->events[state.event];
   if (event.is_task()) return;
   const bool one = state.effect_count == 1;
   const float wide = host.x - room.x - 12;
@@ -129,14 +127,14 @@ void draw_when(const Ui& ui, const Rect& room, const Rect& host, const Seat& sea
 
 }  // namespace
 
-void draw_stage(const Ui& ui, const Rect& area, App& app, Seat& seat) {
-  const Model& model = *seat.model;
-  const std::string note = subtitle(seat);
+void draw_stage(const Ui& ui, const Rect& area, App& app, OpenTrace& trace) {
+  const Model& model = *trace.model;
+  const std::string note = subtitle(trace);
   Rect inside = ui.card(area, "STAGE", note);
   draw_reasons(ui, area.x + 35 + ui.width(Type::small, "STAGE"), area.y + 9,
-               area.right() - 35 - ui.width(Type::small, note), seat);
+               area.right() - 35 - ui.width(Type::small, note), trace);
   inside = {inside.x + 16, inside.y + 14, inside.w - 32, inside.h - 26};
-  if (!app.choices.compare) {
+  if (!app.settings.compare) {
     const float high = narration_height(ui, inside.w, app);
     draw_narration(ui, inside.take_bottom(high), app);
     inside.take_bottom(6);
@@ -149,24 +147,24 @@ void draw_stage(const Ui& ui, const Rect& area, App& app, Seat& seat) {
     return;
   }
   if (is_ring(model)) {
-    draw_ring_stage(ui, inside, app, seat);
+    draw_ring_stage(ui, inside, app, trace);
     ui.list->PopClipRect();
     return;
   }
   const StageLayout layout = lay_out(inside, model.devices.size());
-  for (const auto& [from, to] : links_of(seat)) {
-    draw_way(ui, way_between(layout, from, to), ui.theme.line, 1.4f);
+  for (const auto& [from, to] : links_of(trace)) {
+    draw_path(ui, path_between(layout, from, to), ui.theme.line, 1.4f);
   }
-  draw_host(ui, layout.host, seat);
-  draw_when(ui, inside, layout.host, seat);
-  const int hot = hot_device(seat);
+  draw_host(ui, layout.host, trace);
+  draw_when(ui, inside, layout.host, trace);
+  const int hot = busiest_device(trace);
   for (size_t card = 0; card < layout.cards.size(); ++card) {
     const bool group =
         card + 1 == layout.cards.size() && model.devices.size() > layout.cards.size();
-    draw_device_card(ui, layout.cards[card], seat, static_cast<int>(card),
+    draw_device_card(ui, layout.cards[card], trace, static_cast<int>(card),
                      {layout.compact, static_cast<int>(card) == hot, group});
   }
-  draw_flows(ui, layout, model, seat.state.packets);
+  draw_flows(ui, layout, model, trace.state.packets);
   ui.list->PopClipRect();
 }
 

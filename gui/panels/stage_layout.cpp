@@ -1,4 +1,4 @@
-#include "gui/panels/stage_layout.h"
+#include "gui/panels/stage_parts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -48,7 +48,7 @@ StageLayout lay_out(const Rect& room, size_t devices) {
   return layout;
 }
 
-ImVec2 Way::at(float t) const {
+ImVec2 Path::at(float t) const {
   const float u = 1 - t;
   const float a = u * u * u, b = 3 * u * u * t, c = 3 * u * t * t, d = t * t * t;
   return {a * points[0].x + b * points[1].x + c * points[2].x + d * points[3].x,
@@ -57,7 +57,7 @@ ImVec2 Way::at(float t) const {
 
 namespace {
 
-Way host_to_card(const Rect& host, const Rect& card) {
+Path host_to_card(const Rect& host, const Rect& card) {
   const float spread = (card.centre().x - host.centre().x) / std::max(1.0f, host.w * 2);
   const ImVec2 from(host.centre().x + std::clamp(spread, -1.0f, 1.0f) * host.w * 0.3f,
                     host.bottom());
@@ -66,9 +66,9 @@ Way host_to_card(const Rect& host, const Rect& card) {
   return {{from, ImVec2(from.x, from.y + bend), ImVec2(to.x, to.y - bend), to}};
 }
 
-/// Below the cards, deeper the farther they are apart. The ends stand apart, so that
-/// arcs into and out of a card can be told from each other.
-Way card_to_card(const StageLayout& layout, size_t from, size_t to) {
+/// An arc below the cards, deeper with distance. Start and end points differ, to
+/// distinguish arcs into a card from arcs out of it.
+Path card_to_card(const StageLayout& layout, size_t from, size_t to) {
   const Rect &a = layout.cards[from], &b = layout.cards[to];
   const bool right = b.x > a.x;
   const float shift = std::min(a.w, b.w) * 0.16f * (right ? 1.0f : -1.0f);
@@ -82,13 +82,13 @@ Way card_to_card(const StageLayout& layout, size_t from, size_t to) {
   return {{start, ImVec2(start.x, low), ImVec2(end.x, low), end}};
 }
 
-Way reversed(const Way& way) {
-  return {{way.points[3], way.points[2], way.points[1], way.points[0]}};
+Path reversed(const Path& path) {
+  return {{path.points[3], path.points[2], path.points[1], path.points[0]}};
 }
 
 }  // namespace
 
-Way way_between(const StageLayout& layout, int from, int to) {
+Path path_between(const StageLayout& layout, int from, int to) {
   if (from == kHostDevice && to == kHostDevice) {
     const ImVec2 p(layout.host.right(), layout.host.centre().y);
     return {{p, p, p, p}};

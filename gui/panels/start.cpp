@@ -1,4 +1,4 @@
-// What one sees without a trace: how to get one, what went wrong, how far loading is.
+// The screen without a trace: how to record one, errors, and loading progress.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,14 +26,14 @@ void draw_start(const Ui& ui, const Rect& area, App& app) {
   room.take_top(38);
   room.take_top(ui.text_rich(
       room, Type::body, Type::strong, t.dim, t.text,
-      "A trace holds every call and every byte of a few training steps. Here it is "
-      "played, paused and stepped through, device by device, forwards and back."));
+      "A trace holds every call and every byte of a few training steps. Play, pause "
+      "and step through them here, device by device, forwards and backwards."));
   room.take_top(18);
   if (!app.error.empty()) {
     const float high = ui.text_rich({0, 0, wide - 32, 0}, Type::body, Type::strong, 0,
                                     0, app.error, false);
     Rect box = room.take_top(high + 20);
-    ui.fill(box, t.warning_ground, 8);
+    ui.fill(box, t.warning_background, 8);
     ui.text_rich({box.x + 16, box.y + 12, box.w - 32, box.h}, Type::body, Type::strong,
                  t.warning, t.warning, app.error);
     room.take_top(18);
@@ -54,7 +54,7 @@ void draw_start(const Ui& ui, const Rect& area, App& app) {
     const Rect row = room.take_top(27);
     ImGui::PushID(static_cast<int>(i));
     bool hovered = false;
-    if (ui.hit("recent", row, &hovered)) app.wanted_file = app.recent[i];
+    if (ui.clicked("recent", row, &hovered)) app.requested_file = app.recent[i];
     ImGui::PopID();
     if (hovered) ui.fill(row, t.hover, 5);
     ui.text_cut(row.x + 10, row.y + 6, row.w - 20, Type::mono,
@@ -71,6 +71,24 @@ void draw_loading(const Ui& ui, const Rect& area, double progress,
   ui.text_right(bar.right(), bar.y - 26, Type::body, t.dim,
                 fmt::format("{:.0f} %", progress * 100));
   ui.bar(bar, static_cast<float>(progress), t.accent);
+}
+
+/// A damaged file is shown up to the damage, with a warning.
+void draw_problems(const Ui& ui, const Rect& area, OpenTrace& trace) {
+  const Theme& t = ui.theme;
+  const std::vector<std::string>& problems = trace.model->problems;
+  bool hovered = false;
+  if (ui.clicked("problems", area, &hovered)) trace.problems_seen = true;
+  std::string all;
+  for (const std::string& problem : problems)
+    all += (all.empty() ? "" : "\n") + problem;
+  if (hovered) ui.tooltip(all);
+  ui.fill(area, t.warning_background, 7);
+  std::string line = problems.front();
+  if (problems.size() > 1) line += fmt::format("  (and {} more)", problems.size() - 1);
+  const float y = area.y + (area.h - ui.line_height(Type::body)) / 2;
+  ui.text_cut(area.x + 13, y, area.w - 130, Type::body, t.warning, line);
+  ui.text_right(area.right() - 13, y, Type::small, t.dim, "click to hide");
 }
 
 }  // namespace lockstep::gui

@@ -1,4 +1,5 @@
-#include "gui/panels/timeline.h"
+// The timeline: what ran when, on every lane, from the whole trace down to one
+// nanosecond.
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +12,8 @@ namespace lockstep::gui {
 namespace {
 
 constexpr float kLabels = 116, kAxis = 22, kOverview = 22, kBorder = 13;
-constexpr float kLow = 200, kLowest = 90;  ///< points of height that make us save some
+constexpr float kLow = 200,
+                kLowest = 90;  ///< points of height below which the card saves space
 
 void prepare(TimelineView& view, const Model& model) {
   if (view.cache == nullptr || view.cache->model != &model) {
@@ -39,7 +41,7 @@ void arrange(TimelineFrame& frame, Rect inside) {
 
 void lay_out_lanes(TimelineFrame& frame) {
   TimelineCache& cache = frame.cache;
-  const int focus = cache.ranks > 1 ? frame.seat.state.rank : -1;
+  const int focus = cache.ranks > 1 ? frame.trace.state.rank : -1;
   if (cache.layout_room != frame.plot.h || cache.layout_open != frame.view.open ||
       cache.layout_focus != focus) {
     cache.layout =
@@ -48,18 +50,18 @@ void lay_out_lanes(TimelineFrame& frame) {
     cache.layout_room = frame.plot.h;
     cache.layout_open = frame.view.open;
   }
-  if (cache.hits.needle != frame.app.choices.search) {
-    cache.hits = find_hits(frame.model, cache.lod, frame.app.choices.search);
+  if (cache.hits.needle != frame.app.settings.search) {
+    cache.hits = find_hits(frame.model, cache.lod, frame.app.settings.search);
   }
 }
 
-void hold_scroll(const TimelineFrame& frame) {
+void clamp_scroll(const TimelineFrame& frame) {
   const float most = std::max(0.0f, frame.cache.layout.height - frame.plot.h);
   frame.view.scroll = std::round(std::clamp(frame.view.scroll, 0.0f, most));
 }
 
-/// Owns the mouse while it is over the card, so that nothing below it gets clicks.
-bool take_hover(const Rect& area) {
+/// Captures the mouse over the card, so that nothing below it receives clicks.
+bool update_hover(const Rect& area) {
   ImGui::SetCursorScreenPos(area.min());
   ImGui::InvisibleButton("timeline", {area.w, area.h},
                          ImGuiButtonFlags_MouseButtonLeft |
@@ -68,8 +70,9 @@ bool take_hover(const Rect& area) {
   return ImGui::IsItemHovered();
 }
 
-/// What is open and on which clock, where the top bar has no room to say it.
-void name_trace(const TimelineFrame& frame, const Rect& area, const std::string& note) {
+/// Names the trace and its clock when the top bar has no room for them.
+void draw_trace_name(const TimelineFrame& frame, const Rect& area,
+                     const std::string& note) {
   const Ui& ui = frame.ui;
   const bool measured = frame.model.is_measured();
   const float x = area.x + 35 + ui.width(Type::small, "TIMELINE");
@@ -77,7 +80,7 @@ void name_trace(const TimelineFrame& frame, const Rect& area, const std::string&
   if (room < 60) return;
   ui.text_cut(x, area.y + 9, room, Type::small,
               measured ? ui.theme.dim : ui.theme.warning,
-              what_is_open(frame.model) + (measured ? " · measured" : " · emulated"));
+              trace_title(frame.model) + (measured ? " · measured" : " · emulated"));
 }
 
 }  // namespace
@@ -87,30 +90,31 @@ void draw_timeline(const Ui& ui, const Rect& area, App& app) {
     ui.card(area, "TIMELINE");
     return;
   }
-  Seat& seat = app.seat();
-  prepare(seat.timeline, *seat.model);
-  TimelineFrame frame{ui, app, seat, *seat.model, seat.timeline, *seat.timeline.cache,
-                      {}, {},  {},   {}};
+  OpenTrace& trace = app.trace();
+  prepare(trace.timeline, *trace.model);
+  TimelineFrame frame{
+      ui, app, trace, *trace.model, trace.timeline, *trace.timeline.cache, {},
+      {}, {},  {}};
   Rect inside = area;
   inside.take_top(31);
   arrange(frame, inside);
   frame.view.primitives = 0;
   if (frame.view.from == frame.view.to) {
-    show_step(frame.model, seat.state.step, frame.view);
+    show_step(frame.model, trace.state.step, frame.view);
   }
-  hold_view(frame.model, frame.view, frame.plot.w);
+  clamp_view(frame.model, frame.view, frame.plot.w);
   lay_out_lanes(frame);
   frame.mouse = ImGui::GetIO().MousePos;
-  frame.hovered = take_hover(area);
-  take_mouse(frame);
-  lay_out_lanes(frame);  // a click may have opened some
+  frame.hovered = update_hover(area);
+  handle_mouse(frame);
+  lay_out_lanes(frame);  // a click may have opened lanes
   follow_position(frame);
-  hold_view(frame.model, frame.view, frame.plot.w);
-  hold_scroll(frame);
+  clamp_view(frame.model, frame.view, frame.plot.w);
+  clamp_scroll(frame);
 
   const std::string note = axis_note(frame);
   ui.card(area, "TIMELINE", note);
-  if (ImGui::GetIO().DisplaySize.x <= kNamesTrace) name_trace(frame, area, note);
+  if (ImGui::GetIO().DisplaySize.x <= kNamesTrace) draw_trace_name(frame, area, note);
   draw_grid(frame);
   draw_lanes(frame);
   draw_labels(frame);

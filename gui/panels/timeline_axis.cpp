@@ -1,4 +1,5 @@
-// The axis: ticks at 1, 2 and 5, counted from where the step or the trace began.
+// The axis: ticks at multiples of 1, 2 and 5, counted from the beginning of the step or
+// the trace.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -11,14 +12,14 @@ namespace lockstep::gui {
 namespace {
 
 struct Ticks {
-  int64_t step = 1;        ///< ns from one to the next
+  int64_t step = 1;        ///< ns between ticks
   int64_t first = 0;       ///< ns, absolute
   int64_t origin = 0;      ///< ns; labels count from here
-  bool is_offset = false;  ///< labels are small next to where they stand: "+20 ns"
+  bool is_offset = false;  ///< labels are relative to an offset: "+20 ns"
 };
 
-constexpr double kTickRoom = 84;       ///< points that a label wants
-constexpr int64_t kMaxLabel = 20'000;  ///< steps; larger numbers are no use as labels
+constexpr double kTickRoom = 84;       ///< minimum width of a label in points
+constexpr int64_t kMaxLabel = 20'000;  ///< larger tick numbers make unreadable labels
 
 int64_t tick_step(double wanted) {
   double power = 1;
@@ -81,7 +82,7 @@ std::string exact_time(int64_t ns) {
 }
 
 Origin origin_of(const TimelineFrame& frame) {
-  const Step& step = frame.model.steps[frame.seat.state.step];
+  const Step& step = frame.model.steps[frame.trace.state.step];
   const double length = frame.view.to - frame.view.from;
   const bool near = frame.view.from >= static_cast<double>(step.begin) - length &&
                     frame.view.from <= static_cast<double>(step.end) + length &&
@@ -122,7 +123,7 @@ void draw_grid(const TimelineFrame& frame) {
        at += ticks.step) {
     line(static_cast<double>(at), with_alpha(theme.line, 0.5f));
   }
-  // Where steps begin, as long as there is room between them.
+  // Draws step boundaries while there is room between them.
   const auto& steps = frame.model.steps;
   const size_t first = frame.model.step_at(static_cast<int64_t>(scale.from));
   float last = -1e5f;

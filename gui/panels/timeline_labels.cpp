@@ -1,10 +1,11 @@
-// The column at the left that names the lanes, and who stands where.
+// The column at the left: lane names and per-rank headings.
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
+#include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
 
@@ -12,7 +13,8 @@ namespace {
 
 using Role = Strip::Role;
 
-constexpr float kSmallLabel = 6;  ///< points of a side stream that gets a label
+constexpr float kSmallLabel =
+    6;  ///< minimum height of a labelled side stream, in points
 
 std::string stream_name(const Lane& lane) {
   constexpr const char* kStreams[] = {"compute", "copy", "comm"};
@@ -24,7 +26,7 @@ std::string of_rank(const TimelineFrame& frame, const Lane& lane, std::string na
   return frame.cache.ranks > 1 ? fmt::format("rank {} {}", lane.rank, name) : name;
 }
 
-/// A small triangle that says whether there is more to see.
+/// Draws a small triangle that shows whether a lane is expanded.
 void chevron(const TimelineFrame& frame, float x, float y, bool open) {
   const ImU32 colour = frame.ui.theme.faint;
   ImDrawList* list = frame.ui.list;
@@ -80,7 +82,7 @@ void draw_label(const TimelineFrame& frame, const Strip& strip, float y) {
         head(fmt::format("rank {}", lane.rank), true, false, theme.dim);
         return;
       }
-      head(shown_device(frame.model, lane.device), more && lane.rows > strip.rows,
+      head(device_label(frame.model, lane.device), more && lane.rows > strip.rows,
            strip.is_open, theme.text);
       if (lane.stream != 0) {
         ui.text_right(right, line, Type::small, theme.faint, stream_name(lane));

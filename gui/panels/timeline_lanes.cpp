@@ -1,4 +1,4 @@
-// The lanes: every event that is large enough as a box of its own, the others merged.
+// The lanes: one box per event that is large enough; smaller events are merged.
 #include <cmath>
 
 #include "base/units.h"
@@ -11,14 +11,14 @@ namespace {
 
 using Role = Strip::Role;
 
-constexpr size_t kMaxSpans = 6000;  ///< boxes in one picture
+constexpr size_t kMaxSpans = 6000;  ///< boxes per frame
 constexpr size_t kMaxLabels = 2000;
 constexpr double kFinest = 1.5;        ///< points; smaller events are merged
-constexpr size_t kMaxVisits = 24'000;  ///< what looking for them may cost
+constexpr size_t kMaxVisits = 24'000;  ///< search budget per frame
 constexpr int kMaxTries = 6;           ///< then a row is drawn in a few pieces
-constexpr double kMarkRoom = 9;        ///< points between marks that are drawn
-constexpr float kRounded = 6;          ///< points; narrower boxes have sharp corners
-constexpr float kDimmed = 0.3f;        ///< what a search does not find
+constexpr double kMarkRoom = 9;        ///< minimum distance between marks, in points
+constexpr float kRounded = 6;          ///< points; narrower boxes have square corners
+constexpr float kDimmed = 0.3f;        ///< for events that do not match the search
 
 struct DrawnRow {
   const Strip* strip = nullptr;
@@ -26,7 +26,7 @@ struct DrawnRow {
   float y = 0;
   size_t first = 0, last = 0;  ///< in `spans`
   bool marks_only = false;
-  double points = 0;  ///< what is smaller is merged
+  double points = 0;  ///< smaller events are merged
 };
 
 class LanePainter {
@@ -64,8 +64,8 @@ class LanePainter {
     }
   }
 
-  /// All rows as fine as can be; those that are too dense for their share of the budget
-  /// again, coarser, with what the others have left of it.
+  /// Collects all rows at the finest resolution, then those that exceed their share of
+  /// the budget again, coarser, with the remaining budget.
   void collect() {
     LodBudget budget{kMaxSpans, kMaxVisits};
     std::vector<DrawnRow*> dense;
@@ -81,7 +81,8 @@ class LanePainter {
     }
   }
 
-  /// False, and the row wants to be coarser, if its share does not suffice.
+  /// Returns false, and makes the row coarser, if its share of the budget does not
+  /// suffice.
   bool collect(DrawnRow& row, const LodBudget& share, LodBudget& budget, bool at_last) {
     const auto t0 = static_cast<int64_t>(std::floor(scale_.from));
     const auto t1 = static_cast<int64_t>(std::ceil(scale_.to));
@@ -107,7 +108,7 @@ class LanePainter {
     return false;
   }
 
-  /// A faint bed for every stream, so that idle time shows as such.
+  /// Draws a faint track for every stream, so that idle time is visible.
   void paint_tracks() {
     for (const DrawnRow& row : rows_) {
       if (row.strip->role != Role::stream || row.marks_only) continue;
@@ -191,17 +192,17 @@ class LanePainter {
     f_.count(1);
   }
 
-  /// The first letters, if they are enough to guess the rest.
+  /// Draws the beginning of a name if enough of it fits to be recognisable.
   bool beginning(float x, float y, float room, ImU32 ink, std::string_view name) {
     const ImFont& font = *ui_.fonts.get(Type::small);
     const std::string_view part =
-        fitting(font, ui_.line_height(Type::small), name, room);
+        fitting_prefix(font, ui_.line_height(Type::small), name, room);
     if (part.size() < (name.starts_with("←") ? 7 : 4)) return false;
     ui_.text(x, y, Type::small, ink, part);
     return true;
   }
 
-  /// Behind a copy's name, where there is room.
+  /// Draws a copy's bytes after its name if they fit.
   void bytes(uint32_t index, float x, float y, float room, ImU32 ink) {
     if (room < 50 || f_.model.events[index].what() != Kind::copy) return;
     const Copy* copy = f_.model.copy_of(index);
@@ -212,8 +213,8 @@ class LanePainter {
     f_.count(1);
   }
 
-  /// Marks that stand on the end of a kernel have a row of their own; they are drawn at
-  /// the foot of their lane, as far as they are not too many.
+  /// Marks at the end of a kernel have a row of their own; draws them at the foot of
+  /// the lane unless there are too many.
   void paint_marks(const DrawnRow& row) {
     for (size_t i = row.first; i < row.last; ++i) {
       if (spans_[i].count == 1) paint_mark(row, spans_[i]);

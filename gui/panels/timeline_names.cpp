@@ -1,4 +1,4 @@
-// Names that fit into small boxes.
+// Short names for small boxes.
 #include <cctype>
 
 #include "gui/panels/timeline_parts.h"
@@ -26,7 +26,7 @@ std::string_view without_signature(std::string_view name) {
 
 std::string short_name(std::string_view whole) {
   std::string_view name = whole;
-  // "ConvolutionBackward0": the gradient's direction is an arrow against the flow.
+  // "ConvolutionBackward0": an arrow against the flow marks the gradient.
   std::string_view head = name;
   while (!head.empty() && std::isdigit(static_cast<unsigned char>(head.back()))) {
     head.remove_suffix(1);

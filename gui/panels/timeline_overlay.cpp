@@ -1,5 +1,5 @@
-// What lies over the lanes: the playhead, what the mouse is on, the scrollbar, and the
-// strip below that shows the whole trace.
+// Drawn over the lanes: the playhead, the tooltip, the scrollbar, and the overview
+// strip of the whole trace.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -8,18 +8,19 @@
 #include "gui/model/details.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
+#include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
 
 namespace {
 
 constexpr size_t kColumns = 400;  ///< of the overview
-constexpr size_t kMaxSteps = 80;  ///< as long as there are no more, each has a line
+constexpr size_t kMaxSteps = 80;  ///< beyond this number, steps have no lines
 
-std::vector<OverviewColumn> look_over(const TimelineFrame& frame) {
+std::vector<OverviewColumn> overview_columns(const TimelineFrame& frame) {
   const Model& model = frame.model;
   const Lod& lod = frame.cache.lod;
-  std::vector<uint32_t> lanes;  // compute streams, else whatever there is
+  std::vector<uint32_t> lanes;  // compute streams, otherwise all lanes
   for (const bool device : {true, false}) {
     for (uint32_t i = 0; i < model.lanes.size() && lanes.size() < 16; ++i) {
       const Lane& lane = model.lanes[i];
@@ -74,7 +75,7 @@ Ui floating(const Ui& ui) {
 
 void draw_playhead(const TimelineFrame& frame) {
   const float x =
-      std::round(frame.scale().at(static_cast<double>(frame.seat.state.now)));
+      std::round(frame.scale().at(static_cast<double>(frame.trace.state.now)));
   if (x < frame.plot.x - 1 || x > frame.plot.right() + 1) return;
   const Theme& theme = frame.ui.theme;
   const float top = frame.axis.bottom() - 8;
@@ -109,13 +110,13 @@ void draw_hover(const TimelineFrame& frame) {
   lines.push_back(
       lane.is_host()
           ? fmt::format("host, {}", lane.thread)
-          : fmt::format("{}, {}", shown_device(frame.model, lane.device), lane.thread));
+          : fmt::format("{}, {}", device_label(frame.model, lane.device), lane.thread));
   const std::string module = text_arg(args_of(frame.model, event), "module");
   if (!module.empty()) lines.push_back(module);
   if (const Copy* copy = frame.model.copy_of(index)) {
     lines.push_back(fmt::format("{} · {} → {}", human_bytes(copy->bytes),
-                                shown_device(frame.model, copy->src),
-                                shown_device(frame.model, copy->dst)));
+                                device_label(frame.model, copy->src),
+                                device_label(frame.model, copy->dst)));
   }
   lines.push_back("click to go there");
 
@@ -143,7 +144,7 @@ void draw_hover(const TimelineFrame& frame) {
 
 void draw_overview(const TimelineFrame& frame) {
   if (frame.overview.h < 8) return;
-  if (frame.cache.columns.empty()) frame.cache.columns = look_over(frame);
+  if (frame.cache.columns.empty()) frame.cache.columns = overview_columns(frame);
   const Ui& ui = frame.ui;
   const Theme& theme = ui.theme;
   const Rect& area = frame.overview;
@@ -173,7 +174,7 @@ void draw_overview(const TimelineFrame& frame) {
   ui.fill({x1, area.y, area.right() - x1, area.h}, veil);
   ui.frame({x0, area.y, x1 - x0, area.h}, with_alpha(theme.dim, 0.9f), 3);
   const float now =
-      std::round(overview_x(frame, static_cast<double>(frame.seat.state.now)));
+      std::round(overview_x(frame, static_cast<double>(frame.trace.state.now)));
   ui.fill({now - 0.5f, area.y, 1.5f, area.h}, theme.text);
   const std::string name =
       steps[0].event == kNoEvent

@@ -1,4 +1,4 @@
-// What the parts of the timeline share while one frame is drawn.
+// Shared by the parts of the timeline while one frame is drawn.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace lockstep::gui {
 
-/// From time to the screen and back.
+/// Converts between time and screen.
 struct Scale {
   double from = 0, to = 1;  ///< ns
   float x = 0, w = 1;       ///< points
@@ -28,18 +28,18 @@ struct Scale {
   }
 };
 
-/// One lane on the screen: one line per row.
+/// One lane on the screen, one line per row.
 struct Strip {
   enum class Role : uint8_t { host, thread, mini, head, stream };
   Role role = Role::stream;
   bool is_open = false;
   bool folded = false;  ///< stands for its whole rank
-  uint16_t rows = 1;    ///< shown
-  uint16_t depth = 1;   ///< that there are
+  uint16_t rows = 1;    ///< visible
+  uint16_t depth = 1;   ///< in total
   uint32_t lane = 0;
-  uint32_t group = 0;    ///< what a click on its label opens and closes
+  uint32_t group = 0;    ///< toggled by a click on the label
   uint32_t members = 1;  ///< head and first mini: threads in the group
-  float y = 0;           ///< of its top, from the top of all
+  float y = 0;           ///< top edge, relative to the first strip
   float row_height = 18, pitch = 19;
   float height() const { return pitch * static_cast<float>(rows); }
 };
@@ -48,20 +48,20 @@ struct LaneLayout {
   std::vector<Strip> strips;            ///< from top to bottom
   std::vector<uint32_t> strip_of_lane;  ///< UINT32_MAX: not shown
   float height = 0;
-  /// Strips that touch [top, bottom]: first, and one past the last.
+  /// Returns the range [first, last) of strips that touch [top, bottom].
   std::pair<size_t, size_t> between(float top, float bottom) const;
 };
 
 inline constexpr uint32_t kThreadsOfRank = 1u << 31;  ///< group, plus the rank
 inline constexpr uint32_t kWholeRank = 1u << 30;      ///< group, plus the rank
 
-/// As roomy as fits into `room` points of height. Where not all ranks do, those but
-/// `focus`, which comes first, are folded to what their devices compute and
-/// communicate.
+/// Returns the roomiest layout that fits into `room` points of height. If not all ranks
+/// fit, `focus` comes first and the others are folded to their devices' computation and
+/// communication.
 LaneLayout lay_out(const Model& model, const Lod& lod,
                    const std::vector<uint32_t>& open, float room, int focus = -1);
 
-/// Which places of the Lod hold an event whose name matches.
+/// Positions in the Lod whose events match the search.
 struct SearchHits {
   std::string needle;
   std::vector<uint64_t> bits;
@@ -69,10 +69,10 @@ struct SearchHits {
   size_t rank(size_t place) const;
 };
 SearchHits find_hits(const Model& model, const Lod& lod, const std::string& needle);
-/// Of each name: does it contain `needle`, whatever the case?
+/// Returns, for each name, whether it contains `needle`, ignoring case.
 std::vector<uint8_t> matching_names(const Model& model, const std::string& needle);
 
-/// Why a line is drawn between two events.
+/// A curve between two events, and its reason.
 struct Flow {
   enum class Why : uint8_t { caused, waited, forward };
   Why why = Why::caused;
@@ -92,14 +92,14 @@ struct OverviewColumn {
   EventClass look = 0;
 };
 
-/// All of it computed from the Model, so that it can be thrown away at any time.
+/// Computed from the Model alone, so it can be discarded at any time.
 struct TimelineCache {
   explicit TimelineCache(const Model& model)
       : model(&model), lod(build_lod(model)), ranks(model.ranks()) {}
   const Model* model;
   Lod lod;
   int ranks = 1;
-  Rect axis, labels, plot, overview;  ///< where they stood in the last frame
+  Rect axis, labels, plot, overview;  ///< positions in the last frame
   LaneLayout layout;
   std::vector<uint32_t> layout_open;
   float layout_room = -1;
@@ -116,13 +116,13 @@ struct TimelineCache {
 struct TimelineFrame {
   const Ui& ui;
   App& app;
-  Seat& seat;
+  OpenTrace& trace;
   const Model& model;
   TimelineView& view;
   TimelineCache& cache;
   Rect axis, labels, plot, overview;
   ImVec2 mouse{};
-  bool hovered = false;  ///< the mouse is over the card, and nothing covers it
+  bool hovered = false;  ///< the mouse is over the card and nothing covers it
   std::array<ImU32, 256> colours{};  ///< by class
 
   Scale scale() const { return {view.from, view.to, plot.x, plot.w}; }
@@ -131,7 +131,7 @@ struct TimelineFrame {
   const ShortName& name_of(const Event& event);
 };
 
-// ---- Time: what the axis counts from, and how it is written.
+// ---- Time: the axis's origin and number formats
 
 struct Origin {
   int64_t ns = 0;
@@ -148,14 +148,14 @@ std::string exact_time(int64_t ns);  ///< "312.345 678 ms"
 
 void draw_lanes(TimelineFrame& frame);
 void draw_labels(const TimelineFrame& frame);
-/// The strip below a point of the screen, and the depth there; nullptr if none.
+/// Returns the strip at a point of the screen and the depth there, or nullptr.
 const Strip* strip_at(const TimelineFrame& frame, ImVec2 point, uint32_t& depth);
 uint32_t event_below(const TimelineFrame& frame, ImVec2 point);
-/// Where an event stands on the screen, as deep as its lane is open.
+/// An event's position on the screen, at the depth to which its lane is open.
 struct Place {
   float x0 = 0, x1 = 0, y = 0, height = 0;
   bool shown = false;  ///< the lane is laid out
-  bool exact = false;  ///< and its row is open
+  bool exact = false;  ///< its row is visible, too
   float middle() const { return y + height / 2; }
 };
 Place place_of(const TimelineFrame& frame, uint32_t event);
@@ -169,19 +169,20 @@ void draw_selection(const TimelineFrame& frame);
 void draw_hover(const TimelineFrame& frame);
 void draw_overview(const TimelineFrame& frame);
 void draw_scrollbar(const TimelineFrame& frame);
-/// A list drawing over everything else.
+/// Returns a Ui that draws over everything else.
 Ui floating(const Ui& ui);
 
-/// What ran in a range of time, line by line. Costs the same for any length.
+/// Returns what ran in a range of time, one line each. The cost does not depend on the
+/// length.
 std::vector<std::string> range_lines(const Model& model, const Lod& lod, int64_t t0,
                                      int64_t t1);
 
-// ---- The hand
+// ---- Input
 
-void take_mouse(TimelineFrame& frame);
+void handle_mouse(TimelineFrame& frame);
 void follow_position(const TimelineFrame& frame);
-/// Keeps the view inside the trace and no closer than 1 ns in 20 points.
-void hold_view(const Model& model, TimelineView& view, float width);
+/// Clamps the view to the trace and to at least 1 ns per 20 points.
+void clamp_view(const Model& model, TimelineView& view, float width);
 void zoom(const Model& model, TimelineView& view, float width, double around,
           double factor);
 void show_step(const Model& model, size_t step, TimelineView& view);

@@ -1,4 +1,4 @@
-// A selected range of time, and what ran in it.
+// A selected time range, and what ran in it.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -6,15 +6,16 @@
 #include "base/units.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
+#include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
 
 namespace {
 
 constexpr size_t kMaxSampled =
-    12'000;                          ///< kernels looked at for the list of the longest
-constexpr size_t kMaxStreams = 256;  ///< compute streams looked at
-constexpr size_t kMaxDevices = 4;    ///< that get a line of their own
+    12'000;                          ///< kernels examined for the list of the longest
+constexpr size_t kMaxStreams = 256;  ///< compute streams examined
+constexpr size_t kMaxDevices = 4;    ///< devices that get a line of their own
 
 size_t events_between(const Model& model, int64_t t0, int64_t t1) {
   const auto before = [](const Event& e, int64_t t) { return e.ts < t; };
@@ -24,7 +25,7 @@ size_t events_between(const Model& model, int64_t t0, int64_t t1) {
                              first);
 }
 
-/// Of the transfers that arrived in the range.
+/// Returns the bytes of the transfers that arrived in the range.
 int64_t bytes_between(const Model& model, int64_t t0, int64_t t1) {
   int64_t sum = 0;
   for (const Port& port : model.ports) {
@@ -39,7 +40,7 @@ int64_t bytes_between(const Model& model, int64_t t0, int64_t t1) {
   return sum;
 }
 
-/// Streams on which kernels run; the first ones where there are very many.
+/// Returns the streams on which kernels run; only the first ones if there are too many.
 std::vector<uint32_t> compute_lanes(const Model& model) {
   std::vector<uint32_t> lanes;
   for (uint32_t i = 0; i < model.lanes.size() && lanes.size() < kMaxStreams; ++i) {
@@ -54,7 +55,7 @@ struct Kernels {
   bool sampled = false;
 };
 
-/// Every kernel of the range if they are few, else evenly picked ones.
+/// Examines every kernel of the range if there are few, otherwise an even sample.
 Kernels longest_kernels(const Model& model, const Lod& lod, int64_t t0, int64_t t1) {
   Kernels kernels;
   std::vector<std::span<const uint32_t>> parts;
@@ -94,7 +95,7 @@ void add_busy(const Model& model, const Lod& lod, int64_t t0, int64_t t1,
     most = std::max(most, lod.busy(model, i, 0, t0, t1));
   }
   for (size_t i = 0; i < std::min(busy.size(), kMaxDevices); ++i) {
-    lines.push_back(fmt::format("{} busy\t{}", shown_device(model, static_cast<int>(i)),
+    lines.push_back(fmt::format("{} busy\t{}", device_label(model, static_cast<int>(i)),
                                 percent(busy[i] / length)));
   }
   if (busy.size() > kMaxDevices) {

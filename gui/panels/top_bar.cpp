@@ -1,14 +1,14 @@
-// What is open, the transport, and where we are.
+// The open trace, the transport, and the current position.
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "gui/panels/icons.h"
 #include "gui/panels/panels.h"
+#include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
 
-std::string what_is_open(const Model& model) {
+std::string trace_title(const Model& model) {
   const std::string mode = model.meta_text("mode");
   const auto n = model.devices.size();
   const std::string kind = mode == "single"        ? "one device"
@@ -29,7 +29,7 @@ namespace {
 
 constexpr float kHeight = 26;
 
-/// A chip: a framed word that is only read.
+/// A chip: a framed label.
 float chip_width(const Ui& ui, std::string_view text, Type type = Type::body) {
   return ui.width(type, text) + 20;
 }
@@ -37,7 +37,7 @@ float chip_width(const Ui& ui, std::string_view text, Type type = Type::body) {
 bool chip(const Ui& ui, const char* id, const Rect& r, std::string_view text, ImU32 ink,
           const char* tip) {
   bool hovered = false;
-  const bool clicked = ui.hit(id, r, &hovered);
+  const bool clicked = ui.clicked(id, r, &hovered);
   if (hovered) ui.tooltip(tip);
   if (hovered) ui.fill(r, ui.theme.hover, 6);
   ui.frame(r, ui.theme.line, 6);
@@ -57,7 +57,7 @@ void draw_transport(const Ui& ui, float x, float y, App& app) {
   static constexpr Button buttons[] = {
       {"first", Icon::first, Move::back_step,
        "to this training step's beginning  (page up)"},
-      {"back", Icon::back, Move::back_over, "back over the call before  (←)"},
+      {"back", Icon::back, Move::back_over, "back over the previous call  (←)"},
       {"play", Icon::play, Move::first, "play or pause  (space)"},
       {"over", Icon::forward, Move::over, "over to the next call  (→)"},
       {"into", Icon::into, Move::into, "into what this call causes  (↓)"},
@@ -67,15 +67,15 @@ void draw_transport(const Ui& ui, float x, float y, App& app) {
     const bool is_play = button.icon == Icon::play;
     const Rect r{x, y, 32, kHeight};
     bool hovered = false;
-    const bool clicked = ui.hit(button.id, r, &hovered);
+    const bool clicked = ui.clicked(button.id, r, &hovered);
     if (hovered) ui.tooltip(button.tip);
     const Theme& t = ui.theme;
     ui.fill(r, is_play ? t.accent : hovered ? t.hover : t.raised, 6);
     if (!is_play) ui.frame(r, t.line, 6);
-    const bool playing = app.choices.transport.playing;
+    const bool playing = app.settings.transport.playing;
     draw_icon(ui, r, is_play && playing ? Icon::pause : button.icon,
               is_play ? t.on_accent : t.text);
-    if (clicked && is_play) app.choices.transport.playing = !playing;
+    if (clicked && is_play) app.settings.transport.playing = !playing;
     if (clicked && !is_play) app.move(button.move);
     x += 37;
   }
@@ -83,13 +83,13 @@ void draw_transport(const Ui& ui, float x, float y, App& app) {
 
 constexpr float kTransportWidth = 7 * 37 - 5;
 
-/// From the right: help, theme, names, order, pace, time, step. What does not fit is
-/// left out; all of it can be reached by keys.
+/// Draws from the right: help, theme, names, order, pace, time, step. What does not fit
+/// is omitted; keys reach all of it.
 void draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
-  Choices& choices = app.choices;
-  Seat& seat = app.seat();
-  const Model& model = *seat.model;
-  const State& state = seat.state;
+  Settings& settings = app.settings;
+  OpenTrace& trace = app.trace();
+  const Model& model = *trace.model;
+  const State& state = trace.state;
   const float y = bar.y + (bar.h - kHeight) / 2;
   float x = bar.right() - 11;
   const auto place = [&](std::string_view text, float least = 0) {
@@ -102,9 +102,9 @@ void draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
   };
   const Theme& t = ui.theme;
   Rect r = place("?");
-  if (chip(ui, "help", r, "?", t.dim, "keys  (?)")) choices.help = !choices.help;
+  if (chip(ui, "help", r, "?", t.dim, "keys  (?)")) settings.help = !settings.help;
 
-  const bool program = seat.position.order == Order::program;
+  const bool program = trace.position.order == Order::program;
   const double since =
       static_cast<double>(state.now - model.steps[state.step].begin) * 1e-6;
   const std::string step_text = fmt::format("step {}", model.steps[state.step].number);
@@ -114,9 +114,9 @@ void draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
       phase.empty() || phase == "step" ? step_text : step_text + " · " + phase;
   const std::string time = fmt::format("{:.3f} ms", since);
   const std::string pace = fmt::format(
-      "{} · {}", choices.transport.pace == Pace::even ? "even pace" : "real time",
-      speed_text(choices.transport));
-  // Most wanted first, though drawn from the right.
+      "{} · {}", settings.transport.pace == Pace::even ? "even pace" : "real time",
+      speed_text(settings.transport));
+  // In order of importance, though drawn from the right.
   const Rect time_box = place(time, 96);
   if (time_box.w > 0) {
     ui.frame(time_box, t.line, 6);
@@ -132,20 +132,20 @@ void draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
   if (chip(ui, "order", order_box, program ? "program order" : "time order", t.dim,
            "program order: each call followed by what it caused. "
            "Time order: as it was recorded  (o)")) {
-    app.go(program ? in_time_order(model, seat.position)
-                   : in_program_order(model, seat.position));
+    app.go(program ? in_time_order(model, trace.position)
+                   : in_program_order(model, trace.position));
   }
   const Rect pace_box = place(pace, 112);
   if (chip(ui, "pace", pace_box, pace, t.dim,
            "even pace: every event takes the same time on the screen. Real time: as "
            "fast as it was  (e, − and =)")) {
-    choices.transport.pace =
-        choices.transport.pace == Pace::even ? Pace::real : Pace::even;
+    settings.transport.pace =
+        settings.transport.pace == Pace::even ? Pace::real : Pace::even;
   }
   const Rect names_box = place("PyTorch");
-  if (chip(ui, "names", names_box, choices.cpp_names ? "C++" : "PyTorch", t.dim,
+  if (chip(ui, "names", names_box, settings.cpp_names ? "C++" : "PyTorch", t.dim,
            "PyTorch's names or those of this C++ code  (c)")) {
-    choices.cpp_names = !choices.cpp_names;
+    settings.cpp_names = !settings.cpp_names;
   }
 }
 
@@ -164,7 +164,7 @@ void draw_top_bar(const Ui& ui, const Rect& bar, App& app) {
   if (!app.has_trace()) return;
 
   const float y = bar.y + (bar.h - kHeight) / 2;
-  const Model& model = *app.seat().model;
+  const Model& model = *app.trace().model;
   const bool roomy = bar.w > kNamesTrace;
   const float transport_x = roomy ? std::max(bar.x + bar.w * 0.36f, x + 330) : x;
   draw_transport(ui, transport_x, y, app);
@@ -174,20 +174,19 @@ void draw_top_bar(const Ui& ui, const Rect& bar, App& app) {
 
   const std::string clock = model.is_measured() ? "measured" : "emulated";
   const float clock_width = chip_width(ui, clock);
-  const std::string open = what_is_open(model);
+  const std::string open = trace_title(model);
   const float room = transport_x - x - clock_width - 20;
   const Rect open_box{x, y, std::min(room, chip_width(ui, open)), kHeight};
-  const bool several = app.seats().size() > 1;
+  const bool several = app.traces().size() > 1;
   if (chip(ui, "open", open_box, open, t.text,
            several ? "next open trace  (tab)" : model.name.c_str()) &&
       several) {
-    app.sit((app.current() + 1) % app.seats().size());
+    app.select_trace((app.current() + 1) % app.traces().size());
   }
   const Rect clock_box{open_box.right() + 6, y, clock_width, kHeight};
   chip(ui, "clock", clock_box, clock, model.is_measured() ? t.dim : t.warning,
-       model.is_measured()
-           ? "the wall clock, as it happened"
-           : "the same events re-timed on devices with hardware of their own");
+       model.is_measured() ? "wall-clock times, as recorded"
+                           : "the same events re-timed on emulated devices");
 }
 
 }  // namespace lockstep::gui

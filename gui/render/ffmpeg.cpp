@@ -1,24 +1,100 @@
-#include "gui/render/ffmpeg.h"
+// Video through the ffmpeg program, which reads raw frames from a pipe.
+#include "gui/render/film.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "gui/render/child_process.h"
+#include "base/fd.h"
+#include "base/process.h"
 
 namespace lockstep::gui {
 
 namespace {
+
+/// A running program that reads what we write; the destructor stops it. Keeps its
+/// standard error.
+class ChildProcess {
+ public:
+  /// The first argument is the program, looked up in PATH. Throws std::system_error if
+  /// there is no such program or no process can be created.
+  explicit ChildProcess(const std::vector<std::string>& arguments);
+
+  /// Returns false if the program no longer reads. Does not raise SIGPIPE.
+  bool write(std::string_view bytes);
+
+  /// Closes the input and waits for the program. Returns true if it exited with 0.
+  bool finish();
+
+  /// Returns the last line of standard error; may be empty.
+  std::string last_error_line() const;
+
+ private:
+  struct CloseFile {
+    void operator()(FILE* file) const { std::fclose(file); }
+  };
+  std::unique_ptr<FILE, CloseFile> errors_;
+  Fd input_;
+  std::optional<Process> process_;  ///< the destructor stops it
+};
+
+ChildProcess::ChildProcess(const std::vector<std::string>& arguments)
+    : errors_(std::tmpfile()) {
+  // A socket pair, unlike a pipe, can suppress SIGPIPE.
+  int ends[2];
+  if (!errors_ || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    throw std::system_error(errno, std::generic_category(), arguments[0]);
+  }
+  input_ = Fd(ends[0]);
+  const Fd input_of_child(ends[1]);
+  Command command{arguments};
+  command.input = input_of_child.get();
+  command.output = Command::kNull;
+  command.errors = fileno(errors_.get());
+  process_.emplace(command);
+}
+
+bool ChildProcess::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send(input_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(sent));
+  }
+  return true;
+}
+
+bool ChildProcess::finish() {
+  input_ = Fd();
+  return process_->running() && process_->wait().code == 0;
+}
+
+std::string ChildProcess::last_error_line() const {
+  std::rewind(errors_.get());
+  std::string line, last;
+  for (int c = 0; c != EOF;) {
+    c = std::fgetc(errors_.get());
+    if (c != EOF && c != '\n' && c != '\r') {
+      line += static_cast<char>(c);
+    } else if (!line.empty()) {
+      last = std::exchange(line, {});
+    }
+  }
+  return last;
+}
 
 using Words = std::vector<std::string>;
 
@@ -27,11 +103,11 @@ struct FilmKind {
   Words options;
 };
 
-/// Video stores half the colours: even sides, and the matrix that players expect.
+/// Chroma is subsampled, so sides are even; players expect this colour matrix.
 constexpr const char* kVideoFilter =
     "pad=ceil(iw/2)*2:ceil(ih/2)*2,scale=out_color_matrix=bt709:out_range=tv,"
     "format=yuv420p";
-/// The palette of the film itself, no dots for colours between.
+/// Uses a palette computed from the video, without dithering.
 constexpr const char* kGifFilter =
     "split[a][b];[a]palettegen=stats_mode=diff[p];"
     "[b][p]paletteuse=dither=none:diff_mode=rectangle";
@@ -63,7 +139,7 @@ class Ffmpeg : public Film::Sink {
   Ffmpeg(const std::string& path, int fps, const Words& options)
       : path_(path), fps_(fps), options_(options) {}
   ~Ffmpeg() override {
-    process_.reset();  // before its file goes
+    process_.reset();  // before its file is removed
     if (!temporary_.empty()) unlink(temporary_.c_str());
   }
 
@@ -97,14 +173,14 @@ class Ffmpeg : public Film::Sink {
       process_.emplace(words);
     } catch (const std::system_error& error) {
       if (error.code() != std::errc::no_such_file_or_directory) throw;
-      throw std::runtime_error(fmt::format(
-          "{}: needs the program ffmpeg, which is not there. Fix: apt-get install "
-          "ffmpeg; or record pictures, to a name with %04d.png or to a folder/",
-          path_));
+      throw std::runtime_error(
+          fmt::format("{}: ffmpeg is not installed; fix: apt-get install ffmpeg, or "
+                      "write images to a name with %04d.png or to a folder/",
+                      path_));
     }
   }
 
-  /// Now, so that a folder that is missing or closed is not ffmpeg's to report.
+  /// Creates the file now, so that a missing or read-only folder is reported by us.
   void reserve_file() {
     if (!temporary_.empty()) return;
     static std::atomic<int> counter{0};
@@ -118,15 +194,15 @@ class Ffmpeg : public Film::Sink {
   [[noreturn]] void fail_as_ffmpeg_did() {
     process_->finish();
     throw std::runtime_error(
-        fmt::format("{}: ffmpeg failed ({}). Try another kind: .mp4, "
-                    ".webm, .webp, .gif, %04d.png",
-                    path_, process_->last_words()));
+        fmt::format("{}: ffmpeg failed ({}); fix: try another format: .mp4, .webm, "
+                    ".webp, .gif, %04d.png",
+                    path_, process_->last_error_line()));
   }
 
   [[noreturn]] void fail_to_write(int error) {
     throw std::runtime_error(fmt::format(
-        "{}: cannot be written ({}). Choose another place or free some space", path_,
-        std::strerror(error)));
+        "{}: cannot be written ({}); fix: choose another place or free some space",
+        path_, std::strerror(error)));
   }
 
   std::string path_;

@@ -6,15 +6,13 @@
 #include <stdexcept>
 #include <utility>
 
-#include "gui/render/ffmpeg.h"
-
 namespace lockstep::gui {
 
 namespace {
 
 class Pictures : public Film::Sink {
  public:
-  /// Names are `before`, the number with at least `digits` digits, `after`.
+  /// File names are `before`, the number with at least `digits` digits, `after`.
   Pictures(std::string before, int digits, std::string after)
       : before_(std::move(before)), digits_(digits), after_(std::move(after)) {}
   void add(const Image& frame) override {
@@ -33,13 +31,14 @@ std::unique_ptr<Film::Sink> pictures_in(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
-    throw std::runtime_error(fmt::format(
-        "{}: the folder cannot be made ({}). Choose another", folder, error.message()));
+    throw std::runtime_error(
+        fmt::format("{}: the folder cannot be created ({}); fix: choose another",
+                    folder, error.message()));
   }
   return std::make_unique<Pictures>(folder + "frame", 5, ".png");
 }
 
-/// For names with one %d or %0Nd that end in .png; else null.
+/// For names with one %d or %0Nd that end in .png; otherwise returns null.
 std::unique_ptr<Film::Sink> numbered_pictures(const std::string& path) {
   const size_t percent = path.find('%');
   if (!path.ends_with(".png") || percent == path.npos) return nullptr;
@@ -57,10 +56,10 @@ std::unique_ptr<Film::Sink> open(const std::string& path, int fps) {
   if (path.ends_with('/')) return pictures_in(path);
   if (auto pictures = numbered_pictures(path)) return pictures;
   if (auto film = open_ffmpeg(path, fps)) return film;
-  throw std::runtime_error(fmt::format(
-      "{}: no known kind of film. End the name in .mp4, .webm, .webp or .gif; or, for "
-      "numbered pictures, in %04d.png or /",
-      path));
+  throw std::runtime_error(
+      fmt::format("{}: unknown video format; fix: end the name in .mp4, .webm, .webp "
+                  "or .gif, or in %04d.png or / for numbered images",
+                  path));
 }
 
 }  // namespace
@@ -68,7 +67,7 @@ std::unique_ptr<Film::Sink> open(const std::string& path, int fps) {
 Film::Film(const std::string& path, int fps) : path_(path) {
   if (fps < 1 || fps > 120) {
     throw std::runtime_error(fmt::format(
-        "{}: {} frames a second are not possible. Choose 1 to 120", path, fps));
+        "{}: {} frames per second are out of range; fix: choose 1 to 120", path, fps));
   }
   sink_ = open(path, fps);
 }
@@ -81,9 +80,9 @@ void Film::add(const Image& frame) {
     height_ = frame.height;
   }
   if (frame.width != width_ || frame.height != height_) {
-    throw std::runtime_error(
-        fmt::format("{}: frame {} has {} x {} pixels, the film {} x {}. Keep the size",
-                    path_, count_, frame.width, frame.height, width_, height_));
+    throw std::runtime_error(fmt::format(
+        "{}: frame {} has {} x {} pixels, the video {} x {}; fix: keep the size", path_,
+        count_, frame.width, frame.height, width_, height_));
   }
   sink_->add(frame);
   ++count_;
@@ -91,7 +90,8 @@ void Film::add(const Image& frame) {
 
 void Film::finish() {
   if (count_ == 0) {
-    throw std::runtime_error(fmt::format("{}: a film needs a frame", path_));
+    throw std::runtime_error(
+        fmt::format("{}: a video needs at least one frame", path_));
   }
   sink_->finish();
 }

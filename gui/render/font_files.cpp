@@ -1,4 +1,4 @@
-#include "gui/render/font_files.h"
+#include "gui/render/fonts.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -24,7 +24,8 @@ std::vector<fs::path> system_folders() {
 
 using Paths = std::map<std::string, std::string>;  ///< by file name
 
-/// All files below; of equal names the first folder's, and in it the first by path.
+/// Returns all files below; for equal names, the one in the first folder, then first by
+/// path.
 Paths files_below(const std::vector<fs::path>& folders) {
   Paths found;
   for (const fs::path& folder : folders) {

@@ -16,7 +16,7 @@ namespace {
 struct Face {
   Type type;
   const char* file;
-  const char* helper;  ///< draws the signs that `file` lacks
+  const char* helper;  ///< provides glyphs that `file` lacks
   float line;          ///< points; Inter's em is 0.83 of it, JetBrains Mono's 0.76
 };
 
@@ -32,8 +32,8 @@ constexpr Face kFaces[kTypes] = {
     {Type::mono, kCode, kWords, 16},
     {Type::mono_small, kCode, kWords, 15},
 };
-constexpr const char* kStandIn = "DejaVuSans.ttf";
-constexpr const char* kStandInCode = "DejaVuSansMono.ttf";
+constexpr const char* kFallback = "DejaVuSans.ttf";
+constexpr const char* kFallbackCode = "DejaVuSansMono.ttf";
 
 constexpr ImWchar kGlyphs[] = {
     0x0020, 0x007e, 0x00a0, 0x00ff,  // Latin-1
@@ -61,7 +61,7 @@ bool is_font(std::string_view bytes) {
          bytes.starts_with("true"sv);
 }
 
-/// Font files by name, each read once and kept in one copy, which the atlas owns.
+/// Font files by name, each read once; the atlas owns the only copy.
 class Library {
  public:
   Library(ImFontAtlas& atlas, const FontReader& read) : atlas_(atlas), read_(read) {}
@@ -75,13 +75,13 @@ class Library {
 
   bool has(const char* name) { return file(name).size > 0; }
 
-  /// Null if there is no such file.
+  /// Returns null if there is no such file.
   ImFont* add(const char* name, float pixels, bool into_the_last) {
     File& from = file(name);
     if (from.size == 0) return nullptr;
     ImFontConfig config;
     config.MergeMode = into_the_last;
-    config.OversampleH = 3;  // letters start at thirds of a pixel: even spacing
+    config.OversampleH = 3;  // glyphs start at thirds of a pixel, for even spacing
     config.OversampleV = 1;
     config.PixelSnapH = false;
     config.FontDataOwnedByAtlas = !from.given;
@@ -93,7 +93,7 @@ class Library {
   struct File {
     void* data = nullptr;
     int size = 0;
-    bool given = false;  ///< the atlas owns it
+    bool given = false;  ///< owned by the atlas
   };
   File& file(const char* name) {
     const auto [entry, is_new] = files_.try_emplace(name);
@@ -112,7 +112,7 @@ class Library {
   std::map<std::string, File> files_;
 };
 
-/// The face itself, else DejaVu, else ImGui's own font.
+/// Adds the face, otherwise DejaVu, otherwise ImGui's own font.
 ImFont* add_face(Library& library, ImFontAtlas& atlas, const Face& face, float scale) {
   const bool is_code = std::string_view(face.file) == kCode;
   const float pixels = std::max(1.0f, face.line * scale);
@@ -120,7 +120,7 @@ ImFont* add_face(Library& library, ImFontAtlas& atlas, const Face& face, float s
     library.add(face.helper, pixels, true);
     return font;
   }
-  for (const char* stand_in : {is_code ? kStandInCode : kStandIn, kStandIn}) {
+  for (const char* stand_in : {is_code ? kFallbackCode : kFallback, kFallback}) {
     if (ImFont* font = library.add(stand_in, pixels, false)) return font;
   }
   ImFontConfig config;
@@ -137,7 +137,7 @@ std::string missing_files(Library& library) {
   return names;
 }
 
-void even_digits(ImFont& font) {
+void make_digits_tabular(ImFont& font) {
   float widest = 0;
   const auto is_digit = [](const ImFontGlyph& glyph) {
     return glyph.Codepoint >= '0' && glyph.Codepoint <= '9';
@@ -157,7 +157,8 @@ void even_digits(ImFont& font) {
 }  // namespace
 
 Fonts load_fonts(ImFontAtlas& atlas, float scale, const FontReader& read) {
-  atlas.Flags |= ImFontAtlasFlags_NoBakedLines;  // lines are drawn, not copied
+  atlas.Flags |=
+      ImFontAtlasFlags_NoBakedLines;  // draw lines rather than copy them from the atlas
   Fonts fonts;
   {
     Library library(atlas, read);
@@ -168,13 +169,13 @@ Fonts load_fonts(ImFontAtlas& atlas, float scale, const FontReader& read) {
     const std::string missing = missing_files(library);
     fonts.complete = missing.empty();
     if (!fonts.complete) {
-      fonts.message = "fonts not found, others stand in: " + missing +
-                      ". Fix: apt-get install fonts-inter fonts-jetbrains-mono";
+      fonts.message = "fonts not found, using substitutes: " + missing +
+                      "; fix: apt-get install fonts-inter fonts-jetbrains-mono";
     }
   }
   if (!atlas.Build()) throw std::runtime_error("ImGui cannot build the font atlas");
   for (ImFont* font : fonts.fonts) {
-    even_digits(*font);
+    make_digits_tabular(*font);
     for (const auto& [missing, like] : kSubstitutes) {
       if (!has_glyph(*font, missing)) font->AddRemapChar(missing, like);
     }

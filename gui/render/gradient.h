@@ -1,33 +1,33 @@
-// A value that is given at a triangle's corners and changes evenly between them: a
-// colour's channel, or a position in a texture.
+// A value given at a triangle's corners and interpolated linearly: a colour channel or
+// a texture coordinate.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "gui/render/fixed.h"
+#include "gui/render/fixed_point.h"
 
 namespace lockstep::gui {
 
-/// Twice the area of the triangle, in 1/256 x 1/256 pixels; its sign is the sense of
-/// rotation.
+/// Returns twice the triangle's area in units of 1/256 x 1/256 pixel; the sign is the
+/// orientation.
 inline int64_t twice_area(Point a, Point b, Point c) {
   return (int64_t{b.x} - a.x) * (int64_t{c.y} - a.y) -
          (int64_t{b.y} - a.y) * (int64_t{c.x} - a.x);
 }
 
-/// A plane over the pixels. Values have `kBits` binary digits after the point.
+/// A plane over the pixels. Values have `kBits` fractional bits.
 ///
-/// The slopes come from floating point, but only by products and one quotient: there is
-/// no sum in between that a compiler could fuse, so every machine gets the same slope.
+/// Slopes are computed in floating point by products and one quotient only: no sum that
+/// a compiler could fuse, so every machine gets the same slope.
 class Gradient {
  public:
   static constexpr int kBits = 20;
 
   Gradient() = default;  ///< 0 everywhere
 
-  /// `corners` and their `values` (at most 2^28 in size); `inverse_area` is
-  /// 1.0 / twice_area(corners), which is not 0.
+  /// `corners` and their `values` (at most 2^28 in magnitude); `inverse_area` is 1.0 /
+  /// twice_area(corners), which must not be 0.
   Gradient(const Point (&corners)[3], int32_t v0, int32_t v1, int32_t v2,
            double inverse_area) {
     const auto& [a, b, c] = corners;
@@ -41,12 +41,12 @@ class Gradient {
     value_ = (int64_t{v0} << kBits) - (step_x_ * back_x + step_y_ * back_y) / kPixel;
   }
 
-  /// The value at the centre of a pixel.
+  /// Returns the value at the centre of a pixel.
   int64_t at(int column, int row) const {
     return value_ + (column - column_) * step_x_ + (row - row_) * step_y_;
   }
 
-  /// What is added from a pixel to its right neighbour.
+  /// The increment from a pixel to its right neighbour.
   int64_t step_x() const { return step_x_; }
 
  private:
@@ -62,15 +62,15 @@ class Gradient {
   int64_t step_x_ = 0, step_y_ = 0;
 };
 
-/// A colour's channel along a row of pixels. Sums wrap around, as 32 bits do, which
-/// harms only slopes too steep to be seen.
+/// A colour channel along a row of pixels. Sums wrap at 32 bits, which affects only
+/// slopes too steep to be visible.
 class Channel {
  public:
   Channel(const Gradient& gradient, int column, int row)
       : value_(static_cast<uint32_t>(gradient.at(column, row)) + kHalf),
         step_(static_cast<uint32_t>(gradient.step_x())) {}
 
-  /// 0 to 255, `i` pixels after the first.
+  /// Returns 0 … 255, `i` pixels after the first.
   uint32_t at(int i) const {
     const uint32_t value = value_ + static_cast<uint32_t>(i) * step_;
     const int32_t level = static_cast<int32_t>(value) >> Gradient::kBits;

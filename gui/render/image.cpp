@@ -14,7 +14,7 @@ namespace lockstep::gui {
 
 namespace {
 
-// Flat panels and text: each row minus the row above packs best and fast.
+// For flat panels and text, the difference from the row above compresses best and fast.
 constexpr int kFilter = PNG_FILTER_UP;
 constexpr int kCompression = 6;
 constexpr int kMaxSide = 1 << 15;
@@ -24,7 +24,7 @@ bool is_opaque(const Image& image) {
                      [](uint32_t pixel) { return pixel >> 24 == 255; });
 }
 
-/// Bytes as PNG wants them, on any machine: red, green, blue and, maybe, alpha.
+/// Bytes in PNG's order on any machine: red, green, blue and optionally alpha.
 std::vector<uint8_t> packed_bytes(const Image& image, int channels) {
   std::vector<uint8_t> bytes;
   bytes.reserve(image.pixels.size() * static_cast<size_t>(channels));
@@ -41,8 +41,8 @@ void append(png_structp png, png_bytep bytes, size_t size) {
       ->append(reinterpret_cast<const char*>(bytes), size);
 }
 
-/// libpng reports errors by longjmp, which skips destructors: so nothing that has one
-/// lives in here. False after an error.
+/// libpng reports errors by longjmp, which skips destructors, so this function has no
+/// objects with one. Returns false on error.
 bool encode(png_structp png, png_infop info, const Image& image, uint8_t* bytes,
             int channels, std::string* out) {
   if (setjmp(png_jmpbuf(png))) return false;
@@ -69,7 +69,7 @@ void check_size(const Image& image) {
       fits ? static_cast<size_t>(image.width) * static_cast<size_t>(image.height) : 0;
   if (!fits || image.pixels.size() != count) {
     throw std::runtime_error(
-        fmt::format("a picture of {} x {} with {} pixels cannot be written as PNG: "
+        fmt::format("an image of {} x {} with {} pixels cannot be written as PNG: "
                     "sides are 1 to {}, pixels their product",
                     image.width, image.height, image.pixels.size(), kMaxSide));
   }
@@ -87,7 +87,8 @@ std::string encode_png(const Image& image) {
   png_infop info = png ? png_create_info_struct(png) : nullptr;
   const bool good = info && encode(png, info, image, bytes.data(), channels, &out);
   png_destroy_write_struct(&png, &info);
-  if (!good) throw std::runtime_error("a picture cannot be packed as PNG: no memory");
+  if (!good)
+    throw std::runtime_error("an image cannot be encoded as PNG: out of memory");
   return out;
 }
 
@@ -111,7 +112,7 @@ Image decode_png(std::string_view bytes) {
   png_image_free(&png);
   if (!good || image.pixels.empty()) {
     throw std::runtime_error(
-        fmt::format("no PNG that can be read ({})", reason.empty() ? "size" : reason));
+        fmt::format("not a readable PNG ({})", reason.empty() ? "size" : reason));
   }
   return image;
 }

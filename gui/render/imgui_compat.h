@@ -1,5 +1,5 @@
-// What differs between Dear ImGui 1.86 (Debian 12), 1.90 (Debian 13, Ubuntu 24.04) and
-// 1.92. No other file asks for ImGui's version.
+// Differences between Dear ImGui 1.86 (Debian 12), 1.90 (Debian 13, Ubuntu 24.04) and
+// 1.92. No other file checks ImGui's version.
 #pragma once
 
 #include <imgui.h>
@@ -10,7 +10,7 @@ namespace lockstep::gui {
 
 struct Texture;
 
-// ---- Textures: an id was a pointer until 1.91 and is a number since.
+// ---- Textures: an id was a pointer until 1.91 and is an integer since.
 
 inline ImTextureID texture_id(const Texture* texture) {
   return (ImTextureID) reinterpret_cast<uintptr_t>(texture);
@@ -20,7 +20,7 @@ inline const Texture* texture_of(const ImDrawCmd& command) {
   return reinterpret_cast<const Texture*>((uintptr_t)command.GetTexID());
 }
 
-// ---- Fonts: since 1.92 a font has no size of its own and `PushFont` asks for one.
+// ---- Fonts: since 1.92 a font has no size and `PushFont` takes one.
 
 /// Height of a line in points, for `ImDrawList::AddText(font, size, ...)`.
 inline float font_size(const ImFont& font) {
@@ -40,8 +40,8 @@ inline void push_font(ImFont* font) {
 #endif
 }
 
-/// All glyphs of a loaded font, to adjust their advance. (Since 1.92 they are made when
-/// they are first drawn, and stay as the font has them.)
+/// Visits all glyphs of a loaded font, to adjust their advance. (Since 1.92 glyphs are
+/// created when first drawn and cannot be adjusted.)
 template <typename Adjust>
 void for_each_glyph(ImFont& font, Adjust adjust) {
 #if IMGUI_VERSION_NUM >= 19200
@@ -53,7 +53,7 @@ void for_each_glyph(ImFont& font, Adjust adjust) {
 #endif
 }
 
-/// Whether a font draws a character itself.
+/// True if the font itself has the character's glyph.
 inline bool has_glyph(ImFont& font, ImWchar character) {
 #if IMGUI_VERSION_NUM >= 19200
   return font.IsGlyphInFont(character);
@@ -62,9 +62,10 @@ inline bool has_glyph(ImFont& font, ImWchar character) {
 #endif
 }
 
-// ---- Lines: their soft edge is one point wide, which is two pixels on a dense screen.
+// ---- Lines: their anti-aliased fringe is one point, which is two pixels on a HiDPI
+// screen.
 
-/// Call it on a window's list, after `Begin`, before drawing into it.
+/// Must be called on a window's list after `Begin`, before drawing into it.
 inline void sharpen_lines(ImDrawList& list, float pixels_per_point) {
   list._FringeScale = 1 / pixels_per_point;
 }
@@ -101,18 +102,17 @@ inline void feed_text(ImGuiIO& io, const char* utf8) {
   io.AddInputCharactersUTF8(utf8);
 }
 
-// ---- Keys: until 1.86 they were the window library's numbers.
+// ---- Keys: until 1.86 they were the window library's codes.
 
-/// The keys that the viewer knows, by GLFW's numbers, so that in 1.86 a real window and
-/// `feed_key` fill the same places. Printable keys are their character in capitals:
-/// `key_of('f')`.
+/// The viewer's keys, by GLFW's codes, so that in 1.86 a real window and `feed_key` set
+/// the same entries. Printable keys are their capital letter: `key_of('f')`.
 enum class Key {
   space = ' ',  // clang-format off
   escape = 256, enter, tab, backspace, insert, del, right, left, down, up, page_up,
   page_down, home, end,  // clang-format on
 };
 
-/// For letters, digits and - = [ ] , . / ; ' ` on an American keyboard.
+/// For letters, digits and - = [ ] , . / ; ' ` on a US keyboard.
 constexpr Key key_of(char c) {
   return static_cast<Key>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
 }
@@ -163,7 +163,7 @@ inline bool key_down(Key key) { return ImGui::IsKeyDown(imgui_key(key)); }
 
 #else
 
-/// Tells ImGui's own widgets where the keys are; a window backend does it itself.
+/// Maps keys for ImGui's own widgets; a window backend does this itself.
 inline void map_keys(ImGuiIO& io) {
   constexpr Key kKeys[] = {
       Key::tab,       Key::left,  Key::right, Key::up,     Key::down, Key::page_up,
@@ -183,7 +183,8 @@ inline void feed_modifiers(ImGuiIO& io, Modifiers held) {
   io.KeyAlt = held.alt;
   io.KeySuper = held.super;
 }
-/// Went down in this frame, or, with `repeat`, is held long enough to count again.
+/// True if the key went down in this frame or, with `repeat`, is held long enough to
+/// repeat.
 inline bool key_pressed(Key key, bool repeat = false) {
   return ImGui::IsKeyPressed(static_cast<int>(key), repeat);
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMaxPixels = 16384;
 
-/// Makes a context current and, at the end, the one that was.
+/// Makes a context current, and restores the previous one.
 class Current {
  public:
   explicit Current(ImGuiContext* context) : before_(ImGui::GetCurrentContext()) {
@@ -29,8 +29,8 @@ int pixels(int points, float scale) {
   const float count = std::round(static_cast<float>(points) * scale);
   if (!(count >= 1 && count <= kMaxPixels)) {
     throw std::runtime_error(
-        fmt::format("a picture side of {} points at scale {} is not possible: choose 1 "
-                    "to {} pixels",
+        fmt::format("an image side of {} points at scale {} is out of range; fix: "
+                    "choose 1 to {} pixels",
                     points, scale, kMaxPixels));
   }
   return static_cast<int>(count);
@@ -60,7 +60,8 @@ Offscreen::Offscreen(int width, int height, float scale, const std::string& font
     io.Fonts->SetTexID(texture_id(&atlas_));
     ImGuiStyle& style = ImGui::GetStyle();
     style.AntiAliasedLinesUseTex = false;
-    style.CurveTessellationTol /= scale;  // points: curves stay round when enlarged
+    style.CurveTessellationTol /=
+        scale;  // in points, so that curves stay round when enlarged
     style.CircleTessellationMaxError /= scale;
     resize(width, height);
   } catch (...) {

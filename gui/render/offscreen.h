@@ -1,4 +1,4 @@
-// ImGui without a window: feed it, draw a frame, look at the picture.
+// ImGui without a window: feed input, draw a frame, get the image.
 #pragma once
 
 #include <imgui.h>
@@ -14,13 +14,13 @@
 
 namespace lockstep::gui {
 
-/// An ImGui context of its own, with fonts, whose frames become pictures. Time passes
-/// by 1/60 s per frame, whatever the clock says; nothing is read from or written to the
-/// disk but fonts. Several may exist and take turns. Not thread-safe: ImGui has one
-/// current context, which every call here sets and restores.
+/// A separate ImGui context with fonts whose frames become images. Time advances by
+/// 1/60 s per frame, regardless of the clock; only fonts are read from disk. Several
+/// may coexist and take turns. Not thread-safe: ImGui has one current context, which
+/// every call sets and restores.
 class Offscreen {
  public:
-  /// `width` and `height` in points; the picture has `scale` times as many pixels.
+  /// `width` and `height` in points; the image has `scale` times as many pixels.
   /// `font_folder` as in `load_fonts`. Throws std::runtime_error for a size below 1 or
   /// above 16384 pixels.
   Offscreen(int width, int height, float scale = 1,
@@ -29,18 +29,18 @@ class Offscreen {
   Offscreen(const Offscreen&) = delete;
   Offscreen& operator=(const Offscreen&) = delete;
 
-  /// One frame: `draw` calls ImGui, and the picture lives until the next one. If `draw`
-  /// throws, the exception passes and this object can only be destroyed.
+  /// Draws one frame: `draw` calls ImGui; the image is valid until the next frame. If
+  /// `draw` throws, the exception propagates and this object can only be destroyed.
   const Image& frame(const std::function<void()>& draw, uint32_t background);
 
-  /// What the last frame was drawn from; null before the first. ImGui's, until the
-  /// next.
+  /// Returns the last frame's draw data, owned by ImGui and valid until the next frame;
+  /// null before the first.
   const ImDrawData* draw_data() const;
 
-  void resize(int width, int height);  ///< in points; as the constructor
+  void resize(int width, int height);  ///< in points; throws as the constructor does
 
-  // Input for the next frame. Press and release belong in two frames: ImGui 1.86 sees
-  // only what holds when a frame begins.
+  // Input for the next frame. Press and release must be in two frames: ImGui 1.86 sees
+  // only the state when a frame begins.
   void mouse(float x, float y);       ///< in points
   void button(int index, bool down);  ///< 0 left, 1 right, 2 middle
   void wheel(float x, float y);       ///< in notches; up is positive
@@ -51,7 +51,7 @@ class Offscreen {
   const Fonts& fonts() const { return fonts_; }
   float scale() const { return scale_; }
 
-  /// For what must be done with this context current: setting the style, say.
+  /// Runs `action` with this context current, e.g. to set the style.
   void with_context(const std::function<void()>& action);
 
  private:

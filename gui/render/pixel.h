@@ -1,5 +1,5 @@
-// Arithmetic on colours: 0xAABBGGRR, alpha not multiplied in. Two channels lie 16 bits
-// apart in one number, so that one product serves both.
+// Colour arithmetic on 0xAABBGGRR with straight alpha. Two channels are kept 16 bits
+// apart in one integer, so that one multiplication serves both.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace lockstep::gui {
 
 constexpr uint32_t kOpaque = 0xff000000;
 
-/// Both halves of `x` (0 to 255 * 255 each) divided by 255 and rounded, exactly.
+/// Divides both halves of `x` (0 to 255 * 255 each) by 255 and rounds, exactly.
 inline uint32_t divide_pair_by_255(uint32_t x) {
   x += 0x00800080;
   return ((x + ((x >> 8) & 0x00ff00ff)) >> 8) & 0x00ff00ff;
@@ -20,7 +20,7 @@ inline uint32_t divide_by_255(uint32_t x) {  // 0 to 255 * 255
   return (x + (x >> 8)) >> 8;
 }
 
-/// `source` over an opaque `below`.
+/// Composites `source` over an opaque `below`.
 inline uint32_t blend(uint32_t below, uint32_t source) {
   const uint32_t alpha = source >> 24, rest = 255 - alpha;
   const uint32_t red_blue = (source & 0xff00ff) * alpha + (below & 0xff00ff) * rest;
@@ -28,7 +28,7 @@ inline uint32_t blend(uint32_t below, uint32_t source) {
   return kOpaque | divide_pair_by_255(red_blue) | divide_by_255(green) << 8;
 }
 
-/// `source` over `count` opaque pixels; none if `count` is below 1.
+/// Composites `source` over `count` opaque pixels; does nothing if `count` is below 1.
 inline void blend_row(uint32_t* pixels, int count, uint32_t source) {
   if (source >= kOpaque) {
     for (int i = 0; i < count; ++i) pixels[i] = source;
@@ -41,7 +41,7 @@ inline uint32_t with_alpha(uint32_t color, uint32_t alpha) {
   return (color & ~kOpaque) | alpha << 24;
 }
 
-/// A colour seen through a texel: channel by channel, their product.
+/// Multiplies a colour by a texel, channel by channel.
 inline uint32_t modulate(uint32_t color, uint32_t texel) {
   if (texel == 0xffffffff) return color;
   const uint32_t alpha = divide_by_255((color >> 24) * (texel >> 24));
@@ -53,8 +53,8 @@ inline uint32_t modulate(uint32_t color, uint32_t texel) {
   return product;
 }
 
-/// Between two colours; `weight` is the second's, 0 to 256. (The sum of both products
-/// fits 16 bits: 255 * 256.)
+/// Interpolates between two colours; `weight`, 0 to 256, belongs to the second. (The
+/// sum of both products fits 16 bits: 255 * 256.)
 inline uint32_t mix(uint32_t first, uint32_t second, uint32_t weight) {
   const uint32_t rest = 256 - weight;
   const uint32_t red_blue = (first & 0xff00ff) * rest + (second & 0xff00ff) * weight;

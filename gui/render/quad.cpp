@@ -1,4 +1,4 @@
-#include "gui/render/quad.h"
+#include "gui/render/shapes.h"
 
 #include <cstdlib>
 
@@ -8,8 +8,8 @@ namespace {
 
 constexpr int64_t kMaxTexelsPerPixel = 4;
 
-/// How many texels lie on a pixel, when that is a whole number: the texels then miss
-/// the pixels by less than a quarter over the whole length. Otherwise 0.
+/// Returns the number of texels per pixel if it is an integer, with texels off the
+/// pixels by less than a quarter over the whole length; otherwise 0.
 int64_t texels_per_pixel(int64_t texels, int64_t pixels) {
   const int64_t count = (texels + pixels / 2) / pixels;
   const bool whole = std::abs(texels - count * pixels) <= kPixel / 4;
@@ -22,20 +22,20 @@ void fill(const Canvas& canvas, const Box& box, uint32_t color) {
   }
 }
 
-/// Which texel, in 1/256, lies under the centre of pixel (0, 0); and texels per pixel.
-struct Lettering {
+/// The texel, in 1/256, under the centre of pixel (0, 0); and texels per pixel.
+struct GlyphMap {
   int64_t origin_u, origin_v;
   int64_t step_u, step_v;
   int64_t column(int x) const { return (origin_u >> kFractionBits) + x * step_u; }
   int64_t row(int y) const { return (origin_v >> kFractionBits) + y * step_v; }
 };
 
-bool lies_inside(const Texture& texture, const Lettering& map, const Box& box) {
+bool lies_inside(const Texture& texture, const GlyphMap& map, const Box& box) {
   return map.column(box.x0) >= 0 && map.column(box.x1 - 1) < texture.width &&
          map.row(box.y0) >= 0 && map.row(box.y1 - 1) < texture.height;
 }
 
-void copy(const Canvas& canvas, const Box& box, const Lettering& map, uint32_t color) {
+void copy(const Canvas& canvas, const Box& box, const GlyphMap& map, uint32_t color) {
   const Texture& texture = canvas.texture();
   for (int y = box.y0; y < box.y1; ++y) {
     uint32_t* pixels = canvas.rows().at(0, y);
@@ -71,8 +71,8 @@ bool draw_upright(const Canvas& canvas, const Corner (&corners)[4]) {
   const int64_t step_u = texels_per_pixel(to.x - from.x, c.at.x - a.at.x);
   const int64_t step_v = texels_per_pixel(to.y - from.y, c.at.y - a.at.y);
   if (step_u == 0 || step_v == 0) return false;
-  const Lettering map{from.x + (kPixel / 2 - a.at.x) * step_u,
-                      from.y + (kPixel / 2 - a.at.y) * step_v, step_u, step_v};
+  const GlyphMap map{from.x + (kPixel / 2 - a.at.x) * step_u,
+                     from.y + (kPixel / 2 - a.at.y) * step_v, step_u, step_v};
   if (box.empty()) return true;
   if (!lies_inside(canvas.texture(), map, box)) return false;
   copy(canvas, box, map, a.color);

@@ -4,14 +4,13 @@
 #include <vector>
 
 #include "gui/render/imgui_compat.h"
-#include "gui/render/quad.h"
-#include "gui/render/triangle.h"
+#include "gui/render/shapes.h"
 
 namespace lockstep::gui {
 
 namespace {
 
-/// From ImGui's points to pixels. (A difference and a product: nothing to fuse.)
+/// Converts ImGui's points to pixels. (A difference and a product: nothing to fuse.)
 class View {
  public:
   explicit View(const ImDrawData& data)
@@ -33,7 +32,7 @@ Box clip_box(const View& view, const ImVec4& clip, const Image& target) {
                       {0, 0, target.width, target.height});
 }
 
-/// The vertices that a command's indices mean; counts from outside are not trusted.
+/// The vertices of a draw command's indices; out-of-range counts are not trusted.
 class Mesh {
  public:
   Mesh(const ImDrawList& list, const std::vector<Point>& points,
@@ -45,7 +44,7 @@ class Mesh {
   }
   size_t count() const { return count_; }
   ImDrawIdx index(size_t i) const { return list_.IdxBuffer.Data[begin_ + i]; }
-  /// False when there is no such vertex.
+  /// Returns false if there is no such vertex.
   bool corner(size_t i, Corner& out) const {
     const size_t vertex = first_ + index(i);
     if (vertex >= points_.size()) return false;
@@ -60,7 +59,7 @@ class Mesh {
   size_t first_, begin_, count_;
 };
 
-/// Six indices a b c, a c d are how ImGui writes a rectangle.
+/// ImGui writes a rectangle as six indices: a b c, a c d.
 bool draw_rectangle(const Canvas& canvas, const Mesh& mesh, size_t i) {
   if (i + 6 > mesh.count() || mesh.index(i + 3) != mesh.index(i) ||
       mesh.index(i + 4) != mesh.index(i + 2)) {

@@ -1,5 +1,5 @@
-// Draws what ImGui wants drawn into a picture in memory: no window, no graphics driver,
-// and on every machine the same pixels.
+// Renders ImGui's draw data to an image in memory: no window, no graphics driver, and
+// identical pixels on every machine.
 #pragma once
 
 #include <imgui.h>
@@ -15,7 +15,7 @@ namespace lockstep::gui {
 /// `background`, taken as opaque, and draws over it. Positions are points; a pixel is
 /// 1 / FramebufferScale of one. Colours blend by alpha, rounded to the nearest.
 ///
-/// Textures are bilinear, letters are not (quad.h). User callbacks are skipped. Any
+/// Textures are bilinear, letters are not (shapes.h). User callbacks are skipped. Any
 /// draw data is safe, however wild its numbers, as long as each texture id is none or
 /// points to a live `Texture`. Thread-safe for different targets.
 void rasterize(const ImDrawData& data, Image& target, uint32_t background);

@@ -1,4 +1,4 @@
-// A picture that draw data refers to, and how it is read. Never outside of it.
+// A texture of the draw data, and its sampling, clamped to the edges.
 #pragma once
 
 #include <imgui.h>
@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "gui/render/fixed.h"
+#include "gui/render/fixed_point.h"
 #include "gui/render/pixel.h"
 
 namespace lockstep::gui {
 
-/// Pixels that somebody else owns, 0xAABBGGRR, row by row. An `ImTextureID` is the
-/// address of one (`texture_id` in imgui_compat.h); none, or one without pixels, is
-/// white.
+/// Pixels owned elsewhere, 0xAABBGGRR, row by row. An `ImTextureID` is the address of a
+/// Texture (`texture_id` in imgui_compat.h); a null id or an empty texture is white.
 struct Texture {
   int width = 0;
   int height = 0;
@@ -24,27 +23,28 @@ inline bool has_texels(const Texture* texture) {
   return texture && texture->pixels && texture->width > 0 && texture->height > 0;
 }
 
-/// A position in a texture, in 1/256 texel. ImGui's run from 0 to 1.
+/// A texture coordinate in 1/256 texel. ImGui's range from 0 to 1.
 inline Point texel_position(const Texture& texture, ImVec2 uv) {
   const int32_t u = to_fixed(uv.x * static_cast<float>(texture.width));
   const int32_t v = to_fixed(uv.y * static_cast<float>(texture.height));
   return {u == kNowhere ? 0 : u, v == kNowhere ? 0 : v};
 }
 
-/// The texel at a column and row; outside, the nearest one.
+/// Returns the texel at a column and row; outside, the nearest one.
 inline uint32_t texel(const Texture& texture, int64_t column, int64_t row) {
   const int64_t x = std::clamp<int64_t>(column, 0, texture.width - 1);
   const int64_t y = std::clamp<int64_t>(row, 0, texture.height - 1);
   return texture.pixels[y * texture.width + x];
 }
 
-/// The texel that lies at a position of ImGui's.
+/// Returns the texel at ImGui's texture coordinate.
 inline uint32_t texel(const Texture& texture, ImVec2 uv) {
   const Point at = texel_position(texture, uv);
   return texel(texture, at.x >> kFractionBits, at.y >> kFractionBits);
 }
 
-/// The mean of the four texels around a position in 1/256 texel, weighted by nearness.
+/// Returns the mean of the four texels around a position in 1/256 texel, weighted by
+/// distance.
 inline uint32_t smooth_texel(const Texture& texture, int64_t u, int64_t v) {
   u -= kPixel / 2;
   v -= kPixel / 2;

@@ -1,10 +1,10 @@
-#include "gui/render/triangle.h"
+#include "gui/render/shapes.h"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
-#include "gui/render/edge.h"
+#include "gui/render/fixed_point.h"
 #include "gui/render/gradient.h"
 #include "gui/render/pixel.h"
 
@@ -28,9 +28,9 @@ struct Triangle {
   }
 };
 
-/// Calls `paint(begin, row, count)` for rows up to `end` between two edges, the count
-/// being at most 0 where no centre lies between them. (By value all: a compiler must
-/// suspect that what is referred to changes with each pixel.)
+/// Calls `paint(begin, row, count)` for rows up to `end` between two edges; `count` is
+/// at most 0 where no centre lies between them. (All by value: for references, the
+/// compiler must assume that each pixel may change them.)
 template <typename Paint>
 void walk(Box clip, Edge left, Edge right, int row, int end, Paint paint) {
   for (; row < end; ++row, left.next_row(), right.next_row()) {
@@ -72,7 +72,8 @@ void draw_flat(const Canvas& canvas, const Triangle& triangle) {
   for_each_span(canvas.clip(), triangle, paint);
 }
 
-/// One colour that fades: the soft fringe of every line and round corner.
+/// One colour with varying alpha: the anti-aliased fringe of every line and round
+/// corner.
 void draw_fading(const Canvas& canvas, const Triangle& triangle) {
   const auto paint = [rows = canvas.rows(), color = triangle.color[0],
                       gradient = triangle.channel(3)](int x, int y, int count) {
@@ -85,7 +86,7 @@ void draw_fading(const Canvas& canvas, const Triangle& triangle) {
   for_each_span(canvas.clip(), triangle, paint);
 }
 
-/// The colour between three corners, pixel after pixel of a row.
+/// The interpolated colour along a row of pixels.
 class Shade {
  public:
   explicit Shade(const Triangle& triangle)

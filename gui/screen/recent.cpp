@@ -23,8 +23,8 @@ fs::path state_file() {
 
 }  // namespace
 
-Recollection recall() {
-  Recollection memory;
+RecentFiles load_recent() {
+  RecentFiles memory;
   std::ifstream in(state_file());
   for (std::string line; std::getline(in, line) && memory.files.size() < kMostFiles;) {
     if (line == "toured") memory.toured = true;
@@ -33,7 +33,7 @@ Recollection recall() {
   return memory;
 }
 
-void remember(const Recollection& memory) {
+void save_recent(const RecentFiles& memory) {
   const fs::path path = state_file();
   if (path.empty()) return;
   std::error_code ignored;

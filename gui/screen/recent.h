@@ -1,5 +1,5 @@
-// What the viewer remembers between runs: the files opened last, and that the tour was
-// seen. One small text file below $XDG_STATE_HOME; losing it loses nothing.
+// What the viewer remembers between runs: the recent files, and that the tour was
+// shown. A small text file below $XDG_STATE_HOME; safe to delete.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace lockstep::gui {
 
-struct Recollection {
+struct RecentFiles {
   std::vector<std::string> files;  ///< newest first
   bool toured = false;
 };
 
-Recollection recall();
-void remember(const Recollection& memory);  ///< failing is not an error
+RecentFiles load_recent();
+void save_recent(const RecentFiles& memory);  ///< failure is not an error
 
 }  // namespace lockstep::gui

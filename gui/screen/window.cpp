@@ -20,11 +20,12 @@ namespace lockstep::gui {
 namespace {
 
 constexpr const char* kInstead =
-    "fix: lockstep view TRACE --screenshot picture.png (or --video film.mp4) draws "
-    "without a screen";
-constexpr double kSlowFrame = 0.15;  ///< seconds; a slow connection, or no driver
+    "fix: lockstep view TRACE --screenshot picture.png (or --video film.mp4) renders "
+    "without a display";
+constexpr double kSlowFrame =
+    0.15;  ///< seconds; a slow connection, or software rendering
 
-std::string glfw_said;  ///< GLFW's last words
+std::string glfw_said;  ///< GLFW's last error
 
 [[noreturn]] void no_window(const std::string& why) {
   throw std::runtime_error("no window: " + why +
@@ -32,12 +33,12 @@ std::string glfw_said;  ///< GLFW's last words
                            kInstead);
 }
 
-/// GLFW, a window with OpenGL 3 in it, and ImGui on top; taken down in reverse.
+/// GLFW, a window with OpenGL 3, and ImGui; destroyed in reverse order.
 class Window {
  public:
   explicit Window(const WindowOptions& options) {
     glfwSetErrorCallback([](int, const char* what) { glfw_said = what; });
-    if (!glfwInit()) no_window("there is no display");
+    if (!glfwInit()) no_window("no display");
     glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
     glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 0);
     glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
@@ -46,7 +47,7 @@ class Window {
     window_ = glfwCreateWindow(width, height, "lockstep", nullptr, nullptr);
     if (window_ == nullptr) {
       glfwTerminate();
-      no_window("OpenGL 3 is missing here");
+      no_window("OpenGL 3 is not available");
     }
     glfwSetWindowSizeLimits(window_, 640, 480, GLFW_DONT_CARE, GLFW_DONT_CARE);
     glfwMakeContextCurrent(window_);
@@ -56,7 +57,7 @@ class Window {
     int points = 0, pixels = 0, ignored = 0;
     glfwGetWindowSize(window_, &points, &ignored);
     glfwGetFramebufferSize(window_, &pixels, &ignored);
-    // On X11 a window is sized in pixels: there the whole picture is scaled instead.
+    // On X11 a window is sized in pixels: scale the whole UI instead.
     ui_scale_ = pixels > points ? 1.0f : std::max(1.0f, scale_x);
     const float font_scale =
         pixels > points
@@ -72,7 +73,7 @@ class Window {
     ImGui_ImplGlfw_InitForOpenGL(window_, true);
     if (!ImGui_ImplOpenGL3_Init("#version 130")) {
       close();
-      no_window("OpenGL 3 does not work here");
+      no_window("OpenGL 3 does not work");
     }
   }
   ~Window() { close(); }
@@ -108,15 +109,15 @@ class Window {
   float ui_scale_ = 1;
 };
 
-/// Files waiting to be opened, from the command line, by drag and drop, or chosen.
+/// Files to open, from the command line, drag and drop, or the recent list.
 struct Queue {
   std::vector<std::string> files;
 };
 
-void open_next(App& app, Queue& queue, Recollection& memory) {
-  if (!app.wanted_file.empty()) {
-    queue.files.push_back(std::move(app.wanted_file));
-    app.wanted_file.clear();
+void open_next(App& app, Queue& queue, RecentFiles& memory) {
+  if (!app.requested_file.empty()) {
+    queue.files.push_back(std::move(app.requested_file));
+    app.requested_file.clear();
   }
   if (app.is_loading() || queue.files.empty()) return;
   const std::string path = queue.files.front();
@@ -134,11 +135,11 @@ void open_next(App& app, Queue& queue, Recollection& memory) {
   }
 }
 
-/// Says once that this connection or driver is slow, and what to do instead.
+/// Warns once that this connection or driver is slow, and suggests an alternative.
 class SlowFrames {
  public:
   void add(double seconds) {
-    if (said_ || ++frames_ <= 5) return;  // the first ones build shaders
+    if (said_ || ++frames_ <= 5) return;  // the first frames build shaders
     slow_ += seconds > kSlowFrame;
     if (frames_ < 25) return;
     said_ = true;
@@ -181,11 +182,11 @@ void draw(Window& window, App& app, float seconds) {
 void run_window(const WindowOptions& options) {
   Window window(options);
   App app(window.fonts());
-  app.choices.dark = !options.light;
-  app.choices.compare = options.compare;
-  Recollection memory = recall();
+  app.settings.dark = !options.light;
+  app.settings.compare = options.compare;
+  RecentFiles memory = load_recent();
   app.recent = memory.files;
-  if (!memory.toured && !options.print_state) app.choices.tour = 1;
+  if (!memory.toured && !options.print_state) app.settings.tour = 1;
   Queue queue{options.files};
   glfwSetWindowUserPointer(window.glfw(), &queue);
   glfwSetDropCallback(window.glfw(), [](GLFWwindow* w, int count, const char** paths) {
@@ -198,9 +199,9 @@ void run_window(const WindowOptions& options) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point before = Clock::now();
   while (!glfwWindowShouldClose(window.glfw())) {
-    // Nothing moves by itself: sleep until something is pressed.
+    // Nothing moves by itself: sleep until there is input.
     const bool busy = app.is_loading() || !queue.files.empty() ||
-                      app.choices.transport.playing || app.is_settling();
+                      app.settings.transport.playing || app.is_settling();
     if (busy)
       glfwPollEvents();
     else
@@ -213,7 +214,7 @@ void run_window(const WindowOptions& options) {
     if (busy) slow.add(std::chrono::duration<double>(Clock::now() - now).count());
     if (!at.empty() && app.has_trace() && !app.is_loading() && queue.files.empty()) {
       std::string why;
-      const auto position = parse_position(*app.seat().model, at, why);
+      const auto position = parse_position(*app.trace().model, at, why);
       if (!position) throw std::runtime_error("--at: " + why);
       app.go(*position);
       at.clear();
@@ -225,7 +226,7 @@ void run_window(const WindowOptions& options) {
     }
   }
   memory.toured = true;
-  remember(memory);
+  save_recent(memory);
 }
 
 }  // namespace lockstep::gui

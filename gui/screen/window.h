@@ -9,15 +9,15 @@
 namespace lockstep::gui {
 
 struct WindowOptions {
-  std::vector<std::string> files;  ///< opened one after the other
+  std::vector<std::string> files;  ///< opened in this order
   std::string at;                  ///< a position, see parse_position; empty: the start
-  int width = 0, height = 0;       ///< points; 0: what fits the screen
+  int width = 0, height = 0;       ///< points; 0: fit the screen
   bool light = false, compare = false;
-  bool print_state = false;  ///< a line on stdout whenever the position changes
+  bool print_state = false;  ///< print a line to stdout whenever the position changes
 };
 
-/// Runs until the window is closed. Throws std::runtime_error in one sentence that
-/// offers pictures instead, where there is no display or no OpenGL 3.
+/// Runs until the window is closed. Throws std::runtime_error that suggests screenshots
+/// instead if there is no display or no OpenGL 3.
 void run_window(const WindowOptions& options);
 
 }  // namespace lockstep::gui

@@ -1,8 +1,8 @@
-// English: every word of the viewer's narration. `language.h` explains the signs in the
-// templates; another language is one more set of files
-// like these (`english_host.h`, `english_devices.h`).
+// English: all text of the viewer's narration. `language.h` explains the template
+// syntax; another language is another set of files like these (`english_host.h`,
+// `english_devices.h`).
 //
-// Keys go from the kind of an event to what is special about it. Facts, where known:
+// Keys go from the kind of an event to its special case. Facts, where known:
 //   {name} {time} {share}  the event's name, length, part of the step
 //   {device} {from} {to}   "device 1", "the host"; {From} and {To} begin a sentence
 //   {bytes} {rate}         "44.7 MB", "10.5 GB/s" or "71.8 GFLOP/s"
@@ -27,7 +27,7 @@
 
 namespace lockstep::gui {
 
-/// All of it in one table. A key may occur several times: see `language.h`.
+/// All templates in one table. A key may occur several times: see `language.h`.
 inline constexpr auto kEnglish = [] {
   std::array<Template, std::size(kEnglishHost) + std::size(kEnglishDevices)> all{};
   std::copy(std::begin(kEnglishHost), std::end(kEnglishHost), all.begin());

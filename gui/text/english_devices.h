@@ -1,5 +1,5 @@
-// English about devices: transfers, collectives, kernels, waiting, marks, and what
-// other programs record. `english.h` explains the keys and facts.
+// English templates for devices: transfers, collectives, kernels, waiting, marks, and
+// events of other programs. `english.h` explains the keys and facts.
 #pragma once
 
 #include "gui/text/language.h"
@@ -14,8 +14,8 @@ inline constexpr Template kEnglishDevices[] = {
      "**{bytes}**[ of {tensor}] go from {from} to {to}[, at {rate}]: a kernel reads "
      "only the memory of its own device."},
     {"copy/scatter/chunk",
-     "**images{rows}** of the batch go from {from} to {to}: {bytes}[ at {rate}]. "
-     "This is chunk {chunk} of {chunks}, counted from 0."},
+     "**images{rows}** of the batch go from {from} to {to}: {bytes}[ at {rate}]. This "
+     "is chunk {chunk} of {chunks}, counted from 0."},
     {"copy/scatter",
      "{To} gets its {tensor}[, {shape}]: **{bytes}** from {from}[ at {rate}]."},
     {"copy/replicate/parameters",
@@ -28,25 +28,24 @@ inline constexpr Template kEnglishDevices[] = {
      "**{bytes} of the model** go from {from} to {to}[, at {rate}]: its replica needs "
      "them for forward.[ Group {group} of {groups}.]"},
     {"copy/gather",
-     "{From}'s **outputs**[, {shape},] come to {to}: {bytes}. The loss is computed "
+     "{From}'s **outputs**[, {shape},] go to {to}: {bytes}. The loss is computed "
      "there, once, over the whole batch."},
     {"copy/grad_scatter",
      "The **gradient of {to}'s outputs**[, {shape},] goes back to it from {from}: "
      "{bytes}. This is gather in reverse; now {to} can run its own backward."},
     {"copy/reduce",
-     "**{bytes} of gradients** come from {from} to {to}[, at {rate}], to be added to "
-     "its own: only {to}'s parameters are updated.[ Group {group} of {groups}.]"},
+     "**{bytes} of gradients** go from {from} to {to}[, at {rate}], to be added to its "
+     "own: only {to}'s parameters are updated.[ Group {group} of {groups}.]"},
     {"copy/broadcast/hop",
-     "Hop {ring_step} of {ring_steps} round the ring: {from} hands **{bytes}**[ of "
-     "{tensor}] on to {to}[, at {rate}]. Forward starts with rank 0's on all ranks."},
+     "Hop {ring_step} of {ring_steps} around the ring: {from} passes **{bytes}**[ of "
+     "{tensor}] on to {to}[, at {rate}]. All ranks start forward with rank 0's."},
     {"copy/broadcast",
      "**{bytes}**[ of {tensor}] go from {from} to {to}[, at {rate}], so that all ranks "
      "hold the same values."},
     {"copy/all_reduce/adds",
      "Round {ring_step} of {ring_steps}: {from} sends **chunk {chunk} of {ranks}**[ of "
      "bucket {bucket}], {bytes}, to {to}[ at {rate}], which **adds** its own. All "
-     "ranks "
-     "send at once, each another chunk."},
+     "ranks send at once, each a different chunk."},
     {"copy/all_reduce/replaces",
      "Round {ring_step} of {ring_steps}: **chunk {chunk} of {ranks}**[ of bucket "
      "{bucket}] is summed. {From} passes it on, {bytes}, to {to}[ at {rate}], where it "
@@ -56,8 +55,7 @@ inline constexpr Template kEnglishDevices[] = {
      "the losses and hits, {bytes}, to {to}, which **adds** its own."},
     {"copy/metrics/replaces",
      "Round {ring_step} of {ring_steps}: **chunk {chunk} of {ranks}** of the losses "
-     "and "
-     "hits is summed. {From} passes it on, {bytes}, to {to}."},
+     "and hits is summed. {From} passes it on, {bytes}, to {to}."},
     {"copy/metrics",
      "**{bytes}**[ of {tensor}] go from {from} to {to}: losses and hits, which the "
      "ranks sum among themselves."},
@@ -75,11 +73,11 @@ inline constexpr Template kEnglishDevices[] = {
      "A chunk of gradients, **{bytes}**, goes to the ring's next device: from {from} "
      "to {to}[, at {rate}].[ Ring step {ring_step}.]"},
     {"copy/all_reduce",
-     "An empty chunk goes round the ring, from {from} to {to}: there were too few "
-     "numbers to cut.[ Ring step {ring_step}.]"},
+     "An empty chunk goes around the ring, from {from} to {to}: there were too few "
+     "values to split.[ Ring step {ring_step}.]"},
     {"copy/d2h/number",
-     "The number that **item()** returns[, {bytes},] goes from {from} to the host: "
-     "little to carry, but it comes only after all work that it depends on."},
+     "The number that **item()** returns[, {bytes},] goes from {from} to the host: few "
+     "bytes, but they arrive only after all work that the number depends on."},
     {"copy/d2h",
      "**{bytes}**[ of {tensor}] go from {from} to the host's memory[, at {rate}]."},
     {"copy",
@@ -97,7 +95,7 @@ inline constexpr Template kEnglishDevices[] = {
      "all {group_size} ranks cut their buckets by it, once."},
     {"collective/broadcast",
      "**broadcast** of rank 0's {tensor}, **{bytes}**, to all {group_size} ranks[, in "
-     "{time}]: it goes round the ring, from neighbour to neighbour."},
+     "{time}]: it goes around the ring, from neighbour to neighbour."},
     {"collective/all_reduce",
      "**all_reduce** among {group_size} ranks[ ({algorithm})]: gradients[ of bucket "
      "{bucket}], **{bytes}**, are summed; each rank gets the sum[, in {time}]."},
@@ -108,7 +106,7 @@ inline constexpr Template kEnglishDevices[] = {
     // Kernels.
     {"kernel/null",
      "**{name}**[ of {module}] would run here, on {device}[: {flops}]. The null device "
-     "records everything and computes nothing, so its times say nothing."},
+     "records everything and computes nothing, so its times are meaningless."},
     {"kernel/flatten_many",
      "**flatten_many** on {device} lays many small tensors side by side[, in {time}], "
      "to send or add them as one."},
@@ -127,14 +125,14 @@ inline constexpr Template kEnglishDevices[] = {
     // Waiting.
     {"sync/item",
      "The host **waits[ {time}]** for the number that item() returns[, until {device} "
-     "has it]. Once per step this is harmless; done often, devices run dry."},
+     "has it]. Once per step this is harmless; if done often, devices run dry."},
     {"sync/device/end",
      "The host **waits[ {time}]** until all queued work[ of {device}] is done. "
-     "lockstep ends every step so, to make its time its own; PyTorch would already "
+     "lockstep ends every step this way, to time each alone; PyTorch would already "
      "queue the next."},
     {"sync/device",
      "The host **waits[ {time}]** until all queued work[ of {device}] is done. That is "
-     "right before one reads a clock; elsewhere it costs time."},
+     "correct before reading a clock; elsewhere it costs time."},
     {"sync/stream",
      "The host **waits[ {time}]** until one stream[ of {device}] has done what was "
      "queued on it. Other streams are not waited for."},
@@ -164,8 +162,7 @@ inline constexpr Template kEnglishDevices[] = {
      "full."},
     {"mark/grad_ready/bucket",
      "The gradient of **{param}** is ready on {device}[: {cause} has written it]. It "
-     "is "
-     "one of {params} in **bucket {bucket}**, {bytes}."},
+     "is one of {params} in **bucket {bucket}**, {bytes}."},
     {"mark/grad_ready",
      "The gradient of **{param}** is ready on {device}[: {cause} has written it]."},
     {"mark/bucket_ready/whole",
@@ -174,13 +171,12 @@ inline constexpr Template kEnglishDevices[] = {
     {"mark/bucket_ready",
      "**Bucket {bucket}** is full: its last gradient is ready. Now its all-reduce may "
      "begin, while backward goes on."},
-    {"mark/slot",
-     "**A learner's own code** stands in for the engine's {slot} from here on."},
+    {"mark/slot", "**A learner's code** replaces the engine's {slot} from here on."},
     {"mark", "A mark[ at {at}]: **{name}**[, on {device}]."},
 
-    // Of other programs.
+    // Events of other programs.
     {"other", "**{name}**[ ({category})] ran[ on {lane}][ for {time}]."},
-    {"other", "An event without a name[, on {lane}][, of {time}]."},
+    {"other", "An event without a name[, on {lane}][, lasting {time}]."},
 };
 
 }  // namespace lockstep::gui

@@ -1,5 +1,5 @@
-// English about the host: words, steps and phases, calls and operations. `english.h`
-// explains the keys and facts.
+// English templates for the host: words, steps and phases, calls and operations.
+// `english.h` explains the keys and facts.
 #pragma once
 
 #include "gui/text/language.h"
@@ -20,10 +20,10 @@ inline constexpr Template kEnglishHost[] = {
     {"word/lane", "{thread}"},
     {"word/lane", "{process}"},
     {"ahead/one",
-     "The host queues this in {time}; {device} is done **{behind} after it**."},
+     "The host queues this in {time}; {device} finishes **{behind} after it**."},
     {"ahead",
-     "The host queues this in {time}; the devices are done **{behind} after it**."},
-    {"ahead", "The host needs {time} for it."},
+     "The host queues this in {time}; the devices finish **{behind} after it**."},
+    {"ahead", "It takes the host {time}."},
     {"later/kernel",
      "The kernel is queued here; it ran **{delay} later** on {device}[, for {run}]."},
     {"later/kernels",
@@ -37,11 +37,11 @@ inline constexpr Template kEnglishHost[] = {
      "own share of the batch[, in **{length}**]. The other {others:rank does|{others} "
      "ranks do} the same with theirs; only gradients and buffers travel."},
     {"step/train",
-     "**Step {step}** trains on **{batch} {batch:image|images}**[, cut in {chunks} "
+     "**Step {step}** trains on **{batch} {batch:image|images}**[, cut into {chunks} "
      "chunks of {sizes}], in **{length}**[: {rate} images per second].[ On the "
      "devices, {longest} takes longest: {longest_share} of the step.]"},
     {"step/eval",
-     "**Step {step}** evaluates **{batch} {batch:image|images}**[, cut in {chunks} "
+     "**Step {step}** evaluates **{batch} {batch:image|images}**[, cut into {chunks} "
      "chunks of {sizes}], in **{length}**[: {rate} images per second]. There is no "
      "backward, and no parameter changes."},
     {"step", "**Step {step}**[ takes **{length}**]."},
@@ -57,17 +57,16 @@ inline constexpr Template kEnglishHost[] = {
      "{copies:copy|copies}. A kernel reads only its own device's memory."},
     {"phase/forward/ddp",
      "Rank {rank} runs **model(images)** on images of its own, with a model of its "
-     "own. "
-     "DistributedDataParallel scatters nothing and replicates nothing.[ {ahead}]"},
+     "own. DistributedDataParallel scatters nothing and replicates nothing.[ {ahead}]"},
     {"phase/broadcast",
      "Before forward, **rank 0's buffers** (a batch norm's running statistics) go to "
-     "all {ranks} ranks[: **{bytes}** to each]. Parameters need not travel: all ranks "
-     "update theirs alike.[ {ahead}]"},
+     "all {ranks} ranks[: **{bytes}** to each]. Parameters are not sent: all ranks "
+     "update theirs identically.[ {ahead}]"},
     {"phase/metrics",
      "The {ranks} ranks sum their **losses and hits**[, {bytes},] so that rank 0 can "
      "print the numbers of the whole batch.[ The host waits **{waited}** for them.]"},
     {"phase/forward/dp",
-     "The host runs **model(images)**. DataParallel makes four steps of it: scatter "
+     "The host runs **model(images)**. DataParallel does this in four steps: scatter "
      "the batch, replicate the model, parallel_apply, gather the outputs.[ {ahead}]"},
     {"phase/forward",
      "The host runs **model(images)**, layer by layer: each operation is queued on the "
@@ -75,10 +74,10 @@ inline constexpr Template kEnglishHost[] = {
     {"phase/forward/eval",
      "The host runs **model(images)**, layer by layer.[ {ahead}]"},
     {"phase/scatter/device",
-     "**scatter** cuts the batch in {chunks} chunks of {sizes}, one for each device: "
-     "**{bytes}** leave {from}[, in {cost}]. Its own chunk need not travel."},
+     "**scatter** cuts the batch into {chunks} chunks of {sizes}, one for each device: "
+     "**{bytes}** leave {from}[, in {cost}]. Its own chunk stays there."},
     {"phase/scatter",
-     "**scatter** cuts the batch in {chunks} chunks of {sizes}, one for each device: "
+     "**scatter** cuts the batch into {chunks} chunks of {sizes}, one for each device: "
      "**{bytes}** leave {from} in {copies} {copies:copy|copies}[, in {cost}]."},
     {"phase/scatter",
      "**scatter** sends each device its chunk of the batch: **{bytes}** from {from} in "
@@ -89,42 +88,40 @@ inline constexpr Template kEnglishHost[] = {
      "Packing and sending take **{cost}**, {share} of the step, on one port.]"},
     {"phase/parallel_apply",
      "{chunks} host threads call **forward**, each on its own replica with its own "
-     "chunk[, and queue the work in {time}].[ The devices compute it side by side, in "
+     "chunk[, and queue the work in {time}].[ The devices compute in parallel, in "
      "**{cost}**, {share} of the step.]"},
     {"phase/gather",
-     "The outputs of {others:{other}|the {others} other devices}, **{bytes}**, come to "
+     "The outputs of {others:{other}|the {others} other devices}, **{bytes}**, go to "
      "{to}: the loss is computed there, once, over the whole batch."},
     {"phase/loss/ddp",
      "The loss is computed[ on {device}] over rank {rank}'s **own images** only.[ Then "
-     "the host waits **{waited}** for its value (item()), because forward has to end "
+     "the host waits **{waited}** for its value (item()), because forward must finish "
      "first.]"},
     {"phase/loss",
      "The loss is computed[ on {device}] over the whole batch.[ Then the host waits "
-     "**{waited}** for its value (item()), because forward has to end first.]"},
+     "**{waited}** for its value (item()), because forward must finish first.]"},
     {"phase/backward/dp",
-     "**loss.backward()**: autograd walks the recorded graph back, on {chunks} devices "
-     "at once, each for its own chunk[. The devices need **{cost}** for it, {share} of "
-     "the step][, **{ratio} times** as long as forward]."},
+     "**loss.backward()**: autograd walks the recorded graph backwards, on {chunks} "
+     "devices at once, each for its own chunk[. The devices need **{cost}** for it, "
+     "{share} of the step][, **{ratio} times** as long as forward]."},
     {"phase/backward/ddp",
      "**loss.backward()** on rank {rank}. Each gradient that is ready is counted; when "
      "a **bucket** of them is full, its all-reduce starts **while backward goes on**.[ "
      "It takes {cost}, {share} of the step.]"},
     {"phase/backward",
-     "**loss.backward()**: autograd walks the recorded graph back and queues each op's "
-     "gradient[. The device needs **{cost}** for it, {share} of the step][, **{ratio} "
-     "times** as long as forward]."},
+     "**loss.backward()**: autograd walks the recorded graph backwards and queues each "
+     "op's gradient[. The device needs **{cost}** for it, {share} of the step][, "
+     "**{ratio} times** as long as forward]."},
     {"phase/reduce",
      "The gradients of {others:{other}|the {others} other devices}, **{each}{others:| "
-     "from each}**, come to {to} and are added to its own: only its parameters "
-     "change.[ Sending and adding take **{cost}**, {share} of the step, through one "
-     "port.]"},
+     "from each}**, go to {to} and are added to its own: only its parameters change.[ "
+     "Sending and adding take **{cost}**, {share} of the step, through one port.]"},
     {"phase/all_reduce/bucket",
      "**Bucket {bucket}** is full[: {params} {params:gradient|gradients}, {bytes}]. "
-     "Its "
-     "all-reduce is queued on the comm stream[ and begins **{delay} later**]; backward "
-     "goes on meanwhile."},
+     "Its all-reduce is queued on the comm stream[ and begins **{delay} later**]; "
+     "backward goes on meanwhile."},
     {"phase/all_reduce/wait",
-     "Backward has queued its last op. The compute stream of rank {rank} is to **wait "
+     "Backward has queued its last op. The compute stream of rank {rank} must **wait "
      "for the last all-reduce** before it copies the means from the buckets to .grad."},
     {"phase/all_reduce",
      "The devices sum their gradients, and each gets the whole sum[: **{bytes}** over "
@@ -134,7 +131,8 @@ inline constexpr Template kEnglishHost[] = {
      "{share} of the step]. The others get the new values with the next replicate."},
     {"phase/optimizer/ddp",
      "**optimizer.step()** updates rank {rank}'s parameters[, in {cost}]. All ranks "
-     "have the same gradients, so their models stay alike and no parameter travels."},
+     "have the same gradients, so their models stay identical and no parameter is "
+     "sent."},
     {"phase/optimizer",
      "**optimizer.step()** updates each parameter from its gradient[, on {device}][, "
      "in {cost}][, {share} of the step]."},
@@ -150,10 +148,9 @@ inline constexpr Template kEnglishHost[] = {
     {"call/__call__/ddp",
      "**model(images)** in main.py arrives here: model is a DistributedDataParallel. "
      "Each of {ranks} ranks runs the same program on its own device, with its own "
-     "whole "
-     "model."},
+     "whole model."},
     {"call/__call__/replica",
-     "A host thread of its own calls **replica(x)**[ for {device}]: {type}.__call__, "
+     "A separate host thread calls **replica(x)**[ for {device}]: {type}.__call__, "
      "which is _call_impl, which calls **forward**.[ x is {shape}, its chunk.]"},
     {"call/__call__/model",
      "**model(images)** in main.py arrives here: in Python, model(x) runs "
@@ -167,12 +164,12 @@ inline constexpr Template kEnglishHost[] = {
      "pre-hooks, if any, then **forward**, then the forward hooks. To call forward "
      "directly would skip the hooks."},
     {"call/forward/dp",
-     "**DataParallel.forward** shares one model(x) among [{chunks} ]devices: scatter "
+     "**DataParallel.forward** splits one model(x) across [{chunks} ]devices: scatter "
      "the batch, replicate the model, parallel_apply the replicas, gather the "
      "outputs.[ {ahead}]"},
     {"call/forward/ddp",
-     "**DistributedDataParallel.forward** makes all ranks' buffers rank 0's, calls the "
-     "model that it wraps, and gets ready to count gradients in backward.[ {ahead}]"},
+     "**DistributedDataParallel.forward** copies rank 0's buffers to all ranks, calls "
+     "the model that it wraps, and prepares to count gradients in backward.[ {ahead}]"},
     {"call/forward/replica",
      "This is the **forward** that main.py never calls: model(images) → "
      "DataParallel.forward → replica(x) → **{type}.forward**.[ x is {shape}.][ "
@@ -181,18 +178,18 @@ inline constexpr Template kEnglishHost[] = {
      "This is the **forward** that main.py never calls: {callee}(x) → __call__ → "
      "_call_impl → **{type}.forward**.[ x is {shape}.][ {ahead}]"},
     {"call/forward",
-     "**{type}.forward** does the work of {callee}(x)[; x is {shape}]. Nobody writes "
-     "its name: __call__ and _call_impl lead here.[ {later}]"},
+     "**{type}.forward** does the work of {callee}(x)[; x is {shape}]. User code never "
+     "names it: __call__ and _call_impl lead here.[ {later}]"},
     {"call/Tensor.backward",
-     "**loss.backward()** starts autograd: a thread per device walks the graph back "
-     "and queues, for each op of forward, its gradient's op.[ {ahead}]"},
+     "**loss.backward()** starts autograd: a thread per device walks the graph "
+     "backwards and queues the gradient op of each forward op.[ {ahead}]"},
     {"call/cuda_runtime", "The host calls CUDA: **{name}**[, for {time}]."},
     {"call/cuda_driver", "The host calls CUDA's driver: **{name}**[, for {time}]."},
     {"call",
      "**{name}** runs on the host[ for {time}][, in {module}][; its input is "
      "{shape}].[ {later}]"},
 
-    // Operations of forward; op/NAME/… is special to a caller or a phase.
+    // Operations of forward; op/NAME/… is specific to a caller or a phase.
     {"op/aten::conv2d",
      "**aten::conv2d**[ in {module}] moves the filters {shape2} over {shape}[: "
      "**{flops}**].[ {later}]"},
@@ -207,10 +204,10 @@ inline constexpr Template kEnglishHost[] = {
      "**aten::batch_norm**[ in {module}] normalises each channel of {shape}.[ "
      "{later}]"},
     {"op/aten::relu_/none",
-     "**aten::relu_**[ in {module}] zeroes what is negative in {shape}. It has no "
-     "kernel of its own: the one before it does it on the way (fusion)."},
+     "**aten::relu_**[ in {module}] zeroes the negative values of {shape}. It has no "
+     "kernel: the preceding one includes it (fusion)."},
     {"op/aten::relu_",
-     "**aten::relu_**[ in {module}] zeroes what is negative in {shape}.[ {later}]"},
+     "**aten::relu_**[ in {module}] zeroes the negative values of {shape}.[ {later}]"},
     {"op/aten::add_/shortcut",
      "**aten::add_**[ in {module}] adds the block's input to its output, {shape}: "
      "ResNet's shortcut.[ {later}]"},
@@ -233,16 +230,16 @@ inline constexpr Template kEnglishHost[] = {
      "**aten::log_softmax** turns the scores {shape} into logarithms of probabilities, "
      "one row per image.[ {later}]"},
     {"op/aten::nll_loss/ddp",
-     "**aten::nll_loss** picks each image's value at its right label and averages over "
-     "rank {rank}'s own images: that number is its **loss**.[ {later}]"},
+     "**aten::nll_loss** picks each image's value at its correct label and averages "
+     "over rank {rank}'s own images: that number is its **loss**.[ {later}]"},
     {"op/aten::nll_loss",
-     "**aten::nll_loss** picks each image's value at its right label and averages over "
-     "the whole batch: that number is the **loss**.[ {later}]"},
+     "**aten::nll_loss** picks each image's value at its correct label and averages "
+     "over the whole batch: that number is the **loss**.[ {later}]"},
     {"op/aten::topk",
-     "**aten::topk** looks whether the right label is among the highest scores of "
+     "**aten::topk** checks whether the correct label is among the highest scores of "
      "{shape}: that gives the accuracy.[ {later}]"},
     {"op/aten::item",
-     "**item()** wants a number on the host: {bytes} are copied from {from}, and the "
+     "**item()** needs a number on the host: {bytes} are copied from {from}, and the "
      "host waits[ **{waited}**] until they are there. Meanwhile it queues nothing."},
     {"op/aten::full_like/backward",
      "Backward starts with d(loss)/d(loss), which is **1**.[ {later}]"},
@@ -250,23 +247,20 @@ inline constexpr Template kEnglishHost[] = {
      "**SGD** updates all {tensors} parameter {tensors:tensor|tensors} in place, in "
      "one kernel.[ {later}]"},
     {"op/lockstep::create_plan",
-     "The engine prepares the kernel {kernel} for shapes that it meets for the first "
-     "time[, in {time}]; later calls use it again."},
+     "The engine prepares the kernel {kernel} for shapes that it sees for the first "
+     "time[, in {time}]; later calls reuse it."},
     {"op/c10d::allreduce_",
      "**c10d::allreduce_** queues an all-reduce[ of {bytes}] on the comm stream: all "
      "ranks sum, and each gets the sum.[ It began **{delay} later**, beside what "
-     "{device} "
-     "computes.]"},
+     "{device} computes.]"},
     {"op/c10d::broadcast_",
      "**c10d::broadcast_** queues a broadcast[ of {bytes}] on the comm stream: rank "
-     "0's "
-     "values go to all ranks.[ It began **{delay} later**.]"},
+     "0's values go to all ranks.[ It began **{delay} later**.]"},
     {"op/aten::mul/bucket",
      "**aten::mul** divides the gradient {shape} by {ranks} on its way into its "
-     "bucket: "
-     "the sum over the ranks is then their **mean**.[ {later}]"},
+     "bucket: the sum over the ranks is then their **mean**.[ {later}]"},
     {"op/copy",
-     "**{name}** orders a transfer: {bytes} from {from} to {to}[ ({why})].[ {later}]"},
+     "**{name}** queues a transfer: {bytes} from {from} to {to}[ ({why})].[ {later}]"},
     {"op/copies",
      "**{name}** queues {copies} copies[, {bytes} in all][; the first began **{delay} "
      "later**]."},
@@ -279,23 +273,23 @@ inline constexpr Template kEnglishHost[] = {
      "**ConvolutionBackward0** computes the gradient of aten::conv2d[ in {module}] for "
      "its filters only: its input needs none[: {flops}].[ {later}]"},
     {"op/AddBackward0/shortcut",
-     "**AddBackward0** hands the gradient {shape} on, unchanged, to both sides of "
+     "**AddBackward0** passes the gradient {shape}, unchanged, to both sides of "
      "{module}'s shortcut.[ {later}]"},
     {"op/AddBackward0",
-     "**AddBackward0** hands the gradient[ {shape}] unchanged to both summands.[ "
+     "**AddBackward0** passes the gradient[ {shape}], unchanged, to both summands.[ "
      "{later}]"},
     {"op/ReluBackward0",
-     "**ReluBackward0** lets the gradient pass where forward's output[ in {module}] "
-     "was positive, and zeroes the rest.[ {later}]"},
+     "**ReluBackward0** passes the gradient where forward's output[ in {module}] was "
+     "positive, and zeroes the rest.[ {later}]"},
     {"op/ViewBackward0",
-     "**ViewBackward0** gives the gradient[ {shape}] the shape of {forward}'s input "
-     "again. Nothing is computed, nothing moves."},
+     "**ViewBackward0** gives the gradient[ {shape}] the shape of {forward}'s input. "
+     "Nothing is computed, nothing moves."},
     {"op/AccumulateGrad",
      "The gradient of **{param}** has all its parts: AccumulateGrad puts it into "
-     ".grad, where optimizer.step() will look for it."},
+     ".grad, where optimizer.step() will read it."},
     {"op/AccumulateGrad",
      "AccumulateGrad puts a parameter's gradient[, {shape},] into its **.grad**, where "
-     "optimizer.step() will look for it."},
+     "optimizer.step() will read it."},
     {"op/GatherBackward",
      "**GatherBackward** is gather in reverse: the gradient of the outputs is cut, and "
      "each device gets its rows back[: {bytes} in all].[ {later}]"},

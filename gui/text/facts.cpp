@@ -1,4 +1,4 @@
-#include "gui/text/facts.h"
+#include "gui/text/language.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr double kLargest = 1e18;  ///< what is larger was not measured
+constexpr double kLargest = 1e18;  ///< larger values are not measurements
 
-/// "604 M": the number of human_bytes without its unit.
+/// Returns "604 M": human_bytes without the unit.
 std::string with_prefix(int64_t value) {
   std::string text = human_bytes(value);
   text.pop_back();
@@ -25,7 +25,8 @@ std::optional<int64_t> rate_of(int64_t amount, int64_t nanoseconds) {
   return static_cast<int64_t>(rate);
 }
 
-/// How many bytes the character at `text[i]` has; 0 if it is not valid UTF-8.
+/// Returns the number of bytes of the character at `text[i]`, or 0 if it is not valid
+/// UTF-8.
 size_t character_at(std::string_view text, size_t i) {
   const auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
   const unsigned char first = byte(i);

@@ -1,4 +1,4 @@
-#include "gui/text/fill.h"
+#include "gui/text/language.h"
 
 #include <algorithm>
 #include <optional>
@@ -9,7 +9,8 @@ namespace {
 
 constexpr size_t kMostParts = 8;  ///< optional parts of one template
 
-/// Where the bracket that opens at `text[at]` closes; the text's end if it does not.
+/// Returns the position of the bracket that closes the one at `text[at]`, or the end of
+/// the text.
 size_t closing(std::string_view text, size_t at) {
   int depth = 0;
   for (; at < text.size(); ++at) {
@@ -19,7 +20,7 @@ size_t closing(std::string_view text, size_t at) {
   return at;
 }
 
-/// Form number `wanted` of "image|images", or the last one.
+/// Returns form `wanted` of "image|images", or the last one.
 std::string_view form(std::string_view forms, size_t wanted) {
   int depth = 0;
   for (size_t i = 0, begin = 0, number = 0; i <= forms.size(); ++i) {
@@ -33,13 +34,13 @@ std::string_view form(std::string_view forms, size_t wanted) {
   return forms;
 }
 
-/// Fills one template, with at most `parts` of its optional parts.
-class Filling {
+/// Fills one template with at most `parts` of its optional parts.
+class TemplateFiller {
  public:
-  Filling(const Language& language, const Facts& facts, size_t parts)
+  TemplateFiller(const Language& language, const Facts& facts, size_t parts)
       : language_(language), facts_(facts), parts_(parts) {}
 
-  /// False if a fact outside of optional parts is not known.
+  /// Returns false if a fact outside the optional parts is unknown.
   bool fill(std::string_view text, std::string& out) {
     for (size_t i = 0; i < text.size(); ++i) {
       if (text[i] != '{' && text[i] != '[') {
@@ -81,7 +82,7 @@ class Filling {
   size_t parts_;
 };
 
-/// Characters as they are read.
+/// Counts the characters that are visible.
 size_t length(std::string_view text) {
   const auto read = [](char c) { return c != '*' && (c & 0xC0) != 0x80; };
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), read));
@@ -96,7 +97,7 @@ std::string say(const Language& language, std::initializer_list<std::string_view
       if (row.key != key) continue;
       for (size_t parts = kMostParts + 1; parts-- > 0;) {
         std::string text;
-        if (!Filling(language, facts, parts).fill(row.text, text)) break;
+        if (!TemplateFiller(language, facts, parts).fill(row.text, text)) break;
         if (length(text) <= longest || parts == 0) return text;
       }
     }

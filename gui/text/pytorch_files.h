@@ -1,5 +1,5 @@
-// Where PyTorch (2.x) and torchvision keep what a call of the same name does, for those
-// who want to read on there.
+// The source files of PyTorch (2.x) and torchvision that implement a call of the same
+// name, for further reading.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace lockstep::gui {
 
-/// By the beginning of an event's name; the longest that fits counts.
+/// By prefix of an event's name; the longest match wins.
 inline constexpr std::array<std::pair<std::string_view, std::string_view>, 46>
     kPyTorchFiles = {{
         {"Module.__call__", "torch/nn/modules/module.py"},

@@ -7,7 +7,7 @@ namespace lockstep::gui {
 
 namespace {
 
-/// 0xRRGGBB as people write it.
+/// Converts 0xRRGGBB.
 constexpr ImU32 rgb(uint32_t hex) {
   return IM_COL32((hex >> 16) & 255, (hex >> 8) & 255, hex & 255, 255);
 }
@@ -15,13 +15,13 @@ constexpr ImU32 rgb(uint32_t hex) {
 Theme make_dark() {
   Theme t{};
   t.dark = true;
-  t.ground = rgb(0x0C1015), t.panel = rgb(0x131920), t.raised = rgb(0x1B232D);
+  t.background = rgb(0x0C1015), t.panel = rgb(0x131920), t.raised = rgb(0x1B232D);
   t.sunken = rgb(0x0D1218), t.line = rgb(0x27313D), t.hover = rgb(0x222C38);
   t.shadow = IM_COL32(0, 0, 0, 90);
   t.text = rgb(0xEAEFF4), t.dim = rgb(0x98A5B3), t.faint = rgb(0x66727F);
   t.accent = rgb(0xF0A81C), t.on_accent = rgb(0x1A1204),
-  t.accent_ground = rgb(0x3A2A0C);
-  t.warning = rgb(0xF4765E), t.warning_ground = rgb(0x3A1C18);
+  t.accent_background = rgb(0x3A2A0C);
+  t.warning = rgb(0xF4765E), t.warning_background = rgb(0x3A1C18);
   t.orange = rgb(0xF0A81C), t.sky = rgb(0x5CB8EA), t.green = rgb(0x2FB68A);
   t.yellow = rgb(0xE9DC55), t.blue = rgb(0x5B8DEF), t.pink = rgb(0xE08DBB);
   t.violet = rgb(0xAE8CF0), t.slate = rgb(0x7486A4), t.grey = rgb(0x56616E);
@@ -34,13 +34,13 @@ Theme make_dark() {
 Theme make_light() {
   Theme t{};
   t.dark = false;
-  t.ground = rgb(0xEFF1F4), t.panel = rgb(0xFFFFFF), t.raised = rgb(0xF5F7F9);
+  t.background = rgb(0xEFF1F4), t.panel = rgb(0xFFFFFF), t.raised = rgb(0xF5F7F9);
   t.sunken = rgb(0xE9EDF1), t.line = rgb(0xD5DBE2), t.hover = rgb(0xE6EBF1);
   t.shadow = IM_COL32(30, 40, 60, 28);
   t.text = rgb(0x171C22), t.dim = rgb(0x55606C), t.faint = rgb(0x828D99);
   t.accent = rgb(0xB97400), t.on_accent = rgb(0xFFFFFF),
-  t.accent_ground = rgb(0xFBEBCB);
-  t.warning = rgb(0xC0381F), t.warning_ground = rgb(0xFBE2DC);
+  t.accent_background = rgb(0xFBEBCB);
+  t.warning = rgb(0xC0381F), t.warning_background = rgb(0xFBE2DC);
   t.orange = rgb(0xDD9200), t.sky = rgb(0x2B95D0), t.green = rgb(0x0E9570);
   t.yellow = rgb(0xC7B400), t.blue = rgb(0x2E6BD8), t.pink = rgb(0xC4639C);
   t.violet = rgb(0x7E57D0), t.slate = rgb(0x6B7C99), t.grey = rgb(0xA4AEB9);

@@ -66,8 +66,8 @@ void Ui::text_centred(const Rect& in, Type type, ImU32 colour,
              in.y + (in.h - line_height(type)) / 2, type, colour, text);
 }
 
-std::string_view fitting(const ImFont& font, float size, std::string_view text,
-                         float room) {
+std::string_view fitting_prefix(const ImFont& font, float size, std::string_view text,
+                                float room) {
   const char* end = text.data() + text.size();
   const char* rest = nullptr;
   font.CalcTextSizeA(size, room, 0, text.data(), end, &rest);
@@ -86,7 +86,7 @@ float Ui::text_cut(float x, float y, float room, Type type, ImU32 colour,
   }
   const float dots = width(type, "…");
   const ImFont& font = *fonts.get(type);
-  std::string cut(fitting(font, font_size(font), text, room - dots));
+  std::string cut(fitting_prefix(font, font_size(font), text, room - dots));
   while (!cut.empty() && cut.back() == ' ') cut.pop_back();
   if (cut.empty()) return 0;
   cut += "…";
@@ -112,7 +112,7 @@ float Ui::text_rich(const Rect& in, Type type, Type strong, ImU32 colour,
       ++at;
       continue;
     }
-    // A word ends at a blank; it may change its face on the way.
+    // A word ends at a blank; it may change style inside.
     size_t end = text.find(' ', at);
     end = end == std::string_view::npos ? text.size() : end;
     std::vector<std::pair<std::string_view, bool>> pieces;
@@ -178,7 +178,7 @@ void Ui::bar(const Rect& r, float share, ImU32 colour, bool solid) const {
     frame(part, colour, wide < 6 ? 0 : round);
 }
 
-bool Ui::hit(const char* id, const Rect& r, bool* hovered) const {
+bool Ui::clicked(const char* id, const Rect& r, bool* hovered) const {
   if (hovered != nullptr) *hovered = false;
   if (r.w <= 0 || r.h <= 0) return false;
   ImGui::SetCursorScreenPos(r.min());
@@ -190,11 +190,11 @@ bool Ui::hit(const char* id, const Rect& r, bool* hovered) const {
 bool Ui::button(const char* id, const Rect& r, std::string_view label, bool active,
                 Type type) const {
   bool hovered = false;
-  const bool clicked = hit(id, r, &hovered);
+  const bool pressed = clicked(id, r, &hovered);
   fill(r, active ? theme.accent : hovered ? theme.hover : theme.raised, 6);
   frame(r, active ? theme.accent : theme.line, 6);
   text_centred(r, type, active ? theme.on_accent : theme.text, label);
-  return clicked;
+  return pressed;
 }
 
 void Ui::tooltip(std::string_view text) const {
@@ -211,5 +211,37 @@ void Ui::tooltip(std::string_view text) const {
   ImGui::PopStyleColor(3);
   ImGui::PopStyleVar();
 }
+
+Scroll::Scroll(const Ui& ui, const char* id, const Rect& area, float content,
+               float wanted, int stamp)
+    : ui_(ui), area_(area) {
+  ImGuiStorage* storage = ImGui::GetStateStorage();
+  ImGui::PushID(id);
+  const ImGuiID stamp_key = ImGui::GetID("stamp"), moved_key = ImGui::GetID("moved");
+  ImGui::PopID();
+  if (storage->GetInt(stamp_key, -1) != stamp) {
+    storage->SetInt(stamp_key, stamp);
+    storage->SetFloat(moved_key, 0);
+  }
+  const float most = std::max(0.0f, content - area.h);
+  wanted = std::clamp(wanted, 0.0f, most);
+  float moved = storage->GetFloat(moved_key, 0);
+  const ImGuiIO& io = ImGui::GetIO();
+  const bool over = area.contains(io.MousePos) && ImGui::IsWindowHovered();
+  if (over && io.MouseWheel != 0 && !io.KeyCtrl) moved -= io.MouseWheel * 54;
+  moved = std::clamp(wanted + moved, 0.0f, most) - wanted;
+  storage->SetFloat(moved_key, moved);
+  offset_ = std::round(wanted + moved);
+
+  ui.list->PushClipRect(area.min(), area.max(), true);
+  if (most > 0) {
+    const float grip = std::max(24.0f, area.h * area.h / content);
+    const float at = (area.h - grip) * offset_ / most;
+    ui.fill({area.right() - 5, area.y + at, 3, grip},
+            with_alpha(ui.theme.dim, over ? 0.5f : 0.25f), 1.5f);
+  }
+}
+
+Scroll::~Scroll() { ui_.list->PopClipRect(); }
 
 }  // namespace lockstep::gui

@@ -1,5 +1,5 @@
-// What panels draw with: rectangles, type and a few habits (cards, bars, rows), on top
-// of ImGui's draw lists. All lengths are points.
+// Drawing primitives of the panels: rectangles, text and common elements (cards, bars,
+// rows), on top of ImGui's draw lists. All lengths are in points.
 #pragma once
 
 #include <imgui.h>
@@ -23,21 +23,22 @@ struct Rect {
   bool contains(ImVec2 p) const {
     return p.x >= x && p.x < right() && p.y >= y && p.y < bottom();
   }
-  /// Cuts a piece off one side.
+  /// Removes a piece from one side and returns it.
   Rect take_top(float height);
   Rect take_bottom(float height);
   Rect take_left(float width);
   Rect take_right(float width);
 };
 
-/// One per frame and window; panels get it by reference. Not thread-safe, as ImGui.
+/// One per frame and window; passed to panels by reference. Not thread-safe, like
+/// ImGui.
 class Ui {
  public:
   Ui(const Theme& theme, const Fonts& fonts) : theme(theme), fonts(fonts) {}
 
   const Theme& theme;
   const Fonts& fonts;
-  ImDrawList* list = nullptr;  ///< where panels draw; Frame sets it
+  ImDrawList* list = nullptr;  ///< the panels' draw list; set by Frame
 
   // Text. `y` is the top of the line; positions are rounded to whole points.
   float line_height(Type type) const;
@@ -47,30 +48,54 @@ class Ui {
                   std::string_view text) const;
   void text_centred(const Rect& in, Type type, ImU32 colour,
                     std::string_view text) const;
-  /// Cut off with … where it would be wider than `room`; returns the width drawn.
+  /// Truncates with … to `room`; returns the width drawn.
   float text_cut(float x, float y, float room, Type type, ImU32 colour,
                  std::string_view text) const;
-  /// Wrapped at blanks; parts between `**` are drawn in `strong` with the accent.
-  /// Returns the height; with `draw` false only measures.
+  /// Wraps at blanks; draws parts between `**` in `strong` and `emphasis`. Returns the
+  /// height; with `draw` false, only measures.
   float text_rich(const Rect& in, Type type, Type strong, ImU32 colour, ImU32 emphasis,
                   std::string_view text, bool draw = true) const;
 
   void fill(const Rect& r, ImU32 colour, float rounding = 0) const;
   void frame(const Rect& r, ImU32 colour, float rounding = 0, float width = 1) const;
-  /// A panel with a title bar; returns the room inside.
+  /// Draws a panel with a title bar; returns the area inside.
   Rect card(const Rect& r, std::string_view title, std::string_view note = {}) const;
-  /// `solid` false only outlines the share.
+  /// Draws a bar filled up to `share`; `solid` false only outlines it.
   void bar(const Rect& r, float share, ImU32 colour, bool solid = true) const;
 
-  /// An invisible button: true when it was clicked; `hovered` tells whether it is lit.
-  bool hit(const char* id, const Rect& r, bool* hovered = nullptr) const;
+  /// An invisible button: returns true when clicked; sets `hovered`.
+  bool clicked(const char* id, const Rect& r, bool* hovered = nullptr) const;
   bool button(const char* id, const Rect& r, std::string_view label,
               bool active = false, Type type = Type::body) const;
-  void tooltip(std::string_view text) const;  ///< for what is hovered now
+  void tooltip(std::string_view text) const;  ///< for the hovered item
 };
 
-/// How much of `text` fits into `room`, cut at a whole UTF-8 character.
-std::string_view fitting(const ImFont& font, float size, std::string_view text,
-                         float room);
+/// Returns the part of `text` that fits into `room`, cut at a whole UTF-8 character.
+std::string_view fitting_prefix(const ImFont& font, float size, std::string_view text,
+                                float room);
+
+/// Scrolling that is computed, not remembered: it follows the current item, and the
+/// wheel moves away only while that item stays current. So a frame is a function of the
+/// position, regardless of history.
+class Scroll {
+ public:
+  /// Clips drawing to `area`. `content` is the total height, `wanted` the scroll
+  /// offset, `stamp` identifies the current item.
+  Scroll(const Ui& ui, const char* id, const Rect& area, float content, float wanted,
+         int stamp);
+  ~Scroll();
+  Scroll(const Scroll&) = delete;
+  Scroll& operator=(const Scroll&) = delete;
+
+  float top() const { return area_.y - offset_; }  ///< top of the content
+  bool shows(float y, float height) const {
+    return y + height >= area_.y && y <= area_.bottom();
+  }
+
+ private:
+  const Ui& ui_;
+  Rect area_;
+  float offset_ = 0;
+};
 
 }  // namespace lockstep::gui

@@ -9,27 +9,28 @@
 #include "lessons/machine/exam.h"
 #include "lessons/machine/predicates.h"
 
-// No answer stands here: what is right is read off the trace that the learner looks at.
+// No answers are stored here: the tests read them from the trace that the learner
+// views.
 
 namespace lockstep::lessons {
 namespace {
 
 using tracer::Event;
 
-/// The trace beside the learner's answers.
+/// Returns the trace beside the learner's answers.
 const tracer::Trace& trace_of(const Exam& exam) {
   const auto file =
       std::filesystem::path(exam.library()).parent_path() / "trace.json.gz";
   if (!std::filesystem::exists(file)) {
-    throw std::runtime_error(file.string() +
-                             " is gone; fix: put your answers aside, `lesson start 0` "
-                             "brings it again");
+    throw std::runtime_error(
+        file.string() +
+        " is missing; fix: move your answers away, and `lesson start 0` restores it");
   }
   static const tracer::Trace trace = tracer::read_trace(file);
   return trace;
 }
 
-// --- what people write ---
+// --- parsing answers ---
 
 std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) {
@@ -38,15 +39,15 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// `torch.nn.Module._call_impl()` → `torchnnmodulecallimpl`
+/// Returns `torchnnmodulecallimpl` for `torch.nn.Module._call_impl()`.
 std::string letters(const std::string& text) {
   std::string kept = lower(text);
   std::erase_if(kept, [](unsigned char c) { return !std::isalnum(c); });
   return kept;
 }
 
-/// `1,234,567 bytes`, `1.23 MB`, `1,2 mb`, `six`, `2 of 3` → the (first) number, in
-/// bytes if it has a unit.
+/// Returns the first number in `1,234,567 bytes`, `1.23 MB`, `1,2 mb`, `six`, `2 of 3`,
+/// in bytes if it has a unit.
 std::optional<double> number_in(const std::string& answer) {
   constexpr std::array kWords = {"zero", "one",    "two",    "three", "four",
                                  "five", "six",    "seven",  "eight", "nine",
@@ -66,7 +67,7 @@ std::optional<double> number_in(const std::string& answer) {
     if (unit.starts_with(name)) scale = size;
   }
   digits.erase(digits.find_last_of("0123456789") + 1);
-  // 9.46 and 9,46 have a decimal mark, 9,461,800 and 9.461.800 have none.
+  // 9.46 and 9,46 have a decimal separator, 9,461,800 and 9.461.800 do not.
   const size_t mark = digits.find_last_of(".,");
   bool decimal = mark != std::string::npos && digits.find(digits[mark]) == mark;
   if (decimal && digits.find_first_of(".,") == mark && digits.size() - mark == 4) {
@@ -80,12 +81,12 @@ std::optional<double> number_in(const std::string& answer) {
   return std::stod(plain) * scale;
 }
 
-/// A number that learners come to, and the idea that leads there.
+/// Wrong numbers, each with the idea that leads to it.
 using Ideas = std::vector<std::pair<double, std::string>>;
 
 bool near(double a, double b) { return std::abs(a - b) <= 0.01 * b; }
 
-/// The learner's answer, once there is one.
+/// Returns the learner's answer. Throws Wrong if there is none.
 std::string answer(const Exam& exam, int question) {
   const std::string text = exam.answer(question);
   exam.that(!text.empty(), fmt::format("your answer to question {}", question),
@@ -104,12 +105,12 @@ void expect_number(const Exam& exam, int question, double right, const Ideas& id
   }
   exam.that(got && near(*got, right),
             fmt::format("your answer to question {}", question),
-            "what the trace says (look once more)", text, because);
+            "the value in the trace (look again)", text, because);
 }
 
-// --- what the trace says ---
+// --- reading the trace ---
 
-/// The calls around an event on its lane, the innermost last.
+/// Returns the calls that enclose an event on its lane, innermost last.
 Events callers(const tracer::Trace& trace, const Event& of) {
   Events found;
   for (const Event* call : events_of(trace, "call")) {
@@ -121,7 +122,7 @@ Events callers(const tracer::Trace& trace, const Event& of) {
   return found;
 }
 
-/// Rank 0's all-reduces of buckets, by bucket.
+/// Returns rank 0's all-reduces of buckets, by bucket.
 std::map<int64_t, const Event*> buckets(const tracer::Trace& trace) {
   std::map<int64_t, const Event*> found;
   for (const Event* event : events_of(trace, "collective")) {
@@ -131,7 +132,7 @@ std::map<int64_t, const Event*> buckets(const tracer::Trace& trace) {
   return found;
 }
 
-/// The messages of bucket 0 that come to rank 0.
+/// Returns the messages of bucket 0 that rank 0 receives.
 Events messages_of_bucket_0(const tracer::Trace& trace) {
   const Event& bucket = *buckets(trace).at(0);
   Events found;
@@ -149,13 +150,12 @@ LESSON_TEST(0, who_calls_forward, "1: who calls ResNet.forward") {
   const std::string text = answer(exam, 1), got = letters(text);
   const std::string right = letters(above.back()->name);
   Because because{
-      "stop at ResNet.forward: in the panel CALLS its caller stands directly "
-      "above it",
+      "stop at ResNet.forward: in the panel CALLS its caller is directly above it",
       "Who calls forward", forward.id};
   for (const Event* call : above) {
     if (got != letters(call->name) || call == above.back()) continue;
     because.likely = call->name +
-                     " stands further up: what it calls runs the hooks first, and then "
+                     " is further up: what it calls runs the hooks first, and then "
                      "calls forward";
   }
   const bool short_name = got.size() >= 8 && right.ends_with(got);
@@ -187,18 +187,18 @@ LESSON_TEST(0, bytes_of_bucket, "3: how many bytes of gradients are in bucket 0"
   }
   const Ideas ideas = {
       {static_cast<double>(number(*messages.front(), "bytes")),
-       "this is one chunk, a quarter of the bucket: the ring cuts it in as many chunks "
-       "as there are ranks"},
+       "this is one chunk, a quarter of the bucket: the ring cuts it into as many "
+       "chunks as there are ranks"},
       {static_cast<double>(bytes_of(messages)),
        "this is what one rank receives while the bucket goes around, chunk by chunk; "
-       "what lies in the bucket is less"},
+       "the bucket holds less"},
       {all, "these are all gradients of the model: the sum over all buckets"},
       {0x1p20,
        "1 MiB is the size at which bucket 0 is closed; the gradient that fills it "
        "still goes in as a whole, and this one is large"}};
   expect_number(exam, 3, right, ideas,
-                {"stop at an all_reduce of bucket 0: its bytes stand in the middle of "
-                 "the ring",
+                {"stop at an all_reduce of bucket 0: its bytes are shown in the middle "
+                 "of the ring",
                  "What travels in a bucket"});
 }
 

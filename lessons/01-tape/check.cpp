@@ -25,7 +25,7 @@ Tensor leaf(const Numbers& numbers) {
   return on_device(numbers).detach().set_requires_grad(true);
 }
 
-/// Of an undefined tensor: none.
+/// Returns no numbers for an undefined tensor.
 Numbers numbers_of(const Tensor& tensor) {
   return tensor.defined() ? values(tensor) : Numbers{};
 }
@@ -39,7 +39,7 @@ Tensor product(const Exam& exam, const Tensor& a, const Tensor& b) {
   return y;
 }
 
-/// d(Σ dy · product(a, b)) / da by moving each element of `a` a little; d/db if
+/// Returns d(Σ dy · product(a, b)) / da by perturbing each element of `a`; d/db if
 /// `second`.
 Numbers finite_differences(const Exam& exam, Numbers a, Numbers b, const Numbers& dy,
                            bool second) {
@@ -65,8 +65,8 @@ LESSON_TEST(1, product_gradient, "product's gradient equals finite differences")
   const Tensor left = leaf(a), right = leaf(b);
   const Tensor y = product(exam, left, right);
   exam.that(y.requires_grad(), "product(a, b)", "a tensor with a node behind it",
-            "a tensor that knows nothing of a and b",
-            {"set_history hangs the node behind y: without it the tape ends here, and "
+            "a tensor without a link to a and b",
+            {"set_history attaches the node to y: without it the tape ends here, and "
              "a and b get no gradient",
              "A note on the tape"});
   autograd::tape_walk().reference()(autograd::gradient_edge(y), on_device(dy));
@@ -80,12 +80,12 @@ LESSON_TEST(1, product_gradient, "product's gradient equals finite differences")
              numbers_of(right.grad()), 1e-6, because);
 }
 
-// --- the walk, over nodes that write down what they get ---
+// --- the walk, over nodes that record what they receive ---
 
-/// Of each node: for each time that it ran, the gradients of its inputs.
+/// For each node and each of its runs: the gradients of its inputs.
 using Log = std::map<std::string, std::vector<std::vector<Numbers>>>;
 
-/// Adds up what its inputs get, and sends that sum times 2 along its first edge, times
+/// Sums what its inputs receive, and sends that sum times 2 along its first edge, times
 /// 3 along its second, …; nothing along the edge `mute`.
 class Probe : public autograd::Node {
  public:
@@ -114,7 +114,7 @@ class Probe : public autograd::Node {
   Log& log_;
 };
 
-/// Nodes are made from the leaf to the root, as an operation's inputs exist before it.
+/// Nodes are created from leaf to root, as an operation's inputs exist before it.
 struct Graph {
   Log log;
 
@@ -127,7 +127,7 @@ struct Graph {
   void walk_from(const NodePtr& root, uint32_t input = 0) {
     autograd::tape_walk()({root, input}, on_device({1, -10}));
   }
-  /// What a node was given when it ran first; nothing if it never ran.
+  /// Returns what a node received in its first run; nothing if it never ran.
   std::vector<Numbers> given(const char* name) const {
     const auto& runs = log.at(name);
     return runs.empty() ? std::vector<Numbers>{} : runs.front();
@@ -155,12 +155,12 @@ LESSON_TEST(1, chain, "a chain of nodes: each runs once, with the result of the 
               "edges (a parameter's AccumulateGrad) runs like all others",
               "When a node may run"});
   exam.close("what the leaf was given", {4, -40}, graph.sum_at("leaf"), 0,
-             {"a node's results travel on, not what it was given: that is the chain "
+             {"pass on a node's results, not what it was given: that is the chain "
               "rule",
               "When a node may run"});
 }
 
-LESSON_TEST(1, diamond, "two ways to one node: it waits for both, and adds") {
+LESSON_TEST(1, diamond, "two paths to one node: it waits for both, and adds") {
   // root ─→ short ───────→ shared → leaf
   //    └──→ long → longer ──┘
   Graph graph;
@@ -175,7 +175,7 @@ LESSON_TEST(1, diamond, "two ways to one node: it waits for both, and adds") {
                                               {"root", 1}, {"shared", 1}, {"short", 1}};
   exam.equal("how often each node ran", once, graph.runs(),
              {"`shared` gets two gradients, and `leaf` one: count each edge once, and "
-              "run a node when as many have come",
+              "run a node when as many have arrived",
               "When a node may run"});
   exam.close(
       "what `shared` was given: 2 · 2 along the short way, 3 · 2 · 2 along the "
@@ -204,10 +204,9 @@ LESSON_TEST(1, inputs, "a gradient goes to the input that its edge names") {
       "both", {{2, -20}, {6, -60}},
       "an operation with two outputs has a node with two inputs, and their gradients "
       "must not be mixed: put each into place edge.input_nr");
-  expect(
-      "second_only", {{}, {9, -90}, {}},
-      "a node wants output_count gradients, also where only one has come: the places "
-      "of the others stay undefined");
+  expect("second_only", {{}, {9, -90}, {}},
+         "a node requires output_count gradients, even if only one has arrived: the "
+         "others stay undefined");
 }
 
 LESSON_TEST(1, undefined, "an undefined gradient has come, too") {
@@ -226,20 +225,20 @@ LESSON_TEST(1, undefined, "an undefined gradient has come, too") {
        "Which input"});
 }
 
-// --- in a net ---
+// --- in a model ---
 
 LESSON_TEST(1, one_tensor_two_owners,
             "adding to one gradient does not change another") {
-  // Both additions hand the tensor that they get to both of their sides: no copies.
+  // Both additions pass the gradient that they receive to both sides without copying.
   const Tensor x = leaf({1}), z = leaf({1});
   const Tensor a = ops::scale(x, 2), b = ops::scale(z, 3);
   const Tensor y = ops::add(ops::add(a, b), a);
   autograd::tape_walk()(autograd::gradient_edge(y), on_device({1}));
-  exam.close("the gradient of z in (2x + 3z) + 2x", {3}, numbers_of(z.grad()), 0,
-             {"an addition hands *one* tensor to both of its sides. Who adds to it in "
-              "place changes what the other side gets: accumulate_grad looks whether "
-              "somebody else sees it",
-              "When a node may run"});
+  exam.close(
+      "the gradient of z in (2x + 3z) + 2x", {3}, numbers_of(z.grad()), 0,
+      {"an addition passes *one* tensor to both of its sides. Adding to it in place "
+       "changes what the other side gets: accumulate_grad checks whether it is shared",
+       "When a node may run"});
 }
 
 LESSON_TEST(1, residual_block,
@@ -275,7 +274,7 @@ LESSON_TEST(1, residual_block,
 LESSON_TEST(1, latest_first, "ResNet18's tape unwinds in reverse, leaves first") {
   const tracer::Trace& trace = exam.train(
       "-a resnet18 --dataset generated --device-type null --gpu 0 -b 4 --steps 1",
-      {"the engine trains with your walk; what it said is printed below",
+      {"the engine trains with your walk; its output is printed below",
        "Latest first"});
   const auto leaves = events_of(trace, "op", "AccumulateGrad");
   exam.equal("nodes in the trace that bring a parameter its gradient",
@@ -301,9 +300,8 @@ LESSON_TEST(1, latest_first, "ResNet18's tape unwinds in reverse, leaves first")
   exam.at_most(
       "operations of backward before the gradient of fc.weight is ready", int64_t{3},
       before_fc,
-      {"parameters come last in your walk. Whoever waits for a gradient, to send "
-       "it to other devices, needs it as soon as it can be there: an "
-       "AccumulateGrad that is ready goes first",
+      {"parameters come last in your walk. A gradient can be sent to other devices "
+       "only once it is there, so an AccumulateGrad that is ready goes first",
        "Latest first", fc});
 }
 

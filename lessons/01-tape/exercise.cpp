@@ -1,4 +1,4 @@
-// Lesson 01: one step and its tape. Write a note on the tape, then follow all notes
+// Lesson 01: one step and its tape. Record an operation on the tape, then walk the tape
 // back.
 #include <queue>
 #include <unordered_map>
@@ -13,7 +13,7 @@ using namespace lockstep;
 using autograd::Edge;
 using autograd::Node;
 
-/// a · b, element by element: computed, recorded, and not on the tape.
+/// a · b, element by element: computed and traced, but not on the tape.
 Tensor times(const Tensor& a, const Tensor& b) {
   const ops::OpCall op("aten::mul", {a, b}, std::source_location::current());
   return ops::compute_one(OpCode::multiply, {a, b}, a.sizes());
@@ -21,12 +21,11 @@ Tensor times(const Tensor& a, const Tensor& b) {
 
 /// An operation of your own: y = a · b, element by element, with its gradient.
 ///
-/// `autograd::set_history(name, inputs, outputs, forward_op, formula)` hangs a node
-/// behind `outputs`. The formula is a lambda: it is called in the backward pass with
-/// the gradients of the outputs ({dy}), and returns those of the inputs, in their order
-/// ({da, db}). It holds the tensors that it needs by value, without their history:
-/// `a.detach()`. In it, `times` computes products. As `forward_op`, tracer::kNone will
-/// do.
+/// `autograd::set_history(name, inputs, outputs, forward_op, formula)` attaches a node
+/// to `outputs`. The formula is a lambda: the backward pass calls it with the gradients
+/// of the outputs ({dy}), and it returns those of the inputs, in order ({da, db}). It
+/// captures the tensors that it needs by value, without their history: `a.detach()`.
+/// Inside, `times` computes products. Pass tracer::kNone as `forward_op`.
 Tensor product(const Tensor& a, const Tensor& b) {
   const Tensor y = times(a, b);
   // [solution-product]
@@ -61,9 +60,9 @@ std::unordered_map<Node*, int> gradients_to_come(Node* root) {
   lessons::not_written("gradients_to_come: how many edges lead to each node?");
 }
 
-/// Nodes that are ready to run; `top()` is the latest in forward order. An
-/// AccumulateGrad, which ends the way back to a parameter, comes before all others: its
-/// number is the highest of all.
+/// Orders nodes that are ready to run; `top()` is the latest in forward order. An
+/// AccumulateGrad, which stores a parameter's gradient, precedes all others: its number
+/// is the highest.
 struct Earlier {
   bool operator()(const NodePtr& a, const NodePtr& b) const {
     return a->sequence_nr() < b->sequence_nr();
@@ -71,14 +70,14 @@ struct Earlier {
 };
 using ReadyNodes = std::priority_queue<NodePtr, std::vector<NodePtr>, Earlier>;
 
-/// Runs every node that `root` leads to, once, when all of its gradients have come.
+/// Runs every node reachable from `root` once, when all of its gradients have arrived.
 ///
 /// `grad` goes into input `root.input_nr` of `root.node`. A node takes a list of
 /// `node->output_count` gradients, one for each of its inputs; an undefined one
-/// (`Tensor()`) stands for zero. `autograd::apply_node(*node, grads)` runs it, and
-/// returns one gradient for each of its `next_edges`, perhaps an undefined one. Each
-/// belongs to input `edge.input_nr` of `edge.node`; `autograd::accumulate_grad(a, b)`
-/// adds two, and knows what to do with undefined ones.
+/// (`Tensor()`) stands for zero. `autograd::apply_node(*node, grads)` runs it and
+/// returns one gradient for each of its `next_edges`, possibly undefined. Each belongs
+/// to input `edge.input_nr` of `edge.node`; `autograd::accumulate_grad(a, b)` adds two
+/// gradients and handles undefined ones.
 void walk(const Edge& root, Tensor grad) {
   // [solution-walk]
   std::unordered_map<Node*, int> missing = gradients_to_come(root.node.get());
@@ -107,7 +106,7 @@ void walk(const Edge& root, Tensor grad) {
   lessons::not_written("walk: which node can run first, and which one after it?");
 }
 
-/// How the check finds your operation; nothing to do here.
+/// The check finds your operation through this; do not change it.
 extern "C" void lesson_product(const Tensor& a, const Tensor& b, Tensor& y) {
   y = product(a, b);
 }

@@ -16,7 +16,7 @@ using Layer = std::array<int64_t, 4>;
 
 // --- one row ---
 
-/// Puts the window down wherever it fits, and counts.
+/// Counts by placing the window wherever it fits.
 int64_t places_by_sliding(int64_t size, const Layer& layer) {
   const auto [channels, kernel, stride, padding] = layer;
   int64_t count = 0;
@@ -26,7 +26,7 @@ int64_t places_by_sliding(int64_t size, const Layer& layer) {
   return count;
 }
 
-/// All rows of up to 40 cells with windows that fit (or, if not `fits`, do not).
+/// Tests all rows of up to 40 cells with windows that fit (or, if not `fits`, do not).
 void expect_places(const Exam& exam, int64_t smallest_stride, int64_t largest_stride,
                    bool fits, const Because& because) {
   using Places = void(int64_t, const int64_t(&)[4], int64_t&);
@@ -61,8 +61,8 @@ LESSON_TEST(2, strides, "a window that moves 2, 3 or 4 cells at a time") {
   expect_places(
       exam, 2, 4, true,
       {"the places are where the window *begins*: 0, stride, 2 · stride, … up to "
-       "the last at which it still fits into the padded row. What is left "
-       "behind it is not used: round down",
+       "the last at which it still fits into the padded row. What remains after it is "
+       "unused: round down",
        "How many windows fit"});
 }
 
@@ -74,7 +74,7 @@ LESSON_TEST(2, too_large, "a window that is larger than the row") {
        "How many windows fit"});
 }
 
-// --- whole nets ---
+// --- whole models ---
 
 std::vector<Shape> shapes_after(const Exam& exam, const Shape& images,
                                 const std::vector<Layer>& layers) {
@@ -108,9 +108,9 @@ std::vector<Layer> resnet18(bool imagenet_stem) {
   return layers;
 }
 
-/// What came out of the convolutions and poolings of a recorded step, in order: the
-/// shape of the gradient that came back to each. Shortcuts, with kernels of one cell,
-/// are left out.
+/// Returns the output shapes of the convolutions and poolings of a recorded step, in
+/// order, as the shapes of the gradients that each received. Omits shortcuts, whose
+/// kernels have one cell.
 std::vector<std::string> recorded_shapes(const tracer::Trace& trace) {
   std::map<int64_t, std::string> shapes;  // by the forward operation
   for (const tracer::Event& event : trace.events) {
@@ -164,15 +164,15 @@ LESSON_TEST(2, nets, "the shapes that VGG16 and ResNet18 really have") {
   }
 }
 
-// --- what the classifier takes ---
+// --- the classifier's input ---
 
 LESSON_TEST(2, adaptive_windows, "the cells that adaptive pooling averages") {
   using Averaged = void(int64_t, int64_t, int64_t, int64_t&, int64_t&);
   auto* const averaged = exam.function<Averaged>("lesson_averaged");
   for (const auto& [in, out] : std::vector<std::pair<int64_t, int64_t>>{
            {14, 7}, {7, 7}, {7, 1}, {10, 7}, {5, 3}, {1, 7}, {3, 5}}) {
-    // Channel j is 1 in cell j and 0 elsewhere: where it is not 0 afterwards, cell j
-    // has been averaged.
+    // Channel j is 1 in cell j and 0 elsewhere: wherever it is not 0 afterwards, cell j
+    // contributed to the mean.
     std::vector<double> ones(in * in);
     for (int64_t j = 0; j < in; ++j) ones[j * in + j] = 1;
     const Tensor x = ops::copy_to(Tensor::from(ones, {1, in, 1, in}, DType::f64),
@@ -220,12 +220,11 @@ LESSON_TEST(2, adapter, "features of any size become 25088 numbers per image") {
 LESSON_TEST(2, legacy_trains, "vgg16_legacy trains on 32×32 images") {
   const tracer::Trace& trace = exam.train(
       "-a vgg16_legacy --dataset generated --device-type null --gpu 0 -b 2 --steps 1",
-      {"VGG trains with your classifier_input; what it said is printed below",
-       "25088"});
+      {"VGG trains with your classifier_input; its output is printed below", "25088"});
   exam.equal("convolutions that backward reaches", size_t{13},
              events_of(trace, "op", "ConvolutionBackward0").size(),
-             {"the gradient has to find its way through classifier_input: stay on the "
-              "tape (no detach, no NoGrad, no views made by hand)",
+             {"gradients must flow through classifier_input: stay on the tape (no "
+              "detach, no NoGrad, no manual views)",
               "25088"});
 }
 

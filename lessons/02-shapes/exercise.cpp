@@ -1,4 +1,4 @@
-// Lesson 02: shapes. How large is what comes out, and what if it does not fit?
+// Lesson 02: shapes. How large is a layer's output, and what if it does not fit?
 #include "engine/models/vgg.h"
 #include "engine/ops/ops.h"
 #include "lessons/plugin.h"
@@ -6,7 +6,7 @@
 using namespace lockstep;
 
 /// A layer that slides a square window over an image: `channels` outputs of a
-/// convolution; 0 for a pooling, which keeps the channels that come in.
+/// convolution; 0 for a pooling, which keeps the number of channels.
 struct Layer {
   int64_t channels, kernel, stride, padding;
 };
@@ -16,14 +16,15 @@ struct Layer {
 /// a time and never leaves the row. None if the window is larger than the padded row.
 int64_t places(int64_t size, const Layer& layer) {
   // [solution-places]
-  const int64_t last = size + 2 * layer.padding - layer.kernel;  // where a window fits
+  const int64_t last =
+      size + 2 * layer.padding - layer.kernel;  // where the last window begins
   return last < 0 ? 0 : last / layer.stride + 1;
   // [/solution-places]
   lessons::not_written("places: how many windows fit into a row?");
 }
 
-/// The shapes (N×C×H×W) behind each of `layers`, one after the other.
-/// `Shape{n, c, h, w}` makes one; `shape[2]` is its height.
+/// The shapes (N×C×H×W) after each of `layers`, one after the other. `Shape{n, c, h,
+/// w}` creates one; `shape[2]` is its height.
 std::vector<Shape> shapes_after(const Shape& images, const std::vector<Layer>& layers) {
   // [solution-shapes]
   std::vector<Shape> shapes;
@@ -44,8 +45,8 @@ struct Cells {
 };
 
 /// Adaptive pooling turns a row of `in` cells into one of `out` cells, for any `in` and
-/// `out`. Cell i of the result is the mean of those cells that it covers, wholly or in
-/// part, when both rows are drawn equally long: cell i then reaches from i · in / out
+/// `out`. Cell i of the result is the mean of the cells that it covers, wholly or in
+/// part, when both rows are drawn equally long: cell i then extends from i · in / out
 /// to (i + 1) · in / out.
 Cells averaged(int64_t i, int64_t in, int64_t out) {
   // [solution-averaged]
@@ -54,10 +55,10 @@ Cells averaged(int64_t i, int64_t in, int64_t out) {
   lessons::not_written("averaged: which cells does cell i of the result cover?");
 }
 
-/// From VGG's features (N×512×H×W, any H and W) to what its classifier takes: N×25088.
+/// Converts VGG's features (N×512×H×W, any H and W) to its classifier's input: N×25088.
 /// `ops::adaptive_avg_pool2d(x, height, width)` pools as above, `ops::avg_pool2d` and
-/// `ops::max_pool2d` as layers do, and `ops::flatten(x)` makes N×(C·H·W) of N×C×H×W.
-/// All of them are on the tape: the gradient finds its way back through them.
+/// `ops::max_pool2d` as layers do, and `ops::flatten(x)` turns N×C×H×W into N×(C·H·W).
+/// All of them are on the tape: gradients propagate through them.
 Tensor classifier_input(const Tensor& features) {
   // [solution-adapter]
   return ops::flatten(ops::adaptive_avg_pool2d(features, 7, 7));
@@ -65,7 +66,7 @@ Tensor classifier_input(const Tensor& features) {
   lessons::not_written("classifier_input: N×512×H×W to N×25088");
 }
 
-/// How the check finds your functions; nothing to do here.
+/// The check finds your functions through these; do not change them.
 extern "C" void lesson_places(int64_t size, const int64_t (&l)[4], int64_t& result) {
   result = places(size, {l[0], l[1], l[2], l[3]});
 }

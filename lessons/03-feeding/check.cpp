@@ -17,9 +17,9 @@
 namespace lockstep::lessons {
 namespace {
 
-// --- threads that may wait for ever, and are not waited for
+// --- threads that may wait forever, and are not joined
 
-/// One call of the learner's queue, on a thread of its own.
+/// One call of the learner's queue, on a separate thread.
 class Call {
  public:
   explicit Call(std::function<std::string()> body) : state_(std::make_shared<State>()) {
@@ -59,7 +59,7 @@ class Call {
     return returned() ? "returned" : sleep_of(state_->thread);
   }
 
-  /// More than a fifth of a second of a core's time (its own time: not the wall's).
+  /// True after more than a fifth of a second of CPU time (not wall-clock time).
   bool spins() const {
     timespec used{};
     return state_->thread != 0 && clock_gettime(state_->cpu, &used) == 0 &&
@@ -70,8 +70,8 @@ class Call {
   struct State {
     std::atomic<pid_t> thread{0};
     clockid_t cpu{};
-    std::mutex mutex;  // not an atomic flag: ThreadSanitizer, which was not there when
-                       // this file was compiled, sees what a mutex orders
+    std::mutex mutex;  // not an atomic flag: ThreadSanitizer, which was not enabled for
+                       // this file, understands mutexes
     bool returned = false;
     std::string result;
     std::exception_ptr not_written;
@@ -79,9 +79,9 @@ class Call {
   std::shared_ptr<State> state_;
 };
 
-/// Lets the calls run until each has returned or sleeps. If all were asleep, and none
-/// has left a core between two looks, then at one moment nobody was awake who could
-/// wake another: they sleep until somebody else calls.
+/// Lets the calls run until each has returned or sleeps. If all slept, and none was
+/// scheduled between two checks, then no thread was left that could wake another: they
+/// sleep until the next call.
 void settle(const Exam& exam, const std::vector<Call>& calls) {
   const auto look = [&] {
     std::vector<std::string> rests;
@@ -92,20 +92,19 @@ void settle(const Exam& exam, const std::vector<Call>& calls) {
     const auto before = look(), after = look();
     if (before == after && std::ranges::find(after, "") == after.end()) return;
     for (const Call& call : calls) {
-      exam.that(
-          call.returned() || !call.spins(), "a thread that waits", "it sleeps",
-          "it uses a core all the time",
-          {"a loop that looks again and again takes the core that should compute: "
-           "std::condition_variable::wait sleeps until it is woken",
-           "Waiting without burning a core"});
+      exam.that(call.returned() || !call.spins(), "a thread that waits", "it sleeps",
+                "it keeps a core busy",
+                {"a busy loop occupies a core that should compute: "
+                 "std::condition_variable::wait sleeps until it is woken",
+                 "Waiting without burning a core"});
     }
     std::this_thread::yield();
   }
 }
 
-// --- the learner's queue, and what is asked of it
+// --- the learner's queue, and calls of it
 
-/// The batch is told by its label.
+/// Identifies a batch by its label.
 std::string text_of(const data::Made& made) {
   if (made.batch) return fmt::format("batch {}", made.batch->labels.at(0));
   try {
@@ -121,7 +120,7 @@ data::Made batch(int64_t number) {
   return made;
 }
 
-/// Each call is started, and has returned or sleeps when it is handed back.
+/// Starts each call, and returns it once it has returned or sleeps.
 class Queue {
  public:
   Queue(const Exam& exam, int64_t depth)
@@ -156,7 +155,7 @@ class Queue {
   }
 
   const Exam& exam_;
-  std::shared_ptr<data::BatchQueue> queue_;  // also of threads that never wake up
+  std::shared_ptr<data::BatchQueue> queue_;  // shared with threads that never wake up
 };
 
 void expect(const Exam& exam, const std::string& what, const std::string& expected,
@@ -176,7 +175,7 @@ void fill(const Exam& exam, const Queue& queue, std::initializer_list<int64_t> o
   for (int64_t number : order) {
     expect(exam, fmt::format("put({})", number), "done", queue.put(number),
            {"put never waits for another call: a worker that has made a batch early "
-            "hands it in and goes on; order is take's business",
+            "stores it and continues; order is up to take",
             "Order is made by who takes"});
   }
 }
@@ -244,7 +243,7 @@ LESSON_TEST(3, bounded, "at most `depth` batches are reserved and not taken") {
   queue.take();
   settle(exam, {fourth});
   expect(exam, "reserve(3) after the first take", "true", fourth,
-         {"take made room and told nobody: notify the workers that wait for it",
+         {"take made room but woke nobody: notify the workers that wait for it",
           "A lost wake-up"});
 }
 
@@ -269,7 +268,7 @@ LESSON_TEST(3, take_wakes_all, "take wakes every worker that waits for room") {
     expect(exam, "reserve(2), after a take, while another worker waits for batch 3",
            "true", first == 2 ? a : b,
            {"notify_one wakes one worker, perhaps the one whose batch still has no "
-            "room; it sleeps again, and the right one is never told: notify_all",
+            "room; it sleeps again, and the right one is never woken: notify_all",
             "A lost wake-up"});
   }
 }
@@ -281,10 +280,11 @@ LESSON_TEST(3, close_wakes_all, "close ends every worker, now and later") {
   queue.close();
   settle(exam, waiting);
   for (const Call& call : waiting) {
-    expect(exam, "reserve, asleep when the queue is closed", "false", call,
-           {"the epoch is left, and its workers sleep for ever, so the program cannot "
-            "end: close must wake all of them, and reserve look whether it was closed",
-            "A lost wake-up"});
+    expect(
+        exam, "reserve, asleep when the queue is closed", "false", call,
+        {"the epoch is left, and its workers sleep forever, so the program cannot end: "
+         "close must wake all of them, and reserve must check whether it was closed",
+         "A lost wake-up"});
   }
   const Queue empty(exam, 2);
   empty.close();
@@ -293,7 +293,7 @@ LESSON_TEST(3, close_wakes_all, "close ends every worker, now and later") {
           "A lost wake-up"});
 }
 
-LESSON_TEST(3, lets_go, "what was taken, the queue no longer holds") {
+LESSON_TEST(3, lets_go, "the queue no longer holds what was taken") {
   struct Heavy : std::runtime_error {
     Heavy() : std::runtime_error("a batch of 1 GiB") {}
     std::shared_ptr<int> memory = std::make_shared<int>(0);
@@ -320,7 +320,7 @@ LESSON_TEST(3, lets_go, "what was taken, the queue no longer holds") {
              "Reserve before you make"});
 }
 
-/// Batches 0 … 11 as text: every label, every number of every image.
+/// Returns batches 0 … 11 as text: every label and every element of every image.
 std::vector<std::string> epoch(int workers) {
   const auto pictures =
       std::make_shared<data::Generated>(std::vector<int64_t>{3, 8, 8}, 10, 48);
@@ -337,7 +337,7 @@ std::vector<std::string> epoch(int workers) {
   loader.start_epoch(0);
   std::vector<std::string> batches;
   while (batches.size() < 12) {
-    // The slowest training loop: the workers are as far ahead as they may be.
+    // The slowest possible training loop: workers are as far ahead as they may be.
     const int64_t ahead = std::min<int64_t>(12, std::ssize(batches) + 2 * workers);
     for (int64_t now = made; now < ahead; now = made) made.wait(now);
     const std::optional<data::Batch> batch = loader.next();
@@ -352,8 +352,8 @@ LESSON_TEST(3, same_batches, "four workers load the same batches as none") {
   for (size_t i = 0; i < expected.size(); ++i) {
     exam.that(expected[i] == got[i], fmt::format("batch {} of 12", i),
               expected[i].substr(0, 60) + " …", got[i].substr(0, 60) + " …",
-              {"a batch must come out as it was put, pictures included, however many "
-               "others wait beside it",
+              {"a batch must come out as it was put, including its images, however "
+               "many others wait beside it",
                "Order is made by who takes"});
   }
 }

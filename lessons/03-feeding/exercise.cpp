@@ -9,22 +9,22 @@
 #include "lessons/plugin.h"
 
 using namespace lockstep;
-using data::Made;  // a batch, or the exception that a worker met in its place
+using data::Made;  // a batch, or the exception thrown in its place
 
-/// Batches have numbers from 0. Several workers reserve, make and put batches, each at
+/// Batches are numbered from 0. Several workers reserve, make and put batches, each at
 /// its own pace; one thread, the training loop, takes them in ascending order. At any
-/// moment at most `depth` batches are reserved and not yet taken.
+/// time at most `depth` batches are reserved but not yet taken.
 ///
-/// Whoever has to wait sleeps: std::condition_variable's `wait(lock, condition)`, with
-/// a std::mutex around everything that several threads touch. All calls may come at the
-/// same time.
+/// Waiting threads must sleep: use std::condition_variable's `wait(lock, condition)`,
+/// with a std::mutex around everything that several threads access. All calls may
+/// happen concurrently.
 class PrefetchQueue : public data::BatchQueue {
  public:
   explicit PrefetchQueue(int64_t depth) : depth_(depth) {}
 
-  /// Waits until there is room for batch `number`, which is when number < taken + depth
-  /// (`taken`: how many have been taken). True: the caller may make it. False: the
-  /// queue was closed, and the worker ends.
+  /// Waits until there is room for batch `number`, that is, number < taken + depth
+  /// (`taken`: the number of batches taken). Returns true if the caller may make it,
+  /// false if the queue was closed and the worker must end.
   bool reserve(int64_t number) override {
     // [solution-reserve]
     std::unique_lock lock(mutex_);
@@ -34,7 +34,7 @@ class PrefetchQueue : public data::BatchQueue {
     lessons::not_written("reserve: wait until batch `number` has a place");
   }
 
-  /// Hands in batch `number`, which was reserved. Never waits for another call.
+  /// Stores batch `number`, which was reserved. Never waits for another call.
   void put(int64_t number, Made made) override {
     // [solution-put]
     {
@@ -47,9 +47,9 @@ class PrefetchQueue : public data::BatchQueue {
     lessons::not_written("put: store batch `number`, and wake who waits for it");
   }
 
-  /// Waits until the next batch in order (0, 1, 2, …) is there, and hands it out. An
-  /// error is handed out like a batch: who called next() throws it. What was handed
-  /// out, the queue no longer holds.
+  /// Waits until the next batch in order (0, 1, 2, …) is there, and returns it. An
+  /// error is returned like a batch: the caller of next() throws it. The queue no
+  /// longer holds what it has returned.
   Made take() override {
     // [solution-take]
     std::unique_lock lock(mutex_);
@@ -64,7 +64,7 @@ class PrefetchQueue : public data::BatchQueue {
     lessons::not_written("take: the next batch in order, and room for another");
   }
 
-  /// Training stops here: every worker's `reserve` returns false, now and later.
+  /// Training stops: every worker's `reserve` returns false, now and later.
   void close() override {
     // [solution-close]
     {

@@ -19,16 +19,16 @@ using Benchmark = double(Device, const std::function<void()>&, int,
                          const std::function<double()>&);
 using Leads = std::map<int64_t, int64_t>(const tracer::Trace&);
 
-// --- a device as slow as possible, and its clock
+// --- a device that is as slow as possible, and its clock
 
-constexpr double kTick = 1.0 / 180;  ///< what the host needs to enqueue one call
+constexpr double kTick = 1.0 / 180;  ///< the host's time to enqueue one call
 constexpr double kCall = 6;          ///< ticks of a call on the device: 30 per second
 constexpr double kSlow = 60;         ///< ticks of each of the first two
 
-/// Work on a real stream of a device, on a clock of its own, which stands still but for
-/// this: enqueuing costs the host a tick, and a call the device six. The device is as
-/// slow as it may be: it does nothing until the host sleeps, waiting for it. So what
-/// the host reads does not depend on the machine.
+/// Work on a real stream of a device, with a simulated clock that advances only as
+/// follows: enqueuing costs the host one tick, and a call costs the device six. The
+/// device is as slow as possible: it does nothing until the host sleeps, waiting for
+/// it. So the host's readings do not depend on the machine.
 class SlowDevice {
  public:
   SlowDevice(int slow_calls) : slow_calls_(slow_calls) {}
@@ -62,7 +62,7 @@ class SlowDevice {
     return host_ * kTick;
   }
 
-  /// The learner's benchmark; what it says, in ticks.
+  /// Runs the learner's benchmark; returns its result in ticks.
   double measure(const Exam& exam, int calls) {
     auto* benchmark = exam.function<Benchmark>("seconds_per_call");
     const double seconds =
@@ -75,9 +75,9 @@ class SlowDevice {
     return seconds / kTick;
   }
 
-  /// Calls that were not done yet when the clock was read: each time.
+  /// Returns, for each reading of the clock, the number of calls not yet done.
   const std::vector<int>& readings() const { return readings_; }
-  /// Calls after the first reading that came to a device with nothing to do.
+  /// Returns the number of calls after the first reading that found the device idle.
   int found_idle() const { return found_idle_; }
 
  private:
@@ -86,7 +86,8 @@ class SlowDevice {
     return !before.empty() && sleep_of(host_thread_) == before;
   }
 
-  /// If all is done, the host has waited for it, and its time went by as well.
+  /// If everything is done, the host has waited for it, and the device's time has
+  /// passed, too.
   void meet() {
     if (done_ == begun_) host_ = std::max(host_, device_);
   }
@@ -94,24 +95,24 @@ class SlowDevice {
   const int slow_calls_;
   const pid_t host_thread_ = gettid();
   std::atomic<bool> hurry_{false};
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards the members below
   double host_ = 0, device_ = 0;
   int begun_ = 0, done_ = 0, found_idle_ = 0;
   std::vector<int> readings_;
 };
 
-/// One tick until the first call is there, then the device is never idle.
+/// One tick until the first call arrives; then the device is never idle.
 double true_ticks(int calls) { return (1 + kCall * calls) / calls; }
 
-LESSON_TEST(4, ends_with_a_wait, "the work is done when the clock is read at last") {
+LESSON_TEST(4, ends_with_a_wait, "the work is done at the last reading of the clock") {
   SlowDevice device(0);
   const double ticks = device.measure(exam, 10);
   exam.at_most(
       "calls still on the device at the last reading", 0, device.readings().back(),
       {fmt::format(
-           "the benchmark says {:.0f} calls per second, but the device makes 30: "
-           "it has measured how fast the host writes orders, not how fast they "
-           "are carried out. Wait for the device before you read the clock",
+           "the benchmark says {:.0f} calls per second, but the device makes 30: it "
+           "has measured how fast the host enqueues calls, not how fast they are "
+           "executed. Wait for the device before you read the clock",
            1 / (ticks * kTick)),
        "180 frames per second"});
 }
@@ -119,7 +120,7 @@ LESSON_TEST(4, ends_with_a_wait, "the work is done when the clock is read at las
 LESSON_TEST(4, begins_with_a_wait,
             "nothing is left to do when the clock is first read") {
   SlowDevice device(0);
-  device.enqueue();  // somebody else's
+  device.enqueue();  // unrelated work
   device.measure(exam, 10);
   exam.at_most(
       "calls still on the device at the first reading", 0, device.readings().front(),

@@ -1,4 +1,4 @@
-// Lesson 04: how long does a call take, when the call comes back before it is done?
+// Lesson 04: how long does a call take if it returns before it is done?
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -10,16 +10,16 @@
 
 using namespace lockstep;
 
-/// The seconds of one `enqueue()`, measured over `calls` of them.
+/// Returns the seconds of one `enqueue()`, measured over `calls` of them.
 ///
 /// `enqueue` puts work for `device` into the device's queue and returns at once.
-/// `runtime::context(device).synchronize()` waits until the device has done all that it
-/// was given. `now()` reads the clock, in seconds: use no other one, and read it as
+/// `runtime::context(device).synchronize()` waits until the device has finished all of
+/// its work. `now()` reads the clock, in seconds: use no other clock, and read it as
 /// often as you like (the first and the last reading count).
 ///
-/// Some calls have to be made before the measurement: the first ones are slow. Three
-/// are enough here. And somebody else may have left work on the device. The calls that
-/// are measured must run as in a real program, where the host is ahead of the device.
+/// Make some calls before the measurement, since the first ones are slow; three are
+/// enough here. There may also be unrelated work on the device. The measured calls must
+/// run as in a real program, where the host is ahead of the device.
 extern "C" double seconds_per_call(Device device, const std::function<void()>& enqueue,
                                    int calls, const std::function<double()>& now) {
   // [solution-benchmark]
@@ -33,9 +33,9 @@ extern "C" double seconds_per_call(Device device, const std::function<void()>& e
   lessons::not_written("seconds_per_call: warm up, wait, read the clock, …");
 }
 
-/// For each kernel of a recorded trace, by its id: how many nanoseconds before the
-/// kernel started its op, on the host, had ended. 0 if the kernel started while its op
-/// was still running. This is how far the host was ahead.
+/// Returns, for each kernel of a recorded trace, by its id, how many nanoseconds before
+/// the kernel's start its op had ended on the host: how far the host was ahead. 0 if
+/// the kernel started while its op was still running.
 ///
 /// A tracer::Event (tracer/format/trace.h) has `is("kernel")`, `is("op")`, `id`, `ts`
 /// (start, ns), `end()`, and, of a kernel, `op`: the id of the op that enqueued it.
@@ -54,5 +54,5 @@ extern "C" std::map<int64_t, int64_t> leads(const tracer::Trace& trace) {
   lessons::not_written("leads: when did each kernel start, and when had its op ended?");
 }
 
-// The tests find both functions by their names; nothing of the engine is replaced.
+// The tests find both functions by name; nothing in the engine is replaced.
 LOCKSTEP_LESSON(4) {}

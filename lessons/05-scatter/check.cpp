@@ -18,7 +18,7 @@ std::vector<Tensor> scatter(int64_t batch, int devices) {
                                         reference_devices(devices));
 }
 
-/// What the learner's `chunk_sizes` says.
+/// Returns the result of the learner's `chunk_sizes`.
 std::vector<int64_t> learners_sizes(const Exam& exam, int64_t batch, int64_t devices) {
   using Function = void(int64_t, int64_t, std::vector<int64_t>&);
   std::vector<int64_t> sizes;
@@ -34,10 +34,9 @@ void expect_sizes(const Exam& exam, int64_t batch, int devices,
 }
 
 LESSON_TEST(5, even_split, "8 samples over 4 devices make 4 chunks of 2") {
-  expect_sizes(
-      exam, 8, 4, {2, 2, 2, 2},
-      "8 / 4 is 2 and nothing is left over: four chunks of 2. Adding one to the "
-      "quotient is no rounding up");
+  expect_sizes(exam, 8, 4, {2, 2, 2, 2},
+               "8 / 4 is 2 and nothing is left over: four chunks of 2. Adding one to "
+               "the quotient is not rounding up");
 }
 
 LESSON_TEST(5, ten_over_four, "10 samples over 4 devices are cut into 3, 3, 3, 1") {
@@ -82,8 +81,8 @@ LESSON_TEST(5, bytes_once, "each byte of the batch leaves the host once") {
   const tracer::Trace& trace = exam.train(
       "-a resnet18 --dataset generated --device-type null --devices 4 -b 10 "
       "--steps 1",
-      {"the engine's own DataParallel trains with your scatter; what "
-       "it said is printed below",
+      {"the engine's own DataParallel trains with your scatter; its output is printed "
+       "below",
        "What the trace shows"});
   const int64_t batch = 10 * 3 * 32 * 32 * 4;
   const auto copies = copies_because(trace, "scatter");

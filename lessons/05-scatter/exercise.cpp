@@ -1,4 +1,4 @@
-// Lesson 05: scatter. Cut the batch, and send every device its share.
+// Lesson 05: scatter. Divide the batch, and send every device its share.
 #include <algorithm>
 
 #include "engine/ops/copy.h"
@@ -7,9 +7,9 @@
 
 using namespace lockstep;
 
-/// The sizes of the chunks into which `batch` samples are cut for `devices` devices:
-/// as torch.chunk does it, all of ceil(batch / devices) but the last, which may be
-/// smaller. There may be fewer chunks than devices; none is empty.
+/// Returns the sizes of the chunks into which `batch` samples are divided for `devices`
+/// devices, as torch.chunk does: all are ceil(batch / devices) except the last, which
+/// may be smaller. There may be fewer chunks than devices; none is empty.
 std::vector<int64_t> chunk_sizes(int64_t batch, int64_t devices) {
   // [solution-sizes]
   const int64_t size = (batch + devices - 1) / devices;
@@ -22,9 +22,10 @@ std::vector<int64_t> chunk_sizes(int64_t batch, int64_t devices) {
   lessons::not_written("chunk_sizes: how many samples does each device get?");
 }
 
-/// Chunk i of `input` (N×…) on device i. `input.narrowed(first, count)` is a view of
-/// some of its samples: nothing is copied. `ops::copy_to(tensor, device, {"scatter",
-/// "images"})` sends a tensor to a device (and returns it as it is when it is there).
+/// Returns chunk i of `input` (N×…) on device i. `input.narrowed(first, count)` is a
+/// view of some of its samples: nothing is copied. `ops::copy_to(tensor, device,
+/// {"scatter", "images"})` sends a tensor to a device (and returns it unchanged if it
+/// is already there).
 std::vector<Tensor> scatter(const Tensor& input, const parallel::Devices& devices) {
   // [solution-scatter]
   std::vector<Tensor> chunks;
@@ -40,7 +41,7 @@ std::vector<Tensor> scatter(const Tensor& input, const parallel::Devices& device
   lessons::not_written("scatter: send chunk i to device i");
 }
 
-/// How the check finds your function; nothing to do here.
+/// The check finds your function through this; do not change it.
 extern "C" void lesson_chunk_sizes(int64_t batch, int64_t devices,
                                    std::vector<int64_t>& sizes) {
   sizes = chunk_sizes(batch, devices);

@@ -19,7 +19,7 @@ constexpr const char* kVgg =
     "--steps 1";
 
 const Because kRun{
-    "the engine's own DataParallel trains with your reduce; what it said is printed "
+    "the engine's own DataParallel trains with your reduce; its output is printed "
     "below",
     "What the trace shows"};
 
@@ -31,7 +31,7 @@ parallel::Devices reference_devices(int count) {
 
 // --- values
 
-/// Which misconception gives this first element?
+/// Returns the misconception that gives this first element.
 std::string why_not(double sum, double got, double of_replica_0, int replicas) {
   if (std::abs(got - sum / replicas) < 1e-9) {
     return "that is the mean. The loss is a mean over the whole gathered batch, so the "
@@ -40,7 +40,7 @@ std::string why_not(double sum, double got, double of_replica_0, int replicas) {
   }
   if (std::abs(got - (sum - of_replica_0)) < 1e-9) {
     return "that is the sum without replica 0. It has computed on a chunk of the "
-           "batch, too; its gradients just need not travel";
+           "batch, too; its gradients just need not be sent";
   }
   return "each parameter's gradient is the sum over all replicas, of just its own";
 }
@@ -80,7 +80,7 @@ LESSON_TEST(6, sums_on_device_0,
   }
 }
 
-/// All parameters of a small net after three steps on these devices.
+/// Returns all parameters of a small model after three steps on these devices.
 std::vector<double> trained_on(int count) {
   const parallel::Devices devices = reference_devices(count);
   nn::ConstructionScope scope({.dtype = DType::f64, .seed = 6});
@@ -121,13 +121,13 @@ LESSON_TEST(6, same_training, "DP(2), DP(3) and DP(4) train as one device does")
 
 // --- the trace
 
-/// One run for three tests: a verdict should not take long.
+/// Records one run for three tests, to keep checks fast.
 const tracer::Trace& resnet(Exam& exam) {
   static const tracer::Trace trace = exam.train(kResNet, kRun);
   return trace;
 }
 
-/// The copies that reduce makes, whatever they are labelled.
+/// Returns the copies that reduce makes, whatever their labels.
 Events reduce_copies(const tracer::Trace& trace) {
   Events copies;
   for (const tracer::Event* event : in_phase(trace, "reduce")) {
@@ -156,9 +156,9 @@ LESSON_TEST(6, bytes_once, "each replica's gradients travel once, to device 0") 
         by_host);
   } else if (from_root > 0) {
     likely = fmt::format(
-        "{} copies leave device 0: replicas need no sum, since they "
-        "are made anew from device 0 in the next forward pass. "
-        "(Everybody gets it in DistributedDataParallel)",
+        "{} copies leave device 0: replicas need no sum, since they are created from "
+        "device 0 in the next forward pass. (All ranks get it in "
+        "DistributedDataParallel)",
         from_root);
   }
   const int64_t parameters = trace.lockstep["model"]["parameter_bytes"];
@@ -167,7 +167,8 @@ LESSON_TEST(6, bytes_once, "each replica's gradients travel once, to device 0") 
              {likely, "One model, and its replicas", last_id(copies)});
 }
 
-/// Bytes of the messages that PyTorch's rule makes of this model's gradients.
+/// Returns the bytes of each message according to PyTorch's rule for this model's
+/// gradients.
 std::vector<int64_t> group_bytes(const tracer::Trace& trace) {
   std::vector<int64_t> tensors, groups;
   for (const tracer::Json& tensor : trace.lockstep["model"]["tensors"]) {
@@ -206,7 +207,7 @@ LESSON_TEST(6, few_messages, "gradients travel in groups of at most 10 MiB") {
               "Few large messages", last_id(copies)});
 }
 
-/// The last kernel of the true backward pass on each device.
+/// Returns the last kernel of the true backward pass on each device.
 Events last_gradients(const tracer::Trace& trace) {
   std::map<int64_t, const tracer::Event*> last;
   for (const tracer::Event* event : in_phase(trace, "backward")) {
@@ -219,7 +220,7 @@ Events last_gradients(const tracer::Trace& trace) {
   return found;
 }
 
-/// How often a host thread waits for a device in the reduce phase.
+/// Returns the host's waits for a device in the reduce phase.
 Events host_waits(const tracer::Trace& trace) {
   Events waits;
   for (const tracer::Event* phase : events_of(trace, "phase", "reduce")) {
@@ -243,7 +244,7 @@ LESSON_TEST(6, after_all, "nothing is sent before the last replica's last gradie
   const Events last = last_gradients(trace);
   std::set<int64_t> receivers;
   for (const tracer::Event* copy : reduce_copies(trace)) {
-    if (!receivers.insert(copy->pid).second) continue;  // behind its stream's first one
+    if (!receivers.insert(copy->pid).second) continue;  // after its stream's first one
     for (const tracer::Event* kernel : last) {
       exam.that(depends_on(trace, copy->id, kernel->id),
                 fmt::format("copy #{} from device {}", copy->id, number(*copy, "src")),

@@ -10,8 +10,8 @@ using namespace lockstep;
 
 constexpr int64_t kLimit = 10 * 1024 * 1024;  // bytes of a group
 
-/// Written for you. `count` tensors from `first` on, one after the other in a new flat
-/// tensor on the device where they are; one kernel.
+/// Given. Packs `count` tensors from `first` on, one after the other, into a new flat
+/// tensor on their device, with one kernel.
 Tensor pack(const Tensors& tensors, size_t first, size_t count) {
   Tensors members;
   int64_t numel = 0;
@@ -22,8 +22,8 @@ Tensor pack(const Tensors& tensors, size_t first, size_t count) {
   return ops::compute_one(OpCode::flatten_many, members, {numel});
 }
 
-/// Written for you. Appends to `out` the parts of `flat`, with the shapes of `count`
-/// tensors of `like` from `first` on: views, nothing is copied.
+/// Given. Appends to `out` the parts of `flat`, with the shapes of `count` tensors of
+/// `like` from `first` on, as views: nothing is copied.
 void unpack(const Tensor& flat, const Tensors& like, size_t first, size_t count,
             Tensors& out) {
   int64_t start = 0;
@@ -33,10 +33,10 @@ void unpack(const Tensor& flat, const Tensors& like, size_t first, size_t count,
   }
 }
 
-/// Tensors of these sizes (in bytes) are cut, in order, into groups that travel
+/// Divides tensors of these sizes (in bytes), in order, into groups that are sent
 /// together. Returns how many tensors each group holds. A tensor joins the open group
-/// unless it would take it above `limit`: then it begins a new one. So only a tensor
-/// that is too large by itself makes a group above the limit, and it is alone in there.
+/// unless that would exceed `limit`; then it begins a new one. So only a tensor that is
+/// too large by itself forms a group above the limit, and it is alone in it.
 std::vector<size_t> group_sizes(const std::vector<int64_t>& bytes, int64_t limit) {
   // [solution-groups]
   std::vector<size_t> groups;
@@ -54,13 +54,12 @@ std::vector<size_t> group_sizes(const std::vector<int64_t>& bytes, int64_t limit
   lessons::not_written("group_sizes: which tensors travel together?");
 }
 
-/// Holds back what device `to` receives until every replica has computed its last
-/// gradient. When your code is called, backward has been *enqueued* everywhere, but the
-/// devices are still at work, and the host must not wait for them.
-/// `runtime::context(device).compute().record_event()` is the moment when a device will
-/// have computed all that has been enqueued for it so far; a stream's `.wait(event)`
-/// lets its next piece of work begin only then. What a device receives, its `.copy()`
-/// stream receives.
+/// Delays what device `to` receives until every replica has computed its last gradient.
+/// When your code is called, backward has been *enqueued* everywhere, but the devices
+/// are still working, and the host must not wait for them.
+/// `runtime::context(device).compute().record_event()` marks the point when a device
+/// will have finished everything enqueued so far; a stream's `.wait(event)` delays its
+/// next work until then. A device receives on its `.copy()` stream.
 void wait_for_replicas(const std::vector<Tensors>& gradients, Device to) {
   // [solution-wait]
   for (const Tensors& replica : gradients) {
@@ -72,11 +71,10 @@ void wait_for_replicas(const std::vector<Tensors>& gradients, Device to) {
   lessons::not_written("wait_for_replicas: what must be over before a gradient moves?");
 }
 
-/// gradients[d][i] is replica d's gradient of parameter i and lies on that replica's
-/// device; those of replica 0 lie on `to`. Returns, for each parameter, what goes into
-/// its `.grad`: one tensor on `to`.
-/// `ops::copy_to(tensor, to, {"reduce", "group"})` sends a tensor to another device;
-/// `ops::add_(a, b)` adds b to a, in place, on the device where both are.
+/// gradients[d][i] is replica d's gradient of parameter i, on that replica's device;
+/// replica 0's are on `to`. Returns, for each parameter, its new `.grad`: one tensor on
+/// `to`. `ops::copy_to(tensor, to, {"reduce", "group"})` sends a tensor to another
+/// device; `ops::add_(a, b)` adds b to a in place, on the device where both are.
 Tensors reduce(const std::vector<Tensors>& gradients, Device to) {
   // [solution-reduce]
   wait_for_replicas(gradients, to);

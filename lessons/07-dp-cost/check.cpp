@@ -18,7 +18,7 @@ struct Port {
 using Predict = void(const Step& step, Port& host, Port* device);
 
 const Because kRun{
-    "DataParallel trains with your functions; what it said is printed below",
+    "DataParallel trains with your functions; its output is printed below",
     "What the trace shows"};
 
 std::string training(const std::string& model, int64_t devices, int64_t batch) {
@@ -27,9 +27,9 @@ std::string training(const std::string& model, int64_t devices, int64_t batch) {
       model, devices, batch);
 }
 
-// --- the ledger
+// --- the byte counts
 
-/// What the trace's step did, as far as `predict` is told.
+/// Returns the facts of the trace's step that `predict` receives.
 Step facts(const tracer::Trace& trace, int64_t devices) {
   const tracer::Event& step = *events_of(trace, "phase", "step").front();
   const tracer::Json& model = trace.lockstep["model"];
@@ -46,7 +46,7 @@ Step facts(const tracer::Trace& trace, int64_t devices) {
           .numbers = bytes_of(copies_because(trace, "d2h"))};
 }
 
-/// The ports of the whole step: of the host, then of each device.
+/// Returns the ports of the whole step: the host's, then each device's.
 std::vector<Port> recorded(const tracer::Trace& trace, int64_t devices) {
   const auto ports = tracer::summarize(trace).train.ports;
   std::vector<Port> all;
@@ -58,8 +58,8 @@ std::vector<Port> recorded(const tracer::Trace& trace, int64_t devices) {
   return all;
 }
 
-/// What a prediction for two devices that is `off` by so much has got wrong, if it is
-/// one thing; else "".
+/// Returns the single mistake that explains a prediction for two devices that is `off`
+/// by that much; otherwise "".
 std::string slip(const Step& step, int64_t place, bool in, int64_t off) {
   const int64_t half = step.batch / 2;
   if (place == tracer::kHost) {
@@ -75,8 +75,8 @@ std::string slip(const Step& step, int64_t place, bool in, int64_t off) {
     return "replica 0 shares device 0's memory, so k - 1 copies travel, not k";
   }
   if (off == step.parameters) {
-    return "the sums stay on device 0: the next step's replicate brings everybody the "
-           "new weights";
+    return "the sums stay on device 0: the next step's replicate gives every replica "
+           "the new weights";
   }
   if (off == -step.buffers) {
     return "replicate sends the buffers, too: a replica's batch norms have them";
@@ -92,7 +92,7 @@ std::string slip(const Step& step, int64_t place, bool in, int64_t off) {
   return "";
 }
 
-/// `likely`: where the numbers do not tell.
+/// `likely` applies if the numbers identify no mistake.
 void expect_ports(const Exam& exam, const tracer::Trace& trace, int64_t devices,
                   const std::string& likely) {
   const Step step = facts(trace, devices);
@@ -141,7 +141,7 @@ struct State {
   const char* likely;
 };
 
-/// What has been wrapped.
+/// Describes what has been wrapped.
 State state(const std::shared_ptr<parallel::DataParallel>& wrapper,
             const models::VGG& model, const nn::ModulePtr& features) {
   if (!wrapper) return {"nothing", "return the wrapper"};
@@ -152,13 +152,13 @@ State state(const std::shared_ptr<parallel::DataParallel>& wrapper,
   }
   if (wrapper->module() != features) {
     return {"a DataParallel around another part",
-            "the head has most of the bytes and little computing: it is what should "
-            "stay at home"};
+            "the head has most of the bytes and little computing: it is the part that "
+            "should stay on device 0"};
   }
   if (model.features() != wrapper) {
     return {"a DataParallel that nobody calls",
-            "making a wrapper changes nothing in the model, which goes on calling its "
-            "bare features: put the wrapper in their place"};
+            "making a wrapper changes nothing in the model, which still calls its bare "
+            "features: put the wrapper in their place"};
   }
   return {"a DataParallel around the features, in their place", ""};
 }
@@ -177,14 +177,14 @@ LESSON_TEST(7, in_its_place, "the features are wrapped, in their place in the mo
 }
 
 LESSON_TEST(7, head_stays, "the head of 478 MB stays on device 0") {
-  const tracer::Trace& trace =
-      exam.train(training("vgg16 --mode dp-features", 4, 64),
-                 {"DataParallel wants the wrapped module on the first of its devices, "
-                  "and the model is on device 0: that one takes part",
-                  "Wrap what computes"});
+  const tracer::Trace& trace = exam.train(
+      training("vgg16 --mode dp-features", 4, 64),
+      {"DataParallel requires the wrapped module on the first of its devices, "
+       "and the model is on device 0: that one takes part",
+       "Wrap what computes"});
   std::vector<int64_t> sent;
   for (const Port& port : recorded(trace, 4)) sent.push_back(port.out);
-  sent.erase(sent.begin());  // the host's
+  sent.erase(sent.begin());  // the host
   const int64_t features = 14714688 * 4, outputs = 16 * 512 * 4;
   const std::vector<int64_t> expected{3 * (features + outputs) + 12, features + outputs,
                                       features + outputs, features + outputs};

@@ -1,4 +1,4 @@
-// Lesson 07: what a step of DataParallel costs, and how VGG pays less.
+// Lesson 07: what a step of DataParallel costs, and how VGG can pay less.
 #include <algorithm>
 
 #include "engine/models/vgg.h"
@@ -7,14 +7,14 @@
 
 using namespace lockstep;
 
-/// A training step of DataParallel, as far as bytes are concerned. (The check fills it
-/// in and hands it to you: leave these two types as they are.)
+/// The byte sizes of a training step of DataParallel. (The check fills it in and passes
+/// it to you: do not change these two types.)
 struct Step {
   int64_t devices;     // there may be fewer chunks than devices; device 0 has the model
-  int64_t batch;       // samples; their images lie on the host
+  int64_t batch;       // samples; their images are on the host
   int64_t sample;      // bytes of one image
-  int64_t output;      // bytes that the wrapped module makes of one image
-  int64_t labels;      // bytes of all labels; only the loss, on device 0, wants them
+  int64_t output;      // bytes of the wrapped module's output for one image
+  int64_t labels;      // bytes of all labels; only the loss, on device 0, needs them
   int64_t parameters;  // bytes of the wrapped module's parameters
   int64_t buffers;     // and of its buffers (a batch norm's running statistics)
   int64_t numbers;     // bytes of loss and accuracies, which the host reads at the end
@@ -25,13 +25,13 @@ struct Port {
   int64_t in = 0, out = 0;
 };
 
-/// Written for you: what leaves one port enters another.
+/// Given: what leaves one port enters another.
 void send(Port& from, Port& to, int64_t bytes) {
   from.out += bytes;
   to.in += bytes;
 }
 
-/// Adds up all that moves in one training step. `device` points to a port for each
+/// Adds up all bytes that move in one training step. `device` points to a port for each
 /// device; all ports begin at zero. Think of the reasons that a trace gives for its
 /// copies: h2d (labels) and scatter (images), replicate, gather, grad_scatter, reduce,
 /// d2h. (The check calls this function by its name.)
@@ -43,7 +43,7 @@ extern "C" void predict(const Step& step, Port& host, Port* device) {
   for (int64_t d = 0; d * size < step.batch; ++d) {
     const int64_t samples = std::min(size, step.batch - d * size);
     send(host, device[d], samples * step.sample);  // scatter
-    if (d == 0) continue;                          // all else is on device 0 already
+    if (d == 0) continue;  // everything else is on device 0 already
     send(device[0], device[d], step.parameters + step.buffers);  // replicate
     send(device[d], device[0], samples * step.output);           // gather
     send(device[0], device[d], samples * step.output);           // grad_scatter
@@ -54,10 +54,10 @@ extern "C" void predict(const Step& step, Port& host, Port* device) {
   lessons::not_written("predict: which bytes pass which port?");
 }
 
-/// Wraps into DataParallel what computes much and weighs little, in its place in the
-/// model, and returns the wrapper. `model` is a `models::VGG` (see its `features()` and
-/// `set_features(module)`); a wrapper is made by
-/// `std::make_shared<parallel::DataParallel>(module, devices)`.
+/// Wraps the part that computes much and weighs little into DataParallel, in its place
+/// in the model, and returns the wrapper. `model` is a `models::VGG` (see its
+/// `features()` and `set_features(module)`);
+/// `std::make_shared<parallel::DataParallel>(module, devices)` creates a wrapper.
 std::shared_ptr<parallel::DataParallel> wrap(nn::Module& model,
                                              const parallel::Devices& devices) {
   // [solution-wrap]

@@ -36,14 +36,14 @@ Tensor on(Device device, const Numbers& numbers, const Shape& sizes) {
 
 constexpr int64_t kChannels = 3;
 
-/// Rank r's element i of channel c: every rank sees other pictures.
+/// Returns element i of channel c on rank r: every rank has different images.
 double element(int rank, int64_t c, int64_t i) {
   return 2.0 * static_cast<double>(c) - 1 + 3 * rank +
          std::sin(static_cast<double>(7 * i + 3 * c + rank)) *
              (1 + static_cast<double>(c));
 }
 
-/// Mean and biased variance of each channel, over some ranks' elements.
+/// The mean and biased variance of each channel over several ranks' elements.
 struct Moments {
   Numbers mean, var;
   double count = 0;
@@ -65,7 +65,7 @@ struct Moments {
   }
 };
 
-/// What each rank gets from the learner's function.
+/// The result of the learner's function on each rank.
 struct Answers {
   std::vector<Numbers> mean, var;
   explicit Answers(const std::vector<int64_t>& counts)
@@ -100,11 +100,11 @@ const char* const kTraining =
 constexpr int64_t kLayers = 20;
 
 LESSON_TEST(8, asks_and_waits, "the ranks ask each other, and wait for the answer") {
-  Answers{{2}};  // says what is still to be written
+  Answers{{2}};  // reports what is still to be written
   const tracer::Trace& trace = exam.train(
-      kTraining, {"ResNet18 trains with your functions; what it said is printed below",
+      kTraining, {"ResNet18 trains with your functions; its output is printed below",
                   "What the trace shows"});
-  // Rank 0's collectives, and the kernels that use what they bring.
+  // Rank 0's collectives, and the kernels that use their results.
   Events asked, users;
   for (const tracer::Event& event : trace.events) {
     if (event.pid / 100 != 0) continue;
@@ -117,8 +117,8 @@ LESSON_TEST(8, asks_and_waits, "the ranks ask each other, and wait for the answe
   }
   exam.that(!asked.empty(), "collectives with your label in a training step",
             "one for each of 20 layers, or more", "none",
-            {"each rank normalises by its own part, as without SyncBatchNorm: nobody "
-             "knows of the others' pictures without a message",
+            {"each rank normalises by its own part, as without SyncBatchNorm: without "
+             "a message a rank knows nothing of the others' images",
              kSums});
   for (const tracer::Event* collective : asked) {
     const tracer::Event* user = nullptr;
@@ -132,7 +132,7 @@ LESSON_TEST(8, asks_and_waits, "the ranks ask each other, and wait for the answe
                     text(*collective, "tensor"), user ? user->name : "no such kernel"),
         "it waits for the collective", "it does not",
         {"a collective runs on a stream of its own; without .wait() the next "
-         "operations read the tensor before the sum has come",
+         "operations read the tensor before the sum has arrived",
          "Waiting", collective->id});
   }
 }
@@ -204,7 +204,7 @@ LESSON_TEST(8, backward_sums, "on the way back, every rank gets the sums over al
   }
 }
 
-/// Of a batch norm: what one device, or one rank, computes of its rows.
+/// A batch norm's results for the rows of one device or rank.
 struct Normalised {
   Numbers y, dx, mean, var;
 
@@ -235,7 +235,7 @@ struct Normalised {
   }
 };
 
-LESSON_TEST(8, as_one_device, "ranks with 3 and 1 pictures do what one device does") {
+LESSON_TEST(8, as_one_device, "ranks with 3 and 1 images do what one device does") {
   const Normalised one({DeviceType::reference, 0}, 0, 4, nullptr);
   std::vector<std::optional<Normalised>> ranks(2);
   on_ranks(2, kSameCalls, kOtherCalls, [&](Rank& rank) {
@@ -264,7 +264,7 @@ LESSON_TEST(8, as_one_device, "ranks with 3 and 1 pictures do what one device do
 
 LESSON_TEST(8, one_message, "each layer costs one message round each way") {
   const tracer::Trace& trace = exam.train(
-      kTraining, {"ResNet18 trains with your functions; what it said is printed below",
+      kTraining, {"ResNet18 trains with your functions; its output is printed below",
                   "What the trace shows"});
   int64_t sent = 0, last = -1;
   for (const tracer::Event* copy : copies_because(trace, "sync_batch_norm")) {
@@ -275,7 +275,7 @@ LESSON_TEST(8, one_message, "each layer costs one message round each way") {
   exam.at_most(
       "messages that rank 0 of 3 sends for each layer and step", int64_t{8},
       (sent + kLayers - 1) / kLayers,
-      {"an all-reduce among 3 ranks is 4 messages of each, however few numbers "
+      {"an all-reduce among 3 ranks costs each of them 4 messages, however few numbers "
        "it carries: pack everything into one tensor (ops::cat), in forward and "
        "in backward",
        "One message", last});

@@ -1,5 +1,4 @@
-// Lesson 08: SyncBatchNorm. Every rank sees a part of the batch; normalise by the
-// whole.
+// Lesson 08: SyncBatchNorm. Every rank has a part of the batch; normalise by the whole.
 #include "engine/distributed/ddp/sync_batch_norm.h"
 #include "lessons/plugin.h"
 
@@ -10,11 +9,11 @@ using distributed::CollectiveLabel;
 using distributed::ProcessGroup;
 using distributed::ReduceOp;
 
-/// From the statistics of this rank's part of the batch (`mine.mean` and `mine.var`: C
-/// numbers each; `mine.count`: one number, how many elements each channel has here) to
-/// those of all ranks' parts together. The parts may have different sizes. `var` is the
-/// mean of (x − mean)² in both: biased. The engine makes the running variance unbiased
-/// itself, by your `count`.
+/// Combines the statistics of this rank's part of the batch (`mine.mean` and
+/// `mine.var`: C values each; `mine.count`: one value, the number of elements per
+/// channel here) into those of all ranks' parts together. The parts may have different
+/// sizes. `var` is the mean of (x − mean)² in both: biased. The engine computes the
+/// unbiased running variance itself, using your `count`.
 ///
 /// Tensors live on this rank's device. You may use
 ///   ops::add(a, b), ops::sub(a, b)      element by element
@@ -25,8 +24,8 @@ using distributed::ReduceOp;
 ///     in place: afterwards `flat` holds the sum over all ranks, on all ranks. wait()
 ///     makes the device's next operations wait for it; the host goes on.
 ///   group.size(), flat.numel()
-/// A message costs its latency, however few numbers it carries: one all-reduce for each
-/// layer must do.
+/// A message costs its latency, however few values it carries: use only one all-reduce
+/// per layer.
 BatchStatistics sync_statistics(const BatchStatistics& mine, ProcessGroup& group,
                                 const CollectiveLabel& label) {
   // [solution-statistics]
@@ -47,8 +46,8 @@ BatchStatistics sync_statistics(const BatchStatistics& mine, ProcessGroup& group
   lessons::not_written("sync_statistics: what do the ranks tell each other?");
 }
 
-/// The same on the way back. This rank has Σ dy and Σ dy · (x − mean) over its own part
-/// (C numbers each); return what the gradient of x needs. Again, one message must do.
+/// The same for backward. This rank has Σ dy and Σ dy · (x − mean) over its own part (C
+/// values each); return what the gradient of x needs. Again, use only one message.
 BackwardSums sync_backward_sums(const BackwardSums& mine, ProcessGroup& group,
                                 const CollectiveLabel& label) {
   // [solution-sums]

@@ -15,14 +15,14 @@ namespace {
 using distributed::Buffer;
 using distributed::RingLink;
 
-/// Thrown in the threads of the other ranks when one has failed.
+/// Thrown in the other ranks' threads after one has failed.
 struct Abandoned {};
 
-/// A ring in memory that knows at once when its ranks do not fit together: nobody has
-/// to wait until a time is over. Each rank is a thread.
+/// A ring in memory that detects mismatched ranks at once, without timeouts. Each rank
+/// is a thread.
 class MemoryRing {
  public:
-  static constexpr int64_t kBeyond = 4096;  ///< elements behind each tensor
+  static constexpr int64_t kBeyond = 4096;  ///< elements after each tensor
   MemoryRing(int size, int64_t numel) : ranks_(size), numel_(numel) {
     for (int r = 0; r < size; ++r) {
       ranks_[r].data.resize(numel + kBeyond);
@@ -30,13 +30,13 @@ class MemoryRing {
     }
   }
 
-  /// What rank r begins with in element i: 1, 10, 100, …, times i + 1. A sum then tells
-  /// whose shares it holds.
+  /// Returns the initial element i of rank r: 1, 10, 100, …, times i + 1. The digits of
+  /// a sum then show whose shares it holds.
   static double share(int rank, int64_t i) {
     return static_cast<double>(i + 1) * std::pow(10, rank);
   }
 
-  /// Runs the learner's all-reduce on all ranks. Throws what went wrong first.
+  /// Runs the learner's all-reduce on all ranks. Throws the first error.
   void run() {
     std::vector<std::thread> threads;
     for (int r = 0; r < size(); ++r) {
@@ -48,14 +48,14 @@ class MemoryRing {
 
   int size() const { return static_cast<int>(ranks_.size()); }
   const std::vector<double>& data(int rank) const { return ranks_[rank].data; }
-  /// The lengths of this rank's messages, in order.
+  /// Returns the lengths of this rank's messages, in order.
   const std::vector<int64_t>& sent(int rank) const { return ranks_[rank].sent; }
 
  private:
   struct Rank {
     std::vector<double> data;
     std::vector<int64_t> sent;
-    std::optional<std::vector<double>> post;  ///< a message that waits to be taken
+    std::optional<std::vector<double>> post;  ///< a message that has not been received
     bool done = false;                        ///< its function has returned
   };
   struct Link : RingLink {
@@ -109,7 +109,7 @@ class MemoryRing {
           fmt::format("rank {} sends nothing more: it has ended after {} exchanges",
                       (r + size() - 1) % size(), left.sent.size()),
           {"all ranks make the same number of exchanges, also those that have nothing "
-           "to send: whoever leaves one out lets its neighbour wait for ever",
+           "to send: a rank that omits one makes its neighbour wait forever",
            "Everybody makes every step"}};
     }
     if (std::ssize(*left.post) != in.numel) {
@@ -132,11 +132,12 @@ class MemoryRing {
     me.post.reset();
   }
 
-  /// A piece that begins in the tensor must end there, too.
+  /// A piece that begins in the tensor must also end in it.
   void expect_inside(int r, const char* does, Buffer piece) const {
     const double* begin = ranks_[r].data.data();
     const auto first = static_cast<const double*>(piece.data) - begin;
-    if (first < 0 || first >= std::ssize(ranks_[r].data)) return;  // a learner's own
+    if (first < 0 || first >= std::ssize(ranks_[r].data))
+      return;  // a buffer of the learner's
     if (first + piece.numel <= numel_) return;
     throw Wrong{fmt::format("{}: the elements that it {}", about(r), does),
                 fmt::format("up to {}, the end of the tensor", numel_),
@@ -159,7 +160,7 @@ class MemoryRing {
   std::exception_ptr failure_;
 };
 
-/// How often each rank's share is in a sum; nothing if it is not made of shares.
+/// Returns how often each rank's share is in a sum; empty if it is not a sum of shares.
 std::vector<int> shares_in(double sum, int64_t i, int world) {
   const double units = sum / static_cast<double>(i + 1);
   std::vector<int> counts;
@@ -178,7 +179,7 @@ std::string in_words(const std::vector<int>& shares) {
         shares[r] == 0 ? "is missing" : fmt::format("is in it {} times", shares[r]);
     words += fmt::format("{}rank {}'s share {}", words.empty() ? "" : ", ", r, times);
   }
-  return words.empty() ? "it stands in the wrong place" : words;
+  return words.empty() ? "it is in the wrong place" : words;
 }
 
 std::string likely(const std::vector<int>& shares) {
@@ -195,7 +196,7 @@ std::string likely(const std::vector<int>& shares) {
          "until all have been sent around once more";
 }
 
-/// Every element of every rank.
+/// Checks every element of every rank.
 void expect_sums(const Exam& exam, int world, int64_t numel, const std::string& read,
                  const std::string& reason = "") {
   MemoryRing ring(world, numel);
@@ -253,7 +254,7 @@ LESSON_TEST(9, traffic, "each rank sends 2(N-1)/N of a bucket, in 2(N-1) message
       "-a resnet18 --dataset generated --device-type null --mode ddp --devices 4 -b 4 "
       "--steps 1 --bucket-rule 1.11 --timeout 5",
       {"four ranks train ResNet18 around your ring, on devices that hold no numbers: "
-       "`data.data` is null there. How the run ended is said above",
+       "`data.data` is null there. The run's error is printed above",
        "What the trace shows"});
   std::map<std::pair<int64_t, int64_t>, Traffic> sent;  // by collective and rank
   for (const tracer::Event* copy : copies_because(trace, "all_reduce")) {
@@ -274,8 +275,8 @@ LESSON_TEST(9, traffic, "each rank sends 2(N-1)/N of a bucket, in 2(N-1) message
          "more with every rank that joins. Send one chunk of N at a time",
          "What the trace shows", of.last});
     exam.equal(who + ", messages", int64_t{6}, of.messages,
-               {"two halves of N-1 = 3 steps. Nobody needs a barrier between them: who "
-                "has received can go on",
+               {"two halves of N-1 = 3 steps. No barrier is needed between them: a "
+                "rank that has received can continue",
                 "Everybody makes every step", of.last});
   }
 }

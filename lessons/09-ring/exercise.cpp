@@ -1,5 +1,5 @@
-// Lesson 09: the ring. Every rank ends with the sum of all ranks' tensors, and talks to
-// its two neighbours only.
+// Lesson 09: the ring. Every rank ends with the sum of all ranks' tensors, and
+// communicates only with its two neighbours.
 #include "engine/distributed/collectives/ring.h"
 #include "lessons/plugin.h"
 
@@ -7,10 +7,10 @@ using namespace lockstep;
 using distributed::Buffer;
 using distributed::RingLink;
 
-/// Chunk `i` of `data` when it is cut into `world` consecutive pieces that cover all of
-/// it and whose sizes differ by at most one element: 10 elements for 4 ranks are cut
-/// into two pieces of 3 and two of 2. With fewer elements than ranks some are empty.
-/// `data.part(first, count)` is a piece of a buffer; nothing is copied.
+/// Chunk `i` of `data` when it is divided into `world` consecutive pieces that cover it
+/// completely and whose sizes differ by at most one element: 10 elements for 4 ranks
+/// are divided into two pieces of 3 and two of 2. With fewer elements than ranks some
+/// are empty. `data.part(first, count)` is a piece of a buffer; nothing is copied.
 Buffer chunk(Buffer data, int64_t i, int64_t world) {
   // [solution-chunk]
   const int64_t first = data.numel * i / world;
@@ -20,13 +20,13 @@ Buffer chunk(Buffer data, int64_t i, int64_t world) {
   lessons::not_written("chunk: where does piece i begin, and how long is it?");
 }
 
-/// The first half: in world − 1 steps each chunk travels from rank to rank and is added
-/// to at every stop. Afterwards this rank's chunk number rank() holds the sum over all
-/// ranks; what its other chunks hold does not matter any more.
+/// The first half: in world − 1 steps each chunk travels from rank to rank, and each
+/// rank adds its share. Afterwards this rank's chunk number rank() holds the sum over
+/// all ranks; the contents of its other chunks no longer matter.
 ///
 /// `link.exchange(out, in, true)` sends `out` to rank() + 1 and, at the same time,
 /// receives a message of `in`'s length from rank() − 1, which is added to `in`. Both
-/// are pieces of `data`; `link.size()` is the world. Do not look into `data.data`: on
+/// are pieces of `data`; `link.size()` is the world. Do not access `data.data`: on
 /// devices that compute nothing it is null.
 void reduce_scatter(RingLink& link, Buffer data) {
   // [solution-reduce-scatter]
@@ -42,8 +42,8 @@ void reduce_scatter(RingLink& link, Buffer data) {
 }
 
 /// The second half: each rank begins with one finished chunk, its own, and world − 1
-/// steps later everybody has all of them. `exchange(out, in, false)` writes what
-/// arrives over `in`.
+/// steps later all ranks have all of them. `exchange(out, in, false)` overwrites `in`
+/// with what arrives.
 void all_gather(RingLink& link, Buffer data) {
   // [solution-all-gather]
   const int rank = link.rank(), world = link.size();
@@ -58,7 +58,7 @@ void all_gather(RingLink& link, Buffer data) {
       "all_gather: send the finished chunks once more around the ring");
 }
 
-/// Afterwards all ranks hold the sum of what they held in `data`.
+/// Afterwards all ranks hold the sum of their `data`.
 void ring_all_reduce(RingLink& link, Buffer data) {
   reduce_scatter(link, data);
   all_gather(link, data);

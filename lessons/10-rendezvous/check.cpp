@@ -28,26 +28,26 @@ namespace {
 using distributed::Store;
 using distributed::StoreTimeout;
 
-// --- ranks that are watched
+// --- observed ranks
 
-constexpr int kMostCalls = 20;  ///< of the store, by one rank at one barrier
+constexpr int kMostCalls = 20;  ///< calls of the store by one rank at one barrier
 
 struct Rank {
   enum class State { away, runs, waits, through, failed } state = State::away;
-  bool frozen = false;  ///< it does not learn of changes
+  bool frozen = false;  ///< it does not notice changes
   int calls = 0;
-  std::vector<std::string> missing;  ///< what it waits for
+  std::vector<std::string> missing;  ///< the keys that it waits for
   std::exception_ptr error;
 };
 
-/// All ranks. Nobody waits in a store, but here, so it is known who waits for what.
+/// All ranks. They wait here rather than in a store, so it is known who waits for what.
 struct Meeting {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<Rank> ranks;
-  bool expired = false;  ///< the time for waiting is up
+  bool expired = false;  ///< the timeout has passed
 
-  /// Somebody wrote: whoever waits looks again.
+  /// A value was written: waiting ranks look again.
   void wake() {
     for (Rank& rank : ranks) {
       if (rank.state == Rank::State::waits && !rank.frozen) {
@@ -58,7 +58,7 @@ struct Meeting {
   }
 };
 
-/// One rank's store: another one, and a note of what the rank does with it.
+/// One rank's store: forwards to another one, and records the rank's calls.
 class WatchedStore : public Store {
  public:
   WatchedStore(std::shared_ptr<Store> store, std::shared_ptr<Meeting> meeting, int rank)
@@ -128,7 +128,7 @@ class WatchedStore : public Store {
   const int rank_;
 };
 
-/// Ranks as threads. In a file: every rank has a store object of its own.
+/// Ranks as threads. With a file store, every rank has a separate store object.
 class World {
  public:
   World(const Exam& exam, int size, bool in_file = false)
@@ -146,7 +146,7 @@ class World {
   }
   ~World() { std::filesystem::remove(path_); }
 
-  /// Rank `rank` comes to the barrier; returns when everybody waits or has left.
+  /// Rank `rank` enters the barrier; returns when every rank waits or has left.
   void enter(int rank, const std::string& name = "step") {
     auto* barrier =
         exam_.function<void(Store&, const std::string&, int)>("store_barrier");
@@ -170,7 +170,7 @@ class World {
     settle();
   }
 
-  /// Something happens to the ranks, and those that wait look again.
+  /// Applies a change to the ranks, and lets those that wait look again.
   void change(const std::function<void(Meeting&)>& how) {
     {
       std::lock_guard lock(meeting_->mutex);
@@ -180,7 +180,7 @@ class World {
     settle();
   }
 
-  /// "through", "waits for step/open/0", or what a failed one says.
+  /// Returns "through", "waits for step/open/0", or the error of a failed rank.
   std::string tell(int rank) const {
     std::lock_guard lock(meeting_->mutex);
     const Rank& told = meeting_->ranks[rank];
@@ -216,7 +216,7 @@ class World {
       } catch (const NotWritten&) {
         throw;
       } catch (...) {
-      }  // the test looks at it
+      }  // the test reports it
     }
   }
 
@@ -227,10 +227,10 @@ class World {
   std::filesystem::path path_;
 };
 
-/// Ranks 0 and 1 come, then rank 2, and all may go.
+/// Ranks 0 and 1 arrive, then rank 2, and all may leave.
 void meet(const Exam& exam, World& world, const std::string& which,
           const Because& too_early) {
-  world.change([](Meeting& all) { all.ranks.assign(3, {}); });  // all are away
+  world.change([](Meeting& all) { all.ranks.assign(3, {}); });  // all have left
   world.enter(0);
   world.enter(1);
   exam.at_most("ranks that left " + which + " before rank 2 had arrived, of 3", 0,
@@ -271,12 +271,12 @@ LESSON_TEST(10, slow_to_leave, "a rank that is slow to leave is not shut in") {
   world.enter(0);
   world.change([](Meeting& all) { all.ranks[0].frozen = true; });
   world.enter(1);
-  world.enter(1);  // the next round, while rank 0 has not woken up
+  world.enter(1);  // the next round, before rank 0 has woken up
   world.change([](Meeting& all) { all.ranks[0].frozen = false; });
   exam.equal("rank 0, which wakes up when rank 1 has come to the next barrier",
              std::string("through"), world.tell(0),
-             {"who cleans up the old round, or begins the new one with the same key, "
-              "takes the key away before everybody has seen it",
+             {"cleaning up the old round, or starting the new one with the same key, "
+              "takes the key away before all ranks have seen it",
               "The second time"});
 }
 

@@ -10,20 +10,20 @@
 
 using namespace lockstep;
 
-/// Returns when all `world_size` ranks have called it with this name: nobody leaves
-/// before the last one has arrived. It may be called again and again, with the same
-/// name or with others, and some ranks are slow to leave.
+/// Returns when all `world_size` ranks have called it with this name: no rank leaves
+/// before the last one has arrived. It may be called repeatedly, with the same name or
+/// with others, and some ranks are slow to leave.
 ///
-/// Ranks are processes, or threads of one process; all they share is the store. Its
+/// Ranks are processes, or threads of one process; they share only the store. Its
 /// calls, of which a rank needs two or three per barrier:
 ///
 ///   store.add(key, 1)     adds to a counter and returns the sum (1 for the first)
 ///   store.set(key, text)
 ///   store.wait({key})     sleeps until the key is there; throws StoreTimeout, which
-///                         names the key, if it does not come: whoever waits for a rank
-///                         that has died wants to read that, so let it pass
+///                         names the key, if it does not come: do not catch it,
+///                         since it tells the user which rank is missing
 ///
-/// Keys are any text, such as fmt::format("{}/{}", name, 7).
+/// Keys are arbitrary text, such as fmt::format("{}/{}", name, 7).
 extern "C" void store_barrier(distributed::Store& store, const std::string& name,
                               int world_size) {
   // [solution-barrier]
@@ -37,19 +37,19 @@ extern "C" void store_barrier(distributed::Store& store, const std::string& name
   lessons::not_written("store_barrier: count who arrives, and wait for the last one");
 }
 
-/// The seeds of one rank. (Leave this struct as it is.)
+/// The seeds of one rank. (Do not change this struct.)
 struct SeedPlan {
-  uint64_t weights;  ///< of the initial weights: the same on all ranks
-  uint64_t shuffle;  ///< of the epoch's order, of which each rank takes its part
-  uint64_t augment;  ///< of crops and flips: no two ranks alike
+  uint64_t weights;  ///< for the initial weights: the same on all ranks
+  uint64_t shuffle;  ///< for the epoch's order, of which each rank takes its part
+  uint64_t augment;  ///< for crops and flips: different on every rank
 };
 
-/// What rank `rank` of a run with `--seed seed` uses. Another seed is another run:
-/// nothing of it may be equal, or repetitions of an experiment were not independent.
-/// Seeds are small numbers (0 … 9), and so are ranks (0 … 7).
+/// Returns what rank `rank` of a run with `--seed seed` uses. Another seed is another
+/// run: none of its seeds may be equal, or repetitions of an experiment would not be
+/// independent. Seeds are small numbers (0 … 9), and so are ranks (0 … 7).
 ///
-/// Philox{key}.block(counter, stream) gives four 32-bit words, different ones for every
-/// (key, counter, stream); fnv1a64("name") makes a stream of a name.
+/// Philox{key}.block(counter, stream) returns four 32-bit words, different for every
+/// (key, counter, stream); fnv1a64("name") derives a stream from a name.
 extern "C" SeedPlan seeds_of(uint64_t seed, int rank) {
   // [solution-seeds]
   const auto draw = [&](const char* use, int who) {
@@ -61,5 +61,5 @@ extern "C" SeedPlan seeds_of(uint64_t seed, int rank) {
   lessons::not_written("seeds_of: what do all ranks share, and what differs?");
 }
 
-// The tests find both functions by their names; nothing of the engine is replaced.
+// The tests find both functions by name; nothing in the engine is replaced.
 LOCKSTEP_LESSON(10) {}

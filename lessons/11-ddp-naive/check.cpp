@@ -21,7 +21,7 @@ using Numbers = std::vector<double>;
 
 constexpr double kExact = 1e-12;
 
-/// Linear, ReLU, Linear in float64, the same on each rank; not yet on a device.
+/// Linear, ReLU, Linear in float64, identical on each rank; not yet on a device.
 nn::ModulePtr make_net() {
   nn::Construction construction;
   construction.dtype = DType::f64;
@@ -35,7 +35,7 @@ nn::ModulePtr make_net() {
 
 constexpr int kRows = 12;
 
-/// Rows rank, rank + size, … of the whole batch; the mean loss over them.
+/// Returns the mean loss over rows rank, rank + size, … of the whole batch.
 Tensor loss_of(nn::Module& net, int rank, int size, Device device) {
   Numbers images, labels;
   for (int row = rank; row < kRows; row += size) {
@@ -61,7 +61,7 @@ Gradients gradients_of(const nn::Module& model, Device device) {
   return all;
 }
 
-/// The gradient of the rows of one rank of `size`, on a device that is alone.
+/// Returns the gradient of one rank's rows, computed on a single device.
 Gradients gradient_alone(int rank, int size) {
   const Device device{DeviceType::reference, 0};
   const nn::ModulePtr net = make_net();
@@ -77,7 +77,7 @@ bool near(const Numbers& a, const Numbers& b, double factor) {
   return true;
 }
 
-/// What a wrong mean looks like.
+/// Returns the misconception behind a wrong mean.
 std::string likely(const Numbers& got, const Numbers& mean, const Numbers& own) {
   if (near(got, mean, 2)) {
     return "this is the sum over ranks, twice the mean. The loss is a mean over the "
@@ -90,14 +90,14 @@ std::string likely(const Numbers& got, const Numbers& mean, const Numbers& own) 
   }
   if (near(got, own, 1)) {
     return "this is the gradient of this rank's rows alone: ranks must share gradients "
-           "while backward runs or just after it, before any optimizer sees them. To "
-           "average parameters after the step is something else";
+           "while backward runs or just after it, before any optimizer sees them. "
+           "Averaging parameters after the step is something else";
   }
   return "neither the mean nor the sum. The loss is a mean over this rank's rows "
          "already, so the batch size is in it; only the number of ranks is missing";
 }
 
-/// ` (0.bias is right)`: of all parameters, those.
+/// Returns ` (right: 0.bias)`, the parameters with the right gradient.
 std::string right_ones(const Gradients& got, const Gradients& mean) {
   std::string names;
   for (const auto& [name, numbers] : got) {
@@ -139,7 +139,7 @@ LESSON_TEST(11, in_backward, "one all-reduce a parameter, and the optimizer wait
   const tracer::Trace& trace = exam.train(
       "-a resnet18 --dataset generated --device-type null --mode ddp --devices 2 -b 2 "
       "--steps 2 --trace-steps 1:2 --timeout 5",
-      {"two ranks train ResNet18 with your class; what it said is printed below",
+      {"two ranks train ResNet18 with your class; its output is printed below",
        "Ranks meet call by call"});
   const tracer::Event *last = nullptr, *optimizer = nullptr;
   std::map<std::pair<int64_t, std::string>, int> count;  // by step and parameter
@@ -210,7 +210,7 @@ LESSON_TEST(11, trains, "three ranks train as one device does") {
   });
   exam.close("rank 0's parameters after 4 steps", expected, got[0], kExact,
              {"with two ranks it worked. Divide by divisor_, which is the number of "
-              "ranks unless somebody says otherwise, and do the same in every step",
+              "ranks unless set_divisor changes it, and do the same in every step",
               "Mean or sum"});
   for (int r : {1, 2}) {
     exam.close(fmt::format("rank {}'s parameters: equal to rank 0's, bit by bit", r),
@@ -222,8 +222,8 @@ LESSON_TEST(11, trains, "three ranks train as one device does") {
   }
 }
 
-/// A gradient sync of the learner's, driven by hand: three parameters of 2, 3 and 4
-/// elements whose gradients, if there, are all rank + 1.
+/// A learner's gradient sync, called directly: three parameters of 2, 3 and 4 elements
+/// whose gradients, if present, are all rank + 1.
 struct ByHand {
   explicit ByHand(Rank& rank) {
     for (int64_t numel : {2, 3, 4}) {
@@ -250,16 +250,17 @@ struct ByHand {
 };
 
 LESSON_TEST(11, any_order, "gradients may get ready in another order on each rank") {
-  on_ranks(2, kSameCalls,
-           {"gradient_ready comes in whatever order backward has: a rank that reduces "
-            "there meets another one with another parameter. In after_backward the "
-            "order is that of parameters_, on all ranks",
-            "Ranks meet call by call"},
-           [](Rank& rank) {
-             ByHand by_hand(rank);
-             if (rank.rank == 0) by_hand.step({2, 1, 0});
-             if (rank.rank == 1) by_hand.step({1, 2, 0});
-           });
+  on_ranks(
+      2, kSameCalls,
+      {"gradient_ready comes in whatever order backward has: a rank that reduces there "
+       "is matched with another rank's different parameter. In after_backward the "
+       "order is that of parameters_, on all ranks",
+       "Ranks meet call by call"},
+      [](Rank& rank) {
+        ByHand by_hand(rank);
+        if (rank.rank == 0) by_hand.step({2, 1, 0});
+        if (rank.rank == 1) by_hand.step({1, 2, 0});
+      });
 }
 
 LESSON_TEST(11, no_gradient, "a parameter may have no gradient on one rank") {
@@ -280,7 +281,7 @@ LESSON_TEST(11, no_gradient, "a parameter may have no gradient on one rank") {
     exam.close(fmt::format("rank {}'s gradient of p1: (1 + 0) / 2", r), {0.5, 0.5, 0.5},
                got[r], kExact,
                {"the rank that had no gradient must have the mean afterwards, too, and "
-                "its zero counts: else the ranks' parameters part",
+                "its zero counts: otherwise the ranks' parameters diverge",
                 "Ranks meet call by call"});
   }
 }
@@ -293,7 +294,7 @@ LESSON_TEST(11, no_batch, "a rank without a batch takes part with zeros") {
             "Ranks meet call by call"},
            [&](Rank& rank) {
              ByHand by_hand(rank);
-             by_hand.step({2, 1, 0});  // so every .grad holds something: 2
+             by_hand.step({2, 1, 0});  // so every .grad holds a value: 2
              by_hand.sync->set_divisor(2);
              if (rank.rank == 2) by_hand.sync->shadow_step();
              if (rank.rank < 2) by_hand.step({2, 1, 0});

@@ -12,27 +12,28 @@ using namespace lockstep;
 using namespace lockstep::distributed;
 
 /// Each rank has one for its model. The DDP wrapper calls it during `loss.backward()`;
-/// the optimizer knows nothing of it.
+/// the optimizer is not aware of it.
 class NaiveSync : public GradientSync {
  public:
   NaiveSync(Parameters parameters, ProcessGroup& group)
       : parameters_(std::move(parameters)), group_(group), divisor_(group.size()) {}
 
-  /// Called when a parameter has its gradient, in the middle of the backward pass and
-  /// in an order that need not be the same on all ranks. It notes the moment, for
-  /// `label`; nothing else has to happen here.
+  /// Called when a parameter's gradient is ready, during the backward pass and in an
+  /// order that need not be the same on all ranks. It records the time for `label`;
+  /// nothing else is required here.
   void gradient_ready(size_t parameter) override {
     const auto& [name, tensor] = parameters_[parameter];
     computed_[name] = runtime::context(tensor.device()).compute().record_event();
     // [solution-ready]
-    // all else can wait until backward is over
+    // everything else can wait until backward has finished
     // [/solution-ready]
   }
 
-  /// The backward pass is over: every parameter's `.grad()` becomes the sum over all
-  /// ranks, divided by `divisor_`. Ranks meet call by call, so all of them must reduce
-  /// the same parameters in the same order: one whose gradient is undefined here
-  /// (`!grad.defined()`) counts as zeros, `ops::full_like(parameter, 0)`.
+  /// Called when the backward pass has finished: every parameter's `.grad()` becomes
+  /// the sum over all ranks, divided by `divisor_`. Collectives match call by call, so
+  /// all ranks must reduce the same parameters in the same order: a gradient that is
+  /// undefined here (`!grad.defined()`) counts as zeros, `ops::full_like(parameter,
+  /// 0)`.
   ///
   ///   ops::scale(tensor, 0.5)              a new tensor: half of it
   ///   ops::contiguous(tensor)              collectives want their tensor in one piece
@@ -55,8 +56,9 @@ class NaiveSync : public GradientSync {
     }
   }
 
-  /// This rank has run out of batches, others have not: it takes part in the calls that
-  /// they make in `after_backward`, with zeros. Its own gradients do not matter.
+  /// Called when this rank has run out of batches and others have not: it takes part in
+  /// the calls that they make in `after_backward`, with zeros. Its own gradients do not
+  /// matter.
   void shadow_step() override {
     // [solution-shadow]
     for (const auto& [name, parameter] : parameters_) {
@@ -68,11 +70,11 @@ class NaiveSync : public GradientSync {
     lessons::not_written("shadow_step: which calls do the other ranks make now?");
   }
 
-  /// By how much to divide from now on, if not by the number of ranks.
+  /// Sets the divisor, if it is not the number of ranks.
   void set_divisor(int divisor) override { divisor_ = divisor; }
 
  private:
-  /// What a collective carries, and which moment it comes after: the trace shows both.
+  /// What a collective carries, and the event that it follows: the trace shows both.
   CollectiveLabel label(const std::string& name) const {
     CollectiveLabel label;
     label.tensor = name;
@@ -85,7 +87,8 @@ class NaiveSync : public GradientSync {
   const Parameters parameters_;
   ProcessGroup& group_;
   int divisor_;
-  std::map<std::string, runtime::EventPtr> computed_;  ///< by parameter: its gradient
+  std::map<std::string, runtime::EventPtr>
+      computed_;  ///< when each parameter's gradient was computed
 };
 
 std::unique_ptr<GradientSync> make_naive(Parameters parameters, ProcessGroup& group,

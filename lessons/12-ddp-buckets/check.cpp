@@ -25,10 +25,10 @@ using Buckets = std::vector<int64_t>;
 
 const Because kNeverComplete{
     "a bucket that is never complete never leaves, and the other ranks meet the next "
-    "one, or wait for ever: in after_backward, what has not arrived arrives, as zeros",
+    "one, or wait forever: in after_backward, what has not arrived arrives, as zeros",
     "The way back"};
 
-/// A world of one that notes which buckets are all-reduced: (number, bytes).
+/// A world of one that records which buckets are all-reduced: (number, bytes).
 class Noted : public distributed::Communicator {
  public:
   std::vector<std::pair<int64_t, int64_t>> buckets;
@@ -47,10 +47,10 @@ class Noted : public distributed::Communicator {
   void abort(const std::string&) override {}
 };
 
-/// Bytes of the parameters p0 to p5. With a cap of 64 bytes they must be cut into {p5,
-/// p4}, {p3}, {p2, p1} and {p0}.
+/// Bytes of the parameters p0 to p5. With a cap of 64 bytes they must be divided into
+/// {p5, p4}, {p3}, {p2, p1} and {p0}.
 constexpr int64_t kBytes[] = {32, 48, 16, 72, 24, 40};
-/// The learner's reducer, driven by hand. Element i of p's gradient is (rank + 1) ·
+/// The learner's reducer, called directly. Element i of p's gradient is (rank + 1) ·
 /// (10 p + i + 1).
 struct ByHand {
   ByHand(ProcessGroup& group, Device device) : device(device), rank(group.rank()) {
@@ -126,7 +126,7 @@ std::string likely(const Buckets& expected, const Buckets& got,
   }
   return "a bucket left before its turn. It is complete, but its number is not next: "
          "another rank may complete them in another order, and then each waits for the "
-         "other's first bucket for ever";
+         "other's first bucket forever";
 }
 
 LESSON_TEST(12, launched_in_turn, "a bucket leaves when it is complete, in its turn") {
@@ -153,7 +153,7 @@ LESSON_TEST(12, launched_in_turn, "a bucket leaves when it is complete, in its t
 constexpr const char* kRun =
     "-a resnet18 --dataset generated --device-type null --mode ddp --devices 2 -b 64 "
     "--steps 2 --trace-steps 1:2 --timeout 5";
-const Because kRunFails{"two ranks train with your reducer; what it said is below",
+const Because kRunFails{"two ranks train with your reducer; its output is below",
                         "Turns"};
 
 /// Step 1 of that run, which is recorded once.
@@ -162,7 +162,7 @@ const tracer::Trace& learners_run(Exam& exam) {
   return trace;
 }
 
-/// The all-reduces of step 1, of all ranks.
+/// Returns the all-reduces of step 1, of all ranks.
 Events all_reduces(const tracer::Trace& trace) {
   Events found;
   for (const tracer::Event* event : events_of(trace, "collective")) {
@@ -177,15 +177,15 @@ LESSON_TEST(12, in_flight, "few messages, and backward goes on") {
   for (const tracer::Event* event : all_reduces(trace)) {
     if (number(*event, "rank") == 0) buckets.push_back(event);
   }
-  exam.that(
-      !buckets.empty(), "all-reduces of gradients in step 1", "some", "none",
-      {"step 0 was well: what it counted must be counted anew in each step", "Turns"});
+  exam.that(!buckets.empty(), "all-reduces of gradients in step 1", "some", "none",
+            {"step 0 was right: what it counted must be counted again in each step",
+             "Turns"});
   exam.at_most(
       "all-reduces of ResNet18's 62 gradients in a step", size_t{3}, buckets.size(),
       {"each message has its latency: behind the first 1 MiB the limit is `cap`",
        "Which gradients travel together"});
 
-  std::map<std::string, int64_t> kernel;  // that finished a gradient, by parameter
+  std::map<std::string, int64_t> kernel;  // that computed a gradient, by parameter
   int64_t last_gradient = tracer::kNone;
   for (const tracer::Event* mark : events_of(trace, "mark", "grad_ready")) {
     if (number(*mark, "rank") != 0) continue;
@@ -227,7 +227,7 @@ LESSON_TEST(12, in_flight, "few messages, and backward goes on") {
        "The way back", optimizer->id});
 }
 
-/// Runs these steps by hand on three ranks, and expects mean_of_ranks · (10 p + i + 1)
+/// Runs these steps directly on three ranks, and expects mean_of_ranks · (10 p + i + 1)
 /// in the gradients of `parameters` after the last one.
 void expect_means(const Exam& exam, const std::string& when,
                   const std::vector<std::vector<std::vector<size_t>>>& orders,
@@ -276,20 +276,19 @@ LESSON_TEST(12, means, "afterwards each rank has each mean, in whatever order") 
 
 LESSON_TEST(12, no_gradient, "a gradient that never comes counts as zero") {
   const std::vector<size_t> some{4, 3, 2, 0};
-  expect_means(
-      exam, "ranks 1 and 2 have no gradient of p5 and p1 in step 1",
-      {{kBackwards, kBackwards, kBackwards}, {kBackwards, some, some}}, {5, 1}, 1.0 / 3,
-      "zeros must be packed: what lies in the bucket is still the step before");
+  expect_means(exam, "ranks 1 and 2 have no gradient of p5 and p1 in step 1",
+               {{kBackwards, kBackwards, kBackwards}, {kBackwards, some, some}}, {5, 1},
+               1.0 / 3, "zeros must be packed: the bucket still holds the step before");
 }
 
-// --- the emulated clock. What it is worth rests on this table, not on this machine.
+// --- the emulated clock, whose results depend on this table, not on this machine
 
 constexpr double kFlopsPerNs = 5000, kBytesPerNs = 800;  ///< a device's kernels
-constexpr double kKernelNs = 2000;                       ///< launching one
+constexpr double kKernelNs = 2000;                       ///< kernel launch
 const tracer::EmulateOptions kLinks{.link = {.gb_per_s = 12, .latency_us = 10}};
 
-/// Hosts that cost nothing: every recorded time becomes its number in the order of all
-/// times. And kernels that cost what the table says.
+/// Makes the host free: every recorded time becomes its rank among all times. Kernels
+/// take the time given by the table.
 tracer::Trace by_the_table(tracer::Trace trace) {
   std::set<int64_t> times;
   for (const auto& event : trace.events) times.insert({event.ts, event.end()});
@@ -308,8 +307,8 @@ tracer::Trace by_the_table(tracer::Trace trace) {
   return trace;
 }
 
-/// Time of step 1 in which a rank's gradients travel and its device computes nothing,
-/// over all ranks, in ns.
+/// Returns the ns of step 1 in which a rank's gradients travel while its device
+/// computes nothing, summed over all ranks.
 int64_t exposed(const tracer::Trace& recorded) {
   const tracer::Trace trace = tracer::emulate(by_the_table(recorded), kLinks);
   std::set<std::pair<int64_t, int64_t>> gradients;  // (rank, seq)
@@ -332,8 +331,8 @@ LESSON_TEST(12, exposed_share, "little of the communication is left exposed") {
   const int64_t naive =
       exposed(exam.reference(std::string(kRun) + " --ddp-sync naive"));
   exam.at_most(
-      "emulated: exposed communication, in per cent of naive averaging's", int64_t{18},
-      100 * mine / naive,
+      "emulated: exposed communication, as a percentage of naive averaging's",
+      int64_t{18}, 100 * mine / naive,
       {"the last bucket has nothing to hide behind: its gradient is the last one of "
        "backward. It is small when the first bucket is: 1 MiB, then `cap`",
        "What the trace shows"});

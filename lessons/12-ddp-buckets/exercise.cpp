@@ -1,4 +1,4 @@
-// Lesson 12: PyTorch's reducer. Gradients travel in buckets, while backward is still
+// Lesson 12: PyTorch's reducer. Gradients are sent in buckets, while backward is still
 // computing the next ones.
 #include <algorithm>
 
@@ -11,14 +11,14 @@
 using namespace lockstep;
 using namespace lockstep::distributed;
 
-/// Which parameters travel together: the numbers of each bucket's parameters, buckets
-/// in the order in which they will leave. Backward reaches the last layer first, so
+/// Which parameters are sent together: the numbers of each bucket's parameters, with
+/// buckets in the order in which they leave. Backward reaches the last layer first, so
 /// walk the parameters from the last to the first. The first bucket is closed as soon
 /// as it holds 1 MiB (or `cap` bytes, if that is less), the others at `cap`.
 ///
-/// `bucket_items(parameters)` are the sizes, in order of number.
-/// `plan::assign_buckets(sizes, limits)` walks sizes and closes a bucket when it
-/// reaches its limit: bucket i the limit i, and all further ones the last limit. It
+/// `bucket_items(parameters)` returns the sizes, by number.
+/// `plan::assign_buckets(sizes, limits)` walks the sizes and closes a bucket when it
+/// reaches its limit: limit i for bucket i, and the last limit for all further ones. It
 /// returns, for each bucket, positions in `sizes`. The engine's 1 MiB is
 /// `plan::kFirstBucketBytes`.
 std::vector<plan::Bucket> cut(const Parameters& parameters, int64_t cap) {
@@ -50,7 +50,7 @@ class Reducer : public GradientSync {
     }
   }
 
-  /// A step begins: nothing has arrived, nothing has left.
+  /// A step begins: nothing has arrived or left.
   void before_backward(const Tensor&) override {
     // [solution-begin]
     arrived_.assign(parameters_.size(), false);
@@ -61,18 +61,18 @@ class Reducer : public GradientSync {
     }
     return;
     // [/solution-begin]
-    lessons::not_written("before_backward: what must be counted anew in each step?");
+    lessons::not_written("before_backward: what must be counted again in each step?");
   }
 
-  /// Backward has just finished this parameter's gradient, and goes on with others.
+  /// Backward has just finished this parameter's gradient, and continues with others.
   /// Its bucket is `buckets_[places_[parameter].bucket]`. Do four things: note that it
   /// arrived; add `now(parameter)` to the bucket's `after`; copy the gradient, divided
   /// by `divisor_`, into the bucket:
   ///
   ///   progress.bucket.pack(member, grad, factor)    zeros if `grad` is undefined
   ///
-  /// and if it was the bucket's last one, see who may leave. Nothing waits here:
-  /// backward would wait with it.
+  /// and if it was the bucket's last one, see which buckets may leave. Never wait here:
+  /// backward would wait, too.
   void gradient_ready(size_t parameter) override {
     // [solution-ready]
     const auto [number, member] = places_[parameter];
@@ -86,8 +86,8 @@ class Reducer : public GradientSync {
     lessons::not_written("gradient_ready: into its bucket, and who may leave now?");
   }
 
-  /// Launches every bucket that is complete and whose turn it is. Turns go by number,
-  /// on all ranks, though gradients may arrive in another order on each.
+  /// Launches every complete bucket whose turn it is. Turns go by number, on all ranks,
+  /// though gradients may arrive in a different order on each.
   void launch_whose_turn_it_is() {
     // [solution-turn]
     while (next_ < buckets_.size() && buckets_[next_].missing == 0) {
@@ -98,9 +98,10 @@ class Reducer : public GradientSync {
     lessons::not_written("launch_whose_turn_it_is: which buckets may leave?");
   }
 
-  /// Backward is over. A parameter that has not arrived has no gradient in this step;
-  /// the other ranks count on it all the same, so treat it as if it arrived now. Then
-  /// wait for each bucket, `progress.work.wait()`, and give every parameter its mean:
+  /// Backward has finished. A parameter that has not arrived has no gradient in this
+  /// step; the other ranks count on it all the same, so treat it as if it arrived now.
+  /// Then wait for each bucket, `progress.work.wait()`, and give every parameter its
+  /// mean:
   ///
   ///   progress.bucket.unpack(member, tensor)    copies it out
   ///   ops::full_like(parameter, 0)              a tensor for it
@@ -125,7 +126,7 @@ class Reducer : public GradientSync {
     lessons::not_written("after_backward: wait, and give each parameter its mean");
   }
 
-  /// For a rank without a batch; given, as you know it from lesson 11.
+  /// For a rank without a batch; given, as in lesson 11.
   void shadow_step() override {
     for (Progress& progress : buckets_) {
       progress.bucket.fill_with_zeros();
@@ -138,18 +139,18 @@ class Reducer : public GradientSync {
   void set_divisor(int divisor) override { divisor_ = divisor; }
 
  private:
-  /// A bucket, and how far it has come in this step.
+  /// A bucket and its progress in this step.
   struct Progress {
     Bucket bucket;
     size_t missing;                        ///< gradients that have not arrived
-    std::vector<runtime::EventPtr> after;  ///< what its all-reduce must come after
+    std::vector<runtime::EventPtr> after;  ///< events that its all-reduce must follow
     Work work;                             ///< its all-reduce
   };
   struct Place {
     size_t bucket, member;
   };
 
-  /// The moment on the device at which all that was enqueued so far is done.
+  /// Returns an event for everything enqueued on the device so far.
   runtime::EventPtr now(size_t parameter) {
     const Device device = parameters_[parameter].value.device();
     return runtime::context(device).compute().record_event();

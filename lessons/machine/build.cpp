@@ -33,18 +33,17 @@ const std::vector<std::string>& common_options() {
   return options;
 }
 
-/// A vector's [i] out of range ends the program; sanitizers tell more of it themselves.
+/// Out-of-range vector accesses abort; sanitizers give better reports.
 constexpr const char* kAssertions = "-D_GLIBCXX_ASSERTIONS";
 
-/// Another compiler could not read it: its name is in the file's.
+/// Precompiled headers are specific to a compiler, whose hash is in the name.
 fs::path precompiled(const fs::path& include) {
   return include / "lessons" / "prelude.h.gch" /
          fmt::format("{:016x}", fnv1a64(compiler()));
 }
 
-/// Compiles `source` into `library`, unless that was made of the source as it is: then
-/// they bear the same time. (A file saved while it was being compiled is compiled
-/// anew.)
+/// Compiles `source` into `library` unless it is up to date: both then have the same
+/// modification time. (A file saved during compilation is compiled again.)
 Built compile(const Workspace& workspace, const fs::path& source,
               const fs::path& library, const std::vector<std::string>& options) {
   Built built;

@@ -21,7 +21,8 @@ namespace {
 
 constexpr size_t kMostOutput = 64 << 10;
 
-/// Reads until the other end is closed or `deadline` has come; false: it has come.
+/// Reads until the other end is closed or `deadline` has passed; returns false in the
+/// latter case.
 bool read_until(int pipe, Clock::time_point deadline, std::string& output) {
   for (;;) {
     const auto left =

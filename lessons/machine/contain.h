@@ -1,4 +1,4 @@
-// Runs a program that may crash, loop for ever or fill the memory.
+// Runs a program that may crash, loop forever or exhaust the memory.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 namespace lockstep::lessons {
 
 struct Limits {
-  int seconds = 20;                   ///< on the wall; then comes SIGQUIT
-  int last_words = 2;                 ///< seconds more, to say what was going on
+  int seconds = 20;                   ///< wall-clock time, then SIGQUIT
+  int last_words = 2;                 ///< additional seconds to report where it was
   int64_t memory = int64_t{8} << 30;  ///< bytes of address space; 0: no limit
   int64_t file = int64_t{1} << 30;    ///< bytes of a file
 };
 
 struct Ended {
-  int exit_code = 0;  ///< 128 + the signal's number if one ended it
+  int exit_code = 0;  ///< 128 + the signal's number if killed by one
   bool timed_out = false;
   std::string output;  ///< both streams, the first 64 KiB
 };
 
-/// Runs `arguments` (a path first) with `environment` added to ours, and waits. All
-/// processes that it started end with it. Throws std::runtime_error if it cannot be
+/// Runs `arguments` (a path first) with `environment` added to ours, and waits. Kills
+/// all processes that it has started. Throws std::runtime_error if it cannot be
 /// started.
 Ended run_contained(const std::vector<std::string>& arguments,
                     const std::map<std::string, std::string>& environment,

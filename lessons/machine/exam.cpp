@@ -28,11 +28,12 @@ std::vector<Test>& registry() {
 
 constexpr size_t kTail = 12, kReport = 28;  // lines
 
-/// What a run that failed said on standard error.
+/// What a failed run wrote to standard error.
 struct Complaint {
-  std::string line;        ///< the one that says most: a report's first, else the last
-  std::string text;        ///< the report, else the last lines
-  bool sanitizer = false;  ///< it is a sanitizer's report
+  std::string
+      line;  ///< the most informative: a report's first line, otherwise the last
+  std::string text;        ///< the report, otherwise the last lines
+  bool sanitizer = false;  ///< a sanitizer's report
 };
 
 Complaint complaint_of(const std::string& errors) {
@@ -120,27 +121,27 @@ std::string Exam::run(const std::string& arguments, const std::string& library,
   std::istringstream stream(arguments);
   for (std::string word; stream >> word;) words.push_back(word);
   words.insert(words.end(), {"--trace", trace});
-  std::filesystem::remove(trace);  // that of an earlier check would mislead
+  std::filesystem::remove(trace);  // an earlier check's trace would mislead
   setenv("LOCKSTEP_SLOTS", library.c_str(), 1);
   const ProcessResult result = run_process(words);
   unsetenv("LOCKSTEP_SLOTS");
   if (result.exit_code == 0) return result.output;
   const Complaint complaint = complaint_of(result.errors);
-  std::fputs(complaint.text.c_str(), stderr);  // it is shown below the verdict
+  std::fputs(complaint.text.c_str(), stderr);  // shown below the verdict
   std::string got = complaint.line;
   if (!complaint.sanitizer && result.exit_code > 128) {
-    got = fmt::format("it was ended by signal {} ({})", result.exit_code - 128,
+    got = fmt::format("it was killed by signal {} ({})", result.exit_code - 128,
                       strsignal(result.exit_code - 128));
   }
   if (got.empty()) got = fmt::format("it ended with exit code {}", result.exit_code);
   Because because = if_it_fails;
   if (complaint.sanitizer) {
     because.likely =
-        "the sanitizer's report is printed below; the first line of it that names your "
-        "own file is where to look";
+        "the sanitizer's report is printed below; look at its first line that names "
+        "your own file";
   }
   const std::string run = fmt::format("run --mine {} -- {}", lesson_, arguments);
-  throw Wrong{"a training run, `" + lesson_command(run) + "`", "it ends well", got,
+  throw Wrong{"a training run, `" + lesson_command(run) + "`", "it succeeds", got,
               because};
 }
 
@@ -164,7 +165,8 @@ std::string Exam::answer(int number) const {
 void* Exam::symbol(const std::string& name) const {
   void* library = dlopen(library_.c_str(), RTLD_NOW | RTLD_NOLOAD);
   void* found = library ? dlsym(library, name.c_str()) : nullptr;
-  if (!found) throw NotWritten(name + " is gone: keep its first line of the skeleton");
+  if (!found)
+    throw NotWritten(name + " is missing: keep its first line from the skeleton");
   return found;
 }
 

@@ -1,8 +1,8 @@
-// What a lesson's tests are written with.
+// The API that lesson tests are written with.
 //
-// A test states claims about values, bytes, order and dependencies. A claim that does
-// not hold ends the test and tells the learner what was expected, what came, which
-// misconception usually leads there, and what to read.
+// A test makes claims about values, bytes, order and dependencies. A claim that does
+// not hold ends the test and reports what was expected, what was received, the likely
+// misconception, and what to read.
 #pragma once
 
 #include <fmt/format.h>
@@ -59,20 +59,21 @@ class Exam {
          because);
   }
 
-  /// Every element within `tolerance` of the expected one; names the worst one.
+  /// Throws Wrong unless every element is within `tolerance` of the expected one; names
+  /// the worst.
   void close(const std::string& what, const std::vector<double>& expected,
              const std::vector<double>& got, double tolerance,
              const Because& because) const;
 
-  /// Runs `lockstep train` with these words (`--trace` is added) and the learner's
-  /// functions plugged in, and reads its trace. A run that fails is Wrong with its last
-  /// words, because of `if_it_fails` (unless a sanitizer says why); more of them goes
-  /// to standard error.
+  /// Runs `lockstep train` with these arguments (`--trace` is added) and the learner's
+  /// functions plugged in, and reads its trace. If the run fails, throws Wrong with its
+  /// last line and `if_it_fails` (unless a sanitizer reports the cause), and prints
+  /// more lines to standard error.
   const tracer::Trace& train(const std::string& arguments, const Because& if_it_fails);
-  /// The same without the learner's functions, to compare with.
+  /// As train(), but without the learner's functions, for comparison.
   tracer::Trace reference(const std::string& arguments);
 
-  /// Where the traces of this test go, from the next one on.
+  /// Sets the test whose name the next traces get.
   void set_test(const std::string& test) {
     test_ = test;
     trace_file_.clear();
@@ -80,13 +81,13 @@ class Exam {
   void set_lesson(int number) { lesson_ = number; }
   const std::string& trace_file() const { return trace_file_; }
 
-  /// A quiz's answer to question `number`: the learner's first line below
-  /// `# <number>.` that is no comment; "" if there is none.
+  /// Returns a quiz's answer to question `number`: the learner's first line below `#
+  /// <number>.` that is not a comment; "" if there is none.
   std::string answer(int number) const;
 
   const std::string& library() const { return library_; }
-  /// A function of the learner's library, by its name; it is loaded already. Throws
-  /// NotWritten if it is gone.
+  /// Returns a function of the learner's library by name; the library must be loaded.
+  /// Throws NotWritten if the function is missing.
   template <typename Function>
   Function* function(const std::string& name) const {
     return reinterpret_cast<Function*>(symbol(name));
@@ -102,10 +103,10 @@ class Exam {
   tracer::Trace trace_;
 };
 
-/// The elements of a tensor on any device, row by row.
+/// Returns the elements of a tensor on any device, in row-major order.
 std::vector<double> values(const Tensor& tensor);
 
-/// A host tensor with the numbers first, first + 1, …
+/// Returns a host tensor with the values first, first + 1, …
 Tensor counting(const Shape& sizes, double first = 0, DType dtype = DType::f64);
 
 struct Test {
@@ -115,10 +116,10 @@ struct Test {
   void (*run)(Exam&);
 };
 
-/// In the order in which they are written.
+/// Returns a lesson's tests in source order.
 std::vector<Test> tests_of(int lesson);
 
-/// Loads a library of tests in place of the program's own of that lesson. Throws
+/// Loads a library of tests that replaces the lesson's built-in ones. Throws
 /// std::runtime_error.
 void load_tests(const std::string& library, int lesson);
 

@@ -9,11 +9,12 @@ namespace {
 
 struct Line {
   std::string text;
-  std::string region;  ///< it lies in this one; "" outside
+  std::string region;  ///< the enclosing region; "" outside
   bool marker = false;
 };
 
-/// `  // [solution-2]` → `solution-2`; `// [/solution]` → `/solution`; else "".
+/// Returns `solution-2` for `  // [solution-2]`, `/solution` for `// [/solution]`,
+/// otherwise "".
 std::string marker_of(std::string_view line) {
   const size_t start = line.find_first_not_of(" \t");
   if (start == std::string_view::npos) return "";

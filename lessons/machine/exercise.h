@@ -1,5 +1,5 @@
-// An exercise exists once, as its solution with marked regions; what learners get is
-// made from it.
+// An exercise exists once, as its solution with marked regions; the skeleton for
+// learners is derived from it.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace lockstep::lessons {
 
-/// Where a region begins and ends: `// [solution]` and `// [/solution]` (`#` in texts
-/// that are no code), names beginning with `solution`.
-/// The exercise without the lines of its solution regions: the skeleton. `name` is for
-/// messages. Throws std::runtime_error for a region that is unclosed, opened twice, or
-/// empty, and when there is none.
+/// Regions are delimited by `// [solution]` and `// [/solution]` (`#` in text files);
+/// names begin with `solution`.
+/// Returns the exercise without the lines of its solution regions: the skeleton. `name`
+/// is for messages. Throws std::runtime_error if a region is unclosed, opened twice or
+/// empty, or if there is none.
 std::string skeleton_of(std::string_view exercise, const std::string& name);
 
-/// The exercise without its markers and without what stands for missing code
-/// (`lessons::not_written(…);`): the solution, to be read.
+/// Returns the solution: the exercise without markers and without the placeholders for
+/// missing code (`lessons::not_written(…);`).
 std::string solution_of(std::string_view exercise, const std::string& name);
 
 }  // namespace lockstep::lessons

@@ -32,27 +32,27 @@ std::string read_text(const fs::path& path) {
   return text.str();
 }
 
-/// What is being caught, and what usually throws it.
+/// Returns the exception being handled, and its usual cause.
 std::pair<std::string, std::string> about_exception() {
   const auto threw = [](const std::string& what) { return "your code threw: " + what; };
   try {
     throw;
   } catch (const std::bad_alloc& error) {
     return {std::string("an exception: ") + error.what(),
-            "it asked for more memory than there is: a size that was never set, or one "
-            "below zero"};
+            "it requested more memory than is available: a size that was never set, or "
+            "a negative one"};
   } catch (const std::bad_function_call& error) {
     return {std::string("an exception: ") + error.what(),
             "a std::function that holds no function was called"};
   } catch (const std::out_of_range& error) {
     return {std::string("an exception: ") + error.what(),
-            "at() or substr() was asked for what is not there: an index past the end, "
-            "or a key that the map lacks"};
+            "at() or substr() was called with an index past the end or a key that the "
+            "map lacks"};
   } catch (const UndefinedTensor& error) {
     return {std::string("an exception: ") + error.what(),
-            "a Tensor that nobody has given a value: one that you declared and did not "
-            "assign, an element of a vector that you made longer and did not fill, or "
-            "the .grad() of a parameter that has none (defined() asks)"};
+            "an undefined Tensor: one that you declared but did not assign, an element "
+            "of a vector that you enlarged but did not fill, or the .grad() of a "
+            "parameter that has none (check with defined())"};
   } catch (const std::exception& error) {
     return {std::string("an exception: ") + error.what(), ""};
   } catch (const char* text) {
@@ -62,12 +62,12 @@ std::pair<std::string, std::string> about_exception() {
   } catch (int number) {
     return {threw(std::to_string(number)), ""};
   } catch (...) {
-    return {threw("something that is no std::exception"),
-            "throw std::runtime_error(\"…\"), whose words can be shown"};
+    return {threw("something that is not a std::exception"),
+            "throw std::runtime_error(\"…\"), whose message can be shown"};
   }
 }
 
-/// Runs one test; what it has to say as a JSON line.
+/// Runs one test; returns its result as a JSON line.
 Json run_test(const Test& test, Exam& exam) {
   exam.set_test(test.name);
   Json row{{"end", test.name}, {"status", "pass"}};
@@ -96,7 +96,8 @@ Json run_test(const Test& test, Exam& exam) {
   return row;
 }
 
-/// What the judged process wrote before it ended; returns the test that was running.
+/// Reads what the judged process wrote before it ended; returns the test that was
+/// running.
 std::string read_results(const fs::path& file, Verdict& verdict) {
   std::ifstream lines(file);
   std::string running;
@@ -125,19 +126,18 @@ std::string read_results(const fs::path& file, Verdict& verdict) {
   return running;
 }
 
-/// What a signal tells about the code that received it.
+/// Explains a signal that the code received.
 std::string about_signal(int number) {
   switch (number) {
     case SIGSEGV:
     case SIGBUS:
-      return "your code used memory that is not its own: an index past the end, a "
-             "pointer to something that is gone, or endless recursion";
+      return "your code accessed invalid memory: an index past the end, a dangling "
+             "pointer, or endless recursion";
     case SIGFPE:
       return "your code divided an integer by zero";
     case SIGABRT:
       return "your code was stopped by a check of the library (an index out of range, "
-             "a mutex or memory used wrongly), or by an exception in a thread where "
-             "nobody catches it";
+             "a mutex or memory used wrongly), or by an uncaught exception in a thread";
     case SIGXFSZ:
       return "your code wrote a file of more than 1 GiB";
     default:
@@ -152,13 +152,13 @@ std::string about_end(const Ended& ended, const Limits& limits, const Lesson& le
     const std::string where =
         places.empty() ? "" : fmt::format(" It was at {}.", fmt::join(places, ", "));
     return fmt::format(
-        "it did not end within {} s: a loop without an end, or a thread "
-        "that waits for something that never comes.{}",
+        "it did not end within {} s: an endless loop, or a thread that waits for "
+        "something that never happens.{}",
         limits.seconds, where);
   }
   if (sanitizer != Sanitizer::none) {
-    return "the sanitizer found what is printed below; the first line of it that names "
-           "your own file is where to look.";
+    return "the sanitizer's report is printed below; look at its first line that names "
+           "your own file.";
   }
   const std::string more = fmt::format(
       " To see where: {}",
@@ -210,7 +210,7 @@ int judge(const Lesson& lesson, const Judging& files) {
 Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer sanitizer) {
   if (!workspace.started(lesson)) {
     throw std::runtime_error(
-        fmt::format("{} is not there; fix: {}", workspace.file(lesson).string(),
+        fmt::format("{} does not exist; fix: {}", workspace.file(lesson).string(),
                     lesson_command(fmt::format("start {}", lesson.number))));
   }
   Verdict verdict;
@@ -219,7 +219,8 @@ Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer saniti
   if (!lesson.quiz) built = build_library(workspace, lesson, sanitizer);
   verdict.build_seconds = seconds_since(start);
   if (!built.ok) {
-    verdict.message = "It does not compile yet. The compiler's first words count most:";
+    verdict.message =
+        "It does not compile yet. The compiler's first message matters most:";
     verdict.output = built.messages;
     return verdict;
   }

@@ -1,4 +1,4 @@
-// Judging a learner's library: in a process of its own, since it may do anything.
+// Judges a learner's library, in a separate process since it may do anything.
 #pragma once
 
 #include <string>
@@ -14,21 +14,21 @@ namespace lockstep::lessons {
 Verdict check(const Workspace& workspace, const Lesson& lesson,
               Sanitizer sanitizer = Sanitizer::none);
 
-/// In the judged process: names the tests, runs them, and writes one JSON line for each
-/// of these to `results`. Returns the exit code.
+/// Runs in the judged process: lists the tests, runs them, and writes one JSON line for
+/// each to `results`. Returns the exit code.
 struct Judging {
-  std::string library;  ///< the learner's; of a quiz, the file with the answers
+  std::string library;  ///< the learner's; for a quiz, the file with the answers
   std::string traces;   ///< folder for the traces of this run
   std::string results;  ///< file
-  std::string tests;    ///< library with the tests; empty: they are in the program
+  std::string tests;    ///< library with the tests; empty: built in
 };
 int judge(const Lesson& lesson, const Judging& files);
 
-/// Loads a lesson's library and puts its functions into the engine's slots. Throws
-/// std::runtime_error naming the library and the fix.
+/// Loads a lesson's library and plugs its functions into the engine's slots. Throws
+/// std::runtime_error that names the library and the fix.
 void plug(const std::string& library);
 
-/// Plugs the libraries that LOCKSTEP_SLOTS names, separated by colons.
+/// Plugs the libraries listed in LOCKSTEP_SLOTS, separated by colons.
 void plug_from_environment();
 
 }  // namespace lockstep::lessons

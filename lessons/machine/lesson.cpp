@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// A file inside the program, by its path from the repository's root.
+/// Returns an embedded file by its path from the repository's root.
 std::optional<std::string> embedded(const std::string& path) {
   const EmbeddedFile* begin = lockstep_embedded_files();
   const EmbeddedFile* end = begin + lockstep_embedded_file_count();
@@ -37,7 +37,7 @@ std::string needed_file(const std::string& slug, const std::string& name) {
   return *std::move(text);
 }
 
-/// What stands below each `## Hint` heading.
+/// Returns the text below each `## Hint` heading.
 std::vector<std::string> split_hints(const std::string& text) {
   std::vector<std::string> hints;
   for (size_t at = text.find("## Hint"); at != std::string::npos;) {
@@ -75,7 +75,7 @@ Lesson read_lesson(const std::string& slug) {
   return lesson;
 }
 
-/// The folders' names, `05-scatter`.
+/// Returns the names of the folders, e.g. `05-scatter`.
 std::set<std::string> all_slugs() {
   std::set<std::string> slugs;
   for (size_t i = 0; i < lockstep_embedded_file_count(); ++i) {
@@ -103,8 +103,8 @@ std::vector<Lesson> read_all() {
   for (const std::string& slug : all_slugs()) {
     try {
       lessons.push_back(read_lesson(slug));
-    } catch (const std::exception& error) {  // others can be worked on all the same
-      std::fprintf(stderr, "lockstep: lesson %s is left out: %s\n", slug.c_str(),
+    } catch (const std::exception& error) {  // the other lessons remain usable
+      std::fprintf(stderr, "lockstep: lesson %s is skipped: %s\n", slug.c_str(),
                    error.what());
     }
   }
@@ -148,7 +148,7 @@ const Lesson& find_lesson(std::string_view name) {
     }
     known += (known.empty() ? "" : ", ") + lesson.slug;
   }
-  throw std::runtime_error(fmt::format("no lesson '{}'; there are {}", name, known));
+  throw std::runtime_error(fmt::format("no lesson '{}'; available: {}", name, known));
 }
 
 std::vector<std::pair<std::string, std::string_view>> engine_headers() {

@@ -15,8 +15,8 @@
 namespace lockstep::lessons {
 
 void plug(const std::string& library) {
-  // RTLD_NOW: a function that the engine lacks is found here and not in mid-training.
-  // Never closed: the engine may keep the learner's functions until the very end.
+  // RTLD_NOW: finds functions that the engine lacks here rather than during training.
+  // Never closed: the engine may keep the learner's functions until exit.
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     throw std::runtime_error(library + " cannot be loaded: " + dlerror());
@@ -24,9 +24,10 @@ void plug(const std::string& library) {
   using Entry = Plugin();
   auto* entry = reinterpret_cast<Entry*>(dlsym(handle, "lockstep_lesson"));
   if (entry == nullptr) {
-    throw std::runtime_error(library +
-                             " is no lesson's library: it has no lockstep_lesson; fix: "
-                             "end the file with LOCKSTEP_LESSON(number) { … }");
+    throw std::runtime_error(
+        library +
+        " is not a lesson's library: it has no lockstep_lesson; fix: "
+        "end the file with LOCKSTEP_LESSON(number) { … }");
   }
   const Plugin plugin = entry();
   if (plugin.stamp != headers_stamp()) {
@@ -45,7 +46,7 @@ void plug_from_environment() {
   for (std::string library; std::getline(libraries, library, ':');) {
     if (!library.empty()) plug(library);
   }
-  // The learner's own lines are shown in traces, too.
+  // Traces show the learner's source, too.
   if (const char* root = std::getenv("LOCKSTEP_WORKSPACE_ROOT")) {
     static std::vector<std::pair<std::string, std::string>> texts;  // keeps them alive
     for (const Lesson& lesson : all_lessons()) {

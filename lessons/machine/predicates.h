@@ -1,5 +1,5 @@
-// The vocabulary in which lessons judge a trace: what moved, what ran, what waited for
-// what. Events are those of the trace that is passed in, in order of time.
+// Queries on a trace for lessons: what was copied, what ran, what waited for what.
+// Events belong to the trace passed in, in order of time.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@ namespace lockstep::lessons {
 
 using Events = std::vector<const tracer::Event*>;
 
-/// `copy` events with this reason (`scatter`, `reduce`, …).
+/// Returns the `copy` events with this reason (`scatter`, `reduce`, …).
 Events copies_because(const tracer::Trace& trace, std::string_view why);
-/// Sum of their `bytes`.
+/// Returns the sum of their `bytes`.
 int64_t bytes_of(const Events& copies);
 
-/// Events of a category, by name if one is given.
+/// Returns the events of a category, filtered by name if one is given.
 Events events_of(const tracer::Trace& trace, std::string_view cat,
                  std::string_view name = {});
-/// Those of a training step.
+/// Returns those of a training step.
 Events in_step(const Events& events, int64_t step);
-/// Kernels and copies of a phase.
+/// Returns the kernels and copies of a phase.
 Events in_phase(const tracer::Trace& trace, std::string_view phase);
 
 const tracer::Event* event_with_id(const tracer::Trace& trace, int64_t id);
 
-/// An argument, or a fallback where it is missing or of another type.
+/// Returns an argument, or `otherwise` if it is missing or of another type.
 int64_t number(const tracer::Event& event, const char* key, int64_t otherwise = -1);
 std::string text(const tracer::Event& event, const char* key);
 
-/// Does `later` wait for `earlier`, directly or through others? Along `deps` and the
+/// True if `later` waits for `earlier`, directly or transitively, along `deps` and the
 /// order of each stream.
 bool depends_on(const tracer::Trace& trace, int64_t later, int64_t earlier);
 

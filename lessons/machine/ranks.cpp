@@ -40,17 +40,17 @@ void meet_at_the_end(const Rank& rank) {
   runtime::context(rank.device).synchronize();
 }
 
-/// Nothing must run on when the groups are gone.
+/// Ensures that no work is pending when the groups are destroyed.
 void wait_for_devices(int count) {
   for (int r = 0; r < count; ++r) {
     try {
       runtime::context({DeviceType::reference, r}).synchronize();
-    } catch (const std::exception&) {  // a rank has said it already
+    } catch (const std::exception&) {  // a rank has reported it already
     }
   }
 }
 
-/// The first exception of a rank, if there is one.
+/// Returns the first exception of a rank, or null.
 std::exception_ptr run(int size, const std::function<void(Rank&)>& work) {
   const Groups groups = make_groups(size);
   std::mutex mutex;

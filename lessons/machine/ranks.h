@@ -1,4 +1,4 @@
-// Several ranks in one test: threads with a device each, joined by a ring.
+// Several ranks in one test: threads with one device each, connected in a ring.
 #pragma once
 
 #include <functional>
@@ -10,17 +10,17 @@
 
 namespace lockstep::lessons {
 
-/// One of them, in its own thread.
+/// One rank, in its own thread.
 struct Rank {
   int rank, size;
   Device device;  ///< of type `reference`
   std::shared_ptr<distributed::ProcessGroup> group;
 };
 
-/// Runs `work` on every rank. At the end all ranks meet once more, in an all-reduce
-/// that nobody can take for another: so a rank that made fewer calls is found at once.
-/// The first rank's std::runtime_error is Wrong, with `expected` and `because`; what
-/// mistakes of other kinds throw passes. A rank waits 15 s for the others.
+/// Runs `work` on every rank, followed by an all-reduce that cannot be confused with
+/// any other, so that a rank with too few calls is detected at once. The first
+/// std::runtime_error of a rank becomes Wrong, with `expected` and `because`; other
+/// exceptions propagate. A rank waits 15 s for the others.
 void on_ranks(int size, const std::string& expected, const Because& because,
               const std::function<void(Rank&)>& work);
 

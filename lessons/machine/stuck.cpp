@@ -23,8 +23,8 @@ namespace {
 uintptr_t base = 0, end = 0;  // of the learner's library in memory
 int report = -1;              // the file
 
-/// In the thread that is asked: the innermost address in the library, in hexadecimal,
-/// and the one that called it there. Only calls that are safe in a signal handler.
+/// Writes, in the thread that is asked, the innermost address in the library and its
+/// callers there, in hexadecimal. Uses only async-signal-safe calls.
 void say_where(int) {
   void* frames[64];
   const int count = backtrace(frames, 64);
@@ -33,7 +33,7 @@ void say_where(int) {
   for (int i = 0; i < count && length < 40; ++i) {
     const auto at = reinterpret_cast<uintptr_t>(frames[i]);
     if (at < base || at >= end) continue;
-    uintptr_t offset = at - base - 1;  // inside the call, not behind it
+    uintptr_t offset = at - base - 1;  // inside the call instruction, not after it
     line[length++] = ' ';
     for (int shift = 28; shift >= 0; shift -= 4) {
       line[length++] = "0123456789abcdef"[(offset >> shift) & 15];
@@ -44,7 +44,7 @@ void say_where(int) {
   if (write(report, line, length) < 0) return;
 }
 
-/// Asks all threads of this process.
+/// Signals all threads of this process.
 void ask_all(int) {
   DIR* tasks = opendir("/proc/self/task");
   if (tasks == nullptr) return;
@@ -112,7 +112,7 @@ std::vector<std::string> places_in(const std::string& file,
     if (scope != std::string::npos) function.erase(0, scope + 2);
     std::string where = text.substr(line + 1);
     where.erase(std::min(where.find_first_of(" \n"), where.size()));
-    // Headers' lines say nothing to a learner.
+    // Lines in headers do not help a learner.
     if (where.find(".cpp:") == std::string::npos) continue;
     const std::string place = fmt::format("{} ({})", where, function);
     if (std::find(places.begin(), places.end(), place) == places.end()) {

@@ -1,4 +1,4 @@
-// What a thread does, as the system sees it: tests of waiting use no clock.
+// A thread's state, from the kernel: tests of waiting need no clock.
 #pragma once
 
 #include <sys/types.h>
@@ -7,8 +7,8 @@
 
 namespace lockstep::lessons {
 
-/// How often this thread of ours has left a core, while it sleeps; "" while it does
-/// not. The same twice: it has slept all the while.
+/// Returns the context-switch counts of a thread of this process if it sleeps,
+/// otherwise "". Two equal results mean that it slept in between.
 std::string sleep_of(pid_t thread);
 
 }  // namespace lockstep::lessons

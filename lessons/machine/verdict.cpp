@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kColumns = 80, kMostLines = 30;
 
-/// `text` in lines of at most kColumns, each after `indent` blanks but the first.
+/// Wraps `text` at kColumns; all lines but the first begin with `indent` blanks.
 std::string wrapped(const std::string& text, size_t indent) {
   std::string result, line;
   std::istringstream words(text);
@@ -101,7 +101,7 @@ nlohmann::ordered_json verdict_json(const Lesson& lesson, const Verdict& verdict
 std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colours) {
   const Paint paint(colours);
   std::string text = paint("1", lesson.slug + "  " + lesson.title) + "\n\n";
-  bool explained = false;  // one failure at a time is enough to think about
+  bool explained = false;  // show one failure at a time
   for (const TestResult& test : verdict.tests) {
     if (test.status == "pass") {
       text += "  " + paint("32", "✓") + " " + test.title + "\n";

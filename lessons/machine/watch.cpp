@@ -26,7 +26,7 @@ FileWatch::~FileWatch() { close(notify_); }
 bool FileWatch::wait() {
   bool seen = false;
   for (;;) {
-    // Editors save in several steps: it is over when nothing more comes for 50 ms.
+    // Editors save in several steps: wait until nothing happens for 50 ms.
     pollfd readable{notify_, POLLIN, 0};
     const int ready = poll(&readable, 1, seen ? 50 : -1);
     if (ready < 0) return false;

@@ -5,7 +5,8 @@
 
 namespace lockstep::lessons {
 
-/// Sees every way in which editors save: writing in place, or renaming over it.
+/// Detects both ways in which editors save: writing in place, and renaming over the
+/// file.
 class FileWatch {
  public:
   /// Throws std::runtime_error if the folder cannot be watched.
@@ -14,7 +15,7 @@ class FileWatch {
   FileWatch(const FileWatch&) = delete;
   FileWatch& operator=(const FileWatch&) = delete;
 
-  /// Blocks until the file has been saved; false if a signal came instead.
+  /// Blocks until the file has been saved. Returns false if interrupted by a signal.
   bool wait();
 
  private:

@@ -28,10 +28,9 @@ void make_folder(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error) {
-    throw std::runtime_error(
-        fmt::format("{}: cannot be made ({}); choose another "
-                    "place with --workspace",
-                    path.string(), error.message()));
+    throw std::runtime_error(fmt::format(
+        "{}: cannot be created ({}); fix: choose another place with --workspace",
+        path.string(), error.message()));
   }
 }
 
@@ -48,8 +47,8 @@ Json read_progress(const fs::path& root) {
   } catch (const std::runtime_error&) {
   }
   throw std::runtime_error(path.string() +
-                           " is damaged; rename it: it only counts what you have "
-                           "passed, and `lesson check` finds that out again");
+                           " is damaged; fix: rename it (it only records what you have "
+                           "passed, and `lesson check` records that again)");
 }
 
 std::string& named() {
@@ -102,7 +101,7 @@ bool Workspace::started(const Lesson& lesson) const { return fs::exists(file(les
 void Workspace::start(const Lesson& lesson) const {
   if (started(lesson)) {
     throw std::runtime_error(fmt::format(
-        "{} is there already and stays as it is; to begin anew: {}",
+        "{} exists already and is not overwritten; to start over: {}",
         file(lesson).string(), lesson_command(fmt::format("reset {}", lesson.number))));
   }
   write_exercise(lesson);

@@ -1,4 +1,4 @@
-// The learner's folder: their files, what was built of them, and how far they are.
+// The learner's folder: their files, the libraries built from them, and their progress.
 #pragma once
 
 #include <filesystem>
@@ -12,25 +12,26 @@ namespace lockstep::lessons {
 struct Progress {
   bool passed = false;
   std::string passed_on;  ///< date of the first pass, `2026-11-22`
-  int checks = 0;         ///< how often the lesson was judged
-  int hints = 0;          ///< how many hints were taken
+  int checks = 0;         ///< times the lesson was judged
+  int hints = 0;          ///< hints shown
   bool solution_shown_early = false;
-  std::string passed_text;  ///< fingerprint of the file as it passed last
+  std::string passed_text;  ///< fingerprint of the file when it last passed
 };
 
-/// `lockstep lesson WORDS`, to be typed: with `--workspace D` if that was given so.
+/// Returns `lockstep lesson WORDS` for the user to type, with `--workspace D` if it was
+/// given so.
 std::string lesson_command(const std::string& words);
-/// From now on commands name this workspace; "": it is found without.
+/// Sets the workspace that commands name; "": they name none.
 void name_workspace_in_commands(const std::string& path);
 const std::string& workspace_in_commands();
 
-/// A folder in which learners work holds `.lockstep`.
+/// True if the folder contains `.lockstep`, as learners' folders do.
 bool is_workspace(const std::filesystem::path& folder);
 
-/// All calls throw std::runtime_error naming the file and the fix.
+/// All calls throw std::runtime_error that names the file and the fix.
 class Workspace {
  public:
-  /// Nothing is written before it is needed.
+  /// Writes nothing until needed.
   explicit Workspace(std::filesystem::path root);
 
   const std::filesystem::path& root() const { return root_; }
@@ -40,19 +41,19 @@ class Workspace {
   std::filesystem::path built() const { return root_ / ".lockstep"; }
   bool started(const Lesson& lesson) const;
 
-  /// Writes the skeleton, the lesson's recorded trace, and what editors need. Refuses
-  /// to touch a file that is there.
+  /// Writes the skeleton, the lesson's recorded trace, and files for editors. Throws if
+  /// the learner's file exists.
   void start(const Lesson& lesson) const;
 
-  /// Puts the learner's file aside and the skeleton in its place; returns where the old
-  /// one is now.
+  /// Renames the learner's file and writes the skeleton in its place; returns the old
+  /// file's new path.
   std::filesystem::path reset(const Lesson& lesson) const;
 
-  /// The engine's headers as files, for the compiler; returns the folder. It is in the
-  /// workspace, or in LOCKSTEP_HEADERS: whoever grades many workspaces makes them once.
+  /// Writes the engine's headers for the compiler; returns their folder, in the
+  /// workspace or in LOCKSTEP_HEADERS, which several workspaces can share.
   std::filesystem::path headers() const;
 
-  /// A fingerprint of the learner's file as it is; "" if there is none.
+  /// Returns a fingerprint of the learner's current file; "" if there is none.
   std::string fingerprint(const Lesson& lesson) const;
 
   Progress progress(const Lesson& lesson) const;

@@ -51,7 +51,7 @@ void measure_frames(gui::Model model) {
   frame();
   fmt::print("{:<30} {:7.1f} ms\n", "first frame (level of detail)", build);
 
-  const gui::Model& trace = *app.seat().model;
+  const gui::Model& trace = *app.trace().model;
   std::vector<double> frames, moves;
   size_t most = 0;
   uint64_t random = 3;
@@ -68,7 +68,7 @@ void measure_frames(gui::Model model) {
     const double zoom = static_cast<double>(next() % 1000) / 1000;
     const double wide = static_cast<double>(trace.length) *
                         std::pow(1e3 / static_cast<double>(trace.length), zoom);
-    gui::TimelineView& view = app.seat().timeline;
+    gui::TimelineView& view = app.trace().timeline;
     view.follow = false;
     view.from = static_cast<double>(trace.events[event].ts) - wide / 2;
     view.to = view.from + wide;

@@ -220,7 +220,7 @@ class Evidence(SmallBook):
     def test_output_without_a_maker_fails(self):
         self.write("book/output/toy.txt", "$ lockstep train\none\n")
         self.write("book/capture.sh", "prints other\n")
-        self.fails(self.OUTPUT, "book/capture.sh does not make toy.txt")
+        self.fails(self.OUTPUT, "book/capture.sh does not generate toy.txt")
 
     def test_output_that_is_missing_empty_or_unused_fails(self):
         self.fails(self.OUTPUT, "there is no such file")
@@ -233,10 +233,10 @@ class Evidence(SmallBook):
         self.fails(self.FIGURE, "is missing; fix: book/figures.sh")
         self.write("book/figures/forward.png", "not looked into")
         self.passes(self.FIGURE)
-        self.fails(self.FIGURE.replace("A caption.\n", ""), "wants a caption")
-        self.fails(self.FIGURE.replace(":alt: a picture\n", ""), "wants :alt:")
+        self.fails(self.FIGURE.replace("A caption.\n", ""), "requires a caption")
+        self.fails(self.FIGURE.replace(":alt: a picture\n", ""), "requires :alt:")
         self.write("book/figures.sh", "draw another\n")
-        self.fails(self.FIGURE, "book/figures.sh does not make forward.png")
+        self.fails(self.FIGURE, "book/figures.sh does not generate forward.png")
 
 
 class Answers(SmallBook):

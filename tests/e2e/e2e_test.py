@@ -318,7 +318,7 @@ class Commands(TempTest):
         self.assertIn("`./lockstep train data/generated`", text)
         self.assertIn("generated", ours("data", "check", "data/generated")[0])
         _, error = ours("data", "fetch", "data/generated", code=1)
-        self.assertIn("a generated set lies here", error)
+        self.assertIn("holds a generated set", error)
         _, error = ours("train", code=1)  # it is not taken for the real one
         self.assertIn("CIFAR-10 was not found", error)
         text, _ = ours("train", "data/generated", "--device-type", "null", "--steps", 1,

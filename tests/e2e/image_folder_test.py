@@ -144,7 +144,7 @@ class ImageFolders(TempTest):
         self.assertIn("5 class folders, but the model has 3 outputs", error)
         os.makedirs(os.path.join(data, "val", "unknown"))
         _, error = run("train", data, code=1)
-        self.assertIn("val/unknown: no pictures", error)
+        self.assertIn("val/unknown: no images", error)
         shutil.rmtree(os.path.join(data, "val"))
         _, error = run("train", data, code=1)
         self.assertIn("val: no such folder; image folders are", error)

@@ -214,7 +214,7 @@ class LearnersCode(Workspace):
         self.start_with("  int* nothing = nullptr;\n  *nothing = 1;\n  return {};")
         guilty = self.guilty(self.check(passes=False))
         self.assertEqual((guilty["name"], guilty["status"]), ("right_samples", "error"))
-        self.assertIn("memory that is not its own", guilty["got"])
+        self.assertIn("accessed invalid memory", guilty["got"])
         self.assertIn("--sanitize address", guilty["got"])
 
     def test_index_out_of_range(self):
@@ -256,7 +256,7 @@ class LearnersCode(Workspace):
         self.start_with("  return std::vector<Tensor>(4);")
         guilty = self.guilty(self.check(passes=False))
         self.assertIn("undefined Tensor", guilty["got"])
-        self.assertIn("nobody has given a value", guilty["likely"])
+        self.assertIn("an undefined Tensor", guilty["likely"])
 
     def test_undefined_tensor_in_a_training_run(self):
         self.spoil_training("    return std::vector<Tensor>(4);")
@@ -321,7 +321,7 @@ class Sanitizers(Workspace):
                 guilty = self.guilty(result)
                 self.assertEqual(guilty["name"], "bytes_once")
                 self.assertRegex(guilty["got"], said)
-                self.assertIn("first line of it that names your own", guilty["likely"])
+                self.assertIn("first line that names your own", guilty["likely"])
 
     def test_nothing_to_find(self):
         self.write_solution()
@@ -365,7 +365,7 @@ class Course(Workspace):
         self.assertRegex(errors, r"05-scatter:\d+: \[solution-scatter\] opens inside")
         (self.course / "05-scatter/lesson.json").write_text("{")
         _, errors = self.lesson("list", "--course", self.course)
-        self.assertIn("lesson 05-scatter is left out", errors)
+        self.assertIn("lesson 05-scatter is skipped", errors)
         _, errors = self.lesson("list", "--course", self.path("nothing"), code=1)
         self.assertIn("--course names a folder", errors)
 
@@ -385,7 +385,7 @@ class Libraries(Workspace):
 
     def test_foreign_and_stale(self):
         for code, message in (
-                ("int x;", "is no lesson's library"),
+                ("int x;", "is not a lesson's library"),
                 ('struct P { const char* s; int n; void (*f)(); };'
                  'extern "C" P lockstep_lesson() { return {"old", 5, nullptr}; }',
                  "another version of the engine; fix: lockstep lesson check 5")):

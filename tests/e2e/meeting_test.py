@@ -40,7 +40,7 @@ class Meeting(TempTest):
                        RANK="0", WORLD_SIZE="2")
         self.assertIn("MASTER_ADDR is not set", error)
         _, error = run(*ONE, "--dist-url", "env://", code=1, RANK="1.5", WORLD_SIZE="2")
-        self.assertIn('RANK is "1.5", which is no number', error)
+        self.assertIn('RANK is "1.5", expected an integer', error)
 
     def test_tcp(self):
         self.all_train(self.by_hand(f"tcp://127.0.0.1:{free_port()}"))

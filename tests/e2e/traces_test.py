@@ -77,7 +77,7 @@ class Traces(TempTest):
         text, _ = run("trace", "summary", "--calls", self.files["resnet18", "single"])
         header, *lines = text.splitlines()
         self.assertTrue(header.endswith("called at → defined at"), header)
-        self.assertRegex(lines[0], r"engine/train/trainer.cpp:\d+ → "
+        self.assertRegex(lines[0], r"engine/train/train_step.cpp:\d+ → "
                                    r"engine/nn/module.cpp:\d+$")
         names = [line.split()[0] for line in lines]
         self.assertEqual(names[:3],

@@ -140,7 +140,7 @@ class Window(TempTest):
         viewer = self.start(DP)
         _, error = viewer.communicate(timeout=60)
         self.assertEqual(viewer.returncode, 1)
-        self.assertIn("OpenGL 3 is missing here", error)
+        self.assertIn("OpenGL 3 is not available", error)
         self.assertIn("--screenshot", error)
 
     def test_keys_move_it(self):

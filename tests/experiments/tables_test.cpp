@@ -56,7 +56,7 @@ TEST(ImageNetTable, SpeedUpIsTheSeedsArithmetic) {
   const auto json = imagenet_json(results, {"a note"});
   EXPECT_EQ(json["runs"][1]["seconds_per_iteration"].get<double>(), *all[1].seconds);
   EXPECT_TRUE(json["runs"][2]["seed_speedup"].is_null());
-  EXPECT_NE(imagenet_plot(results, "t").commands.find("\"p_256\" 677.2"),
+  EXPECT_NE(imagenet_plot(results, "t").data.find("\"p_256\" 677.2"),
             std::string::npos);
 }
 

@@ -199,10 +199,11 @@ class Wrapper(unittest.TestCase):
         self.say("uid", "0")
         self.say("installed", "g++\ncmake\n")
         self.say("apt_lacks", "python3")
-        self.expect(self.start("test"), 0, "python3 cannot be installed: what needs it")
+        self.expect(self.start("test"), 0,
+                    "python3 cannot be installed; tests that need it")
         self.say("installed", "g++\n")
         self.say("apt_lacks", "cmake")
-        self.expect(self.start("demo"), 1, "cmake cannot be installed; the log: ")
+        self.expect(self.start("demo"), 1, "cmake cannot be installed; log: ")
 
     # --- failures
 
@@ -211,7 +212,7 @@ class Wrapper(unittest.TestCase):
         log = self.root / "build/release/configure.log"
         done = self.start("demo")
         self.expect(done, 1, "fmt is missing",
-                    f"lockstep: configuring failed; the whole log: {log}\n")
+                    f"lockstep: configuration failed; full log: {log}\n")
         self.assertIn("CMake Error", log.read_text())
 
     def test_a_failing_build_shows_its_errors_and_names_its_log(self):
@@ -219,7 +220,7 @@ class Wrapper(unittest.TestCase):
         log = self.root / "build/release/build.log"
         done = self.start("demo")
         self.expect(done, 1, "a.cpp:7:1: error: expected a semicolon",
-                    f"lockstep: the build failed; the whole log: {log}\n")
+                    f"lockstep: the build failed; full log: {log}\n")
         self.assertNotIn("ccache", done.stderr)
         self.assertIn("ccache", log.read_text())
         self.assertEqual(done.stdout, "")

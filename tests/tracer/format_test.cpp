@@ -5,7 +5,7 @@
 #include <csignal>
 
 #include "base/file.h"
-#include "tests/tracer/golden.h"
+#include "tests/tracer/named_trace.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
 #include "tracer/format/trace.h"
@@ -50,15 +50,16 @@ TEST(Times, RefuseWhatDoesNotFit) {
 TEST(Reader, PutsKnownArgumentsIntoFields) {
   const Trace trace = read_trace(minimal_path());
   EXPECT_TRUE(trace.sorted_in_file);
-  const auto kernel = std::find_if(trace.events.begin(), trace.events.end(),
-                                   [](const Event& event) { return event.id == 25; });
-  ASSERT_NE(kernel, trace.events.end());
-  EXPECT_EQ(kernel->ts, 18000);
-  EXPECT_EQ(kernel->dur, 12000);
-  EXPECT_EQ(kernel->op, 7);
-  EXPECT_EQ(kernel->deps, (std::vector<int64_t>{21, 22, 24}));
-  EXPECT_EQ(kernel->args["impl"], "plain loops");
-  EXPECT_FALSE(kernel->args.contains("deps"));
+  const NamedTrace names(trace);
+  const Event& kernel = event_at(trace, names, "aten::linear@cpu:1");
+  EXPECT_EQ(kernel.ts, 18000);
+  EXPECT_EQ(kernel.dur, 12000);
+  EXPECT_EQ(kernel.op, names["aten::linear#2"]);
+  EXPECT_EQ(kernel.deps, (std::vector{names["scatter images@cpu:1"],
+                                      names["replicate parameters@cpu:1"],
+                                      names["replicate buffers@cpu:1"]}));
+  EXPECT_EQ(kernel.args["impl"], "plain loops");
+  EXPECT_FALSE(kernel.args.contains("deps"));
   EXPECT_EQ(trace.lockstep["model"]["parameter_bytes"], 48);
   EXPECT_EQ(trace.other["displayTimeUnit"], "ms");
 }
@@ -230,17 +231,18 @@ TEST(Writer, DrawsAnArrowFromOpToKernelInOrder) {
   const Trace trace = read_trace(minimal_path());
   write_trace(trace, folder / "a.json");
   const Json json = Json::parse(slurp(folder / "a.json"));
+  const int64_t kernel = NamedTrace(trace)["aten::linear@cpu:1"];
   int starts = 0, ends = 0;
   double last = 0;
   for (const Json& event : json["traceEvents"]) {
     EXPECT_GE(event["ts"].get<double>(), last);
     last = event["ts"];
-    if (event["ph"] == "s" && event["id"] == 25) {
+    if (event["ph"] == "s" && event["id"] == kernel) {
       ++starts;
-      EXPECT_EQ(event["tid"], 1);  // op #7 runs on the replica's thread
+      EXPECT_EQ(event["tid"], 1);  // its op runs on the replica's thread
       EXPECT_EQ(event["ts"], 10.0);
     }
-    if (event["ph"] == "f" && event["id"] == 25) {
+    if (event["ph"] == "f" && event["id"] == kernel) {
       ++ends;
       EXPECT_EQ(event["pid"], 2);
       EXPECT_EQ(event["bp"], "e");

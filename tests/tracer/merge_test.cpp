@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "tests/tracer/golden.h"
+#include "tests/tracer/named_trace.h"
 #include "tracer/analysis/check.h"
 #include "tracer/analysis/communication.h"
 #include "tracer/emulate/emulate.h"
@@ -165,9 +165,8 @@ TEST(Communication, SplitsACollectiveIntoTransferAndWaiting) {
 
 TEST(Communication, ComputingHidesACollective) {
   Trace trace = read_trace(minimal_ddp_path());
-  for (Event& event : trace.events) {
-    if (event.id == 31) event.dur += 5'000;  // the kernel runs on until 27 µs
-  }
+  // The kernel runs on until 27 µs.
+  event_at(trace, NamedTrace(trace), "linear_backward_weight@cpu:0").dur += 5'000;
   const auto steps = join_ranks(find_steps(trace));
   const auto times = collective_times(steps[0], Lanes(trace));
   EXPECT_EQ(times[1].exposed, 4'000);
@@ -187,22 +186,28 @@ TEST(Communication, MeasuredDurationsGiveEveryTimeBack) {
   }
 }
 
-// On slow links messages last longer than they did: whoever needs one, or waits until
-// it has arrived, is later, too.
+// On slow links messages last longer than they did: an event that needs one, or waits
+// until it has arrived, is later, too.
 TEST(Communication, SlowLinksDelayEverybodyWhoWaitsForAMessage) {
-  EmulateOptions slow;
-  slow.link.latency_us = 100;
-  std::map<int64_t, Event> events;
-  for (const Event& event : emulate(read_trace(minimal_ddp_path()), slow).events) {
-    if (event.id != kNone) events[event.id] = event;
-  }
-  const auto message_1_of_rank_0 = events[44], message_0_of_rank_1 = events[93];
-  EXPECT_GE(events[43].dur, 100'000);
-  EXPECT_GE(message_1_of_rank_0.ts, message_0_of_rank_1.end());
-  EXPECT_GE(events[42].end(), message_1_of_rank_0.end()) << "what it received";
-  EXPECT_GE(events[42].end(), events[94].end()) << "what it sent";
-  EXPECT_GE(events[40].end(), events[91].end()) << "the root of a broadcast only sends";
-  EXPECT_GE(events[91].ts, events[40].ts);
+  EmulateOptions options;
+  options.link.latency_us = 100;
+  const Trace recorded = read_trace(minimal_ddp_path());
+  const Trace trace = emulate(recorded, options);
+  const NamedTrace names(recorded);
+  const auto slow = [&](const char* path) { return event_at(trace, names, path); };
+  // A collective holds the messages that its device received.
+  const Event first_to_0 = slow("all_reduce@cpu:0/all_reduce@cpu:0#1");
+  const Event second_to_0 = slow("all_reduce@cpu:0/all_reduce@cpu:0#2");
+  const Event first_to_1 = slow("all_reduce@cpu:1/all_reduce@cpu:1#1");
+  const Event second_to_1 = slow("all_reduce@cpu:1/all_reduce@cpu:1#2");
+  EXPECT_GE(first_to_0.dur, 100'000);
+  EXPECT_GE(second_to_0.ts, first_to_1.end());
+  EXPECT_GE(slow("all_reduce@cpu:0").end(), second_to_0.end()) << "what it received";
+  EXPECT_GE(slow("all_reduce@cpu:0").end(), second_to_1.end()) << "what it sent";
+  const Event buffers = slow("broadcast@cpu:1/broadcast@cpu:1");
+  EXPECT_GE(slow("broadcast@cpu:0").end(), buffers.end())
+      << "the root of a broadcast only sends";
+  EXPECT_GE(buffers.ts, slow("broadcast@cpu:0").ts);
 }
 
 }  // namespace

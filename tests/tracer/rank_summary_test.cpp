@@ -1,6 +1,6 @@
 // What `trace summary` says of each rank, against numbers counted by hand in
 // tests/golden/minimal_ddp.json.
-#include "tests/tracer/golden.h"
+#include "tests/tracer/named_trace.h"
 #include "tracer/analysis/summary.h"
 
 namespace lockstep::tracer {
@@ -10,9 +10,7 @@ using namespace testing;  // NOLINT
 
 Trace with_slower_rank_1() {
   Trace trace = read_trace(minimal_ddp_path());
-  for (Event& event : trace.events) {
-    if (event.id == 51) event.dur += 5'000;  // its step
-  }
+  event_at(trace, NamedTrace(trace), "rank 1/step 0").dur += 5'000;
   return trace;
 }
 

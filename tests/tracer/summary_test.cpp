@@ -1,7 +1,8 @@
 // The numbers of the hand-written trace, counted by hand.
 #include "tracer/analysis/summary.h"
 
-#include "tests/tracer/golden.h"
+#include "base/units.h"
+#include "tests/tracer/named_trace.h"
 #include "tracer/analysis/call_tree.h"
 #include "tracer/analysis/diff.h"
 #include "tracer/analysis/spans.h"
@@ -29,11 +30,12 @@ TEST(Summary, CostsPhasesOnHostAndDevice) {
   EXPECT_EQ(step.length, 95'000);
   EXPECT_EQ(phase(step, "forward").host, 18'000);
   EXPECT_EQ(phase(step, "forward").cost(), 18'000) << "no device work of its own";
-  // kernels 23 (10.5 to 22) and 25 (18 to 30)
+  // aten::linear@cpu:0 (10.5 to 22) and aten::linear@cpu:1 (18 to 30)
   EXPECT_EQ(phase(step, "parallel_apply").device, 19'500);
   EXPECT_EQ(phase(step, "parallel_apply").busy.at(0), 11'500);
   EXPECT_EQ(phase(step, "parallel_apply").busy.at(1), 12'000);
-  // host 23 to 40; device 34.5 (grad_scatter) to 55; busy on device 1: 3 + 16.5
+  // host 23 to 40; device 34.5 (gradient of outputs@cpu:1) to 55; busy on device 1:
+  // 3 + 16.5
   EXPECT_EQ(phase(step, "backward").host, 17'000);
   EXPECT_EQ(phase(step, "backward").cost(), 20'500);
   EXPECT_EQ(phase(step, "backward").busy.at(1), 19'500);
@@ -83,13 +85,12 @@ TEST(Summary, KeepsEvaluationApartAndLeavesInterruptedStepsOut) {
 
 TEST(Summary, AStepEndsWithItsLastDeviceEvent) {
   Trace trace = minimal();
-  for (Event& event : trace.events) {
-    if (event.id == 32) event.dur = 100'000;  // the reduce copy outlives the host
-  }
+  // It outlives the host.
+  event_at(trace, NamedTrace(trace), "reduce gradients@cpu:0").dur = 100'000;
   EXPECT_EQ(summarize(trace).train.steps.at(0).length, 155'000);
 }
 
-/// The same trace on eight devices: kernels 23, 25, 29, 30 on six more lanes.
+/// The same trace on eight devices: its four kernels on six more lanes.
 Trace on_many_devices() {
   Trace trace = minimal();
   const std::vector<Event> events = trace.events;
@@ -142,13 +143,17 @@ Trace quiet() {
   return trace;
 }
 
-Trace with_slow(int64_t id, int64_t more) {
+/// Device 1's backward lasts longer by `more`, and everything later moves.
+Trace with_slow_backward(int64_t more) {
   Trace trace = quiet();
-  for (Event& event : trace.events) {  // everything later moves, too
-    if (event.id == id) event.dur += more;
-    if (event.id == id || event.ph == 'M') continue;
-    if (event.ts >= 56'000 || (id == 30 && event.id == 31)) event.ts += more;
-    if (event.id == 1 || event.id == 16 || event.id == 17) event.dur += more;
+  for (Event& event : trace.events) {
+    if (event.ph != 'M' && event.ts >= 56'000) event.ts += more;
+  }
+  const NamedTrace names(trace);
+  event_at(trace, names, "AddmmBackward0@cpu:1/grad_ready@cpu:1").ts += more;
+  for (const char* path :
+       {"AddmmBackward0@cpu:1", "step 0", "aten::item", "wait for the loss"}) {
+    event_at(trace, names, path).dur += more;
   }
   sort_events(trace.events);
   return trace;
@@ -156,9 +161,7 @@ Trace with_slow(int64_t id, int64_t more) {
 
 TEST(Sentence, NamesTheLargestExposedShare) {
   Trace queue = quiet();
-  for (Event& event : queue.events) {
-    if (event.id == 25) event.args["queued_us"] = 1'000.0;
-  }
+  event_at(queue, NamedTrace(queue), "aten::linear@cpu:1").args["queued_us"] = 1'000.0;
   EXPECT_NE(limiting_sentence(summarize(queue)).find("wait for a core"),
             std::string::npos);
   EXPECT_NE(limiting_sentence(summarize(quiet())).find("`d2h`"), std::string::npos);
@@ -184,7 +187,7 @@ TEST(Sentence, JudgesNoDeviceThatComputesNothing) {
 }
 
 TEST(Sentence, MaySayThatItPaid) {
-  const Summary busy = summarize(with_slow(30, 10'000'000));
+  const Summary busy = summarize(with_slow_backward(10'000'000));
   EXPECT_NE(limiting_sentence(busy).find("it pays"), std::string::npos)
       << limiting_sentence(busy);
   const Summary single = busy;
@@ -298,14 +301,16 @@ TEST(CallTree, DoesNotAddUpTheTimesOfReplicas) {
 }
 
 TEST(CallTree, ShowsThePathOfTheGoldenTrace) {
-  const auto roots = call_tree(minimal(), 0);
+  const Trace trace = minimal();
+  const auto roots = call_tree(trace, 0);
   ASSERT_EQ(roots.size(), 1u);
   EXPECT_EQ(roots[0].site, "train.cpp:1");
   EXPECT_EQ(roots[0].definition, "parallel.cpp:1");
   EXPECT_NE(call_tree_text(roots).find("DataParallel.__call__"), std::string::npos);
   EXPECT_NE(call_tree_text(roots).find("train.cpp:1 → parallel.cpp:1"),
             std::string::npos);
-  EXPECT_EQ(call_tree_json(roots)[0]["event"], 3);
+  EXPECT_EQ(call_tree_json(roots)[0]["event"],
+            NamedTrace(trace)["DataParallel.__call__"]);
 }
 
 TEST(Spans, CountOverlapsOnce) {

@@ -1,4 +1,4 @@
-// Batch normalisation, with a ReLU in the same pass where one follows.
+// Batch normalisation, fused with a ReLU that follows it.
 #include "engine/backends/cpu/cpu_backend.h"
 #include "engine/backends/cpu/program.h"
 
@@ -21,7 +21,7 @@ batch_normalization_forward::primitive_desc forward_desc(const Md& x, double eps
           attributes(), engine()};
 }
 
-/// Running statistics move towards the batch's; the running variance is unbiased.
+/// Updates the running statistics; the running variance is unbiased.
 void update_running(const KernelArgs& args, double momentum) {
   const float m = static_cast<float>(momentum);
   const int64_t channels = args.in[1].numel();
@@ -47,7 +47,7 @@ PlanPtr plan_forward(const PlanRequest& r, bool training) {
       {DNNL_ARG_VARIANCE, training ? out(2) : in(4), channel},
       {DNNL_ARG_DST, out(0), x}};
   std::vector<TensorSpec> extra;
-  if (training && r.attributes.relu) {  // one bit (or byte) per element: was it > 0?
+  if (training && r.attributes.relu) {  // one bit (or byte) per element: x > 0
     const Md mask = pd.workspace_desc();
     arguments.push_back({DNNL_ARG_WORKSPACE, out(3), mask});
     extra.push_back({{static_cast<int64_t>(mask.get_size())}, DType::u8, nullptr});
@@ -64,7 +64,8 @@ PlanPtr plan_forward(const PlanRequest& r, bool training) {
 PlanPtr plan_backward(const PlanRequest& r, bool training) {
   const Md x = described(r.in[0]), channel = plain(r.in[2].sizes);
   const bool relu = r.attributes.relu;
-  // Evaluation's gradient needs a training-kind hint that uses given statistics.
+  // Evaluation's gradient requires a forward hint of training kind that uses given
+  // statistics.
   auto flags = normalization_flags::use_scale | normalization_flags::use_shift;
   if (!training) flags |= normalization_flags::use_global_stats;
   if (relu) flags |= normalization_flags::fuse_norm_relu;
@@ -80,7 +81,8 @@ PlanPtr plan_backward(const PlanRequest& r, bool training) {
       {DNNL_ARG_SRC, in(0), x},
       {DNNL_ARG_DIFF_DST, program.as(in(1), described(r.in[1]), x), x},
       {DNNL_ARG_SCALE, in(2), channel},
-      {DNNL_ARG_SHIFT, in(2), channel},  // not read, but oneDNN 2.6 counts arguments
+      {DNNL_ARG_SHIFT, in(2),
+       channel},  // unused, but oneDNN 2.6 checks the argument count
       {DNNL_ARG_MEAN, in(3), channel},
       {DNNL_ARG_VARIANCE, in(4), channel},
       {DNNL_ARG_DIFF_SRC, out(0), x},

@@ -17,7 +17,7 @@ bool is_double(const PlanRequest& request) {
 }  // namespace
 
 void CpuBackend::prepare_thread(int threads) {
-  // A fresh thread starts with OpenMP's default, not with its creator's setting.
+  // A new thread has OpenMP's default, not its creator's setting.
   omp_set_num_threads(threads);
 }
 
@@ -36,7 +36,7 @@ bool CpuBackend::can_fuse_relu(OpCode code) const {
 
 PlanPtr CpuBackend::make_plan(const PlanRequest& request) {
   if (is_double(request)) return cpu::plan_on_plain(request);
-  // oneDNN fixes a primitive's thread count when it is made, not when it runs.
+  // oneDNN fixes a primitive's thread count at creation.
   const int outer_threads = omp_get_max_threads();
   omp_set_num_threads(request.threads);
   PlanPtr plan;

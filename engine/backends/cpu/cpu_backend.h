@@ -1,5 +1,5 @@
-// Kernels on this machine's cores, by oneDNN (v2 API). All of oneDNN stays in this
-// folder. float32 only; double goes to the plain loops of `reference`.
+// Kernels on the CPU's cores, by oneDNN (v2 API), which is confined to this folder.
+// float32 only; double uses the plain loops of `reference`.
 #pragma once
 
 #include "engine/backends/backend.h"
@@ -24,7 +24,7 @@ PlanPtr plan_shared_batch_norm(const PlanRequest& request);
 PlanPtr plan_pooling(const PlanRequest& request);
 PlanPtr plan_elementwise(const PlanRequest& request);
 
-/// The reference kernel, with inputs brought into plain order first.
+/// The reference kernel, after reordering inputs to the plain layout.
 PlanPtr plan_on_plain(const PlanRequest& request);
 
 }  // namespace cpu

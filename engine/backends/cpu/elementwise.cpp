@@ -1,5 +1,5 @@
-// Elementwise operations: one pass over memory, whatever its layout. Both operands lie
-// alike (the second is reordered if not), so element i meets element i.
+// Elementwise operations: one pass over memory in any layout. Both operands have the
+// same layout (the second is reordered if necessary), so elements correspond by index.
 #include "engine/backends/cpu/cpu_backend.h"
 #include "engine/backends/cpu/program.h"
 #include "engine/backends/reference/reference_backend.h"
@@ -7,7 +7,7 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Elements in memory, padding included.
+/// Elements in memory, including padding.
 int64_t physical(const View& view) { return view.bytes() / sizeof(float); }
 
 const float* second(const KernelArgs& args, const Ref& ref) {
@@ -28,7 +28,7 @@ PlanPtr plan_relu(const PlanRequest& r) {
   return program.finish({r.in[0].layout});
 }
 
-/// dy, y → dx in y's layout: y has the one that convolutions chose.
+/// dy, y → dx in y's layout, which a convolution chose.
 PlanPtr plan_relu_backward(const PlanRequest& r) {
   Program program;
   const Ref from = program.as(in(0), described(r.in[0]), described(r.in[1]));
@@ -70,7 +70,7 @@ PlanPtr plan_copy(const PlanRequest& r) {
   return program.finish({});
 }
 
-/// The reference's update (see there for the formula), by all threads of the device.
+/// The reference's update (see there for the formula), on all threads of the device.
 PlanPtr plan_sgd(const PlanRequest&) {
   Program program;
   program.run([](const KernelArgs& args) {
@@ -95,7 +95,7 @@ PlanPtr plan_sgd(const PlanRequest&) {
   return program.finish({});
 }
 
-/// The reference kernel where memory order does not matter.
+/// The reference kernel, for operations that are independent of memory order.
 PlanPtr plan_any_order(const PlanRequest& r) {
   Program program;
   const bool fill = r.code == OpCode::fill;

@@ -1,4 +1,5 @@
-// Choosing a kernel by trying all (`--benchmark`, torch.backends.cudnn.benchmark).
+// Chooses a kernel by timing all candidates (`--benchmark`, as
+// torch.backends.cudnn.benchmark).
 #pragma once
 
 #include <vector>
@@ -7,8 +8,8 @@
 
 namespace lockstep::cpu {
 
-/// Runs each plan (null ones are skipped) on memory of its own, prints their times and
-/// returns the fastest. REQUIRES: nothing else runs, or the times mean little.
+/// Runs each plan (skipping null) on separate memory, prints the times and returns the
+/// fastest. REQUIRES: nothing else runs, otherwise times are unreliable.
 PlanPtr fastest(const PlanRequest& request, const std::vector<PlanPtr>& plans);
 
 }  // namespace lockstep::cpu

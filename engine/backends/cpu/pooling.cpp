@@ -10,7 +10,8 @@ using dnnl::pooling_backward;
 using dnnl::pooling_forward;
 using dnnl::prop_kind;
 
-/// Where the maxima were: oneDNN's workspace, with the layouts it was made for.
+/// The positions of the maxima: oneDNN's workspace, with the layouts it was created
+/// for.
 struct Positions : Layout {
   Positions(const Md& workspace, const Md& x, const Md& y)
       : workspace(workspace), x(x), y(y) {}
@@ -91,8 +92,8 @@ PlanPtr plan_average(const PlanRequest& r, const Attributes& a, algorithm kind) 
 
 PlanPtr plan_average_backward(const PlanRequest& r, const Attributes& a,
                               algorithm kind) {
-  // The gradient often comes plain, out of a flattening; from here on it should lie as
-  // convolutions like it.
+  // The gradient is often plain, after a flatten; from here on it uses the layout that
+  // convolutions prefer.
   const Md dx = preferred(r.out[0].sizes), dy = preferred(r.in[0].sizes);
   const auto pd = backward_desc(kind, dx, dy, a, forward_desc(kind, dx, dy, a));
   Program program;
@@ -102,7 +103,7 @@ PlanPtr plan_average_backward(const PlanRequest& r, const Attributes& a,
   return program.finish({layout_of(dx, r.out[0].sizes)});
 }
 
-/// An adaptive pooling whose windows are all of one size is an ordinary one.
+/// An adaptive pooling with equal windows is an ordinary pooling.
 bool as_fixed_windows(const Shape& large, const Shape& small, Attributes& a) {
   if (large[2] % small[2] != 0 || large[3] % small[3] != 0) return false;
   a.kernel = a.stride = {large[2] / small[2], large[3] / small[3]};

@@ -30,7 +30,7 @@ void* address(const Ref& ref, const KernelArgs& args) {
   return nullptr;
 }
 
-/// Found by asking for a convolution.
+/// Determined from a convolution's preferred layout.
 int64_t channel_block() {
   static const int64_t block = [] {
     using namespace dnnl;
@@ -116,7 +116,7 @@ Ref Program::as(Ref ref, const Md& have, const Md& wanted) {
                                          attributes());
   const std::string impl = impl_;
   run(pd, dnnl::reorder(pd), {{DNNL_ARG_FROM, ref, have}, {DNNL_ARG_TO, copy, wanted}});
-  impl_ = impl;  // the plan is called after its main primitive
+  impl_ = impl;  // the plan is named after its main primitive
   return copy;
 }
 

@@ -9,40 +9,40 @@ namespace lockstep::cpu {
 
 using Md = dnnl::memory::desc;
 
-/// The one engine of the process: primitives run only on streams of their own engine.
+/// The process's only engine: primitives run only on streams of the same engine.
 dnnl::engine& engine();
 
-/// A oneDNN memory format as a tensor's layout; equal formats give the same object.
+/// A oneDNN memory format as a tensor layout; equal formats share one object.
 struct DnnlLayout : Layout {
   explicit DnnlLayout(const Md& d) : md(d) {}
   size_t bytes() const override { return md.get_size(); }
   std::string str() const override;
   Md md;
 };
-/// Null if `md` is plain row-major.
+/// Returns null if `md` is plain row-major.
 LayoutPtr layout_of(const Md& md, const Shape& sizes);
 
-/// oneDNN's description of a tensor as it lies, and of one that may lie as it likes.
+/// Returns oneDNN's descriptor of a tensor in its current layout.
 Md described(const TensorSpec& spec);
 Md plain(const Shape& sizes);
 Md any(const Shape& sizes);
-/// In the layout that convolutions of this machine prefer for activations.
+/// Returns the layout that this machine's convolutions prefer for activations.
 Md preferred(const Shape& sizes);
-/// How many channels lie side by side in it.
+/// Returns the number of channels per block in that layout.
 int64_t channel_block();
 
 dnnl::memory::dims dims(const Shape& sizes);
 
-/// Where an argument of a step lies.
+/// Location of a step's argument.
 struct Ref {
   enum class Kind { input, output, scratch } kind;
-  size_t index;  ///< of the input or output; byte offset in the scratch
+  size_t index;  ///< of the input or output; byte offset in the workspace
 };
 void* address(const Ref& ref, const KernelArgs& args);
 inline Ref in(size_t i) { return {Ref::Kind::input, i}; }
 inline Ref out(size_t i) { return {Ref::Kind::output, i}; }
 
-/// Collects steps, then becomes a Plan.
+/// Collects steps, then builds a Plan.
 class Program {
  public:
   struct Argument {
@@ -51,15 +51,16 @@ class Program {
     Md md;
   };
 
-  /// `ref` as `wanted`: itself if it lies so, else a reordered copy in scratch.
+  /// Returns `ref` in layout `wanted`: itself if it matches, otherwise a reordered copy
+  /// in the workspace.
   Ref as(Ref ref, const Md& have, const Md& wanted);
-  /// Scratch to be reordered into output `i` later (`deliver`), or that output itself
-  /// if no reorder is needed.
+  /// Returns workspace that `deliver` will reorder into output `i`, or that output
+  /// itself if no reorder is needed.
   Ref result(size_t i, const Md& made, const Md& wanted);
   void deliver(Ref made, const Md& made_md, size_t i, const Md& wanted);
   Ref scratch(size_t bytes);
 
-  /// Adds a primitive; its scratchpad is taken from the workspace.
+  /// Adds a primitive; its scratchpad is part of the workspace.
   template <typename PrimitiveDesc>
   void run(const PrimitiveDesc& pd, const dnnl::primitive& primitive,
            std::vector<Argument> arguments) {
@@ -70,8 +71,8 @@ class Program {
     if (impl_.empty()) impl_ = pd.impl_info_str();
     steps_.push_back({primitive, std::move(arguments), nullptr});
   }
-  /// Adds a step of our own, which finds its arguments with address(); `impl` names
-  /// the plan, if this is its main step.
+  /// Adds a custom step, which finds its arguments with address(); `impl` names the
+  /// plan if this is its main step.
   void run(std::function<void(const KernelArgs&)> function, const char* impl = "") {
     if (impl_.empty()) impl_ = impl;
     steps_.push_back({{}, {}, std::move(function)});
@@ -90,8 +91,8 @@ class Program {
   std::string impl_;
 };
 
-/// Attributes that every primitive gets: scratchpads are ours. With the library's own,
-/// a primitive used by two threads gives wrong numbers.
+/// Attributes of every primitive: scratchpads are user-managed, because with the
+/// library's own a primitive shared by two threads gives wrong results.
 dnnl::primitive_attr attributes(bool relu = false);
 
 }  // namespace lockstep::cpu

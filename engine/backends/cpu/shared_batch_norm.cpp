@@ -1,7 +1,7 @@
-// The pieces of a batch norm whose batch lies on several devices that read or write
-// whole activations; see reference/shared_normalization.cpp for the formulas, and for
-// the pieces that work on a few numbers per channel. oneDNN has no such kernels: loops
-// of our own, over blocks of channels as they lie in memory.
+// The parts of a synchronised batch norm that read or write whole activations; see
+// reference/shared_normalization.cpp for the formulas and for the parts on per-channel
+// values. oneDNN has no such kernels, so these are plain loops over blocks of channels
+// in memory order.
 #include <cmath>
 
 #include "engine/backends/cpu/cpu_backend.h"
@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t kMaxBlock = 16;
 
-/// How many channels lie side by side: 16 or 8 in convolutions' layouts, 1 in plain
-/// order, 0 in any other layout.
+/// Returns the channels per block: 16 or 8 in convolution layouts, 1 in plain order, 0
+/// in any other layout.
 int64_t block_of(const TensorSpec& spec) {
   if (!spec.layout) return 1;
   const auto& blocking = described(spec).data.format_desc.blocking;
@@ -22,7 +22,7 @@ int64_t block_of(const TensorSpec& spec) {
   return (block == 8 || block == 16) && spec.sizes[1] % block == 0 ? block : 0;
 }
 
-/// An activation's memory: N × groups × plane × block.
+/// The memory of an activation: N × groups × plane × block.
 struct Blocks {
   int64_t batch, groups, plane, block;
 
@@ -31,12 +31,12 @@ struct Blocks {
         groups(sizes[1] / block_size),
         plane(sizes[2] * sizes[3]),
         block(block_size) {}
-  /// Where image n has group g of channels.
+  /// Offset of channel group g of image n.
   int64_t at(int64_t n, int64_t g) const { return (n * groups + g) * plane * block; }
 };
 
-/// Calls visit(i, lane) for a plane's elements, in order of memory. With the block
-/// known to the compiler, a block's lanes are one vector.
+/// Calls visit(i, lane) for a plane's elements in memory order. The block size is a
+/// template parameter, so that a block is one vector.
 template <int64_t kBlock, typename Visit>
 void visit_plane(int64_t start, int64_t plane, Visit visit) {
   for (int64_t i = start; i < start + plane * kBlock; i += kBlock) {
@@ -45,7 +45,7 @@ void visit_plane(int64_t start, int64_t plane, Visit visit) {
   }
 }
 
-/// The same for one image's group of channels.
+/// As above, for one image's group of channels and any block size.
 template <typename Visit>
 void for_plane(const Blocks& b, int64_t start, Visit visit) {
   if (b.block == 16) return visit_plane<16>(start, b.plane, visit);
@@ -53,8 +53,8 @@ void for_plane(const Blocks& b, int64_t start, Visit visit) {
   visit_plane<1>(start, b.plane, visit);
 }
 
-/// Sums over a plane in float, over planes in double: a float would lose digits over
-/// the hundred thousand elements that a channel may have.
+/// Sums over a plane in float and over planes in double: float alone would lose digits
+/// over a channel's hundred thousand elements.
 struct Sums {
   float of_plane[kMaxBlock] = {};
   double total[kMaxBlock] = {};
@@ -154,8 +154,8 @@ const float* data(const KernelArgs& args, const Ref& ref) {
 
 }  // namespace
 
-/// x stays as it lies where its blocks are known, else it is made plain; dy is
-/// reordered to lie alike.
+/// x keeps a blocked layout if it has one and is otherwise reordered to plain; dy is
+/// reordered to match.
 PlanPtr plan_shared_batch_norm(const PlanRequest& r) {
   const int64_t known = block_of(r.in[0]);
   const Md layout = known ? described(r.in[0]) : plain(r.in[0].sizes);

@@ -22,14 +22,15 @@ bool has_winograd() {
 
 namespace {
 
-/// Between the matrices of two points, so that they do not fall into one cache set.
+/// Padding between the matrices of two points, so that they do not map to the same
+/// cache set.
 constexpr int64_t kPad = 16;
 
-/// The 6×6 values of a tile, one in the matrix of each point.
+/// Strides of a tile's 6×6 values, one in the matrix of each point.
 Strides points(int64_t point) { return {6 * point, point}; }
 
-/// Tiles whose matrices fit into a second-level cache, and enough of them to be worth
-/// the fetching of all filters.
+/// Number of tiles whose matrices fit into the L2 cache, but enough to amortise loading
+/// all filters.
 int64_t tiles_together(int64_t c, int64_t k, int64_t tiles) {
   constexpr int64_t kFloats = 1 << 18;  // 1 MiB
   const int64_t fitting = std::clamp<int64_t>(kFloats / (kPoints * (c + k)), 48, 192);
@@ -38,12 +39,12 @@ int64_t tiles_together(int64_t c, int64_t k, int64_t tiles) {
 
 }  // namespace
 
-/// Where a tile's 4×4 results lie in an activation of some channels.
+/// Locations of the tiles' 4×4 results in an activation.
 struct Winograd::Tiles {
   const Winograd& conv;
 
   struct Place {
-    int64_t image, y, x;  ///< of the upper left result
+    int64_t image, y, x;  ///< of the top-left result
   };
   Place at(int64_t tile) const {
     const int64_t in_image = conv.tile_rows_ * conv.tile_columns_;
@@ -59,7 +60,7 @@ struct Winograd::Tiles {
   }
 
   /// Calls use(x, strides) with the kSide×kSide elements from (y, x) on: in place, or
-  /// where some are beyond the image, in a copy with zeros there.
+  /// zero-padded in a copy where some lie outside the image.
   template <int kSide, typename Use>
   void read(const float* plane, int64_t y, int64_t x, Use use) const {
     const float* corner = plane + (y * conv.w_ + x) * 8;
@@ -77,8 +78,7 @@ struct Winograd::Tiles {
   }
 };
 
-/// A workspace's three parts; a point's matrix begins `…_point` floats after the
-/// last's.
+/// The workspace's three parts; consecutive matrices are `…_point` floats apart.
 struct Winograd::Scratch {
   float *u, *v, *m;
   int64_t u_point, v_point, m_point;
@@ -113,8 +113,8 @@ Winograd::Scratch Winograd::split(float* workspace, int64_t in, int64_t out) con
 
 namespace {
 
-/// U: every filter at the points. The gradient of the data is a convolution, too: with
-/// the filters turned by 180° and their channels exchanged.
+/// U: every filter at the points. The data gradient is a convolution, too, with filters
+/// rotated by 180° and channels exchanged.
 void transform_filters(const float* weight, int64_t c, int64_t k, bool backward,
                        float* u, int64_t u_point) {
   const int64_t in = backward ? k : c, out = backward ? c : k;
@@ -137,7 +137,7 @@ void transform_filters(const float* weight, int64_t c, int64_t k, bool backward,
   }
 }
 
-/// dU, the gradients at the points, back into the filters' gradients.
+/// Transforms dU, the gradients at the points, to the filters' gradients.
 void gather_filters(const float* u, int64_t u_point, int64_t c, int64_t k,
                     float* dweight) {
 #pragma omp for collapse(2)
@@ -158,8 +158,8 @@ void gather_filters(const float* u, int64_t u_point, int64_t c, int64_t k,
 
 }  // namespace
 
-/// All threads work on one block of tiles at a time, in three stages with a barrier
-/// after each: inputs to the points, 36 products, back to results.
+/// All threads work on one block of tiles at a time, in three stages with barriers
+/// between them: inputs to points, 36 products, products to results.
 void Winograd::convolve(const float* x, const float* weight, float* y, bool backward,
                         Epilogue epilogue, float* workspace) const {
   const int64_t in = backward ? k_ : c_, out = backward ? c_ : k_;
@@ -222,7 +222,7 @@ void Winograd::backward_data(const float* dy, const float* weight, float* dx,
   convolve(dy, weight, dx, true, {}, workspace);
 }
 
-/// The bias's gradient. Sums in float over a plane, in double over the batch.
+/// The bias gradient. Sums over a plane in float, over the batch in double.
 void Winograd::sum_over_pixels(const float* dy, float* dbias) const {
 #pragma omp for
   for (int64_t group = 0; group < k_ / 8; ++group) {
@@ -239,8 +239,8 @@ void Winograd::sum_over_pixels(const float* dy, float* dbias) const {
   }
 }
 
-/// The way back through `y = Aᵀ [U ⊙ V] A`: at each point dU = Vᵀ dM, summed over all
-/// tiles, where dM = A dy Aᵀ.
+/// The gradient of `y = Aᵀ [U ⊙ V] A`: at each point dU = Vᵀ dM, summed over all tiles,
+/// where dM = A dy Aᵀ.
 void Winograd::backward_weight(const float* x, const float* dy, float* dweight,
                                float* dbias, float* workspace) const {
   const Scratch s = split(workspace, c_, k_);

@@ -1,7 +1,7 @@
-// The 36 matrix products in the middle of Winograd's algorithm, one for each point:
-// small enough to be kept in registers and the first cache.
+// The 36 matrix products in the middle of Winograd's algorithm, one per point: small
+// enough for registers and the L1 cache.
 //
-// All matrices lie in panels: V as C/8 × tiles × 8 (what the inputs became), U as
+// All matrices are stored in panels: V as C/8 × tiles × 8 (transformed inputs), U as
 // K/16 × C × 16 (filters), M as K/16 × tiles × 16 (products).
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace lockstep::cpu::winograd {
 
-/// kRows tiles × 16 channels of M: 12 accumulators of the 16 registers, when 6.
+/// kRows tiles × 16 channels of M; with 6 rows, 12 accumulators in 16 registers.
 template <int kRows>
 void multiply_rows(const float* v, int64_t panel, const float* u, int64_t channels,
                    float* m) {
@@ -37,7 +37,7 @@ void multiply_rows(const float* v, int64_t panel, const float* u, int64_t channe
   }
 }
 
-/// One panel of M = V U.
+/// Computes one panel of M = V U.
 inline void multiply(const float* v, int64_t tiles, const float* u, int64_t channels,
                      float* m) {
   const int64_t panel = tiles * 8;
@@ -62,8 +62,8 @@ inline void multiply(const float* v, int64_t tiles, const float* u, int64_t chan
 }
 
 /// 4 channels × 16 of dU (+)= Vᵀ dM, summed over these tiles. `v` points to the first
-/// of the 4 channels in its panel. What is added comes from fresh sums: two levels of
-/// them lose fewer digits than one long one.
+/// of the 4 channels in its panel. Adds fresh partial sums: two levels of summation
+/// lose fewer digits than one.
 inline void multiply_over_tiles(const float* v, const float* dm, int64_t tiles,
                                 float* du, bool first) {
   Lanes sum[4][2] = {};

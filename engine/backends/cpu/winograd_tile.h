@@ -8,10 +8,10 @@
 //
 //     y = Aᵀ [(G g Gᵀ) ⊙ (Bᵀ d B)] A
 //
-// The points are 0, ±a, ±b and infinity. Textbooks take ±1 and ±2; with ±3/4 and ±3/2
-// the results have a third of the rounding error, at the same cost.
+// The points are 0, ±a, ±b and infinity. Textbooks use ±1 and ±2; ±3/4 and ±3/2 give a
+// third of the rounding error at the same cost.
 //
-// All of it works on 8 channels at a time, side by side as they lie in memory.
+// All transforms process 8 channels at a time, contiguous in memory.
 // Source: A. Lavin, S. Gray, Fast Algorithms for Convolutional Neural Networks, 2015,
 // with the matrices of general points from the Toom-Cook construction.
 #pragma once
@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <cstring>
 
-// From here on, for processors with AVX2 and FMA: only has_winograd() leads here.
+// For processors with AVX2 and FMA: callers must check has_winograd().
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
@@ -27,7 +27,7 @@
 
 namespace lockstep::cpu {
 
-/// Eight channels: one AVX register.
+/// Eight channels in one AVX register.
 using Lanes = float __attribute__((vector_size(32)));
 
 inline Lanes load(const float* from) {
@@ -40,13 +40,13 @@ inline Lanes broadcast(float x) { return Lanes{x, x, x, x, x, x, x, x}; }
 
 namespace winograd {
 
-constexpr int kTile = 4;   ///< results of a tile, in each direction
+constexpr int kTile = 4;   ///< results of a tile in each dimension
 constexpr int kInput = 6;  ///< inputs that they need
 constexpr int kPoints = 36;
 
 constexpr float a = 0.75f, b = 1.5f;
 constexpr float a2 = a * a, b2 = b * b, a3 = a * a2, b3 = b * b2;
-constexpr float at_0 = 1 / (a2 * b2);  // the scales of interpolation
+constexpr float at_0 = 1 / (a2 * b2);  // interpolation scales
 constexpr float at_a = 1 / (2 * a2 * (a2 - b2)), at_b = 1 / (2 * b2 * (b2 - a2));
 
 /// Bᵀ: 6 inputs → their values at the points.
@@ -97,7 +97,7 @@ struct Output {
   }
 };
 
-/// A, the way back through Output: gradients of 4 results → of products.
+/// A, the gradient of Output: gradients of 4 results → of products.
 struct OutputGradient {
   static constexpr int from = 4, to = 6;
   static void apply(const float* y, int64_t in, float* m, int64_t out) {
@@ -114,7 +114,7 @@ struct OutputGradient {
   }
 };
 
-/// Gᵀ, the way back through Filter: gradients at the points → of 3 taps.
+/// Gᵀ, the gradient of Filter: gradients at the points → of 3 taps.
 struct FilterGradient {
   static constexpr int from = 6, to = 3;
   static void apply(const float* u, int64_t in, float* g, int64_t out) {
@@ -127,11 +127,11 @@ struct FilterGradient {
   }
 };
 
-/// Where a tile's elements lie: how many floats from row to row, and to the next.
+/// A tile's strides: floats from row to row, and from element to element.
 struct Strides {
   int64_t row, column;
 };
-/// Side by side in `kSide` columns.
+/// Contiguous, in `kSide` columns.
 template <int kSide>
 constexpr Strides kPacked{kSide * 8, 8};
 

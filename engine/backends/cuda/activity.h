@@ -1,5 +1,5 @@
-// What a GPU's profiler tells, put together: which kernel was whose, and when, on our
-// clock. It knows nothing of CUPTI (cupti_timeline.cpp feeds it), so that it is tested
+// Joins a GPU profiler's records: which event launched each kernel, and when it ran, on
+// our clock. Independent of CUPTI (cupti_timeline.cpp feeds it), so it is tested
 // without a GPU.
 #pragma once
 
@@ -12,44 +12,43 @@
 
 namespace lockstep::cuda {
 
-/// From a profiler's clock to ours (tracer::now_ns), by moments that both know.
+/// Maps a profiler's clock to ours (tracer::now_ns) by times sampled on both.
 class ClockMap {
  public:
-  /// The profiler's clock showed `theirs` at some time in [before, after] of ours.
+  /// The profiler's clock showed `theirs` at some time in [before, after] on ours.
   struct Sample {
     int64_t before, theirs, after;
     int64_t width() const { return after - before; }
     int64_t ours() const { return before + width() / 2; }
   };
-  /// Of samples taken at one moment: the tightest counts, to half its width. Later than
-  /// the samples before.
+  /// Adds samples taken at one time; uses the tightest, with an error of half its
+  /// width. Must be called in order of time.
   void add(const std::vector<Sample>& samples);
-  /// Between two moments in proportion; outside all, as at the nearest.
-  /// REQUIRES: one was added.
+  /// Interpolates between samples; outside all of them, uses the offset of the nearest.
+  /// REQUIRES: add() was called.
   int64_t ours(int64_t theirs) const;
 
  private:
   std::vector<Sample> moments_;
 };
 
-/// Joins a profiler's records, which come in any order. Not thread-safe.
+/// Joins a profiler's records, which may arrive in any order. Not thread-safe.
 class ActivityRecords {
  public:
-  /// The call number `call` of CUDA was made for that event of the trace.
+  /// Records that CUDA call number `call` was made for `event` of the trace.
   void link(uint32_t call, int64_t event);
-  /// What that call launched ran then, on the profiler's clock. An `end` of 0: nobody
-  /// knows when.
+  /// Records when the work launched by `call` ran, on the profiler's clock. An `end` of
+  /// 0 means unknown.
   void work(uint32_t call, int64_t begin, int64_t end);
 
-  /// The work of which the event is known, on the profiler's clock. Nothing of an event
-  /// of whose pieces one has no times. What is still without its other half stays for
-  /// the next call, and only for that.
+  /// Returns the work whose event is known, on the profiler's clock, except events of
+  /// which any piece lacks times. Unmatched records are kept for the next call only.
   std::vector<tracer::DeviceActivity> take();
 
  private:
   struct Half {
     std::unordered_map<uint32_t, int64_t> links;
-    std::vector<tracer::DeviceActivity> works;  ///< `event` is the call
+    std::vector<tracer::DeviceActivity> works;  ///< `event` holds the call
   };
   const int64_t* event_of(uint32_t call) const;
 

@@ -1,5 +1,5 @@
-// Convolutions by cuDNN 9, through its older interface: one call for each direction,
-// algorithms by name. Images lie N×H×W×C and weights O×kH×kW×C, as tensor cores want.
+// Convolutions by cuDNN 9's legacy API: one call per direction, algorithms by name.
+// Images are N×H×W×C and weights O×kH×kW×C, the layout for tensor cores.
 // Source: cuDNN API, cudnn_cnn library (cudnnConvolutionForward and its relatives).
 #include <array>
 #include <cstdio>
@@ -16,7 +16,7 @@ namespace {
 constexpr int kMostAlgorithms = 16;
 constexpr size_t kMostWorkspace = size_t{1} << 30;
 
-/// What cuDNN must know of a convolution. Read-only once made: any thread may use it.
+/// cuDNN's descriptors of a convolution. Immutable: any thread may use them.
 struct Descriptors {
   cudnnTensorDescriptor_t x = nullptr, y = nullptr;
   cudnnFilterDescriptor_t w = nullptr;
@@ -59,14 +59,14 @@ struct Descriptors {
     check(cudnnSetConvolutionMathType(convolution, math),
           "cudnnSetConvolutionMathType");
   }
-  /// For float32, the default allows TF32 and FMA forbids it.
+  /// For float32, the default allows TF32; FMA forbids it.
   static cudnnMathType_t first_math(bool bf16) {
     if (bf16) return CUDNN_TENSOR_OP_MATH;
     return backend_options().tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
   }
 };
 
-/// For questions from host threads, one at a time.
+/// A handle for queries by host threads, one at a time.
 cudnnHandle_t planning_handle() {
   static cudnnHandle_t handle = [] {
     const GpuScope scope(planning_gpu());
@@ -77,7 +77,7 @@ cudnnHandle_t planning_handle() {
   return handle;
 }
 
-// The three directions have three names for everything. Here they look alike.
+// The three directions have separate names for everything; these wrappers unify them.
 
 struct Forward {
   using Perf = cudnnConvolutionFwdAlgoPerf_t;
@@ -115,8 +115,8 @@ std::string str(const Convolution& p) {
          std::to_string(p.attributes.padding[0]);
 }
 
-/// Candidates, the best first: by cuDNN's rules, or by trying all. That takes memory of
-/// its own: where there is too little, none may be left.
+/// Returns candidates, best first: by cuDNN's heuristics, or by timing all of them,
+/// which allocates memory; if too little is free, none may be left.
 template <class Way>
 std::vector<typename Way::Perf> candidates(const Convolution& p, const Descriptors& d,
                                            bool measure) {
@@ -134,7 +134,8 @@ std::vector<typename Way::Perf> candidates(const Convolution& p, const Descripto
   return {perfs.begin(), perfs.begin() + count};
 }
 
-/// The first candidate that is allowed: deterministic, without TF32, not too large.
+/// Returns the first candidate that is allowed: deterministic, without TF32, not too
+/// large.
 template <class Way>
 typename Way::Perf choose(const Convolution& p, Descriptors& d) {
   std::vector<typename Way::Perf> perfs;

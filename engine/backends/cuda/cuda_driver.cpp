@@ -11,7 +11,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// Can kernels of `gpu` read what lies on `other`?
+/// True if kernels of `gpu` can read the memory of `other`.
 bool reads_memory_of(int gpu, int other) {
   int can = gpu == other;
   if (!can) {
@@ -20,20 +20,20 @@ bool reads_memory_of(int gpu, int other) {
   return can;
 }
 
-/// `gpu` may read the memory of `other` from now on.
+/// Lets `gpu` read the memory of `other` from now on.
 void enable_peer(int gpu, int other) {
   if (!reads_memory_of(gpu, other)) return;
   const GpuScope scope(gpu);
   const cudaError_t status = cudaDeviceEnablePeerAccess(other, 0);
   if (status == cudaErrorPeerAccessAlreadyEnabled) {
-    cudaGetLastError();  // not an error for us; it must not turn up later
+    cudaGetLastError();  // clear the error, which is expected
   } else {
     check(status, "cudaDeviceEnablePeerAccess");
   }
 }
 
-/// Lets the GPUs of this process's devices read each other's memory where the machine's
-/// wiring allows it. Where not, cudaMemcpyPeerAsync goes through main memory.
+/// Enables peer access between the GPUs of this process's devices where the machine
+/// supports it. Otherwise cudaMemcpyPeerAsync stages through main memory.
 void enable_peers(int gpu) {
   static std::mutex mutex;
   static auto* const used = new std::set<int>;
@@ -53,7 +53,7 @@ void* CudaDriver::allocate(Device device, size_t bytes) {
   void* data = nullptr;
   const cudaError_t status = cudaMalloc(&data, bytes);
   if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // answered by the allocator
+    cudaGetLastError();  // clear the error, which the allocator handles
     return nullptr;
   }
   check(status, "cudaMalloc");
@@ -65,7 +65,7 @@ void CudaDriver::free(Device device, void* data) noexcept {
     const GpuScope scope(gpu_of(device));
     cudaFree(data);
   } catch (const std::exception&) {
-    // The process ends, and CUDA is gone before us.
+    // At process exit, CUDA may already be shut down.
   }
 }
 

@@ -1,4 +1,4 @@
-// GPUs behind the runtime's streams (engine/runtime/driver.h).
+// GPUs for the runtime's streams (engine/runtime/driver.h).
 #pragma once
 
 #include "engine/runtime/driver.h"

@@ -27,7 +27,7 @@ using Kernel = CUpti_ActivityKernel9;
 using Memcpy = CUpti_ActivityMemcpy5;
 #endif
 
-/// Kernels and copies; the calls that launch them, and for whom.
+/// Kernels and copies; the calls that launch them, and the events they belong to.
 constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
                                          CUPTI_ACTIVITY_KIND_RUNTIME,
                                          CUPTI_ACTIVITY_KIND_DRIVER,
@@ -72,10 +72,10 @@ class Timeline {
   Timeline() {
     try {
       start();
-      pause();  // until something is recorded
+      pause();  // until recording starts
     } catch (const std::exception& error) {
       why_not_ = error.what();
-      if (cupti_) pause();  // some kinds may be on
+      if (cupti_) pause();  // some kinds may be enabled
     }
     if (why_not_.empty()) {
       tracer::add_activity_source([this] { return take(); });
@@ -84,7 +84,7 @@ class Timeline {
 
   const std::string& why_not() const { return why_not_; }
 
-  /// Returns false if CUPTI does not listen.
+  /// Returns false if CUPTI is unavailable.
   bool begin(int64_t event) {
     if (!works_.load(std::memory_order_relaxed)) return false;
     if (!running_.load(std::memory_order_acquire) && !resume()) return false;
@@ -98,7 +98,7 @@ class Timeline {
   static void give_buffer(uint8_t** buffer, size_t* size, size_t* most_records) {
     *buffer = static_cast<uint8_t*>(std::aligned_alloc(8, kBufferBytes));
     *size = *buffer ? kBufferBytes : 0;
-    *most_records = 0;  // as many as there is room for
+    *most_records = 0;  // as many as fit
   }
   void read_buffer(uint8_t* buffer, size_t bytes) {
     std::lock_guard lock(records_mutex_);
@@ -115,11 +115,11 @@ class Timeline {
     if (status == CUPTI_SUCCESS) return;
     const char* text = nullptr;
     cupti_->cuptiGetResultString(status, &text);
-    std::string why = std::string(call) + " says " + (text ? text : "an error");
+    std::string why = std::string(call) + " returned " + (text ? text : "an error");
     if (status == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) {
       why +=
-          "; the driver allows profiling to its administrators only "
-          "(NVreg_RestrictProfilingToAdminUsers=0 allows it to all)";
+          "; the driver restricts profiling to administrators "
+          "(NVreg_RestrictProfilingToAdminUsers=0 lifts this)";
     }
     throw std::runtime_error(why);
   }
@@ -134,9 +134,9 @@ class Timeline {
 
   std::unique_ptr<const Functions> cupti_;
   std::string why_not_;
-  std::mutex mutex_;  ///< of what follows
+  std::mutex mutex_;  ///< guards the members below
   ClockMap clock_;
-  std::mutex records_mutex_;  ///< of what follows
+  std::mutex records_mutex_;  ///< guards the members below
   ActivityRecords records_;
   std::atomic<bool> works_{false}, running_{false};
 };
@@ -146,7 +146,7 @@ Timeline& timeline() {
   return *instance;
 }
 
-/// Callbacks come before `timeline()` has returned, too.
+/// Callbacks may arrive before `timeline()` has returned.
 Timeline* started = nullptr;
 
 void Timeline::start() {
@@ -191,7 +191,7 @@ void Timeline::pause() {
   running_ = false;
 }
 
-/// REQUIRES: mutex_ held, or nobody else knows us yet.
+/// REQUIRES: mutex_ is held, or `this` is not yet shared.
 void Timeline::sample_clock() {
   constexpr int kTries = 20;
   std::vector<ClockMap::Sample> samples;
@@ -229,7 +229,7 @@ void Timeline::read(const CUpti_Activity& record) {
   }
 }
 
-/// Called when all that was recorded is over.
+/// Must be called after all recorded work has finished.
 std::vector<tracer::DeviceActivity> Timeline::take() {
   std::lock_guard lock(mutex_);
   if (!running_) return {};
@@ -241,7 +241,7 @@ std::vector<tracer::DeviceActivity> Timeline::take() {
     sample_clock();
     check(cupti_->cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped),
           "cuptiActivityGetNumDroppedRecords");
-    if (dropped > 0) {  // some kernels would look shorter than they were
+    if (dropped > 0) {  // some kernels would look too short
       throw std::runtime_error("it lost " + std::to_string(dropped) + " records");
     }
     std::lock_guard records_lock(records_mutex_);
@@ -260,7 +260,7 @@ std::vector<tracer::DeviceActivity> Timeline::take() {
   return works;
 }
 
-/// Has this thread told CUPTI for whom it works?
+/// True if this thread has an open correlation id.
 thread_local bool is_open = false;
 
 }  // namespace
@@ -281,7 +281,7 @@ void CuptiTimeline::end() {
 
 namespace lockstep::cuda {
 
-std::string CuptiTimeline::prepare() { return "this program was built without it"; }
+std::string CuptiTimeline::prepare() { return "this build does not include it"; }
 void CuptiTimeline::begin(int64_t) {}
 void CuptiTimeline::end() {}
 

@@ -1,5 +1,4 @@
-// The GPU's own account of when its kernels and copies ran, by CUPTI's activity
-// records.
+// The times at which the GPU ran kernels and copies, from CUPTI's activity records.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +6,16 @@
 
 namespace lockstep::cuda {
 
-/// CUPTI's library is loaded on first use, and only where something is recorded. Where
-/// there is none, or it refuses, the times of CUDA events stay. Thread-safe.
+/// Loads the CUPTI library on first use, and only when recording. If it is missing or
+/// refuses, the times of CUDA events are used. Thread-safe.
 /// Source: CUPTI's documentation, "Activity API" and "External correlation".
 struct CuptiTimeline {
-  /// Loads it and tries everything once, which takes a while. Returns why CUDA events
-  /// stay; empty: they do not.
+  /// Loads the library and tests it, which takes a while. Returns why CUDA events are
+  /// used instead; empty if CUPTI works.
   static std::string prepare();
 
-  /// What the calling thread launches from now on, until `end`, is done for that event
-  /// of the trace; nothing happens for kNone.
+  /// Attributes what the calling thread launches until `end` to that event of the
+  /// trace; does nothing for kNone.
   static void begin(int64_t event);
   static void end();
 };

@@ -1,4 +1,4 @@
-// Elementwise operations and cross entropy, compiled for the GPU.
+// GPU instantiation of elementwise operations and cross entropy.
 #include "engine/backends/cuda/gpu_launch.h"
 #include "engine/backends/cuda/plans/elementwise.h"
 #include "engine/backends/cuda/plans/loss.h"

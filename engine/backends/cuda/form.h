@@ -1,12 +1,12 @@
-// How a tensor lies in a GPU's memory: the layouts of this backend.
+// The layouts of this backend.
 #pragma once
 
 #include "engine/tensor/tensor.h"
 
 namespace lockstep::cuda {
 
-/// Activations lie as tensor cores want them, N×H×W×C; with `--amp` in bfloat16 behind
-/// logical float32. Everything else is plain.
+/// Activations are N×H×W×C, for tensor cores; with `--amp` they are stored as bfloat16
+/// though logically float32. Everything else is plain.
 struct Form {
   bool nhwc = false;
   bool bf16 = false;
@@ -14,12 +14,13 @@ struct Form {
 };
 
 Form form_of(const TensorSpec& spec);
-/// The form for activations of that shape: channels last where that makes a difference.
+/// Returns the form of activations of that shape: channels last unless both orders
+/// coincide.
 Form activation_form(const Shape& sizes, bool bf16);
-/// The same without bfloat16, or plain.
+/// Returns the form without bfloat16, or plain.
 Form float_form(Form form);
 size_t bytes_of(const Shape& sizes, Form form);
-/// Null for plain float32; equal forms of equal size give the same object.
+/// Returns null for plain float32; equal forms of equal size share one object.
 LayoutPtr layout_of(const Shape& sizes, Form form);
 
 }  // namespace lockstep::cuda

@@ -1,5 +1,5 @@
-// Products of matrices by cuBLAS, which counts in columns: a row-major c = a b is its
-// cᵀ = bᵀ aᵀ, so the operands change places and nothing else.
+// Matrix products by cuBLAS, which is column-major: a row-major c = a b is its cᵀ = bᵀ
+// aᵀ, so only the operands are swapped.
 // Source: cuBLAS, cublasGemmEx (types: "supported combinations").
 #include "engine/backends/cuda/gpu.h"
 #include "engine/backends/cuda/status.h"
@@ -10,7 +10,7 @@ GemmRun Gpu::gemm(const Gemm& g) {
   const bool tf32 = backend_options().tf32;
   return [g, tf32](const void* a, const void* b, void* c) {
     if (g.m == 0 || g.n == 0) return;
-    const bool dot = g.m * g.n == 1;  // a sum of squares, say: it keeps its digits
+    const bool dot = g.m * g.n == 1;  // e.g. a sum of squares: keep full precision
     const cudaDataType in = g.bf16_in ? CUDA_R_16BF : CUDA_R_32F;
     const cudaDataType out = g.bf16_out ? CUDA_R_16BF : CUDA_R_32F;
     const cublasComputeType_t compute =
@@ -19,7 +19,7 @@ GemmRun Gpu::gemm(const Gemm& g) {
     const auto way = [](bool transpose) {
       return transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
     };
-    // A row's length in memory.
+    // Row lengths in memory (leading dimensions).
     const int64_t row_a = g.transpose_a ? g.m : g.k, row_b = g.transpose_b ? g.k : g.n;
     const float one = 1, zero = 0;
     check(cublasGemmEx(CudaQueue::current().cublas(), way(g.transpose_b),

@@ -1,5 +1,5 @@
-// The machine of machine.h that is a GPU: every call enqueues on the queue of the
-// calling worker and returns.
+// The Machine (machine.h) for a GPU: every call enqueues on the calling worker's queue
+// and returns.
 #pragma once
 
 #include "engine/backends/cuda/machine.h"

@@ -1,4 +1,4 @@
-// How Gpu's kernels are launched. Included by the .cu files only.
+// Launches Gpu's kernels. Included by .cu files only.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ void Gpu::for_each(Index n, F f) {
   check(cudaGetLastError(), "launch of an elementwise kernel");
 }
 
-/// A warp takes a row.
+/// One warp per row.
 template <class F>
 __global__ void __launch_bounds__(kThreads) rows_kernel(Index rows, F f) {
   constexpr Index kWarps = kThreads / kWarp;
@@ -44,8 +44,8 @@ void Gpu::for_rows(Index rows, F f) {
   check(cudaGetLastError(), "launch of a kernel over rows");
 }
 
-/// Neighbouring threads take neighbouring columns, then the next row; `together` rows
-/// are under way at once, so that each thread stays in its column.
+/// Neighbouring threads process neighbouring columns, then the next row; `together`
+/// rows are processed at once, so that each thread stays in its column.
 template <class F>
 __global__ void __launch_bounds__(kThreads)
     columns_kernel(Index rows, Index columns, Index together, F f) {
@@ -67,8 +67,8 @@ void Gpu::for_columns(Index rows, Index columns, F f) {
   check(cudaGetLastError(), "launch of a kernel over columns");
 }
 
-/// Row t of the grid takes tensor t. Most tensors are small: their rows have no more
-/// blocks than the rest needs to fill a GPU.
+/// Row t of the grid processes tensor t. Most tensors are small, so rows have only as
+/// many blocks as are needed to fill a GPU together.
 template <class F>
 __global__ void __launch_bounds__(kThreads) many_kernel(const __grid_constant__ F f) {
   const Index t = blockIdx.y, n = f.size(t);
@@ -88,13 +88,12 @@ void Gpu::for_many(const F& f, Index largest) {
   check(cudaGetLastError(), "launch of a kernel over many tensors");
 }
 
-// Column sums. A block takes up to 32 neighbouring columns, so that memory is read in
-// whole lines, and a chunk of the rows, with as many rows at once as it has threads
-// for; what these have summed of a column is joined in shared memory. Where there are
-// several chunks, their sums lie in scratch (chunk × column) until a second launch
-// joins these. The order is always the same.
+// Column sums. A block processes up to 32 neighbouring columns, for coalesced reads,
+// and a chunk of the rows, as many at once as its threads allow; shared memory joins
+// their partial sums. If there are several chunks, their sums are stored in scratch
+// (chunk × column) and a second launch joins them. The order is always the same.
 
-/// Joins the sums of a block's rows; the whole is returned to row 0.
+/// Joins the sums of a block's rows; row 0 receives the total.
 template <class F>
 __device__ typename F::Sum join_rows(const F& f, const typename F::Sum& sum) {
   __shared__ typename F::Sum sums[kThreads];

@@ -10,13 +10,14 @@ namespace lockstep::cuda {
 namespace {
 
 Gpus ask() {
-  const std::string fix = "; " + instead_of_cuda();
+  const std::string instead = instead_of_cuda();
   Gpus found;
   int driver = 0, count = 0;
   const cudaError_t version = cudaDriverGetVersion(&driver);
   if (version != cudaSuccess || driver == 0) {
-    found.why_not = std::string("no CUDA driver: install NVIDIA's, or run in a ") +
-                    "container that is given its GPUs (docker run --gpus all)" + fix;
+    found.why_not = std::string("no CUDA driver; fix: install NVIDIA's, or run in a ") +
+                    "container that is given its GPUs (docker run --gpus all), or " +
+                    instead;
     return found;
   }
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -25,11 +26,12 @@ Gpus ask() {
     cudaRuntimeGetVersion(&runtime);
     found.why_not = "the CUDA driver is for CUDA " + std::to_string(driver / 1000) +
                     ", this program for CUDA " + std::to_string(runtime / 1000) +
-                    ": install a newer driver" + fix;
+                    "; fix: install a newer driver, or " + instead;
     return found;
   }
   if (status != cudaSuccess || count == 0) {
-    found.why_not = std::string("no CUDA GPU: ") + cudaGetErrorString(status) + fix;
+    found.why_not =
+        std::string("no CUDA GPU: ") + cudaGetErrorString(status) + "; fix: " + instead;
     return found;
   }
   for (int gpu = 0; gpu < count; ++gpu) {

@@ -1,4 +1,4 @@
-// The GPUs of this machine, and which of them a device is.
+// This machine's GPUs, and their assignment to devices.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@ namespace lockstep::cuda {
 
 struct Gpus {
   std::vector<std::string> names;
-  std::string why_not;  ///< no GPU: one line that ends in the fix
+  std::string why_not;  ///< no GPU: one line that ends with the fix
 };
-/// Asks the driver, once.
+/// Queries the driver once.
 const Gpus& gpus();
 
-/// Device i lies on GPU i; with fewer GPUs than devices several share one.
+/// Device i is on GPU i; with fewer GPUs than devices, several share one.
 int gpu_of(Device device);
 
-/// Makes `gpu` the calling thread's, until the scope's end. A thread that had none
-/// keeps it: to go back to CUDA's default would open a context on GPU 0, which costs
-/// hundreds of megabytes there, in each process.
+/// Makes `gpu` current for the calling thread until the end of the scope. A thread
+/// without a current GPU keeps it: restoring CUDA's default would create a context on
+/// GPU 0, which costs hundreds of megabytes per process.
 class GpuScope {
  public:
   explicit GpuScope(int gpu);
@@ -31,7 +31,7 @@ class GpuScope {
   int outer_;
 };
 
-/// For questions that any GPU can answer: the first one that a queue was made for.
+/// For queries that any GPU can answer: the first GPU for which a queue was created.
 int planning_gpu();
 void use_for_planning(int gpu);
 

@@ -1,4 +1,4 @@
-// Captured work, ready to be launched.
+// A captured graph, ready to launch.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,7 +10,7 @@ namespace lockstep::cuda {
 /// Source: CUDA Programming Guide, "CUDA Graphs"; torch/csrc/cuda/CUDAGraph.cpp (ATen).
 class CudaGraph : public runtime::Graph {
  public:
-  /// Takes `captured` over.
+  /// Takes ownership of `captured`.
   explicit CudaGraph(cudaGraph_t captured);
   ~CudaGraph() override;
   CudaGraph(const CudaGraph&) = delete;

@@ -1,5 +1,4 @@
-// How many blocks of threads a launch has: arithmetic only, so that it is tested
-// without a GPU.
+// The number of blocks of a launch. Arithmetic only, so it is tested without a GPU.
 #pragma once
 
 #include <algorithm>
@@ -8,25 +7,25 @@
 
 namespace lockstep::cuda {
 
-/// Threads of a block, and the most blocks of a launch: enough to fill any GPU; each
-/// thread then takes several elements.
+/// Threads per block, and the maximum number of blocks: enough to fill any GPU; each
+/// thread then processes several elements.
 inline constexpr Index kThreads = 256, kMostBlocks = 4096;
-/// Threads that work in step.
+/// Threads of a warp.
 inline constexpr Index kWarp = 32;
 
 constexpr Index divided_up(Index n, Index by) { return n / by + (n % by != 0); }
 
-/// A thread for each element.
+/// One thread per element.
 constexpr Index blocks_for(Index n) {
   return std::min(divided_up(n, kThreads), kMostBlocks);
 }
 
-/// A warp for each row.
+/// One warp per row.
 constexpr Index blocks_for_rows(Index rows) {
   return std::min(divided_up(rows, kThreads / kWarp), kMostBlocks);
 }
 
-/// Threads that stay in their column; `together` rows are under way at once.
+/// Threads that stay in their column; `together` rows are processed at once.
 struct ColumnsShape {
   Index blocks, together;
 };
@@ -40,8 +39,8 @@ constexpr ColumnsShape columns_shape(Index rows, Index columns) {
   return {blocks, blocks * kThreads / columns};
 }
 
-/// Of a column sum: a block takes `lanes` neighbouring columns and one of `chunks`
-/// parts of the rows.
+/// The launch of a column sum: a block processes `lanes` neighbouring columns and one
+/// of `chunks` parts of the rows.
 struct SumShape {
   Index lanes;  ///< a power of two, up to 32
   Index tiles;  ///< of columns
@@ -49,11 +48,11 @@ struct SumShape {
 };
 /// REQUIRES: columns > 0.
 constexpr SumShape sum_shape(Index rows, Index columns) {
-  constexpr Index kBlocks = 512;  // of the whole launch, about
+  constexpr Index kBlocks = 512;  // approximate number of blocks of a launch
   SumShape shape{1, 1, 1};
   while (shape.lanes < kWarp && shape.lanes < columns) shape.lanes *= 2;
   shape.tiles = divided_up(columns, shape.lanes);
-  const Index least = 8 * kThreads / shape.lanes;  // rows of a chunk
+  const Index least = 8 * kThreads / shape.lanes;  // minimum rows per chunk
   shape.chunks = std::clamp<Index>(divided_up(rows, least), 1,
                                    std::max<Index>(1, kBlocks / shape.tiles));
   return shape;

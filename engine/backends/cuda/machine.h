@@ -1,6 +1,6 @@
-// What planners ask of the machine that runs their kernels. There are two: `Gpu`
-// (gpu.h), and one in tests/engine/backends that does the same on the host, so that all
-// that lies above CUDA's own libraries is tested without a GPU.
+// The interface between planners and the machine that runs their kernels. There are two
+// machines: `Gpu` (gpu.h), and a host implementation in tests/engine/backends, so that
+// everything above CUDA's own libraries is tested without a GPU.
 //
 // A machine is a struct of static functions:
 //
@@ -35,7 +35,7 @@ struct Convolution {
   bool bf16 = false;  ///< all three; else float32
 };
 
-/// What a library chose for it.
+/// The library's choice.
 struct ConvolutionPlan {
   std::string impl;
   size_t workspace = 0;
@@ -57,11 +57,11 @@ auto with_element(Form form, Use use) {
   return form.bf16 ? use(Bf16()) : use(float());
 }
 
-/// What a GPU moves at once.
+/// Bytes that a GPU moves at once.
 inline constexpr size_t kPackBytes = 16;
 
-/// Calls use(n), n() neighbours of type T being what is moved at once: a whole pack if
-/// rows are a multiple of one and all tensors (or null) begin at one, else 1.
+/// Calls use(n), where n() neighbours of type T are moved at once: a whole pack if rows
+/// are a multiple of a pack and all tensors are aligned to one (or null), otherwise 1.
 template <class T, class Use>
 void with_packs(Index row, std::initializer_list<const void*> tensors, Use use) {
   constexpr int kMost = kPackBytes / sizeof(T);
@@ -76,8 +76,7 @@ void with_packs(Index row, std::initializer_list<const void*> tensors, Use use) 
   }
 }
 
-/// What sum_columns needs for sums of `size` bytes a channel, be these taken one by one
-/// or by packs.
+/// Scratch of sum_columns for sums of `size` bytes per channel, with or without packs.
 template <class Machine>
 size_t sums_bytes(Index rows, Index channels, Form form, size_t size) {
   const Index most = kPackBytes / (form.bf16 ? sizeof(Bf16) : sizeof(float));
@@ -85,7 +84,7 @@ size_t sums_bytes(Index rows, Index channels, Form form, size_t size) {
                   Machine::scratch_bytes(rows, channels / most, size * most));
 }
 
-/// The plans of a family of operations.
+/// Plans of a family of operations.
 template <class Machine>
 PlanPtr plan_convolution(const PlanRequest& request);
 template <class Machine>
@@ -99,23 +98,23 @@ PlanPtr plan_elementwise(const PlanRequest& request);
 template <class Machine>
 PlanPtr plan_loss(const PlanRequest& request);
 
-/// The plan of any operation. Throws std::runtime_error for types that this kind of
-/// device does not have.
+/// Returns the plan of any operation. Throws std::runtime_error for types that this
+/// kind of device does not support.
 template <class Machine>
 PlanPtr make_plan(const PlanRequest& request);
 
-/// into[i] becomes op(into[i], from[i]).
+/// into[i] = op(into[i], from[i]).
 template <class Machine>
 void reduce_elements(void* into, const void* from, int64_t numel, DType dtype,
                      ReduceOp op);
 
-/// A step that turns and converts `from` into `to` (see kernels/elementwise.h): of
-/// `count` elements, planes of a × b.
+/// Adds a step that transposes and converts `from` into `to` (see
+/// kernels/elementwise.h): `count` elements in planes of a × b.
 template <class Machine>
 Step turn_step(Ref from, Ref to, int64_t count, int64_t a, int64_t b);
 
-/// `ref`, a tensor of those sizes, as `wanted`: itself if it lies so, else a copy in
-/// scratch.
+/// Returns `ref`, a tensor of those sizes, in form `wanted`: itself if it matches,
+/// otherwise a copy in scratch.
 template <class Machine>
 Ref as(Steps& steps, Ref ref, const Shape& sizes, Form wanted) {
   if (ref.form == wanted) return ref;

@@ -1,8 +1,8 @@
-// Events tell how long it is from one to another, not when they were. So now and then
-// a base is taken: an event in an idle stream, and the host's time just before it. A
-// GPU's time is the base's plus what lies between; that is never late, and early by at
-// most the microseconds that taking the base took (the best of three tries). A float of
-// milliseconds has 7 digits: with a base younger than a fifth of a second they reach to
+// CUDA events give durations, not points in time. So a base is recorded now and then:
+// an event in an idle stream, and the host's time just before it. A GPU time is the
+// base's time plus the duration since; it is never late, and early by at most the
+// microseconds that recording the base took (the best of three attempts). A float of
+// milliseconds has 7 digits: with a base younger than a fifth of a second they resolve
 // 20 ns; the GPU's own clock ticks in about half a microsecond.
 // Source: CUDA Runtime API, cudaEventElapsedTime.
 #include "engine/backends/cuda/marks.h"
@@ -25,8 +25,8 @@ struct ClockBase {
 
 namespace {
 
-/// Events that wait for their next use, by GPU and kind. Never ended: at the process's
-/// end CUDA may be gone before us.
+/// A pool of unused events, by GPU and kind. Never destroyed: at process exit CUDA may
+/// already be shut down.
 class Pool {
  public:
   cudaEvent_t take(int gpu, bool timed) {
@@ -39,7 +39,7 @@ class Pool {
         return event;
       }
     }
-    // Who waits sleeps: several devices' waiting threads would eat a core each.
+    // Waiting threads block: spinning would occupy a core per device.
     unsigned flags = cudaEventBlockingSync;
     if (!timed) flags |= cudaEventDisableTiming;
     cudaEvent_t event = nullptr;
@@ -61,7 +61,7 @@ Pool& pool() {
   return *instance;
 }
 
-/// One GPU's newest base. REQUIRES: that GPU is the calling thread's.
+/// One GPU's newest base. REQUIRES: that GPU is current.
 class Clock {
  public:
   std::shared_ptr<const ClockBase> base(int gpu) {

@@ -1,4 +1,4 @@
-// Places in a queue, and when the GPU came there on the clock of the host.
+// Positions in a queue, and the host-clock times at which the GPU reached them.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,13 +7,13 @@
 
 namespace lockstep::cuda {
 
-/// A moment that both clocks know: an event, and the host's time of it.
+/// A time known on both clocks: an event, and the host's time of it.
 struct ClockBase;
 
-/// A cudaEvent_t. When a mark ends, its event serves another.
+/// A cudaEvent_t, returned to a pool on destruction.
 class EventMark : public runtime::Mark {
  public:
-  /// Records an event in `stream` of the GPU `gpu`, which is the calling thread's.
+  /// Records an event in `stream` of `gpu`, which must be current.
   EventMark(int gpu, cudaStream_t stream, bool timed);
   ~EventMark() override;
   EventMark(const EventMark&) = delete;

@@ -1,4 +1,5 @@
-// The library's one door (engine/backends/load_cuda.h), and its table of operations.
+// The library's single entry point (engine/backends/load_cuda.h), and its table of
+// operations.
 
 #include <cstdlib>
 
@@ -49,7 +50,7 @@ std::string versions() {
 }
 
 CudaModule make_module() {
-  // Queues that work at the same time: three for each device, where several share a
+  // Concurrent hardware queues: three per device, since several devices may share a
   // GPU.
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   CudaModule module;

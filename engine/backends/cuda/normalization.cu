@@ -1,4 +1,4 @@
-// Batch norm and pooling, compiled for the GPU.
+// GPU instantiation of batch norm and pooling.
 #include "engine/backends/cuda/gpu_launch.h"
 #include "engine/backends/cuda/plans/normalization.h"
 #include "engine/backends/cuda/plans/pooling.h"

@@ -1,4 +1,4 @@
-// What surrounds the libraries' convolutions and products, compiled for the GPU.
+// GPU instantiation of the kernels around the libraries' convolutions and products.
 #include "engine/backends/cuda/gpu_launch.h"
 #include "engine/backends/cuda/plans/products.h"
 

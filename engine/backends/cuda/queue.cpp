@@ -18,11 +18,11 @@ namespace {
 
 thread_local CudaQueue* current_queue = nullptr;
 
-constexpr size_t kPiece = size_t{32} << 20;  // of a copy that is staged
-constexpr size_t kBuffers = 2;               // one is filled while the other travels
+constexpr size_t kPiece = size_t{32} << 20;  // of a staged copy
+constexpr size_t kBuffers = 2;               // one is filled while the other is copied
 
-/// The place where a device's kernels report, in page-locked memory that both sides
-/// see. Never given back.
+/// Returns the Fault to which a device's kernels report, in page-locked memory that
+/// both sides access. Never freed.
 Fault* fault_of(Device device) {
   static std::mutex mutex;
   static auto* const faults = new std::map<Device, Fault*>;
@@ -69,7 +69,7 @@ runtime::MarkPtr CudaQueue::mark(bool timed) {
 }
 
 void CudaQueue::begin_capture() {
-  // Other threads go on with what does not concern this stream.
+  // Other threads may go on with unrelated CUDA calls.
   check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
         "cudaStreamBeginCapture");
 }
@@ -107,7 +107,7 @@ cublasHandle_t CudaQueue::cublas() {
   if (!cublas_) {
     check(cublasCreate(&cublas_), "cublasCreate");
     check(cublasSetStream(cublas_, stream_), "cublasSetStream");
-    // What cuBLAS takes by itself on Hopper. Its own would be allocated anew in every
+    // cuBLAS's default size on Hopper. Its own workspace would be reallocated in every
     // captured step.
     constexpr size_t kWorkspace = size_t{32} << 20;
     void* workspace = nullptr;
@@ -117,14 +117,15 @@ cublasHandle_t CudaQueue::cublas() {
   return cublas_;
 }
 
-/// One of two buffers in turn, when the GPU is done with it; larger ones as needed.
+/// Returns one of two buffers in turn, once the GPU has finished with it; enlarged as
+/// needed.
 CudaQueue::Staging& CudaQueue::staging(size_t bytes) {
   if (staging_.empty()) staging_.resize(kBuffers);
   Staging& s = staging_[next_staging_++ % kBuffers];
   if (s.in_use) {
     check(cudaEventSynchronize(s.in_use), "cudaEventSynchronize");
   } else {
-    // Who reads a loss waits awake, as PyTorch does: being woken takes longer.
+    // Waiting for a loss spins, as in PyTorch: waking up takes longer.
     check(cudaEventCreateWithFlags(&s.in_use, cudaEventDisableTiming),
           "cudaEventCreateWithFlags");
   }

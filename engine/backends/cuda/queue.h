@@ -1,4 +1,4 @@
-// A stream's queue on a GPU, with all that its worker needs to launch kernels there.
+// A stream's queue on a GPU, with everything that its worker needs to launch kernels.
 #pragma once
 
 #include <cublas_v2.h>
@@ -13,7 +13,7 @@
 
 namespace lockstep::cuda {
 
-/// Lasts as long as the process, and so do its stream and handles.
+/// Never destroyed, nor are its stream and handles.
 class CudaQueue : public runtime::Queue {
  public:
   explicit CudaQueue(Device device);
@@ -27,28 +27,28 @@ class CudaQueue : public runtime::Queue {
   void begin_range(const char* name) override;
   void end_range() override;
 
-  /// The queue of the calling worker. Throws on any other thread.
+  /// Returns the calling worker's queue. Throws std::runtime_error on any other thread.
   static CudaQueue& current();
 
   int gpu() const { return gpu_; }
   cudaStream_t stream() const { return stream_; }
-  cudnnHandle_t cudnn();    ///< made on first use: most queues only copy
+  cudnnHandle_t cudnn();    ///< created on first use: most queues only copy
   cublasHandle_t cublas();  ///< likewise
 
-  /// From main memory; `from` is free again on return.
+  /// Copies from main memory; `from` may be reused on return.
   void copy_from_host(void* to, const void* from, size_t bytes);
-  /// To main memory; returns when it is there. Throws what kernels of this device
-  /// reported since (kernels/loss.h).
+  /// Copies to main memory; returns when it is complete. Throws the errors that kernels
+  /// of this device have reported (kernels/loss.h).
   void copy_to_host(void* to, const void* from, size_t bytes);
-  /// Where kernels of this device report.
+  /// Where this device's kernels report errors.
   Fault* fault() const { return fault_; }
 
  private:
-  /// Page-locked main memory, which the GPU reads and writes by itself.
+  /// Page-locked main memory that the GPU accesses directly.
   struct Staging {
     void* data = nullptr;
     size_t capacity = 0;
-    cudaEvent_t in_use = nullptr;  ///< until this
+    cudaEvent_t in_use = nullptr;  ///< recorded after the last use
   };
   Staging& staging(size_t bytes);
   void throw_fault();

@@ -1,4 +1,4 @@
-// Every call of CUDA's libraries is checked; a failure becomes one line that names it.
+// Checks every call to CUDA's libraries; a failure throws one line that names the call.
 #pragma once
 
 #include <cublas_v2.h>

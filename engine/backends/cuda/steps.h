@@ -8,7 +8,7 @@ namespace lockstep::cuda {
 
 using Step = std::function<void(const KernelArgs&)>;
 
-/// Where a step finds an argument, and how it lies there.
+/// Location and form of a step's argument.
 struct Ref {
   enum class Kind { input, output, scratch } kind = Kind::input;
   size_t index = 0;  ///< of the input or output; byte offset in the scratch
@@ -31,19 +31,19 @@ inline Ref input(const PlanRequest& r, size_t i) {
   return {Ref::Kind::input, i, form_of(r.in[i])};
 }
 inline Ref output(size_t i, Form form = {}) { return {Ref::Kind::output, i, form}; }
-/// Was an optional input given?
+/// True if an optional input is present.
 inline bool given(const PlanRequest& r, size_t i) {
   return i < r.in.size() && !(r.in[i].dtype == DType::u8 && r.in[i].sizes.rank() == 0);
 }
 
-/// Collects steps, then becomes a plan.
+/// Collects steps, then builds a plan.
 class Steps {
  public:
   explicit Steps(std::string impl) : impl_(std::move(impl)) {}
 
   Ref scratch(size_t bytes, Form form = {}) {
     const Ref ref{Ref::Kind::scratch, scratch_, form};
-    scratch_ += (bytes + 255) / 256 * 256;  // as cudaMalloc aligns
+    scratch_ += (bytes + 255) / 256 * 256;  // cudaMalloc's alignment
     return ref;
   }
   void add(Step step) { steps_.push_back(std::move(step)); }

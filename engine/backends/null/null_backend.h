@@ -1,5 +1,5 @@
-// The device that computes nothing: it gives the exact event graph and byte ledger of
-// any net, batch and number of devices in milliseconds.
+// The device that computes nothing: it yields the exact event graph and byte counts of
+// any model, batch and number of devices in milliseconds.
 #pragma once
 
 #include "engine/backends/backend.h"

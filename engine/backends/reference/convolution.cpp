@@ -1,14 +1,14 @@
-// Convolution, all three directions.
+// Convolution in all three directions.
 //
-// Output pixel p and input pixel q meet in kernel tap k where q = p · stride − padding
-// + k. Every such meeting adds, for all pairs of channels (c of x, o of y),
+// Output pixel p and input pixel q meet in kernel tap k if q = p · stride − padding +
+// k. Each such meeting adds, for all pairs of channels (c of x, o of y),
 //
 //   forward           y[p, o]     += x[q, c]  · w[k, c, o]
 //   backward data     dx[q, c]    += dy[p, o] · w[k, o, c]
 //   backward weight   dw[k, c, o] += x[q, c]  · dy[p, o]
 //
-// Tensors are first turned so that channels lie side by side: then the innermost loop
-// is long and the compiler can vectorise it. Nothing else is done for speed.
+// Tensors are first transposed so that channels are contiguous: the innermost loop is
+// then long and the compiler can vectorise it. Otherwise nothing is optimised.
 #include <algorithm>
 #include <vector>
 
@@ -28,7 +28,7 @@ std::vector<T> swap_last_two(const T* in, int64_t a, int64_t b, int64_t c) {
   return out;
 }
 
-/// N×C×H×W with channels last, and back.
+/// Converts between N×C×H×W and channels last.
 template <typename T>
 std::vector<T> channels_last(const View& v) {
   return swap_last_two(v.as<T>(), v.sizes[0], v.sizes[1], v.sizes[2] * v.sizes[3]);
@@ -40,7 +40,7 @@ void channels_first(const std::vector<T>& in, const View& v) {
   std::copy(out.begin(), out.end(), v.as<T>());
 }
 
-/// O×C×kH×kW as k×C×O.
+/// Converts O×C×kH×kW to k×C×O.
 template <typename T>
 std::vector<T> taps_c_o(const View& w) {
   const int64_t taps = w.sizes[2] * w.sizes[3];

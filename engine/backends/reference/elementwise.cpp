@@ -1,4 +1,4 @@
-// Operations that treat every element alike, and the optimizer's update.
+// Elementwise operations, and the optimizer's update.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -51,7 +51,7 @@ void sgd(const KernelArgs& args) {
   }
 }
 
-/// f(a[i], b[i]), or f(a[i], b[0]) where b is one number.
+/// f(a[i], b[i]), or f(a[i], b[0]) if b is a scalar.
 template <typename T, typename F>
 Kernel pairwise(F f) {
   return [f](const KernelArgs& args) {

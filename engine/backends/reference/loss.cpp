@@ -85,7 +85,7 @@ void correct_in_top_k(const KernelArgs& args, int64_t k) {
   for (int64_t n = 0; n < N; ++n) {
     const T* row = logits.as<T>() + n * C;
     const int64_t label = label_at(labels, n, C);
-    int64_t larger = 0;  // logits that rank before the label's
+    int64_t larger = 0;  // logits that rank above the label's
     for (int64_t c = 0; c < C; ++c) {
       larger += row[c] > row[label] || (row[c] == row[label] && c < label);
     }

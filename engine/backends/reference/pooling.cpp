@@ -8,7 +8,7 @@
 namespace lockstep::reference {
 namespace {
 
-/// A window of the input, clipped to it.
+/// A window, clipped to the input.
 struct Window {
   int64_t y0, y1, x0, x1, divisor;
 };
@@ -16,14 +16,14 @@ struct Window {
 Window fixed_window(const Attributes& a, int64_t H, int64_t W, int64_t oy, int64_t ox) {
   const int64_t y = oy * a.stride[0] - a.padding[0];
   const int64_t x = ox * a.stride[1] - a.padding[1];
-  // PyTorch counts padding in the divisor, but not what lies beyond the padding.
+  // PyTorch's divisor includes padding, but nothing beyond it.
   const int64_t y_end = std::min(y + a.kernel[0], H + a.padding[0]);
   const int64_t x_end = std::min(x + a.kernel[1], W + a.padding[1]);
   return {std::max<int64_t>(y, 0), std::min(y_end, H), std::max<int64_t>(x, 0),
           std::min(x_end, W), (y_end - y) * (x_end - x)};
 }
 
-/// Window o of `out` that cover `in` evenly: [⌊o·in/out⌋, ⌈(o+1)·in/out⌉).
+/// Windows o of `out` that cover `in` evenly: [⌊o·in/out⌋, ⌈(o+1)·in/out⌉).
 Window adaptive_window(int64_t H, int64_t W, int64_t OH, int64_t OW, int64_t oy,
                        int64_t ox) {
   auto begin = [](int64_t o, int64_t in, int64_t out) { return o * in / out; };
@@ -39,7 +39,7 @@ template <typename Visit>
 void for_each_window(const Shape& large, const Shape& small, const Attributes& a,
                      bool adaptive, Visit visit) {
   const int64_t H = large[2], W = large[3], OH = small[2], OW = small[3];
-  std::vector<Window> windows;  // the same in all planes
+  std::vector<Window> windows;  // identical in all planes
   for (int64_t oy = 0; oy < OH; ++oy) {
     for (int64_t ox = 0; ox < OW; ++ox) {
       windows.push_back(adaptive ? adaptive_window(H, W, OH, OW, oy, ox)

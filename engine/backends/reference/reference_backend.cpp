@@ -46,7 +46,7 @@ Kernel kernel_for(const PlanRequest& request) {
   }
 }
 
-/// The floating type of an operation: that of its first floating tensor.
+/// Returns the type of the operation's first floating-point tensor.
 DType floating_type(const PlanRequest& request) {
   for (const auto* specs : {&request.in, &request.out}) {
     for (const TensorSpec& spec : *specs) {

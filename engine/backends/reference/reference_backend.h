@@ -1,5 +1,5 @@
-// Plain loops in float and double: the formula as code. The judge of the other
-// backends, and the fallback where oneDNN is missing.
+// Plain loops in float and double: the formulas as code. The reference for testing
+// other backends, and the fallback without oneDNN.
 #pragma once
 
 #include "engine/backends/backend.h"
@@ -15,7 +15,7 @@ namespace reference {
 
 using Kernel = std::function<void(const KernelArgs&)>;
 
-/// The kernel of an operation for element type T, one file per family.
+/// The kernel of an operation for element type T; one file per family.
 template <typename T>
 Kernel convolution(const PlanRequest& request);
 template <typename T>
@@ -31,7 +31,7 @@ Kernel elementwise(const PlanRequest& request);
 template <typename T>
 Kernel loss(const PlanRequest& request);
 
-/// The plan of an operation on plain tensors, by the loops above.
+/// Returns the plan of an operation on plain tensors, using the loops above.
 PlanPtr make_plan(const PlanRequest& request);
 
 }  // namespace reference

@@ -1,5 +1,5 @@
-// Batch normalisation in pieces, for a batch that lies on several devices: between the
-// pieces, the devices tell each other their numbers. Per channel c:
+// Synchronised batch normalisation in parts, for a batch that is spread over several
+// devices, which exchange values between the parts. Per channel c:
 //
 //   stats            of rank r's part:  mean_r = Σx / n_r
 //                                       var_r = Σ(x − mean_r)² / n_r

@@ -11,7 +11,7 @@
 namespace lockstep::distributed {
 namespace {
 
-/// Null where the host's threads do the work.
+/// Returns null where the host's threads do the work.
 runtime::Driver* driver_of(Device device) {
   return device.is_host() ? nullptr : backend_of(device.type).driver();
 }
@@ -41,8 +41,8 @@ void reduce_as(const Buffer& into, const Buffer& from, ReduceOp op) {
               op);
 }
 
-/// Until all that was handed over on the worker's queue is over. A device that has
-/// failed is idle, and whoever waits for it is told.
+/// Waits for all work of the worker's queue. A failed device is idle; the failure is
+/// reported to the next wait for the device.
 void wait_until_idle(Device device) {
   try {
     mark_queue(device)->wait();
@@ -101,7 +101,7 @@ Scratch::Scratch(Buffer original) : copy_(original) {
                [](void* data) { ::operator delete(data); }};
   }
   if (!memory_) {
-    throw std::runtime_error(device.str() + " has no memory left for a copy");
+    throw std::runtime_error(device.str() + " is out of memory for a copy");
   }
   copy_.data = memory_.get();
   copy_into(copy_, original);

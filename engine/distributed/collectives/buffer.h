@@ -1,5 +1,5 @@
-// The memory that collectives work on, and who moves and adds what lies there: the
-// host's threads, or hardware.
+// The memory that collectives work on. Copies and sums are made by the host's threads,
+// or by hardware.
 #pragma once
 
 #include <cstdint>
@@ -27,21 +27,21 @@ struct Buffer {
   }
 };
 
-// Called by a worker of the device of `to` or `into`. With hardware the work is handed
-// over, and comes after all that was handed over before.
+// Must be called by a worker of the device of `to` or `into`. With hardware the work is
+// enqueued behind all earlier work of that worker's queue.
 
-/// Both have as many elements; `from` may lie on another device of the same type.
+/// Sizes must be equal; `from` may lie on another device of the same type.
 void copy_into(Buffer to, Buffer from);
-/// into[i] becomes op(into[i], from[i]).
+/// Replaces into[i] by op(into[i], from[i]).
 void reduce_into(Buffer into, Buffer from, ReduceOp op);
 
-/// This place of the worker's queue; null where the host's threads do the work: then
-/// all of it is over.
+/// Returns a mark at this place of the worker's queue; null where the host's threads do
+/// the work, which is then done.
 runtime::MarkPtr mark_queue(Device device, bool timed = false);
-/// What follows on the worker's queue comes after `mark`, which may be null.
+/// Makes the rest of the worker's queue wait for `mark`, which may be null.
 void queue_waits(Device device, const runtime::MarkPtr& mark);
 
-/// A copy of a buffer, for as long as it is worked on.
+/// A temporary copy of a buffer.
 class Scratch {
  public:
   explicit Scratch(Buffer original);

@@ -15,7 +15,7 @@ int64_t ended(const std::vector<runtime::EventPtr>& events) {
   return last;
 }
 
-void message_came(const Collective& call, int64_t begin, int64_t end) {
+void extend_span(const Collective& call, int64_t begin, int64_t end) {
   if (!call.messages) return;
   call.messages->begin = std::min(call.messages->begin, begin);
   call.messages->end = std::max(call.messages->end, end);

@@ -10,7 +10,7 @@
 
 namespace lockstep::distributed {
 
-/// One call of a collective, as every rank makes it: for messages and for the trace.
+/// One call of a collective, as every rank makes it.
 struct Collective {
   const char* name = "";    ///< `all_reduce`, `broadcast`, …
   const char* why = "";     ///< `all_reduce`, `broadcast`, `ddp_init`, `rebuild`, …
@@ -19,27 +19,28 @@ struct Collective {
   int64_t bytes = 0;        ///< of the whole tensor
   int64_t bucket = -1;
 
-  // For the trace; ids are kNone when nothing is recorded.
-  int64_t op = -1, step = -1;
+  // For the trace; set by `describe_collective` while it is recorded.
+  int64_t op = tracer::kNone, step = tracer::kNone;
   const char* phase = nullptr;
-  std::vector<int64_t> deps;             ///< what this rank's first message waited for
+  std::vector<int64_t> deps;  ///< events that this rank's first message waits for
   std::vector<runtime::EventPtr> waits;  ///< the same, and the collective before it
-  std::shared_ptr<runtime::TaskParts> messages;  ///< from when to when they came
+  std::shared_ptr<runtime::TaskParts> messages;  ///< the span of the messages
+  bool recorded() const { return op != tracer::kNone; }
 };
 
 /// `all_reduce #7 (bucket 0, 2052000 B)`
 std::string str(const Collective& call);
 
-/// When the last of them was over (ns); blocks until then.
+/// Returns when the last of the events happened (ns); blocks until then.
 int64_t ended(const std::vector<runtime::EventPtr>& events);
 
-/// A message of the call came from then to then (ns).
-void message_came(const Collective& call, int64_t begin, int64_t end);
+/// Extends the collective's recorded span to [begin, end), in ns.
+void extend_span(const Collective& call, int64_t begin, int64_t end);
 
 /// An algorithm that joins `size()` ranks; each rank has an object of its own. Calls
-/// come from one thread (the comm stream's), block until this rank's part is done, or
-/// handed over where hardware does it, and must come in the same order on all ranks.
-/// They throw std::runtime_error naming the rank that is missing or disagrees;
+/// must come from one thread (the comm stream's) and in the same order on all ranks.
+/// They block until this rank's part is done, or enqueued where hardware does it.
+/// Throws std::runtime_error that names the rank that is missing or disagrees;
 /// afterwards the communicator is unusable.
 class Communicator {
  public:
@@ -59,7 +60,8 @@ class Communicator {
   virtual void send(Buffer data, int to, const Collective& call) = 0;
   virtual void recv(Buffer data, int from, const Collective& call) = 0;
 
-  /// From any thread: whoever waits in a call, now or later, throws with this message.
+  /// Makes calls that are waiting, and later ones, throw with this message. May be
+  /// called from any thread.
   virtual void abort(const std::string& why) = 0;
 };
 

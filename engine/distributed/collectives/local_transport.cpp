@@ -12,7 +12,7 @@ namespace lockstep::distributed {
 
 namespace {
 
-/// A queue that cannot wait has failed, and whoever uses it next is told.
+/// A queue that cannot wait has failed; its next user gets the error.
 void wait_or_fail_later(Device device, const runtime::MarkPtr& mark) {
   try {
     queue_waits(device, mark);
@@ -20,7 +20,7 @@ void wait_or_fail_later(Device device, const runtime::MarkPtr& mark) {
   }
 }
 
-/// Runs `undo` at the end of a scope, whatever happened in it.
+/// Runs `undo` at the end of a scope, also after an exception.
 template <typename Undo>
 struct AtExit {
   Undo undo;
@@ -41,7 +41,7 @@ Exchanged LocalTransport::exchange(const Outgoing* out, const Incoming* in,
   }
   LocalHub::Post& post = hub_->post(rank_, out->to);
   post = {out, LocalHub::Post::waiting, tracer::now_ns(), ready};
-  // Our memory must outlive whoever is reading it, also when we leave by an exception.
+  // A receiver may be reading our memory: wait for it, also after an exception.
   const AtExit withdraw{[&] {
     hub_->changed_.wait(lock, [&] { return post.state != LocalHub::Post::being_read; });
     wait_or_fail_later(device, post.read);
@@ -71,7 +71,7 @@ void LocalTransport::receive(const Incoming& in, const Collective& call,
   lock.unlock();
   std::exception_ptr failure;
   try {
-    take(post, in, call.op != tracer::kNone, times);
+    take(post, in, call.recorded(), times);
   } catch (const std::exception& error) {
     failure = std::current_exception();
     abort(fmt::format("rank {} failed in {}: {}", rank_, str(call), error.what()));

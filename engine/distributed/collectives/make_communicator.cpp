@@ -22,7 +22,7 @@ bool has_gloo() { return true; }
 bool has_gloo() { return false; }
 #endif
 
-/// Asks the system which of our addresses a packet to `host` would carry; none is sent.
+/// Asks the system which source address a packet to `host` would carry; sends none.
 std::string own_address_towards(const std::string& host) {
   if (host.empty()) return "127.0.0.1";
   addrinfo hints{}, *found = nullptr;
@@ -58,13 +58,14 @@ std::unique_ptr<Communicator> make_communicator(const CommunicatorOptions& optio
     return reach_device(make_gloo(options), options.device);
 #else
     throw std::runtime_error(
-        "this build has no Gloo; use --dist-backend ring, or install libgloo-dev and "
+        "this build has no Gloo; fix: use --dist-backend ring, or install libgloo-dev "
+        "and "
         "build again");
 #endif
   }
   if (backend != "ring" && backend != "nccl") {
     throw std::runtime_error("unknown backend '" + backend +
-                             "'; there are ring, gloo and nccl");
+                             "'; fix: use ring, gloo or nccl");
   }
   auto store = std::make_shared<PrefixStore>("ring", options.store);
   auto transport =

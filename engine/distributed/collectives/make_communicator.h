@@ -11,8 +11,8 @@
 namespace lockstep::distributed {
 
 struct CommunicatorOptions {
-  /// `ring`, `gloo`, or `nccl`: that is `ring` without CUDA devices, and where two
-  /// ranks share a GPU.
+  /// `ring`, `gloo`, or `nccl`, which falls back to `ring` without CUDA devices and
+  /// where two ranks share a GPU.
   std::string backend = "ring";
   std::shared_ptr<Store> store;
   std::string store_host;  ///< of the store; empty for a file
@@ -21,22 +21,22 @@ struct CommunicatorOptions {
   Device device = kHost;  ///< of the tensors, if the host cannot read its memory
 };
 
-/// Collective over the ranks of `store`. Throws std::runtime_error, also for a backend
-/// that this build lacks.
+/// Must be called by all ranks of `store`. Throws std::runtime_error, also for a
+/// backend that this build lacks.
 std::unique_ptr<Communicator> make_communicator(const CommunicatorOptions& options);
 
-/// Was this build made with Gloo?
+/// Returns whether this build has Gloo.
 bool has_gloo();
 
-/// NCCL between CUDA devices, each on a GPU of its own; null where that is not so, or
-/// this build has no NCCL. Collective over the ranks of `store`.
+/// Returns NCCL between CUDA devices, each on a GPU of its own; null if they share GPUs
+/// or this build has no NCCL. Must be called by all ranks of `store`.
 std::unique_ptr<Communicator> try_nccl(const CommunicatorOptions& options);
-/// What there is to say then.
+/// The message for that case.
 inline constexpr const char* kNoNccl =
     "=> nccl needs a GPU for each rank, and a build with NCCL: the backend is ring";
 
-/// The address of this machine at which ranks that reach `host` can reach us: loopback
-/// if `host` is on loopback.
+/// Returns the address at which ranks that can reach `host` can reach this machine:
+/// loopback if `host` is on loopback.
 std::string own_address_towards(const std::string& host);
 
 }  // namespace lockstep::distributed

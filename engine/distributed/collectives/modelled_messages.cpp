@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
-#include "engine/distributed/collectives/message_trace.h"
+#include "engine/distributed/collectives/collective_trace.h"
 #include "engine/plan/ring.h"
-#include "tracer/record/recorder.h"
 
 namespace lockstep::distributed {
 namespace {
 
-/// Seen in a mirror, ranks that send to the one before send to the next one.
+/// Numbers ranks in reverse where they send to the previous one.
 int mirrored(int rank, int size, RingWay way) {
   return way == RingWay::next ? rank : (size - rank) % size;
 }
@@ -40,7 +39,7 @@ ModelledMessages modelled_all_gather(int rank, int size, int64_t numel, RingWay 
 ModelledMessages modelled_tree_broadcast(int rank, int size, int root, int64_t numel) {
   const int after_root = (rank - root + size) % size;
   if (after_root == 0) return {};
-  int half = 1;  // how many had it before this rank's turn
+  int half = 1;  // the ranks that had it before this one
   while (2 * half <= after_root) half *= 2;
   return {{(after_root - half + root) % size, numel}};
 }
@@ -59,11 +58,11 @@ ModelledMessages modelled_gathering_reduce(int rank, int size, int root, int64_t
 void record_modelled(const ModelledMessages& messages, const char* group, int rank,
                      DType dtype, const Collective& call, int64_t began,
                      int64_t ended) {
-  if (call.op == tracer::kNone || messages.empty()) return;
-  // Where hardware tells the times, nothing comes before what it waited for.
+  if (!call.recorded() || messages.empty()) return;
+  // Times of hardware's clock: no message begins before what it waited for.
   began = std::max(began, lockstep::distributed::ended(call.waits));
   ended = std::max(began + static_cast<int64_t>(messages.size()), ended);
-  message_came(call, began, ended);
+  extend_span(call, began, ended);
   const auto count = static_cast<int64_t>(messages.size());
   for (int64_t i = 0; i < count; ++i) {
     const ModelledMessage& message = messages[i];

@@ -1,5 +1,5 @@
-// The messages of collectives that a library makes: it shows none of them, so the trace
-// gets those that its algorithm prescribes, marked `modelled`.
+// The messages of a library's collectives. Libraries do not show them, so the trace
+// gets those that follow from the algorithm, marked `modelled`.
 #pragma once
 
 #include <vector>
@@ -17,15 +17,16 @@ struct ModelledMessage {
 /// All that one rank receives in a collective, in order.
 using ModelledMessages = std::vector<ModelledMessage>;
 
-/// The way around: each rank sends to the next one (NCCL), or to the one before (Gloo).
+/// The direction: each rank sends to the next one (NCCL), or to the previous one
+/// (Gloo).
 enum class RingWay { next, previous };
 
 /// 2(N−1) chunks of the tensor, cut as by plan::ring_chunks.
 ModelledMessages modelled_all_reduce(int rank, int size, int64_t numel, RingWay way);
 /// N−1 parts of `numel` elements each.
 ModelledMessages modelled_all_gather(int rank, int size, int64_t numel, RingWay way);
-/// The root feeds rank 1 after it, these two ranks 2 and 3, these four ranks 4 to 7 …:
-/// a binomial tree. N−1 messages over all ranks, none for the root.
+/// A binomial tree: the root sends to rank 1 after it, these two to ranks 2 and 3,
+/// these four to ranks 4 to 7, … N−1 messages over all ranks, none for the root.
 ModelledMessages modelled_tree_broadcast(int rank, int size, int root, int64_t numel);
 /// The first half of a ring all-reduce; then the root collects the finished chunks.
 ModelledMessages modelled_gathering_reduce(int rank, int size, int root, int64_t numel,

@@ -4,10 +4,10 @@
 
 #include <stdexcept>
 
+#include "engine/distributed/collectives/collective_trace.h"
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
-#include "tracer/record/recorder.h"
 
 namespace lockstep::distributed {
 namespace {
@@ -19,7 +19,7 @@ Buffer buffer_of(const Tensor& tensor) {
 void check(const Tensors& tensors, const char* collective) {
   for (const Tensor& tensor : tensors) {
     if (tensor.device().is_host()) {
-      throw std::runtime_error(fmt::format("{} wants tensors on a device", collective));
+      throw std::runtime_error(fmt::format("{} needs tensors on a device", collective));
     }
     if (!tensor.is_plain()) {
       throw std::runtime_error(
@@ -33,10 +33,6 @@ void check_parts(const Tensor& whole, const Tensor& part, int size,
   if (whole.numel() == part.numel() * size && whole.dtype() == part.dtype()) return;
   throw std::runtime_error(fmt::format("{}: {} elements for {} ranks of {} each",
                                        collective, whole.numel(), size, part.numel()));
-}
-
-std::string lines(const std::vector<std::string>& texts) {
-  return fmt::format("{}", fmt::join(texts, "\n"));
 }
 
 }  // namespace
@@ -58,8 +54,7 @@ Work ProcessGroup::enqueue(const char* collective, const char* op_name,
                            int64_t pair_seq) {
   check(tensors, collective);
   runtime::DeviceContext& device = runtime::context(tensors[0].device());
-  tracer::HostEvent op("op", op_name);
-  ops::describe_shapes(op, tensors);
+  const ops::OpEvent op(op_name, tensors);
 
   Collective call;
   call.name = collective;
@@ -72,35 +67,7 @@ Work ProcessGroup::enqueue(const char* collective, const char* op_name,
   runtime::Task task;
   task.waits = std::move(label.after);
   task.waits.push_back(device.compute().record_event());
-  task.record.cat = "collective";
-  task.record.name = collective;
-  if (tracer::recording()) {
-    call.op = task.record.op = tracer::innermost_event();
-    call.step = task.record.step = tracer::current_step();
-    call.phase = tracer::thread_context().phase;
-    call.waits = task.waits;
-    call.waits.push_back(device.comm().record_event());
-    call.messages = task.parts = std::make_shared<runtime::TaskParts>();
-    for (const runtime::EventPtr& event : task.waits) {
-      for (const runtime::TraceEnd& end : event->ends()) call.deps.push_back(end.id);
-    }
-    task.record.id = tracer::next_id();
-    task.args = {{"collective", collective},
-                 {"algorithm", communicator().algorithm()},
-                 {"why", call.why},
-                 {"bytes", call.bytes},
-                 {"dtype", lockstep::name(tensors[0].dtype())},
-                 {"group", tracer::intern(name_)},
-                 {"group_size", size()},
-                 {"seq", call.seq}};
-    if (call.phase) task.args.emplace_back("phase", call.phase);
-    if (*call.tensor) task.args.emplace_back("tensor", call.tensor);
-    if (label.bucket >= 0) task.args.emplace_back("bucket", label.bucket);
-    if (!label.params.empty()) {
-      task.args.push_back(
-          tracer::Arg::texts("params", tracer::intern(lines(label.params))));
-    }
-  }
+  describe_collective(task, call, label, *this, device.device(), tensors[0].dtype());
   for (const Tensor& tensor : tensors) tensor.storage()->record_stream(device.comm());
   task.run = [shared = shared_, call, run = std::move(run)] {
     {

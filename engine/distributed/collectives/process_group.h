@@ -1,4 +1,4 @@
-// Process groups: the ranks that work together, and what they do with tensors.
+// Process groups: collectives of tensors.
 #pragma once
 
 #include <map>
@@ -13,17 +13,17 @@
 
 namespace lockstep::distributed {
 
-/// A collective under way (torch.distributed.Work). Copies share the work.
+/// A collective that has been enqueued (torch.distributed.Work). Copies share the work.
 class Work {
  public:
   Work() = default;
   Work(runtime::EventPtr done, Device device)
       : done_(std::move(done)), device_(device) {}
 
-  /// The device's compute stream goes on only after the collective; the host does not
-  /// wait (as with NCCL).
+  /// Makes the device's compute stream wait for the collective; the host does not wait
+  /// (as with NCCL).
   void wait() const;
-  /// Blocks the host; rethrows a failure.
+  /// Blocks the host until the collective is done. Rethrows a failure.
   void synchronize() const;
   bool is_completed() const { return done_->done(); }
 
@@ -32,14 +32,14 @@ class Work {
   Device device_;
 };
 
-/// What a collective is for, in messages and in the trace.
+/// What a collective is for, in error messages and in the trace.
 struct CollectiveLabel {
   const char* why = nullptr;  ///< default: the collective's name
   std::string tensor = {};    ///< `bucket 0`, `buffers`
   int64_t bucket = -1;
   std::vector<std::string> params = {};  ///< names of the parameters in it
-  /// Besides everything that the compute stream was given so far: what must be over
-  /// before the collective starts, named one by one in its `deps`.
+  /// Events that the collective waits for, besides the compute stream's work so far.
+  /// Each is one of its `deps` in the trace.
   std::vector<runtime::EventPtr> after = {};
 };
 
@@ -56,14 +56,15 @@ class ProcessGroup {
   int rank() const { return shared_->communicator->rank(); }
   int size() const { return shared_->communicator->size(); }
   const std::string& name() const { return name_; }
-  Communicator& communicator() { return *shared_->communicator; }
+  Communicator& communicator() const { return *shared_->communicator; }
 
-  /// In place: afterwards all ranks hold the sum (minimum, maximum) over ranks.
+  /// Replaces `tensor` by its sum (minimum, maximum) over all ranks, in place.
   Work all_reduce(const Tensor& tensor, ReduceOp op = ReduceOp::sum,
                   CollectiveLabel label = {});
-  /// In place: afterwards all ranks hold the root's tensor.
+  /// Replaces `tensor` by the root's, in place.
   Work broadcast(const Tensor& tensor, int root, CollectiveLabel label = {});
-  /// In place on the root; the others' tensors stay as they are.
+  /// Replaces the root's tensor by the sum over all ranks; the others' stay as they
+  /// are.
   Work reduce(const Tensor& tensor, int root, ReduceOp op = ReduceOp::sum,
               CollectiveLabel label = {});
   /// `output` has size() times the elements of `input`, in order of rank.
@@ -77,7 +78,7 @@ class ProcessGroup {
   /// Returns when every rank has called it.
   void barrier(Device device);
 
-  /// Number and words of the collective that is running, or ran last: 7 and
+  /// Returns number and description of the collective that runs, or ran last: 7 and
   /// `all_reduce #7 (bucket 0, 400 B)`. Thread-safe.
   std::pair<int64_t, std::string> last_call() const;
 
@@ -86,8 +87,7 @@ class ProcessGroup {
   Work enqueue(const char* collective, const char* op_name, const Tensors& tensors,
                CollectiveLabel label, Run run, int64_t pair_seq = -1);
 
-  /// What a collective needs until it has run, even if an exception ends the group
-  /// before.
+  /// What a collective needs until it has run, even if the group is destroyed before.
   struct Shared {
     std::unique_ptr<Communicator> communicator;
     std::mutex mutex;

@@ -1,13 +1,11 @@
 #include "engine/distributed/collectives/ring.h"
 
-#include <algorithm>
 #include <optional>
-#include <utility>
+#include <string_view>
 
 #include "base/hash.h"
-#include "engine/distributed/collectives/message_trace.h"
+#include "engine/distributed/collectives/traced_transport.h"
 #include "engine/plan/ring.h"
-#include "tracer/record/recorder.h"
 
 namespace lockstep::distributed {
 
@@ -15,13 +13,19 @@ namespace {
 
 /// The tensor is cut into one chunk per rank. In the first N−1 steps every chunk
 /// travels around the ring and grows into the sum over all ranks; in the last N−1 the
-/// finished chunks travel once more, until everybody has them all.
+/// finished chunks travel once more, until every rank has them all.
 void reduce_scatter_then_all_gather(RingLink& link, Buffer data) {
   const auto chunks = plan::ring_chunks(data.numel, link.size());
   const auto chunk = [&](int i) { return data.part(chunks[i].first, chunks[i].count); };
   for (const plan::RingStep& now : plan::ring_all_reduce(link.rank(), link.size())) {
     link.exchange(chunk(now.send_chunk), chunk(now.receive_chunk), now.reduces);
   }
+}
+
+/// A send and the recv at its other end have the same one.
+uint32_t name_hash(const Collective& call) {
+  const std::string_view name = call.name;
+  return static_cast<uint32_t>(fnv1a64(name == "recv" ? "send" : name));
 }
 
 }  // namespace
@@ -32,13 +36,13 @@ runtime::Slot<RingAllReduce>& ring_all_reduce() {
   return in_use;
 }
 
-Ring::Ring(std::unique_ptr<Transport> transport, int rank, int size, std::string group)
-    : transport_(std::move(transport)),
+Ring::Ring(std::unique_ptr<Transport> transport, int rank, int size,
+           const std::string& group)
+    : transport_(std::make_unique<TracedTransport>(std::move(transport), group, rank)),
       rank_(rank),
-      size_(size),
-      group_(tracer::intern(group)) {}
+      size_(size) {}
 
-/// One all-reduce of this rank: counts its steps.
+/// One all-reduce of this rank: numbers its messages.
 class Ring::Link : public RingLink {
  public:
   Link(Ring& ring, ReduceOp op, const Collective& call)
@@ -60,14 +64,15 @@ class Ring::Link : public RingLink {
 void Ring::all_reduce(Buffer data, ReduceOp op, const Collective& call) {
   Link link(*this, op, call);
   const auto& slot = ring_all_reduce();
-  if (slot.plugged() && call.op != tracer::kNone) {
-    const tracer::Arg name{"slot", slot.name()};
-    tracer::mark("slot", rank_, 2, {&name, 1});  // of a learner: on our comm lane
+  if (slot.plugged() && call.recorded()) {
+    const int comm_lane = static_cast<int>(runtime::StreamKind::comm);
+    runtime::mark_learner_call(slot.name(), rank_, comm_lane);
   }
   slot.in_use()(link, data);
 }
 
-/// From the root along the ring: everybody receives once, all but the last pass it on.
+/// From the root along the ring: every other rank receives once, and all but the last
+/// pass it on.
 void Ring::broadcast(Buffer data, int root, const Collective& call) {
   const int at = distance(root);
   const Message in{previous(), data}, out{next(), data};
@@ -75,8 +80,8 @@ void Ring::broadcast(Buffer data, int root, const Collective& call) {
   if (at < size_ - 1) pass(&out, nullptr, nullptr, at, call);
 }
 
-/// The other way about: the rank after the root begins, everybody adds their own, and
-/// the sum arrives at the root.
+/// The reverse: the rank after the root begins, each rank adds its own, and the sum
+/// arrives at the root.
 void Ring::reduce(Buffer data, int root, ReduceOp op, const Collective& call) {
   const int at = distance(root);
   std::optional<Scratch> sum;  // `data` of the others must stay as it is
@@ -122,45 +127,15 @@ void Ring::recv(Buffer data, int from, const Collective& call) {
 
 void Ring::pass(const Message* out, const Message* in, const ReduceOp* combine,
                 int step, const Collective& call) {
-  const std::string kind = call.name == std::string_view("recv") ? "send" : call.name;
-  const auto tag = [&](const Message& message, int number) {
-    return MessageTag{call.seq, message.data.bytes(), number,
-                      static_cast<uint32_t>(fnv1a64(kind))};
+  const auto tag = [&](const Message& message) {
+    return MessageTag{call.seq, message.data.bytes(), step, name_hash(call)};
   };
-  if (std::exchange(seq_, call.seq) != call.seq) {
-    last_ = call.deps;
-    waits_ = call.waits;
-    last_ended_ = 0;
-  }
-  Outgoing outgoing;
-  Incoming incoming;
-  if (out) {
-    outgoing = {out->peer, out->data, tag(*out, step), last_, waits_};
-  }
-  if (in) {
-    incoming = {in->peer, in->data, tag(*in, step), combine != nullptr,
-                combine ? *combine : ReduceOp::sum};
-  }
-  const bool recorded = call.op != tracer::kNone;
-  const int64_t cpu_start = recorded ? tracer::thread_cpu_ns() : 0;
-  Exchanged times =
-      transport_->exchange(out ? &outgoing : nullptr, in ? &incoming : nullptr, call);
-  if (!recorded) return;
-  const int64_t cpu = tracer::thread_cpu_ns() - cpu_start;
-  const bool together = transport_->shares_recorder();
-  if (out && !together) {
-    record_send({group_, rank_, out->peer, step, out->data}, call, times, last_);
-  }
-  if (!in) return;
-  // Where hardware tells the times, nothing comes before what it waited for.
-  times.in_began = std::max({times.in_began, ended(waits_), last_ended_});
-  times.in_ended = std::max(times.in_ended, times.in_began + 1);
-  const MessageFacts facts{group_, rank_, in->peer, step, in->data};
-  last_ = {together ? record_copy(facts, call, times, cpu)
-                    : record_recv(facts, call, times, cpu)};
-  waits_.clear();
-  last_ended_ = times.in_ended;
-  message_came(call, times.in_began, times.in_ended);
+  Outgoing sent;
+  Incoming received;
+  if (out) sent = {out->peer, out->data, tag(*out)};
+  if (in) received = {in->peer, in->data, tag(*in), combine != nullptr};
+  if (combine) received.op = *combine;
+  transport_->exchange(out ? &sent : nullptr, in ? &received : nullptr, call);
 }
 
 }  // namespace lockstep::distributed

@@ -1,5 +1,5 @@
 // Collectives around a ring: each rank sends only to the next one and receives only
-// from the one before.
+// from the previous one.
 #pragma once
 
 #include <memory>
@@ -10,22 +10,21 @@
 
 namespace lockstep::distributed {
 
-/// What a rank in a ring can do: talk to its two neighbours.
+/// What a rank in a ring can do: exchange messages with its two neighbours.
 class RingLink {
  public:
   virtual ~RingLink() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// Sends `out` to the next rank, and receives as many elements as `in` has from the
-  /// one before, both at once: they are added to `in` if `adds`, else they replace it.
-  /// Every rank of the ring makes as many calls as the others, and each `in` is as long
-  /// as the neighbour's `out`. Throws std::runtime_error naming the rank that does not
-  /// keep to it.
+  /// Sends `out` to the next rank while receiving `in.numel` elements from the previous
+  /// one. They are added to `in` if `adds`, else they replace it. Every rank must make
+  /// the same number of calls, and each `in` must be as long as the neighbour's `out`.
+  /// Throws std::runtime_error that names the rank that differs.
   virtual void exchange(Buffer out, Buffer in, bool adds) = 0;
 };
 
-/// Afterwards all ranks hold the sum of what they held in `data`. A slot.
+/// Replaces `data` by its sum over all ranks. A slot.
 using RingAllReduce = void(RingLink& link, Buffer data);
 runtime::Slot<RingAllReduce>& ring_all_reduce();
 
@@ -34,7 +33,9 @@ runtime::Slot<RingAllReduce>& ring_all_reduce();
 /// however many ranks there are. Each message is a `copy` event of the trace.
 class Ring : public Communicator {
  public:
-  Ring(std::unique_ptr<Transport> transport, int rank, int size, std::string group);
+  /// `group`: the name of the ranks' group, in the trace.
+  Ring(std::unique_ptr<Transport> transport, int rank, int size,
+       const std::string& group);
 
   const char* algorithm() const override { return "ring"; }
   int rank() const override { return rank_; }
@@ -56,23 +57,18 @@ class Ring : public Communicator {
     int peer;
     Buffer data;
   };
-  /// One message out, one in (either may be null), as number `step` of the collective.
+  /// Exchanges one message out and one in (either may be null), as number `step` of the
+  /// collective. What comes in is joined by `combine`, or replaces what is there if
+  /// null.
   void pass(const Message* out, const Message* in, const ReduceOp* combine, int step,
             const Collective& call);
   int next() const { return (rank_ + 1) % size_; }
   int previous() const { return (rank_ + size_ - 1) % size_; }
-  /// How many ranks after `root` this one comes.
+  /// Returns the number of ranks from `root` to this one.
   int distance(int root) const { return (rank_ - root + size_) % size_; }
 
-  std::unique_ptr<Transport> transport_;
+  const std::unique_ptr<Transport> transport_;
   const int rank_, size_;
-  const char* group_;
-  int64_t seq_ = -1;  ///< of the collective that is running
-  // For the trace: the events after which our next message is ready, the work that the
-  // first one waits for, and when the last one had come.
-  std::vector<int64_t> last_;
-  std::vector<runtime::EventPtr> waits_;
-  int64_t last_ended_ = 0;
 };
 
 }  // namespace lockstep::distributed

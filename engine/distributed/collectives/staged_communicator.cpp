@@ -15,14 +15,14 @@ class StagedCommunicator::OnHost {
         driver_(*backend_of(device.type).driver()),
         bytes_(there.bytes()) {}
 
-  /// The copy's, to give to the inner communicator.
+  /// The copy, for the inner communicator.
   Buffer here() { return {bytes_.data(), there_.numel, there_.dtype}; }
   Buffer fetched() {
     driver_.copy(bytes_.data(), kHost, there_.data, device_, bytes_.size());
     return here();
   }
-  /// To be filled: when the device's queue has come to this collective, which must not
-  /// begin before what it waits for is over.
+  /// To be filled when the device's queue has reached this collective: it must not
+  /// begin before the work that it waits for is done.
   Buffer awaited() {
     mark_queue(device_)->wait();
     return here();

@@ -8,10 +8,9 @@
 
 namespace lockstep::distributed {
 
-/// Copies a device's part of each collective to main memory, lets `inner` (a ring,
-/// Gloo) do its work there, and copies the result back: for CUDA devices of other
-/// processes, where NCCL cannot be used. Calls come from the comm stream's worker of
-/// that device.
+/// Copies a device's part of each collective to main memory, runs `inner` (a ring,
+/// Gloo) there, and copies the result back: for CUDA devices of several processes where
+/// NCCL cannot be used. Must be called by the worker of that device's comm stream.
 class StagedCommunicator : public Communicator {
  public:
   StagedCommunicator(std::unique_ptr<Communicator> inner, Device device);
@@ -37,7 +36,7 @@ class StagedCommunicator : public Communicator {
   const Device device_;
 };
 
-/// `communicator`, or one around it where `device` needs it.
+/// Returns `communicator`, or a StagedCommunicator around it if `device` needs one.
 std::unique_ptr<Communicator> reach_device(std::unique_ptr<Communicator> communicator,
                                            Device device);
 

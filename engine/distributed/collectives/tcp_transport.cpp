@@ -22,7 +22,7 @@ namespace {
 constexpr uint32_t kMagic = 0x52534b4c;  // "LKSR"
 constexpr size_t kBounceBytes = 256 << 10;
 
-/// How ranks greet and tag on the wire. All ranks run on machines of one byte order.
+/// The wire format of greetings and tags. All ranks have the same byte order.
 struct WireTag {
   uint32_t magic = kMagic;
   MessageTag tag;
@@ -41,8 +41,8 @@ void send_without_delay(const Fd& socket) {
 
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
-/// Reads or writes what can be moved now; 0 if nothing can. Throws when the peer is
-/// gone.
+/// Reads or writes the bytes that can move now. Returns their number. Throws if the
+/// peer has closed the connection.
 size_t move_some(ssize_t moved, int peer, const Collective& call, bool reading) {
   if (moved > 0) return static_cast<size_t>(moved);
   if (moved < 0 && would_block()) return 0;
@@ -53,7 +53,7 @@ size_t move_some(ssize_t moved, int peer, const Collective& call, bool reading) 
 
 }  // namespace
 
-/// One message on its way out.
+/// A message that is being sent.
 class TcpTransport::Sending {
  public:
   Sending(const Outgoing& out, const Fd& channel, int rank, const Collective& call)
@@ -67,7 +67,7 @@ class TcpTransport::Sending {
   }
   int64_t began() const { return began_; }
 
-  /// Moves what can be moved; true if anything did.
+  /// Moves the bytes that can move now. Returns whether any did.
   bool go_on() {
     const size_t before = moved_;
     const Stage stage = stage_;
@@ -120,7 +120,7 @@ class TcpTransport::Sending {
   int64_t began_ = 0;
 };
 
-/// One message on its way in.
+/// A message that is being received.
 class TcpTransport::Receiving {
  public:
   Receiving(const Incoming& in, const Fd& channel, int rank, const Collective& call,
@@ -173,7 +173,7 @@ class TcpTransport::Receiving {
     stage_ = Stage::data;
   }
 
-  /// Straight to its place, or, where it is combined with what is there, by way of a
+  /// Receives into place or, if the bytes are to be combined with what is there, into a
   /// buffer that fits into the cache.
   void read_data() {
     const size_t bytes = in_.data.bytes();
@@ -193,7 +193,7 @@ class TcpTransport::Receiving {
     stage_ = Stage::done;
   }
 
-  /// The bounce buffer got `fresh` more bytes: takes whole elements out of it.
+  /// Combines the whole elements of the bounce buffer after it got `fresh` more bytes.
   void combine(size_t fresh, size_t item) {
     held_ += fresh;
     const size_t whole = held_ / item;
@@ -246,7 +246,7 @@ Exchanged TcpTransport::exchange(const Outgoing* out, const Incoming* in,
   return times;
 }
 
-/// Both messages move as their sockets let them.
+/// Moves both messages as their sockets become ready.
 void TcpTransport::run(Sending* out, Receiving* in, const Collective& call) {
   auto deadline = deadline_after(timeout_);
   while ((out && !out->done()) || (in && !in->done())) {
@@ -300,7 +300,7 @@ const Fd& TcpTransport::channel_from(int peer, const Collective& call) {
   return from_[peer];
 }
 
-/// Takes the next connection; one that does not greet as a rank is closed.
+/// Accepts the next connection. Closes it if it does not greet as a rank.
 void TcpTransport::accept_one(int wanted, const Collective& call, TimePoint deadline) {
   throw_if_aborted();
   std::array<pollfd, 2> waits{pollfd{wake_.get(), POLLIN, 0},

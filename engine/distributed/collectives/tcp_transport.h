@@ -12,14 +12,14 @@
 
 namespace lockstep::distributed {
 
-/// A connection for each (sender, receiver), made when it is first used. Ranks find
-/// each other's addresses in the store. A message goes so:
+/// Uses one connection per (sender, receiver), made on first use. Ranks find each
+/// other's addresses in the store. The protocol of a message:
 ///
 ///   receiver → sender   its tag: "I am ready for this"
 ///   sender → receiver   its own tag, then the bytes
 ///
-/// Both compare the tags, so ranks that make different calls learn it before a byte
-/// moves; and no message begins before its receiver is ready, as with NCCL.
+/// Both ends compare the tags, so ranks that make different calls fail before a byte
+/// moves. No message begins before its receiver is ready, as with NCCL.
 class TcpTransport : public Transport {
  public:
   /// Listens at `host`, an address of this machine that the other ranks can reach.
@@ -48,7 +48,7 @@ class TcpTransport : public Transport {
   const Milliseconds timeout_;
   Fd listener_, wake_;
   std::map<int, Fd> to_, from_;
-  std::vector<char> bounce_;  ///< what arrives before it is added to what is there
+  std::vector<char> bounce_;  ///< received bytes that are to be added
 
   mutable std::mutex mutex_;
   std::optional<std::string> aborted_;

@@ -1,4 +1,4 @@
-// A bucket: gradients side by side in one flat tensor, so that they travel together.
+// A bucket: gradients side by side in one flat tensor, reduced together.
 #pragma once
 
 #include <vector>
@@ -15,16 +15,16 @@ class Bucket {
   const plan::Bucket& members() const { return members_; }
   int64_t bytes() const { return flat_.nbytes(); }
   const Tensor& flat() const { return flat_; }
-  /// The part of the flat tensor that is the gradient of member number `i`.
+  /// Returns the part of the flat tensor that holds member i's gradient.
   const Tensor& view(size_t i) const { return views_[i]; }
 
-  /// Writes `grad`, times `factor`, into member i's place; undefined stands for zero.
+  /// Writes `grad` times `factor` into member i's place. Undefined stands for zero.
   void pack(size_t i, const Tensor& grad, double factor);
-  /// Copies member i's place over the elements of `grad`.
+  /// Copies member i's place into `grad`.
   void unpack(size_t i, const Tensor& grad) const;
   void fill_with_zeros();
 
-  /// `bucket 0` and the names of its parameters. `waits`: what its sum must wait for.
+  /// Returns `bucket 0` and its parameters' names. `waits`: what the sum must wait for.
   CollectiveLabel label(const Parameters& parameters,
                         std::vector<runtime::EventPtr> waits) const;
 
@@ -35,7 +35,7 @@ class Bucket {
   Tensors views_;
 };
 
-/// Sizes of the parameters for the rules of engine/plan.
+/// Returns the parameters' sizes for the rules of engine/plan.
 std::vector<plan::BucketItem> bucket_items(const Parameters& parameters);
 
 }  // namespace lockstep::distributed

@@ -13,7 +13,7 @@
 
 namespace lockstep::distributed {
 
-/// Groups of this size travel together at construction (`broadcast_bucket_size`).
+/// Tensors are broadcast in groups of this size (`broadcast_bucket_size`).
 constexpr int64_t kBroadcastGroup = 250 * 1024 * 1024;
 
 struct DistributedDataParallel::Shared {
@@ -59,7 +59,7 @@ Tensor DistributedDataParallel::forward(const Tensor& input) {
   return output;
 }
 
-// --- backward: hooks on the parameters call us when their gradients are there
+// --- backward: hooks on the parameters report that their gradients are ready
 
 void DistributedDataParallel::install_hooks() {
   shared_ = std::make_shared<Shared>(Shared{this});
@@ -92,7 +92,7 @@ DistributedDataParallel::NoSync::~NoSync() { ddp_.sync_gradients_ = outer_; }
 
 // --- keeping models and buffers equal
 
-/// Batch norm's running statistics differ from rank to rank; rank 0's count.
+/// Batch norm's running statistics differ between ranks: all take rank 0's.
 void DistributedDataParallel::broadcast_buffers_if_due() {
   if (!options_.broadcast_buffers || !buffers_may_differ_) return;
   const Tensors buffers = module_->buffers();
@@ -102,7 +102,7 @@ void DistributedDataParallel::broadcast_buffers_if_due() {
   for (const Tensor& buffer : buffers) last_broadcast_bytes_ += buffer.nbytes();
 }
 
-/// Tensors of one type travel as one flat tensor (in groups of 250 MiB).
+/// Broadcasts tensors of one type as one flat tensor (in groups of 250 MiB).
 void DistributedDataParallel::broadcast_from(int root, const Tensors& tensors,
                                              const char* why) {
   autograd::NoGrad no_grad;

@@ -1,6 +1,6 @@
 // DistributedDataParallel: a process (or thread) per device, each with a model of its
-// own and its share of the batch; only gradients travel, and they travel while backward
-// is still computing.
+// own and its share of the batch. Only gradients travel, while backward is still
+// computing.
 #pragma once
 
 #include <memory>
@@ -15,14 +15,14 @@ struct DdpOptions {
 };
 
 /// PyTorch's nn.parallel.DistributedDataParallel, of one rank. The module's parameters
-/// and buffers live on this rank's device; construction makes them rank 0's. After
-/// `backward` every rank holds the mean of all ranks' gradients, so that equal
+/// and buffers live on this rank's device; the constructor replaces them by rank 0's.
+/// After `backward` every rank holds the mean of all ranks' gradients, so that equal
 /// optimizers keep the models equal.
 /// Source: torch/nn/parallel/distributed.py (1.13).
 class DistributedDataParallel : public nn::Module {
  public:
-  /// Collective: every rank must construct. Throws std::runtime_error naming the rank
-  /// and the parameter when the ranks' models have different shapes.
+  /// Every rank must construct one. Throws std::runtime_error that names the rank and
+  /// the parameter if the ranks' models have different shapes.
   DistributedDataParallel(nn::ModulePtr module, std::shared_ptr<ProcessGroup> group,
                           DdpOptions options = {});
   ~DistributedDataParallel() override;
@@ -37,10 +37,10 @@ class DistributedDataParallel : public nn::Module {
   ProcessGroup& group() { return *group_; }
   GradientSync& gradient_sync() { return *sync_; }
 
-  /// While it lives, forward passes are those of backward passes that leave gradients
-  /// unsynchronised and add them up; the first forward pass after it is that of one
-  /// which synchronises the sum (gradient accumulation). As in PyTorch, where the
-  /// backward pass itself stands makes no difference.
+  /// While it exists, backward passes of the forward passes made meanwhile add up their
+  /// gradients without synchronising them; that of the first forward pass after it
+  /// synchronises the sum (gradient accumulation). As in PyTorch, only the place of the
+  /// forward pass matters.
   class NoSync {
    public:
     explicit NoSync(DistributedDataParallel& ddp);
@@ -70,7 +70,7 @@ class DistributedDataParallel : public nn::Module {
   DdpOptions options_;
   Device device_;
   std::unique_ptr<GradientSync> sync_;
-  std::shared_ptr<Shared> shared_;  ///< with the hooks, which may outlive us
+  std::shared_ptr<Shared> shared_;  ///< with the hooks, which may outlive this
 
   bool sync_gradients_ = true;      ///< `require_backward_grad_sync`
   bool buffers_may_differ_ = true;  ///< `require_forward_param_sync`

@@ -3,7 +3,7 @@
 namespace lockstep::distributed {
 namespace {
 
-/// A learner's object; the trace shows every call that it receives.
+/// Wraps a learner's object and records every call of it.
 class LearnerSync : public GradientSync {
  public:
   LearnerSync(std::unique_ptr<GradientSync> learners, const std::source_location& where)

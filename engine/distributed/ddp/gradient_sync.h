@@ -1,6 +1,5 @@
 // What DistributedDataParallel does with gradients: a *slot* (engine/runtime/slot.h).
-// Three ways stand side by side, from the first idea to PyTorch's; a learner's own one
-// can take their place.
+// There are three, from the simplest to PyTorch's; a learner's own can replace them.
 #pragma once
 
 #include <functional>
@@ -45,7 +44,7 @@ class GradientSync {
 
 using Parameters = std::vector<nn::Named<Tensor>>;
 
-/// A bucket as a comm hook sees it (torch.distributed.GradBucket).
+/// A bucket, for a comm hook (torch.distributed.GradBucket).
 struct GradBucket {
   size_t index = 0;
   Tensor buffer;  ///< flat; all gradients of the bucket, one after the other
@@ -69,15 +68,14 @@ using GradientSyncFactory = std::unique_ptr<GradientSync>(Parameters, ProcessGro
 /// PyTorch's reducer: buckets, all-reduced while backward still runs (reducer.h).
 std::unique_ptr<GradientSync> make_reducer(Parameters, ProcessGroup&,
                                            const ReducerOptions&);
-/// The first idea: after backward, an all-reduce for each gradient (simple_sync.cpp).
+/// The simplest: after backward, an all-reduce for each gradient (simple_sync.cpp).
 std::unique_ptr<GradientSync> make_naive_sync(Parameters, ProcessGroup&,
                                               const ReducerOptions&);
-/// The second: after backward, an all-reduce for each bucket; few large messages, but
-/// nothing overlaps.
+/// After backward, an all-reduce for each bucket: few large messages, no overlap.
 std::unique_ptr<GradientSync> make_bucketed_sync(Parameters, ProcessGroup&,
                                                  const ReducerOptions&);
 
-/// The factory in use. What a learner's one makes is marked in the trace, call by call.
+/// The factory in use. Every call of an object made by a learner's is recorded.
 runtime::Slot<GradientSyncFactory>& gradient_sync_factory();
 std::unique_ptr<GradientSync> make_gradient_sync(Parameters, ProcessGroup&,
                                                  const ReducerOptions&);

@@ -7,15 +7,15 @@
 
 namespace lockstep::distributed {
 
-/// A rank that has run out of batches must go on answering the collectives of those
-/// that have not, or they wait for ever. Use:
+/// A rank that has run out of batches must keep answering the collectives of those that
+/// have not, or they would wait forever. Use:
 ///
 ///   Join join(ddp);
 ///   for (batch : batches) { …ddp(batch)…; backward; step; }
 ///   join.finish();
 ///
-/// Each forward pass begins by counting who still has a batch; in `finish` a rank takes
-/// part with zeros until nobody has. Gradients are divided by the world size
+/// Each forward pass begins by counting the ranks with a batch; in `finish` a rank
+/// takes part with zeros until none has. Gradients are divided by the world size
 /// throughout, or by the number of ranks with a batch (`divide_by_initial_world_size`
 /// false). At the end all models become that of the last rank to finish. Source:
 /// torch/distributed/algorithms/join.py. Throws std::runtime_error for a model with
@@ -37,7 +37,7 @@ class Join {
 
   DistributedDataParallel& ddp_;
   const bool divide_by_initial_;
-  int authority_ = 0;  ///< whose buffers count: the highest rank with a batch
+  int authority_ = 0;  ///< the rank that broadcasts buffers: the highest with a batch
 };
 
 }  // namespace lockstep::distributed

@@ -67,7 +67,7 @@ void Reducer::gradient_ready(size_t parameter) {
   mark_ready(parameter);
 }
 
-/// Its gradient goes into its bucket, divided beforehand: the sum is then the mean.
+/// Packs the gradient into its bucket, divided beforehand: the sum is then the mean.
 void Reducer::mark_ready(size_t parameter) {
   if (seen_[parameter]) {
     throw std::runtime_error(fmt::format(
@@ -116,8 +116,8 @@ void Reducer::after_backward() {
   unfinished_ = false;
 }
 
-/// The sums go back to the parameters' gradients, after the collective and before
-/// whatever the compute stream is given next.
+/// Copies the sums back to the parameters' gradients, after the collective and before
+/// later work of the compute stream.
 void Reducer::finish(Progress& progress) {
   progress.work.wait();
   const plan::Bucket& members = progress.bucket.members();
@@ -154,7 +154,7 @@ void Reducer::begin_step() {
   }
 }
 
-/// In PyTorch's words.
+/// Throws PyTorch's error if the previous step left buckets unreduced.
 void Reducer::check_finished() const {
   if (!unfinished_) return;
   std::string missing;
@@ -164,13 +164,13 @@ void Reducer::check_finished() const {
   throw std::runtime_error(fmt::format(
       "Expected to have finished reduction in the prior iteration before starting a "
       "new one. This error indicates that your module has parameters that were not "
-      "used in producing loss: {} (rank {}). Fix: find_unused_parameters, or leave "
-      "them out of the model",
+      "used in producing loss: {} (rank {}); fix: set find_unused_parameters, or "
+      "leave them out of the model",
       missing, group_.rank()));
 }
 
-/// All ranks must cut alike, though their gradients may have become ready in different
-/// orders: rank 0's order counts.
+/// All ranks must use the same buckets although their gradients may have become ready
+/// in different orders: they take rank 0's order.
 void Reducer::rebuild() {
   std::vector<int64_t> order(ready_order_.begin(), ready_order_.end());
   order = broadcast_integers(group_, parameters_[0].value.device(), order, "rebuild");
@@ -186,7 +186,7 @@ void Reducer::set_ready_order(const std::vector<size_t>& order) {
   rebuilt_ = true;
 }
 
-/// Which parameters took part on some rank? The others' `.grad` stays untouched.
+/// Finds the parameters that took part on some rank. Others keep their `.grad`.
 void Reducer::share_used_map() {
   std::vector<int64_t> used;
   for (bool here : used_) used.push_back(here ? 1 : 0);

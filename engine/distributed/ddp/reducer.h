@@ -7,12 +7,12 @@
 
 namespace lockstep::distributed {
 
-/// When the last gradient of a bucket is ready, and it is the bucket's turn, its
-/// all-reduce starts on the comm stream; backward goes on. Turns are taken strictly in
-/// order: ranks that launched buckets in different orders would wait for each other
-/// for ever. The first step's buckets are a guess; before the second they are rebuilt,
-/// once, in the order in which gradients became ready on rank 0.
-/// Source: torch/csrc/distributed/c10d/reducer.cpp (1.13).
+/// When the last gradient of a bucket is ready and it is the bucket's turn, its
+/// all-reduce starts on the comm stream while backward continues. Buckets are launched
+/// strictly in order: ranks with different orders would wait for each other forever.
+/// The first step's buckets are a guess; before the second step they are rebuilt, once,
+/// in the order in which gradients became ready on rank 0. Source:
+/// torch/csrc/distributed/c10d/reducer.cpp (1.13).
 class Reducer : public GradientSync {
  public:
   Reducer(Parameters parameters, ProcessGroup& group, ReducerOptions options);
@@ -27,11 +27,11 @@ class Reducer : public GradientSync {
   void set_ready_order(const std::vector<size_t>& order) override;
 
  private:
-  /// A bucket and how far it has come in this step.
+  /// A bucket and its progress in this step.
   struct Progress {
     Bucket bucket;
-    size_t missing = 0;                    ///< gradients that are not there yet
-    std::vector<runtime::EventPtr> ready;  ///< what the gradients' sum must wait for
+    size_t missing = 0;                    ///< gradients that are not ready yet
+    std::vector<runtime::EventPtr> ready;  ///< events that the all-reduce waits for
     Work work;
   };
   struct Place {
@@ -55,7 +55,7 @@ class Reducer : public GradientSync {
 
   std::vector<Progress> buckets_;  ///< in order of launch
   std::vector<Place> places_;      ///< by parameter
-  size_t next_bucket_ = 0;         ///< the one whose turn it is
+  size_t next_bucket_ = 0;         ///< the next one to launch
 
   std::vector<bool> seen_;           ///< in this step, by parameter
   std::vector<size_t> ready_order_;  ///< of the first step

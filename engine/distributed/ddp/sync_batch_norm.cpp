@@ -1,5 +1,6 @@
 #include "engine/distributed/ddp/sync_batch_norm.h"
 
+#include "engine/nn/sync_batch_norm.h"
 #include "engine/ops/checks.h"
 #include "engine/ops/op_call.h"
 
@@ -35,7 +36,7 @@ BackwardSums reduce_sums(const BackwardSums& mine, ProcessGroup& group,
   return {both.narrowed(0, channels), both.narrowed(channels, channels)};
 }
 
-/// A learner's function may return anything.
+/// Checks what a learner's function returned.
 void check_like(const char* slot, const char* what, const Tensor& got,
                 const Tensor& mine) {
   ops::check(got.defined(), "{}: `{}` of the result is not set", slot, what);
@@ -129,6 +130,17 @@ Tensor sync_batch_norm(const Tensor& x, const ops::BatchNormState& s,
       "SyncBatchNormBackward", {x, s.weight, s.bias}, {y}, op.id(),
       [saved](Tensors grads) { return backward(saved, std::move(grads)); });
   return y;
+}
+
+int convert_sync_batchnorm(nn::Module& module,
+                           const std::shared_ptr<ProcessGroup>& group) {
+  return nn::convert_sync_batchnorm(
+      module, [group](const Tensor& input, const ops::BatchNormState& state,
+                      const char* path, source_location site) {
+        if (group->size() == 1)
+          return ops::batch_norm(input, state, true, 0.1, 1e-5, site);
+        return sync_batch_norm(input, state, group, path, 0.1, 1e-5, site);
+      });
 }
 
 }  // namespace lockstep::distributed

@@ -1,7 +1,7 @@
 // rejected by: one_tensor_two_owners
-// because: Who adds to it in place
+// because: Adding to it in place
 //
-// The misconception: a gradient belongs to whoever gets it.
+// The misconception: a gradient belongs to the node that gets it.
 
 // [solution-walk]
   std::unordered_map<Node*, int> missing = gradients_to_come(root.node.get());

@@ -1,5 +1,5 @@
 // rejected by: product_gradient
-// because: hangs the node behind y
+// because: attaches the node to y
 //
 // The misconception: the engine finds the formula by itself.
 

@@ -1,5 +1,5 @@
 // rejected by: chain
-// because: memory that is not its own
+// because: accessed invalid memory
 //
 // The misconception: every edge has a node.
 

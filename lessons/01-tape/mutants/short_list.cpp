@@ -1,5 +1,5 @@
 // rejected by: inputs
-// because: wants output_count gradients
+// because: requires output_count gradients
 //
 // The misconception: a node gets the gradients that have come, not one for each input.
 

@@ -1,7 +1,7 @@
 // rejected by: room_by_number
 // because: a deadlock
 //
-// The misconception: room is a number of permits; who comes first gets one.
+// The misconception: room is a number of permits; first come, first served.
 
 // [solution-reserve]
     std::unique_lock lock(mutex_);

@@ -1,7 +1,7 @@
 // rejected by: close_wakes_all
 // because: close must wake all of them
 //
-// The misconception: who waits looks at `closed` now and then.
+// The misconception: a waiting thread checks `closed` now and then.
 
 // [solution-close]
     std::lock_guard lock(mutex_);

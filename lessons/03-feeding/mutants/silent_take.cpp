@@ -1,7 +1,7 @@
 // rejected by: bounded
-// because: told nobody
+// because: woke nobody
 //
-// The misconception: only who puts has news for others.
+// The misconception: only put has news for others.
 
 // [solution-take]
     std::unique_lock lock(mutex_);

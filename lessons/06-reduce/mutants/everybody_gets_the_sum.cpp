@@ -1,5 +1,5 @@
 // rejected by: bytes_once
-// because: made anew from device 0
+// because: created from device 0
 //
 // The misconception: after backward all replicas must have the same gradients (that is
 // DDP's all-reduce).

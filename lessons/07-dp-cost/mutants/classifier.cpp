@@ -1,5 +1,5 @@
 // rejected by: in_its_place
-// because: what should stay at home
+// because: the part that should stay on device 0
 //
 // The misconception: the largest part gains most from being shared.
 

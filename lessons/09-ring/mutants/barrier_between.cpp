@@ -1,5 +1,5 @@
 // rejected by: traffic
-// because: Nobody needs a barrier
+// because: No barrier is needed
 //
 // The misconception: all ranks must have finished the first half before the second
 // begins.

@@ -1,5 +1,5 @@
 // rejected by: two_ranks
-// because: whoever leaves one out lets its neighbour wait
+// because: a rank that omits one makes its neighbour wait
 //
 // The misconception: the last rank has no next one; a chain is enough.
 

@@ -1,7 +1,7 @@
 // rejected by: empty_chunks
 // because: not even with an empty chunk
 //
-// The misconception: who has nothing to send may leave a step out.
+// The misconception: a rank with nothing to send may skip a step.
 
 // [solution-reduce-scatter]
   const int rank = link.rank(), world = link.size();

@@ -1,7 +1,7 @@
 // rejected by: names_the_missing
 // because: gives up quietly
 //
-// The misconception: who does not come in time is not needed.
+// The misconception: a rank that is late is not needed.
 
 // [solution-barrier]
   const int64_t arrived = store.add(name + "/arrived", 1);

@@ -1,7 +1,7 @@
 // rejected by: each_sample_once
 // because: of *one* order
 //
-// The misconception: other ranks shall read other samples, so their shuffles differ.
+// The misconception: other ranks should read other samples, so their shuffles differ.
 
 // [solution-seeds]
   const auto draw = [&](const char* use, int who) {

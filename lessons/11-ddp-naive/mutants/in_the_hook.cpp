@@ -1,5 +1,5 @@
 // rejected by: any_order
-// because: meets another one with another parameter
+// because: matched with another rank's different parameter
 //
 // The misconception: reduce each gradient in its hook, as soon as it is there. That even
 // overlaps with backward, as long as backward has the same order everywhere.

@@ -1,7 +1,7 @@
 // rejected by: no_gradient
 // because: its zero counts
 //
-// The misconception: zeros are sent so that nobody waits, but a rank that had no gradient
+// The misconception: zeros are sent so that no rank waits, but a rank that had no gradient
 // keeps none.
 
 // [solution-average]

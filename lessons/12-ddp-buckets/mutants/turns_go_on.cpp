@@ -1,5 +1,5 @@
 // rejected by: in_flight
-// because: must be counted anew
+// because: must be counted again
 //
 // The misconception: whose turn it is follows from the last launch, and the first step
 // was right. In the second one all turns are over before it begins.

@@ -1,7 +1,7 @@
 // rejected by: in_flight
 // because: backward stands still
 //
-// The misconception: whoever starts a collective waits for it.
+// The misconception: the code that starts a collective waits for it.
 
 // [solution-turn]
     while (next_ < buckets_.size() && buckets_[next_].missing == 0) {

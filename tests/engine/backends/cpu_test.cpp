@@ -157,7 +157,7 @@ TEST_P(Cpu, PoolsHaveFastKernels) {
 }
 
 /// Output, gradients and running statistics of batch norm, with or without a ReLU that
-/// melts into it, in blocks as convolutions leave them.
+/// is fused into it, in blocks as convolutions leave them.
 std::array<Tensor, 6> batch_norm(Device device, DType type, const Shape& sizes,
                                  bool training, bool relu) {
   const Shape channels{sizes[1]};

@@ -19,7 +19,7 @@ using test::kReference;
 
 class CudaNets : public test::OnCuda {};
 
-/// Convolutions with batch norm and melted ReLUs, all three poolings, a linear layer;
+/// Convolutions with batch norm and fused ReLUs, all three poolings, a linear layer;
 /// for N×3×8×8 images.
 nn::ModulePtr make_net() {
   const auto conv = [](int64_t in, int64_t out, int64_t stride) {
@@ -175,11 +175,11 @@ TEST_P(CudaNets, AmpTrainsNearlyAsTheReference) {
 
 TEST_P(CudaNets, SyncBatchNormIsAsOneDevice) {
   for (const bool relu : {false, true}) {
-    test::NormCase the = test::NormCase::random({6, 5, 3, 4}, DType::f32);
-    the.in_blocks = the.relu = relu;
-    const auto ranks = test::normalized_by_ranks(the, {3, 1, 2}, DeviceType::cuda);
-    the.dtype = DType::f64;
-    test::expect_as_one(ranks, the.run(kReference, 0, 6), 2e-5);
+    test::NormCase layer = test::NormCase::random({6, 5, 3, 4}, DType::f32);
+    layer.in_blocks = layer.relu = relu;
+    const auto ranks = test::normalized_by_ranks(layer, {3, 1, 2}, DeviceType::cuda);
+    layer.dtype = DType::f64;
+    test::expect_as_one(ranks, layer.run(kReference, 0, 6), 2e-5);
   }
 }
 

@@ -187,7 +187,7 @@ TEST(CudaKernels, Bfloat16RoundsToTheNearestEven) {
   EXPECT_TRUE(std::isnan(rounded(NAN)));
 }
 
-/// Output, gradients and running statistics, with or without a ReLU that melts into it.
+/// Output, gradients and running statistics, with or without a fused ReLU.
 std::array<Tensor, 6> batch_norm(Device device, DType type, const Shape& sizes,
                                  bool training, bool relu, bool channels_last) {
   auto make = [&](const char* name, double size, double shift) {

@@ -203,7 +203,7 @@ class FakeGroup : public parallel::DeviceGroup {
 struct FakeDriver : runtime::Driver {
   void* allocate(Device, size_t bytes) override {
     void* data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-    std::memset(data, 0xff, bytes);  // whoever reads it unwritten reads NaN
+    std::memset(data, 0xff, bytes);  // reading it before writing gives NaN
     return data;
   }
   void free(Device, void* data) noexcept override { std::free(data); }

@@ -1,6 +1,6 @@
 // A GPU made of a thread: the CUDA backend's plans and kernels (host_machine.h) behind
 // the runtime's seam to hardware, so that what a GPU does out of turn happens here,
-// too: a worker hands tasks over and goes on, and a queue works them off later.
+// too: a worker enqueues tasks and continues, and a queue runs them later.
 #pragma once
 
 #include <vector>

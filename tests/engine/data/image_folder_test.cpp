@@ -52,8 +52,7 @@ TEST_F(ImageFolderTest, SaysWhatIsMissing) {
   expect_error([&] { FolderIndex index(scratch_); }, "no class folders");
   add("a/1.jpeg");
   fs::create_directories(scratch_ / "b");
-  expect_error([&] { FolderIndex index(scratch_); }, "/b: no pictures",
-               "class folder;");
+  expect_error([&] { FolderIndex index(scratch_); }, "/b: no images", "class folder;");
   fs::create_directories(scratch_ / "c");
   expect_error([&] { FolderIndex index(scratch_); }, "/b: no", "and in 1 others");
 }
@@ -82,7 +81,7 @@ TEST_F(ImageFolderTest, LabelsFitTheModelAndTheTrainingClasses) {
   EXPECT_EQ(val.get(0, draws, image), 1);  // torchvision would call it class 0
   add("val/b/1.jpeg");
   expect_error([&] { ImageFolder(scratch_ / "val", {}, train.class_names()); },
-               "val/b: a class that the training pictures do not have");
+               "val/b: a class that train/ does not have");
 }
 
 TEST_F(ImageFolderTest, BadFilesAreNamed) {

@@ -209,7 +209,7 @@ TEST(DataLoader, AWorkerThatHangsIsAnErrorAndNobodyWaitsForItsEnd) {
     DataLoader loader(dataset, {.batch_size = 2, .workers = 2, .timeout = 0.02});
     loader.start_epoch(0);
     at_work.wait();
-    // The others may be late, too, on a busy machine; this one is for ever.
+    // The others may be late, too, on a busy machine; this one never returns.
     try {
       while (loader.next()) {
       }
@@ -219,7 +219,7 @@ TEST(DataLoader, AWorkerThatHangsIsAnErrorAndNobodyWaitsForItsEnd) {
       EXPECT_NE(what.find("DataLoader timed out after 0.02 seconds: worker "),
                 std::string::npos);
       if (what.find("batch 2;") != std::string::npos) {
-        EXPECT_NE(what.find("it is at work on sample 5"), std::string::npos);
+        EXPECT_NE(what.find("it is loading sample 5"), std::string::npos);
       }
     }
     EXPECT_THROW(loader.next(), std::runtime_error);

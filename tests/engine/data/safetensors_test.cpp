@@ -118,7 +118,7 @@ TEST(SafetensorsReader, RefusesIncompleteTensors) {
                             "[1e3]", "[[1]]", "{}", "null"}) {
     expect_refused(with(R"({"dtype":"F32","data_offsets":[0,0],"shape":)" +
                         std::string(shape) + "}"),
-                   R"("w")", "no shape of whole numbers");
+                   R"("w")", "no shape of integers");
   }
   for (const char* offsets : {"7", "[]", "[0]", "[0,0,0]", "[-1,3]", "[0,\"4\"]",
                               "[0,18446744073709551616]", "{}"}) {
@@ -144,7 +144,7 @@ TEST(SafetensorsReader, RefusesBytesThatDoNotFit) {
   expect_refused(with(one("F32", "[2]", "[8,0]")), R"("w")", "ends before it begins");
   expect_refused(with(one("F32", "[3]", "[0,12]")), R"("w")", "byte 12 of 8",
                  "truncated");
-  expect_refused(with(one("F32", "[1]", "[4,8]")), R"("w")", "hole before");
+  expect_refused(with(one("F32", "[1]", "[4,8]")), R"("w")", "gap before");
   expect_refused(with(one("F32", "[1]", "[0,4]")), "4 bytes belong to no tensor");
   expect_refused(with(""), "8 bytes belong to no tensor");
   // 2^62 · 2^62 · 4 and 2^62 · 4 both wrap round to 0 in 64 bits.
@@ -169,7 +169,7 @@ TEST(SafetensorsReader, RefusesOverlapsAndDuplicates) {
       "overlaps");
   expect_refused(
       file_of("{" + entry("a", "[0,8]") + "," + entry("a", "[4,12]") + "}", data),
-      R"(two tensors are called "a")");
+      R"(two tensors are named "a")");
 }
 
 TEST(SafetensorsReader, RefusesMetadataThatIsNoText) {

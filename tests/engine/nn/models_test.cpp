@@ -65,7 +65,7 @@ TEST(Models, CountsForCifar10) {
 
 TEST(Models, UnknownNamesAreListed) {
   EXPECT_EQ(test::message_of([] { models::make("alexnet", {}); }),
-            "unknown architecture 'alexnet'; there are resnet18, resnet34, resnet50, "
+            "unknown architecture 'alexnet'; available: resnet18, resnet34, resnet50, "
             "vgg16, vgg16_bn, vgg16_legacy, toy");
   EXPECT_THROW(models::make("", {}), std::invalid_argument);
 }

@@ -123,7 +123,7 @@ TEST(Stream, AHeldTaskRunsWhenSomethingFollows) {
   EXPECT_TRUE(stream.amend(&address,
                            [&ran](Task& t) { t.run = [&ran] { ran += "amended "; }; }));
   EXPECT_EQ(ran, "");
-  stream.record_event()->wait();  // whoever asks for its end gets it going
+  stream.record_event()->wait();  // waiting for its end starts it
   EXPECT_EQ(ran, "amended ");
 
   done = stream.enqueue_amendable(amendable());
@@ -144,7 +144,7 @@ TEST(Failure, SkipsWhatFollowsAndIsToldOnce) {
   EXPECT_EQ(test::message_of([&] { broken.synchronize(); }),
             "reference:2: conv2d failed: oh no");
   EXPECT_FALSE(ran);
-  EXPECT_TRUE(skipped->done()) << "nobody waits for ever";
+  EXPECT_TRUE(skipped->done()) << "its waiters are released";
 
   EXPECT_EQ(test::message_of([&] { broken.synchronize(); }), "") << "told once";
   broken.compute().enqueue(task([&ran] { ran = true; }));

@@ -16,7 +16,7 @@ TEST(Keys, StepFromTheStepDownToOneConvolution) {
   while (viewer.name() != "aten::conv2d" && ++presses < 200) viewer.press(Key::down);
   EXPECT_EQ(viewer.name(), "aten::conv2d");
   std::vector<std::string> chain;
-  for (const uint32_t caller : viewer.app.seat().state.stack) {
+  for (const uint32_t caller : viewer.app.trace().state.stack) {
     chain.push_back(viewer.model().name_of(viewer.model().events[caller]));
   }
   for (const char* caller :
@@ -58,15 +58,15 @@ TEST(Keys, JumpsAndChoices) {
   EXPECT_EQ(viewer.place(), 0u);
 
   viewer.press('t');
-  EXPECT_FALSE(viewer.app.choices.dark);
+  EXPECT_FALSE(viewer.app.settings.dark);
   viewer.press('c');
-  EXPECT_TRUE(viewer.app.choices.cpp_names);
+  EXPECT_TRUE(viewer.app.settings.cpp_names);
   viewer.press('/', kShift);
-  EXPECT_TRUE(viewer.app.choices.help);
+  EXPECT_TRUE(viewer.app.settings.help);
   viewer.press(Key::escape);
-  EXPECT_FALSE(viewer.app.choices.help);
+  EXPECT_FALSE(viewer.app.settings.help);
   viewer.press('o');
-  EXPECT_EQ(viewer.app.seat().position.order, Order::time);
+  EXPECT_EQ(viewer.app.trace().position.order, Order::time);
 }
 
 TEST(Keys, BookmarksAreVisitedInTurn) {
@@ -85,12 +85,12 @@ TEST(Keys, BookmarksAreVisitedInTurn) {
 TEST(Search, TypedNamesAreFound) {
   Driver viewer;
   viewer.press('/');
-  EXPECT_TRUE(viewer.app.choices.searching);
+  EXPECT_TRUE(viewer.app.settings.searching);
   viewer.frame();
   viewer.screen.text("max_pool");
   viewer.frame();
   viewer.press(Key::enter);
-  EXPECT_FALSE(viewer.app.choices.searching);
+  EXPECT_FALSE(viewer.app.settings.searching);
   EXPECT_NE(viewer.name().find("max_pool"), std::string::npos) << viewer.name();
   const uint32_t first = viewer.place();
   viewer.press('n');
@@ -103,11 +103,11 @@ TEST(Playing, SpacePlaysAndPauses) {
   Driver viewer;
   const uint32_t begin = viewer.place();
   viewer.press(Key::space);
-  EXPECT_TRUE(viewer.app.choices.transport.playing);
+  EXPECT_TRUE(viewer.app.settings.transport.playing);
   for (int i = 0; i < 20; ++i) viewer.frame(0.1f);
   EXPECT_EQ(viewer.place(), begin + 8);  // 2 s at 4 events a second
   viewer.press(Key::space);
-  EXPECT_FALSE(viewer.app.choices.transport.playing);
+  EXPECT_FALSE(viewer.app.settings.transport.playing);
   const uint32_t paused = viewer.place();
   for (int i = 0; i < 20; ++i) viewer.frame(0.1f);
   EXPECT_EQ(viewer.place(), paused);
@@ -115,15 +115,15 @@ TEST(Playing, SpacePlaysAndPauses) {
 
 TEST(Playing, TheLoopStaysInItsStep) {
   Driver viewer;
-  viewer.app.choices.transport.loop = true;
-  viewer.app.choices.transport.playing = true;
-  viewer.app.choices.transport.speed = 256;
+  viewer.app.settings.transport.loop = true;
+  viewer.app.settings.transport.playing = true;
+  viewer.app.settings.transport.speed = 256;
   const auto step = viewer.event().step;
   for (int i = 0; i < 60; ++i) {
     viewer.frame(0.1f);
-    EXPECT_EQ(viewer.model().steps[viewer.app.seat().state.step].number, step);
+    EXPECT_EQ(viewer.model().steps[viewer.app.trace().state.step].number, step);
   }
-  EXPECT_TRUE(viewer.app.choices.transport.playing);
+  EXPECT_TRUE(viewer.app.settings.transport.playing);
 }
 
 TEST(Playing, EndsAtTheEnd) {
@@ -131,12 +131,12 @@ TEST(Playing, EndsAtTheEnd) {
   for (const Order order : {Order::program, Order::time}) {
     viewer.press(Key::home);
     if (order == Order::time) viewer.press('o');
-    viewer.app.choices.transport.playing = true;
-    viewer.app.choices.transport.speed = 1024;
-    for (int i = 0; i < 200 && viewer.app.choices.transport.playing; ++i) {
+    viewer.app.settings.transport.playing = true;
+    viewer.app.settings.transport.speed = 1024;
+    for (int i = 0; i < 200 && viewer.app.settings.transport.playing; ++i) {
       viewer.frame(0.1f);
     }
-    EXPECT_FALSE(viewer.app.choices.transport.playing);
+    EXPECT_FALSE(viewer.app.settings.transport.playing);
   }
 }
 
@@ -214,7 +214,7 @@ TEST(Loading, ADamagedFileIsShownAndSaysSo) {
   EXPECT_NE(viewer.model().problems[0].find("damaged"), std::string::npos);
   const std::vector<uint32_t> warned = viewer.settled().pixels;
   viewer.click(600, 48 + 9 + 14);
-  EXPECT_TRUE(viewer.app.seat().problems_seen);
+  EXPECT_TRUE(viewer.app.trace().problems_seen);
   EXPECT_FALSE(viewer.frame().pixels == warned);
 }
 
@@ -222,14 +222,14 @@ TEST(Comparing, TheOthersFollow) {
   Driver viewer("single.json.gz");
   viewer.open("dp.json.gz");
   viewer.press('d');
-  ASSERT_TRUE(viewer.app.choices.compare);
+  ASSERT_TRUE(viewer.app.settings.compare);
   viewer.go("2:backward");
-  for (Seat& seat : viewer.app.seats()) {
-    const Model& model = *seat.model;
-    EXPECT_EQ(model.name_of(model.events[seat.state.event]), "backward");
+  for (OpenTrace& trace : viewer.app.traces()) {
+    const Model& model = *trace.model;
+    EXPECT_EQ(model.name_of(model.events[trace.state.event]), "backward");
   }
   viewer.go("2:replicate");  // `single` has none: it waits inside the same step
-  const Seat& single = viewer.app.seats()[0];
+  const OpenTrace& single = viewer.app.traces()[0];
   EXPECT_EQ(single.model->steps[single.state.step].number, 2u);
 }
 
@@ -244,14 +244,14 @@ TEST(Mouse, ClicksGoWhereTheyPoint) {
 
 TEST(Tour, HasFiveCards) {
   Driver viewer;
-  viewer.app.choices.tour = 1;
+  viewer.app.settings.tour = 1;
   for (int card = 1; card <= 5; ++card) {
     viewer.frame();
-    EXPECT_EQ(viewer.app.choices.tour, card);
+    EXPECT_EQ(viewer.app.settings.tour, card);
     viewer.press(Key::enter);
   }
   viewer.frame();
-  EXPECT_EQ(viewer.app.choices.tour, 0);
+  EXPECT_EQ(viewer.app.settings.tour, 0);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ class Driver {
           const ImVec2 size = ImGui::GetIO().DisplaySize;
           app.frame({0, 0, size.x, size.y}, seconds);
         },
-        app.theme().ground);
+        app.theme().background);
   }
 
   /// Until a step has come to rest.
@@ -66,8 +66,8 @@ class Driver {
     frame();
   }
 
-  const Model& model() { return *app.seat().model; }
-  const Event& event() { return model().events[app.seat().state.event]; }
+  const Model& model() { return *app.trace().model; }
+  const Event& event() { return model().events[app.trace().state.event]; }
   const std::string& name() { return model().name_of(event()); }
   uint32_t place() { return event().order; }
   void go(const std::string& place) {

@@ -1,5 +1,5 @@
-// Whole pictures, pixel by pixel, against tests/golden/viewer/*.png. To make them anew
-// after a change that was looked at: LOCKSTEP_UPDATE_GOLDENS=1 gui_test
+// Whole pictures, pixel by pixel, against tests/golden/viewer/*.png. To
+// regenerate them after reviewing a change: LOCKSTEP_UPDATE_GOLDENS=1 gui_test
 // --gtest_filter=Golden*
 #include <cstdlib>
 #include <filesystem>
@@ -26,10 +26,10 @@ TEST_P(Golden, PictureIsTheSame) {
   if (!viewer.screen.fonts().complete) {
     GTEST_SKIP() << "pictures need fonts-inter and fonts-jetbrains-mono";
   }
-  viewer.app.choices.dark = shot.dark;
+  viewer.app.settings.dark = shot.dark;
   viewer.go(shot.at);
   if (shot.time_order) {
-    viewer.app.go(in_time_order(viewer.model(), viewer.app.seat().position));
+    viewer.app.go(in_time_order(viewer.model(), viewer.app.trace().position));
   }
   viewer.frame();
   const Image& picture = viewer.frame();

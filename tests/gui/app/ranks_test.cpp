@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <random>
 
-#include "gui/panels/ring_layout.h"
+#include "gui/panels/stage_parts.h"
 #include "tests/gui/app/driver.h"
 
 namespace lockstep::gui {
@@ -11,30 +11,30 @@ namespace {
 TEST(ViewRanks, KeysAndClicksChooseTheRank) {
   Driver viewer("ddp.json.gz");
   viewer.go("2:backward");
-  EXPECT_EQ(viewer.app.seat().state.rank, 0);
+  EXPECT_EQ(viewer.app.trace().state.rank, 0);
   for (const int rank : {1, 2, 0}) {
     viewer.press('r');
-    EXPECT_EQ(viewer.app.seat().state.rank, rank);
+    EXPECT_EQ(viewer.app.trace().state.rank, rank);
     EXPECT_EQ(viewer.name(), "backward");
     EXPECT_EQ(viewer.event().step, 2u);
   }
   viewer.press('r', kShift);
-  EXPECT_EQ(viewer.app.seat().state.rank, 2);
+  EXPECT_EQ(viewer.app.trace().state.rank, 2);
   viewer.click(460, 150);  // the first card
-  EXPECT_EQ(viewer.app.seat().state.rank, 0);
+  EXPECT_EQ(viewer.app.trace().state.rank, 0);
   viewer.press('o');
   viewer.press('r');
-  EXPECT_EQ(viewer.app.seat().position.order, Order::time);
-  EXPECT_EQ(viewer.app.seat().state.rank, 1);
+  EXPECT_EQ(viewer.app.trace().position.order, Order::time);
+  EXPECT_EQ(viewer.app.trace().state.rank, 1);
   viewer.press(Key::page_down);
   viewer.press(Key::page_up);
-  EXPECT_EQ(viewer.app.seat().state.rank, 1);
+  EXPECT_EQ(viewer.app.trace().state.rank, 1);
   EXPECT_EQ(viewer.name(), "step");
 }
 
 TEST(ViewRanks, ForwardAndBackAgainIsTheSamePicture) {
   Driver viewer("ddp.json.gz", 1024, 700);
-  viewer.app.seat().timeline.follow = false;  // it would pan from step to step
+  viewer.app.trace().timeline.follow = false;  // it would pan from step to step
   std::mt19937 random(11);
   const auto places = static_cast<uint32_t>(viewer.model().program.size());
   for (int round = 0; round < 60; ++round) {
@@ -42,7 +42,7 @@ TEST(ViewRanks, ForwardAndBackAgainIsTheSamePicture) {
     const int n = 1 + static_cast<int>(random() % 12);
     viewer.app.go(at_event(viewer.model(), viewer.model().program[start]));
     if (start + static_cast<uint32_t>(n) >
-        places_of(viewer.model(), viewer.app.seat().position).second) {
+        places_of(viewer.model(), viewer.app.trace().position).second) {
       continue;
     }
     const std::vector<uint32_t> before = viewer.settled().pixels;
@@ -62,12 +62,12 @@ TEST(ViewRanks, ForwardAndBackAgainIsTheSamePicture) {
 TEST(ViewRanks, AllPlayToTheirEnd) {
   Driver viewer("ddp.json.gz");
   viewer.go("rank1:2");
-  viewer.app.choices.transport.playing = true;
-  viewer.app.choices.transport.speed = 1024;
-  for (int i = 0; i < 100 && viewer.app.choices.transport.playing; ++i) {
+  viewer.app.settings.transport.playing = true;
+  viewer.app.settings.transport.speed = 1024;
+  for (int i = 0; i < 100 && viewer.app.settings.transport.playing; ++i) {
     viewer.frame(0.1f);
   }
-  EXPECT_FALSE(viewer.app.choices.transport.playing);
+  EXPECT_FALSE(viewer.app.settings.transport.playing);
   EXPECT_EQ(viewer.place() + 1, viewer.model().rank_places[2]);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "gui/model/position.h"
+#include "tests/gui/model/named_model.h"
 #include "tests/gui/model/valid.h"
 
 namespace lockstep::gui {
@@ -29,8 +30,17 @@ Model small(int kernel_start) {
   return load_model("small.json", text + "]");
 }
 
+const char* const kSmall =
+    "step 0\n"
+    "  conv#1\n"
+    "    k@device 0\n"
+    "  conv#2\n"
+    "    k@device 0\n"
+    "  wait\n";
+
 TEST(CallTree, AlikeCallsAreOneEntry) {
   const Model model = small(12);
+  EXPECT_EQ(names_of(model).tree(), kSmall);
   const std::vector<CallEntry> tree = call_tree(model, 0);
   ASSERT_EQ(tree.size(), 4u);  // step, conv, its kernel, wait
   EXPECT_EQ(model.strings[tree[1].name], "conv");
@@ -49,17 +59,19 @@ TEST(CallTree, AlikeCallsAreOneEntry) {
 /// longer; its op stays its cause.
 TEST(Links, AKernelMayStartWithItsOp) {
   const Model model = small(10);
-  EXPECT_EQ(model.events[model.event_of_id(3)].parent, model.event_of_id(2));
+  EXPECT_EQ(names_of(model).tree(), kSmall);
 }
 
 TEST(Position, WhileNothingStartsTheTrainingLoopIsCurrent) {
   const Model model = small(12);
-  const auto id_at = [&](int64_t us) {
-    return event_at(model, {Order::time, us * 1000, 0, 0.5f});
+  const auto names = names_of(model);
+  const auto current = [&](int64_t us) {
+    return names.path_of(event_at(model, {Order::time, us * 1000, 0, 0.5f}));
   };
-  EXPECT_EQ(id_at(60), model.event_of_id(5)) << "the kernel that started last runs";
-  EXPECT_EQ(id_at(80), model.event_of_id(6)) << "that is over; the host still waits";
-  EXPECT_EQ(id_at(95), model.event_of_id(1)) << "only the step is left";
+  EXPECT_EQ(current(60), "step 0/conv#2/k@device 0")
+      << "the kernel that started last runs";
+  EXPECT_EQ(current(80), "step 0/wait") << "that is over; the host still waits";
+  EXPECT_EQ(current(95), "step 0") << "only the step is left";
 }
 
 }  // namespace

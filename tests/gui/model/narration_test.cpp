@@ -1,127 +1,64 @@
 // What the viewer says about each event: true, readable, and never a crash.
+//
+// Events are addressed by what they are (tests/tracer/named_events.h).
+// position_test.cpp shows minimal.json; these are the traces of made_trace.h. A step of
+// DataParallel:
+//
+//   step 3
+//     data
+//     scatter
+//       images@device 2
+//     replicate
+//       weights@device 1
+//       buffers@device 1
+//       model@device 2
+//     parallel_apply
+//       Net.__call__
+//         Module._call_impl
+//           Net.forward
+//             Conv2d.forward
+//               aten::conv2d
+//                 conv2d@device 1
+//             aten::batch_norm
+//               batch_norm@device 1
+//             aten::relu_
+//     backward
+//       ConvolutionBackward0
+//         conv2d_backward_data@device 1
+//         conv2d_backward_weight@device 1
+//
+// and a ring of DistributedDataParallel:
+//
+//   step 3
+//     all_reduce
+//       ring@device 0
+//         first_chunk@device 1
+//         second_chunk@device 2
+//         empty_chunk@device 2
+//   buffers@device 1
 #include "gui/model/narration.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <regex>
 #include <span>
 #include <sstream>
 
-#include "gui/model/loader.h"
-#include "gui/text/fill.h"
-#include "tests/tracer/golden.h"
+#include "gui/text/language.h"
+#include "tests/gui/model/made_trace.h"
+#include "tests/gui/model/named_model.h"
 #include "tracer/format/file_io.h"
 
 namespace lockstep::gui {
 namespace {
 
+using namespace test;             // NOLINT
 using namespace tracer::testing;  // NOLINT
 
-/// A trace written by hand: ids ascend from 1 in the order of writing.
-class Made {
- public:
-  explicit Made(std::string mode = "dp") : mode_(std::move(mode)) {}
-
-  /// On the host (lane 0) or on device `lane - 1`; times in µs.
-  Made& x(const std::string& cat, const std::string& name, int lane, int ts, int dur,
-          const std::string& args) {
-    const int stream = cat == "copy" ? 1 : cat == "collective" ? 2 : 0;
-    std::string all = fmt::format(R"("id":{},"step":3)", ++last_id_);
-    if (lane > 0) all += fmt::format(R"(,"device":{},"stream":{})", lane - 1, stream);
-    if (!args.empty()) all += "," + args;
-    events_ += fmt::format(R"({{"ph":"X","cat":"{}","name":"{}","pid":{},"tid":{},)"
-                           R"("ts":{},"dur":{},"args":{{{}}}}},)",
-                           cat, name, lane, stream, ts, dur, all);
-    return *this;
-  }
-  Made& mark(const std::string& name, const std::string& args) {
-    ++last_id_;
-    events_ +=
-        fmt::format(R"({{"ph":"i","name":"{}","ts":{},"args":{{"id":{}{}{}}}}},)", name,
-                    last_id_, last_id_, args.empty() ? "" : ",", args);
-    return *this;
-  }
-  /// Nothing but these arguments.
-  Made& raw(const std::string& cat, const std::string& name, const std::string& args) {
-    events_ += fmt::format(R"({{"ph":"X","cat":"{}","name":"{}","pid":1,"tid":1,)"
-                           R"("ts":1,"dur":2,"args":{{{}}}}},)",
-                           cat, name, args);
-    return *this;
-  }
-  Model model() const {
-    const std::string meta =
-        R"({"format":1,"clock":"measured","model":{"parameter_bytes":800000},)"
-        R"("devices":[{"id":0},{"id":1},{"id":2}],"mode":")";
-    return load_model(
-        "made", fmt::format(R"({{"lockstep":{},"traceEvents":[{}{{}}]}})",
-                            mode_.empty() ? "{}" : meta + mode_ + "\"}", events_));
-  }
-
- private:
-  std::string mode_, events_;
-  int last_id_ = 0;
-};
-
-/// Per line: category, name, lane, begin, length, and arguments as key=value.
-Made made(std::string mode, const char* lines) {
-  Made result(std::move(mode));
-  std::istringstream in(lines);
-  for (std::string line; std::getline(in, line);) {
-    std::istringstream words(line);
-    std::string category, name, args, word;
-    int lane = 0, ts = 0, dur = 0;
-    if (!(words >> category >> name >> lane >> ts >> dur)) continue;
-    while (words >> word) {
-      const size_t equals = word.find('=');
-      std::string value = word.substr(equals + 1);
-      if (std::isalpha(static_cast<unsigned char>(value[0]))) value = '"' + value + '"';
-      args += (args.empty() ? "\"" : ",\"") + word.substr(0, equals) + "\":" + value;
-    }
-    result.x(category, name, lane, ts, dur, args);
-  }
-  return result;
-}
-
-const char* const kDataParallel = R"(
-phase step 0 0 99000 kind=train batch=5 chunks=[2,2,1] input_on=host
-phase data 0 0 2000
-phase scatter 0 2000 1000
-copy c 3 2500 10 op=3 why=scatter src=host dst=2 bytes=100000
-phase replicate 0 3000 1000
-copy c 2 3500 100 op=5 phase=replicate why=replicate src=0 dst=1 bytes=800000
-copy c 2 3600 100 op=5 phase=replicate why=replicate src=0 dst=1 bytes=100000
-copy c 3 3700 6300 op=5 phase=replicate why=replicate src=0 dst=2 bytes=900000
-phase parallel_apply 0 10000 1000
-call Net.__call__ 0 10000 900 module="" shapes=[[2,3,32,32]]
-call Module._call_impl 0 10010 800 module="" shapes=[[2,3,32,32]]
-call Net.forward 0 10020 700 module="" shapes=[[2,3,32,32]]
-call Conv2d.forward 0 10030 100 module=conv1 shapes=[[2,3,32,32]]
-op aten::conv2d 0 10040 50 shapes=[[2,3,32,32],[8,3,3,3]] flops=442368
-kernel conv2d 2 12000 1000 op=14 flops=442368 queued_us=500 cpu_us=600
-op aten::batch_norm 0 10200 50 shapes=[[2,8,32,32]]
-kernel batch_norm 2 13000 100 op=16 bytes=131072
-op aten::relu_ 0 10300 50 shapes=[[2,8,32,32]]
-phase backward 0 30000 9000
-op ConvolutionBackward0 0 30100 50 fwd=14 shapes=[[2,8,32,32]] flops=884736
-kernel conv2d_backward_data 2 40000 9900 op=20 phase=backward flops=442368
-kernel conv2d_backward_weight 2 49900 100 op=20 phase=backward flops=442368
-)";
-
-const char* const kDistributed = R"(
-phase step 0 0 1000 kind=eval batch=1 chunks=[1]
-phase all_reduce 0 10 900
-collective b 1 20 500 op=2 collective=all_reduce group_size=3 bytes=1200000 bucket=1
-copy c 2 30 50 op=3 why=all_reduce src=0 dst=1 bytes=400000 ring_step=1
-copy c 3 80 50 op=3 why=all_reduce src=1 dst=2 bytes=400000 ring_step=2
-copy c 3 130 50 op=3 why=all_reduce src=1 dst=2 bytes=0 ring_step=3
-copy c 2 600 10 why=broadcast src=0 dst=1 bytes=64 tensor=buffers
-)";
-
-std::string said(const Model& model, int64_t id, const Language& language = english()) {
-  const State state = state_at(model, at_event(model, model.event_of_id(id)));
+std::string said(const Model& model, std::string_view path,
+                 const Language& language = english()) {
+  const auto event = static_cast<uint32_t>(names_of(model)[path]);
+  const State state = state_at(model, at_event(model, event));
   return narrate(model, state, break_down(model, state.step), language).text;
 }
 
@@ -152,35 +89,41 @@ void expect_readable(const Model& model) {
   }
 }
 
-using Expected = std::pair<int64_t, const char*>;  ///< an id and its sentence
+using Expected = std::pair<const char*, const char*>;  ///< an event and its sentence
 
 void expect_said(const Model& model, std::span<const Expected> expected) {
   expect_readable(model);
-  for (const auto& [id, text] : expected) EXPECT_EQ(said(model, id), text) << id;
+  for (const auto& [path, text] : expected) EXPECT_EQ(said(model, path), text) << path;
+}
+
+TEST(Narration, TheHeaderShowsTheMadeTraces) {
+  const std::string file = "tests/gui/model/narration_test.cpp";
+  expect_header_shows(file, names_of(made("dp", kDataParallel).model()));
+  expect_header_shows(file, names_of(made("ddp", kDistributed).model()));
 }
 
 TEST(Narration, OfTheMinimalTrace) {
   const Model model = load_model("minimal.json", slurp(golden() / "minimal.json"));
   const Expected expected[] = {
-      {1,
-       "**Step 0** trains on **3 images**, cut in 2 chunks of 2, the last of 1, in "
+      {"step 0",
+       "**Step 0** trains on **3 images**, cut into 2 chunks of 2, the last of 1, in "
        "**95.0 µs**: 31578 images per second. On the devices, loss takes longest: 27 % "
        "of the step."},
-      {3,
+      {"DataParallel.__call__",
        "**model(images)** in main.py arrives here: model is a DataParallel over 2 "
        "devices. In Python, calling a Module runs **__call__**, which is _call_impl, "
        "and that calls **forward**."},
-      {6,
+      {"aten::linear#1",
        "**aten::linear** multiplies [2, 5] with the weights [2, 5] and adds the bias: "
        "**40 FLOP**. The kernel is queued here; it ran **1.50 µs later** on device 0, "
        "for 11.5 µs."},
-      {17,
+      {"wait for the loss",
        "The host **waits 48.0 µs** for the number that item() returns, until device 0 "
-       "has it. Once per step this is harmless; done often, devices run dry."},
-      {20,
+       "has it. Once per step this is harmless; if done often, devices run dry."},
+      {"scatter images@cpu:0",
        "**images[0:2]** of the batch go from the host to device 0: 40 B. This is chunk "
        "0 of 2, counted from 0."},
-      {24,
+      {"replicate buffers@cpu:1",
        "**8 B of buffers** (such as a batch norm's running statistics) go from device "
        "0 to device 1: its replica needs them, too. Group 2 of 2."},
   };
@@ -190,33 +133,33 @@ TEST(Narration, OfTheMinimalTrace) {
 TEST(Narration, OfADataParallelStep) {
   const Model model = made("dp", kDataParallel).model();
   const Expected expected[] = {
-      {3,
-       "**scatter** cuts the batch in 3 chunks of 2, the last of 1, one for each "
+      {"scatter",
+       "**scatter** cuts the batch into 3 chunks of 2, the last of 1, one for each "
        "device: **100 kB** leave the host in 1 copy."},
-      {5,
+      {"replicate",
        "Device 0 copies **the model, 900 kB,** to each of the 2 other devices, as in "
        "**every** forward pass: the parameters live on device 0. Packing and "
        "sending take **6.50 ms**, 7 % of the step, on one port."},
-      {11,
+      {"Module._call_impl",
        "**_call_impl** turns replica(x) into Net.forward(x): first the forward "
        "pre-hooks, if any, then **forward**, then the forward hooks. To call forward "
        "directly would skip the hooks."},
-      {12,
+      {"Net.forward",
        "This is the **forward** that main.py never calls: model(images) → "
        "DataParallel.forward → replica(x) → **Net.forward**. x is [2, 3, 32, 32]. The "
-       "host queues this in 700 µs; device 1 is done **2.38 ms after it**."},
-      {14,
+       "host queues this in 700 µs; device 1 finishes **2.38 ms after it**."},
+      {"aten::conv2d",
        "**aten::conv2d** in conv1 moves the filters [8, 3, 3, 3] over [2, 3, 32, 32]: "
        "**442 kFLOP**. The kernel is queued here; it ran **1.96 ms later** on device "
        "1, for 1.00 ms."},
-      {15,
+      {"conv2d@device 1",
        "**conv2d** of conv1 ran on device 1 for **1.00 ms** at **442 MFLOP/s**. Before "
        "that it waited 500 µs for a core. It had a core for only 60 % of its time."},
-      {16,
+      {"aten::batch_norm",
        "**aten::batch_norm** normalises each channel of [2, 8, 32, 32] with the mean "
        "and variance of **this device's chunk only**; the other chunks have theirs. "
        "The kernel is queued here; it ran **2.80 ms later** on device 1, for 100 µs."},
-      {20,
+      {"ConvolutionBackward0",
        "**ConvolutionBackward0** computes both gradients of aten::conv2d in conv1: its "
        "input's and its filters': 885 kFLOP, **2.0 times** forward's. 2 kernels are "
        "queued here; the first ran **9.90 ms later** on device 1."},
@@ -231,35 +174,38 @@ TEST(Narration, OfADistributedStep) {
                           .mark("grad_hook", R"("param":"fc.bias")")
                           .model();
   const Expected expected[] = {
-      {1,
+      {"step 3",
        "**Step 3** evaluates **1 image**, in **1.00 ms**: 1000 images per second. "
        "There is no backward, and no parameter changes."},
-      {3, "**all_reduce of bucket 1**, **1.20 MB**, among 3 ranks, in 500 µs."},
-      {4,
+      {"ring@device 0",
+       "**all_reduce of bucket 1**, **1.20 MB**, among 3 ranks, in 500 µs."},
+      {"first_chunk@device 1",
        "Ring step 2 of 4: device 0 sends **400 kB** of gradients to its neighbour, "
        "device 1, at 8.00 GB/s, which adds its own. The sum grows on the way."},
-      {5,
+      {"second_chunk@device 2",
        "Ring step 3 of 4: device 1 passes **400 kB** of finished sums on to its "
        "neighbour, device 2, at 8.00 GB/s. At the end all ranks have all sums."},
-      {6,
-       "An empty chunk goes round the ring, from device 1 to device 2: there were too "
-       "few numbers to cut. Ring step 4."},
-      {8,
+      {"empty_chunk@device 2",
+       "An empty chunk goes around the ring, from device 1 to device 2: there were too "
+       "few values to split. Ring step 4."},
+      {"bucket_ready",
        "**Bucket 1** is full: its last gradient is ready. Now its all-reduce may "
        "begin, while backward goes on."},
-      {9, "**A learner's own code** stands in for the engine's scatter from here on."},
+      {"slot", "**A learner's code** replaces the engine's scatter from here on."},
   };
   expect_said(model, expected);
 }
 
 TEST(Narration, IsTheSameInBothOrders) {
   const Model model = load_model("minimal.json", slurp(golden() / "minimal.json"));
-  const uint32_t copy = model.event_of_id(20);
+  const char* const path = "scatter images@cpu:0";
+  const auto copy = static_cast<uint32_t>(names_of(model)[path]);
   Position in_time = in_time_order(model, at_event(model, copy));
   in_time.time = model.events[copy].ts;
   const State state = state_at(model, in_time);
   ASSERT_EQ(state.event, copy);
-  EXPECT_EQ(narrate(model, state, break_down(model, state.step)).text, said(model, 20));
+  EXPECT_EQ(narrate(model, state, break_down(model, state.step)).text,
+            said(model, path));
 }
 
 TEST(Narration, ABatchComesFromTheLoaderAndAnOpFromTheAutogradQueue) {
@@ -267,10 +213,10 @@ TEST(Narration, ABatchComesFromTheLoaderAndAnOpFromTheAutogradQueue) {
   made.x("sync", "wait for batch", 0, 1, 7, R"("why":"queue")");
   made.x("sync", "autograd queue", 0, 9, 1, R"("why":"queue")");
   const Model model = made.model();
-  const std::string batch = said(model, 1);
+  const std::string batch = said(model, "wait for batch");
   EXPECT_NE(batch.find("next batch"), std::string::npos) << batch;
   EXPECT_NE(batch.find("7.00 µs"), std::string::npos) << batch;
-  EXPECT_NE(said(model, 2).find("autograd thread"), std::string::npos);
+  EXPECT_NE(said(model, "autograd queue").find("autograd thread"), std::string::npos);
 }
 
 TEST(Narration, DoesWithoutWhatTheTraceDoesNotSay) {
@@ -344,10 +290,11 @@ TEST(Narration, KnowsOtherPeoplesEvents) {
   made.x("ac2g", "ac2g", 0, 70, 0, "");
   const Model model = made.model();
   expect_readable(model);
-  EXPECT_EQ(said(model, 1),
+  EXPECT_EQ(said(model, "aten::conv2d"),
             "**aten::conv2d** moves the filters [64, 3, 7, 7] over [32, 3, 224, 224].");
-  EXPECT_EQ(said(model, 2), "The host calls CUDA: **cudaLaunchKernel**, for 4.00 µs.");
-  EXPECT_EQ(said(model, 3),
+  EXPECT_EQ(said(model, "cudaLaunchKernel"),
+            "The host calls CUDA: **cudaLaunchKernel**, for 4.00 µs.");
+  EXPECT_EQ(said(model, "void cutlass::Kernel<float*>(float**, Params{})@device 0"),
             "**void cutlass::Kernel<float>(float, Params())** ran on device 0 for "
             "**20.0 µs**.");
 }
@@ -361,10 +308,11 @@ TEST(Narration, SpeaksTheLanguageThatItIsGiven) {
       {"op", "kein Kern"}};
   const Language language{rows, [](int64_t n) -> size_t { return n == 1 ? 0 : 1; }};
   const Model model = load_model("minimal.json", slurp(golden() / "minimal.json"));
-  EXPECT_EQ(said(model, 20, language), "40 B 40 B, von der Rechner nach Gerät 0");
-  EXPECT_EQ(said(model, 6, language), "ein Kern");
-  EXPECT_EQ(said(model, 4, language), "kein Kern");
-  EXPECT_EQ(said(model, 1, language), "") << "an empty table says nothing";
+  EXPECT_EQ(said(model, "scatter images@cpu:0", language),
+            "40 B 40 B, von der Rechner nach Gerät 0");
+  EXPECT_EQ(said(model, "aten::linear#1", language), "ein Kern");
+  EXPECT_EQ(said(model, "Scatter", language), "kein Kern");
+  EXPECT_EQ(said(model, "step 0", language), "") << "an empty table says nothing";
 }
 
 TEST(Narration, TemplatesAreWellFormed) {

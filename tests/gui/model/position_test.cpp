@@ -1,46 +1,101 @@
-// How one moves in a trace: the program order of minimal.json was written by hand.
+// How one moves in a trace. minimal.json in program order, each event below what caused
+// it; tests/tracer/named_events.h says how an event is addressed:
+//
+//   step 0
+//     forward
+//       DataParallel.__call__
+//         Scatter
+//           scatter images@cpu:0
+//           scatter images@cpu:1
+//         Broadcast
+//           replicate parameters@cpu:1
+//           replicate buffers@cpu:1
+//         aten::linear#1
+//           aten::linear@cpu:0
+//         aten::linear#2  [replica 1]
+//           aten::linear@cpu:1
+//         wait for replicas
+//         Gather
+//           gather outputs@cpu:0
+//     aten::to
+//       labels to device 0@cpu:0
+//     backward
+//       GatherBackward
+//         gradient of outputs@cpu:1
+//       AddmmBackward0#1
+//         AddmmBackward0@cpu:0
+//       AddmmBackward0#2
+//         AddmmBackward0@cpu:1
+//           grad_ready@cpu:1
+//       BroadcastBackward
+//         reduce gradients@cpu:0
+//     aten::item
+//       wait for the loss
+//       loss to the host  [copies to the host]
 #include "gui/model/position.h"
 
+#include <algorithm>
 #include <optional>
 #include <random>
 
-#include "gui/model/details.h"
+#include "tests/gui/model/named_model.h"
 #include "tests/gui/model/valid.h"
 
 namespace lockstep::gui {
 namespace {
 
 using namespace test;  // NOLINT
+using tracer::testing::expect_header_shows;
+using tracer::testing::NamedEvents;
+using enum Move;
+
+constexpr const char* kLast = "loss to the host";  ///< the last event of the program
+
+/// A place in the trace: it moves, and is compared and printed by its name.
+class Place {
+ public:
+  Place(const Model& model, const NamedEvents& names, const Position& position)
+      : model_(&model), names_(&names), position_(position) {}
+
+  Place step(Move move) const {
+    return {*model_, *names_, moved(*model_, position_, move)};
+  }
+  bool operator==(std::string_view path) const { return (*names_)[path] == event(); }
+  uint32_t event() const { return event_at(*model_, position_); }
+  const Position& position() const { return position_; }
+  friend void PrintTo(const Place& place, std::ostream* out) {
+    *out << '"' << place.names_->path_of(place.event()) << '"';
+  }
+
+ private:
+  const Model* model_;
+  const NamedEvents* names_;
+  Position position_;
+};
 
 class MinimalPosition : public ::testing::Test {
  protected:
-  Position at(int64_t id) const { return at_event(model_, model_.event_of_id(id)); }
-
-  int64_t id_at(const Position& position) const {
-    const Event& event = model_.events[event_at(model_, position)];
-    return number_arg(args_of(model_, event), "id");
+  Place place(const Position& position) const { return {model_, names_, position}; }
+  Place from(std::string_view path) const {
+    return place(at_event(model_, static_cast<uint32_t>(names_[path])));
   }
-  /// The id where one arrives.
-  int64_t from(int64_t id, Move move) const {
-    return id_at(moved(model_, at(id), move));
-  }
+  Place start() const { return place(moved(model_, {}, first)); }
 
-  Model model_ = load_file(minimal_path());
+  const Model model_ = load_file(minimal_path());
+  const NamedEvents names_ = names_of(model_);
 };
 
 TEST_F(MinimalPosition, IntoVisitsTheProgram) {
-  const std::vector<int64_t> expected = {1,  2,  3,  4,  20, 21, 5,  22, 24, 6,  23,
-                                         7,  25, 8,  9,  27, 10, 26, 11, 12, 28, 13,
-                                         29, 14, 30, 31, 15, 32, 16, 17, 33};
-  Position position = moved(model_, {}, Move::first);
-  std::vector<int64_t> visited = {id_at(position)};
+  expect_header_shows("tests/gui/model/position_test.cpp", names_);
+  Place place = start();
+  std::vector<int64_t> visited = {place.event()};
   while (visited.size() < model_.events.size()) {
-    position = moved(model_, position, Move::into);
-    visited.push_back(id_at(position));
+    place = place.step(into);
+    visited.push_back(place.event());
   }
-  EXPECT_EQ(visited, expected);
-  EXPECT_EQ(moved(model_, position, Move::into), position) << "stays at the end";
-  EXPECT_EQ(position, moved(model_, {}, Move::last));
+  EXPECT_EQ(visited, names_.keys()) << "line by line, as the header shows";
+  EXPECT_EQ(place.step(into).position(), place.position()) << "stays at the end";
+  EXPECT_EQ(place.position(), start().step(last).position());
 }
 
 TEST_F(MinimalPosition, IntoAndBackAgainIsWhereOneWas) {
@@ -58,43 +113,46 @@ TEST_F(MinimalPosition, IntoAndBackAgainIsWhereOneWas) {
 }
 
 TEST_F(MinimalPosition, OverLeavesOutWhatWasCaused) {
-  EXPECT_EQ(from(4, Move::over), 5);
-  EXPECT_EQ(from(3, Move::over), 10);
-  EXPECT_EQ(from(2, Move::over), 10);
-  EXPECT_EQ(from(11, Move::over), 16);
-  EXPECT_EQ(from(1, Move::over), 33) << "nothing follows: the end";
-  EXPECT_EQ(from(5, Move::back_over), 4);
-  EXPECT_EQ(from(16, Move::back_over), 11);
-  EXPECT_EQ(from(10, Move::back_over), 2);
-  EXPECT_EQ(from(2, Move::back_over), 1) << "the caller of the first sibling";
-  EXPECT_EQ(from(1, Move::back_over), 1);
+  EXPECT_EQ(from("Scatter").step(over), "Broadcast");
+  EXPECT_EQ(from("DataParallel.__call__").step(over), "aten::to");
+  EXPECT_EQ(from("forward").step(over), "aten::to");
+  EXPECT_EQ(from("backward").step(over), "aten::item");
+  EXPECT_EQ(from("step 0").step(over), kLast) << "nothing follows: the end";
+  EXPECT_EQ(from("Broadcast").step(back_over), "Scatter");
+  EXPECT_EQ(from("aten::item").step(back_over), "backward");
+  EXPECT_EQ(from("aten::to").step(back_over), "forward");
+  EXPECT_EQ(from("forward").step(back_over), "step 0")
+      << "the caller of the first sibling";
+  EXPECT_EQ(from("step 0").step(back_over), "step 0");
 }
 
 TEST_F(MinimalPosition, OutAndCaller) {
-  EXPECT_EQ(from(20, Move::caller), 4);
-  EXPECT_EQ(from(25, Move::caller), 7);
-  EXPECT_EQ(from(7, Move::caller), 3) << "args.parent, on another thread";
-  EXPECT_EQ(from(31, Move::caller), 30);
-  EXPECT_EQ(from(1, Move::caller), 1);
-  EXPECT_EQ(from(20, Move::out), 5);
-  EXPECT_EQ(from(4, Move::out), 10);
-  EXPECT_EQ(from(29, Move::out), 14);
-  EXPECT_EQ(from(16, Move::out), 33);
+  EXPECT_EQ(from("scatter images@cpu:0").step(caller), "Scatter");
+  EXPECT_EQ(from("aten::linear@cpu:1").step(caller), "aten::linear#2");
+  EXPECT_EQ(from("aten::linear#2").step(caller), "DataParallel.__call__")
+      << "args.parent, on another thread";
+  EXPECT_EQ(from("grad_ready@cpu:1").step(caller), "AddmmBackward0@cpu:1");
+  EXPECT_EQ(from("step 0").step(caller), "step 0");
+  EXPECT_EQ(from("scatter images@cpu:0").step(out), "Broadcast");
+  EXPECT_EQ(from("Scatter").step(out), "aten::to");
+  EXPECT_EQ(from("AddmmBackward0@cpu:0").step(out), "AddmmBackward0#2");
+  EXPECT_EQ(from("aten::item").step(out), kLast);
 }
 
 TEST_F(MinimalPosition, MovementsPhasesAndSteps) {
-  EXPECT_EQ(from(1, Move::movement), 20);
-  EXPECT_EQ(from(21, Move::movement), 22);
-  EXPECT_EQ(from(33, Move::movement), 33);
-  EXPECT_EQ(from(22, Move::back_movement), 21);
-  EXPECT_EQ(from(20, Move::back_movement), 20);
-  EXPECT_EQ(from(1, Move::phase), 2);
-  EXPECT_EQ(from(2, Move::phase), 11);
-  EXPECT_EQ(from(11, Move::phase), 11);
-  EXPECT_EQ(from(33, Move::back_phase), 11);
-  EXPECT_EQ(from(11, Move::back_phase), 2);
-  EXPECT_EQ(from(11, Move::step), 11) << "there is no other step";
-  EXPECT_EQ(from(11, Move::back_step), 1);
+  EXPECT_EQ(from("step 0").step(movement), "scatter images@cpu:0");
+  EXPECT_EQ(from("scatter images@cpu:1").step(movement), "replicate parameters@cpu:1");
+  EXPECT_EQ(from("loss to the host").step(movement), "loss to the host");
+  EXPECT_EQ(from("replicate parameters@cpu:1").step(back_movement),
+            "scatter images@cpu:1");
+  EXPECT_EQ(from("scatter images@cpu:0").step(back_movement), "scatter images@cpu:0");
+  EXPECT_EQ(from("step 0").step(phase), "forward");
+  EXPECT_EQ(from("forward").step(phase), "backward");
+  EXPECT_EQ(from("backward").step(phase), "backward");
+  EXPECT_EQ(from("loss to the host").step(back_phase), "backward");
+  EXPECT_EQ(from("backward").step(back_phase), "forward");
+  EXPECT_EQ(from("backward").step(step), "backward") << "there is no other step";
+  EXPECT_EQ(from("backward").step(back_step), "step 0");
 }
 
 TEST_F(MinimalPosition, OrdersNameTheSameEvent) {
@@ -111,30 +169,30 @@ TEST_F(MinimalPosition, OrdersNameTheSameEvent) {
 }
 
 TEST_F(MinimalPosition, TimeOrderFindsWhatStartedLastAndStillRuns) {
-  const auto id = [&](int64_t ns) { return id_at({Order::time, ns, 0, 0.5f}); };
-  EXPECT_EQ(id(0), 1);
-  EXPECT_EQ(id(3'000), 20) << "4.0 us: the copy has begun";
-  EXPECT_EQ(id(21'700), 26) << "22.7 us";
-  EXPECT_EQ(id(94'000), 1) << "only the step still runs";
+  const auto at = [&](int64_t ns) { return place({Order::time, ns, 0, 0.5f}); };
+  EXPECT_EQ(at(0), "step 0");
+  EXPECT_EQ(at(3'000), "scatter images@cpu:0") << "4.0 us: the copy has begun";
+  EXPECT_EQ(at(21'700), "labels to device 0@cpu:0") << "22.7 us";
+  EXPECT_EQ(at(94'000), "step 0") << "only the step still runs";
 }
 
 class ParsePosition : public MinimalPosition {
  protected:
-  std::optional<int64_t> id(const std::string& text) {
+  std::optional<Place> parse(const std::string& text) {
     why_.clear();
     const auto position = parse_position(model_, text, why_);
     EXPECT_EQ(position.has_value(), why_.empty()) << text << ": " << why_;
-    return position ? std::optional(id_at(*position)) : std::nullopt;
+    return position ? std::optional(place(*position)) : std::nullopt;
   }
   std::string why_;
 };
 
 TEST_F(ParsePosition, AcceptsStepsPhasesIdsAndTimes) {
-  EXPECT_EQ(id("0"), 1);
-  EXPECT_EQ(id("0:backward"), 11);
-  EXPECT_EQ(id("0:forward"), 2);
-  EXPECT_EQ(id("#25"), 25);
-  EXPECT_EQ(id("@0s"), 1);
+  EXPECT_EQ(parse("0").value(), "step 0");
+  EXPECT_EQ(parse("0:backward").value(), "backward");
+  EXPECT_EQ(parse("0:forward").value(), "forward");
+  EXPECT_EQ(parse("#25").value(), "aten::linear@cpu:1") << "its args.id";
+  EXPECT_EQ(parse("@0s").value(), "step 0");
   const auto time = [&](const char* text) {
     return parse_position(model_, text, why_).value().time;
   };
@@ -145,13 +203,13 @@ TEST_F(ParsePosition, AcceptsStepsPhasesIdsAndTimes) {
 }
 
 TEST_F(ParsePosition, AcceptsNamesInsideEachOther) {
-  EXPECT_EQ(id("0:DataParallel.__call__"), 3);
-  EXPECT_EQ(id("0:aten::linear"), 6);
-  EXPECT_EQ(id("0:backward/AddmmBackward0"), 13);
-  EXPECT_EQ(id("0:forward/Gather"), 9);
-  EXPECT_EQ(id("0:backward/Gather"), std::nullopt);
+  EXPECT_EQ(parse("0:DataParallel.__call__").value(), "DataParallel.__call__");
+  EXPECT_EQ(parse("0:aten::linear").value(), "aten::linear#1");
+  EXPECT_EQ(parse("0:backward/AddmmBackward0").value(), "AddmmBackward0#1");
+  EXPECT_EQ(parse("0:forward/Gather").value(), "forward/Gather");
+  EXPECT_EQ(parse("0:backward/Gather"), std::nullopt);
   EXPECT_EQ(why_, "step 0 has no phase, call or operation 'Gather' in backward");
-  EXPECT_EQ(id("0:forward/"), std::nullopt);
+  EXPECT_EQ(parse("0:forward/"), std::nullopt);
 }
 
 TEST_F(ParsePosition, RefusesTheRestWithASentence) {
@@ -160,7 +218,7 @@ TEST_F(ParsePosition, RefusesTheRestWithASentence) {
         ":forward", "#",     "#99",     "#-1",   "#1x",        "#99999999999999999999",
         "@",        "@5",    "@ms",     "@-1ms", "@1h",        "@96us",
         "@nans",    "@infs", "@1e300s", "0.5"}) {
-    EXPECT_EQ(id(text), std::nullopt) << text;
+    EXPECT_EQ(parse(text), std::nullopt) << text;
     EXPECT_FALSE(why_.empty()) << text;
     EXPECT_EQ(why_.find('\n'), std::string::npos);
   }

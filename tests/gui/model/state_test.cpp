@@ -1,14 +1,49 @@
 // What goes on at chosen moments of minimal.json, worked out by hand. Its first event
-// starts at 1 us, so 12 us in the file are 11,000 ns here.
+// starts at 1 us, so 12 us in the file are 11,000 ns here. Its events, each below what
+// caused it; tests/tracer/named_events.h says how an event is addressed:
+//
+//   step 0
+//     forward
+//       DataParallel.__call__
+//         Scatter
+//           scatter images@cpu:0
+//           scatter images@cpu:1
+//         Broadcast
+//           replicate parameters@cpu:1
+//           replicate buffers@cpu:1
+//         aten::linear#1
+//           aten::linear@cpu:0
+//         aten::linear#2  [replica 1]
+//           aten::linear@cpu:1
+//         wait for replicas
+//         Gather
+//           gather outputs@cpu:0
+//     aten::to
+//       labels to device 0@cpu:0
+//     backward
+//       GatherBackward
+//         gradient of outputs@cpu:1
+//       AddmmBackward0#1
+//         AddmmBackward0@cpu:0
+//       AddmmBackward0#2
+//         AddmmBackward0@cpu:1
+//           grad_ready@cpu:1
+//       BroadcastBackward
+//         reduce gradients@cpu:0
+//     aten::item
+//       wait for the loss
+//       loss to the host  [copies to the host]
 #include "gui/model/state.h"
 
-#include "gui/model/details.h"
+#include "tests/gui/model/named_model.h"
 #include "tests/gui/model/valid.h"
 
 namespace lockstep::gui {
 namespace {
 
 using namespace test;  // NOLINT
+using tracer::testing::expect_header_shows;
+using tracer::testing::NamedEvents;
 
 class MinimalState : public ::testing::Test {
  protected:
@@ -16,45 +51,60 @@ class MinimalState : public ::testing::Test {
     const auto ns = static_cast<int64_t>(us * 1000) - 1000;
     return state_at(model_, {Order::time, ns, 0, 0.5f});
   }
-  State at_id(int64_t id, float progress = 0.5f) const {
-    Position position = at_event(model_, model_.event_of_id(id));
+  State at(std::string_view path, float progress = 0.5f) const {
+    Position position = at_event(model_, event(path));
     position.progress = progress;
     return state_at(model_, position);
   }
-  int64_t id(uint32_t event) const {
-    return event == kNoEvent
-               ? -1
-               : number_arg(args_of(model_, model_.events[event]), "id", -2);
+  uint32_t event(std::string_view path) const {
+    return static_cast<uint32_t>(names_[path]);
   }
-  /// Ids on the streams compute and copy of both devices; -1 where nothing runs.
-  std::vector<int64_t> running(const State& state) const {
-    std::vector<int64_t> ids;
-    for (const DeviceState& device : state.devices) {
-      ids.push_back(id(device.running[0]));
-      ids.push_back(id(device.running[1]));
-      EXPECT_EQ(device.running[2], kNoEvent);
+  /// The event's own name, without its callers.
+  std::string name(uint32_t event) const {
+    const std::string path = names_.path_of(event);
+    return path.substr(path.rfind('/') + 1);
+  }
+  /// What runs on the devices' streams, one after the other; "" if nothing does.
+  std::string running(double us) const {
+    const State state = at_us(us);
+    std::string text;
+    for (int device = 0; device < 2; ++device) {
+      for (int stream = 0; stream < 3; ++stream) {
+        const uint32_t event = state.devices[device].running[stream];
+        if (event == kNoEvent) continue;
+        const Lane& lane = model_.lanes[model_.events[event].lane];
+        EXPECT_EQ(lane.device, device) << name(event);
+        EXPECT_EQ(lane.stream, stream) << name(event);
+        text += (text.empty() ? "" : ", ") + name(event);
+      }
     }
-    return ids;
+    return text;
   }
-  std::vector<int64_t> ids(const std::vector<uint32_t>& events) const {
-    std::vector<int64_t> result;
-    for (const uint32_t event : events) result.push_back(id(event));
-    return result;
+  std::string stack(std::string_view path) const {
+    std::string text;
+    for (const uint32_t event : at(path).stack) {
+      text += (text.empty() ? "" : "/") + name(event);
+    }
+    return text;
+  }
+  std::string name_of_copy(const Packet& packet) const {
+    return name(model_.copies[packet.copy].event);
   }
 
-  Model model_ = load_file(minimal_path());
+  const Model model_ = load_file(minimal_path());
+  const NamedEvents names_ = names_of(model_);
 };
 
-using Ids = std::vector<int64_t>;
-
 TEST_F(MinimalState, WhatRuns) {
-  EXPECT_EQ(running(at_us(1.5)), (Ids{-1, -1, -1, -1}));
-  EXPECT_EQ(running(at_us(5)), (Ids{-1, 20, -1, 21}));
-  EXPECT_EQ(running(at_us(12)), (Ids{23, -1, -1, 22}));
-  EXPECT_EQ(running(at_us(20)), (Ids{23, -1, 25, -1}));
-  EXPECT_EQ(running(at_us(22)), (Ids{-1, 26, 25, -1})) << "23 ends where 26 begins";
-  EXPECT_EQ(running(at_us(40)), (Ids{29, -1, 30, -1}));
-  EXPECT_EQ(running(at_us(60)), (Ids{-1, 32, -1, -1}));
+  expect_header_shows("tests/gui/model/state_test.cpp", names_);
+  EXPECT_EQ(running(1.5), "");
+  EXPECT_EQ(running(5), "scatter images@cpu:0, scatter images@cpu:1");
+  EXPECT_EQ(running(12), "aten::linear@cpu:0, replicate parameters@cpu:1");
+  EXPECT_EQ(running(20), "aten::linear@cpu:0, aten::linear@cpu:1");
+  EXPECT_EQ(running(22), "labels to device 0@cpu:0, aten::linear@cpu:1")
+      << "device 0's kernel ends where the copy begins";
+  EXPECT_EQ(running(40), "AddmmBackward0@cpu:0, AddmmBackward0@cpu:1");
+  EXPECT_EQ(running(60), "reduce gradients@cpu:0");
 }
 
 TEST_F(MinimalState, PacketsFlyWithTheirCopies) {
@@ -62,7 +112,7 @@ TEST_F(MinimalState, PacketsFlyWithTheirCopies) {
   ASSERT_EQ(two.packets.size(), 2u);
   EXPECT_FLOAT_EQ(two.packets[0].progress, 2.0f / 4.0f);
   EXPECT_FLOAT_EQ(two.packets[1].progress, 1.5f / 4.5f);
-  EXPECT_EQ(id(model_.copies[two.packets[1].copy].event), 21);
+  EXPECT_EQ(name_of_copy(two.packets[1]), "scatter images@cpu:1");
   const State one = at_us(12);
   ASSERT_EQ(one.packets.size(), 1u);
   EXPECT_FLOAT_EQ(one.packets[0].progress, 0.5f);
@@ -96,43 +146,47 @@ TEST_F(MinimalState, Memory) {
 }
 
 TEST_F(MinimalState, StackAndPhase) {
-  EXPECT_EQ(ids(at_id(23).stack), (Ids{1, 2, 3, 6, 23}));
-  EXPECT_EQ(id(at_id(23).phase), 2);
-  EXPECT_EQ(ids(at_id(25).stack), (Ids{1, 2, 3, 7, 25}));
-  EXPECT_EQ(ids(at_id(31).stack), (Ids{1, 11, 14, 30, 31}));
-  EXPECT_EQ(id(at_id(1).phase), 1);
+  EXPECT_EQ(stack("aten::linear@cpu:0"),
+            "step 0/forward/DataParallel.__call__/aten::linear#1/aten::linear@cpu:0");
+  EXPECT_EQ(name(at("aten::linear@cpu:0").phase), "forward");
+  EXPECT_EQ(stack("aten::linear@cpu:1"),
+            "step 0/forward/DataParallel.__call__/aten::linear#2/aten::linear@cpu:1");
+  EXPECT_EQ(stack("grad_ready@cpu:1"),
+            "step 0/backward/AddmmBackward0#2/AddmmBackward0@cpu:1/grad_ready@cpu:1");
+  EXPECT_EQ(name(at("step 0").phase), "step 0");
 }
 
 TEST_F(MinimalState, EffectsOfACall) {
-  const State scatter = at_id(4);
+  const State scatter = at("Scatter");
   EXPECT_EQ(scatter.effect_count, 2u);
   EXPECT_EQ(scatter.effects_after, 1'000);
   EXPECT_EQ(scatter.devices[0].effects.copies_in, 1u);
   EXPECT_EQ(scatter.devices[0].effects.bytes_in, 40);
   EXPECT_EQ(scatter.devices[1].effects.bytes_in, 20);
-  const State forward = at_id(2);
+  const State forward = at("forward");
   EXPECT_EQ(forward.devices[0].effects.kernels, 1u);
   EXPECT_EQ(forward.devices[0].effects.kernel_time, 11'500);
-  EXPECT_EQ(id(forward.devices[1].effects.first), 21);
+  EXPECT_EQ(name(forward.devices[1].effects.first), "scatter images@cpu:1");
   EXPECT_EQ(forward.devices[0].effects.bytes_out, 48 + 8);
   EXPECT_EQ(forward.devices[0].effects.bytes_in, 40 + 8);
 }
 
 TEST_F(MinimalState, EffectsFlyOneAfterTheOther) {
-  EXPECT_EQ(at_id(20, 0.25f).packets.size(), 1u);
-  EXPECT_FLOAT_EQ(at_id(20, 0.25f).packets[0].progress, 0.25f);
-  const State begin = at_id(2, 0), end = at_id(2, 1);
+  const State copy = at("scatter images@cpu:0", 0.25f);
+  EXPECT_EQ(copy.packets.size(), 1u);
+  EXPECT_FLOAT_EQ(copy.packets[0].progress, 0.25f);
+  const State begin = at("forward", 0), end = at("forward", 1);
   ASSERT_FALSE(begin.packets.empty());
   ASSERT_FALSE(end.packets.empty());
-  EXPECT_EQ(id(model_.copies[begin.packets.front().copy].event), 20);
-  EXPECT_EQ(id(model_.copies[end.packets.back().copy].event), 27);
+  EXPECT_EQ(name_of_copy(begin.packets.front()), "scatter images@cpu:0");
+  EXPECT_EQ(name_of_copy(end.packets.back()), "gather outputs@cpu:0");
 }
 
 TEST_F(MinimalState, RunsOnALane) {
   const Lane& main = model_.lanes[0];
-  EXPECT_EQ(id(running_on(model_, main, 2'100)), 4);
-  EXPECT_EQ(id(running_on(model_, main, 4'500)), 3);
-  EXPECT_EQ(id(running_on(model_, main, 94'999)), 1);
+  EXPECT_EQ(name(running_on(model_, main, 2'100)), "Scatter");
+  EXPECT_EQ(name(running_on(model_, main, 4'500)), "DataParallel.__call__");
+  EXPECT_EQ(name(running_on(model_, main, 94'999)), "step 0");
   EXPECT_EQ(running_on(model_, main, 95'000), kNoEvent);
   EXPECT_EQ(running_on(model_, main, -5), kNoEvent);
 }

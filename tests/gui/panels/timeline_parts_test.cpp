@@ -68,7 +68,7 @@ Model dense(size_t events) {
 TEST(Timeline, DrawsNoMoreThanTenThousandPieces) {
   Stage stage(dense(60'000), 1920, 1000);
   std::mt19937 random(5);
-  const auto length = static_cast<double>(stage.seat().model->length);
+  const auto length = static_cast<double>(stage.trace().model->length);
   size_t most = 0;
   for (int i = 0; i < 50; ++i) {
     const double span =
@@ -93,7 +93,7 @@ TEST(Timeline, TheSameViewIsTheSamePicture) {
   stage.frame();
   stage.view().from = 1000, stage.view().to = 300'000;
   EXPECT_EQ(stage.frame().pixels, first.pixels);
-  stage.app.choices.search = "relu";
+  stage.app.settings.search = "relu";
   EXPECT_NE(stage.frame().pixels, first.pixels) << "what is not found is dimmed";
 }
 

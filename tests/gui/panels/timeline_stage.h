@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "gui/panels/timeline.h"
+#include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
 #include "gui/render/offscreen.h"
 
@@ -69,7 +69,7 @@ class Stage {
           vertices = ui.list->VtxBuffer.Size - before;
           ImGui::End();
         },
-        app.theme().ground);
+        app.theme().background);
   }
 
   void move(float x, float y) {
@@ -106,12 +106,12 @@ class Stage {
     frame();
   }
 
-  Seat& seat() { return app.seat(); }
-  TimelineView& view() { return seat().timeline; }
+  OpenTrace& trace() { return app.trace(); }
+  TimelineView& view() { return trace().timeline; }
   const TimelineCache& cache() { return *view().cache; }
   Scale scale() { return {view().from, view().to, cache().plot.x, cache().plot.w}; }
   uint32_t named(const std::string& name) {
-    const Model& model = *seat().model;
+    const Model& model = *trace().model;
     for (uint32_t i = 0; i < model.events.size(); ++i) {
       if (model.name_of(model.events[i]) == name) return i;
     }
@@ -119,7 +119,7 @@ class Stage {
   }
   /// The middle of an event's box.
   ImVec2 where(uint32_t index) {
-    const Event& e = seat().model->events[index];
+    const Event& e = trace().model->events[index];
     const Strip& strip = cache().layout.strips[cache().layout.strip_of_lane[e.lane]];
     return {scale().at(static_cast<double>(e.ts + e.dur / 2)),
             cache().plot.y + strip.y - view().scroll +

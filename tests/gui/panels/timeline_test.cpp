@@ -20,8 +20,8 @@ TEST(Timeline, AClickOnAnEventGoesThere) {
     const uint32_t target = stage.named(name);
     const ImVec2 at = stage.where(target);
     stage.click(at.x, at.y);
-    EXPECT_EQ(stage.seat().state.event, target) << name;
-    EXPECT_EQ(stage.seat().position.order, Order::program);
+    EXPECT_EQ(stage.trace().state.event, target) << name;
+    EXPECT_EQ(stage.trace().position.order, Order::program);
   }
 }
 
@@ -47,18 +47,18 @@ TEST(Timeline, TheWheelKeepsTheTimeUnderTheMouse) {
 
 TEST(Timeline, ScrubbingInTheAxisSetsATimeAndPauses) {
   Stage stage(small());
-  stage.app.choices.transport.playing = true;
+  stage.app.settings.transport.playing = true;
   const float y = stage.cache().axis.y + 8;
   stage.move(500, y);
   stage.press();
-  EXPECT_EQ(stage.seat().position.order, Order::time);
-  EXPECT_NEAR(static_cast<double>(stage.seat().position.time), stage.time_at(500), 1);
-  EXPECT_FALSE(stage.app.choices.transport.playing);
+  EXPECT_EQ(stage.trace().position.order, Order::time);
+  EXPECT_NEAR(static_cast<double>(stage.trace().position.time), stage.time_at(500), 1);
+  EXPECT_FALSE(stage.app.settings.transport.playing);
   const double from = stage.view().from;
   stage.move(700, y + 100);
-  EXPECT_NEAR(static_cast<double>(stage.seat().state.now), stage.time_at(700), 1);
+  EXPECT_NEAR(static_cast<double>(stage.trace().state.now), stage.time_at(700), 1);
   stage.move(5, y);
-  EXPECT_EQ(stage.seat().state.now, 0);
+  EXPECT_EQ(stage.trace().state.now, 0);
   stage.release();
   EXPECT_EQ(stage.view().from, from) << "the view stays while one scrubs";
 }
@@ -70,7 +70,7 @@ TEST(Timeline, ThePlayheadCanBeDragged) {
   const float x = std::floor(stage.scale().at(9e6)),
               y = stage.cache().plot.bottom() - 3;
   stage.drag({x, y}, {x - 200, y});
-  EXPECT_NEAR(static_cast<double>(stage.seat().state.now), stage.time_at(x - 200), 1);
+  EXPECT_NEAR(static_cast<double>(stage.trace().state.now), stage.time_at(x - 200), 1);
 }
 
 TEST(Timeline, DraggingPans) {
@@ -97,7 +97,7 @@ TEST(Timeline, KeysZoomUnlessOneTypes) {
   EXPECT_LT(stage.view().to - stage.view().from, length);
   stage.type('s');
   EXPECT_NEAR(stage.view().to - stage.view().from, length, 1);
-  stage.app.choices.searching = true;
+  stage.app.settings.searching = true;
   stage.type('w');
   EXPECT_NEAR(stage.view().to - stage.view().from, length, 1);
 }
@@ -128,16 +128,16 @@ TEST(Timeline, ShiftAndDragSelectsARange) {
 TEST(Timeline, FollowsOnlyWhatLeavesTheMiddle) {
   Stage stage(small());
   stage.view().from = 0.5e6, stage.view().to = 3.1e6;
-  stage.app.go(at_event(*stage.seat().model, stage.named("conv2d")));
+  stage.app.go(at_event(*stage.trace().model, stage.named("conv2d")));
   stage.frame();
   EXPECT_EQ(stage.view().from, 0.5e6) << "in sight: nothing moves";
-  stage.app.go(at_event(*stage.seat().model, stage.named("conv2d_backward_data")));
+  stage.app.go(at_event(*stage.trace().model, stage.named("conv2d_backward_data")));
   stage.frame();
   EXPECT_NEAR((stage.view().from + stage.view().to) / 2,
-              static_cast<double>(stage.seat().state.now), 1);
+              static_cast<double>(stage.trace().state.now), 1);
   stage.type('f');
   const double from = stage.view().from;
-  stage.app.go(at_event(*stage.seat().model, stage.named("conv2d")));
+  stage.app.go(at_event(*stage.trace().model, stage.named("conv2d")));
   stage.frame();
   EXPECT_EQ(stage.view().from, from);
 }
@@ -177,10 +177,10 @@ TEST(Timeline, ManyLanesAreReachable) {
   const Strip& last = stage.cache().layout.strips.back();
   EXPECT_LE(last.y + last.height() - stage.view().scroll, stage.cache().plot.h);
   EXPECT_LE(stage.view().primitives, 1500u);
-  const uint32_t target = static_cast<uint32_t>(stage.seat().model->events.size() - 1);
+  const uint32_t target = static_cast<uint32_t>(stage.trace().model->events.size() - 1);
   const ImVec2 at = stage.where(target);
   stage.click(at.x, at.y);
-  EXPECT_EQ(stage.seat().state.event, target);
+  EXPECT_EQ(stage.trace().state.event, target);
 }
 
 TEST(Timeline, SurvivesOddTraces) {

@@ -122,13 +122,13 @@ TEST_F(Films, NameTheFolderThatIsMissing) {
     EXPECT_TRUE(contains(said, "cannot be written")) << said;
   }
   std::ofstream(in_folder("file")) << "";
-  EXPECT_TRUE(contains(message(in_folder("file/frames/")), "cannot be made"));
+  EXPECT_TRUE(contains(message(in_folder("file/frames/")), "cannot be created"));
 }
 
 TEST_F(Films, AreWhatTheirNameSays) {
   for (const std::string name :
        {"a", "a.avi", "a.png", "%s.png", "%04d%04d.png", "%4d.png"}) {
-    EXPECT_TRUE(contains(message(in_folder(name)), "no known kind")) << name;
+    EXPECT_TRUE(contains(message(in_folder(name)), "unknown video format")) << name;
   }
   EXPECT_THROW(Film(in_folder("a.mp4"), 0), std::runtime_error);
   EXPECT_THROW(Film(in_folder("a.mp4"), 1000), std::runtime_error);

@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include "drawing.h"
-#include "gui/render/font_files.h"
 #include "gui/render/offscreen.h"
 
 namespace lockstep::gui {

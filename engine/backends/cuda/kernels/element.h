@@ -1,5 +1,5 @@
-// What the kernels of this folder are written in: C++ that the GPU's compiler and the
-// host's both understand. So the same arithmetic can be tested without a GPU.
+// Common definitions of the kernels in this folder: C++ that compiles for both GPU and
+// host, so the arithmetic is tested without a GPU.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace lockstep::cuda {
 
-/// Elements are counted in 32 bits: dividing 64-bit numbers is slow on a GPU. Planners
-/// refuse larger tensors.
+/// Elements are indexed with 32 bits, since 64-bit division is slow on a GPU. Planners
+/// reject larger tensors.
 using Index = uint32_t;
 
-/// bfloat16: a float without its last 16 bits, rounded to the nearest (ties to even).
+/// bfloat16: a float without its last 16 bits, rounded to nearest even.
 struct Bf16 {
   uint16_t bits = 0;
 
@@ -36,7 +36,7 @@ struct Bf16 {
   }
 };
 
-/// N neighbours, which a GPU loads and stores at once where they are 16 bytes or fewer.
+/// N neighbouring elements; up to 16 bytes are loaded and stored at once.
 template <class T, int N>
 struct alignas(N * sizeof(T)) Pack {
   T at[N];

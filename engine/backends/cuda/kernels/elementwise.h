@@ -1,4 +1,4 @@
-// One element in, one element out. The machine calls each for every i, in any order.
+// Elementwise kernels. The machine calls each for every i, in any order.
 #pragma once
 
 #include "engine/backends/cuda/kernels/philox.h"
@@ -6,8 +6,8 @@
 
 namespace lockstep::cuda {
 
-/// Turns [n, b, a] into [n, a, b], and converts: N×C×H×W ⇄ N×H×W×C. `i` counts the
-/// output. With a = 1 nothing turns.
+/// Transposes [n, b, a] to [n, a, b] and converts: N×C×H×W ⇄ N×H×W×C. `i` indexes the
+/// output. With a = 1, nothing is transposed.
 template <class From, class To>
 struct Turn {
   const From* in;
@@ -26,7 +26,7 @@ struct CopyWords {
   LOCKSTEP_BOTH void operator()(Index i) const { out[i] = in[i]; }
 };
 
-// Of N elements at once; `i` counts packs.
+// On N elements at once; `i` indexes packs.
 
 template <class T, int N>
 struct Relu {
@@ -35,7 +35,7 @@ struct Relu {
   LOCKSTEP_BOTH void operator()(Index i) const {
     Pack<T, N> values = packs<N>(x)[i];
     for (T& value : values.at) {
-      if (float(value) < 0) value = T(0.0f);  // NaN stays
+      if (float(value) < 0) value = T(0.0f);  // keeps NaN
     }
     packs<N>(y)[i] = values;
   }
@@ -71,7 +71,7 @@ struct Add {
   }
 };
 
-/// y += bias of the channel, which is the innermost dimension.
+/// y += bias of the channel, the innermost dimension.
 template <class T, int N>
 struct AddBias {
   const float* bias;
@@ -98,7 +98,7 @@ struct AddBias {
 
 enum class Pairwise { subtract, multiply, divide };
 
-/// `step` 0: b is one number.
+/// `step` 0: b is a scalar.
 template <class T>
 struct PairwiseOp {
   const T *a, *b;
@@ -121,7 +121,7 @@ struct Scale {
   LOCKSTEP_BOTH void operator()(Index i) const { y[i] = T(float(x[i]) * factor); }
 };
 
-/// A message of a ring joins what is there.
+/// Combines a ring's message with the local data.
 template <class T>
 struct Reduce {
   T* into;
@@ -144,7 +144,7 @@ struct Fill {
   LOCKSTEP_BOTH void operator()(Index i) const { y[i] = value; }
 };
 
-/// Four elements share a block of random words: `i` counts the blocks.
+/// Four elements share a block of random words; `i` indexes blocks.
 struct Dropout {
   const float* x;
   float* y;

@@ -5,9 +5,9 @@
 
 namespace lockstep::cuda {
 
-/// One of the threads that work on a row: each takes every `count`-th element, from
-/// `index` on; `sum` and `max` tell all of them what they found together, joined in a
-/// fixed order. A GPU's warp has 32; on the host there is one.
+/// One of the threads that process a row: each takes every `count`-th element from
+/// `index` on; `sum` and `max` combine the lanes' values in a fixed order and return
+/// the result to all. A GPU's warp has 32 lanes; the host has one.
 struct Lane {
   Index index = 0, count = 1;
 

@@ -1,5 +1,5 @@
 // Cross entropy and accuracy; formulas in reference/loss.cpp. The lanes of a warp share
-// a row, which is as long as there are classes.
+// a row, which has one element per class.
 #pragma once
 
 #include <cmath>
@@ -8,10 +8,10 @@
 
 namespace lockstep::cuda {
 
-/// What a kernel found wrong, for the host to read: kernels cannot throw.
+/// An error reported by a kernel, for the host to read: kernels cannot throw.
 struct Fault {
   int32_t found = 0;
-  int64_t label = 0;  ///< one that is no class
+  int64_t label = 0;  ///< an invalid class
 };
 
 LOCKSTEP_BOTH inline bool is_class(int64_t label, Index classes, Fault* fault) {
@@ -55,7 +55,7 @@ struct LogSoftmaxBackward {
   }
 };
 
-/// A row's part of the loss; the parts are added up later.
+/// A row's contribution to the loss; contributions are summed later.
 struct NllLoss {
   const float* log_p;
   const int64_t* labels;
@@ -96,7 +96,7 @@ struct NllLossBackward {
   }
 };
 
-/// 1 for a row whose label is in the top k, else 0.
+/// 1 for a row whose label is in the top k, otherwise 0.
 struct TopK {
   const float* logits;
   const int64_t* labels;
@@ -119,7 +119,7 @@ struct TopK {
   }
 };
 
-/// A column sum (see normalization.h) with one column: what the rows' parts make.
+/// A column sum (see normalization.h) with one column: the total over rows.
 struct Total {
   using Sum = float;
   const float* parts;
@@ -135,7 +135,7 @@ struct Total {
   }
 };
 
-/// The gradient of a bias: each channel's sum over rows. A column sum, of N channels.
+/// A bias gradient: each channel's sum over rows. A column sum of N channels.
 template <class T, int N>
 struct SumRows {
   struct Sum {

@@ -1,15 +1,15 @@
-// One launch for many tensors: a table of them travels with the launch. The machine
-// calls f(t, i) for every element i < size(t) of every tensor t < count.
+// One launch for many tensors, with a table of them as its argument. The machine calls
+// f(t, i) for every element i < size(t) of every tensor t < count.
 #pragma once
 
 #include "engine/backends/cuda/kernels/element.h"
 
 namespace lockstep::cuda {
 
-/// At most: a launch's arguments are limited to 4 KiB.
+/// Limited by the 4 KiB of a launch's arguments.
 inline constexpr Index kMany = 64;
 
-/// PyTorch's SGD, all parameters at once; see reference/elementwise.cpp.
+/// PyTorch's SGD for all parameters at once; see reference/elementwise.cpp.
 struct Sgd {
   struct Entry {
     float* parameter;
@@ -19,7 +19,7 @@ struct Sgd {
   } entry[kMany];
   Index count;
   float lr, momentum, decay;
-  bool first;  ///< the buffers begin as the gradients
+  bool first;  ///< initialise the buffers with the gradients
 
   LOCKSTEP_BOTH Index size(Index t) const { return entry[t].size; }
   LOCKSTEP_BOTH void operator()(Index t, Index i) const {
@@ -33,7 +33,7 @@ struct Sgd {
   }
 };
 
-/// n tensors one after the other in `out`.
+/// Concatenates n tensors in `out`.
 template <class Word>
 struct Flatten {
   struct Entry {

@@ -1,10 +1,10 @@
 // Batch normalisation of N×H×W×C images, seen as M rows of C channels; the formulas are
 // in reference/normalization.cpp and reference/shared_normalization.cpp.
 //
-// A *column sum* is a struct with `Sum`, `column` (what belongs to a column), `add`
-// (element i, row · columns + column, to a sum), `join` (two sums) and `finish` (a
-// column's whole sum); the machine adds each column's rows in a fixed order. A column
-// may be N channels that lie side by side.
+// A *column sum* is a struct with `Sum`, `column` (per-column data), `add` (adds
+// element i, row · columns + column, to a sum), `join` (joins two sums) and `finish`
+// (takes a column's total); the machine adds each column's rows in a fixed order. A
+// column may be N adjacent channels.
 #pragma once
 
 #include <cmath>
@@ -25,7 +25,7 @@ LOCKSTEP_BOTH void join_two(TwoSums<N>& sum, const TwoSums<N>& other) {
   }
 }
 
-/// Where a batch norm keeps what it has seen.
+/// A batch norm's running statistics.
 struct Running {
   float *mean, *var;
   int64_t* count;  ///< null: not counted
@@ -48,7 +48,7 @@ struct BatchStatistics {
   const T* x;
   float rows;
   float *mean, *var;
-  float* row_count;  ///< null, or one number: how many rows there are
+  float* row_count;  ///< null, or receives the number of rows
   Running running;   ///< `mean` null: not updated
 
   using Column = Pack<T, N>;  ///< the channels' first elements
@@ -76,14 +76,14 @@ struct BatchStatistics {
   }
 };
 
-/// y = (x − mean) / √(var + eps) · gamma + beta, then a ReLU that leaves its mask. Of N
-/// channels at once: what belongs to these is asked for once for many rows.
+/// y = (x − mean) / √(var + eps) · gamma + beta, then a ReLU that stores its mask.
+/// Processes N channels at once: per-channel values are loaded once for many rows.
 template <class T, int N>
 struct Normalize {
   const T* x;
   const float *gamma, *beta, *mean, *var;
   T* y;
-  uint8_t* mask;  ///< null: not wanted
+  uint8_t* mask;  ///< null: not requested
   float eps;
   bool relu;
 
@@ -119,11 +119,11 @@ template <class T, int N>
 struct GradientSums {
   using Sum = TwoSums<N>;
   const T *x, *dy;
-  const uint8_t* mask;  ///< of a melted ReLU; null: none
+  const uint8_t* mask;  ///< of a fused ReLU; null: none
   const float *mean, *var;
   float eps;
   float *dgamma, *dbeta;
-  float *sum_dy, *sum_dy_x;  ///< null: not wanted
+  float *sum_dy, *sum_dy_x;  ///< null: not requested
 
   using Column = Pack<float, N>;  ///< the channels' means
   LOCKSTEP_BOTH Column column(Index c) const {
@@ -153,8 +153,8 @@ struct GradientSums {
   }
 };
 
-/// dx = γ / σ · (dy − dβ / n − x̂ dγ / n); constant statistics: γ / σ · dy. Of N
-/// channels at once.
+/// dx = γ / σ · (dy − dβ / n − x̂ dγ / n); with constant statistics, γ / σ · dy.
+/// Processes N channels at once.
 template <class T, int N>
 struct NormalizeBackward {
   const T *x, *dy;
@@ -179,7 +179,7 @@ struct NormalizeBackward {
   }
   LOCKSTEP_BOTH void operator()(const Column& channels, Index i) const {
     const Pack<T, N> grad = packs<N>(dy)[i];
-    Pack<T, N> in = grad, out;  // `in` counts only where statistics are the batch's
+    Pack<T, N> in = grad, out;  // `in` is used only with batch statistics
     Pack<uint8_t, N> positive{};
     if (count > 0) in = packs<N>(x)[i];
     if (mask) positive = packs<N>(mask)[i];
@@ -195,7 +195,7 @@ struct NormalizeBackward {
   }
 };
 
-/// The same where sums and count are those of all devices (batch_norm_backward_elemt).
+/// The same with sums and count over all devices (batch_norm_backward_elemt).
 template <class T>
 struct SharedNormalizeBackward {
   const T *x, *dy;
@@ -211,10 +211,10 @@ struct SharedNormalizeBackward {
   }
 };
 
-/// Joins the statistics of several devices, channel by channel. Source: Chan, Golub &
+/// Combines the statistics of several devices per channel. Source: Chan, Golub &
 /// LeVeque, Updating Formulae, 1979.
 struct GatherStatistics {
-  const float* all;  ///< a row of 2C + 1 numbers for each device
+  const float* all;  ///< a row of 2C + 1 values per device
   Index devices, channels;
   float *mean, *var, *count;
   LOCKSTEP_BOTH void operator()(Index c) const {

@@ -1,5 +1,5 @@
-// Pooling of N×H×W×C images. Backward every input pixel gathers from the windows that
-// cover it: no two threads write one element, so sums have one order.
+// Pooling of N×H×W×C images. In backward, every input pixel gathers from the windows
+// that cover it: no two threads write one element, so the order of sums is fixed.
 #pragma once
 
 #include "engine/backends/cuda/kernels/element.h"
@@ -9,11 +9,11 @@ namespace lockstep::cuda {
 struct Windows {
   int height, width, out_height, out_width;  ///< of the large and the small image
   int kernel_y, kernel_x, stride_y, stride_x, padding_y, padding_x;
-  bool adaptive;  ///< windows cover the image evenly; the line above is not used
+  bool adaptive;  ///< windows cover the image evenly; the line above is unused
 };
 
-/// Where a window begins and ends along one axis, clipped to the image; `full` counts
-/// padding too, as PyTorch's divisor does.
+/// The extent of a window along one axis, clipped to the image; `full` includes
+/// padding, as PyTorch's divisor does.
 struct Span {
   int begin, end, full;
 };
@@ -39,7 +39,7 @@ LOCKSTEP_BOTH inline Span columns(const Windows& w, int ox) {
                  w.adaptive);
 }
 
-/// The outputs whose windows contain pixel `i`: begin to end − 1.
+/// Returns the outputs whose windows contain pixel `i`: begin to end − 1.
 LOCKSTEP_BOTH inline Span covering(int i, int size, int outputs, int kernel, int stride,
                                    int padding, bool adaptive) {
   if (adaptive) {
@@ -53,7 +53,7 @@ LOCKSTEP_BOTH inline Span covering(int i, int size, int outputs, int kernel, int
   return {begin, end < outputs ? end : outputs, 0};
 }
 
-/// An element of an N×H×W×C tensor.
+/// Coordinates of an element of an N×H×W×C tensor.
 struct Place {
   Index n;
   int y, x;
@@ -73,7 +73,7 @@ LOCKSTEP_BOTH inline Index at(const Place& p, int y, int x, int height, int widt
   return ((p.n * Index(height) + Index(y)) * Index(width) + Index(x)) * channels + p.c;
 }
 
-/// `position` is the place in the window: row · kernel width + column.
+/// `position` is the offset in the window: row · kernel width + column.
 template <class T>
 struct MaxPool {
   const T* x;

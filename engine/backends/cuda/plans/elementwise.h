@@ -1,5 +1,4 @@
-// Plans of operations that treat every element alike: whatever the first tensor's form,
-// the others are brought into it.
+// Plans of elementwise operations: all tensors are converted to the first one's form.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +46,7 @@ void reduce_elements(void* into, const void* from, int64_t numel, DType dtype,
   }
 }
 
-/// Bytes, by the largest word that divides them.
+/// Copies bytes by the largest word that divides their size.
 template <class Machine, class Word>
 Step copy_words_step(int64_t bytes) {
   return [bytes](const KernelArgs& args) {
@@ -100,7 +99,7 @@ PlanPtr plan_flatten(const PlanRequest& r) {
   return steps.finish(r);
 }
 
-/// One launch for 64 parameters; their table travels with it.
+/// One launch for 64 parameters, with their table as its argument.
 template <class Machine>
 PlanPtr plan_sgd(const PlanRequest& r) {
   Steps steps("lockstep:sgd");
@@ -127,7 +126,7 @@ PlanPtr plan_sgd(const PlanRequest& r) {
   return steps.finish(r);
 }
 
-/// Like reference/elementwise.cpp: the mask's order is the plain one.
+/// As reference/elementwise.cpp: the mask is in plain order.
 template <class Machine>
 PlanPtr plan_dropout(const PlanRequest& r) {
   Steps steps("lockstep:dropout");

@@ -1,4 +1,4 @@
-// Plans of cross entropy and accuracy: plain float32, whatever comes in.
+// Plans of cross entropy and accuracy: converts inputs to plain float32.
 #pragma once
 
 #include <stdexcept>
@@ -30,7 +30,7 @@ PlanPtr plan_log_softmax(const PlanRequest& r) {
   return steps.finish(r);
 }
 
-/// Output 0 becomes factor · Σ / divisor of the rows' parts.
+/// Output 0 = factor · Σ / divisor over the rows' contributions.
 template <class Machine>
 void add_total(Steps& steps, Ref parts, Index rows, float factor, float divisor) {
   const Ref scratch = steps.scratch(Machine::scratch_bytes(rows, 1, sizeof(float)));

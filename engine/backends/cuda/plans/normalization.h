@@ -1,4 +1,4 @@
-// Plans of batch norms: statistics in float32, images in whatever they are.
+// Plans of batch norms: statistics in float32, images in their own type.
 #pragma once
 
 #include "engine/backends/cuda/kernels/normalization.h"
@@ -15,7 +15,7 @@ struct Matrix {
         count(static_cast<Index>(sizes.numel())) {}
 };
 
-/// Input `i` as convolutions make it.
+/// Input `i` in the form of convolution outputs.
 template <class Machine>
 Ref images(Steps& steps, const PlanRequest& r, size_t i) {
   const Shape& sizes = r.in[i].sizes;
@@ -23,12 +23,12 @@ Ref images(Steps& steps, const PlanRequest& r, size_t i) {
                      activation_form(sizes, form_of(r.in[0]).bf16));
 }
 
-/// Where a batch norm's statistics go.
+/// Outputs of a batch norm's statistics.
 struct BatchSeen {
   float *mean, *var, *row_count;
   Running running;
 };
-/// What its gradients' sums are made of, and where they go.
+/// Inputs and outputs of its gradient sums.
 struct BatchGradients {
   const uint8_t* mask;
   const float *mean, *var;
@@ -41,7 +41,7 @@ Ref sums_scratch(Steps& steps, const Matrix& m, Form form) {
       sums_bytes<Machine>(m.rows, m.channels, form, sizeof(TwoSums<1>)));
 }
 
-/// Step: the sums of a batch norm's statistics.
+/// Adds a step: the sums of a batch norm's statistics.
 template <class Machine>
 Step statistics_step(Ref x, const Matrix& m, Ref scratch,
                      std::function<BatchSeen(const KernelArgs&)> seen_in) {
@@ -61,7 +61,7 @@ Step statistics_step(Ref x, const Matrix& m, Ref scratch,
   };
 }
 
-/// Step: the sums of its gradients.
+/// Adds a step: the sums of its gradients.
 template <class Machine>
 Step gradients_step(Ref x, Ref dy, const Matrix& m, float eps, Ref scratch,
                     std::function<BatchGradients(const KernelArgs&)> gradients_in) {

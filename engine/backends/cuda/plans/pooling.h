@@ -28,7 +28,7 @@ template <class Machine>
 PlanPtr plan_max_pool(const PlanRequest& r) {
   const Shape &large = r.in[0].sizes, &small = r.out[0].sizes;
   if (r.attributes.kernel[0] * r.attributes.kernel[1] > 256) {
-    throw std::runtime_error("cuda: max_pool2d has windows of at most 256 pixels");
+    throw std::runtime_error("cuda: max_pool2d supports windows of at most 256 pixels");
   }
   const bool bf16 = form_of(r.in[0]).bf16;
   Steps steps("lockstep:max_pool");

@@ -1,5 +1,5 @@
-// Plans of convolutions and linear layers: a library's kernel, with tensors brought
-// into its form before and our own small kernels (bias, ReLU) after it.
+// Plans of convolutions and linear layers: a library's kernel, after converting its
+// tensors and before small kernels of ours (bias, ReLU).
 #pragma once
 
 #include "engine/backends/cuda/kernels/elementwise.h"
@@ -8,7 +8,7 @@
 
 namespace lockstep::cuda {
 
-/// `--amp`: products of bfloat16.
+/// `--amp`: matrix products in bfloat16.
 inline bool autocast() { return backend_options().amp; }
 
 template <class Machine>
@@ -44,7 +44,7 @@ void add_bias_gradient(Steps& steps, Ref dy, int64_t rows, int64_t channels) {
   });
 }
 
-/// Weights O×C×kH×kW, plain, as O×kH×kW×C.
+/// Converts weights O×C×kH×kW from plain to O×kH×kW×C.
 template <class Machine>
 Ref channels_last(Steps& steps, Ref w, const Shape& sizes, bool bf16) {
   return as<Machine>(steps, w, sizes, activation_form(sizes, bf16));
@@ -110,7 +110,7 @@ PlanPtr plan_convolution(const PlanRequest& r) {
 
 template <class Machine>
 PlanPtr plan_linear(const PlanRequest& r) {
-  // A single product of two vectors is a sum of squares: it keeps its digits.
+  // A single product of two vectors is a sum of squares: keep full precision.
   const bool dot = r.code == OpCode::linear && r.out[0].sizes.numel() == 1;
   const Form form{false, autocast() && !dot};
   Steps steps(form.bf16 ? "cublas:bfloat16" : "cublas:float32");
@@ -138,7 +138,7 @@ PlanPtr plan_linear(const PlanRequest& r) {
     });
     return steps.finish(r, {form});
   }
-  // dw[O×I] = dyᵀ[N×O] x[N×I], in float32 always: it goes to the optimizer
+  // dw[O×I] = dyᵀ[N×O] x[N×I], always float32, for the optimizer
   const int64_t N = r.in[0].sizes[0], I = r.in[0].sizes[1], O = r.in[1].sizes[1];
   steps.add([=, run = Machine::gemm({O, I, N, true, false, form.bf16, false})](
                 const KernelArgs& args) {

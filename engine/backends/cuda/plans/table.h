@@ -1,4 +1,4 @@
-// Which plan an operation gets.
+// Dispatches each operation to its planner.
 #pragma once
 
 #include <limits>
@@ -8,7 +8,8 @@
 
 namespace lockstep::cuda {
 
-/// Kernels count elements in 32 bits and know float32 only, behind it bfloat16.
+/// Kernels index elements with 32 bits and support float32 only, stored as such or as
+/// bfloat16.
 inline void check_types(const PlanRequest& r) {
   for (const auto* specs : {&r.in, &r.out}) {
     for (const TensorSpec& spec : *specs) {
@@ -65,7 +66,7 @@ PlanPtr make_plan(const PlanRequest& r) {
   }
 }
 
-/// The operations that can take the ReLU after them into their last kernel.
+/// True for operations that can fuse a following ReLU into their last kernel.
 inline bool takes_relu(OpCode code) {
   switch (code) {
     case OpCode::conv2d:

@@ -87,7 +87,7 @@ GlooCommunicator::GlooCommunicator(const CommunicatorOptions& options)
     context->connectFullMesh(store, device);
     context->setTimeout(timeout_);
     context_ = std::move(context);
-    // Nobody may be done, and close connections, while others still make theirs.
+    // No rank may close its connections while others still make theirs.
     store.set(fmt::format("connected_{}", rank_), {});
     for (int other = 0; other < size_; ++other) {
       store.get(fmt::format("connected_{}", other));
@@ -212,7 +212,7 @@ void GlooCommunicator::run(const Buffer& data, const Collective& call,
 }
 
 /// Gloo does not compare what ranks call: with other sizes it ends the process or gives
-/// a wrong sum. So all ranks show each other first what they are about to do.
+/// a wrong sum. So the ranks compare their calls first.
 void GlooCommunicator::agree(const Collective& call) {
   const auto kind = static_cast<uint32_t>(fnv1a64(call.name));
   const MessageTag mine{call.seq, call.bytes, 0, kind};
@@ -228,7 +228,7 @@ void GlooCommunicator::agree(const Collective& call) {
   }
 }
 
-/// In words that Monitor::explain knows.
+/// Words the error so that Monitor::explain knows it.
 std::string GlooCommunicator::explained(const std::string& what,
                                         const Collective& call) const {
   if (what.find("Timed out waiting") == what.npos) {

@@ -1,4 +1,4 @@
-// Collectives by Gloo, PyTorch's library for CPUs: to be measured against.
+// Collectives by Gloo, PyTorch's library for CPUs, for comparison.
 #pragma once
 
 #include <functional>
@@ -17,17 +17,17 @@ namespace lockstep::distributed {
 
 /// Gloo over TCP, a connection for each pair of ranks. All-reduce is its ring (the one
 /// of the newer interface), broadcast a tree, reduce a ring and then a gathering;
-/// reduce-scatter is an all-reduce of which all but a part is thrown away, since the
-/// newer interface has none. Buffers without data are not exchanged, so Gloo does not
-/// even make such ranks wait for each other.
+/// reduce-scatter is an all-reduce of which only a part is kept, since the newer
+/// interface has none. Buffers without data are not exchanged, so ranks without data do
+/// not wait for each other.
 ///
-/// Gloo names no rank in its failures: Monitor finds out. Nor does it compare what
-/// ranks call: that is done here, by a small all-gather before each collective. Source:
+/// Gloo's errors name no rank: Monitor finds it. Gloo does not compare the ranks' calls
+/// either: a small all-gather before each collective does that here. Source:
 /// gloo/allreduce.cc, gloo/transport/tcp/{pair,unbound_buffer}.cc (May 2022).
 class GlooCommunicator : public Communicator {
  public:
-  /// Connects with all ranks. From here on the process ignores SIGPIPE, unless it
-  /// handles it: Gloo writes to broken connections.
+  /// Connects to all ranks. Makes the process ignore SIGPIPE unless it handles it: Gloo
+  /// writes to broken connections.
   explicit GlooCommunicator(const CommunicatorOptions& options);
   ~GlooCommunicator() override;
 
@@ -44,13 +44,13 @@ class GlooCommunicator : public Communicator {
   void send(Buffer data, int to, const Collective& call) override;
   void recv(Buffer data, int from, const Collective& call) override;
 
-  /// Closes all connections, which wakes whoever waits for a message, except for one
-  /// that has come or gone in part: Gloo then waits until its timeout.
+  /// Closes all connections, which wakes the calls that wait for a message. A call
+  /// whose message has moved in part waits until Gloo's timeout.
   void abort(const std::string& why) override;
 
  private:
-  /// Runs `exchange` unless there is nothing to exchange, with Gloo's failures in our
-  /// words, and records `messages`. `together`: all ranks take part.
+  /// Runs `exchange` unless there is nothing to exchange, translates Gloo's errors, and
+  /// records `messages`. `together`: all ranks take part.
   void run(const Buffer& data, const Collective& call, const ModelledMessages& messages,
            const std::function<void()>& exchange, bool together = true);
   void agree(const Collective& call);

@@ -1,4 +1,4 @@
-// Our store in the clothes of Gloo's.
+// Adapts our store to Gloo's interface.
 #pragma once
 
 #include <gloo/rendezvous/store.h>
@@ -12,8 +12,8 @@ namespace lockstep::distributed {
 /// Gloo's ranks find each other here, under the keys `rank_2` and `2`.
 class GlooStore : public gloo::rendezvous::Store {
  public:
-  /// Every wait takes `timeout` at most, whatever Gloo says; then std::runtime_error
-  /// names the rank that did not come.
+  /// Every wait ends after `timeout`, whatever Gloo asks for. Throws std::runtime_error
+  /// that names the missing rank then.
   GlooStore(std::shared_ptr<distributed::Store> store, Milliseconds timeout)
       : store_(std::move(store)), timeout_(timeout) {}
 

@@ -21,7 +21,7 @@ ncclRedOp_t op_of(ReduceOp op) {
   return op == ReduceOp::sum ? ncclSum : op == ReduceOp::min ? ncclMin : ncclMax;
 }
 
-/// A GPU's name among all machines: the host's, and its place on the bus.
+/// Returns a name of the GPU that is unique over machines: host and bus address.
 std::string gpu_name(Device device) {
   char host[256] = "", bus[32] = "";
   ::gethostname(host, sizeof host - 1);
@@ -40,7 +40,8 @@ ncclUniqueId common_id(Store& store, const CommunicatorOptions& options) {
   store.wait({"id"}, options.timeout);
   const std::string bytes = store.get("id");
   if (bytes.size() != sizeof id.internal) {
-    throw std::runtime_error("rank 0 has another version of NCCL; use the same on all");
+    throw std::runtime_error(
+        "rank 0 has another version of NCCL; fix: use the same on all");
   }
   std::memcpy(id.internal, bytes.data(), bytes.size());
   return id;
@@ -64,7 +65,7 @@ NcclCommunicator::~NcclCommunicator() {
 void NcclCommunicator::run(const Collective& call, DType dtype,
                            const ModelledMessages& messages, const Enqueue& enqueue) {
   cuda::CudaQueue& queue = cuda::CudaQueue::current();
-  const bool recorded = call.op != tracer::kNone;
+  const bool recorded = call.recorded();
   const runtime::MarkPtr began = recorded ? queue.mark(true) : nullptr;
   ncclComm_t comm = nullptr;
   {
@@ -72,7 +73,7 @@ void NcclCommunicator::run(const Collective& call, DType dtype,
     if (aborted_) throw std::runtime_error(*aborted_);
     comm = comm_;
   }
-  // Without the lock, as PyTorch does: the first call meets the other ranks, and if one
+  // Without the lock, as PyTorch does: the first call waits for all ranks, and if one
   // of them is dead, only `abort` ends it.
   check_nccl(enqueue(comm, queue.stream()), "NCCL's " + str(call), comm);
   if (!recorded) return;
@@ -142,7 +143,7 @@ void NcclCommunicator::recv(Buffer data, int from, const Collective& call) {
       });
 }
 
-/// The work that is ended by this looks done to the GPU; so the device is told, too.
+/// Aborted work looks done to the GPU, so the device is poisoned as well.
 void NcclCommunicator::abort(const std::string& why) {
   {
     std::lock_guard lock(mutex_);

@@ -13,13 +13,13 @@
 namespace lockstep::distributed {
 
 /// Each rank has a GPU of its own. Calls enqueue on the comm stream's queue and return:
-/// as with all CUDA work, who reads the result waits. NCCL shows no messages: while the
-/// trace records, each collective is waited for, and its messages stand there as its
-/// ring algorithm prescribes them, marked `modelled`.
-/// Source: NCCL API (ncclAllReduce, ncclCommInitRank, ncclCommAbort).
+/// as with all CUDA work, readers of the result must wait. NCCL shows no messages:
+/// while the trace is recorded each call waits for its collective, and records the
+/// messages that the ring algorithm prescribes, marked `modelled`. Source: NCCL API
+/// (ncclAllReduce, ncclCommInitRank, ncclCommAbort).
 class NcclCommunicator : public Communicator {
  public:
-  /// Meets all ranks. REQUIRES: no two ranks on one GPU.
+  /// Must be called by all ranks. REQUIRES: no two ranks on one GPU.
   explicit NcclCommunicator(const CommunicatorOptions& options);
   ~NcclCommunicator() override;
 
@@ -36,7 +36,7 @@ class NcclCommunicator : public Communicator {
   void send(Buffer data, int to, const Collective& call) override;
   void recv(Buffer data, int from, const Collective& call) override;
 
-  /// Ends what runs on the GPU and waits there for other ranks.
+  /// Ends kernels that wait on the GPU for other ranks.
   void abort(const std::string& why) override;
 
  private:
@@ -51,7 +51,7 @@ class NcclCommunicator : public Communicator {
   std::optional<std::string> aborted_;
 };
 
-/// Null where two ranks share a GPU. Collective over the ranks of the store.
+/// Returns null where two ranks share a GPU. Must be called by all ranks of the store.
 std::unique_ptr<Communicator> make_nccl(const CommunicatorOptions& options);
 
 }  // namespace lockstep::distributed

@@ -1,4 +1,4 @@
-// What NCCL's calls return, and what they call our types.
+// NCCL's error codes and types.
 #pragma once
 
 #include <nccl.h>
@@ -9,11 +9,11 @@
 
 namespace lockstep::distributed {
 
-/// Throws std::runtime_error that names the call, and what the group said last.
+/// Throws std::runtime_error that names the call and the group's last error.
 void check_nccl(ncclResult_t status, const std::string& call,
                 ncclComm_t comm = nullptr);
 
-/// Bytes where NCCL has no such type.
+/// Returns the type for bytes where NCCL has no such type.
 ncclDataType_t nccl_type(DType type);
 
 }  // namespace lockstep::distributed

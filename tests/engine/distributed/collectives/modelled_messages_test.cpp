@@ -45,7 +45,7 @@ TEST(ModelledMessages, AllGatherBringsEveryOther) {
   }
 }
 
-// Whoever sends has got it earlier; the way from the root is as short as a tree's.
+// A sender has received it earlier; the way from the root is as short as a tree's.
 TEST(ModelledMessages, BroadcastIsATree) {
   for (int size = 1; size <= 9; ++size) {
     for (int root = 0; root < size; ++root) {

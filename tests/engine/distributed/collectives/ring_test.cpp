@@ -118,7 +118,7 @@ TEST_P(RingFailure, ADifferentOrderIsRefused) {
 
 TEST_P(RingFailure, WhoDoesNotComeIsNamedByThoseWhoWait) {
   const auto said = test::messages_of_ranks(
-      {3, GetParam(), DeviceType::reference, test::Milliseconds(200)}, [](Rank& rank) {
+      {3, GetParam(), DeviceType::reference, Milliseconds(200)}, [](Rank& rank) {
         rank.group->barrier(rank.device);  // connections are made before anyone is late
         if (rank.rank == 2) return;
         rank.group->all_reduce(mine(rank, 9, DType::f64)).synchronize();
@@ -143,7 +143,7 @@ TEST_P(RingFailure, AbortWakesWhoeverWaits) {
 }
 
 TEST(RingStart, ARankThatNeverStartedIsNamed) {
-  const test::Milliseconds timeout(200);
+  const Milliseconds timeout(200);
   const auto store = std::make_shared<distributed::HashStore>(timeout);
   distributed::Ring ring(
       std::make_unique<distributed::TcpTransport>(store, "127.0.0.1", 0, 2, timeout), 0,

@@ -1,5 +1,5 @@
 // The law: without batch norm, N ranks compute what one device computes on the whole
-// batch, whoever synchronises the gradients and however they travel.
+// batch, whichever class synchronises the gradients, and however they travel.
 #include "engine/optim/sgd.h"
 #include "tests/engine/distributed/nets.h"
 

@@ -59,7 +59,7 @@ struct NormCase {
 };
 
 /// `count` rows for each rank, one after the other.
-inline std::vector<Normalized> normalized_by_ranks(const NormCase& the,
+inline std::vector<Normalized> normalized_by_ranks(const NormCase& layer,
                                                    const std::vector<int64_t>& counts,
                                                    DeviceType type) {
   std::vector<Normalized> results(counts.size());
@@ -68,7 +68,7 @@ inline std::vector<Normalized> normalized_by_ranks(const NormCase& the,
   on_ranks(world, [&](Rank& rank) {
     int64_t first = 0;
     for (int r = 0; r < rank.rank; ++r) first += counts[r];
-    results[rank.rank] = the.run(rank.device, first, counts[rank.rank], rank.group);
+    results[rank.rank] = layer.run(rank.device, first, counts[rank.rank], rank.group);
   });
   return results;
 }

@@ -21,24 +21,24 @@ using test::Rank;
 const std::vector<std::vector<int64_t>> kShares{{3, 3}, {2, 2, 2}, {4, 1, 1}, {1, 5}};
 
 TEST(DdpSyncBatchNorm, NormalisesAsOneDeviceWhateverTheShares) {
-  const NormCase the = NormCase::random({6, 5, 3, 4});
-  const test::Normalized one = the.run(test::kReference, 0, 6);
+  const NormCase layer = NormCase::random({6, 5, 3, 4});
+  const test::Normalized one = layer.run(test::kReference, 0, 6);
   for (const auto& counts : kShares) {
     SCOPED_TRACE(testing::PrintToString(counts));
-    test::expect_as_one(test::normalized_by_ranks(the, counts, DeviceType::reference),
+    test::expect_as_one(test::normalized_by_ranks(layer, counts, DeviceType::reference),
                         one, 1e-13);
   }
 }
 
 TEST(DdpSyncBatchNorm, ARankMayHaveASingleElementPerChannel) {
-  const NormCase the = NormCase::random({3, 2, 1, 1});
-  test::expect_as_one(test::normalized_by_ranks(the, {1, 2}, DeviceType::reference),
-                      the.run(test::kReference, 0, 3), 1e-13);
+  const NormCase layer = NormCase::random({3, 2, 1, 1});
+  test::expect_as_one(test::normalized_by_ranks(layer, {1, 2}, DeviceType::reference),
+                      layer.run(test::kReference, 0, 3), 1e-13);
 }
 
 TEST(DdpSyncBatchNorm, RunningStatisticsAreEqualToTheLastBit) {
-  const NormCase the = NormCase::random({6, 5, 3, 4});
-  const auto ranks = test::normalized_by_ranks(the, {4, 1, 1}, DeviceType::reference);
+  const NormCase layer = NormCase::random({6, 5, 3, 4});
+  const auto ranks = test::normalized_by_ranks(layer, {4, 1, 1}, DeviceType::reference);
   for (const test::Normalized& rank : ranks) {
     EXPECT_EQ(test::values_of(rank.running_mean),
               test::values_of(ranks[0].running_mean));
@@ -49,11 +49,11 @@ TEST(DdpSyncBatchNorm, RunningStatisticsAreEqualToTheLastBit) {
 // In float32, E[x²] − E[x]² of such numbers has no correct digit.
 TEST(DdpSyncBatchNorm, ASmallVarianceBesideALargeMeanSurvives) {
   const Shape sizes{6, 2, 8, 8};
-  NormCase the{test::signed_tensor("x", sizes, 0.25, DType::f32, 1000),
-               test::signed_tensor("grad", sizes, 1, DType::f32), DType::f32};
-  const auto ranks = test::normalized_by_ranks(the, {4, 2}, DeviceType::reference);
-  the.dtype = DType::f64;
-  const test::Normalized truth = the.run(test::kReference, 0, 6);
+  NormCase layer{test::signed_tensor("x", sizes, 0.25, DType::f32, 1000),
+                 test::signed_tensor("grad", sizes, 1, DType::f32), DType::f32};
+  const auto ranks = test::normalized_by_ranks(layer, {4, 2}, DeviceType::reference);
+  layer.dtype = DType::f64;
+  const test::Normalized truth = layer.run(test::kReference, 0, 6);
   EXPECT_LE(test::relative_l2(ranks[0].running_var, truth.running_var), 1e-5);
   EXPECT_LE(test::relative_l2(test::joined(ranks, &test::Normalized::y), truth.y),
             1e-2);
@@ -64,15 +64,15 @@ TEST(DdpSyncBatchNorm, ASmallVarianceBesideALargeMeanSurvives) {
 TEST(DdpSyncBatchNorm, GradientsByFiniteDifferences) {
   constexpr double kStep = 1e-5, kTolerance = 1e-6;
   const Shape sizes{3, 2, 2, 1};
-  NormCase the{test::random("x", sizes), test::random("grad", sizes)};
+  NormCase layer{test::random("x", sizes), test::random("grad", sizes)};
   const std::vector<int64_t> counts{1, 2};
-  const auto ranks = test::normalized_by_ranks(the, counts, DeviceType::reference);
+  const auto ranks = test::normalized_by_ranks(layer, counts, DeviceType::reference);
   const auto dx = test::values_of(test::joined(ranks, &test::Normalized::dx));
-  const auto w = test::values_of(the.dy), x = test::values_of(the.x);
+  const auto w = test::values_of(layer.dy), x = test::values_of(layer.x);
   const auto moved_by = [&](size_t i, double step) {
     std::vector<double> moved = x;
     moved[i] += step;
-    NormCase other = the;
+    NormCase other = layer;
     other.x = Tensor::from(moved, sizes, DType::f64);
     const auto y = test::values_of(
         test::joined(test::normalized_by_ranks(other, counts, DeviceType::reference),
@@ -137,7 +137,7 @@ TEST_P(DdpSyncBatchNormLaw, TrainsAsOneDeviceWithOrdinaryBatchNorm) {
     const nn::ModulePtr model = test::in_double(make_normed_net);
     test::only_rank_0_knows(*model, rank);
     model->to(rank.device);
-    EXPECT_EQ(nn::convert_sync_batchnorm(*model, rank.group), 2);
+    EXPECT_EQ(distributed::convert_sync_batchnorm(*model, rank.group), 2);
     DistributedDataParallel ddp(model, rank.group, {.broadcast_buffers = false});
     int64_t first = 0;
     for (int r = 0; r < rank.rank; ++r) first += counts[r];
@@ -157,7 +157,7 @@ TEST(DdpSyncBatchNorm, EvaluatesByRunningStatisticsWithoutACollective) {
   test::on_ranks({2}, [](Rank& rank) {
     const nn::ModulePtr layer = test::in_double(test::make_batch_norm);
     layer->to(rank.device);
-    nn::convert_sync_batchnorm(*layer, rank.group);
+    distributed::convert_sync_batchnorm(*layer, rank.group);
     EXPECT_STREQ(layer->type_name(), "SyncBatchNorm");
     layer->eval();
     if (rank.rank == 0) {  // the other one does not answer
@@ -172,7 +172,7 @@ TEST(DdpSyncBatchNorm, OfOneRankIsOrdinary) {
   test::on_ranks({1}, [](Rank& rank) {
     const nn::ModulePtr layer = test::in_double(test::make_batch_norm);
     layer->to(rank.device);
-    nn::convert_sync_batchnorm(*layer, rank.group);
+    distributed::convert_sync_batchnorm(*layer, rank.group);
     (*layer)(test::on(rank.device, test::random("x", {2, 2, 3, 3})));
     EXPECT_EQ(rank.group->last_call().first, -1);
   });
@@ -183,7 +183,7 @@ TEST(DdpSyncBatchNorm, GoesNeitherWithJoinNorWithReplicas) {
     const nn::ModulePtr layer = test::in_double(test::make_batch_norm);
     layer->to(rank.device);
     EXPECT_FALSE(nn::has_sync_batchnorm(*layer));
-    nn::convert_sync_batchnorm(*layer, rank.group);
+    distributed::convert_sync_batchnorm(*layer, rank.group);
     DistributedDataParallel ddp(layer, rank.group);
     EXPECT_NE(test::message_of([&] {
                 distributed::Join join(ddp);
@@ -211,9 +211,9 @@ struct Plugged {
 std::vector<std::string> said(std::function<distributed::SyncStatistics> statistics,
                               std::function<distributed::SyncBackwardSums> sums) {
   const Plugged plugged(std::move(statistics), std::move(sums));
-  const NormCase the = NormCase::random({4, 2, 3, 3});
+  const NormCase layer = NormCase::random({4, 2, 3, 3});
   return test::messages_of_ranks(
-      {2}, [&](Rank& rank) { the.run(rank.device, 2 * rank.rank, 2, rank.group); });
+      {2}, [&](Rank& rank) { layer.run(rank.device, 2 * rank.rank, 2, rank.group); });
 }
 
 TEST(DdpSyncBatchNorm, AWrongResultOfALearnersFunctionIsNamed) {
@@ -247,13 +247,13 @@ TEST(SyncBatchNormOnCpu, IsTheReferenceInFloat32) {
       for (const bool relu : {true, false}) {
         SCOPED_TRACE(testing::Message()
                      << sizes.str() << " blocks " << in_blocks << " relu " << relu);
-        NormCase the = NormCase::random(sizes, DType::f32);
-        the.in_blocks = in_blocks;
-        the.relu = relu;
+        NormCase layer = NormCase::random(sizes, DType::f32);
+        layer.in_blocks = in_blocks;
+        layer.relu = relu;
         const auto ranks =
-            test::normalized_by_ranks(the, {sizes[0] - 1, 1}, DeviceType::cpu);
-        the.dtype = DType::f64;
-        test::expect_as_one(ranks, the.run(test::kReference, 0, sizes[0]), 2e-5);
+            test::normalized_by_ranks(layer, {sizes[0] - 1, 1}, DeviceType::cpu);
+        layer.dtype = DType::f64;
+        test::expect_as_one(ranks, layer.run(test::kReference, 0, sizes[0]), 2e-5);
       }
     }
   }

@@ -102,7 +102,7 @@ TEST_F(AStoreInAFile, MustBeWhole) {
   expect_refused("is cut off in the record at byte 0", "delete it");
   store.try_get("key");  // has read it before
   write_file(path_, "");
-  FileStore(path_).set("key", "an empty file is as good as none");
+  FileStore(path_).set("key", "an empty file counts as none");
 }
 
 TEST_F(AStoreInAFile, MustBeThereAndWritable) {

@@ -61,7 +61,7 @@ class RawClient {
               0);
   }
 
-  /// Stops without an error if the server closes the connection meanwhile.
+  /// The server may have hung up in the middle: that is not a failure.
   void send(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t sent =

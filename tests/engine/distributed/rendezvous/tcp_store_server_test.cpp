@@ -32,8 +32,7 @@ class Strangers : public testing::Test {
     EXPECT_EQ(TcpStore("127.0.0.1", server_.port()).get("served"), value);
   }
 
-  /// The server closes the connection of a client that sends these bytes, without an
-  /// answer.
+  /// The server closes a connection that sends these bytes, without a reply.
   void expect_hung_up(const std::string& bytes) {
     RawClient stranger(server_.port());
     stranger.send(bytes);

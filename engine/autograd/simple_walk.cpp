@@ -1,0 +1,52 @@
+#include "engine/autograd/simple_walk.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "engine/autograd/engine.h"
+
+namespace lockstep::autograd {
+namespace {
+
+/// All nodes that `root` leads to, the latest of the forward pass first. An operation
+/// can only use what earlier ones made, so every node comes after those that feed it.
+/// The leaves' nodes, which lead nowhere, come last.
+std::vector<Node*> backward_order(Node* root) {
+  std::vector<Node*> nodes{root};
+  std::unordered_set<Node*> seen{root};
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const Edge& edge : nodes[i]->next_edges) {
+      Node* next = edge.node.get();
+      if (next && seen.insert(next).second) nodes.push_back(next);
+    }
+  }
+  std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) {
+    return std::pair(!a->next_edges.empty(), a->sequence_nr()) >
+           std::pair(!b->next_edges.empty(), b->sequence_nr());
+  });
+  return nodes;
+}
+
+}  // namespace
+
+void simple_walk(const Edge& root, Tensor grad) {
+  std::unordered_map<Node*, Tensors> gradients;  // of each node's outputs, so far
+  const auto add = [&](const Edge& edge, Tensor more) {
+    Tensors& outputs = gradients[edge.node.get()];
+    outputs.resize(edge.node->output_count);
+    Tensor& sum = outputs[edge.input_nr];
+    sum = accumulate_grad(std::move(sum), std::move(more));
+  };
+  add(root, std::move(grad));
+  for (Node* node : backward_order(root.node.get())) {
+    Tensors results = apply_node(*node, std::move(gradients[node]));
+    results.resize(node->next_edges.size());
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (node->next_edges[i].node) add(node->next_edges[i], std::move(results[i]));
+    }
+  }
+}
+
+}  // namespace lockstep::autograd

@@ -1,0 +1,113 @@
+#include "engine/distributed/collectives/collective_trace.h"
+
+#include <fmt/format.h>
+
+#include "engine/runtime/device_context.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::distributed {
+namespace {
+
+constexpr int kCommLane = 2;
+
+tracer::Record record_of(const MessageFacts& message, const Collective& call) {
+  tracer::Record record;
+  record.device = message.rank;  // rank r's device is number r
+  record.lane = kCommLane;
+  record.id = tracer::next_id();
+  record.op = call.op;
+  record.step = call.step;
+  return record;
+}
+
+std::vector<tracer::Arg> args_of(const MessageFacts& message, const Collective& call,
+                                 int src, int dst) {
+  const int64_t numel = message.data.numel;
+  std::vector<tracer::Arg> args{{"src", src},
+                                {"dst", dst},
+                                {"bytes", message.data.bytes()},
+                                {"why", call.why},
+                                {"tensor", call.tensor},
+                                {"dtype", name(message.data.dtype)},
+                                tracer::Arg::integers("shape", {&numel, 1}),
+                                {"group", message.group},
+                                {"seq", call.seq},
+                                {"ring_step", message.step}};
+  if (message.modelled) args.emplace_back("modelled", true);
+  if (call.phase) args.emplace_back("phase", call.phase);
+  return args;
+}
+
+/// What this rank received, as an event of category `cat`.
+int64_t record_received(const char* cat, const MessageFacts& message,
+                        const Collective& call, const Exchanged& times,
+                        int64_t cpu_ns) {
+  tracer::Record record = record_of(message, call);
+  record.cat = cat;
+  record.name = call.why;
+  record.ts = times.in_began;
+  record.dur = times.in_ended - times.in_began;
+  auto args = args_of(message, call, message.peer, message.rank);
+  args.emplace_back("queued_us", 0.0);
+  args.emplace_back("cpu_us", static_cast<double>(cpu_ns) / 1e3);
+  tracer::append(record, args, times.after);
+  return record.id;
+}
+
+}  // namespace
+
+void describe_collective(runtime::Task& task, Collective& call,
+                         const CollectiveLabel& label, const ProcessGroup& group,
+                         Device device, DType dtype) {
+  task.record.cat = "collective";
+  task.record.name = call.name;
+  if (!tracer::recording()) return;
+  call.op = task.record.op = tracer::innermost_event();
+  call.step = task.record.step = tracer::current_step();
+  call.phase = tracer::thread_context().phase;
+  call.waits = task.waits;
+  call.waits.push_back(runtime::context(device).comm().record_event());
+  call.messages = task.parts = std::make_shared<runtime::TaskParts>();
+  for (const runtime::EventPtr& event : task.waits) {
+    for (const runtime::TraceEnd& end : event->ends()) call.deps.push_back(end.id);
+  }
+  task.record.id = tracer::next_id();
+  task.args = {{"collective", call.name},
+               {"algorithm", group.communicator().algorithm()},
+               {"why", call.why},
+               {"bytes", call.bytes},
+               {"dtype", lockstep::name(dtype)},
+               {"group", tracer::intern(group.name())},
+               {"group_size", group.size()},
+               {"seq", call.seq}};
+  if (call.phase) task.args.emplace_back("phase", call.phase);
+  if (*call.tensor) task.args.emplace_back("tensor", call.tensor);
+  if (call.bucket >= 0) task.args.emplace_back("bucket", call.bucket);
+  if (!label.params.empty()) {
+    const std::string lines = fmt::format("{}", fmt::join(label.params, "\n"));
+    task.args.push_back(tracer::Arg::texts("params", tracer::intern(lines)));
+  }
+}
+
+int64_t record_copy(const MessageFacts& message, const Collective& call,
+                    const Exchanged& times, int64_t cpu_ns) {
+  return record_received("copy", message, call, times, cpu_ns);
+}
+
+int64_t record_recv(const MessageFacts& message, const Collective& call,
+                    const Exchanged& times, int64_t cpu_ns) {
+  return record_received("recv", message, call, times, cpu_ns);
+}
+
+int64_t record_send(const MessageFacts& message, const Collective& call,
+                    const Exchanged& times, const std::vector<int64_t>& after) {
+  tracer::Record record = record_of(message, call);
+  record.ph = 'i';
+  record.cat = "send";
+  record.name = call.why;
+  record.ts = times.out_began;
+  tracer::append(record, args_of(message, call, message.rank, message.peer), after);
+  return record.id;
+}
+
+}  // namespace lockstep::distributed

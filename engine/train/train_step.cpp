@@ -1,0 +1,70 @@
+#include "engine/train/train_step.h"
+
+#include "engine/ops/ops.h"
+#include "engine/optim/clip_grad_norm.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::train {
+
+TrainStep::TrainStep(nn::ModulePtr model, nn::ModulePtr callable,
+                     const optim::SgdOptions& sgd, const TrainStepOptions& options)
+    : model_(std::move(model)),
+      callable_(std::move(callable)),
+      options_(options),
+      sgd_(model_->named_parameters(), sgd) {}
+
+StepTensors TrainStep::run(const Tensor& images, const Tensor& labels, const Turn& turn,
+                           const Read& read) {
+  if (!options_.graph || tracer::recording()) {
+    return enqueue(images, labels, turn, read);
+  }
+  const auto step = [this](const Tensor& images, const Tensor& labels) {
+    return enqueue(images, labels, {}, {});
+  };
+  const StepTensors made = graph_.run(images, labels, sgd_.options().lr, step);
+  if (read) read(made);
+  return made;
+}
+
+StepTensors TrainStep::enqueue(const Tensor& images, const Tensor& labels,
+                               const Turn& turn, const Read& read) {
+  StepTensors made = evaluate(images, labels, read);
+  backward(made, turn);
+  if (turn.last) update();
+  return made;
+}
+
+StepTensors TrainStep::evaluate(const Tensor& images, const Tensor& labels,
+                                const Read& read) {
+  StepTensors made;
+  {
+    tracer::Phase phase("forward");
+    made.output = (*callable_)(images);
+  }
+  tracer::Phase phase("loss");
+  made.loss = ops::cross_entropy(made.output, labels, ops::Reduction::mean,
+                                 options_.label_smoothing);
+  if (options_.accuracy) {
+    made.acc1 = ops::accuracy(made.output, labels, 1);
+    made.acc5 = ops::accuracy(made.output, labels, 5);
+  }
+  if (read) read(made);
+  return made;
+}
+
+void TrainStep::backward(StepTensors& made, const Turn& turn) {
+  tracer::Phase phase("backward");
+  if (turn.first) sgd_.zero_grad();
+  if (turn.batches > 1) made.loss = ops::scale(made.loss, 1.0 / double(turn.batches));
+  made.loss.backward();
+}
+
+void TrainStep::update() {
+  tracer::Phase phase("optimizer");
+  if (options_.clip_grad_norm) {
+    optim::clip_grad_norm_(model_->parameters(), *options_.clip_grad_norm);
+  }
+  sgd_.step();
+}
+
+}  // namespace lockstep::train

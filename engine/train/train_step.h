@@ -1,0 +1,63 @@
+// One training step: forward, loss, backward, optimizer.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "engine/nn/module.h"
+#include "engine/optim/sgd.h"
+#include "engine/train/step_graph.h"
+
+namespace lockstep::train {
+
+struct TrainStepOptions {
+  double label_smoothing = 0;            ///< see ops::cross_entropy; also in evaluation
+  std::optional<double> clip_grad_norm;  ///< see optim::clip_grad_norm_
+  bool accuracy = true;                  ///< computes `acc1` and `acc5`
+  bool graph = false;  ///< replays the step (step_graph.h) unless it is recorded
+};
+
+/// A batch's place among those that make one optimizer step (gradient accumulation).
+struct Turn {
+  bool first = true, last = true;
+  int64_t batches = 1;
+};
+
+/// What a training loop does with a batch that lies on the device. The loop of the
+/// ImageNet example, the CUDA graph and `bench-step` run this one. Each part is a phase
+/// of the trace.
+class TrainStep {
+ public:
+  /// Called when the loss is enqueued and before the backward pass is: a loop that
+  /// reads the loss here waits for the forward pass. A replayed step calls it at the
+  /// end.
+  using Read = std::function<void(const StepTensors&)>;
+
+  /// `callable` is `model` or a wrapper around it. The optimizer updates the parameters
+  /// of `model`.
+  TrainStep(nn::ModulePtr model, nn::ModulePtr callable, const optim::SgdOptions& sgd,
+            const TrainStepOptions& options);
+
+  /// Enqueues the whole step: the host waits only where `read` does.
+  StepTensors run(const Tensor& images, const Tensor& labels, const Turn& turn = {},
+                  const Read& read = {});
+  /// Enqueues the forward pass and the loss alone.
+  StepTensors evaluate(const Tensor& images, const Tensor& labels,
+                       const Read& read = {});
+
+  optim::Sgd& optimizer() { return sgd_; }
+  const StepGraph& graph() const { return graph_; }
+
+ private:
+  StepTensors enqueue(const Tensor& images, const Tensor& labels, const Turn& turn,
+                      const Read& read);
+  void backward(StepTensors& made, const Turn& turn);
+  void update();
+
+  const nn::ModulePtr model_, callable_;
+  const TrainStepOptions options_;
+  optim::Sgd sgd_;
+  StepGraph graph_;
+};
+
+}  // namespace lockstep::train

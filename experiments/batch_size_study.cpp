@@ -1,0 +1,116 @@
+// `lockstep experiment batch-size`: small and large batches at equal epochs.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "engine/data/cifar10.h"
+#include "engine/data/generated.h"
+#include "experiments/batch_size_table.h"
+#include "experiments/studies.h"
+#include "run/usage_error.h"
+#include "run/words.h"
+
+namespace lockstep::experiments {
+namespace {
+
+/// The set that was named or lies in ./data or ~/data; else a generated one below
+/// `out`.
+std::string find_set(const BatchSizeStudy& o) {
+  const std::string& named = o.common.data;
+  const auto found =
+      data::find_cifar10(named.empty() ? std::nullopt : std::optional(named));
+  if (found) return found->string();
+  if (!named.empty()) {
+    throw std::runtime_error("--data " + named +
+                             ": no CIFAR-10 in it (its binary "
+                             "version, as data fetch and data make write it)");
+  }
+  const std::string folder =
+      o.common.out + fmt::format("/generated-{}/cifar-10-batches-bin", o.length);
+  if (!data::is_generated(folder)) {
+    fmt::print(
+        "CIFAR-10 is not in ./data or ~/data; a generated set in its place: {}\n",
+        folder);
+    data::generate_cifar10(folder, o.length, std::max<int64_t>(1, o.length / 5), 0);
+  }
+  return folder;
+}
+
+std::vector<std::string> words_for_all(const BatchSizeStudy& o) {
+  const StudyOptions& c = o.common;
+  std::vector<std::string> words{"-p", "1",      "--workers",
+                                 "2",  "--seed", fmt::to_string(c.seed)};
+  // At 32 pixels ImageNet's stem makes a net of a sixteenth of the work.
+  if (c.arch.starts_with("resnet"))
+    words.insert(words.end(), {"--stem", std::string(run::word(o.stem))});
+  if (!o.augment) words.push_back("--no-augment");
+  if (c.device_type != DeviceType::cpu) {
+    words.insert(words.end(), {"--device-type", std::string(run::word(c.device_type))});
+  }
+  if (c.threads_per_device > 0) {
+    words.insert(words.end(),
+                 {"--threads-per-device", fmt::to_string(c.threads_per_device)});
+  }
+  words.insert(words.end(), c.more.begin(), c.more.end());
+  return words;
+}
+
+}  // namespace
+
+int run_batch_size(const BatchSizeStudy& o) {
+  if (o.batches.size() < 2 || !std::is_sorted(o.batches.begin(), o.batches.end())) {
+    throw run::UsageError("--batches takes two sizes or more, the smallest first");
+  }
+  if (o.warmup_epochs >= o.common.epochs) {
+    throw run::UsageError(
+        fmt::format("--warmup-epochs {}: nothing is left of --epochs {}",
+                    o.warmup_epochs, o.common.epochs));
+  }
+  check_folders(o.common);
+  const std::string folder = find_set(o);
+  const int64_t pictures = data::Cifar10(folder, data::Split::train, false).size();
+  const BatchSizeRuns plan{o.common.arch,   o.batches,       o.lr,
+                           o.common.epochs, o.warmup_epochs, folder,
+                           words_for_all(o)};
+  std::vector<BatchSizeResult> results;
+  for (const auto& run : batch_size_runs(plan)) {
+    int code = 0;
+    const auto log = run_or_read(o.common, {run.name, run.words}, code);
+    if (!log) return code;
+    results.push_back({run, *log});
+  }
+  const bool generated = data::is_generated(folder);
+  StudyOptions machine = o.common;
+  machine.devices = 1;
+  Findings findings;
+  findings.rows = batch_size_rows(results);
+  findings.notes = {
+      fmt::format("{} on {} ({} training pictures{}), {} epochs each, {}; {}",
+                  o.common.arch, generated ? "a generated set" : "CIFAR-10", pictures,
+                  generated ? "" : " of 50000 in the whole set", o.common.epochs,
+                  o.augment ? "cropped and flipped" : "not augmented",
+                  machine_note(machine)),
+      fmt::format(
+          "--lr {:g} is meant for batches of 256; constant: the rate that this "
+          "makes for batches of {} for all; scaled: in proportion to the batch; "
+          "warm-up: {} epoch{}; then half a cosine",
+          o.lr, o.batches.front(), o.warmup_epochs, o.warmup_epochs == 1 ? "" : "s"),
+      "train: over the last epoch's batches as they were trained, while the weights "
+      "still changed; gap: train minus test; behind: less test accuracy than the first "
+      "row's",
+      fmt::format("one run each, seed {}: differences of a point or two are chance",
+                  o.common.seed)};
+  if (generated) {
+    findings.notes.push_back(
+        "accuracies on generated pictures say nothing about CIFAR-10");
+  }
+  findings.json = batch_size_json(results, findings.notes);
+  findings.plot = batch_size_plot(
+      results, fmt::format("{} on {}, batches of {}, {} epochs", o.common.arch,
+                           generated ? "a generated set" : "CIFAR-10",
+                           fmt::join(o.batches, ", "), o.common.epochs));
+  return report(o.common, findings);
+}
+
+}  // namespace lockstep::experiments

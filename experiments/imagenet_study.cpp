@@ -1,0 +1,192 @@
+// `lockstep experiment imagenet-table`: the seed's six runs and their table.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "engine/data/folder_index.h"
+#include "engine/data/generated.h"
+#include "engine/data/generated_folders.h"
+#include "experiments/imagenet_table.h"
+#include "experiments/studies.h"
+#include "run/launch.h"
+#include "run/usage_error.h"
+#include "run/words.h"
+#include "tracer/analysis/summary.h"
+#include "tracer/emulate/emulate.h"
+
+namespace lockstep::experiments {
+namespace fs = std::filesystem;
+namespace {
+
+/// On CPUs the pictures are 32 pixels wide unless it is said otherwise: 1/49 of the
+/// work of 224, so that the whole table is a matter of minutes.
+int64_t image_size(const ImageNetStudy& o) {
+  if (o.image_size > 0) return o.image_size;
+  return o.common.device_type == DeviceType::cpu ? 32 : 224;
+}
+
+/// The set that was named, or a generated one below `out`, made if it is not there.
+std::string find_pictures(const ImageNetStudy& o) {
+  if (!o.common.data.empty()) return o.common.data;
+  data::GeneratedFolders set;
+  set.train = o.length;
+  set.test = std::max<int64_t>(set.classes, o.length / 8);
+  set.height = image_size(o) * 256 / 224;
+  set.width = set.height * 4 / 3;  // a photograph's shape
+  const fs::path folder =
+      fs::path(o.common.out) /
+      fmt::format("pictures-{}x{}-{}", set.width, set.height, o.length);
+  if (!data::is_generated(folder)) {
+    fmt::print("making {} pictures of {} x {} pixels: {}\n", set.train + set.test,
+               set.width, set.height, folder.string());
+    data::generate_image_folders(folder, set);
+  }
+  return folder.string();
+}
+
+/// Words for every run besides the seed's own.
+std::vector<std::string> words_for_all(const ImageNetStudy& o) {
+  const StudyOptions& c = o.common;
+  std::vector<std::string> words{"--epochs",     fmt::to_string(c.epochs),
+                                 "--image-size", fmt::to_string(image_size(o)),
+                                 "-p",           "1",
+                                 "--seed",       fmt::to_string(c.seed)};
+  const auto add = [&words](const char* flag, const std::string& value) {
+    words.insert(words.end(), {flag, value});
+  };
+  if (c.arch.starts_with("resnet")) add("--stem", "imagenet");
+  if (c.device_type != DeviceType::cpu)
+    add("--device-type", std::string(run::word(c.device_type)));
+  if (c.threads_per_device > 0) {
+    add("--threads-per-device", fmt::to_string(c.threads_per_device));
+  }
+  if (o.steps > 0) add("--steps", fmt::to_string(o.steps));
+  words.insert(words.end(), c.more.begin(), c.more.end());
+  return words;
+}
+
+/// Of a run; and those that are counted (experiments/log.h).
+int64_t iterations(const ImageNetStudy& o, int64_t pictures, int64_t batch) {
+  const int64_t all = (pictures + batch - 1) / batch * o.common.epochs;
+  return o.steps > 0 ? std::min(all, o.steps) : all;
+}
+int64_t counted(const ImageNetStudy& o, int64_t pictures, int64_t batch) {
+  const int64_t in_epoch = (pictures + batch - 1) / batch;
+  const int64_t all = iterations(o, pictures, batch);
+  return all - 1 - (pictures % batch == 0 || in_epoch == 1 ? 0 : all / in_epoch);
+}
+
+/// Two iterations for the emulator: in the middle of the first epoch, when the loader's
+/// workers have filled their queue and no longer press for the cores. Of an epoch of
+/// one or two iterations there is no such middle: then the run's second and third.
+std::string traced_steps(const ImageNetStudy& o, int64_t pictures, int64_t batch) {
+  const int64_t all = iterations(o, pictures, batch);
+  const int64_t whole = std::min(all, pictures / batch);
+  if (whole < 3) return fmt::format("1:{}", std::min<int64_t>(3, all));
+  return fmt::format("{}:{}", whole / 2, whole / 2 + 2);
+}
+
+std::string trace_of(const ImageNetStudy& o, const std::string& name) {
+  return o.common.out + "/" + name + ".trace.json.gz";
+}
+
+/// What the emulator makes of the run's trace, seconds of an iteration.
+std::optional<double> emulated(const std::string& trace) {
+  if (!fs::exists(trace)) return std::nullopt;
+  const auto summary = tracer::summarize(tracer::emulate(tracer::read_trace(trace)));
+  if (summary.train.steps.empty()) return std::nullopt;
+  return static_cast<double>(summary.train.mean_length()) / 1e9;
+}
+
+std::vector<std::string> notes(const ImageNetStudy& o, const std::string& data,
+                               int64_t pictures, bool any_emulated) {
+  const StudyOptions& c = o.common;
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  std::vector<std::string> notes{
+      fmt::format(
+          "{} on {} ({} training pictures{}), {} pixels, {} epoch{}{}; {}", c.arch,
+          data, pictures, data::is_generated(data) ? ", generated" : "", image_size(o),
+          c.epochs, c.epochs == 1 ? "" : "s",
+          o.steps > 0 ? fmt::format(", no more than {} iterations", o.steps) : "",
+          machine_note(c)),
+      "s/iteration is the mean of all but a run's first and those with a smaller "
+      "batch; "
+      "speed-ups compare images per second with those of the first row"};
+  if (c.device_type == DeviceType::cpu && c.threads_per_device == 1 &&
+      c.devices > cores) {
+    notes.push_back(fmt::format(
+        "one device is 1 core, {} devices share {}: no speed-up over {}.0x can be "
+        "measured here",
+        c.devices, cores, cores));
+  } else if (c.device_type == DeviceType::cpu && c.threads_per_device == 0) {
+    notes.push_back(
+        "one device uses all cores, and several share them: with equal threads in all, "
+        "no speed-up can be expected");
+  }
+  if (any_emulated) {
+    notes.push_back(
+        "emulated: the recorded steps on devices that have hardware of their own: " +
+        tracer::assumptions({}));
+  }
+  notes.push_back(
+      "the seed: ResNet50 on ImageNet (1281167 pictures, 224 pixels) on 4 GPUs with "
+      "PyTorch: batch 256, 0.742 s on one, 0.378 s in DataParallel = 1.963x");
+  if (data::is_generated(data)) {
+    notes.push_back("accuracies on generated pictures say nothing about ImageNet");
+  }
+  return notes;
+}
+
+}  // namespace
+
+int run_imagenet_table(const ImageNetStudy& o) {
+  check_folders(o.common);
+  const std::string data = find_pictures(o);
+  const int64_t pictures = data::FolderIndex(fs::path(data) / "train").size();
+  ImageNetRuns words{o.common.arch, data, o.divide_batches, run::free_port(),
+                     words_for_all(o)};
+  const auto runs = imagenet_runs(words);
+  for (const auto& run : runs) {
+    if (counted(o, pictures, run.batch) >= 1) continue;
+    throw run::UsageError(
+        fmt::format("{}: {} pictures in batches of {} make too few iterations (the "
+                    "first and shorter ones are not counted); more pictures, --epochs "
+                    "3 or --divide-batches 16 make more",
+                    run.name, pictures, run.batch));
+  }
+  std::vector<ImageNetResult> results;
+  bool any_emulated = false;
+  for (ImageNetRun run : runs) {
+    LoggedRun one{run.name, run.words};
+    if (o.common.device_type == DeviceType::cpu) {
+      one.words.insert(one.words.end(),
+                       {"--trace", trace_of(o, run.name), "--trace-steps",
+                        traced_steps(o, pictures, run.batch)});
+    }
+    if (run.on_several) {
+      one.words.insert(one.words.end(),
+                       {"--devices", fmt::to_string(o.common.devices)});
+      run.how += fmt::format(", {}", o.common.devices);
+    }
+    int code = 0;
+    const auto log = run_or_read(o.common, one, code);
+    if (!log) return code;
+    results.push_back({run, *log, pictures % run.batch != 0 && pictures > run.batch,
+                       emulated(trace_of(o, run.name))});
+    any_emulated = any_emulated || results.back().emulated;
+  }
+  Findings findings;
+  findings.rows = imagenet_rows(results);
+  findings.notes = notes(o, data, pictures, any_emulated);
+  findings.json = imagenet_json(results, findings.notes);
+  findings.plot =
+      imagenet_plot(results, fmt::format("{} at {} pixels; {}", o.common.arch,
+                                         image_size(o), machine_note(o.common)));
+  return report(o.common, findings);
+}
+
+}  // namespace lockstep::experiments

@@ -1,0 +1,152 @@
+#include "run/child_group.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <stdexcept>
+
+namespace lockstep::run {
+namespace {
+
+std::atomic<int> told_to_end{0};  ///< by this signal
+
+void on_signal(int number) { told_to_end = number; }
+
+/// Handles SIGINT and SIGTERM while it lives.
+class SignalsCaught {
+ public:
+  SignalsCaught() {
+    struct sigaction ours{};
+    ours.sa_handler = on_signal;
+    ::sigaction(SIGINT, &ours, &old_int_);
+    ::sigaction(SIGTERM, &ours, &old_term_);
+  }
+  ~SignalsCaught() {
+    ::sigaction(SIGINT, &old_int_, nullptr);
+    ::sigaction(SIGTERM, &old_term_, nullptr);
+  }
+  SignalsCaught(const SignalsCaught&) = delete;
+  SignalsCaught& operator=(const SignalsCaught&) = delete;
+
+ private:
+  struct sigaction old_int_{}, old_term_{};
+};
+
+/// Passes lines on to one of our own streams, whole, each behind a name. Lines of
+/// several children do not mix.
+OnLine prefixed(const std::string& name, int stream) {
+  return [prefix = "[" + name + "] ", stream](const std::string& line) {
+    const std::string whole = prefix + line;
+    (void)!::write(stream, whole.data(), whole.size());
+  };
+}
+
+}  // namespace
+
+LineReader::LineReader(OnLine on_line) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    throw std::runtime_error(std::string("no pipe: ") + std::strerror(errno));
+  }
+  exit_ = Fd(ends[0]);
+  entrance_ = Fd(ends[1]);
+  thread_ = std::thread([this, on_line = std::move(on_line)] { read(on_line); });
+}
+
+LineReader::~LineReader() {
+  close_entrance();
+  thread_.join();
+}
+
+void LineReader::read(const OnLine& on_line) {
+  std::string text;
+  char bytes[4096];
+  for (;;) {
+    const ssize_t got = ::read(exit_.get(), bytes, sizeof bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got > 0) text.append(bytes, got);
+    if (got <= 0 && !text.empty()) text += '\n';
+    for (size_t end; (end = text.find('\n')) != text.npos; text.erase(0, end + 1)) {
+      on_line(text.substr(0, end + 1));
+    }
+    if (got <= 0) return;
+  }
+}
+
+void ChildGroup::start(const std::string& name,
+                       const std::vector<std::string>& arguments,
+                       const Variables& environment, Output output) {
+  std::vector<std::pair<int, OnLine>> streams;
+  if (output == Output::prefixed) {
+    for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
+      streams.emplace_back(stream, prefixed(name, stream));
+    }
+  }
+  spawn(name, {arguments, environment}, streams);
+}
+
+void ChildGroup::start(const std::string& name,
+                       const std::vector<std::string>& arguments, OnLine on_line) {
+  spawn(name, {arguments}, {{STDOUT_FILENO, std::move(on_line)}});
+}
+
+void ChildGroup::spawn(const std::string& name, Command command,
+                       const std::vector<std::pair<int, OnLine>>& streams) {
+  command.file = "/proc/self/exe";
+  command.input = Command::kInherited;
+  for (const auto& [stream, on_line] : streams) {
+    outputs_.push_back(std::make_unique<LineReader>(on_line));
+    (stream == STDOUT_FILENO ? command.output : command.errors) =
+        outputs_.back()->entrance();
+  }
+  running_.push_back({name, Process(command)});
+  for (auto& open : outputs_) open->close_entrance();
+}
+
+int ChildGroup::wait(const std::atomic<bool>& interrupted) {
+  const SignalsCaught caught;
+  if (interrupted) told_to_end = SIGINT;
+  int failure = 0;
+  TimePoint end_at = TimePoint::max();
+  bool terminated = false;
+  while (!running_.empty()) {
+    if (const int signal = told_to_end.exchange(0)) signal_all(signal);
+    const bool reaped = reap(failure);
+    if (failure != 0 && end_at == TimePoint::max()) end_at = Clock::now() + grace_;
+    if (Clock::now() >= end_at) {
+      signal_all(terminated ? SIGKILL : SIGTERM);
+      end_at = Clock::now() + Milliseconds(250);
+      terminated = true;
+    }
+    if (!reaped) std::this_thread::sleep_for(Milliseconds(10));
+  }
+  outputs_.clear();  // prints what is left
+  return failure;
+}
+
+/// Takes notice of one child that has ended; false if none has.
+bool ChildGroup::reap(int& first_failure) {
+  for (auto child = running_.begin(); child != running_.end(); ++child) {
+    const auto status = child->process.poll();
+    if (!status) continue;
+    if (status->signal != 0 && !we_signalled_) {
+      fmt::print(stderr, "lockstep: {} was ended by signal {} ({})\n", child->name,
+                 status->signal, ::strsignal(status->signal));
+    }
+    running_.erase(child);
+    if (first_failure == 0) first_failure = status->code;
+    return true;
+  }
+  return false;
+}
+
+void ChildGroup::signal_all(int number) {
+  we_signalled_ = true;
+  for (Child& child : running_) child.process.signal(number);
+}
+
+}  // namespace lockstep::run

@@ -1,0 +1,30 @@
+#include "run/config.h"
+
+namespace lockstep::run {
+namespace {
+
+constexpr std::string_view kToy = "toy", kVgg = "vgg", kByEnvironment = "env://";
+
+bool has_ranks(const RunConfig& c) {
+  return c.distributed.multiprocessing || c.distributed.world_size > 1 ||
+         c.environment.is_launched_rank() || meets_by_environment(c);
+}
+
+}  // namespace
+
+train::Mode mode_of(const RunConfig& c) {
+  if (has_ranks(c) || c.mode == train::Mode::ddp) return train::Mode::ddp;
+  if (c.device.gpu) return train::Mode::single;
+  if (c.mode) return *c.mode;
+  return has_features(c) ? train::Mode::dp_features : train::Mode::dp;
+}
+
+bool is_toy(const RunConfig& c) { return c.model.arch == kToy; }
+
+bool has_features(const RunConfig& c) { return c.model.arch.starts_with(kVgg); }
+
+bool meets_by_environment(const RunConfig& c) {
+  return c.distributed.world_size < 0 && c.distributed.url == kByEnvironment;
+}
+
+}  // namespace lockstep::run

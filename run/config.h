@@ -1,0 +1,130 @@
+// What a run is configured with: the ImageNet example's options and ours, typed and
+// grouped. Defaults are the example's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "engine/backends/backend.h"
+#include "engine/models/zoo.h"
+#include "engine/optim/schedule.h"
+#include "engine/plan/buckets.h"
+#include "engine/train/trainer.h"
+#include "run/environment.h"
+
+namespace lockstep::run {
+
+enum class DataKind { cifar10, image_folder, random, generated };
+enum class OnBadImage { error, skip };
+enum class InputOn { host, device0 };
+enum class DistBackend { ring, gloo, nccl };
+enum class DdpSync { reducer, naive, bucketed };
+
+struct ModelConfig {
+  std::string arch = "resnet18";
+  std::optional<models::Stem> stem;  ///< by default cifar up to 64 pixels
+  double dropout = 0.5;
+  std::string pretrained;  ///< weights to begin with (safetensors)
+};
+
+struct DataConfig {
+  std::string dir;
+  std::optional<DataKind> kind;  ///< by default what `dir` holds, else CIFAR-10
+  int workers = 4;
+  double loader_timeout = 0;  ///< seconds; 0: none
+  OnBadImage on_bad_image = OnBadImage::error;
+  bool no_shuffle = false, no_augment = false;
+  int64_t image_size = 0, classes = 0, length = 0;  ///< 0: the data set's default
+};
+
+/// What shapes the training besides model, data and devices.
+struct RecipeConfig {
+  int64_t batch_size = 256;  ///< of one node
+  int epochs = 90, start_epoch = 0;
+  double lr = 0.1, momentum = 0.9, weight_decay = 1e-4;
+  std::optional<double> norm_weight_decay, bias_weight_decay;
+  optim::Schedule::Kind schedule = optim::Schedule::Kind::step;
+  int lr_step_size = 30, warmup_epochs = 0;
+  double lr_gamma = 0.1;
+  bool scale_lr = false;
+  double label_smoothing = 0;
+  int accumulate = 1;
+  std::optional<double> clip_grad_norm;
+  uint64_t seed = 0;
+};
+
+struct DeviceConfig {
+  DeviceType type = DeviceType::cpu;
+  int count = 0;           ///< 0: all GPUs, or 4 virtual devices
+  std::optional<int> gpu;  ///< train on this one only
+  int threads = 0;         ///< per device; 0: 1, of a single device all cores
+  DType dtype = DType::f32;
+  ConvAlgorithm conv = ConvAlgorithm::automatic;
+  InputOn input_on = InputOn::host;
+  bool benchmark = false, deterministic = false, no_tf32 = false, amp = false;
+  bool launch_blocking = false, cuda_graph = false;
+};
+
+/// How ranks that are processes find each other.
+struct DistributedConfig {
+  bool multiprocessing = false;    ///< one process per device of this node
+  int world_size = -1, rank = -1;  ///< of nodes if `multiprocessing`, else of processes
+  std::string url = "tcp://224.66.41.62:23456";
+  DistBackend backend = DistBackend::nccl;
+  double timeout = 60;  ///< seconds that a rank waits for the others
+};
+
+/// DistributedDataParallel's options, in PyTorch's names.
+struct DdpConfig {
+  int64_t bucket_cap_mb = 25;
+  plan::BucketRule bucket_rule = plan::BucketRule::current;
+  bool find_unused_parameters = false, gradient_as_bucket_view = false;
+  bool no_broadcast_buffers = false, sync_bn = false;
+  DdpSync sync = DdpSync::reducer;
+};
+
+struct CheckpointConfig {
+  std::string folder, resume;
+  std::string changed_recipe;  ///< flags whose values differ from the resumed ones
+};
+
+/// Files that a run writes, and what it prints.
+struct OutputConfig {
+  std::string trace, trace_steps, summary, save;
+  int print_freq = 10;
+  bool quiet = false;
+};
+
+struct RunConfig {
+  std::optional<train::Mode> mode;  ///< as asked for; see mode_of()
+  ModelConfig model;
+  DataConfig data;
+  RecipeConfig recipe;
+  DeviceConfig device;
+  DistributedConfig distributed;
+  DdpConfig ddp;
+  CheckpointConfig checkpoint;
+  OutputConfig output;
+  int64_t steps = -1;  ///< stop after so many; negative: after all epochs
+  bool evaluate = false;
+  std::set<std::string> given;  ///< the flags on the command line, by their long names
+  Environment environment;
+};
+
+/// How the work is spread: as asked for, else by the example's rules.
+train::Mode mode_of(const RunConfig& config);
+
+/// The notebook's model, which takes vectors and prints what it sees.
+bool is_toy(const RunConfig& config);
+/// Whether the model has a part `features` (VGG).
+bool has_features(const RunConfig& config);
+/// `--dist-url env://` without `--world-size`: torchrun's variables say which rank.
+bool meets_by_environment(const RunConfig& config);
+
+/// Checks the options against each other: a flag that the run would ignore is an error.
+/// Throws UsageError, or std::runtime_error for a folder or a device that is missing.
+void validate(const RunConfig& config);
+
+}  // namespace lockstep::run

@@ -1,0 +1,193 @@
+#include "run/data_sets.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <mutex>
+#include <set>
+
+#include "base/program.h"
+#include "engine/data/cifar10.h"
+#include "engine/data/generated.h"
+#include "engine/data/image_folder.h"
+#include "engine/data/random.h"
+#include "engine/plan/launch_arithmetic.h"
+#include "run/usage_error.h"
+
+namespace lockstep::run {
+namespace {
+
+namespace fs = std::filesystem;
+
+DataSets open_random(const RunConfig& c) {
+  const int64_t length = c.data.length > 0 ? c.data.length : 100;
+  auto samples = std::make_shared<data::RandomDataset>(length, 5, c.recipe.seed);
+  return {"random", "random samples", samples, samples};
+}
+
+DataSets open_generated(const RunConfig& c) {
+  const int64_t size = c.data.image_size > 0 ? c.data.image_size : 32;
+  const int64_t classes = c.data.classes > 0 ? c.data.classes : 10;
+  const int64_t length = c.data.length > 0 ? c.data.length : 5000;
+  const uint64_t seed = c.recipe.seed;
+  const std::vector<int64_t> shape{3, size, size};
+  DataSets sets{"generated", "pictures made on the way", nullptr, nullptr};
+  sets.train = std::make_shared<data::Generated>(shape, classes, length, seed);
+  sets.test = std::make_shared<data::Generated>(
+      shape, classes, std::max<int64_t>(1, length / 5), seed + 1);
+  return sets;
+}
+
+DataSets open_cifar10(const DataConfig& c) {
+  const auto folder =
+      data::find_cifar10(c.dir.empty() ? std::nullopt : std::optional(c.dir));
+  if (!folder && !c.dir.empty()) {  // the reader names what is missing
+    data::Cifar10(c.dir, data::Split::train, false);
+  }
+  if (!folder) {
+    throw std::runtime_error(
+        "CIFAR-10 was not found in ./data or ~/data; name its folder (train DIR), "
+        "fetch it (" +
+        program() + " data fetch), or use --dataset generated");
+  }
+  const bool generated = data::is_generated(*folder);
+  DataSets sets{generated ? "generated" : "cifar10", folder->string(), nullptr,
+                nullptr};
+  sets.train =
+      std::make_shared<data::Cifar10>(*folder, data::Split::train, !c.no_augment);
+  sets.test = std::make_shared<data::Cifar10>(*folder, data::Split::test, false);
+  return sets;
+}
+
+DataSets open_image_folders(const DataConfig& c) {
+  if (c.dir.empty()) {
+    throw UsageError("--dataset imagefolder: name the folder with train/ and val/");
+  }
+  const fs::path folder = c.dir;
+  for (const char* part : {"train", "val"}) {
+    if (fs::is_directory(folder / part)) continue;
+    throw std::runtime_error(
+        fmt::format("{}: no such folder; image folders are {}/train/<class>/* and "
+                    "{}/val/<class>/*",
+                    (folder / part).string(), c.dir, c.dir));
+  }
+  data::ImageFolderOptions options;
+  if (c.image_size > 0) options.size = c.image_size;
+  if (c.classes > 0) options.classes = c.classes;
+  options.augment = !c.no_augment;
+  DataSets sets{"imagefolder", c.dir, nullptr, nullptr};
+  const auto train = std::make_shared<data::ImageFolder>(folder / "train", options);
+  const bool generated = data::is_generated(folder);
+  if (generated) sets.name = "generated";
+  sets.classes =
+      fmt::format("{} of {} classes; the model has {} outputs", generated ? "," : "",
+                  train->class_names().size(), train->classes());
+  options.augment = false;
+  sets.train = train;
+  sets.test = std::make_shared<data::ImageFolder>(folder / "val", options,
+                                                  train->class_names());
+  return sets;
+}
+
+DataKind kind_of(const RunConfig& c) {
+  if (c.data.kind) return *c.data.kind;
+  if (is_toy(c)) return DataKind::random;
+  const bool folders = !c.data.dir.empty() && fs::is_directory(c.data.dir + "/train");
+  return folders ? DataKind::image_folder : DataKind::cifar10;
+}
+
+constexpr size_t kNamedFiles = 20;
+
+/// What was skipped in this process.
+struct Skipped {
+  std::mutex mutex;
+  int64_t count = 0;
+  std::set<std::string> named;  ///< files that were reported
+};
+
+Skipped& skipped() {
+  static Skipped all;
+  return all;
+}
+
+/// Counts, and reports each file when it is met first (kNamedFiles at most).
+/// Thread-safe: ranks may be threads.
+void skip(const std::string& why) {
+  Skipped& all = skipped();
+  std::lock_guard lock(all.mutex);
+  ++all.count;
+  if (all.named.size() > kNamedFiles || !all.named.insert(why).second) return;
+  if (all.named.size() > kNamedFiles) {
+    std::fputs("lockstep: further bad images are skipped without a word\n", stderr);
+    return;
+  }
+  std::fprintf(stderr, "lockstep: skipped %s\n", why.c_str());
+}
+
+data::LoaderOptions loader_options(const RunConfig& c, const RankPlace& place) {
+  data::LoaderOptions loader;
+  loader.batch_size = rank_batch(c, place);
+  loader.workers = plan::per_process_workers(c.data.workers, place.local_world);
+  loader.seed = c.recipe.seed;
+  loader.timeout = c.data.loader_timeout;
+  if (c.data.on_bad_image == OnBadImage::skip) loader.on_bad_sample = skip;
+  return loader;
+}
+
+}  // namespace
+
+DataSets open_data(const RunConfig& c) {
+  switch (kind_of(c)) {
+    case DataKind::random:
+      return open_random(c);
+    case DataKind::generated:
+      return open_generated(c);
+    case DataKind::image_folder:
+      return open_image_folders(c.data);
+    default:
+      return open_cifar10(c.data);
+  }
+}
+
+std::unique_ptr<data::DataLoader> train_loader(const RunConfig& c, const DataSets& data,
+                                               const RankPlace& place) {
+  data::LoaderOptions loader = loader_options(c, place);
+  loader.shuffle = !c.data.no_shuffle;
+  if (place.group) {
+    std::shared_ptr<const data::Sampler> all;
+    if (c.data.no_shuffle) {
+      all = std::make_shared<data::SequentialSampler>(data.train->size());
+    } else {
+      all = std::make_shared<data::RandomSampler>(data.train->size(), c.recipe.seed);
+    }
+    loader.shuffle = false;
+    loader.sampler =
+        std::make_shared<data::DistributedSampler>(all, place.rank, place.world);
+  }
+  return std::make_unique<data::DataLoader>(data.train, loader);
+}
+
+TestLoaders test_loaders(const RunConfig& c, const DataSets& data,
+                         const RankPlace& place) {
+  data::LoaderOptions loader = loader_options(c, place);
+  if (!place.group) return {std::make_unique<data::DataLoader>(data.test, loader), {}};
+  const auto all = std::make_shared<data::SequentialSampler>(data.test->size());
+  const auto share = std::make_shared<data::DistributedSampler>(
+      all, place.rank, place.world, /*drop_last=*/true);
+  loader.sampler = share;
+  TestLoaders loaders{std::make_unique<data::DataLoader>(data.test, loader), {}};
+  const int64_t shared = share->size() * place.world;
+  if (shared < data.test->size()) {
+    loader.sampler = std::make_shared<data::RangeSampler>(shared, data.test->size());
+    loaders.rest = std::make_unique<data::DataLoader>(data.test, loader);
+  }
+  return loaders;
+}
+
+int64_t skipped_images() {
+  std::lock_guard lock(skipped().mutex);
+  return skipped().count;
+}
+
+}  // namespace lockstep::run

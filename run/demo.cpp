@@ -1,0 +1,192 @@
+#include "run/demo.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <thread>
+
+#include "base/program.h"
+#include "base/units.h"
+#include "engine/data/cifar10.h"
+#include "engine/data/fetch.h"
+#include "engine/data/generated.h"
+#include "run/train.h"
+#include "tracer/analysis/summary.h"
+#include "tracer/emulate/emulate.h"
+
+namespace lockstep::run {
+namespace {
+
+void say(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+/// Real pictures if there are any or they can be fetched, else generated ones in the
+/// same format.
+std::string find_data(const DemoOptions& o) {
+  if (!o.data.empty()) return o.data;
+  if (const auto found = data::find_cifar10(std::nullopt)) return found->string();
+  try {
+    say("CIFAR-10 is not in ./data or ~/data; trying the official download … ");
+    const std::string folder = data::cifar10_fetch("data").string();
+    say("done\n");
+    return folder;
+  } catch (const std::exception& error) {
+    say(std::string("failed\n  ") + error.what() + "\n");
+  }
+  const std::string folder = "data/generated/cifar-10-batches-bin";
+  if (train::Trainer::stop) return folder;
+  if (!data::cifar10_folder(folder)) data::generate_cifar10(folder, 5000, 1000, 0);
+  say("using a generated, learnable set in CIFAR-10's format: " + folder + "\n");
+  return folder;
+}
+
+/// One way of training, on both clocks.
+struct ComparedRun {
+  std::string name, file;
+  tracer::Summary measured, emulated;
+  bool complete = false;  ///< no Ctrl-C
+};
+
+ComparedRun train_and_trace(const DemoOptions& o, const std::string& data,
+                            const Environment& environment, train::Mode mode) {
+  const bool single = mode == train::Mode::single;
+  ComparedRun run;
+  run.name = single ? "1 device" : fmt::format("{}, {}", train::name(mode), o.devices);
+  run.file = fmt::format("{}/{}_{}.trace.json.gz", o.out, o.arch, train::name(mode));
+  RunConfig config;
+  config.environment = environment;
+  config.mode = mode;
+  config.data.dir = data;
+  config.data.workers = 2;
+  config.model.arch = o.arch;
+  config.device.count = single ? 1 : o.devices;
+  config.device.threads = 1;  // the same hardware for every device
+  config.recipe.batch_size = o.batch;
+  config.recipe.lr = 0.01;
+  config.steps = o.steps + 1;  // the first one builds kernels and is not shown
+  config.output.quiet = true;
+  config.output.trace = run.file;
+  config.output.trace_steps = fmt::format("1:{}", o.steps + 1);
+  say(fmt::format("training {} steps with {} … ", o.steps + 1, run.name));
+  tracer::Trace trace;
+  const int64_t start = static_cast<int64_t>(time(nullptr));
+  run.complete = run_training(config, &trace) == 0;
+  if (!run.complete) return run;
+  run.measured = tracer::summarize(trace);
+  run.emulated = tracer::summarize(tracer::emulate(trace));
+  say(fmt::format("{} s\n", static_cast<int64_t>(time(nullptr)) - start));
+  return run;
+}
+
+std::string cell(int64_t nanoseconds) {
+  return nanoseconds > 0 ? human_time(nanoseconds) : "–";
+}
+
+/// `text` at the right of `width` columns (UTF-8 aware for our few signs).
+std::string right(const std::string& text, int width) {
+  int columns = 0;
+  for (unsigned char c : text) columns += (c & 0xC0) != 0x80;
+  return std::string(std::max(0, width - columns), ' ') + text;
+}
+
+using Group = tracer::StepGroup;
+
+/// What a phase took on the devices. Host time is another thing: it is not shown here.
+std::string phase_cell(const Group& group, const std::string& phase) {
+  for (const tracer::NamedPhase& p : group.mean_phases()) {
+    if (p.name == phase) return cell(p.cost.device);
+  }
+  return cell(0);
+}
+
+void print_times(const std::vector<ComparedRun>& runs, int64_t batch) {
+  say("\n" + std::string(18, ' ') + right("measured on this machine", 33) + "  " +
+      right("emulated: own hardware each", 33) + "\n");
+  auto row = [&](const std::string& name, auto value) {
+    std::string line = fmt::format("  {:<16}", name);
+    for (const bool emulated : {false, true}) {
+      for (const ComparedRun& run : runs) line += right(value(run, emulated), 11);
+      line += emulated ? "\n" : "  ";
+    }
+    say(line);
+  };
+  auto timed = [&](const std::string& name, auto value) {
+    row(name, [&](const ComparedRun& run, bool emulated) {
+      return value(emulated ? run.emulated.train : run.measured.train);
+    });
+  };
+  row("", [](const ComparedRun& run, bool) { return run.name; });
+  timed("one step", [](const Group& g) { return cell(g.mean_length()); });
+  timed("images/s", [batch](const Group& g) {
+    const double seconds = static_cast<double>(g.mean_length()) / 1e9;
+    return seconds > 0 ? fmt::format("{:.1f}", batch / seconds) : cell(0);
+  });
+  for (const char* phase : {"h2d", "scatter", "replicate", "forward", "parallel_apply",
+                            "gather", "broadcast", "loss", "backward", "reduce",
+                            "all_reduce", "optimizer", "metrics"}) {
+    timed(phase, [phase](const Group& g) { return phase_cell(g, phase); });
+  }
+  say("\n  Phases: from the first kernel or copy to the end of the last. They overlap, "
+      "so they do\n  not add up to a step. DataParallel's forward is scatter, "
+      "replicate, "
+      "parallel_apply and\n  gather; its reduce comes after backward, while ddp's "
+      "all_reduce runs during backward.\n  Emulated: " +
+      runs[0].emulated.assumed + ".\n");
+}
+
+void print_bytes(const std::vector<ComparedRun>& runs) {
+  say("\n  bytes per step, by port" + std::string(3, ' ') + right("in", 12) +
+      right("out", 12) + right("peak memory", 14) + "\n");
+  for (const ComparedRun& run : runs) {
+    const auto& group = run.measured.train;
+    const auto steps = static_cast<int64_t>(std::max<size_t>(1, group.steps.size()));
+    for (const auto& [device, port] : group.ports) {
+      const auto memory = run.measured.memory.find(device);
+      const bool none = memory == run.measured.memory.end();
+      say(fmt::format("  {:<16}{:<10}", run.name,
+                      device < 0 ? "host" : fmt::format("device {}", device)) +
+          right(human_bytes(port.in / steps), 12) +
+          right(human_bytes(port.out / steps), 12) +
+          right(none ? "–" : human_bytes(memory->second.total), 14) + "\n");
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<std::vector<std::string>> compare_modes(const DemoOptions& o,
+                                                      const Environment& environment) {
+  const std::string data = find_data(o);
+  if (train::Trainer::stop) return std::nullopt;
+  std::filesystem::create_directories(o.out);
+  const bool generated = data::is_generated(data::cifar10_folder(data).value_or(data));
+  say(fmt::format("{} on {}{}, batch {}, on {} cores\n", o.arch, data,
+                  generated ? " (generated)" : "", o.batch,
+                  std::thread::hardware_concurrency()));
+  std::vector<ComparedRun> runs;
+  for (const train::Mode mode :
+       {train::Mode::single, train::Mode::dp, train::Mode::ddp}) {
+    runs.push_back(train_and_trace(o, data, environment, mode));
+    if (!runs.back().complete) return std::nullopt;
+  }
+  print_times(runs, o.batch);
+  print_bytes(runs);
+  say("\n");
+  for (size_t i = 1; i < runs.size(); ++i) {
+    say(runs[i].name + ": " +
+        tracer::limiting_sentence(runs[i].measured, &runs[0].measured) + "\n" +
+        tracer::limiting_sentence(runs[i].emulated, &runs[0].emulated) + "\n\n");
+  }
+  for (const ComparedRun& run : runs) say("  " + run.file + "\n");
+  say("\nNext: " + program() + " trace summary --calls " + runs[1].file +
+      "   (who calls forward?)\n      " + program() + " trace check " + runs[1].file +
+      "\n      " + program() + " view " + runs[1].file + "\n");
+  std::vector<std::string> files;
+  for (const ComparedRun& run : runs) files.push_back(run.file);
+  return files;
+}
+
+}  // namespace lockstep::run

@@ -1,0 +1,26 @@
+// The demo: the same few steps on one device, in DataParallel and in
+// DistributedDataParallel, on both clocks, in one table.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run/environment.h"
+
+namespace lockstep::run {
+
+struct DemoOptions {
+  std::string data, out = "traces", arch = "resnet18";
+  int devices = 4;
+  int64_t batch = 64, steps = 3;
+};
+
+/// Trains, writes a trace per mode into `out` and prints the comparison. Returns the
+/// traces, those of one device, DataParallel and DistributedDataParallel; nullopt after
+/// Ctrl-C. Throws std::runtime_error.
+std::optional<std::vector<std::string>> compare_modes(const DemoOptions& options,
+                                                      const Environment& environment);
+
+}  // namespace lockstep::run

@@ -1,0 +1,59 @@
+#include "run/devices.h"
+
+#include <fmt/format.h>
+
+#include "engine/backends/backend.h"
+#include "engine/backends/load_cuda.h"
+
+namespace lockstep::run {
+
+namespace {
+
+int default_count(DeviceType type) {
+  constexpr int kVirtual = 4;
+  if (type != DeviceType::cuda) return kVirtual;
+  return std::max<int>(1, static_cast<int>(cuda_status().gpus.size()));
+}
+
+}  // namespace
+
+parallel::Devices devices_of(const RunConfig& c) {
+  const DeviceType type = c.device.type;
+  if (mode_of(c) == train::Mode::single) return {{type, c.device.gpu.value_or(0)}};
+  parallel::Devices devices;
+  const int count = c.device.count > 0 ? c.device.count : default_count(type);
+  for (int i = 0; i < count; ++i) devices.push_back({type, i});
+  return devices;
+}
+
+std::string gpu_of(Device device) {
+  const auto& gpus = cuda_status().gpus;
+  const size_t gpu = device.index % gpus.size();
+  return fmt::format("GPU {}, {}", gpu, gpus[gpu]);
+}
+
+std::string describe_gpus(const parallel::Devices& devices) {
+  if (devices.empty() || devices[0].type != DeviceType::cuda) return "";
+  std::string text;
+  for (const Device device : devices) {
+    text += fmt::format("=> {} on {}\n", device.str(), gpu_of(device));
+  }
+  const size_t gpus = cuda_status().gpus.size();
+  if (devices.size() > gpus) {
+    text += fmt::format(
+        "=> {} devices share {} GPU{}: each has streams and accounts of its own, but "
+        "their kernels take turns\n",
+        devices.size(), gpus, gpus == 1 ? "" : "s");
+  }
+  return text;
+}
+
+std::string prepare_gpu_timeline(const parallel::Devices& devices) {
+  if (devices.empty() || devices[0].type != DeviceType::cuda) return "";
+  const auto prepare = cuda_module().prepare_timeline;
+  const std::string why_not = prepare ? prepare() : "this GPU has none";
+  if (why_not.empty()) return "=> GPU timeline by CUPTI\n";
+  return fmt::format("=> GPU timeline by CUDA events; no CUPTI: {}\n", why_not);
+}
+
+}  // namespace lockstep::run

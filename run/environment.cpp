@@ -1,0 +1,50 @@
+#include "run/environment.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+
+namespace lockstep::run {
+
+std::string Environment::command_line() const {
+  if (arguments.empty()) return "";
+  return fmt::format("{}", fmt::join(arguments.begin() + 1, arguments.end(), " "));
+}
+
+std::string Environment::text(const char* name) const {
+  const auto found = variables.find(name);
+  return found == variables.end() ? "" : found->second;
+}
+
+int Environment::number(const char* name, int otherwise) const {
+  const std::string text = this->text(name);
+  if (text.empty()) return otherwise;
+  int value = 0;
+  const char* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  if (read.ec == std::errc() && read.ptr == end) return value;
+  throw std::runtime_error(
+      fmt::format("the environment variable {} is \"{}\", expected an integer; fix: set "
+                  "it to one, or unset it",
+                  name, text));
+}
+
+Environment read_environment() {
+  Environment environment;
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  for (std::string argument; std::getline(file, argument, '\0');) {
+    environment.arguments.push_back(argument);
+  }
+  for (const char* name : {variable::kRank, variable::kWorld, variable::kLocalRank,
+                           variable::kLocalWorld, variable::kInit, variable::kTorchRank,
+                           variable::kTorchWorld, variable::kTorchLocalRank}) {
+    if (const char* text = std::getenv(name)) environment.variables[name] = text;
+  }
+  return environment;
+}
+
+}  // namespace lockstep::run

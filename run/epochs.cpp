@@ -1,0 +1,120 @@
+#include "run/epochs.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include "engine/train/checkpoint_folder.h"
+#include "run/recipe.h"
+
+namespace lockstep::run {
+namespace {
+
+/// `--resume`: prints what main.py prints. Returns how far training has come.
+train::Progress resume(const RunConfig& c, train::Trainer& trainer,
+                       const RankPlace& place) {
+  train::Progress progress;
+  const std::string& file = c.checkpoint.resume;
+  const bool says = place.main() && !c.output.quiet;
+  if (!file.empty()) {
+    if (says) std::printf("=> loading checkpoint '%s'\n", file.c_str());
+    progress = train::load_checkpoint(file, trainer);
+    if (says) {
+      std::printf("=> loaded checkpoint '%s' (epoch %d)\n", file.c_str(),
+                  progress.epoch);
+    }
+    const std::string& changed = c.checkpoint.changed_recipe;
+    if (says && !changed.empty()) {
+      std::printf("=> not as in the checkpoint: %s\n", changed.c_str());
+    }
+    if (says && !c.evaluate && progress.epoch >= c.recipe.epochs) {
+      std::printf("=> all %d epochs are done; --epochs N goes on\n", c.recipe.epochs);
+    }
+  }
+  progress.arch = c.model.arch;
+  progress.recipe = recipe_of(c);
+  return progress;
+}
+
+/// A full disk does not end the training: the older checkpoint is still there, and the
+/// next epoch tries again. Returns false then.
+bool keep_checkpoint(const train::CheckpointFolder& folder,
+                     const train::Snapshot& snapshot, bool is_best) {
+  // The best one first: a process killed in between resumes before this epoch, and
+  // finds it again.
+  bool kept = true;
+  for (const auto& path : {folder.best(), folder.newest()}) {
+    if (path == folder.best() && !is_best) continue;
+    try {
+      train::save_checkpoint(path, snapshot);
+    } catch (const std::runtime_error& error) {
+      std::fprintf(stderr, "lockstep: %s; training goes on with the older checkpoint\n",
+                   error.what());
+      kept = false;
+    }
+  }
+  return kept;
+}
+
+}  // namespace
+
+int64_t planned_steps(const RunConfig& c, const DataSets& data,
+                      const RankPlace& place) {
+  const int64_t batch = global_batch(c, place);
+  const auto batches = [batch](const data::Dataset& set) {
+    return (set.size() + batch - 1) / batch;
+  };
+  const int64_t limit = c.steps >= 0 ? c.steps : INT64_MAX;
+  if (is_toy(c) && !place.group) return std::min(limit, batches(*data.train));
+  if (c.evaluate) return batches(*data.test);
+  int64_t steps = 0;
+  for (int epoch = c.recipe.start_epoch; epoch < c.recipe.epochs; ++epoch) {
+    steps += batches(*data.train);
+    if (steps >= limit) return limit;
+    steps += batches(*data.test);
+    if (steps >= limit) return steps;
+  }
+  return steps;
+}
+
+bool train_epochs(const RunConfig& c, train::Trainer& trainer, const DataSets& data,
+                  const RankPlace& place) {
+  const auto loader = train_loader(c, data, place);
+  const TestLoaders test = test_loaders(c, data, place);
+  train::Progress progress = resume(c, trainer, place);
+  if (c.evaluate) {
+    trainer.validate(*test.share, test.rest.get());
+    return true;
+  }
+  const bool keeps = !c.checkpoint.folder.empty();
+  std::optional<train::CheckpointFolder> folder;
+  if (keeps && place.main()) folder.emplace(c.checkpoint.folder);
+  if (!keeps && c.steps < 0 && place.main() && !c.output.quiet) {
+    std::puts("=> no checkpoint is kept; --checkpoint DIR keeps one after every epoch");
+  }
+  bool kept = true;
+  for (int epoch = c.recipe.start_epoch; epoch < c.recipe.epochs; ++epoch) {
+    trainer.set_lr(lr_of_epoch(c.recipe, global_batch(c, place), epoch));
+    const train::EpochResult result = trainer.train_epoch(*loader, epoch, c.steps);
+    const bool all_steps_done = c.steps >= 0 && trainer.steps_done() >= c.steps;
+    if (!result.complete || all_steps_done) return kept;
+    const train::EpochResult tested = trainer.validate(*test.share, test.rest.get());
+    if (!tested.complete) return kept;
+    progress.epoch = epoch + 1;
+    const bool is_best = tested.acc1 > progress.best_acc1;
+    progress.best_acc1 = std::max(tested.acc1, progress.best_acc1);
+    if (!keeps) continue;
+    const train::Snapshot snapshot = train::take_snapshot(progress, trainer);
+    if (folder) kept = keep_checkpoint(*folder, snapshot, is_best);
+  }
+  return kept;
+}
+
+void run_notebook(const RunConfig& c, train::Trainer& trainer, const DataSets& data,
+                  size_t devices) {
+  if (devices > 1) std::printf("Let's use %zu GPUs!\n", devices);  // as it prints it
+  const auto loader = train_loader(c, data, {});
+  trainer.forward_only(*loader, c.steps);
+}
+
+}  // namespace lockstep::run

@@ -1,0 +1,114 @@
+#include "run/launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "base/socket.h"
+#include "engine/plan/launch_arithmetic.h"
+#include "run/child_group.h"
+#include "run/devices.h"
+#include "run/rank_place.h"
+#include "run/usage_error.h"
+
+namespace lockstep::run {
+namespace {
+
+/// From the first rank's failure to the end of those that have not noticed. (Each
+/// names the culprit and ends by itself; one that is stopped cannot.)
+constexpr Milliseconds kGrace{1500};
+
+RankPlace place_of(int node, int gpu, int nodes, int per_node) {
+  RankPlace place;
+  place.rank = plan::global_rank(node, gpu, per_node);
+  place.world = plan::total_world_size(nodes, per_node);
+  place.local_rank = gpu;
+  place.local_world = per_node;
+  return place;
+}
+
+}  // namespace
+
+int spawn_ranks(const RunConfig& c) {
+  const int local = static_cast<int>(devices_of(c).size());
+  const int nodes = std::max(c.distributed.world_size, 1);
+  const int node = std::max(c.distributed.rank, 0);
+  if (node >= nodes) {
+    throw std::runtime_error(
+        fmt::format("--rank {}: with --world-size {} the nodes are 0 to {}", node,
+                    nodes, nodes - 1));
+  }
+  std::string init = c.distributed.url;
+  if (nodes == 1 && init == DistributedConfig{}.url) {
+    init = fmt::format("tcp://127.0.0.1:{}", free_port());
+  }
+  if (!c.output.quiet && node == 0) {
+    const int world = plan::total_world_size(nodes, local);
+    fmt::print("=> {} process{} of DistributedDataParallel meet at {}\n", world,
+               world == 1 ? "" : "es", init);
+    std::fflush(stdout);
+  }
+  ChildGroup ranks(kGrace);
+  for (int gpu = 0; gpu < local; ++gpu) {
+    RankPlace place = place_of(node, gpu, nodes, local);
+    place.init = init;
+    ranks.start(fmt::format("rank {}", place.rank), c.environment.arguments,
+                variables_of(place));
+  }
+  return ranks.wait(train::Trainer::stop);
+}
+
+namespace {
+
+/// `host:port` of rank 0's machine.
+std::pair<std::string, std::string> split_endpoint(const std::string& endpoint) {
+  const size_t colon = endpoint.rfind(':');
+  if (colon == endpoint.npos || colon == 0 || colon + 1 == endpoint.size()) {
+    throw UsageError("--rdzv-endpoint wants HOST:PORT, not '" + endpoint + "'");
+  }
+  return {endpoint.substr(0, colon), endpoint.substr(colon + 1)};
+}
+
+/// All processes of this node, once. The variables are ours and torchrun's.
+int launch_once(const LaunchOptions& o, int restart) {
+  const std::string endpoint =
+      o.endpoint.empty() ? fmt::format("127.0.0.1:{}", free_port()) : o.endpoint;
+  const auto [host, port] = split_endpoint(endpoint);
+  std::vector<std::string> arguments{"lockstep"};
+  arguments.insert(arguments.end(), o.command.begin(), o.command.end());
+  ChildGroup ranks(kGrace);
+  for (int gpu = 0; gpu < o.per_node; ++gpu) {
+    RankPlace place = place_of(o.node, gpu, o.nodes, o.per_node);
+    place.init = "tcp://" + endpoint;
+    auto variables = variables_of(place);
+    variables.merge(std::map<std::string, std::string>{
+        {variable::kTorchRank, std::to_string(place.rank)},
+        {variable::kTorchWorld, std::to_string(place.world)},
+        {variable::kTorchLocalRank, std::to_string(place.local_rank)},
+        {"LOCAL_WORLD_SIZE", std::to_string(place.local_world)},
+        {"GROUP_RANK", std::to_string(o.node)},
+        {"MASTER_ADDR", host},
+        {"MASTER_PORT", port},
+        {"TORCHELASTIC_RESTART_COUNT", std::to_string(restart)}});
+    ranks.start(fmt::format("rank {}", place.rank), arguments, variables,
+                ChildGroup::Output::prefixed);
+  }
+  return ranks.wait(train::Trainer::stop);
+}
+
+}  // namespace
+
+int launch(const LaunchOptions& o) {
+  for (int restart = 0;; ++restart) {
+    const int code = launch_once(o, restart);
+    const bool final = code == 0 || code == 2 || code == 130 || code == 143;
+    if (final || restart == o.max_restarts) return code;  // 2: wrong usage
+    fmt::print(stderr, "lockstep: a rank failed; restart {} of {}\n", restart + 1,
+               o.max_restarts);
+  }
+}
+
+int free_port() { return port_of(listen_at("127.0.0.1", 0)); }
+
+}  // namespace lockstep::run

@@ -1,0 +1,80 @@
+#include "run/rank_agreement.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "run/recipe.h"
+#include "run/words.h"
+
+namespace lockstep::run {
+namespace {
+
+using Json = nlohmann::json;
+
+/// `--lr 0.1`; nothing of a switch that is off.
+std::string shown(const std::string& name, const std::string& value) {
+  if (value == "no") return "no " + name;
+  return value == "yes" ? name : name + " " + value;
+}
+
+}  // namespace
+
+Facts shared_options(const RunConfig& c) {
+  const auto on = [](bool flag) { return std::string(flag ? "yes" : "no"); };
+  const bool on_cpus =
+      c.distributed.backend == DistBackend::nccl && c.device.type != DeviceType::cuda;
+  Facts facts{
+      {"--dist-backend",
+       std::string(word(on_cpus ? DistBackend::ring : c.distributed.backend))},
+      {"--dtype", std::string(word(c.device.dtype))},
+      {"--start-epoch", fmt::to_string(c.recipe.start_epoch)},
+      {"--steps", c.steps < 0 ? "of all epochs" : fmt::to_string(c.steps)},
+      {"--evaluate", on(c.evaluate)},
+      {"--resume", on(!c.checkpoint.resume.empty())},
+      {"--checkpoint",
+       on(!c.checkpoint.folder.empty())},  // rank 0 writes what all give
+      {"--amp", on(c.device.amp)},
+      {"--on-bad-image", std::string(word(c.data.on_bad_image))},
+      {"--ddp-sync", std::string(word(c.ddp.sync))},
+      {"--bucket-cap-mb", fmt::to_string(c.ddp.bucket_cap_mb)},
+      {"--bucket-rule", std::string(word(c.ddp.bucket_rule))},
+      {"--find-unused-parameters", on(c.ddp.find_unused_parameters)},
+      {"--no-broadcast-buffers", on(c.ddp.no_broadcast_buffers)},
+      {"--sync-bn", on(c.ddp.sync_bn)},
+  };
+  const Json recipe = Json::parse(recipe_of(c));
+  for (const auto& [flag, value] : recipe.items()) {
+    facts.emplace_back(flag, value.is_boolean()  ? on(value.get<bool>())
+                             : value.is_null()   ? "no"
+                             : value.is_string() ? value.get<std::string>()
+                                                 : value.dump());
+  }
+  return facts;
+}
+
+void agree(distributed::Store& store, const std::string& about, const Facts& facts,
+           int rank, int world, Milliseconds timeout) {
+  std::vector<std::string> keys;
+  for (int r = 0; r < world; ++r) keys.push_back(about + "/" + std::to_string(r));
+  store.set(keys[rank], Json(facts).dump());
+  store.wait(keys, timeout);
+  const auto first = Json::parse(store.get(keys[0])).get<Facts>();
+  for (int r = 1; r < world; ++r) {
+    const auto other = Json::parse(store.get(keys[r])).get<Facts>();
+    std::vector<std::string> theirs, zeros;
+    for (size_t i = 0; i < std::min(first.size(), other.size()); ++i) {
+      if (other[i] == first[i]) continue;
+      theirs.push_back(shown(other[i].first, other[i].second));
+      zeros.push_back(shown(first[i].first, first[i].second));
+    }
+    if (theirs.empty()) continue;
+    throw std::runtime_error(
+        fmt::format("rank {} has {}, but rank 0 has {}; start all ranks alike", r,
+                    fmt::join(theirs, ", "), fmt::join(zeros, ", ")));
+  }
+}
+
+}  // namespace lockstep::run

@@ -1,0 +1,25 @@
+// Whether all ranks were told the same: they may have been started one by one.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/distributed/rendezvous/store.h"
+#include "run/config.h"
+
+namespace lockstep::run {
+
+/// Flags (or other facts) and their values, in order.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// Returns what must be equal on all ranks for their gradients to belong together.
+Facts shared_options(const RunConfig& config);
+
+/// Waits until all ranks have called it, each with its facts `about` something. Throws
+/// the same std::runtime_error on every rank if one has other facts than rank 0, and
+/// StoreTimeout, whose keys are `about/RANK`, if one does not come.
+void agree(distributed::Store& store, const std::string& about, const Facts& facts,
+           int rank, int world, Milliseconds timeout);
+
+}  // namespace lockstep::run

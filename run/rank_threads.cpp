@@ -1,0 +1,141 @@
+#include "run/rank_threads.h"
+
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "engine/backends/backend.h"
+#include "engine/distributed/collectives/local_transport.h"
+#include "engine/distributed/collectives/make_communicator.h"
+#include "engine/distributed/collectives/ring.h"
+#include "engine/distributed/rendezvous/store.h"
+#include "engine/nn/init.h"
+#include "run/devices.h"
+#include "run/train.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::run {
+namespace {
+
+/// Where the ranks meet between steps, so that one of them can switch the recorder on
+/// or off while nobody records. A rank that fails opens it for good.
+class Gate {
+ public:
+  explicit Gate(int ranks) : ranks_(ranks) {}
+
+  void pass() {
+    std::unique_lock lock(mutex_);
+    const int64_t round = round_;
+    if (++waiting_ == ranks_) {
+      waiting_ = 0;
+      ++round_;
+      changed_.notify_all();
+    }
+    changed_.wait(lock, [&] { return open_ || round_ != round; });
+  }
+  void open() {
+    std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  const int ranks_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int waiting_ = 0;
+  int64_t round_ = 0;
+  bool open_ = false;
+};
+
+/// Lets `gate` be passed before and after whatever `hook` does.
+template <typename... Args>
+std::function<void(Args...)> gated(Gate& gate, std::function<void(Args...)> hook) {
+  return [&gate, hook](Args... args) {
+    gate.pass();
+    if (hook) hook(args...);
+    gate.pass();
+  };
+}
+
+/// NCCL where every rank has a GPU of its own; else a ring in memory.
+std::unique_ptr<distributed::Communicator> communicator(
+    const RunConfig& c, Device device,
+    const std::shared_ptr<distributed::LocalHub>& hub,
+    const std::shared_ptr<distributed::Store>& store, int rank, Milliseconds timeout) {
+  if (c.distributed.backend == DistBackend::nccl) {
+    auto nccl =
+        distributed::try_nccl({"nccl", store, "", rank, hub->size(), timeout, device});
+    const bool measures =
+        backend_options().benchmark && !backend_options().deterministic;
+    if (nccl && measures && hub->size() > 1) {
+      // cuDNN measures in memory of its own, and to give that back is to wait for the
+      // GPU: for NCCL, which waits for a rank that waits for its turn to measure.
+      throw std::runtime_error(
+          "--benchmark and NCCL between threads would wait for each other forever; "
+          "leave --benchmark out, or use --multiprocessing-distributed or "
+          "--dist-backend ring");
+    }
+    if (nccl) return nccl;
+    if (rank == 0 && !c.output.quiet && device.type == DeviceType::cuda) {
+      std::puts(distributed::kNoNccl);
+    }
+  }
+  auto transport = std::make_unique<distributed::LocalTransport>(hub, rank, timeout);
+  return std::make_unique<distributed::Ring>(std::move(transport), rank, hub->size(),
+                                             "default");
+}
+
+}  // namespace
+
+int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* trace) {
+  const int world = static_cast<int>(devices_of(c).size());
+  const auto timeout = Milliseconds(static_cast<int64_t>(c.distributed.timeout * 1000));
+  const auto hub = std::make_shared<distributed::LocalHub>(world);
+  const auto store = std::make_shared<distributed::HashStore>(timeout);
+  const nn::Construction construction = nn::construction();
+  const bool gates = !c.output.trace.empty() || !c.output.summary.empty() || trace;
+  Gate gate(world);
+  std::mutex mutex;
+  std::exception_ptr first_error;
+  int code = 0;
+
+  const auto run = [&](int rank) {
+    tracer::set_rank(rank);
+    tracer::claim_device(rank, rank);
+    tracer::name_host_thread("main");
+    nn::construction() = construction;
+    RankPlace place{rank, world, rank, world};
+    RecordingHooks hooks;
+    hooks.records = rank == 0;
+    hooks.around = [&](train::Trainer& trainer) {
+      if (!gates) return;
+      trainer.before_step = gated<int64_t>(gate, trainer.before_step);
+      trainer.after_step = gated<const train::StepResult&>(gate, trainer.after_step);
+    };
+    try {
+      place.group = std::make_shared<distributed::ProcessGroup>(
+          communicator(c, {c.device.type, rank}, hub, store, rank, timeout));
+      if (rank == 0 && !c.output.quiet) say_what_runs(c, data, devices_of(c), place);
+      const int result = train_rank(c, data, place, hooks, rank == 0 ? trace : nullptr);
+      if (rank == 0) code = result;
+    } catch (const std::exception& error) {
+      {
+        std::lock_guard lock(mutex);
+        if (!first_error) first_error = std::current_exception();
+      }
+      gate.open();
+      if (!place.group) return;  // no rank waits for this one
+      place.group->communicator().abort("rank " + std::to_string(rank) +
+                                        " failed: " + error.what());
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < world; ++rank) threads.emplace_back(run, rank);
+  for (std::thread& thread : threads) thread.join();
+  if (first_error) std::rethrow_exception(first_error);
+  return code;
+}
+
+}  // namespace lockstep::run

@@ -1,0 +1,325 @@
+#include "run/recording.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "base/file.h"
+#include "engine/runtime/device_context.h"
+#include "run/devices.h"
+#include "run/usage_error.h"
+#include "tracer/analysis/summary.h"
+#include "tracer/format/lanes.h"
+#include "tracer/record/collect.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::run {
+namespace {
+
+/// How many steps may pile up in memory before they are turned into times.
+constexpr int64_t kDrainEvery = 16;
+
+tracer::RunFacts facts_of(const RunConfig& config, const nn::Module& model,
+                          const parallel::Devices& devices, const RankPlace& place) {
+  tracer::RunFacts facts{config.environment.command_line(),
+                         train::name(mode_of(config)),
+                         config.model.arch,
+                         {},
+                         {}};
+  int last = place.world - 1;
+  for (Device device : devices) last = std::max(last, device.index);
+  for (int i = 0; i <= last; ++i) {
+    const Device device{devices[0].type, i};
+    const bool cuda = device.type == DeviceType::cuda;  // several may share a GPU
+    facts.devices.push_back(device.str() + (cuda ? " on " + gpu_of(device) : ""));
+  }
+  if (place.group) {
+    facts.world_size = place.world;
+    facts.rank = place.is_process ? place.rank : -1;
+    facts.backend = place.group->communicator().algorithm();
+  }
+  auto add = [&facts](const auto& tensors, const char* kind) {
+    for (auto [name, tensor] : tensors) {
+      if (const size_t at = name.find("module."); at != name.npos) name.erase(at, 7);
+      facts.tensors.push_back({name,
+                               lockstep::name(tensor.dtype()),
+                               kind,
+                               {tensor.sizes().begin(), tensor.sizes().end()},
+                               tensor.nbytes()});
+    }
+  };
+  add(model.named_parameters(), "parameter");
+  add(model.named_buffers(), "buffer");
+  return facts;
+}
+
+/// Reports a path that cannot be written before the training, not after it.
+void require_writable(const std::string& path) {
+  if (std::filesystem::is_fifo(path)) return;  // opening it would wait for a reader
+  AtomicFile{path};
+}
+
+/// The first traced step may wait for what an earlier one has left on a stream, and a
+/// loader's workers have to do with several steps; with --summary all that was
+/// recorded, too, but its events are not in the file.
+void forget_what_was_left_out(std::vector<tracer::Event>& events) {
+  std::set<int64_t> there;
+  for (const tracer::Event& event : events) there.insert(event.id);
+  const auto is_absent = [&](int64_t id) { return !there.contains(id); };
+  int64_t first = INT64_MAX;
+  for (const tracer::Event& event : events) {
+    if (event.step != tracer::kNone) first = std::min(first, event.step);
+  }
+  for (tracer::Event& event : events) {
+    if (tracer::runs_ahead(event) &&
+        is_absent(tracer::int_arg(event.args, "after", tracer::kNone))) {
+      event.args.erase("after");
+    }
+    const bool takes_batch = event.is("sync") && event.name == "wait for batch";
+    // In a later step anything else that is missing is a mistake, for `check` to find.
+    if (event.step != first && !takes_batch) continue;
+    std::erase_if(event.deps, is_absent);
+    std::erase_if(event.waits_for, is_absent);
+  }
+}
+
+}  // namespace
+
+Recording::Recording(const RunConfig& config, train::Trainer& trainer,
+                     const DataSets& data, const parallel::Devices& devices,
+                     const RankPlace& place, int64_t steps_planned)
+    : config_(config),
+      trainer_(trainer),
+      dataset_(data.name),
+      devices_(devices),
+      place_(place) {
+  if (!config.output.trace.empty()) {
+    choose_steps(steps_planned);
+    require_writable(config.output.trace);
+  }
+  time_all_ = !config.output.summary.empty();
+  if (time_all_) require_writable(config.output.summary);
+  if (last_ > 0 || time_all_) {
+    const std::string said = prepare_gpu_timeline(devices_);
+    if (place_.main() && !config.output.quiet) fmt::print("{}", said);
+  }
+  for (Device device : devices_) runtime::context(device).allocator().reset_peak();
+  trainer.before_step = [this](int64_t step) { before(step); };
+  trainer.after_step = [this](const train::StepResult& result) { after(result); };
+}
+
+/// Five steps after two, unless the run is shorter or the user says otherwise.
+void Recording::choose_steps(int64_t planned) {
+  if (planned == 0) throw UsageError("--trace: a run of 0 steps has nothing to record");
+  first_ = planned > 7 ? 2 : 0;
+  last_ = planned > 7 ? 7 : planned;
+  if (config_.output.trace_steps.empty()) return;
+  char rest = 0;
+  if (std::sscanf(config_.output.trace_steps.c_str(), "%ld:%ld%c", &first_, &last_,
+                  &rest) != 2 ||
+      first_ < 0 || last_ <= first_) {
+    throw UsageError("--trace-steps wants A:B with 0 <= A < B, not '" +
+                     config_.output.trace_steps + "'");
+  }
+  if (first_ >= planned) {
+    throw UsageError(
+        fmt::format("--trace-steps {}: this run has only the steps 0 to {}",
+                    config_.output.trace_steps, planned - 1));
+  }
+}
+
+void Recording::before(int64_t step) {
+  const bool traced = step >= first_ && step < last_;
+  if (traced || time_all_) tracer::start_recording();
+}
+
+void Recording::after(const train::StepResult& result) {
+  results_.push_back(result);
+  const int64_t next = result.step + 1;
+  const bool end_of_trace = next == last_;
+  const bool start_of_trace = next == first_;
+  if (!tracer::recording()) return;
+  if (end_of_trace || start_of_trace || (time_all_ && next % kDrainEvery == 0)) drain();
+  if (!end_of_trace) return;
+  try {
+    write_trace();                       // now: nobody knows how a long training ends
+  } catch (const std::runtime_error&) {  // finish() tries again, and reports
+  }
+}
+
+/// Takes the recorded events over: those of traced steps are kept, all are timed.
+void Recording::drain() {
+  tracer::stop_recording();
+  for (Device device : devices_) runtime::context(device).synchronize();
+  take_events();
+}
+
+void Recording::take_events() {
+  std::vector<tracer::Event> events = tracer::collect();
+  if (time_all_) {
+    tracer::Trace part;
+    part.events = events;
+    const tracer::Summary summary = tracer::summarize(part);
+    for (const auto* group : {&summary.train, &summary.eval}) {
+      for (const tracer::StepSummary& step : group->steps) {
+        timings_.resize(std::max<size_t>(timings_.size(), step.step + 1));
+        timings_[step.step] = tracer::step_json(step);
+      }
+    }
+  }
+  for (tracer::Event& event : events) {
+    const bool traced = event.step == tracer::kNone
+                            ? last_ > 0
+                            : event.step >= first_ && event.step < last_;
+    if (traced) kept_.push_back(std::move(event));
+  }
+}
+
+std::vector<int64_t> Recording::measure_peaks() const {
+  std::vector<int64_t> peaks;
+  for (Device device : devices_) peaks.push_back(runtime::peak_bytes(device));
+  return peaks;
+}
+
+const tracer::Trace& Recording::trace() {
+  finish();
+  return trace_;
+}
+
+void Recording::finish() {
+  if (finished_) return;
+  finished_ = true;
+  trainer_.before_step = nullptr;
+  trainer_.after_step = nullptr;
+  for (Device device : devices_) runtime::context(device).synchronize();
+  if (peaks_.empty()) peaks_ = measure_peaks();
+  if (!place_.is_process) skipped_images_ = skipped_images();
+  drain();
+  if (last_ > 0 && !written_) write_trace();
+  if (config_.output.summary.empty()) return;
+  write_summary();
+  if (!config_.output.quiet)
+    std::printf("=> summary written: %s\n", config_.output.summary.c_str());
+}
+
+void Recording::rescue() noexcept {
+  if (std::exchange(finished_, true) || last_ == 0) return;
+  try {
+    if (!trace_.events.empty() && !written_) write_trace();
+    if (!written_) {
+      tracer::stop_recording();
+      for (Device device : devices_) {
+        try {
+          runtime::context(device).synchronize();
+        } catch (const std::exception&) {  // what failed is reported by the caller
+        }
+      }
+      take_events();
+      const int64_t done = results_.empty() ? 0 : results_.back().step + 1;
+      if (done <= first_) return;
+      std::erase_if(kept_, [done](const tracer::Event& e) { return e.step >= done; });
+      write_trace();
+    }
+    std::fprintf(stderr, "lockstep: the steps before are in %s%s\n",
+                 config_.output.trace.c_str(),
+                 place_.is_process ? "; `trace merge` joins the ranks' files" : "");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "lockstep: no trace of the steps before: %s\n", error.what());
+  }
+}
+
+void Recording::assemble_trace() {
+  // Metadata may have come several times; memory counters outside steps go.
+  std::map<std::string, bool> seen;
+  std::erase_if(kept_, [&seen](const tracer::Event& event) {
+    if (event.ph != 'M') return false;
+    const std::string key =
+        event.name + std::to_string(event.pid) + "/" + std::to_string(event.tid);
+    return !seen.emplace(key, true).second;
+  });
+  tracer::sort_events(kept_);
+  forget_what_was_left_out(kept_);
+  trace_ = tracer::finish_trace(std::move(kept_),
+                                facts_of(config_, *trainer_.model(), devices_, place_));
+}
+
+void Recording::write_trace() {
+  if (trace_.events.empty()) assemble_trace();
+  std::set<int64_t> steps;
+  for (const tracer::Event& event : trace_.events) {
+    if (event.is("phase") && event.name == "step") steps.insert(event.step);
+  }
+  if (steps.empty()) {  // Ctrl-C came before the first of them
+    std::fprintf(stderr, "lockstep: no trace written: step %ld was not reached\n",
+                 static_cast<long>(first_));
+    return;
+  }
+  tracer::write_trace(trace_, config_.output.trace);
+  written_ = true;
+  if (config_.output.quiet || place_.is_process) return;  // see merge_rank_files
+  const std::string which = steps.size() == 1
+                                ? fmt::format("1 step, number {}", *steps.begin())
+                                : fmt::format("{} steps, {} to {}", steps.size(),
+                                              *steps.begin(), *steps.rbegin());
+  std::printf("=> trace written: %s (%s)\n", config_.output.trace.c_str(),
+              which.c_str());
+}
+
+double Recording::images_per_second() const {
+  double images = 0, seconds = 0;
+  bool first = true;
+  for (const train::StepResult& result : results_) {
+    if (!result.train) continue;
+    if (!std::exchange(first, false) || results_.size() == 1) {
+      images += static_cast<double>(result.batch);
+      seconds += result.seconds;
+    }
+  }
+  return seconds > 0 ? images / seconds : 0;
+}
+
+void Recording::write_summary() const {
+  tracer::Json steps = tracer::Json::array();
+  for (const train::StepResult& result : results_) {
+    tracer::Json step{{"step", result.step},
+                      {"loss", result.loss},
+                      {"acc1", result.acc1},
+                      {"acc5", result.acc5},
+                      {"seconds", result.seconds},
+                      {"kind", result.train ? "train" : "eval"},
+                      {"batch", result.batch},
+                      {"phases", tracer::Json::object()},
+                      {"phases_host", tracer::Json::object()}};
+    if (result.step < static_cast<int64_t>(timings_.size())) {
+      const tracer::Json& timing = timings_[result.step];
+      for (const char* key : {"seconds", "phases", "phases_host"}) {
+        if (timing.contains(key)) step[key] = timing[key];
+      }
+    }
+    steps.push_back(std::move(step));
+  }
+  int64_t parameters = 0;
+  for (const Tensor& tensor : trainer_.model()->parameters()) {
+    parameters += tensor.numel();
+  }
+  const tracer::Json summary{{"mode", train::name(mode_of(config_))},
+                             {"arch", config_.model.arch},
+                             {"dataset", dataset_},
+                             {"devices", peaks_.size()},
+                             {"world_size", place_.world},
+                             {"global_batch", global_batch(config_, place_)},
+                             {"steps", steps},
+                             {"images_per_second", images_per_second()},
+                             {"peak_bytes_per_device", peaks_},
+                             {"parameters", parameters},
+                             {"skipped_images", skipped_images_},
+                             {"clock", "measured"}};
+  AtomicFile file(config_.output.summary);
+  file.write(summary.dump(1) + "\n");
+  file.commit();
+}
+
+}  // namespace lockstep::run

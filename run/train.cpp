@@ -1,0 +1,271 @@
+#include "run/train.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "engine/backends/backend.h"
+#include "engine/distributed/collectives/small_collectives.h"
+#include "engine/ops/ops.h"
+#include "engine/plan/chunk.h"
+#include "engine/runtime/device_context.h"
+#include "engine/train/weights.h"
+#include "run/devices.h"
+#include "run/epochs.h"
+#include "run/launch.h"
+#include "run/rank_process.h"
+#include "run/rank_threads.h"
+#include "run/recipe.h"
+#include "run/recording.h"
+#include "run/usage_error.h"
+#include "tracer/analysis/summary.h"
+
+namespace lockstep::run {
+namespace {
+
+void warn_if_ranks_are_ignored(const Environment& environment) {
+  if (environment.has(variable::kTorchRank) && environment.has(variable::kTorchWorld)) {
+    std::fputs(
+        "lockstep: RANK and WORLD_SIZE are set, but not used: --dist-url env:// makes "
+        "this process one of those ranks\n",
+        stderr);
+  }
+}
+
+}  // namespace
+
+int run_training(RunConfig c, tracer::Trace* trace) {
+  if (!c.checkpoint.resume.empty()) adopt_checkpoint(c);
+  validate(c);
+  if (const auto place = rank_of_process(c)) return train_in_process(c, *place);
+  warn_if_ranks_are_ignored(c.environment);
+  if (c.distributed.multiprocessing) return spawn_ranks(c);
+  const DataSets data = open_data(c);
+  configure(c);
+  if (mode_of(c) == train::Mode::ddp) return train_in_threads(c, data, trace);
+  if (!is_toy(c) && !c.output.quiet) say_what_runs(c, data, devices_of(c), {});
+  return train_rank(c, data, {}, {}, trace);
+}
+
+void configure(const RunConfig& c) {
+  runtime::Options& runtime = runtime::options();
+  if (c.device.threads > 0) {
+    runtime.threads_per_device = c.device.threads;
+  } else {  // one device may use the whole machine, several share it
+    const int cores = static_cast<int>(std::thread::hardware_concurrency());
+    runtime.threads_per_device = mode_of(c) == train::Mode::single ? cores : 1;
+  }
+  runtime.launch_blocking = c.device.launch_blocking;
+  backend_options().conv = c.device.conv;
+  backend_options().benchmark = c.device.benchmark;
+  backend_options().deterministic = c.device.deterministic;
+  backend_options().tf32 = !c.device.no_tf32;
+  backend_options().amp = c.device.amp;
+  ops::manual_seed(c.recipe.seed);
+  using namespace distributed;
+  gradient_sync_factory().set_reference(c.ddp.sync == DdpSync::naive ? make_naive_sync
+                                        : c.ddp.sync == DdpSync::bucketed
+                                            ? make_bucketed_sync
+                                            : make_reducer);
+}
+
+namespace {
+
+/// "4 chunks of 32", "3 chunks of 36 and one of 35"; and how many devices get none.
+std::string describe_chunks(int64_t batch, size_t devices) {
+  const auto sizes = plan::chunk_sizes(batch, static_cast<int64_t>(devices));
+  const size_t equal = std::count(sizes.begin(), sizes.end(), sizes[0]);
+  std::string text =
+      fmt::format("{} chunk{} of {}", equal, equal == 1 ? "" : "s", sizes[0]);
+  if (equal < sizes.size()) text += fmt::format(" and one of {}", sizes.back());
+  if (sizes.size() < devices) {
+    text += fmt::format(" ({} of {} devices idle)", devices - sizes.size(), devices);
+  }
+  return text;
+}
+
+std::string describe_batch(const RunConfig& c, size_t devices, const RankPlace& place) {
+  const int64_t whole = c.recipe.batch_size;
+  if (place.group) {
+    const int64_t each = rank_batch(c, place);
+    std::string text = fmt::format("{}, {} on each", global_batch(c, place), each);
+    if (each * place.local_world != whole) {
+      text += fmt::format(" (-b {} shared by {} and rounded down)", whole,
+                          place.local_world);
+    }
+    return text;
+  }
+  if (mode_of(c) == train::Mode::single) return std::to_string(whole);
+  return fmt::format("{} in {}", whole, describe_chunks(whole, devices));
+}
+
+}  // namespace
+
+void say_what_runs(const RunConfig& c, const DataSets& data,
+                   const parallel::Devices& devices, const RankPlace& place) {
+  if (const auto gpu = c.device.gpu) {
+    std::printf("Use GPU: %d for training\n", *gpu);  // as main.py prints it
+  }
+  fmt::print("=> creating model '{}'\n", c.model.arch);
+  fmt::print("=> data: {} ({} training, {} test images{}{})\n", data.place,
+             data.train->size(), data.test->size(),
+             data.name == "generated" ? ", generated" : "", data.classes);
+  std::string where = devices[0].str();
+  if (devices.size() > 1) where += " to " + devices.back().str();
+  const int threads = runtime::options().threads_per_device;
+  fmt::print("=> mode {}, {} device{} ({}), batch {}, {} thread{} per device\n",
+             train::name(mode_of(c)), devices.size(), devices.size() == 1 ? "" : "s",
+             where, describe_batch(c, devices.size(), place), threads,
+             threads == 1 ? "" : "s");
+  fmt::print("{}", describe_gpus(devices));
+}
+
+namespace {
+
+/// A model with fresh weights (or those of --pretrained) for that data.
+nn::ModulePtr make_model(const RunConfig& c, const DataSets& data) {
+  const bool features = data.train->sample_shape().size() == 1;
+  if (features != is_toy(c)) {
+    throw UsageError(is_toy(c) ? "-a toy needs --dataset random"
+                               : "--dataset random needs -a toy");
+  }
+  models::ZooOptions zoo;
+  zoo.classes = data.train->classes();
+  zoo.dropout = c.model.dropout;
+  const bool small = !features && data.train->sample_shape()[1] <= 64;
+  zoo.stem =
+      c.model.stem.value_or(small ? models::Stem::cifar : models::Stem::imagenet);
+  nn::Construction construction;
+  construction.seed = c.recipe.seed;
+  construction.fill = c.device.type != DeviceType::null;
+  construction.dtype = c.device.dtype;
+  nn::construction() = construction;  // replicas are made with the same dtype
+  nn::ModulePtr model = models::make(c.model.arch, zoo);
+  if (!c.model.pretrained.empty()) train::load_weights(*model, c.model.pretrained);
+  return model;
+}
+
+train::TrainerOptions trainer_options(const RunConfig& c, const RankPlace& place) {
+  train::TrainerOptions options;
+  options.mode = mode_of(c);
+  options.devices = devices_of(c);
+  options.input_on_device0 = c.device.input_on == InputOn::device0 || is_toy(c);
+  options.dtype = c.device.dtype;
+  options.print_freq = c.output.print_freq;
+  options.quiet = c.output.quiet || !place.main();
+  options.sgd = {c.recipe.lr, c.recipe.momentum, c.recipe.weight_decay};
+  options.norm_weight_decay = c.recipe.norm_weight_decay;
+  options.bias_weight_decay = c.recipe.bias_weight_decay;
+  options.label_smoothing = c.recipe.label_smoothing;
+  options.accumulate = c.recipe.accumulate;
+  options.clip_grad_norm = c.recipe.clip_grad_norm;
+  options.graph = c.device.cuda_graph;
+  if (!place.group) return options;
+  options.devices = {{c.device.type, place.rank}};
+  options.group = place.group;
+  options.ddp.broadcast_buffers = !c.ddp.no_broadcast_buffers;
+  options.sync_bn = c.ddp.sync_bn;
+  distributed::ReducerOptions& reducer = options.ddp.reducer;
+  reducer.bucket_cap = c.ddp.bucket_cap_mb << 20;
+  reducer.rule = c.ddp.bucket_rule;
+  reducer.find_unused_parameters = c.ddp.find_unused_parameters;
+  reducer.gradient_as_bucket_view = c.ddp.gradient_as_bucket_view;
+  return options;
+}
+
+/// In this process, or, where ranks are processes, in all of them.
+int64_t skipped_by_all(const RunConfig& c, const RankPlace& place, Device device) {
+  if (!place.is_process || c.data.on_bad_image == OnBadImage::error) {
+    return skipped_images();
+  }
+  int64_t skipped = 0;
+  for (const auto& of_rank : distributed::gather_integers(
+           *place.group, device, {skipped_images()}, "summary")) {
+    skipped += of_rank[0];
+  }
+  return skipped;
+}
+
+/// Where ranks are processes, each has recorded its own device only.
+void share_with_ranks(Recording& recording, const RankPlace& place, Device device,
+                      int64_t skipped) {
+  if (!place.is_process) return;
+  std::vector<int64_t> peaks;
+  for (const auto& of_rank : distributed::gather_integers(
+           *place.group, device, recording.measure_peaks(), "summary")) {
+    peaks.push_back(of_rank[0]);
+  }
+  recording.set_peaks(peaks);
+  recording.set_skipped_images(skipped);
+}
+
+/// What there is to say after the last step.
+int finish(const RunConfig& c, const train::Trainer& trainer, int64_t skipped) {
+  const OutputConfig& output = c.output;
+  if (!output.save.empty()) {
+    train::save_weights(*trainer.model(), output.save);
+    if (!output.quiet) std::printf("=> weights written: %s\n", output.save.c_str());
+  }
+  if (skipped > 0) {
+    fmt::print(stderr, "lockstep: bad images were skipped {} times\n", skipped);
+  }
+  if (c.device.type == DeviceType::null && !output.quiet) {
+    std::printf("=> %s\n", tracer::kNullSentence);
+  }
+  if (!trainer.told_to_stop() && !train::Trainer::stop) return 0;
+  const int64_t steps = trainer.steps_done();
+  std::fprintf(stderr, "lockstep: %sinterrupted after %ld step%s\n",
+               train::Trainer::stop ? "" : "another rank was ",
+               static_cast<long>(steps), steps == 1 ? "" : "s");
+  return 130;
+}
+
+/// Ranks other than 0 print only where rank 0 may be in another terminal.
+int end_quietly(const RankPlace& place, const train::Trainer& trainer) {
+  if (!trainer.told_to_stop() && !train::Trainer::stop) return 0;
+  if (place.is_process && !train::Trainer::stop) {
+    std::fprintf(stderr, "lockstep: rank %d ends: another rank was interrupted\n",
+                 place.rank);
+  }
+  return 130;
+}
+
+}  // namespace
+
+int train_rank(const RunConfig& c, const DataSets& data, const RankPlace& place,
+               const RecordingHooks& hooks, tracer::Trace* trace) {
+  train::TrainerOptions options = trainer_options(c, place);
+  const auto devices = place.is_process ? options.devices : devices_of(c);
+  train::Trainer trainer(make_model(c, data), options);
+  std::optional<Recording> recording;
+  if (hooks.records) {
+    recording.emplace(c, trainer, data, devices, place, planned_steps(c, data, place));
+  }
+  hooks.around(trainer);
+  bool kept = true;
+  try {
+    if (is_toy(c) && !place.group) {
+      run_notebook(c, trainer, data, devices.size());
+    } else {
+      kept = train_epochs(c, trainer, data, place);
+    }
+  } catch (...) {
+    if (recording && (place.is_process || !place.group)) recording->rescue();
+    throw;
+  }
+  const int64_t skipped = skipped_by_all(c, place, devices[0]);
+  if (recording) {
+    share_with_ranks(*recording, place, devices[0], skipped);
+    recording->finish();
+    if (trace) *trace = recording->trace();
+  }
+  const int code =
+      place.main() ? finish(c, trainer, skipped) : end_quietly(place, trainer);
+  return code == 0 && !kept ? 1 : code;
+}
+
+}  // namespace lockstep::run

@@ -1,0 +1,202 @@
+// Which options go together: what was asked for is done, or refused.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "engine/backends/backend.h"
+#include "run/config.h"
+#include "run/usage_error.h"
+#include "run/words.h"
+
+namespace lockstep::run {
+namespace {
+
+void validate_arch(const RunConfig& c) {
+  const auto& archs = models::names();
+  if (std::find(archs.begin(), archs.end(), c.model.arch) != archs.end()) return;
+  try {
+    models::make(c.model.arch, {});
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(std::string("-a: ") + error.what());
+  }
+}
+
+/// A flag that the chosen mode would not read is a misunderstanding.
+void validate_mode(const RunConfig& c) {
+  const bool ddp = mode_of(c) == train::Mode::ddp;
+  if (ddp && c.mode && c.mode != train::Mode::ddp) {
+    throw UsageError(
+        fmt::format("--mode {} is one process, but this is one of several ranks; leave "
+                    "it out: ranks train with ddp",
+                    word(*c.mode)));
+  }
+  for (const char* flag :
+       {"--ddp-sync", "--bucket-cap-mb", "--bucket-rule", "--find-unused-parameters",
+        "--gradient-as-bucket-view", "--no-broadcast-buffers"}) {
+    if (ddp || !c.given.contains(flag)) continue;
+    throw UsageError(std::string(flag) +
+                     " is DistributedDataParallel's; add --mode ddp or "
+                     "--multiprocessing-distributed");
+  }
+  const bool threads =
+      ddp && c.mode == train::Mode::ddp && !c.distributed.multiprocessing;
+  if (threads && c.given.contains("--dist-backend") &&
+      c.distributed.backend == DistBackend::gloo) {
+    throw UsageError(
+        "--dist-backend gloo is for processes; the threads of --mode ddp have a ring "
+        "in memory: leave it out, or take --multiprocessing-distributed");
+  }
+}
+
+void validate_kernels(const RunConfig& c) {
+  const DeviceConfig& device = c.device;
+  if (device.type == DeviceType::cuda) backend_of(DeviceType::cuda);  // says why not
+  if (device.dtype == DType::f64 &&
+      (device.type == DeviceType::cpu || device.type == DeviceType::cuda)) {
+    throw UsageError(
+        "--dtype float64 needs --device-type reference (oneDNN and cuDNN compute in "
+        "float32)");
+  }
+  if (device.no_tf32 && device.type != DeviceType::cuda) {
+    throw UsageError(fmt::format("--no-tf32 is for --device-type cuda; {} has no TF32",
+                                 word(device.type)));
+  }
+}
+
+/// The data and the steps that were asked for are those that are used.
+void validate_data(const RunConfig& c) {
+  if (!c.data.dir.empty() && is_toy(c)) {
+    throw UsageError("-a toy takes random samples; it cannot use the folder " +
+                     c.data.dir);
+  }
+  if (!c.data.dir.empty() &&
+      (c.data.kind == DataKind::random || c.data.kind == DataKind::generated)) {
+    throw UsageError(
+        fmt::format("--dataset {} makes its samples; it cannot use the folder {}",
+                    word(*c.data.kind), c.data.dir));
+  }
+  if (!c.output.trace_steps.empty() && c.output.trace.empty()) {
+    throw UsageError(
+        "--trace-steps says which steps to record; --trace FILE is missing");
+  }
+  if (c.data.loader_timeout > 0 && c.data.workers == 0) {
+    throw UsageError(
+        "--loader-timeout is about the loader's workers, and -j 0 has none; give it "
+        "one or more");
+  }
+}
+
+void require_number(const char* flag, std::optional<double> value,
+                    bool positive = false) {
+  if (!value || (std::isfinite(*value) && *value >= 0 && !(positive && *value == 0))) {
+    return;
+  }
+  throw UsageError(fmt::format("{} must be a number {} 0", flag,
+                               positive ? "above" : "of at least"));
+}
+
+void validate_recipe(const RunConfig& c) {
+  const RecipeConfig& recipe = c.recipe;
+  require_number("--lr", recipe.lr);
+  require_number("--momentum", recipe.momentum);
+  require_number("--weight-decay", recipe.weight_decay);
+  require_number("--dropout", c.model.dropout);
+  if (c.device.amp && c.device.type != DeviceType::cuda) {
+    throw UsageError(
+        fmt::format("--amp is mixed precision on CUDA devices; --device-type {} trains "
+                    "without it",
+                    word(c.device.type)));
+  }
+  require_number("--norm-weight-decay", recipe.norm_weight_decay);
+  require_number("--bias-weight-decay", recipe.bias_weight_decay);
+  require_number("--clip-grad-norm", recipe.clip_grad_norm, true);
+  require_number("--lr-gamma", recipe.lr_gamma);
+  if (recipe.warmup_epochs > 0 && recipe.warmup_epochs >= recipe.epochs) {
+    throw UsageError(
+        fmt::format("--warmup-epochs {}: nothing is left of --epochs {} after it",
+                    recipe.warmup_epochs, recipe.epochs));
+  }
+}
+
+void validate_checkpoint(const RunConfig& c) {
+  const CheckpointConfig& checkpoint = c.checkpoint;
+  if (is_toy(c) && mode_of(c) != train::Mode::ddp &&
+      !(checkpoint.folder + checkpoint.resume).empty()) {
+    throw UsageError("-a toy trains nothing without --mode ddp; it has no checkpoints");
+  }
+  if (!checkpoint.resume.empty() && !c.model.pretrained.empty()) {
+    throw UsageError("--resume has weights of its own; leave out --pretrained");
+  }
+}
+
+void validate_devices(const RunConfig& c) {
+  const std::optional<int>& gpu = c.device.gpu;
+  const int count = c.device.count;
+  if (gpu && c.mode && c.mode != train::Mode::single) {
+    throw UsageError(fmt::format(
+        "--gpu trains on one device; it cannot go with --mode {}", word(*c.mode)));
+  }
+  if (gpu && count > 0 && *gpu >= count) {
+    throw UsageError(fmt::format(
+        "--gpu {}: there {}", *gpu,
+        count == 1 ? "is only 1 device" : fmt::format("are only {} devices", count)));
+  }
+  if (!gpu && c.mode == train::Mode::single && count > 1) {
+    throw UsageError(
+        fmt::format("--mode single trains on one device, not on --devices {}; --gpu N "
+                    "chooses one, --mode dp uses all",
+                    count));
+  }
+  if (c.ddp.sync_bn && mode_of(c) != train::Mode::ddp) {
+    throw UsageError("--sync-bn shares statistics between ranks; add --mode ddp");
+  }
+  if (c.mode == train::Mode::dp_features && !has_features(c)) {
+    throw UsageError("--mode dp-features needs a model with features (-a vgg16)");
+  }
+}
+
+void validate_graph(const RunConfig& c) {
+  if (!c.device.cuda_graph) return;
+  if (c.device.type != DeviceType::cuda) {
+    throw UsageError(
+        fmt::format("--cuda-graph is for CUDA devices; --device-type {} has no graphs",
+                    word(c.device.type)));
+  }
+  if (mode_of(c) != train::Mode::single) {
+    throw UsageError("--cuda-graph captures the step of one device; add --gpu 0");
+  }
+  if (c.recipe.accumulate > 1 || c.recipe.clip_grad_norm) {
+    throw UsageError(
+        fmt::format("--cuda-graph repeats one and the same step; leave {} out",
+                    c.recipe.accumulate > 1 ? "--accumulate" : "--clip-grad-norm"));
+  }
+}
+
+/// Better now than after hours of training.
+void validate_folders(const RunConfig& c) {
+  for (const std::string& file : {c.output.trace, c.output.summary, c.output.save}) {
+    const auto folder = std::filesystem::path(file).parent_path();
+    if (!file.empty() && !folder.empty() && !std::filesystem::is_directory(folder)) {
+      throw std::runtime_error(file + ": there is no folder " + folder.string() +
+                               "; make it first");
+    }
+  }
+}
+
+}  // namespace
+
+void validate(const RunConfig& c) {
+  validate_arch(c);
+  validate_mode(c);
+  validate_kernels(c);
+  validate_data(c);
+  validate_recipe(c);
+  validate_checkpoint(c);
+  validate_devices(c);
+  validate_graph(c);
+  validate_folders(c);
+}
+
+}  // namespace lockstep::run

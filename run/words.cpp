@@ -1,0 +1,96 @@
+#include "run/words.h"
+
+namespace lockstep::run {
+
+template <>
+const Words<DataKind>& words<DataKind>() {
+  static const Words<DataKind> all{{"cifar10", DataKind::cifar10},
+                                   {"imagefolder", DataKind::image_folder},
+                                   {"random", DataKind::random},
+                                   {"generated", DataKind::generated}};
+  return all;
+}
+
+template <>
+const Words<OnBadImage>& words<OnBadImage>() {
+  static const Words<OnBadImage> all{{"error", OnBadImage::error},
+                                     {"skip", OnBadImage::skip}};
+  return all;
+}
+
+template <>
+const Words<InputOn>& words<InputOn>() {
+  static const Words<InputOn> all{{"host", InputOn::host},
+                                  {"device0", InputOn::device0}};
+  return all;
+}
+
+template <>
+const Words<DistBackend>& words<DistBackend>() {
+  static const Words<DistBackend> all{{"ring", DistBackend::ring},
+                                      {"gloo", DistBackend::gloo},
+                                      {"nccl", DistBackend::nccl}};
+  return all;
+}
+
+template <>
+const Words<DdpSync>& words<DdpSync>() {
+  static const Words<DdpSync> all{{"reducer", DdpSync::reducer},
+                                  {"naive", DdpSync::naive},
+                                  {"bucketed", DdpSync::bucketed}};
+  return all;
+}
+
+template <>
+const Words<train::Mode>& words<train::Mode>() {
+  static const Words<train::Mode> all{{"single", train::Mode::single},
+                                      {"dp", train::Mode::dp},
+                                      {"dp-features", train::Mode::dp_features},
+                                      {"ddp", train::Mode::ddp}};
+  return all;
+}
+
+template <>
+const Words<DeviceType>& words<DeviceType>() {
+  static const Words<DeviceType> all{{"cpu", DeviceType::cpu},
+                                     {"cuda", DeviceType::cuda},
+                                     {"reference", DeviceType::reference},
+                                     {"null", DeviceType::null}};
+  return all;
+}
+
+template <>
+const Words<DType>& words<DType>() {
+  static const Words<DType> all{{"float32", DType::f32}, {"float64", DType::f64}};
+  return all;
+}
+
+template <>
+const Words<ConvAlgorithm>& words<ConvAlgorithm>() {
+  static const Words<ConvAlgorithm> all{{"auto", ConvAlgorithm::automatic},
+                                        {"direct", ConvAlgorithm::direct}};
+  return all;
+}
+
+template <>
+const Words<models::Stem>& words<models::Stem>() {
+  static const Words<models::Stem> all{{"cifar", models::Stem::cifar},
+                                       {"imagenet", models::Stem::imagenet}};
+  return all;
+}
+
+template <>
+const Words<optim::Schedule::Kind>& words<optim::Schedule::Kind>() {
+  using Kind = optim::Schedule::Kind;
+  static const Words<Kind> all{{"step", Kind::step}, {"cosine", Kind::cosine}};
+  return all;
+}
+
+template <>
+const Words<plan::BucketRule>& words<plan::BucketRule>() {
+  static const Words<plan::BucketRule> all{{"current", plan::BucketRule::current},
+                                           {"1.11", plan::BucketRule::torch_1_11}};
+  return all;
+}
+
+}  // namespace lockstep::run

@@ -1,0 +1,63 @@
+// The words of enums: on the command line, in checkpoints, between ranks and in traces.
+#pragma once
+
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "run/config.h"
+
+namespace lockstep::run {
+
+template <typename Enum>
+using Words = std::vector<std::pair<std::string_view, Enum>>;
+
+/// All values of an enum with their words, in the order of `--help`.
+template <typename Enum>
+const Words<Enum>& words();
+template <>
+const Words<DataKind>& words<DataKind>();
+template <>
+const Words<OnBadImage>& words<OnBadImage>();
+template <>
+const Words<InputOn>& words<InputOn>();
+template <>
+const Words<DistBackend>& words<DistBackend>();
+template <>
+const Words<DdpSync>& words<DdpSync>();
+template <>
+const Words<train::Mode>& words<train::Mode>();
+template <>
+const Words<DeviceType>& words<DeviceType>();
+template <>
+const Words<DType>& words<DType>();
+template <>
+const Words<ConvAlgorithm>& words<ConvAlgorithm>();
+template <>
+const Words<models::Stem>& words<models::Stem>();
+template <>
+const Words<optim::Schedule::Kind>& words<optim::Schedule::Kind>();
+template <>
+const Words<plan::BucketRule>& words<plan::BucketRule>();
+
+/// The word of a value. Throws std::out_of_range if it has none.
+template <typename Enum>
+std::string_view word(Enum value) {
+  for (const auto& [text, of] : words<Enum>()) {
+    if (of == value) return text;
+  }
+  throw std::out_of_range("an enum's value without a word");
+}
+
+/// The value of a word, or nullopt if there is none.
+template <typename Enum>
+std::optional<Enum> value_of(std::string_view text) {
+  for (const auto& [word, value] : words<Enum>()) {
+    if (word == text) return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace lockstep::run

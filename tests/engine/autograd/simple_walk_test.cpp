@@ -1,0 +1,110 @@
+// The simple walk computes what the engine's device threads compute, bit for bit.
+#include "engine/autograd/simple_walk.h"
+
+#include "engine/parallel/data_parallel.h"
+#include "tests/engine/parallel/nets.h"
+
+namespace lockstep {
+namespace {
+
+using Values = std::vector<double>;
+
+enum class Walk { engine, simple };
+
+/// Runs `backward` from `loss` by one of the two walks.
+void backward_by(Walk walk, const Tensor& loss) {
+  if (walk == Walk::simple) autograd::tape_walk().plug(autograd::simple_walk);
+  try {
+    loss.backward();
+  } catch (...) {
+    autograd::tape_walk().unplug();
+    throw;
+  }
+  autograd::tape_walk().unplug();
+}
+
+/// The gradients of all parameters after one step of `net` on two images.
+std::vector<Values> gradients(Walk walk, const std::string& net, const Shape& image) {
+  const nn::ModulePtr model = test::golden_model(net, DType::f64);
+  model->to(test::kReference);
+  const Tensor images = test::on(test::kReference, test::random("images", image, 1.7));
+  const Tensor labels = test::on(test::kReference, test::golden_labels(image[0], 10));
+  backward_by(walk, ops::cross_entropy((*model)(images), labels));
+  std::vector<Values> all;
+  for (const Tensor& parameter : model->parameters()) {
+    all.push_back(test::values_of(parameter.grad()));
+  }
+  return all;
+}
+
+TEST(AutogradSimpleWalk, NetsHaveTheEnginesGradients) {
+  for (const char* net : {"resnet18_cifar", "vgg16_bn"}) {
+    const Shape image{2, 3, 32, 32};
+    const auto simple = gradients(Walk::simple, net, image);
+    const auto engines = gradients(Walk::engine, net, image);
+    ASSERT_GT(simple.size(), 20u) << net;
+    EXPECT_EQ(simple, engines) << net;
+  }
+}
+
+/// A diamond whose leaf is used on every level: five gradients meet in `x`, three in
+/// `a`.
+Values diamond(Walk walk) {
+  const Tensor x = test::leaf(test::kReference, test::vector({0.1, -0.7, 1.3}));
+  const Tensor a = ops::scale(x, 1.0 / 3);
+  const Tensor left = ops::add(ops::scale(a, 0.7), x);
+  const Tensor right = ops::add(ops::scale(a, 1.1), x);
+  Tensor y = ops::add(ops::add(ops::scale(left, 1.0 / 7), right), a);
+  y = ops::add(ops::add(y, x), ops::scale(x, 0.3));
+  backward_by(walk, ops::cross_entropy(y.reshaped({1, 3}),
+                                       test::on(test::kReference,
+                                                Tensor::from({1}, {1}, DType::i64))));
+  return test::values_of(x.grad());
+}
+
+TEST(AutogradSimpleWalk, ADiamondWithASharedLeaf) {
+  const Values simple = diamond(Walk::simple);
+  EXPECT_EQ(simple, diamond(Walk::engine));
+  EXPECT_NE(simple[0], 0);
+}
+
+TEST(AutogradSimpleWalk, ReplicasOfSeveralDevices) {
+  const auto gradients = [](Walk walk) {
+    const nn::ModulePtr model = test::in_double(test::make_small_net);
+    model->to(test::reference(0));
+    parallel::DataParallel dp(model, test::devices(3));
+    const Tensor labels = test::on(test::reference(0), test::golden_labels(5, 3));
+    backward_by(walk,
+                ops::cross_entropy(dp(test::random("images", {5, 2, 8, 8})), labels));
+    std::vector<Values> all;
+    for (const Tensor& parameter : model->parameters()) {
+      all.push_back(test::values_of(parameter.grad()));
+    }
+    return all;
+  };
+  EXPECT_EQ(gradients(Walk::simple), gradients(Walk::engine));
+}
+
+TEST(AutogradSimpleWalk, HooksRunOnceAndExceptionsReachTheCaller) {
+  Tensor x = test::leaf(test::kReference, test::vector({2}));
+  int calls = 0;
+  x.meta().post_accumulate_hooks.push_back([&](const Tensor&) { ++calls; });
+  backward_by(Walk::simple, ops::add(x, ops::scale(x, 3)));
+  EXPECT_EQ(test::values_of(x.grad()), Values{4});
+  EXPECT_EQ(calls, 1);
+  x.meta().post_accumulate_hooks.push_back(
+      [](const Tensor&) { throw std::runtime_error("the hook fails"); });
+  EXPECT_EQ(test::message_of([&] { backward_by(Walk::simple, ops::scale(x, 2)); }),
+            "the hook fails");
+}
+
+TEST(AutogradSimpleWalk, DeepChainsNeedNoDeepStack) {
+  const Tensor x = test::leaf(test::kReference, test::vector({1}));
+  Tensor y = x;
+  for (int i = 0; i < 20000; ++i) y = ops::scale(y, 1);
+  backward_by(Walk::simple, y);
+  EXPECT_EQ(test::values_of(x.grad()), Values{1});
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,76 @@
+#include "run/child_group.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <mutex>
+
+#include "run/environment.h"
+
+namespace lockstep::run {
+namespace {
+
+/// ChildGroup starts copies of its own program: what a copy of this one does.
+std::vector<std::string> child(const std::string& deed) {
+  return {"run_test", "--child", deed};
+}
+
+/// Does it before any test, if this is a child.
+const bool is_no_child = [] {
+  const auto arguments = read_environment().arguments;
+  if (arguments.size() != 3 || arguments[1] != "--child") return true;
+  const std::string& deed = arguments[2];
+  if (deed == "print") {
+    std::fputs("one\ntwo\nno end", stdout);
+    std::fflush(stdout);
+  }
+  while (deed == "wait") ::pause();
+  const char* code = std::getenv("CHILD_CODE");
+  std::_Exit(code ? std::atoi(code) : 0);
+}();
+
+const std::atomic<bool> not_interrupted{false};
+const ChildGroup::Variables kNone;
+
+TEST(ChildGroup, ReturnsTheFirstFailure) {
+  ChildGroup children(Milliseconds(5000));
+  children.start("well", child("end"), kNone);
+  children.start("three", child("end"), {{"CHILD_CODE", "3"}});
+  EXPECT_EQ(children.wait(not_interrupted), 3);
+}
+
+TEST(ChildGroup, AFailureEndsTheOthersAfterTheGrace) {
+  ChildGroup children(Milliseconds(50));
+  children.start("waits", child("wait"), kNone);
+  children.start("three", child("end"), {{"CHILD_CODE", "3"}});
+  EXPECT_EQ(children.wait(not_interrupted), 3);
+}
+
+TEST(ChildGroup, AnInterruptThatCameBeforeIsPassedOn) {
+  const std::atomic<bool> interrupted{true};
+  ChildGroup children(Milliseconds(50));
+  children.start("waits", child("wait"), kNone);
+  EXPECT_EQ(children.wait(interrupted), 128 + SIGINT);
+}
+
+TEST(ChildGroup, ReadsWholeLines) {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  ChildGroup children(Milliseconds(5000));
+  children.start("prints", child("print"), [&](const std::string& line) {
+    std::lock_guard lock(mutex);
+    lines.push_back(line);
+  });
+  EXPECT_EQ(children.wait(not_interrupted), 0);
+  EXPECT_EQ(lines, (std::vector<std::string>{"one\n", "two\n", "no end\n"}));
+}
+
+TEST(ChildGroup, KillsWhatIsLeft) {
+  ChildGroup children(Milliseconds(5000));
+  children.start("waits", child("wait"), kNone);
+}  // ends
+
+}  // namespace
+}  // namespace lockstep::run

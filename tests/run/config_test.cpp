@@ -1,0 +1,117 @@
+#include "run/config.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "run/devices.h"
+#include "run/usage_error.h"
+#include "run/words.h"
+
+namespace lockstep::run {
+namespace {
+
+template <typename Enum>
+void expect_round_trip() {
+  for (const auto& [text, value] : words<Enum>()) {
+    EXPECT_EQ(word(value), text);
+    EXPECT_EQ(value_of<Enum>(text), value);
+  }
+  EXPECT_FALSE(value_of<Enum>("nothing"));
+}
+
+TEST(Words, EachNamesOneValue) {
+  expect_round_trip<DataKind>();
+  expect_round_trip<OnBadImage>();
+  expect_round_trip<InputOn>();
+  expect_round_trip<DistBackend>();
+  expect_round_trip<DdpSync>();
+  expect_round_trip<train::Mode>();
+  expect_round_trip<DeviceType>();
+  expect_round_trip<DType>();
+  expect_round_trip<ConvAlgorithm>();
+  expect_round_trip<models::Stem>();
+  expect_round_trip<optim::Schedule::Kind>();
+  expect_round_trip<plan::BucketRule>();
+}
+
+TEST(Words, ModesAreCalledAsInTraces) {
+  for (const auto& [text, mode] : words<train::Mode>()) {
+    EXPECT_EQ(text, train::name(mode));
+  }
+  EXPECT_THROW(word(DeviceType::host), std::out_of_range);
+}
+
+TEST(ModeOf, FollowsTheExamplesRules) {
+  RunConfig config;
+  EXPECT_EQ(mode_of(config), train::Mode::dp);
+  config.model.arch = "vgg16";
+  EXPECT_EQ(mode_of(config), train::Mode::dp_features);
+  config.mode = train::Mode::dp;
+  EXPECT_EQ(mode_of(config), train::Mode::dp);
+  config.device.gpu = 1;
+  EXPECT_EQ(mode_of(config), train::Mode::single);
+  config.distributed.multiprocessing = true;
+  EXPECT_EQ(mode_of(config), train::Mode::ddp);
+}
+
+TEST(DevicesOf, OneOrAllOfThem) {
+  RunConfig config;
+  EXPECT_EQ(devices_of(config).size(), 4u);
+  config.device.count = 3;
+  EXPECT_EQ(devices_of(config).back().str(), "cpu:2");
+  config.device.gpu = 1;
+  ASSERT_EQ(devices_of(config).size(), 1u);
+  EXPECT_EQ(devices_of(config)[0].str(), "cpu:1");
+}
+
+std::string complaint(const RunConfig& config) {
+  try {
+    validate(config);
+    return "";
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+}
+
+TEST(Validate, TheDefaultsAreFine) { EXPECT_EQ(complaint({}), ""); }
+
+TEST(Validate, AFlagThatTheModeWouldNotReadIsRefused) {
+  RunConfig config;
+  config.given = {"--bucket-cap-mb"};
+  EXPECT_EQ(complaint(config),
+            "--bucket-cap-mb is DistributedDataParallel's; add --mode ddp or "
+            "--multiprocessing-distributed");
+  config.mode = train::Mode::ddp;
+  EXPECT_EQ(complaint(config), "");
+  config.mode = train::Mode::single;
+  config.distributed.multiprocessing = true;
+  EXPECT_EQ(complaint(config),
+            "--mode single is one process, but this is one of several ranks; leave it "
+            "out: ranks train with ddp");
+}
+
+TEST(Validate, DevicesThatContradictEachOther) {
+  RunConfig config;
+  config.device.gpu = 4;
+  config.device.count = 4;
+  EXPECT_EQ(complaint(config), "--gpu 4: there are only 4 devices");
+  config.device.count = 1;
+  EXPECT_EQ(complaint(config), "--gpu 4: there is only 1 device");
+  config.mode = train::Mode::dp;
+  EXPECT_EQ(complaint(config),
+            "--gpu trains on one device; it cannot go with --mode dp");
+}
+
+TEST(Validate, NumbersThatMakeNoSense) {
+  RunConfig config;
+  config.recipe.clip_grad_norm = 0;
+  EXPECT_EQ(complaint(config), "--clip-grad-norm must be a number above 0");
+  config.recipe.momentum = -1;
+  EXPECT_EQ(complaint(config), "--momentum must be a number of at least 0");
+  config.recipe.momentum = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(complaint(config), "--momentum must be a number of at least 0");
+}
+
+}  // namespace
+}  // namespace lockstep::run

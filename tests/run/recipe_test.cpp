@@ -1,0 +1,130 @@
+#include "run/recipe.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "engine/data/generated.h"
+#include "engine/distributed/rendezvous/store.h"
+#include "run/epochs.h"
+#include "run/rank_agreement.h"
+
+namespace lockstep::run {
+namespace {
+
+TEST(LrOfEpoch, StepsDownAsTheExample) {
+  RecipeConfig recipe;
+  EXPECT_EQ(lr_of_epoch(recipe, 256, 0), 0.1);
+  EXPECT_EQ(lr_of_epoch(recipe, 256, 29), 0.1);
+  EXPECT_NEAR(lr_of_epoch(recipe, 256, 30), 0.01, 1e-12);
+}
+
+TEST(LrOfEpoch, ScalesWithTheAccumulatedBatch) {
+  RecipeConfig recipe;
+  recipe.scale_lr = true;
+  EXPECT_NEAR(lr_of_epoch(recipe, 128, 0), 0.05, 1e-12);
+  recipe.accumulate = 4;
+  EXPECT_NEAR(lr_of_epoch(recipe, 128, 0), 0.2, 1e-12);
+}
+
+TEST(LrOfEpoch, WarmsUpToACosine) {
+  RecipeConfig recipe;
+  recipe.schedule = optim::Schedule::Kind::cosine;
+  recipe.epochs = 12;
+  recipe.warmup_epochs = 2;
+  EXPECT_NEAR(lr_of_epoch(recipe, 256, 0), 0.001, 1e-12);
+  EXPECT_NEAR(lr_of_epoch(recipe, 256, 2), 0.1, 1e-12);
+  EXPECT_NEAR(lr_of_epoch(recipe, 256, 7), 0.05, 1e-12);
+}
+
+TEST(Recipe, HoldsEnumsByTheirWords) {
+  RunConfig config;
+  auto recipe = nlohmann::json::parse(recipe_of(config));
+  EXPECT_EQ(recipe["--schedule"], "step");
+  EXPECT_EQ(recipe["--stem"], "");
+  EXPECT_EQ(recipe["--batch-size"], 256);
+  EXPECT_TRUE(recipe["--clip-grad-norm"].is_null());
+  config.model.stem = models::Stem::imagenet;
+  config.recipe.schedule = optim::Schedule::Kind::cosine;
+  recipe = nlohmann::json::parse(recipe_of(config));
+  EXPECT_EQ(recipe["--stem"], "imagenet");
+  EXPECT_EQ(recipe["--schedule"], "cosine");
+}
+
+struct Planned {
+  RunConfig config;
+  DataSets data;
+
+  Planned() {
+    const std::vector<int64_t> shape{3, 8, 8};
+    data.train = std::make_shared<data::Generated>(shape, 10, 10, 0);
+    data.test = std::make_shared<data::Generated>(shape, 10, 5, 1);
+    config.recipe.batch_size = 4;  // 3 steps of training, 2 of evaluation
+    config.recipe.epochs = 2;
+  }
+  int64_t steps() const { return planned_steps(config, data, {}); }
+};
+
+TEST(PlannedSteps, CountTrainingAndEvaluation) {
+  Planned run;
+  EXPECT_EQ(run.steps(), 10);
+  run.config.recipe.start_epoch = 1;
+  EXPECT_EQ(run.steps(), 5);
+  run.config.evaluate = true;
+  EXPECT_EQ(run.steps(), 2);
+}
+
+TEST(PlannedSteps, EndAtTheLimitAfterAWholeEvaluation) {
+  Planned run;
+  run.config.steps = 2;
+  EXPECT_EQ(run.steps(), 2);
+  run.config.steps = 4;
+  EXPECT_EQ(run.steps(), 5);
+  run.config.steps = 0;
+  EXPECT_EQ(run.steps(), 0);
+}
+
+/// What each of two ranks is told when they compare their facts.
+std::vector<std::string> agreement_of(const Facts& first, const Facts& second) {
+  const auto store = std::make_shared<distributed::HashStore>(Milliseconds(5000));
+  std::vector<std::string> said(2);
+  const auto rank = [&](int number, const Facts& facts) {
+    try {
+      agree(*store, "ready", facts, number, 2, Milliseconds(5000));
+    } catch (const std::runtime_error& error) {
+      said[number] = error.what();
+    }
+  };
+  std::thread other(rank, 1, second);
+  rank(0, first);
+  other.join();
+  return said;
+}
+
+TEST(Agreement, IsSilentAmongEquals) {
+  const Facts facts = shared_options(RunConfig{});
+  EXPECT_EQ(agreement_of(facts, facts), std::vector<std::string>(2));
+}
+
+TEST(Agreement, TellsAllRanksTheSame) {
+  RunConfig config;
+  const Facts first = shared_options(config);
+  config.ddp.sync = DdpSync::naive;
+  config.recipe.lr = 0.5;
+  config.data.no_shuffle = true;
+  const auto said = agreement_of(first, shared_options(config));
+  EXPECT_EQ(said[0],
+            "rank 1 has --ddp-sync naive, --lr 0.5, --no-shuffle, but rank 0 has "
+            "--ddp-sync reducer, --lr 0.1, no --no-shuffle; start all ranks alike");
+  EXPECT_EQ(said[1], said[0]);
+}
+
+TEST(Agreement, NcclOnCpusIsRing) {
+  RunConfig nccl, ring;
+  ring.distributed.backend = DistBackend::ring;
+  EXPECT_EQ(shared_options(nccl), shared_options(ring));
+}
+
+}  // namespace
+}  // namespace lockstep::run

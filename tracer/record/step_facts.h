@@ -1,0 +1,20 @@
+// What a model's wrapper reports about the running training step.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace lockstep::tracer {
+
+/// Facts that only the wrapper around the model knows and that the step's event holds:
+/// the byte laws of `trace check` are judged by them.
+struct StepFacts {
+  std::vector<int64_t> chunks;  ///< DataParallel: samples in each device's chunk
+  int64_t output_bytes = 0;     ///< DataParallel: size of the joined output
+};
+
+/// The facts of the step that the calling thread is running. Whoever begins a step
+/// clears them.
+StepFacts& step_facts();
+
+}  // namespace lockstep::tracer
