@@ -156,7 +156,8 @@ std::vector<std::pair<std::string, std::string_view>> engine_headers() {
   for (size_t i = 0; i < lockstep_embedded_file_count(); ++i) {
     const EmbeddedFile& file = lockstep_embedded_files()[i];
     const std::string path = file.path;
-    const bool shared = path.starts_with("engine/") || path.starts_with("tracer/") ||
+    const bool shared = path.starts_with("base/") || path.starts_with("engine/") ||
+                        path.starts_with("tracer/") ||
                         path.starts_with("lessons/machine/") ||
                         path == "lessons/plugin.h" || path == "lessons/prelude.h";
     if (!shared || !path.ends_with(".h")) continue;
