@@ -25,7 +25,7 @@ book() {
   if ! bash "$root/book/make.bash" "$build/book" > "$log" 2>&1; then
     unlock
     show_errors "$log" 0 'WARNING|ERROR|^book:|[Ee]rror'
-    die "the book cannot be built; the whole log: $log"
+    die "the book cannot be built; full log: $log"
   fi
   unlock
   grep '^book:' "$log" >&2 || true
