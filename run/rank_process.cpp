@@ -1,4 +1,4 @@
-#include "run/rank_process.h"
+#include "run/ranks.h"
 
 #include <fmt/format.h>
 #include <sys/prctl.h>

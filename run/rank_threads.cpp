@@ -1,4 +1,4 @@
-#include "run/rank_threads.h"
+#include "run/ranks.h"
 
 #include <condition_variable>
 #include <exception>
