@@ -35,6 +35,9 @@ CLI::Option* add_choice(CLI::App& command, const std::string& names, Value& valu
   return option;
 }
 
+/// Declares the flags of `train` (run_flags.cpp). `config` must outlive the parsing.
+void add_run_flags(CLI::App& command, run::RunConfig& config);
+
 /// Asks for one of the command's subcommands; for another word (a typing error, say)
 /// throws a UsageError that names it and those that there are.
 void require_known_subcommand(CLI::App& command);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <tuple>
 
 #include "cli/commands.h"
 #include "run/launch.h"
@@ -21,8 +20,9 @@ struct LaunchFlags {
 
 /// Where rank 0 will listen; empty: at a free port of this machine.
 std::string endpoint_of(const LaunchFlags& flags) {
-  const auto& [endpoint, nodes] = std::tie(flags.launch.endpoint, flags.launch.nodes);
+  const std::string& endpoint = flags.launch.endpoint;
   const std::string& host = flags.master_addr;
+  const int nodes = flags.launch.nodes;
   if (flags.standalone && (nodes > 1 || !endpoint.empty() || !host.empty())) {
     throw UsageError("--standalone is for one machine, at a free port of its own");
   }

@@ -1,6 +1,4 @@
 // The flags of a training run.
-#include "cli/run_flags.h"
-
 #include "cli/flags.h"
 
 namespace lockstep::cli {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/run_flags.h"
+#include "cli/flags.h"
 
 namespace lockstep::cli {
 

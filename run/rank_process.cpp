@@ -1,4 +1,4 @@
-#include "run/rank_process.h"
+#include "run/ranks.h"
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -36,8 +36,7 @@ std::string rank_file(const std::string& path, int rank) {
   return path.substr(0, dot) + ".rank" + std::to_string(rank) + path.substr(dot);
 }
 
-/// Rank 0 joins the ranks' files, if they are all here, into the one that was asked
-/// for.
+/// Rank 0 merges the ranks' files, if they are all on this machine.
 void merge_rank_files(const RunConfig& c, int world, distributed::Store& store,
                       Milliseconds timeout) {
   std::vector<tracer::Trace> traces;
@@ -61,18 +60,19 @@ void merge_rank_files(const RunConfig& c, int world, distributed::Store& store,
   }
 }
 
-/// Waits until all ranks have come to the store, and have been told the same. Throws
-/// naming one that has not.
+/// Waits until all ranks are at the store with equal options. Throws naming one that is
+/// not.
 void meet(distributed::Store& store, const RunConfig& c, const RankPlace& place,
           Milliseconds timeout) {
   try {
     agree(store, "ready", shared_options(c), place.rank, place.world, timeout);
   } catch (const distributed::StoreTimeout& late) {
     const std::string missing = late.keys()[0].substr(late.keys()[0].find('/') + 1);
-    throw std::runtime_error(fmt::format(
-        "rank {}: rank {} never came: no sign of life for {:g} s; is it started, and "
-        "do all ranks name the same world size?",
-        place.rank, missing, static_cast<double>(timeout.count()) / 1000));
+    throw std::runtime_error(
+        fmt::format("rank {}: rank {} did not join within {:g} s; fix: start it, with "
+                    "the same world "
+                    "size on all ranks",
+                    place.rank, missing, static_cast<double>(timeout.count()) / 1000));
   }
 }
 
@@ -81,10 +81,11 @@ std::string origin_of_rank_0(distributed::Store& store, const RankPlace& place,
   try {
     return store.get("origin", timeout);
   } catch (const distributed::StoreTimeout&) {
-    throw std::runtime_error(fmt::format(
-        "rank {}: rank 0 never went on after all had met at {}: what it printed says "
-        "why; if that is a file, it may be left from another run: delete it",
-        place.rank, place.init));
+    throw std::runtime_error(
+        fmt::format("rank {}: rank 0 stopped after the rendezvous at {}; see its "
+                    "output; if that is "
+                    "a file that another run left, delete it",
+                    place.rank, place.init));
   }
 }
 
@@ -124,34 +125,27 @@ void handle_interrupts() {
   ::sigaction(SIGINT, &action, nullptr);
 }
 
-/// Leaves no orphan when spawn_ranks() dies.
-void end_with_parent() { ::prctl(PR_SET_PDEATHSIG, SIGTERM); }
-
-parallel::Devices all_devices(DeviceType type, int world) {
-  parallel::Devices devices;
-  for (int rank = 0; rank < world; ++rank) devices.push_back({type, rank});
-  return devices;
-}
-
-}  // namespace
-
-int train_in_process(const RunConfig& given, const RankPlace& started) {
-  RunConfig c = given;
-  RankPlace place = started;
-  const auto timeout = Milliseconds(static_cast<int64_t>(c.distributed.timeout * 1000));
-  const bool launched = c.environment.is_launched_rank();
-  ::prctl(PR_SET_NAME, "lockstep");  // else `ps` calls it "exe"
-  if (launched) end_with_parent();   // one that was started by hand may outlive it
+/// Gives this process its rank's name, signals and lanes.
+void become_rank(const RunConfig& c, const RankPlace& place) {
+  ::prctl(PR_SET_NAME, "lockstep");        // else `ps` calls it "exe"
+  if (c.environment.is_launched_rank()) {  // one started by hand may outlive its shell
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);    // no orphan when spawn_ranks() dies
+  }
   handle_interrupts();
   tracer::set_rank(place.rank);
   tracer::claim_device(place.rank, place.rank);
+}
 
-  const auto init = distributed::parse_init_method(place.init, place.rank, place.world);
-  if (!launched && place.world > 1) {
+/// Waits for all ranks, and for the origin of their times.
+std::shared_ptr<distributed::Store> meet_at_store(const RunConfig& c,
+                                                  const RankPlace& place,
+                                                  const distributed::InitMethod& init,
+                                                  Milliseconds timeout) {
+  if (!c.environment.is_launched_rank() && place.world > 1) {
     std::printf("=> rank %d of %d waits for the others at %s\n", place.rank,
                 place.world, place.init.c_str());
   }
-  const auto store = distributed::make_store(init, place.rank, place.world, timeout);
+  auto store = distributed::make_store(init, place.rank, place.world, timeout);
   try {
     meet(*store, c, place, timeout);
   } catch (const std::exception&) {
@@ -161,8 +155,53 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
   }
   waiting = false;
   tracer::set_origin(common_origin(*store, place, timeout));
+  return store;
+}
+
+/// Every rank writes a trace of its own, and only rank 0 the rest. Returns the trace
+/// that was asked for, to be merged.
+std::string take_own_files(OutputConfig& output, const RankPlace& place) {
+  const std::string trace = output.trace;
+  if (!trace.empty()) {
+    output.trace = rank_file(trace, place.rank);
+    std::filesystem::remove(output.trace);  // an earlier run's, if it failed to merge
+  }
+  if (!place.main()) {
+    output.summary.clear();
+    output.save.clear();
+    output.quiet = true;
+  }
+  return trace;
+}
+
+/// Prints which backend took the place of nccl, and what is about to run.
+void say_what_ranks_run(const RunConfig& c, const DataSets& data,
+                        const RankPlace& place) {
+  if (c.output.quiet) return;
   const bool cuda = c.device.type == DeviceType::cuda;
-  const bool wants_nccl = c.distributed.backend == DistBackend::nccl;
+  const bool asked_for_nccl = c.distributed.backend == DistBackend::nccl;
+  const std::string_view algorithm = place.group->communicator().algorithm();
+  if (asked_for_nccl && !cuda) {
+    std::puts("=> nccl needs CUDA devices: the backend is ring");
+  } else if (asked_for_nccl && algorithm != word(DistBackend::nccl)) {
+    std::printf("%s, through main memory\n", distributed::kNoNccl);
+  }
+  parallel::Devices devices;
+  for (int rank = 0; rank < place.world; ++rank) {
+    devices.push_back({c.device.type, rank});
+  }
+  say_what_runs(c, data, devices, place);
+}
+
+}  // namespace
+
+int train_in_process(const RunConfig& given, const RankPlace& started) {
+  RunConfig c = given;
+  RankPlace place = started;
+  const auto timeout = Milliseconds(static_cast<int64_t>(c.distributed.timeout * 1000));
+  become_rank(c, place);
+  const auto init = distributed::parse_init_method(place.init, place.rank, place.world);
+  const auto store = meet_at_store(c, place, init, timeout);
   place.group = std::make_shared<distributed::ProcessGroup>(
       distributed::make_communicator({std::string(word(c.distributed.backend)),
                                       store,
@@ -183,34 +222,17 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
   distributed::Monitor monitor(store, *place.group, timeout, end_with);
   watching = &monitor;
 
-  const std::string trace = c.output.trace;
-  if (!trace.empty()) {
-    c.output.trace = rank_file(trace, place.rank);
-    std::filesystem::remove(c.output.trace);  // an earlier run's, if it failed to merge
-  }
-  if (!place.main()) {
-    c.output.summary.clear();
-    c.output.save.clear();
-    c.output.quiet = true;
-  }
+  const std::string trace = take_own_files(c.output, place);
   int code = 0;
   try {
-    if (!trace.empty() && place.main()) AtomicFile{trace};  // to be merged
+    if (!trace.empty() && place.main()) AtomicFile{trace};  // can be written?
     const DataSets data = open_data(c);
     agree(*store, "data",
           {{"samples to train on:", std::to_string(data.train->size())},
            {"samples to test on:", std::to_string(data.test->size())}},
           place.rank, place.world, timeout);
     configure(c);
-    if (!c.output.quiet && wants_nccl && !cuda) {
-      std::puts("=> nccl needs CUDA devices: the backend is ring");
-    } else if (!c.output.quiet && wants_nccl &&
-               place.group->communicator().algorithm() != std::string_view("nccl")) {
-      std::printf("%s, through main memory\n", distributed::kNoNccl);
-    }
-    if (!c.output.quiet) {
-      say_what_runs(c, data, all_devices(c.device.type, place.world), place);
-    }
+    say_what_ranks_run(c, data, place);
     code = train_rank(c, data, place, {}, nullptr);
     store->set("trace/" + std::to_string(place.rank), "written");
     if (!trace.empty() && place.main()) {

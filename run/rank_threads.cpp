@@ -1,4 +1,4 @@
-#include "run/rank_threads.h"
+#include "run/ranks.h"
 
 #include <condition_variable>
 #include <exception>
@@ -18,8 +18,8 @@
 namespace lockstep::run {
 namespace {
 
-/// Where the ranks meet between steps, so that one of them can switch the recorder on
-/// or off while nobody records. A rank that fails opens it for good.
+/// A barrier between steps, so that one rank can switch the recorder on or off while no
+/// other records. A rank that fails opens it permanently.
 class Gate {
  public:
   explicit Gate(int ranks) : ranks_(ranks) {}
@@ -49,7 +49,7 @@ class Gate {
   bool open_ = false;
 };
 
-/// Lets `gate` be passed before and after whatever `hook` does.
+/// Wraps `hook` so that all ranks pass `gate` before and after it.
 template <typename... Args>
 std::function<void(Args...)> gated(Gate& gate, std::function<void(Args...)> hook) {
   return [&gate, hook](Args... args) {
@@ -70,8 +70,8 @@ std::unique_ptr<distributed::Communicator> communicator(
     const bool measures =
         backend_options().benchmark && !backend_options().deterministic;
     if (nccl && measures && hub->size() > 1) {
-      // cuDNN measures in memory of its own, and to give that back is to wait for the
-      // GPU: for NCCL, which waits for a rank that waits for its turn to measure.
+      // cuDNN measures in memory of its own, and freeing that waits for the GPU: for
+      // NCCL, which waits for a rank that waits for its turn to measure.
       throw std::runtime_error(
           "--benchmark and NCCL between threads would wait for each other forever; "
           "leave --benchmark out, or use --multiprocessing-distributed or "

@@ -62,9 +62,9 @@ void require_writable(const std::string& path) {
   AtomicFile{path};
 }
 
-/// The first traced step may wait for what an earlier one has left on a stream, and a
-/// loader's workers have to do with several steps; with --summary all that was
-/// recorded, too, but its events are not in the file.
+/// Removes references to events that are not in the file. The first traced step may
+/// wait for what an earlier one has left on a stream, and a loader's workers span
+/// several steps; with --summary those were recorded, but are not written.
 void forget_what_was_left_out(std::vector<tracer::Event>& events) {
   std::set<int64_t> there;
   for (const tracer::Event& event : events) there.insert(event.id);
@@ -145,7 +145,7 @@ void Recording::after(const train::StepResult& result) {
   if (end_of_trace || start_of_trace || (time_all_ && next % kDrainEvery == 0)) drain();
   if (!end_of_trace) return;
   try {
-    write_trace();                       // now: nobody knows how a long training ends
+    write_trace();                       // now: a long training may be killed
   } catch (const std::runtime_error&) {  // finish() tries again, and reports
   }
 }

@@ -10,7 +10,7 @@
 namespace lockstep::run {
 
 /// Records the steps [first, last) of a trainer for `--trace`, and every step's times
-/// for `--summary`. Says which files it wrote.
+/// for `--summary`. Prints which files it wrote.
 class Recording {
  public:
   /// Hooks into the trainer. Throws UsageError when none of the `steps_planned` steps
@@ -20,11 +20,11 @@ class Recording {
             const parallel::Devices& devices, const RankPlace& place,
             int64_t steps_planned);
 
-  /// Writes what was asked for; call once, also after Ctrl-C.
+  /// Writes what was asked for. Must be called once, also after Ctrl-C.
   void finish();
 
   /// After a failure: writes the trace of the steps that were finished before it, and
-  /// says where it is. REQUIRES: no other thread of this process trains.
+  /// prints where it is. REQUIRES: no other thread of this process trains.
   void rescue() noexcept;
 
   /// The recorded steps as a trace.

@@ -60,6 +60,19 @@ TEST(ImageNetTable, SpeedUpIsTheSeedsArithmetic) {
             std::string::npos);
 }
 
+TEST(Plot, AScriptIsItsDataTheStyleAndACommittedProgram) {
+  const Plot plot{"imagenet.gp", 960, 420, "it's here",
+                  variable("columns", "3 5") + data_block("runs", "\"a\" 1 1 – 2\n")};
+  const std::string script = script_of(plot, "plot");
+  EXPECT_TRUE(script.starts_with(
+      "# `gnuplot plot.gp` draws plot.png again.\nname = 'plot'\nwidth = 960\nheight = "
+      "420\nheading = 'it''s here'\ncolumns = '3 5'\n$runs << EOD\n\"a\" 1 1 – "
+      "2\nEOD\n# What all plots have in common."));
+  EXPECT_NE(script.find("\nset multiplot title heading"), std::string::npos);
+  EXPECT_THROW(script_of({"nothing.gp"}, "plot"), std::logic_error);
+  EXPECT_EQ(array("batch", {"1", "2"}), "array batch[2] = [1, 2]\n");
+}
+
 TEST(ImageNetTable, CommandsAreTheSameButForThePort) {
   EXPECT_TRUE(same_command("./lockstep train a --dist-url tcp://127.0.0.1:1 -b 2",
                            "lockstep train a --dist-url tcp://127.0.0.1:22 -b 2"));
@@ -111,6 +124,12 @@ TEST(BatchSizeTable, Gaps) {
   EXPECT_EQ(all[0].behind, 0);
   EXPECT_EQ(all[1].behind, 14.5);
   EXPECT_EQ(batch_size_json(results, {})["runs"][1]["behind_smallest_batch"], 14.5);
+  const Plot plot = batch_size_plot(results, "t");
+  EXPECT_NE(plot.data.find("array label[2] = ['32, constant rate', '256, constant "
+                           "rate']\narray batch[2] = [1, 2]\narray recipe[2] = [1, 1]"),
+            std::string::npos);
+  EXPECT_NE(plot.data.find("$gaps << EOD\n32 20.000 70.000\n256 34.500 55.500\n\n\n"),
+            std::string::npos);
   EXPECT_THROW(figures({{runs[0], log_of(9, 1)}}), std::runtime_error);
 }
 
