@@ -39,7 +39,7 @@ void add_event(std::string& json, int tid, int64_t ts, int64_t dur, int name) {
 
 /// Lane 0: bursts of every size; 1: calls in calls, with marks; 2: events that overlap
 /// beyond the deepest row; 3: a single one; 4: all at once.
-Model made(uint64_t seed) {
+Model random_model(uint64_t seed) {
   Random random(seed);
   std::string json;
   int64_t at = 0;
@@ -91,7 +91,7 @@ std::vector<uint32_t> row_of(const Model& model, uint32_t lane, uint32_t depth) 
 }
 
 TEST(Lod, RowsHoldEveryEventOnce) {
-  const Model model = made(1);
+  const Model model = random_model(1);
   const Lod lod = build_lod(model);
   ASSERT_EQ(lod.places().size(), model.events.size());
   for (uint32_t lane = 0; lane < model.lanes.size(); ++lane) {
@@ -131,7 +131,7 @@ void expect_tight(const Model& model, const std::vector<uint32_t>& row,
 TEST(Lod, SpansCoverEveryEventAndNoMore) {
   Random random(7);
   for (int seed = 0; seed < 4; ++seed) {
-    const Model model = made(100 + seed);
+    const Model model = random_model(100 + seed);
     const Lod lod = build_lod(model);
     for (int i = 0; i < 400; ++i) {
       const Query q = any_query(model, lod, random);
@@ -162,7 +162,7 @@ TEST(Lod, SpansCoverEveryEventAndNoMore) {
 }
 
 TEST(Lod, ReturnsNoMoreThanCanBeSeen) {
-  const Model model = made(3);
+  const Model model = random_model(3);
   const Lod lod = build_lod(model);
   for (const int64_t pixels : {10, 100, 1000}) {
     std::vector<Span> spans;
@@ -175,7 +175,7 @@ TEST(Lod, ReturnsNoMoreThanCanBeSeen) {
 }
 
 TEST(Lod, StopsWhenTheBudgetIsUsedUp) {
-  const Model model = made(3);
+  const Model model = random_model(3);
   const Lod lod = build_lod(model);
   std::vector<Span> spans;
   LodBudget few{5, SIZE_MAX};
@@ -189,7 +189,7 @@ TEST(Lod, StopsWhenTheBudgetIsUsedUp) {
 
 TEST(Lod, BusyTimeIsTheSumOfTheParts) {
   Random random(11);
-  const Model model = made(5);
+  const Model model = random_model(5);
   const Lod lod = build_lod(model);
   for (int i = 0; i < 500; ++i) {
     const Query q = any_query(model, lod, random);
@@ -208,7 +208,7 @@ TEST(Lod, BusyTimeIsTheSumOfTheParts) {
 
 TEST(Lod, FindsTheEventAtATime) {
   Random random(13);
-  const Model model = made(6);
+  const Model model = random_model(6);
   const Lod lod = build_lod(model);
   for (int i = 0; i < 2000; ++i) {
     const Query q = any_query(model, lod, random);
