@@ -6,8 +6,8 @@
 Two traces are equal when every lane has the same events in the same order, with the
 same arguments, and every reference (`parent`, `op`, `fwd`, `by`) leads to the same
 event. Left out: times, ids, source lines and the files that they are in, the command
-line, the sources, and what depends on timing: the loader's lanes, memory counters, waits
-and dependences (an event may be over before anybody waits for it) and
+line, the sources, and what depends on timing: the loader's lanes, memory counters,
+waits and dependences (an event may be over before anybody waits for it) and
 `lockstep::create_plan` (the first thread that needs a plan makes it for all).
 
 Prints the first differences of each lane. Exits 0 if there are none, else 1.

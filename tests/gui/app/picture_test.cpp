@@ -3,7 +3,7 @@
 // --gtest_filter=Golden*
 //
 // On one machine a picture is the same bytes every time. Between processors a few
-// pixels of antialiased edges differ by one or two steps of 255: Dear ImGui normalises
+// pixels of antialiased edges differ by a few steps of 255: Dear ImGui normalises
 // the edges of shapes with RSQRTSS, an approximation that Intel and AMD compute
 // differently.
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Shot {
   bool time_order = false;
 };
 
-constexpr int kEdgeStep = 2;             ///< of 255, in a channel, between processors
+constexpr int kEdgeStep = 4;             ///< of 255, in a channel, between processors
 constexpr size_t kMostEdgePixels = 200;  ///< of 716,800 in a picture
 
 /// Returns the largest difference of a channel.
