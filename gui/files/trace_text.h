@@ -2,19 +2,18 @@
 // trace files; the browser hands over bytes instead.
 #pragma once
 
-#include <memory>
 #include <string>
-#include <string_view>
+
+#include "tracer/format/file_io.h"
 
 namespace lockstep::gui {
 
-struct TraceText {
-  std::string_view text;
-  std::shared_ptr<const void> owner;  ///< keeps it there
-};
+using TraceText = tracer::FileText;
 
 /// Plain files are mapped, so that their text need not fit into memory; gzip is
 /// unpacked. Throws std::runtime_error naming the file and the fix.
-TraceText open_trace_text(const std::string& path);
+inline TraceText open_trace_text(const std::string& path) {
+  return tracer::open_file_text(path);
+}
 
 }  // namespace lockstep::gui

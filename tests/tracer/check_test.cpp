@@ -113,7 +113,7 @@ void drop_copies(Trace& trace, const std::set<std::string>& reasons) {
     return drop;
   });
   const auto is_gone = [&](int64_t id) { return gone.contains(id); };
-  for (Event& event : trace.events) std::erase_if(event.deps, is_gone);
+  for (Event& event : trace.events) erase_if(event.deps, is_gone);
 }
 
 TEST(Check, AnInterruptedStepNeedNotBalance) {

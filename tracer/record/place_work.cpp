@@ -52,7 +52,7 @@ class Placing {
       found->second->pieces = std::move(pieces);
     }
     for (PlacedTask& task : tasks_) {
-      const bool seen = task.around && !task.event->args.contains("modelled");
+      const bool seen = task.around && !task.event->args.contains(keys::modelled);
       if (seen) task.around->pieces.reset();
     }
     find_latest(events);
@@ -73,8 +73,8 @@ class Placing {
     std::vector<Event*> in_order;
     for (Event& event : events) {
       by_event_id_[event.id] = &event;
-      const bool runs =
-          event.is("kernel") || event.is("copy") || event.is("collective");
+      const bool runs = event.is(categories::kernel) || event.is(categories::copy) ||
+                        event.is(categories::collective);
       if (event.ph == 'X' && runs) in_order.push_back(&event);
     }
     std::sort(in_order.begin(), in_order.end(), [](const Event* a, const Event* b) {
@@ -91,8 +91,8 @@ class Placing {
     std::map<std::pair<int64_t, int64_t>, PlacedTask*> last;  // by lane: pid, tid
     for (PlacedTask& task : tasks_) {
       PlacedTask*& before = last[{task.event->pid, task.event->tid}];
-      const bool inside = before && before->event->is("collective") &&
-                          !task.event->is("collective") &&
+      const bool inside = before && before->event->is(categories::collective) &&
+                          !task.event->is(categories::collective) &&
                           task.old_end <= before->old_end;
       (inside ? task.around : task.before) = before;
       if (!inside) before = &task;
@@ -133,9 +133,9 @@ class Placing {
     };
     if (task.before) after(*task.before);
     for (const PlacedTask* dep : task.deps) after(*dep);
-    const bool queued = event.args.contains("queued_us");
+    const bool queued = event.args.contains(keys::queued_us);
     if (queued) {
-      const double waited = event.args["queued_us"];
+      const double waited = event.args[keys::queued_us];
       const int64_t was_ready = task.old_begin - std::llround(waited * 1e3);
       if (was_ready > old_ready) ready = std::max(ready, was_ready);
     }
@@ -151,12 +151,12 @@ class Placing {
     // order.
     event.dur = std::min(std::max(end, event.ts + 1), task.latest) - event.ts;
     if (queued && ready != INT64_MIN) {
-      event.args["queued_us"] = static_cast<double>(event.ts - ready) / 1e3;
+      event.args[keys::queued_us] = static_cast<double>(event.ts - ready) / 1e3;
     }
     if (!task.pieces) return;
     const int64_t busy = std::min(task.pieces->busy, event.dur);
-    event.args["cpu_us"] = static_cast<double>(busy) / 1e3;
-    event.args["activities"] = task.pieces->works.size();
+    event.args[keys::cpu_us] = static_cast<double>(busy) / 1e3;
+    event.args[keys::activities] = task.pieces->works.size();
   }
 
   /// A modelled message keeps its share of its collective.
