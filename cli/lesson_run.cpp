@@ -148,10 +148,10 @@ std::string trace_in(const Words& words) {
 /// Says which pieces the run never called.
 void warn_uncalled(const Pieces& pieces, const std::string& file) {
   std::vector<std::string> called;
-  for (const tracer::Event& event : tracer::read_trace(file).events) {
-    const auto where = event.args.find("file");
-    if (where == event.args.end() || !event.args.contains("slot")) continue;
-    called.push_back(where->get<std::string>());
+  const tracer::Trace trace = tracer::read_trace(file);
+  for (const tracer::Event& event : trace.events) {
+    if (!event.args.contains("file") || !event.args.contains("slot")) continue;
+    called.push_back(tracer::string_arg(event.args, "file"));
   }
   for (const Lesson* lesson : pieces.lessons) {
     const std::string path = "workspace/" + lesson->slug + "/" + lesson->file;

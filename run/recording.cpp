@@ -81,8 +81,8 @@ void forget_what_was_left_out(std::vector<tracer::Event>& events) {
     const bool takes_batch = event.is("sync") && event.name == "wait for batch";
     // In a later step anything else that is missing is a mistake, for `check` to find.
     if (event.step != first && !takes_batch) continue;
-    std::erase_if(event.deps, is_absent);
-    std::erase_if(event.waits_for, is_absent);
+    erase_if(event.deps, is_absent);
+    erase_if(event.waits_for, is_absent);
   }
 }
 
@@ -237,7 +237,7 @@ void Recording::assemble_trace() {
   std::erase_if(kept_, [&seen](const tracer::Event& event) {
     if (event.ph != 'M') return false;
     const std::string key =
-        event.name + std::to_string(event.pid) + "/" + std::to_string(event.tid);
+        event.name.str() + std::to_string(event.pid) + "/" + std::to_string(event.tid);
     return !seen.emplace(key, true).second;
   });
   tracer::sort_events(kept_);

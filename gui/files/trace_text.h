@@ -2,19 +2,18 @@
 // files; the browser passes bytes instead.
 #pragma once
 
-#include <memory>
 #include <string>
-#include <string_view>
+
+#include "tracer/format/file_io.h"
 
 namespace lockstep::gui {
 
-struct TraceText {
-  std::string_view text;
-  std::shared_ptr<const void> owner;  ///< keeps the text alive
-};
+using TraceText = tracer::FileText;
 
 /// Maps plain files, so that they need not fit into memory; decompresses gzip. Throws
 /// std::runtime_error that names the file and the fix.
-TraceText open_trace_text(const std::string& path);
+inline TraceText open_trace_text(const std::string& path) {
+  return tracer::open_file_text(path);
+}
 
 }  // namespace lockstep::gui

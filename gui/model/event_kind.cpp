@@ -1,6 +1,7 @@
 #include "gui/model/event_kind.h"
 
-#include "gui/model/tokens.h"
+#include "tracer/format/keys.h"
+#include "tracer/format/tokens.h"
 #include "tracer/kineto/names.h"
 
 namespace lockstep::gui {
@@ -14,9 +15,13 @@ struct Category {
 
 // The most frequent ones first.
 constexpr Category kCategories[] = {
-    {"op", Kind::op},     {"kernel", Kind::kernel}, {"call", Kind::call},
-    {"sync", Kind::sync}, {"copy", Kind::copy},     {"collective", Kind::collective},
-    {"mark", Kind::mark},
+    {tracer::categories::op, Kind::op},
+    {tracer::categories::kernel, Kind::kernel},
+    {tracer::categories::call, Kind::call},
+    {tracer::categories::sync, Kind::sync},
+    {tracer::categories::copy, Kind::copy},
+    {tracer::categories::collective, Kind::collective},
+    {tracer::categories::mark, Kind::mark},
 };
 
 Kind of_category(std::string_view cat) {
@@ -28,27 +33,28 @@ Kind of_category(std::string_view cat) {
 
 }  // namespace
 
-Kind kind_of(const EventFields& f) {
-  if (f.ph == 'i' || f.ph == 'I' || f.ph == 'R') return Kind::mark;
-  const std::string_view cat = content(f.cat);
-  if (cat == "phase") return f.name == "\"step\"" ? Kind::step : Kind::phase;
+Kind kind_of(const tracer::EventFields& f) {
+  if (f.letter == 'i' || f.letter == 'I' || f.letter == 'R') return Kind::mark;
+  const std::string_view cat = tracer::content(f.cat);
+  if (cat == tracer::categories::phase)
+    return tracer::content(f.name) == tracer::names::step ? Kind::step : Kind::phase;
   Kind kind = of_category(cat);
   if (kind == Kind::other) kind = of_category(tracer::category_of_kineto(cat));
   const bool moves = kind == Kind::kernel && !f.has_src;
   return moves && memcpy_direction(f) != Direction::none ? Kind::copy : kind;
 }
 
-bool is_profiler_step(const EventFields& f) {
-  return tracer::profiler_step_number(content(f.name)) >= 0 &&
-         !content(f.cat).starts_with("gpu_");
+bool is_profiler_step(const tracer::EventFields& f) {
+  return tracer::profiler_step_number(tracer::content(f.name)) >= 0 &&
+         !tracer::content(f.cat).starts_with("gpu_");
 }
 
-int64_t profiler_step(const EventFields& f) {
-  return tracer::profiler_step_number(content(f.name));
+int64_t profiler_step(const tracer::EventFields& f) {
+  return tracer::profiler_step_number(tracer::content(f.name));
 }
 
-Direction memcpy_direction(const EventFields& f) {
-  switch (tracer::memcpy_way(content(f.name))) {
+Direction memcpy_direction(const tracer::EventFields& f) {
+  switch (tracer::memcpy_way(tracer::content(f.name))) {
     case tracer::MemcpyWay::to_device:
       return Direction::to_device;
     case tracer::MemcpyWay::to_host:

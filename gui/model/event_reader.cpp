@@ -5,19 +5,23 @@
 #include <algorithm>
 
 #include "gui/model/event_kind.h"
-#include "gui/model/tokens.h"
+#include "tracer/format/keys.h"
+#include "tracer/format/tokens.h"
 
 namespace lockstep::gui {
 
 namespace {
+
+namespace names = tracer::names;
+namespace reasons = tracer::reasons;
 
 constexpr uint32_t kMaxPhases = 255;  ///< Event::phase has 8 bits
 constexpr int64_t kMaxRank = 65'535;
 
 }  // namespace
 
-void EventReader::take(const EventFields& f) {
-  switch (f.ph) {
+void EventReader::take(const tracer::EventFields& f) {
+  switch (f.letter) {
     case 'X':
     case 'i':
     case 'I':
@@ -45,22 +49,22 @@ void EventReader::take(const EventFields& f) {
       return;
   }
   int64_t ts = 0, dur = 0;
-  if (!nanoseconds(f.ts, ts) || (!f.dur.empty() && !nanoseconds(f.dur, dur)) ||
-      dur < 0) {
+  if (!tracer::nanoseconds(f.ts, ts) ||
+      (!f.dur.empty() && !tracer::nanoseconds(f.dur, dur)) || dur < 0) {
     ++bad_time_;
     return;
   }
-  switch (f.ph) {
+  switch (f.letter) {
     case 'C':
       return take_counter(f, relative(ts));
     case 'E':
       return take_end(f, relative(ts));
     default:
-      return take_event(f, relative(ts), f.ph == 'X' ? dur : 0);
+      return take_event(f, relative(ts), f.letter == 'X' ? dur : 0);
   }
 }
 
-void EventReader::take_event(const EventFields& f, int64_t ts, int64_t dur) {
+void EventReader::take_event(const tracer::EventFields& f, int64_t ts, int64_t dur) {
   const uint32_t lane = lanes_.lane(f);
   if (lane == UINT32_MAX) return;
   std::vector<Event>& events = raw_.model.events;
@@ -83,10 +87,11 @@ void EventReader::take_event(const EventFields& f, int64_t ts, int64_t dur) {
 }
 
 /// What only some kinds of events have.
-void EventReader::take_details(const EventFields& f, Event& event, uint32_t index) {
+void EventReader::take_details(const tracer::EventFields& f, Event& event,
+                               uint32_t index) {
   RawLane& lane = raw_.lanes[event.lane];
   RawProcess& process = raw_.processes[lane.process];
-  if (f.ph == 'B') lane.open.push_back(index);
+  if (f.letter == 'B') lane.open.push_back(index);
   if (process.rank < 0 && f.rank >= 0) process.rank = std::min(f.rank, kMaxRank);
   if (event.is_task()) {
     if (f.device >= 0) process.device = f.device;
@@ -100,7 +105,7 @@ void EventReader::take_details(const EventFields& f, Event& event, uint32_t inde
     raw_.collectives.push_back({index, group, f.seq});
   }
   if (event.what() == Kind::step) {
-    raw_.steps.push_back({index, content(f.kind) != "eval"});
+    raw_.steps.push_back({index, tracer::content(f.kind) != tracer::values::eval});
   } else if (event.what() != Kind::mark && is_profiler_step(f)) {
     const int64_t number = profiler_step(f);
     event.step =
@@ -113,7 +118,7 @@ void EventReader::take_details(const EventFields& f, Event& event, uint32_t inde
 }
 
 /// Ends the event that its lane began last.
-void EventReader::take_end(const EventFields& f, int64_t ts) {
+void EventReader::take_end(const tracer::EventFields& f, int64_t ts) {
   const uint32_t lane = lanes_.lane(f);
   if (lane == UINT32_MAX) return;
   std::vector<uint32_t>& open = raw_.lanes[lane].open;
@@ -127,7 +132,7 @@ void EventReader::take_end(const EventFields& f, int64_t ts) {
   raw_.sorted = false;
 }
 
-void EventReader::take_copy(const EventFields& f, uint32_t index) {
+void EventReader::take_copy(const tracer::EventFields& f, uint32_t index) {
   RawCopy copy;
   copy.event = index;
   copy.bytes = std::max<int64_t>(0, f.bytes);
@@ -142,27 +147,28 @@ void EventReader::take_copy(const EventFields& f, uint32_t index) {
   } else {
     const bool to_host = direction == Direction::to_host;
     (to_host ? copy.src : copy.dst) = f.device;
-    copy.why = raw_.model.strings.number(to_host ? "d2h" : "h2d");
+    copy.why = raw_.model.strings.number(to_host ? reasons::d2h : reasons::h2d);
   }
   raw_.copies.push_back(copy);
 }
 
-void EventReader::take_counter(const EventFields& f, int64_t ts) {
-  if (content(f.name) != "memory") return;
+void EventReader::take_counter(const tracer::EventFields& f, int64_t ts) {
+  if (tracer::content(f.name) != names::memory) return;
   const uint32_t lane = lanes_.lane(f);
   if (lane == UINT32_MAX) return;
   raw_.counters.push_back(
       {lane, ts, static_cast<uint64_t>(f.begin - raw_.model.text.data())});
 }
 
-void EventReader::take_metadata(const EventFields& f) {
-  const std::string_view name = content(f.name);
-  const bool of_process = name == "process_name" || name == "process_sort_index";
-  const bool of_thread = name == "thread_name" || name == "thread_sort_index";
+void EventReader::take_metadata(const tracer::EventFields& f) {
+  const std::string_view name = tracer::content(f.name);
+  const bool of_process =
+      name == names::process_name || name == names::process_sort_index;
+  const bool of_thread = name == names::thread_name || name == names::thread_sort_index;
   if (of_process) {
     RawProcess& process = lanes_.process(f);
-    if (name == "process_name")
-      process.name = shown(content(f.text));
+    if (name == names::process_name)
+      process.name = tracer::shown(tracer::content(f.text));
     else
       process.sort = f.sort_index;
     if (f.device >= 0) process.device = f.device;
@@ -171,8 +177,8 @@ void EventReader::take_metadata(const EventFields& f) {
     const uint32_t index = lanes_.lane(f);
     if (index == UINT32_MAX) return;
     Lane& lane = raw_.lanes[index].lane;
-    if (name == "thread_name")
-      lane.thread = shown(content(f.text));
+    if (name == names::thread_name)
+      lane.thread = tracer::shown(tracer::content(f.text));
     else
       lane.thread_sort = f.sort_index;
     if (f.stream >= 0) {

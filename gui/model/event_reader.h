@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "gui/model/event_fields.h"
 #include "gui/model/lane_table.h"
 #include "gui/model/raw_model.h"
+#include "tracer/format/event_fields.h"
 
 namespace lockstep::gui {
 
@@ -16,18 +16,18 @@ class EventReader {
   explicit EventReader(RawModel& raw) : raw_(raw), lanes_(raw) {}
 
   /// What is no event is left out and counted.
-  void take(const EventFields& f);
+  void take(const tracer::EventFields& f);
 
   /// Ends what was begun and says what was left out.
   void finish();
 
  private:
-  void take_event(const EventFields& f, int64_t ts, int64_t dur);
-  void take_end(const EventFields& f, int64_t ts);
-  void take_details(const EventFields& f, Event& event, uint32_t index);
-  void take_copy(const EventFields& f, uint32_t index);
-  void take_counter(const EventFields& f, int64_t ts);
-  void take_metadata(const EventFields& f);
+  void take_event(const tracer::EventFields& f, int64_t ts, int64_t dur);
+  void take_end(const tracer::EventFields& f, int64_t ts);
+  void take_details(const tracer::EventFields& f, Event& event, uint32_t index);
+  void take_copy(const tracer::EventFields& f, uint32_t index);
+  void take_counter(const tracer::EventFields& f, int64_t ts);
+  void take_metadata(const tracer::EventFields& f);
 
   int64_t relative(int64_t ts);
   uint32_t phase_number(std::string_view token);

@@ -2,11 +2,11 @@
 
 #include <iterator>
 
-#include "gui/model/tokens.h"
+#include "tracer/format/tokens.h"
 
 namespace lockstep::gui {
 
-uint32_t LaneTable::lane(const EventFields& f) {
+uint32_t LaneTable::lane(const tracer::EventFields& f) {
   const Name name{number(f.pid), number(f.tid)};
   Known& recent = recent_[Hash()(name) % std::size(recent_)];
   if (recent.lane == kNone || recent.name != name) {
@@ -27,7 +27,7 @@ uint32_t LaneTable::add(const Name& name) {
   return lanes_[name] = static_cast<uint32_t>(raw_.lanes.size() - 1);
 }
 
-RawProcess& LaneTable::process(const EventFields& f) {
+RawProcess& LaneTable::process(const tracer::EventFields& f) {
   return raw_.processes[process_number(number(f.pid))];
 }
 
@@ -40,10 +40,10 @@ uint32_t LaneTable::process_number(int64_t pid) {
 
 /// Other programs use texts, too ("Spans"): each gets a number far below zero.
 int64_t LaneTable::number(std::string_view pid_or_tid) {
-  if (is_text(pid_or_tid)) {
+  if (tracer::is_text(pid_or_tid)) {
     return -(int64_t{1} << 40) - string_number(raw_.model.strings, pid_or_tid);
   }
-  return Scanner::parse(pid_or_tid, 0);
+  return tracer::parse_integer(pid_or_tid, 0);
 }
 
 }  // namespace lockstep::gui

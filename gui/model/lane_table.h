@@ -5,10 +5,23 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "gui/model/event_fields.h"
 #include "gui/model/raw_model.h"
+#include "tracer/format/event_fields.h"
+#include "tracer/format/tokens.h"
 
 namespace lockstep::gui {
+
+/// The number under which a text of the trace (a token, with its quotes) is kept, as
+/// people read it; 0 beyond 16 million texts.
+inline uint32_t string_number(Strings& strings, std::string_view token) {
+  constexpr size_t kMaxStrings = (1u << 24) - 1;  // Event::name has 24 bits
+  const std::string_view text = tracer::content(token);
+  if (text.find('\\') == std::string_view::npos) {
+    const uint32_t known = strings.find(text);
+    if (known != Strings::kUnknown) return known;
+  }
+  return strings.size() < kMaxStrings ? strings.number(tracer::shown(text)) : 0;
+}
 
 /// Adds lanes and processes to the RawModel as they occur.
 class LaneTable {
@@ -18,8 +31,8 @@ class LaneTable {
   explicit LaneTable(RawModel& raw) : raw_(raw) {}
 
   /// Index of its lane; kNone if there are too many, which is counted.
-  uint32_t lane(const EventFields& f);
-  RawProcess& process(const EventFields& f);
+  uint32_t lane(const tracer::EventFields& f);
+  RawProcess& process(const tracer::EventFields& f);
   size_t refused() const { return refused_; }
 
  private:

@@ -7,8 +7,9 @@
 
 #include "gui/model/event_reader.h"
 #include "gui/model/raw_model.h"
-#include "gui/model/scanner.h"
 #include "tracer/format/args.h"
+#include "tracer/format/keys.h"
+#include "tracer/format/trace_file.h"
 
 namespace lockstep::gui {
 
@@ -31,23 +32,21 @@ tracer::Json parse_object(std::string_view text) {
 }  // namespace
 
 struct Loader::Reading {
-  enum class Where { top, events, done };
+  using File = tracer::TraceFile<tracer::Grammar::tolerant>;
+  using Found = File::Found;
 
   RawModel raw;
   EventReader events{raw};
-  Scanner scan;
-  Where where = Where::top;
-  bool bare = false;   ///< an array of events, without an object around it
-  bool found = false;  ///< a list of events
-  bool more = false;   ///< something follows, where we are
+  File file;
+  bool done = false;
   std::string_view meta, distributed;  ///< top-level objects
 
   Model& model() { return raw.model; }
+  const tracer::Scanner& scan() const { return file.scan(); }
   void open();
+  void read_head();
   void read(size_t count);
-  void read_top();
-  void read_event();
-  void leave_events();
+  void take_member();
   void stop();
   void reserve();
 };
@@ -64,72 +63,51 @@ void Loader::Reading::open() {
            "is no trace: it must begin with { or [ (fix: record one with "
            "lockstep train --trace FILE)");
   }
-  scan = Scanner(text.substr(first));
-  bare = text[first] == '[';
-  more = scan.enter(text[first]);
-  if (bare) {
-    where = Where::events;
-    found = true;
-  } else {
-    read_top();
+  file = File(text.substr(first));
+}
+
+/// Up to the list of events.
+void Loader::Reading::read_head() {
+  while (!file.has_events() && !done) {
+    const Found found = file.next();
+    if (found == Found::member) take_member();
+    if (found == Found::end) stop();
   }
 }
 
-/// Through the members of the file's object until the list of events is entered.
-void Loader::Reading::read_top() {
-  for (; more; more = scan.more('}')) {
-    const std::string_view key = scan.key();
-    if (key == "traceEvents" && scan.peek() == '[') {
-      more = scan.enter('[');
-      where = Where::events;
-      found = true;
-      return;
-    }
-    const std::string_view value = scan.value();
-    if (key == "lockstep") meta = value;
-    if (key == "distributedInfo") distributed = value;
-  }
-  stop();
-}
-
-void Loader::Reading::read_event() {
-  const EventFields fields = read_fields(scan);
-  if (scan.error() != nullptr) return stop();
-  events.take(fields);
-  more = scan.more(']');
-  reserve();
-}
-
-void Loader::Reading::leave_events() {
-  if (bare || scan.error() != nullptr) return stop();
-  where = Where::top;
-  more = scan.more('}');
-  read_top();
-}
-
-void Loader::Reading::stop() {
-  where = Where::done;
-  if (scan.error() == nullptr) return;
-  // A bare list may end without its bracket: the format says so.
-  const size_t byte = static_cast<size_t>(scan.error_at() - model().text.data());
-  const bool whole = bare && byte >= model().text.find_last_not_of(" \t\r\n,") + 1;
-  if (whole && !model().events.empty()) return;
-  model().problems.push_back(
-      fmt::format("the file is damaged at byte {}: {}{}", byte, scan.error(),
-                  model().events.empty() ? "" : "; what stands before it is shown"));
-}
-
+/// Reads at most so many events.
 void Loader::Reading::read(size_t count) {
-  for (; count > 0 && where == Where::events; --count) {
-    if (!more)
-      leave_events();
-    else
-      read_event();
+  while (count > 0 && !done) {
+    const Found found = file.next();
+    if (found == Found::end) return stop();
+    if (found == Found::member) take_member();
+    if (found != Found::event) continue;
+    events.take(file.fields());
+    --count;
+    reserve();
     if (model().events.size() < kMaxEvents) continue;
     model().problems.push_back(
         fmt::format("only the first {} events are shown", kMaxEvents));
-    where = Where::done;
+    done = true;
   }
+}
+
+void Loader::Reading::take_member() {
+  if (file.key() == tracer::top::lockstep) meta = file.value();
+  if (file.key() == tracer::top::distributed) distributed = file.value();
+}
+
+void Loader::Reading::stop() {
+  done = true;
+  if (scan().error() == nullptr) return;
+  // A bare list may end without its bracket: the format says so.
+  const size_t byte = static_cast<size_t>(scan().error_at() - model().text.data());
+  const bool whole =
+      file.is_bare() && byte >= model().text.find_last_not_of(" \t\r\n,") + 1;
+  if (whole && !model().events.empty()) return;
+  model().problems.push_back(
+      fmt::format("the file is damaged at byte {}: {}{}", byte, scan().error(),
+                  model().events.empty() ? "" : "; what stands before it is shown"));
 }
 
 /// Makes room for as many events as the text read so far lets expect, instead of for
@@ -137,7 +115,7 @@ void Loader::Reading::read(size_t count) {
 void Loader::Reading::reserve() {
   std::vector<Event>& known = model().events;
   if (known.size() < known.capacity() || known.size() < 5'000) return;
-  const auto read = static_cast<double>(scan.at() - model().text.data());
+  const auto read = static_cast<double>(scan().at() - model().text.data());
   const double share = static_cast<double>(model().text.size()) / read;
   const auto expected = static_cast<size_t>(static_cast<double>(known.size()) * share);
   const size_t room = std::max(expected, known.size()) + known.size() / 64 + 1'000;
@@ -153,7 +131,8 @@ Loader::Loader(std::string name, std::string_view text,
   model.text = text;
   model.owned = std::move(owned);
   reading_->open();
-  if (!reading_->found) {
+  reading_->read_head();
+  if (!reading_->file.has_events()) {
     const auto& problems = model.problems;
     refuse(model.name, "has no list of events, \"traceEvents\": [ … ]" +
                            (problems.empty() ? "" : ": " + problems.back()) +
@@ -165,14 +144,14 @@ Loader::~Loader() = default;
 
 bool Loader::read(size_t events) {
   reading_->read(events);
-  return reading_->where == Reading::Where::done;
+  return reading_->done;
 }
 
 double Loader::progress() const {
   const Reading& r = *reading_;
-  if (r.where == Reading::Where::done) return 1;
+  if (r.done) return 1;
   const std::string_view text = r.raw.model.text;
-  return static_cast<double>(r.scan.at() - text.data()) /
+  return static_cast<double>(r.scan().at() - text.data()) /
          static_cast<double>(text.size());
 }
 
@@ -181,9 +160,9 @@ Model Loader::finish() {
   Model& model = r.model();
   model.meta = std::make_shared<tracer::Json>(parse_object(r.meta));
   const tracer::Json distributed = parse_object(r.distributed);
-  const int64_t rank = tracer::int_arg(distributed, "rank", -1);
+  const int64_t rank = tracer::int_arg(distributed, tracer::top::rank, -1);
   r.raw.rank = std::clamp<int64_t>(rank, 0, 65'535);
-  if (rank >= 0 && tracer::int_arg(distributed, "world_size", 1) > 1) {
+  if (rank >= 0 && tracer::int_arg(distributed, tracer::top::world_size, 1) > 1) {
     model.alone = static_cast<int>(r.raw.rank);
   }
   r.events.finish();

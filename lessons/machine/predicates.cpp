@@ -7,9 +7,7 @@ namespace lockstep::lessons {
 namespace {
 
 bool has_text(const tracer::Event& event, const char* key, std::string_view value) {
-  const auto found = event.args.find(key);
-  return found != event.args.end() && found->is_string() &&
-         found->get_ref<const std::string&>() == value;
+  return event.args.contains(key) && text(event, key) == value;
 }
 
 }  // namespace
@@ -64,15 +62,11 @@ const tracer::Event* event_with_id(const tracer::Trace& trace, int64_t id) {
 }
 
 int64_t number(const tracer::Event& event, const char* key, int64_t otherwise) {
-  const auto found = event.args.find(key);
-  const bool there = found != event.args.end() && found->is_number_integer();
-  return there ? found->get<int64_t>() : otherwise;
+  return tracer::int_arg(event.args, key, otherwise);
 }
 
 std::string text(const tracer::Event& event, const char* key) {
-  const auto found = event.args.find(key);
-  return found != event.args.end() && found->is_string() ? found->get<std::string>()
-                                                         : "";
+  return tracer::string_arg(event.args, key);
 }
 
 bool depends_on(const tracer::Trace& trace, int64_t later, int64_t earlier) {

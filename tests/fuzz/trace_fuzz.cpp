@@ -1,8 +1,8 @@
 // Whatever a trace file holds: reading it ends in a trace or in one exception, and
 // every question about that trace has an answer. Run for a while with
 //   clang++-19 -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -I. \
-//     tests/fuzz/trace_fuzz.cpp tracer/{format,analysis,emulate}/*.cpp \
-//     engine/plan/chunk.cpp -lfmt -lz -o trace_fuzz
+//     tests/fuzz/trace_fuzz.cpp tracer/{format,analysis,emulate,kineto}/*.cpp \
+//     base/*.cpp engine/plan/chunk.cpp -lfmt -lz -o trace_fuzz
 //   ./trace_fuzz -max_total_time=300 corpus tests/golden/damaged
 #include <cstdint>
 #include <cstdlib>

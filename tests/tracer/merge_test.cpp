@@ -27,6 +27,7 @@ Trace file_of(int64_t rank, int64_t origin) {
   const Trace whole = read_trace(minimal_ddp_path());
   const Lanes lanes(whole);
   Trace mine;
+  mine.texts = whole.texts;
   mine.lockstep = whole.lockstep;
   mine.lockstep["rank_clock"] = {{"origin_ns", origin}};
   mine.other = whole.other;
@@ -37,7 +38,7 @@ Trace file_of(int64_t rank, int64_t origin) {
     const bool here = event.pid / 100 == rank;
     const bool sent = is_message(event) && port_arg(event.args, "src") == rank;
     if (!here && !sent) continue;
-    const std::vector<int64_t> after = event.deps;
+    const IdList after = event.deps;
     if (is_message(event)) event.deps.clear();
     if (here && is_message(event)) {
       event.cat = "recv";  // it hears of the message a little after it was sent

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 
 #include "base/units.h"
+#include "tracer/format/facts.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
 
@@ -16,10 +16,8 @@ namespace {
 
 constexpr int kMaxDepth = 128;  ///< the tree is walked by recursion
 
-/// The place `key`/`key with line` names, as "file:line".
-std::string place(const Json& args, const char* file_key, const char* line_key) {
-  const std::string file = string_arg(args, file_key);
-  return file.empty() ? file : fmt::format("{}:{}", file, int_arg(args, line_key));
+std::string place(std::string_view file, int64_t line) {
+  return file.empty() ? std::string() : fmt::format("{}:{}", file, line);
 }
 
 /// Calls in the order of their events, each knowing its caller by position.
@@ -63,7 +61,7 @@ class TreeBuilder {
       const auto found = innermost_.find(event.parent);
       if (found != innermost_.end()) caller = found->second;
     }
-    if (event.is("call")) caller = add(event, caller);
+    if (event.is(categories::call)) caller = add(event, caller);
     stack.push_back({&event, caller});
     innermost_.emplace(event.id, caller);
   }
@@ -83,12 +81,12 @@ class TreeBuilder {
 
   Call build(size_t index) const {
     const Node& node = nodes_[index];
-    const Json& args = node.event->args;
+    const CallFacts facts = call_facts(*node.event);
     Call call;
     call.name = node.event->name;
-    call.site = place(args, "file", "line");
-    call.definition = place(args, "def_file", "def_line");
-    call.first_module = call.last_module = string_arg(args, "module");
+    call.site = place(facts.file, facts.line);
+    call.definition = place(facts.def_file, facts.def_line);
+    call.first_module = call.last_module = facts.module;
     call.thread = call.last_thread = node.thread;
     call.time = node.event->dur;
     call.event = node.event->id;
@@ -129,7 +127,7 @@ class TreeBuilder {
   const Lanes lanes_;
   std::vector<Node> nodes_;
   std::vector<size_t> roots_;
-  std::map<LaneKey, std::vector<Open>> open_;
+  LaneMap<std::vector<Open>> open_;
   std::unordered_map<int64_t, size_t> innermost_;  ///< event id → innermost call
 };
 

@@ -42,15 +42,15 @@ void leave_unjudged(CheckReport& report) {
 }  // namespace
 
 CheckReport check_trace(const Trace& trace) {
-  Case the(trace);
-  judge_structure(the);
-  judge_order(the);
-  judge_bytes(the);
-  judge_ranks(the);
+  TraceUnderTest test(trace);
+  judge_structure(test);
+  judge_order(test);
+  judge_bytes(test);
+  judge_ranks(test);
 
   CheckReport report;
-  for (const Law& law : the.laws) law.report(report.findings);
-  if (trace.lockstep.contains("imported")) leave_unjudged(report);
+  for (const Law& law : test.laws) law.report(report.findings);
+  if (trace.lockstep.contains(top::imported)) leave_unjudged(report);
   return report;
 }
 

@@ -4,24 +4,26 @@
 #include <map>
 
 #include "tracer/analysis/spans.h"
+#include "tracer/format/facts.h"
 #include "tracer/format/times.h"
 
 namespace lockstep::tracer {
 
 namespace {
 
-std::string what_of(const Event& collective) {
-  const std::string tensor = string_arg(collective.args, "tensor");
-  const std::string why = string_arg(collective.args, "why");
-  if (tensor.empty() || tensor == "numbers") return why;
-  return tensor;
+std::string what_of(const CollectiveFacts& collective) {
+  const bool named = !collective.tensor.empty() && collective.tensor != "numbers";
+  return std::string(named ? collective.tensor : collective.why);
 }
 
-bool is_message_of(const Event& task, const Event& collective) {
-  return task.is("copy") && lane_of(task) == lane_of(collective) &&
-         task.ts >= collective.ts && task.end() <= collective.end() &&
-         int_arg(task.args, "seq", kNone) == int_arg(collective.args, "seq", -2);
-}
+struct Message {
+  const Event* event;
+  int64_t seq;
+  bool modelled;
+  bool lies_in(const Event& collective) const {
+    return event->ts >= collective.ts && event->end() <= collective.end();
+  }
+};
 
 }  // namespace
 
@@ -30,27 +32,39 @@ const std::vector<int64_t CollectiveTime::*> CollectiveTime::kTimes = {
     &CollectiveTime::exposed};
 
 std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lanes) {
-  std::map<int64_t, Spans> computing;  // by device
+  std::map<int64_t, Spans> computing;      // by device
+  LaneMap<std::vector<Message>> messages;  // by lane
+  std::vector<const Event*> collectives;
   for (const Event* task : step.tasks) {
-    if (task->is("kernel"))
+    if (task->is(categories::collective)) collectives.push_back(task);
+  }
+  if (collectives.empty()) return {};
+  for (const Event* task : step.tasks) {
+    if (task->is(categories::kernel)) {
       computing[lanes.of(*task).device].add(task->ts, task->end());
+    } else if (task->is(categories::copy) && task->args.may_hold(keys::seq)) {
+      const CopyFacts copy = copy_facts(*task);
+      if (copy.seq != kNone) {
+        messages[lane_of(*task)].push_back({task, copy.seq, copy.modelled});
+      }
+    }
   }
   std::vector<CollectiveTime> times;
-  for (const Event* task : step.tasks) {
-    if (!task->is("collective")) continue;
+  for (const Event* task : collectives) {
     const Lane& lane = lanes.of(*task);
+    const CollectiveFacts facts = collective_facts(*task);
     CollectiveTime time;
     time.rank = lane.rank;
-    time.seq = int_arg(task->args, "seq");
-    time.bucket = int_arg(task->args, "bucket", kNone);
-    time.what = what_of(*task);
-    time.bytes = int_arg(task->args, "bytes");
+    time.seq = facts.seq == kNone ? 0 : facts.seq;
+    time.bucket = facts.bucket;
+    time.what = what_of(facts);
+    time.bytes = facts.bytes;
     time.took = task->dur;
-    time.unseen = bool_arg(task->args, "imported");
-    for (const Event* message : step.tasks) {
-      if (!is_message_of(*message, *task)) continue;
-      time.transfer = add_within_range(time.transfer, message->dur);
-      time.unseen = time.unseen || bool_arg(message->args, "modelled");
+    time.unseen = facts.imported;
+    for (const Message& message : messages[lane_of(*task)]) {
+      if (message.seq != facts.seq || !message.lies_in(*task)) continue;
+      time.transfer = add_within_range(time.transfer, message.event->dur);
+      time.unseen = time.unseen || message.modelled;
     }
     if (time.unseen) {
       time.transfer = 0;

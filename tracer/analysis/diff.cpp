@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <unordered_set>
+#include <utility>
 
 #include "base/units.h"
 #include "tracer/analysis/summary.h"
@@ -53,11 +54,21 @@ void put_trace(const Trace& trace, Side side) {
   for (const auto& [why, bytes] : train.bytes_by_why) {
     side.put("bytes by reason", why, Unit::bytes, static_cast<double>(bytes) / steps);
   }
-  std::set<int64_t> numbers;
+  std::unordered_set<int64_t> numbers;
   for (const StepSummary& step : train.steps) numbers.insert(step.step);
+  std::vector<std::pair<Name, double>> counts;  // in order of first appearance
   for (const Event& event : trace.events) {
     if (event.ph != 'X' || !numbers.contains(event.step)) continue;
-    side.put("events", event.cat, Unit::count, 1 / steps);
+    const auto known = std::find_if(counts.begin(), counts.end(), [&](const auto& c) {
+      return c.first == event.cat;
+    });
+    if (known == counts.end())
+      counts.emplace_back(event.cat, 1 / steps);
+    else
+      known->second += 1 / steps;
+  }
+  for (const auto& [cat, count] : counts) {
+    side.put("events", cat, Unit::count, count);
   }
   for (const auto& [device, peak] : summary.memory) {
     side.put("peak memory", device == kHost ? "host" : fmt::format("device {}", device),
@@ -82,8 +93,8 @@ std::string change(const DiffRow& row) {
 
 TraceDiff diff_traces(const Trace& a, const Trace& b) {
   TraceDiff diff;
-  diff.clock_a = string_arg(a.lockstep, "clock");
-  diff.clock_b = string_arg(b.lockstep, "clock");
+  diff.clock_a = string_arg(a.lockstep, top::clock);
+  diff.clock_b = string_arg(b.lockstep, top::clock);
   put_trace(a, Side(diff, &DiffRow::a));
   put_trace(b, Side(diff, &DiffRow::b));
   std::vector<std::string> sections;  // rows of one section together, in its order

@@ -7,6 +7,7 @@
 
 #include "tracer/analysis/check.h"
 #include "tracer/analysis/steps.h"
+#include "tracer/format/facts.h"
 #include "tracer/format/index.h"
 #include "tracer/format/lanes.h"
 
@@ -39,10 +40,10 @@ class Law {
   std::vector<Finding> violations_;
 };
 
-/// The trace under judgement.
-struct Case {
-  explicit Case(const Trace& of)
-      : trace(of), index(of), lanes(of), steps(find_steps(of)) {}
+/// The trace on which the laws are judged.
+struct TraceUnderTest {
+  explicit TraceUnderTest(const Trace& of)
+      : trace(of), index(of), lanes(of), steps(find_steps(of, lanes)) {}
 
   /// Opens a law; it shows up in the report even if nothing falls under it.
   Law& law(const char* name, const char* meaning) {
@@ -60,9 +61,9 @@ struct Case {
 std::string name_of(const Event& event);
 
 // The laws, in files of the same names.
-void judge_structure(Case& the);
-void judge_order(Case& the);
-void judge_bytes(Case& the);
-void judge_ranks(Case& the);
+void judge_structure(TraceUnderTest& test);
+void judge_order(TraceUnderTest& test);
+void judge_bytes(TraceUnderTest& test);
+void judge_ranks(TraceUnderTest& test);
 
 }  // namespace lockstep::tracer

@@ -26,25 +26,28 @@ std::string port_name(int64_t port) {
   return port == kNowhere ? "?" : fmt::format("device {}", port);
 }
 
-std::string why(const Event& copy) { return string_arg(copy.args, "why"); }
-
-Route route_of(const Event& copy) {
-  return {port_arg(copy.args, "src"), port_arg(copy.args, "dst")};
-}
+/// A copy of a step, and what it says of itself.
+struct Moved {
+  int64_t id;
+  CopyFacts facts;
+  Route route() const { return {facts.src, facts.dst}; }
+};
 
 /// What must move in one step.
 class Expected {
  public:
-  Expected(const Case& the, const Step& step) : step_(step) {
-    for (const Json& device : devices(the)) devices_.push_back(int_arg(device, "id"));
+  Expected(const TraceUnderTest& test, const Step& step) : step_(step) {
+    for (const Json& device : devices(test))
+      devices_.push_back(int_arg(device, keys::id));
     std::sort(devices_.begin(), devices_.end());
-    const Json& model = object_arg(the.trace.lockstep, "model");
-    const Json& args = step.event->args;
-    parameters_ =
-        int_arg(args, "wrapped_parameter_bytes", int_arg(model, "parameter_bytes"));
-    buffers_ = int_arg(args, "wrapped_buffer_bytes", int_arg(model, "buffer_bytes"));
-    parallel_ = string_arg(the.trace.lockstep, "mode") != "single";
-    backward_ = step.train && step.has_phase("backward");
+    const Json& model = object_arg(test.trace.lockstep, top::model);
+    const Args& args = step.event->args;
+    parameters_ = int_arg(args, keys::wrapped_parameter_bytes,
+                          int_arg(model, top::parameter_bytes));
+    buffers_ =
+        int_arg(args, keys::wrapped_buffer_bytes, int_arg(model, top::buffer_bytes));
+    parallel_ = string_arg(test.trace.lockstep, top::mode) != "single";
+    backward_ = step.train && step.has_phase(phases::backward);
   }
 
   bool has_devices() const { return !devices_.empty(); }
@@ -98,10 +101,10 @@ class Expected {
   }
 
  private:
-  static const Json& devices(const Case& the) {
+  static const Json& devices(const TraceUnderTest& test) {
     static const Json none = Json::array();
-    const auto found = the.trace.lockstep.find("devices");
-    return found != the.trace.lockstep.end() && found->is_array() ? *found : none;
+    const auto found = test.trace.lockstep.find(top::devices);
+    return found != test.trace.lockstep.end() && found->is_array() ? *found : none;
   }
 
   int64_t first() const { return devices_.front(); }
@@ -159,104 +162,109 @@ bool judge_facts(Law& law, const Step& step, const Expected& expected) {
   return step.chunks == chunks;
 }
 
-/// Compares what moved with what had to move, route by route.
+/// Compares what moved in a step with what had to move, route by route.
 class Comparison {
  public:
-  explicit Comparison(const Step& step) : step_(step) {}
-
-  template <typename Counts>
-  void judge(Law& law, const char* what, const Ledger& expected, Counts counts) const {
-    Ledger moved = expected;
-    for (auto& [route, bytes] : moved) bytes = 0;
-    std::map<Route, int64_t> last_copy;
-    for (const Event* task : step_.tasks) {
-      if (!task->is("copy") || !counts(*task)) continue;
-      int64_t& bytes = moved[route_of(*task)];
-      bytes = add_within_range(bytes, int_arg(task->args, "bytes"));
-      last_copy[route_of(*task)] = task->id;
-    }
-    for (const auto& [route, bytes] : moved) {
-      const auto due = expected.find(route);
-      const int64_t wanted = due == expected.end() ? 0 : due->second;
-      const auto blamed = last_copy.find(route);
-      const int64_t id = blamed == last_copy.end() ? step_.event->id : blamed->second;
-      law.expect(bytes == wanted, id, [&] {
-        return fmt::format("step {}: {} moved {} B from {} to {}, must be {} B",
-                           step_.number, what, bytes, port_name(route.src),
-                           port_name(route.dst), wanted);
-      });
+  explicit Comparison(const Step& step) : step_(step) {
+    for (const Event* task : step.tasks) {
+      if (task->is(categories::copy)) moved_.push_back({task->id, copy_facts(*task)});
     }
   }
 
-  void judge(Law& law, const char* what, const Ledger& expected) const {
-    judge(law, what, expected, [&](const Event& copy) { return why(copy) == what; });
+  void judge(Law& law, std::string_view why, const Ledger& expected) const {
+    judge(law, why, expected, [&](const CopyFacts& copy) { return copy.why == why; });
   }
 
-  /// Did a library move it, which shows only what its algorithm prescribes?
-  bool modelled(const char* what) const {
-    return std::any_of(step_.tasks.begin(), step_.tasks.end(), [&](const Event* task) {
-      return task->is("copy") && why(*task) == what && bool_arg(task->args, "modelled");
+  void judge_h2d(Law& law, std::string_view tensor, const Ledger& expected) const {
+    judge(law, tensor, expected, [&](const CopyFacts& copy) {
+      return copy.why == reasons::h2d && copy.tensor == tensor;
     });
   }
 
-  void judge_h2d(Law& law, const char* tensor, const Ledger& expected) const {
-    judge(law, tensor, expected, [&](const Event& copy) {
-      return why(copy) == "h2d" && string_arg(copy.args, "tensor") == tensor;
+  /// Did a library move it, which shows only what its algorithm prescribes?
+  bool modelled(std::string_view why) const {
+    return std::any_of(moved_.begin(), moved_.end(), [&](const Moved& copy) {
+      return copy.facts.why == why && copy.facts.modelled;
     });
   }
 
  private:
+  template <typename Counts>
+  void judge(Law& law, std::string_view what, const Ledger& expected,
+             Counts counts) const {
+    struct Sum {
+      int64_t bytes = 0, wanted = 0, last_copy = kNone;
+    };
+    std::map<Route, Sum> sums;
+    for (const auto& [route, bytes] : expected) {
+      sums[route] = {0, bytes, step_.event->id};
+    }
+    for (const Moved& copy : moved_) {
+      if (!counts(copy.facts)) continue;
+      Sum& sum = sums[copy.route()];
+      sum.bytes = add_within_range(sum.bytes, copy.facts.known_bytes());
+      sum.last_copy = copy.id;
+    }
+    for (const auto& [route, sum] : sums) {
+      law.expect(sum.bytes == sum.wanted, sum.last_copy, [&] {
+        return fmt::format("step {}: {} moved {} B from {} to {}, must be {} B",
+                           step_.number, what, sum.bytes, port_name(route.src),
+                           port_name(route.dst), sum.wanted);
+      });
+    }
+  }
+
   const Step& step_;
+  std::vector<Moved> moved_;
 };
 
-int64_t item_size(const std::string& dtype) {
-  static const std::map<std::string, int64_t> sizes = {
-      {"float64", 8},  {"int64", 8}, {"float32", 4}, {"int32", 4}, {"float16", 2},
-      {"bfloat16", 2}, {"uint8", 1}, {"int8", 1},    {"bool", 1}};
-  const auto found = sizes.find(dtype);
-  return found == sizes.end() ? 0 : found->second;
+int64_t item_size(std::string_view dtype) {
+  static constexpr std::pair<std::string_view, int64_t> kSizes[] = {
+      {"float32", 4}, {"float64", 8},  {"int64", 8}, {"int32", 4}, {"float16", 2},
+      {"uint8", 1},   {"bfloat16", 2}, {"int8", 1},  {"bool", 1}};
+  for (const auto& [name, size] : kSizes) {
+    if (name == dtype) return size;
+  }
+  return 0;
 }
 
 /// Laws of each copy alone: where it stands, how large it is.
-void judge_copies(Case& the) {
-  Law& lanes = the.law("copies-on-receiver", "a copy stands on its receiver's lane");
+void judge_copies(TraceUnderTest& test) {
+  Law& lanes = test.law("copies-on-receiver", "a copy stands on its receiver's lane");
   Law& sizes =
-      the.law("copy-bytes", "a copy's bytes are its elements times their size");
-  Law& scalars = the.law("d2h-scalars", "a scalar read moves one element");
-  for (const Event& event : the.trace.events) {
-    if (event.ph != 'X' || !event.is("copy")) continue;
-    const Route route = route_of(event);
-    lanes.expect(
-        route.src != kNowhere && route.dst != kNowhere && route.src != route.dst,
-        event.id, [&] {
-          return fmt::format("{} goes from {} to {}: no copy between memories",
-                             name_of(event), port_name(route.src),
-                             port_name(route.dst));
-        });
-    const int64_t place = the.lanes.of(event).device;
-    lanes.expect(place == route.dst, event.id, [&] {
+      test.law("copy-bytes", "a copy's bytes are its elements times their size");
+  Law& scalars = test.law("d2h-scalars", "a scalar read moves one element");
+  for (const Event& event : test.trace.events) {
+    if (event.ph != 'X' || !event.is(categories::copy)) continue;
+    const CopyFacts copy = copy_facts(event);
+    lanes.expect(copy.src != kNowhere && copy.dst != kNowhere && copy.src != copy.dst,
+                 event.id, [&] {
+                   return fmt::format("{} goes from {} to {}: no copy between memories",
+                                      name_of(event), port_name(copy.src),
+                                      port_name(copy.dst));
+                 });
+    const int64_t place = test.lanes.of(event).device;
+    lanes.expect(place == copy.dst, event.id, [&] {
       return fmt::format("{} goes to {}, but stands on a lane of {}", name_of(event),
-                         port_name(route.dst), port_name(place));
+                         port_name(copy.dst), port_name(place));
     });
-
-    const int64_t item = item_size(string_arg(event.args, "dtype"));
-    const int64_t bytes = int_arg(event.args, "bytes", -1);
-    sizes.expect(bytes >= 0, event.id, [&] {
+    sizes.expect(copy.bytes >= 0, event.id, [&] {
       return fmt::format("{} does not say its `bytes`", name_of(event));
     });
-    const auto shape = event.args.find("shape");
-    if (item == 0 || shape == event.args.end() || !shape->is_array()) continue;
+
+    const int64_t item = item_size(copy.dtype);
+    if (item == 0 || !copy.shape.is_array()) continue;
     double elements = 1;  // exact up to 2^53, and never overflows
-    for (const int64_t length : ints_arg(event.args, "shape")) elements *= length;
-    if (why(event) == "d2h" && elements == 1) {
-      scalars.expect(bytes == item, event.id, [&] {
-        return fmt::format("reading one {} moved {} B, must be {} B",
-                           string_arg(event.args, "dtype"), bytes, item);
+    for (const int64_t length : copy.shape.integers()) elements *= length;
+    if (copy.why == reasons::d2h && elements == 1) {
+      scalars.expect(copy.bytes == item, event.id, [&] {
+        return fmt::format("reading one {} moved {} B, must be {} B", copy.dtype,
+                           copy.bytes, item);
       });
     } else {
-      sizes.expect(bytes == elements * item, event.id, [&] {
+      sizes.expect(copy.bytes == elements * item, event.id, [&] {
         return fmt::format("{} says {} B, but its shape has {} elements of {} B",
-                           name_of(event), bytes, elements, item);
+                           name_of(event), copy.bytes, elements, item);
       });
     }
   }
@@ -264,32 +272,33 @@ void judge_copies(Case& the) {
 
 }  // namespace
 
-void judge_bytes(Case& the) {
-  judge_copies(the);
-  Law& facts = the.law("chunks", "a batch is cut as torch.chunk cuts it");
-  Law& images = the.law("images-h2d", "images cross to device 0 once, or not at all");
-  Law& labels = the.law("labels-h2d", "labels go to device 0 and are never scattered");
-  Law& scatter = the.law("scatter-bytes", "every device gets its chunk: Σx_i = S");
-  Law& replicate = the.law("replicate-bytes", "each replica gets P + B");
-  Law& gather = the.law("gather-bytes", "device 0 gets each output chunk: O − o_0");
-  Law& grads = the.law("grad-scatter-bytes", "replicas get their gradients: O − o_0");
-  Law& reduce = the.law("reduce-bytes", "each replica's gradients come back: P");
+void judge_bytes(TraceUnderTest& test) {
+  judge_copies(test);
+  Law& facts = test.law("chunks", "a batch is cut as torch.chunk cuts it");
+  Law& images = test.law("images-h2d", "images cross to device 0 once, or not at all");
+  Law& labels = test.law("labels-h2d", "labels go to device 0 and are never scattered");
+  Law& scatter = test.law("scatter-bytes", "every device gets its chunk: Σx_i = S");
+  Law& replicate = test.law("replicate-bytes", "each replica gets P + B");
+  Law& gather = test.law("gather-bytes", "device 0 gets each output chunk: O − o_0");
+  Law& grads = test.law("grad-scatter-bytes", "replicas get their gradients: O − o_0");
+  Law& reduce = test.law("reduce-bytes", "each replica's gradients come back: P");
 
-  const std::string mode = string_arg(the.trace.lockstep, "mode");
+  const std::string mode = string_arg(test.trace.lockstep, top::mode);
   if (mode != "single" && mode != "dp" && mode != "dp-features") return;
-  for (const Step& step : the.steps) {
+  for (const Step& step : test.steps) {
     if (step.interrupted) continue;
-    const Expected expected(the, step);
+    const Expected expected(test, step);
     if (!expected.has_devices() || !judge_facts(facts, step, expected)) continue;
     const Comparison moved(step);
     moved.judge_h2d(images, "images", expected.images());
     moved.judge_h2d(labels, "labels", expected.labels());
-    moved.judge(scatter, "scatter", expected.scatter());
+    moved.judge(scatter, reasons::scatter, expected.scatter());
     moved.judge(replicate, "replicate",
-                expected.replicate(moved.modelled("replicate")));
-    moved.judge(gather, "gather", expected.gather());
-    moved.judge(grads, "grad_scatter", expected.grad_scatter());
-    moved.judge(reduce, "reduce", expected.reduce(moved.modelled("reduce")));
+                expected.replicate(moved.modelled(reasons::replicate)));
+    moved.judge(gather, reasons::gather, expected.gather());
+    moved.judge(grads, reasons::grad_scatter, expected.grad_scatter());
+    moved.judge(reduce, reasons::reduce,
+                expected.reduce(moved.modelled(reasons::reduce)));
   }
 }
 

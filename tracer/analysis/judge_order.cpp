@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "tracer/analysis/judge.h"
 #include "tracer/format/times.h"
@@ -13,23 +12,24 @@ namespace {
 
 std::string at(int64_t time) { return format_microseconds(time) + " µs"; }
 
-void judge_nesting(Case& the) {
-  Law& nesting = the.law("nesting", "events of a host lane nest");
-  Law& fifo = the.law("fifo", "a stream runs one thing at a time");
-  std::map<LaneKey, std::vector<const Event*>> open;
-  for (const Event& event : the.trace.events) {
+void judge_nesting(TraceUnderTest& test) {
+  Law& nesting = test.law("nesting", "events of a host lane nest");
+  Law& fifo = test.law("fifo", "a stream runs one thing at a time");
+  LaneMap<std::vector<const Event*>> open;
+  for (const Event& event : test.trace.events) {
     if (event.ph != 'X') continue;
     auto& stack = open[lane_of(event)];
     while (!stack.empty() && stack.back()->end() <= event.ts) stack.pop_back();
     const Event* outer = stack.empty() ? nullptr : stack.back();
-    if (the.lanes.of(event).is_host()) {
+    if (test.lanes.of(event).is_host()) {
       nesting.expect(!outer || event.end() <= outer->end(), event.id, [&] {
         return fmt::format("{} ends at {}, after {} #{} around it ({})", name_of(event),
                            at(event.end()), name_of(*outer), outer->id,
                            at(outer->end()));
       });
     } else {
-      const bool message = outer && outer->is("collective") && !event.is("collective");
+      const bool message = outer && outer->is(categories::collective) &&
+                           !event.is(categories::collective);
       fifo.expect(!outer || (message && event.end() <= outer->end()), event.id, [&] {
         return fmt::format("{} starts at {}, while {} #{} runs on the same stream",
                            name_of(event), at(event.ts), name_of(*outer), outer->id);
@@ -39,10 +39,10 @@ void judge_nesting(Case& the) {
   }
 }
 
-void judge_parents(Case& the) {
-  Law& law = the.law("parent-contains", "an event starts while its parent runs");
-  for (const Event& event : the.trace.events) {
-    const Event* parent = the.index.find(event.parent);
+void judge_parents(TraceUnderTest& test) {
+  Law& law = test.law("parent-contains", "an event starts while its parent runs");
+  for (const Event& event : test.trace.events) {
+    const Event* parent = test.index.find(event.parent);
     if (event.parent == kNone || !parent) continue;
     law.expect(parent->ts <= event.ts && event.ts <= parent->end(), event.id, [&] {
       return fmt::format("{} starts at {}, outside its parent #{} ({} to {})",
@@ -52,33 +52,33 @@ void judge_parents(Case& the) {
   }
 }
 
-void judge_waiting(Case& the) {
-  Law& launch = the.law("launch-order", "nothing runs before the op that enqueued it");
-  Law& deps = the.law("deps-respected", "nothing runs before what it waits for ended");
-  Law& syncs = the.law("sync-waits", "a wait ends after what it waits for");
-  for (const Event& event : the.trace.events) {
-    if (const Event* op = the.index.find(event.op); op && event.op != kNone) {
+void judge_waiting(TraceUnderTest& test) {
+  Law& launch = test.law("launch-order", "nothing runs before the op that enqueued it");
+  Law& deps = test.law("deps-respected", "nothing runs before what it waits for ended");
+  Law& syncs = test.law("sync-waits", "a wait ends after what it waits for");
+  for (const Event& event : test.trace.events) {
+    if (const Event* op = test.index.find(event.op); op && event.op != kNone) {
       launch.expect(op->ts <= event.ts, event.id, [&] {
         return fmt::format("{} starts at {}, its op #{} at {}", name_of(event),
                            at(event.ts), op->id, at(op->ts));
       });
     }
     if (runs_ahead(event)) {
-      const Event* room = the.index.find(int_arg(event.args, "after", kNone));
+      const Event* room = test.index.find(int_arg(event.args, keys::after, kNone));
       launch.expect(!room || room->ts <= event.ts, event.id, [&] {
         return fmt::format("{} starts at {}, but room for it was made in #{} at {}",
                            name_of(event), at(event.ts), room->id, at(room->ts));
       });
     }
     for (const int64_t id : event.deps) {
-      const Event* dep = the.index.find(id);
+      const Event* dep = test.index.find(id);
       deps.expect(!dep || dep->end() <= event.ts, event.id, [&] {
         return fmt::format("{} starts at {}, but {} #{} ends at {}", name_of(event),
                            at(event.ts), name_of(*dep), id, at(dep->end()));
       });
     }
     for (const int64_t id : event.waits_for) {
-      const Event* awaited = the.index.find(id);
+      const Event* awaited = test.index.find(id);
       syncs.expect(!awaited || awaited->end() <= event.end(), event.id, [&] {
         return fmt::format("{} ends at {}, but {} #{} at {}", name_of(event),
                            at(event.end()), name_of(*awaited), id, at(awaited->end()));
@@ -87,12 +87,12 @@ void judge_waiting(Case& the) {
   }
 }
 
-void judge_marks(Case& the) {
-  Law& law = the.law("grad-ready", "a gradient is ready when its kernel ends");
-  for (const Event& event : the.trace.events) {
-    if (event.ph != 'i' || event.name != "grad_ready") continue;
-    const int64_t by = int_arg(event.args, "by", kNone);
-    const Event* kernel = by == kNone ? nullptr : the.index.find(by);
+void judge_marks(TraceUnderTest& test) {
+  Law& law = test.law("grad-ready", "a gradient is ready when its kernel ends");
+  for (const Event& event : test.trace.events) {
+    if (event.ph != 'i' || event.name != names::grad_ready) continue;
+    const int64_t by = int_arg(event.args, keys::by, kNone);
+    const Event* kernel = by == kNone ? nullptr : test.index.find(by);
     law.expect(kernel != nullptr, event.id, [&] {
       return fmt::format("`by` of {} names no kernel", name_of(event));
     });
@@ -105,9 +105,9 @@ void judge_marks(Case& the) {
   }
 }
 
-void judge_steps(Case& the) {
-  Law& law = the.law("steps-whole", "a step has an end, and its phases lie inside");
-  for (const Step& step : the.steps) {
+void judge_steps(TraceUnderTest& test) {
+  Law& law = test.law("steps-whole", "a step has an end, and its phases lie inside");
+  for (const Step& step : test.steps) {
     if (step.interrupted) continue;
     law.expect(step.event->dur > 0, step.event->id,
                [&] { return fmt::format("step {} has no end", step.number); });
@@ -119,32 +119,33 @@ void judge_steps(Case& the) {
                  });
     }
   }
-  law.expect(!the.steps.empty(), kNone,
+  law.expect(!test.steps.empty(), kNone,
              [] { return "there is no step in this trace"; });
 }
 
 /// A kernel of the true backward pass: of an op that has a forward op. (Adding up what
 /// arrived, afterwards, is none.)
-bool is_backward_kernel(const Case& the, const Event& event) {
-  if (!event.is("kernel") || string_arg(event.args, "phase") != "backward")
-    return false;
-  const Event* op = event.op == kNone ? nullptr : the.index.find(event.op);
-  return op && op->fwd != kNone;
+bool is_backward_kernel(const TraceUnderTest& test, const Event& event) {
+  if (!event.is(categories::kernel) || event.op == kNone) return false;
+  const Event* op = test.index.find(event.op);
+  return op && op->fwd != kNone &&
+         text_arg(event.args, keys::phase) == phases::backward;
 }
 
-void judge_reduce(Case& the) {
+void judge_reduce(TraceUnderTest& test) {
   Law& law =
-      the.law("reduce-after-backward",
-              "no gradient is summed before the last replica's last one is ready");
-  for (const Step& step : the.steps) {
+      test.law("reduce-after-backward",
+               "no gradient is summed before the last replica's last one is ready");
+  for (const Step& step : test.steps) {
     if (step.interrupted) continue;
     const Event* reduce = nullptr;  // tasks are sorted by time: the first one counts
     const Event* last = nullptr;
     for (const Event* task : step.tasks) {
-      if (task->is("copy") && string_arg(task->args, "why") == "reduce" && !reduce) {
+      if (!reduce && task->is(categories::copy) &&
+          text_arg(task->args, keys::why) == reasons::reduce) {
         reduce = task;
       }
-      if (!is_backward_kernel(the, *task)) continue;
+      if (!is_backward_kernel(test, *task)) continue;
       if (!last || task->end() > last->end()) last = task;
     }
     if (!reduce || !last) continue;
@@ -157,13 +158,13 @@ void judge_reduce(Case& the) {
 
 }  // namespace
 
-void judge_order(Case& the) {
-  judge_nesting(the);
-  judge_parents(the);
-  judge_waiting(the);
-  judge_marks(the);
-  judge_steps(the);
-  judge_reduce(the);
+void judge_order(TraceUnderTest& test) {
+  judge_nesting(test);
+  judge_parents(test);
+  judge_waiting(test);
+  judge_marks(test);
+  judge_steps(test);
+  judge_reduce(test);
 }
 
 }  // namespace lockstep::tracer

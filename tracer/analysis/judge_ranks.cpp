@@ -12,107 +12,113 @@ namespace lockstep::tracer {
 
 namespace {
 
-std::string text(const Event& event, const char* key) {
-  return string_arg(event.args, key);
-}
-
 /// A collective is one event on each rank; `group` and `seq` name it.
 struct CollectiveKey {
-  std::string group;
+  std::string_view group;
   int64_t seq;
   auto operator<=>(const CollectiveKey&) const = default;
 };
 
+struct Part {
+  const Event* event = nullptr;
+  CollectiveFacts facts;
+};
+
 struct Whole {
-  std::map<int64_t, const Event*> by_rank;
-  std::vector<const Event*> messages;
+  std::map<int64_t, Part> by_rank;
+  std::vector<CopyFacts> messages;
 };
 using Collectives = std::map<CollectiveKey, Whole>;
 
-CollectiveKey key_of(const Event& event) {
-  return {text(event, "group"), int_arg(event.args, "seq", kNone)};
-}
-
-Collectives find_collectives(const Case& the) {
+Collectives find_collectives(const TraceUnderTest& test) {
   Collectives all;
-  for (const Event& event : the.trace.events) {
+  for (const Event& event : test.trace.events) {
     if (event.ph != 'X') continue;
-    if (event.is("collective")) {
-      all[key_of(event)].by_rank.emplace(the.lanes.of(event).rank, &event);
-    } else if (event.is("copy") && event.args.contains("group")) {
-      all[key_of(event)].messages.push_back(&event);
+    if (event.is(categories::collective)) {
+      const CollectiveFacts facts = collective_facts(event);
+      all[{facts.group, facts.seq}].by_rank.emplace(test.lanes.of(event).rank,
+                                                    Part{&event, facts});
+    } else if (event.is(categories::copy) && event.args.may_hold(keys::group)) {
+      const CopyFacts facts = copy_facts(event);
+      if (facts.is_message) all[{facts.group, facts.seq}].messages.push_back(facts);
     }
   }
   return all;
 }
 
-void judge_halves(Case& the) {
-  Law& law = the.law("halves-matched", "every message was sent and received");
-  for (const Event& event : the.trace.events) {
-    if (!event.is("send") && !event.is("recv")) continue;
+/// What messages name: 0 where it does not say.
+int64_t number_of(const CollectiveFacts& facts) {
+  return facts.seq == kNone ? 0 : facts.seq;
+}
+
+void judge_halves(TraceUnderTest& test) {
+  Law& law = test.law("halves-matched", "every message was sent and received");
+  for (const Event& event : test.trace.events) {
+    if (!event.is(categories::send) && !event.is(categories::recv)) continue;
     law.expect(false, event.id, [&] {
       return fmt::format(
           "{} #{} from {} to {} ({} {}, message {}) has no other half: "
           "merge the files of all ranks",
-          event.cat, event.id, int_arg(event.args, "src"), int_arg(event.args, "dst"),
-          text(event, "why"), int_arg(event.args, "seq"),
-          int_arg(event.args, "ring_step"));
+          event.cat, event.id, int_arg(event.args, keys::src),
+          int_arg(event.args, keys::dst), string_arg(event.args, keys::why),
+          int_arg(event.args, keys::seq), int_arg(event.args, keys::ring_step));
     });
   }
 }
 
 void judge_agreement(Law& law, const Whole& whole, int64_t ranks) {
-  const Event& first = *whole.by_rank.begin()->second;
+  const auto& [first, facts] = whole.by_rank.begin()->second;
   const auto present = static_cast<int64_t>(whole.by_rank.size());
-  law.expect(present == ranks, first.id, [&] {
-    return fmt::format("{} #{} was called by {} of {} ranks", first.name,
-                       int_arg(first.args, "seq"), present, ranks);
+  law.expect(present == ranks, first->id, [&, &first = first, &facts = facts] {
+    return fmt::format("{} #{} was called by {} of {} ranks", first->name,
+                       number_of(facts), present, ranks);
   });
-  for (const auto& [rank, call] : whole.by_rank) {
-    const bool same = call->name == first.name &&
-                      int_arg(call->args, "bytes") == int_arg(first.args, "bytes");
-    law.expect(same, call->id, [&] {
+  for (const auto& [rank, part] : whole.by_rank) {
+    const bool same =
+        part.event->name == first->name && part.facts.bytes == facts.bytes;
+    const auto explain = [&, rank = rank, &part = part, &first = first,
+                          &facts = facts] {
       return fmt::format(
           "rank {} called {} of {} B as number {}, another rank {} of "
           "{} B",
-          rank, call->name, int_arg(call->args, "bytes"), int_arg(call->args, "seq"),
-          first.name, int_arg(first.args, "bytes"));
-    });
+          rank, part.event->name, part.facts.bytes, number_of(part.facts), first->name,
+          facts.bytes);
+    };
+    law.expect(same, part.event->id, explain);
   }
 }
 
 /// How often the tensor's bytes travel, over all ranks; 0: no law. Gloo's messages are
 /// modelled, by a ring too, or by a tree. (Its reduce ends with chunks that go to the
 /// root from everywhere: no whole number of times.)
-int64_t times_around(const Event& collective, int64_t ranks) {
-  const std::string algorithm = text(collective, "algorithm");
+int64_t times_around(const Event& collective, std::string_view algorithm,
+                     int64_t ranks) {
   if (algorithm != "ring" && algorithm != "gloo") return 0;
-  if (collective.name == "all_reduce") return 2 * (ranks - 1);
-  if (collective.name == "broadcast") return ranks - 1;
-  return collective.name == "reduce" && algorithm == "ring" ? ranks - 1 : 0;
+  if (collective.name == reasons::all_reduce) return 2 * (ranks - 1);
+  if (collective.name == reasons::broadcast) return ranks - 1;
+  return collective.name == reasons::reduce && algorithm == "ring" ? ranks - 1 : 0;
 }
 
 void judge_messages(Law& total, Law& share, Law& count, const Whole& whole,
                     int64_t ranks) {
-  const Event& first = *whole.by_rank.begin()->second;
-  const int64_t bytes = int_arg(first.args, "bytes");
-  const int64_t around = times_around(first, ranks);
+  const Event& first = *whole.by_rank.begin()->second.event;
+  const CollectiveFacts& facts = whole.by_rank.begin()->second.facts;
+  const int64_t bytes = facts.bytes, seq = number_of(facts);
+  const int64_t around = times_around(first, facts.algorithm, ranks);
   if (around == 0) return;
   int64_t sum = 0;
   std::map<int64_t, std::pair<int64_t, int64_t>> sent;  // device → bytes, messages
-  for (const Event* message : whole.messages) {
-    const int64_t moved = int_arg(message->args, "bytes");
-    sum = add_within_range(sum, moved);
-    auto& [of_rank, messages] = sent[port_arg(message->args, "src")];
-    of_rank = add_within_range(of_rank, moved);
+  for (const CopyFacts& message : whole.messages) {
+    sum = add_within_range(sum, message.known_bytes());
+    auto& [of_rank, messages] = sent[message.src];
+    of_rank = add_within_range(of_rank, message.known_bytes());
     ++messages;
   }
-  const int64_t seq = int_arg(first.args, "seq");
   total.expect(sum == around * bytes, first.id, [&] {
     return fmt::format("{} #{} of {} B moved {} B, must be {} times its bytes: {}",
                        first.name, seq, bytes, sum, around, around * bytes);
   });
-  if (first.name != "all_reduce") return;
+  if (first.name != reasons::all_reduce) return;
   for (const auto& [device, moved] : sent) {
     const double due = static_cast<double>(bytes) * static_cast<double>(around) /
                        static_cast<double>(ranks);
@@ -129,22 +135,27 @@ void judge_messages(Law& total, Law& share, Law& count, const Whole& whole,
 
 /// For one rank's step: the marks `grad_ready` and the collectives of its buckets.
 struct RankStep {
-  std::map<std::string, int64_t> ready_by;  ///< parameter → kernel
-  std::vector<const Event*> buckets;        ///< in order of time
-  int64_t broadcast = 0;                    ///< bytes of the buffers
+  std::map<std::string_view, int64_t> ready_by;  ///< parameter → kernel
+  std::vector<Part> buckets;                     ///< in order of time
+  int64_t broadcast = 0;                         ///< bytes of the buffers
 };
 
-std::map<std::pair<int64_t, int64_t>, RankStep> find_rank_steps(const Case& the) {
-  std::map<std::pair<int64_t, int64_t>, RankStep> steps;  // number, rank
-  for (const Event& event : the.trace.events) {
+/// By number of the step and rank.
+LaneMap<RankStep> find_rank_steps(const TraceUnderTest& test) {
+  LaneMap<RankStep> steps;
+  for (const Event& event : test.trace.events) {
     if (event.step == kNone || event.ph == 'M') continue;
-    RankStep& step = steps[{event.step, the.lanes.of(event).rank}];
-    if (event.ph == 'i' && event.name == "grad_ready") {
-      step.ready_by[text(event, "param")] = int_arg(event.args, "by", kNone);
-    } else if (event.is("collective") && text(event, "why") == "all_reduce") {
-      step.buckets.push_back(&event);
-    } else if (event.is("collective") && text(event, "why") == "broadcast") {
-      step.broadcast = add_within_range(step.broadcast, int_arg(event.args, "bytes"));
+    RankStep& step = steps[{event.step, test.lanes.of(event).rank}];
+    if (event.ph == 'i' && event.name == names::grad_ready) {
+      step.ready_by[text_arg(event.args, keys::param)] =
+          int_arg(event.args, keys::by, kNone);
+    } else if (event.is(categories::collective)) {
+      const CollectiveFacts facts = collective_facts(event);
+      if (facts.why == reasons::all_reduce) {
+        step.buckets.push_back({&event, facts});
+      } else if (facts.why == reasons::broadcast) {
+        step.broadcast = add_within_range(step.broadcast, facts.bytes);
+      }
     }
   }
   return steps;
@@ -152,11 +163,11 @@ std::map<std::pair<int64_t, int64_t>, RankStep> find_rank_steps(const Case& the)
 
 /// It does if it awaits that kernel, or a later task of the same stream: a stream runs
 /// its tasks one after the other.
-bool waits_for(const Case& the, const Event& waiting, int64_t kernel) {
-  const Event* awaited = the.index.find(kernel);
+bool waits_for(const TraceUnderTest& test, const Event& waiting, int64_t kernel) {
+  const Event* awaited = test.index.find(kernel);
   if (awaited == nullptr) return false;
   for (const int64_t id : waiting.deps) {
-    const Event* dep = the.index.find(id);
+    const Event* dep = test.index.find(id);
     if (dep == awaited) return true;
     if (dep != nullptr && is_task(*dep) && lane_of(*dep) == lane_of(*awaited) &&
         dep->ts >= awaited->end()) {
@@ -166,19 +177,19 @@ bool waits_for(const Case& the, const Event& waiting, int64_t kernel) {
   return false;
 }
 
-void judge_dependencies(const Case& the, Law& law, const RankStep& step,
-                        const Event& bucket) {
-  const auto params = bucket.args.find("params");
-  if (params == bucket.args.end() || !params->is_array()) return;
-  for (const Json& param : *params) {
+void judge_dependencies(const TraceUnderTest& test, Law& law, const RankStep& step,
+                        const Part& bucket) {
+  if (!bucket.facts.params.is_array()) return;
+  const Json params = bucket.facts.params.json();
+  for (const Json& param : params) {
     if (!param.is_string()) continue;
-    const auto ready = step.ready_by.find(param.get<std::string>());
+    const auto ready = step.ready_by.find(param.get_ref<const std::string&>());
     if (ready == step.ready_by.end() || ready->second == kNone) continue;
-    law.expect(waits_for(the, bucket, ready->second), bucket.id, [&] {
+    law.expect(waits_for(test, *bucket.event, ready->second), bucket.event->id, [&] {
       return fmt::format(
           "{} #{} of {} does not wait for kernel #{}, which finishes the "
           "gradient of {}",
-          bucket.name, int_arg(bucket.args, "seq"), text(bucket, "tensor"),
+          bucket.event->name, number_of(bucket.facts), bucket.facts.tensor,
           ready->second, ready->first);
     });
   }
@@ -186,62 +197,64 @@ void judge_dependencies(const Case& the, Law& law, const RankStep& step,
 
 /// Under `no_sync`: gradients stay with their ranks, for a later step to reduce.
 bool accumulates(const Step& step) {
-  const Json& args = step.event->args;
-  return args.contains("synced") && !bool_arg(args, "synced") &&
-         !step.has_phase("optimizer");
+  const Value synced = step.event->args.find(keys::synced);
+  return synced.exists() && !synced.is_true() && !step.has_phase(phases::optimizer);
 }
 
-void judge_steps_of_ranks(Case& the, int64_t parameter_bytes, int64_t buffer_bytes) {
+void judge_steps_of_ranks(TraceUnderTest& test, int64_t parameter_bytes,
+                          int64_t buffer_bytes) {
   Law& whole =
-      the.law("gradients-reduced", "each synced step reduces all gradients: P");
-  Law& order = the.law("bucket-order", "buckets are reduced in their order");
-  Law& deps = the.law("bucket-deps", "a bucket waits for all its gradients' kernels");
-  Law& buffers = the.law("buffers-broadcast", "a synced forward sends the buffers: B");
-  const auto rank_steps = find_rank_steps(the);
-  for (const Step& step : the.steps) {
+      test.law("gradients-reduced", "each synced step reduces all gradients: P");
+  Law& order = test.law("bucket-order", "buckets are reduced in their order");
+  Law& deps = test.law("bucket-deps", "a bucket waits for all its gradients' kernels");
+  Law& buffers = test.law("buffers-broadcast", "a synced forward sends the buffers: B");
+  const LaneMap<RankStep> rank_steps = find_rank_steps(test);
+  for (const Step& step : test.steps) {
     if (step.interrupted || !step.train) continue;
-    const auto found = rank_steps.find({step.number, step.rank});
-    if (found == rank_steps.end()) continue;
+    const RankStep* found = rank_steps.find({step.number, step.rank});
+    if (found == nullptr) continue;
     int64_t reduced = 0, last = -1;
-    for (const Event* bucket : found->second.buckets) {
-      reduced = add_within_range(reduced, int_arg(bucket->args, "bytes"));
-      judge_dependencies(the, deps, found->second, *bucket);
-      const int64_t number = int_arg(bucket->args, "bucket", kNone);
+    for (const Part& bucket : found->buckets) {
+      reduced = add_within_range(reduced, bucket.facts.bytes);
+      judge_dependencies(test, deps, *found, bucket);
+      const int64_t number = bucket.facts.bucket;
       if (number == kNone) continue;
-      order.expect(number == last + 1, bucket->id, [&] {
+      order.expect(number == last + 1, bucket.event->id, [&] {
         return fmt::format("rank {} reduces bucket {} after bucket {}", step.rank,
                            number, last);
       });
       last = number;
     }
     const int64_t wanted = accumulates(step) ? 0 : parameter_bytes;
-    whole.expect(reduced == wanted || !step.has_phase("backward"), step.event->id, [&] {
-      return fmt::format(
-          "step {}, rank {}: {} B of gradients reduced, "
-          "must be {}",
-          step.number, step.rank, reduced, wanted);
-    });
-    const int64_t due = int_arg(step.event->args, "broadcast_bytes", buffer_bytes);
-    buffers.expect(found->second.broadcast == due && (due == 0 || due == buffer_bytes),
+    whole.expect(reduced == wanted || !step.has_phase(phases::backward), step.event->id,
+                 [&] {
+                   return fmt::format(
+                       "step {}, rank {}: {} B of gradients reduced, "
+                       "must be {}",
+                       step.number, step.rank, reduced, wanted);
+                 });
+    const int64_t due = int_arg(step.event->args, keys::broadcast_bytes, buffer_bytes);
+    buffers.expect(found->broadcast == due && (due == 0 || due == buffer_bytes),
                    step.event->id, [&] {
                      return fmt::format(
                          "step {}, rank {}: {} B of buffers broadcast, "
                          "must be {}",
-                         step.number, step.rank, found->second.broadcast,
+                         step.number, step.rank, found->broadcast,
                          due == 0 ? 0 : buffer_bytes);
                    });
   }
 }
 
 /// Every rank moves its own share of the batch to its own device.
-void judge_inputs(Case& the) {
-  Law& law = the.law("images-h2d-of-ranks", "each rank's images and labels go to it");
-  for (const Step& step : the.steps) {
+void judge_inputs(TraceUnderTest& test) {
+  Law& law = test.law("images-h2d-of-ranks", "each rank's images and labels go to it");
+  for (const Step& step : test.steps) {
     if (step.interrupted) continue;
     int64_t moved = 0;
     for (const Event* task : step.tasks) {
-      if (!task->is("copy") || text(*task, "why") != "h2d") continue;
-      moved = add_within_range(moved, int_arg(task->args, "bytes"));
+      if (!task->is(categories::copy)) continue;
+      const CopyFacts copy = copy_facts(*task);
+      if (copy.why == reasons::h2d) moved = add_within_range(moved, copy.known_bytes());
     }
     const int64_t due = add_within_range(step.input_bytes, step.label_bytes);
     law.expect(moved == due, step.event->id, [&] {
@@ -253,26 +266,26 @@ void judge_inputs(Case& the) {
 
 }  // namespace
 
-void judge_ranks(Case& the) {
-  if (string_arg(the.trace.lockstep, "mode") != "ddp") return;
-  judge_halves(the);
-  Law& agreement = the.law("ranks-agree", "all ranks make the same collectives");
-  Law& total = the.law("ring-bytes", "an all-reduce moves 2(N−1) times its bytes");
-  Law& share = the.law("ring-share", "each rank sends 2(N−1)/N of an all-reduce");
-  Law& count = the.law("ring-messages", "each rank sends 2(N−1) messages");
-  const Json& info = object_arg(the.trace.other, "distributedInfo");
-  const int64_t ranks = std::max<int64_t>(1, int_arg(info, "world_size", 1));
-  if (!info.contains("rank")) {  // a file of all ranks
-    for (const auto& [key, whole] : find_collectives(the)) {
+void judge_ranks(TraceUnderTest& test) {
+  if (string_arg(test.trace.lockstep, top::mode) != "ddp") return;
+  judge_halves(test);
+  Law& agreement = test.law("ranks-agree", "all ranks make the same collectives");
+  Law& total = test.law("ring-bytes", "an all-reduce moves 2(N−1) times its bytes");
+  Law& share = test.law("ring-share", "each rank sends 2(N−1)/N of an all-reduce");
+  Law& count = test.law("ring-messages", "each rank sends 2(N−1) messages");
+  const Json& info = object_arg(test.trace.other, top::distributed);
+  const int64_t ranks = std::max<int64_t>(1, int_arg(info, top::world_size, 1));
+  if (!info.contains(top::rank)) {  // a file of all ranks
+    for (const auto& [key, whole] : find_collectives(test)) {
       if (whole.by_rank.empty()) continue;
       judge_agreement(agreement, whole, ranks);
       judge_messages(total, share, count, whole, ranks);
     }
   }
-  const Json& model = object_arg(the.trace.lockstep, "model");
-  judge_steps_of_ranks(the, int_arg(model, "parameter_bytes"),
-                       int_arg(model, "buffer_bytes"));
-  judge_inputs(the);
+  const Json& model = object_arg(test.trace.lockstep, top::model);
+  judge_steps_of_ranks(test, int_arg(model, top::parameter_bytes),
+                       int_arg(model, top::buffer_bytes));
+  judge_inputs(test);
 }
 
 }  // namespace lockstep::tracer

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
 
 namespace lockstep::tracer {
@@ -11,7 +10,7 @@ namespace lockstep::tracer {
 namespace {
 
 bool is_step(const Event& event) {
-  return event.ph == 'X' && event.is("phase") && event.name == "step" &&
+  return event.ph == 'X' && event.is(categories::phase) && event.name == names::step &&
          event.step != kNone;
 }
 
@@ -20,14 +19,14 @@ Step read_facts(const Event& event, int64_t rank) {
   step.event = &event;
   step.number = event.step;
   step.rank = rank;
-  step.train = string_arg(event.args, "kind") != "eval";
-  step.interrupted = bool_arg(event.args, "interrupted");
-  step.batch = int_arg(event.args, "batch");
-  step.input_bytes = int_arg(event.args, "input_bytes");
-  step.label_bytes = int_arg(event.args, "label_bytes");
-  step.output_bytes = int_arg(event.args, "output_bytes");
-  step.chunks = ints_arg(event.args, "chunks");
-  step.input_on_device = string_arg(event.args, "input_on") == "device0";
+  step.train = text_arg(event.args, keys::kind) != values::eval;
+  step.interrupted = bool_arg(event.args, keys::interrupted);
+  step.batch = int_arg(event.args, keys::batch);
+  step.input_bytes = int_arg(event.args, keys::input_bytes);
+  step.label_bytes = int_arg(event.args, keys::label_bytes);
+  step.output_bytes = int_arg(event.args, keys::output_bytes);
+  step.chunks = ints_arg(event.args, keys::chunks);
+  step.input_on_device = text_arg(event.args, keys::input_on) == values::device0;
   step.last_end = event.end();
   return step;
 }
@@ -64,27 +63,33 @@ std::vector<Step> join_ranks(std::vector<Step> steps) {
   return joined;
 }
 
-std::vector<Step> find_steps(const Trace& trace) {
-  const Lanes lanes(trace);
-  using Key = std::pair<int64_t, int64_t>;  // step number, rank
+std::vector<Step> find_steps(const Trace& trace, const Lanes& lanes) {
   std::vector<Step> steps;
-  std::map<Key, size_t> places;
+  LaneMap<size_t> places;  // by step number and rank: 1 + index
   for (const Event& event : trace.events) {
     if (!is_step(event)) continue;
     const int64_t rank = lanes.of(event).rank;
-    const bool is_new = places.emplace(Key{event.step, rank}, steps.size()).second;
-    if (is_new) steps.push_back(read_facts(event, rank));
+    size_t& place = places[{event.step, rank}];
+    if (place != 0) continue;
+    steps.push_back(read_facts(event, rank));
+    place = steps.size();
   }
   for (const Event& event : trace.events) {
     if (event.ph != 'X' || event.step == kNone) continue;
-    const auto place = places.find({event.step, lanes.of(event).rank});
-    if (place == places.end()) continue;
-    Step& step = steps[place->second];
+    const size_t* place = places.find({event.step, lanes.of(event).rank});
+    if (place == nullptr) continue;
+    Step& step = steps[*place - 1];
     if (!runs_ahead(event)) step.last_end = std::max(step.last_end, event.end());
     if (is_task(event)) step.tasks.push_back(&event);
-    if (event.is("phase") && event.name != "step") step.phases.push_back(&event);
+    if (event.is(categories::phase) && event.name != names::step) {
+      step.phases.push_back(&event);
+    }
   }
   return steps;
+}
+
+std::vector<Step> find_steps(const Trace& trace) {
+  return find_steps(trace, Lanes(trace));
 }
 
 }  // namespace lockstep::tracer

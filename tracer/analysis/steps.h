@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tracer/format/trace.h"
+#include "tracer/format/lanes.h"
 
 namespace lockstep::tracer {
 
@@ -37,6 +37,7 @@ std::vector<Step> join_ranks(std::vector<Step> steps);
 
 /// In order of time. Events of the same number (and rank) belong to the step; where
 /// several `step` events share number and rank, only the first is returned.
+std::vector<Step> find_steps(const Trace& trace, const Lanes& lanes);
 std::vector<Step> find_steps(const Trace& trace);
 
 }  // namespace lockstep::tracer

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string_view>
+#include <unordered_map>
 
 #include "tracer/analysis/spans.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/emulate/longest_path.h"
+#include "tracer/format/facts.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
 
@@ -32,63 +35,117 @@ struct PhaseSpans {
   std::map<int64_t, Spans> busy;
 };
 
-/// The device whose hardware runs a task; for what arrives at the host, the sender's.
-int64_t worker(const Event& task, const Lanes& lanes) {
-  const Lane& lane = lanes.of(task);
-  return lane.is_host() ? port_arg(task.args, "src") : lane.device;
-}
+/// Measures one step in a single pass over its tasks.
+class StepMeter {
+ public:
+  StepMeter(const Step& step, const Lanes& lanes, StepGroup& group)
+      : step_(step), lanes_(lanes), group_(group) {}
 
-std::vector<NamedPhase> phase_costs(const Step& step, const Lanes& lanes) {
-  std::vector<PhaseSpans> spans;
-  for (const Event* phase : step.phases) {
-    PhaseSpans& own = entry(spans, &PhaseSpans::name, phase->name);
-    own.first = std::min(own.first, phase->ts);
-    own.host.add(phase->ts, phase->end());
-  }
-  for (const Event* task : step.tasks) {
-    const std::string name = string_arg(task->args, "phase");
-    if (name.empty()) continue;
-    PhaseSpans& own = entry(spans, &PhaseSpans::name, name);
-    own.first = std::min(own.first, task->ts);
-    own.device.add(task->ts, task->end());
-    own.busy[worker(*task, lanes)].add(task->ts, task->end());
-  }
-  std::stable_sort(spans.begin(), spans.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<NamedPhase> phases;
-  for (const PhaseSpans& own : spans) {
-    NamedPhase phase{own.name, {own.host.covered(), own.device.extent(), {}}};
-    for (const auto& [device, busy] : own.busy) {
-      phase.cost.busy[device] = busy.covered();
+  StepSummary take() {
+    for (const Event* phase : step_.phases) {
+      PhaseSpans& own = phase_of(phase->name.view());
+      own.first = std::min(own.first, phase->ts);
+      own.host.add(phase->ts, phase->end());
     }
-    phases.push_back(std::move(phase));
+    for (const Event* task : step_.tasks) {
+      if (task->is(categories::kernel)) {
+        take_kernel(*task);
+      } else if (task->is(categories::copy)) {
+        take_copy(*task);
+      } else {
+        add_to_phase(*task, text_arg(task->args, keys::phase), worker_of(*task));
+      }
+    }
+    summary_.step = step_.number;
+    summary_.batch = step_.batch;
+    summary_.length = step_.length();
+    summary_.phases = phase_costs();
+    summary_.rank_lengths = step_.rank_lengths;
+    summary_.collectives = collective_times(step_, lanes_);
+    for (const auto& [device, spans] : computing_) {
+      summary_.computing[device] = spans.covered();
+    }
+    return std::move(summary_);
   }
-  return phases;
-}
 
-StepSummary summarize_step(const Step& step, const Lanes& lanes) {
-  StepSummary summary;
-  summary.step = step.number;
-  summary.batch = step.batch;
-  summary.length = step.length();
-  summary.phases = phase_costs(step, lanes);
-  std::map<int64_t, Spans> computing;
-  for (const Event* task : step.tasks) {
-    if (!task->is("kernel")) continue;
-    computing[worker(*task, lanes)].add(task->ts, task->end());
-    const int64_t queued = duration_arg(task->args, "queued_us");
-    summary.queued = add_within_range(summary.queued, queued);
-    const int64_t cpu = duration_arg(task->args, "cpu_us", task->dur);
-    summary.kernel_wall = add_within_range(summary.kernel_wall, task->dur);
-    summary.kernel_cpu = add_within_range(summary.kernel_cpu, cpu);
+ private:
+  /// The device whose hardware runs a task; for what arrives at the host, the sender's.
+  int64_t worker_of(const Event& task) const {
+    const Lane& lane = lanes_.of(task);
+    return lane.is_host() ? port_arg(task.args, keys::src) : lane.device;
   }
-  summary.rank_lengths = step.rank_lengths;
-  summary.collectives = collective_times(step, lanes);
-  for (const auto& [device, spans] : computing) {
-    summary.computing[device] = spans.covered();
+
+  void take_kernel(const Event& kernel) {
+    const KernelFacts facts = kernel_facts(kernel);
+    const int64_t device = worker_of(kernel);
+    computing_[device].add(kernel.ts, kernel.end());
+    summary_.queued = add_within_range(summary_.queued, facts.queued);
+    summary_.kernel_wall = add_within_range(summary_.kernel_wall, kernel.dur);
+    summary_.kernel_cpu = add_within_range(summary_.kernel_cpu, facts.cpu);
+    add_to_phase(kernel, facts.phase, device);
   }
-  return summary;
-}
+
+  void take_copy(const Event& copy) {
+    const CopyFacts facts = copy_facts(copy);
+    const Lane& lane = lanes_.of(copy);
+    add_to_phase(copy, facts.phase, lane.is_host() ? facts.src : lane.device);
+    const auto count = [&](int64_t& sum) {
+      sum = add_within_range(sum, facts.known_bytes());
+    };
+    count(bytes_of(facts.why));
+    count(group_.ports[facts.src].out);
+    count(group_.ports[facts.dst].in);
+  }
+
+  int64_t& bytes_of(std::string_view why) {
+    if (last_bytes_ == nullptr || why != last_why_) {
+      const auto reason = group_.bytes_by_why.try_emplace(std::string(why)).first;
+      last_why_ = reason->first;
+      last_bytes_ = &reason->second;
+    }
+    return *last_bytes_;
+  }
+
+  void add_to_phase(const Event& task, std::string_view name, int64_t device) {
+    if (name.empty()) return;
+    PhaseSpans& own = phase_of(name);
+    own.first = std::min(own.first, task.ts);
+    own.device.add(task.ts, task.end());
+    own.busy[device].add(task.ts, task.end());
+  }
+
+  PhaseSpans& phase_of(std::string_view name) {
+    for (PhaseSpans& own : phases_) {
+      if (own.name == name) return own;
+    }
+    PhaseSpans& own = phases_.emplace_back();
+    own.name = name;
+    return own;
+  }
+
+  std::vector<NamedPhase> phase_costs() {
+    std::stable_sort(phases_.begin(), phases_.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<NamedPhase> phases;
+    for (const PhaseSpans& own : phases_) {
+      NamedPhase phase{own.name, {own.host.covered(), own.device.extent(), {}}};
+      for (const auto& [device, busy] : own.busy) {
+        phase.cost.busy[device] = busy.covered();
+      }
+      phases.push_back(std::move(phase));
+    }
+    return phases;
+  }
+
+  const Step& step_;
+  const Lanes& lanes_;
+  StepGroup& group_;
+  StepSummary summary_;
+  std::vector<PhaseSpans> phases_;
+  std::map<int64_t, Spans> computing_;
+  std::string_view last_why_;
+  int64_t* last_bytes_ = nullptr;
+};
 
 void sort_shares(std::vector<PathShare>& shares) {
   std::stable_sort(shares.begin(), shares.end(),
@@ -99,75 +156,68 @@ void sort_shares(std::vector<PathShare>& shares) {
 
 void take_path(const LongestPath& path, StepSummary& summary) {
   summary.path = path.path;
-  for (const PathPiece& piece : path.pieces) {
-    int64_t& share =
-        entry(summary.path_shares, &PathShare::what, piece.what).nanoseconds;
-    share = add_within_range(share, piece.nanoseconds);
+  for (const auto& [what, nanoseconds] : path.shares) {
+    summary.path_shares.push_back({what, nanoseconds});
   }
   sort_shares(summary.path_shares);
 }
 
-void count_bytes(const Step& step, StepGroup& group) {
-  for (const Event* task : step.tasks) {
-    if (!task->is("copy")) continue;
-    const int64_t bytes = int_arg(task->args, "bytes");
-    const auto count = [&](int64_t& sum) { sum = add_within_range(sum, bytes); };
-    count(group.bytes_by_why[string_arg(task->args, "why")]);
-    count(group.ports[port_arg(task->args, "src")].out);
-    count(group.ports[port_arg(task->args, "dst")].in);
-  }
-}
-
 std::map<int64_t, MemoryPeak> memory_peaks(const Trace& trace, const Lanes& lanes) {
   std::map<int64_t, MemoryPeak> peaks;
+  Args::Members categories;
   for (const Event& event : trace.events) {
-    if (event.ph != 'C' || event.name != "memory") continue;
-    MemoryPeak now;
-    for (const auto& [category, value] : event.args.items()) {
-      const int64_t bytes = int_arg(event.args, category.c_str());
-      now.categories[category] = bytes;
-      now.total = add_within_range(now.total, bytes);
+    if (event.ph != 'C' || event.name != names::memory) continue;
+    event.args.list(categories);
+    int64_t total = 0;
+    for (const auto& [category, bytes] : categories) {
+      total = add_within_range(total, bytes.integer());
     }
     MemoryPeak& peak = peaks[lanes.of(event).device];
-    if (now.total > peak.total) peak = std::move(now);
+    if (total <= peak.total) continue;
+    peak = {total, {}};
+    for (const auto& [category, bytes] : categories) {
+      peak.categories[std::string(category)] = bytes.integer();
+    }
   }
   return peaks;
 }
 
 std::vector<KernelTime> kernel_times(const Trace& trace) {
-  std::map<std::string, KernelTime> times;
+  std::unordered_map<std::string_view, KernelTime> times;
   for (const Event& event : trace.events) {
-    if (event.ph != 'X' || !event.is("kernel")) continue;
-    std::string impl = string_arg(event.args, "impl");
-    if (impl.empty()) impl = event.name;
+    if (event.ph != 'X' || !event.is(categories::kernel)) continue;
+    const KernelFacts facts = kernel_facts(event);
+    const std::string_view impl = facts.impl.empty() ? event.name.view() : facts.impl;
     KernelTime& time = times[impl];
-    time.impl = impl;
     ++time.count;
     time.wall = add_within_range(time.wall, event.dur);
-    time.cpu =
-        add_within_range(time.cpu, duration_arg(event.args, "cpu_us", event.dur));
+    time.cpu = add_within_range(time.cpu, facts.cpu);
   }
   std::vector<KernelTime> sorted;
-  for (auto& [impl, time] : times) sorted.push_back(std::move(time));
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.wall > b.wall; });
+  for (auto& [impl, time] : times) {
+    time.impl = impl;
+    sorted.push_back(std::move(time));
+  }
+  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return a.wall != b.wall ? a.wall > b.wall : a.impl < b.impl;
+  });
   return sorted;
 }
 
 /// A file that names a rank is that rank's alone; `trace merge` takes the name away.
 void take_rank(const Trace& trace, Summary& summary) {
-  const auto info = trace.other.find("distributedInfo");
+  const auto info = trace.other.find(top::distributed);
   if (summary.imported || info == trace.other.end()) return;
-  summary.world_size = int_arg(*info, "world_size", 1);
-  if (summary.world_size > 1) summary.rank = int_arg(*info, "rank", kNone);
+  summary.world_size = int_arg(*info, top::world_size, 1);
+  if (summary.world_size > 1) summary.rank = int_arg(*info, top::rank, kNone);
 }
 
 void take_devices(const Trace& trace, Summary& summary) {
-  const auto found = trace.lockstep.find("devices");
+  const auto found = trace.lockstep.find(top::devices);
   if (found == trace.lockstep.end() || !found->is_array()) return;
   summary.devices = static_cast<int64_t>(found->size());
   for (const Json& device : *found) {
-    summary.null_devices |= string_arg(device, "name").rfind("null", 0) == 0;
+    summary.null_devices |= string_arg(device, keys::name).rfind("null", 0) == 0;
   }
 }
 
@@ -175,32 +225,31 @@ void take_devices(const Trace& trace, Summary& summary) {
 
 Summary summarize(const Trace& trace) {
   Summary summary;
-  summary.mode = string_arg(trace.lockstep, "mode");
-  summary.arch = string_arg(trace.lockstep, "arch");
-  summary.clock = string_arg(trace.lockstep, "clock");
-  summary.imported = trace.lockstep.contains("imported");
+  summary.mode = string_arg(trace.lockstep, top::mode);
+  summary.arch = string_arg(trace.lockstep, top::arch);
+  summary.clock = string_arg(trace.lockstep, top::clock);
+  summary.imported = trace.lockstep.contains(top::imported);
   take_devices(trace, summary);
   take_rank(trace, summary);
-  const auto emulation = trace.lockstep.find("emulation");
+  const auto emulation = trace.lockstep.find(top::emulation);
   if (emulation != trace.lockstep.end()) {
     summary.assumed = string_arg(*emulation, "assumed");
     summary.as_measured = string_arg(*emulation, "durations") == "measured";
   }
 
   const Lanes lanes(trace);
-  const std::vector<Step> steps = join_ranks(find_steps(trace));
+  const std::vector<Step> steps = join_ranks(find_steps(trace, lanes));
   std::vector<LongestPath> paths(steps.size());
   try {
-    if (!summary.imported) paths = longest_paths(trace, steps);
+    if (!summary.imported) paths = longest_paths(trace, lanes, steps);
   } catch (const std::runtime_error&) {
     // `check` reports the circle; everything else can still be said.
   }
   for (size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].interrupted) continue;
     StepGroup& group = steps[i].train ? summary.train : summary.eval;
-    group.steps.push_back(summarize_step(steps[i], lanes));
+    group.steps.push_back(StepMeter(steps[i], lanes, group).take());
     take_path(paths[i], group.steps.back());
-    count_bytes(steps[i], group);
   }
   summary.memory = memory_peaks(trace, lanes);
   summary.kernels = kernel_times(trace);

@@ -22,7 +22,7 @@ int64_t never_early(const Event&, int64_t recorded) {
 }
 
 int64_t copy_time(const Event& copy, const Link& link) {
-  const double bytes = std::max(0.0, number_arg(copy.args, "bytes"));
+  const double bytes = std::max(0.0, number_arg(copy.args, keys::bytes));
   const double nanoseconds = link.latency_us * 1e3 + bytes / link.gb_per_s;
   return std::llround(std::min(nanoseconds, static_cast<double>(kMaxTime)));
 }
@@ -33,8 +33,9 @@ Weights measured() {
 
 Weights own_hardware(const Link& link) {
   const auto duration = [link](const Event& task) {
-    if (task.is("copy")) return copy_time(task, link);
-    if (task.is("kernel")) return duration_arg(task.args, "cpu_us", task.dur);
+    if (task.is(categories::copy)) return copy_time(task, link);
+    if (task.is(categories::kernel))
+      return duration_arg(task.args, keys::cpu_us, task.dur);
     return task.dur;
   };
   return {duration, at_once, never_early};
@@ -61,7 +62,8 @@ std::string assumptions(const EmulateOptions& options) {
 
 Trace emulate(const Trace& trace, const EmulateOptions& options) {
   check_link(options.link);
-  const TimingGraph graph(trace);
+  const Lanes lanes(trace);
+  const TimingGraph graph(trace, lanes);
   const Schedule schedule = retime(
       graph, options.measured_durations ? measured() : own_hardware(options.link));
 
@@ -71,11 +73,12 @@ Trace emulate(const Trace& trace, const EmulateOptions& options) {
     if (event.ph == 'M') continue;
     event.ts = schedule.times[TimingGraph::start_of(i)];
     event.dur = schedule.times[TimingGraph::end_of(i)] - event.ts;
-    if (is_task(event) && !options.measured_durations) event.args["queued_us"] = 0.0;
+    if (is_task(event) && !options.measured_durations)
+      event.args[keys::queued_us] = 0.0;
   }
   sort_events(result.events);
-  result.lockstep["clock"] = "emulated";
-  result.lockstep["emulation"] = {
+  result.lockstep[top::clock] = "emulated";
+  result.lockstep[top::emulation] = {
       {"assumed", assumptions(options)},
       {"durations", options.measured_durations ? "measured" : "own hardware"},
       {"link_gb_per_s", options.link.gb_per_s},

@@ -4,12 +4,13 @@
 
 #include "tracer/emulate/retime.h"
 #include "tracer/format/lanes.h"
+#include "tracer/format/times.h"
 
 namespace lockstep::tracer {
 
 namespace {
 
-int64_t queued(const Event& task) { return duration_arg(task.args, "queued_us"); }
+int64_t queued(const Event& task) { return duration_arg(task.args, keys::queued_us); }
 
 /// Waiting for a core belongs to the kernel's weight. What else was recorded between
 /// the last awaited end and the start is no edge, and does not count; nor does the
@@ -17,92 +18,167 @@ int64_t queued(const Event& task) { return duration_arg(task.args, "queued_us");
 Weights path_weights() {
   return {[](const Event& task) { return task.dur; },
           [](const Event& task, int64_t) {
-            return task.is("collective") ? 0 : queued(task);
+            return task.is(categories::collective) ? 0 : queued(task);
           },
           [](const Event&, int64_t) { return int64_t{0}; }};
 }
 
 class PathFinder {
  public:
-  explicit PathFinder(const Trace& trace)
+  PathFinder(const Trace& trace, const Lanes& lanes)
       : trace_(trace),
-        lanes_(trace),
-        graph_(trace),
+        lanes_(lanes),
+        graph_(trace, lanes),
         schedule_(retime(graph_, path_weights())) {}
 
-  LongestPath of(const Step& step) const {
-    LongestPath result;
-    const auto first = static_cast<size_t>(step.event - trace_.events.data());
-    const size_t begin = TimingGraph::start_of(first);
-    size_t last = TimingGraph::end_of(first);
-    for (size_t i = 0; i < trace_.events.size(); ++i) {
-      if (!belongs(trace_.events[i], step)) continue;
-      const size_t end = TimingGraph::end_of(i);
-      if (schedule_.times[end] > schedule_.times[last]) last = end;
+  std::vector<LongestPath> of(const std::vector<Step>& steps) {
+    const std::vector<size_t> ends = last_moments(steps);
+    std::vector<LongestPath> paths(steps.size());
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const size_t begin = TimingGraph::start_of(place_of(steps[i]));
+      paths[i].measured = steps[i].length();
+      paths[i].path = schedule_.times[ends[i]] - schedule_.times[begin];
+      paths[i].shares = shares(begin, ends[i]);
     }
-    result.measured = step.length();
-    result.path = schedule_.times[last] - schedule_.times[begin];
-    result.pieces = pieces(begin, last);
-    return result;
+    return paths;
   }
 
- private:
-  bool belongs(const Event& event, const Step& step) const {
-    return event.ph == 'X' && event.step == step.number && !runs_ahead(event) &&
-           (step.rank == kNone || lanes_.of(event).rank == step.rank);
-  }
-
-  /// Follows the decisive moments back from the end, to where the step began.
-  std::vector<PathPiece> pieces(size_t begin, size_t last) const {
+  std::vector<PathPiece> pieces(const Step& step) {
+    const size_t begin = TimingGraph::start_of(place_of(step));
     std::vector<PathPiece> pieces;
-    size_t moment = last;
-    while (schedule_.times[moment] > schedule_.times[begin]) {
-      const size_t before = schedule_.decisive[moment];
-      if (before == moment) break;
-      const int64_t from = std::max(schedule_.times[before], schedule_.times[begin]);
-      const int64_t length = schedule_.times[moment] - from;
-      if (length > 0) pieces.push_back(piece(moment, length));
-      moment = before;
-    }
+    walk_back(begin, last_moments({step}).front(), [&](size_t moment, int64_t length) {
+      const Event& event = trace_.events[TimingGraph::event_of(moment)];
+      pieces.push_back({event.id, whats_[what_at(moment)], length});
+    });
     std::reverse(pieces.begin(), pieces.end());
     return pieces;
   }
 
-  PathPiece piece(size_t moment, int64_t length) const {
+ private:
+  size_t place_of(const Step& step) const {
+    return static_cast<size_t>(step.event - trace_.events.data());
+  }
+
+  /// Where each step ends, by the schedule: with the last of its events.
+  std::vector<size_t> last_moments(const std::vector<Step>& steps) const {
+    LaneMap<std::vector<size_t>> of_number;  // steps of several ranks may share it
+    std::vector<size_t> ends;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      ends.push_back(TimingGraph::end_of(place_of(steps[i])));
+      of_number[{steps[i].number, 0}].push_back(i);
+    }
+    for (size_t i = 0; i < trace_.events.size(); ++i) {
+      const Event& event = trace_.events[i];
+      if (event.ph != 'X' || runs_ahead(event)) continue;
+      const auto* candidates = of_number.find({event.step, 0});
+      if (candidates == nullptr) continue;
+      const size_t end = TimingGraph::end_of(i);
+      for (const size_t step : *candidates) {
+        const int64_t rank = steps[step].rank;
+        if (rank != kNone && lanes_.of(event).rank != rank) continue;
+        if (schedule_.times[end] > schedule_.times[ends[step]]) ends[step] = end;
+      }
+    }
+    return ends;
+  }
+
+  /// Follows the decisive moments back from the end, to where the step began.
+  template <typename Visit>
+  void walk_back(size_t begin, size_t last, Visit visit) const {
+    const int64_t start = schedule_.times[begin];
+    size_t moment = last;
+    while (schedule_.times[moment] > start) {
+      const size_t before = schedule_.decisive[moment];
+      if (before == moment) break;
+      const int64_t from = std::max(schedule_.times[before], start);
+      const int64_t length = schedule_.times[moment] - from;
+      if (length > 0) visit(moment, length);
+      moment = before;
+    }
+  }
+
+  std::vector<std::pair<std::string, int64_t>> shares(size_t begin, size_t last) {
+    struct Sum {
+      int64_t nanoseconds = 0;
+      size_t first = 0;  ///< how many pieces behind the last one
+    };
+    std::vector<Sum> sums;
+    size_t count = 0;
+    walk_back(begin, last, [&](size_t moment, int64_t length) {
+      const size_t what = what_at(moment);
+      if (what >= sums.size()) sums.resize(what + 1);
+      sums[what].nanoseconds = add_within_range(sums[what].nanoseconds, length);
+      sums[what].first = ++count;
+    });
+    std::vector<size_t> order;
+    for (size_t what = 0; what < sums.size(); ++what) {
+      if (sums[what].first > 0) order.push_back(what);
+    }
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) { return sums[a].first > sums[b].first; });
+    std::vector<std::pair<std::string, int64_t>> shares;
+    for (const size_t what : order) {
+      shares.emplace_back(whats_[what], sums[what].nanoseconds);
+    }
+    return shares;
+  }
+
+  /// What was waited for before a moment: index into `whats_`. The paths of several
+  /// steps may lead through it.
+  size_t what_at(size_t moment) {
+    if (known_.empty()) known_.resize(schedule_.times.size());
+    uint16_t& known = known_[moment];
+    if (known == 0) {
+      const std::string what = describe(moment);
+      auto found = std::find(whats_.begin(), whats_.end(), what);
+      if (found == whats_.end()) found = whats_.insert(found, what);
+      const auto number = static_cast<size_t>(found - whats_.begin()) + 1;
+      if (number > UINT16_MAX) return number - 1;
+      known = static_cast<uint16_t>(number);
+    }
+    return known - 1;
+  }
+
+  std::string describe(size_t moment) const {
     const Event& event = trace_.events[TimingGraph::event_of(moment)];
-    if (!is_task(event)) return {event.id, "host", length};
-    const bool between_ranks = event.args.contains("group");
+    if (!is_task(event)) return "host";
     if (!TimingGraph::is_end(moment)) {
-      return {event.id, between_ranks ? "waiting for ranks" : "waiting for a core",
-              length};
+      const bool between_ranks = event.args.contains(keys::group);
+      return between_ranks ? "waiting for ranks" : "waiting for a core";
     }
-    const std::string why = string_arg(event.args, "why");
-    if (!why.empty()) return {event.id, why, length};
-    const std::string phase = string_arg(event.args, "phase");
-    if (event.is("kernel") && phase == "all_reduce") {
-      return {event.id, "bucket copies", length};
+    std::string_view why, phase;
+    event.args.for_each([&](std::string_view key, const Value& value) {
+      if (key == keys::why) why = value.text();
+      if (key == keys::phase) phase = value.text();
+    });
+    if (!why.empty()) return std::string(why);
+    if (event.is(categories::kernel) && phase == phases::all_reduce) {
+      return "bucket copies";
     }
-    return {event.id, phase.empty() ? event.cat : phase, length};
+    return phase.empty() ? event.cat.str() : std::string(phase);
   }
 
   const Trace& trace_;
-  const Lanes lanes_;
+  const Lanes& lanes_;
   const TimingGraph graph_;
   const Schedule schedule_;
+  std::vector<std::string> whats_;
+  std::vector<uint16_t> known_;  ///< of each moment: 1 + index into `whats_`, or 0
 };
 
 }  // namespace
 
 LongestPath longest_path(const Trace& trace, const Step& step) {
-  return PathFinder(trace).of(step);
+  const Lanes lanes(trace);
+  PathFinder finder(trace, lanes);
+  LongestPath path = finder.of({step}).front();
+  path.pieces = finder.pieces(step);
+  return path;
 }
 
-std::vector<LongestPath> longest_paths(const Trace& trace,
+std::vector<LongestPath> longest_paths(const Trace& trace, const Lanes& lanes,
                                        const std::vector<Step>& steps) {
-  const PathFinder finder(trace);
-  std::vector<LongestPath> paths;
-  for (const Step& step : steps) paths.push_back(finder.of(step));
-  return paths;
+  return PathFinder(trace, lanes).of(steps);
 }
 
 }  // namespace lockstep::tracer

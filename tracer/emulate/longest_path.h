@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tracer/analysis/steps.h"
@@ -21,6 +22,8 @@ struct LongestPath {
   int64_t path = 0;               ///< ns, from the edges and durations alone
   int64_t measured = 0;           ///< ns, the step's `seconds`
   std::vector<PathPiece> pieces;  ///< from the step's start to its end
+  /// What the pieces are, each once, in order of first appearance, and their sums.
+  std::vector<std::pair<std::string, int64_t>> shares;
   double ratio() const { return measured ? static_cast<double>(path) / measured : 0; }
 };
 
@@ -29,8 +32,9 @@ struct LongestPath {
 /// trace, the path comes out too short. Throws std::runtime_error on circles.
 LongestPath longest_path(const Trace& trace, const Step& step);
 
-/// The same for several steps of one trace, building its graph once.
-std::vector<LongestPath> longest_paths(const Trace& trace,
+/// The same for several steps of one trace, building its graph once, and without the
+/// pieces: only their sums.
+std::vector<LongestPath> longest_paths(const Trace& trace, const Lanes& lanes,
                                        const std::vector<Step>& steps);
 
 }  // namespace lockstep::tracer

@@ -18,7 +18,7 @@ constexpr int64_t kLatest = 2 * kMaxTime;
 struct Wait {
   int64_t time = INT64_MIN;      ///< when the last awaited thing happens now
   int64_t recorded = INT64_MIN;  ///< when the last awaited thing happened then
-  size_t decisive = 0;
+  uint32_t decisive = 0;
 };
 
 Wait wait_for_all(const TimingGraph& graph, const Schedule& schedule, size_t moment) {
@@ -33,8 +33,7 @@ Wait wait_for_all(const TimingGraph& graph, const Schedule& schedule, size_t mom
 }
 
 bool ends_sync(const TimingGraph& graph, size_t moment) {
-  const auto& edges = graph.edges(moment);
-  return TimingGraph::is_end(moment) && edges.front().kind == Kind::sync;
+  return TimingGraph::is_end(moment) && graph.edges(moment).front().kind == Kind::sync;
 }
 
 }  // namespace
@@ -43,7 +42,7 @@ Schedule retime(const TimingGraph& graph, const Weights& weights) {
   Schedule schedule;
   schedule.times.resize(graph.moments());
   schedule.decisive.resize(graph.moments());
-  for (const size_t moment : graph.order()) {
+  for (const uint32_t moment : graph.order()) {
     const Event& event = graph.trace().events[TimingGraph::event_of(moment)];
     int64_t& time = schedule.times[moment];
     schedule.decisive[moment] = moment;

@@ -10,7 +10,7 @@ namespace lockstep::tracer {
 
 struct Schedule {
   std::vector<int64_t> times;  ///< of each moment, ns
-  std::vector<size_t>
+  std::vector<uint32_t>
       decisive;  ///< the moment that each one waited for last, or itself
 };
 

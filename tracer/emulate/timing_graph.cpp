@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <map>
+#include <queue>
 #include <stdexcept>
-#include <string>
+#include <string_view>
 #include <tuple>
 
 #include "base/program.h"
-#include "tracer/format/args.h"
-#include "tracer/format/index.h"
-#include "tracer/format/lanes.h"
+#include "tracer/format/facts.h"
 
 namespace lockstep::tracer {
 
@@ -19,9 +18,11 @@ namespace {
 
 using Kind = TimingEdge::Kind;
 
+constexpr uint32_t kNobody = UINT32_MAX;
+
 /// A thread is set to work by its caller, a loader's worker by who makes room for it.
 int64_t caller_of(const Event& event) {
-  return runs_ahead(event) ? int_arg(event.args, "after", kNone) : event.parent;
+  return runs_ahead(event) ? int_arg(event.args, keys::after, kNone) : event.parent;
 }
 
 bool is_host_event(const Event& event) { return event.ph == 'X' && !is_task(event); }
@@ -30,136 +31,185 @@ bool is_host_event(const Event& event) { return event.ph == 'X' && !is_task(even
 class HostLanes {
  public:
   explicit HostLanes(const Trace& trace) {
-    std::map<LaneKey, std::vector<size_t>> open;
     for (size_t i = 0; i < trace.events.size(); ++i) {
       const Event& event = trace.events[i];
       if (!is_host_event(event)) continue;
-      const LaneKey lane = lane_of(event);
-      auto& stack = open[lane];
-      while (!stack.empty() && trace.events[stack.back()].end() <= event.ts) {
-        passed_[lane].push_back(TimingGraph::end_of(stack.back()));
-        stack.pop_back();
+      auto& [open, passed] = threads_[lane_of(event)];
+      while (!open.empty() && trace.events[open.back()].end() <= event.ts) {
+        passed.push_back(static_cast<uint32_t>(TimingGraph::end_of(open.back())));
+        open.pop_back();
       }
-      outermost_.push_back(stack.empty());
-      passed_[lane].push_back(TimingGraph::start_of(i));
-      stack.push_back(i);
+      passed.push_back(static_cast<uint32_t>(TimingGraph::start_of(i)));
+      open.push_back(static_cast<uint32_t>(i));
     }
-    for (auto& [lane, stack] : open) {
-      for (; !stack.empty(); stack.pop_back()) {
-        passed_[lane].push_back(TimingGraph::end_of(stack.back()));
+    for (auto& [lane, thread] : threads_) {
+      for (auto& open = thread.open; !open.empty(); open.pop_back()) {
+        thread.passed.push_back(
+            static_cast<uint32_t>(TimingGraph::end_of(open.back())));
       }
     }
   }
 
-  const std::map<LaneKey, std::vector<size_t>>& all() const { return passed_; }
+  struct Thread {
+    std::vector<uint32_t> open, passed;
+  };
+  const LaneMap<Thread>& all() const { return threads_; }
 
-  /// The last moment of a lane at or before `time`; nothing when there is none.
-  const size_t* last_before(const TimingGraph& graph, LaneKey lane,
-                            int64_t time) const {
-    const auto found = passed_.find(lane);
-    if (found == passed_.end()) return nullptr;
-    const auto& moments = found->second;
+  /// The last moment of a lane at or before `time`; kNobody when there is none.
+  uint32_t last_before(const TimingGraph& graph, LaneKey lane, int64_t time) const {
+    const Thread* thread = threads_.find(lane);
+    if (thread == nullptr) return kNobody;
     const auto after = std::upper_bound(
-        moments.begin(), moments.end(), time,
-        [&](int64_t at, size_t moment) { return at < graph.recorded(moment); });
-    return after == moments.begin() ? nullptr : &*(after - 1);
+        thread->passed.begin(), thread->passed.end(), time,
+        [&](int64_t at, uint32_t moment) { return at < graph.recorded(moment); });
+    return after == thread->passed.begin() ? kNobody : *(after - 1);
   }
 
  private:
-  std::map<LaneKey, std::vector<size_t>> passed_;
-  std::vector<bool> outermost_;
+  LaneMap<Thread> threads_;
+};
+
+/// All moments of X events, and the starts of marks and counters, in order of time.
+class MomentsByTime {
+ public:
+  explicit MomentsByTime(const Trace& trace) : trace_(trace) {
+    for (size_t i = 0; i < trace.events.size(); ++i) {
+      if (trace.events[i].ph != 'M') starts_.push_back(static_cast<uint32_t>(i));
+    }
+    const auto earlier = [&](uint32_t a, uint32_t b) {
+      return trace.events[a].ts < trace.events[b].ts;
+    };
+    if (!std::is_sorted(starts_.begin(), starts_.end(), earlier)) {
+      std::stable_sort(starts_.begin(), starts_.end(), earlier);
+    }
+  }
+
+  template <typename Visit>
+  void each(Visit visit) {
+    for (const uint32_t i : starts_) {
+      const Event& event = trace_.events[i];
+      const size_t start = TimingGraph::start_of(i);
+      while (!ends_.empty() && ends_.top() < std::pair(event.ts, start)) {
+        visit(ends_.top().second);
+        ends_.pop();
+      }
+      visit(start);
+      if (event.ph == 'X') ends_.emplace(event.end(), TimingGraph::end_of(i));
+    }
+    for (; !ends_.empty(); ends_.pop()) visit(ends_.top().second);
+  }
+
+ private:
+  using End = std::pair<int64_t, size_t>;  // time, moment
+  const Trace& trace_;
+  std::vector<uint32_t> starts_;  ///< events
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
 };
 
 }  // namespace
 
-TimingGraph::TimingGraph(const Trace& trace)
-    : trace_(trace), edges_(2 * trace.events.size()) {
+TimingGraph::TimingGraph(const Trace& trace, const Lanes& lanes)
+    : trace_(trace),
+      lanes_(lanes),
+      index_(trace),
+      first_(2 * trace.events.size(), kNoEdge),
+      last_(2 * trace.events.size(), kNoEdge) {
+  edges_.reserve(trace.events.size() * 5 / 2);
+  next_.reserve(trace.events.size() * 5 / 2);
   add_host_lanes();
   add_tasks();
   add_messages();
   add_carried();
-  sort_moments();
-}
-
-int64_t TimingGraph::recorded(size_t moment) const {
-  const Event& event = trace_.events[event_of(moment)];
-  return is_end(moment) ? event.end() : event.ts;
+  last_ = {};
+  if (!sort_moments()) fail_on_circle();
 }
 
 void TimingGraph::add(size_t to, Kind kind, size_t from, int64_t delay) {
-  edges_[to].push_back({kind, from, delay});
+  const auto edge = static_cast<uint32_t>(edges_.size());
+  edges_.push_back({delay, static_cast<uint32_t>(from), kind});
+  next_.push_back(kNoEdge);
+  if (first_[to] == kNoEdge)
+    first_[to] = edge;
+  else
+    next_[last_[to]] = edge;
+  last_[to] = edge;
 }
 
+void TimingGraph::clear(size_t moment) { first_[moment] = kNoEdge; }
+
 void TimingGraph::add_host_lanes() {
-  const Index index(trace_);
   const HostLanes lanes(trace_);
   const auto since = [&](size_t moment, size_t from) {
     return recorded(moment) - recorded(from);
   };
-  for (const auto& [lane, moments] : lanes.all()) {
-    for (size_t i = 0; i < moments.size(); ++i) {
-      const size_t moment = moments[i];
+  for (const auto& [lane, thread] : lanes.all()) {
+    uint32_t before = kNobody;
+    for (const uint32_t moment : thread.passed) {
+      const uint32_t previous = std::exchange(before, moment);
       const Event& event = trace_.events[event_of(moment)];
-      const size_t* before = i == 0 ? nullptr : &moments[i - 1];
-
-      if (is_end(moment) && event.is("sync") && !event.waits_for.empty()) {
-        add(moment, Kind::sync, *before);
+      if (is_end(moment) && event.is(categories::sync) && !event.waits_for.empty()) {
+        add(moment, Kind::sync, previous);
         for (const int64_t id : event.waits_for) {
-          if (index.find(id)) add(moment, Kind::sync, end_of(index.position(id)));
+          if (index_.find(id)) add(moment, Kind::sync, end_of(index_.position(id)));
         }
         continue;
       }
       // A thread that was idle when its parent began was started by the parent, a
       // loader's worker that was idle when its caller was last seen by what the caller
       // did then; otherwise it simply goes on.
-      const Event* parent = is_end(moment) ? nullptr : index.find(caller_of(event));
-      const size_t* caller = parent && lane_of(*parent) != lane
-                                 ? lanes.last_before(*this, lane_of(*parent), event.ts)
-                                 : nullptr;
-      if (caller && before) {
+      const Event* parent = is_end(moment) ? nullptr : index_.find(caller_of(event));
+      uint32_t caller = parent && lane_of(*parent) != lane
+                            ? lanes.last_before(*this, lane_of(*parent), event.ts)
+                            : kNobody;
+      if (caller != kNobody && previous != kNobody) {
         const bool ahead = runs_ahead(event);
-        const bool idle = recorded(*before) < (ahead ? recorded(*caller) : parent->ts);
+        const bool idle = recorded(previous) < (ahead ? recorded(caller) : parent->ts);
         if (!idle && ahead && parent->ts <= event.ts) {
-          add(moment, Kind::parent, start_of(index.position(parent->id)));
+          add(moment, Kind::parent, start_of(index_.position(parent->id)));
         }
-        if (!idle) caller = nullptr;
+        if (!idle) caller = kNobody;
       }
-      if (caller) add(moment, Kind::parent, *caller, since(moment, *caller));
-      if (before) {
-        add(moment, Kind::host, *before, caller ? 0 : since(moment, *before));
+      if (caller != kNobody) add(moment, Kind::parent, caller, since(moment, caller));
+      if (previous != kNobody) {
+        add(moment, Kind::host, previous,
+            caller != kNobody ? 0 : since(moment, previous));
       }
     }
   }
 }
 
 void TimingGraph::add_tasks() {
-  const Index index(trace_);
-  std::map<LaneKey, size_t> last;        // task of a lane, or message of its collective
-  std::map<LaneKey, size_t> collective;  // around the messages of a lane
+  struct Stream {
+    uint32_t last = kNobody;        ///< task, or message of its collective
+    uint32_t collective = kNobody;  ///< around messages
+  };
+  LaneMap<Stream> streams;
   for (size_t i = 0; i < trace_.events.size(); ++i) {
     const Event& event = trace_.events[i];
     if (!is_task(event)) continue;
     const size_t start = start_of(i);
-    if (event.op != kNone && index.find(event.op)) {
-      add(start, Kind::launch, start_of(index.position(event.op)));
+    if (event.op != kNone && index_.find(event.op)) {
+      add(start, Kind::launch, start_of(index_.position(event.op)));
     }
     for (const int64_t id : event.deps) {
-      if (index.find(id)) add(start, Kind::deps, end_of(index.position(id)));
+      if (index_.find(id)) add(start, Kind::deps, end_of(index_.position(id)));
     }
-    const auto around = collective.find(lane_of(event));
-    const bool inside = around != collective.end() && !event.is("collective") &&
-                        event.end() <= trace_.events[around->second].end();
-    const auto [previous, is_first] = last.try_emplace(lane_of(event), i);
-    if (inside && previous->second == around->second) {
-      add(start, Kind::message, start_of(around->second));
-    } else if (!is_first) {
-      add(start, Kind::fifo, end_of(previous->second));
+    Stream& stream = streams[lane_of(event)];
+    const bool is_collective = event.is(categories::collective);
+    const uint32_t around = stream.collective;
+    const bool inside = around != kNobody && !is_collective &&
+                        event.end() <= trace_.events[around].end();
+    if (inside && stream.last == around) {
+      add(start, Kind::message, start_of(around));
+    } else if (stream.last != kNobody) {
+      add(start, Kind::fifo, end_of(stream.last));
     }
-    previous->second = i;
-    if (event.is("collective")) collective[lane_of(event)] = i;
+    stream.last = static_cast<uint32_t>(i);
+    if (is_collective) stream.collective = static_cast<uint32_t>(i);
     add(end_of(i), Kind::task, start, event.dur);
     if (inside) {  // the last message decides when the collective ends
-      edges_[end_of(around->second)] = {{Kind::message, end_of(i), 0}};
+      clear(end_of(around));
+      add(end_of(around), Kind::message, end_of(i));
     }
   }
 }
@@ -167,104 +217,133 @@ void TimingGraph::add_tasks() {
 /// A message begins to move only when its sender takes part in the collective, too; and
 /// where a sender waits until its message has arrived, it does so before it goes on.
 void TimingGraph::add_messages() {
-  const Lanes lanes(trace_);
-  using Key = std::tuple<int64_t, std::string, int64_t>;  // device, group, seq
-  const auto key = [](int64_t device, const Event& event) {
-    return Key{device, string_arg(event.args, "group"), int_arg(event.args, "seq")};
-  };
+  using Key = std::tuple<int64_t, std::string_view, int64_t>;  // device, group, seq
+  const auto number = [](int64_t seq) { return seq == kNone ? 0 : seq; };
   std::map<Key, size_t> collectives;
   for (size_t i = 0; i < trace_.events.size(); ++i) {
     const Event& event = trace_.events[i];
-    if (event.ph != 'X' || !event.is("collective")) continue;
-    collectives.emplace(key(lanes.of(event).device, event), i);
+    if (event.ph != 'X' || !event.is(categories::collective)) continue;
+    const CollectiveFacts facts = collective_facts(event);
+    collectives.emplace(Key(lanes_.of(event).device, facts.group, number(facts.seq)),
+                        i);
   }
+  if (collectives.empty()) return;
   for (size_t i = 0; i < trace_.events.size(); ++i) {
     const Event& event = trace_.events[i];
-    if (!event.is("copy") || !event.args.contains("group")) continue;
-    const auto sender = collectives.find(key(port_arg(event.args, "src"), event));
+    if (!event.is(categories::copy) || !event.args.may_hold(keys::group)) continue;
+    const CopyFacts copy = copy_facts(event);
+    if (!copy.is_message) continue;
+    const auto sender = collectives.find({copy.src, copy.group, number(copy.seq)});
     if (sender == collectives.end() || trace_.events[sender->second].ts > event.ts) {
       continue;
     }
     add(start_of(i), Kind::message, start_of(sender->second));
     if (event.end() > trace_.events[sender->second].end()) continue;
-    auto& ends = edges_[end_of(sender->second)];
-    if (ends.front().kind == Kind::task) ends.clear();
-    ends.push_back({Kind::message, end_of(i), 0});
+    const size_t end = end_of(sender->second);
+    if (edges(end).front().kind == Kind::task) clear(end);
+    add(end, Kind::message, end_of(i));
   }
 }
 
 /// A mark moves with the kernel that caused it, or with its own lane; a counter with
 /// the host threads of its rank, because memory is counted in their order.
 void TimingGraph::add_carried() {
-  const Index index(trace_);
-  const Lanes lanes(trace_);
-  std::map<LaneKey, size_t> lane_last;
-  std::map<int64_t, size_t> host_last;  // by rank
-  const auto pass = [&](size_t moment) {
-    const Event& event = trace_.events[event_of(moment)];
-    const auto keep_later = [&](size_t& last) {
-      if (recorded(last) <= recorded(moment)) last = moment;
-    };
-    keep_later(lane_last.try_emplace(lane_of(event), moment).first->second);
-    if (is_task(event)) return;
-    const int64_t rank = lanes.of(event).rank;
-    keep_later(host_last.try_emplace(rank, moment).first->second);
+  const bool any = std::any_of(
+      trace_.events.begin(), trace_.events.end(),
+      [](const Event& event) { return event.ph != 'X' && event.ph != 'M'; });
+  if (!any) return;
+  struct Last {
+    uint32_t moment = kNobody;
+    uint32_t rank = kNobody;  ///< 1 + index into `host_last`; 0: not looked up yet
   };
-
-  // Moments of X events in order of time, so that "before" can be looked up.
-  std::vector<size_t> timed;
-  for (size_t i = 0; i < trace_.events.size(); ++i) {
-    if (trace_.events[i].ph == 'M') continue;
-    timed.push_back(start_of(i));
-    if (trace_.events[i].ph == 'X') timed.push_back(end_of(i));
-  }
-  std::stable_sort(timed.begin(), timed.end(),
-                   [&](size_t a, size_t b) { return recorded(a) < recorded(b); });
-
-  for (const size_t moment : timed) {
+  LaneMap<Last> lane_last;
+  LaneMap<uint32_t> ranks;          // 1 + index into `host_last`
+  std::vector<uint32_t> host_last;  // by rank
+  const auto last_on = [&](const Event& event) -> Last& {
+    Last& last = lane_last[lane_of(event)];
+    if (last.rank != kNobody) return last;
+    uint32_t& rank = ranks[{lanes_.of(event).rank, 0}];
+    if (rank == 0) {
+      host_last.push_back(kNobody);
+      rank = static_cast<uint32_t>(host_last.size());
+    }
+    last.rank = rank - 1;
+    return last;
+  };
+  MomentsByTime(trace_).each([&](size_t moment) {
     const size_t i = event_of(moment);
     const Event& event = trace_.events[i];
+    Last& last = last_on(event);
     if (event.ph == 'X') {
-      pass(moment);
-      continue;
+      last.moment = static_cast<uint32_t>(moment);
+      if (!is_task(event)) host_last[last.rank] = static_cast<uint32_t>(moment);
+      return;
     }
-    const size_t* anchor = nullptr;
-    const auto look_up = [&](const auto& last, const auto& key) {
-      const auto found = last.find(key);
-      return found == last.end() ? nullptr : &found->second;
-    };
-    size_t by_end = 0;
-    if (const int64_t by = int_arg(event.args, "by", kNone);
-        by != kNone && index.find(by)) {
-      by_end = end_of(index.position(by));
-      anchor = &by_end;
+    uint32_t anchor = kNobody;
+    if (const int64_t by = int_arg(event.args, keys::by, kNone);
+        by != kNone && index_.find(by)) {
+      anchor = static_cast<uint32_t>(end_of(index_.position(by)));
     }
-    if (!anchor && event.ph == 'C') anchor = look_up(host_last, lanes.of(event).rank);
-    if (!anchor) anchor = look_up(lane_last, lane_of(event));
-    if (anchor)
-      add(moment, Kind::carried, *anchor, recorded(moment) - recorded(*anchor));
+    if (anchor == kNobody && event.ph == 'C') anchor = host_last[last.rank];
+    if (anchor == kNobody) anchor = last.moment;
+    if (anchor != kNobody) {
+      add(moment, Kind::carried, anchor, recorded(moment) - recorded(anchor));
+    }
     add(end_of(i), Kind::carried, moment, event.dur);
-  }
+  });
 }
 
-void TimingGraph::sort_moments() {
-  std::vector<std::vector<size_t>> followers(moments());
-  std::vector<size_t> missing(moments());
+/// Walks from each moment to what it waits for, as far as that is new. False if some
+/// moment waits for itself.
+bool TimingGraph::sort_moments() {
+  enum State : uint8_t { unseen, waiting, sorted };
+  std::vector<uint8_t> states(moments(), unseen);
+  std::vector<std::pair<uint32_t, uint32_t>> path;  // moment, its next edge
+  order_.reserve(moments());
   for (size_t moment = 0; moment < moments(); ++moment) {
-    missing[moment] = edges_[moment].size();
-    for (const TimingEdge& edge : edges_[moment]) {
-      followers[edge.from].push_back(moment);
+    if (states[moment] != unseen) continue;
+    states[moment] = waiting;
+    path.emplace_back(static_cast<uint32_t>(moment), first_[moment]);
+    while (!path.empty()) {
+      auto& [at, edge] = path.back();
+      while (edge != kNoEdge && states[edges_[edge].from] == sorted) {
+        edge = next_[edge];
+      }
+      if (edge == kNoEdge) {
+        states[at] = sorted;
+        order_.push_back(at);
+        path.pop_back();
+        continue;
+      }
+      const uint32_t from = edges_[edge].from;
+      if (states[from] == waiting) return false;
+      states[from] = waiting;
+      path.emplace_back(from, first_[from]);
     }
-    if (missing[moment] == 0) order_.push_back(moment);
   }
-  for (size_t next = 0; next < order_.size(); ++next) {
-    for (const size_t follower : followers[order_[next]]) {
-      if (--missing[follower] == 0) order_.push_back(follower);
+  return true;
+}
+
+/// Names the first event that waits for itself, or for one that does.
+void TimingGraph::fail_on_circle() const {
+  std::vector<std::vector<uint32_t>> followers(moments());
+  std::vector<uint32_t> missing(moments()), free;
+  for (size_t moment = 0; moment < moments(); ++moment) {
+    for (const TimingEdge& edge : edges(moment)) {
+      followers[edge.from].push_back(static_cast<uint32_t>(moment));
+      ++missing[moment];
+    }
+    if (missing[moment] == 0) free.push_back(static_cast<uint32_t>(moment));
+  }
+  while (!free.empty()) {
+    const uint32_t moment = free.back();
+    free.pop_back();
+    for (const uint32_t follower : followers[moment]) {
+      if (--missing[follower] == 0) free.push_back(follower);
     }
   }
-  if (order_.size() == moments()) return;
   const auto stuck = std::find_if(missing.begin(), missing.end(),
-                                  [](size_t count) { return count > 0; });
+                                  [](uint32_t count) { return count > 0; });
   const auto event = event_of(static_cast<size_t>(stuck - missing.begin()));
   throw std::runtime_error(
       fmt::format("event #{} waits, in the end, for itself: the trace is damaged. "

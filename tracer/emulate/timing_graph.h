@@ -18,24 +18,36 @@
 //   carried     marks and counters move with the moment before them
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
-#include "tracer/format/trace.h"
+#include "tracer/format/index.h"
+#include "tracer/format/lanes.h"
 
 namespace lockstep::tracer {
 
 struct TimingEdge {
-  enum class Kind { host, parent, sync, launch, fifo, deps, task, message, carried };
+  enum class Kind : uint8_t {
+    host,
+    parent,
+    sync,
+    launch,
+    fifo,
+    deps,
+    task,
+    message,
+    carried
+  };
+  int64_t delay;  ///< recorded time from `from` to here; 0 for what only waits
+  uint32_t from;  ///< moment
   Kind kind;
-  size_t from;        ///< moment
-  int64_t delay = 0;  ///< recorded time from `from` to here; 0 for what only waits
 };
 
 class TimingGraph {
  public:
   /// Throws std::runtime_error when events wait for each other in a circle. The trace
-  /// must outlive the graph, unchanged.
-  explicit TimingGraph(const Trace& trace);
+  /// and its lanes must outlive the graph, unchanged.
+  TimingGraph(const Trace& trace, const Lanes& lanes);
 
   /// Event i starts at moment 2i and ends at moment 2i + 1.
   static size_t start_of(size_t event) { return 2 * event; }
@@ -44,26 +56,65 @@ class TimingGraph {
   static bool is_end(size_t moment) { return moment % 2 == 1; }
 
   const Trace& trace() const { return trace_; }
-  size_t moments() const { return edges_.size(); }
-  int64_t recorded(size_t moment) const;
+  size_t moments() const { return first_.size(); }
+  int64_t recorded(size_t moment) const {
+    const Event& event = trace_.events[event_of(moment)];
+    return is_end(moment) ? event.end() : event.ts;
+  }
 
-  /// What a moment waits for; empty for those that simply happen when they happen.
-  const std::vector<TimingEdge>& edges(size_t moment) const { return edges_[moment]; }
+  /// What a moment waits for, in the order in which it was added; nothing for those
+  /// that simply happen when they happen.
+  class Edges {
+   public:
+    class Iterator {
+     public:
+      Iterator(const TimingGraph& graph, uint32_t at) : graph_(&graph), at_(at) {}
+      const TimingEdge& operator*() const { return graph_->edges_[at_]; }
+      Iterator& operator++() {
+        at_ = graph_->next_[at_];
+        return *this;
+      }
+      bool operator!=(const Iterator& other) const { return at_ != other.at_; }
+
+     private:
+      const TimingGraph* graph_;
+      uint32_t at_;
+    };
+
+    Edges(const TimingGraph& graph, uint32_t first) : graph_(graph), first_(first) {}
+    Iterator begin() const { return {graph_, first_}; }
+    Iterator end() const { return {graph_, kNoEdge}; }
+    bool empty() const { return first_ == kNoEdge; }
+    const TimingEdge& front() const { return graph_.edges_[first_]; }
+
+   private:
+    const TimingGraph& graph_;
+    uint32_t first_;
+  };
+  Edges edges(size_t moment) const { return {*this, first_[moment]}; }
 
   /// All moments, each after everything that it waits for.
-  const std::vector<size_t>& order() const { return order_; }
+  const std::vector<uint32_t>& order() const { return order_; }
 
  private:
+  static constexpr uint32_t kNoEdge = UINT32_MAX;
+
   void add(size_t to, TimingEdge::Kind kind, size_t from, int64_t delay = 0);
+  void clear(size_t moment);
   void add_host_lanes();
   void add_tasks();
   void add_messages();
   void add_carried();
-  void sort_moments();
+  bool sort_moments();
+  [[noreturn]] void fail_on_circle() const;
 
   const Trace& trace_;
-  std::vector<std::vector<TimingEdge>> edges_;
-  std::vector<size_t> order_;
+  const Lanes& lanes_;
+  const Index index_;
+  std::vector<TimingEdge> edges_;
+  std::vector<uint32_t> next_;          ///< of the same moment, after each edge
+  std::vector<uint32_t> first_, last_;  ///< edges of each moment
+  std::vector<uint32_t> order_;
 };
 
 }  // namespace lockstep::tracer

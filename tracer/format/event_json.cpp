@@ -2,15 +2,39 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <iterator>
 #include <stdexcept>
 
-#include "tracer/format/args.h"
 #include "tracer/format/times.h"
+#include "tracer/format/tokens.h"
 
 namespace lockstep::tracer {
 
 namespace {
+
+bool is_flow(char ph) { return ph == 's' || ph == 't' || ph == 'f'; }
+
+char letter_of(const EventFields& fields) {
+  if (fields.letter != '\0' && fields.letter != '\\') return fields.letter;
+  if (!fields.ph.empty() && !is_text(fields.ph)) {
+    throw std::runtime_error("`ph` must be a text");
+  }
+  const std::string ph = shown(content(fields.ph));
+  if (ph.size() != 1) throw std::runtime_error("`ph` must be one letter");
+  return ph[0];
+}
+
+int64_t time_of(std::string_view token, const char* key) {
+  if (token.empty()) return 0;
+  int64_t time = 0;
+  if (is_text(token) || !nanoseconds(token, time)) {
+    const bool number = token[0] == '-' || (token[0] >= '0' && token[0] <= '9');
+    if (number) throw OutOfRange(std::string(token));
+    throw std::runtime_error(fmt::format("`{}` must be a number", key));
+  }
+  return time;
+}
 
 /// Moves `args[key]` into the field when it is what the contract says: an integer ≥ 0.
 void take_id(Json& args, const char* key, int64_t& field) {
@@ -20,44 +44,73 @@ void take_id(Json& args, const char* key, int64_t& field) {
   args.erase(key);
 }
 
-void take_ids(Json& args, const char* key, std::vector<int64_t>& field) {
+void take_ids(Json& args, const char* key, IdList& field) {
   const auto found = args.find(key);
   if (found == args.end() || !found->is_array()) return;
-  std::vector<int64_t> values = ints_arg(args, key);
+  const std::vector<int64_t> values = ints_arg(args, key);
   if (values.size() != found->size()) return;
-  field = std::move(values);
+  field = values;
   args.erase(key);
 }
 
-void take_args(Event& event) {
-  take_id(event.args, "id", event.id);
-  take_id(event.args, "step", event.step);
-  take_id(event.args, "parent", event.parent);
-  take_id(event.args, "op", event.op);
-  take_id(event.args, "fwd", event.fwd);
-  take_ids(event.args, "deps", event.deps);
-  take_ids(event.args, "for", event.waits_for);
+/// The slow way, for names that are spelled with escapes.
+void take_json(Json args, Event& event) {
+  take_id(args, keys::id, event.id);
+  take_id(args, keys::step, event.step);
+  take_id(args, keys::parent, event.parent);
+  take_id(args, keys::op, event.op);
+  take_id(args, keys::fwd, event.fwd);
+  take_ids(args, keys::deps, event.deps);
+  take_ids(args, keys::waits_for, event.waits_for);
+  event.args = std::move(args);
 }
 
-std::string text(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  if (found == json.end()) return {};
-  if (!found->is_string()) {
-    throw std::runtime_error(fmt::format("`{}` must be a text", key));
+/// A list of integers may become a field.
+bool read_ids(std::string_view token, IdList& ids) {
+  if (token.empty() || token[0] != '[') return false;
+  ids.clear();
+  if (read_plain_list(token, ids)) return true;
+  const Json list = Json::parse(token);
+  const std::vector<int64_t> values = Value(list).integers();
+  if (values.size() == list.size())
+    ids = values;
+  else
+    ids.clear();
+  return values.size() == list.size();
+}
+
+constexpr uint64_t kLinkBits = key_bit(keys::id) | key_bit(keys::step) |
+                               key_bit(keys::parent) | key_bit(keys::op) |
+                               key_bit(keys::fwd) | key_bit(keys::deps) |
+                               key_bit(keys::waits_for);
+static_assert(std::popcount(kLinkBits) == 7, "each has a bit of its own");
+
+void take_args(const EventFields& f, Event& event) {
+  if (f.unusual || f.args.size() > UINT32_MAX) {
+    return take_json(Json::parse(f.args), event);
   }
-  return found->get<std::string>();
+  uint8_t taken = 0;
+  uint64_t left = f.keys & kLinkBits;
+  const auto take = [&](bool fits, Args::Taken bit, const char* key) {
+    if (!fits) return;
+    taken |= bit;
+    left &= ~key_bit(key);
+  };
+  const auto take_number = [&](int64_t value, int64_t& field, Args::Taken bit,
+                               const char* key) {
+    if (value >= 0) field = value;
+    take(value >= 0, bit, key);
+  };
+  take_number(f.id, event.id, Args::id, keys::id);
+  take_number(f.step, event.step, Args::step, keys::step);
+  take_number(f.parent, event.parent, Args::parent, keys::parent);
+  take_number(f.op, event.op, Args::op, keys::op);
+  take_number(f.fwd, event.fwd, Args::fwd, keys::fwd);
+  take(read_ids(f.deps, event.deps), Args::deps, keys::deps);
+  take(read_ids(f.waits_for, event.waits_for), Args::waits_for, keys::waits_for);
+  if (left != 0) taken |= Args::left;
+  event.args = Args(f.args, f.keys, taken);
 }
-
-int64_t time(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  if (found == json.end()) return 0;
-  if (!found->is_number_integer()) {
-    throw std::runtime_error(fmt::format("`{}` must be a number", key));
-  }
-  return found->get<int64_t>();
-}
-
-bool is_flow(char ph) { return ph == 's' || ph == 't' || ph == 'f'; }
 
 /// Texts are written as UTF-8 whatever they hold: an invalid byte becomes U+FFFD.
 std::string dump(const Json& json) {
@@ -68,8 +121,8 @@ class Line {
  public:
   explicit Line(const Event& event) {
     add(R"({{"ph":"{}")", event.ph);
-    if (!event.cat.empty()) add(R"(,"cat":{})", dump(event.cat));
-    add(R"(,"name":{},"pid":{},"tid":{},"ts":{})", dump(event.name), event.pid,
+    if (!event.cat.empty()) add(R"(,"cat":{})", dump(event.cat.str()));
+    add(R"(,"name":{},"pid":{},"tid":{},"ts":{})", dump(event.name.str()), event.pid,
         event.tid, format_microseconds(event.ts));
     if (event.ph == 'X') add(R"(,"dur":{})", format_microseconds(event.dur));
     if (event.ph == 'i') add(R"(,"s":"t")");
@@ -88,70 +141,82 @@ class Line {
   }
 
   void add_args(const Event& event) {
-    std::string inner;
-    const auto put = [&](const std::string& key, const std::string& value) {
-      fmt::format_to(std::back_inserter(inner), "{}{}:{}", inner.empty() ? "" : ",",
-                     dump(key), value);
+    const size_t begin = line_.size();
+    const auto key = [&](std::string_view name) {
+      line_ += line_.size() == begin ? R"(,"args":{)" : ",";
+      line_ += name;
+      line_ += ':';
     };
-    const auto put_id = [&](const char* key, int64_t id) {
-      if (id != kNone) put(key, std::to_string(id));
+    const auto put_id = [&](const char* name, int64_t id) {
+      if (id == kNone) return;
+      key(name);
+      add("{}", id);
     };
-    if (!is_flow(event.ph)) put_id("id", event.id);
-    put_id("step", event.step);
-    put_id("parent", event.parent);
-    put_id("op", event.op);
-    put_id("fwd", event.fwd);
-    if (is_event_list(event, event.deps)) put("deps", list(event.deps));
-    if (!event.waits_for.empty()) put("for", list(event.waits_for));
-    for (const auto& [key, value] : event.args.items()) put(key, dump(value));
-    if (!inner.empty()) add(R"(,"args":{{{}}})", inner);
+    const auto put_ids = [&](const char* name, const IdList& ids) {
+      key(name);
+      add("[{}]", fmt::join(ids.begin(), ids.end(), ","));
+    };
+    if (!is_flow(event.ph)) put_id(R"("id")", event.id);
+    put_id(R"("step")", event.step);
+    put_id(R"("parent")", event.parent);
+    put_id(R"("op")", event.op);
+    put_id(R"("fwd")", event.fwd);
+    if (is_event_list(event, event.deps)) put_ids(R"("deps")", event.deps);
+    if (!event.waits_for.empty()) put_ids(R"("for")", event.waits_for);
+    event.args.list(members_);
+    for (const auto& [name, value] : members_) {
+      key(dump(std::string(name)));
+      value.append_to(line_);
+    }
+    if (line_.size() > begin) line_ += '}';
   }
 
   /// Kernels and copies always say what they waited for, be it nothing.
-  static bool is_event_list(const Event& event, const std::vector<int64_t>& ids) {
-    return !ids.empty() || event.is("kernel") || event.is("copy");
-  }
-
-  static std::string list(const std::vector<int64_t>& ids) {
-    return fmt::format("[{}]", fmt::join(ids, ","));
+  static bool is_event_list(const Event& event, const IdList& ids) {
+    return !ids.empty() || event.is(categories::kernel) || event.is(categories::copy);
   }
 
   std::string line_;
+  Args::Members members_;
 };
 
 }  // namespace
 
-Event EventReader::read(Json&& json) {
-  if (!json.is_object()) throw std::runtime_error("an event must be an object");
-  const std::string ph = text(json, "ph");
-  if (ph.size() != 1) throw std::runtime_error("`ph` must be one letter");
-
-  Event event;
-  event.ph = ph[0];
-  event.cat = text(json, "cat");
-  event.name = text(json, "name");
-  event.pid = lane_number(json, "pid");
-  event.tid = lane_number(json, "tid");
-  event.ts = time(json, "ts");
-  event.dur = time(json, "dur");
-  if (const auto args = json.find("args"); args != json.end()) {
-    if (!args->is_object()) throw std::runtime_error("`args` must be an object");
-    event.args = std::move(*args);
-    take_args(event);
+void EventReader::read(const EventFields& fields, Event& event) {
+  if (fields.begin == nullptr) throw std::runtime_error("an event must be an object");
+  event.ph = letter_of(fields);
+  event.cat = name_of(fields.cat, "cat");
+  event.name = name_of(fields.name, "name");
+  event.pid = lane_number(fields.pid, "pid");
+  event.tid = lane_number(fields.tid, "tid");
+  event.ts = time_of(fields.ts, "ts");
+  event.dur = time_of(fields.dur, "dur");
+  if (!fields.args.empty()) {
+    if (fields.args[0] != '{') throw std::runtime_error("`args` must be an object");
+    take_args(fields, event);
   }
-  if (is_flow(event.ph)) event.id = int_arg(json, "id", kNone);
-  return event;
+  if (is_flow(event.ph)) event.id = parse_integer(fields.flow_id, kNone);
 }
 
-int64_t EventReader::lane_number(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  if (found == json.end()) return 0;
-  if (found->is_number_integer()) return int_arg(json, key, INT64_MAX);
-  if (!found->is_string()) {
+Name EventReader::name_of(std::string_view token, const char* key) {
+  if (token.empty()) return {};
+  if (!is_text(token))
+    throw std::runtime_error(fmt::format("`{}` must be a text", key));
+  const std::string_view text = content(token);
+  return text.find('\\') == text.npos ? names_.of(text) : Name(shown(text));
+}
+
+int64_t EventReader::lane_number(std::string_view token, const char* key) {
+  if (token.empty()) return 0;
+  if (const int64_t number = parse_integer(token, INT64_MIN); number != INT64_MIN) {
+    return number;
+  }
+  if (!is_text(token)) {
+    if (Value(token).is_integer()) return Value(token).integer(INT64_MAX);
     throw std::runtime_error(fmt::format("`{}` must be an integer", key));
   }
   const int64_t next = -1'000'000 - static_cast<int64_t>(numbers_.size());
-  return numbers_.emplace(found->get<std::string>(), next).first->second;
+  return numbers_.emplace(shown(content(token)), next).first->second;
 }
 
 std::string event_line(const Event& event) { return Line(event).take(); }

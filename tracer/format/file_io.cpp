@@ -1,6 +1,10 @@
 #include "tracer/format/file_io.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -15,12 +19,40 @@ namespace lockstep::tracer {
 namespace {
 
 constexpr size_t kBlock = 1 << 18;
-constexpr size_t kMaxText = size_t{2} << 30;
 constexpr size_t kHarmless = size_t{64} << 20;
 constexpr size_t kMaxGrowth = 1000;  // DEFLATE itself ends at 1,032
 
 [[noreturn]] void fail_reading(const std::string& path, const std::string& reason) {
   throw std::runtime_error(path + ": " + reason);
+}
+
+[[noreturn]] void fail_too_large(const std::string& path, size_t bytes) {
+  fail_reading(path, fmt::format("unpacks to more than {} MiB, too much for a trace. "
+                                 "Record fewer steps with --trace-steps A:B",
+                                 bytes >> 20));
+}
+
+class Mapping {
+ public:
+  Mapping(int file, size_t size)
+      : begin_(mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0)), size_(size) {}
+  ~Mapping() {
+    if (ok()) munmap(begin_, size_);
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  bool ok() const { return begin_ != MAP_FAILED; }
+  std::string_view text() const { return {static_cast<const char*>(begin_), size_}; }
+
+ private:
+  void* begin_;
+  size_t size_;
+};
+
+FileText in_memory(const std::string& path) {
+  const auto owner = std::make_shared<const std::string>(read_whole_file(path));
+  return {*owner, owner};
 }
 
 }  // namespace
@@ -55,12 +87,31 @@ std::string read_whole_file(const std::string& path) {
     const auto packed = static_cast<size_t>(std::max<z_off_t>(gzoffset(file.get()), 1));
     if (text.size() > kMaxText ||
         (text.size() > kHarmless && text.size() / packed > kMaxGrowth)) {
-      fail_reading(path,
-                   fmt::format("unpacks to more than {} MiB, too much for a trace. "
-                               "Record fewer steps with --trace-steps A:B",
-                               text.size() >> 20));
+      fail_too_large(path, text.size());
     }
   }
+}
+
+FileText open_file_text(const std::string& path, size_t most) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat info{};
+  if (file < 0 || fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
+    if (file >= 0) close(file);
+    return in_memory(path);  // which says what is wrong, or reads the pipe
+  }
+  unsigned char magic[2] = {0, 0};
+  const bool gzip =
+      pread(file, magic, 2, 0) == 2 && magic[0] == 0x1F && magic[1] == 0x8B;
+  const auto size = static_cast<size_t>(info.st_size);
+  if (gzip || size == 0) {
+    close(file);
+    return in_memory(path);
+  }
+  const auto mapping = std::make_shared<const Mapping>(file, size);
+  close(file);
+  if (size > most) fail_too_large(path, most);
+  if (!mapping->ok()) return in_memory(path);
+  return {mapping->text(), mapping};
 }
 
 }  // namespace lockstep::tracer

@@ -1,61 +1,141 @@
 #include "tracer/format/lanes.h"
 
-#include <set>
+#include <unordered_map>
+#include <utility>
 
 namespace lockstep::tracer {
 
 namespace {
 
-void read_place(const Json& args, Lane& lane) {
-  lane.rank = int_arg(args, "rank", lane.rank);
-  lane.device = int_arg(args, "device", lane.device);
-  if (lane.device < 0) lane.device = kHost;
-}
+/// Takes what the events say, the last one first: what is known already stays.
+class PlaceFinder {
+ public:
+  PlaceFinder(const Trace& trace, std::map<LaneKey, Lane>& lanes) : lanes_(lanes) {
+    for (const Event& event : trace.events) {
+      if (event.ph == 'X' && !is_task(event)) {
+        first_host_event_.try_emplace(event.pid, &event);
+      }
+    }
+    for (auto event = trace.events.rbegin(); event != trace.events.rend(); ++event) {
+      if (event->ph == 'M') {
+        take_metadata(*event);
+      } else {
+        take(*event);
+      }
+    }
+  }
+
+  void finish() {
+    for (auto& [key, found] : found_) {
+      if (found.lane == nullptr) continue;
+      const Process& process = processes_[key.pid];
+      found.lane->process = process.lane.process;
+      found.lane->process_sort = process.lane.process_sort;
+      found.lane->rank = process.lane.rank;
+      found.lane->device = process.lane.device;
+    }
+  }
+
+ private:
+  /// A pid is a host or a device as a whole, so one task tells for all its lanes.
+  struct Process {
+    Lane lane;
+    const Event* first_host_event = nullptr;
+    bool rank = false, device = false, name = false, sort = false;  ///< known
+  };
+  struct Found {
+    Lane* lane = nullptr;
+    Process* process = nullptr;
+    bool stream = false, name = false, sort = false;  ///< known
+  };
+
+  Process& process_of(int64_t pid) {
+    const auto [process, is_new] = processes_.try_emplace(pid);
+    if (is_new) {
+      const auto first = first_host_event_.find(pid);
+      if (first != first_host_event_.end()) {
+        process->second.first_host_event = first->second;
+      }
+    }
+    return process->second;
+  }
+
+  Found& found_on(const Event& event) {
+    Found& found = found_[lane_of(event)];
+    if (found.lane == nullptr) {
+      found.lane = &lanes_[lane_of(event)];
+      found.process = &process_of(event.pid);
+    }
+    return found;
+  }
+
+  void take(const Event& event) {
+    Found& found = found_on(event);
+    if (is_task(event)) {
+      take_place(event, *found.process);
+      take_stream(event, found);
+    } else if (&event == found.process->first_host_event) {
+      take_rank(event, *found.process);
+    }
+  }
+
+  static void take_number(const Event& event, const char* key, int64_t& field,
+                          bool& known) {
+    if (known) return;
+    const Value value = event.args.find(key);
+    known = value.exists() && value.integer(0) == value.integer(1);
+    if (known) field = value.integer();
+  }
+  static void take_rank(const Event& event, Process& process) {
+    take_number(event, keys::rank, process.lane.rank, process.rank);
+  }
+  static void take_stream(const Event& event, Found& found) {
+    take_number(event, keys::stream, found.lane->stream, found.stream);
+  }
+  static void take_place(const Event& event, Process& process) {
+    take_rank(event, process);
+    take_number(event, keys::device, process.lane.device, process.device);
+    if (process.lane.device < 0) process.lane.device = kHost;
+  }
+
+  void take_metadata(const Event& event) {
+    const auto text = [&](std::string& field, bool& known) {
+      if (!std::exchange(known, true)) field = string_arg(event.args, keys::name);
+    };
+    const auto sort = [&](int64_t& field, bool& known) {
+      if (!std::exchange(known, true)) field = int_arg(event.args, keys::sort_index);
+    };
+    if (event.name == names::process_name || event.name == names::process_sort_index) {
+      Process& process = process_of(event.pid);
+      if (event.name == names::process_name) {
+        text(process.lane.process, process.name);
+      } else {
+        sort(process.lane.process_sort, process.sort);
+      }
+      take_place(event, process);
+    } else if (event.name == names::thread_name ||
+               event.name == names::thread_sort_index) {
+      Found& found = found_on(event);
+      if (event.name == names::thread_name) {
+        text(found.lane->thread, found.name);
+      } else {
+        sort(found.lane->thread_sort, found.sort);
+      }
+      take_stream(event, found);
+    }
+  }
+
+  std::map<LaneKey, Lane>& lanes_;
+  LaneMap<Found> found_;
+  std::unordered_map<int64_t, Process> processes_;
+  std::unordered_map<int64_t, const Event*> first_host_event_;
+};
 
 }  // namespace
 
 Lanes::Lanes(const Trace& trace) {
-  std::set<int64_t> hosts;  // pids whose rank was read from their first event
-  for (const Event& event : trace.events) {
-    if (event.ph == 'M') take_metadata(event);
-    if (event.ph != 'M') lanes_.try_emplace(lane_of(event));
-    if (is_task(event)) {
-      take_task(event);
-    } else if (event.ph == 'X' && hosts.insert(event.pid).second) {
-      Lane& host = processes_[event.pid];
-      host.rank = int_arg(event.args, "rank", host.rank);
-    }
-  }
-  for (auto& [key, lane] : lanes_) {
-    const Lane& process = processes_[key.pid];
-    lane.process = process.process;
-    lane.process_sort = process.process_sort;
-    lane.rank = process.rank;
-    lane.device = process.device;
-  }
-}
-
-void Lanes::take_metadata(const Event& event) {
-  const auto name = [&] { return string_arg(event.args, "name"); };
-  const auto sort = [&] { return int_arg(event.args, "sort_index"); };
-  if (event.name == "process_name" || event.name == "process_sort_index") {
-    Lane& process = processes_[event.pid];
-    if (event.name == "process_name") process.process = name();
-    if (event.name == "process_sort_index") process.process_sort = sort();
-    read_place(event.args, process);
-  } else if (event.name == "thread_name" || event.name == "thread_sort_index") {
-    Lane& lane = lanes_[lane_of(event)];
-    if (event.name == "thread_name") lane.thread = name();
-    if (event.name == "thread_sort_index") lane.thread_sort = sort();
-    lane.stream = int_arg(event.args, "stream", lane.stream);
-  }
-}
-
-/// A pid is a host or a device as a whole, so one task tells for all its lanes.
-void Lanes::take_task(const Event& event) {
-  read_place(event.args, processes_[event.pid]);
-  Lane& lane = lanes_[lane_of(event)];
-  lane.stream = int_arg(event.args, "stream", lane.stream);
+  PlaceFinder(trace, lanes_).finish();
+  for (auto& [key, lane] : lanes_) by_key_[key] = &lane;
 }
 
 }  // namespace lockstep::tracer

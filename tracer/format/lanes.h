@@ -6,8 +6,8 @@
 #include <compare>
 #include <map>
 #include <string>
+#include <vector>
 
-#include "tracer/format/args.h"
 #include "tracer/format/trace.h"
 
 namespace lockstep::tracer {
@@ -18,6 +18,64 @@ struct LaneKey {
 };
 
 inline LaneKey lane_of(const Event& event) { return {event.pid, event.tid}; }
+
+/// A hash table from lanes, or other pairs of numbers, to what is known of them. Every
+/// event is looked up in one, most of them in a row on few lanes.
+template <typename Known>
+class LaneMap {
+ public:
+  LaneMap() : slots_(64) {}
+
+  /// Adds it if it is new.
+  Known& operator[](LaneKey key) {
+    size_t slot = slot_of(key);
+    if (slots_[slot] == 0) {
+      if (entries_.size() * 2 >= slots_.size()) {
+        grow();
+        slot = slot_of(key);
+      }
+      entries_.emplace_back(key, Known());
+      slots_[slot] = static_cast<uint32_t>(entries_.size());
+    }
+    return entries_[slots_[slot] - 1].second;
+  }
+
+  const Known* find(LaneKey key) const {
+    const uint32_t entry = slots_[slot_of(key)];
+    return entry == 0 ? nullptr : &entries_[entry - 1].second;
+  }
+  Known* find(LaneKey key) {
+    const uint32_t entry = slots_[slot_of(key)];
+    return entry == 0 ? nullptr : &entries_[entry - 1].second;
+  }
+
+  // In the order in which they were added.
+  auto begin() { return entries_.begin(); }
+  auto end() { return entries_.end(); }
+  auto begin() const { return entries_.begin(); }
+  auto end() const { return entries_.end(); }
+
+ private:
+  size_t slot_of(LaneKey key) const {
+    const uint64_t mixed = (static_cast<uint64_t>(key.pid) * 0x9E3779B97F4A7C15u) ^
+                           (static_cast<uint64_t>(key.tid) * 0xC2B2AE3D27D4EB4Fu);
+    size_t slot = (mixed >> 32) & (slots_.size() - 1);
+    while (slots_[slot] != 0 && entries_[slots_[slot] - 1].first != key) {
+      slot = (slot + 1) & (slots_.size() - 1);
+    }
+    return slot;
+  }
+
+  void grow() {
+    slots_.assign(slots_.size() * 2, 0);
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      slots_[slot_of(entries_[i].first)] = static_cast<uint32_t>(i + 1);
+    }
+  }
+
+  std::vector<std::pair<LaneKey, Known>> entries_;
+  std::vector<uint32_t> slots_;  ///< a power of two of them: 1 + index, or 0
+};
 
 struct Lane {
   std::string process, thread;  ///< `process_name`, `thread_name`; empty if unnamed
@@ -31,7 +89,8 @@ struct Lane {
 /// Kernels, copies and collectives: tasks that a stream runs, one after the other.
 inline bool is_task(const Event& event) {
   return event.ph == 'X' &&
-         (event.is("kernel") || event.is("copy") || event.is("collective"));
+         (event.is(categories::kernel) || event.is(categories::copy) ||
+          event.is(categories::collective));
 }
 
 /// A loader's worker makes a batch, ahead of the step that takes it: such work is part
@@ -39,23 +98,25 @@ inline bool is_task(const Event& event) {
 /// same call lies inside the step that makes the batch, and is part of it anyhow.)
 inline constexpr const char* kFetch = "_MapDatasetFetcher.fetch";
 inline bool runs_ahead(const Event& event) {
-  return event.is("call") && event.name == kFetch;
+  return event.is(categories::call) && event.name == kFetch;
 }
 
 class Lanes {
  public:
   explicit Lanes(const Trace& trace);
+  Lanes(const Lanes&) = delete;
+  Lanes& operator=(const Lanes&) = delete;
 
-  /// The lane of an event of this trace.
-  const Lane& of(const Event& event) const { return lanes_.at(lane_of(event)); }
+  /// The lane of an event of this trace. Throws std::out_of_range if it has none.
+  const Lane& of(const Event& event) const {
+    Lane* const* lane = by_key_.find(lane_of(event));
+    return lane ? **lane : lanes_.at(lane_of(event));
+  }
   const std::map<LaneKey, Lane>& all() const { return lanes_; }
 
  private:
-  void take_metadata(const Event& event);
-  void take_task(const Event& event);
-
-  std::map<LaneKey, Lane> lanes_;      ///< every lane that has an event
-  std::map<int64_t, Lane> processes_;  ///< what holds for all lanes of a pid
+  std::map<LaneKey, Lane> lanes_;  ///< every lane that has an event
+  LaneMap<Lane*> by_key_;
 };
 
 }  // namespace lockstep::tracer

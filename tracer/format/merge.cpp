@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "tracer/format/args.h"
+#include "tracer/format/facts.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
 
@@ -17,7 +17,7 @@ namespace lockstep::tracer {
 namespace {
 
 int64_t rank_of(const Trace& trace) {
-  return int_arg(object_arg(trace.other, "distributedInfo"), "rank", kNone);
+  return int_arg(object_arg(trace.other, top::distributed), top::rank, kNone);
 }
 
 void check_together(const std::vector<Trace>& ranks,
@@ -34,13 +34,13 @@ void check_together(const std::vector<Trace>& ranks,
           fmt::format("{} and {} are both of rank {}", first->second, names[i], rank));
     }
     const auto run_of = [](const Trace& trace) {
-      return string_arg(object_arg(trace.lockstep, "rank_clock"), "run");
+      return string_arg(object_arg(trace.lockstep, top::rank_clock), "run");
     };
     if (run_of(ranks[i]) != run_of(ranks[0])) {
       throw std::runtime_error(names[0] + " and " + names[i] +
                                " are of different runs");
     }
-    for (const char* key : {"arch", "mode"}) {
+    for (const char* key : {top::arch, top::mode}) {
       if (string_arg(ranks[i].lockstep, key) == string_arg(ranks[0].lockstep, key))
         continue;
       throw std::runtime_error(fmt::format("{} and {} are of different runs (`{}`)",
@@ -53,8 +53,8 @@ void check_together(const std::vector<Trace>& ranks,
 /// share CLOCK_MONOTONIC, so their origins can be compared; those of several machines
 /// chose the same moment, each on its own clock.
 int64_t origin_of(const Trace& trace, const Trace& first) {
-  const Json& mine = object_arg(trace.lockstep, "rank_clock");
-  const Json& theirs = object_arg(first.lockstep, "rank_clock");
+  const Json& mine = object_arg(trace.lockstep, top::rank_clock);
+  const Json& theirs = object_arg(first.lockstep, top::rank_clock);
   const bool one_clock = string_arg(mine, "boot_id") == string_arg(theirs, "boot_id");
   return int_arg(one_clock ? mine : theirs, "origin_ns");
 }
@@ -66,8 +66,8 @@ void shift(Event& event, int64_t ids, int64_t time) {
   for (auto list : {&Event::deps, &Event::waits_for}) {
     for (int64_t& id : event.*list) id = add_within_range(id, ids);
   }
-  const char* name = runs_ahead(event) ? "after" : "by";
-  if (const int64_t id = int_arg(event.args, name, kNone); id >= 0) {
+  const char* name = runs_ahead(event) ? keys::after : keys::by;
+  if (const int64_t id = int_arg(event.args, name, kNone); id >= 0 && ids != 0) {
     event.args[name] = add_within_range(id, ids);
   }
   if (event.ph != 'M') event.ts = add_within_range(event.ts, time);
@@ -75,33 +75,32 @@ void shift(Event& event, int64_t ids, int64_t time) {
 
 /// What the two halves of a message have in common.
 using Message =
-    std::tuple<std::string, std::string, int64_t, int64_t, int64_t, int64_t>;
+    std::tuple<std::string_view, std::string_view, int64_t, int64_t, int64_t, int64_t>;
 
 Message message_of(const Event& half) {
-  const Json& args = half.args;
-  return {string_arg(args, "group"),  string_arg(args, "why"), int_arg(args, "seq"),
-          int_arg(args, "ring_step"), port_arg(args, "src"),   port_arg(args, "dst")};
+  const CopyFacts facts = copy_facts(half);
+  return {facts.group, facts.why, facts.seq, facts.ring_step, facts.src, facts.dst};
 }
 
 void join_halves(std::vector<Event>& events) {
   std::map<Message, const Event*> sends;
   for (const Event& event : events) {
-    if (event.is("send")) sends.emplace(message_of(event), &event);
+    if (event.is(categories::send)) sends.emplace(message_of(event), &event);
   }
   std::set<int64_t> joined;
   for (Event& event : events) {
-    if (!event.is("recv")) continue;
+    if (!event.is(categories::recv)) continue;
     const auto send = sends.find(message_of(event));
     if (send == sends.end()) continue;
     const int64_t end = event.end();
-    event.cat = "copy";
+    event.cat = categories::copy;
     event.ts = std::min(send->second->ts, event.ts);
     event.dur = end - event.ts;
     event.deps = send->second->deps;
     joined.insert(send->second->id);
   }
   std::erase_if(events, [&](const Event& event) {
-    return event.is("send") && joined.contains(event.id);
+    return event.is(categories::send) && joined.contains(event.id);
   });
 }
 
@@ -117,8 +116,8 @@ Trace merge_traces(std::vector<Trace> ranks, const std::vector<std::string>& nam
   Trace merged;
   merged.lockstep = ranks[0].lockstep;
   merged.other = ranks[0].other;
-  merged.lockstep.erase("rank_clock");
-  merged.other["distributedInfo"].erase("rank");
+  merged.lockstep.erase(top::rank_clock);
+  merged.other[top::distributed].erase(top::rank);
   int64_t ids = 0, steps = 0;
   for (size_t i = 0; i < ranks.size(); ++i) {
     Trace& trace = ranks[i];
@@ -128,14 +127,15 @@ Trace merge_traces(std::vector<Trace> ranks, const std::vector<std::string>& nam
       shift(event, ids, origins[i] - origin);
       merged.events.push_back(std::move(event));
     }
+    merged.texts.insert(merged.texts.end(), trace.texts.begin(), trace.texts.end());
     ids = add_within_range(ids, highest + 1);
-    steps = std::max(steps, int_arg(trace.lockstep, "steps"));
-    const Json& sources = object_arg(trace.lockstep, "sources");
+    steps = std::max(steps, int_arg(trace.lockstep, top::steps));
+    const Json& sources = object_arg(trace.lockstep, top::sources);
     for (const auto& [file, text] : sources.items()) {
-      merged.lockstep["sources"][file] = text;
+      merged.lockstep[top::sources][file] = text;
     }
   }
-  merged.lockstep["steps"] = steps;
+  merged.lockstep[top::steps] = steps;
   join_halves(merged.events);
   sort_events(merged.events);
   return merged;

@@ -1,189 +1,189 @@
-// Reading a trace. The text is parsed as a stream: each entry of `traceEvents` becomes
-// an `Event` as soon as it is complete, so a large file is never held as one JSON tree,
-// and `ts` and `dur` are taken from the digits that stand in the file.
+// Reading a trace for the analyses. The file is walked through as a stream: each entry
+// of `traceEvents` becomes an `Event` as soon as it is complete, and its arguments stay
+// in the file's text. (The viewer reads by the same TraceFile: gui/model/loader.cpp.)
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <new>
 #include <stdexcept>
-#include <unordered_set>
 
 #include "tracer/format/event_json.h"
 #include "tracer/format/file_io.h"
+#include "tracer/format/index.h"
 #include "tracer/format/times.h"
+#include "tracer/format/tokens.h"
 #include "tracer/format/trace.h"
+#include "tracer/format/trace_file.h"
 
 namespace lockstep::tracer {
 
 namespace {
 
-// Limits far beyond any honest trace: they bound what a hostile file can ask for.
-constexpr size_t kMaxNesting = 64;
-constexpr size_t kMaxKeys = 10'000;
+using File = TraceFile<Grammar::strict>;
+using Found = File::Found;
+
 constexpr size_t kMaxEvents = 20'000'000;
 
-/// Receives the parser's tokens. `unit_` is the value being built: one event, or the
-/// value of one top-level key; `open_` are its containers that are still open.
-class TraceBuilder : public nlohmann::json_sax<Json> {
+/// Of a larger damaged file only the end is parsed again to say what is wrong with it.
+constexpr size_t kQuicklyParsed = size_t{64} << 20;
+
+/// What nlohmann's parser says of damaged text, in its words, and where.
+class Diagnosis : public nlohmann::json_sax<Json> {
  public:
-  TraceBuilder(const std::string& text, const std::string& name)
-      : text_(text), name_(name) {}
-
-  Trace take() {
-    if (!saw_events_) fail("has no `traceEvents`. Is it a Chrome trace?");
-    return std::move(trace_);
+  /// Of `text`, which follows `before`. Empty if nothing is wrong.
+  Diagnosis(const std::string& before, std::string_view text) {
+    std::string whole = before;
+    whole += text;
+    Json::sax_parse(whole, this);
+    position -= std::min(position, before.size());
   }
 
-  bool null() override { return add(nullptr); }
-  bool boolean(bool value) override { return add(value); }
-  bool binary(binary_t&) override { return add(nullptr); }  // never in JSON text
-  bool string(string_t& value) override { return add(std::move(value)); }
+  std::string reason;
+  size_t position = 0;  ///< in `text`
 
-  bool number_integer(number_integer_t value) override {
-    return is_time() ? add_time(std::to_string(value)) : add(value);
-  }
-  bool number_unsigned(number_unsigned_t value) override {
-    return is_time() ? add_time(std::to_string(value)) : add(value);
-  }
-  bool number_float(number_float_t value, const string_t& digits) override {
-    return is_time() ? add_time(digits) : add(value);
-  }
-
-  bool key(string_t& value) override {
-    if (open_.empty()) unit_key_ = value;
-    key_ = std::move(value);
-    return true;
-  }
-
-  bool start_object(size_t) override {
-    if (where_ == Where::root) {
-      where_ = Where::top;
-      return true;
-    }
-    return open(Json::object());
-  }
-
-  bool start_array(size_t) override {
-    const bool bare = where_ == Where::root;
-    if (bare || (where_ == Where::top && open_.empty() && key_ == "traceEvents")) {
-      bare_ = bare;
-      where_ = Where::events;
-      saw_events_ = true;
-      return true;
-    }
-    return open(Json::array());
-  }
-
-  bool end_object() override { return open_.empty() || close(); }
-
-  bool end_array() override {
-    if (!open_.empty()) return close();
-    where_ = bare_ ? Where::root : Where::top;
-    return true;
-  }
-
-  bool parse_error(size_t position, const string_t&,
+  bool parse_error(size_t at, const std::string&,
                    const nlohmann::json::exception& error) override {
-    const size_t start = text_.find_first_not_of(" \t\r\n");
-    if (start != text_.npos && text_[start] != '{' && text_[start] != '[') {
-      fail("is not a trace (JSON expected)");
-    }
-    const auto end = text_.begin() + std::min(position, text_.size());
-    const auto line = std::count(text_.begin(), end, '\n') + 1;
-    std::string reason = error.what();
+    reason = error.what();
     // "[json.exception.parse_error.101] parse error at line 1, column 2: <reason>"
     if (const size_t colon = reason.find(": "); colon != std::string::npos) {
       reason.erase(0, colon + 2);
     }
-    fail(
-        fmt::format("line {}, byte {}: {}. The file is damaged or cut off: record "
-                    "it again",
-                    line, position, reason));
+    position = at;
+    return false;
+  }
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool key(string_t&) override { return true; }
+  bool start_object(size_t) override { return true; }
+  bool end_object() override { return true; }
+  bool start_array(size_t) override { return true; }
+  bool end_array() override { return true; }
+};
+
+/// Builds the trace from what the file holds, or says in one sentence why not.
+class TraceBuilder {
+ public:
+  TraceBuilder(std::string_view text, const std::string& name)
+      : text_(text), name_(name) {}
+
+  Trace read() {
+    open();
+    for (Found found = file_.next(); found != Found::end; found = file_.next()) {
+      if (found == Found::event) take_event();
+      if (found == Found::member) take_member();
+    }
+    close();
+    return std::move(trace_);
   }
 
  private:
-  enum class Where { root, top, events };
-
-  bool is_time() const {
-    return where_ == Where::events && open_.size() == 1 &&
-           (key_ == "ts" || key_ == "dur");
-  }
-
-  bool add_time(const std::string& digits) {
-    const auto time = parse_microseconds(digits);
-    if (!time) fail(fmt::format("{} = {} is out of range", here(), digits));
-    return add(*time);
-  }
-
-  bool add(Json value) {
-    if (where_ == Where::root) fail("holds a single value. Is it a Chrome trace?");
-    place(std::move(value));
-    return !open_.empty() || finish();
-  }
-
-  bool open(Json container) {
-    if (open_.size() >= kMaxNesting) {
-      fail(fmt::format("{} is nested deeper than {} levels", here(), kMaxNesting));
+  void open() {
+    std::string_view inside = text_;
+    if (inside.starts_with("\xEF\xBB\xBF")) inside.remove_prefix(3);
+    StrictScanner scan(inside);
+    const char first = scan.peek();
+    if (first != '{' && first != '[') {
+      if (scan.value(); scan.error() != nullptr) fail_damaged("", text_);
+      fail("holds a single value. Is it a Chrome trace?");
     }
-    open_.push_back(place(std::move(container)));
-    return true;
+    file_ = File(inside);
   }
 
-  bool close() {
-    open_.pop_back();
-    return !open_.empty() || finish();
+  void close() {
+    if (const char* error = file_.scan().error()) fail_reading(error);
+    const size_t end = text_.find_first_not_of(" \t\r\n", place_of(file_.scan().at()));
+    if (end != text_.npos && text_[end] != '\0') fail_damaged("[]", text_.substr(end));
+    if (!file_.has_events()) fail("has no `traceEvents`. Is it a Chrome trace?");
   }
 
-  /// Puts a value where it belongs and says where it now is.
-  Json* place(Json value) {
-    if (open_.empty()) {
-      unit_ = std::move(value);
-      return &unit_;
-    }
-    Json& parent = *open_.back();
-    if (parent.is_array()) {
-      parent.push_back(std::move(value));
-      return &parent.back();
-    }
-    if (parent.size() >= kMaxKeys) {
-      fail(fmt::format("{} has more than {} keys", here(), kMaxKeys));
-    }
-    Json& slot = parent[key_];  // a repeated key: the last one counts
-    slot = std::move(value);
-    return &slot;
-  }
-
-  /// The unit is complete.
-  bool finish() {
-    if (where_ == Where::events) {
-      finish_event();
-    } else if (unit_key_ == "lockstep") {
-      if (!unit_.is_object()) fail("`lockstep` must be an object");
-      trace_.lockstep = std::move(unit_);
-    } else if (unit_key_ == "traceEvents") {
-      fail("`traceEvents` must be an array");
-    } else if (trace_.other.size() < kMaxKeys) {
-      trace_.other[unit_key_] = std::move(unit_);
-    }
-    return true;
-  }
-
-  void finish_event() {
-    if (trace_.events.size() >= kMaxEvents) {
+  void take_event() {
+    std::vector<Event>& events = trace_.events;
+    if (events.size() >= kMaxEvents) {
       fail(
           fmt::format("has more than {} events. Record fewer steps with "
                       "--trace-steps A:B",
                       kMaxEvents));
     }
+    if (events.size() == events.capacity()) reserve();
     try {
-      trace_.events.push_back(reader_.read(std::move(unit_)));
+      reader_.read(file_.fields(), events.emplace_back());
+    } catch (const OutOfRange& time) {
+      events.pop_back();
+      fail(fmt::format("{} = {} is out of range", here(), time.what()));
     } catch (const std::runtime_error& error) {
+      events.pop_back();
       fail(fmt::format("{}: {}", here(), error.what()));
     }
   }
 
+  /// Makes room for as many events as the text read so far lets expect, instead of for
+  /// twice as many.
+  void reserve() {
+    const size_t known = trace_.events.size();
+    size_t expected = 2 * known + 64;
+    if (known > 5'000) {
+      const double share = static_cast<double>(text_.size()) /
+                           static_cast<double>(place_of(file_.scan().at()));
+      expected = static_cast<size_t>(static_cast<double>(known) * share * 1.02) + 1'000;
+    }
+    trace_.events.reserve(std::min(std::max(expected, known + 1), kMaxEvents));
+  }
+
+  void take_member() {
+    const std::string key = shown(file_.key());
+    if (key == top::events) fail("`traceEvents` must be an array");
+    Json value = Json::parse(file_.value());
+    if (key == top::lockstep) {
+      if (!value.is_object()) fail("`lockstep` must be an object");
+      trace_.lockstep = std::move(value);
+    } else if (trace_.other.size() < StrictScanner::kMaxKeys) {
+      trace_.other[key] = std::move(value);
+    }
+  }
+
+  [[noreturn]] void fail_reading(std::string_view error) const {
+    if (error == StrictScanner::kTooDeep) {
+      fail(fmt::format("{} is nested deeper than {} levels", here(),
+                       StrictScanner::kMaxDepth));
+    }
+    if (error == StrictScanner::kTooManyKeys) {
+      fail(fmt::format("{} has more than {} keys", here(), StrictScanner::kMaxKeys));
+    }
+    if (text_.size() <= kQuicklyParsed) fail_damaged("", text_);
+    const bool first = file_.unit_is_first();
+    const std::string before =
+        file_.in_events() ? (first ? "[" : "[\"\"") : (first ? "{" : "{\"\":\"\"");
+    fail_damaged(before, text_.substr(place_of(file_.unit())));
+  }
+
+  [[noreturn]] void fail_damaged(const std::string& before,
+                                 std::string_view rest) const {
+    const size_t start = text_.find_first_not_of(" \t\r\n");
+    if (start != text_.npos && text_[start] != '{' && text_[start] != '[') {
+      fail("is not a trace (JSON expected)");
+    }
+    const Diagnosis diagnosis(before, rest);
+    const size_t position = place_of(rest.data()) + diagnosis.position;
+    const auto end = text_.begin() + std::min(position, text_.size());
+    const auto line = std::count(text_.begin(), end, '\n') + 1;
+    fail(
+        fmt::format("line {}, byte {}: {}. The file is damaged or cut off: record "
+                    "it again",
+                    line, position, diagnosis.reason));
+  }
+
+  size_t place_of(const char* at) const {
+    return static_cast<size_t>(at - text_.data());
+  }
+
   std::string here() const {
-    if (where_ != Where::events) return fmt::format("`{}`", unit_key_);
+    if (!file_.in_events()) return fmt::format("`{}`", shown(file_.key()));
     return fmt::format("traceEvents[{}]", trace_.events.size());
   }
 
@@ -191,15 +191,11 @@ class TraceBuilder : public nlohmann::json_sax<Json> {
     throw std::runtime_error(fmt::format("{}: {}", name_, reason));
   }
 
-  const std::string& text_;
+  const std::string_view text_;
   const std::string& name_;
+  File file_;
   Trace trace_;
   EventReader reader_;
-  Where where_ = Where::root;
-  bool bare_ = false, saw_events_ = false;
-  Json unit_;
-  std::string unit_key_, key_;
-  std::vector<Json*> open_;
 };
 
 bool in_order(const Event& a, const Event& b) {
@@ -208,35 +204,32 @@ bool in_order(const Event& a, const Event& b) {
   return a.ts != b.ts ? a.ts < b.ts : a.dur > b.dur;
 }
 
+bool is_launch_flow(const Event& event) {
+  return (event.ph == 's' || event.ph == 'f') && event.is(categories::launch);
+}
+
 /// The flows from op to kernel say again what `args.op` says; the writer makes them
 /// anew. Flows of other programs stay.
 void drop_launch_flows(Trace& trace) {
-  std::unordered_set<int64_t> launched;
-  for (const Event& event : trace.events) {
-    if (event.ph == 'X' && event.op != kNone) launched.insert(event.id);
-  }
+  const std::vector<Event>& events = trace.events;
+  if (std::none_of(events.begin(), events.end(), is_launch_flow)) return;
+  const IdMap launched(
+      events, [](const Event& event) { return event.ph == 'X' && event.op != kNone; });
   std::erase_if(trace.events, [&](const Event& event) {
-    const bool flow = event.ph == 's' || event.ph == 'f';
-    return flow && event.is("launch") && launched.contains(event.id);
+    return is_launch_flow(event) && launched.contains(event.id);
   });
 }
 
-}  // namespace
-
-void sort_events(std::vector<Event>& events) {
-  std::stable_sort(events.begin(), events.end(), in_order);
-}
-
-Trace parse_trace(const std::string& text, const std::string& name) {
-  TraceBuilder builder(text, name);
+Trace parse(const FileText& file, const std::string& name) {
+  Trace trace;
   try {
-    Json::sax_parse(text, &builder);
+    trace = TraceBuilder(file.text, name).read();
   } catch (const std::bad_alloc&) {
     throw std::runtime_error(name +
                              ": does not fit into this machine's memory. "
                              "Record fewer steps with --trace-steps A:B");
   }
-  Trace trace = builder.take();
+  trace.texts.push_back(file.owner);
   drop_launch_flows(trace);
   trace.sorted_in_file =
       std::is_sorted(trace.events.begin(), trace.events.end(), in_order);
@@ -244,8 +237,20 @@ Trace parse_trace(const std::string& text, const std::string& name) {
   return trace;
 }
 
+}  // namespace
+
+void sort_events(std::vector<Event>& events) {
+  if (std::is_sorted(events.begin(), events.end(), in_order)) return;
+  std::stable_sort(events.begin(), events.end(), in_order);
+}
+
+Trace parse_trace(std::string text, const std::string& name) {
+  const auto owner = std::make_shared<const std::string>(std::move(text));
+  return parse({*owner, owner}, name);
+}
+
 Trace read_trace(const std::string& path) {
-  return parse_trace(read_whole_file(path), path);
+  return parse(open_file_text(path, kMaxText), path);
 }
 
 }  // namespace lockstep::tracer

@@ -19,7 +19,7 @@ std::vector<Event> launch_flows(const Trace& trace) {
   const auto add = [&](char ph, int64_t id, const Event& at) {
     Event flow;
     flow.ph = ph;
-    flow.cat = flow.name = "launch";
+    flow.cat = flow.name = categories::launch;
     flow.id = id;
     flow.pid = at.pid, flow.tid = at.tid, flow.ts = at.ts;
     flows.push_back(std::move(flow));
@@ -73,7 +73,7 @@ std::string indented(const Json& json) {
 void write_trace(const Trace& trace, const std::string& path) {
   AtomicFile file(path);
   file.write("{\n");
-  if (!trace.other.contains("displayTimeUnit")) {
+  if (!trace.other.contains(top::time_unit)) {
     file.write("\"displayTimeUnit\": \"ms\",\n");
   }
   for (const auto& [key, value] : trace.other.items()) {

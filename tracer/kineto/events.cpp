@@ -23,7 +23,7 @@ constexpr int64_t kStreams[] = {7, 13, 20};
 constexpr int64_t kFromDevice = 14;
 constexpr const char* kStreamNames[] = {"compute", "copy", "comm"};
 
-bool is_message(const Event& task) { return task.args.contains("ring_step"); }
+bool is_message(const Event& task) { return task.args.contains(keys::ring_step); }
 
 /// Ids of ours start at 0, PyTorch's at 1.
 int64_t number_of(int64_t id) { return add_within_range(id, 1); }
@@ -34,7 +34,7 @@ class RankEvents {
       : trace_(trace), index_(trace), lanes_(trace), rank_(rank) {
     host_ = kFirstHost * (rank + 1);
     ranks_ = std::max<int64_t>(
-        1, int_arg(object_arg(trace.other, "distributedInfo"), "world_size", 1));
+        1, int_arg(object_arg(trace.other, top::distributed), "world_size", 1));
     for (const Event& event : trace.events) {
       next_number_ = std::max(next_number_, number_of(number_of(event.id)));
     }
@@ -46,7 +46,7 @@ class RankEvents {
     for (const Event& event : trace_.events) {
       if (event.ph == 'M' || !is_mine(event)) continue;
       if (event.ph == 'X') add_event(event);
-      if (event.ph == 'i' && !event.is("send")) add_mark(event);
+      if (event.ph == 'i' && !event.is(categories::send)) add_mark(event);
       if (event.ph == 'C') add_counter(event);
     }
     for (auto& [op, tasks] : launched_) add_launches(*index_.find(op), tasks);
@@ -69,7 +69,7 @@ class RankEvents {
       if (!lanes_.of(event).is_host()) continue;
       bounds_[lane_of(event)].push_back(event.ts);
       bounds_[lane_of(event)].push_back(event.end());
-      if (event.name == "step" && event.is("phase")) {
+      if (event.name == names::step && event.is(categories::phase)) {
         threads_.try_emplace(lane_of(event), host_);
       }
     }
@@ -93,7 +93,7 @@ class RankEvents {
       const bool known = lane.stream >= 0 && lane.stream < 3;
       return {lane.device, known ? kStreams[lane.stream] : 7};
     }
-    if (is_task(event)) return {port_arg(event.args, "src"), kFromDevice};
+    if (is_task(event)) return {port_arg(event.args, keys::src), kFromDevice};
     const auto thread = threads_.find(lane_of(event));
     return {host_, thread == threads_.end() ? host_ : thread->second};
   }
@@ -112,15 +112,15 @@ class RankEvents {
     const auto put = [&](const char* cat, std::string name, Json args) {
       add('X', cat, std::move(name), place, event.ts, event.dur).args = std::move(args);
     };
-    if (event.is("phase") && event.name == "step") {
+    if (event.is(categories::phase) && event.name == names::step) {
       put("user_annotation", profiler_step_name(event.step), identity(event));
-    } else if (event.is("phase")) {
+    } else if (event.is(categories::phase)) {
       put("user_annotation", std::string(annotation_of_phase(event.name)),
           identity(event));
-    } else if (event.is("call")) {
+    } else if (event.is(categories::call)) {
       put("python_function", name_of_call(event), call_args(event));
-    } else if (event.is("sync")) {
-      const std::string why = string_arg(event.args, "why");
+    } else if (event.is(categories::sync)) {
+      const std::string why = string_arg(event.args, keys::why);
       if (why == "join" || why == "queue") {  // threads wait for threads
         put("user_annotation", event.name, identity(event));
       } else {
@@ -128,7 +128,7 @@ class RankEvents {
         put("cuda_runtime", all ? "cudaDeviceSynchronize" : "cudaStreamSynchronize",
             {{"cbid", all ? 165 : 131}, {"correlation", number_of(event.id)}});
       }
-    } else if (event.is("op")) {
+    } else if (event.is(categories::op)) {
       put("cpu_op", event.name, op_args(event));
       add_fwdbwd(event);
     }
@@ -148,15 +148,15 @@ class RankEvents {
     if (function == "__call__") {
       return fmt::format("nn.Module: {}_{}", type, module_number(type, event));
     }
-    return fmt::format("{}({}): {}", string_arg(event.args, "def_file"),
-                       int_arg(event.args, "def_line"), function);
+    return fmt::format("{}({}): {}", string_arg(event.args, keys::def_file),
+                       int_arg(event.args, keys::def_line), function);
   }
 
   /// Modules of a type are numbered as they first appear.
   int64_t module_number(const std::string& type, const Event& event) {
     auto& known = modules_[type];
     const auto next = static_cast<int64_t>(known.size());
-    return known.try_emplace(string_arg(event.args, "module"), next).first->second;
+    return known.try_emplace(string_arg(event.args, keys::module), next).first->second;
   }
 
   Json call_args(const Event& event) {
@@ -166,7 +166,7 @@ class RankEvents {
     if (!open.empty()) {
       parent = number_of(open.back()->id);
     } else if (const Event* caller = index_.find(event.parent);
-               event.parent != kNone && caller && caller->is("call")) {
+               event.parent != kNone && caller && caller->is(categories::call)) {
       parent = number_of(caller->id);
     }
     open.push_back(&event);
@@ -180,8 +180,8 @@ class RankEvents {
 
   Json op_args(const Event& event) const {
     Json args = identity(event);
-    if (const auto shapes = event.args.find("shapes"); shapes != event.args.end()) {
-      args["Input Dims"] = *shapes;
+    if (const Value shapes = event.args.find(keys::shapes); shapes.exists()) {
+      args["Input Dims"] = shapes.json();
     }
     const int64_t forward = event.fwd == kNone ? event.id : event.fwd;
     if (const auto number = sequence_.find(forward); number != sequence_.end()) {
@@ -209,14 +209,14 @@ class RankEvents {
     if (op && is_mine(*op)) launched_[op->id].push_back(&task);
     Json args;
     if (op) args["External id"] = number_of(op->id);
-    args["device"] = place.pid;
+    args[keys::device] = place.pid;
     args["context"] = 1;
-    args["stream"] = place.tid;
-    args["correlation"] = number_of(task.id);
-    const char* cat = task.is("copy") ? "gpu_memcpy" : "kernel";
-    args.update(task.is("copy") ? copy_facts(task) : kernel_placeholders());
-    if (task.is("collective")) {
-      const Json facts = collective_facts(task, rank_, ranks_);
+    args[keys::stream] = place.tid;
+    args[keys::correlation] = number_of(task.id);
+    const char* cat = task.is(categories::copy) ? "gpu_memcpy" : "kernel";
+    args.update(task.is(categories::copy) ? copy_args(task) : kernel_placeholders());
+    if (task.is(categories::collective)) {
+      const Json facts = collective_args(task, rank_, ranks_);
       args.update(facts);
       if (op) add_comms(*op, task, facts);
     }
@@ -226,7 +226,7 @@ class RankEvents {
   /// The operator that starts a collective holds these two, as c10d's does.
   void add_comms(const Event& op, const Event& task, const Json& facts) {
     const Place place = place_of(op);
-    const TypeNames* type = type_of_ours(string_arg(task.args, "dtype"));
+    const TypeNames* type = type_of_ours(string_arg(task.args, keys::dtype));
     Json args = {{"External id", next_number_}, {"Record function id", 0}};
     next_number_ = number_of(next_number_);
     Json annotation = args;
@@ -259,7 +259,7 @@ class RankEvents {
       const int64_t length =
           std::clamp<int64_t>(task.ts - ts, 0, std::min(longest, room));
       free = std::max(free, ts + length);
-      const bool copies = task.is("copy");
+      const bool copies = task.is(categories::copy);
       const int64_t id = number_of(task.id);
       add('X', "cuda_runtime", copies ? "cudaMemcpyAsync" : "cudaLaunchKernel", place,
           ts, length)
@@ -272,7 +272,7 @@ class RankEvents {
   }
 
   void add_mark(const Event& mark) {
-    Json args = mark.args;
+    Json args = mark.args.json();
     for (const char* ours : {"rank", "device", "stream", "by"}) args.erase(ours);
     add('i', "cpu_instant_event", mark.name, place_of(mark), mark.ts).args = args;
   }
@@ -280,7 +280,7 @@ class RankEvents {
   void add_counter(const Event& counter) {
     const Lane& lane = lanes_.of(counter);
     const Place place = {lane.is_host() ? host_ : lane.device, 0};
-    add('C', "", "memory", place, counter.ts).args = counter.args;
+    add('C', "", "memory", place, counter.ts).args = counter.args.json();
   }
 
   void add_names() {

@@ -31,14 +31,14 @@ std::string line_of(const Event& event) {
   const auto add = [&](fmt::string_view format, const auto&... values) {
     fmt::vformat_to(std::back_inserter(line), format, fmt::make_format_args(values...));
   };
-  if (!event.cat.empty()) add(R"(, "cat": {})", as_text(event.cat));
-  add(R"(, "name": {}, "pid": {}, "tid": {}, "ts": {})", as_text(event.name), event.pid,
-      event.tid, format_microseconds(event.ts));
+  if (!event.cat.empty()) add(R"(, "cat": {})", as_text(event.cat.str()));
+  add(R"(, "name": {}, "pid": {}, "tid": {}, "ts": {})", as_text(event.name.str()),
+      event.pid, event.tid, format_microseconds(event.ts));
   if (event.ph == 'X') add(R"(, "dur": {})", format_microseconds(event.dur));
   if (event.ph == 'i') line += R"(, "s": "t")";
   if (event.ph == 's' || event.ph == 'f') add(R"(, "id": {})", event.id);
   if (event.ph == 'f') line += R"(, "bp": "e")";
-  if (!event.args.empty()) add(R"(, "args": {})", as_text(event.args));
+  if (!event.args.empty()) add(R"(, "args": {})", as_text(event.args.json()));
   return line + "}";
 }
 
@@ -59,7 +59,7 @@ std::set<int64_t> ranks_of(const Trace& trace, const Lanes& lanes) {
 /// As PyTorch writes it. HTA looks for the text `"rank": R`, with the space, and takes
 /// the first one in the file.
 Json distributed_info(const Trace& trace, int64_t rank) {
-  const Json& ours = object_arg(trace.other, "distributedInfo");
+  const Json& ours = object_arg(trace.other, top::distributed);
   const int64_t size = int_arg(ours, "world_size", 1);
   Json ranks = Json::array();
   for (int64_t i = 0; i < std::min<int64_t>(size, 65'536); ++i) ranks.push_back(i);
@@ -78,7 +78,7 @@ Json distributed_info(const Trace& trace, int64_t rank) {
 /// What a virtual device does not have is 0.
 Json device_properties(const Trace& trace) {
   Json list = Json::array();
-  const auto devices = trace.lockstep.find("devices");
+  const auto devices = trace.lockstep.find(top::devices);
   if (devices == trace.lockstep.end() || !devices->is_array()) return list;
   for (const Json& device : *devices) {
     list.push_back({{"id", int_arg(device, "id")},
@@ -98,15 +98,15 @@ Json device_properties(const Trace& trace) {
 
 /// What a reader must know who takes the file for a profiler's.
 Json about(const Trace& trace) {
-  const Json& ours = object_arg(trace.other, "distributedInfo");
+  const Json& ours = object_arg(trace.other, top::distributed);
   return {
       {"exported", "kineto"},
-      {"clock", string_arg(trace.lockstep, "clock")},
+      {"clock", string_arg(trace.lockstep, top::clock)},
       {"run",
-       {{"mode", string_arg(trace.lockstep, "mode")},
-        {"arch", string_arg(trace.lockstep, "arch")},
+       {{"mode", string_arg(trace.lockstep, top::mode)},
+        {"arch", string_arg(trace.lockstep, top::arch)},
         {"backend", string_arg(ours, "backend")},
-        {"command", string_arg(trace.lockstep, "command")}}},
+        {"command", string_arg(trace.lockstep, top::command)}}},
       {"recorded",
        "ts and dur of steps, annotations, calls, operators, kernels, copies and "
        "collectives; bytes, shapes, types; fwdbwd; which operator launched what"},
@@ -164,7 +164,8 @@ void write_rank(const Trace& trace, int64_t rank, const std::string& name,
 
 std::vector<std::string> export_kineto(const Trace& trace, const std::string& folder,
                                        bool gzip) {
-  if (int_arg(trace.lockstep, "format") != 1 || trace.lockstep.contains("imported")) {
+  if (int_arg(trace.lockstep, top::format) != 1 ||
+      trace.lockstep.contains(top::imported)) {
     throw std::runtime_error(
         "not a trace that lockstep recorded: only those can be exported");
   }

@@ -27,8 +27,8 @@ constexpr int kMostNested = 32;  ///< phases inside and before each other in a s
 class KinetoImport {
  public:
   explicit KinetoImport(const Trace& foreign) : foreign_(foreign) {
-    const Json& info = object_arg(foreign.other, "distributedInfo");
-    rank_ = std::clamp<int64_t>(int_arg(info, "rank"), 0, kHighestRank);
+    const Json& info = object_arg(foreign.other, top::distributed);
+    rank_ = std::clamp<int64_t>(int_arg(info, top::rank), 0, kHighestRank);
     host_ = 100 * rank_;
   }
 
@@ -57,7 +57,7 @@ class KinetoImport {
   };
 
   static bool is_device_event(const Event& event) {
-    return category_of_kineto(event.cat) == "kernel";
+    return category_of_kineto(event.cat) == categories::kernel;
   }
 
   /// Times count from the first event; the main thread is the one of the steps.
@@ -92,7 +92,8 @@ class KinetoImport {
 
   void add_host_event(const Event& from) {
     std::string_view cat = category_of_kineto(from.cat);
-    if (cat.empty() || cat == "sync") {  // cuda_sync lies on streams, and moves nothing
+    if (cat.empty() ||
+        cat == categories::sync) {  // cuda_sync lies on streams, and moves nothing
       ++left_out_[from.cat];
       return;
     }
@@ -101,26 +102,29 @@ class KinetoImport {
     const std::string_view phase = from.is("user_annotation")
                                        ? phase_of_annotation(from.name)
                                        : std::string_view();
-    if (from.name.find("Synchronize") != from.name.npos && cat == "call") cat = "sync";
-    if (step || (!phase.empty() && lies_in_step(ts, ts + from.dur))) cat = "phase";
+    if (from.name.find("Synchronize") != from.name.npos && cat == categories::call) {
+      cat = categories::sync;
+    }
+    if (step || (!phase.empty() && lies_in_step(ts, ts + from.dur)))
+      cat = categories::phase;
     const size_t place = trace_.events.size();
     Event& event = add(std::string(cat).c_str(), from, host_, thread_of(from));
     if (step) {
-      event.name = "step";
+      event.name = names::step;
       event.step = profiler_step_number(from.name);
-      event.args = {{"kind", "train"}, {"imported", true}};
-    } else if (cat == "phase") {
+      event.args = {{keys::kind, values::train}, {keys::imported, true}};
+    } else if (cat == categories::phase) {
       event.name = phase;
       phases_.push_back({ts, event.end(), 0, event.name});
-    } else if (cat == "sync") {
+    } else if (cat == categories::sync) {
       const bool all = from.name.find("Device") != from.name.npos;
-      event.args["why"] = all ? "device" : "stream";
+      event.args[keys::why] = all ? reasons::device : reasons::stream;
     }
-    if (const auto dims = from.args.find("Input Dims");
-        cat == "op" && dims != from.args.end() && dims->is_array()) {
-      event.args["shapes"] = *dims;
+    if (cat == categories::op) {
+      const Value dims = from.args.find("Input Dims");
+      if (dims.is_array()) event.args[keys::shapes] = dims.json();
     }
-    event.args["rank"] = rank_;
+    event.args[keys::rank] = rank_;
     remember(from, place);
   }
 
@@ -131,13 +135,13 @@ class KinetoImport {
       open.pop_back();
     }
     Event& event = trace_.events[place];
-    if (event.is("op")) {
+    if (event.is(categories::op)) {
       open.push_back(place);
       starts_[{from.pid, from.tid, from.ts}] = place;  // the last one counts: innermost
     }
-    const int64_t correlation = int_arg(from.args, "correlation", kNone);
-    if (correlation < 0 || event.is("op")) return;
-    event.args["correlation"] = correlation;
+    const int64_t correlation = int_arg(from.args, keys::correlation, kNone);
+    if (correlation < 0 || event.is(categories::op)) return;
+    event.args[keys::correlation] = correlation;
     const size_t op = open.empty() ? place : open.back();
     launches_.emplace(correlation, std::pair(place, op));
   }
@@ -157,10 +161,11 @@ class KinetoImport {
       end = std::max(end, event.end() - origin_);
     }
     Event whole;
-    whole.name = "step", whole.ts = origin_, whole.dur = end;
-    Event& step = add("phase", whole, host_, 0);
+    whole.name = names::step, whole.ts = origin_, whole.dur = end;
+    Event& step = add(categories::phase, whole, host_, 0);
     step.step = 0;
-    step.args = {{"kind", "train"}, {"imported", true}, {"rank", rank_}};
+    step.args = {
+        {keys::kind, values::train}, {keys::imported, true}, {keys::rank, rank_}};
     steps_.push_back({0, end, 0, ""});
     no_steps_ = true;
   }
@@ -205,10 +210,10 @@ class KinetoImport {
   }
 
   void add_task(const Event& from) {
-    const Json& given = from.args;
+    const Args& given = from.args;
     const int64_t device =
-        int_arg(given, "device", int_arg(given, "inDevice", from.pid));
-    const int64_t stream = int_arg(given, "stream", from.tid);
+        int_arg(given, keys::device, int_arg(given, "inDevice", from.pid));
+    const int64_t stream = int_arg(given, keys::stream, from.tid);
     const MemcpyWay way = memcpy_way(from.name);
     const bool nccl = is_nccl_kernel(from.name);
     const int64_t src = way == MemcpyWay::to_device ? kHost
@@ -221,30 +226,32 @@ class KinetoImport {
     const bool copies =
         way == MemcpyWay::to_device || way == MemcpyWay::to_host || (peers && dst >= 0);
     const int64_t pid = pid_of_device(copies && dst >= 0 ? dst : device);
-    Event& task = add(nccl     ? "collective"
-                      : copies ? "copy"
-                               : "kernel",
+    Event& task = add(nccl     ? categories::collective
+                      : copies ? categories::copy
+                               : categories::kernel,
                       from, pid, stream);
-    task.args["rank"] = rank_;
+    task.args[keys::rank] = rank_;
     if (copies && dst == kHost) {  // on the receiver's lane
       task.pid = host_;
       task.tid = thread_of_arrivals(device, stream);
-      task.args["stream"] = stream;
+      task.args[keys::stream] = stream;
     } else {
-      task.args["device"] = pid - host_ - 1;
-      task.args["stream"] = stream;
+      task.args[keys::device] = pid - host_ - 1;
+      task.args[keys::stream] = stream;
       streams_[{pid, stream}];
     }
     if (copies) {
-      task.args["src"] = src == kHost ? Json("host") : Json(src);
-      task.args["dst"] = dst == kHost ? Json("host") : Json(dst);
-      task.args["why"] = src == kHost ? "h2d" : dst == kHost ? "d2h" : "p2p";
+      task.args[keys::src] = src == kHost ? Json(values::host) : Json(src);
+      task.args[keys::dst] = dst == kHost ? Json(values::host) : Json(dst);
+      task.args[keys::why] = src == kHost   ? reasons::h2d
+                             : dst == kHost ? reasons::d2h
+                                            : reasons::p2p;
     }
-    const int64_t bytes = int_arg(given, "bytes", -1);
-    if (bytes >= 0) task.args["bytes"] = bytes;
+    const int64_t bytes = int_arg(given, keys::bytes, -1);
+    if (bytes >= 0) task.args[keys::bytes] = bytes;
     if (nccl) name_collective(from, task);
     link_launch(from, task);
-    if (task.op == kNone || bytes < 0) task.args["imported"] = true;
+    if (task.op == kNone || bytes < 0) task.args[keys::imported] = true;
   }
 
   int64_t thread_of_arrivals(int64_t device, int64_t stream) {
@@ -254,17 +261,17 @@ class KinetoImport {
   }
 
   void link_launch(const Event& from, Event& task) {
-    const int64_t correlation = int_arg(from.args, "correlation", kNone);
+    const int64_t correlation = int_arg(from.args, keys::correlation, kNone);
     task.step = step_at(task.ts);
     if (correlation < 0) return;
-    task.args["correlation"] = correlation;
+    task.args[keys::correlation] = correlation;
     const auto found = launches_.find(correlation);
     if (found == launches_.end()) return;
     const Event& launch = trace_.events[found->second.first];
     task.op = trace_.events[found->second.second].id;
     task.step = launch.step;
     const std::string phase = phase_at(launch.ts);
-    if (!phase.empty()) task.args["phase"] = phase;
+    if (!phase.empty()) task.args[keys::phase] = phase;
   }
 
   /// The phase that began last of those that still run, on whatever thread.
@@ -285,8 +292,8 @@ class KinetoImport {
     const int64_t device = int_arg(from.args, "Device Id", -1);
     if (from.name != "[memory]" || int_arg(from.args, "Device Type") != 1) return;
     if (total < 0 || device < 0 || from.ts < origin_) return;
-    Event& counter = add("memory", from, pid_of_device(device), 0);
-    counter.ph = 'C', counter.name = "memory";
+    Event& counter = add(categories::memory, from, pid_of_device(device), 0);
+    counter.ph = 'C', counter.name = names::memory;
     counter.id = kNone;
     counter.args["other"] = total;
     streams_[{counter.pid, 0}];
@@ -297,58 +304,58 @@ class KinetoImport {
     Event& name = trace_.events.emplace_back();
     name.ph = 'M', name.name = what, name.pid = pid, name.tid = tid;
     name.args = std::move(more);
-    name.args["name"] = text;
+    name.args[keys::name] = text;
   }
 
   void add_names() {
-    name_lane("process_name", host_, 0, fmt::format("rank {} host", rank_),
-              {{"rank", rank_}});
+    name_lane(names::process_name, host_, 0, fmt::format("rank {} host", rank_),
+              {{keys::rank, rank_}});
     for (const auto& [lane, tid] : threads_) {
-      name_lane("thread_name", host_, tid, fmt::format("thread {}", lane.tid));
+      name_lane(names::thread_name, host_, tid, fmt::format("thread {}", lane.tid));
     }
-    if (threads_.empty()) name_lane("thread_name", host_, 0, "main");
+    if (threads_.empty()) name_lane(names::thread_name, host_, 0, "main");
     for (const auto& [from, tid] : arrivals_) {
-      name_lane("thread_name", host_, tid,
+      name_lane(names::thread_name, host_, tid,
                 fmt::format("from GPU {}, stream {}", from.first, from.second));
     }
     for (const auto& [device, name] : devices_) {
-      name_lane("process_name", host_ + 1 + device, 0, name,
-                {{"rank", rank_}, {"device", device}});
+      name_lane(names::process_name, host_ + 1 + device, 0, name,
+                {{keys::rank, rank_}, {keys::device, device}});
     }
     for (const auto& [lane, unused] : streams_) {
-      name_lane("thread_name", lane.pid, lane.tid, fmt::format("stream {}", lane.tid),
-                {{"stream", lane.tid}});
+      name_lane(names::thread_name, lane.pid, lane.tid,
+                fmt::format("stream {}", lane.tid), {{keys::stream, lane.tid}});
     }
   }
 
   void describe() {
     Json devices = Json::array();
     for (const auto& [device, name] : devices_) {
-      devices.push_back({{"id", device}, {"name", name}, {"rank", rank_}});
+      devices.push_back({{keys::id, device}, {keys::name, name}, {keys::rank, rank_}});
     }
     if (devices.empty())
-      devices.push_back({{"id", 0}, {"name", "none"}, {"rank", rank_}});
-    const std::string clock = string_arg(foreign_.lockstep, "clock");
-    trace_.lockstep = {{"format", 1},
-                       {"clock", clock == "emulated" ? clock : "measured"},
-                       {"mode", "imported"},
-                       {"devices", std::move(devices)},
-                       {"steps", steps_.size()}};
+      devices.push_back({{keys::id, 0}, {keys::name, "none"}, {keys::rank, rank_}});
+    const std::string clock = string_arg(foreign_.lockstep, top::clock);
+    trace_.lockstep = {{top::format, 1},
+                       {top::clock, clock == "emulated" ? clock : "measured"},
+                       {top::mode, "imported"},
+                       {top::devices, std::move(devices)},
+                       {top::steps, steps_.size()}};
     const int64_t base = int_arg(foreign_.other, "baseTimeNanoseconds");
     int64_t origin = 0;
     if (__builtin_add_overflow(base, origin_, &origin)) origin = origin_;
-    trace_.lockstep["rank_clock"] = {{"boot_id", "imported"}, {"origin_ns", origin}};
+    trace_.lockstep[top::rank_clock] = {{"boot_id", "imported"}, {"origin_ns", origin}};
     Json left_out = Json::object();
     for (const auto& [cat, count] : left_out_) left_out[cat] = count;
-    trace_.lockstep["imported"] = {
+    trace_.lockstep[top::imported] = {
         {"from", "torch.profiler"},
         {"left_out", std::move(left_out)},
         {"steps", no_steps_ ? "no ProfilerStep: the whole recording counts as one"
                             : "ProfilerStep#n"},
         {"unknown", {"sources", "deps", "for", "model", "batch", "input_bytes"}}};
-    const Json& info = object_arg(foreign_.other, "distributedInfo");
-    trace_.other["distributedInfo"] = info;
-    trace_.other["distributedInfo"]["rank"] = rank_;
+    const Json& info = object_arg(foreign_.other, top::distributed);
+    trace_.other[top::distributed] = info;
+    trace_.other[top::distributed][top::rank] = rank_;
   }
 
   const Trace& foreign_;
@@ -369,7 +376,7 @@ class KinetoImport {
 }  // namespace
 
 Trace import_kineto(const Trace& foreign) {
-  if (foreign.lockstep.contains("format")) {
+  if (foreign.lockstep.contains(top::format)) {
     throw std::runtime_error("is a trace of lockstep already");
   }
   return KinetoImport(foreign).take();

@@ -12,31 +12,33 @@ namespace lockstep::tracer {
 namespace {
 
 const TypeNames* type_of(const Event& task) {
-  return type_of_ours(string_arg(task.args, "dtype"));
+  return type_of_ours(string_arg(task.args, keys::dtype));
 }
 
 std::string name_of_collective(const Event& task) {
   const CollectiveNames* names = collective_of_ours(task.name);
   const TypeNames* type = type_of(task);
   const bool sums = task.name.find("reduce") != task.name.npos;
-  std::string name = names ? std::string(names->kernel) : task.name;
+  std::string name = names ? std::string(names->kernel) : task.name.str();
   name = fmt::format("ncclKernel_{}_RING{}", name, sums ? "_Sum" : "");
   return type ? fmt::format("{}_{}", name, type->kernel) : name;
 }
 
 std::string name_of_copy(const Event& task) {
-  if (port_arg(task.args, "src") == kHost) return "Memcpy HtoD (Pageable -> Device)";
-  if (port_arg(task.args, "dst") == kHost) return "Memcpy DtoH (Device -> Pageable)";
+  if (port_arg(task.args, keys::src) == kHost)
+    return "Memcpy HtoD (Pageable -> Device)";
+  if (port_arg(task.args, keys::dst) == kHost)
+    return "Memcpy DtoH (Device -> Pageable)";
   return "Memcpy PtoP (Device -> Device)";
 }
 
 }  // namespace
 
 std::string kineto_name(const Event& task) {
-  if (task.is("collective")) return name_of_collective(task);
-  if (task.is("copy")) return name_of_copy(task);
-  const std::string impl = string_arg(task.args, "impl");
-  return impl.empty() ? task.name : fmt::format("{} [{}]", task.name, impl);
+  if (task.is(categories::collective)) return name_of_collective(task);
+  if (task.is(categories::copy)) return name_of_copy(task);
+  const std::string impl = string_arg(task.args, keys::impl);
+  return impl.empty() ? task.name.str() : fmt::format("{} [{}]", task.name, impl);
 }
 
 Json kernel_placeholders() {
@@ -49,9 +51,10 @@ Json kernel_placeholders() {
   return args;
 }
 
-Json copy_facts(const Event& copy) {
-  const int64_t src = port_arg(copy.args, "src"), dst = port_arg(copy.args, "dst");
-  const int64_t bytes = int_arg(copy.args, "bytes");
+Json copy_args(const Event& copy) {
+  const int64_t src = port_arg(copy.args, keys::src),
+                dst = port_arg(copy.args, keys::dst);
+  const int64_t bytes = int_arg(copy.args, keys::bytes);
   Json args = {{"bytes", bytes},
                {"memory bandwidth (GB/s)",
                 static_cast<double>(bytes) /
@@ -63,44 +66,45 @@ Json copy_facts(const Event& copy) {
   return args;
 }
 
-Json collective_facts(const Event& collective, int64_t rank, int64_t ranks) {
+Json collective_args(const Event& collective, int64_t rank, int64_t ranks) {
   const CollectiveNames* names = collective_of_ours(collective.name);
   const TypeNames* type = type_of(collective);
-  const int64_t count = int_arg(collective.args, "bytes") / (type ? type->bytes : 1);
+  const int64_t count =
+      int_arg(collective.args, keys::bytes) / (type ? type->bytes : 1);
   Json members = Json::array();
   for (int64_t i = 0; i < std::min<int64_t>(ranks, 1024); ++i) members.push_back(i);
-  return {{"Collective name", names ? std::string(names->arg) : collective.name},
+  return {{"Collective name", names ? std::string(names->arg) : collective.name.str()},
           {"In msg nelems", count},
           {"Out msg nelems", count},
-          {"Group size", int_arg(collective.args, "group_size", ranks)},
+          {"Group size", int_arg(collective.args, keys::group_size, ranks)},
           {"dtype", type ? std::string(type->arg) : "Byte"},
           {"In split size", "[]"},
           {"Out split size", "[]"},
           {"Process Group Name", "0"},
           {"Process Group Description", "default_pg"},
           {"Process Group Ranks", members.dump()},
-          {"Seq", int_arg(collective.args, "seq")},
+          {"Seq", int_arg(collective.args, keys::seq)},
           {"Rank", rank}};
 }
 
 void name_collective(const Event& from, Event& collective) {
-  const Json& given = from.args;
+  const Args& given = from.args;
   const CollectiveNames* names =
       collective_of_arg(string_arg(given, "Collective name"));
   if (!names) names = collective_of_kernel(from.name);
-  collective.args["impl"] = from.name;
+  collective.args[keys::impl] = from.name;
   if (names) collective.name = names->ours;
-  collective.args["collective"] = collective.name;
-  collective.args["imported"] = true;  // its messages are unknown
+  collective.args[keys::collective] = collective.name;
+  collective.args[keys::imported] = true;  // its messages are unknown
   const bool tree = from.name.find("TREE") != from.name.npos;
-  collective.args["algorithm"] = tree ? "nccl tree" : "nccl";
-  collective.args["why"] = collective.name;
-  collective.args["group"] = string_arg(given, "Process Group Name");
+  collective.args[keys::algorithm] = tree ? "nccl tree" : "nccl";
+  collective.args[keys::why] = collective.name;
+  collective.args[keys::group] = string_arg(given, "Process Group Name");
   const TypeNames* type = type_of_arg(string_arg(given, "dtype"));
   const int64_t count = int_arg(given, "In msg nelems", -1);
   if (type && count >= 0 && count < (int64_t{1} << 56)) {
-    collective.args["bytes"] = count * type->bytes;
-    collective.args["dtype"] = type->ours;
+    collective.args[keys::bytes] = count * type->bytes;
+    collective.args[keys::dtype] = type->ours;
   }
   for (const auto& [ours, theirs] :
        {std::pair("group_size", "Group size"), std::pair("seq", "Seq")}) {

@@ -17,10 +17,10 @@ std::string kineto_name(const Event& task);
 Json kernel_placeholders();
 
 /// `bytes`, and between which devices.
-Json copy_facts(const Event& copy);
+Json copy_args(const Event& copy);
 
 /// `Collective name`, `In msg nelems`, … as c10d notes them.
-Json collective_facts(const Event& collective, int64_t rank, int64_t ranks);
+Json collective_args(const Event& collective, int64_t rank, int64_t ranks);
 
 /// The reverse: what NCCL's kernel `from` says, as the arguments of our `collective`.
 void name_collective(const Event& from, Event& collective);

@@ -69,10 +69,10 @@ Event to_event(const Entry& entry, const Buffer& buffer, int64_t origin) {
   const auto waits = buffer.lists.at(entry.first_wait, entry.wait_count);
   event.waits_for.assign(waits.begin(), waits.end());
   if (record.ph != 'C') {
-    event.args["rank"] = rank;
+    event.args[keys::rank] = rank;
     if (record.device >= 0) {
-      event.args["device"] = record.device;
-      event.args["stream"] = record.lane;
+      event.args[keys::device] = record.device;
+      event.args[keys::stream] = record.lane;
     }
   }
   for (const Arg& arg : buffer.args.at(entry.first_arg, entry.arg_count)) {
@@ -110,7 +110,7 @@ void add_names(std::vector<Event>& events, const std::vector<std::string>& lanes
       std::string name = host ? "host" : "device " + std::to_string(pid % 100 - 1);
       if (host && hosts.size() > 1) name = "rank " + std::to_string(rank) + " host";
       names.push_back(name_event("process_name", pid, 0, "name", name));
-      names.back().args["rank"] = rank;
+      names.back().args[keys::rank] = rank;
       names.push_back(name_event("process_sort_index", pid, 0, "sort_index", pid));
     }
     last_pid = pid;
@@ -125,13 +125,13 @@ void add_names(std::vector<Event>& events, const std::vector<std::string>& lanes
 void place_marks(std::vector<Event>& events) {
   std::unordered_map<int64_t, const Event*> kernels;
   for (const Event& event : events) {
-    if (event.is("kernel")) kernels[event.id] = &event;
+    if (event.is(categories::kernel)) kernels[event.id] = &event;
   }
   for (Event& event : events) {
-    if (!event.is("mark") || event.op == kNone) continue;
+    if (!event.is(categories::mark) || event.op == kNone) continue;
     if (auto found = kernels.find(event.op); found != kernels.end()) {
       event.ts = found->second->end();
-      event.args["by"] = event.op;
+      event.args[keys::by] = event.op;
     }
     event.op = kNone;
   }

@@ -41,7 +41,7 @@ Definition find_definition(const std::string& function) {
 /// Sets the line of a slot's event, which named the line that plugged the learner's
 /// function, to that of the function (or method) of that name in the same file.
 void point_to_learners_function(Event& event) {
-  const auto found = sources().find(event.args.value("file", ""));
+  const auto found = sources().find(string_arg(event.args, keys::file));
   if (found == sources().end()) return;
   const std::string_view text = found->second;
   const std::string wanted = event.name + "(";
@@ -52,7 +52,7 @@ void point_to_learners_function(Event& event) {
                           before.find_first_of("/=.(#") == before.npos &&
                           before.find("return") == before.npos;
     if (!declares) continue;
-    event.args["line"] = std::count(text.begin(), text.begin() + at, '\n') + 1;
+    event.args[keys::line] = std::count(text.begin(), text.begin() + at, '\n') + 1;
     return;
   }
 }
@@ -60,17 +60,17 @@ void point_to_learners_function(Event& event) {
 void add_definitions(std::vector<Event>& events) {
   std::map<std::string, Definition> known;
   for (Event& event : events) {
-    if (event.is("call") && event.args.contains("slot")) {
+    if (event.is(categories::call) && event.args.contains(keys::slot)) {
       point_to_learners_function(event);
       continue;
     }
-    if (!event.is("call") || !event.args.contains("cpp")) continue;
-    const std::string function = event.args["cpp"];
+    if (!event.is(categories::call) || !event.args.contains(keys::cpp)) continue;
+    const std::string function = event.args[keys::cpp];
     auto [entry, fresh] = known.try_emplace(function);
     if (fresh) entry->second = find_definition(function);
     if (entry->second.file.empty()) continue;
-    event.args["def_file"] = entry->second.file;
-    event.args["def_line"] = entry->second.line;
+    event.args[keys::def_file] = entry->second.file;
+    event.args[keys::def_line] = entry->second.line;
   }
 }
 
@@ -115,7 +115,8 @@ Trace finish_trace(std::vector<Event> events, const RunFacts& facts) {
   add_definitions(events);
   std::set<int64_t> steps;
   for (const Event& event : events) {
-    if (event.is("phase") && event.name == "step") steps.insert(event.step);
+    if (event.is(categories::phase) && event.name == names::step)
+      steps.insert(event.step);
   }
   Json devices = Json::array();
   for (size_t i = 0; i < facts.devices.size(); ++i) {
@@ -123,8 +124,8 @@ Trace finish_trace(std::vector<Event> events, const RunFacts& facts) {
     devices.push_back({{"id", i}, {"name", facts.devices[i]}, {"rank", rank}});
   }
   Trace trace;
-  trace.other["displayTimeUnit"] = "ms";
-  Json& info = trace.other["distributedInfo"];
+  trace.other[top::time_unit] = "ms";
+  Json& info = trace.other[top::distributed];
   info["backend"] = facts.backend;
   if (facts.rank >= 0) info["rank"] = facts.rank;
   info["world_size"] = facts.world_size;
@@ -138,9 +139,9 @@ Trace finish_trace(std::vector<Event> events, const RunFacts& facts) {
                     {"model", model_facts(facts)},
                     {"sources", named_sources(events)}};
   if (facts.rank >= 0 && facts.world_size > 1) {
-    trace.lockstep["rank_clock"] = {{"origin_ns", recording_origin()},
-                                    {"boot_id", boot_id()},
-                                    {"run", current_run()}};
+    trace.lockstep[top::rank_clock] = {{"origin_ns", recording_origin()},
+                                       {"boot_id", boot_id()},
+                                       {"run", current_run()}};
   }
   trace.events = std::move(events);
   return trace;

@@ -65,8 +65,8 @@ class Retiming {
     std::vector<Event*> in_order;
     for (Event& event : events) {
       by_event_id_[event.id] = &event;
-      const bool runs =
-          event.is("kernel") || event.is("copy") || event.is("collective");
+      const bool runs = event.is(categories::kernel) || event.is(categories::copy) ||
+                        event.is(categories::collective);
       if (event.ph == 'X' && runs) in_order.push_back(&event);
     }
     std::sort(in_order.begin(), in_order.end(), [](const Event* a, const Event* b) {
@@ -141,9 +141,9 @@ class Retiming {
     };
     if (task.previous) after(*task.previous);
     for (const RetimedTask* dep : task.deps) after(*dep);
-    const bool queued = event.args.contains("queued_us");
+    const bool queued = event.args.contains(keys::queued_us);
     if (queued) {
-      const double waited = event.args["queued_us"];
+      const double waited = event.args[keys::queued_us];
       const int64_t was_ready = task.old_begin - std::llround(waited * 1e3);
       if (was_ready > old_ready) ready = std::max(ready, was_ready);
     }

@@ -1,19 +1,21 @@
-#include "gui/model/tokens.h"
+#include "tracer/format/tokens.h"
 
 #include <charconv>
+#include <nlohmann/json.hpp>
 
-#include "gui/model/scanner.h"
+#include "tracer/format/scanner.h"
 #include "tracer/format/times.h"
-#include "tracer/format/trace.h"
 
-namespace lockstep::gui {
+namespace lockstep::tracer {
 
-int64_t Scanner::parse(std::string_view token, int64_t otherwise) {
+int64_t parse_integer(std::string_view token, int64_t otherwise) {
   int64_t value = 0;
   const char* const end = token.data() + token.size();
   const auto result = std::from_chars(token.data(), end, value);
   return result.ec == std::errc() && result.ptr == end ? value : otherwise;
 }
+
+bool is_valid_json(std::string_view token) { return nlohmann::json::accept(token); }
 
 bool nanoseconds(std::string_view token, int64_t& result) {
   const auto digit = [&](size_t i) {
@@ -34,32 +36,21 @@ bool nanoseconds(std::string_view token, int64_t& result) {
       return true;
     }
   }
-  const auto exact =
-      tracer::parse_microseconds(is_text(token) ? content(token) : token);
+  const auto exact = parse_microseconds(is_text(token) ? content(token) : token);
   if (exact) result = *exact;
   return exact.has_value();
 }
 
 std::string shown(std::string_view content) {
+  using Json = nlohmann::ordered_json;
   const auto parse = [](const std::string& quoted) {
-    return tracer::Json::parse(quoted, nullptr, false);
+    return Json::parse(quoted, nullptr, false);
   };
-  tracer::Json json = parse('"' + std::string(content) + '"');
+  Json json = parse('"' + std::string(content) + '"');
   if (!json.is_string()) {  // bytes or escapes that JSON forbids: shown as they are
-    json = parse(tracer::Json(content).dump(-1, ' ', false,
-                                            tracer::Json::error_handler_t::replace));
+    json = parse(Json(content).dump(-1, ' ', false, Json::error_handler_t::replace));
   }
   return json.get<std::string>();
 }
 
-uint32_t string_number(Strings& strings, std::string_view token) {
-  constexpr size_t kMaxStrings = (1u << 24) - 1;  // Event::name has 24 bits
-  const std::string_view text = content(token);
-  if (text.find('\\') == std::string_view::npos) {
-    const uint32_t known = strings.find(text);
-    if (known != Strings::kUnknown) return known;
-  }
-  return strings.size() < kMaxStrings ? strings.number(shown(text)) : 0;
-}
-
-}  // namespace lockstep::gui
+}  // namespace lockstep::tracer

@@ -5,9 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "gui/model/strings.h"
-
-namespace lockstep::gui {
+namespace lockstep::tracer {
 
 inline bool is_text(std::string_view token) {
   return token.size() >= 2 && token.front() == '"';
@@ -18,6 +16,29 @@ inline std::string_view content(std::string_view token) {
   return is_text(token) ? token.substr(1, token.size() - 2) : std::string_view();
 }
 
+/// Appends the numbers of a list such as `[1,22]` to `numbers`. False if the token is
+/// anything else, or has blanks, signs or very large numbers in it.
+template <typename List>
+bool read_plain_list(std::string_view token, List& numbers) {
+  if (token.empty() || token[0] != '[') return false;
+  int64_t value = 0;
+  int digits = 0;
+  for (size_t i = 1; i < token.size(); ++i) {
+    const char c = token[i];
+    if (c >= '0' && c <= '9' && digits < 18) {
+      value = value * 10 + (c - '0');
+      ++digits;
+    } else if ((c == ',' || c == ']') && (digits > 0 || token.size() == 2)) {
+      if (digits > 0) numbers.push_back(value);
+      value = 0;
+      digits = 0;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
 /// Decimal microseconds as nanoseconds: 12.345 → 12345, exactly. False if the token is
 /// no time, or lies out of range.
 bool nanoseconds(std::string_view token, int64_t& result);
@@ -26,7 +47,4 @@ bool nanoseconds(std::string_view token, int64_t& result);
 /// are replaced.
 std::string shown(std::string_view content);
 
-/// The number under which a text is kept, as people read it; 0 beyond 16 million texts.
-uint32_t string_number(Strings& strings, std::string_view token);
-
-}  // namespace lockstep::gui
+}  // namespace lockstep::tracer

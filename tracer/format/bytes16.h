@@ -8,7 +8,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace lockstep::gui {
+namespace lockstep::tracer {
 
 /// The answers have one bit per byte, the first byte's lowest.
 class Bytes16 {
@@ -26,6 +26,9 @@ class Bytes16 {
     const __m128i lower = _mm_min_epu8(bytes_, _mm_set1_epi8(c));
     return static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes_, lower)));
   }
+  uint32_t beyond_ascii() const {
+    return static_cast<uint32_t>(_mm_movemask_epi8(bytes_));
+  }
 
  private:
   __m128i bytes_;
@@ -40,6 +43,9 @@ class Bytes16 {
       return static_cast<unsigned char>(byte) <= static_cast<unsigned char>(c);
     });
   }
+  uint32_t beyond_ascii() const {
+    return ask([](char byte) { return static_cast<unsigned char>(byte) >= 0x80; });
+  }
 
  private:
   template <typename Question>
@@ -52,4 +58,4 @@ class Bytes16 {
 #endif
 };
 
-}  // namespace lockstep::gui
+}  // namespace lockstep::tracer

@@ -1,0 +1,101 @@
+#include "tracer/format/facts.h"
+
+namespace lockstep::tracer {
+
+KernelFacts kernel_facts(const Event& event) {
+  KernelFacts facts;
+  facts.cpu = event.dur;
+  event.args.for_each([&](std::string_view key, const Value& value) {
+    if (key == keys::phase) {
+      facts.phase = value.text();
+    } else if (key == keys::impl) {
+      facts.impl = value.text();
+    } else if (key == keys::queued_us) {
+      facts.queued = value.duration();
+    } else if (key == keys::cpu_us) {
+      facts.cpu = value.duration(event.dur);
+    }
+  });
+  return facts;
+}
+
+CopyFacts copy_facts(const Event& event) {
+  CopyFacts facts;
+  event.args.for_each([&](std::string_view key, const Value& value) {
+    if (key == keys::src) {
+      facts.src = value.port();
+    } else if (key == keys::dst) {
+      facts.dst = value.port();
+    } else if (key == keys::bytes) {
+      facts.bytes = value.integer(kNone);
+    } else if (key == keys::why) {
+      facts.why = value.text();
+    } else if (key == keys::phase) {
+      facts.phase = value.text();
+    } else if (key == keys::tensor) {
+      facts.tensor = value.text();
+    } else if (key == keys::dtype) {
+      facts.dtype = value.text();
+    } else if (key == keys::shape) {
+      facts.shape = value;
+    } else if (key == keys::modelled) {
+      facts.modelled = value.is_true();
+    } else if (key == keys::group) {
+      facts.is_message = true;
+      facts.group = value.text();
+    } else if (key == keys::seq) {
+      facts.seq = value.integer(kNone);
+    } else if (key == keys::ring_step) {
+      facts.ring_step = value.integer();
+    }
+  });
+  return facts;
+}
+
+CollectiveFacts collective_facts(const Event& event) {
+  CollectiveFacts facts;
+  event.args.for_each([&](std::string_view key, const Value& value) {
+    if (key == keys::why) {
+      facts.why = value.text();
+    } else if (key == keys::phase) {
+      facts.phase = value.text();
+    } else if (key == keys::tensor) {
+      facts.tensor = value.text();
+    } else if (key == keys::algorithm) {
+      facts.algorithm = value.text();
+    } else if (key == keys::group) {
+      facts.group = value.text();
+    } else if (key == keys::bytes) {
+      facts.bytes = value.integer();
+    } else if (key == keys::seq) {
+      facts.seq = value.integer(kNone);
+    } else if (key == keys::bucket) {
+      facts.bucket = value.integer(kNone);
+    } else if (key == keys::params) {
+      facts.params = value;
+    } else if (key == keys::imported) {
+      facts.imported = value.is_true();
+    }
+  });
+  return facts;
+}
+
+CallFacts call_facts(const Event& event) {
+  CallFacts facts;
+  event.args.for_each([&](std::string_view key, const Value& value) {
+    if (key == keys::file) {
+      facts.file = value.text();
+    } else if (key == keys::line) {
+      facts.line = value.integer();
+    } else if (key == keys::def_file) {
+      facts.def_file = value.text();
+    } else if (key == keys::def_line) {
+      facts.def_line = value.integer();
+    } else if (key == keys::module) {
+      facts.module = value.text();
+    }
+  });
+  return facts;
+}
+
+}  // namespace lockstep::tracer

@@ -1,0 +1,52 @@
+// What an event says of itself, by its category: parsed once where an analysis needs
+// it, instead of asked for again and again by name.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "tracer/format/trace.h"
+
+namespace lockstep::tracer {
+
+// Texts are valid as long as the event, unchanged; "" where they are absent.
+
+struct KernelFacts {
+  std::string_view phase, impl;
+  int64_t queued = 0;  ///< ns that it waited for a core
+  int64_t cpu = 0;     ///< ns of CPU time; its duration where nobody measured
+};
+
+/// Of a `copy`, or of a half of one (`send`, `recv`).
+struct CopyFacts {
+  int64_t src = kNowhere, dst = kNowhere;  ///< kHost, or a device's id
+  int64_t bytes = kNone;                   ///< kNone where it does not say
+  int64_t known_bytes() const { return bytes == kNone ? 0 : bytes; }
+  std::string_view why, phase, tensor, dtype;
+  Value shape;
+  bool modelled = false;
+  // Of a collective's message.
+  bool is_message = false;  ///< it names a `group`
+  std::string_view group;
+  int64_t seq = kNone, ring_step = 0;
+};
+
+struct CollectiveFacts {
+  std::string_view why, phase, tensor, algorithm, group;
+  int64_t bytes = 0;
+  int64_t seq = kNone, bucket = kNone;
+  Value params;
+  bool imported = false;
+};
+
+struct CallFacts {
+  std::string_view file, def_file, module;
+  int64_t line = 0, def_line = 0;
+};
+
+KernelFacts kernel_facts(const Event& event);
+CopyFacts copy_facts(const Event& event);
+CollectiveFacts collective_facts(const Event& event);
+CallFacts call_facts(const Event& event);
+
+}  // namespace lockstep::tracer

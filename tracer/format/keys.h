@@ -1,0 +1,188 @@
+// Every name of the trace's schema: categories, phases, reasons, argument names. Shared
+// by the recorder, the writer, the reader, the analyses, the viewer and the importer;
+// README.md says what each of them means, schema.json which events carry them.
+#pragma once
+
+namespace lockstep::tracer {
+
+/// `cat` of an event.
+namespace categories {
+inline constexpr char call[] = "call";
+inline constexpr char op[] = "op";
+inline constexpr char kernel[] = "kernel";
+inline constexpr char copy[] = "copy";
+inline constexpr char collective[] = "collective";
+inline constexpr char send[] =
+    "send";  ///< in a rank's own file: the halves of a message
+inline constexpr char recv[] = "recv";
+inline constexpr char phase[] = "phase";
+inline constexpr char sync[] = "sync";
+inline constexpr char mark[] = "mark";
+inline constexpr char memory[] = "memory";
+inline constexpr char launch[] = "launch";  ///< flows from an op to what it enqueued
+}  // namespace categories
+
+/// `name` of an event, where the schema fixes it.
+namespace names {
+inline constexpr char step[] = "step";
+inline constexpr char memory[] = "memory";
+// Metadata.
+inline constexpr char process_name[] = "process_name";
+inline constexpr char process_sort_index[] = "process_sort_index";
+inline constexpr char thread_name[] = "thread_name";
+inline constexpr char thread_sort_index[] = "thread_sort_index";
+// Marks.
+inline constexpr char grad_ready[] = "grad_ready";
+inline constexpr char grad_hook[] = "grad_hook";
+inline constexpr char bucket_ready[] = "bucket_ready";
+}  // namespace names
+
+/// `name` of a phase, and `phase` of the tasks it is the work of.
+namespace phases {
+inline constexpr char data[] = "data";
+inline constexpr char h2d[] = "h2d";
+inline constexpr char scatter[] = "scatter";
+inline constexpr char replicate[] = "replicate";
+inline constexpr char parallel_apply[] = "parallel_apply";
+inline constexpr char gather[] = "gather";
+inline constexpr char forward[] = "forward";
+inline constexpr char loss[] = "loss";
+inline constexpr char backward[] = "backward";
+inline constexpr char reduce[] = "reduce";
+inline constexpr char broadcast[] = "broadcast";
+inline constexpr char all_reduce[] = "all_reduce";
+inline constexpr char optimizer[] = "optimizer";
+inline constexpr char metrics[] = "metrics";
+}  // namespace phases
+
+/// `why` bytes move, or a host thread waits.
+namespace reasons {
+// Copies.
+inline constexpr char h2d[] = "h2d";
+inline constexpr char d2h[] = "d2h";
+inline constexpr char p2p[] = "p2p";  ///< between devices, by another program
+inline constexpr char scatter[] = "scatter";
+inline constexpr char replicate[] = "replicate";
+inline constexpr char gather[] = "gather";
+inline constexpr char grad_scatter[] = "grad_scatter";
+inline constexpr char reduce[] = "reduce";
+// Collectives and their messages.
+inline constexpr char all_reduce[] = "all_reduce";
+inline constexpr char broadcast[] = "broadcast";
+// Waits.
+inline constexpr char item[] = "item";      ///< for a scalar
+inline constexpr char device[] = "device";  ///< for a whole device
+inline constexpr char stream[] = "stream";  ///< for one stream of it
+inline constexpr char join[] = "join";      ///< for threads
+inline constexpr char queue[] = "queue";    ///< for work from another thread
+}  // namespace reasons
+
+/// Names of arguments.
+namespace keys {
+// Identity and causality.
+inline constexpr char id[] = "id";
+inline constexpr char step[] = "step";
+inline constexpr char parent[] = "parent";
+inline constexpr char op[] = "op";
+inline constexpr char fwd[] = "fwd";
+inline constexpr char deps[] = "deps";
+inline constexpr char waits_for[] = "for";  ///< what a `sync` waited for
+inline constexpr char after[] =
+    "after";                        ///< where a loader's worker got room for a batch
+inline constexpr char by[] = "by";  ///< the kernel that caused a mark
+// Place.
+inline constexpr char rank[] = "rank";
+inline constexpr char device[] = "device";
+inline constexpr char stream[] = "stream";
+// Calls.
+inline constexpr char file[] = "file";
+inline constexpr char line[] = "line";
+inline constexpr char def_file[] = "def_file";
+inline constexpr char def_line[] = "def_line";
+inline constexpr char module[] = "module";
+inline constexpr char cpp[] = "cpp";
+inline constexpr char slot[] = "slot";
+inline constexpr char shapes[] = "shapes";
+// Tasks.
+inline constexpr char phase[] = "phase";
+inline constexpr char impl[] = "impl";
+inline constexpr char flops[] = "flops";
+inline constexpr char bytes[] = "bytes";
+inline constexpr char queued_us[] = "queued_us";
+inline constexpr char cpu_us[] = "cpu_us";
+inline constexpr char activities[] = "activities";  ///< of a GPU, whose times these are
+inline constexpr char modelled[] =
+    "modelled";  ///< as the library's algorithm prescribes
+inline constexpr char imported[] = "imported";        ///< from another program's file
+inline constexpr char correlation[] = "correlation";  ///< of PyTorch's profiler
+// Copies.
+inline constexpr char src[] = "src";
+inline constexpr char dst[] = "dst";
+inline constexpr char why[] = "why";  ///< a reason
+inline constexpr char tensor[] = "tensor";
+inline constexpr char shape[] = "shape";
+inline constexpr char dtype[] = "dtype";
+// Collectives and their messages.
+inline constexpr char collective[] = "collective";
+inline constexpr char algorithm[] = "algorithm";
+inline constexpr char group[] = "group";
+inline constexpr char group_size[] = "group_size";
+inline constexpr char seq[] = "seq";
+inline constexpr char bucket[] = "bucket";
+inline constexpr char params[] = "params";
+inline constexpr char ring_step[] = "ring_step";
+// Steps.
+inline constexpr char kind[] = "kind";
+inline constexpr char batch[] = "batch";
+inline constexpr char input_bytes[] = "input_bytes";
+inline constexpr char label_bytes[] = "label_bytes";
+inline constexpr char output_bytes[] = "output_bytes";
+inline constexpr char chunks[] = "chunks";
+inline constexpr char input_on[] = "input_on";
+inline constexpr char interrupted[] = "interrupted";
+inline constexpr char synced[] = "synced";
+inline constexpr char broadcast_bytes[] = "broadcast_bytes";
+inline constexpr char wrapped_parameter_bytes[] = "wrapped_parameter_bytes";
+inline constexpr char wrapped_buffer_bytes[] = "wrapped_buffer_bytes";
+// Marks.
+inline constexpr char param[] = "param";
+// Metadata.
+inline constexpr char name[] = "name";
+inline constexpr char sort_index[] = "sort_index";
+}  // namespace keys
+
+/// Texts that an argument may be.
+namespace values {
+inline constexpr char train[] = "train";  ///< `kind`
+inline constexpr char eval[] = "eval";
+inline constexpr char host[] = "host";        ///< `src`, `dst`, `input_on`
+inline constexpr char device0[] = "device0";  ///< `input_on`
+}  // namespace values
+
+/// Keys of the file itself, beside `traceEvents`, and of the objects below them.
+namespace top {
+inline constexpr char events[] = "traceEvents";
+inline constexpr char time_unit[] = "displayTimeUnit";
+inline constexpr char lockstep[] = "lockstep";
+inline constexpr char distributed[] = "distributedInfo";
+// Of `lockstep`.
+inline constexpr char format[] = "format";
+inline constexpr char clock[] = "clock";
+inline constexpr char mode[] = "mode";
+inline constexpr char arch[] = "arch";
+inline constexpr char command[] = "command";
+inline constexpr char devices[] = "devices";
+inline constexpr char steps[] = "steps";
+inline constexpr char model[] = "model";
+inline constexpr char parameter_bytes[] = "parameter_bytes";
+inline constexpr char buffer_bytes[] = "buffer_bytes";
+inline constexpr char sources[] = "sources";
+inline constexpr char emulation[] = "emulation";
+inline constexpr char imported[] = "imported";
+inline constexpr char rank_clock[] = "rank_clock";
+// Of `distributedInfo`.
+inline constexpr char rank[] = "rank";
+inline constexpr char world_size[] = "world_size";
+}  // namespace top
+
+}  // namespace lockstep::tracer

@@ -1,0 +1,369 @@
+// Goes through JSON text once, from front to back, and hands out pieces of it. Nothing
+// is copied, no tree is built, and what nobody asks for is only stepped over, sixteen
+// bytes at a time: that is what makes large traces open quickly.
+//
+//     for (bool more = scan.enter('{'); more; more = scan.more('}')) {
+//       if (scan.key() == "name") name = scan.value();
+//       else scan.value();
+//     }
+//
+// After an error (damaged text, or its end where there should be more) the scanner
+// stands at the end: every loop ends, and `error` says why.
+//
+// A strict scanner accepts exactly what JSON allows. A tolerant one looks only at
+// quotes, brackets and commas: the viewer shows what it can of a damaged file.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "tracer/format/bytes16.h"
+
+namespace lockstep::tracer {
+
+enum class Grammar : uint8_t { strict, tolerant };
+
+/// A whole number of 64 bits; anything else gives `otherwise`.
+int64_t parse_integer(std::string_view token, int64_t otherwise);
+
+/// Does nlohmann accept it? Asked for texts with escapes or beyond ASCII only.
+bool is_valid_json(std::string_view token);
+
+template <Grammar grammar>
+class BasicScanner {
+ public:
+  static constexpr bool kStrict = grammar == Grammar::strict;
+  // Limits far beyond any honest trace: they bound what a hostile file can ask for.
+  static constexpr int kMaxDepth = 64;
+  static constexpr size_t kMaxKeys = 10'000;  ///< strict only
+
+  // What `error` may be, beside damage.
+  static constexpr const char* kTooDeep = "it is nested deeper than any trace";
+  static constexpr const char* kTooManyKeys = "it has more keys than any event";
+
+  BasicScanner() = default;
+  explicit BasicScanner(std::string_view text)
+      : at_(text.data()), end_(text.data() + text.size()) {}
+
+  const char* at() const { return at_; }
+  const char* error() const { return error_; }  ///< nullptr while all is well
+  const char* error_at() const { return error_at_; }
+
+  /// Brackets that are open now do not count against the limit on nesting.
+  void ignore_open_brackets() { ignored_ = depth_; }
+
+  /// May an object hold so many members? If not, that is an error.
+  bool admits(size_t members) {
+    return !kStrict || members <= kMaxKeys || fail(kTooManyKeys);
+  }
+
+  /// The next byte that is no blank; '\0' at the end.
+  char peek() {
+    while (at_ < end_ && is_blank(*at_)) ++at_;
+    return at_ < end_ ? *at_ : '\0';
+  }
+
+  /// Goes into an object or array. True if there is something in it.
+  bool enter(char opening) {
+    if (peek() != opening) return fail("something is missing");
+    if constexpr (kStrict) {
+      if (depth_ - ignored_ >= kMaxDepth) return fail(kTooDeep);
+      ++depth_;
+    }
+    ++at_;
+    const char closing = opening == '{' ? '}' : ']';
+    if (peek() != closing) return at_ < end_ || fail(kCutOff);
+    ++at_;
+    --depth_;
+    return false;
+  }
+
+  /// Behind a member: true if another follows; else the closing bracket is taken. A
+  /// tolerant scanner forgives a comma too many.
+  bool more(char closing) {
+    const char next = peek();
+    if (next != ',' && next != closing) {
+      return fail(next == '\0' ? kCutOff : "there is no comma where one must be");
+    }
+    ++at_;
+    if (next == closing) return --depth_, false;
+    if (kStrict || peek() != closing) return true;
+    ++at_;
+    return false;
+  }
+
+  /// The name of an object's member, without quotes; its colon is taken too.
+  std::string_view key() {
+    if (peek() != '"') return fail("a name in quotes is missing"), std::string_view();
+    std::string_view quoted = text();
+    if (quoted.empty()) return {};
+    if (peek() != ':') return fail(kNoColon), std::string_view();
+    ++at_;
+    quoted.remove_prefix(1);
+    quoted.remove_suffix(1);
+    return quoted;
+  }
+
+  /// True if this is the name of the next member; then it is taken with its colon. Much
+  /// quicker than `key`: the processor guesses the answer and need not search the
+  /// quote.
+  template <size_t N>
+  bool take_key(const char (&name)[N]) {
+    if (end_ - at_ <= static_cast<ptrdiff_t>(N) || *at_ != '"' || at_[N] != '"' ||
+        std::memcmp(at_ + 1, name, N - 1) != 0) {
+      return false;
+    }
+    at_ += N + 1;
+    if (peek() == ':')
+      ++at_;
+    else
+      fail(kNoColon);
+    return true;
+  }
+
+  /// The first letter of the next member's name; '\0' if there is none.
+  char key_letter() { return peek() == '"' && end_ - at_ > 1 ? at_[1] : '\0'; }
+
+  /// Any value as it stands: a text with its quotes and escapes, a number, a whole
+  /// object. Empty after an error only.
+  std::string_view value() {
+    const char first = peek();
+    if (first == '"') return text();
+    if (first == '{' || first == '[') return container();
+    return scalar();
+  }
+
+  /// A whole number; anything else is stepped over, and `otherwise` returned.
+  int64_t integer(int64_t otherwise) {
+    peek();
+    const char* at = at_;
+    int64_t value = 0;
+    while (at < end_ && is_digit(*at) && at - at_ < 18)
+      value = value * 10 + *at++ - '0';
+    const bool plain = !kStrict || at - at_ == 1 || *at_ != '0';  // 007 is no JSON
+    if (at > at_ && plain && at < end_ && (*at == ',' || *at == '}')) {
+      at_ = at;
+      return value;
+    }
+    return parse_integer(this->value(), otherwise);
+  }
+
+ private:
+  static constexpr const char* kCutOff = "it is cut off";
+  static constexpr const char* kNoColon = "a colon is missing";
+  static constexpr const char* kNotJson = "it is no JSON";
+
+  static bool is_blank(char c) {
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+  }
+  static bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
+
+  bool fail(const char* why) {
+    if (error_ == nullptr) error_ = why, error_at_ = at_;
+    at_ = end_;
+    return false;
+  }
+
+  /// The next 16 bytes, also where the text ends sooner.
+  Bytes16 block(const char* at) const {
+    if (end_ - at >= 16) [[likely]]
+      return Bytes16(at);
+    char last[16] = {};
+    std::memcpy(last, at, static_cast<size_t>(end_ - at));
+    return Bytes16(last);
+  }
+
+  std::string_view text();
+  std::string_view scalar();
+  std::string_view container();
+  std::string_view strict_scalar();
+  std::string_view strict_container();
+  const char* skip_digits(const char* at) const;
+  const char* numbers(const char* at) const;
+
+  const char *at_ = nullptr, *end_ = nullptr;
+  const char *error_ = nullptr, *error_at_ = nullptr;
+  int depth_ = 0, ignored_ = 0;  ///< open brackets (of a strict scanner)
+};
+
+using Scanner = BasicScanner<Grammar::tolerant>;
+using StrictScanner = BasicScanner<Grammar::strict>;
+
+/// From the opening quote to the closing one.
+template <Grammar grammar>
+inline std::string_view BasicScanner<grammar>::text() {
+  const char* const begin = at_;
+  bool plain = true;  // letters that stand for themselves
+  for (const char* at = begin + 1; at < end_;) {
+    const Bytes16 bytes = block(at);
+    uint32_t found = bytes.equal('"') | bytes.equal('\\');
+    if constexpr (kStrict) found |= bytes.at_most('\x1f') | bytes.beyond_ascii();
+    if (found == 0) {
+      at += 16;
+      continue;
+    }
+    at += std::countr_zero(found);
+    if (at >= end_) break;
+    if (*at == '"') {
+      at_ = at + 1;
+      const std::string_view quoted(begin, static_cast<size_t>(at_ - begin));
+      if (kStrict && !plain && !is_valid_json(quoted)) fail(kNotJson);
+      return quoted;
+    }
+    plain = false;
+    at += *at == '\\' ? 2 : 1;  // a backslash, and what it protects
+  }
+  fail(kCutOff);
+  return {};
+}
+
+template <Grammar grammar>
+inline std::string_view BasicScanner<grammar>::scalar() {
+  if constexpr (kStrict) return strict_scalar();
+  const char* const begin = at_;
+  while (at_ < end_) {
+    const Bytes16 bytes = block(at_);
+    const uint32_t found =
+        bytes.equal(',') | bytes.equal('}') | bytes.equal(']') | bytes.at_most(' ');
+    if (found != 0) {
+      at_ += std::countr_zero(found);
+      break;
+    }
+    at_ += 16;
+  }
+  if (at_ == begin || at_ >= end_) {
+    fail(at_ >= end_ ? kCutOff : "a value is missing");
+    return {};
+  }
+  return {begin, at_};
+}
+
+/// An object or array with all that is in it. Only quotes and brackets count here.
+template <Grammar grammar>
+inline std::string_view BasicScanner<grammar>::container() {
+  if constexpr (kStrict) return strict_container();
+  const char* const begin = at_;
+  int depth = 0;
+  while (at_ < end_) {
+    const Bytes16 bytes = block(at_);
+    const uint32_t found = bytes.equal('"') | bytes.equal('{') | bytes.equal('}') |
+                           bytes.equal('[') | bytes.equal(']');
+    if (found == 0) {
+      at_ += 16;
+      continue;
+    }
+    at_ += std::countr_zero(found);
+    if (*at_ == '"') {
+      text();
+    } else if (*at_ == '{' || *at_ == '[') {
+      if (++depth > kMaxDepth)
+        fail(kTooDeep);
+      else
+        ++at_;
+    } else {
+      ++at_;
+      if (--depth == 0) return {begin, at_};
+    }
+  }
+  fail(kCutOff);
+  return {};
+}
+
+template <Grammar grammar>
+inline const char* BasicScanner<grammar>::skip_digits(const char* at) const {
+  while (at < end_ && is_digit(*at)) ++at;
+  return at;
+}
+
+/// A number, `true`, `false` or `null`, exactly as JSON spells them.
+template <Grammar grammar>
+inline std::string_view BasicScanner<grammar>::strict_scalar() {
+  const char* const begin = at_;
+  const auto done = [&](const char* at) {
+    at_ = at;
+    return std::string_view(begin, static_cast<size_t>(at - begin));
+  };
+  const char* at = begin;
+  if (at < end_ && *at == '-') ++at;
+  if (at < end_ && is_digit(*at)) {
+    bool odd = false;  // might be too large for a double
+    at = *at == '0' ? at + 1 : skip_digits(at);
+    if (at + 1 < end_ && *at == '.' && is_digit(at[1])) at = skip_digits(at + 1);
+    if (at < end_ && (*at == 'e' || *at == 'E')) {
+      odd = true;
+      const char* digits = at + 1;
+      if (digits < end_ && (*digits == '+' || *digits == '-')) ++digits;
+      if (digits < end_ && is_digit(*digits)) at = skip_digits(digits);
+    }
+    const std::string_view number = done(at);
+    odd |= number.size() > 300;
+    if (odd && !is_valid_json(number)) fail(kNotJson);
+    return number;
+  }
+  for (const std::string_view word : {"true", "false", "null"}) {
+    if (std::string_view(begin, static_cast<size_t>(end_ - begin)).starts_with(word)) {
+      return done(begin + word.size());
+    }
+  }
+  fail(begin >= end_ ? kCutOff : kNotJson);
+  return {};
+}
+
+/// The end of nested arrays of natural numbers, such as shapes; nullptr if it is
+/// anything else.
+template <Grammar grammar>
+inline const char* BasicScanner<grammar>::numbers(const char* at) const {
+  int depth = 0;
+  while (at < end_) {
+    if (*at == '[') {
+      if (++depth > 4) return nullptr;
+      ++at;
+      if (at < end_ && *at == ']') {
+        // an empty one: closed below
+      } else {
+        continue;
+      }
+    } else {
+      const char* const first = at;
+      at = skip_digits(at);
+      if (at == first || at - first > 300 || (*first == '0' && at - first > 1)) {
+        return nullptr;
+      }
+    }
+    while (at < end_ && *at == ']') {
+      ++at;
+      if (--depth == 0) return at;
+    }
+    if (at >= end_ || *at != ',') return nullptr;
+    ++at;
+  }
+  return nullptr;
+}
+
+template <Grammar grammar>
+inline std::string_view BasicScanner<grammar>::strict_container() {
+  const char* const begin = at_;
+  if (depth_ - ignored_ + 4 < kMaxDepth && *begin == '[') {
+    if (const char* end = numbers(begin)) {
+      at_ = end;
+      return {begin, at_};
+    }
+  }
+  if (*begin == '[') {
+    for (bool more = enter('['); more; more = this->more(']')) value();
+  } else {
+    size_t keys = 0;
+    for (bool more = enter('{'); more; more = this->more('}')) {
+      if (!admits(++keys)) break;
+      key();
+      value();
+    }
+  }
+  return error_ == nullptr ? std::string_view(begin, static_cast<size_t>(at_ - begin))
+                           : std::string_view();
+}
+
+}  // namespace lockstep::tracer

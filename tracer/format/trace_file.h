@@ -1,0 +1,105 @@
+// A trace file, one event after the other: `{"traceEvents": [ … ], …}` or a bare list.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "tracer/format/event_fields.h"
+#include "tracer/format/keys.h"
+
+namespace lockstep::tracer {
+
+/// Walks through the text of a trace.
+///
+///     TraceFile<Grammar::strict> file(text);
+///     for (Found found = file.next(); found != Found::end; found = file.next()) …
+///
+/// After `end`, `scan().error()` says whether it was the file's.
+template <Grammar grammar>
+class TraceFile {
+ public:
+  enum class Found : uint8_t {
+    events,  ///< the list of events: entered
+    event,   ///< `fields()`
+    member,  ///< of the file's object, beside the list of events: `key()`, `value()`
+    end,
+  };
+
+  TraceFile() = default;
+  /// Goes into the text, whose first letter (without blanks) must be { or [.
+  explicit TraceFile(std::string_view text) : scan_(text) {
+    bare_ = scan_.peek() == '[';
+    more_ = scan_.enter(bare_ ? '[' : '{');
+    where_ = bare_ ? Where::events : Where::members;
+    has_events_ = bare_;
+    scan_.ignore_open_brackets();
+  }
+
+  Found next() {
+    while (true) {
+      unit_ = scan_.at();
+      unit_is_first_ = !after_value_;
+      if (after_value_) more_ = scan_.more(in_events() ? ']' : '}');
+      after_value_ = true;
+      if (!more_ && (bare_ || !in_events() || scan_.error() != nullptr)) {
+        return Found::end;
+      }
+      if (!more_) {
+        leave_events();
+      } else if (in_events()) {
+        read_fields(scan_, fields_);
+        return scan_.error() == nullptr ? Found::event : Found::end;
+      } else if (enter_events()) {
+        return Found::events;
+      } else {
+        value_ = scan_.value();
+        return scan_.error() == nullptr ? Found::member : Found::end;
+      }
+    }
+  }
+
+  const EventFields& fields() const { return fields_; }
+  std::string_view key() const { return key_; }
+  std::string_view value() const { return value_; }
+
+  const BasicScanner<grammar>& scan() const { return scan_; }
+  bool is_bare() const { return bare_; }
+  bool has_events() const { return has_events_; }  ///< a list of them was entered
+  bool in_events() const { return where_ == Where::events; }
+
+  /// Where that is read which comes next, or was read last: behind the event or member
+  /// before it, or behind the opening bracket.
+  const char* unit() const { return unit_; }
+  bool unit_is_first() const { return unit_is_first_; }
+
+ private:
+  enum class Where : uint8_t { members, events };
+
+  bool enter_events() {
+    key_ = scan_.key();
+    if (key_ != top::events || scan_.peek() != '[') return false;
+    more_ = scan_.enter('[');
+    scan_.ignore_open_brackets();
+    where_ = Where::events;
+    has_events_ = true;
+    after_value_ = false;
+    return true;
+  }
+
+  void leave_events() {
+    where_ = Where::members;
+    scan_.ignore_open_brackets();
+  }
+
+  BasicScanner<grammar> scan_;
+  Where where_ = Where::members;
+  bool bare_ = false, has_events_ = false;
+  bool more_ = false;         ///< something follows, where we are
+  bool after_value_ = false;  ///< … if a comma does
+  const char* unit_ = nullptr;
+  bool unit_is_first_ = true;
+  EventFields fields_;
+  std::string_view key_, value_;
+};
+
+}  // namespace lockstep::tracer
