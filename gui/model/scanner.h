@@ -33,7 +33,7 @@ class Scanner {
   const char* error() const { return error_; }  ///< nullptr while all is well
   const char* error_at() const { return error_at_; }
 
-  /// The next byte that is no blank; '\0' at the end.
+  /// Returns the next byte that is not a blank; '\0' at the end.
   char peek() {
     while (at_ < end_ && is_blank(*at_)) ++at_;
     return at_ < end_ ? *at_ : '\0';

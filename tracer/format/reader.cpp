@@ -208,8 +208,8 @@ bool in_order(const Event& a, const Event& b) {
   return a.ts != b.ts ? a.ts < b.ts : a.dur > b.dur;
 }
 
-/// The flows from op to kernel say again what `args.op` says; the writer makes them
-/// anew. Flows of other programs stay.
+/// The flows from op to kernel repeat `args.op`; the writer generates them again.
+/// Flows of other programs stay.
 void drop_launch_flows(Trace& trace) {
   std::unordered_set<int64_t> launched;
   for (const Event& event : trace.events) {
