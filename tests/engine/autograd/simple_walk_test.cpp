@@ -50,15 +50,15 @@ TEST(AutogradSimpleWalk, NetsHaveTheEnginesGradients) {
 /// A diamond whose leaf is used on every level: five gradients meet in `x`, three in
 /// `a`.
 Values diamond(Walk walk) {
-  const Tensor x = test::leaf(test::kReference, test::vector({0.1, -0.7, 1.3}));
+  const Tensor x =
+      test::leaf(test::kReference, test::vector({0.1, -0.7, 1.3}).reshaped({1, 3}));
   const Tensor a = ops::scale(x, 1.0 / 3);
   const Tensor left = ops::add(ops::scale(a, 0.7), x);
   const Tensor right = ops::add(ops::scale(a, 1.1), x);
   Tensor y = ops::add(ops::add(ops::scale(left, 1.0 / 7), right), a);
   y = ops::add(ops::add(y, x), ops::scale(x, 0.3));
-  backward_by(walk, ops::cross_entropy(y.reshaped({1, 3}),
-                                       test::on(test::kReference,
-                                                Tensor::from({1}, {1}, DType::i64))));
+  const Tensor label = test::on(test::kReference, Tensor::from({1}, {1}, DType::i64));
+  backward_by(walk, ops::cross_entropy(y, label));
   return test::values_of(x.grad());
 }
 

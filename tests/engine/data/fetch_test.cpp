@@ -52,7 +52,8 @@ TEST_F(Fetch, LeavesAnExistingSetAlone) {
 TEST_F(Fetch, DoesNotTakeAGeneratedSetForTheRealOne) {
   generate_cifar10(target_ / "cifar-10-batches-bin", 10, 5, 0);
   expect_error([&] { cifar10_fetch(target_, {"file:///nowhere", ""}); },
-               "cifar-10-batches-bin: a generated set", "remove it", "data fetch DIR");
+               "cifar-10-batches-bin: holds a generated set", "remove it",
+               "data fetch DIR");
 }
 
 void expect_nothing_in(const fs::path& folder) {

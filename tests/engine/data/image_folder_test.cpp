@@ -148,8 +148,7 @@ TEST_F(ImageFolderTest, BadFilesEndARunOrAreLeftOut) {
   DataLoader alone(folder, options);
   alone.start_epoch(0);
   alone.next();
-  expect_error([&] { alone.next(); }, "not one of the 1 samples of batch 1",
-               "a/1.jpeg");
+  expect_error([&] { alone.next(); }, "none of the 1 samples of batch 1", "a/1.jpeg");
 }
 
 /// What an index of ImageNet's size costs, with files that are links to one.
