@@ -88,7 +88,7 @@ std::optional<Log> run_or_read(const StudyOptions& o, const LoggedRun& run,
     const auto log = read_log_file(path);
     if (!log.command.empty() && !same_command(log.command, command)) {
       throw std::runtime_error(
-          fmt::format("{}: made by another command ({}); --again makes it anew, --out "
+          fmt::format("{}: made by another command ({}); fix: --again reruns it, --out "
                       "names another "
                       "folder",
                       path.string(), log.command));

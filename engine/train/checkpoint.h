@@ -26,7 +26,7 @@ void save_checkpoint(const std::string& path, const Snapshot& snapshot);
 
 /// Sets trainer, optimizer and dropout to the checkpoint's state; in DDP on every rank.
 /// Throws std::runtime_error that names the file, the tensor and the fix, and changes
-/// nothing, for a file that is no checkpoint, damaged, or of another model.
+/// nothing, for a file that is not a checkpoint, is damaged, or is of another model.
 Progress load_checkpoint(const std::string& path, Trainer& trainer);
 
 /// Reads the progress alone, without the tensors.

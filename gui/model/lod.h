@@ -57,8 +57,8 @@ class Lod {
   /// How many rows a lane has, those that hold marks only included.
   uint32_t depth(uint32_t lane) const;
 
-  /// The event of a row that runs at `ts`, else the nearest that is no further away
-  /// than `reach` ns, else kNoEvent.
+  /// The event of a row that runs at `ts`, otherwise the nearest within `reach` ns,
+  /// otherwise kNoEvent.
   uint32_t event_at(const Model& model, uint32_t lane, uint32_t depth, int64_t ts,
                     int64_t reach) const;
 

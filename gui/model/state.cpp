@@ -53,7 +53,7 @@ void find_running(const Model& model, State& state) {
   }
 }
 
-/// A message counts where it leaves and where it arrives, whoever caused it.
+/// A message counts where it leaves and where it arrives, regardless of its cause.
 void note_message(const Model& model, uint32_t index, State& state) {
   const Copy& copy = model.copies[index];
   const auto note = [&](int device, size_t Effects::* count, int64_t Effects::* bytes) {

@@ -242,7 +242,7 @@ class ChangedTrace : public ::testing::Test {
     for (const std::string_view path : copies) gone.insert(id(path));
     const auto is_gone = [&](int64_t id) { return gone.contains(id); };
     std::erase_if(trace_.events, [&](const Event& e) { return is_gone(e.id); });
-    for (Event& event : trace_.events) std::erase_if(event.deps, is_gone);
+    for (Event& event : trace_.events) erase_if(event.deps, is_gone);
   }
 
   Trace trace_ = read_trace(minimal_path());

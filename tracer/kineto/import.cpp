@@ -1,6 +1,6 @@
 // Order: what stands on host threads first (steps, operators, launches), then what ran
 // on devices, which looks up its launch by `correlation` and takes the operator around
-// it. (`External id` would say it too, but older files number it anew for launches.)
+// it. (`External id` would say it too, but older files number launches separately.)
 #include "tracer/kineto/import.h"
 
 #include <fmt/format.h>

@@ -94,7 +94,7 @@ int64_t recording_origin();
 void set_run(std::string_view run);
 std::string current_run();
 
-/// Returns the id of this boot of this machine: CLOCK_MONOTONIC starts anew with each.
+/// Returns the id of this boot of this machine: CLOCK_MONOTONIC restarts at each.
 std::string boot_id();
 
 /// Returns a new event id, unique in this process.

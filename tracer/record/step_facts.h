@@ -13,8 +13,8 @@ struct StepFacts {
   int64_t output_bytes = 0;     ///< DataParallel: size of the joined output
 };
 
-/// The facts of the step that the calling thread is running. Whoever begins a step
-/// clears them.
+/// The facts of the step that the calling thread is running. The code that begins
+/// a step clears them.
 StepFacts& step_facts();
 
 }  // namespace lockstep::tracer
