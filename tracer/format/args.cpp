@@ -50,12 +50,11 @@ int64_t as_duration(double microseconds, int64_t fallback) {
   return std::llround(nanoseconds);
 }
 
-/// Texts are written as UTF-8 whatever they hold: an invalid byte becomes U+FFFD.
-std::string dump(const Json& json) {
+}  // namespace
+
+std::string to_utf8(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
-
-}  // namespace
 
 bool Value::is_integer() const {
   if (json_ != nullptr) return json_->is_number_integer();
@@ -142,7 +141,7 @@ void Value::append_to(std::string& line) const {
   if (as_it_stands)
     line += token_;
   else
-    line += dump(json_ != nullptr ? *json_ : json());
+    line += to_utf8(json_ != nullptr ? *json_ : json());
 }
 
 Args::Args(Json json) {

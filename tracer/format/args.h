@@ -199,4 +199,8 @@ std::vector<int64_t> ints_arg(const Json& object, const char* key);
 /// `object[key]`, or an empty object when it is absent or no object.
 const Json& object_arg(const Json& object, const char* key);
 
+/// Returns `json` as text in UTF-8, whatever its texts hold: an invalid byte becomes
+/// U+FFFD.
+std::string to_utf8(const Json& json);
+
 }  // namespace lockstep::tracer

@@ -112,17 +112,12 @@ void take_args(const EventFields& f, Event& event) {
   event.args = Args(f.args, f.keys, taken);
 }
 
-/// Texts are written as UTF-8 whatever they hold: an invalid byte becomes U+FFFD.
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 class Line {
  public:
   explicit Line(const Event& event) {
     add(R"({{"ph":"{}")", event.ph);
-    if (!event.cat.empty()) add(R"(,"cat":{})", dump(event.cat.str()));
-    add(R"(,"name":{},"pid":{},"tid":{},"ts":{})", dump(event.name.str()), event.pid,
+    if (!event.cat.empty()) add(R"(,"cat":{})", to_utf8(event.cat.str()));
+    add(R"(,"name":{},"pid":{},"tid":{},"ts":{})", to_utf8(event.name.str()), event.pid,
         event.tid, format_microseconds(event.ts));
     if (event.ph == 'X') add(R"(,"dur":{})", format_microseconds(event.dur));
     if (event.ph == 'i') add(R"(,"s":"t")");
@@ -165,7 +160,7 @@ class Line {
     if (!event.waits_for.empty()) put_ids(R"("for")", event.waits_for);
     event.args.list(members_);
     for (const auto& [name, value] : members_) {
-      key(dump(std::string(name)));
+      key(to_utf8(std::string(name)));
       value.append_to(line_);
     }
     if (line_.size() > begin) line_ += '}';

@@ -6,6 +6,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "tracer/format/keys.h"
+
 namespace lockstep::tracer {
 namespace {
 
@@ -83,8 +85,8 @@ class Retiming {
     std::map<std::pair<int64_t, int64_t>, RetimedTask*> last;  // by lane: pid, tid
     for (RetimedTask& task : tasks_) {
       RetimedTask*& previous = last[{task.event->pid, task.event->tid}];
-      const bool inside = previous && previous->event->is("collective") &&
-                          !task.event->is("collective") &&
+      const bool inside = previous && previous->event->is(categories::collective) &&
+                          !task.event->is(categories::collective) &&
                           task.old_end <= previous->old_end;
       (inside ? task.collective : task.previous) = previous;
       if (!inside) previous = &task;
@@ -107,7 +109,7 @@ class Retiming {
     }
     for (RetimedTask& task : tasks_) {
       const bool was_measured =
-          task.collective && !task.event->args.contains("modelled");
+          task.collective && !task.event->args.contains(keys::modelled);
       if (was_measured) task.collective->measured.reset();
     }
   }
@@ -158,12 +160,12 @@ class Retiming {
     // At least a nanosecond where there is room, so that a stream's tasks are ordered.
     event.dur = std::min(std::max(end, event.ts + 1), task.latest_end) - event.ts;
     if (queued && ready != INT64_MIN) {
-      event.args["queued_us"] = static_cast<double>(event.ts - ready) / 1e3;
+      event.args[keys::queued_us] = static_cast<double>(event.ts - ready) / 1e3;
     }
     if (!task.measured) return;
     const int64_t busy = std::min(task.measured->busy, event.dur);
-    event.args["cpu_us"] = static_cast<double>(busy) / 1e3;
-    event.args["activities"] = task.measured->activities;
+    event.args[keys::cpu_us] = static_cast<double>(busy) / 1e3;
+    event.args[keys::activities] = task.measured->activities;
   }
 
   /// Scales a modelled message with its collective.
