@@ -12,8 +12,10 @@
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
+#include "tracer/format/keys.h"
 
 namespace lockstep::autograd {
+namespace keys = tracer::keys;
 namespace {
 
 /// What runs after a backward pass.
@@ -174,7 +176,7 @@ void record_queue_wait(const ReadyNode& ready, int64_t waited_since) {
   if (!tracer::recording() || ready.pushed_by == tracer::kNone) return;
   tracer::HostEvent sync("sync", "autograd queue");
   sync.begin_at(std::max(waited_since, ready.task->started));
-  sync.arg({"why", "queue"}).waits_for({&ready.pushed_by, 1});
+  sync.arg({keys::why, "queue"}).waits_for({&ready.pushed_by, 1});
 }
 
 void DeviceThread::loop() {
@@ -211,7 +213,7 @@ void walk_on_device_threads(const Edge& root, Tensor grad) {
       .push({root.node, std::move(seed), task, tracer::last_closed_event()});
 
   tracer::HostEvent sync("sync", "wait for autograd threads");
-  sync.arg({"why", "join"});
+  sync.arg({keys::why, "join"});
   std::unique_lock lock(task->mutex);
   task->finished.wait(lock, [&] { return task->outstanding == 0; });
   if (task->last_event != tracer::kNone) sync.waits_for({&task->last_event, 1});
@@ -266,8 +268,8 @@ runtime::Slot<TapeWalk>& tape_walk() {
 void backward(const Tensor& root, const Tensor& gradient, std::source_location site) {
   check_seed(root, gradient);
   tracer::HostEvent call("call", "Tensor.backward");
-  call.arg({"cpp", "Tensor::backward"}).arg({"file", site.file_name()});
-  call.arg({"line", static_cast<int64_t>(site.line())});
+  call.arg({keys::cpp, "Tensor::backward"}).arg({keys::file, site.file_name()});
+  call.arg({keys::line, static_cast<int64_t>(site.line())});
   NoGrad no_grad;
   Tensor seed = gradient;
   if (!seed.defined()) {

@@ -6,9 +6,11 @@
 #include <span>
 #include <utility>
 
+#include "tracer/format/keys.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::data {
+namespace keys = tracer::keys;
 namespace {
 
 /// Returns the event's id.
@@ -67,7 +69,7 @@ void WorkLog::record(int64_t taken, int64_t asked_ns) {
   if (call == tracer::kNone || here == tracer::kNone) return;
   tracer::HostEvent wait("sync", "wait for batch");
   wait.begin_at(asked_ns);
-  wait.arg({"why", "queue"});
+  wait.arg({keys::why, "queue"});
   wait.waits_for({&call, 1});
 }
 

@@ -5,8 +5,10 @@
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
+#include "tracer/format/keys.h"
 
 namespace lockstep::ops {
+namespace keys = tracer::keys;
 namespace {
 
 using runtime::DeviceContext;
@@ -96,13 +98,13 @@ void describe_copy(runtime::Task& task, const TensorSpec& tensor, Device from,
   const auto item = static_cast<int64_t>(item_size(tensor.dtype));
   task.args = {end("src", from),
                end("dst", to),
-               {"bytes", tensor.sizes.numel() * item},
-               {"why", label.why},
-               {"tensor", label.tensor},
-               {"dtype", name(tensor.dtype)}};
+               {keys::bytes, tensor.sizes.numel() * item},
+               {keys::why, label.why},
+               {keys::tensor, label.tensor},
+               {keys::dtype, name(tensor.dtype)}};
   task.shape.assign(tensor.sizes.begin(), tensor.sizes.end());
   if (const char* phase = tracer::thread_context().phase) {
-    task.args.emplace_back("phase", phase);
+    task.args.emplace_back(keys::phase, phase);
   }
 }
 

@@ -4,8 +4,10 @@
 
 #include "engine/ops/flops.h"
 #include "engine/runtime/device_context.h"
+#include "tracer/format/keys.h"
 
 namespace lockstep::ops {
+namespace keys = tracer::keys;
 namespace {
 
 Device common_device(const Tensors& inputs) {
@@ -49,12 +51,12 @@ void describe_kernel(runtime::Task& task, const KernelCall& call) {
   task.record.op = tracer::innermost_event();
   task.record.step = tracer::current_step();
   const int64_t flops = flops_of(call.request), bytes = bytes_touched(call);
-  task.args.emplace_back("impl", call.plan->impl.c_str());
+  task.args.emplace_back(keys::impl, call.plan->impl.c_str());
   if (const char* phase = tracer::thread_context().phase) {
-    task.args.emplace_back("phase", phase);
+    task.args.emplace_back(keys::phase, phase);
   }
-  if (flops > 0) task.args.emplace_back("flops", flops);
-  task.args.emplace_back("bytes", bytes);
+  if (flops > 0) task.args.emplace_back(keys::flops, flops);
+  task.args.emplace_back(keys::bytes, bytes);
   if (tracer::HostEvent* op = tracer::innermost_host_event()) {
     if (flops > 0) op->add("flops", flops);
     op->add("bytes", bytes);
@@ -109,8 +111,8 @@ OpEvent::OpEvent(const char* name, const Tensors& inputs) : event_("op", name) {
 OpEvent::OpEvent(const char* name, const Tensors& inputs,
                  const std::source_location& site)
     : OpEvent(name, inputs) {
-  event_.arg({"file", site.file_name()});
-  event_.arg({"line", static_cast<int64_t>(site.line())});
+  event_.arg({keys::file, site.file_name()});
+  event_.arg({keys::line, static_cast<int64_t>(site.line())});
 }
 
 OpCall::OpCall(const char* name, const Tensors& inputs,
@@ -127,7 +129,7 @@ void describe_shapes(tracer::HostEvent& event, const Tensors& tensors) {
     encoded.push_back(tensor.dim());
     encoded.insert(encoded.end(), tensor.sizes().begin(), tensor.sizes().end());
   }
-  event.arg(tracer::Arg::shapes("shapes", encoded));
+  event.arg(tracer::Arg::shapes(keys::shapes, encoded));
 }
 
 Tensors compute(OpCode code, const Tensors& in, const std::vector<TensorSpec>& out,

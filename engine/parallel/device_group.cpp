@@ -6,8 +6,10 @@
 #include "engine/backends/load_cuda.h"
 #include "engine/ops/copy.h"
 #include "engine/runtime/device_context.h"
+#include "tracer/format/keys.h"
 
 namespace lockstep::parallel {
+namespace keys = tracer::keys;
 namespace {
 
 using runtime::context;
@@ -17,7 +19,7 @@ using runtime::EventPtr;
 void describe(runtime::Task& task, const Tensor& received, Device from,
               const char* why) {
   ops::describe_copy(task, received.spec(), from, received.device(), {why, "group"});
-  if (tracer::recording()) task.args.emplace_back("modelled", true);
+  if (tracer::recording()) task.args.emplace_back(keys::modelled, true);
 }
 
 void enqueue(Device device, runtime::Task task) {

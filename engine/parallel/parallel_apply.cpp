@@ -6,9 +6,11 @@
 
 #include "engine/autograd/node.h"
 #include "engine/parallel/primitives.h"
+#include "tracer/format/keys.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::parallel {
+namespace keys = tracer::keys;
 namespace {
 
 /// How a replica's run ended.
@@ -31,7 +33,7 @@ struct Outcome {
 /// Waits for all replicas' threads and records the wait.
 void join(std::vector<std::thread>& threads, const std::vector<Outcome>& outcomes) {
   tracer::HostEvent sync("sync", "join replicas");
-  sync.arg({"why", "join"});
+  sync.arg({keys::why, "join"});
   std::vector<int64_t> last_events;
   for (size_t i = 0; i < threads.size(); ++i) {
     threads[i].join();

@@ -5,8 +5,10 @@
 #include <thread>
 
 #include "engine/backends/backend.h"
+#include "tracer/format/keys.h"
 
 namespace lockstep::runtime {
+namespace keys = tracer::keys;
 
 Options& options() {
   static Options instance;
@@ -101,7 +103,7 @@ DeviceContext& context(Device device) {
 
 void host_wait(const EventPtr& event, const char* why) {
   tracer::HostEvent sync("sync", "synchronize");
-  sync.arg({"why", why});
+  sync.arg({keys::why, why});
   std::vector<int64_t> ids;
   for (const TraceEnd& end : event->ends()) ids.push_back(end.id);
   sync.waits_for(ids);

@@ -4,8 +4,10 @@
 #include <string_view>
 
 #include "engine/runtime/device_context.h"
+#include "tracer/format/keys.h"
 
 namespace lockstep::runtime {
+namespace keys = tracer::keys;
 namespace {
 
 /// The events of other streams that the task waited for, each once. The order of its
@@ -61,12 +63,12 @@ int64_t Stream::end_time(const Task& task) const {
 void Stream::record(Task& task, int64_t start, int64_t end, int64_t cpu) {
   task.record.ts = start;
   task.record.dur = end - start;
-  task.args.emplace_back("queued_us",
+  task.args.emplace_back(keys::queued_us,
                          static_cast<double>(start - ready_time(task)) / 1e3);
   last_end_ = end;
-  task.args.emplace_back("cpu_us", static_cast<double>(cpu) / 1e3);
+  task.args.emplace_back(keys::cpu_us, static_cast<double>(cpu) / 1e3);
   if (task.record.cat == std::string_view("copy")) {
-    task.args.push_back(tracer::Arg::integers("shape", task.shape));
+    task.args.push_back(tracer::Arg::integers(keys::shape, task.shape));
   }
   tracer::append(task.record, task.args, deps_of(task, this));
 }

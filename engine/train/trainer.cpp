@@ -11,9 +11,11 @@
 #include "engine/optim/weight_decay.h"
 #include "engine/runtime/device_context.h"
 #include "engine/train/meters.h"
+#include "tracer/format/keys.h"
 #include "tracer/record/step_facts.h"
 
 namespace lockstep::train {
+namespace keys = tracer::keys;
 namespace {
 
 double seconds_since(int64_t start) {
@@ -272,29 +274,29 @@ void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
                        const Tensor& output, bool train, bool synced) const {
   if (!event.on()) return;
   const int64_t batch = host.images.size(0);
-  event.arg({"kind", train ? "train" : "eval"}).arg({"batch", batch});
-  event.arg({"input_bytes", host.images.nbytes()});
-  event.arg({"label_bytes", host.labels.nbytes()});
+  event.arg({keys::kind, train ? "train" : "eval"}).arg({keys::batch, batch});
+  event.arg({keys::input_bytes, host.images.nbytes()});
+  event.arg({keys::label_bytes, host.labels.nbytes()});
   const bool on_device = !wrapper_ || options_.input_on_device0;
-  event.arg({"input_on", on_device ? "device0" : "host"});
+  event.arg({keys::input_on, on_device ? "device0" : "host"});
   if (!wrapper_) {
-    event.arg({"output_bytes", output.nbytes()});
-    event.arg(tracer::Arg::integers("chunks", {&batch, 1}));
+    event.arg({keys::output_bytes, output.nbytes()});
+    event.arg(tracer::Arg::integers(keys::chunks, {&batch, 1}));
     if (ddp_) {
-      event.arg({"broadcast_bytes", ddp_->last_broadcast_bytes()});
-      event.arg({"synced", synced});
+      event.arg({keys::broadcast_bytes, ddp_->last_broadcast_bytes()});
+      event.arg({keys::synced, synced});
     }
     return;
   }
   const tracer::StepFacts& facts = tracer::step_facts();
-  event.arg({"output_bytes", facts.output_bytes});
-  event.arg(tracer::Arg::integers("chunks", facts.chunks));
+  event.arg({keys::output_bytes, facts.output_bytes});
+  event.arg(tracer::Arg::integers(keys::chunks, facts.chunks));
   if (options_.mode != Mode::dp_features) return;
   int64_t parameters = 0, buffers = 0;
   for (const Tensor& tensor : wrapper_->parameters()) parameters += tensor.nbytes();
   for (const Tensor& tensor : wrapper_->buffers()) buffers += tensor.nbytes();
-  event.arg({"wrapped_parameter_bytes", parameters});
-  event.arg({"wrapped_buffer_bytes", buffers});
+  event.arg({keys::wrapped_parameter_bytes, parameters});
+  event.arg({keys::wrapped_buffer_bytes, buffers});
 }
 
 void Trainer::forward_only(data::DataLoader& loader, int64_t last_step) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gui/model/event_facts.h"
+#include "tracer/format/keys.h"
 
 namespace lockstep::gui {
 
@@ -219,14 +220,14 @@ class Narrator : EventFacts {
     add_collective(state_.event);
     facts_.number("group_size", group_size());
     facts_.text("algorithm", text_arg(args_, "algorithm"));
-    std::string special = text_arg(args_, "why");
+    std::string special = text_arg(args_, tracer::keys::why);
     if (number_arg(args_, "bucket", -1) >= 0) special = "bucket";
     return say(
         {"collective/" + kind + "/" + special, "collective/" + kind, "collective"});
   }
 
   std::string sync() {
-    const std::string why = text_arg(args_, "why");
+    const std::string why = text_arg(args_, tracer::keys::why);
     const auto awaited = args_.find("for");
     if (awaited != args_.end() && awaited->is_array() && !awaited->empty()) {
       facts_.number("threads", static_cast<int64_t>(awaited->size()));

@@ -8,6 +8,7 @@
 #include "gui/panels/panels.h"
 #include "gui/panels/stage_parts.h"
 #include "gui/panels/widgets.h"
+#include "tracer/format/keys.h"
 
 namespace lockstep::gui {
 
@@ -190,7 +191,7 @@ std::string collective_label(const Model& model, uint32_t event, bool brief) {
   if (bucket >= 0) {
     return (brief ? "" : text + " · ") + fmt::format("bucket {}", bucket);
   }
-  const std::string why = text_arg(args, "why");
+  const std::string why = text_arg(args, tracer::keys::why);
   if (brief && !why.empty()) return why;
   if (!why.empty() && why != text) return text + " · " + why;
   const std::string tensor = text_arg(args, "tensor");

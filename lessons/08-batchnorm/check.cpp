@@ -8,6 +8,7 @@
 #include "lessons/machine/exam.h"
 #include "lessons/machine/predicates.h"
 #include "lessons/machine/ranks.h"
+#include "tracer/format/keys.h"
 
 namespace lockstep::lessons {
 namespace {
@@ -108,7 +109,7 @@ LESSON_TEST(8, asks_and_waits, "the ranks ask each other, and wait for the answe
   Events asked, users;
   for (const tracer::Event& event : trace.events) {
     if (event.pid / 100 != 0) continue;
-    if (event.is("collective") && text(event, "why") == "sync_batch_norm") {
+    if (event.is("collective") && text(event, tracer::keys::why) == "sync_batch_norm") {
       asked.push_back(&event);
     } else if (event.is("kernel") && (event.name == "batch_norm_eval" ||
                                       event.name == "batch_norm_backward_elemt")) {

@@ -8,6 +8,7 @@
 #include "engine/distributed/collectives/ring.h"
 #include "lessons/machine/exam.h"
 #include "lessons/machine/predicates.h"
+#include "tracer/format/keys.h"
 
 namespace lockstep::lessons {
 namespace {
@@ -264,7 +265,7 @@ LESSON_TEST(9, traffic, "each rank sends 2(N-1)/N of a bucket, in 2(N-1) message
     of.last = copy->id;
   }
   for (const tracer::Event* bucket : events_of(trace, "collective", "all_reduce")) {
-    if (text(*bucket, "why") != "all_reduce") continue;
+    if (text(*bucket, tracer::keys::why) != "all_reduce") continue;
     const int64_t rank = number(*bucket, "rank");
     const Traffic& of = sent[{number(*bucket, "seq"), rank}];
     const std::string who =

@@ -12,6 +12,7 @@
 #include "lessons/machine/exam.h"
 #include "lessons/machine/predicates.h"
 #include "lessons/machine/ranks.h"
+#include "tracer/format/keys.h"
 
 namespace lockstep::lessons {
 namespace {
@@ -146,7 +147,8 @@ LESSON_TEST(11, in_backward, "one all-reduce a parameter, and the optimizer wait
   for (const tracer::Event& event : trace.events) {
     if (number(event, "device") != 0) continue;
     if (event.is("kernel") && text(event, "phase") == "optimizer") optimizer = &event;
-    if (!event.is("collective") || text(event, "why") != "all_reduce") continue;
+    if (!event.is("collective") || text(event, tracer::keys::why) != "all_reduce")
+      continue;
     last = &event;
     const auto key = std::pair(event.step, text(event, "tensor"));
     exam.equal(

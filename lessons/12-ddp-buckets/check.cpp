@@ -12,6 +12,7 @@
 #include "lessons/machine/ranks.h"
 #include "tracer/analysis/communication.h"
 #include "tracer/emulate/emulate.h"
+#include "tracer/format/keys.h"
 
 namespace lockstep::lessons {
 namespace {
@@ -166,7 +167,7 @@ const tracer::Trace& learners_run(Exam& exam) {
 Events all_reduces(const tracer::Trace& trace) {
   Events found;
   for (const tracer::Event* event : events_of(trace, "collective")) {
-    if (text(*event, "why") == "all_reduce") found.push_back(event);
+    if (text(*event, tracer::keys::why) == "all_reduce") found.push_back(event);
   }
   return found;
 }

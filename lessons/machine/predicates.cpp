@@ -3,6 +3,8 @@
 #include <map>
 #include <unordered_set>
 
+#include "tracer/format/keys.h"
+
 namespace lockstep::lessons {
 namespace {
 
@@ -15,7 +17,8 @@ bool has_text(const tracer::Event& event, const char* key, std::string_view valu
 Events copies_because(const tracer::Trace& trace, std::string_view why) {
   Events found;
   for (const tracer::Event& event : trace.events) {
-    if (event.is("copy") && has_text(event, "why", why)) found.push_back(&event);
+    if (event.is("copy") && has_text(event, tracer::keys::why, why))
+      found.push_back(&event);
   }
   return found;
 }

@@ -208,7 +208,7 @@ bool is_launch_flow(const Event& event) {
   return (event.ph == 's' || event.ph == 'f') && event.is(categories::launch);
 }
 
-/// The flows from op to kernel say again what `args.op` says; the writer makes them
+/// The flows from op to kernel repeat `args.op`; the writer makes them
 /// anew. Flows of other programs stay.
 void drop_launch_flows(Trace& trace) {
   const std::vector<Event>& events = trace.events;

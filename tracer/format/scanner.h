@@ -60,7 +60,7 @@ class BasicScanner {
     return !kStrict || members <= kMaxKeys || fail(kTooManyKeys);
   }
 
-  /// The next byte that is no blank; '\0' at the end.
+  /// Returns the next byte that is not a blank; '\0' at the end.
   char peek() {
     while (at_ < end_ && is_blank(*at_)) ++at_;
     return at_ < end_ ? *at_ : '\0';

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include "engine/runtime/device_context.h"
+#include "tracer/format/keys.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::distributed {
+namespace keys = tracer::keys;
 namespace {
 
 constexpr int kCommLane = 2;
@@ -23,18 +25,18 @@ tracer::Record record_of(const MessageFacts& message, const Collective& call) {
 std::vector<tracer::Arg> args_of(const MessageFacts& message, const Collective& call,
                                  int src, int dst) {
   const int64_t numel = message.data.numel;
-  std::vector<tracer::Arg> args{{"src", src},
-                                {"dst", dst},
-                                {"bytes", message.data.bytes()},
-                                {"why", call.why},
-                                {"tensor", call.tensor},
-                                {"dtype", name(message.data.dtype)},
-                                tracer::Arg::integers("shape", {&numel, 1}),
-                                {"group", message.group},
-                                {"seq", call.seq},
-                                {"ring_step", message.step}};
-  if (message.modelled) args.emplace_back("modelled", true);
-  if (call.phase) args.emplace_back("phase", call.phase);
+  std::vector<tracer::Arg> args{{keys::src, src},
+                                {keys::dst, dst},
+                                {keys::bytes, message.data.bytes()},
+                                {keys::why, call.why},
+                                {keys::tensor, call.tensor},
+                                {keys::dtype, name(message.data.dtype)},
+                                tracer::Arg::integers(keys::shape, {&numel, 1}),
+                                {keys::group, message.group},
+                                {keys::seq, call.seq},
+                                {keys::ring_step, message.step}};
+  if (message.modelled) args.emplace_back(keys::modelled, true);
+  if (call.phase) args.emplace_back(keys::phase, call.phase);
   return args;
 }
 
@@ -48,8 +50,8 @@ int64_t record_received(const char* cat, const MessageFacts& message,
   record.ts = times.in_began;
   record.dur = times.in_ended - times.in_began;
   auto args = args_of(message, call, message.peer, message.rank);
-  args.emplace_back("queued_us", 0.0);
-  args.emplace_back("cpu_us", static_cast<double>(cpu_ns) / 1e3);
+  args.emplace_back(keys::queued_us, 0.0);
+  args.emplace_back(keys::cpu_us, static_cast<double>(cpu_ns) / 1e3);
   tracer::append(record, args, times.after);
   return record.id;
 }
@@ -72,20 +74,20 @@ void describe_collective(runtime::Task& task, Collective& call,
     for (const runtime::TraceEnd& end : event->ends()) call.deps.push_back(end.id);
   }
   task.record.id = tracer::next_id();
-  task.args = {{"collective", call.name},
-               {"algorithm", group.communicator().algorithm()},
-               {"why", call.why},
-               {"bytes", call.bytes},
-               {"dtype", lockstep::name(dtype)},
-               {"group", tracer::intern(group.name())},
-               {"group_size", group.size()},
-               {"seq", call.seq}};
-  if (call.phase) task.args.emplace_back("phase", call.phase);
-  if (*call.tensor) task.args.emplace_back("tensor", call.tensor);
-  if (call.bucket >= 0) task.args.emplace_back("bucket", call.bucket);
+  task.args = {{keys::collective, call.name},
+               {keys::algorithm, group.communicator().algorithm()},
+               {keys::why, call.why},
+               {keys::bytes, call.bytes},
+               {keys::dtype, lockstep::name(dtype)},
+               {keys::group, tracer::intern(group.name())},
+               {keys::group_size, group.size()},
+               {keys::seq, call.seq}};
+  if (call.phase) task.args.emplace_back(keys::phase, call.phase);
+  if (*call.tensor) task.args.emplace_back(keys::tensor, call.tensor);
+  if (call.bucket >= 0) task.args.emplace_back(keys::bucket, call.bucket);
   if (!label.params.empty()) {
     const std::string lines = fmt::format("{}", fmt::join(label.params, "\n"));
-    task.args.push_back(tracer::Arg::texts("params", tracer::intern(lines)));
+    task.args.push_back(tracer::Arg::texts(keys::params, tracer::intern(lines)));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "engine/parallel/device_group.h"
 #include "tests/engine/backends/cuda_device.h"
 #include "tests/engine/distributed/ddp/sync_batch_norm.h"
+#include "tracer/format/args.h"
 #include "tracer/record/collect.h"
 
 namespace lockstep {
@@ -278,7 +279,7 @@ TEST_P(CudaNets, TheTraceOfARingInTheGpusMemoryIsInOrder) {
   std::map<std::pair<int64_t, int64_t>, const tracer::Event*> collectives;  // pid, seq
   for (const auto& event : events) {
     if (event.is("collective")) {
-      collectives[{event.pid, event.args.value("seq", int64_t{-1})}] = &event;
+      collectives[{event.pid, tracer::int_arg(event.args, "seq", -1)}] = &event;
     }
   }
   size_t messages = 0, after_others = 0;
@@ -286,7 +287,7 @@ TEST_P(CudaNets, TheTraceOfARingInTheGpusMemoryIsInOrder) {
     if (!event.is("copy") || !event.args.contains("ring_step")) continue;
     EXPECT_FALSE(event.args.contains("modelled"));
     const auto around =
-        collectives.find({event.pid, event.args.value("seq", int64_t{-1})});
+        collectives.find({event.pid, tracer::int_arg(event.args, "seq", -1)});
     ASSERT_NE(around, collectives.end());
     EXPECT_GE(event.ts, around->second->ts);
     EXPECT_LE(event.end(), around->second->end());

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tests/engine/distributed/nets.h"
+#include "tracer/format/args.h"
 #include "tracer/record/collect.h"
 
 namespace lockstep {
@@ -63,8 +64,9 @@ std::map<std::string, int64_t> ready(const Events& events, int rank, int step) {
     if (event.name != "grad_ready" || event.pid / 100 != rank || event.step != step) {
       continue;
     }
-    EXPECT_TRUE(event.args.contains("by")) << event.args;
-    found[event.args["param"]] = event.args.value("by", tracer::kNone);
+    EXPECT_TRUE(event.args.contains("by")) << event.args.json().dump();
+    found[tracer::string_arg(event.args, "param")] =
+        tracer::int_arg(event.args, "by", tracer::kNone);
   }
   return found;
 }
