@@ -208,8 +208,8 @@ bool is_launch_flow(const Event& event) {
   return (event.ph == 's' || event.ph == 'f') && event.is(categories::launch);
 }
 
-/// The flows from op to kernel repeat `args.op`; the writer makes them
-/// anew. Flows of other programs stay.
+/// The flows from op to kernel repeat `args.op`; the writer makes them afresh. Flows of
+/// other programs stay.
 void drop_launch_flows(Trace& trace) {
   const std::vector<Event>& events = trace.events;
   if (std::none_of(events.begin(), events.end(), is_launch_flow)) return;

@@ -36,7 +36,7 @@ std::vector<Values> gradients(Walk walk, nn::Module& model, const Shape& sizes) 
   return all;
 }
 
-TEST(AutogradSimpleWalk, AResNetHasTheEnginesGradients) {
+TEST(SimpleWalkOfNets, AResNetHasTheEnginesGradients) {
   const auto by = [](Walk walk) {
     const nn::ModulePtr model = test::golden_model("resnet18_cifar", DType::f64);
     return gradients(walk, *model, {1, 3, 16, 16});
