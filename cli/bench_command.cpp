@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/flags.h"
 #include "engine/backends/backend.h"
 #include "engine/models/zoo.h"
 #include "engine/ops/copy.h"
@@ -24,10 +25,11 @@ namespace lockstep::cli {
 namespace {
 
 struct BenchOptions {
-  std::string arch = "resnet18", conv = "auto";
+  std::string arch = "resnet18";
+  ConvAlgorithm conv = ConvAlgorithm::automatic;
   int64_t batch = 128, size = 0, classes = 0;  ///< 0: as is usual for the net
   int threads = 1, steps = 7, warmup = 2;
-  std::string device_type = "cpu";
+  DeviceType device_type = DeviceType::cpu;
   bool trace = false, amp = false, benchmark = false, cuda_graph = false;
 };
 
@@ -58,7 +60,7 @@ struct Samples {
 class Bench {
  public:
   explicit Bench(const BenchOptions& o)
-      : device_{o.device_type == "cuda" ? DeviceType::cuda : DeviceType::cpu, 0} {
+      : device_{o.device_type, 0} {
     models::ZooOptions zoo;
     zoo.classes = o.classes;
     zoo.stem = o.size <= 64 ? models::Stem::cifar : models::Stem::imagenet;
@@ -137,15 +139,14 @@ double nanoseconds_per_event() {
 }
 
 int run(BenchOptions o) {
-  if (o.cuda_graph && o.device_type != "cuda") {
+  if (o.cuda_graph && o.device_type != DeviceType::cuda) {
     throw UsageError("--cuda-graph needs --device-type cuda");
   }
   const bool imagenet = o.arch == "resnet50";
   if (o.size == 0) o.size = imagenet ? 224 : 32;
   if (o.classes == 0) o.classes = imagenet ? 1000 : 10;
   runtime::options().threads_per_device = o.threads;
-  backend_options().conv =
-      o.conv == "direct" ? ConvAlgorithm::direct : ConvAlgorithm::automatic;
+  backend_options().conv = o.conv;
   backend_options().amp = o.amp;
   backend_options().benchmark = o.benchmark;
   Bench bench(o);
@@ -186,11 +187,11 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_option("--size", o->size)->check(CLI::Range(1, 4096));
   command->add_option("--classes", o->classes)->check(CLI::Range(1, 1 << 20));
   command->add_option("--threads", o->threads)->check(CLI::Range(1, 256));
-  command->add_option("--conv", o->conv)->check(CLI::IsMember({"auto", "direct"}));
+  add_choice<ConvAlgorithm>(*command, "--conv", o->conv, "");
   command->add_option("--steps", o->steps)->check(CLI::Range(1, 1 << 20));
   command->add_option("--warmup", o->warmup)->check(CLI::Range(0, 1000));
-  command->add_option("--device-type", o->device_type)
-      ->check(CLI::IsMember({"cpu", "cuda"}));
+  add_choice<DeviceType>(*command, "--device-type", o->device_type, "",
+                         {{"cpu", DeviceType::cpu}, {"cuda", DeviceType::cuda}});
   command->add_flag("--amp", o->amp, "cuda: in bfloat16");
   command->add_flag("--benchmark", o->benchmark, "measure convolution algorithms");
   command->add_flag("--cuda-graph", o->cuda_graph, "cuda: a step is one launch");

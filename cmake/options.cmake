@@ -11,6 +11,11 @@ function(add_cxx_options)
   endforeach()
 endfunction()
 add_cxx_options(-Wall -Wextra -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 warns of std::string's operator+ (bug 105651), and takes the anonymous
+  # namespace of a file in a unity build for a header's.
+  add_cxx_options(-Wno-restrict -Wno-subobject-linkage)
+endif()
 # Paths in messages and traces are relative to the repository's root.
 add_cxx_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 # One binary for every x86-64-v3 machine: wider vectors come from the libraries'

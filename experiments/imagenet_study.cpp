@@ -113,8 +113,8 @@ std::vector<std::string> notes(const ImageNetStudy& o, const std::string& data,
           c.epochs, c.epochs == 1 ? "" : "s",
           o.steps > 0 ? fmt::format(", no more than {} iterations", o.steps) : "",
           machine_note(c)),
-      "s/iteration is the mean of all but a run's first and those with a smaller "
-      "batch; "
+      "s/iteration averages all iterations except a run's first and those with a "
+      "smaller batch; "
       "speed-ups compare images per second with those of the first row"};
   if (c.device_type == DeviceType::cpu && c.threads_per_device == 1 &&
       c.devices > cores) {

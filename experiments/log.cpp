@@ -9,7 +9,7 @@
 namespace lockstep::experiments {
 namespace {
 
-/// The number after `word` and the one in brackets behind it: `Time 0.7 ( 0.8)`.
+/// The number after `word` and the one in parentheses after it: `Time 0.7 ( 0.8)`.
 struct Meter {
   double now = 0, mean = 0;
 };

@@ -26,9 +26,9 @@ std::string quoted(const std::string& text);
 /// What gnuplot draws as `name`.png: the plot's data, style.gp and its program.
 std::string script_of(const Plot& plot, const std::string& name);
 
-/// Writes `base`.gp (which `gnuplot` draws again), `base`.svg and `base`.png, each
-/// whole or not at all. Throws std::runtime_error, one line with the fix, if gnuplot
-/// is missing or complains, or a file cannot be written.
+/// Writes `base`.gp (`gnuplot` can redraw the plot from it), `base`.svg and `base`.png,
+/// each atomically. Throws std::runtime_error with a one-line message if gnuplot is
+/// missing or fails, or a file cannot be written.
 void draw(const Plot& plot, const std::filesystem::path& base);
 
 }  // namespace lockstep::experiments

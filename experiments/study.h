@@ -48,8 +48,8 @@ struct Findings {
 };
 
 /// Prints the table, and writes table.md, table.json and plot.{gp,svg,png} into `out`.
-/// Without gnuplot there is no picture, and one line that says so. Returns the exit
-/// code.
+/// Without gnuplot, it draws no picture and prints one line that says so. Returns the
+/// exit code.
 int report(const StudyOptions& options, const Findings& findings);
 
 /// "4 virtual cpu devices of 1 thread each share 2 cores (PROCESSOR), 2026-01-31".

@@ -9,8 +9,8 @@ namespace lockstep::experiments {
 /// The first row holds the headings. All rows have as many cells.
 using Rows = std::vector<std::vector<std::string>>;
 
-/// Columns in line (counted in UTF-8 characters): the first two to the left, which hold
-/// words, the others to the right.
+/// Aligns the columns (widths in UTF-8 characters): the first two, which hold words, to
+/// the left, the others to the right.
 std::string as_text(const Rows& rows);
 std::string as_markdown(const Rows& rows);
 

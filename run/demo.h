@@ -18,8 +18,8 @@ struct DemoOptions {
 };
 
 /// Trains, writes a trace per mode into `out` and prints the comparison. Returns the
-/// traces, those of one device, DataParallel and DistributedDataParallel; nullopt after
-/// Ctrl-C. Throws std::runtime_error.
+/// trace files of one device, DataParallel and DistributedDataParallel, in that order,
+/// or nullopt after Ctrl-C. Throws std::runtime_error.
 std::optional<std::vector<std::string>> compare_modes(const DemoOptions& options,
                                                       const Environment& environment);
 

@@ -61,7 +61,7 @@ void check_records(std::span<const uint8_t> records, const std::string& name) {
   for (int64_t i = 0; i < size / kCifar10Record; ++i) {
     const int label = records[i * kCifar10Record];
     if (label >= kCifar10Classes) {
-      fail(name, fmt::format("record {} has label {}, not 0 to 9", i, label));
+      fail(name, fmt::format("record {} has label {}, expected 0 to 9", i, label));
     }
   }
 }

@@ -30,8 +30,8 @@ class Cifar10 : public Dataset {
  public:
   /// Reads a split from `folder` or `folder`/cifar-10-batches-bin. Images are
   /// normalised and, if requested, augmented (random crop with padding 4, random flip).
-  /// Throws std::runtime_error, one line with the file and the fix, if a folder or file
-  /// is missing, unreadable, empty, truncated or mislabelled.
+  /// Throws std::runtime_error with a one-line message naming the file and the fix if a
+  /// folder or file is missing, unreadable, empty, truncated or mislabelled.
   Cifar10(const std::filesystem::path& folder, Split split, bool augment);
 
   /// Reads records from memory; `name` replaces the file in messages.

@@ -17,8 +17,8 @@ namespace lockstep::data {
 /// MB. Const calls are thread-safe.
 class FolderIndex {
  public:
-  /// Lists the folder. Throws std::runtime_error, one line with the fix, if `root` is
-  /// not a folder, has no class folders, or a class has no image.
+  /// Lists the folder. Throws std::runtime_error with a one-line message naming the fix
+  /// if `root` is not a folder, has no class folders, or a class has no image.
   explicit FolderIndex(const std::filesystem::path& root);
 
   int64_t size() const { return static_cast<int64_t>(ends_.size()); }

@@ -34,7 +34,7 @@ Tensor empty_for_copy(const TensorSpec& plain, Device device);
 void describe_copy(runtime::Task& task, const TensorSpec& tensor, Device from,
                    Device to, const CopyLabel& label);
 
-/// Reads a scalar: waits for it. Rethrows the device's failure if there was one.
+/// Waits for a scalar and returns it. Rethrows the device's failure if there was one.
 double item(const Tensor& x,
             std::source_location site = std::source_location::current());
 

@@ -1,4 +1,4 @@
-// Addition, scaling, filling, flattening, and bringing memory into plain order.
+// Addition, scaling, filling, flattening, and reordering memory to the plain layout.
 #include "engine/ops/checks.h"
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"

@@ -51,7 +51,7 @@ std::vector<Tensors> broadcast_parameters(const Tensors& parameters,
   return copies;
 }
 
-/// Returns the buffers for each device, sent by type, not on the tape.
+/// Returns each device's buffers, sent one data type at a time; not on the tape.
 std::vector<Tensors> broadcast_buffers(const Tensors& buffers, const Devices& devices) {
   std::vector<Tensors> copies(devices.size(), Tensors(buffers.size()));
   for (DType type : {DType::f32, DType::f64, DType::i64}) {

@@ -70,7 +70,7 @@ class Allocator {
   /// freed, use the block.
   void record_stream(Block& block, Stream& stream);
 
-  /// Sets the pool of later allocations; a freed block returns to its own pool.
+  /// Sets the pool for later allocations; a freed block returns to its own pool.
   void use_pool(MemoryPool pool);
 
   /// Counts the block in another category from now on.

@@ -29,7 +29,7 @@ void require_fitting(const Entries& entries,
                      const std::vector<nn::Named<Tensor>>& tensors,
                      const std::string& path);
 
-/// Sets each tensor to the numbers of the entry of its name, on the tensor's device.
+/// Sets each tensor, on its device, to the values of the entry with the same name.
 void assign(const Entries& entries, const std::vector<nn::Named<Tensor>>& tensors);
 
 }  // namespace lockstep::train

@@ -1,5 +1,5 @@
-// Where a step's time and bytes go: the same definitions as `trace summary`, from the
-// small events.
+// Where a step's time and bytes go: the same definitions as `trace summary`, computed
+// from the viewer's compact events.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,7 @@ enum class Move : uint8_t {
 
 /// Whose program a position is in: in program order the rank of its event.
 int rank_of(const Model& model, const Position& position);
-/// Places of that program: the first, and the last.
+/// The first and last places of that program.
 std::pair<uint32_t, uint32_t> places_of(const Model& model, const Position& position);
 
 /// What another rank does at the same point of its program, or at the same time.

@@ -31,7 +31,7 @@ void draw_icon(const Ui& ui, const Rect& box, Icon icon, ImU32 colour);
 /// Draws one row of dots and names from x to `right`, largest first, as many as fit.
 void draw_reasons(const Ui& ui, float x, float y, float right, const OpenTrace& trace);
 
-/// ns from the trace's moment to the event's begin; 0 or less: it has begun.
+/// ns from the trace's current time to the event's start; 0 or less if it has begun.
 int64_t time_until(const OpenTrace& trace, uint32_t event);
 
 /// Draws the label at the right of the box if at least half of `room` stays free.

@@ -58,6 +58,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments)
   if (!errors_ || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw std::system_error(errno, std::generic_category(), arguments[0]);
   }
+  fcntl(fileno(errors_.get()), F_SETFD, FD_CLOEXEC);
   input_ = Fd(ends[0]);
   const Fd input_of_child(ends[1]);
   Command command{arguments};

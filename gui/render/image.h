@@ -24,8 +24,8 @@ std::string encode_png(const Image& image);
 /// PNG.
 Image decode_png(std::string_view bytes);
 
-/// Writes a PNG file atomically. Throws std::runtime_error that names the file and the
-/// fix (missing folder, full disk).
+/// Writes a PNG file atomically. Throws std::runtime_error naming the file and the fix
+/// (missing folder, full disk).
 void write_png(const Image& image, const std::string& path);
 
 /// Reads a PNG file. Throws std::runtime_error that names the file.

@@ -23,7 +23,7 @@ inline bool has_texels(const Texture* texture) {
   return texture && texture->pixels && texture->width > 0 && texture->height > 0;
 }
 
-/// A texture coordinate in 1/256 texel. ImGui's range from 0 to 1.
+/// Converts ImGui's texture coordinate (0 to 1) to units of 1/256 texel.
 inline Point texel_position(const Texture& texture, ImVec2 uv) {
   const int32_t u = to_fixed(uv.x * static_cast<float>(texture.width));
   const int32_t v = to_fixed(uv.y * static_cast<float>(texture.height));

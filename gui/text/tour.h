@@ -21,7 +21,7 @@ inline constexpr std::array<TourCard, 5> kTour = {{
      "causes, **↑** up to its caller, **←** back. All of it also works backwards."},
     {"Who calls forward?",
      "The **calls** from the training step down to here, with what came before and "
-     "what comes next. Below it, the source that runs, with its line highlighted."},
+     "what comes next. Below them, the source that runs, with its line highlighted."},
     {"Where time and bytes go",
      "Each **phase** of this step, the bytes through each **port**, and everything the "
      "trace records about the current event. Click what is blue to go there."},

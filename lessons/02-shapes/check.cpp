@@ -147,7 +147,7 @@ void expect_shapes(Exam& exam, const std::string& net, int64_t size,
   }
 }
 
-LESSON_TEST(2, rectangle, "height and width are two rows") {
+LESSON_TEST(2, rectangle, "height and width are computed separately") {
   const std::vector<Shape> got = shapes_after(exam, {2, 3, 13, 8}, {{5, 3, 2, 1}});
   exam.equal(
       "2×3×13×8 through a convolution with 5 filters, kernel 3, stride 2, "
@@ -203,7 +203,7 @@ LESSON_TEST(2, adapter, "features of any size become 25088 numbers per image") {
         ops::copy_to(counting({2, 512, height, width}), kDevice, {"h2d", "features"});
     const Tensor got = models::classifier_input()(features);
     const std::string what = fmt::format("2×512×{}×{} features", height, width);
-    exam.equal(what + ": sizes of what the classifier gets",
+    exam.equal(what + ": size of the classifier's input",
                Shape{2, 512 * 7 * 7}.str(), got.sizes().str(),
                {"the classifier's first weight is 4096×25088, and 25088 = 512 · 7 · 7: "
                 "whatever the features' size is, make 7×7 of it",

@@ -282,7 +282,7 @@ LESSON_TEST(3, close_wakes_all, "close ends every worker, now and later") {
   for (const Call& call : waiting) {
     expect(
         exam, "reserve, asleep when the queue is closed", "false", call,
-        {"the epoch is left, and its workers sleep forever, so the program cannot end: "
+        {"the epoch is over, but its workers sleep forever, so the program cannot end: "
          "close must wake all of them, and reserve must check whether it was closed",
          "A lost wake-up"});
   }

@@ -133,7 +133,7 @@ LESSON_TEST(4, stays_ahead, "between the readings the device never runs dry") {
   SlowDevice device(0);
   device.measure(exam, 10);
   exam.at_most(
-      "calls that found the device idle, beside the first one", 0,
+      "calls that found the device idle, besides the first one", 0,
       device.found_idle() - 1,
       {"a wait after every call makes host and device take turns, and adds the "
        "time of the launch to each: what is measured is not what a training "

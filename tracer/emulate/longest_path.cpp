@@ -123,8 +123,8 @@ class PathFinder {
     return shares;
   }
 
-  /// What was waited for before a moment: index into `whats_`. The paths of several
-  /// steps may lead through it.
+  /// Returns the index in `whats_` of what was waited for before a moment. Kept, since
+  /// the paths of several steps may pass through it.
   size_t what_at(size_t moment) {
     if (known_.empty()) known_.resize(schedule_.times.size());
     uint16_t& known = known_[moment];

@@ -65,9 +65,9 @@ class Args {
   Args() = default;
   Args(Json json);
   Args(Json::initializer_list_t list) : Args(Json(list)) {}
-  /// The arguments in `object`, JSON without repeated escapes in its keys, which must
-  /// stay where it is. `keys` has the bits of all its keys; those in `taken` (see
-  /// `take`) became fields of the event.
+  /// The arguments in `object`: JSON without escapes in its keys, in memory that must
+  /// outlive this object. `keys` has the bits of all its keys; those in `taken` (see
+  /// `Taken`) became fields of the event.
   Args(std::string_view object, uint64_t keys, uint8_t taken)
       : text_(object.data()),
         keys_(keys),

@@ -7,7 +7,7 @@ namespace lockstep::tracer {
 
 namespace {
 
-/// Takes what the events say, the last one first: what is known already stays.
+/// Collects facts from the events, last to first: those already known are kept.
 class PlaceFinder {
  public:
   PlaceFinder(const Trace& trace, std::map<LaneKey, Lane>& lanes) : lanes_(lanes) {

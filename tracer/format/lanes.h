@@ -19,8 +19,8 @@ struct LaneKey {
 
 inline LaneKey lane_of(const Event& event) { return {event.pid, event.tid}; }
 
-/// A hash table from lanes, or other pairs of numbers, to what is known of them. Every
-/// event is looked up in one, most of them in a row on few lanes.
+/// A hash table from lanes, or other pairs of numbers, to what is known about them. It
+/// is used for every event, but there are only a few lanes.
 template <typename Known>
 class LaneMap {
  public:

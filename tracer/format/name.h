@@ -78,7 +78,7 @@ class NameCache {
     Name name;
   };
 
-  /// By length and both ends: names that differ in the middle share a place.
+  /// Hashes the length and five characters; different names may share a place.
   static size_t place_of(std::string_view text) {
     if (text.empty()) return 0;
     const auto at = [&](size_t i) {

@@ -107,9 +107,9 @@ class BasicScanner {
     return quoted;
   }
 
-  /// True if this is the name of the next member; then it is taken with its colon. Much
-  /// quicker than `key`: the processor guesses the answer and need not search the
-  /// quote.
+  /// If the next member has this name, takes it with its colon and returns true. Much
+  /// faster than `key`: the branch is predictable, and there is no need to search for
+  /// the closing quote.
   template <size_t N>
   bool take_key(const char (&name)[N]) {
     if (end_ - at_ <= static_cast<ptrdiff_t>(N) || *at_ != '"' || at_[N] != '"' ||

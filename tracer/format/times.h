@@ -18,8 +18,8 @@ inline constexpr int64_t kMinTime = -kMaxTime / 2;
 int64_t add_within_range(int64_t a, int64_t b);
 
 /// "12.345" → 12345. Exact, where a double would lose the nanoseconds of
-/// 1712195495519836.506; digits beyond the third are cut off. Exponents are
-/// understood. Nothing when the text is no number or lies out of range.
+/// 1712195495519836.506; digits beyond the third are truncated. Accepts exponents.
+/// Returns nullopt if the text is not a number or is out of range.
 std::optional<int64_t> parse_microseconds(std::string_view text);
 
 /// 12345 → "12.345", always with three digits.

@@ -128,7 +128,7 @@ class KinetoImport {
     remember(from, place);
   }
 
-  /// The operator around a launch, and where flows between operators end.
+  /// Remembers the operator around a launch, and the operators that flows connect.
   void remember(const Event& from, size_t place) {
     auto& open = open_[lane_of(from)];
     while (!open.empty() && trace_.events[open.back()].end() <= from.ts - origin_) {
@@ -152,7 +152,7 @@ class KinetoImport {
     });
   }
 
-  /// Without a single ProfilerStep the recording itself counts as one.
+  /// If there is no ProfilerStep, the whole recording counts as one.
   void add_whole_step() {
     int64_t end = 0;
     for (const Event& event : trace_.events) end = std::max(end, event.end());
@@ -274,7 +274,7 @@ class KinetoImport {
     if (!phase.empty()) task.args[keys::phase] = phase;
   }
 
-  /// The phase that began last of those that still run, on whatever thread.
+  /// The phase that started last among those still running, on any thread.
   std::string phase_at(int64_t ts) const {
     auto phase =
         std::upper_bound(phases_.begin(), phases_.end(), ts,

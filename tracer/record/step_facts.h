@@ -6,8 +6,8 @@
 
 namespace lockstep::tracer {
 
-/// Facts that only the wrapper around the model knows and that the step's event holds:
-/// the byte laws of `trace check` are judged by them.
+/// Facts that only the wrapper around the model knows and that the step's event holds;
+/// `trace check` needs them for its byte laws.
 struct StepFacts {
   std::vector<int64_t> chunks;  ///< DataParallel: samples in each device's chunk
   int64_t output_bytes = 0;     ///< DataParallel: size of the joined output

@@ -103,7 +103,7 @@ PlanPtr plan_average_backward(const PlanRequest& r, const Attributes& a,
   return program.finish({layout_of(dx, r.out[0].sizes)});
 }
 
-/// An adaptive pooling with equal windows is an ordinary pooling.
+/// Adaptive pooling with windows of equal size is ordinary pooling.
 bool as_fixed_windows(const Shape& large, const Shape& small, Attributes& a) {
   if (large[2] % small[2] != 0 || large[3] % small[3] != 0) return false;
   a.kernel = a.stride = {large[2] / small[2], large[3] / small[3]};

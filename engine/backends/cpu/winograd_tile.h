@@ -3,7 +3,7 @@
 // A row of 4 results of a 3-tap filter is a product of two polynomials. Instead of
 // multiplying coefficient by coefficient (12 products), both are evaluated at 6 points,
 // multiplied there (6 products) and interpolated. In two dimensions that is 36 products
-// in place of 144. Each transform below is one dimension of it; transform2d() does the
+// in place of 144. Each transform below handles one dimension; transform2d() does the
 // columns, then the rows. For a filter g and inputs d:
 //
 //     y = Aᵀ [(G g Gᵀ) ⊙ (Bᵀ d B)] A
@@ -13,7 +13,7 @@
 //
 // All transforms process 8 channels at a time, contiguous in memory.
 // Source: A. Lavin, S. Gray, Fast Algorithms for Convolutional Neural Networks, 2015,
-// with the matrices of general points from the Toom-Cook construction.
+// with matrices for general points from the Toom-Cook construction.
 #pragma once
 
 #include <cstdint>

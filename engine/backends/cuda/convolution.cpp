@@ -1,6 +1,6 @@
-// Convolutions by cuDNN 9's legacy API: one call per direction, algorithms by name.
+// Convolutions through cuDNN 9's legacy API: one call per direction, named algorithms.
 // Images are N×H×W×C and weights O×kH×kW×C, the layout for tensor cores.
-// Source: cuDNN API, cudnn_cnn library (cudnnConvolutionForward and its relatives).
+// Source: cuDNN API, cudnn_cnn library (cudnnConvolutionForward and similar).
 #include <array>
 #include <cstdio>
 #include <mutex>

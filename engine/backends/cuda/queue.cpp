@@ -125,7 +125,7 @@ CudaQueue::Staging& CudaQueue::staging(size_t bytes) {
   if (s.in_use) {
     check(cudaEventSynchronize(s.in_use), "cudaEventSynchronize");
   } else {
-    // Waiting for a loss spins, as in PyTorch: waking up takes longer.
+    // Host waits on this event spin, as in PyTorch: a blocking wait wakes up later.
     check(cudaEventCreateWithFlags(&s.in_use, cudaEventDisableTiming),
           "cudaEventCreateWithFlags");
   }

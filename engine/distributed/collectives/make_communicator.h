@@ -31,7 +31,7 @@ bool has_gloo();
 /// Returns NCCL between CUDA devices, each on a GPU of its own; null if they share GPUs
 /// or this build has no NCCL. Must be called by all ranks of `store`.
 std::unique_ptr<Communicator> try_nccl(const CommunicatorOptions& options);
-/// The message for that case.
+/// The message to print when `try_nccl` returns null.
 inline constexpr const char* kNoNccl =
     "=> nccl needs a GPU for each rank, and a build with NCCL: the backend is ring";
 

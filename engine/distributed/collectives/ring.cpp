@@ -71,8 +71,8 @@ void Ring::all_reduce(Buffer data, ReduceOp op, const Collective& call) {
   slot.in_use()(link, data);
 }
 
-/// From the root along the ring: every other rank receives once, and all but the last
-/// pass it on.
+/// Passes `data` along the ring from the root: every other rank receives it once, and
+/// all but the last pass it on.
 void Ring::broadcast(Buffer data, int root, const Collective& call) {
   const int at = distance(root);
   const Message in{previous(), data}, out{next(), data};

@@ -57,9 +57,9 @@ class Ring : public Communicator {
     int peer;
     Buffer data;
   };
-  /// Exchanges one message out and one in (either may be null), as number `step` of the
-  /// collective. What comes in is joined by `combine`, or replaces what is there if
-  /// null.
+  /// Sends `out` while receiving `in` (either may be null), as step number `step` of
+  /// the collective. Received data is combined with `in` by `combine`, or replaces it
+  /// if `combine` is null.
   void pass(const Message* out, const Message* in, const ReduceOp* combine, int step,
             const Collective& call);
   int next() const { return (rank_ + 1) % size_; }

@@ -14,15 +14,15 @@ struct DdpOptions {
   ReducerOptions reducer;
 };
 
-/// PyTorch's nn.parallel.DistributedDataParallel, of one rank. The module's parameters
-/// and buffers live on this rank's device; the constructor replaces them by rank 0's.
-/// After `backward` every rank holds the mean of all ranks' gradients, so that equal
-/// optimizers keep the models equal.
+/// PyTorch's nn.parallel.DistributedDataParallel, for one rank. The module's parameters
+/// and buffers live on this rank's device; the constructor replaces them with rank 0's.
+/// After `backward` every rank holds the mean of all ranks' gradients, so identical
+/// optimizers keep the models identical.
 /// Source: torch/nn/parallel/distributed.py (1.13).
 class DistributedDataParallel : public nn::Module {
  public:
-  /// Every rank must construct one. Throws std::runtime_error that names the rank and
-  /// the parameter if the ranks' models have different shapes.
+  /// Every rank must construct one. Throws std::runtime_error naming the rank and the
+  /// parameter if the ranks' models have different shapes.
   DistributedDataParallel(nn::ModulePtr module, std::shared_ptr<ProcessGroup> group,
                           DdpOptions options = {});
   ~DistributedDataParallel() override;

@@ -3,7 +3,7 @@
 namespace lockstep::distributed {
 namespace {
 
-/// Wraps a learner's object and records every call of it.
+/// Wraps a learner's object and records calls to its hooks, but not to its accessors.
 class LearnerSync : public GradientSync {
  public:
   LearnerSync(std::unique_ptr<GradientSync> learners, const std::source_location& where)

@@ -38,7 +38,7 @@ class GradientSync {
   /// nothing. What a checkpoint keeps: the order decides which gradients share a
   /// bucket, and so the order in which floats are added.
   virtual std::vector<size_t> ready_order() const { return {}; }
-  /// Goes on as if that order had been observed. Equal on all ranks.
+  /// Continues as if `order` had been observed. Must be the same on all ranks.
   virtual void set_ready_order(const std::vector<size_t>& order) { (void)order; }
 };
 

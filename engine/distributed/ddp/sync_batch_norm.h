@@ -1,6 +1,6 @@
-// Batch norm over the batches of all ranks (torch.nn.SyncBatchNorm): the numbers that
-// the ranks exchange, as *slots* (engine/runtime/slot.h), and the operation around
-// them.
+// Batch norm over the batches of all ranks (torch.nn.SyncBatchNorm): the operation, and
+// the functions that exchange numbers between ranks, which are *slots*
+// (engine/runtime/slot.h).
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
 // rejected by: two_devices
 // because: in one hop
 //
-// The misconception: the batch goes to device 0 first, which hands the chunks on (so it
-// is with --input-on device0).
+// The misconception: the batch goes to device 0 first, which hands the chunks on (as
+// with --input-on device0).
 
 // [solution-predict]
   const int64_t size = (step.batch + step.devices - 1) / step.devices;

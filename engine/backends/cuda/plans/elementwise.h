@@ -99,7 +99,7 @@ PlanPtr plan_flatten(const PlanRequest& r) {
   return steps.finish(r);
 }
 
-/// One launch for 64 parameters, with their table as its argument.
+/// One launch per 64 parameters, with a table of them as its argument.
 template <class Machine>
 PlanPtr plan_sgd(const PlanRequest& r) {
   Steps steps("lockstep:sgd");

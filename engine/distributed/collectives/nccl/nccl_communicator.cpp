@@ -21,7 +21,7 @@ ncclRedOp_t op_of(ReduceOp op) {
   return op == ReduceOp::sum ? ncclSum : op == ReduceOp::min ? ncclMin : ncclMax;
 }
 
-/// Returns a name of the GPU that is unique over machines: host and bus address.
+/// Returns a name for the GPU that is unique across machines: host and bus address.
 std::string gpu_name(Device device) {
   char host[256] = "", bus[32] = "";
   ::gethostname(host, sizeof host - 1);
