@@ -1,5 +1,5 @@
-// Timeouts as points in time: a wait that is interrupted continues to the same deadline
-// instead of starting again.
+// Timeouts expressed as deadlines: an interrupted wait resumes with the same deadline
+// instead of restarting the timeout.
 #pragma once
 
 #include <algorithm>
@@ -19,13 +19,13 @@ inline Milliseconds within_reason(Milliseconds timeout) {
   return std::clamp<Milliseconds>(timeout, Milliseconds(0), std::chrono::hours(8760));
 }
 
-/// Returns the point in time `timeout` from now.
+/// Returns the time point `timeout` from now.
 inline TimePoint deadline_after(Milliseconds timeout) {
   return Clock::now() + within_reason(timeout);
 }
 
-/// Returns the time left until `deadline` as poll(2) takes it: milliseconds, 0 if it
-/// has passed. Rounded up: rounded down, the last fraction would be a busy loop.
+/// Returns the time left until `deadline` in milliseconds, as poll(2) expects; 0 if it
+/// has passed. Rounds up: rounding down would busy-wait during the last millisecond.
 inline int poll_timeout(TimePoint deadline) {
   const auto left = std::chrono::ceil<Milliseconds>(deadline - Clock::now()).count();
   return static_cast<int>(std::clamp<long>(left, 0, INT_MAX));

@@ -13,7 +13,7 @@ class Fd {
   Fd() = default;
   explicit Fd(int fd) : fd_(fd) {}
   Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  /// Closes the descriptor that it held.
+  /// Closes the descriptor held before.
   Fd& operator=(Fd&& other) noexcept {
     const Fd old(std::exchange(fd_, std::exchange(other.fd_, -1)));
     return *this;
@@ -30,7 +30,7 @@ class Fd {
   explicit operator bool() const { return fd_ >= 0; }
 
  private:
-  int fd_ = -1;  ///< −1: empty
+  int fd_ = -1;  ///< −1 if empty
 };
 
 }  // namespace lockstep

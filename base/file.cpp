@@ -32,9 +32,9 @@ fs::path temporary_for(const fs::path& target) {
   return target.parent_path() / name;
 }
 
-/// Returns the file that `path` names through links, whether it exists or not.
+/// Returns the file that `path` refers to after following links; it need not exist.
 fs::path follow_links(fs::path path) {
-  constexpr int most = 40;  // as the system allows
+  constexpr int most = 40;  // the kernel's limit
   std::error_code error;
   for (int links = 0; links < most && fs::is_symlink(path, error); ++links) {
     path = path.parent_path() / fs::read_symlink(path, error);
@@ -42,24 +42,10 @@ fs::path follow_links(fs::path path) {
   return path;
 }
 
-/// Returns a compressor that writes to a duplicate of `fd`, or null with errno set.
-gzFile open_gzip(int fd) {
-  Fd duplicate(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
-  if (!duplicate) return nullptr;
-  const gzFile gzip = gzdopen(duplicate.get(), "wb6");
-  if (gzip) {
-    duplicate.release();
-    gzbuffer(gzip, kBlock);
-  } else {
-    errno = ENOMEM;
-  }
-  return gzip;
-}
-
 }  // namespace
 
-AtomicFile::AtomicFile(const fs::path& target, Packing packing)
-    : named_(target), target_(target) {
+AtomicFile::AtomicFile(const fs::path& target, Packing packing, Durability durability)
+    : named_(target), target_(target), durability_(durability) {
   std::error_code none;
   const fs::file_status status = fs::status(target, none);
   if (!fs::exists(status) || fs::is_regular_file(status)) {
@@ -71,12 +57,13 @@ AtomicFile::AtomicFile(const fs::path& target, Packing packing)
     open(target, 0);
   }
   if (packing == Packing::by_name && target.extension() == ".gz") {
-    gzip_ = open_gzip(fd_.get());
+    gzip_ = gzdopen(fd_.get(), "wb6");
     if (!gzip_) {
-      const int error = errno;
-      discard();  // a constructor that throws has no destructor
-      fail(error);
+      discard();  // no destructor runs if a constructor throws
+      fail(ENOMEM);
     }
+    fd_.release();  // gzclose closes it
+    gzbuffer(gzip_, kBlock);
   }
 }
 
@@ -132,9 +119,12 @@ void AtomicFile::write_plain(std::string_view bytes) {
 }
 
 void AtomicFile::commit() {
-  if (gzip_ && gzclose(std::exchange(gzip_, nullptr)) != Z_OK) fail(errno);
+  if (gzip_) {
+    if (gzclose(std::exchange(gzip_, nullptr)) != Z_OK) fail(errno);
+    open(temporary_.empty() ? target_ : temporary_, 0);
+  }
   write_plain(std::exchange(waiting_, {}));
-  sync();
+  if (durability_ == Durability::synced) sync();
   fd_ = Fd();
   if (temporary_.empty()) return;
   std::error_code error;
@@ -146,7 +136,7 @@ void AtomicFile::commit() {
 void AtomicFile::sync() const {
   while (::fsync(fd_.get()) != 0) {
     if (errno == EINTR) continue;
-    if (errno == EINVAL || errno == EROFS) return;  // pipes and devices have no sync
+    if (errno == EINVAL || errno == EROFS) return;  // pipes and devices cannot sync
     fail(errno);
   }
 }
@@ -171,7 +161,7 @@ AtomicFolder::AtomicFolder(const fs::path& target)
 
 void AtomicFolder::commit() {
   std::error_code error;
-  fs::rename(temporary_, target_, error);  // replaces an empty folder only
+  fs::rename(temporary_, target_, error);  // replaces only an empty folder
   if (error) fail_to_write(target_, error.message());
   temporary_.clear();
 }

@@ -1,8 +1,8 @@
-// Files and folders that appear whole or not at all.
+// Atomically written files and folders: they appear complete or not at all.
 //
-// Data goes to a temporary name beside the target (`.NAME.3f2c09d1.tmp`), which
-// commit() renames. Without commit(), after an exception for example, the destructor
-// removes the temporary file and the target stays as it was.
+// Data is written to a temporary file next to the target (`.NAME.3f2c09d1.tmp`), which
+// commit() renames. If commit() is not called, for example because of an exception, the
+// destructor removes the temporary file and leaves the target unchanged.
 #pragma once
 
 #include <cstddef>
@@ -17,20 +17,25 @@ struct gzFile_s;
 
 namespace lockstep {
 
-/// Buffered. All calls throw std::runtime_error naming the target and the system's
-/// reason; a full disk may be reported as late as by commit(). Not thread-safe.
+/// A buffered writer. All calls throw std::runtime_error naming the target and the
+/// system error; a full disk may not be reported until commit(). Not thread-safe.
 class AtomicFile {
  public:
   enum class Packing {
-    by_name,  ///< gzip where the name ends in `.gz`
+    by_name,  ///< gzip if the name ends in `.gz`
     none,
   };
+  enum class Durability {
+    synced,   ///< on disk before it is renamed: survives a power failure
+    renamed,  ///< quicker, for many small files that can be made again
+  };
 
-  /// Creates the temporary file, with default permissions. Follows links: the file that
-  /// a link names is replaced, not the link. A target that exists and is not a regular
-  /// file (/dev/stdout, a pipe) is written directly.
+  /// Creates the temporary file with default permissions. Follows symbolic links:
+  /// commit() replaces the file that a link points to, not the link. An existing target
+  /// that is not a regular file (/dev/stdout, a pipe) is written directly.
   explicit AtomicFile(const std::filesystem::path& target,
-                      Packing packing = Packing::by_name);
+                      Packing packing = Packing::by_name,
+                      Durability durability = Durability::synced);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -38,8 +43,8 @@ class AtomicFile {
   void write(std::string_view bytes);
   void write(std::span<const std::byte> bytes);
 
-  /// Syncs to disk and renames over the target, replacing it if it exists. Call it
-  /// once; nothing may be written afterwards.
+  /// Syncs to disk (if `synced`) and renames over the target, replacing it if it
+  /// exists. Must be called once; nothing may be written afterwards.
   void commit();
 
  private:
@@ -50,19 +55,20 @@ class AtomicFile {
   void discard();
   [[noreturn]] void fail(int error) const;
 
-  std::filesystem::path named_;      ///< as the caller named it, for messages
-  std::filesystem::path target_;     ///< the file that is replaced
-  std::filesystem::path temporary_;  ///< empty when written directly, or committed
-  Fd fd_;                            ///< of temporary_ or target_
-  gzFile_s* gzip_ = nullptr;         ///< null when not compressed
-  std::string waiting_;              ///< not yet written; empty with gzip_
+  std::filesystem::path named_;      ///< as given by the caller, for messages
+  std::filesystem::path target_;     ///< the file to replace
+  std::filesystem::path temporary_;  ///< empty if written directly or committed
+  const Durability durability_;
+  Fd fd_;                     ///< temporary_ or target_; empty with gzip_
+  gzFile_s* gzip_ = nullptr;  ///< null if not compressed
+  std::string waiting_;       ///< buffered bytes; empty if compressed
 };
 
-/// A folder whose files are written below path(). Creates the folders above it as
-/// needed. All calls throw std::runtime_error naming the target. Not thread-safe.
+/// A folder whose files are written to path(). Creates parent folders as needed. All
+/// calls throw std::runtime_error naming the target. Not thread-safe.
 class AtomicFolder {
  public:
-  /// Throws if the target exists and is not an empty folder: it is never replaced.
+  /// Throws if the target exists and is not an empty folder: data is never replaced.
   explicit AtomicFolder(const std::filesystem::path& target);
   ~AtomicFolder();
   AtomicFolder(const AtomicFolder&) = delete;
@@ -71,7 +77,7 @@ class AtomicFolder {
   /// Returns the temporary folder.
   const std::filesystem::path& path() const { return temporary_; }
 
-  /// Renames path() to the target. Does not sync. Call it once.
+  /// Renames path() to the target. Does not sync. Must be called at most once.
   void commit();
 
  private:

@@ -1,4 +1,4 @@
-// A hash that is the same on every machine and in every run; not for untrusted keys.
+// A hash that is stable across machines and runs; not suitable for untrusted keys.
 #pragma once
 
 #include <cstdint>

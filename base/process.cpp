@@ -20,8 +20,8 @@ extern char** environ;
 namespace lockstep {
 namespace {
 
-/// A command in the form that exec takes. Constructed before fork: afterwards memory
-/// must not be allocated.
+/// A command in the form required by exec. Must be constructed before fork, since the
+/// child must not allocate memory.
 class ExecArguments {
  public:
   explicit ExecArguments(const Command& command)
@@ -54,8 +54,8 @@ void set_limit(int resource, int64_t value) {
   ::setrlimit(resource, &both);
 }
 
-/// Blocks all signals of the calling thread until the end of the scope: a signal
-/// between fork and exec would run our handler in the child, and be lost.
+/// Blocks all signals in the calling thread until the end of the scope: a signal that
+/// arrives between fork and exec would run our handler in the child and be lost.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -67,7 +67,7 @@ class SignalsBlocked {
   SignalsBlocked(const SignalsBlocked&) = delete;
   SignalsBlocked& operator=(const SignalsBlocked&) = delete;
 
-  /// In the child: a signal that has come meanwhile ends it, or is ignored as before.
+  /// Called in the child: a pending signal then kills it, or is ignored as before.
   void unblock_without_handlers() const {
     for (int number = 1; number < NSIG; ++number) {
       struct sigaction action{};
@@ -82,10 +82,10 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-/// Sets up standard input, output and errors. Returns false, with errno, if it cannot.
+/// Sets up standard input, output and error. Returns false with errno set on failure.
 bool replace_files(const Command& command) {
-  // First all are moved above the three: one file may be asked for twice or in
-  // another's place, and dup2 of a descriptor to itself would leave it close-on-exec.
+  // First move all files above the three standard descriptors: one may be requested
+  // twice or in another's place, and dup2 to itself would leave it close-on-exec.
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   int files[] = {command.input, command.output, command.errors};
   for (int& file : files) {
@@ -101,8 +101,8 @@ bool replace_files(const Command& command) {
   return true;
 }
 
-/// Turns the forked child into the program, or reports errno. Makes only calls that are
-/// safe between fork and exec.
+/// Executes the program in the forked child, or reports errno. Makes only calls that
+/// are safe between fork and exec.
 [[noreturn]] void become(const ExecArguments& arguments, const Command& command,
                          const SignalsBlocked& signals, int report) {
   report = ::fcntl(report, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -120,7 +120,7 @@ bool replace_files(const Command& command) {
   ::_exit(127);
 }
 
-/// Waits for exec, which closes the pipe; returns the errno that the child reported.
+/// Waits for exec, which closes the pipe. Returns the errno that the child reported.
 int error_of_exec(int report) {
   int error = 0;
   while (::read(report, &error, sizeof error) < 0 && errno == EINTR) {
@@ -128,8 +128,8 @@ int error_of_exec(int report) {
   return error;
 }
 
-/// A file in memory that receives a stream. Unlike a pipe it never fills up, so nothing
-/// has to be read while the program runs.
+/// An in-memory file that captures a stream. Unlike a pipe, it never fills up, so
+/// nothing needs to be read while the program runs.
 class Capture {
  public:
   Capture() : file_(::memfd_create("output", MFD_CLOEXEC)) {
@@ -173,7 +173,7 @@ Process::Process(const Command& command) : own_group_(command.own_group) {
   }
   report_in_child = Fd();
   if (id_ > 0) {
-    if (own_group_) ::setpgid(id_, id_);  // as the child does; the first one counts
+    if (own_group_) ::setpgid(id_, id_);  // the child does so too; either may be first
     error = error_of_exec(report.get());
     if (error != 0) wait();
   }

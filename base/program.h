@@ -7,16 +7,16 @@
 
 namespace lockstep {
 
-/// Returns the name by which the user calls this program, so that hints can be typed as
-/// they are: LOCKSTEP_PROGRAM, which the checkout's wrapper sets (to `./lockstep`, for
-/// example), else `lockstep`.
+/// Returns the command by which the user runs this program, so that hints can be copied
+/// verbatim: the value of LOCKSTEP_PROGRAM, which the checkout's wrapper script sets
+/// (for example, to `./lockstep`), otherwise `lockstep`.
 inline std::string program() {
   const char* typed = std::getenv("LOCKSTEP_PROGRAM");
   return typed && *typed ? typed : "lockstep";
 }
 
-/// Returns the path of this program's file. Throws std::filesystem::filesystem_error if
-/// /proc is not mounted.
+/// Returns the path of this program's executable. Throws
+/// std::filesystem::filesystem_error if /proc is not mounted.
 inline std::string program_path() {
   return std::filesystem::read_symlink("/proc/self/exe").string();
 }

@@ -45,7 +45,7 @@ void switch_on(const Fd& socket, int level, int option) {
   ::setsockopt(socket.get(), level, option, &on, sizeof on);
 }
 
-/// Messages are small and wait for answers: Nagle's algorithm would only delay them.
+/// Messages are small and await replies: Nagle's algorithm would only delay them.
 void send_at_once(const Fd& socket) { switch_on(socket, IPPROTO_TCP, TCP_NODELAY); }
 
 std::string fix_for_listening(int error) {
@@ -60,7 +60,7 @@ std::string fix_for_listening(int error) {
 }
 
 /// A socket can connect to itself: TCP allows a simultaneous open, and the system may
-/// choose the port that is asked for as the socket's own.
+/// choose the requested port as the socket's local port.
 bool is_connected_to_itself(const Fd& socket) {
   sockaddr_storage own{}, peer{};
   socklen_t own_size = sizeof own, peer_size = sizeof peer;
@@ -69,7 +69,7 @@ bool is_connected_to_itself(const Fd& socket) {
   return own_size == peer_size && std::memcmp(&own, &peer, own_size) == 0;
 }
 
-/// Returns 0, or the errno of the attempt.
+/// Returns 0 on success, otherwise the errno of the attempt.
 int connect_socket(const Fd& socket, const addrinfo& address, TimePoint deadline) {
   if (::connect(socket.get(), address.ai_addr, address.ai_addrlen) != 0) {
     if (errno != EINPROGRESS) return errno;
@@ -98,7 +98,7 @@ Fd listen_at(const std::string& host, int port) {
   for (const addrinfo* at = addresses.get(); at; at = at->ai_next) {
     Fd socket = make_socket(*at);
     if (socket) {
-      // Without it a port is reserved for a minute after its last connection.
+      // Without this option, a port stays reserved for a minute after a connection.
       switch_on(socket, SOL_SOCKET, SO_REUSEADDR);
       if (::bind(socket.get(), at->ai_addr, at->ai_addrlen) == 0 &&
           ::listen(socket.get(), SOMAXCONN) == 0) {
@@ -106,7 +106,7 @@ Fd listen_at(const std::string& host, int port) {
       }
     }
     error = errno;
-    if (error == EADDRINUSE) break;  // clients would look for us at this address
+    if (error == EADDRINUSE) break;  // clients would connect to this address
   }
   throw std::runtime_error(fmt::format("{}: cannot listen: {}; fix: {}",
                                        tcp_url(host, port), std::strerror(error),

@@ -20,18 +20,18 @@ Fd listen_at(const std::string& host, int port);
 /// Returns the port of a listening socket.
 int port_of(const Fd& socket);
 
-/// Accepts the next connection of a listening socket. Returns an empty Fd with errno
+/// Accepts the next connection on a listening socket. Returns an empty Fd with errno
 /// set if there is none.
 Fd accept_from(const Fd& listener);
 
-/// A connection, or an empty Fd and the system's reason.
+/// A connection, or an empty Fd and the system's error message.
 struct Connected {
   Fd socket;
   std::string why_not;
 };
 
 /// Tries each address of the host once, until `deadline`. Throws std::runtime_error if
-/// the host cannot be resolved, which may block for longer.
+/// the host cannot be resolved; resolving it may block past the deadline.
 Connected connect_to(const std::string& host, int port, TimePoint deadline);
 
 /// Waits until the socket is ready for `events` of poll(2) or has failed. Returns false

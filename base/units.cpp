@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-/// 1.23, 12.3, 123.
+/// Formats a number as 1.23, 12.3 or 123.
 std::string three_digits(double value) {
   const double size = std::abs(value);
   const int places = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;

@@ -6,17 +6,17 @@
 
 namespace lockstep {
 
-/// Decimal units (1 kB = 1000 B), three significant digits; below 1000 the exact
-/// number.
+/// Formats a size in decimal units (1 kB = 1000 B) with three significant digits, or
+/// exactly if it is below 1000 bytes.
 std::string human_bytes(int64_t bytes);
 
-/// Units from ns to s, three significant digits; 0 is "0".
+/// Formats a duration in ns to s with three significant digits; 0 becomes "0".
 std::string human_time(int64_t nanoseconds);
 
-/// A share of 1 as a whole percentage: 0.123 → "12 %".
+/// Formats a fraction as a whole percentage: 0.123 → "12 %".
 std::string percent(double share);
 
-/// Nanoseconds as seconds.
+/// Converts nanoseconds to seconds.
 inline double seconds(int64_t nanoseconds) { return nanoseconds * 1e-9; }
 
 }  // namespace lockstep

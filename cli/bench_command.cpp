@@ -1,4 +1,4 @@
-// `lockstep bench-step`: timed training steps for tests/bench, as one JSON line.
+// `lockstep bench-step`: times training steps for tests/bench; prints one JSON line.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ namespace {
 struct BenchOptions {
   std::string arch = "resnet18";
   ConvAlgorithm conv = ConvAlgorithm::automatic;
-  int64_t batch = 128, size = 0, classes = 0;  ///< 0: as is usual for the net
+  int64_t batch = 128, size = 0, classes = 0;  ///< 0: the default of the model
   int threads = 1, steps = 7, warmup = 2;
   DeviceType device_type = DeviceType::cpu;
   bool trace = false, amp = false, benchmark = false, cuda_graph = false;
@@ -40,7 +40,7 @@ double process_cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-/// CPU seconds that all processes used, from /proc/stat (idle and waiting left out).
+/// Returns the CPU seconds used by all processes, from /proc/stat (no idle or iowait).
 double machine_busy_seconds() {
   std::ifstream stat("/proc/stat");
   std::string cpu;
@@ -56,11 +56,10 @@ struct Samples {
   std::vector<double> seconds, foreign, cpu;
 };
 
-/// A model and a batch on a device, and the training step that is timed.
+/// A model and a batch on a device, and the training step to be timed.
 class Bench {
  public:
-  explicit Bench(const BenchOptions& o)
-      : device_{o.device_type, 0} {
+  explicit Bench(const BenchOptions& o) : device_{o.device_type, 0} {
     models::ZooOptions zoo;
     zoo.classes = o.classes;
     zoo.stem = o.size <= 64 ? models::Stem::cifar : models::Stem::imagenet;
@@ -107,7 +106,7 @@ Samples measure(Bench& bench, int steps) {
   return samples;
 }
 
-/// Which kernels ran, by the library's names, in one recorded step.
+/// Returns the kernels that ran in one recorded step, named by their libraries.
 tracer::Json kernels_of_a_step(Bench& bench, int64_t& events) {
   tracer::start_recording();
   tracer::set_step(0);
@@ -121,7 +120,7 @@ tracer::Json kernels_of_a_step(Bench& bench, int64_t& events) {
   return counts;
 }
 
-/// Nanoseconds that recording one nested event with typical arguments takes.
+/// Returns the nanoseconds it takes to record one nested event with typical arguments.
 double nanoseconds_per_event() {
   constexpr int kEvents = 100'000;
   tracer::start_recording();

@@ -1,5 +1,5 @@
-// The program's commands. Each adds itself to the command line and, when chosen, runs
-// and returns the exit code: 0 done, 1 failed (one line says what and the fix).
+// The program's commands. Each registers itself with the command line and, if selected,
+// runs and returns the exit code: 0 on success, 1 on failure (one line states the fix).
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,7 +13,7 @@ namespace lockstep::cli {
 
 using run::UsageError;
 
-/// What the chosen command will do; set while the command line is parsed.
+/// What the selected command will run; set while the command line is parsed.
 using Action = std::function<int()>;
 
 void add_train(CLI::App& app, Action& action);
@@ -22,20 +22,20 @@ void add_emulate(CLI::App& app, Action& action);
 void add_data(CLI::App& app, Action& action);
 void add_demo(CLI::App& app, Action& action);
 void add_launch(CLI::App& app, Action& action, const std::vector<std::string>& started);
-/// Takes what `launch` is to start off the command line.
+/// Removes the command to be started by `launch` from `words` and returns it.
 std::vector<std::string> cut_launched_command(std::vector<std::string>& words);
 void add_doctor(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_lesson(CLI::App& app, Action& action);
 void add_experiment(CLI::App& app, Action& action);
 void add_view(CLI::App& app, Action& action);
-/// Commands of the contract that are not built yet: they say so and fail.
+/// Registers the commands that are planned but not implemented; they say so and fail.
 void add_planned(CLI::App& app, Action& action);
 
-/// `lockstep view` with these traces; `at` as --at, or empty. Throws where there is no
-/// display.
+/// Runs `lockstep view` on these traces; `at` is the value of --at, or empty. Throws if
+/// there is no display.
 int view_traces(const std::vector<std::string>& files, const std::string& at);
-/// The same as one picture.
+/// Renders the same view as one image.
 int picture_of_trace(const std::string& file, const std::string& at,
                      const std::string& png);
 

@@ -1,4 +1,4 @@
-// `lockstep data`: make, check and fetch data sets in their real formats.
+// `lockstep data`: generates, checks and downloads data sets in their original formats.
 #include <cstdio>
 #include <memory>
 

@@ -1,5 +1,5 @@
-// `lockstep demo`: the same few steps on one device, in DataParallel and in
-// DistributedDataParallel on four, and the viewer on them.
+// `lockstep demo`: runs the same few steps on one device, and with DataParallel and
+// DistributedDataParallel on four devices, then opens the viewer on the results.
 #include "run/demo.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ bool has_display() {
   return false;
 }
 
-/// The viewer on the DataParallel run where there is a display, else its pictures.
+/// Opens the viewer on the DataParallel run if there is a display, else renders images.
 int show(const run::DemoOptions& o, const std::vector<std::string>& traces) {
 #ifdef LOCKSTEP_HAS_GUI
   if (has_display()) {
@@ -49,7 +49,7 @@ void add_demo(CLI::App& app, Action& action) {
   auto o = std::make_shared<run::DemoOptions>();
   const auto no_view = std::make_shared<bool>(false);
   std::vector<std::string> archs = models::names();
-  std::erase(archs, "toy");  // it does not train
+  std::erase(archs, "toy");  // cannot be trained
   command->option_defaults()->always_capture_default();
   command->add_option("--data", o->data, "CIFAR-10's folder (default: ./data, ~/data)");
   command->add_option("--out", o->out, "folder for the traces");

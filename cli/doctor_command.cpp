@@ -1,4 +1,4 @@
-// `lockstep doctor`: what is here, what is missing, and what that switches off.
+// `lockstep doctor`: reports what is installed, what is missing, and the consequences.
 #include <unistd.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// `lockstep emulate`: the recorded program on devices with hardware of their own.
+// `lockstep emulate`: replays a recorded program on devices with dedicated hardware.
 #include "tracer/emulate/emulate.h"
 
 #include <cstdio>

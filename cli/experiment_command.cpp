@@ -1,4 +1,4 @@
-// `lockstep experiment`: the seed's studies.
+// `lockstep experiment`: reproduces published studies.
 #include <memory>
 
 #include "cli/commands.h"
@@ -13,7 +13,7 @@ void add_common(CLI::App& c, experiments::StudyOptions& o, const std::string& da
   c.option_defaults()->always_capture_default();
   c.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   std::vector<std::string> archs = models::names();
-  std::erase(archs, "toy");  // it does not train
+  std::erase(archs, "toy");  // cannot be trained
   c.add_option("-a,--arch", o.arch, "the model")->check(CLI::IsMember(archs));
   c.add_option("--data", o.data, data);
   c.add_option("--out", o.out, "folder for logs, table and plot");
@@ -91,7 +91,7 @@ void add_batch_size(CLI::App& experiment, Action& action) {
 
 void add_experiment(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
-      "experiment", "the seed's studies: several runs, a table and a plot");
+      "experiment", "published studies repeated: several runs, a table and a plot");
   add_imagenet(*command, action);
   add_batch_size(*command, action);
   require_known_subcommand(*command);

@@ -6,7 +6,7 @@
 namespace lockstep::cli {
 
 void require_known_subcommand(CLI::App& command) {
-  command.require_subcommand(0, 1);  // CLI11's own complaint would not name the word
+  command.require_subcommand(0, 1);  // CLI11's own error would not name the word
   command.allow_extras();
   command.parse_complete_callback([&command] {
     if (!command.get_subcommands().empty()) return;

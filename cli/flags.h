@@ -1,4 +1,4 @@
-// What the commands' flags share.
+// Helpers shared by the commands' flags.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,9 +9,9 @@
 
 namespace lockstep::cli {
 
-/// Adds a flag whose value is one of some words, and stores what the word means. CLI11
-/// has CheckedTransformer for this, but that also takes the enum's numbers, and prints
-/// them in --help.
+/// Adds a flag that accepts one of several words and stores the corresponding value.
+/// CLI11's CheckedTransformer does this too, but also accepts the enum's integer values
+/// and prints them in --help.
 template <typename Enum, typename Value>
 CLI::Option* add_choice(CLI::App& command, const std::string& names, Value& value,
                         const std::string& help,
@@ -38,8 +38,8 @@ CLI::Option* add_choice(CLI::App& command, const std::string& names, Value& valu
 /// Declares the flags of `train` (run_flags.cpp). `config` must outlive the parsing.
 void add_run_flags(CLI::App& command, run::RunConfig& config);
 
-/// Asks for one of the command's subcommands; for another word (a typing error, say)
-/// throws a UsageError that names it and those that there are.
+/// Requires one of the command's subcommands. For any other word (a typo, say), throws
+/// a UsageError naming the word and listing the available subcommands.
 void require_known_subcommand(CLI::App& command);
 
 }  // namespace lockstep::cli

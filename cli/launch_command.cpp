@@ -1,5 +1,5 @@
-// `lockstep launch`: one process per device, started again when one fails, each line of
-// output with its rank: torchrun's equal.
+// `lockstep launch`: the counterpart of torchrun. Starts one process per device,
+// restarts all if one fails, and prefixes each line of output with its rank.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct LaunchFlags {
   std::string master_addr;
 };
 
-/// Where rank 0 will listen; empty: at a free port of this machine.
+/// The endpoint on which rank 0 will listen; empty: a free port on this machine.
 std::string endpoint_of(const LaunchFlags& flags) {
   const std::string& endpoint = flags.launch.endpoint;
   const std::string& host = flags.master_addr;
@@ -53,8 +53,8 @@ int check_and_launch(const LaunchFlags& flags) {
 
 }  // namespace
 
-/// As with torchrun, no `--` is needed before what is started: everything from `train`
-/// on is train's.
+/// As with torchrun, no `--` is required before the command to be started: everything
+/// from `train` onward belongs to `train`.
 std::vector<std::string> cut_launched_command(std::vector<std::string>& words) {
   if (words.empty() || words[0] != "launch") return {};
   auto begin = std::find_if(words.begin(), words.end(), [](const std::string& word) {
@@ -66,7 +66,7 @@ std::vector<std::string> cut_launched_command(std::vector<std::string>& words) {
   return command;
 }
 
-/// The flags are torchrun's, in both of its spellings: --nproc-per-node and
+/// Accepts torchrun's flags in both spellings: --nproc-per-node and
 /// --nproc_per_node.
 void add_launch(CLI::App& app, Action& action,
                 const std::vector<std::string>& started) {
@@ -83,7 +83,7 @@ void add_launch(CLI::App& app, Action& action,
   command->add_option("--node-rank,--node_rank", o->launch.node, "rank of this node")
       ->check(CLI::Range(0, 1023));
   command->add_option("--rdzv-endpoint,--rdzv_endpoint", o->launch.endpoint,
-                      "HOST:PORT on node 0 (default: a free port of this machine)");
+                      "HOST:PORT on node 0 (default: a free port on this machine)");
   command->add_option("--master-addr,--master_addr", o->master_addr,
                       "HOST alone, with --master-port");
   command->add_option("--master-port,--master_port", o->master_port)

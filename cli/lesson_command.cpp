@@ -99,11 +99,11 @@ void prepare_headers(const Workspace& workspace, const Lesson& lesson) {
   try {
     lessons::prepare_headers(workspace);
   } catch (const std::runtime_error&) {
-    // `lesson check` says what is missing.
+    // `lesson check` reports what is missing.
   }
 }
 
-/// Where the chapter is to be read.
+/// Returns where to read the chapter.
 std::string chapter_of(const Lesson& lesson) {
   const fs::path inside = fs::path(lesson.slug) / "chapter.md";
   for (const fs::path& lessons :
@@ -224,7 +224,7 @@ Workspace open_workspace(const LessonOptions& o) {
   lessons::name_workspace_in_commands(o.workspace);
   if (!o.workspace.empty()) return Workspace(o.workspace);
   if (named) return Workspace(named);
-  // Also from inside the workspace, where learners edit.
+  // Also works inside the workspace, where learners edit.
   for (fs::path here = fs::current_path(); here.has_relative_path();
        here = here.parent_path()) {
     if (lessons::is_workspace(here)) return Workspace(here);

@@ -1,4 +1,4 @@
-// The words of `lockstep lesson`.
+// Command-line options of `lockstep lesson`.
 #pragma once
 
 #include <string>
@@ -14,14 +14,14 @@ struct LessonOptions {
   lessons::Sanitizer sanitizer = lessons::Sanitizer::none;
   bool json = false, show_anyway = false, mine = false, again = false;
   std::vector<std::string> train;
-  std::vector<std::string> judge;  ///< as in lessons::Judging
+  std::vector<std::string> judge;  ///< see lessons::Judging
 };
 
-/// The workspace that the words, the environment or the current folder name; and the
-/// course, for everything that comes later.
+/// Returns the workspace named by the options, the environment or the current folder;
+/// also selects the course for all later calls.
 lessons::Workspace open_workspace(const LessonOptions& options);
 
-/// `lesson run [--mine [LESSON]] [-- WORDS OF train]`: trains, with the learner's
+/// Implements `lesson run [--mine [LESSON]] [-- TRAIN_ARGS]`: trains with the learner's
 /// pieces.
 int run_with_pieces(const LessonOptions& options);
 

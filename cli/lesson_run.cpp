@@ -27,7 +27,7 @@ using lessons::lesson_command;
 using lessons::Workspace;
 using Words = std::vector<std::string>;
 
-/// The learner's pieces that are plugged in.
+/// The learner's pieces to be plugged in.
 struct Pieces {
   std::vector<const Lesson*> lessons;
   std::string libraries;
@@ -40,7 +40,7 @@ void add_piece(Pieces& pieces, const Workspace& workspace, const Lesson& lesson)
   pieces.lessons.push_back(&lesson);
 }
 
-/// One lesson's file as it is, passed or not.
+/// Selects one lesson's file in its current state, whether or not it has passed.
 Pieces one_piece(const Workspace& workspace, const Lesson& lesson) {
   if (lesson.slots.empty()) {
     throw std::runtime_error(lesson.slug +
@@ -56,8 +56,8 @@ Pieces one_piece(const Workspace& workspace, const Lesson& lesson) {
   return pieces;
 }
 
-/// All that have passed and are as they were then. Of two that fill the same slot, the
-/// later lesson's counts.
+/// Selects all files that have passed and have not changed since. If two fill the same
+/// slot, the later lesson takes precedence.
 Pieces passed_pieces(const Workspace& workspace) {
   Pieces pieces;
   std::string fix = lesson_command("start 5");
@@ -96,8 +96,8 @@ bool said(const Words& words, std::initializer_list<const char*> any) {
   });
 }
 
-/// What `lesson run` adds to the words for `train`, unless they say otherwise. Where a
-/// piece is called only in some mode, its lesson says which; of several the last.
+/// Adds the default arguments of `lesson run` that were not given. If a piece is called
+/// only in some mode, its lesson names the mode; the last lesson takes precedence.
 Words completed(Words words, const Pieces& pieces, const fs::path& trace) {
   const bool folder = std::any_of(words.begin(), words.end(), [](const auto& word) {
     return fs::is_directory(word);
@@ -145,7 +145,7 @@ std::string trace_in(const Words& words) {
   return "";
 }
 
-/// Says which pieces the run never called.
+/// Reports the pieces that the run never called.
 void warn_uncalled(const Pieces& pieces, const std::string& file) {
   std::vector<std::string> called;
   const tracer::Trace trace = tracer::read_trace(file);

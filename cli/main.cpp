@@ -1,4 +1,4 @@
-// The front door.
+// The program's entry point.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace lockstep::cli {
 
 namespace {
 
-/// The first Ctrl-C ends training after the running step; the second ends the program.
+/// The first Ctrl-C stops training after the current step; the second ends the program.
 void on_interrupt(int) {
   if (train::Trainer::stop.exchange(true)) std::_Exit(130);
 }
@@ -27,7 +27,7 @@ int run(int argc, char** argv) {
     tracer::add_source(path, {file.begin, file.end});
   }
   std::setvbuf(stdout, nullptr, _IOLBF,
-               1 << 16);  // in order with stderr, also in pipes
+               1 << 16);  // keeps the order with stderr, also in pipes
   std::signal(SIGINT, on_interrupt);
 
   CLI::App app{
@@ -60,7 +60,7 @@ int run(int argc, char** argv) {
                        program() + " --help");
     }
   }
-  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  std::reverse(words.begin(), words.end());  // CLI11 expects them reversed
   try {
     app.parse(words);
   } catch (const CLI::Success& wish) {  // --help, --version

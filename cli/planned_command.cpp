@@ -1,4 +1,4 @@
-// Commands of the contract that later parts of the project bring.
+// Commands that are specified but implemented in later parts of the project.
 #include "cli/commands.h"
 
 namespace lockstep::cli {
@@ -17,7 +17,7 @@ void add_planned(CLI::App& app, Action& action) {
       action = [message]() -> int { throw std::runtime_error(message); };
     });
   }
-  // The checkout's wrapper does it, without the program (book/build.bash).
+  // Done by the wrapper in the checkout, without the program (book/build.bash).
   auto* book = app.add_subcommand("book", "build and open the book (in a checkout)");
   book->allow_extras();
   book->callback([&action] {

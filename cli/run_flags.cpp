@@ -176,7 +176,7 @@ void add_training_flags(CLI::App& c, run::RunConfig& o) {
 }  // namespace
 
 void add_run_flags(CLI::App& c, run::RunConfig& o) {
-  // As Python's argparse: of a flag given twice the last counts.
+  // As in Python's argparse, the last occurrence of a repeated flag takes effect.
   c.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   c.option_defaults()->always_capture_default();
   c.add_option(

@@ -1,4 +1,4 @@
-// `lockstep trace`: read, check, compare, merge and convert traces.
+// `lockstep trace`: reads, checks, compares, merges and converts traces.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -123,7 +123,7 @@ struct ExchangeOptions {
   bool kineto = false, gzip = false;
 };
 
-/// Errors of the translation name the file.
+/// Adds the file's name to the errors of the conversion.
 template <typename Translate>
 auto of_file(const std::string& file, Translate translate) {
   const tracer::Trace trace = tracer::read_trace(file);

@@ -1,4 +1,4 @@
-// `lockstep train`: the ImageNet example's main.py.
+// `lockstep train`: the counterpart of the ImageNet example's main.py.
 #include "run/train.h"
 
 #include <memory>

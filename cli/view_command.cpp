@@ -1,4 +1,4 @@
-// `lockstep view`: the viewer in a window, or its pictures in files.
+// `lockstep view`: shows the viewer in a window, or writes its images to files.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -102,7 +102,7 @@ int draw_pictures(const ViewOptions& o) {
   const auto frame = [&](float seconds) -> const gui::Image& {
     return screen.frame([&] { app.frame(whole, seconds); }, app.theme().background);
   };
-  frame(0);  // ImGui measures its windows in the first frame
+  frame(0);  // ImGui measures its windows during the first frame
   if (!o.screenshot.empty()) {
     gui::write_png(frame(0), o.screenshot);
     std::printf("%s: %s\n", o.screenshot.c_str(), app.state_line().c_str());
@@ -171,7 +171,7 @@ void add_view(CLI::App& app, Action& action) {
                       "write a picture (PNG), no window");
   command->add_option(
       "--video", o->video,
-      "play into .mp4 .webm .webp .gif (needs ffmpeg) or FRAME%04d.png");
+      "render to .mp4 .webm .webp .gif (needs ffmpeg) or FRAME%04d.png");
   command->add_option("--seconds", o->seconds, "length of the video")
       ->check(CLI::Range(0.1, 3600.0));
   command->add_option("--fps", o->fps, "frames per second")->check(CLI::Range(1, 120));

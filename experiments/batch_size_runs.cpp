@@ -7,7 +7,7 @@
 namespace lockstep::experiments {
 namespace {
 
-constexpr double kBatchOfLr = 256;  ///< as train --scale-lr has it
+constexpr double kBatchOfLr = 256;  ///< as in train --scale-lr
 
 BatchSizeRun make(const BatchSizeRuns& o, int64_t batch, Recipe recipe) {
   const bool scaled = recipe != Recipe::constant;

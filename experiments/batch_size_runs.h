@@ -1,4 +1,4 @@
-// Small and large batches at equal epochs: which runs that takes.
+// Small and large batches for equal numbers of epochs: the runs of the study.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace lockstep::experiments {
 
-/// How the learning rate follows the batch.
+/// How the learning rate depends on the batch size.
 enum class Recipe {
-  constant,  ///< the smallest batch's rate for all
+  constant,  ///< the smallest batch's rate for all batches
   scaled,    ///< the linear scaling rule: k times the batch, k times the rate
-  warmed,    ///< that, with a linear warm-up
+  warmed,    ///< the same with a linear warm-up
 };
 const char* name(Recipe recipe);
 
@@ -21,19 +21,19 @@ struct BatchSizeRuns {
   double lr = 0.1;                              ///< for a batch of 256
   int epochs = 10, warmup_epochs = 2;
   std::string data;               ///< CIFAR-10's folder, or empty
-  std::vector<std::string> more;  ///< further words of all runs
+  std::vector<std::string> more;  ///< additional arguments for all runs
 };
 
-/// One of them. The smallest batch has one run only: its recipes are the same.
+/// One run. The smallest batch has only one: its recipes are identical.
 struct BatchSizeRun {
   std::string name;  ///< resnet_s_1024_scaled
   int64_t batch = 0;
   Recipe recipe = Recipe::constant;
-  double lr = 0;                   ///< of the batch, after scaling
-  std::vector<std::string> words;  ///< after `lockstep`: train …
+  double lr = 0;                   ///< for this batch, after scaling
+  std::vector<std::string> words;  ///< arguments after `lockstep`: train …
 };
 
-/// All runs: one device, equal epochs, a cosine schedule.
+/// Returns all runs: one device, equal numbers of epochs, a cosine schedule.
 std::vector<BatchSizeRun> batch_size_runs(const BatchSizeRuns& options);
 
 }  // namespace lockstep::experiments

@@ -1,4 +1,4 @@
-// `lockstep experiment batch-size`: small and large batches at equal epochs.
+// `lockstep experiment batch-size`: small and large batches, equal numbers of epochs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,8 +14,8 @@
 namespace lockstep::experiments {
 namespace {
 
-/// The set that was named or lies in ./data or ~/data; else a generated one below
-/// `out`.
+/// Returns the data set given, or the one in ./data or ~/data; otherwise a generated
+/// one in `out`.
 std::string find_set(const BatchSizeStudy& o) {
   const std::string& named = o.common.data;
   const auto found =
@@ -41,7 +41,7 @@ std::vector<std::string> words_for_all(const BatchSizeStudy& o) {
   const StudyOptions& c = o.common;
   std::vector<std::string> words{"-p", "1",      "--workers",
                                  "2",  "--seed", fmt::to_string(c.seed)};
-  // At 32 pixels ImageNet's stem makes a net of a sixteenth of the work.
+  // At 32 pixels, ImageNet's stem reduces the work of a net to a sixteenth.
   if (c.arch.starts_with("resnet"))
     words.insert(words.end(), {"--stem", std::string(run::word(o.stem))});
   if (!o.augment) words.push_back("--no-augment");

@@ -91,7 +91,7 @@ Json batch_size_json(const std::vector<BatchSizeResult>& results,
 
 namespace {
 
-/// A block of `epoch train test` per run; two empty lines end a block.
+/// Writes a block of `epoch train test` per run; two empty lines end a block.
 std::string curves(const std::vector<BatchSizeResult>& results) {
   std::string rows;
   for (const BatchSizeResult& result : results) {
@@ -104,7 +104,7 @@ std::string curves(const std::vector<BatchSizeResult>& results) {
   return rows;
 }
 
-/// A block of `batch gap test` per recipe; each begins with the smallest batch.
+/// Writes a block of `batch gap test` per recipe, starting with the smallest batch.
 std::string gaps(const std::vector<BatchSizeResult>& results) {
   const auto all = figures(results);
   std::string rows;
@@ -124,7 +124,7 @@ std::string gaps(const std::vector<BatchSizeResult>& results) {
 Plot batch_size_plot(const std::vector<BatchSizeResult>& results,
                      const std::string& title) {
   std::vector<std::string> labels, batches, recipes;
-  std::map<int64_t, size_t> number_of;  // of a batch, from 1
+  std::map<int64_t, size_t> number_of;  // key: batch; numbers start at 1
   for (const auto& [run, log] : results) {
     const size_t number =
         number_of.try_emplace(run.batch, number_of.size() + 1).first->second;

@@ -1,4 +1,4 @@
-// What batch size and learning rate did to accuracy, side by side.
+// Compares the effects of batch size and learning rate on accuracy.
 #pragma once
 
 #include <string>
@@ -12,30 +12,30 @@
 
 namespace lockstep::experiments {
 
-/// A finished run. Its log has an evaluation after every epoch.
+/// A completed run. Its log has an evaluation after every epoch.
 struct BatchSizeResult {
   BatchSizeRun run;
   Log log;
 };
 
-/// After the last epoch, in percent and percentage points.
+/// Values after the last epoch, in percent and percentage points.
 struct BatchSizeFigures {
-  double train = 0;   ///< Acc@1 over the epoch's training batches, as they were trained
-  double test = 0;    ///< Acc@1 on the test set
-  double gap = 0;     ///< train - test
-  double behind = 0;  ///< the smallest batch's test - test
-  double seconds = 0;  ///< that the iterations of all epochs took
+  double train = 0;    ///< Acc@1 over the epoch's training batches, during training
+  double test = 0;     ///< Acc@1 on the test set
+  double gap = 0;      ///< train - test
+  double behind = 0;   ///< the smallest batch's test - test
+  double seconds = 0;  ///< total time of the iterations of all epochs
 };
 
-/// The first result is the smallest batch's. Throws std::runtime_error, naming the log,
-/// for one without an evaluation at its end.
+/// The first result is that of the smallest batch. Throws std::runtime_error naming the
+/// log if a log does not end with an evaluation.
 std::vector<BatchSizeFigures> figures(const std::vector<BatchSizeResult>& results);
 
 Rows batch_size_rows(const std::vector<BatchSizeResult>& results);
 tracer::Json batch_size_json(const std::vector<BatchSizeResult>& results,
                              const std::vector<std::string>& notes);
 
-/// Accuracies against epochs; the final gaps against the batch size.
+/// Plots accuracies against epochs, and the final gaps against the batch size.
 Plot batch_size_plot(const std::vector<BatchSizeResult>& results,
                      const std::string& title);
 

@@ -22,21 +22,21 @@ namespace lockstep::experiments {
 namespace fs = std::filesystem;
 namespace {
 
-/// On CPUs the pictures are 32 pixels wide unless it is said otherwise: 1/49 of the
-/// work of 224, so that the whole table is a matter of minutes.
+/// On CPUs the images are 32 pixels wide by default: this takes 1/49 of the work of
+/// 224, so that the whole table takes only minutes.
 int64_t image_size(const ImageNetStudy& o) {
   if (o.image_size > 0) return o.image_size;
   return o.common.device_type == DeviceType::cpu ? 32 : 224;
 }
 
-/// The set that was named, or a generated one below `out`, made if it is not there.
+/// Returns the given data set, or a generated one in `out`, created if it is missing.
 std::string find_pictures(const ImageNetStudy& o) {
   if (!o.common.data.empty()) return o.common.data;
   data::GeneratedFolders set;
   set.train = o.length;
   set.test = std::max<int64_t>(set.classes, o.length / 8);
   set.height = image_size(o) * 256 / 224;
-  set.width = set.height * 4 / 3;  // a photograph's shape
+  set.width = set.height * 4 / 3;  // the aspect ratio of a photograph
   const fs::path folder =
       fs::path(o.common.out) /
       fmt::format("pictures-{}x{}-{}", set.width, set.height, o.length);
@@ -48,7 +48,7 @@ std::string find_pictures(const ImageNetStudy& o) {
   return folder.string();
 }
 
-/// Words for every run besides the seed's own.
+/// Returns the arguments added to the seed's for every run.
 std::vector<std::string> words_for_all(const ImageNetStudy& o) {
   const StudyOptions& c = o.common;
   std::vector<std::string> words{"--epochs",     fmt::to_string(c.epochs),
@@ -69,7 +69,7 @@ std::vector<std::string> words_for_all(const ImageNetStudy& o) {
   return words;
 }
 
-/// Of a run; and those that are counted (experiments/log.h).
+/// Returns the iterations of a run; counted(): those counted (experiments/log.h).
 int64_t iterations(const ImageNetStudy& o, int64_t pictures, int64_t batch) {
   const int64_t all = (pictures + batch - 1) / batch * o.common.epochs;
   return o.steps > 0 ? std::min(all, o.steps) : all;
@@ -80,9 +80,9 @@ int64_t counted(const ImageNetStudy& o, int64_t pictures, int64_t batch) {
   return all - 1 - (pictures % batch == 0 || in_epoch == 1 ? 0 : all / in_epoch);
 }
 
-/// Two iterations for the emulator: in the middle of the first epoch, when the loader's
-/// workers have filled their queue and no longer press for the cores. Of an epoch of
-/// one or two iterations there is no such middle: then the run's second and third.
+/// Returns two iterations for the emulator, from the middle of the first epoch, when
+/// the loader's workers have filled their queue and no longer compete for the cores; if
+/// the epoch has only one or two iterations, the run's second and third.
 std::string traced_steps(const ImageNetStudy& o, int64_t pictures, int64_t batch) {
   const int64_t all = iterations(o, pictures, batch);
   const int64_t whole = std::min(all, pictures / batch);
@@ -94,7 +94,7 @@ std::string trace_of(const ImageNetStudy& o, const std::string& name) {
   return o.common.out + "/" + name + ".trace.json.gz";
 }
 
-/// What the emulator makes of the run's trace, seconds of an iteration.
+/// Returns the emulator's seconds per iteration for the run's trace.
 std::optional<double> emulated(const std::string& trace) {
   if (!fs::exists(trace)) return std::nullopt;
   const auto summary = tracer::summarize(tracer::emulate(tracer::read_trace(trace)));

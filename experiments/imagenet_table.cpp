@@ -16,7 +16,7 @@ std::string cell(const Number& number, const char* format) {
 
 Json json(const Number& number) { return number ? Json(*number) : Json(); }
 
-/// Seconds of an iteration: of the counted ones, `which` in the mean.
+/// Returns the mean seconds, selected by `which`, of the counted iterations.
 Number mean(const ImageNetResult& result, double Iterations::* which) {
   const Iterations counted = result.log.counted(result.short_last);
   if (counted.count < 1) return std::nullopt;
@@ -27,7 +27,7 @@ Number seed_seconds(const ImageNetResult& result) {
   return result.run.seed_seconds > 0 ? Number(result.run.seed_seconds) : Number();
 }
 
-/// Throughput relative to the first run, from `seconds` per iteration.
+/// Returns the throughput relative to the first run, from `seconds` per iteration.
 Number speedup(const ImageNetRun& run, const Number& seconds, const ImageNetRun& first,
                const Number& first_seconds) {
   if (!seconds || !first_seconds || *seconds <= 0) return std::nullopt;

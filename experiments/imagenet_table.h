@@ -1,4 +1,4 @@
-// The seed's runs side by side, and beside the seed's own figures.
+// Compares the seed's runs with each other and with the seed's own figures.
 #pragma once
 
 #include <optional>
@@ -13,18 +13,18 @@
 
 namespace lockstep::experiments {
 
-/// A finished run.
+/// A completed run.
 struct ImageNetResult {
   ImageNetRun run;
   Log log;
   bool short_last = false;  ///< an epoch's last batch is smaller, and not counted
-  /// Seconds of an iteration on devices with hardware of their own (the emulator's);
-  /// none without a trace.
+  /// Seconds per iteration on devices with dedicated hardware (from the emulator);
+  /// empty without a trace.
   std::optional<double> emulated;
 };
 
-/// What the table shows of a run. Speed-ups compare images per second with those of the
-/// first run (one device, batch 256): at equal batch, that is the ratio of times.
+/// A row of the table. Speed-ups compare images per second with those of the first run
+/// (one device, batch 256): at equal batch size, this is the ratio of times.
 struct ImageNetFigures {
   std::optional<double> seconds, data_seconds, images_per_second, speedup;
   std::optional<double> emulated_speedup, seed_speedup;
@@ -34,11 +34,11 @@ std::vector<ImageNetFigures> figures(const std::vector<ImageNetResult>& results)
 
 Rows imagenet_rows(const std::vector<ImageNetResult>& results);
 
-/// `notes`: sentences about the machine and the data.
+/// `notes` are sentences about the machine and the data.
 tracer::Json imagenet_json(const std::vector<ImageNetResult>& results,
                            const std::vector<std::string>& notes);
 
-/// Images per second, and speed-ups: measured, emulated, the seed's.
+/// Plots images per second and speed-ups: measured, emulated, and the seed's.
 Plot imagenet_plot(const std::vector<ImageNetResult>& results,
                    const std::string& title);
 

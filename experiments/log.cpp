@@ -9,7 +9,7 @@
 namespace lockstep::experiments {
 namespace {
 
-/// The number after `word` and the one in parentheses after it: `Time 0.7 ( 0.8)`.
+/// Parses the number after `word`, and the next in parentheses: `Time 0.7 ( 0.8)`.
 struct Meter {
   double now = 0, mean = 0;
 };
@@ -50,7 +50,7 @@ void read_iteration(const std::string& line, std::vector<EpochLog>& epochs) {
   const auto count = static_cast<double>(iteration + 1);
   const Iterations all{iteration + 1, time->mean * count, data.mean * count};
   const bool behind = !epochs.empty() && epoch < epochs.back().epoch;
-  if (behind) return;  // another rank of the example's, which all print
+  if (behind) return;  // from another rank: the example's all print
   if (epochs.empty() || epoch > epochs.back().epoch) {
     epochs.emplace_back();
     epochs.back().epoch = epoch;

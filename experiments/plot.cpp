@@ -19,7 +19,7 @@ void write(const fs::path& path, const std::string& text) {
   file.commit();
 }
 
-/// The text of a file of this folder, which travels inside the program.
+/// Returns the text of a file in this folder, which is embedded in the program.
 std::string program_text(const std::string& name) {
   const std::string path = "experiments/" + name;
   for (size_t i = 0; i < lockstep_embedded_file_count(); ++i) {
@@ -34,7 +34,7 @@ std::string run_gnuplot(const fs::path& script, const std::string& kind) {
   ProcessResult result{127, "", ""};
   try {
     result = run_process({"gnuplot", "-e", "kind='" + kind + "'", script});
-  } catch (const std::runtime_error&) {  // it is not there
+  } catch (const std::runtime_error&) {  // it is missing
   }
   if (result.exit_code == 127) {
     throw std::runtime_error(what +

@@ -1,4 +1,4 @@
-// The studies of `lockstep experiment`, from their options to their files.
+// The studies of `lockstep experiment`: their options and entry points.
 #pragma once
 
 #include "engine/models/resnet.h"
@@ -8,22 +8,22 @@ namespace lockstep::experiments {
 
 struct ImageNetStudy {
   StudyOptions common;
-  int64_t image_size = 0;  ///< 0: 224, on CPUs 32
-  int64_t length = 4096;   ///< training pictures of a generated set
+  int64_t image_size = 0;  ///< 0: 224, or 32 on CPUs
+  int64_t length = 4096;   ///< training images of a generated set
   int64_t divide_batches = 1, steps = 0;
 };
 
 struct BatchSizeStudy {
   StudyOptions common;
   std::vector<int64_t> batches{64, 256, 1024};
-  double lr = 0.1;  ///< of batches of 256
+  double lr = 0.1;  ///< for batches of 256
   int warmup_epochs = 2;
   bool augment = false;
   models::Stem stem = models::Stem::imagenet;
-  int64_t length = 5000;  ///< training pictures of a generated set
+  int64_t length = 5000;  ///< training images of a generated set
 };
 
-/// Both return the exit code. They throw UsageError or std::runtime_error.
+/// Both return the exit code and throw UsageError or std::runtime_error.
 int run_imagenet_table(const ImageNetStudy& options);
 int run_batch_size(const BatchSizeStudy& options);
 

@@ -28,7 +28,7 @@ void write_file(const fs::path& path, const std::string& text) {
   file.commit();
 }
 
-/// On a terminal, the run's newest line in place of the one before.
+/// On a terminal, replaces the displayed line by the run's newest line.
 void show_progress(const std::string& line) {
   if (isatty(STDERR_FILENO) == 0 || line.find("Epoch:") == line.npos) return;
   std::string shown = line.substr(0, line.find("\tAcc@"));
@@ -45,7 +45,7 @@ int run_logged(const fs::path& path, const LoggedRun& run, const std::string& co
   file.write("$ " + command + "\n");
   std::vector<std::string> arguments{"lockstep"};
   arguments.insert(arguments.end(), run.words.begin(), run.words.end());
-  std::string failed;  // to write; by the thread that reads
+  std::string failed;  // write error; set by the reader thread
   run::ChildGroup children(Milliseconds(1500));
   children.start(run.name, arguments, [&](const std::string& line) {
     show_progress(line);

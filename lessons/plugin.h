@@ -1,4 +1,4 @@
-// What a lesson's exercise includes, besides the engine's own headers.
+// The header that exercises include in addition to the engine's own headers.
 #pragma once
 
 #include <stdexcept>
@@ -17,7 +17,7 @@ struct NotWritten : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Ends a function that is still to be written, in place of a result.
+/// Ends a function that is not written yet, in place of returning a result.
 [[noreturn]] inline void not_written(const std::string& what) {
   throw NotWritten(what);
 }

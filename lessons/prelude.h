@@ -1,5 +1,5 @@
-// The headers that most exercises include, precompiled once: reading them is half of a
-// small file's compile time. Optional: nothing may rely on it.
+// The headers that most exercises include, precompiled once: parsing them takes half of
+// the compile time of a small file. Optional: no code may rely on it.
 #pragma once
 
 #include <fmt/format.h>

@@ -12,11 +12,11 @@
 namespace lockstep::run {
 namespace {
 
-std::atomic<int> told_to_end{0};  ///< by this signal
+std::atomic<int> told_to_end{0};  ///< the signal received; 0: none
 
 void on_signal(int number) { told_to_end = number; }
 
-/// Handles SIGINT and SIGTERM while it lives.
+/// Handles SIGINT and SIGTERM during its lifetime.
 class SignalsCaught {
  public:
   SignalsCaught() {
@@ -36,8 +36,8 @@ class SignalsCaught {
   struct sigaction old_int_{}, old_term_{};
 };
 
-/// Passes lines on to one of our own streams, whole, each behind a name. Lines of
-/// several children do not mix.
+/// Forwards whole lines to one of our own streams, each prefixed with a name. Lines of
+/// different children are never interleaved.
 OnLine prefixed(const std::string& name, int stream) {
   return [prefix = "[" + name + "] ", stream](const std::string& line) {
     const std::string whole = prefix + line;
@@ -108,6 +108,13 @@ void ChildGroup::spawn(const std::string& name, Command command,
 }
 
 int ChildGroup::wait(const std::atomic<bool>& interrupted) {
+  const int failure = wait_for_all(interrupted);
+  outputs_.clear();  // prints the remaining output; Ctrl-C may interrupt it
+  return failure;
+}
+
+int ChildGroup::wait_for_all(const std::atomic<bool>& interrupted) {
+  told_to_end = 0;
   const SignalsCaught caught;
   if (interrupted) told_to_end = SIGINT;
   int failure = 0;
@@ -124,11 +131,10 @@ int ChildGroup::wait(const std::atomic<bool>& interrupted) {
     }
     if (!reaped) std::this_thread::sleep_for(Milliseconds(10));
   }
-  outputs_.clear();  // prints what is left
   return failure;
 }
 
-/// Takes notice of one child that has ended; false if none has.
+/// Reaps one child that has exited; returns false if there is none.
 bool ChildGroup::reap(int& first_failure) {
   for (auto child = running_.begin(); child != running_.end(); ++child) {
     const auto status = child->process.poll();

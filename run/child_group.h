@@ -1,4 +1,4 @@
-// Child processes that live and die together, and their output, line by line.
+// Child processes that are started and ended as a group, and their output by line.
 #pragma once
 
 #include <atomic>
@@ -16,17 +16,17 @@
 
 namespace lockstep::run {
 
-/// Called with each line, its end included, on a thread of its own.
+/// Called with each line, including its line ending, on a dedicated thread.
 using OnLine = std::function<void(const std::string& line)>;
 
-/// A pipe and a thread that reads its lines. A last line without an end gets one.
+/// A pipe and a thread that reads its lines. An unterminated last line is terminated.
 class LineReader {
  public:
   explicit LineReader(OnLine on_line);
   ~LineReader();  ///< waits until the children have closed their end
 
-  int entrance() const { return entrance_.get(); }  ///< for the child
-  void close_entrance() { entrance_ = {}; }         ///< when it has it
+  int entrance() const { return entrance_.get(); }  ///< the write end, for the child
+  void close_entrance() { entrance_ = {}; }         ///< call once the child has it
 
  private:
   void read(const OnLine& on_line);
@@ -35,13 +35,13 @@ class LineReader {
   std::thread thread_;
 };
 
-/// Copies of this program with arguments and environments of their own.
+/// Copies of this program, each with its own arguments and environment.
 class ChildGroup {
  public:
-  /// When one fails, the others get `grace` to end by themselves (and to say which rank
-  /// is to blame); then they are terminated, and killed if that does not help.
+  /// If one fails, the others have `grace` to exit on their own (and report which rank
+  /// is to blame); after that they are terminated, and killed if necessary.
   explicit ChildGroup(Milliseconds grace) : grace_(grace) {}
-  ~ChildGroup() = default;  ///< kills what is left
+  ~ChildGroup() = default;  ///< kills the remaining children
   ChildGroup(const ChildGroup&) = delete;
   ChildGroup& operator=(const ChildGroup&) = delete;
 
@@ -51,25 +51,26 @@ class ChildGroup {
   };
   using Variables = std::map<std::string, std::string>;
 
-  /// `name` is for messages; `arguments` include the program's own name. Throws
+  /// `name` is used in messages; `arguments` include the program's name. Throws
   /// std::system_error if the child cannot be started.
   void start(const std::string& name, const std::vector<std::string>& arguments,
              const Variables& environment, Output output = Output::inherited);
 
-  /// Its standard output goes to `on_line` (called on a thread of its own, until wait()
-  /// returns), its error messages where ours go.
+  /// Passes its standard output to `on_line` (called on a dedicated thread until wait()
+  /// returns); its standard error is inherited.
   void start(const std::string& name, const std::vector<std::string>& arguments,
              OnLine on_line);
 
-  /// Returns when all have ended. Passes SIGINT (by sigqueue) and SIGTERM on; if
-  /// `interrupted` is set, a SIGINT came before. Returns the first exit code that is
-  /// not 0 (128 + signal of a child that was killed), else 0. Reports a child that was
-  /// ended by somebody else's signal: it could not do so itself.
+  /// Waits until all children have exited. Forwards SIGINT (by sigqueue) and SIGTERM;
+  /// `interrupted` set means that a SIGINT arrived earlier. Returns the first nonzero
+  /// exit code (128 + signal for a killed child), or 0. Reports a child killed by a
+  /// signal from outside, since the child could not report it itself.
   int wait(const std::atomic<bool>& interrupted);
 
  private:
   void spawn(const std::string& name, Command command,
              const std::vector<std::pair<int, OnLine>>& streams);
+  int wait_for_all(const std::atomic<bool>& interrupted);
   bool reap(int& first_failure);
   void signal_all(int number);
 
@@ -80,8 +81,8 @@ class ChildGroup {
 
   Milliseconds grace_;
   std::vector<std::unique_ptr<LineReader>> outputs_;
-  std::vector<Child> running_;  // ends before outputs_, which wait for it
-  bool we_signalled_ = false;   ///< then a death by signal is not reported
+  std::vector<Child> running_;  // destroyed before outputs_, which waits for them
+  bool we_signalled_ = false;   ///< if true, death by signal is not reported
 };
 
 }  // namespace lockstep::run

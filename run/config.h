@@ -1,5 +1,5 @@
-// What a run is configured with: the ImageNet example's options and ours, typed and
-// grouped. Defaults are the example's.
+// The configuration of a run: the options of the ImageNet example and ours, typed and
+// grouped. The defaults are those of the example.
 #pragma once
 
 #include <cstdint>
@@ -24,24 +24,24 @@ enum class DdpSync { reducer, naive, bucketed };
 
 struct ModelConfig {
   std::string arch = "resnet18";
-  std::optional<models::Stem> stem;  ///< by default cifar up to 64 pixels
+  std::optional<models::Stem> stem;  ///< default: cifar up to 64 pixels
   double dropout = 0.5;
-  std::string pretrained;  ///< weights to begin with (safetensors)
+  std::string pretrained;  ///< initial weights (safetensors)
 };
 
 struct DataConfig {
   std::string dir;
-  std::optional<DataKind> kind;  ///< by default what `dir` holds, else CIFAR-10
+  std::optional<DataKind> kind;  ///< default: what `dir` contains, else CIFAR-10
   int workers = 4;
-  double loader_timeout = 0;  ///< seconds; 0: none
+  double loader_timeout = 0;  ///< seconds; 0: no timeout
   OnBadImage on_bad_image = OnBadImage::error;
   bool no_shuffle = false, no_augment = false;
   int64_t image_size = 0, classes = 0, length = 0;  ///< 0: the data set's default
 };
 
-/// What shapes the training besides model, data and devices.
+/// Training hyperparameters other than model, data and devices.
 struct RecipeConfig {
-  int64_t batch_size = 256;  ///< of one node
+  int64_t batch_size = 256;  ///< per node
   int epochs = 90, start_epoch = 0;
   double lr = 0.1, momentum = 0.9, weight_decay = 1e-4;
   std::optional<double> norm_weight_decay, bias_weight_decay;
@@ -58,8 +58,8 @@ struct RecipeConfig {
 struct DeviceConfig {
   DeviceType type = DeviceType::cpu;
   int count = 0;           ///< 0: all GPUs, or 4 virtual devices
-  std::optional<int> gpu;  ///< train on this one only
-  int threads = 0;         ///< per device; 0: 1, of a single device all cores
+  std::optional<int> gpu;  ///< train on this GPU only
+  int threads = 0;         ///< per device; 0: 1, or all cores for a single device
   DType dtype = DType::f32;
   ConvAlgorithm conv = ConvAlgorithm::automatic;
   InputOn input_on = InputOn::host;
@@ -67,7 +67,7 @@ struct DeviceConfig {
   bool launch_blocking = false, cuda_graph = false;
 };
 
-/// How ranks that are processes find each other.
+/// How ranks that are processes rendezvous.
 struct DistributedConfig {
   bool multiprocessing = false;    ///< one process per device of this node
   int world_size = -1, rank = -1;  ///< of nodes if `multiprocessing`, else of processes
@@ -76,7 +76,7 @@ struct DistributedConfig {
   double timeout = 60;  ///< seconds that a rank waits for the others
 };
 
-/// DistributedDataParallel's options, in PyTorch's names.
+/// The options of DistributedDataParallel, named as in PyTorch.
 struct DdpConfig {
   int64_t bucket_cap_mb = 25;
   plan::BucketRule bucket_rule = plan::BucketRule::current;
@@ -87,10 +87,10 @@ struct DdpConfig {
 
 struct CheckpointConfig {
   std::string folder, resume;
-  std::string changed_recipe;  ///< flags whose values differ from the resumed ones
+  std::string changed_recipe;  ///< flags whose values differ from the checkpoint's
 };
 
-/// Files that a run writes, and what it prints.
+/// The files that a run writes, and what it prints.
 struct OutputConfig {
   std::string trace, trace_steps, summary, save;
   int print_freq = 10;
@@ -98,7 +98,7 @@ struct OutputConfig {
 };
 
 struct RunConfig {
-  std::optional<train::Mode> mode;  ///< as asked for; see mode_of()
+  std::optional<train::Mode> mode;  ///< as requested; see mode_of()
   ModelConfig model;
   DataConfig data;
   RecipeConfig recipe;
@@ -107,24 +107,24 @@ struct RunConfig {
   DdpConfig ddp;
   CheckpointConfig checkpoint;
   OutputConfig output;
-  int64_t steps = -1;  ///< stop after so many; negative: after all epochs
+  int64_t steps = -1;  ///< stop after this many; negative: after all epochs
   bool evaluate = false;
-  std::set<std::string> given;  ///< the flags on the command line, by their long names
+  std::set<std::string> given;  ///< long names of the flags on the command line
   Environment environment;
 };
 
-/// How the work is spread: as asked for, else by the example's rules.
+/// Returns the mode requested, or the one that the example's rules select.
 train::Mode mode_of(const RunConfig& config);
 
-/// The notebook's model, which takes vectors and prints what it sees.
+/// Returns whether this is the notebook's model, which prints the vectors it receives.
 bool is_toy(const RunConfig& config);
-/// Whether the model has a part `features` (VGG).
+/// Returns whether the model has a submodule `features` (VGG).
 bool has_features(const RunConfig& config);
-/// `--dist-url env://` without `--world-size`: torchrun's variables say which rank.
+/// Returns whether torchrun's variables identify the rank: env://, no --world-size.
 bool meets_by_environment(const RunConfig& config);
 
-/// Checks the options against each other: a flag that the run would ignore is an error.
-/// Throws UsageError, or std::runtime_error for a folder or a device that is missing.
+/// Checks that the options are consistent; a flag that the run would ignore is an
+/// error. Throws UsageError, or std::runtime_error if a folder or a device is missing.
 void validate(const RunConfig& config);
 
 }  // namespace lockstep::run

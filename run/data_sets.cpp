@@ -42,7 +42,7 @@ DataSets open_generated(const RunConfig& c) {
 DataSets open_cifar10(const DataConfig& c) {
   const auto folder =
       data::find_cifar10(c.dir.empty() ? std::nullopt : std::optional(c.dir));
-  if (!folder && !c.dir.empty()) {  // the reader names what is missing
+  if (!folder && !c.dir.empty()) {  // the reader reports what is missing
     data::Cifar10(c.dir, data::Split::train, false);
   }
   if (!folder) {
@@ -99,11 +99,11 @@ DataKind kind_of(const RunConfig& c) {
 
 constexpr size_t kNamedFiles = 20;
 
-/// What was skipped in this process.
+/// Counts the images skipped in this process.
 struct Skipped {
   std::mutex mutex;
   int64_t count = 0;
-  std::set<std::string> named;  ///< files that were reported
+  std::set<std::string> named;  ///< files already reported
 };
 
 Skipped& skipped() {
@@ -111,7 +111,7 @@ Skipped& skipped() {
   return all;
 }
 
-/// Counts, and reports each file when it is met first (kNamedFiles at most).
+/// Counts a skipped image, and reports each file once (at most kNamedFiles files).
 /// Thread-safe: ranks may be threads.
 void skip(const std::string& why) {
   Skipped& all = skipped();

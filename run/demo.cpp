@@ -23,8 +23,8 @@ void say(const std::string& text) {
   std::fflush(stdout);
 }
 
-/// Real pictures if there are any or they can be fetched, else generated ones in the
-/// same format.
+/// Returns real images if they exist or can be downloaded, otherwise generated ones in
+/// the same format.
 std::string find_data(const DemoOptions& o) {
   if (!o.data.empty()) return o.data;
   if (const auto found = data::find_cifar10(std::nullopt)) return found->string();
@@ -43,11 +43,11 @@ std::string find_data(const DemoOptions& o) {
   return folder;
 }
 
-/// One way of training, on both clocks.
+/// One training mode, on both clocks.
 struct ComparedRun {
   std::string name, file;
   tracer::Summary measured, emulated;
-  bool complete = false;  ///< no Ctrl-C
+  bool complete = false;  ///< not interrupted by Ctrl-C
 };
 
 ComparedRun train_and_trace(const DemoOptions& o, const std::string& data,
@@ -63,10 +63,10 @@ ComparedRun train_and_trace(const DemoOptions& o, const std::string& data,
   config.data.workers = 2;
   config.model.arch = o.arch;
   config.device.count = single ? 1 : o.devices;
-  config.device.threads = 1;  // the same hardware for every device
+  config.device.threads = 1;  // the same hardware for each device
   config.recipe.batch_size = o.batch;
   config.recipe.lr = 0.01;
-  config.steps = o.steps + 1;  // the first one builds kernels and is not shown
+  config.steps = o.steps + 1;  // the first builds kernels and is not shown
   config.output.quiet = true;
   config.output.trace = run.file;
   config.output.trace_steps = fmt::format("1:{}", o.steps + 1);
@@ -85,7 +85,7 @@ std::string cell(int64_t nanoseconds) {
   return nanoseconds > 0 ? human_time(nanoseconds) : "–";
 }
 
-/// `text` at the right of `width` columns (UTF-8 aware for our few signs).
+/// Right-aligns `text` in `width` columns (handles only the UTF-8 symbols used here).
 std::string right(const std::string& text, int width) {
   int columns = 0;
   for (unsigned char c : text) columns += (c & 0xC0) != 0x80;
@@ -94,7 +94,7 @@ std::string right(const std::string& text, int width) {
 
 using Group = tracer::StepGroup;
 
-/// What a phase took on the devices. Host time is another thing: it is not shown here.
+/// Returns a phase's time on the devices. Host time is separate and not shown here.
 std::string phase_cell(const Group& group, const std::string& phase) {
   for (const tracer::NamedPhase& p : group.mean_phases()) {
     if (p.name == phase) return cell(p.cost.device);

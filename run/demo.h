@@ -1,5 +1,5 @@
-// The demo: the same few steps on one device, in DataParallel and in
-// DistributedDataParallel, on both clocks, in one table.
+// The demo: runs the same few steps on one device, with DataParallel and with
+// DistributedDataParallel, on both clocks, and prints one table.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct DemoOptions {
   int64_t batch = 64, steps = 3;
 };
 
-/// Trains, writes a trace per mode into `out` and prints the comparison. Returns the
-/// trace files of one device, DataParallel and DistributedDataParallel, in that order,
+/// Trains, writes one trace per mode to `out`, and prints the comparison. Returns the
+/// trace files of one device, DataParallel and DistributedDataParallel, in this order,
 /// or nullopt after Ctrl-C. Throws std::runtime_error.
 std::optional<std::vector<std::string>> compare_modes(const DemoOptions& options,
                                                       const Environment& environment);

@@ -1,4 +1,4 @@
-// The devices of a run, and what is found on this machine for them, in words.
+// The devices of a run, and descriptions of the hardware they use.
 #pragma once
 
 #include <string>
@@ -7,18 +7,18 @@
 
 namespace lockstep::run {
 
-/// The devices that the options name: by default all GPUs, or 4 virtual ones.
+/// Returns the devices named by the options: by default all GPUs, or 4 virtual devices.
 parallel::Devices devices_of(const RunConfig& config);
 
-/// On which GPU a device lies: `GPU 0, NVIDIA H100 (…)`. REQUIRES: a CUDA device.
+/// Returns the GPU of a device: `GPU 0, NVIDIA H100 (…)`. REQUIRES: a CUDA device.
 std::string gpu_of(Device device);
 
-/// `=> cuda:0 on GPU 0, …` for each device, and whether several share one. Empty for
-/// other kinds of devices.
+/// Returns `=> cuda:0 on GPU 0, …` for each device, and whether several share a GPU.
+/// Empty for other types of devices.
 std::string describe_gpus(const parallel::Devices& devices);
 
-/// Prepares the GPUs' timelines, and returns in a line by which library a trace will
-/// have them. Must be called before devices are recorded. Empty for other kinds of
+/// Prepares the GPUs' timelines, and returns a line naming the library that will
+/// record them. Must be called before devices are recorded. Empty for other types of
 /// devices.
 std::string prepare_gpu_timeline(const parallel::Devices& devices);
 

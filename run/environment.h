@@ -1,5 +1,6 @@
-// What a process is started with: its command line, and the variables that make it one
-// rank of a job. They are read here and nowhere else.
+// The environment of a process: its command line, and the variables that make it one
+// rank of a job. `env://` is resolved by
+// engine/distributed/rendezvous/init_method.cpp.
 #pragma once
 
 #include <map>
@@ -8,7 +9,7 @@
 
 namespace lockstep::run {
 
-/// The names of our own variables and of torchrun's.
+/// Names of our own variables and of torchrun's.
 namespace variable {
 inline constexpr const char* kRank = "LOCKSTEP_RANK";
 inline constexpr const char* kWorld = "LOCKSTEP_WORLD";
@@ -21,21 +22,20 @@ inline constexpr const char* kTorchLocalRank = "LOCAL_RANK";
 }  // namespace variable
 
 struct Environment {
-  std::vector<std::string> arguments;  ///< the program first
-  std::map<std::string, std::string>
-      variables;  ///< of those above the ones that are set
+  std::vector<std::string> arguments;            ///< starting with the program's name
+  std::map<std::string, std::string> variables;  ///< those of the above that are set
 
-  /// The arguments after the program, for the trace.
+  /// Returns the arguments without the program's name, for the trace.
   std::string command_line() const;
 
   bool has(const char* name) const { return variables.contains(name); }
-  /// The variable's text; empty if it is not set.
+  /// Returns the variable's value; empty if it is not set.
   std::string text(const char* name) const;
-  /// The variable as an integer; `otherwise` if it is unset or empty. Throws
-  /// std::runtime_error naming the variable if it holds anything else.
+  /// Returns the variable as an integer, or `otherwise` if it is unset or empty. Throws
+  /// std::runtime_error naming the variable if its value is not an integer.
   int number(const char* name, int otherwise) const;
 
-  /// Whether spawn_ranks() or `launch` started this process as a rank.
+  /// Returns whether spawn_ranks() or `launch` started this process as a rank.
   bool is_launched_rank() const { return has(variable::kRank); }
 };
 

@@ -10,7 +10,7 @@
 namespace lockstep::run {
 namespace {
 
-/// `--resume`: prints what main.py prints. Returns how far training has come.
+/// `--resume`: prints what main.py prints. Returns the progress of the training.
 train::Progress resume(const RunConfig& c, train::Trainer& trainer,
                        const RankPlace& place) {
   train::Progress progress;
@@ -36,12 +36,12 @@ train::Progress resume(const RunConfig& c, train::Trainer& trainer,
   return progress;
 }
 
-/// A full disk does not end the training: the older checkpoint is still there, and the
-/// next epoch tries again. Returns false then.
+/// Returns false if the disk is full, without ending the training: the older checkpoint
+/// still exists, and the next epoch tries again.
 bool keep_checkpoint(const train::CheckpointFolder& folder,
                      const train::Snapshot& snapshot, bool is_best) {
-  // The best one first: a process killed in between resumes before this epoch, and
-  // finds it again.
+  // Writes the best one first: a process killed between the two resumes before this
+  // epoch, and reproduces it.
   bool kept = true;
   for (const auto& path : {folder.best(), folder.newest()}) {
     if (path == folder.best() && !is_best) continue;
@@ -112,7 +112,7 @@ bool train_epochs(const RunConfig& c, train::Trainer& trainer, const DataSets& d
 
 void run_notebook(const RunConfig& c, train::Trainer& trainer, const DataSets& data,
                   size_t devices) {
-  if (devices > 1) std::printf("Let's use %zu GPUs!\n", devices);  // as it prints it
+  if (devices > 1) std::printf("Let's use %zu GPUs!\n", devices);  // as in the notebook
   const auto loader = train_loader(c, data, {});
   trainer.forward_only(*loader, c.steps);
 }

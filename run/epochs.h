@@ -1,20 +1,20 @@
-// The loop over epochs: the ImageNet example's main.py after the setup.
+// The loop over epochs: the part of the ImageNet example's main.py after the setup.
 #pragma once
 
 #include "run/data_sets.h"
 
 namespace lockstep::run {
 
-/// How many steps train_epochs() or run_notebook() will take, evaluation included.
+/// Returns the number of steps of train_epochs() or run_notebook(), with evaluation.
 int64_t planned_steps(const RunConfig& config, const DataSets& data,
                       const RankPlace& place);
 
-/// Trains and evaluates from `start_epoch` on, after `--resume`; a checkpoint is kept
-/// after every epoch. Returns false if the last one could not be written.
+/// Trains and evaluates, starting at `start_epoch` after `--resume`; writes a
+/// checkpoint after every epoch. Returns false if the last one could not be written.
 bool train_epochs(const RunConfig& config, train::Trainer& trainer,
                   const DataSets& data, const RankPlace& place);
 
-/// The notebook: a model that prints what it sees, forward passes only.
+/// Runs the notebook: a model that prints its inputs, in forward passes only.
 void run_notebook(const RunConfig& config, train::Trainer& trainer,
                   const DataSets& data, size_t devices);
 

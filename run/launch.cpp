@@ -15,8 +15,8 @@
 namespace lockstep::run {
 namespace {
 
-/// From the first rank's failure to the end of those that have not noticed. (Each
-/// names the culprit and ends by itself; one that is stopped cannot.)
+/// Time between the first rank's failure and the termination of the others. (Each names
+/// the culprit and exits on its own; a stopped process cannot.)
 constexpr Milliseconds kGrace{1500};
 
 RankPlace place_of(int node, int gpu, int nodes, int per_node) {
@@ -61,7 +61,7 @@ int spawn_ranks(const RunConfig& c) {
 
 namespace {
 
-/// `host:port` of rank 0's machine.
+/// Returns `host:port` on rank 0's machine.
 std::pair<std::string, std::string> split_endpoint(const std::string& endpoint) {
   const size_t colon = endpoint.rfind(':');
   if (colon == endpoint.npos || colon == 0 || colon + 1 == endpoint.size()) {
@@ -70,7 +70,7 @@ std::pair<std::string, std::string> split_endpoint(const std::string& endpoint) 
   return {endpoint.substr(0, colon), endpoint.substr(colon + 1)};
 }
 
-/// All processes of this node, once. The variables are ours and torchrun's.
+/// Runs all processes of this node once. Sets our variables and torchrun's.
 int launch_once(const LaunchOptions& o, int restart) {
   const std::string endpoint =
       o.endpoint.empty() ? fmt::format("127.0.0.1:{}", free_port()) : o.endpoint;
@@ -103,7 +103,7 @@ int launch(const LaunchOptions& o) {
   for (int restart = 0;; ++restart) {
     const int code = launch_once(o, restart);
     const bool final = code == 0 || code == 2 || code == 130 || code == 143;
-    if (final || restart == o.max_restarts) return code;  // 2: wrong usage
+    if (final || restart == o.max_restarts) return code;  // 2: invalid usage
     fmt::print(stderr, "lockstep: a rank failed; restart {} of {}\n", restart + 1,
                o.max_restarts);
   }

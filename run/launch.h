@@ -1,5 +1,5 @@
-// One process per device: what torch.multiprocessing.spawn does for the ImageNet
-// example, and what torchrun does.
+// Starts one process per device, as torch.multiprocessing.spawn does for the ImageNet
+// example, and as torchrun does.
 #pragma once
 
 #include <string>
@@ -15,16 +15,16 @@ int spawn_ranks(const RunConfig& config);
 
 struct LaunchOptions {
   int per_node = 1, nodes = 1, node = 0, max_restarts = 0;
-  std::string endpoint;              ///< of rank 0; empty: a free port of this machine
+  std::string endpoint;              ///< of rank 0; empty: a free port on this machine
   std::vector<std::string> command;  ///< what each process runs: train …
 };
 
-/// `lockstep launch`: starts one process per device, all again when one fails. Each
-/// line of their output begins with the rank. Returns the exit code. Throws UsageError
-/// for an endpoint that is not HOST:PORT.
+/// `lockstep launch`: starts one process per device, and restarts all when one fails.
+/// Prefixes each line of their output with the rank. Returns the exit code. Throws
+/// UsageError if the endpoint is not HOST:PORT.
 int launch(const LaunchOptions& options);
 
-/// A port of the loopback interface that is free now.
+/// Returns a currently free port of the loopback interface.
 int free_port();
 
 }  // namespace lockstep::run

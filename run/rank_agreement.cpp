@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// `--lr 0.1`; nothing of a switch that is off.
+/// Returns `--lr 0.1`, for example; empty for a switch that is off.
 std::string shown(const std::string& name, const std::string& value) {
   if (value == "no") return "no " + name;
   return value == "yes" ? name : name + " " + value;
@@ -35,7 +35,7 @@ Facts shared_options(const RunConfig& c) {
       {"--evaluate", on(c.evaluate)},
       {"--resume", on(!c.checkpoint.resume.empty())},
       {"--checkpoint",
-       on(!c.checkpoint.folder.empty())},  // rank 0 writes what all give
+       on(!c.checkpoint.folder.empty())},  // rank 0 writes data from all
       {"--amp", on(c.device.amp)},
       {"--on-bad-image", std::string(word(c.data.on_bad_image))},
       {"--ddp-sync", std::string(word(c.ddp.sync))},

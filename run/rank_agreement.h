@@ -1,4 +1,4 @@
-// Whether all ranks were told the same: they may have been started one by one.
+// Verifies that all ranks have the same options: they may be started separately.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace lockstep::run {
 
-/// Flags (or other facts) and their values, in order.
+/// Flags (or other facts) and their values, in a fixed order.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-/// Returns what must be equal on all ranks for their gradients to belong together.
+/// Returns the options that must be equal on all ranks for their gradients to match.
 Facts shared_options(const RunConfig& config);
 
 /// Waits until all ranks have called it, each with its facts `about` one topic. Throws

@@ -1,4 +1,4 @@
-// Which rank of a job this is: a process or a thread of DistributedDataParallel.
+// Identifies a rank of a job: a process or a thread of DistributedDataParallel.
 #pragma once
 
 #include <map>
@@ -11,27 +11,27 @@
 
 namespace lockstep::run {
 
-/// One rank of a job; by default the only one of a run without ranks.
+/// One rank of a job; the default is the only rank of a run without ranks.
 struct RankPlace {
   int rank = 0, world = 1;
   int local_rank = 0;
-  int local_world = 1;      ///< ranks of this node, which share `-b` and `-j`
-  bool is_process = false;  ///< else a thread
+  int local_world = 1;      ///< ranks on this node, which share `-b` and `-j`
+  bool is_process = false;  ///< otherwise a thread
   std::string init = {};    ///< where processes meet: tcp://…, file://… or env://
   std::shared_ptr<distributed::ProcessGroup> group = nullptr;  ///< null: no ranks
-  bool main() const { return rank == 0; }                      ///< it prints and saves
+  bool main() const { return rank == 0; }                      ///< prints and saves
 };
 
-/// Returns which rank this process is: one that spawn_ranks() or `launch` started, or
-/// one that the user starts with `--world-size` and `--rank` or `--dist-url env://`.
-/// nullopt if it is none. Throws std::runtime_error if a variable is not an integer.
+/// Returns the rank of this process, started by spawn_ranks() or `launch`, or by the
+/// user with `--world-size` and `--rank` or `--dist-url env://`; nullopt if it is not a
+/// rank. Throws std::runtime_error if a variable is not an integer.
 std::optional<RankPlace> rank_of_process(const RunConfig& config);
 
-/// The variables that make a process that rank.
+/// Returns the variables that make a process that rank.
 std::map<std::string, std::string> variables_of(const RankPlace& place);
 
-/// The batch of one rank, and of all together: `-b` is a node's, as in the example.
-/// Throws UsageError where a rank would get nothing.
+/// Returns the batch sizes of one rank and of all ranks together: `-b` is per node, as
+/// in the example. Throws UsageError if a rank would receive no samples.
 int64_t rank_batch(const RunConfig& config, const RankPlace& place);
 int64_t global_batch(const RunConfig& config, const RankPlace& place);
 

@@ -25,10 +25,10 @@
 namespace lockstep::run {
 namespace {
 
-/// How long rank 0 keeps the store after a failure, so that the others can read it.
+/// How long rank 0 keeps the store open after a failure for the other ranks to read.
 constexpr Milliseconds kTimeToRead{1000};
 
-/// `run.json` → `run.rank1.json`
+/// Returns `run.rank1.json` for `run.json`.
 std::string rank_file(const std::string& path, int rank) {
   const size_t folder = path.find_last_of('/') + 1;
   size_t dot = path.find(".json", folder);
@@ -36,7 +36,7 @@ std::string rank_file(const std::string& path, int rank) {
   return path.substr(0, dot) + ".rank" + std::to_string(rank) + path.substr(dot);
 }
 
-/// Rank 0 merges the ranks' files, if they are all on this machine.
+/// Rank 0 merges the ranks' files if they are all on this machine.
 void merge_rank_files(const RunConfig& c, int world, distributed::Store& store,
                       Milliseconds timeout) {
   std::vector<tracer::Trace> traces;
@@ -60,8 +60,8 @@ void merge_rank_files(const RunConfig& c, int world, distributed::Store& store,
   }
 }
 
-/// Waits until all ranks are at the store with equal options. Throws naming one that is
-/// not.
+/// Waits until all ranks have reached the store with equal options. Throws an error
+/// naming a rank that has not.
 void meet(distributed::Store& store, const RunConfig& c, const RankPlace& place,
           Milliseconds timeout) {
   try {
@@ -89,9 +89,9 @@ std::string origin_of_rank_0(distributed::Store& store, const RankPlace& place,
   }
 }
 
-/// Returns the time origin of all ranks, on this machine's clock. It is exact on rank
-/// 0's machine; ranks on others take the moment at which they receive it, when all are
-/// waiting for it: they are late by the latency of one message.
+/// Returns the common time origin of all ranks, on this machine's clock. It is exact on
+/// rank 0's machine; ranks on other machines use the time at which they receive it
+/// while all ranks are waiting for it: they are late by the latency of one message.
 int64_t common_origin(distributed::Store& store, const RankPlace& place,
                       Milliseconds timeout) {
   if (place.rank == 0) {
@@ -105,12 +105,12 @@ int64_t common_origin(distributed::Store& store, const RankPlace& place,
   return same_machine ? std::atoll(origin.c_str() + space + 1) : heard;
 }
 
-/// For the other ranks: there is no step yet that could be finished.
+/// Whether this rank is waiting for the others: there is no step yet to complete.
 std::atomic<bool> waiting{true};
 
-/// Ctrl-C reaches a rank from the terminal, and once more from spawn_ranks(), which
-/// passes on signals that were sent to the parent only: together they count as one. The
-/// first ends training after the running step, the second ends the program.
+/// A rank receives Ctrl-C from the terminal, and again from spawn_ranks(), which
+/// forwards signals that were sent to the parent only: the two count as one. The first
+/// stops training after the current step, the second ends the program.
 void on_interrupt(int, siginfo_t* info, void*) {
   static std::atomic<int> direct{0}, passed_on{0};
   train::Trainer::stop = true;
@@ -125,18 +125,18 @@ void handle_interrupts() {
   ::sigaction(SIGINT, &action, nullptr);
 }
 
-/// Gives this process its rank's name, signals and lanes.
+/// Sets the process name, the signal handlers and the lanes of this rank.
 void become_rank(const RunConfig& c, const RankPlace& place) {
-  ::prctl(PR_SET_NAME, "lockstep");        // else `ps` calls it "exe"
-  if (c.environment.is_launched_rank()) {  // one started by hand may outlive its shell
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);    // no orphan when spawn_ranks() dies
+  ::prctl(PR_SET_NAME, "lockstep");        // otherwise `ps` shows "exe"
+  if (c.environment.is_launched_rank()) {  // one started manually may outlive its shell
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);    // no orphans if spawn_ranks() dies
   }
   handle_interrupts();
   tracer::set_rank(place.rank);
   tracer::claim_device(place.rank, place.rank);
 }
 
-/// Waits for all ranks, and for the origin of their times.
+/// Waits for all ranks, and for their common time origin.
 std::shared_ptr<distributed::Store> meet_at_store(const RunConfig& c,
                                                   const RankPlace& place,
                                                   const distributed::InitMethod& init,
@@ -158,13 +158,13 @@ std::shared_ptr<distributed::Store> meet_at_store(const RunConfig& c,
   return store;
 }
 
-/// Every rank writes a trace of its own, and only rank 0 the rest. Returns the trace
-/// that was asked for, to be merged.
+/// Makes every rank write its own trace, and only rank 0 the other files. Returns the
+/// path of the requested trace, to be merged.
 std::string take_own_files(OutputConfig& output, const RankPlace& place) {
   const std::string trace = output.trace;
   if (!trace.empty()) {
     output.trace = rank_file(trace, place.rank);
-    std::filesystem::remove(output.trace);  // an earlier run's, if it failed to merge
+    std::filesystem::remove(output.trace);  // left by a run that failed to merge
   }
   if (!place.main()) {
     output.summary.clear();
@@ -174,7 +174,7 @@ std::string take_own_files(OutputConfig& output, const RankPlace& place) {
   return trace;
 }
 
-/// Prints which backend took the place of nccl, and what is about to run.
+/// Prints which backend replaced nccl, and what is about to run.
 void say_what_ranks_run(const RunConfig& c, const DataSets& data,
                         const RankPlace& place) {
   if (c.output.quiet) return;
@@ -217,7 +217,7 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
       store->leave();
       store->linger(kTimeToRead);
     }
-    std::_Exit(1);  // other threads may still wait for what never comes
+    std::_Exit(1);  // other threads may wait forever
   };
   distributed::Monitor monitor(store, *place.group, timeout, end_with);
   watching = &monitor;
@@ -225,7 +225,7 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
   const std::string trace = take_own_files(c.output, place);
   int code = 0;
   try {
-    if (!trace.empty() && place.main()) AtomicFile{trace};  // can be written?
+    if (!trace.empty() && place.main()) AtomicFile{trace};  // is it writable?
     const DataSets data = open_data(c);
     agree(*store, "data",
           {{"samples to train on:", std::to_string(data.train->size())},

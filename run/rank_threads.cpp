@@ -19,7 +19,7 @@ namespace lockstep::run {
 namespace {
 
 /// A barrier between steps, so that one rank can switch the recorder on or off while no
-/// other records. A rank that fails opens it permanently.
+/// other rank is recording. A failing rank opens it permanently.
 class Gate {
  public:
   explicit Gate(int ranks) : ranks_(ranks) {}
@@ -59,7 +59,7 @@ std::function<void(Args...)> gated(Gate& gate, std::function<void(Args...)> hook
   };
 }
 
-/// NCCL where every rank has a GPU of its own; else a ring in memory.
+/// Uses NCCL if every rank has its own GPU, otherwise a ring in memory.
 std::unique_ptr<distributed::Communicator> communicator(
     const RunConfig& c, Device device,
     const std::shared_ptr<distributed::LocalHub>& hub,
@@ -70,8 +70,8 @@ std::unique_ptr<distributed::Communicator> communicator(
     const bool measures =
         backend_options().benchmark && !backend_options().deterministic;
     if (nccl && measures && hub->size() > 1) {
-      // cuDNN measures in memory of its own, and freeing that waits for the GPU: for
-      // NCCL, which waits for a rank that waits for its turn to measure.
+      // cuDNN measures in its own memory; freeing that waits for the GPU, hence for
+      // NCCL, which waits for a rank that is waiting for its turn to measure.
       throw std::runtime_error(
           "--benchmark and NCCL between threads would wait for each other forever; "
           "leave --benchmark out, or use --multiprocessing-distributed or "

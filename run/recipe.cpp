@@ -14,8 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Calls `visit(flag, value)` for all that shapes the training besides the data, the
-/// devices and the number of steps.
+/// Calls `visit(flag, value)` for every hyperparameter except the data, the devices and
+/// the number of steps.
 template <typename Config, typename Visit>
 void for_each_in_recipe(Config& c, Visit visit) {
   visit("--arch", c.model.arch);
@@ -41,8 +41,8 @@ void for_each_in_recipe(Config& c, Visit visit) {
   visit("--no-augment", c.data.no_augment);
 }
 
-/// Values as JSON: enums by their words; an optional enum that is not set is "", an
-/// optional number null.
+/// Converts values to JSON: enums become their words; an unset optional enum becomes
+/// "", an unset optional number null.
 template <typename T>
 Json json_of(const T& value) {
   if constexpr (std::is_enum_v<T>) {

@@ -1,4 +1,4 @@
-// What shapes a training, as a checkpoint keeps it, and the learning rate it gives.
+// The training recipe, as stored in checkpoints, and its learning-rate schedule.
 #pragma once
 
 #include <string>
@@ -7,17 +7,17 @@
 
 namespace lockstep::run {
 
-/// Returns what shapes the training, flag by flag, as a JSON object: a checkpoint keeps
-/// it.
+/// Returns the training recipe, flag by flag, as a JSON object to be stored in a
+/// checkpoint.
 std::string recipe_of(const RunConfig& config);
 
-/// `--resume`: flags that shape the training and were not given take the checkpoint's
-/// values, and `--start-epoch` its epoch. Those that were given stay, and are listed in
-/// `changed_recipe` if they differ. Throws std::runtime_error if the file is not a
-/// checkpoint.
+/// `--resume`: takes the values of recipe flags that were not given from the
+/// checkpoint, and `--start-epoch` from its epoch. Flags that were given keep their
+/// values, and are listed in `changed_recipe` if they differ. Throws std::runtime_error
+/// if the file is not a checkpoint.
 void adopt_checkpoint(RunConfig& config);
 
-/// The learning rate of an epoch, by --lr, --scale-lr, --schedule and --warmup-epochs.
+/// Returns an epoch's learning rate (--lr, --scale-lr, --schedule, --warmup-epochs).
 double lr_of_epoch(const RecipeConfig& recipe, int64_t global_batch, int epoch);
 
 }  // namespace lockstep::run

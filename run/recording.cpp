@@ -19,7 +19,7 @@
 namespace lockstep::run {
 namespace {
 
-/// How many steps may pile up in memory before they are turned into times.
+/// How many steps may accumulate in memory before they are converted to times.
 constexpr int64_t kDrainEvery = 16;
 
 tracer::RunFacts facts_of(const RunConfig& config, const nn::Module& model,
@@ -56,15 +56,15 @@ tracer::RunFacts facts_of(const RunConfig& config, const nn::Module& model,
   return facts;
 }
 
-/// Reports a path that cannot be written before the training, not after it.
+/// Reports an unwritable path before the training rather than after it.
 void require_writable(const std::string& path) {
   if (std::filesystem::is_fifo(path)) return;  // opening it would wait for a reader
   AtomicFile{path};
 }
 
 /// Removes references to events that are not in the file. The first traced step may
-/// wait for what an earlier one has left on a stream, and a loader's workers span
-/// several steps; with --summary those were recorded, but are not written.
+/// wait for work that an earlier step left on a stream, and a loader's workers span
+/// several steps; --summary records those events, but they are not written.
 void forget_what_was_left_out(std::vector<tracer::Event>& events) {
   std::set<int64_t> there;
   for (const tracer::Event& event : events) there.insert(event.id);
@@ -79,7 +79,7 @@ void forget_what_was_left_out(std::vector<tracer::Event>& events) {
       event.args.erase("after");
     }
     const bool takes_batch = event.is("sync") && event.name == "wait for batch";
-    // In a later step anything else that is missing is a mistake, for `check` to find.
+    // In a later step any other missing event is a bug, to be found by `check`.
     if (event.step != first && !takes_batch) continue;
     erase_if(event.deps, is_absent);
     erase_if(event.waits_for, is_absent);
@@ -111,7 +111,7 @@ Recording::Recording(const RunConfig& config, train::Trainer& trainer,
   trainer.after_step = [this](const train::StepResult& result) { after(result); };
 }
 
-/// Five steps after two, unless the run is shorter or the user says otherwise.
+/// Five steps after the first two, unless the run is shorter or the user overrides it.
 void Recording::choose_steps(int64_t planned) {
   if (planned == 0) throw UsageError("--trace: a run of 0 steps has nothing to record");
   first_ = planned > 7 ? 2 : 0;
@@ -145,12 +145,12 @@ void Recording::after(const train::StepResult& result) {
   if (end_of_trace || start_of_trace || (time_all_ && next % kDrainEvery == 0)) drain();
   if (!end_of_trace) return;
   try {
-    write_trace();                       // now: a long training may be killed
-  } catch (const std::runtime_error&) {  // finish() tries again, and reports
+    write_trace();                       // now, since a long training may be killed
+  } catch (const std::runtime_error&) {  // finish() tries again and reports
   }
 }
 
-/// Takes the recorded events over: those of traced steps are kept, all are timed.
+/// Takes over the recorded events: keeps those of traced steps, and times all.
 void Recording::drain() {
   tracer::stop_recording();
   for (Device device : devices_) runtime::context(device).synchronize();
@@ -214,7 +214,7 @@ void Recording::rescue() noexcept {
       for (Device device : devices_) {
         try {
           runtime::context(device).synchronize();
-        } catch (const std::exception&) {  // what failed is reported by the caller
+        } catch (const std::exception&) {  // the caller reports the failure
         }
       }
       take_events();
@@ -232,7 +232,7 @@ void Recording::rescue() noexcept {
 }
 
 void Recording::assemble_trace() {
-  // Metadata may have come several times; memory counters outside steps go.
+  // Metadata may be repeated; memory counters outside steps are dropped.
   std::map<std::string, bool> seen;
   std::erase_if(kept_, [&seen](const tracer::Event& event) {
     if (event.ph != 'M') return false;
@@ -252,7 +252,7 @@ void Recording::write_trace() {
   for (const tracer::Event& event : trace_.events) {
     if (event.is("phase") && event.name == "step") steps.insert(event.step);
   }
-  if (steps.empty()) {  // Ctrl-C came before the first of them
+  if (steps.empty()) {  // Ctrl-C came before the first
     std::fprintf(stderr, "lockstep: no trace written: step %ld was not reached\n",
                  static_cast<long>(first_));
     return;

@@ -1,4 +1,4 @@
-// A run's trace and summary.
+// The trace and the summary of a run.
 #pragma once
 
 #include <string>
@@ -9,35 +9,35 @@
 
 namespace lockstep::run {
 
-/// Records the steps [first, last) of a trainer for `--trace`, and every step's times
-/// for `--summary`. Prints which files it wrote.
+/// Records the steps [first, last) of a trainer for `--trace`, and the times of every
+/// step for `--summary`. Prints which files it wrote.
 class Recording {
  public:
-  /// Hooks into the trainer. Throws UsageError when none of the `steps_planned` steps
-  /// (training and evaluation) would be recorded.
-  /// `devices`: those of this process. `place`: whose steps these are.
+  /// Hooks into the trainer. Throws UsageError if none of the `steps_planned` steps
+  /// (training and evaluation) would be recorded. `devices` are those of this process;
+  /// `place` is the rank whose steps are recorded.
   Recording(const RunConfig& config, train::Trainer& trainer, const DataSets& data,
             const parallel::Devices& devices, const RankPlace& place,
             int64_t steps_planned);
 
-  /// Writes what was asked for. Must be called once, also after Ctrl-C.
+  /// Writes the requested files. Must be called once, also after Ctrl-C.
   void finish();
 
-  /// After a failure: writes the trace of the steps that were finished before it, and
-  /// prints where it is. REQUIRES: no other thread of this process trains.
+  /// Writes, after a failure, the trace of the steps completed before it, and prints
+  /// its path. REQUIRES: no other thread of this process trains.
   void rescue() noexcept;
 
-  /// The recorded steps as a trace.
+  /// Returns the recorded steps as a trace.
   const tracer::Trace& trace();
 
-  double images_per_second() const;  ///< of training steps, the first left out
+  double images_per_second() const;  ///< over training steps except the first
   const std::vector<int64_t>& peak_bytes() const { return peaks_; }
 
-  /// Peak bytes of this process's devices so far.
+  /// Returns the peak bytes of this process's devices.
   std::vector<int64_t> measure_peaks() const;
-  /// Those of all ranks' devices, where a rank is a process.
+  /// Sets those of all ranks' devices, if ranks are processes.
   void set_peaks(std::vector<int64_t> peaks) { peaks_ = std::move(peaks); }
-  /// What all ranks have skipped, where a rank is a process.
+  /// Sets the number of images skipped by all ranks, if ranks are processes.
   void set_skipped_images(int64_t count) { skipped_images_ = count; }
 
  private:
@@ -57,9 +57,9 @@ class Recording {
   const RankPlace place_;
   int64_t first_ = 0, last_ = 0;
   bool time_all_ = false;
-  std::vector<tracer::Event> pending_, kept_;
+  std::vector<tracer::Event> kept_;
   std::vector<train::StepResult> results_;
-  std::vector<tracer::Json> timings_;  ///< by step
+  std::vector<tracer::Json> timings_;  ///< one per step
   std::vector<int64_t> peaks_;
   int64_t skipped_images_ = 0;
   tracer::Trace trace_;

@@ -54,7 +54,7 @@ void configure(const RunConfig& c) {
   runtime::Options& runtime = runtime::options();
   if (c.device.threads > 0) {
     runtime.threads_per_device = c.device.threads;
-  } else {  // one device may use the whole machine, several share it
+  } else {  // one device may use all cores, several share them
     const int cores = static_cast<int>(std::thread::hardware_concurrency());
     runtime.threads_per_device = mode_of(c) == train::Mode::single ? cores : 1;
   }
@@ -74,7 +74,7 @@ void configure(const RunConfig& c) {
 
 namespace {
 
-/// "4 chunks of 32", "3 chunks of 36 and one of 35"; and how many devices get none.
+/// Returns "4 chunks of 32" or "3 chunks of 36 and one of 35", plus any idle devices.
 std::string describe_chunks(int64_t batch, size_t devices) {
   const auto sizes = plan::chunk_sizes(batch, static_cast<int64_t>(devices));
   const size_t equal = std::count(sizes.begin(), sizes.end(), sizes[0]);
@@ -107,7 +107,7 @@ std::string describe_batch(const RunConfig& c, size_t devices, const RankPlace& 
 void say_what_runs(const RunConfig& c, const DataSets& data,
                    const parallel::Devices& devices, const RankPlace& place) {
   if (const auto gpu = c.device.gpu) {
-    std::printf("Use GPU: %d for training\n", *gpu);  // as main.py prints it
+    std::printf("Use GPU: %d for training\n", *gpu);  // as in main.py
   }
   fmt::print("=> creating model '{}'\n", c.model.arch);
   fmt::print("=> data: {} ({} training, {} test images{}{})\n", data.place,
@@ -125,7 +125,7 @@ void say_what_runs(const RunConfig& c, const DataSets& data,
 
 namespace {
 
-/// A model with fresh weights (or those of --pretrained) for that data.
+/// Creates a model for that data, with fresh weights or those of --pretrained.
 nn::ModulePtr make_model(const RunConfig& c, const DataSets& data) {
   const bool features = data.train->sample_shape().size() == 1;
   if (features != is_toy(c)) {
@@ -142,7 +142,7 @@ nn::ModulePtr make_model(const RunConfig& c, const DataSets& data) {
   construction.seed = c.recipe.seed;
   construction.fill = c.device.type != DeviceType::null;
   construction.dtype = c.device.dtype;
-  nn::construction() = construction;  // replicas are made with the same dtype
+  nn::construction() = construction;  // replicas use the same dtype
   nn::ModulePtr model = models::make(c.model.arch, zoo);
   if (!c.model.pretrained.empty()) train::load_weights(*model, c.model.pretrained);
   return model;
@@ -176,7 +176,7 @@ train::TrainerOptions trainer_options(const RunConfig& c, const RankPlace& place
   return options;
 }
 
-/// In this process, or, where ranks are processes, in all of them.
+/// Counts those of this process, or of all processes if ranks are processes.
 int64_t skipped_by_all(const RunConfig& c, const RankPlace& place, Device device) {
   if (!place.is_process || c.data.on_bad_image == OnBadImage::error) {
     return skipped_images();
@@ -189,7 +189,7 @@ int64_t skipped_by_all(const RunConfig& c, const RankPlace& place, Device device
   return skipped;
 }
 
-/// Where ranks are processes, each has recorded its own device only.
+/// If ranks are processes, each has recorded only its own device.
 void share_with_ranks(Recording& recording, const RankPlace& place, Device device,
                       int64_t skipped) {
   if (!place.is_process) return;
@@ -202,7 +202,7 @@ void share_with_ranks(Recording& recording, const RankPlace& place, Device devic
   recording.set_skipped_images(skipped);
 }
 
-/// What there is to say after the last step.
+/// Prints the results after the last step.
 int finish(const RunConfig& c, const train::Trainer& trainer, int64_t skipped) {
   const OutputConfig& output = c.output;
   if (!output.save.empty()) {
@@ -223,7 +223,7 @@ int finish(const RunConfig& c, const train::Trainer& trainer, int64_t skipped) {
   return 130;
 }
 
-/// Ranks other than 0 print only where rank 0 may be in another terminal.
+/// Ranks other than 0 print only if rank 0 may be in another terminal.
 int end_quietly(const RankPlace& place, const train::Trainer& trainer) {
   if (!trainer.told_to_stop() && !train::Trainer::stop) return 0;
   if (place.is_process && !train::Trainer::stop) {

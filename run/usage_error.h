@@ -1,11 +1,11 @@
-// What a command line got wrong.
+// The error for an invalid command line.
 #pragma once
 
 #include <stdexcept>
 
 namespace lockstep::run {
 
-/// Wrong usage: the program exits with 2.
+/// Invalid usage: the program exits with code 2.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,4 +1,4 @@
-// Which options go together: what was asked for is done, or refused.
+// Checks that options are compatible: every request is honored or rejected.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ void validate_arch(const RunConfig& c) {
   }
 }
 
-/// A flag that the chosen mode would not read is a misunderstanding.
+/// Rejects flags that the selected mode would not read.
 void validate_mode(const RunConfig& c) {
   const bool ddp = mode_of(c) == train::Mode::ddp;
   if (ddp && c.mode && c.mode != train::Mode::ddp) {
@@ -52,7 +52,7 @@ void validate_mode(const RunConfig& c) {
 
 void validate_kernels(const RunConfig& c) {
   const DeviceConfig& device = c.device;
-  if (device.type == DeviceType::cuda) backend_of(DeviceType::cuda);  // says why not
+  if (device.type == DeviceType::cuda) backend_of(DeviceType::cuda);  // may throw
   if (device.dtype == DType::f64 &&
       (device.type == DeviceType::cpu || device.type == DeviceType::cuda)) {
     throw UsageError(
@@ -65,7 +65,7 @@ void validate_kernels(const RunConfig& c) {
   }
 }
 
-/// The data and the steps that were asked for are those that are used.
+/// Checks that the requested data and steps are the ones that will be used.
 void validate_data(const RunConfig& c) {
   if (!c.data.dir.empty() && is_toy(c)) {
     throw UsageError("-a toy takes random samples; it cannot use the folder " +
@@ -174,7 +174,7 @@ void validate_graph(const RunConfig& c) {
   }
 }
 
-/// Better now than after hours of training.
+/// Checked now rather than after hours of training.
 void validate_folders(const RunConfig& c) {
   for (const std::string& file : {c.output.trace, c.output.summary, c.output.save}) {
     const auto folder = std::filesystem::path(file).parent_path();

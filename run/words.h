@@ -1,4 +1,4 @@
-// The words of enums: on the command line, in checkpoints, between ranks and in traces.
+// Names of enum values: on the command line, in checkpoints, between ranks, in traces.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace lockstep::run {
 template <typename Enum>
 using Words = std::vector<std::pair<std::string_view, Enum>>;
 
-/// All values of an enum with their words, in the order of `--help`.
+/// All values of an enum with their words, in the order used by `--help`.
 template <typename Enum>
 const Words<Enum>& words();
 template <>
@@ -42,7 +42,7 @@ const Words<optim::Schedule::Kind>& words<optim::Schedule::Kind>();
 template <>
 const Words<plan::BucketRule>& words<plan::BucketRule>();
 
-/// The word of a value. Throws std::out_of_range if it has none.
+/// Returns the word for a value. Throws std::out_of_range if it has none.
 template <typename Enum>
 std::string_view word(Enum value) {
   for (const auto& [text, of] : words<Enum>()) {
@@ -51,7 +51,7 @@ std::string_view word(Enum value) {
   throw std::out_of_range("an enum's value without a word");
 }
 
-/// The value of a word, or nullopt if there is none.
+/// Returns the value for a word, or nullopt if there is none.
 template <typename Enum>
 std::optional<Enum> value_of(std::string_view text) {
   for (const auto& [word, value] : words<Enum>()) {

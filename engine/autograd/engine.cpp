@@ -18,26 +18,26 @@ namespace lockstep::autograd {
 namespace keys = tracer::keys;
 namespace {
 
-/// What runs after a backward pass.
+/// The callbacks to run after a backward pass.
 struct Callbacks {
   std::mutex mutex;
   std::vector<std::function<void()>> functions;
 };
 
-/// Those of the backward pass whose node this thread runs; null outside of one.
+/// The callbacks of the backward pass that this thread is running; null outside of one.
 thread_local Callbacks* callbacks_of_pass = nullptr;
 
-/// One walk over the tape by the device threads.
+/// One traversal of the tape by the device threads.
 struct GraphTask {
   std::mutex mutex;
   std::condition_variable finished;
   std::unordered_map<Node*, int> dependencies;       ///< gradients still missing
-  std::unordered_map<Node*, Tensors> input_buffers;  ///< gradients received so far
+  std::unordered_map<Node*, Tensors> input_buffers;  ///< gradients already received
   int outstanding = 0;                               ///< nodes queued or running
   std::exception_ptr error;
   int64_t started = 0;                 ///< ns
-  int64_t last_event = tracer::kNone;  ///< of the node that ended it
-  Callbacks* callbacks = nullptr;      ///< of its backward pass
+  int64_t last_event = tracer::kNone;  ///< of the node that finished last
+  Callbacks* callbacks = nullptr;      ///< of the enclosing backward pass
   tracer::ThreadContext context;       ///< of the thread that called `backward`
 };
 
@@ -46,7 +46,7 @@ struct ReadyNode {
   Tensors grads;
   std::shared_ptr<GraphTask> task;
   int64_t pushed_by = tracer::kNone;  ///< host event after which it became ready
-  uint64_t turn = 0;                  ///< orders nodes of equal number: first in first
+  uint64_t turn = 0;                  ///< breaks ties in sequence number: FIFO
   bool operator<(const ReadyNode& other) const {
     if (node->sequence_nr() != other.node->sequence_nr()) {
       return node->sequence_nr() < other.node->sequence_nr();
@@ -55,8 +55,8 @@ struct ReadyNode {
   }
 };
 
-/// The ready nodes of one device, latest in forward order first, and the thread that
-/// runs them.
+/// The ready nodes of one device, ordered latest in forward order first, and the thread
+/// that runs them.
 class DeviceThread {
  public:
   explicit DeviceThread(Device device) : device_(device), thread_([this] { loop(); }) {}
@@ -93,14 +93,14 @@ class DeviceThread {
 DeviceThread& thread_of(Device device) {
   static std::mutex mutex;
   static std::map<Device, std::unique_ptr<DeviceThread>> threads;
-  if (!device.is_host()) runtime::context(device);  // outlives our thread
+  if (!device.is_host()) runtime::context(device);  // must outlive our thread
   std::lock_guard lock(mutex);
   auto& slot = threads[device];
   if (!slot) slot = std::make_unique<DeviceThread>(device);
   return *slot;
 }
 
-/// Counts, for each node that `root` leads to, how many gradients it will receive.
+/// Counts the gradients that each node reachable from `root` will receive.
 void count_dependencies(Node* root, GraphTask& task) {
   std::vector<Node*> stack{root};
   std::unordered_set<Node*> seen{root};
@@ -115,15 +115,15 @@ void count_dependencies(Node* root, GraphTask& task) {
   }
 }
 
-/// Adds a node's results to the next nodes' gradients; pushes those that now have all.
+/// Adds a node's results to its successors' gradients; pushes nodes that become ready.
 void deliver(const NodePtr& node, Tensors grads,
              const std::shared_ptr<GraphTask>& task) {
   for (size_t i = 0; i < node->next_edges.size(); ++i) {
     const Edge& edge = node->next_edges[i];
     if (!edge.node) continue;
     Tensor grad = i < grads.size() ? std::move(grads[i]) : Tensor();
-    // Several threads may deliver to one node, each into entries of its own. Only
-    // entries of a single thread are added to, so the sum needs no lock.
+    // Several threads may deliver to the same node, but to different entries. Only one
+    // thread ever adds to a given entry, so the addition needs no lock.
     Tensor* slot;
     {
       std::lock_guard lock(task->mutex);
@@ -171,7 +171,7 @@ void run(ReadyNode ready) {
   }
 }
 
-/// Records that this thread waited for the event that made `ready` ready.
+/// Records that this thread waited for the event that made `ready` ready to run.
 void record_queue_wait(const ReadyNode& ready, int64_t waited_since) {
   if (!tracer::recording() || ready.pushed_by == tracer::kNone) return;
   tracer::HostEvent sync("sync", "autograd queue");
@@ -198,7 +198,7 @@ void DeviceThread::loop() {
   }
 }
 
-/// Pushes the first node to its device's thread and waits until the last one has run.
+/// Pushes the root node to its device's thread and waits until the last node has run.
 void walk_on_device_threads(const Edge& root, Tensor grad) {
   auto task = std::make_shared<GraphTask>();
   count_dependencies(root.node.get(), *task);
@@ -218,7 +218,7 @@ void walk_on_device_threads(const Edge& root, Tensor grad) {
   task->finished.wait(lock, [&] { return task->outstanding == 0; });
   if (task->last_event != tracer::kNone) sync.waits_for({&task->last_event, 1});
   sync.close();
-  // Moved out of the task, which a device thread may still hold for a moment.
+  // Moved out of the task, because a device thread may still hold the task briefly.
   const std::exception_ptr error = std::exchange(task->error, nullptr);
   lock.unlock();
   if (error) std::rethrow_exception(error);

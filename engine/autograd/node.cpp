@@ -18,7 +18,7 @@ class FormulaNode : public Node {
       : Node(name, device), formula_(std::move(formula)) {}
 
   Tensors apply(Tensors grads) override {
-    Formula formula = std::move(formula_);  // frees the saved tensors afterwards
+    Formula formula = std::move(formula_);  // frees the saved tensors on return
     formula_ = nullptr;
     if (!formula) {
       throw std::runtime_error(
@@ -32,7 +32,7 @@ class FormulaNode : public Node {
   Formula formula_;
 };
 
-/// Marks in the trace that the leaf has its gradient: on the host now, and on the
+/// Marks in the trace that the leaf's gradient is complete: on the host now, and on the
 /// device at the end of the kernel that computed it.
 void mark_gradient(const Tensor& variable) {
   if (!tracer::recording()) return;
@@ -49,7 +49,7 @@ void mark_gradient(const Tensor& variable) {
 Node::Node(const char* name, Device device)
     : name_(name), device_(device), sequence_nr_(sequence_counter++) {}
 
-/// Frees a long tape without one stack frame per node.
+/// Frees a long tape iteratively, to avoid a stack frame per node.
 Node::~Node() {
   thread_local std::vector<NodePtr>* pending = nullptr;
   std::vector<NodePtr> mine;
@@ -76,7 +76,7 @@ Tensors AccumulateGrad::apply(Tensors grads) {
   Tensor fresh = grads[0];
   grads.clear();
   if (!fresh.defined()) {
-    // It stands for zero: nothing changes, and the hooks run all the same.
+    // An undefined gradient stands for zero: `.grad` is unchanged; hooks still run.
   } else if (!old.defined()) {
     fresh.storage()->set_category(MemoryCategory::gradients);
     variable_.set_grad(fresh);

@@ -1,4 +1,4 @@
-// The tape: one Node per differentiable operation that ran, linked backwards.
+// The tape: one Node per executed differentiable operation, linked backwards.
 #pragma once
 
 #include <atomic>
@@ -11,14 +11,14 @@
 
 namespace lockstep::autograd {
 
-/// Where an input's gradient goes: to input `input_nr` of `node`, or nowhere if null.
+/// Destination of an input's gradient: input `input_nr` of `node`; none if null.
 struct Edge {
   NodePtr node;
   uint32_t input_nr = 0;
 };
 
-/// A step of the backward pass: takes the gradients of an operation's outputs, returns
-/// those of its inputs. Source: torch/csrc/autograd/function.h.
+/// A step of the backward pass: maps the gradients of an operation's outputs to the
+/// gradients of its inputs. Source: torch/csrc/autograd/function.h.
 class Node {
  public:
   Node(const char* name, Device device);
@@ -26,19 +26,19 @@ class Node {
       : name_(name), device_(device), sequence_nr_(sequence_nr) {}
   virtual ~Node();
 
-  /// Must be called once, with one gradient per output of the forward operation;
-  /// undefined ones stand for zero. The engine calls it on the thread of `device()`.
+  /// Must be called once, with one gradient per output of the forward operation; an
+  /// undefined one stands for zero. The engine calls it on the thread of `device()`.
   virtual Tensors apply(Tensors grads) = 0;
 
   const char* name() const { return name_; }  ///< `ConvolutionBackward0`
   Device device() const { return device_; }
-  /// Counts up in forward order; the engine takes the highest ready one first.
+  /// Increases in forward order; the engine runs the ready node with the highest first.
   uint64_t sequence_nr() const { return sequence_nr_; }
   int64_t forward_op() const { return forward_op_; }  ///< trace id, or kNone
   void set_forward_op(int64_t id) { forward_op_ = id; }
 
   std::vector<Edge> next_edges;
-  uint32_t output_count = 1;  ///< outputs of the forward operation
+  uint32_t output_count = 1;  ///< number of outputs of the forward operation
 
  private:
   const char* name_;
@@ -47,8 +47,8 @@ class Node {
   int64_t forward_op_ = tracer::kNone;
 };
 
-/// Adds a leaf's gradient to its `.grad` and calls its hooks. Runs before every other
-/// ready node, so that hooks get each gradient as early as possible.
+/// Adds a leaf's gradient to its `.grad` and calls its hooks. Runs before all other
+/// ready nodes, so that hooks receive each gradient as early as possible.
 class AccumulateGrad : public Node {
  public:
   explicit AccumulateGrad(const Tensor& variable);
@@ -59,27 +59,27 @@ class AccumulateGrad : public Node {
   Tensor variable_;
 };
 
-/// Returns where the gradient of `tensor` goes: to the node that made it, or to its
-/// AccumulateGrad; an edge without a node if it needs none.
+/// Returns the destination of the gradient of `tensor`: the node that produced it, or
+/// its AccumulateGrad node; an edge without a node if it requires no gradient.
 Edge gradient_edge(const Tensor& tensor);
 
-/// A gradient formula: called with the gradients of the outputs.
+/// A gradient formula: maps the gradients of the outputs to those of the inputs.
 using Formula = std::function<Tensors(Tensors grads)>;
 
-/// If gradients are enabled and an input needs one, makes a node that computes the
-/// inputs' gradients by `formula` and attaches it to the outputs. Returns the node, or
-/// null. The formula must hold outputs only through `detach()`: a node that owned its
-/// own output would never be freed.
+/// If gradients are enabled and an input requires one, creates a node that computes the
+/// inputs' gradients with `formula` and attaches it to the outputs. Returns the node,
+/// or null. The formula must capture outputs only through `detach()`: a node that owns
+/// its own output is never freed.
 NodePtr set_history(const char* name, const Tensors& inputs, const Tensors& outputs,
                     int64_t forward_op, Formula formula);
 
-/// Returns whether `set_history` with these inputs would make a node.
+/// Returns whether `set_history` would create a node for these inputs.
 bool needs_history(const Tensors& inputs);
 
-/// Returns whether operations of this thread are recorded on the tape.
+/// Returns whether operations on this thread are recorded on the tape.
 bool grad_enabled();
 
-/// Disables (or enables) the tape on this thread until destruction (torch.no_grad).
+/// Disables (or enables) the tape on this thread until destroyed (torch.no_grad).
 class GradMode {
  public:
   explicit GradMode(bool enabled);

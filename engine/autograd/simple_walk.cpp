@@ -10,9 +10,9 @@
 namespace lockstep::autograd {
 namespace {
 
-/// All nodes that `root` leads to, the latest of the forward pass first. An operation
-/// can only use what earlier ones made, so every node comes after those that feed it.
-/// The leaves' nodes, which lead nowhere, come last.
+/// Returns all nodes reachable from `root`, latest in forward order first. An operation
+/// can only use results of earlier ones, so every node follows those that feed it. The
+/// nodes of leaves, which have no successors, come last.
 std::vector<Node*> backward_order(Node* root) {
   std::vector<Node*> nodes{root};
   std::unordered_set<Node*> seen{root};
@@ -32,7 +32,7 @@ std::vector<Node*> backward_order(Node* root) {
 }  // namespace
 
 void simple_walk(const Edge& root, Tensor grad) {
-  std::unordered_map<Node*, Tensors> gradients;  // of each node's outputs, so far
+  std::unordered_map<Node*, Tensors> gradients;  // accumulated, per output of each node
   const auto add = [&](const Edge& edge, Tensor more) {
     Tensors& outputs = gradients[edge.node.get()];
     outputs.resize(edge.node->output_count);

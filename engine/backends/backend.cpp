@@ -118,7 +118,7 @@ bool has_backend(DeviceType type) {
 }
 
 Backend& backend_of(DeviceType type) {
-  // Never destroyed: streams may still be working at process exit.
+  // Never destroyed: streams may still be running tasks at process exit.
   static Backend* const reference = new ReferenceBackend;
   static Backend* const null = new NullBackend;
 #ifdef LOCKSTEP_HAS_DNNL

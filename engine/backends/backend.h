@@ -1,11 +1,11 @@
 // The table of operations that every kind of device implements.
 //
-// The host *plans* an operation before enqueueing it: the plan gives the layouts of the
-// results and the kernel's workspace size, so that memory is allocated in program
-// order. The stream's worker calls its `run` later.
+// The host *plans* an operation before enqueueing it: the plan specifies the layouts of
+// the results and the kernel's workspace size, so that memory is allocated in program
+// order. The stream's worker calls the plan's `run` later.
 //
-// To add an operation: a line in `OpCode`, a planner in each backend's table, a
-// function with its gradient in engine/ops, and cases in tests/engine/ops.
+// To add an operation, add a line to `OpCode`, a planner to each backend's table, a
+// function and its gradient to engine/ops, and cases to tests/engine/ops.
 #pragma once
 
 #include <array>
@@ -32,9 +32,9 @@ enum class OpCode : uint8_t {
   linear_backward_weight,  ///< x, dy → dw, [db]
   batch_norm,              ///< x, gamma, beta, running mean, var, count →
                            ///< y, batch mean, batch variance, [relu mask]
-  batch_norm_eval,         ///< x, gamma, beta, mean, var (given: running ones) → y
+  batch_norm_eval,         ///< x, gamma, beta, mean, var (running statistics) → y
   batch_norm_backward,     ///< x, dy, gamma, mean, var, [relu mask] → dx, dgamma, dbeta
-  batch_norm_eval_backward,  ///< like batch_norm_backward, mean and var constant
+  batch_norm_eval_backward,  ///< like batch_norm_backward, with constant mean, var
   batch_norm_stats,          ///< x → mean, biased var, elements per channel [1]
   batch_norm_gather_stats,   ///< N×(2C + 1), rows as above → the same, combined
   batch_norm_update,         ///< mean, var, count → in place: running mean, var, count
@@ -56,7 +56,7 @@ enum class OpCode : uint8_t {
   fill,                          ///< → scalar[0] everywhere
   copy,                          ///< x → y, same elements, y plain (also `contiguous`)
   flatten_many,                  ///< n plain tensors → one flat tensor
-  dropout,                       ///< x → y, mask u8; scalars p, seed, offset
+  dropout,                       ///< x → y, mask u8; scalars p, seed, stream
   dropout_backward,              ///< dy, mask → dx; scalar p
   log_softmax,                   ///< x N×C → y
   log_softmax_backward,          ///< dy, y → dx
@@ -82,7 +82,7 @@ struct Attributes {
 /// Arguments that may change with each launch.
 using Scalars = std::array<double, 4>;
 
-/// A kernel's arguments; valid during the call.
+/// A kernel's arguments; valid only during the call.
 struct KernelArgs {
   std::span<const View> in, out;
   void* workspace = nullptr;
@@ -92,7 +92,7 @@ struct KernelArgs {
 struct Plan {
   std::vector<LayoutPtr> layouts;  ///< of the outputs; missing or null: plain
   size_t workspace = 0;            ///< bytes of workspace
-  std::string impl;                ///< the library's name of the kernel
+  std::string impl;                ///< the library's name for the kernel
   std::vector<TensorSpec> extra;   ///< opaque outputs (max_pool2d's positions, …)
   std::function<void(const KernelArgs&)> run;
 };
@@ -118,14 +118,14 @@ struct Backend {
   /// Prepares a worker thread to run kernels with `threads` threads.
   virtual void prepare_thread(int threads) { (void)threads; }
 
-  /// True if a `relu_` that follows this operation can be fused into it.
+  /// Returns true if a `relu_` that follows this operation can be fused into it.
   virtual bool can_fuse_relu(OpCode) const { return false; }
 
-  /// Returns the driver of this kind of device; null if the host's threads run its
+  /// Returns the driver of this kind of device, or null if host threads run its
   /// kernels.
   virtual runtime::Driver* driver() { return nullptr; }
 
-  /// Discards all plans (after options have changed).
+  /// Discards all cached plans. Must be called after options have changed.
   void clear_cache();
 
  protected:
@@ -139,7 +139,7 @@ struct Backend {
   std::unordered_map<PlanRequest, PlanPtr, Hash> cache_;
 };
 
-/// How kernels are chosen.
+/// Options that determine which kernels are used.
 enum class ConvAlgorithm { automatic, direct };
 struct BackendOptions {
   ConvAlgorithm conv = ConvAlgorithm::automatic;  ///< `cpu` only
@@ -150,16 +150,16 @@ struct BackendOptions {
 };
 BackendOptions& backend_options();
 
-/// Returns the backend of a device type. Throws std::runtime_error with the fix if this
-/// build lacks it.
+/// Returns the backend for a device type. Throws std::runtime_error, naming a fix, if
+/// this build lacks it.
 Backend& backend_of(DeviceType type);
 bool has_backend(DeviceType type);
 
-/// What is available for `--device-type cuda`.
+/// The availability of `--device-type cuda`.
 struct CudaStatus {
   bool built = false;             ///< this build includes the backend
   std::vector<std::string> gpus;  ///< device names
-  std::string why_not;            ///< no GPU: one line that ends with the fix
+  std::string why_not;            ///< if there is no GPU: one line, ending with a fix
   std::string libraries;          ///< `CUDA 13.0, cuDNN 9.19, NCCL 2.28`
 };
 CudaStatus cuda_status();

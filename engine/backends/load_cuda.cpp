@@ -13,7 +13,7 @@ namespace {
 const CudaModule* stand_in = nullptr;
 
 #ifdef LOCKSTEP_HAS_CUDA
-/// Returns the folder of the library that holds this function.
+/// Returns the folder of the library that contains this function.
 std::string own_folder() {
   Dl_info here{};
   dladdr(reinterpret_cast<void*>(&cuda_module), &here);

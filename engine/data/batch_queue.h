@@ -19,7 +19,7 @@ struct Made {
 
 /// Batches are numbered from 0; workers make them in any order, and they are taken in
 /// ascending order. At most `depth` batches are reserved but not yet taken, so memory
-/// stays bounded. Several threads reserve and put; one takes.
+/// use is bounded. Any thread may call reserve() and put(); only one may call take().
 class BatchQueue {
  public:
   virtual ~BatchQueue() = default;
@@ -28,23 +28,23 @@ class BatchQueue {
   /// false if the queue was closed; the worker must then exit.
   virtual bool reserve(int64_t number) = 0;
 
-  /// Stores batch `number`, which must be reserved.
+  /// Stores batch `number`, which must have been reserved.
   virtual void put(int64_t number, Made made) = 0;
 
   /// Blocks until the next batch in order is available. Must not be called on a closed
   /// queue.
   virtual Made take() = 0;
 
-  /// As take(), but returns nullopt if the batch is not available after `seconds`. The
-  /// default implementation waits as take() does.
+  /// Like take(), but returns nullopt if the batch is not available within `seconds`.
+  /// The default implementation waits indefinitely, like take().
   virtual std::optional<Made> take_within(double seconds);
 
-  /// Wakes every thread that waits for room, now and later. The queue cannot be used
-  /// afterwards.
+  /// Wakes all threads that are waiting for room; reserve() returns false from then on.
+  /// No batch may be taken afterwards.
   virtual void close() = 0;
 };
 
-/// Creates a prefetcher's queue. A slot (runtime/slot.h).
+/// The function that creates a prefetcher's queue, in a slot (runtime/slot.h).
 using MakeBatchQueue = std::unique_ptr<BatchQueue>(int64_t depth);
 runtime::Slot<MakeBatchQueue>& batch_queue();
 

@@ -1,8 +1,8 @@
-// CIFAR-10, the binary version.
+// The CIFAR-10 data set in its binary version.
 //
 // Six files of records; a record is one label byte and 32x32 bytes each of red, green
 // and blue. The number of records follows from the file size, so small excerpts of the
-// set work, too. Source: https://www.cs.toronto.edu/~kriz/cifar.html
+// set also work. Source: https://www.cs.toronto.edu/~kriz/cifar.html
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ inline constexpr int64_t kCifar10Record = 1 + kCifar10Pixels;
 
 enum class Split { train, test };
 
-/// Returns data_batch_1.bin … data_batch_5.bin, or test_batch.bin.
+/// Returns the file names: data_batch_1.bin … data_batch_5.bin, or test_batch.bin.
 std::vector<std::string> cifar10_files(Split split);
 
-/// The set in memory as bytes: 154 MB for all training images.
+/// Holds the data set in memory as bytes: 154 MB for all training images.
 class Cifar10 : public Dataset {
  public:
   /// Reads a split from `folder` or `folder`/cifar-10-batches-bin. Images are
@@ -34,7 +34,7 @@ class Cifar10 : public Dataset {
   /// folder or file is missing, unreadable, empty, truncated or mislabelled.
   Cifar10(const std::filesystem::path& folder, Split split, bool augment);
 
-  /// Reads records from memory; `name` replaces the file in messages.
+  /// Reads records from memory; messages use `name` instead of a file name.
   Cifar10(std::vector<uint8_t> records, const std::string& name, bool augment);
 
   int64_t size() const override;
@@ -42,7 +42,7 @@ class Cifar10 : public Dataset {
   int64_t classes() const override { return kCifar10Classes; }
   int64_t get(int64_t index, Draws& draws, std::span<float> image) const override;
 
-  /// Returns the stored bytes: label, red, green, blue.
+  /// Returns the stored bytes of a record: label, red, green, blue.
   std::span<const uint8_t> record(int64_t index) const;
 
  private:
@@ -50,12 +50,12 @@ class Cifar10 : public Dataset {
   bool augment_;
 };
 
-/// Returns the folder with the files: `folder` itself or `folder`/cifar-10-batches-bin;
-/// nullopt if neither holds any of the six.
+/// Returns the folder that contains the files, `folder` or
+/// `folder`/cifar-10-batches-bin; nullopt if neither contains any of the six.
 std::optional<std::filesystem::path> cifar10_folder(
     const std::filesystem::path& folder);
 
-/// Finds the set: only in `explicit_dir` if it is given, otherwise in ./data or ~/data.
+/// Searches for the data set: only in `explicit_dir` if given, else ./data and ~/data.
 std::optional<std::filesystem::path> find_cifar10(
     const std::optional<std::string>& explicit_dir);
 

@@ -11,7 +11,7 @@ constexpr double kLeastArea = 0.08;
 constexpr double kNarrowest = 3.0 / 4.0, kWidest = 4.0 / 3.0;
 constexpr int kTries = 10;
 
-/// Python's round(): halves go to the even neighbour.
+/// Python's round(): halves are rounded to the even neighbour.
 int64_t round_half_even(double x) { return static_cast<int64_t>(std::nearbyint(x)); }
 
 double between(double low, double high, Draws& draws) {

@@ -1,4 +1,4 @@
-// Crops of photographs: torchvision's geometry.
+// Crops of photographs, with the geometry of torchvision.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace lockstep::data {
 
-/// Crop to `cut`, resize to width x height, keep `part`, then flip.
+/// A crop to `cut`, a resize to width x height, a crop to `part`, and perhaps a flip.
 struct View {
   Box cut;
   int64_t width = 0, height = 0;
@@ -16,13 +16,13 @@ struct View {
   bool flip = false;
 };
 
-/// RandomResizedCrop(size), RandomHorizontalFlip(): a box of 8 to 100 % of the area
-/// with an aspect ratio of 3:4 to 4:3 (log-uniform), drawn at most ten times; if none
-/// fits, the largest central box with such a ratio. Draws, in this order: area and
-/// ratio for each attempt, top and left, finally the flip.
+/// RandomResizedCrop(size) and RandomHorizontalFlip(): returns a box of 8 to 100 % of
+/// the area with an aspect ratio of 3:4 to 4:3 (log-uniform). If none of ten attempts
+/// fits, returns the largest central box with an allowed ratio. Draws, in this order,
+/// the area and ratio for each attempt, top and left, and the flip.
 View random_resized_crop(PictureSize picture, int64_t size, Draws& draws);
 
-/// Resize(short_side), CenterCrop(size). REQUIRES: size ≤ short_side.
+/// Resize(short_side) and CenterCrop(size). REQUIRES: size ≤ short_side.
 View center_crop(PictureSize picture, int64_t short_side, int64_t size);
 
 }  // namespace lockstep::data

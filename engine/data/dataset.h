@@ -1,4 +1,4 @@
-// A data set: samples by index. PyTorch's map-style `torch.utils.data.Dataset`.
+// A data set with access by index, like PyTorch's map-style `torch.utils.data.Dataset`.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace lockstep::data {
 
-/// The random draws of one sample in one epoch. They depend on nothing else, so a
-/// sample's augmentation is independent of which worker loads it and of the number of
-/// workers.
+/// The random draws for one sample in one epoch. They depend only on the seed, epoch
+/// and index, so the augmentation of a sample does not depend on the number of workers
+/// or on which worker loads it.
 class Draws {
  public:
   Draws(uint64_t seed, int64_t epoch, int64_t index)
@@ -23,7 +23,7 @@ class Draws {
   /// Returns the next draw, uniform in (0, 1).
   double uniform() { return philox_.uniform(position_++, stream_); }
 
-  /// Returns the next draw, uniform in 0 … bound - 1.
+  /// Returns the next draw, a uniform integer from 0 to bound - 1.
   int64_t integer(int64_t bound) { return static_cast<int64_t>(uniform() * bound); }
 
  private:
@@ -38,8 +38,8 @@ struct BadSample : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// All samples have one shape. Const calls are thread-safe: the loader's workers share
-/// the data set.
+/// All samples have the same shape. Const calls are thread-safe: the loader's workers
+/// share the data set.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -48,12 +48,12 @@ class Dataset {
   virtual std::vector<int64_t> sample_shape() const = 0;  ///< C,H,W or F
   virtual int64_t classes() const = 0;
 
-  /// Writes sample `index` into `image` (as many elements as `sample_shape` has) and
+  /// Writes sample `index` to `image` (whose size is the product of `sample_shape`) and
   /// returns its label. Augmentation must take all randomness from `draws`. Throws
   /// BadSample if the sample cannot be loaded.
   virtual int64_t get(int64_t index, Draws& draws, std::span<float> image) const = 0;
 
-  /// Returns the name of sample `index` for messages: a file's path, if it has one.
+  /// Returns the name of sample `index` for messages, such as its file path.
   virtual std::string describe(int64_t index) const {
     return "sample " + std::to_string(index);
   }

@@ -1,5 +1,5 @@
-// Restricts libjpeg-turbo to the box: skips the rows above it, does not transform the
-// columns beside it, and stops after its last row.
+// Restricts libjpeg-turbo to the requested box: skips the rows above it, does not
+// transform the columns outside it, and stops after its last row.
 #include <algorithm>
 #include <csetjmp>
 #include <cstddef>
@@ -17,7 +17,7 @@ extern "C" {
 namespace lockstep::data {
 namespace {
 
-/// A few kilobytes can hold thousands of scans of a huge image.
+/// Limits the work: a few kilobytes can hold thousands of scans of a huge image.
 constexpr int kMostScans = 500;
 
 /// libjpeg reports errors through a function that must not return, and exceptions must
@@ -49,7 +49,7 @@ class JpegDecoder {
   ~JpegDecoder() { jpeg_destroy_decompress(&jpeg); }
   JpegDecoder(const JpegDecoder&) = delete;
 
-  /// Runs libjpeg calls. `calls` must not hold objects with destructors.
+  /// Runs libjpeg calls. `calls` must not create objects with destructors.
   template <typename Calls>
   void guarded(Calls&& calls) {
     if (setjmp(errors_.back)) throw std::runtime_error(errors_.message);
@@ -80,7 +80,7 @@ int scaled(int a, int b) {
   return (product + (product >> 8)) >> 8;
 }
 
-/// As PIL: a photograph's inks are inverted, and black darkens the other three.
+/// As in PIL, inks are stored inverted, and black darkens the other three.
 void cmyk_to_rgb(uint8_t* row, int64_t pixels) {
   for (uint8_t* pixel = row; pixel < row + 4 * pixels; pixel += 4) {
     const int light = pixel[3];
@@ -90,8 +90,8 @@ void cmyk_to_rgb(uint8_t* row, int64_t pixels) {
   }
 }
 
-/// True if the unread data contains an end-of-image marker: the file is complete, and
-/// the rest need not be decoded.
+/// Returns true if the unread data contains an end-of-image marker: the file is then
+/// complete, and the rest need not be decoded.
 bool has_end(const jpeg_source_mgr& source) {
   const JOCTET* at = source.next_input_byte;
   const JOCTET* const end = at + source.bytes_in_buffer;
@@ -103,8 +103,8 @@ bool has_end(const jpeg_source_mgr& source) {
   return false;
 }
 
-/// libjpeg does not read skipped rows at the bottom, so the last one is read
-/// explicitly.
+/// Reads the rest of the file. libjpeg does not read skipped rows at the bottom, so the
+/// last one is read explicitly.
 void read_to_the_end(jpeg_decompress_struct& jpeg, uint8_t* row) {
   const JDIMENSION rest = jpeg.output_height - jpeg.output_scanline;
   if (rest > 1) jpeg_skip_scanlines(&jpeg, rest - 1);

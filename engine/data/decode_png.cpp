@@ -1,4 +1,4 @@
-// Configures libpng to return 8-bit colour from every kind of file.
+// Configures libpng to return 8-bit colour for every kind of file.
 #include <png.h>
 
 #include <csetjmp>
@@ -40,7 +40,7 @@ class PngDecoder {
   ~PngDecoder() { png_destroy_read_struct(&png, &info, nullptr); }
   PngDecoder(const PngDecoder&) = delete;
 
-  /// Runs libpng calls. `calls` must not hold objects with destructors.
+  /// Runs libpng calls. `calls` must not create objects with destructors.
   template <typename Calls>
   void guarded(Calls&& calls) {
     if (setjmp(back_)) throw std::runtime_error(message_);
@@ -58,8 +58,8 @@ class PngDecoder {
 
 /// Converts every kind of PNG to red, green, blue and a filler byte.
 int ask_for_rgbx(png_structp png, png_infop info) {
-  png_set_expand(png);    // palettes, and grey of 1, 2 or 4 bits
-  png_set_strip_16(png);  // keep the high byte of 16 bits
+  png_set_expand(png);    // palettes, and 1-, 2- or 4-bit grey
+  png_set_strip_16(png);  // keep the high byte of 16-bit samples
   png_set_strip_alpha(png);
   png_set_gray_to_rgb(png);
   png_set_filler(png, 0xFF, PNG_FILLER_AFTER);

@@ -21,7 +21,7 @@ std::string offline() {
                      program());
 }
 
-// Returns the first line, without the prefixes that programs add.
+// Returns the first line of `text`.
 std::string one_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }

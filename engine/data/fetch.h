@@ -12,10 +12,10 @@ struct Archive {
   std::string md5 = "c32a1d4ab5d03f1284b67883e8d87530";
 };
 
-/// Creates `dir`/cifar-10-batches-bin atomically with curl, md5sum and tar, and returns
-/// it; does nothing if `dir` already holds the set. Throws std::runtime_error, one line
-/// with the cause and the fix, if there is no network, the archive has another
-/// checksum, or `dir` holds a generated set.
+/// Returns `dir`/cifar-10-batches-bin. If `dir` does not contain the set, creates it
+/// atomically with curl, md5sum and tar. Throws std::runtime_error with a one-line
+/// message naming the cause and the fix if there is no network, the archive has a
+/// different checksum, or `dir` contains a generated set.
 std::filesystem::path cifar10_fetch(const std::filesystem::path& dir,
                                     const Archive& archive = {});
 

@@ -24,7 +24,7 @@ bool is_picture(std::string_view name) {
   return ending == "jpeg" || ending == "jpg" || ending == "png";
 }
 
-/// Follows links to folders, but not to one that contains the link.
+/// Throws if `link`, a link to a folder, points to a folder that contains it.
 void refuse_loop(const fs::path& link, const fs::path& folder) {
   const std::string target = (fs::canonical(link) / "").native();
   const std::string here = (fs::canonical(folder) / "").native();

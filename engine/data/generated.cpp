@@ -32,7 +32,7 @@ struct Wheel {
   }
 };
 
-// Noise bytes in order: 16 per Philox block.
+// A sequence of noise bytes: 16 per Philox block.
 class Noise {
  public:
   Noise(const Philox& philox, uint64_t stream) : philox_(philox), stream_(stream) {}

@@ -17,7 +17,7 @@ namespace lockstep::data {
 namespace fs = std::filesystem;
 namespace {
 
-/// Converts three planes, as from draw_picture, to pixels.
+/// Converts three planes, as drawn by draw_picture, to pixels.
 void interleave(std::span<const uint8_t> planes, Picture& picture) {
   const int64_t pixels = picture.width * picture.height;
   for (int64_t i = 0; i < pixels; ++i) {
@@ -27,7 +27,7 @@ void interleave(std::span<const uint8_t> planes, Picture& picture) {
   }
 }
 
-/// Images are not synced one by one: the folder is renamed last.
+/// Writes the images without syncing each one: the folder is renamed at the end.
 void write_pictures(const fs::path& folder, int64_t count, uint64_t seed,
                     const GeneratedFolders& o) {
   Picture picture;

@@ -109,7 +109,7 @@ Batch DataLoader::wait_for(int64_t number) {
   } catch (const LoaderTimeout& timeout) {
     const int worker = static_cast<int>(number % options_.workers);
     const std::string sample = maker_->at_work_on(worker);
-    // A thread that hangs in a system call cannot be stopped and is not waited for: the
+    // A thread that hangs in a system call cannot be stopped and is not joined: the
     // workers and everything they use are leaked.
     static auto& left_behind = *new std::vector<std::unique_ptr<Prefetcher>>;
     prefetcher_->abandon();
@@ -163,7 +163,7 @@ Batch BatchMaker::make(int64_t batch, int worker) const {
   return made;
 }
 
-/// Loads sample `index` into the next free place of `made`, if possible.
+/// Loads sample `index` into the next free slot of `made`, if possible.
 void BatchMaker::add(int64_t batch, int worker, int64_t index, Batch& made) const {
   const int64_t numbers = numbers_of(made.shape);
   const std::span image(made.images.data() + made.size() * numbers, numbers);

@@ -1,4 +1,4 @@
-// DataLoader: iterates over a data set in batches. torch.utils.data.DataLoader.
+// DataLoader: iterates over a data set in batches, like torch.utils.data.DataLoader.
 #pragma once
 
 #include <atomic>
@@ -20,24 +20,24 @@ namespace lockstep::data {
 
 struct LoaderOptions {
   int64_t batch_size = 1;
-  int workers = 0;          ///< threads; 0: batches are made in next()
+  int workers = 0;          ///< threads; 0: next() makes the batches
   int prefetch_factor = 2;  ///< batches prefetched per worker
   double timeout = 0;       ///< seconds that next() waits for a worker; 0: forever
   bool shuffle = false;
   bool drop_last = false;  ///< omit the last batch if it is short
   uint64_t seed = 0;       ///< for shuffling and augmentation
 
-  /// Another order, such as one rank's share; cannot be combined with `shuffle`.
+  /// A custom order, such as one rank's share; cannot be combined with `shuffle`.
   std::shared_ptr<const Sampler> sampler;
 
-  /// If set, a BadSample is not an error: the batch omits the sample, and this is
-  /// called with the reason when the batch is taken, on the thread that takes it. A
-  /// batch without any good sample is an error nevertheless.
+  /// If set, a BadSample is not an error: the batch omits the sample, and this function
+  /// is called with the reason when the batch is taken, on the thread that takes it. A
+  /// batch without any valid sample is still an error.
   std::function<void(const std::string& why)> on_bad_sample;
 
-  /// Called after a batch is made, on the thread that made it: worker (or
-  /// kCallingThread), the batch's number in its epoch, begin and end in nanoseconds of
-  /// CLOCK_MONOTONIC. Must be thread-safe.
+  /// Called after a batch is made, on the thread that made it, with the worker (or
+  /// kCallingThread), the number of the batch in its epoch, and its begin and end times
+  /// in nanoseconds of CLOCK_MONOTONIC. Must be thread-safe.
   std::function<void(int worker, int64_t batch, int64_t begin_ns, int64_t end_ns)>
       on_batch;
 };
@@ -70,12 +70,12 @@ class BatchMaker {
   std::shared_ptr<const Dataset> dataset_;
   LoaderOptions options_;
   int64_t epoch_;
-  std::vector<std::vector<int64_t>> batches_;  // the epoch's indices
+  std::vector<std::vector<int64_t>> batches_;  // sample indices of each batch
   mutable WorkLog log_;                        // the workers' activity, for the trace
-  mutable std::vector<std::atomic<int64_t>> current_;  // by worker: its sample, or -1
+  mutable std::vector<std::atomic<int64_t>> current_;  // sample of each worker, or -1
 };
 
-/// Batches depend only on data set, options and epoch, not on the number of workers.
+/// Batches depend on the data set, options and epoch, but not on the number of workers.
 /// Only one thread may use a loader at a time. It may be destroyed at any time.
 class DataLoader {
  public:
@@ -85,8 +85,8 @@ class DataLoader {
   /// Returns the number of batches per epoch: Python's len(loader).
   int64_t size() const;
 
-  /// Starts an epoch at its first batch, discarding any other epoch; the workers start
-  /// prefetching.
+  /// Starts an epoch from its first batch, discarding any unfinished epoch; the workers
+  /// start prefetching.
   void start_epoch(int64_t epoch);
 
   /// Returns the next batch; nullopt at the end of the epoch. Rethrows the data set's
@@ -106,8 +106,8 @@ class DataLoader {
   std::shared_ptr<const Dataset> dataset_;
   LoaderOptions options_;
 
-  std::shared_ptr<BatchMaker> maker_;       // of the epoch; null before the first
-  int64_t taken_ = 0;                       // batches of the epoch
+  std::shared_ptr<BatchMaker> maker_;       // null before the first epoch
+  int64_t taken_ = 0;                       // batches taken in this epoch
   std::unique_ptr<Prefetcher> prefetcher_;  // null without workers
 };
 

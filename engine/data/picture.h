@@ -14,7 +14,7 @@ struct Picture {
 
   static constexpr int64_t kPixel = 4;
 
-  /// Discards the contents; keeps the memory.
+  /// Discards the contents but keeps the memory.
   void resize(int64_t new_width, int64_t new_height) {
     width = new_width;
     height = new_height;

@@ -1,9 +1,9 @@
 // Workers that prefetch batches: bounded and in order.
 //
 // PyTorch's _MultiProcessingDataLoaderIter with threads instead of processes. Worker w
-// makes batches w, w + workers, w + 2·workers, …; a batch is begun only when fewer than
-// `depth` batches are in progress or waiting, so memory stays bounded; batches are
-// returned in order, whatever order the workers finish in.
+// makes batches w, w + workers, w + 2·workers, …. A batch is started only if fewer than
+// `depth` batches are in progress or waiting, so memory use is bounded. Batches are
+// returned in order, regardless of the order in which workers finish.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace lockstep::data {
 
-/// A batch was not available in time.
+/// Thrown if a batch is not available in time.
 struct LoaderTimeout : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -28,22 +28,22 @@ class Prefetcher {
   /// Makes a batch; called by several workers concurrently.
   using Make = std::function<Batch(int64_t batch, int worker)>;
 
-  /// Starts the workers, which begin at once. next() waits at most `timeout` seconds;
-  /// 0: forever. REQUIRES: workers ≥ 1, depth ≥ 1.
+  /// Starts the workers, which begin immediately. next() waits at most `timeout`
+  /// seconds, or forever if it is 0. REQUIRES: workers ≥ 1, depth ≥ 1.
   Prefetcher(Make make, int64_t batches, int workers, int64_t depth,
              double timeout = 0);
 
-  /// Stops the workers after their current batches.
+  /// Stops the workers after their current batches and waits for them.
   ~Prefetcher();
 
-  /// Returns the next batch in order, or rethrows the exception of `make` (the
-  /// following batch comes next, as in PyTorch); nullopt after the last. Only one
-  /// thread may call it. Throws LoaderTimeout if a worker hangs; the destructor would
-  /// then wait for it.
+  /// Returns the next batch in order, or nullopt after the last. Rethrows an exception
+  /// of `make`; the next call then returns the following batch, as in PyTorch. Must be
+  /// called by one thread only. Throws LoaderTimeout if a worker hangs; the destructor
+  /// would then wait for it.
   std::optional<Batch> next();
 
-  /// Begins no further batch and does not wait for the workers: returns at once even if
-  /// one hangs. They use this object until they end, so it must be kept alive.
+  /// Stops starting batches and does not wait for the workers: returns immediately even
+  /// if one hangs. They use this object until they exit, so it must be kept alive.
   void abandon();
 
  private:

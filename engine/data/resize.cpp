@@ -9,7 +9,7 @@ namespace lockstep::data {
 
 Weights::Weights(int64_t input, int64_t output, int64_t begin, int64_t count) {
   const double scale = static_cast<double>(input) / static_cast<double>(output);
-  const double reach = std::max(scale, 1.0);  // half width of the triangle
+  const double reach = std::max(scale, 1.0);  // half-width of the triangle
   taps = 2 * static_cast<int64_t>(std::ceil(reach)) + 1;
   first.resize(count);
   used.resize(count);
@@ -44,8 +44,8 @@ uint8_t to_byte(int32_t sum) {
   return static_cast<uint8_t>(std::clamp(sum >> Weights::kBits, 0, 255));
 }
 
-/// Resizes one row: each output pixel from its neighbours in the row. The four channels
-/// of a pixel are one vector.
+/// Resizes one row: computes each output pixel from neighbouring pixels of the row. The
+/// four channels of a pixel form one vector.
 void resize_row(const uint8_t* in, const Weights& weights, int64_t count,
                 uint8_t* out) {
   for (int64_t x = 0; x < count; ++x, out += Picture::kPixel) {
@@ -59,8 +59,8 @@ void resize_row(const uint8_t* in, const Weights& weights, int64_t count,
   }
 }
 
-/// Computes one row of the output from input rows. Bytes are independent here, so a
-/// piece of the row at a time stays in registers.
+/// Computes one row of the output from input rows. Bytes are independent, so the row is
+/// processed in pieces that fit in registers.
 void blend_rows(const Picture& in, int64_t first, const int32_t* weight, int64_t used,
                 uint8_t* out) {
   constexpr int64_t kPiece = 64;
@@ -88,7 +88,7 @@ void resize(const Picture& input, int64_t width, int64_t height, const Box& part
   const Weights across(input.width, width, part.left, part.width);
   const Weights down(input.height, height, part.top, part.height);
 
-  // Only the rows that the second pass reads.
+  // The first pass computes only the rows that the second pass reads.
   const int64_t top = down.first.front();
   const int64_t bottom = down.first.back() + down.used.back();
   between.resize(part.width, bottom - top);

@@ -1,4 +1,4 @@
-// Resizing as PIL does: bilinear with antialiasing, in fixed point.
+// Resizing like PIL's: bilinear with antialiasing, in fixed-point arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -9,32 +9,32 @@
 namespace lockstep::data {
 
 /// The weights along one side: output pixel o is the weighted sum of the input pixels
-/// first[o] … first[o] + taps - 1.
+/// first[o] … first[o] + used[o] - 1.
 ///
-/// The weights form a triangle around the output pixel's centre. It extends one input
-/// pixel to each side when enlarging and, when shrinking, is wider by the scale factor,
-/// so that every input pixel contributes (antialiasing). A triangle that crosses the
-/// border is truncated and renormalised. Weights are integers in units of 2^-22, as in
-/// PIL, so results are bit-identical.
+/// The weights form a triangle around the centre of the output pixel. When enlarging,
+/// it extends one input pixel to each side; when shrinking, it is wider by the scale
+/// factor, so that every input pixel contributes (antialiasing). A triangle crossing
+/// the border is truncated and renormalised. Weights are integers in units of 2^-22, as
+/// in PIL, so results are bit-identical.
 struct Weights {
   static constexpr int kBits = 22;
 
-  /// For the outputs [begin, begin + count) of a side that is resized from `input` to
-  /// `output` pixels.
+  /// Computes the weights for outputs [begin, begin + count) of a side that is resized
+  /// from `input` to `output` pixels.
   Weights(int64_t input, int64_t output, int64_t begin, int64_t count);
 
   const int32_t* of(int64_t i) const { return values.data() + i * taps; }
 
-  int64_t taps = 0;  ///< capacity per output
+  int64_t taps = 0;  ///< allocated weights per output
   std::vector<int64_t> first;
-  std::vector<int64_t> used;  ///< taps in use, by output
+  std::vector<int64_t> used;  ///< weights in use per output
   std::vector<int32_t> values;
 };
 
-/// Resizes `input` to width x height, and stores only `part` of the result in `output`.
-/// Equals PIL's `image.resize((width, height), Image.BILINEAR).crop(part)`, which
-/// rounds to bytes after rows and again after columns. `between` is scratch memory.
-/// Thread-safe.
+/// Resizes `input` to width x height and stores only `part` of the result in `output`.
+/// Identical to PIL's `image.resize((width, height), Image.BILINEAR).crop(part)`, which
+/// rounds to bytes after resizing rows and again after columns. `between` is scratch
+/// memory. Thread-safe.
 void resize(const Picture& input, int64_t width, int64_t height, const Box& part,
             Picture& between, Picture& output);
 

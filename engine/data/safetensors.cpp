@@ -20,7 +20,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the format's byte order");
 
 constexpr uint64_t kLongestHeader =
-    100'000'000;  // the limit of the format's own library
+    100'000'000;  // the limit of the format's reference library
 
 [[noreturn]] void refuse(const std::string& file, const std::string& what) {
   throw std::runtime_error(fmt::format("{}: {}; name a .safetensors file", file, what));
@@ -32,7 +32,7 @@ void read_bytes(std::istream& in, void* bytes, uint64_t count,
   if (!in) refuse(file, "cannot be read to its end");
 }
 
-/// Where the tensors are, and where their data begins.
+/// The location of each tensor, and the file offset of the data.
 struct Places {
   std::vector<TensorPlace> tensors;
   uint64_t data = 0;
@@ -106,7 +106,7 @@ void write_safetensors(const std::filesystem::path& path,
   }
   const uint64_t header_size = header.size();
 
-  AtomicFile file(path);
+  AtomicFile file(path, AtomicFile::Packing::none);
   file.write(std::as_bytes(std::span(&header_size, 1)));
   file.write(std::as_bytes(std::span(header)));
   for (const TensorFileEntry& entry : entries) file.write(entry.data);

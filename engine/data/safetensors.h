@@ -2,7 +2,7 @@
 //
 //   8 bytes        length of the header, little endian
 //   header         JSON: {"name": {"dtype": "F32", "shape": [64, 3, 3, 3],
-//                  "data_offsets": [begin, end]}, …}, padded with spaces to 8 bytes
+//                  "data_offsets": [begin, end]}, …}, space-padded to a multiple of 8
 //   data           row-major, little endian; offsets count from here
 //
 // The format for exchanging weights with torchvision and PyTorch.
@@ -28,25 +28,25 @@ struct TensorFileEntry {
   bool operator==(const TensorFileEntry&) const = default;
 };
 
-/// The header's `__metadata__`: strings by key.
+/// The header's `__metadata__`: strings indexed by key.
 using Metadata = std::map<std::string, std::string>;
 
 /// Reads all tensors in the order of the file's header; fills `metadata` if given.
 ///
-/// Validates the file: throws std::runtime_error, one line that names the file, the
-/// tensor and the fix, unless every tensor's bytes fit its dtype and shape, tensors
-/// tile the data exactly, and names are unique.
+/// Throws std::runtime_error with a one-line message naming the file, the tensor and
+/// the fix unless the size of every tensor matches its dtype and shape, tensors tile
+/// the data exactly, and names are unique.
 std::vector<TensorFileEntry> read_safetensors(const std::filesystem::path& path,
                                               Metadata* metadata = nullptr);
 
-/// Reads from a seekable stream; `name` replaces the file in messages.
+/// Reads from a seekable stream; messages use `name` instead of a file name.
 std::vector<TensorFileEntry> read_safetensors(std::istream& in, const std::string& name,
                                               Metadata* metadata = nullptr);
 
 /// Reads only the metadata; the header is validated as above.
 Metadata read_safetensors_metadata(const std::filesystem::path& path);
 
-/// Writes the tensors in order, atomically. Throws std::runtime_error for an entry that
+/// Atomically writes the tensors in order. Throws std::runtime_error for an entry that
 /// the reader would reject, or if writing fails.
 void write_safetensors(const std::filesystem::path& path,
                        const std::vector<TensorFileEntry>& entries,

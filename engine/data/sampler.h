@@ -1,6 +1,6 @@
 // Samplers: the order in which an epoch visits its samples, and its division into
 // batches.
-// PyTorch's torch.utils.data.sampler.
+// Corresponds to PyTorch's torch.utils.data.sampler.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace lockstep::data {
 
-/// An epoch's order. A pure function of the epoch: thread-safe and repeatable.
+/// The order of an epoch: a pure function of its number, thread-safe and repeatable.
 class Sampler {
  public:
   virtual ~Sampler() = default;
@@ -17,7 +17,7 @@ class Sampler {
   virtual std::vector<int64_t> indices(int64_t epoch) const = 0;
 };
 
-/// 0, 1, 2, … in every epoch.
+/// Visits 0, 1, 2, … in every epoch.
 class SequentialSampler : public Sampler {
  public:
   explicit SequentialSampler(int64_t length) : length_(length) {}
@@ -28,8 +28,8 @@ class SequentialSampler : public Sampler {
   int64_t length_;
 };
 
-/// A different permutation in each epoch: the Fisher-Yates shuffle (from the end) with
-/// the Philox stream of (seed, epoch).
+/// Visits a different permutation in each epoch: a Fisher-Yates shuffle (from the end)
+/// with the Philox stream of (seed, epoch).
 class RandomSampler : public Sampler {
  public:
   RandomSampler(int64_t length, uint64_t seed) : length_(length), seed_(seed) {}
@@ -41,9 +41,9 @@ class RandomSampler : public Sampler {
   uint64_t seed_;
 };
 
-/// One rank's share of another sampler's order: every `world`-th sample from `rank` on,
-/// padded (or cut, with `drop_last`) so that all ranks get equally many. PyTorch's
-/// DistributedSampler, but `indices` takes the epoch instead of `set_epoch`.
+/// One rank's share of another sampler's order: every `world`-th sample starting at
+/// `rank`, padded (or truncated, with `drop_last`) to an equal number per rank. Like
+/// PyTorch's DistributedSampler, but `indices` takes the epoch instead of `set_epoch`.
 class DistributedSampler : public Sampler {
  public:
   DistributedSampler(std::shared_ptr<const Sampler> all, int rank, int world,
@@ -58,7 +58,7 @@ class DistributedSampler : public Sampler {
   bool drop_last_;
 };
 
-/// The samples [first, length) in order.
+/// Visits the samples [first, length) in order.
 class RangeSampler : public Sampler {
  public:
   RangeSampler(int64_t first, int64_t length) : first_(first), length_(length) {}
@@ -69,11 +69,11 @@ class RangeSampler : public Sampler {
   int64_t first_, length_;
 };
 
-/// Returns how many batches `samples` make: rounded up, or down with `drop_last`.
+/// Returns the number of batches: rounded up, or down with `drop_last`.
 int64_t batch_count(int64_t samples, int64_t batch_size, bool drop_last);
 
-/// PyTorch's BatchSampler: consecutive groups of `batch_size`. A short last group is
-/// kept unless `drop_last`.
+/// Returns consecutive groups of `batch_size` indices, like PyTorch's BatchSampler. A
+/// short last group is kept unless `drop_last` is set.
 std::vector<std::vector<int64_t>> cut_batches(const std::vector<int64_t>& indices,
                                               int64_t batch_size, bool drop_last);
 

@@ -1,4 +1,4 @@
-// Transforms: from an image's bytes to a model's input.
+// Transforms that turn the bytes of an image into a model's input.
 //
 // As in torchvision's recipe for CIFAR-10:
 //   RandomCrop(32, padding=4), RandomHorizontalFlip(), ToTensor(), Normalize(mean, std)
@@ -13,7 +13,7 @@
 
 namespace lockstep::data {
 
-/// Three planes of bytes (R, G, B), each `height` rows of `width`.
+/// The size of three planes of bytes (R, G, B), each with `height` rows of `width`.
 struct ImageSize {
   int64_t height, width;
   int64_t pixels() const { return height * width; }
@@ -24,7 +24,7 @@ struct Augmentation {
   int64_t top = 0, left = 0;  ///< the crop's corner in the padded image
   bool flip = false;          ///< mirror horizontally
 
-  /// No augmentation: the crop is centred in its padding.
+  /// Returns no augmentation: a crop centred in the padded image.
   static Augmentation none(int64_t padding) { return {padding, padding, false}; }
 
   /// Draws top, left (each 0 … 2·padding) and flip (probability ½), in this order.
@@ -32,7 +32,7 @@ struct Augmentation {
 };
 
 /// ToTensor and Normalize: (byte / 255 - mean) / std, in float32 as torchvision
-/// computes it. Each channel is a table of 256 values.
+/// computes it. Each channel uses a table of 256 values.
 class Normalize {
  public:
   Normalize(std::array<float, 3> mean, std::array<float, 3> std);
@@ -43,10 +43,10 @@ class Normalize {
   std::array<std::array<float, 256>, 3> table_;
 };
 
-/// The usual constants of CIFAR-10's training set.
+/// Returns the usual constants for CIFAR-10's training set.
 const Normalize& cifar10_normalize();
 
-/// ImageNet's constants, as every torchvision model expects.
+/// Returns ImageNet's constants, which all torchvision models expect.
 const Normalize& imagenet_normalize();
 
 /// Normalises an image into three planes, mirrored if `flip`. REQUIRES: image has 3 ·

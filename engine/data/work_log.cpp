@@ -13,7 +13,7 @@ namespace lockstep::data {
 namespace keys = tracer::keys;
 namespace {
 
-/// Returns the event's id.
+/// Records the work of a worker. Returns the id of the event.
 int64_t record_work(const Work& work, int64_t after) {
   tracer::Record record;
   record.cat = "call";
@@ -56,7 +56,7 @@ void WorkLog::record(int64_t taken, int64_t asked_ns) {
     works = std::exchange(added_, {});
   }
   const int64_t here = tracer::innermost_event();
-  taken_in_[taken] = here;  // a worker may have used the room already
+  taken_in_[taken] = here;  // a worker may already have used the room
   for (const Work& work : works) {
     if (work.begin_ns < tracer::recording_origin()) continue;
     const int64_t after =

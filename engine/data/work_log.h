@@ -8,7 +8,7 @@
 
 namespace lockstep::data {
 
-/// A batch that a worker made. Times in nanoseconds of CLOCK_MONOTONIC.
+/// A batch made by a worker. Times are in nanoseconds of CLOCK_MONOTONIC.
 struct Work {
   int worker = 0;
   int64_t batch = 0, samples = 0;
@@ -16,13 +16,13 @@ struct Work {
 };
 
 /// Workers run ahead of the training steps and may be busy when the recorder is
-/// switched on or off. So they only log their work, and the training loop records it:
-/// each worker has a lane `loader worker N` on its rank's host, with a call
-/// `_MapDatasetFetcher.fetch` per batch. The event belongs to the step in which it
-/// completes, which is rarely the step that trains on the batch (`batch` names it).
+/// switched on or off. They therefore only log their work; the training loop records
+/// it: each worker has a lane `loader worker N` on its rank's host, with a call
+/// `_MapDatasetFetcher.fetch` per batch. The event belongs to the step in which it is
+/// completed, which is rarely the step that trains on the batch (given by `batch`).
 ///
-/// Two dependencies tie a worker to the training loop, and a re-timed trace keeps them:
-/// a batch is begun after an earlier one has been taken or the epoch has begun
+/// Two dependencies link a worker to the training loop, and re-timing a trace preserves
+/// them: a batch is started after an earlier one was taken or the epoch began
 /// (`after`), and cannot be taken before it is made (a `sync`).
 class WorkLog {
  public:
@@ -34,16 +34,16 @@ class WorkLog {
   void add(const Work& work);
 
   /// Records the work added since the last call, except work begun before the recorder
-  /// was first switched on. Within an open event, the calling thread asked for batch
-  /// `taken` at `asked_ns` and has it now; also records a `sync`, which is short if the
-  /// batch was ready.
+  /// was first switched on. Within an open event, also records a `sync` for the calling
+  /// thread, which requested batch `taken` at `asked_ns` and has now received it. The
+  /// `sync` is short if the batch was ready.
   void record(int64_t taken, int64_t asked_ns);
 
  private:
   std::mutex mutex_;
   std::vector<Work> added_;
 
-  // Used only by the thread that takes:
+  // Used only by the thread that takes batches:
   const int64_t depth_;
   const int64_t epoch_begun_after_;
   std::map<int64_t, int64_t> made_by_;   // batches not yet taken, each with its call

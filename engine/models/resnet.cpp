@@ -17,7 +17,7 @@ std::shared_ptr<nn::BatchNorm2d> batch_norm(int64_t channels) {
   return std::make_shared<nn::BatchNorm2d>(channels);
 }
 
-/// Returns the shortcut's convolution if the shape changes; otherwise null.
+/// Returns the shortcut's projection if the shape changes; otherwise null.
 std::shared_ptr<nn::Sequential> downsample(int64_t in, int64_t out, int64_t stride) {
   if (in == out && stride == 1) return nullptr;
   return std::make_shared<nn::Sequential>(

@@ -1,5 +1,5 @@
-// ResNet-18, -34 and -50 (He et al., Deep Residual Learning, 2015), equal to
-// torchvision's in names, shapes, initial values and parameter counts.
+// ResNet-18, -34 and -50 (He et al., Deep Residual Learning, 2015), matching
+// torchvision's names, shapes, initialization and parameter counts.
 // Source: torchvision/models/resnet.py.
 #pragma once
 
@@ -7,11 +7,11 @@
 
 namespace lockstep::models {
 
-/// The first layers. `imagenet`: 7×7 convolution with stride 2, then max pooling.
-/// `cifar`: 3×3 with stride 1 and no pooling, for 32×32 images.
+/// The first layers. `imagenet`: a 7×7 convolution with stride 2, then max pooling.
+/// `cifar`: a 3×3 convolution with stride 1 and no pooling, for 32×32 images.
 enum class Stem { cifar, imagenet };
 
-/// Two 3×3 convolutions and a shortcut.
+/// Two 3×3 convolutions and a shortcut connection.
 class BasicBlock : public nn::Module {
  public:
   static constexpr int64_t kExpansion = 1;
@@ -28,7 +28,7 @@ class BasicBlock : public nn::Module {
   std::shared_ptr<nn::Sequential> downsample_;
 };
 
-/// 1×1, 3×3 and 1×1 convolutions and a shortcut; the 3×3 convolution has the stride.
+/// 1×1, 3×3 and 1×1 convolutions and a shortcut; the stride is on the 3×3 convolution.
 class Bottleneck : public nn::Module {
  public:
   static constexpr int64_t kExpansion = 4;

@@ -11,7 +11,7 @@ Toy::Toy(int64_t in, int64_t out, bool print) : in_(in), out_(out), print_(print
 Tensor Toy::forward(const Tensor& input) {
   const Tensor output = (*fc_)(input);
   if (print_) {
-    // One write per line, since replicas print concurrently.
+    // Use a single write per line, since replicas print concurrently.
     const std::string line = "\tIn Model: input size torch.Size(" +
                              input.sizes().str() + ") output size torch.Size(" +
                              output.sizes().str() + ")\n";

@@ -1,4 +1,4 @@
-// The notebook's model: one `Linear(5, 2)` that prints its input and output sizes.
+// The model of the notebook: one `Linear(5, 2)` that can print its input/output sizes.
 #pragma once
 
 #include "engine/nn/layers.h"

@@ -5,7 +5,7 @@
 namespace lockstep::models {
 namespace {
 
-/// Output channels of the convolutions; 0 is a max pooling (configuration D).
+/// Output channels of each convolution; 0 denotes max pooling (configuration D).
 constexpr int kConfiguration[] = {64, 64,  0,   128, 128, 0,   256, 256, 256,
                                   0,  512, 512, 512, 0,   512, 512, 512, 0};
 

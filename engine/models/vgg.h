@@ -1,5 +1,5 @@
-// VGG-16 (Simonyan & Zisserman, 2014), with and without batch norm, equal to
-// torchvision's in names, shapes, initial values and parameter counts.
+// VGG-16 (Simonyan & Zisserman, 2014), with and without batch norm, matching
+// torchvision's names, shapes, initialization and parameter counts.
 // Source: torchvision/models/vgg.py.
 #pragma once
 
@@ -12,13 +12,13 @@ struct VggSettings {
   int64_t classes = 1000;
   bool batch_norm = false;
   double dropout = 0.5;
-  /// As before torchvision 0.3: no adaptive pooling between features and classifier, so
-  /// that all inputs but 224×224 images fail with a size mismatch.
+  /// As before torchvision 0.3: no adaptive pooling before the classifier. Inputs fail
+  /// with a size mismatch unless their features are 7×7 (as for 224×224 images).
   bool legacy = false;
 };
 
 /// Converts features (N×512×H×W, any H and W) to the classifier's input (N×25088):
-/// averages over 7×7 windows, then flattens. A slot (runtime/slot.h).
+/// averages them to 7×7, then flattens. This is a slot (runtime/slot.h).
 runtime::Slot<Tensor(const Tensor& features)>& classifier_input();
 
 class VGG : public nn::Module {
@@ -29,7 +29,7 @@ class VGG : public nn::Module {
   nn::ModulePtr make_like() const override { return std::make_shared<VGG>(settings_); }
 
   const nn::ModulePtr& features() const { return features_; }
-  /// Replaces the features by a wrapper: `model.features = DataParallel(features)`.
+  /// Replaces the features with a wrapper: `model.features = DataParallel(features)`.
   void set_features(nn::ModulePtr features);
 
  private:

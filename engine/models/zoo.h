@@ -1,4 +1,4 @@
-// Models by name.
+// Creation of models by name.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ struct ZooOptions {
 /// `resnet18`, `resnet34`, `resnet50`, `vgg16`, `vgg16_bn`, `vgg16_legacy`, `toy`.
 const std::vector<std::string>& names();
 
-/// Creates a model. Throws std::invalid_argument that lists the names if `arch` is not
-/// among them.
+/// Creates the model named `arch`. Throws std::invalid_argument listing the valid names
+/// if there is no such model.
 nn::ModulePtr make(const std::string& arch, const ZooOptions& options);
 
 }  // namespace lockstep::models

@@ -1,4 +1,4 @@
-// The recording of a module call; private to Module.
+// Records module calls; private to Module.
 #pragma once
 
 #include <source_location>
@@ -8,7 +8,7 @@
 
 namespace lockstep::nn {
 
-/// Records a `call` event: PyTorch's name, C++ name, call site, module path, input
+/// Records a `call` event: PyTorch's name, C++ name, call site, module path and input
 /// shape. The definition's file and line are looked up when the trace is written.
 class CallEvent {
  public:

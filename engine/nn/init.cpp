@@ -8,7 +8,7 @@
 namespace lockstep::nn {
 namespace {
 
-/// Turns four uniform numbers of (0, 1) into four normal ones (Box–Muller).
+/// Converts four uniform samples from (0, 1) into four normal ones (Box–Muller).
 void to_normal(float (&u)[4]) {
   for (int i = 0; i < 4; i += 2) {
     const float radius = std::sqrt(-2.0f * std::log(u[i]));

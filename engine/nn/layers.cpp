@@ -65,7 +65,7 @@ ModulePtr BatchNorm2d::make_like() const {
 }
 
 Tensor ReLU::forward(const Tensor& input) {
-  Tensor output = input;  // a handle of the same memory
+  Tensor output = input;  // a handle to the same memory
   return ops::relu_(output);
 }
 

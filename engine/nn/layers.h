@@ -1,5 +1,5 @@
-// Layers: modules with parameters of their own, and small ones without.
-// Names, defaults and initial values are PyTorch's.
+// Layers: modules that have parameters, and simple modules that have none. Names,
+// defaults and initial values match PyTorch's.
 #pragma once
 
 #include "engine/nn/module.h"
@@ -13,8 +13,8 @@ struct Conv2dSettings {
   bool bias = true;
 };
 
-/// Parameters `weight` out×in×k×k, `bias` out. Initial weights: He's, by fan-out, as
-/// torchvision's models set them.
+/// Parameters: `weight` out×in×k×k, `bias` out. Weights are initialized with He's
+/// fan-out rule, as in torchvision's models.
 class Conv2d : public Module {
  public:
   explicit Conv2d(const Conv2dSettings& settings);
@@ -27,7 +27,7 @@ class Conv2d : public Module {
   Tensor weight_, bias_;
 };
 
-/// Parameters `weight` out×in, `bias` out.
+/// Parameters: `weight` out×in, `bias` out.
 class Linear : public Module {
  public:
   Linear(int64_t in, int64_t out);  ///< U(±1/√in), PyTorch's default
@@ -42,13 +42,13 @@ class Linear : public Module {
   Tensor weight_, bias_;
 };
 
-/// Batch norm in training with statistics over more than this process's batch; see
-/// sync_batch_norm.h. `path`: the module's; `site`: where the call is written.
+/// Training-mode batch norm with statistics over the batches of several processes; see
+/// sync_batch_norm.h. `path` is the module's path, `site` the call site.
 using SyncBatchNorm =
     std::function<Tensor(const Tensor& input, const ops::BatchNormState& state,
                          const char* path, std::source_location site)>;
 
-/// Parameters `weight`, `bias`; buffers `running_mean`, `running_var`,
+/// Parameters: `weight`, `bias`; buffers: `running_mean`, `running_var`,
 /// `num_batches_tracked`.
 class BatchNorm2d : public Module {
  public:
@@ -57,17 +57,17 @@ class BatchNorm2d : public Module {
   const char* type_name() const override;
   ModulePtr make_like() const override;
 
-  /// Makes this layer a SyncBatchNorm; see sync_batch_norm.h.
+  /// Turns this layer into a SyncBatchNorm; see sync_batch_norm.h.
   void synchronize(SyncBatchNorm sync) { sync_ = std::move(sync); }
   bool synchronized() const { return sync_ != nullptr; }
 
  private:
   int64_t channels_;
   ops::BatchNormState state_;
-  SyncBatchNorm sync_;  ///< null for an ordinary batch norm
+  SyncBatchNorm sync_;  ///< null for a regular batch norm
 };
 
-/// In place, as torchvision uses it.
+/// Operates in place, as torchvision uses it.
 class ReLU : public Module {
  public:
   Tensor forward(const Tensor& input) override;

@@ -1,12 +1,12 @@
-// Module: the base of everything that has parameters and a `forward`.
+// Module: the base class of everything that has parameters and a `forward`.
 //
 // User code never calls `forward` directly. It calls `model(x)`:
 //
-//   Module::operator()   what Python spells  ResNet.__call__
-//     → call_impl        Module._call_impl: hooks before, forward, hooks after
-//       → forward        the layer's or the model's own function
+//   Module::operator()   Python: ResNet.__call__
+//     → call_impl        Python: Module._call_impl: pre-hooks, forward, forward hooks
+//       → forward        the function of the layer or model itself
 //
-// So the caller of `forward` is `call_impl`.
+// Hence the caller of `forward` is always `call_impl`.
 // Source: torch/nn/modules/module.py.
 #pragma once
 
@@ -38,50 +38,50 @@ class Module {
  public:
   virtual ~Module() = default;
 
-  /// `model(x)`: runs the module on `input`, hooks included, through `call_impl`.
-  /// `site` is where the call is written (the trace shows it); leave it out.
+  /// `model(x)`: runs the module on `input`, including hooks, through `call_impl`.
+  /// `site` is the location of the call, for the trace; callers should omit it.
   Tensor operator()(const Tensor& input,
                     std::source_location site = std::source_location::current());
 
-  /// The computation itself; written by each subclass, called by `call_impl`.
+  /// The computation itself; implemented by each subclass, called by `call_impl`.
   virtual Tensor forward(const Tensor& input) = 0;
 
-  /// Returns the class's name as PyTorch prints it: `ResNet`, `Conv2d`.
+  /// Returns the class name as PyTorch prints it: `ResNet`, `Conv2d`.
   virtual const char* type_name() const = 0;
 
-  /// Returns a module of the same structure, made by the same constructor: C++ has no
-  /// counterpart of Python's `module._replicate_for_data_parallel()`, which copies an
-  /// object of any class. Inside a `Construction` with `skeleton` (init.h) the new
-  /// parameters have no memory; `replicate` then fills in the copies that it sent to
-  /// the device.
+  /// Returns a module of the same structure, created by the same constructor. C++ has
+  /// no counterpart to Python's `module._replicate_for_data_parallel()`, which copies
+  /// an object of any class. Within a `Construction` with `skeleton` (init.h), the new
+  /// parameters have no memory; `replicate` then fills in the copies that it has sent
+  /// to the device.
   virtual ModulePtr make_like() const = 0;
 
-  /// Return all parameters (buffers) of this module and its children, in order of
-  /// registration, with their full names. They are handles: the module sees changes.
+  /// Returns all parameters (buffers) of this module and its children, in registration
+  /// order, with their full names. These are handles: changes affect the module.
   std::vector<Named<Tensor>> named_parameters() const;
   std::vector<Named<Tensor>> named_buffers() const;
   Tensors parameters() const;
   Tensors buffers() const;
   const std::vector<Named<ModulePtr>>& children() const { return children_; }
 
-  /// Selects the training or evaluation behaviour of batch norm and dropout.
+  /// Selects the training or evaluation behavior of batch norm and dropout.
   Module& train(bool on = true);
   Module& eval() { return train(false); }
   bool training() const { return training_; }
 
-  /// Moves the parameters and buffers of this module itself, and returns it (a tensor's
-  /// `to` returns a copy).
+  /// Moves the parameters and buffers of this module in place and returns the module (a
+  /// tensor's `to` returns a copy).
   Module& to(Device device);
 
   void register_forward_pre_hook(ForwardPreHook hook);
   void register_forward_hook(ForwardHook hook);
 
-  /// `layer1.0.conv1`; set for a whole tree by its root. Wrappers (DataParallel) give
-  /// their child their own path, so that single, DP and DDP traces align.
+  /// `layer1.0.conv1`; the root sets it for the whole tree. Wrappers (DataParallel)
+  /// pass their own path to their child, so that single, DP and DDP traces align.
   const char* path() const { return path_; }
   virtual void assign_paths(const std::string& path);
 
-  /// Copies mode and hooks of `original`, a module of the same structure.
+  /// Copies the mode and hooks of `original`, which must have the same structure.
   void copy_settings(const Module& original);
 
  protected:

@@ -1,4 +1,4 @@
-// Arithmetic without gradients, for numbers about tensors: statistics and sums.
+// Non-differentiable arithmetic on tensors, for statistics and sums.
 #include <cstring>
 
 #include "engine/ops/checks.h"

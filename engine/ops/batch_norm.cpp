@@ -6,7 +6,7 @@
 namespace lockstep::ops {
 namespace {
 
-/// What the backward pass needs; a ReLU that is fused into the kernel adds its mask.
+/// Saved for the backward pass; a ReLU fused into the kernel adds its mask.
 struct Saved {
   Tensor x, weight, mean, var, relu_mask;
 };
@@ -67,7 +67,7 @@ Tensor batch_norm(const Tensor& x, const BatchNormState& s, bool training,
                                           OpCode::batch_norm_backward);
                         });
   if (auto call = held_call(y[0])) {
-    // Weakly: the call ends on its stream, but memory is freed in host program order.
+    // A weak reference: the call ends on its stream, memory is freed in program order.
     call->absorb_relu = [tape = std::weak_ptr(saved)](const Tensor& mask) {
       if (const auto s = tape.lock()) s->relu_mask = mask;
     };

@@ -1,4 +1,4 @@
-// Errors worded as PyTorch's: missing arguments, shapes that do not fit.
+// Errors worded like PyTorch's: missing arguments and mismatched shapes.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,14 +20,14 @@ void check(bool condition, fmt::format_string<Args...> format, Args&&... args) {
   }
 }
 
-/// An operation's tensor, by the name that PyTorch gives the argument.
+/// A tensor argument of an operation, with PyTorch's name for it.
 struct Argument {
   const char* name;
   const Tensor& tensor;
 };
 
-/// Throws UndefinedTensor if an argument is undefined, which is Python's None. Must get
-/// the arguments in PyTorch's order: the message has the position.
+/// Throws UndefinedTensor if an argument is undefined (Python's None). The arguments
+/// must be in PyTorch's order, since the message includes the position.
 inline void check_defined(std::string_view op,
                           std::initializer_list<Argument> arguments) {
   int position = 1;
@@ -41,7 +41,7 @@ inline void check_defined(std::string_view op,
   }
 }
 
-/// Throws for a leaf that an in-place operation would overwrite.
+/// Throws if `x` is a leaf that an in-place operation must not overwrite.
 inline void check_in_place(const Tensor& x) {
   check(!(x.is_leaf() && autograd::needs_history({x})),
         "a leaf Variable that requires grad is being used in an in-place operation.");

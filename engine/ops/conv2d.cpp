@@ -48,7 +48,7 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, Conv2dOptions o
       [=, x = x.detach(), w = w.detach()](Tensors grads) -> Tensors {
         const Tensor dy = grads[0];
         grads.clear();
-        // The weight's gradient first: DDP can then send it while dx is computed.
+        // Compute dw first, so that DDP can send it while dx is computed.
         std::vector<TensorSpec> dw_db{{w.sizes(), w.dtype(), nullptr}};
         if (has_bias) dw_db.push_back({{w.size(0)}, w.dtype(), nullptr});
         Tensors dw =

@@ -13,7 +13,7 @@ namespace {
 
 using runtime::DeviceContext;
 
-/// Returns the hardware that moves the bytes; null if a host thread does.
+/// Returns the driver that performs the copy; null if a host thread does.
 runtime::Driver* driver_between(Device from, Device to) {
   return runtime::context(from.is_host() ? to : from).driver();
 }
@@ -21,7 +21,7 @@ runtime::Driver* driver_between(Device from, Device to) {
 std::function<void()> mover(const Tensor& x, const Tensor& destination) {
   const View from = x.view(), into = destination.view();
   const size_t bytes = x.nbytes();
-  // Host memory is freed by its last user, not in stream order: keep it until then.
+  // Host memory is freed by its last user, not in stream order, so keep it alive.
   const Tensor keep_source = x.device().is_host() ? x : Tensor();
   const Tensor keep_destination =
       destination.device().is_host() ? destination : Tensor();
@@ -37,7 +37,7 @@ std::function<void()> mover(const Tensor& x, const Tensor& destination) {
   };
 }
 
-/// Enqueues a transfer to a device on the receiver's copy stream.
+/// Enqueues a copy to a device on the receiver's copy stream.
 void receive(const Tensor& x, const Tensor& destination, const CopyLabel& label,
              bool destination_is_fresh) {
   DeviceContext& receiver = runtime::context(destination.device());
@@ -56,7 +56,7 @@ void receive(const Tensor& x, const Tensor& destination, const CopyLabel& label,
   if (runtime::options().launch_blocking) receiver.synchronize();
 }
 
-/// Copies to the host and waits.
+/// Copies to the host and blocks until the copy has finished.
 Tensor send_to_host(const Tensor& x, const CopyLabel& label, const char* why_wait) {
   DeviceContext& sender = runtime::context(x.device());
   Tensor result = Tensor::empty({x.sizes(), x.dtype(), nullptr}, kHost);

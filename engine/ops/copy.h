@@ -1,4 +1,4 @@
-// Copies between memories.
+// Copies between host and device memories.
 #pragma once
 
 #include <source_location>
@@ -9,32 +9,32 @@
 
 namespace lockstep::ops {
 
-/// Why bytes move and what they are, for the trace.
+/// The reason for a copy and what it contains, for the trace.
 struct CopyLabel {
   const char* why;  ///< h2d, scatter, replicate, gather, grad_scatter, reduce, d2h, …
   const char* tensor = "";
 };
 
-/// Copies `x` (made plain first) to another device; returns at once. Between devices
-/// and from the host the copy runs on the receiver's copy stream, after the work that
-/// made `x`; the receiver's compute stream waits for it. To the host this call waits.
-/// On the same device returns `x` itself. Not differentiable.
+/// Copies `x` (made plain first) to another device and returns immediately. A copy from
+/// a device or the host to a device runs on the receiver's copy stream, after the work
+/// that produces `x`; the receiver's compute stream waits for it. A copy to the host
+/// blocks. Returns `x` itself if it is already on `to`. Not differentiable.
 Tensor copy_to(const Tensor& x, Device to, CopyLabel label,
                std::source_location site = std::source_location::current());
 
-/// As copy_to, into existing plain memory of the receiver: `destination` may be part of
-/// a larger tensor. The copy waits for the receiver's earlier work on it.
+/// Like copy_to, but into existing plain memory of the receiver; `destination` may be
+/// part of a larger tensor. The copy waits for the receiver's earlier work on it.
 void copy_into(const Tensor& x, const Tensor& destination, CopyLabel label,
                std::source_location site = std::source_location::current());
 
-/// Returns memory of a device that its copy stream fills and its compute stream reads.
+/// Allocates device memory that the copy stream writes and the compute stream reads.
 Tensor empty_for_copy(const TensorSpec& plain, Device device);
 
-/// Fills in what the trace shows of a task that copies a plain tensor of that kind.
+/// Fills in the trace record of a task that copies a plain tensor with this spec.
 void describe_copy(runtime::Task& task, const TensorSpec& tensor, Device from,
                    Device to, const CopyLabel& label);
 
-/// Waits for a scalar and returns it. Rethrows the device's failure if there was one.
+/// Waits for a scalar and returns its value. Rethrows a failure of the device, if any.
 double item(const Tensor& x,
             std::source_location site = std::source_location::current());
 

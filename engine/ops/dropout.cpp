@@ -1,4 +1,4 @@
-// dropout: y = x · mask / (1 − p), mask 0 with probability p.
+// dropout: y = x · mask / (1 − p), where mask is 0 with probability p.
 #include <atomic>
 
 #include "engine/ops/checks.h"
@@ -32,7 +32,7 @@ Tensor dropout(const Tensor& x, double p, bool training, Site site) {
   OpCall op("aten::dropout", {x}, site);
   const int device = x.device().index;
   const auto call = static_cast<double>(calls[device % kDevices]++ * kDevices + device);
-  // Exact in double, and different for all seeds that people type.
+  // Exactly representable as a double, and distinct for all seeds in practical use.
   const auto key = static_cast<double>(seed % (uint64_t{1} << 53));
   Tensors y =
       compute(OpCode::dropout, {x},

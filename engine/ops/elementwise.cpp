@@ -1,4 +1,4 @@
-// Addition, scaling, filling, flattening, and reordering memory to the plain layout.
+// Addition, scaling, filling, flattening, and conversion to the plain memory layout.
 #include "engine/ops/checks.h"
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"
@@ -57,7 +57,7 @@ Tensor contiguous(const Tensor& x, Site site) {
   if (x.is_plain()) return x;
   OpCall op("aten::contiguous", {x}, site);
   Tensor y = compute_one(OpCode::copy, {x}, x.sizes());
-  // The gradient may stay in plain order: the node that takes it reorders it.
+  // The gradient may stay in plain layout: the node that receives it reorders it.
   autograd::set_history("CloneBackward0", {x}, {y}, op.id(),
                         [](Tensors grads) { return grads; });
   return y;

@@ -4,7 +4,7 @@ namespace lockstep::ops {
 
 int64_t flops_of(const PlanRequest& r) {
   switch (r.code) {
-    case OpCode::conv2d:  // each output needs C·kH·kW products
+    case OpCode::conv2d:  // each output requires C·kH·kW products
       return 2 * r.out[0].sizes.numel() * r.in[1].sizes.numel() / r.in[1].sizes[0];
     case OpCode::conv2d_backward_data:
       return 2 * r.in[0].sizes.numel() * r.in[1].sizes.numel() / r.in[1].sizes[0];

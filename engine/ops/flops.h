@@ -1,12 +1,12 @@
-// The arithmetic of an operation.
+// Floating-point operation counts.
 #pragma once
 
 #include "engine/backends/backend.h"
 
 namespace lockstep::ops {
 
-/// Returns nominal floating-point operations (a multiply-add counts two, padding counts
-/// as data) of convolutions and linear layers; 0 for everything else.
+/// Returns the nominal number of floating-point operations of a convolution or linear
+/// layer (a multiply-add counts as two, padding as data); 0 for everything else.
 int64_t flops_of(const PlanRequest& request);
 
 }  // namespace lockstep::ops

@@ -16,7 +16,7 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Site site) {
   const bool x_needs = x.requires_grad();
   const bool has_bias = b.defined();
   autograd::set_history(
-      // addmm(b, x, wᵀ): the bias comes first, also when gradients are handed out.
+      // addmm(b, x, wᵀ): the bias is the first input and so has the first gradient.
       "AddmmBackward0", {b, x, w}, {y}, op.id(),
       [=, x = x.detach(), w = w.detach()](Tensors grads) -> Tensors {
         const Tensor dy = grads[0];

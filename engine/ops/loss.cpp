@@ -1,6 +1,6 @@
-// Cross entropy = log_softmax, then the mean (or sum) of −log p[label]. With label
-// smoothing ε the target is less certain: 1 − ε for its class, and ε / C for each of
-// all.
+// Cross entropy = log_softmax, then the mean (or sum) of −log p[label]. Label smoothing
+// ε makes the target less certain: 1 − ε for the label's class, plus ε / C for every
+// class.
 #include "engine/ops/checks.h"
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"

@@ -41,8 +41,8 @@ int64_t bytes_touched(const KernelCall& call) {
   return bytes;
 }
 
-/// Fills in what the trace shows of the kernel. The op that caused it is the innermost
-/// open event.
+/// Fills in the trace record of the kernel. The innermost open event is the operation
+/// that launches it.
 void describe_kernel(runtime::Task& task, const KernelCall& call) {
   task.record.cat = "kernel";
   task.record.name = name(call.request.code);

@@ -1,4 +1,4 @@
-// Pooling: the largest or the mean element of each window.
+// Pooling: the maximum or the mean of each window.
 #include "engine/ops/checks.h"
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"
@@ -18,7 +18,7 @@ Shape pooled(const char* op, const Tensor& x, const Pool2dOptions& o) {
   check_defined(op, {{"input", x}});
   check(x.dim() == 4, "non-empty 3D or 4D (batch mode) tensor expected for input");
   auto size = [&o](int64_t in) {
-    const int64_t last = in + 2 * o.padding - o.kernel;  // the last window's start
+    const int64_t last = in + 2 * o.padding - o.kernel;  // start of the last window
     return last < 0 ? 0 : last / o.stride + 1;
   };
   check(x.size(2) + 2 * o.padding >= o.kernel && x.size(3) + 2 * o.padding >= o.kernel,
@@ -28,7 +28,7 @@ Shape pooled(const char* op, const Tensor& x, const Pool2dOptions& o) {
   return {x.size(0), x.size(1), size(x.size(2)), size(x.size(3))};
 }
 
-/// A pooling without memory: its backward pass needs only shapes.
+/// Pooling that saves no tensors: its backward pass only needs the shapes.
 Tensor average(const char* op_name, const char* node_name, OpCode forward,
                OpCode backward, const Tensor& x, const Shape& out,
                const Attributes& attributes, Site site) {

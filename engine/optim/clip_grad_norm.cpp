@@ -11,8 +11,8 @@
 namespace lockstep::optim {
 namespace {
 
-/// Computes a vector's squared norm as a 1×1 matrix: linear(v, v) = v vᵀ. Long vectors
-/// are processed in pieces, since a backend may copy its weights.
+/// The squared norm of a vector is computed as a 1×1 matrix: linear(v, v) = v vᵀ. Long
+/// vectors are processed in pieces, since a backend may copy the weights.
 constexpr int64_t kPiece = int64_t{1} << 22;
 
 void add_squares(const Tensor& gradient, Tensors& sums, std::source_location site) {

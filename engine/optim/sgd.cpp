@@ -16,8 +16,8 @@ Sgd::Sgd(std::vector<nn::Named<Tensor>> parameters, SgdOptions options)
 void Sgd::step(std::source_location site) {
   autograd::NoGrad no_grad;
   CategoryScope category(MemoryCategory::optimizer);
-  // One launch for all parameters with the same options. A parameter's first step
-  // differs: its buffer starts as the gradient.
+  // One launch per group of parameters with the same options. The first step of a
+  // parameter differs: its buffer is initialized from the gradient.
   struct Launch {
     Tensors triples, updated;
   };

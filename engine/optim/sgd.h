@@ -11,7 +11,7 @@ namespace lockstep::optim {
 
 struct SgdOptions {
   double lr = 0.1, momentum = 0.9, weight_decay = 1e-4;
-  /// Weight decay by parameter name, as PyTorch's parameter groups allow
+  /// Weight decay by parameter name, like PyTorch's parameter groups
   /// (weight_decay.h).
   std::map<std::string, double> weight_decay_of = {};
 };
@@ -25,16 +25,16 @@ class Sgd {
 
   /// Updates all parameters that have a gradient.
   void step(std::source_location site = std::source_location::current());
-  /// Makes gradients undefined (set_to_none, PyTorch 2's default).
+  /// Sets all gradients to undefined (set_to_none, the default in PyTorch 2).
   void zero_grad();
 
   SgdOptions& options() { return options_; }
   const SgdOptions& options() const { return options_; }
 
-  /// Returns the existing momentum buffers under their parameters' names.
+  /// Returns the existing momentum buffers, keyed by parameter name.
   std::vector<nn::Named<Tensor>> momentum_buffers() const;
-  /// Continues with these values, on the parameters' device; parameters not named start
-  /// from zero. REQUIRES: known names and the parameters' shapes.
+  /// Sets the momentum buffers to these values, on the parameters' device; those of
+  /// parameters not named start from zero. REQUIRES: known names and matching shapes.
   void set_momentum_buffers(const std::vector<nn::Named<Tensor>>& buffers);
 
  private:

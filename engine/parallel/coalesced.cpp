@@ -1,4 +1,4 @@
-// Many small tensors are sent as few large ones.
+// Sends many small tensors as a few large ones.
 // Source: torch/csrc/cuda/comm.cpp, torch/nn/parallel/comm.py.
 #include "engine/ops/copy.h"
 #include "engine/ops/op_call.h"
@@ -16,7 +16,7 @@ std::vector<int64_t> sizes_in_bytes(const Tensors& tensors) {
   return bytes;
 }
 
-/// Returns the tensors of a group, one after the other in new memory.
+/// Concatenates the tensors of a group in newly allocated memory.
 Tensor flatten(const Tensors& tensors, const plan::Group& group) {
   Tensors members;
   int64_t numel = 0;
@@ -27,7 +27,7 @@ Tensor flatten(const Tensors& tensors, const plan::Group& group) {
   return ops::compute_one(OpCode::flatten_many, members, {numel});
 }
 
-/// Makes views into `flat` with the shapes of the group's tensors.
+/// Sets `out` to views into `flat` with the shapes of the group's tensors.
 void unflatten(const Tensor& flat, const Tensors& like, const plan::Group& group,
                Tensors& out) {
   int64_t start = 0;
@@ -37,8 +37,8 @@ void unflatten(const Tensor& flat, const Tensors& like, const plan::Group& group
   }
 }
 
-/// Returns `flat` of device 0 on every device: by a library if there is one
-/// (device_group.h), else by one copy after the other.
+/// Copies `flat` from device 0 to every device: with a library if one is available
+/// (device_group.h), otherwise with one copy per device.
 Tensors send_to_all(const Tensor& flat, const Devices& devices) {
   if (DeviceGroup* group = device_group(devices)) {
     return broadcast(*group, flat, devices);
@@ -50,7 +50,7 @@ Tensors send_to_all(const Tensor& flat, const Devices& devices) {
   return arrived;
 }
 
-/// Adds the other devices' tensors to flats[0], in the same way.
+/// Adds the other devices' tensors to flats[0], by the same means as send_to_all.
 void sum_all(Tensors flats) {
   Devices devices;
   for (const Tensor& flat : flats) devices.push_back(flat.device());
@@ -61,8 +61,8 @@ void sum_all(Tensors flats) {
   }
 }
 
-/// Makes `to` receive nothing until every replica has computed its gradients, as NCCL's
-/// reduce does: a collective begins when its last participant is ready.
+/// Keeps `to` from receiving until every replica has computed its gradients, like
+/// NCCL's reduce: a collective starts when its last participant is ready.
 void wait_for_all_replicas(const std::vector<Tensors>& gradients, Device to) {
   runtime::Stream& receiving = runtime::context(to).copy();
   for (const Tensors& replica : gradients) {

@@ -16,7 +16,7 @@ Tensor DataParallel::forward(const Tensor& input) {
   const Primitives& use = primitives();
   const std::vector<Tensor> inputs = use.scatter(input, devices_);
   if (devices_.size() == 1) return (*module_)(inputs[0]);
-  // A small batch makes fewer chunks than there are devices: the last ones stay idle.
+  // A small batch has fewer chunks than there are devices: the last devices stay idle.
   const Devices used(devices_.begin(), devices_.begin() + inputs.size());
   const std::vector<nn::ModulePtr> replicas = use.replicate(*module_, used);
   const std::vector<Tensor> outputs = use.parallel_apply(replicas, inputs);

@@ -15,7 +15,7 @@ namespace {
 using runtime::context;
 using runtime::EventPtr;
 
-/// Fills in what the trace shows of a device's part: the copy that it receives.
+/// Fills in the trace record of a device's part: the copy that the device receives.
 void describe(runtime::Task& task, const Tensor& received, Device from,
               const char* why) {
   ops::describe_copy(task, received.spec(), from, received.device(), {why, "group"});
@@ -28,7 +28,7 @@ void enqueue(Device device, runtime::Task task) {
   part.compute().wait(part.copy().enqueue(std::move(task)));
 }
 
-/// CUDA_LAUNCH_BLOCKING must wait after all parts are enqueued: one alone never ends.
+/// CUDA_LAUNCH_BLOCKING must wait after all parts are enqueued, to avoid a deadlock.
 void wait_if_blocking(const Tensors& parts) {
   if (!runtime::options().launch_blocking) return;
   for (const Tensor& part : parts) context(part.device()).synchronize();
@@ -49,8 +49,8 @@ DeviceGroup* device_group(const Devices& devices) {
 }
 
 Tensors broadcast(DeviceGroup& group, const Tensor& flat, const Devices& devices) {
-  // Allocate everything first: an allocation may wait for the device's kernels, and
-  // these wait for the devices after it.
+  // Allocate everything first: an allocation may wait for the device's kernels, which
+  // in turn wait for the devices after it.
   Tensors arrived{flat};
   for (size_t i = 1; i < devices.size(); ++i) {
     arrived.push_back(ops::empty_for_copy(flat.spec(), devices[i]));

@@ -1,5 +1,5 @@
-// parallel_apply: one host thread per replica. Source:
-// torch/nn/parallel/parallel_apply.py.
+// parallel_apply: one host thread per replica.
+// Source: torch/nn/parallel/parallel_apply.py.
 #include <exception>
 #include <stdexcept>
 #include <thread>
@@ -13,7 +13,7 @@ namespace lockstep::parallel {
 namespace keys = tracer::keys;
 namespace {
 
-/// How a replica's run ended.
+/// The result of running a replica.
 struct Outcome {
   Tensor output;
   std::exception_ptr error;
@@ -30,7 +30,7 @@ struct Outcome {
   }
 }
 
-/// Waits for all replicas' threads and records the wait.
+/// Joins the threads of all replicas and records the wait.
 void join(std::vector<std::thread>& threads, const std::vector<Outcome>& outcomes) {
   tracer::HostEvent sync("sync", "join replicas");
   sync.arg({keys::why, "join"});

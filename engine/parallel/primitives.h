@@ -1,5 +1,5 @@
 // The primitives of DataParallel. Each is a *slot* (engine/runtime/slot.h): a named
-// function that a learner can replace by their own.
+// function that learners can replace with their own.
 #pragma once
 
 #include <vector>
@@ -11,32 +11,32 @@ namespace lockstep::parallel {
 
 using Devices = std::vector<Device>;
 
-/// Cuts `input` along dim 0 into chunks of `plan::chunk_sizes` and copies chunk i to
-/// device i. Returns at most one chunk per device. A chunk that lies on its device
-/// already is a view, not a copy.
+/// Splits `input` along dim 0 into chunks of `plan::chunk_sizes` and copies chunk i to
+/// device i. Returns at most one chunk per device. A chunk that is already on its
+/// device is returned as a view, not a copy.
 std::vector<Tensor> scatter(const Tensor& input, const Devices& devices);
 
-/// Returns a copy of `module` on each device, made by broadcasting its parameters
-/// (differentiable) and buffers. Replica 0 shares device 0's memory, so that updates of
-/// its buffers survive.
+/// Returns a copy of `module` on each device, created by broadcasting its parameters
+/// (differentiable) and buffers. Replica 0 shares memory with `module`, so that updates
+/// of its buffers persist.
 std::vector<nn::ModulePtr> replicate(const nn::Module& module, const Devices& devices);
 
-/// Runs replica i on input i, each in a thread of its own (a single one in the
-/// caller's). Rethrows the first replica's exception after all have ended.
+/// Runs replica i on input i, each in its own thread (a single one in the caller's).
+/// Rethrows the exception of the first failed replica after all have finished.
 std::vector<Tensor> parallel_apply(const std::vector<nn::ModulePtr>& replicas,
                                    const std::vector<Tensor>& inputs);
 
-/// Joins outputs along dim 0 on device `to`. Differentiable: the backward pass scatters
-/// the gradient.
+/// Concatenates outputs along dim 0 on device `to`. Differentiable: the backward pass
+/// scatters the gradient.
 Tensor gather(const std::vector<Tensor>& outputs, Device to);
 
-/// Copies tensors of device 0 to every device; returns result[device][i]. Small tensors
-/// are sent together in groups of about 10 MiB, and the copies are views into these.
-/// result[0] holds the originals.
+/// Copies tensors on device 0 to every device; returns result[device][i]. Small tensors
+/// are sent together in groups of about 10 MiB, and the copies are views into these
+/// groups. result[0] contains the original tensors.
 std::vector<Tensors> broadcast_coalesced(const Tensors& tensors,
                                          const Devices& devices);
 
-/// Sums gradients[device][i] over the devices, in groups, into memory of device `to`.
+/// Sums gradients[device][i] across devices, in groups, into memory of device `to`.
 Tensors reduce_add_coalesced(const std::vector<Tensors>& gradients, Device to);
 
 using ScatterFn = decltype(scatter);
@@ -46,16 +46,16 @@ using GatherFn = decltype(gather);
 using BroadcastFn = decltype(broadcast_coalesced);
 using ReduceFn = decltype(reduce_add_coalesced);
 
-/// What scatter allocates counts as inputs, and the chunks' sizes become facts of the
-/// step (tracer::step_facts).
+/// Categorizes the memory that scatter allocates as inputs and records the chunk sizes
+/// as facts of the step (tracer::step_facts).
 class ScatterSlot : public runtime::PhaseSlot<ScatterFn> {
  public:
   using PhaseSlot::PhaseSlot;
   std::vector<Tensor> operator()(const Tensor& input, const Devices& devices) const;
 };
 
-/// The functions in use. The four steps of `DataParallel::forward` are phases of the
-/// trace.
+/// The implementations in use. The four steps of `DataParallel::forward` are phases in
+/// the trace.
 struct Primitives {
   ScatterSlot scatter{"scatter", parallel::scatter};
   runtime::PhaseSlot<ReplicateFn> replicate{"replicate", parallel::replicate};
@@ -69,7 +69,7 @@ struct Primitives {
 };
 Primitives& primitives();
 
-/// A forward hook: the size of the wrapper's output becomes a fact of the step.
+/// A forward hook that records the size of the wrapper's output as a fact of the step.
 void record_output(nn::Module& wrapper, const Tensor& input, const Tensor& output);
 
 }  // namespace lockstep::parallel

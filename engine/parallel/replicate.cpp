@@ -1,4 +1,4 @@
-// Replicate: copies the model to every device, in every forward pass.
+// Replicate: copies the model to every device in every forward pass.
 // Source: torch/nn/parallel/replicate.py.
 #include "engine/autograd/node.h"
 #include "engine/ops/ops.h"
@@ -8,9 +8,9 @@
 namespace lockstep::parallel {
 namespace {
 
-/// Broadcast's gradient is the sum over replicas. It is *one* node of the tape, so the
-/// engine calls it only when every gradient of every replica is ready: in DataParallel
-/// no gradient travels before the whole backward pass is done.
+/// The gradient of a broadcast is the sum over replicas. It is *one* node on the tape,
+/// so the engine runs it only when all gradients of all replicas are ready:
+/// DataParallel sends no gradient before the whole backward pass is complete.
 Tensors reduce_to_device_0(Tensors grads, const Tensors& parameters,
                            const Devices& devices) {
   tracer::Phase phase("reduce");
@@ -18,7 +18,7 @@ Tensors reduce_to_device_0(Tensors grads, const Tensors& parameters,
   for (size_t d = 0, i = 0; d < devices.size(); ++d) {
     for (const Tensor& parameter : parameters) {
       Tensor grad = std::move(grads[i++]);
-      if (!grad.defined()) {  // a parameter that took no part
+      if (!grad.defined()) {  // the parameter was not used
         grad = Tensor::empty(parameter.spec(), devices[d]);
         grad = ops::full_like(grad, 0);
       }
@@ -28,7 +28,7 @@ Tensors reduce_to_device_0(Tensors grads, const Tensors& parameters,
   return primitives().reduce_add_coalesced(by_device, devices[0]);
 }
 
-/// Returns the parameters for each device, on the tape.
+/// Returns the parameters on each device, recorded on the tape.
 std::vector<Tensors> broadcast_parameters(const Tensors& parameters,
                                           const Devices& devices) {
   std::vector<Tensors> copies = primitives().broadcast_coalesced(parameters, devices);
@@ -40,8 +40,8 @@ std::vector<Tensors> broadcast_parameters(const Tensors& parameters,
       outputs.push_back(copy);
     }
   }
-  // Only their shapes are used, in the backward pass: a parameter that took no part
-  // gets zeros of its shape.
+  // Only the shapes are used: in the backward pass, an unused parameter receives a
+  // gradient of zeros with its shape.
   Tensors shapes;
   for (const Tensor& parameter : parameters) shapes.push_back(parameter.detach());
   autograd::set_history("BroadcastBackward", parameters, outputs,
@@ -51,7 +51,7 @@ std::vector<Tensors> broadcast_parameters(const Tensors& parameters,
   return copies;
 }
 
-/// Returns each device's buffers, sent one data type at a time; not on the tape.
+/// Returns the buffers on each device, sent per data type; not recorded on the tape.
 std::vector<Tensors> broadcast_buffers(const Tensors& buffers, const Devices& devices) {
   std::vector<Tensors> copies(devices.size(), Tensors(buffers.size()));
   for (DType type : {DType::f32, DType::f64, DType::i64}) {

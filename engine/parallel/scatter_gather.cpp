@@ -1,5 +1,5 @@
-// Scatter: cut the batch and send the pieces. Gather: fetch the outputs and join them.
-// Each is the other's gradient. Source: torch/nn/parallel/_functions.py.
+// Scatter splits the batch and sends the chunks. Gather receives and joins the outputs.
+// Each is the gradient of the other. Source: torch/nn/parallel/_functions.py.
 #include "engine/autograd/node.h"
 #include "engine/ops/copy.h"
 #include "engine/ops/op_call.h"
@@ -18,7 +18,7 @@ std::vector<Tensor> scatter(const Tensor& input, const Devices& devices) {
         ops::copy_to(piece, devices[chunks.size()], {"scatter", "images"}));
     start += size;
   }
-  // In mid-net the input has a gradient of its own: the chunks', joined.
+  // Inside a network the input requires a gradient: the concatenated chunk gradients.
   autograd::set_history(
       "ScatterBackward", {input}, chunks, tracer::innermost_event(),
       [to = input.device()](Tensors grads) -> Tensors { return {gather(grads, to)}; });

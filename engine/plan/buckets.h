@@ -24,42 +24,42 @@ struct BucketItem {
 /// the total size of those before it.
 using Bucket = std::vector<size_t>;
 
-/// Assigns tensors in order; each key fills its own bucket, closes it once its size
-/// reaches the key's current limit, then moves on to the next limit, staying at the
-/// last. Tensors are not split, so buckets overshoot. Buckets are sorted by smallest
-/// index. REQUIRES: `limits` (bytes) is not empty.
+/// Assigns tensors in order. Each key fills its own bucket, closes it once its size
+/// reaches the key's current limit and advances to the next limit; the last one
+/// repeats. Tensors are not split, so buckets may exceed their limits. The result is
+/// sorted by smallest index. REQUIRES: `limits` (bytes) is not empty.
 /// Source: torch/csrc/distributed/c10d/reducer.cpp,
 /// `compute_bucket_assignment_by_size`.
 std::vector<Bucket> assign_buckets(const std::vector<BucketItem>& tensors,
                                    const std::vector<int64_t>& limits);
 
-/// How the first step is divided, when the order of gradients is still unknown.
+/// How the first step is bucketed, while the order of gradients is still unknown.
 enum class BucketRule {
-  current,     ///< since PyTorch 1.12: one bucket, reduced after the whole backward
-  torch_1_11,  ///< up to 1.11: buckets guessed from the order of registration
+  current,     ///< since PyTorch 1.12: one bucket, reduced after the backward pass
+  torch_1_11,  ///< up to 1.11: buckets guessed from the registration order
 };
 
-/// Returns the first step's buckets in launch order; tensors are in registration order,
-/// also within a bucket. The guess (`torch_1_11`, and always with
-/// `find_unused_parameters`) assigns with limits [1 MiB, cap] from the first parameter
-/// on and reverses the list: its small bucket is launched last. One bucket means one
-/// per key.
+/// Returns the first step's buckets in launch order; within a bucket, tensors are in
+/// registration order. The guess (`torch_1_11`, and always with
+/// `find_unused_parameters`) assigns with limits [1 MiB, cap] starting at the first
+/// parameter and reverses the list, so the small bucket is launched last. "One bucket"
+/// means one per key.
 /// Source: torch/nn/parallel/distributed.py, `_ddp_init_helper`.
 std::vector<Bucket> first_buckets(const std::vector<BucketItem>& parameters,
                                   BucketRule rule, bool find_unused_parameters,
                                   int64_t cap = kBucketCap);
 
-/// True if the second forward rebuilds the buckets, once. Under both rules only
-/// `find_unused_parameters` prevents it, as the ready order may then change.
+/// Returns true if the second forward pass rebuilds the buckets (once). Under both
+/// rules, only `find_unused_parameters` prevents it: the ready order may then change.
 /// Source: torch/csrc/distributed/c10d/reducer.hpp, `should_rebuild_buckets`.
 constexpr bool rebuilds(bool find_unused_parameters) { return !find_unused_parameters; }
 
-/// Returns the buckets of all later steps in launch order: limits [1 MiB, cap] over the
-/// parameters in the order in which their gradients became ready, also within a bucket.
-/// The first limit is 1 MiB under every cap (PyTorch 1.13; later releases use a cap set
-/// by the user). Unfilled buckets come last, the key seen last first: PyTorch leaves
-/// their order to a hash table, and this is libstdc++'s. REQUIRES: `ready_order` names
-/// every parameter once.
+/// Returns the buckets of all later steps in launch order: limits [1 MiB, cap] applied
+/// to the parameters in the order (also within a bucket) in which gradients became
+/// ready. The first limit is 1 MiB for every cap (PyTorch 1.13; later releases use a
+/// cap set by the user). Unfilled buckets come last, in reverse order of their keys'
+/// first occurrence: PyTorch leaves this to a hash table; this is libstdc++'s order.
+/// REQUIRES: `ready_order` contains every parameter exactly once.
 /// Source: torch/csrc/distributed/c10d/reducer.cpp, `rebuild_buckets`.
 std::vector<Bucket> rebuilt_buckets(const std::vector<BucketItem>& parameters,
                                     const std::vector<size_t>& ready_order,

@@ -2,12 +2,12 @@
 // ImageNet example with --multiprocessing-distributed, where `-b` and `-j` are per
 // node, and `--world-size` and `--rank` count nodes.
 // Source: github.com/pytorch/examples, imagenet/main.py, `main` and `main_worker`.
-// These are functions because the launcher and every process must compute the same.
+// These are functions because the launcher and all processes must obtain equal values.
 #pragma once
 
 namespace lockstep::plan {
 
-/// Discards the remainder: 256 on 3 GPUs gives 85 each. 0 if batch < ngpus_per_node.
+/// Discards the remainder: 256 on 3 GPUs is 85 each; 0 if batch < ngpus_per_node.
 constexpr int per_process_batch(int batch, int ngpus_per_node) {
   return batch / ngpus_per_node;
 }
@@ -21,7 +21,7 @@ constexpr int total_world_size(int nodes, int ngpus_per_node) {
   return ngpus_per_node * nodes;
 }
 
-/// `gpu` is the number within the node, the result is over all nodes.
+/// `gpu` is the index within the node; the result is the rank across all nodes.
 constexpr int global_rank(int node_rank, int gpu, int ngpus_per_node) {
   return node_rank * ngpus_per_node + gpu;
 }

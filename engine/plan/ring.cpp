@@ -3,8 +3,8 @@
 namespace lockstep::plan {
 namespace {
 
-/// One half of the all-reduce: sends `first_chunk`, then each time the chunk received
-/// in the previous step, which is the one to its left.
+/// Returns one half of the all-reduce: sends `first_chunk`, then in every further step
+/// the chunk received in the previous one, whose index is one lower (modulo `world`).
 std::vector<RingStep> half(int rank, int world, int first_chunk, bool reduces) {
   const auto wrap = [world](int i) { return (i + 2 * world) % world; };
   std::vector<RingStep> steps;

@@ -1,5 +1,5 @@
 // Which samples of an epoch each rank reads: PyTorch's `DistributedSampler`. All ranks
-// get equally many, since otherwise some would wait for gradients that never arrive.
+// read the same number; otherwise some would wait for gradients that never arrive.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace lockstep::plan {
 
-/// Returns the samples per rank and epoch: length / world rounded up, so that some are
-/// read twice, or down with `drop_last`, so that some are not read. REQUIRES: length ≥
-/// 0, world ≥ 1. Source: torch/utils/data/distributed.py.
+/// Returns the number of samples per rank and epoch: length / world, rounded up (some
+/// samples are read twice) or, with `drop_last`, rounded down (some are not read).
+/// REQUIRES: length ≥ 0, world ≥ 1. Source: torch/utils/data/distributed.py.
 int64_t distributed_count(int64_t length, int world, bool drop_last);
 
-/// Returns the samples of one rank: those at rank, rank + world, rank + 2 · world, … of
-/// the epoch's `order` (a permutation of the data set, identical on all ranks),
-/// repeated as often as padding requires. REQUIRES: 0 ≤ rank < world. Source:
+/// Returns the samples of one rank: those at positions rank, rank + world, rank + 2 ·
+/// world, … in the epoch's `order` (a permutation of the data set, identical on all
+/// ranks), repeated as often as padding requires. REQUIRES: 0 ≤ rank < world. Source:
 /// torch/utils/data/distributed.py.
 std::vector<int64_t> distributed_indices(const std::vector<int64_t>& order, int rank,
                                          int world, bool drop_last);

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kAlignment = 64;  // one cache line, one AVX-512 register
 constexpr size_t kHugePage = 2 * 1024 * 1024;
 
-/// Returns host memory, or null if there is not as much left.
+/// Returns host memory, or null if not enough is available.
 void* host_allocate(size_t bytes) {
   const size_t alignment = bytes >= kHugePage ? kHugePage : kAlignment;
   void* data = std::aligned_alloc(alignment, bytes);
@@ -27,7 +27,7 @@ void* host_allocate(size_t bytes) {
   return data;
 }
 
-/// Rounds up so that nearly equal sizes share blocks.
+/// Rounds up so that a block can be reused for similar sizes.
 size_t round_up(size_t bytes) {
   const size_t unit = bytes >= kHugePage ? kHugePage : 512;
   return std::max<size_t>(unit, (bytes + unit - 1) / unit * unit);
@@ -83,7 +83,7 @@ std::shared_ptr<Block> Allocator::allocate(size_t bytes, MemoryCategory category
 void* Allocator::take(size_t bytes, Stream& stream, size_t& capacity) {
   reclaim_pending();
   capacity = round_up(bytes);
-  // The smallest free block of this stream that fits and wastes at most a quarter.
+  // Use the smallest free block of this stream that fits and is at most 25% too large.
   for (auto it = free_.lower_bound(capacity);
        it != free_.end() && it->first <= capacity + capacity / 4; ++it) {
     if (it->second.stream != &stream || it->second.pool != pool_) continue;
@@ -97,9 +97,9 @@ void* Allocator::take(size_t bytes, Stream& stream, size_t& capacity) {
   return data;
 }
 
-/// Returns the free blocks to the system: they are too small, belong to another stream
-/// or are still used by other streams. Waits for the tasks that use them first, without
-/// the lock, since a task may itself free a block when it ends.
+/// Returns the free blocks to the system: those that are too small, belong to another
+/// stream or are still used by other streams. First waits for the tasks that use them,
+/// without holding the lock, since a task may free a block when it ends.
 void Allocator::give_back_unused() {
   std::vector<EventPtr> uses;
   {
@@ -174,7 +174,7 @@ void Allocator::recategorize(Block& block, MemoryCategory category) {
   count(category, static_cast<int64_t>(block.bytes));
 }
 
-/// mutex_ must be held, so that the trace's counters are in program order.
+/// REQUIRES: mutex_ is held, so that the trace's counters are in program order.
 void Allocator::count(MemoryCategory category, int64_t bytes) {
   live_[static_cast<int>(category)] += bytes;
   total_ += bytes;

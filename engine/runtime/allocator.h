@@ -1,4 +1,4 @@
-// Stream-ordered device memory, as PyTorch's caching allocator for CUDA.
+// Stream-ordered device memory, modelled on PyTorch's caching allocator for CUDA.
 // Source: c10/cuda/CUDACachingAllocator.cpp.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace lockstep::runtime {
 
 class Stream;
 
-/// What a block of memory is for, as the trace's memory counters show it.
+/// The purpose of a block of memory, as shown by the trace's memory counters.
 enum class MemoryCategory {
   parameters,
   gradients,
@@ -32,37 +32,37 @@ enum class MemoryCategory {
 inline constexpr int kMemoryCategories = static_cast<int>(MemoryCategory::count_);
 const char* name(MemoryCategory category);
 
-/// Which allocations may reuse a block: all, or only those made during a capture
-/// (stream.h). Memory that a graph writes to must stay its own while it can be
-/// replayed.
+/// Which allocations may reuse a block: all of them, or only those made during a
+/// capture (stream.h). Memory that a graph writes must not be reused by other tasks as
+/// long as the graph can be replayed.
 enum class MemoryPool { common, graph };
 
-/// A piece of device memory in use.
+/// A block of device memory in use.
 struct Block {
   void* data = nullptr;
   size_t bytes = 0;     ///< as requested
-  size_t capacity = 0;  ///< as taken from the system
+  size_t capacity = 0;  ///< as obtained from the system
   MemoryCategory category = MemoryCategory::other;
   Stream* stream = nullptr;            ///< the stream whose tasks use it
   std::vector<Stream*> other_streams;  ///< see `record_stream`
   MemoryPool pool = MemoryPool::common;
 };
 
-/// Allocates and frees in *host program order*: a freed block may be given at once to
-/// later work of the same stream, since that work runs after everything enqueued
-/// before. Use by other streams must be declared with `record_stream`; then the block
-/// is reused only after that work. Thread-safe.
+/// Allocates and frees in *host program order*: a freed block may be reused immediately
+/// by later work on the same stream, since that work runs after everything enqueued
+/// before it. Use by other streams must be declared with `record_stream`; the block is
+/// then reused only after their work has completed. Thread-safe.
 class Allocator {
  public:
   /// If `real` is false, blocks have null pointers and are only counted (the `null`
-  /// device). `driver` allocates the memory; null: host memory.
+  /// device). `driver` allocates the memory; if it is null, host memory is used.
   Allocator(Device device, bool real, Driver* driver)
       : device_(device), real_(real), driver_(driver) {}
   ~Allocator();
 
-  /// Returns a block for tasks of `stream`, freed with the last reference. Throws
-  /// std::runtime_error if the memory is exhausted even after waiting for pending work
-  /// and returning free blocks to the system.
+  /// Returns a block for tasks on `stream`; releasing the last reference frees it.
+  /// Throws std::runtime_error if memory is exhausted even after waiting for pending
+  /// work and returning free blocks to the system.
   std::shared_ptr<Block> allocate(size_t bytes, MemoryCategory category,
                                   Stream& stream);
 
@@ -70,14 +70,14 @@ class Allocator {
   /// freed, use the block.
   void record_stream(Block& block, Stream& stream);
 
-  /// Sets the pool for later allocations; a freed block returns to its own pool.
+  /// Sets the pool for later allocations; a freed block returns to its original pool.
   void use_pool(MemoryPool pool);
 
-  /// Counts the block in another category from now on.
+  /// Moves the block to another category of the memory counters.
   void recategorize(Block& block, MemoryCategory category);
 
-  /// Live bytes now, and their peak since construction or `reset_peak`. Counted in host
-  /// program order, so that two runs give equal numbers.
+  /// Return the live bytes and their peak since construction or the last `reset_peak`.
+  /// Counted in host program order, so that the values are reproducible across runs.
   int64_t live_bytes() const;
   int64_t peak_bytes() const;
   int64_t live_bytes(MemoryCategory category) const;
@@ -92,24 +92,24 @@ class Allocator {
   void reclaim_pending();
   void count(MemoryCategory category, int64_t bytes);
 
-  struct Free {  ///< a block that its stream may reuse at once
+  struct Free {  ///< a block that its stream may reuse immediately
     void* data;
     Stream* stream;
     MemoryPool pool;
   };
   struct Pending {
     Block block;
-    std::vector<EventPtr> events;  ///< all must be done before the block is free
+    std::vector<EventPtr> events;  ///< all must complete before the block is free
   };
 
   const Device device_;
   const bool real_;
   Driver* const driver_;
-  mutable std::mutex mutex_;  ///< guards what follows
+  mutable std::mutex mutex_;  ///< guards the members below
   MemoryPool pool_ = MemoryPool::common;
   std::multimap<size_t, Free> free_;  ///< by capacity
   std::vector<Pending> pending_;      ///< freed, but other streams may still use them
-  int64_t held_ = 0;  ///< bytes taken from the system, free ones included
+  int64_t held_ = 0;  ///< bytes obtained from the system, including free blocks
   std::array<int64_t, kMemoryCategories> live_{};
   int64_t total_ = 0, peak_ = 0;
 };

@@ -42,18 +42,18 @@ void CompletionThread::complete(Running& running) {
   int64_t ended = 0;
   try {
     running.ended->wait();
-    // These are over, but may not be signalled yet.
+    // These have completed, but may not have been signalled yet.
     for (const EventPtr& event : task.waits) event->wait();
     ended = stream_.ready_time(task);
     if (running.began) {
-      // The clocks of host and device agree to a few microseconds only; no task may
-      // begin before it was enqueued, nor before what it waited for was over.
+      // Host and device clocks agree only to within a few microseconds; a task must not
+      // begin before it was enqueued or before the tasks that it waited for had ended.
       const TaskParts parts = task.parts ? *task.parts : TaskParts();
       const int64_t start =
           std::max(std::min(running.began->time(), parts.begin), ended);
-      // At least a nanosecond, so that a stream's tasks are ordered.
+      // At least one nanosecond, so that a stream's tasks are strictly ordered.
       ended = std::max({running.ended->time(), start + 1, parts.end});
-      // The device is busy all the time: CPU time is the duration.
+      // The device is busy throughout, so the CPU time equals the duration.
       stream_.record(task, start, ended, ended - start);
     }
   } catch (const std::exception& error) {

@@ -10,10 +10,10 @@
 
 namespace lockstep::runtime {
 
-/// A thread beside a stream's worker that waits for the marks in the stream's queue, in
-/// order. When a task is over it records the task's event, with the hardware's times,
-/// and signals `task.done`. So an `Event` means the same on all kinds of devices. `add`
-/// may be called from any thread.
+/// A thread, in addition to a stream's worker, that waits for the marks in the stream's
+/// queue in order. When a task has completed, it records the task's event with hardware
+/// timestamps and signals `task.done`, so that an `Event` has the same meaning on all
+/// kinds of devices. `add` may be called from any thread.
 class CompletionThread {
  public:
   explicit CompletionThread(Stream& stream)
@@ -35,7 +35,7 @@ class CompletionThread {
   Stream& stream_;
   std::mutex mutex_;  ///< guards running_ and closing_
   std::condition_variable changed_;
-  std::deque<Running> running_;  ///< in the order of the queue
+  std::deque<Running> running_;  ///< in queue order
   bool closing_ = false;
   std::thread thread_;
 };

@@ -7,15 +7,15 @@
 
 namespace lockstep::runtime {
 
-/// A semaphore with a token per core, first come, first served. A compute kernel holds
-/// as many tokens as it uses threads. So its time is that of a device with cores of its
-/// own, and a trace shows the wait for cores as waiting. Thread-safe.
+/// A first-come, first-served semaphore with one token per core. A compute kernel holds
+/// one token per thread, so its duration is that of a device with dedicated cores, and
+/// a trace shows the time spent waiting for cores as waiting. Thread-safe.
 class CoreTokens {
  public:
   explicit CoreTokens(int cores) : cores_(cores), free_(cores) {}
 
-  /// Blocks until `count` tokens (but at most cores()) are free and takes them. Returns
-  /// how many it took; they must be given to release().
+  /// Blocks until `count` tokens (at most cores()) are free, then takes them. Returns
+  /// the number taken, which must be passed to release().
   int acquire(int count);
   void release(int count);
 
@@ -26,7 +26,7 @@ class CoreTokens {
   std::condition_variable changed_;
   int cores_, free_;
   uint64_t next_ticket_ = 0;  ///< of the next caller of acquire()
-  uint64_t serving_ = 0;      ///< the ticket whose turn it is
+  uint64_t serving_ = 0;      ///< the ticket to be served next
 };
 
 }  // namespace lockstep::runtime

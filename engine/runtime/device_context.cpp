@@ -39,7 +39,7 @@ CoreTokens& DeviceContext::tokens() {
 void* DeviceContext::workspace(size_t bytes) {
   if (bytes == 0) return nullptr;
   if (!workspace_ || workspace_->bytes < bytes) {
-    workspace_.reset();  // tasks that use it run before its next owner's
+    workspace_.reset();  // tasks that use it run before those of its next owner
     workspace_ = allocator_.allocate(bytes, MemoryCategory::workspace, *compute_);
   }
   return workspace_->data;
@@ -70,8 +70,8 @@ void DeviceContext::rethrow() {
 
 namespace {
 
-/// All devices of the process. At exit all streams finish before any device is
-/// destroyed, since one may still copy from another's memory.
+/// All devices of the process. At exit, all streams finish before any device is
+/// destroyed, since a stream may still be copying from another device's memory.
 struct Contexts {
   std::mutex mutex;
   std::map<Device, std::unique_ptr<DeviceContext>> by_device;
@@ -82,7 +82,7 @@ struct Contexts {
         stream->record_event()->wait();
       }
     }
-    // The driver's library may be unloaded by now: its devices are not destroyed.
+    // The driver's library may already be unloaded, so its devices are not destroyed.
     for (auto& [device, context] : by_device) {
       if (context->driver()) context.release();
     }

@@ -16,16 +16,16 @@ struct Backend;
 
 namespace lockstep::runtime {
 
-/// How devices are made. Must be set before the first one is used; not thread-safe.
+/// How devices are created. Must be set before the first one is used; not thread-safe.
 struct Options {
-  int threads_per_device = 1;    ///< threads, and core tokens, of one kernel
+  int threads_per_device = 1;    ///< threads and core tokens per kernel
   int cores = 0;                 ///< core tokens of the process; 0: one per core
   bool launch_blocking = false;  ///< wait for each kernel (CUDA_LAUNCH_BLOCKING)
 };
 Options& options();
 
-/// One device. Everything that runs on it goes through its three streams, which any
-/// thread may use; the workspace is for the thread that enqueues kernels.
+/// A device. All of its work goes through its three streams, which may be used from any
+/// thread; the workspace may be used only by the thread that enqueues kernels.
 class DeviceContext {
  public:
   explicit DeviceContext(Device device);
@@ -43,13 +43,13 @@ class DeviceContext {
   Stream& comm() { return *comm_; }
 
   /// Returns at least `bytes` bytes of scratch memory for the compute stream's next
-  /// task; null for 0 bytes. All tasks share one buffer, which grows.
+  /// task, or null for 0 bytes. All tasks share one buffer, which grows on demand.
   void* workspace(size_t bytes);
 
-  /// Returns that buffer, to keep it alive for longer; null if there is none yet.
+  /// Returns the workspace's block, so that it can be kept alive; null if none exists.
   const std::shared_ptr<Block>& workspace_block() const { return workspace_; }
 
-  /// Blocks the host until everything enqueued so far is done. Throws
+  /// Blocks the host until all previously enqueued work has completed. Throws
   /// std::runtime_error if a task has failed.
   void synchronize();
 
@@ -57,12 +57,12 @@ class DeviceContext {
   void prepare_worker();
 
   /// Marks the device as failed: streams skip later tasks, and the next rethrow()
-  /// throws. Of several failures the first one counts. `op` may be null.
+  /// throws. Only the first failure is kept. `op` may be null.
   void poison(const char* op, const std::string& what);
   bool poisoned() const { return poisoned_.load(std::memory_order_acquire); }
 
-  /// If the device is poisoned, clears that and throws std::runtime_error naming the
-  /// device and the op.
+  /// If the device is poisoned, clears that state and throws std::runtime_error naming
+  /// the device and the op.
   void rethrow();
 
  private:
@@ -71,14 +71,14 @@ class DeviceContext {
   int threads_;
   Allocator allocator_;
   std::atomic<bool> poisoned_{false};
-  std::mutex poison_mutex_;  ///< guards poison_message_ and changes of poisoned_
+  std::mutex poison_mutex_;  ///< guards poison_message_ and writes to poisoned_
   std::string poison_message_;
   std::unique_ptr<Stream> compute_, copy_, comm_;
   std::shared_ptr<Block> workspace_;  ///< null until first used
 };
 
-/// Returns the context of a device, which is made on first use. Thread-safe. Throws
-/// std::runtime_error for the host, and if the program has no backend for the device.
+/// Returns the context of a device, which is created on first use. Thread-safe. Throws
+/// std::runtime_error for the host or if the program has no backend for the device.
 DeviceContext& context(Device device);
 
 /// Waits for `event` on the calling host thread and records a `sync` event. `why` is

@@ -1,9 +1,9 @@
-// The interface to hardware with queues of its own (CUDA).
+// The interface to hardware that has its own queues (CUDA).
 //
-// A host device has no driver: its stream's worker runs a task, and then the task is
-// over. With a driver, the worker only *hands the task over* to the stream's hardware
-// queue and continues; waits between streams become waits between queues, and the host
-// blocks only where it reads a result.
+// A host device has no driver: its stream's worker runs each task to completion. With a
+// driver, the worker only *hands the task over* to the stream's hardware queue and
+// continues; waits between streams become waits between queues, and the host blocks
+// only where it reads a result.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +15,20 @@
 
 namespace lockstep::runtime {
 
-/// A position in a queue, reached when all work before it is over (cudaEvent_t).
+/// A position in a queue, reached when all work before it has completed (cudaEvent_t).
 /// Thread-safe.
 class Mark {
  public:
   virtual ~Mark() = default;
-  /// Blocks until the mark is reached. Throws std::runtime_error if work failed.
+  /// Blocks until the mark is reached. Throws std::runtime_error if work has failed.
   virtual void wait() const = 0;
-  /// Returns when it was reached (ns, as tracer::now_ns). Only for `timed` marks that
-  /// have been reached.
+  /// Returns the time at which the mark was reached (ns, on the clock of
+  /// tracer::now_ns). REQUIRES: the mark is `timed` and has been reached.
   virtual int64_t time() const = 0;
 };
 using MarkPtr = std::shared_ptr<const Mark>;
 
-/// Work that was captured instead of run, and can be launched repeatedly
+/// Work that was captured instead of being run and that can be launched repeatedly
 /// (cudaGraphExec_t). Must outlive its launches.
 class Graph {
  public:
@@ -41,14 +41,14 @@ using GraphPtr = std::shared_ptr<const Graph>;
 class Queue {
  public:
   virtual ~Queue() = default;
-  /// Makes this the queue of everything that the calling thread launches.
+  /// Makes this the queue for everything that the calling thread launches.
   virtual void bind() = 0;
-  /// Makes later work of this queue start after `mark` of another queue.
+  /// Makes later work in this queue wait for `mark`, which belongs to another queue.
   virtual void wait(const Mark& mark) = 0;
-  /// Returns a mark at the queue's end. `timed`: Mark::time will be called.
+  /// Returns a mark at the end of the queue. Mark::time may be called only if `timed`.
   virtual MarkPtr mark(bool timed) = 0;
-  /// Between these two, launches are captured and not run. They must not wait for work
-  /// of other queues.
+  /// Between these two calls, launches are captured instead of being run. They must not
+  /// wait for work in other queues.
   virtual void begin_capture() = 0;
   virtual GraphPtr end_capture() = 0;
   virtual void launch(const Graph& graph) = 0;
@@ -62,14 +62,14 @@ class Queue {
 class Driver {
  public:
   virtual ~Driver() = default;
-  /// Returns `bytes` bytes of the device's memory, or null if it has not as much left.
+  /// Returns `bytes` bytes of the device's memory, or null if not enough is available.
   virtual void* allocate(Device device, size_t bytes) = 0;
   virtual void free(Device device, void* data) noexcept = 0;
   virtual std::unique_ptr<Queue> make_queue(Device device) = 0;
   /// Returns the calling worker's queue.
   virtual Queue& current_queue() = 0;
-  /// Copies `bytes` bytes on the calling worker's queue, between two devices or with
-  /// host memory. When it returns, host memory has been read or written.
+  /// Copies `bytes` bytes on the calling worker's queue, between two devices or between
+  /// a device and the host. On return, host memory has been read or written.
   virtual void copy(void* to, Device to_device, const void* from, Device from_device,
                     size_t bytes) = 0;
   /// On the calling worker's queue, sets into[i] = op(into[i], from[i]) for all

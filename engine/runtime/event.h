@@ -1,4 +1,4 @@
-// A point in a stream's work that others can wait for, as cudaEvent_t.
+// A point in a stream's work that can be waited for, like cudaEvent_t.
 #pragma once
 
 #include <atomic>
@@ -13,21 +13,21 @@ namespace lockstep::runtime {
 
 class Stream;
 
-/// A recorded kernel or copy: its event id, and the stream on which it runs.
+/// A recorded kernel or copy: its event id and the stream on which it runs.
 struct TraceEnd {
   int64_t id;
   const Stream* stream;
 };
 
-/// Signalled once, when the task that it stands for is over. Thread-safe.
+/// Signalled once, when the task that it represents has completed. Thread-safe.
 class Event {
  public:
   explicit Event(std::vector<TraceEnd> ends) : ends_(std::move(ends)) {}
 
-  /// Returns whether the task is over. Does not block.
+  /// Returns true if the task has completed. Does not block.
   bool done() const { return state_.load(std::memory_order_acquire) == kDone; }
 
-  /// Blocks until the task is over.
+  /// Blocks until the task has completed.
   void wait() const {
     for (int now = state_.load(std::memory_order_acquire); now != kDone;
          now = state_.load(std::memory_order_acquire)) {
@@ -35,33 +35,33 @@ class Event {
     }
   }
 
-  /// Must be called once, when the task is over. `now` is its end (ns); 0 when nothing
-  /// is recorded.
+  /// Must be called exactly once, when the task has completed. `now` is its end time
+  /// (ns), or 0 if nothing is recorded.
   void signal(int64_t now = 0) {
     ended_ = now;
     become(kDone);
   }
 
-  /// With hardware, must be called before `signal`: the task has been put into a
-  /// hardware queue and is over at `mark`.
+  /// For hardware queues, must be called before `signal`, once the task has been
+  /// submitted to a queue; the task completes at `mark`.
   void hand_over(MarkPtr mark) {
     mark_ = std::move(mark);
     become(kHandedOver);
   }
 
-  /// Blocks until `hand_over` or `signal` was called. Returns the mark; null if the
-  /// task does not run in a hardware queue.
+  /// Blocks until `hand_over` or `signal` has been called. Returns the mark, or null if
+  /// the task does not run in a hardware queue.
   const Mark* handed_over() const {
     state_.wait(kOpen, std::memory_order_acquire);
     return mark_.get();
   }
 
-  /// Returns when the task ended (ns). Must not be called before done().
+  /// Returns the time at which the task ended (ns). REQUIRES: done().
   int64_t ended() const { return ended_; }
 
-  /// Returns the recorded tasks that are over when this event is signalled, for
-  /// `args.deps`: one, or several where streams join, the stream's own first; none if
-  /// nothing was recorded.
+  /// Returns the recorded tasks that have completed when this event is signalled, for
+  /// `args.deps`: one, or several where streams join (the stream's own first), or none
+  /// if nothing was recorded.
   const std::vector<TraceEnd>& ends() const { return ends_; }
 
  private:

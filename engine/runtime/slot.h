@@ -1,6 +1,6 @@
-// A slot: a named function of the engine that a learner can replace by their own while
-// the program runs. Everything else stays as it is: the learner's `scatter` feeds the
-// ResNet18 that the engine trains.
+// A slot: a named function of the engine that a learner can replace with their own at
+// run time. Everything else is unchanged: the learner's `scatter` feeds the ResNet18
+// that the engine trains.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,9 @@
 
 namespace lockstep::runtime {
 
-/// Records the call of a learner's function, from construction to destruction: a `call`
+/// Records a call to a learner's function, from construction to destruction: a `call`
 /// event named after the slot, with the learner's file and line and `args.slot`, and a
-/// mark `slot` at its start.
+/// `slot` mark at its start.
 class LearnerCall {
  public:
   LearnerCall(const char* slot, const std::source_location& plugged);
@@ -23,14 +23,14 @@ class LearnerCall {
 };
 
 /// Records that a learner's function runs on lane `lane` of device `device`. For
-/// threads without a lane of host events.
+/// threads that have no lane for host events.
 void mark_learner_call(const char* slot, int device, int lane);
 
 template <typename Signature>
 class Slot;
 
-/// Callable like the function that it stands for. `plug` and `set_reference` must be
-/// called before training starts; calls may come from any thread.
+/// Callable like the function that it represents, from any thread. `plug` and
+/// `set_reference` must be called before training starts.
 template <typename Result, typename... Args>
 class Slot<Result(Args...)> {
  public:
@@ -45,7 +45,7 @@ class Slot<Result(Args...)> {
     return learner_(std::forward<Args>(args)...);
   }
 
-  /// Makes later calls run `learner`; traces show `where`.
+  /// Makes later calls run `learner`; traces show `where` as its location.
   void plug(Function learner,
             std::source_location where = std::source_location::current()) {
     learner_ = std::move(learner);
@@ -53,8 +53,8 @@ class Slot<Result(Args...)> {
   }
   void unplug() { learner_ = nullptr; }
 
-  /// Returns the function that a call would run. Calling it records nothing: for
-  /// threads without a lane of host events.
+  /// Returns the function that a call would run. Calling it directly records nothing;
+  /// intended for threads that have no lane for host events.
   const Function& in_use() const { return learner_ ? learner_ : reference_; }
 
   bool plugged() const { return learner_ != nullptr; }
@@ -72,8 +72,8 @@ class Slot<Result(Args...)> {
 template <typename Signature>
 class PhaseSlot;
 
-/// A slot whose calls are recorded as a phase of the training step, under the slot's
-/// name, whether the engine's function runs or a learner's.
+/// A slot whose calls are recorded as a phase of the training step, named after the
+/// slot, regardless of whether the engine's or a learner's function runs.
 template <typename Result, typename... Args>
 class PhaseSlot<Result(Args...)> : public Slot<Result(Args...)> {
  public:

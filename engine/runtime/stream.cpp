@@ -57,8 +57,8 @@ EventPtr Stream::record_event() {
   std::lock_guard lock(mutex_);
   release_held();
   if (pending_waits_.empty()) return last_;
-  // The event must include what the next task would wait for: an empty task waits for
-  // it.
+  // The event must also cover what the next task would wait for, so an empty task waits
+  // for it.
   std::vector<TraceEnd> ends = last_->ends();
   for (const EventPtr& event : pending_waits_) {
     ends.insert(ends.end(), event->ends().begin(), event->ends().end());
@@ -158,7 +158,7 @@ void Stream::work() {
     execute(task);
     EventPtr done = std::move(task.done);
     const int64_t ended = end_time(task);
-    task = Task();  // what the task kept alive is destroyed before it counts as done
+    task = Task();  // destroys what the task kept alive before it counts as done
     done->signal(ended);
   }
 }
@@ -179,8 +179,8 @@ void Stream::execute(Task& task) {
   if (task.recorded()) record(task, timer.start, timer.end, timer.cpu);
 }
 
-/// The hardware runs the task later. Where it waits for other work in hardware queues,
-/// queue waits for queue, and no thread here waits for either.
+/// The hardware runs the task later. Its dependencies on work in other hardware queues
+/// become waits between queues; no host thread waits for that work to complete.
 void Stream::hand_over(Task task) {
   MarkPtr began, ended;
   try {
@@ -202,7 +202,7 @@ void Stream::hand_over(Task task) {
   } catch (const std::exception& error) {
     device_.poison(task.record.name, error.what());
   }
-  if (capturing_) {  // it was not run, so there is nothing to wait for
+  if (capturing_) {  // the task was not run, so there is nothing to wait for
     task.run = {};
     task.call.reset();
     task.done->signal();
@@ -215,7 +215,7 @@ void Stream::hand_over(Task task) {
     task.done->signal();
     return;
   }
-  task.run = {};  // what the task kept alive is destroyed before it counts as done
+  task.run = {};  // destroys what the task kept alive before it counts as done
   task.call.reset();
   task.done->hand_over(ended);
   completion_->add(std::move(task), std::move(began), std::move(ended));

@@ -10,8 +10,8 @@ namespace lockstep::runtime {
 namespace keys = tracer::keys;
 namespace {
 
-/// The events of other streams that the task waited for, each once. The order of its
-/// own stream is implied.
+/// Returns the events of other streams that the task waited for, each once. The order
+/// within its own stream is implied.
 std::vector<int64_t> deps_of(const Task& task, const Stream* own) {
   std::vector<int64_t> deps;
   for (const EventPtr& event : task.waits) {
@@ -37,7 +37,7 @@ void TaskTimer::stop() {
   cpu = tracer::thread_cpu_ns() - cpu_start_;
 }
 
-/// Fills in the lane of the task's event. Returns what ends with the task.
+/// Fills in the lane of the task's event. Returns the events that end with the task.
 std::vector<TraceEnd> Stream::describe(Task& task) {
   const bool on_host = task.host_lane >= 0;
   task.record.device = on_host ? -1 : device_.device().trace_id();
@@ -55,7 +55,7 @@ int64_t Stream::ready_time(const Task& task) const {
   return ready;
 }
 
-/// When a task that has run, or was skipped, ended.
+/// Returns the end time of a task that has run or was skipped.
 int64_t Stream::end_time(const Task& task) const {
   return task.recorded() ? task.record.ts + task.record.dur : ready_time(task);
 }

@@ -1,15 +1,15 @@
-// What a stream records of its tasks; private to the stream.
+// Records a stream's tasks in the trace; private to the stream.
 #pragma once
 
 #include "engine/runtime/stream.h"
 
 namespace lockstep::runtime {
 
-/// Reads the clocks around a task that is recorded; reads none if it is not.
+/// Reads the clocks before and after a recorded task; does nothing for other tasks.
 class TaskTimer {
  public:
   explicit TaskTimer(const Task& task);
-  /// Must be called on the constructing thread, when the task has run.
+  /// Must be called on the constructing thread after the task has run.
   void stop();
 
   int64_t start = 0, end = 0, cpu = 0;  ///< ns

@@ -1,4 +1,4 @@
-// Where a tensor's memory is.
+// The location of a tensor's memory.
 #pragma once
 
 #include <compare>
@@ -8,8 +8,8 @@ namespace lockstep {
 
 /// `host` is main memory, PyTorch's `cpu`. The others are devices with their own memory
 /// and streams. `cpu:0`, `cpu:1`, … are *virtual GPUs* whose kernels run on this
-/// machine's cores; `reference` computes the same with plain loops, `null` computes
-/// nothing but records everything.
+/// machine's cores; `reference` computes the same results with plain loops; `null`
+/// computes nothing but records every event.
 enum class DeviceType { host, cpu, reference, null, cuda };
 
 struct Device {
@@ -19,7 +19,7 @@ struct Device {
   bool is_host() const { return type == DeviceType::host; }
   auto operator<=>(const Device&) const = default;
 
-  /// Returns the device's number in a trace; −1 is the host.
+  /// Returns the device's id in a trace; −1 denotes the host.
   int trace_id() const { return is_host() ? -1 : index; }
 
   std::string str() const {

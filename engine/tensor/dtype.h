@@ -8,7 +8,7 @@ namespace lockstep {
 
 enum class DType : uint8_t { f32, f64, i64, u8 };
 
-/// How elements of several tensors are reduced (torch.distributed.ReduceOp).
+/// The operation that reduces elements across tensors (torch.distributed.ReduceOp).
 enum class ReduceOp { sum, min, max };
 
 constexpr size_t item_size(DType type) {
@@ -24,7 +24,7 @@ constexpr size_t item_size(DType type) {
   return 0;
 }
 
-/// Returns PyTorch's name: `float32`, `float64`, `int64`, `uint8`.
+/// Returns PyTorch's name for the type: `float32`, `float64`, `int64` or `uint8`.
 constexpr const char* name(DType type) {
   switch (type) {
     case DType::f32:

@@ -8,8 +8,8 @@
 namespace lockstep {
 
 /// A physical layout chosen by a kernel library, e.g. oneDNN's blocks of 16 channels.
-/// Only the backend that created it knows its structure; all others pass it along.
-/// Equal layouts are the same object.
+/// Only the backend that created it can interpret it; to all others it is opaque.
+/// Equal layouts share one object.
 struct Layout {
   virtual ~Layout() = default;
   virtual size_t bytes() const = 0;  ///< of the whole tensor, including padding

@@ -1,4 +1,4 @@
-// Sizes of a tensor, stored inline because kernels are enqueued with copies of them.
+// The sizes of a tensor, stored inline because every enqueued kernel holds copies.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// At most 5 dimensions; compares and hashes by value. Logical order is NCHW.
+/// At most 5 dimensions; compared by value. The logical order is NCHW.
 class Shape {
  public:
   static constexpr int kMaxRank = 5;
@@ -33,7 +33,7 @@ class Shape {
     return n;
   }
 
-  /// Returns `[15, 5]`.
+  /// Returns a string such as `[15, 5]`.
   std::string str() const {
     std::string text = "[";
     for (int i = 0; i < rank_; ++i) {

@@ -23,7 +23,7 @@ class Storage {
   size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
 
-  /// Declares use by another stream, which delays reuse (torch's `record_stream`).
+  /// Declares use by another stream, which delays reuse (like torch's `record_stream`).
   void record_stream(runtime::Stream& stream);
   void set_category(MemoryCategory category);
 
@@ -36,8 +36,8 @@ class Storage {
 
 using StoragePtr = std::shared_ptr<Storage>;
 
-/// Sets the category of the calling thread's allocations until destruction: activations
-/// in a forward pass, gradients in a backward pass.
+/// Sets the category of the calling thread's allocations for the lifetime of this
+/// object: activations in a forward pass, gradients in a backward pass.
 class CategoryScope {
  public:
   explicit CategoryScope(MemoryCategory category);

@@ -63,13 +63,13 @@ class Tensor {
   Tensor() = default;
   Tensor(StoragePtr storage, size_t byte_offset, TensorSpec spec);
 
-  /// Returns uninitialised memory in the current CategoryScope.
+  /// Returns an uninitialised tensor in the category of the current CategoryScope.
   static Tensor empty(const TensorSpec& spec, Device device);
   static Tensor empty(const TensorSpec& spec, Device device, MemoryCategory category);
   static Tensor empty(const Shape& sizes, Device device, DType dtype = DType::f32) {
     return empty(TensorSpec{sizes, dtype, nullptr}, device);
   }
-  /// Returns a host tensor filled from `values` (converted to `dtype`).
+  /// Returns a host tensor initialised from `values` (converted to `dtype`).
   static Tensor from(const std::vector<double>& values, const Shape& sizes,
                      DType dtype = DType::f32);
   static Tensor scalar(double value, DType dtype = DType::f32) {
@@ -90,28 +90,28 @@ class Tensor {
 
   View view() const;
   const StoragePtr& storage() const { return impl().storage; }
-  /// True if no other tensor or view shares this one's memory.
+  /// Returns true if no other handle, tensor or view shares this tensor's memory.
   bool owns_memory_alone() const;
-  /// True for the same handle.
+  /// Returns true if both handles refer to the same tensor.
   bool is(const Tensor& other) const { return impl_ == other.impl_; }
 
-  /// Returns a pointer to a host tensor's elements; throws for device tensors.
+  /// Returns a host tensor's elements. Throws for device tensors or a wrong item size.
   template <typename T>
   T* data() const {
     return static_cast<T*>(host_data(sizeof(T)));
   }
 
-  // --- views: same memory, no autograd (engine/ops has the differentiable forms)
+  // --- views: share memory, without autograd (engine/ops has differentiable versions)
   Tensor reshaped(const Shape& sizes) const;             ///< plain tensors only
   Tensor narrowed(int64_t start, int64_t length) const;  ///< along dim 0, plain only
-  Tensor detach() const;  ///< shares memory, without history
-  /// Adopts `source`'s memory, keeping this handle and its autograd state.
+  Tensor detach() const;  ///< shares memory but has no history
+  /// Makes this handle share `source`'s memory and keep its own autograd state.
   void set_data(const Tensor& source);
-  /// Makes this handle, for all its copies, refer to `source`: memory and position on
-  /// the tape.
+  /// Makes this handle and all its copies refer to `source`: both to its memory and to
+  /// its position on the tape.
   void become(const Tensor& source);
-  /// Returns a tensor with a shape but no memory yet (a replica's parameter before
-  /// `become`).
+  /// Returns a tensor that has a shape but no memory (e.g. a replica's parameter before
+  /// `become` is called).
   static Tensor unset(const TensorSpec& spec) { return Tensor(nullptr, 0, spec); }
 
   // --- autograd
@@ -122,7 +122,7 @@ class Tensor {
   void set_grad(const Tensor& grad) const;
   AutogradMeta& meta() const;  ///< created on first use
   const AutogradMeta* meta_if_any() const { return impl().meta.get(); }
-  /// Runs the backward pass from this scalar.
+  /// Runs the backward pass starting from this scalar.
   void backward(std::source_location site = std::source_location::current()) const;
 
  private:

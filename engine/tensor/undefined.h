@@ -1,4 +1,4 @@
-// The exception for using an undefined tensor: Python's None.
+// The exception thrown when an undefined tensor (Python's None) is used.
 #pragma once
 
 #include <stdexcept>

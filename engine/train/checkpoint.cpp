@@ -24,7 +24,7 @@ std::string checksum(const data::TensorFileEntry& entry) {
   return fmt::format("{:016x}", fnv1a64({bytes, entry.data.size()}));
 }
 
-/// Returns the masks that each device's dropout has drawn; gathered from the ranks.
+/// Returns the number of dropout masks drawn per device, gathered from all ranks.
 std::vector<int64_t> dropout_calls(Trainer& trainer) {
   const TrainerOptions& options = trainer.options();
   std::vector<int64_t> mine;
@@ -40,8 +40,8 @@ std::vector<int64_t> dropout_calls(Trainer& trainer) {
   return of_all;
 }
 
-/// A device that is not in the checkpoint starts at the largest count of those that
-/// are.
+/// Sets the number of dropout masks drawn. A device that is not in the checkpoint
+/// starts at the largest count in it.
 void set_dropout_calls(const Trainer& trainer, const std::vector<int64_t>& calls) {
   if (calls.empty()) return;
   const TrainerOptions& options = trainer.options();
@@ -54,7 +54,7 @@ void set_dropout_calls(const Trainer& trainer, const std::vector<int64_t>& calls
   }
 }
 
-/// The order counts only where it names every parameter once.
+/// Returns whether `order` contains each of the indices 0 … count − 1 exactly once.
 bool is_permutation(const std::vector<size_t>& order, size_t count) {
   const std::set<size_t> seen(order.begin(), order.end());
   return order.size() == count && seen.size() == count && *seen.rbegin() + 1 == count;
@@ -121,7 +121,7 @@ Progress load_checkpoint(const std::string& path, Trainer& trainer) {
   std::vector<nn::Named<Tensor>> buffers, like;
   for (const auto& [name, parameter] : trainer.model()->named_parameters()) {
     const auto found = momentum.find(without_module(name));
-    if (found == momentum.end()) continue;  // had no gradient yet
+    if (found == momentum.end()) continue;  // had no gradient when saved
     like.push_back({without_module(name), parameter});
     buffers.push_back({name, parameter});
   }

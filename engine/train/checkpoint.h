@@ -1,6 +1,6 @@
-// Checkpoints: all that a training run needs to continue as if it had never stopped.
+// Checkpoints: everything needed to resume a training run as if it had never stopped.
 //
-// checkpoint_header.h describes the file.
+// See checkpoint_header.h for the file format.
 #pragma once
 
 #include <string>
@@ -11,25 +11,25 @@
 
 namespace lockstep::train {
 
-/// A checkpoint in the host's memory.
+/// A checkpoint in host memory.
 struct Snapshot {
   std::vector<data::TensorFileEntry> tensors;
   data::Metadata metadata;
 };
 
-/// Waits for the devices. In DDP all ranks must call it; only rank 0's has tensors.
+/// Waits for the devices. In DDP all ranks must call it; only rank 0 returns tensors.
 Snapshot take_snapshot(const Progress& progress, Trainer& trainer);
 
-/// Writes the file atomically: an older one stays until the new one is whole. Throws
-/// std::runtime_error if it cannot be written.
+/// Writes the file atomically: an existing file is kept until the new one is complete.
+/// Throws std::runtime_error if the file cannot be written.
 void save_checkpoint(const std::string& path, const Snapshot& snapshot);
 
-/// Sets trainer, optimizer and dropout to the checkpoint's state; in DDP on every rank.
-/// Throws std::runtime_error that names the file, the tensor and the fix, and changes
-/// nothing, for a file that is not a checkpoint, is damaged, or is of another model.
+/// Restores trainer, optimizer and dropout from the checkpoint; in DDP, on every rank.
+/// Throws std::runtime_error naming the file, the tensor and the fix, without changing
+/// anything, if the file is not a checkpoint, is damaged, or is for another model.
 Progress load_checkpoint(const std::string& path, Trainer& trainer);
 
-/// Reads the progress alone, without the tensors.
+/// Reads only the progress, without the tensors.
 Progress read_progress(const std::string& path);
 
 }  // namespace lockstep::train

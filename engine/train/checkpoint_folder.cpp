@@ -13,7 +13,7 @@ namespace lockstep::train {
 namespace fs = std::filesystem;
 namespace {
 
-/// `.checkpoint.safetensors.3f2c09d1.tmp`: see base/file.h.
+/// Matches `.checkpoint.safetensors.3f2c09d1.tmp`; see base/file.h.
 bool is_leftover(const std::string& name) {
   return name.ends_with(".tmp") && (name.starts_with(".checkpoint.safetensors.") ||
                                     name.starts_with(".model_best.safetensors."));

@@ -1,4 +1,4 @@
-// The folder in which a run keeps its checkpoints.
+// The folder in which a run stores its checkpoints.
 #pragma once
 
 #include <filesystem>
@@ -7,14 +7,14 @@
 
 namespace lockstep::train {
 
-/// `checkpoint.safetensors` is the newest, `model_best.safetensors` the one with the
-/// best Acc@1 on the test set: the ImageNet example's checkpoint.pth.tar and
-/// model_best.pth.tar. Both are whole at every moment, however the program ends.
+/// `checkpoint.safetensors` is the most recent checkpoint, `model_best.safetensors` the
+/// one with the best Acc@1 on the test set: the ImageNet example's checkpoint.pth.tar
+/// and model_best.pth.tar. Both are always complete, even if the program is killed.
 class CheckpointFolder {
  public:
-  /// Makes the folder, locks it against other runs until destruction (or the process's
-  /// end), and removes temporary files of runs that were killed. Throws
-  /// std::runtime_error if it cannot be made or is in use.
+  /// Creates the folder, locks it against other runs until destroyed (or until the
+  /// process ends), and removes temporary files left by killed runs. Throws
+  /// std::runtime_error if the folder cannot be created or is in use.
   explicit CheckpointFolder(const std::filesystem::path& folder);
   ~CheckpointFolder();
   CheckpointFolder(const CheckpointFolder&) = delete;

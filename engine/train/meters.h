@@ -1,4 +1,4 @@
-// The numbers that a training loop prints, in the ImageNet example's format.
+// The metrics that a training loop prints, in the format of the ImageNet example.
 // Source: pytorch/examples, imagenet/main.py.
 #pragma once
 
@@ -8,10 +8,10 @@
 
 namespace lockstep::train {
 
-/// The latest value of a quantity and its mean so far.
+/// The latest value and the running mean of a quantity.
 class AverageMeter {
  public:
-  /// `format` is a fmt specification for one number, such as `:6.3f`.
+  /// `format` is a fmt format specification for one number, such as `:6.3f`.
   AverageMeter(std::string name, std::string format)
       : name_(std::move(name)), format_(std::move(format)) {}
 
@@ -26,7 +26,7 @@ class AverageMeter {
   int64_t count_ = 0;
 };
 
-/// Returns `Epoch: [0][ 10/391]` and the meters, separated by tabs.
+/// Returns `Epoch: [0][ 10/391]` followed by the meters, separated by tabs.
 std::string progress_line(const std::string& prefix, int64_t batch, int64_t batches,
                           const std::vector<const AverageMeter*>& meters);
 

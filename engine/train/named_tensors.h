@@ -10,20 +10,20 @@
 
 namespace lockstep::train {
 
-/// `features.module.0.weight` → `features.0.weight`: names in files have no wrappers.
+/// `features.module.0.weight` → `features.0.weight`: names in files omit wrappers.
 std::string without_module(std::string name);
 
-/// Returns parameters and buffers, without `module.` in their names.
+/// Returns all parameters and buffers, without `module.` in their names.
 std::vector<nn::Named<Tensor>> all_tensors(const nn::Module& model);
 
-/// Copies a tensor from its device; waits for it.
+/// Copies a tensor from its device to the host; blocks until it has been copied.
 data::TensorFileEntry to_entry(const std::string& name, const Tensor& tensor);
-/// Returns a host tensor with the entry's numbers. REQUIRES: `require_fitting` passed.
+/// Returns a host tensor with the entry's values. REQUIRES: `require_fitting` passed.
 Tensor to_tensor(const data::TensorFileEntry& entry, DType type);
 
 using Entries = std::map<std::string, data::TensorFileEntry>;
 
-/// Throws std::runtime_error that names `path` and the tensor unless `entries` match
+/// Throws std::runtime_error naming `path` and the tensor unless `entries` match
 /// `tensors` exactly in names, shapes and types.
 void require_fitting(const Entries& entries,
                      const std::vector<nn::Named<Tensor>>& tensors,

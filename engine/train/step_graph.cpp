@@ -9,7 +9,7 @@
 namespace lockstep::train {
 namespace {
 
-/// Allocates from the graph's memory, which is never given to others.
+/// Allocates from the graph's memory pool, which is not shared with other users.
 class GraphMemory {
  public:
   explicit GraphMemory(runtime::Allocator& allocator) : allocator_(allocator) {
@@ -31,7 +31,7 @@ StepTensors StepGraph::run(const Tensor& images, const Tensor& labels, double lr
     return first_of_a_kind(images, labels, step);  // an epoch's last, smaller batch
   }
   if (images.sizes() != sizes_ || lr != lr_) {
-    device.compute().record_event()->wait();  // it may still be replayed
+    device.compute().record_event()->wait();  // the old graph may still be running
     graph_ = nullptr;
     sizes_ = images.sizes();
     lr_ = lr;
@@ -65,7 +65,7 @@ void StepGraph::capture(const Tensor& images, const Tensor& labels, const Step& 
   const GraphMemory memory(device.allocator());
   graph_ = device.compute().capture([&] { results_ = step(images_, labels_); });
   if (!graph_) device.rethrow();
-  // The device replaces its workspace to grow it; the graph keeps this one.
+  // The device reallocates its workspace to grow it; the graph keeps the current one.
   workspace_ = device.workspace_block();
 }
 

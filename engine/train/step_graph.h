@@ -1,4 +1,4 @@
-// The training step as one unit of work for the hardware: a CUDA graph.
+// The training step as a single unit of work for the hardware: a CUDA graph.
 #pragma once
 
 #include <functional>
@@ -12,28 +12,28 @@ struct Block;
 
 namespace lockstep::train {
 
-/// What a training step leaves on the device.
+/// The results of a training step, on the device.
 struct StepTensors {
   Tensor output, loss, acc1, acc5;
 };
 
-/// A small net on a fast GPU is bound by the host, which launches more than a hundred
-/// kernels for every step. They are the same in every step, so they are captured once
-/// and replayed by one launch. Numbers that kernels take as arguments are captured with
-/// them: another learning rate makes a new graph. A batch of another size runs
-/// uncaptured, and the graph stays.
+/// A small network on a fast GPU is host-bound: the host launches more than a hundred
+/// kernels per step. They are the same in every step, so they are captured once and
+/// then replayed with a single launch. Kernel arguments are captured as well, so a new
+/// learning rate requires a new graph. A batch of a different size runs uncaptured and
+/// leaves the graph unchanged.
 ///
-/// For one device with hardware of its own; the step must neither read results nor wait
-/// for other devices. Source: torch.cuda.make_graphed_callables, torch.cuda.CUDAGraph.
+/// Requires a single device with its own hardware; the step must not read results or
+/// wait for other devices. Source: torch.cuda.make_graphed_callables, CUDAGraph.
 class StepGraph {
  public:
-  /// forward, loss, backward and the optimizer's step
+  /// Forward, loss, backward and optimizer step.
   using Step = std::function<StepTensors(const Tensor& images, const Tensor& labels)>;
 
-  /// Runs `step` on tensors of the device. The first step of a kind runs uncaptured: it
-  /// makes plans and lasting buffers. The second is captured, and replayed from there
-  /// on. The next call overwrites the results. Throws std::runtime_error if the step
-  /// uses dropout, whose mask would be replayed.
+  /// Runs `step` on device tensors. The first step for a batch size and learning rate
+  /// runs uncaptured, to create plans and persistent buffers. The second is captured;
+  /// it and all later ones are replayed. Results are valid until the next call. Throws
+  /// std::runtime_error if the step uses dropout, whose mask would be repeated.
   StepTensors run(const Tensor& images, const Tensor& labels, double lr,
                   const Step& step);
 
@@ -47,8 +47,8 @@ class StepGraph {
   Shape sizes_;
   double lr_ = -1;
   runtime::GraphPtr graph_;
-  Tensor images_, labels_;  ///< where the graph reads
-  StepTensors results_;     ///< where it writes
+  Tensor images_, labels_;  ///< inputs of the graph
+  StepTensors results_;     ///< outputs of the graph
   std::shared_ptr<runtime::Block> workspace_;
   int64_t replays_ = 0;
 };

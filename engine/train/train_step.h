@@ -13,24 +13,24 @@ namespace lockstep::train {
 struct TrainStepOptions {
   double label_smoothing = 0;            ///< see ops::cross_entropy; also in evaluation
   std::optional<double> clip_grad_norm;  ///< see optim::clip_grad_norm_
-  bool accuracy = true;                  ///< computes `acc1` and `acc5`
-  bool graph = false;  ///< replays the step (step_graph.h) unless it is recorded
+  bool accuracy = true;                  ///< whether to compute `acc1` and `acc5`
+  bool graph = false;  ///< replays the step (step_graph.h) unless recording
 };
 
-/// A batch's place among those that make one optimizer step (gradient accumulation).
+/// The position of a batch within its optimizer step (gradient accumulation).
 struct Turn {
   bool first = true, last = true;
   int64_t batches = 1;
 };
 
-/// What a training loop does with a batch that lies on the device. The loop of the
-/// ImageNet example, the CUDA graph and `bench-step` run this one. Each part is a phase
-/// of the trace.
+/// The work of a training loop on a batch that is already on the device. Shared by the
+/// ImageNet example's loop, the CUDA graph and `bench-step`. Each part is a phase in
+/// the trace.
 class TrainStep {
  public:
-  /// Called when the loss is enqueued and before the backward pass is: a loop that
-  /// reads the loss here waits for the forward pass. A replayed step calls it at the
-  /// end.
+  /// Called after the loss has been enqueued and before the backward pass is. A loop
+  /// that reads the loss here waits for the forward pass. A replayed step calls it at
+  /// the end.
   using Read = std::function<void(const StepTensors&)>;
 
   /// `callable` is `model` or a wrapper around it. The optimizer updates the parameters
@@ -38,10 +38,10 @@ class TrainStep {
   TrainStep(nn::ModulePtr model, nn::ModulePtr callable, const optim::SgdOptions& sgd,
             const TrainStepOptions& options);
 
-  /// Enqueues the whole step: the host waits only where `read` does.
+  /// Enqueues the whole step; blocks only if `read` does.
   StepTensors run(const Tensor& images, const Tensor& labels, const Turn& turn = {},
                   const Read& read = {});
-  /// Enqueues the forward pass and the loss alone.
+  /// Enqueues only the forward pass and the loss.
   StepTensors evaluate(const Tensor& images, const Tensor& labels,
                        const Read& read = {});
 

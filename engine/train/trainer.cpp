@@ -22,7 +22,7 @@ double seconds_since(int64_t start) {
   return static_cast<double>(tracer::now_ns() - start) / 1e9;
 }
 
-/// Returns the averages over two sets of images.
+/// Returns the averages over the union of two sets of images.
 EpochResult joined(const EpochResult& a, const EpochResult& b) {
   const double all = static_cast<double>(std::max<int64_t>(1, a.images + b.images));
   const double of_a = static_cast<double>(a.images) / all;
@@ -151,8 +151,8 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
   return epoch;
 }
 
-/// A step of the run, from construction to destruction: its number, its event, its
-/// time.
+/// A step of the run, from construction to destruction: holds its number, event and
+/// start time.
 class Trainer::Step {
  public:
   Step(Trainer& trainer, bool train) : trainer_(trainer) {
@@ -165,7 +165,7 @@ class Trainer::Step {
 
   double seconds() const { return seconds_since(started_); }
 
-  /// Waits for all devices, then describes the step in its event.
+  /// Waits for all devices, then adds the description of the step to its event.
   void finish(const Inputs& host, const Tensor& output, bool synced) {
     for (Device device : trainer_.options_.devices) {
       runtime::context(device).synchronize();
@@ -195,16 +195,16 @@ StepResult Trainer::step(data::DataLoader& loader, bool train, const Turn& turn,
     tracer::Phase phase("h2d");
     inputs = to_devices(host);
   }
-  // As main.py: item() makes the host wait until the device has computed the whole
-  // forward pass, so the phase `loss` is long on the host's clock and short on the
+  // As in main.py, item() blocks the host until the device has finished the whole
+  // forward pass, so the phase `loss` is long on the host timeline and short on the
   // device's.
   const auto read = [&result = step.result](const StepTensors& made) {
     result.loss = ops::item(made.loss);
     result.acc1 = ops::item(made.acc1);
     result.acc5 = ops::item(made.acc5);
   };
-  // With gradient accumulation only the last batch of a group synchronises gradients:
-  // the others' stay on their ranks and add up.
+  // With gradient accumulation, only the last batch of a group synchronizes gradients:
+  // those of the others accumulate locally on each rank.
   std::optional<distributed::DistributedDataParallel::NoSync> no_sync;
   if (ddp_ && !turn.last) no_sync.emplace(*ddp_);
   const StepTensors made =
@@ -216,7 +216,7 @@ StepResult Trainer::step(data::DataLoader& loader, bool train, const Turn& turn,
   return step.result;
 }
 
-/// The last group of an epoch, or of the run, may be smaller than the others.
+/// The last group of an epoch or of the run may be smaller than the others.
 Turn Trainer::turn_of(int64_t batch, int64_t batches, int64_t last_step) const {
   if (last_step >= 0) batches = std::min(batches, batch + last_step - next_step_);
   const int64_t group = options_.accumulate, place = batch % group;
@@ -224,10 +224,10 @@ Turn Trainer::turn_of(int64_t batch, int64_t batches, int64_t last_step) const {
   return {place == 0, place + 1 == size, size};
 }
 
-/// DDP: averages the step's numbers over all ranks, and finds out whether one of them
-/// was told to stop: they must stop together, since those that went on would wait
-/// forever for the others. PyTorch's example prints each rank's own numbers instead.
-/// Costs an all-reduce of 40 bytes.
+/// DDP: averages the step's metrics over all ranks and determines whether any rank was
+/// told to stop: all ranks must stop together, since a rank that continued would wait
+/// forever for the others. PyTorch's example prints each rank's own metrics instead.
+/// Costs one all-reduce of 40 bytes.
 void Trainer::reduce_metrics(StepResult& result) {
   tracer::Phase phase("metrics");
   const auto n = static_cast<double>(result.batch);
@@ -257,8 +257,8 @@ Trainer::Inputs Trainer::load(const data::Batch& batch) {
   return inputs;
 }
 
-/// Copies labels and images to device 0. With DataParallel images stay where they are:
-/// its scatter sends each device its share.
+/// Copies labels and images to device 0. With DataParallel, images stay on the host
+/// (unless `input_on_device0`): scatter sends each device its chunk.
 Trainer::Inputs Trainer::to_devices(Inputs inputs) {
   CategoryScope category(MemoryCategory::inputs);
   const Device device = options_.devices[0];
@@ -269,7 +269,7 @@ Trainer::Inputs Trainer::to_devices(Inputs inputs) {
   return inputs;
 }
 
-/// Adds the facts that the trace's byte laws need to the step's event.
+/// Adds the facts required by the trace's byte laws to the step's event.
 void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
                        const Tensor& output, bool train, bool synced) const {
   if (!event.on()) return;
@@ -326,7 +326,7 @@ StepResult Trainer::forward_step(const data::Batch& batch) {
   const std::string line = "Outside: input size torch.Size(" + images.sizes().str() +
                            ") output_size torch.Size(" + output.sizes().str() + ")\n";
   std::fputs(line.c_str(), stdout);
-  host.labels = Tensor::empty({0}, kHost, DType::i64);  // the notebook has none
+  host.labels = Tensor::empty({0}, kHost, DType::i64);  // the notebook has no labels
   step.result.batch = output.size(0);
   step.finish(host, output, false);
   return step.result;

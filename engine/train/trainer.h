@@ -14,12 +14,12 @@
 
 namespace lockstep::train {
 
-/// How the work is spread over devices.
+/// How work is distributed across devices.
 enum class Mode {
   single,       ///< one device
   dp,           ///< DataParallel around the whole model
-  dp_features,  ///< around `model.features` only, as the ImageNet example does for VGG
-  ddp,          ///< DistributedDataParallel: this trainer is one rank of several
+  dp_features,  ///< wraps only `model.features`, like the ImageNet example for VGG
+  ddp,          ///< DistributedDataParallel: this trainer is one of several ranks
 };
 const char* name(Mode mode);
 
@@ -31,76 +31,76 @@ struct TrainerOptions {
   int print_freq = 10;
   bool quiet = false;
   optim::SgdOptions sgd;
-  /// Weight decays of batch norms and of other biases, where they differ.
+  /// Weight decays of batch norms and of other biases, if different from `sgd`.
   std::optional<double> norm_weight_decay, bias_weight_decay;
-  double label_smoothing = 0;  ///< see ops::cross_entropy; also in evaluation
-  int accumulate = 1;          ///< batches whose gradients make one optimizer step
+  double label_smoothing = 0;  ///< see ops::cross_entropy; also used in evaluation
+  int accumulate = 1;          ///< number of batches per optimizer step
   std::optional<double> clip_grad_norm;              ///< see optim::clip_grad_norm_
-  std::shared_ptr<distributed::ProcessGroup> group;  ///< DDP: with the other ranks
+  std::shared_ptr<distributed::ProcessGroup> group;  ///< DDP: the group of all ranks
   distributed::DdpOptions ddp;
-  bool graph = false;    ///< one CUDA device: steps are replayed (step_graph.h)
-  bool sync_bn = false;  ///< DDP: batch norms share their statistics
+  bool graph = false;    ///< single CUDA device: replays steps (step_graph.h)
+  bool sync_bn = false;  ///< DDP: synchronizes batch norm statistics
 };
 
-/// The numbers of one step; in DDP over all ranks.
+/// The metrics of one step; in DDP, over all ranks.
 struct StepResult {
   int64_t step = 0;
   bool train = true;
   int64_t batch = 0;
   double loss = 0, acc1 = 0, acc5 = 0;
-  double seconds = 0;  ///< host time from the step's begin to its end
+  double seconds = 0;  ///< host time from start to end of the step
 };
 
 /// Averages over an epoch.
 struct EpochResult {
   double loss = 0, acc1 = 0, acc5 = 0;
   int64_t images = 0;
-  bool complete = true;  ///< false: stopped by `stop` or a step limit
+  bool complete = true;  ///< false if ended early by `stop` or a step limit
 };
 
-/// `--mode dp-features`: wraps a part of `model` in DataParallel, in place, and returns
-/// the wrapper. A slot (runtime/slot.h); the engine's function wraps VGG's features.
+/// Implements `--mode dp-features`: wraps a part of `model` in DataParallel, in place,
+/// and returns the wrapper. A slot (runtime/slot.h); the default wraps VGG's features.
 using WrapFeatures = std::shared_ptr<parallel::DataParallel>(
     nn::Module& model, const parallel::Devices& devices);
 runtime::Slot<WrapFeatures>& feature_wrapper();
 
-/// Trains and evaluates a model as the ImageNet example's main.py does, with one
+/// Trains and evaluates a model like the ImageNet example's main.py, with one
 /// difference: each step ends by waiting for all devices, so that its time includes all
-/// of its work. PyTorch's loop would run ahead into the next step's data. Must be used
-/// by one thread.
+/// of its work, whereas PyTorch's loop proceeds to the next step's data. Must be used
+/// by one thread only.
 class Trainer {
  public:
-  /// Moves `model` to devices[0] and wraps it as the mode says. Throws
-  /// std::runtime_error where `sync_bn` meets a model without batch norm.
+  /// Moves `model` to devices[0] and wraps it according to the mode. Throws
+  /// std::runtime_error if `sync_bn` is set and the model has no batch norm.
   Trainer(nn::ModulePtr model, TrainerOptions options);
 
-  /// Trains for one epoch, at most until the total step count reaches `last_step`
-  /// (negative: no limit).
+  /// Trains for one epoch, or until the total step count reaches `last_step` (negative:
+  /// no limit).
   EpochResult train_epoch(data::DataLoader& loader, int epoch, int64_t last_step = -1);
-  /// Evaluates the set in `loader`. In DDP that is this rank's share; the samples left
-  /// over by the world size are in `rest`, which every rank evaluates and which counts
-  /// once (as in the ImageNet example).
+  /// Evaluates on the data in `loader`, which in DDP is this rank's share. `rest` holds
+  /// the samples left over after division by the world size; every rank evaluates it,
+  /// and it is counted once (as in the ImageNet example).
   EpochResult validate(data::DataLoader& loader, data::DataLoader* rest = nullptr);
-  /// Runs forward passes only, as the notebook does, until the total step count reaches
-  /// `last_step` (negative: no limit).
+  /// Runs forward passes only, like the notebook, until the data ends or the total step
+  /// count reaches `last_step` (negative: no limit).
   void forward_only(data::DataLoader& loader, int64_t last_step = -1);
 
   void set_lr(double lr) { optimizer().options().lr = lr; }
   int64_t steps_done() const { return next_step_; }
-  /// Returns whether Ctrl-C was pressed at this rank or, in DDP, at another.
+  /// Returns whether Ctrl-C was pressed on this rank or, in DDP, on any rank.
   bool told_to_stop() const { return ddp_ ? all_stop_ : stop.load(); }
   const nn::ModulePtr& model() const { return model_; }
   optim::Sgd& optimizer() { return train_step_->optimizer(); }
   const StepGraph& graph() const { return train_step_->graph(); }
   const TrainerOptions& options() const { return options_; }
-  /// The DDP wrapper; null in other modes.
+  /// Returns the DDP wrapper; null in other modes.
   distributed::DistributedDataParallel* ddp() { return ddp_.get(); }
 
-  /// Called around each training and evaluation step; for recording.
+  /// Called before and after each step, respectively; used for recording.
   std::function<void(int64_t step)> before_step;
   std::function<void(const StepResult&)> after_step;
 
-  /// Ends the loop after the running step. May be set by a signal handler.
+  /// Ends the loop after the current step. May be set by a signal handler.
   static std::atomic<bool> stop;
 
  private:
@@ -122,10 +122,10 @@ class Trainer {
                 bool train, bool synced) const;
 
   nn::ModulePtr model_;     ///< as created
-  nn::ModulePtr callable_;  ///< what is called: model_ or its wrapper
+  nn::ModulePtr callable_;  ///< the callable: model_ or its wrapper
   std::shared_ptr<parallel::DataParallel> wrapper_;
   std::shared_ptr<distributed::DistributedDataParallel> ddp_;
-  bool all_stop_ = false;  ///< DDP: some rank was told to stop
+  bool all_stop_ = false;  ///< DDP: whether any rank was told to stop
   TrainerOptions options_;
   std::unique_ptr<TrainStep> train_step_;
   int64_t next_step_ = 0;

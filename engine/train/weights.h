@@ -1,4 +1,4 @@
-// Weights in files, under torchvision's names.
+// Weight files, with torchvision's tensor names.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace lockstep::train {
 
-/// Writes parameters and buffers as safetensors; a wrapper's `module.` is left out of
-/// the names. Waits for the devices.
+/// Writes parameters and buffers as safetensors; omits a wrapper's `module.` from the
+/// names. Waits for the devices.
 void save_weights(const nn::Module& model, const std::string& path);
 
-/// Reads a file into `model`, on any device. Names may have `module.`; the file may be
-/// a checkpoint (checkpoint.h). Throws std::runtime_error that names the tensor that is
-/// missing, unexpected or of another shape or type, and leaves the model unchanged.
+/// Reads a file into `model`, on any device. Names may contain `module.`; the file may
+/// be a checkpoint (checkpoint.h). Throws std::runtime_error naming the tensor if one
+/// is missing, unexpected or of the wrong shape or type; `model` is then unchanged.
 void load_weights(nn::Module& model, const std::string& path);
 
 }  // namespace lockstep::train

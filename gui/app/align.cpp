@@ -1,4 +1,4 @@
-// Aligns two traces: the position in one that corresponds to a position in the other.
+// Aligns two traces: finds the position in one that corresponds to one in the other.
 #include "gui/app/app.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace lockstep::gui {
 
 namespace {
 
-/// The phase events of a step, in program order.
+/// Returns the phase events of a step, in program order.
 std::vector<uint32_t> phases_of(const Model& model, const Step& step, int rank) {
   std::vector<uint32_t> phases;
   const uint32_t event = step.event_of(rank);
@@ -61,7 +61,7 @@ Position aligned(const Model& from, const Position& position, const Model& to) {
     there.progress = position.progress;
     return there;
   }
-  uint32_t last = other.event;  // if no shared phase precedes ours
+  uint32_t last = other.event;  // used if no shared phase precedes this one
   for (const uint32_t own : phases_of(from, from.steps[step], own_rank)) {
     if (from.events[own].order >= from.events[phase].order) break;
     const uint32_t* match = named(to, theirs, from.name_of(from.events[own]));

@@ -11,9 +11,9 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr size_t kEventsPerFrame = 20'000;  ///< about 10 ms of reading
+constexpr size_t kEventsPerFrame = 20'000;  ///< takes about 10 ms to read
 
-/// After a step, packets leave visibly before they come to rest half way.
+/// After each step, packets visibly depart and then stop halfway.
 constexpr float kSettled = 0.5f, kSettlePerSecond = 2.0f;
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The viewer: the open traces, the current position, and the user's choices.
 //
-// `frame` draws it in any ImGui context with any renderer; it has no threads, files or
-// clocks. Files come in through `begin_loading`; `requested_file` requests one.
+// `App::frame` draws it in any ImGui context with any renderer; it uses no threads,
+// files or clocks. The caller reads `requested_file` and passes it to `begin_loading`.
 #pragma once
 
 #include <array>
@@ -22,83 +22,83 @@ namespace lockstep::gui {
 
 struct TimelineCache;
 
-/// The part of a trace that the timeline shows. Plain data: a frame is a function of
-/// it.
+/// The part of a trace that the timeline shows. Plain data that fully determines what
+/// is drawn.
 struct TimelineView {
-  double from = 0, to = 0;  ///< ns at the left and right edge; equal: not set yet
-  float scroll = 0;         ///< points scrolled down
-  bool follow = true;       ///< keep the position in sight
+  double from = 0, to = 0;  ///< ns at the left and right edges; equal if not set yet
+  float scroll = 0;         ///< vertical scroll offset in points
+  bool follow = true;       ///< keep the current position visible
   std::pair<int64_t, int64_t> selected{0,
                                        0};  ///< a selected time range; empty if equal
-  std::vector<uint32_t> open;  ///< sorted groups of lanes shown in full depth
+  std::vector<uint32_t> open;  ///< sorted groups of lanes shown at full depth
 
-  /// The mouse gesture until its button is released.
+  /// The current mouse gesture, which ends when the button is released.
   enum class Drag : uint8_t { none, pan, scrub, select, overview, scrollbar };
   struct Gesture {
     Drag drag = Drag::none;
-    bool moved = false;       ///< too far for a click
-    float x = 0, y = 0;       ///< where the button went down
-    double from = 0, to = 0;  ///< the view at that moment
+    bool moved = false;       ///< moved too far to be a click
+    float x = 0, y = 0;       ///< where the button was pressed
+    double from = 0, to = 0;  ///< the view at that time
     float scroll = 0;
   } gesture;
 
-  /// The position that the view followed last.
+  /// The last position that the view followed.
   int64_t seen_time = INT64_MIN;
   uint32_t seen_event = UINT32_MAX;
 
-  size_t primitives = 0;  ///< rectangles, texts and lines in the last frame
+  size_t primitives = 0;  ///< rectangles, strings and lines in the last frame
   std::shared_ptr<TimelineCache> cache;  ///< computed from the Model alone
 };
 
-/// An open trace and the position in it.
+/// An open trace and the current position in it.
 struct OpenTrace {
   std::unique_ptr<Model> model;
   Position position;
-  State state;                ///< of `position`
-  Breakdown step;             ///< of the step that `state` is in
+  State state;                ///< at `position`
+  Breakdown step;             ///< of the step that contains `state`
   Breakdown mean;             ///< of all steps
   size_t step_of = SIZE_MAX;  ///< the step that `step` describes
   TimelineView timeline;
   std::vector<Position> bookmarks;
   bool problems_seen = false;   ///< the user dismissed the file's problems
-  std::vector<CallEntry> tree;  ///< of the step `tree_of` of one rank
+  std::vector<CallEntry> tree;  ///< for step `tree_of` of one rank
   size_t tree_of = SIZE_MAX;
   int tree_rank = 0;
   std::set<uint32_t>
       tree_toggled;  ///< first events of entries that the user opened or closed
 };
 
-/// The user's choices; none depends on a trace.
+/// The user's settings, which do not depend on a trace.
 struct Settings {
   bool dark = true;
-  bool tree = false;       ///< the step's call tree in place of the call stack
-  bool overlap = false;    ///< computation and communication in place of bytes by port
-  bool cpp_names = false;  ///< C++ names in place of PyTorch's
-  bool help = false;       ///< the overlay of keys
-  bool compare = false;    ///< all open traces side by side
-  int tour = 0;            ///< the card of the first-run tour; 0: none
+  bool tree = false;       ///< show the step's call tree instead of the call stack
+  bool overlap = false;    ///< show communication overlap instead of bytes by port
+  bool cpp_names = false;  ///< show C++ names instead of PyTorch's
+  bool help = false;       ///< show the overlay of keys
+  bool compare = false;    ///< show all open traces side by side
+  int tour = 0;            ///< current card of the first-run tour; 0 if none
   Transport transport;
   std::string search;
-  bool searching = false;  ///< the search field has the keyboard
+  bool searching = false;  ///< the search field has keyboard focus
 };
 
 class App {
  public:
   explicit App(const Fonts& fonts) : fonts_(&fonts) {}
 
-  /// Starts loading a trace; `frame` continues it slice by slice. `text` is as in
-  /// Loader; `owned`, if given, keeps it alive.
+  /// Starts loading a trace; each call to `frame` loads another part. `text` is as in
+  /// Loader; `owned`, if not null, keeps it alive.
   void begin_loading(std::string name, std::string_view text,
                      std::shared_ptr<const void> owned);
   /// Opens a trace that is already loaded.
   void open(Model model);
   void fail(std::string message);  ///< shows an error on the start screen
   bool is_loading() const { return loader_ != nullptr; }
-  bool is_settling() const;  ///< movement after a step has not ended
-  void finish_loading();     ///< loads at once; errors go to `fail`
+  bool is_settling() const;  ///< true while packets still move after a step
+  void finish_loading();     ///< loads the rest; reports errors through `fail`
 
-  /// Draws one frame, `seconds` after the last one. Reads ImGui's input and draws into
-  /// a window that fills `screen`.
+  /// Draws one frame, `seconds` after the previous one. Reads ImGui's input and draws
+  /// into a window that fills `screen`.
   void frame(const Rect& screen, float seconds);
 
   bool has_trace() const { return !traces_.empty(); }
@@ -107,15 +107,15 @@ class App {
   size_t current() const { return current_; }
   void select_trace(size_t trace) { current_ = trace; }
 
-  /// Goes to a position in the current trace; compared traces follow.
+  /// Moves to a position in the current trace, and moves compared traces accordingly.
   void go(const Position& position);
   void move(Move move);
-  void focus_rank(int rank);  ///< same point of its program, or same time
+  void focus_rank(int rank);  ///< goes to the same program point, or the same time
 
   Settings settings;
-  std::vector<std::string> recent;  ///< files opened before, newest first
-  std::string requested_file;       ///< set when the user requests one of `recent`
-  /// The screen areas that the tour describes; set by the layout.
+  std::vector<std::string> recent;  ///< recently opened files, newest first
+  std::string requested_file;       ///< set when the user chooses one of `recent`
+  /// The areas of the screen that the tour describes; set by the layout.
   std::array<Rect, 5> tour_places{};
   std::string error;  ///< why the last file could not be opened
 
@@ -133,7 +133,7 @@ class App {
   std::string loading_name_;
 };
 
-// ---- What `App::frame` consists of
+// ---- The parts of `App::frame`
 
 struct KeyHelp {
   const char* group;
@@ -141,19 +141,19 @@ struct KeyHelp {
   const char* what;
 };
 
-/// Handles the keys in ImGui's input.
+/// Handles the key presses in ImGui's input.
 void handle_keys(App& app);
 
 const std::vector<KeyHelp>& key_help();
 
-/// Draws the whole screen. `progress` is below 1 while `loading` is being read.
+/// Draws the whole screen. `progress` is less than 1 while `loading` is being read.
 void draw_screen(Ui& ui, const Rect& screen, App& app, double progress,
                  const std::string& loading);
 
-/// The place in one trace that corresponds to a place in the other: by the step's place
-/// in its trace (the first with the first), then by phase, then by how far the position
-/// is within that phase. Where the other trace has no such phase
-/// (`single` has no `replicate`) it waits at the end of the last one that both have.
+/// Returns the position in `to` that corresponds to `position` in `from`. Matches steps
+/// by index (the first with the first), then phases by name, then the relative position
+/// within the phase. If `to` has no such phase (`single` has no `replicate`), returns
+/// the end of the last preceding phase that both traces have.
 Position aligned(const Model& from, const Position& position, const Model& to);
 
 }  // namespace lockstep::gui

@@ -1,4 +1,4 @@
-// The keyboard: one table for both key handling and the overlay.
+// The keyboard: a single table serves both key handling and the overlay.
 #include "gui/app/app.h"
 #include "gui/panels/panels.h"
 #include "gui/render/imgui_compat.h"

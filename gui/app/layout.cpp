@@ -1,5 +1,5 @@
-// The screen layout: the bar on top, calls and source at the left, the stage in the
-// middle, numbers at the right, the timeline at the bottom.
+// The screen layout: the bar at the top, calls and source on the left, the stage in the
+// middle, numbers on the right, and the timeline at the bottom.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kGap = 9;
 
-/// Begins an empty full-screen window under the panels.
+/// Begins an empty full-screen window beneath the panels.
 void begin_background(const Rect& screen, const Theme& theme) {
   ImGui::SetNextWindowPos(screen.min());
   ImGui::SetNextWindowSize({screen.w, screen.h});
@@ -43,8 +43,8 @@ float between(float low, float share, float high) {
   return std::round(std::clamp(share, low, std::max(low, high)));
 }
 
-/// Returns the number of lines of the port panel: each device's ports that carry
-/// anything.
+/// Returns the number of lines in the port panel: one for each device and direction
+/// that carries any data.
 float port_lines(const OpenTrace& trace) {
   float lines = 0;
   const PortBytes* before = nullptr;
@@ -69,8 +69,8 @@ void draw_columns(const Ui& ui, Rect room, App& app) {
 
   draw_stage(ui, room, app, app.trace());
 
-  // Each panel gets its preferred height while there is room; the inspector gets the
-  // rest.
+  // Each panel gets its preferred height, up to a fraction of the column; the inspector
+  // gets the rest.
   const OpenTrace& trace = app.trace();
   const auto phases = static_cast<float>(std::max<size_t>(3, trace.mean.phases.size()));
   const float times = between(110, 31 + 16 + 18 * phases + 30, right.h * 0.41f);

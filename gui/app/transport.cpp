@@ -15,7 +15,7 @@ uint32_t last_place(const Model& model, const Position& at) {
   return places_of(model, at).second;
 }
 
-/// A leaf takes its own time; a caller takes none, since its callees fill it.
+/// Returns the duration of a leaf, or 0 for a caller, whose callees take up its time.
 double real_seconds(const Model& model, uint32_t place) {
   const Event& event = model.events[model.program[place]];
   const bool leaf = event.last == event.order + 1;
@@ -45,7 +45,7 @@ Position played_in_program(const Model& model, Position at, const Transport& tra
   return at;
 }
 
-/// At an even pace every gap between event starts takes the same time.
+/// At an even pace, all gaps between event starts take the same time.
 int64_t evenly_later(const Model& model, int64_t now, double events) {
   auto next = std::upper_bound(model.events.begin(), model.events.end(), now,
                                [](int64_t t, const Event& e) { return t < e.ts; });

@@ -1,14 +1,14 @@
-// Playback: how a position advances with time.
+// Playback: advances a position with time.
 #pragma once
 
 #include "gui/model/position.h"
 
 namespace lockstep::gui {
 
-/// Most events last microseconds, hence two ways to play.
+/// How playback maps time to events. Most events last only microseconds.
 enum class Pace : uint8_t {
   even,  ///< every event takes the same time
-  real,  ///< real time multiplied by `speed`
+  real,  ///< real time, multiplied by `speed`
 };
 
 struct Transport {
@@ -18,10 +18,10 @@ struct Transport {
   float speed = 1;
 };
 
-/// Events per second at an even pace and speed 1.
+/// Events per second at an even pace and a speed of 1.
 inline constexpr float kEvenRate = 4;
 
-/// Returns the position `seconds` later. Stops playback at the end of the trace.
+/// Returns the position after `seconds`. Stops playback at the end of the trace.
 Position played(const Model& model, const Position& from, Transport& transport,
                 float seconds);
 

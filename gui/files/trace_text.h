@@ -10,8 +10,8 @@ namespace lockstep::gui {
 
 using TraceText = tracer::FileText;
 
-/// Maps plain files, so that they need not fit into memory; decompresses gzip. Throws
-/// std::runtime_error that names the file and the fix.
+/// Maps uncompressed files, so that they need not fit in memory; decompresses gzip.
+/// Throws std::runtime_error naming the file and the fix.
 inline TraceText open_trace_text(const std::string& path) {
   return tracer::open_file_text(path);
 }

@@ -23,7 +23,7 @@ struct Busy {
   Spans computing, communicating, either;
 };
 
-/// Calls `visit` with each event that belongs to the step, by time.
+/// Calls `visit` with each event of the step, in time order.
 template <typename Visit>
 void each_event(const Model& model, const Step& step, Visit visit) {
   auto at = std::lower_bound(model.events.begin(), model.events.end(), step.begin,

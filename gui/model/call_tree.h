@@ -1,5 +1,5 @@
-// One training step with alike calls put together: siblings of one name become one
-// entry, which knows how many there were and how long they took.
+// One training step with repeated calls merged: siblings with the same name become one
+// entry, which records their number and their total duration.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 namespace lockstep::gui {
 
 struct CallEntry {
-  uint32_t name = 0;   ///< number in Model::strings
-  uint32_t first = 0;  ///< the first event that it stands for
+  uint32_t name = 0;   ///< index into Model::strings
+  uint32_t first = 0;  ///< the first event that this entry represents
   Kind kind = Kind::call;
   int depth = 0;
   uint32_t count = 0;
-  int64_t time = 0;   ///< ns, summed; of tasks that run at once more than the clock's
+  int64_t time = 0;   ///< ns, summed; may exceed wall-clock time if tasks overlap
   uint32_t last = 0;  ///< one past the last entry below it
 };
 
-/// Of one rank, in program order, each entry followed by those that it caused. Marks
-/// are left out, and what lies behind the step's first 200,000 events.
+/// Returns the entries of one rank in program order, each followed by its descendants.
+/// Omits marks and everything after the step's first 200,000 events.
 std::vector<CallEntry> call_tree(const Model& model, size_t step, int rank = 0);
 
 }  // namespace lockstep::gui

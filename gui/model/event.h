@@ -1,5 +1,5 @@
-// One event of a trace in 40 bytes. What is rarely asked for (module, shapes, …) stays
-// in the trace's text; `text` says where, and `details.h` reads it there.
+// One event of a trace in 40 bytes. Rarely needed data (module, shapes, …) stays in the
+// trace's text: `text` is its offset, and `details.h` parses it there.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ enum class Kind : uint8_t {
   collective,
   sync,
   mark,
-  other,  ///< of a category that we do not know
+  other,  ///< unknown category
 };
 
 inline constexpr uint32_t kNoEvent = UINT32_MAX;
@@ -30,23 +30,23 @@ struct Event {
 
   int64_t dur : 48;   ///< ns; 0 for marks
   uint64_t kind : 8;  ///< a Kind
-  uint64_t row : 8;   ///< how many events of its lane enclose it, at most kMaxRow
+  uint64_t row : 8;   ///< number of events on its lane that enclose it, at most kMaxRow
 
-  uint64_t text : 40;  ///< where its JSON object begins in the trace's text
+  uint64_t text : 40;  ///< offset of its JSON object in the trace's text
   uint64_t step : 24;  ///< args.step, or kNoStep
 
-  uint32_t name : 24;  ///< number in Model::strings
-  uint32_t phase : 8;  ///< args.phase: number in Model::phases; 0 = none
+  uint32_t name : 24;  ///< index into Model::strings
+  uint32_t phase : 8;  ///< args.phase: index into Model::phases; 0 = none
 
-  /// Who called or enqueued it: args.op, args.parent, or what encloses it on its lane.
-  /// Always an earlier event, or kNoEvent.
+  /// The event that called or enqueued this one: args.op, args.parent, or the event
+  /// enclosing it on its lane. Always an earlier event, or kNoEvent.
   uint32_t parent;
-  uint32_t order;  ///< its place in the program (see Model::program)
-  uint32_t last;   ///< one past the place of the last event that it caused
+  uint32_t order;  ///< index into Model::program
+  uint32_t last;   ///< one past the index of the last event that it caused
 
   Kind what() const { return static_cast<Kind>(kind); }
   int64_t end() const { return ts + dur; }
-  /// Runs on a device's stream.
+  /// Returns true if the event runs on a stream of a device.
   bool is_task() const {
     return what() == Kind::kernel || what() == Kind::copy || what() == Kind::collective;
   }

@@ -10,10 +10,10 @@ namespace {
 
 using tracer::Json;
 
-constexpr int kSeveral = -2;               ///< no single place
-constexpr uint32_t kMostScanned = 20'000;  ///< events behind the current one
+constexpr int kSeveral = -2;               ///< more than one place
+constexpr uint32_t kMostScanned = 20'000;  ///< events after the current one
 
-/// Shape number `which` of an op or call: "[8, 3, 32, 32]"; "" if it has no dimension.
+/// Returns shape `which` of an op or call: "[8, 3, 32, 32]"; "" if absent or empty.
 std::string shape_text(const Json& args, size_t which) {
   auto shapes = args.find("shapes");
   if (shapes == args.end()) shapes = args.find("Input Dims");  // PyTorch's profiler

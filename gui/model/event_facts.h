@@ -1,7 +1,7 @@
-// What is known about the event at a State: read in the trace, counted in the model.
+// Facts about the event at a State, read from the trace or computed from the model.
 //
-// Each function adds facts (`english.h` lists their names) and leaves out what the
-// trace does not say. `gui/model/narration.cpp` decides which of them a sentence needs.
+// Each function adds facts (`english.h` lists their names) and omits those that the
+// trace does not record. `gui/model/narration.cpp` selects the ones a sentence needs.
 #pragma once
 
 #include <initializer_list>
@@ -17,15 +17,15 @@
 
 namespace lockstep::gui {
 
-/// What an event caused on the devices.
+/// The device work that an event caused.
 struct Caused {
-  bool complete = true;    ///< false: too much to count
-  bool one_device = true;  ///< all of it on a single one
+  bool complete = true;    ///< false: too many events to count
+  bool one_device = true;  ///< all of it on a single device
   int64_t kernels = 0, copies = 0, bytes = 0;
   int64_t first = INT64_MAX,
-          end = 0;  ///< ns: the first task's start, the last one's end
+          end = 0;  ///< ns: start of the first task, end of the last
   uint32_t first_task = kNoEvent, first_copy = kNoEvent, mark = kNoEvent;
-  int64_t waited = 0;                   ///< ns, of the host
+  int64_t waited = 0;                   ///< ns that the host waited
   std::map<int, int64_t> into, out_of;  ///< bytes per device
   bool nothing() const { return complete && kernels + copies == 0; }
 };
@@ -38,50 +38,50 @@ class EventFacts {
              const Language& language);
 
  protected:
-  /// What it caused, and between which places, if all its transfers go one way.
+  /// Adds what the event caused, and source and destination if all transfers agree.
   Caused add_caused();
-  /// When that began on the devices, and for how long it ran.
+  /// Adds when that work began on the devices and how long it ran.
   void add_later(const Caused& caused);
-  /// A phase's time on the devices, its part of the step, its ratio to forward's.
+  /// Adds a phase's device time, its share of the step, and its ratio to forward's.
   void add_cost(const std::string& phase);
-  /// All bytes that moved for this reason in the step, between which places, and how
-  /// many the `others` sent (or got, if one sends to many) `each`.
+  /// Adds the bytes transferred for this reason in the step, their source and
+  /// destination, and the bytes each of the `others` sent (received, if `from_one`).
   void add_traffic(const std::string& why, bool from_one);
-  /// The layer that an op belongs to, a backward op's by its forward op. Returns the
-  /// type of the module that called it.
+  /// Adds the layer that an op belongs to; for a backward op, that of its forward op.
+  /// Returns the type of the module that called it.
   std::string add_layer(uint32_t op, const tracer::Json& op_args);
-  /// Which images a copy holds; false if that is not certain.
+  /// Adds which images a copy holds. Returns false if that cannot be determined.
   bool add_chunk(const Copy& copy);
-  /// Its number among the transfers between the same two for the same reason, in its
-  /// phase. Returns "parameters", or "buffers", which follow them, or "" if unclear.
+  /// Adds the copy's index among transfers with the same endpoints, reason and phase.
+  /// Returns "parameters", "buffers" (which follow them), or "" if undetermined.
   std::string add_group(const Copy& copy);
-  /// Its place in the ring. Returns "sum", "share", or "" if unclear.
+  /// Adds the position in the ring. Returns "sum", "share", or "" if undetermined.
   std::string add_ring();
   void add_places(int from, int to);
 
-  // Of several ranks; in rank_facts.cpp.
+  // For traces with several ranks; defined in rank_facts.cpp.
   void add_rank();
-  /// Bucket, parameters, bytes and ranks of a collective; what it sends and overlaps.
+  /// Adds a collective's bucket, parameters, bytes, ranks, sent bytes and overlap.
   void add_collective(uint32_t event);
-  /// The bucket that a parameter's gradient goes into in this step; false if unknown.
+  /// Adds the bucket of a parameter's gradient in this step. Returns false if unknown.
   bool add_bucket_of(const std::string& param);
-  /// Of a message of a ring: "adds", "replaces", "hop" or "".
+  /// Adds facts about a ring message. Returns "adds", "replaces", "hop" or "".
   std::string add_message(const Copy& copy);
   bool is_ddp() const;
-  /// The first collective that an event caused, or kNoEvent.
+  /// Returns the first collective that an event caused, or kNoEvent.
   uint32_t collective_below(uint32_t event) const;
   void add_device(int device);
 
   const std::string& name() const { return model_.name_of(event_); }
-  std::string phase_name() const;  ///< of the innermost phase around the event
-  int64_t group_size() const;      ///< of a collective; -1 if unknown
+  std::string phase_name() const;  ///< of the innermost phase or step
+  int64_t group_size() const;      ///< ranks in a collective; -1 if unknown
   double part_of_step(int64_t nanoseconds) const;
-  bool is_complete() const;  ///< what has no kernel here had none
-  bool is_dp() const;        ///< a DataParallel that cut this step's batch
+  bool is_complete() const;  ///< an op without kernels here really had none
+  bool is_dp() const;        ///< DataParallel, with this step's batch split
   bool trains() const;
-  bool computes() const { return computes_; }  ///< false: null devices' times are void
+  bool computes() const { return computes_; }  ///< false: times are meaningless
 
-  /// The first of these templates whose facts are known.
+  /// Returns the first of these templates whose facts are all known, filled in.
   std::string say(std::initializer_list<std::string> keys) const;
 
   const Model& model_;
@@ -90,7 +90,7 @@ class EventFacts {
   const Event& event_;
   const tracer::Json json_, args_;
   tracer::Json step_args_ = tracer::Json::object();
-  int from_, to_;  ///< devices, kHostDevice, or -2: several
+  int from_, to_;  ///< devices, kHostDevice, or -2 for several
   Facts facts_;
 
  private:
@@ -98,7 +98,7 @@ class EventFacts {
   std::string place(int device, const char* as_device, const char* as_host);
 
   const Language& language_;
-  std::vector<int64_t> chunks_;  ///< images per device, if the step says so
+  std::vector<int64_t> chunks_;  ///< images per device, if the step records them
   bool computes_ = true;
 };
 

@@ -13,7 +13,7 @@ struct Category {
   Kind kind;
 };
 
-// The most frequent ones first.
+// Most frequent first.
 constexpr Category kCategories[] = {
     {tracer::categories::op, Kind::op},
     {tracer::categories::kernel, Kind::kernel},

@@ -1,4 +1,4 @@
-// Which kind of event an element of `traceEvents` is: by our categories, and by those
+// Determines the kind of an element of `traceEvents` from our categories and from those
 // of PyTorch's profiler.
 #pragma once
 
@@ -9,11 +9,11 @@ namespace lockstep::gui {
 
 Kind kind_of(const tracer::EventFields& f);
 
-/// `ProfilerStep#7`: PyTorch's profiler has no other mark of a training step.
+/// `ProfilerStep#7`: the only mark of a training step in traces of PyTorch's profiler.
 bool is_profiler_step(const tracer::EventFields& f);
 int64_t profiler_step(const tracer::EventFields& f);
 
-/// A `Memcpy HtoD (…)` of PyTorch's profiler says in its name from where to where.
+/// The direction that PyTorch's profiler encodes in a copy's name: `Memcpy HtoD (…)`.
 enum class Direction : uint8_t { none, to_device, to_host };
 Direction memcpy_direction(const tracer::EventFields& f);
 

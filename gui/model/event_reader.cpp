@@ -43,7 +43,7 @@ void EventReader::take(const tracer::EventFields& f) {
     case 's':
     case 't':
     case 'f':
-      return;  // flows: args.op says the same
+      return;  // flow events are redundant with args.op
     default:
       ++no_event_;
       return;
@@ -86,7 +86,7 @@ void EventReader::take_event(const tracer::EventFields& f, int64_t ts, int64_t d
   raw_.references.push_back({id_number(f.id), id_number(f.cause)});
 }
 
-/// What only some kinds of events have.
+/// Reads the fields that only some kinds of events have.
 void EventReader::take_details(const tracer::EventFields& f, Event& event,
                                uint32_t index) {
   RawLane& lane = raw_.lanes[event.lane];
@@ -117,7 +117,7 @@ void EventReader::take_details(const tracer::EventFields& f, Event& event,
   }
 }
 
-/// Ends the event that its lane began last.
+/// Ends the event that began last on its lane.
 void EventReader::take_end(const tracer::EventFields& f, int64_t ts) {
   const uint32_t lane = lanes_.lane(f);
   if (lane == UINT32_MAX) return;
@@ -187,7 +187,7 @@ void EventReader::take_metadata(const tracer::EventFields& f) {
   }
 }
 
-/// Event has 48 bits for a time: 19 hours before and behind the first one.
+/// Event stores times in 48 bits: up to 19 hours before or after the first event.
 int64_t EventReader::relative(int64_t ts) {
   if (base_ == INT64_MIN) base_ = ts;
   const int64_t near = std::clamp(ts - base_, -kMaxSpan / 2, kMaxSpan / 2);

@@ -1,4 +1,4 @@
-// One element of `traceEvents` into one Event of the Model.
+// Converts elements of `traceEvents` into Events of the Model.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ class EventReader {
  public:
   explicit EventReader(RawModel& raw) : raw_(raw), lanes_(raw) {}
 
-  /// What is no event is left out and counted.
+  /// Adds one element to the Model. Skips and counts elements that are not events.
   void take(const tracer::EventFields& f);
 
-  /// Ends what was begun and says what was left out.
+  /// Ends the events that are still open and reports what was skipped.
   void finish();
 
  private:
@@ -37,7 +37,7 @@ class EventReader {
   LaneTable lanes_;
   std::string_view last_phase_;
   uint32_t last_phase_number_ = 0;
-  int64_t base_ = INT64_MIN;  ///< the first event's time
+  int64_t base_ = INT64_MIN;  ///< time of the first event
   size_t no_event_ = 0, bad_time_ = 0, far_ = 0, async_ = 0, unmatched_ = 0,
          large_ids_ = 0;
 };

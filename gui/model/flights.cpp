@@ -10,7 +10,7 @@ namespace {
 constexpr uint32_t kMaxScanned = 50'000;
 constexpr size_t kMaxFlights = 96, kMaxRounds = 4096;
 
-/// The rounds `from` to `to` of a collective, each a flight.
+/// Adds the rounds `from` to `to` of a collective, one flight per round.
 void add_rounds(const Model& model, uint32_t collective, int from, int to,
                 std::vector<Flight>& flights) {
   for (const uint32_t index : model.collectives[collective].copies) {
@@ -23,8 +23,8 @@ void add_rounds(const Model& model, uint32_t collective, int from, int to,
   }
 }
 
-/// Where a step comes to rest, half way, rounds are to be seen in the air: an even
-/// number of them would all have landed just then.
+/// Adjusts progress so that rounds are in mid-air at 0.5, where a step comes to a stop:
+/// with an even number of rounds, 0.5 would fall exactly between two of them.
 float in_the_air(float progress, size_t rounds) {
   if (rounds % 2 != 0) return progress;
   const float half = 0.5f - 0.5f / static_cast<float>(rounds);
@@ -36,7 +36,7 @@ float in_the_air(float progress, size_t rounds) {
 
 std::vector<Flight> flights_of(const Model& model, const Event& cause) {
   std::vector<Flight> flights;
-  std::set<uint32_t> whole;  // collectives whose rounds all fly
+  std::set<uint32_t> whole;  // collectives with all rounds added
   const uint32_t end = std::min(cause.last, cause.order + kMaxScanned);
   for (uint32_t place = cause.order; place < end; ++place) {
     const uint32_t index = model.program[place];
@@ -59,8 +59,8 @@ std::vector<Flight> flights_of(const Model& model, const Event& cause) {
   return flights;
 }
 
-/// Copies fly a third of them at a time: at their real times most of them would never
-/// meet the eye. Rounds wait for each other, as they do in truth.
+/// Spreads the copies evenly, each in flight for a third of the time: with real times,
+/// most would be too brief to see. Rounds wait for each other, as they really do.
 void fly(const Model& model, const std::vector<Flight>& flights, State& state) {
   const bool rounds = std::any_of(flights.begin(), flights.end(),
                                   [](const Flight& f) { return f.round >= 0; });
@@ -106,7 +106,7 @@ void find_underway(const Model& model, State& state) {
   if (!now.any()) return;
   const Collective& whole = model.collectives[now.collective];
   now.messages = whole.copies.size();
-  for (const uint32_t part : whole.events) {  // by time: the first that is late
+  for (const uint32_t part : whole.events) {  // by time: the first late rank
     if (now.awaited < 0 && model.events[part].ts > state.now) {
       now.awaited = model.rank_of(part);
     }

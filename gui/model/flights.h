@@ -1,5 +1,5 @@
-// What flies across the stage in program order: the copies that an event caused, one
-// after the other, and the messages of its collectives round by round, of all ranks.
+// Transfers that the stage animates in program order: the copies that an event caused,
+// one after another, and the messages of its collectives, round by round, of all ranks.
 #pragma once
 
 #include <vector>
@@ -8,21 +8,21 @@
 
 namespace lockstep::gui {
 
-/// Copies that fly side by side.
+/// Copies that are in flight at the same time.
 struct Flight {
   std::vector<uint32_t> copies;    ///< indices into Model::copies
-  uint32_t collective = kNoEvent;  ///< index into Model::collectives, and its round
+  uint32_t collective = kNoEvent;  ///< index into Model::collectives
   int round = -1;
 };
 
-/// The flights of an event and of all that it caused, in program order; looks at no
-/// more than 50,000 events.
+/// Returns the flights of an event and of everything it caused, in program order. Scans
+/// at most 50,000 events.
 std::vector<Flight> flights_of(const Model& model, const Event& cause);
 
-/// Puts into `state` what is in the air at its progress, and the collective it is of.
+/// Adds to `state` the packets in flight at its progress, and their collective.
 void fly(const Model& model, const std::vector<Flight>& flights, State& state);
 
-/// In time order: the collective that the devices are in.
+/// In time order: sets the collective that the devices are currently executing.
 void find_underway(const Model& model, State& state);
 
 }  // namespace lockstep::gui

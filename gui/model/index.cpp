@@ -1,4 +1,4 @@
-// From the file's order and the file's ids to a Model.
+// Converts file order and file ids to a Model.
 #include "gui/model/raw_model.h"
 
 namespace lockstep::gui {

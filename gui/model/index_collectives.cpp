@@ -1,5 +1,5 @@
-// What ranks do together: events of one group and number are one collective, and the
-// copies that name the same are its messages.
+// Matches collectives across ranks: events with the same group and sequence number form
+// one collective, and copies with the same group and number are its messages.
 #include <algorithm>
 #include <map>
 

@@ -1,4 +1,4 @@
-// Events by time, by id, and as a tree.
+// Orders events by time, by id, and as a tree.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -9,8 +9,8 @@ namespace lockstep::gui {
 
 namespace {
 
-/// Sorts a list that is nearly sorted, as traces are; false if it was too far from
-/// that.
+/// Sorts a nearly sorted list, as traces usually are. Returns false if the list is too
+/// far from sorted.
 template <typename Less>
 bool sort_nearly_sorted(std::vector<uint32_t>& list, Less less) {
   size_t moves = 0;
@@ -25,7 +25,7 @@ bool sort_nearly_sorted(std::vector<uint32_t>& list, Less less) {
   return true;
 }
 
-/// Puts into place i what stands in place from[i], without a second list.
+/// Moves the element at from[i] to place i without a second list.
 template <typename List>
 void reorder(List& list, std::vector<uint32_t> from) {
   for (uint32_t i = 0; i < from.size(); ++i) {
@@ -41,7 +41,7 @@ void reorder(List& list, std::vector<uint32_t> from) {
   }
 }
 
-/// Sorts the events by time and returns the places where those of the file went.
+/// Sorts the events by time and returns the new index of each event of the file.
 std::vector<uint32_t> sort_by_time(RawModel& raw) {
   const std::vector<Event>& events = raw.model.events;
   const auto earlier = [&](uint32_t a, uint32_t b) {
@@ -50,7 +50,7 @@ std::vector<uint32_t> sort_by_time(RawModel& raw) {
   std::vector<uint32_t> from(events.size());
   std::iota(from.begin(), from.end(), 0);
   if (!sort_nearly_sorted(from, earlier)) {
-    std::iota(from.begin(), from.end(), 0);  // so that equals stay in the file's order
+    std::iota(from.begin(), from.end(), 0);  // equal events stay in file order
     std::stable_sort(from.begin(), from.end(), earlier);
   }
   reorder(raw.model.events, from);
@@ -60,7 +60,7 @@ std::vector<uint32_t> sort_by_time(RawModel& raw) {
   return to;
 }
 
-/// Moves what refers to events along with them.
+/// Updates and sorts a list that refers to events by index.
 template <typename List>
 void follow(const std::vector<uint32_t>& to, List& list) {
   for (auto& entry : list) entry.event = to[entry.event];
@@ -131,7 +131,7 @@ void index_ids(RawModel& raw) {
 
 namespace {
 
-/// PyTorch's profiler: a kernel's caller is the launch with the same correlation.
+/// PyTorch's profiler: sets a kernel's caller to the launch with the same correlation.
 void link_launches(RawModel& raw) {
   std::vector<Event>& events = raw.model.events;
   const auto by_correlation = [](const RawLaunch& a, const RawLaunch& b) {
@@ -151,7 +151,7 @@ void link_launches(RawModel& raw) {
 
 }  // namespace
 
-/// A collective's messages run inside it and name the same op: they are its children.
+/// A collective's messages run inside it and name the same op; they are its children.
 static bool is_message(const std::vector<Event>& events,
                        const std::vector<uint32_t>& around, uint32_t cause) {
   if (around.empty()) return false;
@@ -159,7 +159,7 @@ static bool is_message(const std::vector<Event>& events,
   return nearest.what() == Kind::collective && nearest.parent == cause;
 }
 
-/// Fills lanes, and finds for each event its row and its parent.
+/// Fills the lanes, and determines the row and the parent of each event.
 void nest_events(RawModel& raw) {
   Model& model = raw.model;
   std::vector<Event>& events = model.events;
@@ -167,7 +167,7 @@ void nest_events(RawModel& raw) {
   for (uint32_t i = 0; i < events.size(); ++i) {
     Event& event = events[i];
     std::vector<uint32_t>& stack = open[event.lane];
-    // A mark at the very end of an event still belongs to it.
+    // A mark at the exact end of an event still belongs to it.
     const auto is_over = [&](const Event& before) {
       if (before.dur == 0 || event.dur > 0) return before.end() <= event.ts;
       return before.end() < event.ts;
@@ -188,18 +188,18 @@ void nest_events(RawModel& raw) {
   link_launches(raw);
 }
 
-/// Each event followed by what it caused. A parent stands before its children in time,
-/// so one pass back sums up how many events each caused, and one pass on gives them
-/// their places. Ranks run one program each: one stands behind the other.
+/// Places each event before those it caused. A parent precedes its children in time, so
+/// one backward pass counts the events that each caused, and one forward pass assigns
+/// their places. Each rank runs one program; the programs are concatenated.
 void order_program(Model& model) {
   std::vector<Event>& events = model.events;
   for (Event& event : events) event.last = 1;
   for (size_t i = events.size(); i-- > 0;) {
     if (events[i].parent != kNoEvent) events[events[i].parent].last += events[i].last;
   }
-  std::vector<uint32_t>& next = model.program;  // borrowed: where the next child goes
+  std::vector<uint32_t>& next = model.program;  // borrowed: place of the next child
   next.resize(events.size());
-  std::vector<uint32_t>& next_root = model.rank_places;  // borrowed, too
+  std::vector<uint32_t>& next_root = model.rank_places;  // also borrowed
   next_root.assign(static_cast<size_t>(model.ranks()) + 1, 0);
   const auto rank_of = [&](const Event& event) { return model.lanes[event.lane].rank; };
   for (const Event& event : events) {
@@ -215,7 +215,7 @@ void order_program(Model& model) {
     event.last += event.order;
     next[i] = event.order + 1;
   }
-  // By now each rank's next place is where the one behind it begins.
+  // At this point, each rank's next place is where the following rank begins.
   std::rotate(next_root.begin(), next_root.end() - 1, next_root.end());
   next_root.front() = 0;
   for (uint32_t i = 0; i < events.size(); ++i) {

@@ -1,5 +1,5 @@
-// Lanes as they are shown, the devices that they belong to, and what moves between
-// these.
+// Lanes in display order, the devices that they belong to, and the transfers between
+// those devices.
 #include <algorithm>
 #include <numeric>
 #include <tuple>
@@ -13,7 +13,7 @@ namespace lockstep::gui {
 
 namespace {
 
-/// The devices by the numbers that the trace gives them.
+/// Maps the trace's device ids to devices.
 class Devices {
  public:
   explicit Devices(std::vector<Device>& devices) : devices_(devices) {
@@ -22,7 +22,7 @@ class Devices {
     }
   }
 
-  /// Its index; a new device if the id was unknown; kHostDevice for what is none.
+  /// Returns a device's index, adding new devices; kHostDevice if negative or too many.
   int index(int64_t id, int64_t rank) {
     if (id < 0) return kHostDevice;
     if (const auto found = numbers_.find(id); found != numbers_.end()) {
@@ -42,7 +42,7 @@ class Devices {
   std::unordered_map<int64_t, int> numbers_;
 };
 
-/// Those that the trace lists, be it that they did nothing.
+/// Adds the devices that the trace lists, even if they did nothing.
 void list_devices(Model& model, Devices& devices) {
   const tracer::Json& meta = meta_of(model);
   const auto listed = meta.find("devices");
@@ -56,8 +56,8 @@ void list_devices(Model& model, Devices& devices) {
   }
 }
 
-/// Counts each lane's events, so that their lists take no more than they need, and
-/// leaves out lanes without any.
+/// Counts each lane's events, so that their lists take no more memory than needed, and
+/// omits empty lanes.
 std::vector<uint32_t> lanes_to_show(const RawModel& raw,
                                     std::vector<uint32_t>& counts) {
   counts.assign(raw.lanes.size(), 0);
@@ -136,7 +136,7 @@ void index_lanes(RawModel& raw) {
 
 namespace {
 
-/// What went through each port until each transfer's end.
+/// Computes the cumulative traffic of each port at the end of each transfer.
 void count_ports(Model& model) {
   std::vector<uint32_t> by_end(model.copies.size());
   std::iota(by_end.begin(), by_end.end(), 0);

@@ -1,4 +1,4 @@
-// The training steps of a trace.
+// Finds the training steps of a trace.
 #include <algorithm>
 #include <unordered_map>
 
@@ -9,8 +9,8 @@ namespace lockstep::gui {
 
 namespace {
 
-/// PyTorch's profiler knows steps only as long events: what happens meanwhile on the
-/// host, and all that it causes on devices, belongs to them.
+/// PyTorch's profiler records steps only as long events: host events that start during
+/// such an event belong to the step, as does everything they cause on devices.
 void take_profiler_steps(RawModel& raw) {
   std::vector<Event>& events = raw.model.events;
   for (const RawStep& step : raw.profiler_steps) {
@@ -33,13 +33,13 @@ void take_profiler_steps(RawModel& raw) {
   }
 }
 
-/// When the last event of each step ends; what a loader's worker makes ahead of the
-/// steps is part of no step's time (see tracer/format/lanes.h).
+/// Returns when the last event of each step ends. Excludes what a loader's worker
+/// prepares ahead of the steps (see tracer/format/lanes.h).
 std::unordered_map<uint32_t, int64_t> last_ends(const Model& model) {
   const uint32_t fetch = model.strings.find(tracer::kFetch);
   std::unordered_map<uint32_t, int64_t> ends;
   uint32_t number = kNoStep;
-  int64_t* end = nullptr;  // of this number
+  int64_t* end = nullptr;  // end of step `number`
   for (const Event& event : model.events) {
     if (event.step == kNoStep || event.name == fetch) continue;
     if (event.step != number) end = &ends[number = event.step];
@@ -48,8 +48,8 @@ std::unordered_map<uint32_t, int64_t> last_ends(const Model& model) {
   return ends;
 }
 
-/// Each rank's own event of each step, where there are several ranks; a step begins
-/// with the first of them.
+/// Sets each rank's event of each step, if there are several ranks; a step begins with
+/// the earliest of them.
 void take_ranks(RawModel& raw) {
   Model& model = raw.model;
   const auto ranks = static_cast<size_t>(model.ranks());

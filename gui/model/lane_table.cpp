@@ -38,7 +38,7 @@ uint32_t LaneTable::process_number(int64_t pid) {
   return found->second;
 }
 
-/// Other programs use texts, too ("Spans"): each gets a number far below zero.
+/// Other programs also use text ("Spans"): maps each text to a large negative number.
 int64_t LaneTable::number(std::string_view pid_or_tid) {
   if (tracer::is_text(pid_or_tid)) {
     return -(int64_t{1} << 40) - string_number(raw_.model.strings, pid_or_tid);

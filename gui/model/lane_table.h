@@ -1,4 +1,4 @@
-// Which lane, and which process, an event belongs to.
+// Maps an event to its lane and its process.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace lockstep::gui {
 
-/// The number under which a text of the trace (a token, with its quotes) is kept, as
-/// people read it; 0 beyond 16 million texts.
+/// Returns the index of a token (with its quotes) in `strings`, where it is stored in
+/// readable form. Returns 0 once there are 16 million strings.
 inline uint32_t string_number(Strings& strings, std::string_view token) {
   constexpr size_t kMaxStrings = (1u << 24) - 1;  // Event::name has 24 bits
   const std::string_view text = tracer::content(token);
@@ -23,14 +23,14 @@ inline uint32_t string_number(Strings& strings, std::string_view token) {
   return strings.size() < kMaxStrings ? strings.number(tracer::shown(text)) : 0;
 }
 
-/// Adds lanes and processes to the RawModel as they occur.
+/// Adds lanes and processes to the RawModel when they first occur.
 class LaneTable {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
   explicit LaneTable(RawModel& raw) : raw_(raw) {}
 
-  /// Index of its lane; kNone if there are too many, which is counted.
+  /// Returns the index of the event's lane, or kNone, and counts it, if out of lanes.
   uint32_t lane(const tracer::EventFields& f);
   RawProcess& process(const tracer::EventFields& f);
   size_t refused() const { return refused_; }
@@ -56,7 +56,7 @@ class LaneTable {
 
   RawModel& raw_;
   std::unordered_map<Name, uint32_t, Hash> lanes_;
-  Known recent_[64];  ///< by hash: spares most searches
+  Known recent_[64];  ///< cache by hash: avoids most lookups
   std::unordered_map<int64_t, uint32_t> processes_;
   size_t refused_ = 0;
 };

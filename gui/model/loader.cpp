@@ -22,7 +22,7 @@ constexpr size_t kMaxEvents = 100'000'000;
   throw std::runtime_error(name + " " + why);
 }
 
-/// The scanner has seen that it ends, and that it is not nested too deeply.
+/// The scanner has already checked that the object ends and is not nested too deeply.
 tracer::Json parse_object(std::string_view text) {
   if (text.size() > kMaxMeta) return tracer::Json::object();
   tracer::Json json = tracer::Json::parse(text, nullptr, false);
@@ -39,7 +39,7 @@ struct Loader::Reading {
   EventReader events{raw};
   File file;
   bool done = false;
-  std::string_view meta, distributed;  ///< top-level objects
+  std::string_view meta, distributed;  ///< top-level JSON objects
 
   Model& model() { return raw.model; }
   const tracer::Scanner& scan() const { return file.scan(); }
@@ -66,7 +66,7 @@ void Loader::Reading::open() {
   file = File(text.substr(first));
 }
 
-/// Up to the list of events.
+/// Reads up to the list of events.
 void Loader::Reading::read_head() {
   while (!file.has_events() && !done) {
     const Found found = file.next();
@@ -75,7 +75,7 @@ void Loader::Reading::read_head() {
   }
 }
 
-/// Reads at most so many events.
+/// Reads at most `count` events.
 void Loader::Reading::read(size_t count) {
   while (count > 0 && !done) {
     const Found found = file.next();
@@ -100,7 +100,7 @@ void Loader::Reading::take_member() {
 void Loader::Reading::stop() {
   done = true;
   if (scan().error() == nullptr) return;
-  // A bare list may end without its bracket: the format says so.
+  // The format allows a bare list to end without its closing bracket.
   const size_t byte = static_cast<size_t>(scan().error_at() - model().text.data());
   const bool whole =
       file.is_bare() && byte >= model().text.find_last_not_of(" \t\r\n,") + 1;
@@ -110,8 +110,8 @@ void Loader::Reading::stop() {
                   model().events.empty() ? "" : "; what stands before it is shown"));
 }
 
-/// Makes room for as many events as the text read so far lets expect, instead of for
-/// twice as many.
+/// Reserves space for the number of events extrapolated from the text read already,
+/// instead of doubling the capacity.
 void Loader::Reading::reserve() {
   std::vector<Event>& known = model().events;
   if (known.size() < known.capacity() || known.size() < 5'000) return;

@@ -1,6 +1,6 @@
-// Reads a trace into a Model: Chrome Trace Event JSON from us or from others.
+// Reads a trace into a Model: Chrome Trace Event JSON, ours or that of other tools.
 //
-// Reading is cut into slices, so that a window can draw its progress without a thread:
+// Reading is split into slices, so that a window can draw progress without a thread:
 //     Loader loader("run.json", text);
 //     while (!loader.read(50'000)) draw(loader.progress());
 //     Model model = loader.finish();
@@ -16,18 +16,18 @@ namespace lockstep::gui {
 
 class Loader {
  public:
-  /// `text` must outlive the Model, or be kept by `owned`. Throws std::runtime_error
-  /// in one plain sentence if the text is no JSON or has no list of events.
+  /// `text` must outlive the Model, or `owned` must keep it alive. Throws
+  /// std::runtime_error with a plain message if it is not JSON or has no event list.
   Loader(std::string name, std::string_view text,
          std::shared_ptr<const void> owned = nullptr);
   ~Loader();
 
-  /// Reads at most so many more events; true when there are no more. A damaged or
-  /// truncated file ends where the damage begins, and the Model's `problems` say so.
+  /// Reads at most `events` more events. Returns true if there are none left. A damaged
+  /// or truncated file ends where the damage begins; the Model's `problems` report it.
   bool read(size_t events);
-  double progress() const;  ///< 0 … 1, of the text
+  double progress() const;  ///< fraction of the text, 0 … 1
 
-  /// Indexes what was read. Once. Throws std::runtime_error if there was no event.
+  /// Indexes the events. Call once. Throws std::runtime_error if there are no events.
   Model finish();
 
  private:
@@ -35,7 +35,7 @@ class Loader {
   std::unique_ptr<Reading> reading_;
 };
 
-/// All at once.
+/// Reads the whole text at once.
 Model load_model(std::string name, std::string text);
 
 }  // namespace lockstep::gui

@@ -8,8 +8,8 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr size_t kEventCost = 3;  ///< visits: an event lies further apart than a node
-constexpr float kLikeDensity = 0.2f;  ///< merged areas that differ more stay apart
+constexpr size_t kEventCost = 3;  ///< in visits; events are farther apart than nodes
+constexpr float kLikeDensity = 0.2f;  ///< areas that differ by more are not merged
 
 }  // namespace
 
@@ -52,7 +52,7 @@ std::span<const uint32_t> Lod::row(uint32_t lane, uint32_t depth) const {
                         : std::span(index_).subspan(row->first, row->count);
 }
 
-/// One query: pieces come in by time, and grow into spans.
+/// One query: receives pieces in time order and merges them into spans.
 struct Lod::Walk {
   const Lod& lod;
   const Model& model;
@@ -62,7 +62,7 @@ struct Lod::Walk {
   std::vector<Span>& out;
   LodBudget& budget;
   bool open = false;  ///< the last span may still grow
-  double vote = 0;    ///< ns by which its look leads
+  double vote = 0;    ///< ns by which its class leads
 
   bool pay(size_t visits) {
     if (budget.visits < visits) return false;
@@ -70,7 +70,7 @@ struct Lod::Walk {
     return true;
   }
 
-  /// False when the budget is used up.
+  /// Returns false if the budget is used up.
   bool visit(int level, uint32_t i) {
     if (!pay(1)) return false;
     const Node& node = lod.nodes_[pyramid.first[level] + i];
@@ -158,7 +158,7 @@ struct Lod::Walk {
     return true;
   }
 
-  /// A span grows until it can be seen, and beyond that by more of the same.
+  /// A span grows until it is visible, and beyond that only by similar pieces.
   bool grows_by(const Span& span, const Span& piece) const {
     if (span.length() < resolution) return true;
     return span.look == piece.look &&
@@ -194,7 +194,7 @@ uint32_t Lod::event_at(const Model& model, uint32_t lane, uint32_t depth, int64_
       best = index, distance = away;
     }
   };
-  // Only in the deepest row do events overlap: there a few are looked at.
+  // Events overlap only in the deepest row, where a few of them are examined.
   const auto earliest = after - std::min<std::ptrdiff_t>(after - events.begin(), 32);
   const auto hit = [&] { return best != kNoEvent && distance == 0; };
   for (auto at = after; at != earliest && !hit();) offer(*--at);

@@ -9,7 +9,7 @@ namespace lockstep::gui {
 
 namespace {
 
-/// Convolutions and matrix products: where the arithmetic is.
+/// Returns true for convolutions and matrix products, which do most of the arithmetic.
 bool is_heavy_name(std::string_view name) {
   for (const char* part :
        {"conv", "Conv", "linear", "Linear", "gemm", "addmm", "::mm", "matmul"}) {
@@ -18,7 +18,7 @@ bool is_heavy_name(std::string_view name) {
   return false;
 }
 
-/// What events of one class share.
+/// Returns a key that is equal for all events of one class.
 uint64_t key_of(const Event& event, uint32_t why, bool heavy) {
   uint64_t share = 0;
   switch (event.what()) {
@@ -57,7 +57,7 @@ class LodBuilder {
  private:
   using Node = Lod::Node;
 
-  /// The longest event of some, which gives them their look.
+  /// The longest of several events; determines their class.
   struct Longest {
     int64_t dur = -1;
     EventClass look = 0;
@@ -66,13 +66,13 @@ class LodBuilder {
     }
   };
 
-  /// The node of a row that is being filled.
+  /// The node that is being filled.
   struct Leaf {
     int64_t begin = 0, end = 0, busy = 0;
     int64_t gap_from = 0, gap_to = 0;
-    uint32_t placed = 0;  ///< events of the row so far
+    uint32_t placed = 0;  ///< events added to the row
     uint8_t before_gap = 0;
-    Longest before, after;  ///< the widest gap; all are before it while there is none
+    Longest before, after;  ///< the widest gap; without one, only `before`
   };
 
   void name_heavy() {
@@ -82,7 +82,7 @@ class LodBuilder {
     }
   }
 
-  /// Counts, so that everything has its place before it comes.
+  /// Counts the events first, so that each row has its range before it is filled.
   void make_rows() {
     lod_.lanes_.push_back(0);
     for (const Lane& lane : model_.lanes) {
@@ -185,7 +185,7 @@ class LodBuilder {
     }
   }
 
-  /// Its look is the one whose nodes were busy the longest.
+  /// Its class is the one whose nodes were busy the longest in total.
   static Node sum(const Node* first, const Node* last) {
     double busy = 0, most = -1;
     uint64_t end = 0;

@@ -1,4 +1,4 @@
-// A device's memory by what it holds.
+// Memory usage of a device by category.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace lockstep::gui {
 
-/// The categories of `memory` counters, in the order of the trace's contract.
+/// The categories of `memory` counters, in the order that the trace format defines.
 inline constexpr std::array<const char*, 9> kMemoryCategories = {
     "parameters", "gradients", "buffers",   "activations", "inputs",
     "optimizer",  "buckets",   "workspace", "other"};

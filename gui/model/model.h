@@ -1,12 +1,12 @@
-// A trace as the viewer sees it: read once, indexed once, never changed afterwards.
+// A trace as the viewer sees it: read once, indexed once, and immutable afterwards.
 //
-// Two orders run through it. *Time*: `events`, as they were recorded. *Program*:
-// `program`, each call followed by all that it caused (calls, ops, kernels, copies)
-// before the next call. Everything a panel shows is computed from a Model and a
-// Position (position.h); the Model holds no state of the viewer.
+// It has two orders. *Time*: `events`, as they were recorded. *Program*: `program`,
+// each call followed by everything it caused (calls, ops, kernels, copies) and only
+// then the next call. Everything a panel shows is computed from a Model and a
+// Position (position.h); the Model holds no viewer state.
 //
-// No ImGui, files or threads here: it also compiles for the browser. Reading it from
-// several threads is safe.
+// Uses no ImGui, files or threads, so that it also compiles for the browser.
+// Thread-safe for concurrent reads.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ namespace lockstep::gui {
 
 inline constexpr int kHostDevice = -1;
 inline constexpr int kMaxRanks = 65'535;
-inline constexpr int64_t kMaxBytes = int64_t{1} << 56;  ///< no sum of bytes overflows
+inline constexpr int64_t kMaxBytes = int64_t{1} << 56;  ///< byte sums cannot overflow
 
 /// A host thread, or one stream of a device.
 struct Lane {
@@ -33,101 +33,101 @@ struct Lane {
   int rank = 0;
   int device = kHostDevice;      ///< index into Model::devices
   int stream = -1;               ///< 0 compute, 1 copy, 2 comm
-  int rows = 1;                  ///< how deep its events nest
-  std::vector<uint32_t> events;  ///< X events and marks, sorted by time
+  int rows = 1;                  ///< number of nesting levels of its events
+  std::vector<uint32_t> events;  ///< X events and marks, in time order
   bool is_host() const { return device == kHostDevice; }
 };
 
 struct Device {
-  int64_t id = 0;  ///< as the trace numbers it
+  int64_t id = 0;  ///< id in the trace
   std::string name;
   int rank = 0;
-  std::vector<std::pair<int64_t, uint64_t>> memory;  ///< (ts, text) of its counters
+  std::vector<std::pair<int64_t, uint64_t>> memory;  ///< counters: (ts, text offset)
 };
 
 /// A transfer between memories.
 struct Copy {
   uint32_t event = 0;
   int16_t src = kHostDevice, dst = kHostDevice;  ///< indices into Model::devices
-  uint32_t why = 0;                              ///< number in Model::strings
+  uint32_t why = 0;                              ///< index into Model::strings
   int64_t bytes = 0;
   uint32_t collective =
       kNoEvent;        ///< index into Model::collectives, if it is a message
   int16_t round = -1;  ///< args.ring_step of such a message
 };
 
-/// What several ranks do together: an all-reduce, a broadcast.
+/// An operation that several ranks execute together: an all-reduce, a broadcast.
 struct Collective {
-  std::vector<uint32_t> events;  ///< of each rank, by time
-  std::vector<uint32_t> copies;  ///< its messages, by round, then time
+  std::vector<uint32_t> events;  ///< one per rank, in time order
+  std::vector<uint32_t> copies;  ///< its messages, by round, then by time
 };
 
-/// What went in and out of one port until each transfer's end.
+/// Cumulative traffic through one port, with one point at the end of each transfer.
 struct Port {
   struct Point {
     int64_t ts;
-    int64_t in, out;  ///< bytes since the trace's beginning
+    int64_t in, out;  ///< bytes since the start of the trace
   };
   std::vector<Point> points;
 };
 
-/// One `step` event, or the whole trace where it has none.
+/// One `step` event, or the whole trace if it has none.
 struct Step {
   uint32_t event = kNoEvent;
   uint32_t number = 0;
   int64_t begin = 0, end = 0;  ///< ns; ends with its last host or device event
   bool train = true;
-  std::vector<uint32_t> by_rank;  ///< each rank's event, where there are several
-  /// The `step` event of one rank; kNoEvent if it has none.
+  std::vector<uint32_t> by_rank;  ///< each rank's event, if there are several ranks
+  /// Returns the `step` event of one rank, or kNoEvent if it has none.
   uint32_t event_of(int rank) const;
 };
 
 struct Model {
-  std::string name;                   ///< of the file, for people
-  std::shared_ptr<const void> owned;  ///< keeps `text` where nothing else does
-  std::string_view text;              ///< the whole file, unpacked
-  int alone = -1;  ///< the rank whose file this is, where the others' are not here
-  /// The top-level `lockstep` object, or none; `meta_of` in details.h reads it.
+  std::string name;                   ///< file name for display
+  std::shared_ptr<const void> owned;  ///< keeps `text` alive if nothing else does
+  std::string_view text;              ///< the whole file, decompressed
+  int alone = -1;  ///< rank of this file if the other ranks' files are missing; else -1
+  /// The top-level `lockstep` object, or nullptr; see `meta_of` in details.h.
   std::shared_ptr<const nlohmann::ordered_json> meta;
   Strings strings;
-  std::vector<uint32_t> phases = {0};  ///< names of phases, by their small number
+  std::vector<uint32_t> phases = {0};  ///< names of phases, by Event::phase
 
-  std::vector<Event> events;           ///< by time, the longer first
+  std::vector<Event> events;           ///< by time; see comes_before (raw_model.h)
   std::vector<uint32_t> program;       ///< events in program order, rank by rank
-  std::vector<uint32_t> rank_places;   ///< where each rank's part begins, and the end
-  std::vector<uint32_t> movements;     ///< places in `program` of copies, collectives
-  std::vector<uint32_t> phase_places;  ///< places in `program` of phases and steps
-  std::vector<Lane> lanes;  ///< sorted as they are shown: hosts, then devices
+  std::vector<uint32_t> rank_places;   ///< start of each rank's part, then the end
+  std::vector<uint32_t> movements;     ///< in `program`: indices of copies, collectives
+  std::vector<uint32_t> phase_places;  ///< in `program`: indices of phases and steps
+  std::vector<Lane> lanes;             ///< in display order: hosts, then devices
   std::vector<Device> devices;
-  std::vector<Copy> copies;             ///< by event
-  std::vector<Collective> collectives;  ///< by the time of their first event
+  std::vector<Copy> copies;             ///< ordered by event
+  std::vector<Collective> collectives;  ///< ordered by their first event
   std::vector<std::pair<uint32_t, uint32_t>> collective_of_event;  ///< sorted
-  std::vector<Port> ports;            ///< of the devices; the host's is the last
-  std::vector<Step> steps;            ///< by time; of rank 0 where there are several
-  int64_t length = 0;                 ///< ns, of the whole trace
-  std::vector<std::string> problems;  ///< what is wrong with the file, in plain words
+  std::vector<Port> ports;            ///< one per device, then the host's
+  std::vector<Step> steps;            ///< by time; those of rank 0 if there are several
+  int64_t length = 0;                 ///< duration of the trace, ns
+  std::vector<std::string> problems;  ///< defects of the file, in plain English
 
-  /// The event with this args.id, or kNoEvent.
+  /// Returns the event with this args.id, or kNoEvent.
   uint32_t event_of_id(int64_t id) const;
   const std::string& name_of(const Event& event) const { return strings[event.name]; }
-  const Copy* copy_of(uint32_t event) const;  ///< nullptr if it is no copy
-  /// The collective that an event is a rank's part of, or kNoEvent.
+  const Copy* copy_of(uint32_t event) const;  ///< nullptr if it is not a copy
+  /// Returns the collective that an event is one rank's part of, or kNoEvent.
   uint32_t collective_of(uint32_t event) const;
-  /// Index of the step that contains or precedes `ts` (0 before the first).
+  /// Returns the index of the step that contains or precedes `ts` (0 before the first).
   size_t step_at(int64_t ts) const;
-  size_t step_at(int64_t ts, int rank) const;  ///< by that rank's own beginnings
-  size_t step_of(const Event& event) const;    ///< the one that it says
+  size_t step_at(int64_t ts, int rank) const;  ///< by that rank's step starts
+  size_t step_of(const Event& event) const;    ///< the step recorded in it
   int rank_of(uint32_t event) const { return lanes[events[event].lane].rank; }
-  std::string meta_text(const char* key) const;  ///< "" when absent or no text
+  std::string meta_text(const char* key) const;  ///< "" if absent or not text
   bool is_measured() const { return meta_text("clock") != "emulated"; }
   int ranks() const;
 
-  // The index of ids: dense where ids are small, else sorted pairs.
+  // The index of args.id: dense if ids are small, else sorted pairs.
   std::vector<uint32_t> dense_ids;
   std::vector<std::pair<uint32_t, uint32_t>> sparse_ids;
 };
 
-/// What a Model takes in memory beside the trace's text and its strings, in bytes.
+/// Returns the bytes of memory a Model uses, excluding the trace's text and strings.
 size_t resident_bytes(const Model& model);
 
 }  // namespace lockstep::gui

@@ -11,14 +11,14 @@ namespace {
 
 using tracer::Json;
 
-// Below these a rate says nothing: the start takes as long as the work.
+// Below these limits a rate is meaningless: startup takes as long as the work itself.
 constexpr int64_t kFewBytes = 65'536;
 constexpr int64_t kShortKernel = 10'000;  ///< ns
 
-constexpr double kWakingUp = 20'000;  ///< ns; so little is no waiting for a core
+constexpr double kWakingUp = 20'000;  ///< ns; a shorter wait is just thread wake-up
 
-/// One method per kind of event: it collects facts and names the templates to try, the
-/// most special first.
+/// One method per kind of event. Each collects facts and lists the templates to try,
+/// most specific first.
 class Narrator : EventFacts {
  public:
   using EventFacts::EventFacts;

@@ -1,5 +1,5 @@
-// One or two plain sentences about the current event, with its numbers out of the
-// trace: for somebody who knows PyTorch and wants to know why this happens.
+// One or two plain sentences about the current event, with numbers from the trace:
+// for readers who know PyTorch and want to understand why this happens.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@
 namespace lockstep::gui {
 
 struct Narration {
-  std::string text;  ///< one line, at most about 260 characters; **emphasis**
+  std::string text;  ///< one line of at most about 260 characters; **emphasis**
 };
 
-/// About `state.event`. `of_step` is the breakdown of `state.step`. Pure and cheap
-/// (well below a millisecond). What the trace does not say is left out, never guessed;
-/// each event gets a sentence, those of foreign traces too.
+/// Describes `state.event`. `of_step` is the breakdown of `state.step`. Pure and cheap
+/// (well below a millisecond). Omits what the trace does not record and never guesses.
+/// Returns a sentence for every event, including those in traces from other programs.
 Narration narrate(const Model& model, const State& state, const Breakdown& of_step,
                   const Language& language = english());
 

@@ -12,7 +12,7 @@ namespace lockstep::gui {
 
 namespace {
 
-/// Places of a rank's program: first and last; first > last if it has none.
+/// Returns the first and last place of a rank's program; first > last if it has none.
 std::pair<uint32_t, uint32_t> range_of(const Model& model, int rank) {
   const auto index = static_cast<size_t>(rank);
   if (rank < 0 || index + 1 >= model.rank_places.size()) return {1, 0};
@@ -21,10 +21,10 @@ std::pair<uint32_t, uint32_t> range_of(const Model& model, int rank) {
   return {begin, end - 1};
 }
 
-/// The last event of a rank that starts at or before `ts`; marks do not count.
+/// Returns the last event of a rank that starts at or before `ts`, ignoring marks.
 uint32_t last_started(const Model& model, int64_t ts, int rank) {
   const auto [first, last] = range_of(model, rank);
-  const bool any = first > last;  // a rank that the trace does not have
+  const bool any = first > last;  // the trace does not have this rank
   auto after = std::upper_bound(model.events.begin(), model.events.end(), ts,
                                 [](int64_t t, const Event& e) { return t < e.ts; });
   while (after != model.events.begin()) {
@@ -34,14 +34,14 @@ uint32_t last_started(const Model& model, int64_t ts, int rank) {
       return static_cast<uint32_t>(after - model.events.begin());
     }
   }
-  return model.program[any ? 0 : first];  // which is yet to come
+  return model.program[any ? 0 : first];  // it has not started yet
 }
 
 const Event& event_in(const Model& model, uint32_t place) {
   return model.events[model.program[place]];
 }
 
-/// The nearest place of an ascending list behind (or before) this one, else this one.
+/// Returns the nearest place in the list after (or before) `place`, else `place`.
 uint32_t next_in(const std::vector<uint32_t>& places, uint32_t place) {
   const auto found = std::upper_bound(places.begin(), places.end(), place);
   return found == places.end() ? place : *found;
@@ -52,7 +52,7 @@ uint32_t previous_in(const std::vector<uint32_t>& places, uint32_t place) {
   return found == places.begin() ? place : *(found - 1);
 }
 
-/// The sibling before, or the caller of the first sibling.
+/// Returns the previous sibling, or the caller of the first sibling.
 uint32_t back_over(const Model& model, uint32_t place) {
   if (place == 0) return 0;
   const uint32_t parent = event_in(model, place).parent;
@@ -69,7 +69,7 @@ uint32_t place_of_step(const Model& model, int64_t step, int rank) {
   return event == kNoEvent ? 0 : model.events[event].order;
 }
 
-/// One that lies behind the step's beginning goes there first, as a player's ⏮ does.
+/// Returns the start of the step or, at its start, that of the previous step (like ⏮).
 uint32_t back_step(const Model& model, uint32_t place) {
   const auto step = static_cast<int64_t>(model.step_of(event_in(model, place)));
   const int rank = model.rank_of(model.program[place]);
@@ -100,7 +100,7 @@ uint32_t event_at(const Model& model, const Position& position) {
   uint32_t event = last_started(model, position.time, position.rank);
   if (model.events[event].end() > position.time) return event;
   const uint32_t first = model.steps.front().event_of(position.rank);
-  if (first != kNoEvent) {  // nothing new runs: what the training loop does meanwhile
+  if (first != kNoEvent) {  // nothing newer runs: show the training loop
     const Lane& main = model.lanes[model.events[first].lane];
     const uint32_t running = running_on(model, main, position.time);
     if (running != kNoEvent) return running;
@@ -222,7 +222,7 @@ std::optional<int64_t> parse_integer(const std::string& text) {
 
 namespace {
 
-/// What `whole` caused, first its phases, then everything: the first with this name.
+/// Returns the first descendant of `whole` with this name; prefers phases.
 uint32_t find_in(const Model& model, uint32_t whole, std::string_view name) {
   const Event& span = model.events[whole];
   for (const bool any : {false, true}) {
@@ -236,7 +236,7 @@ uint32_t find_in(const Model& model, uint32_t whole, std::string_view name) {
   return kNoEvent;
 }
 
-/// Names inside each other: `backward`, `ResNet.forward`, `forward/conv2d`.
+/// Resolves nested names: `backward`, `ResNet.forward`, `forward/conv2d`.
 std::optional<Position> at_names(const Model& model, uint32_t step, int64_t number,
                                  std::string_view names, std::string& why) {
   uint32_t at = step;

@@ -1,4 +1,4 @@
-// What is known about an event where several ranks run the same program.
+// Facts about an event if several ranks run the same program.
 #include <algorithm>
 
 #include "gui/model/event_facts.h"
@@ -12,7 +12,7 @@ using tracer::Json;
 
 constexpr uint32_t kMostOfOneCause = 20'000;
 
-/// ns in which kernels ran on a device's compute stream between two times.
+/// Returns the ns between two times in which a device's compute stream ran kernels.
 int64_t computed(const Model& model, int device, int64_t from, int64_t to) {
   int64_t sum = 0;
   for (const Lane& lane : model.lanes) {

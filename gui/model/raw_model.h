@@ -1,5 +1,5 @@
-// What the loader hands to the indexer: events in the file's order, and references
-// still as the ids that the file uses.
+// The loader's output and the indexer's input: events in file order, with references
+// still given as the ids in the file.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace lockstep::gui {
 
-/// Earlier first; at the same time the host before what it may have caused on devices,
-/// then the longer, which may enclose the other.
+/// Orders by start time; at the same time, host events precede device events that they
+/// may have caused, and longer events precede shorter ones that they may enclose.
 inline bool comes_before(const Event& a, const Event& b) {
   if (a.ts != b.ts) return a.ts < b.ts;
   if (a.is_task() != b.is_task()) return b.is_task();
@@ -33,19 +33,19 @@ struct RawCopy {
   int64_t src = kHostDevice, dst = kHostDevice;  ///< the trace's device ids
   uint32_t why = 0;
   int64_t bytes = 0;
-  uint32_t group = 0;  ///< of the collective that it is a message of
+  uint32_t group = 0;  ///< of the collective that this is a message of
   int64_t seq = -1, ring_step = -1;
 };
 
 struct RawCollective {
   uint32_t event = 0;
-  uint32_t group = 0;  ///< number in Model::strings
+  uint32_t group = 0;  ///< index into Model::strings
   int64_t seq = -1;
 };
 
 struct RawCounter {
   uint32_t lane = 0;
-  int64_t ts = 0;  ///< as Event::ts
+  int64_t ts = 0;  ///< same as Event::ts
   uint64_t text = 0;
 };
 
@@ -54,7 +54,7 @@ struct RawStep {
   bool train = true;
 };
 
-/// PyTorch's profiler: a launch on the host, or what it launched on a device.
+/// PyTorch's profiler: a launch on the host, or the work that it launched on a device.
 struct RawLaunch {
   int64_t correlation = 0;
   uint32_t event = 0;
@@ -63,36 +63,36 @@ struct RawLaunch {
 struct RawProcess {
   std::string name;
   int64_t sort = 0;
-  int64_t device = kHostDevice;  ///< a pid is a host or a device as a whole
+  int64_t device = kHostDevice;  ///< each pid is a host or a whole device
   int64_t rank = -1;             ///< -1: unknown
 };
 
 struct RawLane {
   Lane lane;
   uint32_t process = 0;        ///< index into `processes`
-  std::vector<uint32_t> open;  ///< begun (ph B) and not yet ended
+  std::vector<uint32_t> open;  ///< begun (ph B) but not yet ended
 };
 
 struct RawModel {
   Model model;  ///< `events` (lane = index into `lanes` below), strings, phases, text
-  std::vector<RawReference> references;  ///< of each event
+  std::vector<RawReference> references;  ///< one per event
   std::vector<RawLane> lanes;
   std::vector<RawProcess> processes;
   std::vector<RawCopy> copies;
   std::vector<RawCollective> collectives;
   std::vector<RawCounter> counters;
-  std::vector<RawStep> steps;           ///< ours
+  std::vector<RawStep> steps;           ///< from our own traces
   std::vector<RawStep> profiler_steps;  ///< "ProfilerStep#7"
   std::vector<RawLaunch> launches, launched;
-  int64_t rank = 0;  ///< of processes that do not say
+  int64_t rank = 0;  ///< of processes that do not specify one
   bool sorted = true;
 };
 
-/// Sorts, resolves references, and builds everything that Model promises. There must
-/// be an event.
+/// Sorts, resolves references, and builds all indices of the Model. Requires at least
+/// one event.
 Model index_model(RawModel raw);
 
-// Its parts, in this order.
+// The stages of index_model, in execution order.
 void sort_events(RawModel& raw);   // index_events.cpp
 void index_ids(RawModel& raw);     // index_events.cpp
 void index_lanes(RawModel& raw);   // index_lanes.cpp

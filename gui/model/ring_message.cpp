@@ -30,8 +30,8 @@ bool is_all_reduce(const Model& model, uint32_t collective) {
   return is_all_reduce(model, args_of_collective(model, collective), collective);
 }
 
-/// A chunk sets out from the right of its owner: NCCL's numbering, as in
-/// engine/plan/ring.h. In round s rank r sends chunk r - 1 - s.
+/// Each chunk starts at the rank after its owner: NCCL's numbering, as in
+/// engine/plan/ring.h. In round s, rank r sends chunk r - 1 - s.
 RingMessage ring_message(const Model& model, const Copy& copy) {
   RingMessage message;
   if (copy.collective == kNoEvent || copy.round < 0) return message;
@@ -59,7 +59,7 @@ std::string round_in_words(const Model& model, const Underway& now) {
   if (one == nullptr) return "all messages have arrived";
   if (now.awaited >= 0) return fmt::format("waits for rank {}", now.awaited);
   const RingMessage message = ring_message(model, *one);
-  const bool modelled =  // Gloo does not tell when its messages travel
+  const bool modelled =  // Gloo does not report when messages travel
       tracer::bool_arg(args_of(model, model.events[one->event]), "modelled");
   std::string text =
       fmt::format("{}round {}", modelled ? "modelled " : "", now.round + 1);

@@ -1,5 +1,5 @@
-// What a message of a ring carries: which chunk, and whether it is added or replaces
-// what is there.
+// The contents of a ring message: which chunk it carries, and whether the receiver adds
+// it to its data or replaces them.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 namespace lockstep::gui {
 
 struct RingMessage {
-  int ranks = 0;   ///< of the collective; 0 if the trace does not say
-  int rounds = 0;  ///< 2 (ranks - 1) of an all-reduce, ranks - 1 of others
-  int chunk = -1;  ///< counted from 1, of `ranks`; -1 if it is not cut in chunks
+  int ranks = 0;   ///< ranks in the collective; 0 if unknown
+  int rounds = 0;  ///< 2 (ranks - 1) for an all-reduce, else ranks - 1
+  int chunk = -1;  ///< from 1 to `ranks`; -1 if the data is not chunked
   bool adds = false;
 };
 

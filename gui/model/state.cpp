@@ -10,7 +10,7 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr uint32_t kMaxCaused = 50'000;  ///< events that one glance looks through
+constexpr uint32_t kMaxCaused = 50'000;  ///< maximum number of events scanned per state
 
 Port::Point port_at(const Port& port, int64_t ts) {
   const auto after = std::upper_bound(
@@ -25,7 +25,7 @@ float share(int64_t now, const Event& event) {
                             static_cast<double>(event.dur));
 }
 
-/// The nearest event of that kind that encloses it on its lane, or it itself.
+/// Returns the nearest event of that kind that encloses `event` on its lane, or itself.
 uint32_t around(const Model& model, uint32_t event, Kind kind, uint32_t otherwise) {
   const uint64_t lane = model.events[event].lane;
   for (; event != kNoEvent && model.events[event].lane == lane;
@@ -53,7 +53,7 @@ void find_running(const Model& model, State& state) {
   }
 }
 
-/// A message counts where it leaves and where it arrives, regardless of its cause.
+/// Counts a message at its sender and its receiver, regardless of its cause.
 void note_message(const Model& model, uint32_t index, State& state) {
   const Copy& copy = model.copies[index];
   const auto note = [&](int device, size_t Effects::* count, int64_t Effects::* bytes) {
@@ -87,7 +87,7 @@ void find_effects(const Model& model, State& state) {
     };
     if (event.what() == Kind::copy) {
       const Copy* copy = model.copy_of(index);
-      if (copy->collective != kNoEvent) continue;  // below, with those of other ranks
+      if (copy->collective != kNoEvent) continue;  // handled below with other ranks'
       note(copy->src, [&](Effects& e) { ++e.copies_out, e.bytes_out += copy->bytes; });
       note(copy->dst, [&](Effects& e) { ++e.copies_in, e.bytes_in += copy->bytes; });
     } else if (event.what() == Kind::collective) {

@@ -1,5 +1,5 @@
-// What is going on at a Position: a pure function of Model and Position, so that going
-// back costs what going forward costs, and n steps on and n back show the same picture.
+// What happens at a Position: a pure function of Model and Position, so that moving
+// back costs as much as moving forward, and n steps out and n back restore the state.
 #pragma once
 
 #include <vector>
@@ -9,63 +9,63 @@
 
 namespace lockstep::gui {
 
-/// A copy on its way.
+/// A copy in flight.
 struct Packet {
   uint32_t copy = 0;   ///< index into Model::copies
   float progress = 0;  ///< 0 at the sender, 1 at the receiver
 };
 
-/// What the event at the position caused on one device.
+/// The work on one device caused by the event at the position.
 struct Effects {
   size_t kernels = 0, collectives = 0, copies_in = 0, copies_out = 0;
   int64_t bytes_in = 0, bytes_out = 0;
-  uint32_t first = kNoEvent;  ///< its first kernel or copy there, by time
+  uint32_t first = kNoEvent;  ///< its earliest kernel or copy on this device
   uint32_t first_kernel = kNoEvent;
   int64_t kernel_time = 0;  ///< ns, summed
   bool any() const { return kernels + collectives + copies_in + copies_out > 0; }
 };
 
 struct DeviceState {
-  /// What runs now on the streams compute, copy, comm; kNoEvent where nothing does.
+  /// The events running on the compute, copy and comm streams; kNoEvent if idle.
   uint32_t running[3] = {kNoEvent, kNoEvent, kNoEvent};
-  uint32_t collective = kNoEvent;  ///< that its rank is in; its messages run inside
+  uint32_t collective = kNoEvent;  ///< the one its rank is in; its messages run inside
   Memory memory;
-  int64_t in = 0, out = 0;  ///< bytes through its port since the step began
+  int64_t in = 0, out = 0;  ///< bytes through its port since the start of the step
   Effects effects;          ///< in program order
 };
 
-/// A collective on its way, as far as all its ranks have brought it.
+/// A collective in progress.
 struct Underway {
   uint32_t collective = kNoEvent;  ///< index into Model::collectives
   size_t arrived = 0, messages = 0;
-  int round = -1;        ///< args.ring_step of what flies now or next
-  int awaited = -1;      ///< a rank that has not come to it yet; -1: all have
-  bool to_come = false;  ///< in program order: it is caused here and runs later
+  int round = -1;        ///< args.ring_step of the current or next messages
+  int awaited = -1;      ///< a rank that has not yet joined; -1: all have
+  bool to_come = false;  ///< in program order: caused here, runs later
   bool any() const { return collective != kNoEvent; }
 };
 
 struct State {
   Position position;
-  int rank = 0;                 ///< whose program the position is in
+  int rank = 0;                 ///< the rank whose program the position is in
   int64_t now = 0;              ///< ns since the trace's first event
   size_t step = 0;              ///< index into Model::steps
-  uint32_t event = 0;           ///< what the position is about (event_at)
-  uint32_t phase = kNoEvent;    ///< the innermost phase around it
+  uint32_t event = 0;           ///< the event at the position (event_at)
+  uint32_t phase = kNoEvent;    ///< the innermost phase or step around it
   std::vector<uint32_t> stack;  ///< the event and its callers, outermost first
   std::vector<DeviceState> devices;
   int64_t host_in = 0, host_out = 0;
   std::vector<Packet> packets;
-  Underway underway;  ///< the first, if there are several
+  Underway underway;  ///< the first one if there are several
 
   /// In program order: ns from the event's start to its first effect on a device, and
-  /// how many effects there are (counted up to 50,000 events behind it).
+  /// the number of effects (among the first 50,000 events that follow it).
   int64_t effects_after = 0;
   size_t effect_count = 0;
 };
 
 State state_at(const Model& model, const Position& position);
 
-/// The innermost event that runs on a lane at `ts`, or kNoEvent.
+/// Returns the innermost event that runs on a lane at `ts`, or kNoEvent.
 uint32_t running_on(const Model& model, const Lane& lane, int64_t ts);
 
 }  // namespace lockstep::gui

@@ -1,4 +1,4 @@
-// Texts that occur again and again, kept once and known by a number.
+// Interned strings: each distinct string is stored once and identified by an index.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace lockstep::gui {
 
-/// 0 is the empty text. Not thread-safe. References stay valid while the table lives.
+/// 0 is the empty string. Not thread-safe. References stay valid until destruction.
 class Strings {
  public:
   static constexpr uint32_t kUnknown = UINT32_MAX;
@@ -19,12 +19,12 @@ class Strings {
   Strings(Strings&&) = default;
   Strings& operator=(Strings&&) = default;
 
-  /// The text's number, or kUnknown.
+  /// Returns the string's index, or kUnknown.
   uint32_t find(std::string_view text) const {
     return text.empty() ? 0 : slots_[slot_of(text, hash_of(text))].number_or_unknown();
   }
 
-  /// The text's number; a new one if it was unknown.
+  /// Returns the string's index; adds the string if it is new.
   uint32_t number(std::string_view text) {
     if (text.empty()) return 0;
     const uint32_t hash = hash_of(text);
@@ -43,9 +43,9 @@ class Strings {
   size_t size() const { return texts_.size(); }
 
  private:
-  /// Of an open hash table: a power of two of them, at most half of them taken.
+  /// A slot of an open-addressing table: a power of two in number, at most half in use.
   struct Slot {
-    uint32_t hash = 0, number = 0;  ///< 0: free
+    uint32_t hash = 0, number = 0;  ///< 0: empty
     uint32_t number_or_unknown() const { return number == 0 ? kUnknown : number; }
   };
 
@@ -53,7 +53,7 @@ class Strings {
     return static_cast<uint32_t>(std::hash<std::string_view>()(text));
   }
 
-  /// Where the text is, or where it would go.
+  /// Returns the slot that holds the text, or the free slot where it belongs.
   size_t slot_of(std::string_view text, uint32_t hash) const {
     size_t slot = hash & (slots_.size() - 1);
     while (slots_[slot].number != 0 &&

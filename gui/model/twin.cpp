@@ -1,5 +1,5 @@
-// The same point in another rank's program: ranks run the same code, so the way down to
-// an event (its step, the second `all_reduce` in it, …) leads to its twin.
+// Finds the same point in another rank's program: ranks run the same code, so the path
+// to an event (its step, the second `all_reduce` in it, …) also leads to its twin.
 #include <algorithm>
 #include <vector>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kMostChildren = 200'000;
 
-/// How many children of its parent before it have the event's name.
+/// Returns how many earlier children of the same parent have the event's name.
 uint32_t ordinal(const Model& model, uint32_t event) {
   const Event& own = model.events[event];
   uint32_t count = 0, seen = 0;
@@ -24,7 +24,7 @@ uint32_t ordinal(const Model& model, uint32_t event) {
   return count;
 }
 
-/// That child of `parent`; kNoEvent if there are not so many.
+/// Returns child `count` of that name; kNoEvent if there are fewer children.
 uint32_t child(const Model& model, uint32_t parent, uint32_t name, uint32_t count) {
   uint32_t seen = 0;
   const Event& caller = model.events[parent];
@@ -38,7 +38,7 @@ uint32_t child(const Model& model, uint32_t parent, uint32_t name, uint32_t coun
   return kNoEvent;
 }
 
-/// As far down as both went the same way.
+/// Follows the path as far as it exists in both programs.
 uint32_t twin_of(const Model& model, uint32_t event, int rank) {
   std::vector<uint32_t> way;
   for (uint32_t at = event; at != kNoEvent && way.size() < 512;) {

@@ -1,4 +1,4 @@
-// The step's call tree with identical calls merged: count and total time.
+// The step's call tree, in which identical calls are merged, with count and total time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,15 +14,15 @@ namespace {
 
 constexpr float kRow = 20;
 
-/// Open entries: ancestors of the current event, the first levels, and whatever the
-/// user toggled.
+/// Returns true if an entry is expanded. By default, the first levels and the ancestors
+/// of the current event are; the user can toggle each entry.
 bool is_open(const OpenTrace& trace, uint32_t entry,
              const std::vector<bool>& on_the_path) {
   const bool by_itself = trace.tree[entry].depth < 5 || on_the_path[entry];
   return by_itself != (trace.tree_toggled.count(trace.tree[entry].first) > 0);
 }
 
-/// Marks the entries that hold the current event and its callers.
+/// Marks the entries that contain the current event and its callers.
 std::vector<bool> path_to(const OpenTrace& trace) {
   std::vector<bool> on_the_path(trace.tree.size(), false);
   uint32_t begin = 0, end = static_cast<uint32_t>(trace.tree.size());

@@ -73,7 +73,7 @@ std::vector<uint32_t> siblings_before(const Model& model, uint32_t event, size_t
   return found;
 }
 
-/// The innermost levels show their neighbours; outer levels show only the path.
+/// Returns the neighbours to show: some at the innermost levels, none at outer levels.
 size_t neighbours(size_t level, size_t levels) {
   const size_t from_end = levels - 1 - level;
   return from_end == 0 ? 4 : from_end <= 2 ? 3 : 0;
@@ -151,7 +151,7 @@ void draw_row(const Ui& ui, const Rect& r, float indent, const Line& row, App& a
                                  display_name(model, event, app.settings.cpp_names));
   if (event.what() != Kind::call || room - used < 50) return;
   const tracer::Json args = args_of(model, event);
-  if (!text_arg(args, "slot").empty()) {  // a learner's own code
+  if (!text_arg(args, "slot").empty()) {  // implemented by the learner
     const float width = ui.width(Type::small, "yours") + 12;
     ui.fill({x + used + 8, r.y + 4, width, r.h - 8}, with_alpha(t.green, 0.25f), 4);
     ui.text(x + used + 14, y + 1, Type::small, t.green, "yours");

@@ -15,8 +15,8 @@ struct CodeToken {
   TokenKind kind = TokenKind::plain;
 };
 
-/// Splits a line into pieces. `in_comment` is true on entry and on return while a /* is
-/// open.
+/// Splits a line into tokens. `in_comment` is true on entry and on return if the line
+/// begins or ends, respectively, inside a /* comment.
 std::vector<CodeToken> code_tokens(std::string_view line, bool& in_comment);
 
 ImU32 token_colour(const Theme& theme, TokenKind kind);

@@ -1,4 +1,4 @@
-// Two or three traces side by side: the same phase of the same step.
+// Compares two or three traces side by side, at the same phase of the same step.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::string title_of(const Model& model) {
                      model.devices.size() == 1 ? "" : "s", model.meta_text("clock"));
 }
 
-/// Returns the phases of all traces; each comes after its predecessor in its own trace.
+/// Returns the phases of all traces; tries to preserve the order within each trace.
 std::vector<std::string> all_phases(const std::vector<OpenTrace*>& traces) {
   std::vector<std::string> names;
   for (const OpenTrace* trace : traces) {
@@ -35,7 +35,7 @@ std::vector<std::string> all_phases(const std::vector<OpenTrace*>& traces) {
   return names;
 }
 
-/// Device time, or host time for a phase without device tasks.
+/// The device time of a phase, or its host time if it has no device tasks.
 struct Cost {
   int64_t time = 0;
   bool on_device = true;
@@ -48,7 +48,7 @@ Cost cost_of(const OpenTrace& trace, const std::string& phase) {
   return {};
 }
 
-/// Host time and device time are not comparable.
+/// Returns the ratio, or "" if a time is 0 or only one of them is device time.
 std::string difference(const Cost& first, const Cost& other) {
   if (first.time == 0 || other.time == 0 || first.on_device != other.on_device)
     return "";
@@ -58,7 +58,7 @@ std::string difference(const Cost& first, const Cost& other) {
   return fmt::format("{:.{}f}×", ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0);
 }
 
-/// Returns a warning if the traces do different work, otherwise an empty string.
+/// Returns a warning if the traces do different work, or an empty string otherwise.
 std::string different_work(const std::vector<OpenTrace*>& traces) {
   const std::string arch = traces.front()->model->meta_text("arch");
   const int64_t batch = traces.front()->step.batch;

@@ -13,8 +13,8 @@ namespace lockstep::gui {
 
 namespace {
 
-/// What a device is busy with, in words; the event; and the ns until it begins if it is
-/// an effect that has not started.
+/// A description of a device's current work, its event, and, for an effect that has not
+/// started, the ns until it begins.
 struct Activity {
   std::string text;
   uint32_t event = kNoEvent;
@@ -67,7 +67,7 @@ void draw_compact(const Ui& ui, const Rect& r, const OpenTrace& trace, int devic
               largest_memory(trace));
 }
 
-/// True once a tenth of the port's bytes in this step have passed.
+/// Returns true once over a tenth of the port's bytes in this step were transferred.
 bool is_port_busy(const OpenTrace& trace, int device) {
   int64_t whole = 0;
   for (const PortBytes& port : trace.step.ports) {

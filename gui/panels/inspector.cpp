@@ -1,5 +1,5 @@
-// Everything the trace records about the current event, with links to its causes and
-// effects.
+// Shows everything that the trace records about the current event, with links to its
+// causes and effects.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 struct Fact {
   std::string name, value;
-  uint32_t link = kNoEvent;  ///< the target of a click
+  uint32_t link = kNoEvent;  ///< the event that a click goes to
 };
 
 constexpr size_t kMostLinks = 12, kMostNames = 64;
@@ -65,7 +65,7 @@ void add_rates(const Model& model, const Event& event, const tracer::Json& args,
   }
 }
 
-/// Returns the parameter whose gradient a kernel completed; the mark carries its name.
+/// Returns the parameter whose gradient a kernel completed, as named by its mark.
 std::string gradient_of(const Model& model, uint32_t kernel) {
   const Event& event = model.events[kernel];
   if (event.what() != Kind::kernel) return "";
@@ -76,7 +76,7 @@ std::string gradient_of(const Model& model, uint32_t kernel) {
   return "";
 }
 
-/// Adds a list of names: the count, then one name per line.
+/// Adds a list of names: first the count, then one name per line.
 void add_names(const std::string& key, const tracer::Json& names,
                std::vector<Fact>& facts) {
   facts.push_back({key, std::to_string(names.size())});
@@ -174,7 +174,7 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index) {
   return facts;
 }
 
-/// Colour-coded where colour has a meaning; steps, calls and waits have none.
+/// Returns the event's colour if it has one; steps, calls and waits do not.
 ImU32 title_colour(const Theme& theme, const Model& model, uint32_t index) {
   const Event& event = model.events[index];
   const bool coloured = event.is_task() || event.what() == Kind::phase;

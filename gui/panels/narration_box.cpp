@@ -1,4 +1,4 @@
-// One sentence that describes the current event.
+// Shows one sentence that describes the current event.
 #include <algorithm>
 
 #include "gui/model/narration.h"

@@ -1,4 +1,4 @@
-// Where the step's time and bytes are spent.
+// Shows the time of each phase and the bytes through each port in the step.
 #include <fmt/format.h>
 
 #include <algorithm>

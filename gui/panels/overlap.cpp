@@ -1,4 +1,4 @@
-// The share of communication that each device hides behind computation.
+// Shows the fraction of communication that each device overlaps with computation.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -12,7 +12,7 @@ namespace lockstep::gui {
 
 namespace {
 
-/// Dims what lies below and captures its clicks.
+/// Dims the screen and captures its mouse clicks.
 bool dim_screen(const Ui& ui, const Rect& screen, const char* id) {
   ui.fill(screen, with_alpha(ui.theme.background, ui.theme.dark ? 0.72f : 0.6f));
   return ui.clicked(id, screen);
@@ -33,7 +33,7 @@ void draw_help(const Ui& ui, const Rect& screen, App& app) {
   if (dim_screen(ui, screen, "help veil")) app.settings.help = false;
   const auto& help = key_help();
   const bool columns = screen.w > 900;
-  // The second column begins with the "Jump" group.
+  // The second column starts with the "Jump" group.
   const auto is_jump = [](const KeyHelp& key) {
     return std::string(key.group) == "Jump";
   };
@@ -77,7 +77,7 @@ void draw_tour(const Ui& ui, const Rect& screen, App& app) {
     return;
   }
   const TourCard& stop = kTour[static_cast<size_t>(app.settings.tour - 1)];
-  // Places the card beside the part it describes.
+  // Place the card next to the area that it describes.
   const float wide = std::min(400.0f, screen.w - 40);
   const float text_high = ui.text_rich({0, 0, wide - 40, 0}, Type::body, Type::strong,
                                        0, 0, stop.text, false);

@@ -1,5 +1,5 @@
-// The panels, one file each. Each draws itself into its area and turns clicks into
-// moves of the App; panels hold no state.
+// The panels, one file each. Each function draws its panel into an area and translates
+// clicks into calls to the App; panels hold no state.
 #pragma once
 
 #include <string>
@@ -10,25 +10,25 @@
 namespace lockstep::gui {
 
 void draw_top_bar(const Ui& ui, const Rect& area, App& app);
-/// From this width on, the top bar names the trace; below it, the timeline does.
+/// Minimum width at which the top bar shows the trace's name; below, the timeline does.
 constexpr float kNamesTrace = 1250;
 /// Returns "resnet18 · DataParallel · 4 devices".
 std::string trace_title(const Model& model);
 void draw_calls(const Ui& ui, const Rect& area, App& app);
-/// Draws the call tree inside the card of calls.
+/// Draws the call tree inside the "calls" card.
 void draw_call_tree(const Ui& ui, Rect inside, App& app);
 void draw_source(const Ui& ui, const Rect& area, App& app);
 void draw_stage(const Ui& ui, const Rect& area, App& app, OpenTrace& trace);
 void draw_narration(const Ui& ui, const Rect& area, App& app);
-/// Returns the height that the narration needs at this width.
+/// Returns the height required by the narration at the given width.
 float narration_height(const Ui& ui, float width, App& app);
 void draw_step_times(const Ui& ui, const Rect& area, App& app);
 void draw_ports(const Ui& ui, const Rect& area, App& app);
-/// Draws computation and communication per device, inside the card.
+/// Draws computation and communication for each device, inside the card.
 void draw_overlap(const Ui& ui, Rect room, const OpenTrace& trace);
 void draw_inspector(const Ui& ui, const Rect& area, App& app);
 void draw_compare(const Ui& ui, const Rect& area, App& app);
-/// Draws the file's problems in one line; a click dismisses it.
+/// Draws the problems found in the file on one line; a click dismisses it.
 void draw_problems(const Ui& ui, const Rect& area, OpenTrace& trace);
 void draw_start(const Ui& ui, const Rect& area, App& app);
 void draw_loading(const Ui& ui, const Rect& area, double progress,
@@ -38,7 +38,7 @@ void draw_tour(const Ui& ui, const Rect& screen, App& app);
 
 // ---- The timeline
 
-/// Draws the current trace and handles the mouse over it.
+/// Draws the current trace and handles mouse input over it.
 void draw_timeline(const Ui& ui, const Rect& area, App& app);
 
 /// Handles the keys: `w`/`s` zoom in and out, `[`/`]` pan, `f` toggles following.
@@ -46,7 +46,7 @@ void timeline_keys(App& app);
 
 // ---- Search
 
-/// True if `name` contains `needle`, ignoring case.
+/// Returns true if `name` contains `needle`, ignoring case.
 bool contains(const std::string& name, const std::string& needle);
 
 void draw_search_line(const Ui& ui, const Rect& area, App& app);

@@ -19,11 +19,11 @@ struct StreamActivity {
   std::string text;
   ImU32 colour = 0;
   float share = 1;   ///< progress, 0 … 1
-  bool lit = false;  ///< runs now, or is caused by the current event
-  int64_t in = 0;    ///< ns until it begins, for work that runs later
+  bool lit = false;  ///< is running or caused by the current event
+  int64_t in = 0;    ///< ns until it begins, for work that has not started
 };
 
-/// Returns the call or op that a rank's host is in; waits come last.
+/// Returns the call or op that a rank's host executes, or a wait if there is none.
 uint32_t host_event(const OpenTrace& trace, int rank) {
   const Model& model = *trace.model;
   const Event& event = model.events[trace.state.event];
@@ -110,8 +110,8 @@ StreamActivity comm_of(const Ui& ui, const OpenTrace& trace, int device, bool br
   return {"idle", ui.theme.faint, 0, false};
 }
 
-/// Draws one stream: its name, its task and its progress. Later work is only outlined,
-/// because the other streams show the host's current time.
+/// Draws one stream: its name, task and progress. Work that has not started is only
+/// outlined, because the other streams show the host's current time.
 void draw_stream(const Ui& ui, const Rect& r, const char* stream,
                  const StreamActivity& busy) {
   const Theme& t = ui.theme;
@@ -143,7 +143,7 @@ void draw_stream(const Ui& ui, const Rect& r, const char* stream,
   ui.text_cut(x, y, room, Type::small, ink, busy.text);
 }
 
-/// Names the largest categories, side by side where the card is wide.
+/// Draws the names of the largest categories, side by side if the card is wide.
 void draw_memory_words(const Ui& ui, const Rect& room, const Memory& memory) {
   if (room.w < 280 || room.h > 90) {
     draw_memory_legend(ui, room, memory);
@@ -202,7 +202,7 @@ void draw_rank_card(const Ui& ui, const RankCard& card, const OpenTrace& trace) 
   const Theme& t = ui.theme;
   const int rank = trace.model->devices[card.number].rank;
   draw_host_strip(ui, card.host, trace, rank, card.more);
-  const bool low = card.device.h < 76;  // the streams stand side by side
+  const bool low = card.device.h < 76;  // place the streams side by side
   const bool brief = card.device.w < (low ? 320 : 180);
   const StreamActivity compute = compute_of(ui, trace, card.number);
   const StreamActivity comm = comm_of(ui, trace, card.number, brief);

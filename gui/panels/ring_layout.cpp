@@ -10,9 +10,9 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr float kStub = 13;  ///< points between card and ring
+constexpr float kStub = 13;  ///< points between a card and the ring
 
-/// Half of the cards above, from left to right; the others below, from right to left.
+/// Half of the cards above, from left to right; the rest below, from right to left.
 struct TwoRows {
   size_t top = 1, bottom = 1;
   size_t columns() const { return top; }
@@ -33,7 +33,7 @@ Heights heights_of(const Rect& room) {
   return h;
 }
 
-/// Returns the position on the loop, 0 … 1, of a point on its upper or lower side.
+/// Returns the position on the loop, 0 to 1, of a point on its upper or lower side.
 float share_at(const Rect& loop, float x, bool top) {
   const float straight = loop.w - loop.h;
   const float arc = std::numbers::pi_v<float> * loop.h / 2;
@@ -42,7 +42,7 @@ float share_at(const Rect& loop, float x, bool top) {
   return top ? along / round : (straight + arc + straight - along) / round;
 }
 
-/// Takes the order of ranks from the first complete ring.
+/// Sets `order` from a collective's first round. Returns false if it has no full ring.
 bool follow_ring(const Model& model, const Collective& collective,
                  std::vector<int>& order) {
   const size_t count = model.devices.size();
@@ -106,7 +106,7 @@ RingLayout lay_out_ring(const Rect& room, const std::vector<int>& order) {
   for (size_t i = 0; i < cards; ++i) {
     const bool above = i < rows.top;
     const size_t column = above ? i : cards - 1 - i;
-    // Centres a row that has one card fewer.
+    // Centre a row that has one fewer card.
     const float indent = above || rows.top == rows.bottom ? 0 : (wide + gap) / 2;
     const float x = std::round(room.x + (room.w - all) / 2 + indent +
                                static_cast<float>(column) * (wide + gap));
@@ -118,7 +118,7 @@ RingLayout lay_out_ring(const Rect& room, const std::vector<int>& order) {
     layout.devices.push_back(device);
   }
   const float share =
-      rows.top == 1 ? 0.5f : 0.36f;  // of a card's width from its centre
+      rows.top == 1 ? 0.5f : 0.36f;  // of a card's width, from its centre
   const float reach = std::max(wide * share, h.channel * 0.75f);
   const float first = layout.devices[0].centre().x - reach;
   const float last = layout.devices[rows.top - 1].centre().x + reach;
@@ -159,7 +159,7 @@ ImVec2 RingLayout::port(size_t of_card) const {
 }
 
 ImVec2 on_ring_path(const RingLayout& layout, size_t from, size_t to, float t) {
-  constexpr float kOut = 0.1f;  // of the path, along the stubs
+  constexpr float kOut = 0.1f;  // fraction of the path along each stub
   const auto between = [](ImVec2 a, ImVec2 b, float share) {
     return ImVec2(a.x + (b.x - a.x) * share, a.y + (b.y - a.y) * share);
   };

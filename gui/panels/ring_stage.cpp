@@ -16,7 +16,7 @@ namespace lockstep::gui {
 
 namespace {
 
-/// Draws an arc of the ring, clockwise; at most one turn.
+/// Draws a clockwise arc of the ring, at most one full turn.
 void draw_arc(const Ui& ui, const RingLayout& layout, float from, float to,
               ImU32 colour, float width) {
   std::vector<ImVec2> line;
@@ -55,7 +55,7 @@ void draw_ring(const Ui& ui, const RingLayout& layout, ImU32 colour) {
   }
 }
 
-/// Returns "in 450 ms · " if the collective shown is caused now and runs later.
+/// Returns "in 450 ms · " if the collective is being launched but has not started.
 std::string when(const OpenTrace& trace, const Underway& now) {
   if (!now.to_come) return "";
   const uint32_t last = trace.model->collectives[now.collective].events.back();
@@ -63,7 +63,7 @@ std::string when(const OpenTrace& trace, const Underway& now) {
   return delay <= 0 ? "" : "in " + human_time(delay) + " · ";
 }
 
-/// Draws the collective under way inside the ring: what it reduces, and its progress.
+/// Draws the current collective inside the ring: what it reduces and its progress.
 void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace) {
   const Theme& t = ui.theme;
   const Model& model = *trace.model;

@@ -1,5 +1,5 @@
-// Search: the line in which one types, the next hit, and all hits for the timeline.
-// Names are compared once per distinct name, then there is one bit per event.
+// Search: the input field, going to the next hit, and marking all hits in the timeline.
+// Each distinct name is compared once; the result is stored as one bit per event.
 #include <fmt/format.h>
 #include <imgui.h>
 #include <imgui_stdlib.h>

@@ -1,4 +1,4 @@
-// The source file of the current call, with its line highlighted.
+// Shows the source file of the current call, with its line highlighted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ struct SourcePlace {
   bool known() const { return !file.empty() && line > 0; }
 };
 
-/// Returns the location of the innermost call or op on the stack that has one: a call's
-/// definition, or the line that calls an op.
+/// Returns the location of the innermost call or op on the stack that has one: the
+/// definition of a call, or the line that calls an op.
 SourcePlace place_of(const Model& model, const State& state) {
   for (auto at = state.stack.rbegin(); at != state.stack.rend(); ++at) {
     const Event& event = model.events[*at];
@@ -40,7 +40,7 @@ SourcePlace place_of(const Model& model, const State& state) {
   return {};
 }
 
-/// A phase has no location; uses that of its first call or op.
+/// Returns the location of a phase, which is that of the first call or op inside it.
 SourcePlace place_inside(const Model& model, uint32_t index) {
   const Event& event = model.events[index];
   const uint32_t end = std::min(event.last, event.order + 64);

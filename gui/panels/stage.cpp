@@ -1,4 +1,4 @@
-// Host and devices, their current work, and the data that moves between them.
+// Shows the host and devices, their current work, and the data that moves between them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::set<std::pair<int, int>> links_of(const OpenTrace& trace) {
   const auto begin = std::lower_bound(
       model.copies.begin(), model.copies.end(), model.steps[trace.state.step].begin,
       [&](const Copy& copy, int64_t ts) { return model.events[copy.event].ts < ts; });
-  constexpr std::ptrdiff_t kEnough = 4096;  // per step; the topology repeats
+  constexpr std::ptrdiff_t kEnough = 4096;  // copies; the topology repeats
   for (auto at = begin; at != model.copies.end() && at - begin < kEnough; ++at) {
     if (at->src != kHostDevice && at->dst != kHostDevice && at->src != at->dst) {
       links.emplace(std::min(at->src, at->dst), std::max(at->src, at->dst));
@@ -53,7 +53,7 @@ void draw_flows(const Ui& ui, const StageLayout& layout, const Model& model,
     draw_path(ui, path_between(layout, flow.copy->src, flow.copy->dst),
               with_alpha(colour, 0.75f), 2.4f);
   }
-  const Traffic* named = nullptr;  // the largest; one label is enough
+  const Traffic* named = nullptr;  // the largest one; a single label suffices
   for (const Traffic& flow : flows) {
     const ImU32 colour = reason_colour(ui.theme, model.strings[flow.copy->why]);
     const Path path = path_between(layout, flow.copy->src, flow.copy->dst);

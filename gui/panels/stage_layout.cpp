@@ -66,8 +66,8 @@ Path host_to_card(const Rect& host, const Rect& card) {
   return {{from, ImVec2(from.x, from.y + bend), ImVec2(to.x, to.y - bend), to}};
 }
 
-/// An arc below the cards, deeper with distance. Start and end points differ, to
-/// distinguish arcs into a card from arcs out of it.
+/// Returns an arc below the cards, whose depth grows with the distance. Incoming and
+/// outgoing arcs of a card are attached at different points.
 Path card_to_card(const StageLayout& layout, size_t from, size_t to) {
   const Rect &a = layout.cards[from], &b = layout.cards[to];
   const bool right = b.x > a.x;

@@ -1,5 +1,5 @@
-// What the stages consist of: cards of devices and ranks, the ways between them, and
-// the data that moves.
+// The components of the stages: cards for devices and ranks, the paths between them,
+// and the data in transit.
 #pragma once
 
 #include <array>
@@ -11,19 +11,19 @@
 
 namespace lockstep::gui {
 
-// ---- Where host and devices stand, and the paths between them.
+// ---- Positions of the host and the devices, and the paths between them.
 
-/// The largest number of cards; further devices share the last.
+/// The maximum number of cards; any further devices share the last card.
 inline constexpr size_t kMaxCards = 16;
 
 struct StageLayout {
   Rect host;
-  std::vector<Rect> cards;  ///< one per device; devices after the 15th share one
-  bool compact = false;     ///< small cards: only the essentials
+  std::vector<Rect> cards;  ///< one per device; all devices after the 15th share one
+  bool compact = false;     ///< cards are small and show only the essentials
   bool two_rows = false;
   Rect below;  ///< room for arcs between devices
 
-  /// Returns the card of a device.
+  /// Returns the index of a device's card.
   size_t card_of(int device) const {
     return std::min(static_cast<size_t>(device), cards.size() - 1);
   }
@@ -41,93 +41,93 @@ struct Path {
 /// devices.
 Path path_between(const StageLayout& layout, int from, int to);
 
-// ---- One device: its name, what it runs, its memory, its port.
+// ---- One device: its name, its current work, its memory and its port.
 
 struct CardStyle {
   bool compact = false;
-  bool hot = false;    ///< its port moves far more than the others in this step
-  bool group = false;  ///< stands for this device and all after it
+  bool hot = false;    ///< its port transfers far more than the others in this step
+  bool group = false;  ///< represents this device and all subsequent ones
 };
 
 void draw_device_card(const Ui& ui, const Rect& r, const OpenTrace& trace, int device,
                       CardStyle style);
 
-/// Returns the device whose port carries at least 1.5 times the step's mean, or
-/// kHostDevice if there is none.
+/// Returns the device whose port carries at least 1.5 times the mean of the step, or
+/// kHostDevice if there is no such device.
 int busiest_device(const OpenTrace& trace);
 
 // ---- Memory by category, and names of tasks.
 
-/// Draws a bar of memory by category; `scale` bytes fill it.
+/// Draws a bar showing memory by category; `scale` bytes fill the whole bar.
 void draw_memory(const Ui& ui, const Rect& r, const Memory& memory, int64_t scale);
-/// Names the largest categories beside their colours, as many as fit.
+/// Draws the names and colours of the largest categories, as many as fit.
 void draw_memory_legend(const Ui& ui, Rect r, const Memory& memory);
 std::vector<size_t> by_size(const Memory& memory);  ///< categories, largest first
 int64_t largest_memory(const OpenTrace& trace);     ///< over all devices, now
 
-/// "conv2d", "h2d from host"
+/// Returns "conv2d" or "h2d from host".
 std::string task_name(const Model& model, uint32_t event);
 
-// ---- Data on its way: how a packet looks wherever it flies.
+// ---- Data in transit: the appearance of packets on all stages.
 
-/// Returns the size of a packet: the cube root of its bytes, clamped to 9 … 26 points.
+/// Returns the size of a packet, 9 to 26 points, based on the cube root of `bytes`.
 float packet_size(int64_t bytes);
 
 void draw_packet(const Ui& ui, ImVec2 at, float size, ImU32 colour);
 
-/// Draws a packet with a label inside.
+/// Draws a packet with a label inside it.
 void draw_pill(const Ui& ui, ImVec2 at, ImU32 colour, const std::string& words);
 
-/// Draws "2.37 MB all_reduce" beside a packet, on the side that has room in `within`.
+/// Draws `label` next to a packet, on the side that has room within `within`.
 void draw_packet_label(const Ui& ui, ImVec2 at, float size, const Rect& within,
                        ImU32 colour, const std::string& label);
 
 /// Returns "2.37 MB all_reduce".
 std::string packet_label(const Model& model, const Copy& copy);
 
-// ---- DistributedDataParallel: ranks in two rows around a ring, each with its own host
-// on the outside and its device on the ring.
+// ---- DistributedDataParallel: ranks in two rows around a ring, each with its host on
+// the outside and its device on the ring.
 
 struct RingLayout {
   std::vector<Rect> hosts, devices;  ///< by card; ranks after the 15th share the last
   std::vector<float>
-      ports;  ///< where a card is attached to the ring: a share of its length
+      ports;  ///< where each card is attached: a fraction of the ring's length
   std::vector<size_t> card;  ///< by device
-  Rect loop;                 ///< the ring runs around this rectangle, with round ends
-  bool compact = false;      ///< small cards: only the essentials
+  Rect loop;                 ///< bounds of the ring, which has rounded ends
+  bool compact = false;      ///< cards are small and show only the essentials
 
   bool is_top(size_t of_card) const { return devices[of_card].y < loop.y; }
-  /// A point on the ring, clockwise from the upper left. Whole turns are ignored.
+  /// Returns a point on the ring, clockwise from the upper left; ignores whole turns.
   ImVec2 on_loop(float share) const;
-  /// Where a card's stub begins.
+  /// Returns the point where a card's connection to the ring begins.
   ImVec2 port(size_t of_card) const;
 };
 
-/// Returns the devices in the order of the ring: from the trace's rings if there are
-/// any, otherwise by number.
+/// Returns the devices in ring order, as given by the rings in the trace if there are
+/// any, and otherwise by number.
 std::vector<int> ring_order(const Model& model);
 
-/// True if there are several ranks with one device each.
+/// Returns true if there are several ranks with one device each.
 bool is_ring(const Model& model);
 
 RingLayout lay_out_ring(const Rect& room, const std::vector<int>& order);
 
-/// Returns the position of a message on its clockwise path; `t` from 0 to 1.
+/// Returns the position of a message on its clockwise path, for `t` from 0 to 1.
 ImVec2 on_ring_path(const RingLayout& layout, size_t from, size_t to, float t);
 
-// ---- One rank on the ring: what its host does, and its device.
+// ---- One rank on the ring: the activity of its host, and its device.
 
 struct RankCard {
   Rect host, device;
   int number = 0;   ///< the device's index
-  size_t more = 0;  ///< ranks that share the card
+  size_t more = 0;  ///< number of further ranks that share the card
   bool compact = false;
 };
 
 void draw_rank_card(const Ui& ui, const RankCard& card, const OpenTrace& trace);
 
-/// Returns a rank's part of a collective: "all_reduce · bucket 1" or "broadcast ·
-/// buffers"; with `brief`, "bucket 1" or "broadcast".
+/// Returns a label for a rank's part in a collective: "all_reduce · bucket 1" or
+/// "broadcast · buffers"; if `brief` is true, "bucket 1" or "broadcast".
 std::string collective_label(const Model& model, uint32_t event, bool brief = false);
 
 void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace);

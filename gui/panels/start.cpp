@@ -1,4 +1,4 @@
-// The screen without a trace: how to record one, errors, and loading progress.
+// The screen shown without a trace: how to record one, errors, and loading progress.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ void draw_loading(const Ui& ui, const Rect& area, double progress,
   ui.bar(bar, static_cast<float>(progress), t.accent);
 }
 
-/// A damaged file is shown up to the damage, with a warning.
+/// Draws a warning if the file is damaged; it is shown up to the damage.
 void draw_problems(const Ui& ui, const Rect& area, OpenTrace& trace) {
   const Theme& t = ui.theme;
   const std::vector<std::string>& problems = trace.model->problems;

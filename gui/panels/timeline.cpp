@@ -1,5 +1,5 @@
-// The timeline: what ran when, on every lane, from the whole trace down to one
-// nanosecond.
+// The timeline: what ran when on each lane, at any zoom from the whole trace down to
+// one nanosecond.
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kLabels = 116, kAxis = 22, kOverview = 22, kBorder = 13;
 constexpr float kLow = 200,
-                kLowest = 90;  ///< points of height below which the card saves space
+                kLowest = 90;  ///< heights in points below which the card is compact
 
 void prepare(TimelineView& view, const Model& model) {
   if (view.cache == nullptr || view.cache->model != &model) {
@@ -60,7 +60,7 @@ void clamp_scroll(const TimelineFrame& frame) {
   frame.view.scroll = std::round(std::clamp(frame.view.scroll, 0.0f, most));
 }
 
-/// Captures the mouse over the card, so that nothing below it receives clicks.
+/// Captures the mouse over the card, so that nothing beneath it receives clicks.
 bool update_hover(const Rect& area) {
   ImGui::SetCursorScreenPos(area.min());
   ImGui::InvisibleButton("timeline", {area.w, area.h},
@@ -70,7 +70,7 @@ bool update_hover(const Rect& area) {
   return ImGui::IsItemHovered();
 }
 
-/// Names the trace and its clock when the top bar has no room for them.
+/// Draws the name of the trace and its clock if the top bar has no room for them.
 void draw_trace_name(const TimelineFrame& frame, const Rect& area,
                      const std::string& note) {
   const Ui& ui = frame.ui;
@@ -107,7 +107,7 @@ void draw_timeline(const Ui& ui, const Rect& area, App& app) {
   frame.mouse = ImGui::GetIO().MousePos;
   frame.hovered = update_hover(area);
   handle_mouse(frame);
-  lay_out_lanes(frame);  // a click may have opened lanes
+  lay_out_lanes(frame);  // a click may have expanded lanes
   follow_position(frame);
   clamp_view(frame.model, frame.view, frame.plot.w);
   clamp_scroll(frame);

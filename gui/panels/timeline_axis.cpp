@@ -1,5 +1,5 @@
-// The axis: ticks at multiples of 1, 2 and 5, counted from the beginning of the step or
-// the trace.
+// The axis: ticks at intervals of 1, 2 or 5 times a power of ten, relative to the start
+// of the step or the trace.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -12,9 +12,9 @@ namespace lockstep::gui {
 namespace {
 
 struct Ticks {
-  int64_t step = 1;        ///< ns between ticks
+  int64_t step = 1;        ///< interval in ns
   int64_t first = 0;       ///< ns, absolute
-  int64_t origin = 0;      ///< ns; labels count from here
+  int64_t origin = 0;      ///< ns; labels are relative to it
   bool is_offset = false;  ///< labels are relative to an offset: "+20 ns"
 };
 
@@ -123,7 +123,7 @@ void draw_grid(const TimelineFrame& frame) {
        at += ticks.step) {
     line(static_cast<double>(at), with_alpha(theme.line, 0.5f));
   }
-  // Draws step boundaries while there is room between them.
+  // Draw step boundaries if there is room between them.
   const auto& steps = frame.model.steps;
   const size_t first = frame.model.step_at(static_cast<int64_t>(scale.from));
   float last = -1e5f;

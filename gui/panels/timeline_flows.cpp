@@ -1,5 +1,5 @@
-// Why the current event ran when it did: curves to its cause, its effects, the events
-// it waited for, and between an operation and its backward.
+// Shows why the current event ran when it did: curves to its cause, its effects and the
+// events it waited for, and between an operation and its backward.
 #include <cmath>
 
 #include "gui/model/details.h"
@@ -12,8 +12,8 @@ namespace {
 constexpr size_t kMaxFlows = 24;
 constexpr uint32_t kMaxEffects = 2000;  ///< events searched for effects
 constexpr int kPieces = 18;             ///< line segments per curve
-constexpr size_t kMany = 6;             ///< beyond this number, curves are fainter
-constexpr float kFade = 36;  ///< points at the border over which curves fade out
+constexpr size_t kMany = 6;             ///< if there are more curves, they are fainter
+constexpr float kFade = 36;  ///< width of the border where curves fade out, points
 
 void add_ids(const Model& model, const tracer::Json& args, const char* key,
              uint32_t event, std::vector<Flow>& flows) {
@@ -27,7 +27,7 @@ void add_ids(const Model& model, const tracer::Json& args, const char* key,
   }
 }
 
-/// Returns 0 at the border and beyond it, 1 well inside.
+/// Returns 0 at or beyond the border, rising to 1 well inside.
 float fading(const Rect& plot, float x, float y) {
   const float inside = std::min({x - plot.x, plot.right() - x, y - plot.y + kFade / 2,
                                  plot.bottom() - y + kFade / 2});
@@ -63,7 +63,7 @@ void draw_curve(const TimelineFrame& frame, ImVec2 a, ImVec2 b, float strength) 
   if (alpha > 0.02f) arrow_head(frame, b, 1, with_alpha(frame.ui.theme.accent, alpha));
 }
 
-/// Moves far-off end points closer, so that the curve leaves at a gentle slope.
+/// Moves distant end points closer, so that the curve leaves at a gentle slope.
 ImVec2 near(const Rect& plot, ImVec2 p) {
   return {std::clamp(p.x, plot.x - 160, plot.right() + 160),
           std::clamp(p.y, plot.y - 60, plot.bottom() + 60)};
@@ -72,7 +72,7 @@ ImVec2 near(const Rect& plot, ImVec2 p) {
 void draw_flow(const TimelineFrame& frame, const Flow& flow) {
   const Place from = place_of(frame, flow.from), to = place_of(frame, flow.to);
   if (!from.shown || !to.shown) return;
-  // A wait leaves from the end of the awaited event, all others from the beginning.
+  // A wait's curve starts at the end of the awaited event, all others at the beginning.
   const bool waited = flow.why == Flow::Why::waited;
   const ImVec2 a{waited ? from.x1 : from.x0, from.middle()};
   const ImVec2 b{to.x0, to.middle()};
@@ -132,7 +132,7 @@ void draw_current(const TimelineFrame& frame) {
     frame.ui.frame({x0 - 1, place.y - 1, x1 - x0 + 1, place.height + 2}, theme.text, 4,
                    1.8f);
     frame.count(2);
-  } else {  // deeper than its lane is open: underline the enclosing box
+  } else {  // deeper than its lane shows: underline the enclosing box
     frame.ui.fill({x0, place.y + place.height - 3, x1 - x0, 4}, theme.text, 1);
     frame.count(1);
   }

@@ -1,4 +1,4 @@
-// Input: wheel, clicks, drags and keys; and following the position.
+// Input: wheel, clicks, drags and keys. Also makes the view follow the position.
 #include <cmath>
 
 #include "gui/panels/panels.h"
@@ -12,11 +12,11 @@ namespace {
 using Drag = TimelineView::Drag;
 
 constexpr double kPointsPerNs = 20;  ///< maximum zoom
-constexpr double kMargin = 0.03;     ///< of a step, on either side
-constexpr float kClickDistance = 4;  ///< points that the mouse may move during a click
+constexpr double kMargin = 0.03;     ///< fraction of a step, on either side
+constexpr float kClickDistance = 4;  ///< maximum mouse movement in a click, in points
 constexpr double kZoomPerNotch = 0.8, kZoomPerKey = 0.7, kPanPerKey = 0.2;
 
-/// Returns the least and the greatest duration of a view, in ns.
+/// Returns the minimum and maximum duration of a view, in ns.
 std::pair<double, double> limits_of(const Model& model, float width) {
   const double shortest = static_cast<double>(width) / kPointsPerNs;
   const double whole = static_cast<double>(model.length) * (1 + 2 * kMargin);
@@ -207,8 +207,8 @@ void clamp_view(const Model& model, TimelineView& view, float width) {
     view.from = middle - wanted / 2;
     view.to = middle + wanted / 2;
   }
-  // A zoomed-in view may extend half its width past the ends; the whole trace stays in
-  // place.
+  // A zoomed-in view may extend past the ends by half its width; a view of the whole
+  // trace stays in place.
   const double beyond = std::min(wanted / 2, longest - wanted + kMargin * length);
   const double first = -beyond, last = length + beyond - wanted;
   const double held =

@@ -1,4 +1,4 @@
-// The column at the left: lane names and per-rank headings.
+// The column on the left: lane names and per-rank headings.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ std::string of_rank(const TimelineFrame& frame, const Lane& lane, std::string na
   return frame.cache.ranks > 1 ? fmt::format("rank {} {}", lane.rank, name) : name;
 }
 
-/// Draws a small triangle that shows whether a lane is expanded.
+/// Draws a small triangle that indicates whether a lane is expanded.
 void chevron(const TimelineFrame& frame, float x, float y, bool open) {
   const ImU32 colour = frame.ui.theme.faint;
   ImDrawList* list = frame.ui.list;

@@ -1,4 +1,4 @@
-// The lanes: one box per event that is large enough; smaller events are merged.
+// The lanes: one box for each event that is large enough; smaller events are merged.
 #include <cmath>
 
 #include "base/units.h"
@@ -15,7 +15,7 @@ constexpr size_t kMaxSpans = 6000;  ///< boxes per frame
 constexpr size_t kMaxLabels = 2000;
 constexpr double kFinest = 1.5;        ///< points; smaller events are merged
 constexpr size_t kMaxVisits = 24'000;  ///< search budget per frame
-constexpr int kMaxTries = 6;           ///< then a row is drawn in a few pieces
+constexpr int kMaxTries = 6;           ///< after this, a row is drawn in a few pieces
 constexpr double kMarkRoom = 9;        ///< minimum distance between marks, in points
 constexpr float kRounded = 6;          ///< points; narrower boxes have square corners
 constexpr float kDimmed = 0.3f;        ///< for events that do not match the search
@@ -24,7 +24,7 @@ struct DrawnRow {
   const Strip* strip = nullptr;
   uint32_t depth = 0;
   float y = 0;
-  size_t first = 0, last = 0;  ///< in `spans`
+  size_t first = 0, last = 0;  ///< in `spans_`
   bool marks_only = false;
   double points = 0;  ///< smaller events are merged
 };
@@ -64,8 +64,8 @@ class LanePainter {
     }
   }
 
-  /// Collects all rows at the finest resolution, then those that exceed their share of
-  /// the budget again, coarser, with the remaining budget.
+  /// Collects all rows at the finest resolution. Then repeats those that exceed their
+  /// share of the budget at a coarser resolution, with the remaining budget.
   void collect() {
     LodBudget budget{kMaxSpans, kMaxVisits};
     std::vector<DrawnRow*> dense;
@@ -81,8 +81,8 @@ class LanePainter {
     }
   }
 
-  /// Returns false, and makes the row coarser, if its share of the budget does not
-  /// suffice.
+  /// Returns false and makes the row coarser if its share of the budget is not
+  /// sufficient.
   bool collect(DrawnRow& row, const LodBudget& share, LodBudget& budget, bool at_last) {
     const auto t0 = static_cast<int64_t>(std::floor(scale_.from));
     const auto t1 = static_cast<int64_t>(std::ceil(scale_.to));
@@ -213,8 +213,8 @@ class LanePainter {
     f_.count(1);
   }
 
-  /// Marks at the end of a kernel have a row of their own; draws them at the foot of
-  /// the lane unless there are too many.
+  /// Draws the marks at the end of kernels, which have a separate row, at the bottom of
+  /// the lane; omits marks that are too close together.
   void paint_marks(const DrawnRow& row) {
     for (size_t i = row.first; i < row.last; ++i) {
       if (spans_[i].count == 1) paint_mark(row, spans_[i]);

@@ -1,5 +1,5 @@
-// The layout of lanes: for each rank its main thread, its other threads in a compact
-// group, then its devices' streams.
+// The layout of lanes: for each rank, its main thread, its other threads in a compact
+// group, and then the streams of its devices.
 #include <algorithm>
 #include <map>
 
@@ -11,7 +11,7 @@ namespace {
 
 using Role = Strip::Role;
 
-/// Lane heights, from the roomiest to the tightest.
+/// Lane heights; kMeasures lists them from the most spacious to the most compact.
 struct Measure {
   int host_rows;
   float host, thread, compute, side, gap;  ///< heights in points
@@ -21,12 +21,12 @@ constexpr Measure kMeasures[] = {
     {3, 17, 4, 18, 10, 4}, {2, 16, 3, 17, 8, 4},  {2, 16, 2, 16, 6, 2},
     {2, 14, 1, 13, 3, 1},
 };
-/// For when the tightest layout does not fit either and the lanes scroll.
+/// Used if even the most compact layout does not fit, so that the lanes scroll.
 constexpr Measure kScrolled = {3, 17, 4, 18, 10, 4},
                   kScrolledLow = {2, 15, 2, 15, 4, 2};
-constexpr float kLowRoom = 170;  ///< points of room
+constexpr float kLowRoom = 170;  ///< in points
 constexpr size_t kMaxMinis = 12;
-constexpr size_t kRoomy = 3;  ///< measures that are tried before ranks are folded
+constexpr size_t kRoomy = 3;  ///< number of measures tried before ranks are collapsed
 
 struct Rank {
   std::vector<uint32_t> hosts, streams;
@@ -42,7 +42,7 @@ class Builder {
     layout_.strip_of_lane.assign(model_.lanes.size(), UINT32_MAX);
     y_ = m_.gap;
     if (const auto own = ranks.find(unfolded_); own != ranks.end()) {
-      whole(own->first, own->second);  // at the top, always visible
+      whole(own->first, own->second);  // at the top, so always visible
     }
     for (const auto& [number, rank] : ranks) {
       if (number == unfolded_) continue;
@@ -110,7 +110,7 @@ class Builder {
       Strip& strip = add(Role::mini, hosts[i], group, m_.thread, 1, space);
       strip.members = i == 1 ? members : 0;
     }
-    y_ = std::max(y_, top + 13) + m_.gap;  // room for its label
+    y_ = std::max(y_, top + 13) + m_.gap;  // leave room for the label
   }
 
   void streams(const std::vector<uint32_t>& lanes) {
@@ -127,7 +127,7 @@ class Builder {
     if (!lanes.empty()) y_ += m_.gap;
   }
 
-  /// Lays out a rank that is not in focus: computation, with communication below it.
+  /// Lays out a collapsed rank: computation, with communication below it.
   void fold(const std::vector<uint32_t>& lanes, uint32_t group) {
     bool first = true;
     for (const uint32_t lane : lanes) {
@@ -146,7 +146,7 @@ class Builder {
   const Lod& lod_;
   const std::vector<uint32_t>& open_;
   const Measure& m_;
-  int unfolded_;  ///< the only rank shown in full; -1: all
+  int unfolded_;  ///< the only rank shown in full; -1 for all
   LaneLayout layout_;
   float y_ = 0;
 };

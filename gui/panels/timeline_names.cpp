@@ -13,7 +13,7 @@ bool take_prefix(std::string_view& name, std::string_view prefix) {
   return true;
 }
 
-/// "void at::native::copy_kernel<4, int>(int, …)" → "copy_kernel"
+/// Maps "void at::native::copy_kernel<4, int>(int, …)" to "copy_kernel".
 std::string_view without_signature(std::string_view name) {
   take_prefix(name, "void ");
   name = name.substr(0, std::min(name.find('('), name.find('<')));
@@ -26,7 +26,7 @@ std::string_view without_signature(std::string_view name) {
 
 std::string short_name(std::string_view whole) {
   std::string_view name = whole;
-  // "ConvolutionBackward0": an arrow against the flow marks the gradient.
+  // "ConvolutionBackward0": a left arrow marks the backward pass.
   std::string_view head = name;
   while (!head.empty() && std::isdigit(static_cast<unsigned char>(head.back()))) {
     head.remove_suffix(1);

@@ -1,5 +1,5 @@
-// Drawn over the lanes: the playhead, the tooltip, the scrollbar, and the overview
-// strip of the whole trace.
+// Overlays on the lanes (the playhead, the tooltip and the scrollbar), and the overview
+// of the whole trace.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -14,13 +14,13 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr size_t kColumns = 400;  ///< of the overview
-constexpr size_t kMaxSteps = 80;  ///< beyond this number, steps have no lines
+constexpr size_t kColumns = 400;  ///< in the overview
+constexpr size_t kMaxSteps = 80;  ///< if there are more, steps have no lines
 
 std::vector<OverviewColumn> overview_columns(const TimelineFrame& frame) {
   const Model& model = frame.model;
   const Lod& lod = frame.cache.lod;
-  std::vector<uint32_t> lanes;  // compute streams, otherwise all lanes
+  std::vector<uint32_t> lanes;  // compute streams or, if none, host lanes
   for (const bool device : {true, false}) {
     for (uint32_t i = 0; i < model.lanes.size() && lanes.size() < 16; ++i) {
       const Lane& lane = model.lanes[i];

@@ -1,4 +1,4 @@
-// Shared by the parts of the timeline while one frame is drawn.
+// Types and functions shared by the parts of the timeline.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace lockstep::gui {
 
-/// Converts between time and screen.
+/// Converts between time and screen coordinates.
 struct Scale {
   double from = 0, to = 1;  ///< ns
   float x = 0, w = 1;       ///< points
@@ -28,17 +28,17 @@ struct Scale {
   }
 };
 
-/// One lane on the screen, one line per row.
+/// One lane on the screen; each row of the lane occupies one line.
 struct Strip {
   enum class Role : uint8_t { host, thread, mini, head, stream };
   Role role = Role::stream;
   bool is_open = false;
-  bool folded = false;  ///< stands for its whole rank
-  uint16_t rows = 1;    ///< visible
-  uint16_t depth = 1;   ///< in total
+  bool folded = false;  ///< represents its whole rank
+  uint16_t rows = 1;    ///< number of visible rows
+  uint16_t depth = 1;   ///< total number of rows
   uint32_t lane = 0;
   uint32_t group = 0;    ///< toggled by a click on the label
-  uint32_t members = 1;  ///< head and first mini: threads in the group
+  uint32_t members = 1;  ///< for head and first mini: number of threads in the group
   float y = 0;           ///< top edge, relative to the first strip
   float row_height = 18, pitch = 19;
   float height() const { return pitch * static_cast<float>(rows); }
@@ -46,33 +46,33 @@ struct Strip {
 
 struct LaneLayout {
   std::vector<Strip> strips;            ///< from top to bottom
-  std::vector<uint32_t> strip_of_lane;  ///< UINT32_MAX: not shown
+  std::vector<uint32_t> strip_of_lane;  ///< UINT32_MAX if not shown
   float height = 0;
   /// Returns the range [first, last) of strips that touch [top, bottom].
   std::pair<size_t, size_t> between(float top, float bottom) const;
 };
 
-inline constexpr uint32_t kThreadsOfRank = 1u << 31;  ///< group, plus the rank
-inline constexpr uint32_t kWholeRank = 1u << 30;      ///< group, plus the rank
+inline constexpr uint32_t kThreadsOfRank = 1u << 31;  ///< group; the rank is added
+inline constexpr uint32_t kWholeRank = 1u << 30;      ///< group; the rank is added
 
-/// Returns the roomiest layout that fits into `room` points of height. If not all ranks
-/// fit, `focus` comes first and the others are folded to their devices' computation and
-/// communication.
+/// Returns the most spacious layout that fits into a height of `room` points. If not
+/// all ranks fit, rank `focus` comes first, and each of the others is collapsed to the
+/// computation and communication of its devices.
 LaneLayout lay_out(const Model& model, const Lod& lod,
                    const std::vector<uint32_t>& open, float room, int focus = -1);
 
-/// Positions in the Lod whose events match the search.
+/// The positions in the Lod whose events match the search.
 struct SearchHits {
   std::string needle;
   std::vector<uint64_t> bits;
-  std::vector<uint32_t> before;  ///< hits before each word
+  std::vector<uint32_t> before;  ///< number of hits before each word of `bits`
   size_t rank(size_t place) const;
 };
 SearchHits find_hits(const Model& model, const Lod& lod, const std::string& needle);
 /// Returns, for each name, whether it contains `needle`, ignoring case.
 std::vector<uint8_t> matching_names(const Model& model, const std::string& needle);
 
-/// A curve between two events, and its reason.
+/// A curve between two events, and the reason for it.
 struct Flow {
   enum class Why : uint8_t { caused, waited, forward };
   Why why = Why::caused;
@@ -84,22 +84,22 @@ struct ShortName {
   std::string text;
   float width = 0;
 };
-/// "aten::conv2d" → "conv2d", "ConvolutionBackward0" → "← Convolution"
+/// Maps "aten::conv2d" to "conv2d", and "ConvolutionBackward0" to "← Convolution".
 std::string short_name(std::string_view name);
 
 struct OverviewColumn {
-  float busy = 0;  ///< mean over the devices, 0 … 1
+  float busy = 0;  ///< mean over the lanes examined, 0 … 1
   EventClass look = 0;
 };
 
-/// Computed from the Model alone, so it can be discarded at any time.
+/// Data computed from the Model alone; it can be discarded at any time.
 struct TimelineCache {
   explicit TimelineCache(const Model& model)
       : model(&model), lod(build_lod(model)), ranks(model.ranks()) {}
   const Model* model;
   Lod lod;
   int ranks = 1;
-  Rect axis, labels, plot, overview;  ///< positions in the last frame
+  Rect axis, labels, plot, overview;  ///< positions in the previous frame
   LaneLayout layout;
   std::vector<uint32_t> layout_open;
   float layout_room = -1;
@@ -123,7 +123,7 @@ struct TimelineFrame {
   Rect axis, labels, plot, overview;
   ImVec2 mouse{};
   bool hovered = false;  ///< the mouse is over the card and nothing covers it
-  std::array<ImU32, 256> colours{};  ///< by class
+  std::array<ImU32, 256> colours{};  ///< by event class
 
   Scale scale() const { return {view.from, view.to, plot.x, plot.w}; }
   float top_of(const Strip& strip) const { return plot.y + strip.y - view.scroll; }
@@ -131,7 +131,7 @@ struct TimelineFrame {
   const ShortName& name_of(const Event& event);
 };
 
-// ---- Time: the axis's origin and number formats
+// ---- Time: the origin of the axis, and number formats
 
 struct Origin {
   int64_t ns = 0;
@@ -148,14 +148,14 @@ std::string exact_time(int64_t ns);  ///< "312.345 678 ms"
 
 void draw_lanes(TimelineFrame& frame);
 void draw_labels(const TimelineFrame& frame);
-/// Returns the strip at a point of the screen and the depth there, or nullptr.
+/// Returns the strip at a point on the screen, or nullptr, and sets `depth`.
 const Strip* strip_at(const TimelineFrame& frame, ImVec2 point, uint32_t& depth);
 uint32_t event_below(const TimelineFrame& frame, ImVec2 point);
-/// An event's position on the screen, at the depth to which its lane is open.
+/// The position of an event on the screen, at the depth to which its lane is expanded.
 struct Place {
   float x0 = 0, x1 = 0, y = 0, height = 0;
   bool shown = false;  ///< the lane is laid out
-  bool exact = false;  ///< its row is visible, too
+  bool exact = false;  ///< its own row is visible
   float middle() const { return y + height / 2; }
 };
 Place place_of(const TimelineFrame& frame, uint32_t event);
@@ -169,11 +169,11 @@ void draw_selection(const TimelineFrame& frame);
 void draw_hover(const TimelineFrame& frame);
 void draw_overview(const TimelineFrame& frame);
 void draw_scrollbar(const TimelineFrame& frame);
-/// Returns a Ui that draws over everything else.
+/// Returns a Ui that draws on top of everything else.
 Ui floating(const Ui& ui);
 
-/// Returns what ran in a range of time, one line each. The cost does not depend on the
-/// length.
+/// Returns a summary of what ran in a time range, one string per line. The cost does
+/// not depend on the length of the range.
 std::vector<std::string> range_lines(const Model& model, const Lod& lod, int64_t t0,
                                      int64_t t1);
 
@@ -181,7 +181,7 @@ std::vector<std::string> range_lines(const Model& model, const Lod& lod, int64_t
 
 void handle_mouse(TimelineFrame& frame);
 void follow_position(const TimelineFrame& frame);
-/// Clamps the view to the trace and to at least 1 ns per 20 points.
+/// Clamps the view to the trace, and the zoom to at most 20 points per ns.
 void clamp_view(const Model& model, TimelineView& view, float width);
 void zoom(const Model& model, TimelineView& view, float width, double around,
           double factor);

@@ -1,4 +1,4 @@
-// A selected time range, and what ran in it.
+// Shows the selected time range and what ran in it.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMaxSampled =
     12'000;                          ///< kernels examined for the list of the longest
 constexpr size_t kMaxStreams = 256;  ///< compute streams examined
-constexpr size_t kMaxDevices = 4;    ///< devices that get a line of their own
+constexpr size_t kMaxDevices = 4;    ///< devices that get a separate line
 
 size_t events_between(const Model& model, int64_t t0, int64_t t1) {
   const auto before = [](const Event& e, int64_t t) { return e.ts < t; };
@@ -25,7 +25,7 @@ size_t events_between(const Model& model, int64_t t0, int64_t t1) {
                              first);
 }
 
-/// Returns the bytes of the transfers that arrived in the range.
+/// Returns the number of bytes that arrived in the range.
 int64_t bytes_between(const Model& model, int64_t t0, int64_t t1) {
   int64_t sum = 0;
   for (const Port& port : model.ports) {
@@ -40,7 +40,7 @@ int64_t bytes_between(const Model& model, int64_t t0, int64_t t1) {
   return sum;
 }
 
-/// Returns the streams on which kernels run; only the first ones if there are too many.
+/// Returns the streams on which kernels run, at most the first kMaxStreams.
 std::vector<uint32_t> compute_lanes(const Model& model) {
   std::vector<uint32_t> lanes;
   for (uint32_t i = 0; i < model.lanes.size() && lanes.size() < kMaxStreams; ++i) {
@@ -51,11 +51,11 @@ std::vector<uint32_t> compute_lanes(const Model& model) {
 }
 
 struct Kernels {
-  std::vector<std::pair<double, uint32_t>> by_time;  ///< ns and name, longest first
+  std::vector<std::pair<double, uint32_t>> by_time;  ///< (ns, name), longest first
   bool sampled = false;
 };
 
-/// Examines every kernel of the range if there are few, otherwise an even sample.
+/// Examines every kernel in the range if there are few, otherwise an even sample.
 Kernels longest_kernels(const Model& model, const Lod& lod, int64_t t0, int64_t t1) {
   Kernels kernels;
   std::vector<std::span<const uint32_t>> parts;

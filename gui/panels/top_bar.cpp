@@ -1,4 +1,4 @@
-// The open trace, the transport, and the current position.
+// The top bar: the open trace, the playback controls, and the current position.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ namespace {
 
 constexpr float kHeight = 26;
 
-/// A chip: a framed label.
+/// Returns the width of a chip, which is a framed label.
 float chip_width(const Ui& ui, std::string_view text, Type type = Type::body) {
   return ui.width(type, text) + 20;
 }
@@ -83,8 +83,8 @@ void draw_transport(const Ui& ui, float x, float y, App& app) {
 
 constexpr float kTransportWidth = 7 * 37 - 5;
 
-/// Draws from the right: help, theme, names, order, pace, time, step. What does not fit
-/// is omitted; keys reach all of it.
+/// Draws, from the right: help, time, step, order, pace, names. Omits what does not
+/// fit; the keys still work.
 void draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
   Settings& settings = app.settings;
   OpenTrace& trace = app.trace();
@@ -116,7 +116,7 @@ void draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
   const std::string pace = fmt::format(
       "{} · {}", settings.transport.pace == Pace::even ? "even pace" : "real time",
       speed_text(settings.transport));
-  // In order of importance, though drawn from the right.
+  // In decreasing order of importance, placed from the right.
   const Rect time_box = place(time, 96);
   if (time_box.w > 0) {
     ui.frame(time_box, t.line, 6);

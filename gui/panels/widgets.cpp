@@ -94,7 +94,7 @@ void draw_icon(const Ui& ui, const Rect& box, Icon icon, ImU32 colour) {
 
 namespace {
 
-/// Returns the step's reasons for copies, largest first by bytes.
+/// Returns the reasons for copies in the step, in decreasing order of bytes.
 std::vector<std::string> reasons_of(const OpenTrace& trace) {
   std::map<uint32_t, int64_t> bytes;
   for (const PortBytes& port : trace.step.ports) bytes[port.why] += port.bytes;

@@ -1,4 +1,4 @@
-// What several panels draw: tabs, icons, names of events and devices, reasons, delays.
+// Elements shared by several panels: tabs, icons, event and device names, and delays.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace lockstep::gui {
 
-/// Two tabs in a card's title bar; `second` selects the second.
+/// One of the two tabs in a card's title bar; `second` is true if the second is active.
 struct Tab {
   const char* name;
   const char* tip;
@@ -17,25 +17,25 @@ struct Tab {
 void draw_tabs(const Ui& ui, const Rect& area, const std::array<Tab, 2>& tabs,
                bool& second);
 
-/// Returns an event's name in the chosen naming scheme.
+/// Returns the name of an event: if `cpp` is true, its C++ name if that is known.
 std::string display_name(const Model& model, const Event& event, bool cpp);
 /// Returns "host" or "device 2".
 std::string device_label(const Model& model, int device);
 
-/// The signs of the transport, drawn rather than taken from a font.
+/// The icons of the playback controls, drawn rather than taken from a font.
 enum class Icon { play, pause, first, back, forward, last, into, caller };
 
-/// Centred in `box`, about 12 points high.
+/// Draws an icon centred in `box`, about 12 points high.
 void draw_icon(const Ui& ui, const Rect& box, Icon icon, ImU32 colour);
 
-/// Draws one row of dots and names from x to `right`, largest first, as many as fit.
+/// Draws the reasons for copies from x to `right`, largest first, as many as fit.
 void draw_reasons(const Ui& ui, float x, float y, float right, const OpenTrace& trace);
 
-/// ns from the trace's current time to the event's start; 0 or less if it has begun.
+/// Returns the ns from the current time to the event's start; at most 0 once it began.
 int64_t time_until(const OpenTrace& trace, uint32_t event);
 
-/// Draws the label at the right of the box if at least half of `room` stays free.
-/// Returns its width.
+/// Draws a delay at the right of `box` if that leaves at least half of `room` free.
+/// Returns the width of the label.
 float draw_delay(const Ui& ui, const Rect& box, int64_t delay, float room);
 
 }  // namespace lockstep::gui

@@ -1,4 +1,4 @@
-// Video through the ffmpeg program, which reads raw frames from a pipe.
+// Writes videos through the ffmpeg program, which reads raw frames from its stdin.
 #include "gui/render/film.h"
 
 #include <fcntl.h>
@@ -25,12 +25,12 @@ namespace lockstep::gui {
 
 namespace {
 
-/// A running program that reads what we write; the destructor stops it. Keeps its
-/// standard error.
+/// A child process that reads what is passed to `write`; the destructor stops it. Its
+/// standard error is recorded.
 class ChildProcess {
  public:
-  /// The first argument is the program, looked up in PATH. Throws std::system_error if
-  /// there is no such program or no process can be created.
+  /// The first argument is the program, which is looked up in PATH. Throws
+  /// std::system_error if it does not exist or the process cannot be created.
   explicit ChildProcess(const std::vector<std::string>& arguments);
 
   /// Returns false if the program no longer reads. Does not raise SIGPIPE.
@@ -39,7 +39,7 @@ class ChildProcess {
   /// Closes the input and waits for the program. Returns true if it exited with 0.
   bool finish();
 
-  /// Returns the last line of standard error; may be empty.
+  /// Returns the last line of standard error, which may be empty.
   std::string last_error_line() const;
 
  private:
@@ -53,7 +53,7 @@ class ChildProcess {
 
 ChildProcess::ChildProcess(const std::vector<std::string>& arguments)
     : errors_(std::tmpfile()) {
-  // A socket pair, unlike a pipe, can suppress SIGPIPE.
+  // Unlike a pipe, a socket pair can suppress SIGPIPE.
   int ends[2];
   if (!errors_ || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     throw std::system_error(errno, std::generic_category(), arguments[0]);
@@ -104,7 +104,7 @@ struct FilmKind {
   Words options;
 };
 
-/// Chroma is subsampled, so sides are even; players expect this colour matrix.
+/// Chroma is subsampled, so both sides must be even; players expect this colour matrix.
 constexpr const char* kVideoFilter =
     "pad=ceil(iw/2)*2:ceil(ih/2)*2,scale=out_color_matrix=bt709:out_range=tv,"
     "format=yuv420p";
@@ -140,7 +140,7 @@ class Ffmpeg : public Film::Sink {
   Ffmpeg(const std::string& path, int fps, const Words& options)
       : path_(path), fps_(fps), options_(options) {}
   ~Ffmpeg() override {
-    process_.reset();  // before its file is removed
+    process_.reset();  // stop ffmpeg before removing its file
     if (!temporary_.empty()) unlink(temporary_.c_str());
   }
 
@@ -181,7 +181,7 @@ class Ffmpeg : public Film::Sink {
     }
   }
 
-  /// Creates the file now, so that a missing or read-only folder is reported by us.
+  /// Creates the file early, so that we can report a missing or read-only folder.
   void reserve_file() {
     if (!temporary_.empty()) return;
     static std::atomic<int> counter{0};

@@ -12,7 +12,7 @@ namespace {
 
 class Pictures : public Film::Sink {
  public:
-  /// File names are `before`, the number with at least `digits` digits, `after`.
+  /// A file name is `before`, the number with at least `digits` digits, and `after`.
   Pictures(std::string before, int digits, std::string after)
       : before_(std::move(before)), digits_(digits), after_(std::move(after)) {}
   void add(const Image& frame) override {
@@ -38,7 +38,7 @@ std::unique_ptr<Film::Sink> pictures_in(const std::string& folder) {
   return std::make_unique<Pictures>(folder + "frame", 5, ".png");
 }
 
-/// For names with one %d or %0Nd that end in .png; otherwise returns null.
+/// Returns null unless `path` contains one %d or %0Nd and ends in .png.
 std::unique_ptr<Film::Sink> numbered_pictures(const std::string& path) {
   const size_t percent = path.find('%');
   if (!path.ends_with(".png") || percent == path.npos) return nullptr;

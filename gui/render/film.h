@@ -1,4 +1,4 @@
-// Writes frames as a video or as numbered images.
+// Writes frames to a video or to numbered images.
 #pragma once
 
 #include <memory>
@@ -8,20 +8,20 @@
 
 namespace lockstep::gui {
 
-/// Takes frames of one size and writes, depending on the end of the name:
+/// Takes frames of equal size and writes, depending on how the name ends:
 ///
-///   .mp4 .webm .webp .gif   a video, by the ffmpeg program; webp and gif loop forever
+///   .mp4 .webm .webp .gif   a video, using the ffmpeg program; .webp and .gif loop
 ///   NAME%04d.png            images, numbered from 0
-///   FOLDER/                 images FOLDER/frame00000.png ...; creates the folder
+///   FOLDER/                 images FOLDER/frame00000.png ...; FOLDER is created
 ///
 /// A video appears under its name only when `finish` returns; images appear one by one.
-/// All calls throw std::runtime_error that names the file and the fix: ffmpeg is
-/// missing, no such folder, a full disk, or ffmpeg's last error. Not thread-safe.
+/// All functions throw std::runtime_error naming the file and a fix (ffmpeg or folder
+/// missing, disk full) or giving the last error of ffmpeg. Not thread-safe.
 class Film {
  public:
-  /// Checks the name; the first frame starts ffmpeg. `fps`: 1 to 120 frames per second.
+  /// Checks the name; ffmpeg starts with the first frame. `fps` must be 1 to 120.
   Film(const std::string& path, int fps);
-  ~Film();  ///< removes the video unless finished
+  ~Film();  ///< discards a video that is not finished
   Film(const Film&) = delete;
   Film& operator=(const Film&) = delete;
 
@@ -43,9 +43,9 @@ class Film {
   int count_ = 0;
 };
 
-/// A film by the program ffmpeg, which reads raw frames from a pipe. Null if no film is
-/// known that ends like `path`. What it returns throws as `Film` says; without `finish`
-/// it stops ffmpeg and leaves nothing behind.
+/// Returns a sink that sends raw frames to the ffmpeg program, or null if `path` does
+/// not end in a known video format. The sink throws as described for `Film`. If it is
+/// destroyed before `finish`, it stops ffmpeg and leaves no file behind.
 std::unique_ptr<Film::Sink> open_ffmpeg(const std::string& path, int fps);
 
 }  // namespace lockstep::gui

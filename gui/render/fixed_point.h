@@ -1,6 +1,6 @@
-// Positions as whole numbers: 1/256 of a pixel. Whether a pixel is covered is decided
-// with these alone, so that every machine and every compiler decides the same.
-// `Edge` tells where a straight edge crosses the rows of pixels, exactly.
+// Fixed-point positions in units of 1/256 pixel. Pixel coverage is computed from these
+// alone, so that the result is the same on every machine and with every compiler.
+// `Edge` computes exactly where a straight edge crosses each row of pixels.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace lockstep::gui {
 
 constexpr int kFractionBits = 8;
 constexpr int32_t kPixel = 1 << kFractionBits;
-constexpr double kFar = 1 << 20;  ///< pixels; positions farther out are clamped
+constexpr double kFar = 1 << 20;  ///< in pixels; positions beyond it are clamped
 
 /// A position in 1/256 pixel.
 struct Point {
@@ -20,8 +20,8 @@ struct Point {
   int32_t y = 0;
 };
 
-/// Pixels from (x0, y0) up to but excluding (x1, y1). Empty if an end does not exceed
-/// its begin.
+/// The pixels from (x0, y0) up to but excluding (x1, y1). Empty if x1 <= x0 or
+/// y1 <= y0.
 struct Box {
   int x0 = 0;
   int y0 = 0;
@@ -33,16 +33,16 @@ struct Box {
 constexpr int32_t kNowhere =
     std::numeric_limits<int32_t>::min();  ///< the result for NaN
 
-/// Rounds to 1/256. `near` times 256 is exact in double, so the sum is rounded once,
-/// fused or not. (For NaN, these min and max give -kFar.)
+/// Rounds to 1/256. `near` times 256 is exact in double, so the result is rounded only
+/// once, whether or not the operations are fused. (NaN is clamped to -kFar here.)
 inline int32_t to_fixed(float value) {
   const double near = std::max(-kFar, std::min(static_cast<double>(value), kFar));
   const auto rounded = static_cast<int32_t>(std::floor(near * kPixel + 0.5));
   return std::isnan(value) ? kNowhere : rounded;
 }
 
-/// Returns the first pixel whose centre lies at or after a position: where a shape that
-/// begins there starts, and where one that ends there stops.
+/// Returns the first pixel whose centre lies at or after a position: the first pixel of
+/// a shape that begins there, and one past the last pixel of a shape that ends there.
 inline int first_centre(int32_t position) {
   return (position + kPixel / 2 - 1) >> kFractionBits;
 }
@@ -53,14 +53,14 @@ inline Box intersection(const Box& a, const Box& b) {
 }
 
 /// Walks down an edge row by row. In each row, `column` is the first pixel whose centre
-/// lies on the edge or to its right. Two shapes that share the edge compute the same
-/// column, where one ends and the other begins: no pixel is drawn twice or omitted.
+/// lies on the edge or to its right. Two shapes that share an edge compute the same
+/// column, at which one ends and the other begins: no pixel is drawn twice or skipped.
 ///
-/// The intersection is a fraction; the walk keeps quotient and remainder, so it never
-/// rounds (as in Bresenham's algorithm, but from any starting point).
+/// The intersection is a fraction; the walk keeps its quotient and remainder and never
+/// rounds (as in Bresenham's algorithm, but from an arbitrary starting point).
 class Edge {
  public:
-  /// `top.y < bottom.y`; starts in `row`, which may lie outside that range.
+  /// Starts at `row`, which may lie outside the edge. Requires `top.y < bottom.y`.
   Edge(Point top, Point bottom, int row) {
     const int64_t dx = int64_t{bottom.x} - top.x;
     const int64_t dy = int64_t{bottom.y} - top.y;
@@ -90,7 +90,7 @@ class Edge {
   }
 
   int64_t divisor_, column_, rest_;  ///< 0 <= rest_ < divisor_
-  int64_t column_step_, rest_step_;  ///< assuming that the remainder always overflows
+  int64_t column_step_, rest_step_;  ///< assume that the remainder always overflows
 };
 
 }  // namespace lockstep::gui

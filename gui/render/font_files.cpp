@@ -24,8 +24,8 @@ std::vector<fs::path> system_folders() {
 
 using Paths = std::map<std::string, std::string>;  ///< by file name
 
-/// Returns all files below; for equal names, the one in the first folder, then first by
-/// path.
+/// Returns all files in the folders, recursively. Of files with the same name, prefers
+/// the one in the first folder, and there the first by path.
 Paths files_below(const std::vector<fs::path>& folders) {
   Paths found;
   for (const fs::path& folder : folders) {

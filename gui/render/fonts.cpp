@@ -17,7 +17,7 @@ struct Face {
   Type type;
   const char* file;
   const char* helper;  ///< provides glyphs that `file` lacks
-  float line;          ///< points; Inter's em is 0.83 of it, JetBrains Mono's 0.76
+  float line;          ///< height in points; the em is 0.83 of it in Inter, else 0.76
 };
 
 constexpr const char* kWords = "Inter-Regular.otf";
@@ -39,7 +39,7 @@ constexpr ImWchar kGlyphs[] = {
     0x0020, 0x007e, 0x00a0, 0x00ff,  // Latin-1
     0x0391, 0x03a9, 0x03b1, 0x03c9,  // Greek
     0x2010, 0x2027, 0x2030, 0x203a,  // – — ‖ ‘ ’ “ ” • … ‰ ′ ″ ‹ ›
-    0x2070, 0x208e,                  // raised and lowered digits
+    0x2070, 0x208e,                  // superscript and subscript digits
     0x2190, 0x2199, 0x21b5, 0x21bb,  // arrows, ↵ ↺ ↻
     0x21d0, 0x21d5, 0x2202, 0x221e,  // ⇒ ⇔ ∂ ∆ ∈ ∏ ∑ − √ ∞
     0x2248, 0x2265, 0x2318, 0x2318,  // ≈ ≠ ≤ ≥ ⌘
@@ -61,7 +61,7 @@ bool is_font(std::string_view bytes) {
          bytes.starts_with("true"sv);
 }
 
-/// Font files by name, each read once; the atlas owns the only copy.
+/// Font files by name. Each is read only once; the atlas owns the data it uses.
 class Library {
  public:
   Library(ImFontAtlas& atlas, const FontReader& read) : atlas_(atlas), read_(read) {}
@@ -75,13 +75,13 @@ class Library {
 
   bool has(const char* name) { return file(name).size > 0; }
 
-  /// Returns null if there is no such file.
+  /// Adds a font to the atlas. Returns null if there is no such file.
   ImFont* add(const char* name, float pixels, bool into_the_last) {
     File& from = file(name);
     if (from.size == 0) return nullptr;
     ImFontConfig config;
     config.MergeMode = into_the_last;
-    config.OversampleH = 3;  // glyphs start at thirds of a pixel, for even spacing
+    config.OversampleH = 3;  // positions glyphs in thirds of a pixel, for even spacing
     config.OversampleV = 1;
     config.PixelSnapH = false;
     config.FontDataOwnedByAtlas = !from.given;
@@ -112,7 +112,7 @@ class Library {
   std::map<std::string, File> files_;
 };
 
-/// Adds the face, otherwise DejaVu, otherwise ImGui's own font.
+/// Adds the typeface or, if it is missing, DejaVu or else ImGui's built-in font.
 ImFont* add_face(Library& library, ImFontAtlas& atlas, const Face& face, float scale) {
   const bool is_code = std::string_view(face.file) == kCode;
   const float pixels = std::max(1.0f, face.line * scale);
@@ -124,7 +124,7 @@ ImFont* add_face(Library& library, ImFontAtlas& atlas, const Face& face, float s
     if (ImFont* font = library.add(stand_in, pixels, false)) return font;
   }
   ImFontConfig config;
-  config.SizePixels = std::max(13.0f, 13 * std::floor(pixels / 13));  // a bitmap
+  config.SizePixels = std::max(13.0f, 13 * std::floor(pixels / 13));  // a bitmap font
   return atlas.AddFontDefault(&config);
 }
 
@@ -158,7 +158,7 @@ void make_digits_tabular(ImFont& font) {
 
 Fonts load_fonts(ImFontAtlas& atlas, float scale, const FontReader& read) {
   atlas.Flags |=
-      ImFontAtlasFlags_NoBakedLines;  // draw lines rather than copy them from the atlas
+      ImFontAtlasFlags_NoBakedLines;  // draw lines as triangles, not from the atlas
   Fonts fonts;
   {
     Library library(atlas, read);

@@ -1,4 +1,4 @@
-// The viewer's fonts: Inter for text, JetBrains Mono for code and addresses.
+// The viewer's fonts: Inter for text, and JetBrains Mono for code and addresses.
 #pragma once
 
 #include <imgui.h>
@@ -10,45 +10,45 @@
 
 namespace lockstep::gui {
 
-/// The purpose of a text, which determines face and size (see fonts.cpp). Line heights
-/// are whole points.
+/// The role of a text, which determines its typeface and size (see fonts.cpp). Line
+/// heights are whole points.
 enum class Type { small, body, strong, prose, title, huge, mono, mono_small };
 constexpr size_t kTypes = 8;
 
-/// Fonts loaded into an atlas, which owns them.
+/// The fonts loaded into an atlas, which owns them.
 struct Fonts {
   ImFont* get(Type type) const { return fonts[static_cast<size_t>(type)]; }
 
   std::array<ImFont*, kTypes> fonts{};
-  bool complete = false;  ///< false: substitutes are in use, and images differ
-  std::string message;    ///< empty, or one line: what is missing and how to install it
+  bool complete = false;  ///< if false, substitutes are used and images differ
+  std::string message;    ///< what is missing and how to install it, or empty
 };
 
-/// Loads all types enlarged by `scale` (pixels per point; above 0) and draws them at
-/// their nominal size, so that sizes stay points. The first is `body`, ImGui's default
-/// font. Searches only `folder` if it is given, otherwise Debian's and the user's font
-/// folders. Replaces missing fonts by DejaVu Sans, otherwise by ImGui's own font.
+/// Loads all types enlarged by `scale` (pixels per point; must be positive) and draws
+/// them at nominal size, so that sizes remain in points. `body` is ImGui's default.
+/// Searches `folder` if it is not empty, otherwise the font folders of Debian and the
+/// user. Replaces missing fonts with DejaVu, or else with ImGui's built-in font.
 ///
-/// Digits have equal widths, so that running numbers do not jitter. Glyphs: Latin-1,
-/// and the Greek letters, punctuation, arrows, mathematical and geometric symbols that
-/// either face has. Missing glyphs are replaced by similar ones: ⇄ ↔, ⇆ ↔, ⇅ ↕, ⟳ ↻, ✔
+/// Digits have equal widths, so that changing numbers do not jitter. The glyphs are
+/// Latin-1 and those Greek letters, punctuation marks, arrows and symbols that either
+/// typeface contains. Similar glyphs replace missing ones: ⇄ ↔, ⇆ ↔, ⇅ ↕, ⟳ ↻, ✔
 /// ✓, ✕ ×, ⏵ ▶, ⏸ ‖, ⏹ ■, ⏭ », ⏮ «, ⋯ …, ∇ Δ.
 ///
 /// Builds the atlas; must be called once per atlas, before the first frame. Throws
 /// std::runtime_error if ImGui cannot build it. Thread-safe for different atlases.
 Fonts load_fonts(ImFontAtlas& atlas, float scale, const std::string& folder = "");
 
-/// Returns the bytes of a font file by its name without a folder; empty if there is
-/// none.
+/// Returns the contents of the font file with the given name (without a folder), or an
+/// empty string if there is no such file.
 using FontReader = std::function<std::string(const std::string& name)>;
 
-/// Overload without a file system.
+/// As above, but does not access the file system.
 Fonts load_fonts(ImFontAtlas& atlas, float scale, const FontReader& read);
 
-// ---- Font files on this computer.
+// ---- Font files on this computer
 
-/// Searches `folder` recursively if it is not empty, otherwise the system's and the
-/// user's font folders. Never throws: unreadable files count as missing.
+/// Searches `folder` recursively if it is not empty, otherwise the font folders of the
+/// system and the user. The reader treats unreadable files as missing.
 FontReader font_files(const std::string& folder);
 
 }  // namespace lockstep::gui

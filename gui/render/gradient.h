@@ -1,5 +1,5 @@
-// A value given at a triangle's corners and interpolated linearly: a colour channel or
-// a texture coordinate.
+// Linear interpolation of a value given at the corners of a triangle: a colour channel
+// or a texture coordinate.
 #pragma once
 
 #include <algorithm>
@@ -9,25 +9,25 @@
 
 namespace lockstep::gui {
 
-/// Returns twice the triangle's area in units of 1/256 x 1/256 pixel; the sign is the
-/// orientation.
+/// Returns twice the area of a triangle in units of 1/256 x 1/256 pixel; the sign gives
+/// the orientation.
 inline int64_t twice_area(Point a, Point b, Point c) {
   return (int64_t{b.x} - a.x) * (int64_t{c.y} - a.y) -
          (int64_t{b.y} - a.y) * (int64_t{c.x} - a.x);
 }
 
-/// A plane over the pixels. Values have `kBits` fractional bits.
+/// A linear function of the pixel position. Values have `kBits` fractional bits.
 ///
-/// Slopes are computed in floating point by products and one quotient only: no sum that
-/// a compiler could fuse, so every machine gets the same slope.
+/// Slopes are computed in floating point using only products and one quotient. There is
+/// no sum that a compiler could fuse, so slopes are the same on every machine.
 class Gradient {
  public:
   static constexpr int kBits = 20;
 
   Gradient() = default;  ///< 0 everywhere
 
-  /// `corners` and their `values` (at most 2^28 in magnitude); `inverse_area` is 1.0 /
-  /// twice_area(corners), which must not be 0.
+  /// Interpolates `v0`, `v1` and `v2` (at most 2^28 in magnitude) between `corners`.
+  /// `inverse_area` is 1.0 / twice_area(corners), which must not be 0.
   Gradient(const Point (&corners)[3], int32_t v0, int32_t v1, int32_t v2,
            double inverse_area) {
     const auto& [a, b, c] = corners;
@@ -46,7 +46,7 @@ class Gradient {
     return value_ + (column - column_) * step_x_ + (row - row_) * step_y_;
   }
 
-  /// The increment from a pixel to its right neighbour.
+  /// Returns the increment from a pixel to its right neighbour.
   int64_t step_x() const { return step_x_; }
 
  private:
@@ -57,20 +57,20 @@ class Gradient {
     return static_cast<int64_t>(std::clamp(exact, -kSteepest, kSteepest));
   }
 
-  int column_ = 0, row_ = 0;  ///< the pixel that holds the first corner
-  int64_t value_ = 0;         ///< at its centre
+  int column_ = 0, row_ = 0;  ///< the pixel that contains the first corner
+  int64_t value_ = 0;         ///< at the centre of that pixel
   int64_t step_x_ = 0, step_y_ = 0;
 };
 
-/// A colour channel along a row of pixels. Sums wrap at 32 bits, which affects only
-/// slopes too steep to be visible.
+/// A colour channel along a row of pixels. Sums wrap around at 32 bits, which affects
+/// only slopes too steep to be visible.
 class Channel {
  public:
   Channel(const Gradient& gradient, int column, int row)
       : value_(static_cast<uint32_t>(gradient.at(column, row)) + kHalf),
         step_(static_cast<uint32_t>(gradient.step_x())) {}
 
-  /// Returns 0 … 255, `i` pixels after the first.
+  /// Returns the value, 0 to 255, `i` pixels after the first.
   uint32_t at(int i) const {
     const uint32_t value = value_ + static_cast<uint32_t>(i) * step_;
     const int32_t level = static_cast<int32_t>(value) >> Gradient::kBits;

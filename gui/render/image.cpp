@@ -14,7 +14,7 @@ namespace lockstep::gui {
 
 namespace {
 
-// For flat panels and text, the difference from the row above compresses best and fast.
+// For flat panels and text, differences from the row above compress well and quickly.
 constexpr int kFilter = PNG_FILTER_UP;
 constexpr int kCompression = 6;
 constexpr int kMaxSide = 1 << 15;
@@ -24,7 +24,7 @@ bool is_opaque(const Image& image) {
                      [](uint32_t pixel) { return pixel >> 24 == 255; });
 }
 
-/// Bytes in PNG's order on any machine: red, green, blue and optionally alpha.
+/// Returns red, green, blue and optionally alpha bytes, in this order on any machine.
 std::vector<uint8_t> packed_bytes(const Image& image, int channels) {
   std::vector<uint8_t> bytes;
   bytes.reserve(image.pixels.size() * static_cast<size_t>(channels));
@@ -41,8 +41,8 @@ void append(png_structp png, png_bytep bytes, size_t size) {
       ->append(reinterpret_cast<const char*>(bytes), size);
 }
 
-/// libpng reports errors by longjmp, which skips destructors, so this function has no
-/// objects with one. Returns false on error.
+/// Returns false on error. libpng reports errors by longjmp, which skips destructors,
+/// so this function has no local objects with a destructor.
 bool encode(png_structp png, png_infop info, const Image& image, uint8_t* bytes,
             int channels, std::string* out) {
   if (setjmp(png_jmpbuf(png))) return false;
@@ -119,7 +119,7 @@ Image decode_png(std::string_view bytes) {
 
 void write_png(const Image& image, const std::string& path) {
   const std::string bytes = encode_png(image);
-  AtomicFile file(path);
+  AtomicFile file(path, AtomicFile::Packing::none, AtomicFile::Durability::renamed);
   file.write(bytes);
   file.commit();
 }

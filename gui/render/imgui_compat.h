@@ -1,5 +1,5 @@
-// Differences between Dear ImGui 1.86 (Debian 12), 1.90 (Debian 13, Ubuntu 24.04) and
-// 1.92. No other file checks ImGui's version.
+// Hides the differences between Dear ImGui 1.86 (Debian 12), 1.90 (Debian 13, Ubuntu
+// 24.04) and 1.92. No other file checks ImGui's version.
 #pragma once
 
 #include <imgui.h>
@@ -10,7 +10,7 @@ namespace lockstep::gui {
 
 struct Texture;
 
-// ---- Textures: an id was a pointer until 1.91 and is an integer since.
+// ---- Textures: ids were pointers before 1.91 and have been integers since.
 
 inline ImTextureID texture_id(const Texture* texture) {
   return (ImTextureID) reinterpret_cast<uintptr_t>(texture);
@@ -20,9 +20,9 @@ inline const Texture* texture_of(const ImDrawCmd& command) {
   return reinterpret_cast<const Texture*>((uintptr_t)command.GetTexID());
 }
 
-// ---- Fonts: since 1.92 a font has no size and `PushFont` takes one.
+// ---- Fonts: since 1.92, a font has no size; it is passed to `PushFont` instead.
 
-/// Height of a line in points, for `ImDrawList::AddText(font, size, ...)`.
+/// Returns the line height in points, for `ImDrawList::AddText(font, size, ...)`.
 inline float font_size(const ImFont& font) {
 #if IMGUI_VERSION_NUM >= 19200
   return font.LegacySize * font.Scale;
@@ -31,7 +31,7 @@ inline float font_size(const ImFont& font) {
 #endif
 }
 
-/// `ImGui::PushFont` with the size that the font was loaded at.
+/// Calls `ImGui::PushFont` with the size at which the font was loaded.
 inline void push_font(ImFont* font) {
 #if IMGUI_VERSION_NUM >= 19200
   ImGui::PushFont(font, font->LegacySize);
@@ -40,8 +40,8 @@ inline void push_font(ImFont* font) {
 #endif
 }
 
-/// Visits all glyphs of a loaded font, to adjust their advance. (Since 1.92 glyphs are
-/// created when first drawn and cannot be adjusted.)
+/// Visits all glyphs of a loaded font, to adjust their advance. Does nothing in 1.92,
+/// which creates glyphs when they are first drawn, so they cannot be adjusted.
 template <typename Adjust>
 void for_each_glyph(ImFont& font, Adjust adjust) {
 #if IMGUI_VERSION_NUM >= 19200
@@ -53,7 +53,7 @@ void for_each_glyph(ImFont& font, Adjust adjust) {
 #endif
 }
 
-/// True if the font itself has the character's glyph.
+/// Returns true if the font itself has a glyph for the character.
 inline bool has_glyph(ImFont& font, ImWchar character) {
 #if IMGUI_VERSION_NUM >= 19200
   return font.IsGlyphInFont(character);
@@ -62,8 +62,8 @@ inline bool has_glyph(ImFont& font, ImWchar character) {
 #endif
 }
 
-// ---- Lines: their anti-aliased fringe is one point, which is two pixels on a HiDPI
-// screen.
+// ---- Lines: their anti-aliased fringe is one point wide, which is two pixels on a
+// HiDPI screen.
 
 /// Must be called on a window's list after `Begin`, before drawing into it.
 inline void sharpen_lines(ImDrawList& list, float pixels_per_point) {
@@ -88,7 +88,7 @@ inline void feed_button(ImGuiIO& io, int button, bool down) {
 #endif
 }
 
-/// In notches; up and left are positive.
+/// Feeds wheel movement in notches; up and left are positive.
 inline void feed_wheel(ImGuiIO& io, float x, float y) {
 #if IMGUI_VERSION_NUM >= 18700
   io.AddMouseWheelEvent(x, y);
@@ -102,17 +102,17 @@ inline void feed_text(ImGuiIO& io, const char* utf8) {
   io.AddInputCharactersUTF8(utf8);
 }
 
-// ---- Keys: until 1.86 they were the window library's codes.
+// ---- Keys: up to 1.86, they were the key codes of the window library.
 
-/// The viewer's keys, by GLFW's codes, so that in 1.86 a real window and `feed_key` set
-/// the same entries. Printable keys are their capital letter: `key_of('f')`.
+/// The viewer's keys, with GLFW's codes, so that in 1.86 a real window and `feed_key`
+/// set the same entries. Printable keys use the code of the capital: `key_of('f')`.
 enum class Key {
   space = ' ',  // clang-format off
   escape = 256, enter, tab, backspace, insert, del, right, left, down, up, page_up,
   page_down, home, end,  // clang-format on
 };
 
-/// For letters, digits and - = [ ] , . / ; ' ` on a US keyboard.
+/// Supports letters, digits and - = [ ] , . / ; ' ` on a US keyboard.
 constexpr Key key_of(char c) {
   return static_cast<Key>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
 }
@@ -183,8 +183,8 @@ inline void feed_modifiers(ImGuiIO& io, Modifiers held) {
   io.KeyAlt = held.alt;
   io.KeySuper = held.super;
 }
-/// True if the key went down in this frame or, with `repeat`, is held long enough to
-/// repeat.
+/// Returns true if the key was pressed in this frame or, if `repeat` is true, has been
+/// held long enough to repeat.
 inline bool key_pressed(Key key, bool repeat = false) {
   return ImGui::IsKeyPressed(static_cast<int>(key), repeat);
 }

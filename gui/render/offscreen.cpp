@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMaxPixels = 16384;
 
-/// Makes a context current, and restores the previous one.
+/// Makes a context current; the destructor restores the previous one.
 class Current {
  public:
   explicit Current(ImGuiContext* context) : before_(ImGui::GetCurrentContext()) {
@@ -61,7 +61,7 @@ Offscreen::Offscreen(int width, int height, float scale, const std::string& font
     ImGuiStyle& style = ImGui::GetStyle();
     style.AntiAliasedLinesUseTex = false;
     style.CurveTessellationTol /=
-        scale;  // in points, so that curves stay round when enlarged
+        scale;  // in points, so that curves stay smooth when enlarged
     style.CircleTessellationMaxError /= scale;
     resize(width, height);
   } catch (...) {

@@ -1,4 +1,4 @@
-// ImGui without a window: feed input, draw a frame, get the image.
+// ImGui without a window: feed input, draw a frame, and get the image.
 #pragma once
 
 #include <imgui.h>
@@ -14,33 +14,33 @@
 
 namespace lockstep::gui {
 
-/// A separate ImGui context with fonts whose frames become images. Time advances by
-/// 1/60 s per frame, regardless of the clock; only fonts are read from disk. Several
-/// may coexist and take turns. Not thread-safe: ImGui has one current context, which
-/// every call sets and restores.
+/// A separate ImGui context with fonts, whose frames are rendered to images. Time
+/// advances by 1/60 s per frame, regardless of the clock. Reads only fonts from disk.
+/// Several instances may coexist. Not thread-safe: ImGui has a single current context,
+/// which every call sets and restores.
 class Offscreen {
  public:
-  /// `width` and `height` in points; the image has `scale` times as many pixels.
-  /// `font_folder` as in `load_fonts`. Throws std::runtime_error for a size below 1 or
-  /// above 16384 pixels.
+  /// `width` and `height` are in points; the image has `scale` times as many pixels.
+  /// `font_folder` is as in `load_fonts`. Throws std::runtime_error if a side has fewer
+  /// than 1 or more than 16384 pixels.
   Offscreen(int width, int height, float scale = 1,
             const std::string& font_folder = "");
   ~Offscreen();
   Offscreen(const Offscreen&) = delete;
   Offscreen& operator=(const Offscreen&) = delete;
 
-  /// Draws one frame: `draw` calls ImGui; the image is valid until the next frame. If
-  /// `draw` throws, the exception propagates and this object can only be destroyed.
+  /// Draws one frame by calling `draw`, which uses ImGui. The image is valid until the
+  /// next frame. If `draw` throws, this object can afterwards only be destroyed.
   const Image& frame(const std::function<void()>& draw, uint32_t background);
 
-  /// Returns the last frame's draw data, owned by ImGui and valid until the next frame;
-  /// null before the first.
+  /// Returns the draw data of the last frame, or null before the first. It is owned by
+  /// ImGui and valid until the next frame.
   const ImDrawData* draw_data() const;
 
-  void resize(int width, int height);  ///< in points; throws as the constructor does
+  void resize(int width, int height);  ///< in points; throws like the constructor
 
-  // Input for the next frame. Press and release must be in two frames: ImGui 1.86 sees
-  // only the state when a frame begins.
+  // Input for the next frame. Press and release must be in separate frames: ImGui 1.86
+  // reads only the state at the beginning of a frame.
   void mouse(float x, float y);       ///< in points
   void button(int index, bool down);  ///< 0 left, 1 right, 2 middle
   void wheel(float x, float y);       ///< in notches; up is positive
@@ -51,7 +51,7 @@ class Offscreen {
   const Fonts& fonts() const { return fonts_; }
   float scale() const { return scale_; }
 
-  /// Runs `action` with this context current, e.g. to set the style.
+  /// Runs `action` with this context as the current one, e.g. to set the style.
   void with_context(const std::function<void()>& action);
 
  private:

@@ -1,5 +1,5 @@
-// Colour arithmetic on 0xAABBGGRR with straight alpha. Two channels are kept 16 bits
-// apart in one integer, so that one multiplication serves both.
+// Arithmetic on 0xAABBGGRR colours with straight alpha. Two channels are kept 16 bits
+// apart in one integer, so that one multiplication handles both.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace lockstep::gui {
 
 constexpr uint32_t kOpaque = 0xff000000;
 
-/// Divides both halves of `x` (0 to 255 * 255 each) by 255 and rounds, exactly.
+/// Divides both halves of `x` (0 to 255 * 255 each) by 255, with exact rounding.
 inline uint32_t divide_pair_by_255(uint32_t x) {
   x += 0x00800080;
   return ((x + ((x >> 8) & 0x00ff00ff)) >> 8) & 0x00ff00ff;
@@ -28,7 +28,7 @@ inline uint32_t blend(uint32_t below, uint32_t source) {
   return kOpaque | divide_pair_by_255(red_blue) | divide_by_255(green) << 8;
 }
 
-/// Composites `source` over `count` opaque pixels; does nothing if `count` is below 1.
+/// Composites `source` over `count` opaque pixels; does nothing if `count` < 1.
 inline void blend_row(uint32_t* pixels, int count, uint32_t source) {
   if (source >= kOpaque) {
     for (int i = 0; i < count; ++i) pixels[i] = source;
@@ -53,8 +53,8 @@ inline uint32_t modulate(uint32_t color, uint32_t texel) {
   return product;
 }
 
-/// Interpolates between two colours; `weight`, 0 to 256, belongs to the second. (The
-/// sum of both products fits 16 bits: 255 * 256.)
+/// Interpolates between two colours; `weight`, 0 to 256, applies to the second. (The
+/// sum of the two products is at most 255 * 256 and fits into 16 bits.)
 inline uint32_t mix(uint32_t first, uint32_t second, uint32_t weight) {
   const uint32_t rest = 256 - weight;
   const uint32_t red_blue = (first & 0xff00ff) * rest + (second & 0xff00ff) * weight;

@@ -8,8 +8,8 @@ namespace {
 
 constexpr int64_t kMaxTexelsPerPixel = 4;
 
-/// Returns the number of texels per pixel if it is an integer, with texels off the
-/// pixels by less than a quarter over the whole length; otherwise 0.
+/// Returns the number of texels per pixel if it is an integer up to kMaxTexelsPerPixel,
+/// with a total deviation of at most a quarter texel; otherwise returns 0.
 int64_t texels_per_pixel(int64_t texels, int64_t pixels) {
   const int64_t count = (texels + pixels / 2) / pixels;
   const bool whole = std::abs(texels - count * pixels) <= kPixel / 4;
@@ -22,7 +22,7 @@ void fill(const Canvas& canvas, const Box& box, uint32_t color) {
   }
 }
 
-/// The texel, in 1/256, under the centre of pixel (0, 0); and texels per pixel.
+/// The texel at the centre of pixel (0, 0), in 1/256 texel, and the texels per pixel.
 struct GlyphMap {
   int64_t origin_u, origin_v;
   int64_t step_u, step_v;

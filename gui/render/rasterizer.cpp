@@ -10,7 +10,7 @@ namespace lockstep::gui {
 
 namespace {
 
-/// Converts ImGui's points to pixels. (A difference and a product: nothing to fuse.)
+/// Converts ImGui's points to pixels by a difference and a product, which cannot fuse.
 class View {
  public:
   explicit View(const ImDrawData& data)
@@ -32,7 +32,7 @@ Box clip_box(const View& view, const ImVec4& clip, const Image& target) {
                       {0, 0, target.width, target.height});
 }
 
-/// The vertices of a draw command's indices; out-of-range counts are not trusted.
+/// The vertices of a draw command, by index. Out-of-range counts are clamped.
 class Mesh {
  public:
   Mesh(const ImDrawList& list, const std::vector<Point>& points,
@@ -44,7 +44,7 @@ class Mesh {
   }
   size_t count() const { return count_; }
   ImDrawIdx index(size_t i) const { return list_.IdxBuffer.Data[begin_ + i]; }
-  /// Returns false if there is no such vertex.
+  /// Sets `out` to a corner. Returns false if there is no such vertex.
   bool corner(size_t i, Corner& out) const {
     const size_t vertex = first_ + index(i);
     if (vertex >= points_.size()) return false;
@@ -59,7 +59,7 @@ class Mesh {
   size_t first_, begin_, count_;
 };
 
-/// ImGui writes a rectangle as six indices: a b c, a c d.
+/// Returns true if it drew a rectangle, which ImGui writes as six indices: abc, acd.
 bool draw_rectangle(const Canvas& canvas, const Mesh& mesh, size_t i) {
   if (i + 6 > mesh.count() || mesh.index(i + 3) != mesh.index(i) ||
       mesh.index(i + 4) != mesh.index(i + 2)) {

@@ -1,5 +1,5 @@
 // Renders ImGui's draw data to an image in memory, without a window or a graphics
-// driver. The same draw data give identical pixels on every machine.
+// driver. The same draw data gives identical pixels on every machine.
 #pragma once
 
 #include <imgui.h>
@@ -11,13 +11,13 @@
 
 namespace lockstep::gui {
 
-/// Fills `target` (its width and height are given; an empty one stays empty) with
-/// `background`, taken as opaque, and draws over it. Positions are points; a pixel is
-/// 1 / FramebufferScale of one. Colours blend by alpha, rounded to the nearest.
+/// Fills `target`, whose width and height must be set (an empty image stays empty),
+/// with `background`, treated as opaque, and draws on it. Positions are in points of
+/// FramebufferScale pixels. Colours are blended by alpha and rounded to nearest.
 ///
-/// Textures are bilinear, letters are not (shapes.h). User callbacks are skipped. Any
-/// draw data is safe, however wild its numbers, as long as each texture id is none or
-/// points to a live `Texture`. Thread-safe for different targets.
+/// Textures are sampled bilinearly, except for letters (see shapes.h). User callbacks
+/// are skipped. Any vertex data is safe, but each texture id must be null or point to a
+/// live `Texture`. Thread-safe for different targets.
 void rasterize(const ImDrawData& data, Image& target, uint32_t background);
 
 }  // namespace lockstep::gui

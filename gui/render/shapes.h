@@ -1,4 +1,4 @@
-// Draws triangles, of which all shapes of ImGui consist, and upright rectangles.
+// Draws triangles, of which all ImGui shapes consist, and axis-aligned rectangles.
 #pragma once
 
 #include <imgui.h>
@@ -19,10 +19,10 @@ struct Rows {
   uint32_t* at(int x, int y) const { return pixels + y * width + x; }
 };
 
-/// The target, and the texture.
+/// The target of drawing and the current texture.
 class Canvas {
  public:
-  /// `clip` must lie inside the rows; `texture` must have texels.
+  /// `clip` must lie within the rows; `texture` must not be empty.
   Canvas(Rows rows, Box clip, const Texture& texture)
       : rows_(rows), clip_(clip), texture_(texture) {}
 
@@ -30,7 +30,7 @@ class Canvas {
   const Texture& texture() const { return texture_; }
   Rows rows() const { return rows_; }
 
-  /// Returns `texel(texture(), uv)`, cached: nearly all shapes use the white texel.
+  /// Returns `texel(texture(), uv)`. Cached, because nearly all shapes use one texel.
   uint32_t only_texel(ImVec2 uv) const {
     if (!same(uv, last_uv_)) {
       last_uv_ = uv;
@@ -53,18 +53,18 @@ struct Corner {
   uint32_t color = 0;
 };
 
-/// Covers the pixels whose centres lie inside. A centre on an edge counts if it is a
-/// left or top edge: of two triangles that share it, exactly one covers the pixel.
+/// Covers the pixels whose centres lie inside the triangle or on a left or top edge, so
+/// that of two triangles that share an edge, exactly one covers a pixel on it.
 void draw_triangle(const Canvas& canvas, const Corner& a, const Corner& b,
                    const Corner& c);
 
-/// Upright rectangles are most of what a frame consists of: bars, panels, letters.
+/// Axis-aligned rectangles make up most of a frame: bars, panels and letters.
 ///
-/// Draws the rectangle with corners in ImGui's order (left top, right top, right
-/// bottom, left bottom) if it is an upright one of one colour and either of one texel
-/// (then it equals its two triangles) or with whole numbers of texels per pixel, as
-/// letters are (then each pixel takes the texel at its centre, unmixed: crisp).
-/// False, and nothing drawn, for all others.
+/// Draws a rectangle, given its corners in ImGui's order (left top, right top, right
+/// bottom, left bottom), if it is axis-aligned, has one colour, and has either a single
+/// texel (the result equals its two triangles) or a whole number of texels per pixel,
+/// like letters (each pixel takes the texel at its centre without interpolation).
+/// Otherwise, draws nothing and returns false.
 bool draw_upright(const Canvas& canvas, const Corner (&corners)[4]);
 
 }  // namespace lockstep::gui

@@ -1,4 +1,4 @@
-// A texture of the draw data, and its sampling, clamped to the edges.
+// A texture used by the draw data, and sampling from it, clamped to the edges.
 #pragma once
 
 #include <imgui.h>
@@ -11,8 +11,8 @@
 
 namespace lockstep::gui {
 
-/// Pixels owned elsewhere, 0xAABBGGRR, row by row. An `ImTextureID` is the address of a
-/// Texture (`texture_id` in imgui_compat.h); a null id or an empty texture is white.
+/// Non-owned 0xAABBGGRR pixels, row by row. An `ImTextureID` is a Texture's address
+/// (see `texture_id` in imgui_compat.h); a null id or an empty texture means white.
 struct Texture {
   int width = 0;
   int height = 0;
@@ -23,21 +23,21 @@ inline bool has_texels(const Texture* texture) {
   return texture && texture->pixels && texture->width > 0 && texture->height > 0;
 }
 
-/// Converts ImGui's texture coordinate (0 to 1) to units of 1/256 texel.
+/// Converts an ImGui texture coordinate (0 to 1) to units of 1/256 texel.
 inline Point texel_position(const Texture& texture, ImVec2 uv) {
   const int32_t u = to_fixed(uv.x * static_cast<float>(texture.width));
   const int32_t v = to_fixed(uv.y * static_cast<float>(texture.height));
   return {u == kNowhere ? 0 : u, v == kNowhere ? 0 : v};
 }
 
-/// Returns the texel at a column and row; outside, the nearest one.
+/// Returns the texel at a column and row, or the nearest one if they are out of range.
 inline uint32_t texel(const Texture& texture, int64_t column, int64_t row) {
   const int64_t x = std::clamp<int64_t>(column, 0, texture.width - 1);
   const int64_t y = std::clamp<int64_t>(row, 0, texture.height - 1);
   return texture.pixels[y * texture.width + x];
 }
 
-/// Returns the texel at ImGui's texture coordinate.
+/// Returns the texel at an ImGui texture coordinate.
 inline uint32_t texel(const Texture& texture, ImVec2 uv) {
   const Point at = texel_position(texture, uv);
   return texel(texture, at.x >> kFractionBits, at.y >> kFractionBits);

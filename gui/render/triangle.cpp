@@ -28,9 +28,9 @@ struct Triangle {
   }
 };
 
-/// Calls `paint(begin, row, count)` for rows up to `end` between two edges; `count` is
-/// at most 0 where no centre lies between them. (All by value: for references, the
-/// compiler must assume that each pixel may change them.)
+/// Calls `paint(begin, row, count)` for the rows from `row` up to `end`; `count` is at
+/// most 0 if no pixel centre lies between the edges. (Arguments are passed by value:
+/// the compiler would have to assume that writing a pixel may change references.)
 template <typename Paint>
 void walk(Box clip, Edge left, Edge right, int row, int end, Paint paint) {
   for (; row < end; ++row, left.next_row(), right.next_row()) {
@@ -40,7 +40,7 @@ void walk(Box clip, Edge left, Edge right, int row, int end, Paint paint) {
   }
 }
 
-/// From top to bottom: one side is one edge, the other has a bend.
+/// Visits the rows from top to bottom: one side is one edge, the other has a bend.
 template <typename Paint>
 void for_each_span(const Box& clip, const Triangle& triangle, Paint paint) {
   Point a = triangle.at[0], b = triangle.at[1], c = triangle.at[2];
@@ -72,8 +72,8 @@ void draw_flat(const Canvas& canvas, const Triangle& triangle) {
   for_each_span(canvas.clip(), triangle, paint);
 }
 
-/// One colour with varying alpha: the anti-aliased fringe of every line and round
-/// corner.
+/// Draws one colour with varying alpha, as in the anti-aliased fringe of every line and
+/// round corner.
 void draw_fading(const Canvas& canvas, const Triangle& triangle) {
   const auto paint = [rows = canvas.rows(), color = triangle.color[0],
                       gradient = triangle.channel(3)](int x, int y, int count) {

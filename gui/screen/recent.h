@@ -1,5 +1,5 @@
-// What the viewer remembers between runs: the recent files, and that the tour was
-// shown. A small text file below $XDG_STATE_HOME; safe to delete.
+// State that the viewer keeps between runs: the recent files, and whether the tour was
+// shown. A small text file under $XDG_STATE_HOME; safe to delete.
 #pragma once
 
 #include <string>
@@ -13,6 +13,6 @@ struct RecentFiles {
 };
 
 RecentFiles load_recent();
-void save_recent(const RecentFiles& memory);  ///< failure is not an error
+void save_recent(const RecentFiles& memory);  ///< ignores errors
 
 }  // namespace lockstep::gui

@@ -23,7 +23,7 @@ constexpr const char* kInstead =
     "fix: lockstep view TRACE --screenshot picture.png (or --video film.mp4) renders "
     "without a display";
 constexpr double kSlowFrame =
-    0.15;  ///< seconds; a slow connection, or software rendering
+    0.15;  ///< seconds; a slow connection or software rendering
 
 std::string glfw_said;  ///< GLFW's last error
 
@@ -33,7 +33,7 @@ std::string glfw_said;  ///< GLFW's last error
                            kInstead);
 }
 
-/// GLFW, a window with OpenGL 3, and ImGui; destroyed in reverse order.
+/// Owns GLFW, a window with OpenGL 3, and ImGui; destroys them in reverse order.
 class Window {
  public:
   explicit Window(const WindowOptions& options) {
@@ -57,7 +57,7 @@ class Window {
     int points = 0, pixels = 0, ignored = 0;
     glfwGetWindowSize(window_, &points, &ignored);
     glfwGetFramebufferSize(window_, &pixels, &ignored);
-    // On X11 a window is sized in pixels: scale the whole UI instead.
+    // On X11, window sizes are in pixels, so scale the whole UI instead.
     ui_scale_ = pixels > points ? 1.0f : std::max(1.0f, scale_x);
     const float font_scale =
         pixels > points
@@ -109,7 +109,7 @@ class Window {
   float ui_scale_ = 1;
 };
 
-/// Files to open, from the command line, drag and drop, or the recent list.
+/// The files to open, from the command line, drag and drop, or the recent list.
 struct Queue {
   std::vector<std::string> files;
 };
@@ -135,11 +135,11 @@ void open_next(App& app, Queue& queue, RecentFiles& memory) {
   }
 }
 
-/// Warns once that this connection or driver is slow, and suggests an alternative.
+/// Warns once if this connection or driver is slow, and suggests an alternative.
 class SlowFrames {
  public:
   void add(double seconds) {
-    if (said_ || ++frames_ <= 5) return;  // the first frames build shaders
+    if (said_ || ++frames_ <= 5) return;  // the first frames compile shaders
     slow_ += seconds > kSlowFrame;
     if (frames_ < 25) return;
     said_ = true;
@@ -199,7 +199,7 @@ void run_window(const WindowOptions& options) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point before = Clock::now();
   while (!glfwWindowShouldClose(window.glfw())) {
-    // Nothing moves by itself: sleep until there is input.
+    // No animation is running, so sleep until there is input.
     const bool busy = app.is_loading() || !queue.files.empty() ||
                       app.settings.transport.playing || app.is_settling();
     if (busy)

@@ -1,4 +1,4 @@
-// The viewer in a window on the screen: GLFW and OpenGL 3.
+// Runs the viewer in a window on the screen, with GLFW and OpenGL 3.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace lockstep::gui {
 struct WindowOptions {
   std::vector<std::string> files;  ///< opened in this order
   std::string at;                  ///< a position, see parse_position; empty: the start
-  int width = 0, height = 0;       ///< points; 0: fit the screen
+  int width = 0, height = 0;       ///< in points; 0: fit the screen
   bool light = false, compare = false;
   bool print_state = false;  ///< print a line to stdout whenever the position changes
 };
 
-/// Runs until the window is closed. Throws std::runtime_error that suggests screenshots
+/// Runs until the window is closed. Throws std::runtime_error suggesting screenshots
 /// instead if there is no display or no OpenGL 3.
 void run_window(const WindowOptions& options);
 

@@ -1,22 +1,22 @@
 // English: all text of the viewer's narration. `language.h` explains the template
-// syntax; another language is another set of files like these (`english_host.h`,
+// syntax; another language would be another set of files like these (`english_host.h`,
 // `english_devices.h`).
 //
-// Keys go from the kind of an event to its special case. Facts, where known:
-//   {name} {time} {share}  the event's name, length, part of the step
+// Keys start with the kind of event, followed by the special case. Facts, if known:
+//   {name} {time} {share}  the event's name, duration, share of the step
 //   {device} {from} {to}   "device 1", "the host"; {From} and {To} begin a sentence
 //   {bytes} {rate}         "44.7 MB", "10.5 GB/s" or "71.8 GFLOP/s"
-//   {shape} {shape2}       of its first two operands: "[8, 3, 32, 32]"
+//   {shape} {shape2}       shapes of the first two operands: "[8, 3, 32, 32]"
 //   {module} {type}        "layer1.0.conv1", "Conv2d"; {callee} is {module} or "model"
 //   {cost}                 a phase's time on the devices
-//   {delay} {run}          from the host's order to the device's start; time on it
-//   {behind}               how long after the host the devices end
+//   {delay} {run}          from the host's request to the device's start; the run time
+//   {behind}               how long the devices finish after the host
 //   {ahead} {later}        filled from the keys ahead… and later/… below
-//   {each}                 bytes of each of {others} devices; {other} if it is only one
-//   {rank} {ranks} {bucket} {params} {chunk} {sent} {overlap}  of
-//   DistributedDataParallel:
+//   {each}                 bytes of each of {others} devices; {other} if only one
+//   {rank} {ranks} {bucket} {params} {chunk} {sent} {overlap}
+//                          facts of DistributedDataParallel:
 //                          see `gui/model/rank_facts.cpp`
-//   {copies} {kernels} {chunks} {threads} {tensors} {others}  numbers, for plurals too
+//   {copies} {kernels} {chunks} {threads} {tensors} {others}  counts, for plurals too
 #pragma once
 
 #include <algorithm>

@@ -25,7 +25,7 @@ std::optional<int64_t> rate_of(int64_t amount, int64_t nanoseconds) {
   return static_cast<int64_t>(rate);
 }
 
-/// Returns the number of bytes of the character at `text[i]`, or 0 if it is not valid
+/// Returns the length in bytes of the character at `text[i]`, or 0 if it is invalid
 /// UTF-8.
 size_t character_at(std::string_view text, size_t i) {
   const auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };

@@ -7,7 +7,7 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr size_t kMostParts = 8;  ///< optional parts of one template
+constexpr size_t kMostParts = 8;  ///< maximum optional parts per template
 
 /// Returns the position of the bracket that closes the one at `text[at]`, or the end of
 /// the text.
@@ -20,7 +20,7 @@ size_t closing(std::string_view text, size_t at) {
   return at;
 }
 
-/// Returns form `wanted` of "image|images", or the last one.
+/// Returns form number `wanted` of "image|images", or the last one.
 std::string_view form(std::string_view forms, size_t wanted) {
   int depth = 0;
   for (size_t i = 0, begin = 0, number = 0; i <= forms.size(); ++i) {
@@ -82,7 +82,7 @@ class TemplateFiller {
   size_t parts_;
 };
 
-/// Counts the characters that are visible.
+/// Returns the number of visible characters.
 size_t length(std::string_view text) {
   const auto read = [](char c) { return c != '*' && (c & 0xC0) != 0x80; };
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), read));

@@ -1,14 +1,14 @@
-// Sentences: facts filled into the templates of a language.
+// Fills facts into the sentence templates of a language.
 //
-// A language of the viewer: a table of templates, and its rule for plurals.
+// A language of the viewer consists of a table of templates and its plural rule.
 //
 // A template is text with
-//   {name}            a fact; a template whose fact is unknown is not used
-//   {name:one|many}   a form, chosen by the number that the fact holds
-//   [ … ]             a part that is left out if one of its facts is unknown, or if
-//                     the whole would get too long (the last such part goes first)
+//   {name}            a fact; a template with an unknown fact is not used
+//   {name:one|many}   a form, selected by the number that the fact holds
+//   [ … ]             an optional part, omitted if one of its facts is unknown, or if
+//                     the whole would be too long (the last such part is dropped first)
 //   **…**             emphasis
-// Of several templates with one key the first is used whose facts are all known.
+// Of several templates with the same key, the first whose facts are all known is used.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +28,13 @@ struct Template {
 
 struct Language {
   std::span<const Template> templates;
-  size_t (*form)(int64_t count);  ///< returns the form of {name:…|…}, from 0
+  size_t (*form)(int64_t count);  ///< returns the index of the form in {name:…|…}
 };
 
 /// Facts about an event in readable form: "46.8 MB", "device 2", "12 %".
 ///
-/// A value that the trace lacks, or that cannot be true (negative bytes, text in place
-/// of a number), never becomes a fact; templates then omit it.
+/// A value that is missing from the trace or cannot be valid (negative bytes, text
+/// instead of a number) never becomes a fact; templates then omit it.
 class Facts {
  public:
   void number(std::string_view name, int64_t value);      ///< if at least 0

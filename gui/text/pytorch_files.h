@@ -1,4 +1,4 @@
-// The source files of PyTorch (2.x) and torchvision that implement a call of the same
+// The source files of PyTorch (2.x) and torchvision that implement calls with the same
 // name, for further reading.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace lockstep::gui {
 
-/// By prefix of an event's name; the longest match wins.
+/// Keyed by prefix of an event's name; the longest match wins.
 inline constexpr std::array<std::pair<std::string_view, std::string_view>, 46>
     kPyTorchFiles = {{
         {"Module.__call__", "torch/nn/modules/module.py"},

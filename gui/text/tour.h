@@ -1,4 +1,4 @@
-// "What is this?" in five cards, each beside a part of the screen: the stage, the
+// "What is this?" in five cards, each next to a part of the screen: the stage, the
 // transport, the calls and the source, the numbers, the timeline (App::tour_places).
 #pragma once
 

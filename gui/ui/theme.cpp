@@ -7,7 +7,7 @@ namespace lockstep::gui {
 
 namespace {
 
-/// Converts 0xRRGGBB.
+/// Converts 0xRRGGBB to ImU32.
 constexpr ImU32 rgb(uint32_t hex) {
   return IM_COL32((hex >> 16) & 255, (hex >> 8) & 255, hex & 255, 255);
 }

@@ -1,6 +1,6 @@
-// The viewer's colours. Hues are from Okabe and Ito's palette (2008), which is
-// distinguishable with any common colour blindness; lightness differs, too, and every
-// meaningful colour stands beside its word.
+// The viewer's colours. The hues are from Okabe and Ito's palette (2008), which people
+// with any common colour blindness can distinguish. The colours also differ in
+// lightness, and every meaningful colour is accompanied by a word.
 #pragma once
 
 #include <imgui.h>
@@ -14,11 +14,11 @@ namespace lockstep::gui {
 struct Theme {
   bool dark = true;
   ImU32 background, panel, raised, sunken, line, hover, shadow;
-  ImU32 text, dim, faint;  ///< text colours, strong to weak
+  ImU32 text, dim, faint;  ///< text colours, from strong to weak
   ImU32 accent, on_accent, accent_background;
   ImU32 warning, warning_background;
 
-  // Colours with a meaning.
+  // Colours that carry meaning.
   ImU32 orange, sky, green, yellow, blue, pink, violet, slate, grey;
 
   // Source code.
@@ -28,18 +28,18 @@ struct Theme {
 const Theme& dark_theme();
 const Theme& light_theme();
 
-/// By reason of a copy: `replicate` orange, `reduce` pink, `scatter` sky, …
+/// Returns the colour for a copy's reason: orange for `replicate`, pink for `reduce`, …
 ImU32 reason_colour(const Theme& theme, const std::string& why);
-/// By phase; also for the kernels of that phase.
+/// Returns the colour of a phase, also used for the kernels of that phase.
 ImU32 phase_colour(const Theme& theme, const std::string& phase);
-/// By memory category, an index into kMemoryCategories.
+/// Returns the colour of a memory category, an index into kMemoryCategories.
 ImU32 memory_colour(const Theme& theme, size_t category);
-/// By event, in the timeline.
+/// Returns the colour of an event in the timeline.
 ImU32 event_colour(const Theme& theme, const Model& model, uint32_t event);
 
-ImU32 with_alpha(ImU32 colour, float alpha);      ///< multiplied by alpha, 0 … 1
+ImU32 with_alpha(ImU32 colour, float alpha);      ///< scales opacity, 0 … 1
 ImU32 mixed(ImU32 a, ImU32 b, float share_of_b);  ///< 0 … 1
-/// Returns black or white, whichever contrasts better with `ground`.
+/// Returns the ink colour, dark or light, that contrasts better with `ground`.
 ImU32 ink_on(ImU32 ground);
 
 }  // namespace lockstep::gui

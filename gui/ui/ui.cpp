@@ -112,7 +112,7 @@ float Ui::text_rich(const Rect& in, Type type, Type strong, ImU32 colour,
       ++at;
       continue;
     }
-    // A word ends at a blank; it may change style inside.
+    // A word ends at a space; its style may change within it.
     size_t end = text.find(' ', at);
     end = end == std::string_view::npos ? text.size() : end;
     std::vector<std::pair<std::string_view, bool>> pieces;

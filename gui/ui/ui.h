@@ -1,5 +1,5 @@
-// Drawing primitives of the panels: rectangles, text and common elements (cards, bars,
-// rows), on top of ImGui's draw lists. All lengths are in points.
+// Drawing primitives for the panels: rectangles, text and common elements such as cards
+// and bars, built on ImGui's draw lists. All lengths are in points.
 #pragma once
 
 #include <imgui.h>
@@ -23,15 +23,15 @@ struct Rect {
   bool contains(ImVec2 p) const {
     return p.x >= x && p.x < right() && p.y >= y && p.y < bottom();
   }
-  /// Removes a piece from one side and returns it.
+  /// Removes a strip from one side and returns it.
   Rect take_top(float height);
   Rect take_bottom(float height);
   Rect take_left(float width);
   Rect take_right(float width);
 };
 
-/// One per frame and window; passed to panels by reference. Not thread-safe, like
-/// ImGui.
+/// The drawing context for one frame and window, passed to panels by reference. Like
+/// ImGui, not thread-safe.
 class Ui {
  public:
   Ui(const Theme& theme, const Fonts& fonts) : theme(theme), fonts(fonts) {}
@@ -40,7 +40,7 @@ class Ui {
   const Fonts& fonts;
   ImDrawList* list = nullptr;  ///< the panels' draw list; set by Frame
 
-  // Text. `y` is the top of the line; positions are rounded to whole points.
+  // Text. `y` is the top of the line. Positions are rounded down to whole points.
   float line_height(Type type) const;
   float width(Type type, std::string_view text) const;
   void text(float x, float y, Type type, ImU32 colour, std::string_view text) const;
@@ -48,11 +48,11 @@ class Ui {
                   std::string_view text) const;
   void text_centred(const Rect& in, Type type, ImU32 colour,
                     std::string_view text) const;
-  /// Truncates with … to `room`; returns the width drawn.
+  /// Truncates the text to `room`, appending …; returns the width drawn.
   float text_cut(float x, float y, float room, Type type, ImU32 colour,
                  std::string_view text) const;
-  /// Wraps at blanks; draws parts between `**` in `strong` and `emphasis`. Returns the
-  /// height; with `draw` false, only measures.
+  /// Wraps at spaces and draws text between `**` in `strong` and `emphasis`. Returns
+  /// the height; if `draw` is false, only measures it.
   float text_rich(const Rect& in, Type type, Type strong, ImU32 colour, ImU32 emphasis,
                   std::string_view text, bool draw = true) const;
 
@@ -60,10 +60,10 @@ class Ui {
   void frame(const Rect& r, ImU32 colour, float rounding = 0, float width = 1) const;
   /// Draws a panel with a title bar; returns the area inside.
   Rect card(const Rect& r, std::string_view title, std::string_view note = {}) const;
-  /// Draws a bar filled up to `share`; `solid` false only outlines it.
+  /// Draws a bar filled up to `share`; if `solid` is false, outlines the filled part.
   void bar(const Rect& r, float share, ImU32 colour, bool solid = true) const;
 
-  /// An invisible button: returns true when clicked; sets `hovered`.
+  /// Adds an invisible button. Returns true if it was clicked; sets `hovered`.
   bool clicked(const char* id, const Rect& r, bool* hovered = nullptr) const;
   bool button(const char* id, const Rect& r, std::string_view label,
               bool active = false, Type type = Type::body) const;
@@ -74,13 +74,13 @@ class Ui {
 std::string_view fitting_prefix(const ImFont& font, float size, std::string_view text,
                                 float room);
 
-/// Scrolling that is computed, not remembered: it follows the current item, and the
-/// wheel moves away only while that item stays current. So a frame is a function of the
-/// position, regardless of history.
+/// A scroll area whose offset is computed rather than stored: it follows the current
+/// item, and the wheel scrolls away only until another item becomes current. A frame
+/// therefore depends on the position, not on the history.
 class Scroll {
  public:
-  /// Clips drawing to `area`. `content` is the total height, `wanted` the scroll
-  /// offset, `stamp` identifies the current item.
+  /// Clips drawing to `area`. `content` is the total height, `wanted` is the desired
+  /// scroll offset, and `stamp` identifies the current item.
   Scroll(const Ui& ui, const char* id, const Rect& area, float content, float wanted,
          int stamp);
   ~Scroll();

@@ -203,8 +203,8 @@ LESSON_TEST(2, adapter, "features of any size become 25088 numbers per image") {
         ops::copy_to(counting({2, 512, height, width}), kDevice, {"h2d", "features"});
     const Tensor got = models::classifier_input()(features);
     const std::string what = fmt::format("2×512×{}×{} features", height, width);
-    exam.equal(what + ": size of the classifier's input",
-               Shape{2, 512 * 7 * 7}.str(), got.sizes().str(),
+    exam.equal(what + ": size of the classifier's input", Shape{2, 512 * 7 * 7}.str(),
+               got.sizes().str(),
                {"the classifier's first weight is 4096×25088, and 25088 = 512 · 7 · 7: "
                 "whatever the features' size is, make 7×7 of it",
                 "25088"});

@@ -33,17 +33,17 @@ const std::vector<std::string>& common_options() {
   return options;
 }
 
-/// Out-of-range vector accesses abort; sanitizers give better reports.
+/// Out-of-range accesses to vectors abort; sanitizers give better reports.
 constexpr const char* kAssertions = "-D_GLIBCXX_ASSERTIONS";
 
-/// Precompiled headers are specific to a compiler, whose hash is in the name.
+/// Precompiled headers are specific to a compiler; their name contains its hash.
 fs::path precompiled(const fs::path& include) {
   return include / "lessons" / "prelude.h.gch" /
          fmt::format("{:016x}", fnv1a64(compiler()));
 }
 
-/// Compiles `source` into `library` unless it is up to date: both then have the same
-/// modification time. (A file saved during compilation is compiled again.)
+/// Compiles `source` to `library` unless it is up to date, that is, has the
+/// modification time of `source`. (A file saved during compilation is compiled again.)
 Built compile(const Workspace& workspace, const fs::path& source,
               const fs::path& library, const std::vector<std::string>& options) {
   Built built;
@@ -76,8 +76,9 @@ Built compile(const Workspace& workspace, const fs::path& source,
   try {
     result = run_process(command);
   } catch (const std::runtime_error& error) {
-    throw std::runtime_error(fmt::format(
-        "{}; fix: apt-get install g++, or name a compiler in CXX", error.what()));
+    const std::string what = error.what();
+    throw std::runtime_error(what.substr(0, what.find("; fix:")) +
+                             "; fix: apt-get install g++, or name a compiler in CXX");
   }
   built.ok = result.exit_code == 0;
   built.messages =

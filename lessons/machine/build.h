@@ -8,19 +8,19 @@
 
 namespace lockstep::lessons {
 
-/// What the library is instrumented to detect: nothing, invalid memory accesses, those
-/// and leaks, data races.
+/// What the library is instrumented to detect: nothing; invalid memory accesses; those
+/// and leaks; or data races.
 enum class Sanitizer { none, address, leak, thread };
 
 struct Built {
   bool ok = false;
   std::filesystem::path library;
-  std::string messages;  ///< the compiler's, with paths relative to the workspace
+  std::string messages;  ///< from the compiler, with paths relative to the workspace
   std::string preload;   ///< the sanitizer's runtime, to be loaded first
 };
 
-/// Precompiles what exercises include (`lessons/prelude.h`), which saves a second per
-/// check. Optional; takes about 4 s and 120 MB.
+/// Precompiles the headers that exercises include (`lessons/prelude.h`), which saves
+/// one second per check. Optional; takes about 4 s and 120 MB.
 void prepare_headers(const Workspace& workspace);
 bool headers_are_prepared(const Workspace& workspace);
 
@@ -30,7 +30,7 @@ bool headers_are_prepared(const Workspace& workspace);
 Built build_library(const Workspace& workspace, const Lesson& lesson,
                     Sanitizer sanitizer = Sanitizer::none);
 
-/// Returns `text` without any occurrence of `prefix`: paths as learners know them
+/// Returns `text` without any occurrence of `prefix`: paths as shown to learners
 /// (`05-scatter/scatter.cpp:7`).
 std::string without_prefix(std::string text, const std::string& prefix);
 

@@ -64,7 +64,7 @@ Ended run_contained(const std::vector<std::string>& arguments,
     const auto last_words = Clock::now() + std::chrono::seconds(limits.last_words);
     read_until(output.get(), last_words, ended.output);
   }
-  child.signal(SIGKILL);  // at the deadline; otherwise, what it left running
+  child.signal(SIGKILL);  // at the deadline; otherwise, its remaining children
   ended.exit_code = child.wait().code;
   return ended;
 }

@@ -1,4 +1,4 @@
-// Runs a program that may crash, loop forever or exhaust the memory.
+// Runs a program that may crash, loop forever or exhaust memory.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 namespace lockstep::lessons {
 
 struct Limits {
-  int seconds = 20;                   ///< wall-clock time, then SIGQUIT
+  int seconds = 20;                   ///< wall-clock limit, after which SIGQUIT is sent
   int last_words = 2;                 ///< additional seconds to report where it was
   int64_t memory = int64_t{8} << 30;  ///< bytes of address space; 0: no limit
-  int64_t file = int64_t{1} << 30;    ///< bytes of a file
+  int64_t file = int64_t{1} << 30;    ///< maximum size of a file in bytes
 };
 
 struct Ended {
-  int exit_code = 0;  ///< 128 + the signal's number if killed by one
+  int exit_code = 0;  ///< 128 + the signal's number if killed by a signal
   bool timed_out = false;
   std::string output;  ///< both streams, the first 64 KiB
 };
 
-/// Runs `arguments` (a path first) with `environment` added to ours, and waits. Kills
-/// all processes that it has started. Throws std::runtime_error if it cannot be
+/// Runs `arguments` (a path first) with `environment` added to ours, and waits for it.
+/// Kills all processes that it has started. Throws std::runtime_error if it cannot be
 /// started.
 Ended run_contained(const std::vector<std::string>& arguments,
                     const std::map<std::string, std::string>& environment,

@@ -28,12 +28,12 @@ std::vector<Test>& registry() {
 
 constexpr size_t kTail = 12, kReport = 28;  // lines
 
-/// What a failed run wrote to standard error.
+/// The relevant part of what a failed run wrote to standard error.
 struct Complaint {
   std::string
       line;  ///< the most informative: a report's first line, otherwise the last
   std::string text;        ///< the report, otherwise the last lines
-  bool sanitizer = false;  ///< a sanitizer's report
+  bool sanitizer = false;  ///< whether the report is a sanitizer's
 };
 
 Complaint complaint_of(const std::string& errors) {
@@ -121,7 +121,7 @@ std::string Exam::run(const std::string& arguments, const std::string& library,
   std::istringstream stream(arguments);
   for (std::string word; stream >> word;) words.push_back(word);
   words.insert(words.end(), {"--trace", trace});
-  std::filesystem::remove(trace);  // an earlier check's trace would mislead
+  std::filesystem::remove(trace);  // a trace of an earlier check would mislead
   setenv("LOCKSTEP_SLOTS", library.c_str(), 1);
   const ProcessResult result = run_process(words);
   unsetenv("LOCKSTEP_SLOTS");

@@ -1,7 +1,7 @@
 // The API that lesson tests are written with.
 //
 // A test makes claims about values, bytes, order and dependencies. A claim that does
-// not hold ends the test and reports what was expected, what was received, the likely
+// not hold ends the test and reports the expected and the actual value, the likely
 // misconception, and what to read.
 #pragma once
 
@@ -19,14 +19,14 @@
 
 namespace lockstep::lessons {
 
-/// Why a learner's answer is wrong, in the lesson's words.
+/// Explains, in the lesson's words, why a learner's answer is wrong.
 struct Because {
   std::string likely;             ///< the misconception
   std::string read;               ///< heading of the chapter's paragraph
-  int64_t event = tracer::kNone;  ///< in the trace recorded last
+  int64_t event = tracer::kNone;  ///< in the most recent trace
 };
 
-/// A claim that does not hold.
+/// Thrown for a claim that does not hold.
 struct Wrong {
   std::string what, expected, got;
   Because because;
@@ -59,8 +59,8 @@ class Exam {
          because);
   }
 
-  /// Throws Wrong unless every element is within `tolerance` of the expected one; names
-  /// the worst.
+  /// Throws Wrong naming the worst element unless every element is within `tolerance`
+  /// of the expected one.
   void close(const std::string& what, const std::vector<double>& expected,
              const std::vector<double>& got, double tolerance,
              const Because& because) const;
@@ -70,10 +70,10 @@ class Exam {
   /// last line and `if_it_fails` (unless a sanitizer reports the cause), and prints
   /// more lines to standard error.
   const tracer::Trace& train(const std::string& arguments, const Because& if_it_fails);
-  /// As train(), but without the learner's functions, for comparison.
+  /// Like train(), but without the learner's functions, for comparison.
   tracer::Trace reference(const std::string& arguments);
 
-  /// Sets the test whose name the next traces get.
+  /// Sets the test that the following traces are named after.
   void set_test(const std::string& test) {
     test_ = test;
     trace_file_.clear();

@@ -35,7 +35,7 @@ std::vector<Line> lines_of(std::string_view text, const std::string& name) {
     throw std::runtime_error(name + ":" + std::to_string(line) + ": " + what);
   };
   std::vector<Line> lines;
-  std::map<std::string, size_t> length;  // of each region that was closed
+  std::map<std::string, size_t> length;  // of each closed region
   std::string open;
   size_t opened = 0;
   while (!text.empty()) {
@@ -76,15 +76,15 @@ std::string skeleton_of(std::string_view exercise, const std::string& name) {
 
 std::string solution_of(std::string_view exercise, const std::string& name) {
   std::string text;
-  std::string jump;   // `return;` or `continue;`, held back until it is needed
-  bool stub = false;  // inside a call of not_written
+  std::string jump;   // `return;` or `continue;`, held back until needed
+  bool stub = false;  // inside a call to not_written
   for (const Line& line : lines_of(exercise, name)) {
     if (line.marker) continue;
     const std::string_view words = std::string_view(line.text).substr(
         std::min(line.text.find_first_not_of(' '), line.text.size()));
     stub = stub || words.starts_with("lessons::not_written(");
     if (stub) {
-      jump.clear();  // it only kept the solution from the stub
+      jump.clear();  // it only separated the solution from the stub
       stub = !line.text.ends_with(");\n");
       continue;
     }

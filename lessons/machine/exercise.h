@@ -1,5 +1,5 @@
-// An exercise exists once, as its solution with marked regions; the skeleton for
-// learners is derived from it.
+// An exercise is stored only once, as its solution with marked regions; the skeleton
+// for learners is derived from it.
 #pragma once
 
 #include <string>

@@ -32,7 +32,7 @@ std::string read_text(const fs::path& path) {
   return text.str();
 }
 
-/// Returns the exception being handled, and its usual cause.
+/// Returns the exception being handled and its usual cause.
 std::pair<std::string, std::string> about_exception() {
   const auto threw = [](const std::string& what) { return "your code threw: " + what; };
   try {

@@ -1,4 +1,4 @@
-// Judges a learner's library, in a separate process since it may do anything.
+// Judges a learner's library in a separate process, since it may do anything.
 #pragma once
 
 #include <string>
@@ -20,12 +20,12 @@ struct Judging {
   std::string library;  ///< the learner's; for a quiz, the file with the answers
   std::string traces;   ///< folder for the traces of this run
   std::string results;  ///< file
-  std::string tests;    ///< library with the tests; empty: built in
+  std::string tests;    ///< library containing the tests; empty: built in
 };
 int judge(const Lesson& lesson, const Judging& files);
 
 /// Loads a lesson's library and plugs its functions into the engine's slots. Throws
-/// std::runtime_error that names the library and the fix.
+/// std::runtime_error naming the library and the fix.
 void plug(const std::string& library);
 
 /// Plugs the libraries listed in LOCKSTEP_SLOTS, separated by colons.

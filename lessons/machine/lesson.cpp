@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// Returns an embedded file by its path from the repository's root.
+/// Returns an embedded file by its path relative to the repository's root.
 std::optional<std::string> embedded(const std::string& path) {
   const EmbeddedFile* begin = lockstep_embedded_files();
   const EmbeddedFile* end = begin + lockstep_embedded_file_count();
@@ -75,7 +75,7 @@ Lesson read_lesson(const std::string& slug) {
   return lesson;
 }
 
-/// Returns the names of the folders, e.g. `05-scatter`.
+/// Returns the names of the lesson folders, e.g. `05-scatter`.
 std::set<std::string> all_slugs() {
   std::set<std::string> slugs;
   for (size_t i = 0; i < lockstep_embedded_file_count(); ++i) {

@@ -9,7 +9,7 @@
 
 namespace lockstep::lessons {
 
-/// A structural measure that a test enforces, with the three numbers that justify it.
+/// A structural metric that a test enforces, with the three numbers that justify it.
 struct Gate {
   std::string name, unit, why;
   double naive = 0, correct = 0, limit = 0;
@@ -23,12 +23,12 @@ struct Lesson {
   int minutes = 0;    ///< approximate duration
   std::string file;   ///< the learner's file in the workspace: `scatter.cpp`
   bool quiz = false;  ///< answers in a text file; needs no compiler
-  int seconds = 20;   ///< limit of one check's run
+  int seconds = 20;   ///< time limit of one check
   std::vector<std::string> slots;  ///< the engine's slots that the solution fills
   std::string run;                 ///< arguments of `train` that call them; "": always
   bool calls_traced = true;        ///< false: called where no calls are recorded
   std::vector<Gate> gates;
-  std::vector<std::string> hints;  ///< three, each more explicit than the one before
+  std::vector<std::string> hints;  ///< three, each more explicit than the previous one
 
   std::string exercise() const;  ///< the text with solution regions
 };
@@ -41,8 +41,8 @@ std::filesystem::path course_folder();
 /// Returns all lessons by number. Skips damaged ones with a line on standard error.
 const std::vector<Lesson>& all_lessons();
 
-/// Finds a lesson by number (`5`, `05`), folder, or the folder's name without its
-/// number (`scatter`). Throws std::runtime_error that lists the lessons.
+/// Finds a lesson by number (`5`, `05`), by folder name, or by folder name without the
+/// number (`scatter`). Throws std::runtime_error listing the lessons.
 const Lesson& find_lesson(std::string_view name);
 
 /// Returns a file of a lesson (`05-scatter`, `hints.md`) from the course folder or the

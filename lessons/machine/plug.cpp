@@ -15,7 +15,7 @@
 namespace lockstep::lessons {
 
 void plug(const std::string& library) {
-  // RTLD_NOW: finds functions that the engine lacks here rather than during training.
+  // RTLD_NOW: detects functions missing from the engine here rather than in training.
   // Never closed: the engine may keep the learner's functions until exit.
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
@@ -46,7 +46,7 @@ void plug_from_environment() {
   for (std::string library; std::getline(libraries, library, ':');) {
     if (!library.empty()) plug(library);
   }
-  // Traces show the learner's source, too.
+  // Traces also show the learner's source.
   if (const char* root = std::getenv("LOCKSTEP_WORKSPACE_ROOT")) {
     static std::vector<std::pair<std::string, std::string>> texts;  // keeps them alive
     for (const Lesson& lesson : all_lessons()) {

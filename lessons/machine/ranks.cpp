@@ -45,7 +45,7 @@ void wait_for_devices(int count) {
   for (int r = 0; r < count; ++r) {
     try {
       runtime::context({DeviceType::reference, r}).synchronize();
-    } catch (const std::exception&) {  // a rank has reported it already
+    } catch (const std::exception&) {  // already reported by a rank
     }
   }
 }

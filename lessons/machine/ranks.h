@@ -10,7 +10,7 @@
 
 namespace lockstep::lessons {
 
-/// One rank, in its own thread.
+/// One rank, running on its own thread.
 struct Rank {
   int rank, size;
   Device device;  ///< of type `reference`
@@ -18,9 +18,9 @@ struct Rank {
 };
 
 /// Runs `work` on every rank, followed by an all-reduce that cannot be confused with
-/// any other, so that a rank with too few calls is detected at once. The first
-/// std::runtime_error of a rank becomes Wrong, with `expected` and `because`; other
-/// exceptions propagate. A rank waits 15 s for the others.
+/// any other, so that a rank with too few calls is detected at once. Converts the first
+/// std::runtime_error of a rank to Wrong, with `expected` and `because`; propagates
+/// other exceptions. A rank waits 15 s for the others.
 void on_ranks(int size, const std::string& expected, const Because& because,
               const std::function<void(Rank&)>& work);
 

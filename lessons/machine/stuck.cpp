@@ -20,11 +20,11 @@
 namespace lockstep::lessons {
 namespace {
 
-uintptr_t base = 0, end = 0;  // of the learner's library in memory
-int report = -1;              // the file
+uintptr_t base = 0, end = 0;  // range of the learner's library in memory
+int report = -1;              // the file descriptor
 
-/// Writes, in the thread that is asked, the innermost address in the library and its
-/// callers there, in hexadecimal. Uses only async-signal-safe calls.
+/// Writes, on the signalled thread, the innermost address in the library and its
+/// callers in the library, in hexadecimal. Uses only async-signal-safe calls.
 void say_where(int) {
   void* frames[64];
   const int count = backtrace(frames, 64);
@@ -82,7 +82,7 @@ void report_when_stuck(const std::string& library) {
   if (entry == nullptr || dl_iterate_phdr(find_library, entry) == 0) return;
   report = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   void* frames[1];
-  backtrace(frames, 1);  // loads what it needs, which a signal handler must not do
+  backtrace(frames, 1);  // loads its dependencies; a signal handler must not
   struct sigaction action{};
   action.sa_flags = SA_RESTART;
   action.sa_handler = say_where;
@@ -102,7 +102,7 @@ std::vector<std::string> places_in(const std::string& file,
     try {
       text = run_process({"addr2line", "-f", "-C", "-s", "-e", library, offset}).output;
     } catch (const std::runtime_error&) {
-      return places;  // no addr2line
+      return places;  // addr2line is missing
     }
     const size_t line = text.find('\n');
     if (line == std::string::npos || text.find("??") != std::string::npos) continue;
@@ -112,7 +112,7 @@ std::vector<std::string> places_in(const std::string& file,
     if (scope != std::string::npos) function.erase(0, scope + 2);
     std::string where = text.substr(line + 1);
     where.erase(std::min(where.find_first_of(" \n"), where.size()));
-    // Lines in headers do not help a learner.
+    // Lines in headers are not helpful to a learner.
     if (where.find(".cpp:") == std::string::npos) continue;
     const std::string place = fmt::format("{} ({})", where, function);
     if (std::find(places.begin(), places.end(), place) == places.end()) {

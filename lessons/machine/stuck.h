@@ -1,4 +1,4 @@
-// Where a learner's code is when it does not end.
+// Reports where a learner's code is if it does not terminate.
 #pragma once
 
 #include <string>

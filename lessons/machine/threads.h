@@ -1,4 +1,4 @@
-// A thread's state, from the kernel: tests of waiting need no clock.
+// A thread's state, from the kernel, so that tests of waiting do not need a clock.
 #pragma once
 
 #include <sys/types.h>

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kColumns = 80, kMostLines = 30;
 
-/// Wraps `text` at kColumns; all lines but the first begin with `indent` blanks.
+/// Wraps `text` at kColumns; indents all lines except the first by `indent` spaces.
 std::string wrapped(const std::string& text, size_t indent) {
   std::string result, line;
   std::istringstream words(text);

@@ -13,7 +13,7 @@ struct TestResult {
   std::string name, title;
   std::string status = "not_run";  ///< pass, fail, error, not_run
   std::string what, expected, got, likely, read;
-  std::string trace;  ///< file that shows it; empty if none
+  std::string trace;  ///< file that shows the failure; empty if none
   int64_t event = -1;
 };
 
@@ -30,7 +30,7 @@ struct Verdict {
 /// Returns the JSON described in docs/lesson-result.md; version 1.
 nlohmann::ordered_json verdict_json(const Lesson& lesson, const Verdict& verdict);
 
-/// Returns text for a terminal of 88 columns; with colours if requested.
+/// Returns text for a terminal, wrapped at 80 columns; with colours if requested.
 std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colours);
 
 }  // namespace lockstep::lessons

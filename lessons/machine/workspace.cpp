@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 void write(const fs::path& path, std::string_view text) {
-  AtomicFile file(path, AtomicFile::Packing::none);
+  AtomicFile file(path, AtomicFile::Packing::none, AtomicFile::Durability::renamed);
   file.write(text);
   file.commit();
 }
@@ -115,7 +115,7 @@ void Workspace::write_exercise(const Lesson& lesson) const {
   make_folder(built());
   write(file(lesson), skeleton(lesson));
   if (const auto trace = lesson_file(lesson.slug, "trace.json.gz")) {
-    write(folder(lesson) / "trace.json.gz", *trace);  // packed already
+    write(folder(lesson) / "trace.json.gz", *trace);  // already compressed
   }
 }
 

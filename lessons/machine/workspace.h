@@ -18,17 +18,17 @@ struct Progress {
   std::string passed_text;  ///< fingerprint of the file when it last passed
 };
 
-/// Returns `lockstep lesson WORDS` for the user to type, with `--workspace D` if it was
-/// given so.
+/// Returns `lockstep lesson WORDS` for the user to type, with `--workspace D` if the
+/// workspace was given that way.
 std::string lesson_command(const std::string& words);
-/// Sets the workspace that commands name; "": they name none.
+/// Sets the workspace shown in such commands; "" omits it.
 void name_workspace_in_commands(const std::string& path);
 const std::string& workspace_in_commands();
 
-/// True if the folder contains `.lockstep`, as learners' folders do.
+/// Returns whether the folder contains `.lockstep`, as learners' folders do.
 bool is_workspace(const std::filesystem::path& folder);
 
-/// All calls throw std::runtime_error that names the file and the fix.
+/// All functions throw std::runtime_error naming the file and the fix.
 class Workspace {
  public:
   /// Writes nothing until needed.
@@ -42,7 +42,7 @@ class Workspace {
   bool started(const Lesson& lesson) const;
 
   /// Writes the skeleton, the lesson's recorded trace, and files for editors. Throws if
-  /// the learner's file exists.
+  /// the learner's file already exists.
   void start(const Lesson& lesson) const;
 
   /// Renames the learner's file and writes the skeleton in its place; returns the old

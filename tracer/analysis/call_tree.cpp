@@ -14,13 +14,13 @@ namespace lockstep::tracer {
 
 namespace {
 
-constexpr int kMaxDepth = 128;  ///< the tree is walked by recursion
+constexpr int kMaxDepth = 128;  ///< the tree is traversed recursively
 
 std::string place(std::string_view file, int64_t line) {
   return file.empty() ? std::string() : fmt::format("{}:{}", file, line);
 }
 
-/// Calls in the order of their events, each knowing its caller by position.
+/// The calls in event order, each of which refers to its caller by position.
 class TreeBuilder {
  public:
   TreeBuilder(const Trace& trace, int64_t step) : lanes_(trace) {
@@ -29,7 +29,7 @@ class TreeBuilder {
     }
   }
 
-  /// The program's own thread first: a DataLoader's workers may begin before it.
+  /// Puts the program's main thread first: a DataLoader's workers may begin before it.
   std::vector<Call> take() {
     std::stable_partition(roots_.begin(), roots_.end(),
                           [this](size_t root) { return nodes_[root].thread.empty(); });
@@ -49,7 +49,7 @@ class TreeBuilder {
   };
   struct Open {
     const Event* event;
-    size_t call;  ///< the innermost call around and including it
+    size_t call;  ///< innermost enclosing call, or the event itself
   };
 
   void enter(const Event& event) {
@@ -115,7 +115,7 @@ class TreeBuilder {
     last.count += call.count;
     const bool same_thread = !last.parallel() && last.thread == call.thread;
     if (same_thread) last.time = add_within_range(last.time, call.time);
-    // From the lowest to the highest name, whichever thread came first.
+    // From the lowest to the highest name, regardless of the order of the threads.
     const auto lower = [](const std::string& a, const std::string& b) {
       return a.size() != b.size() ? a.size() < b.size() : a < b;
     };
@@ -136,7 +136,7 @@ std::string modules(const Call& call) {
   return fmt::format("{} … {}", call.first_module, call.last_module);
 }
 
-/// Replicas run at the same time: adding up their times would mean nothing.
+/// Replicas run at the same time, so the sum of their times has no meaning.
 std::string threads(const Call& call) {
   if (!call.parallel()) return call.thread;
   return fmt::format("{} … {}: {} in parallel, time of the first", call.thread,

@@ -10,8 +10,8 @@ namespace lockstep::tracer {
 
 namespace {
 
-/// What a profiler of PyTorch tells is enough for these. Its threads' events may cross,
-/// and it does not say what a stream waited for.
+/// Laws for which the data of PyTorch's profiler is sufficient. Events of
+/// its threads may cross, and it does not record what a stream waited for.
 constexpr std::string_view kOfImported[] = {"format",
                                             "times",
                                             "sorted",

@@ -1,5 +1,5 @@
-// `trace check`: is this file what the contract says, and did exactly those bytes move
-// that data parallelism must move? See tracer/format/README.md for the laws.
+// `trace check`: verifies that a file conforms to the contract and that exactly the
+// bytes required by data parallelism moved. The laws are in tracer/format/README.md.
 #pragma once
 
 #include <string>
@@ -9,27 +9,27 @@
 
 namespace lockstep::tracer {
 
-/// A law that holds, or one violation of a law.
+/// A law that holds, or a violation of a law.
 struct Finding {
   std::string law;  ///< its short name: `nesting`, `replicate-bytes`, …
   bool ok = true;
-  bool judged = true;     ///< false: the trace lacks the facts
-  std::string message;    ///< what was checked, or what is wrong, with the numbers
-  int64_t event = kNone;  ///< the id of the event to look at
-  size_t times = 1;       ///< how many violations this stands for
+  bool judged = true;     ///< false if the trace lacks the facts
+  std::string message;    ///< what was checked or what is wrong, with numbers
+  int64_t event = kNone;  ///< the id of the relevant event
+  size_t times = 1;       ///< number of violations that this stands for
 };
 
 struct CheckReport {
-  std::vector<Finding> findings;  ///< in the order of the laws, each at least once
+  std::vector<Finding> findings;  ///< in the order of the laws, at least one each
   bool ok() const;
 };
 
-/// Judges the whole trace; never throws on account of its content. Byte laws of
-/// interrupted steps, and of modes that this version does not know, are not judged. In
-/// an imported trace, most laws lack their facts, and say so.
+/// Judges the whole trace; never throws because of its content. Byte laws are not
+/// judged for interrupted steps or for modes unknown to this version. In an imported
+/// trace, most laws lack the required facts and are reported as not judged.
 CheckReport check_trace(const Trace& trace);
 
-/// One line per law; violations first name the law, then the event.
+/// Returns one line per law or violation: verdict, law, message and event.
 std::string check_text(const CheckReport& report);
 
 /// {"ok": bool, "laws": [{"law", "ok", "message", "event"?, "judged"?: false}]}

@@ -17,7 +17,7 @@ namespace {
 
 using Unit = DiffRow::Unit;
 
-/// Fills one side of the rows, adding rows that the other side does not have.
+/// Fills one side of the rows and adds rows that are missing on the other side.
 class Side {
  public:
   Side(TraceDiff& diff, double DiffRow::* side) : diff_(diff), side_(side) {}
@@ -97,7 +97,7 @@ TraceDiff diff_traces(const Trace& a, const Trace& b) {
   diff.clock_b = string_arg(b.lockstep, top::clock);
   put_trace(a, Side(diff, &DiffRow::a));
   put_trace(b, Side(diff, &DiffRow::b));
-  std::vector<std::string> sections;  // rows of one section together, in its order
+  std::vector<std::string> sections;  // in order of first appearance
   for (const DiffRow& row : diff.rows) {
     if (std::find(sections.begin(), sections.end(), row.section) == sections.end()) {
       sections.push_back(row.section);

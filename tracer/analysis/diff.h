@@ -1,4 +1,4 @@
-// `trace diff`: two traces side by side, per training step.
+// `trace diff`: compares two traces, per training step.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace lockstep::tracer {
 
-/// One number of both traces, as a mean over their complete training steps.
+/// One value of both traces, as a mean over their complete training steps.
 struct DiffRow {
   enum class Unit { time, bytes, count };
   std::string
       section;  ///< `time`, `phases`, `bytes by reason`, `events`, `peak memory`
   std::string name;
   Unit unit = Unit::count;
-  double a = 0, b = 0;  ///< ns, bytes or how many; 0 where a trace has no such thing
+  double a = 0, b = 0;  ///< ns, bytes or a count; 0 if a trace does not have it
 };
 
 struct TraceDiff {
-  std::string clock_a, clock_b;  ///< times compare only when these are equal
+  std::string clock_a, clock_b;  ///< times can be compared only if these are equal
   std::vector<DiffRow> rows;
 };
 

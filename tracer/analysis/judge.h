@@ -1,4 +1,4 @@
-// What the laws have in common: the trace made easy to ask, and a record of verdicts.
+// Shared by all laws: the trace with its lookup structures, and a record of verdicts.
 #pragma once
 
 #include <deque>
@@ -13,13 +13,13 @@
 
 namespace lockstep::tracer {
 
-/// One law's verdicts so far.
+/// The verdicts of one law.
 class Law {
  public:
   Law(std::string name, std::string meaning)
       : name_(std::move(name)), meaning_(std::move(meaning)) {}
 
-  /// `explain()` gives the message; it is called only when the law is broken.
+  /// `explain()` returns the message; it is called only if the law is violated.
   template <typename Explain>
   void expect(bool holds, int64_t event, Explain explain) {
     ++checked_;
@@ -33,19 +33,19 @@ class Law {
   void report(std::vector<Finding>& findings) const;
 
  private:
-  static constexpr size_t kMaxShown = 5;  ///< the sixth violation teaches nothing new
+  static constexpr size_t kMaxShown = 5;  ///< further violations add no information
 
   std::string name_, meaning_;
   size_t checked_ = 0, broken_ = 0;
   std::vector<Finding> violations_;
 };
 
-/// The trace on which the laws are judged.
+/// The trace for which the laws are judged.
 struct TraceUnderTest {
   explicit TraceUnderTest(const Trace& of)
       : trace(of), index(of), lanes(of), steps(find_steps(of, lanes)) {}
 
-  /// Opens a law; it shows up in the report even if nothing falls under it.
+  /// Opens a law; it appears in the report even if it applies to no event.
   Law& law(const char* name, const char* meaning) {
     return laws.emplace_back(name, meaning);
   }
@@ -54,13 +54,13 @@ struct TraceUnderTest {
   const Index index;
   const Lanes lanes;
   const std::vector<Step> steps;
-  std::deque<Law> laws;  ///< a deque: references to laws stay valid
+  std::deque<Law> laws;  ///< a deque, so that references to laws stay valid
 };
 
-/// "kernel aten::conv2d #12", for messages.
+/// Returns "kernel aten::conv2d #12", for use in messages.
 std::string name_of(const Event& event);
 
-// The laws, in files of the same names.
+// The laws, defined in files with the same names.
 void judge_structure(TraceUnderTest& test);
 void judge_order(TraceUnderTest& test);
 void judge_bytes(TraceUnderTest& test);

@@ -1,4 +1,4 @@
-// The conservation laws: exactly these bytes move, between exactly these places.
+// The conservation laws: exactly these bytes must move between exactly these places.
 // k = number of chunks, x_i and o_i = bytes of chunk i of the input and the output,
 // P and B = bytes of parameters and buffers.
 #include <fmt/format.h>
@@ -26,14 +26,14 @@ std::string port_name(int64_t port) {
   return port == kNowhere ? "?" : fmt::format("device {}", port);
 }
 
-/// A copy of a step, and what it says of itself.
+/// A copy in a step, with its facts.
 struct Moved {
   int64_t id;
   CopyFacts facts;
   Route route() const { return {facts.src, facts.dst}; }
 };
 
-/// What must move in one step.
+/// The bytes that must move in one step.
 class Expected {
  public:
   Expected(const TraceUnderTest& test, const Step& step) : step_(step) {
@@ -52,7 +52,7 @@ class Expected {
 
   bool has_devices() const { return !devices_.empty(); }
 
-  /// The sizes into which the batch must be cut: whole when nothing is shared.
+  /// Returns the sizes into which the batch must be split: whole if it is not shared.
   std::vector<int64_t> chunks() const {
     if (!parallel_) return {step_.batch};
     return plan::chunk_sizes(step_.batch, static_cast<int64_t>(devices_.size()));
@@ -72,7 +72,7 @@ class Expected {
       return std::pair(route, share(step_.input_bytes, i));
     });
   }
-  /// `chained`: a library's broadcast, from each device to the next one.
+  /// `chained`: a library's broadcast, from each device to the next.
   Ledger replicate(bool chained) const {
     const int64_t bytes = add_within_range(parameters_, buffers_);
     return each(1, [&](size_t i) {
@@ -111,7 +111,7 @@ class Expected {
   Route from_first(size_t i) const { return {first(), devices_[i]}; }
   Route to_first(size_t i) const { return {devices_[i], first()}; }
 
-  /// The bytes of chunk i: every sample has as many.
+  /// Returns the bytes of chunk i: all samples have the same size.
   int64_t share(int64_t bytes, size_t i) const {
     return bytes / step_.batch * step_.chunks[i];
   }
@@ -138,8 +138,8 @@ class Expected {
 
 constexpr int64_t kMaxBatch = int64_t{1} << 40;
 
-/// The facts that a step states about itself must fit together before they can be
-/// compared with anything.
+/// The facts that a step states about itself must be
+/// consistent before they can be compared with anything else.
 bool judge_facts(Law& law, const Step& step, const Expected& expected) {
   const int64_t id = step.event->id;
   const bool whole = step.batch >= 1 && step.batch < kMaxBatch &&
@@ -162,7 +162,7 @@ bool judge_facts(Law& law, const Step& step, const Expected& expected) {
   return step.chunks == chunks;
 }
 
-/// Compares what moved in a step with what had to move, route by route.
+/// Compares what moved in a step with what was required to move, route by route.
 class Comparison {
  public:
   explicit Comparison(const Step& step) : step_(step) {
@@ -181,7 +181,7 @@ class Comparison {
     });
   }
 
-  /// Did a library move it, which shows only what its algorithm prescribes?
+  /// Returns true if a library moved it, recorded only as prescribed by its algorithm.
   bool modelled(std::string_view why) const {
     return std::any_of(moved_.begin(), moved_.end(), [&](const Moved& copy) {
       return copy.facts.why == why && copy.facts.modelled;
@@ -228,7 +228,7 @@ int64_t item_size(std::string_view dtype) {
   return 0;
 }
 
-/// Laws of each copy alone: where it stands, how large it is.
+/// Laws that apply to each copy individually: its lane and its size.
 void judge_copies(TraceUnderTest& test) {
   Law& lanes = test.law("copies-on-receiver", "a copy stands on its receiver's lane");
   Law& sizes =
@@ -254,7 +254,7 @@ void judge_copies(TraceUnderTest& test) {
 
     const int64_t item = item_size(copy.dtype);
     if (item == 0 || !copy.shape.is_array()) continue;
-    double elements = 1;  // exact up to 2^53, and never overflows
+    double elements = 1;  // exact up to 2^53, and does not overflow
     for (const int64_t length : copy.shape.integers()) elements *= length;
     if (copy.why == reasons::d2h && elements == 1) {
       scalars.expect(copy.bytes == item, event.id, [&] {

@@ -1,4 +1,4 @@
-// Laws about time: what must lie inside what, and what must wait for what.
+// Laws about time: which events must enclose or wait for which others.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -123,8 +123,8 @@ void judge_steps(TraceUnderTest& test) {
              [] { return "there is no step in this trace"; });
 }
 
-/// A kernel of the true backward pass: of an op that has a forward op. (Adding up what
-/// arrived, afterwards, is none.)
+/// Returns true for a kernel of the actual backward pass: its op has a
+/// forward op. (Summing up what arrived, afterwards, does not count.)
 bool is_backward_kernel(const TraceUnderTest& test, const Event& event) {
   if (!event.is(categories::kernel) || event.op == kNone) return false;
   const Event* op = test.index.find(event.op);
@@ -138,7 +138,7 @@ void judge_reduce(TraceUnderTest& test) {
                "no gradient is summed before the last replica's last one is ready");
   for (const Step& step : test.steps) {
     if (step.interrupted) continue;
-    const Event* reduce = nullptr;  // tasks are sorted by time: the first one counts
+    const Event* reduce = nullptr;  // tasks are sorted by time: the first one is used
     const Event* last = nullptr;
     for (const Event* task : step.tasks) {
       if (!reduce && task->is(categories::copy) &&

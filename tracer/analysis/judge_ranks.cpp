@@ -1,4 +1,4 @@
-// The laws of DistributedDataParallel: what ranks exchange, and when.
+// The laws of DistributedDataParallel: what is exchanged between ranks, and when.
 // N = number of ranks, P and B = bytes of parameters and buffers.
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ namespace lockstep::tracer {
 
 namespace {
 
-/// A collective is one event on each rank; `group` and `seq` name it.
+/// A collective is one event on each rank, identified by `group` and `seq`.
 struct CollectiveKey {
   std::string_view group;
   int64_t seq;
@@ -46,7 +46,7 @@ Collectives find_collectives(const TraceUnderTest& test) {
   return all;
 }
 
-/// What messages name: 0 where it does not say.
+/// The number used by messages: 0 if it is not specified.
 int64_t number_of(const CollectiveFacts& facts) {
   return facts.seq == kNone ? 0 : facts.seq;
 }
@@ -88,9 +88,9 @@ void judge_agreement(Law& law, const Whole& whole, int64_t ranks) {
   }
 }
 
-/// How often the tensor's bytes travel, over all ranks; 0: no law. Gloo's messages are
-/// modelled, by a ring too, or by a tree. (Its reduce ends with chunks that go to the
-/// root from everywhere: no whole number of times.)
+/// Returns how many times the tensor's bytes are sent, summed over all ranks; 0 if no
+/// law applies. Gloo's messages are modelled as a ring or a tree. (Its reduce ends with
+/// all ranks sending chunks to the root, which is not a whole number of times.)
 int64_t times_around(const Event& collective, std::string_view algorithm,
                      int64_t ranks) {
   if (algorithm != "ring" && algorithm != "gloo") return 0;
@@ -133,14 +133,14 @@ void judge_messages(Law& total, Law& share, Law& count, const Whole& whole,
   }
 }
 
-/// For one rank's step: the marks `grad_ready` and the collectives of its buckets.
+/// One rank's step: the marks `grad_ready` and the collectives of its buckets.
 struct RankStep {
   std::map<std::string_view, int64_t> ready_by;  ///< parameter → kernel
-  std::vector<Part> buckets;                     ///< in order of time
+  std::vector<Part> buckets;                     ///< sorted by time
   int64_t broadcast = 0;                         ///< bytes of the buffers
 };
 
-/// By number of the step and rank.
+/// Returns the steps by step number and rank.
 LaneMap<RankStep> find_rank_steps(const TraceUnderTest& test) {
   LaneMap<RankStep> steps;
   for (const Event& event : test.trace.events) {
@@ -161,8 +161,8 @@ LaneMap<RankStep> find_rank_steps(const TraceUnderTest& test) {
   return steps;
 }
 
-/// It does if it awaits that kernel, or a later task of the same stream: a stream runs
-/// its tasks one after the other.
+/// Returns true if it awaits that kernel or a later task of
+/// the same stream: a stream runs its tasks one after another.
 bool waits_for(const TraceUnderTest& test, const Event& waiting, int64_t kernel) {
   const Event* awaited = test.index.find(kernel);
   if (awaited == nullptr) return false;
@@ -195,7 +195,7 @@ void judge_dependencies(const TraceUnderTest& test, Law& law, const RankStep& st
   }
 }
 
-/// Under `no_sync`: gradients stay with their ranks, for a later step to reduce.
+/// With `no_sync`, gradients stay on their ranks until a later step reduces them.
 bool accumulates(const Step& step) {
   const Value synced = step.event->args.find(keys::synced);
   return synced.exists() && !synced.is_true() && !step.has_phase(phases::optimizer);
@@ -245,7 +245,7 @@ void judge_steps_of_ranks(TraceUnderTest& test, int64_t parameter_bytes,
   }
 }
 
-/// Every rank moves its own share of the batch to its own device.
+/// Every rank must move its share of the batch to its device.
 void judge_inputs(TraceUnderTest& test) {
   Law& law = test.law("images-h2d-of-ranks", "each rank's images and labels go to it");
   for (const Step& step : test.steps) {
@@ -275,7 +275,7 @@ void judge_ranks(TraceUnderTest& test) {
   Law& count = test.law("ring-messages", "each rank sends 2(N−1) messages");
   const Json& info = object_arg(test.trace.other, top::distributed);
   const int64_t ranks = std::max<int64_t>(1, int_arg(info, top::world_size, 1));
-  if (!info.contains(top::rank)) {  // a file of all ranks
+  if (!info.contains(top::rank)) {  // a file with all ranks
     for (const auto& [key, whole] : find_collectives(test)) {
       if (whole.by_rank.empty()) continue;
       judge_agreement(agreement, whole, ranks);

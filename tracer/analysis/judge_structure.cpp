@@ -1,4 +1,4 @@
-// Laws about the file itself: it is complete, and everything it names is there.
+// Laws about the file itself: it is complete, and everything it refers to exists.
 #include <fmt/format.h>
 
 #include <string_view>
@@ -28,7 +28,7 @@ void judge_header(TraceUnderTest& test) {
   expect(file.contains(top::devices) && file[top::devices].is_array() &&
              !file[top::devices].empty(),
          "`lockstep.devices` is missing or empty");
-  if (file.contains(top::imported)) return;  // PyTorch's profiler knows no model
+  if (file.contains(top::imported)) return;  // PyTorch's profiler records no model
   const Json& model = object_arg(file, top::model);
   expect(int_arg(model, top::parameter_bytes, -1) >= 0 &&
              int_arg(model, top::buffer_bytes, -1) >= 0,
@@ -52,7 +52,7 @@ void judge_ids(TraceUnderTest& test) {
   }
 }
 
-/// Arguments that are fields of an event, unless they are of the wrong type.
+/// Arguments that become fields of an event unless their type is wrong.
 constexpr const char* kFields[] = {keys::id,  keys::step, keys::parent,   keys::op,
                                    keys::fwd, keys::deps, keys::waits_for};
 
@@ -125,7 +125,7 @@ void judge_sources(TraceUnderTest& test) {
   Law& law = test.law("sources-present", "every file that an event names is inside");
   const Json& sources = object_arg(test.trace.lockstep, top::sources);
   std::unordered_set<std::string_view> seen;
-  std::string_view last;  // most events in a row name the same one
+  std::string_view last;  // consecutive events mostly use the same name
   for (const Event& event : test.trace.events) {
     if (!event.args.may_hold(keys::file) && !event.args.may_hold(keys::def_file)) {
       continue;

@@ -1,5 +1,5 @@
-// One plain sentence about what limits the devices, computed from the longest path:
-// what lies on it is what a step waits for; what does not, costs nothing.
+// One sentence about what limits the devices, computed from the longest path:
+// a step waits only for what lies on this path; everything else costs nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,13 +12,13 @@ namespace lockstep::tracer {
 
 namespace {
 
-/// Less than this of the path spent on anything but computing: it pays.
+/// Shares of the path below this, other than computing, are not mentioned.
 constexpr double kWorthMentioning = 0.10;
 
-/// A kernel starts when it has its cores, and then computes: its wall time is its CPU
-/// time, unless something else runs on these cores. (Waiting for a core comes before
-/// the start and is no part of it.) Above this ratio the measurement tells more about
-/// the machine's other work than about the devices.
+/// A kernel starts once it has its cores and then computes: its wall time is
+/// its CPU time unless something else runs on these cores. (Waiting for a
+/// core comes before the start and is not included.) Above this ratio, the
+/// measurement reflects the other load on the machine more than the devices.
 constexpr double kDisturbed = 1.3;
 
 double wall_over_cpu(const StepGroup& group) {
@@ -36,7 +36,7 @@ bool is_computing(const std::string& what) {
   return phases.contains(what);
 }
 
-/// What a share of the path means, and what would make it smaller.
+/// Returns what a share of the path means, and what would reduce it.
 std::string explain(const std::string& what, const std::string& share,
                     const Summary& summary) {
   const auto moved = [&] {

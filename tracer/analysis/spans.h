@@ -1,4 +1,4 @@
-// Time that several events cover together.
+// Time covered jointly by several events.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ class Spans {
     if (from < to) spans_.emplace_back(from, to);
   }
 
-  /// The time covered, where overlaps count once.
+  /// Returns the time covered; overlaps count once.
   int64_t covered() const {
     std::vector<std::pair<int64_t, int64_t>> spans = spans_;
     std::sort(spans.begin(), spans.end());
@@ -27,7 +27,7 @@ class Spans {
     return total;
   }
 
-  /// From the first start to the last end.
+  /// Returns the time from the first start to the last end.
   int64_t extent() const {
     if (spans_.empty()) return 0;
     int64_t first = spans_[0].first, last = spans_[0].second;

@@ -41,7 +41,7 @@ bool Step::has_phase(const char* name) const {
 std::vector<Step> join_ranks(std::vector<Step> steps) {
   std::vector<Step> joined;
   std::map<int64_t, size_t> places;  // by number
-  for (Step& step : steps) {         // in order of time: the first rank comes first
+  for (Step& step : steps) {         // sorted by time: the first rank comes first
     step.rank_lengths[step.rank] = step.length();
     const auto [place, is_new] = places.try_emplace(step.number, joined.size());
     if (is_new) {

@@ -16,7 +16,7 @@ namespace lockstep::tracer {
 
 namespace {
 
-/// Finds an entry by name, or adds one at the end: order of first appearance is kept.
+/// Finds an entry by name or appends one, keeping the order of first appearance.
 template <typename List, typename Name>
 auto& entry(List& list, Name List::value_type::* key, const std::string& name) {
   for (auto& item : list) {
@@ -27,7 +27,7 @@ auto& entry(List& list, Name List::value_type::* key, const std::string& name) {
   return item;
 }
 
-/// Collects the spans of one phase before they are measured.
+/// Collects the spans of one phase; they are measured afterwards.
 struct PhaseSpans {
   std::string name;
   int64_t first = INT64_MAX;
@@ -69,7 +69,7 @@ class StepMeter {
   }
 
  private:
-  /// The device whose hardware runs a task; for what arrives at the host, the sender's.
+  /// Returns the device that runs a task; for a task arriving at the host, its sender.
   int64_t worker_of(const Event& task) const {
     const Lane& lane = lanes_.of(task);
     return lane.is_host() ? port_arg(task.args, keys::src) : lane.device;
@@ -204,7 +204,7 @@ std::vector<KernelTime> kernel_times(const Trace& trace) {
   return sorted;
 }
 
-/// A file that names a rank is that rank's alone; `trace merge` takes the name away.
+/// A file that names a rank contains only that rank; `trace merge` removes the name.
 void take_rank(const Trace& trace, Summary& summary) {
   const auto info = trace.other.find(top::distributed);
   if (summary.imported || info == trace.other.end()) return;
@@ -243,7 +243,7 @@ Summary summarize(const Trace& trace) {
   try {
     if (!summary.imported) paths = longest_paths(trace, lanes, steps);
   } catch (const std::runtime_error&) {
-    // `check` reports the circle; everything else can still be said.
+    // `check` reports the cycle; everything else is still valid.
   }
   for (size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].interrupted) continue;

@@ -1,5 +1,5 @@
-// `trace summary`: what the numbers of a trace mean. Training and evaluation steps are
-// never mixed; interrupted steps are left out.
+// `trace summary`: interprets the values in a trace. Training and
+// evaluation steps are never mixed; interrupted steps are left out.
 #pragma once
 
 #include <map>
@@ -11,13 +11,13 @@
 
 namespace lockstep::tracer {
 
-/// What a phase cost in one step. Phases may overlap: costs are not meant to add up.
+/// Cost of a phase in one step. Phases may overlap, so costs are not additive.
 struct PhaseCost {
-  int64_t host = 0;    ///< ns that host threads spent in it (overlaps count once)
+  int64_t host = 0;    ///< ns spent by host threads in it (overlaps count once)
   int64_t device = 0;  ///< ns from its first kernel or copy to the end of its last
-  std::map<int64_t, int64_t> busy;  ///< device → ns in which it ran some of it
+  std::map<int64_t, int64_t> busy;  ///< device → ns in which it ran part of the phase
   bool on_device() const { return !busy.empty(); }
-  /// The one number to show: `device` where there is device work, else `host`.
+  /// Returns the value to show: `device` if there is device work, otherwise `host`.
   int64_t cost() const { return on_device() ? device : host; }
 };
 
@@ -33,23 +33,23 @@ struct PathShare {
 };
 
 struct StepSummary {
-  int64_t step = 0, batch = 0;  ///< of all ranks together
+  int64_t step = 0, batch = 0;  ///< for all ranks together
   int64_t length = 0;  ///< ns, to the later of its last host and last device event
   std::vector<NamedPhase> phases;        ///< in the order in which they began
   std::map<int64_t, int64_t> computing;  ///< device → ns in which a kernel ran
-  int64_t queued = 0;                    ///< ns that kernels waited for a core, summed
-  int64_t kernel_wall = 0;  ///< ns from kernels' starts to their ends, summed
-  int64_t kernel_cpu = 0;   ///< ns of CPU time that they used
-  std::map<int64_t, int64_t> rank_lengths;  ///< rank → ns of its own step
+  int64_t queued = 0;                    ///< ns that kernels waited for a core, total
+  int64_t kernel_wall = 0;  ///< ns from the start to the end of each kernel, total
+  int64_t kernel_cpu = 0;   ///< ns of CPU time used by kernels
+  std::map<int64_t, int64_t> rank_lengths;  ///< rank → ns of that rank's step
   std::vector<CollectiveTime> collectives;  ///< DDP's, by rank
   int64_t path = 0;                         ///< ns, length of the longest path
-  std::vector<PathShare> path_shares;       ///< what it is made of, largest first
+  std::vector<PathShare> path_shares;       ///< its components, largest first
 };
 
-/// One rank: the mean over steps of its step's time and of all its collectives.
+/// One rank: the mean over steps of its step time and of all its collectives.
 struct MeanRank {
   int64_t rank = 0, length = 0;
-  CollectiveTime together;  ///< the sums over a step's collectives
+  CollectiveTime together;  ///< the sums over the collectives of a step
 };
 
 struct Port {
@@ -63,58 +63,58 @@ struct StepGroup {
   std::map<int64_t, Port> ports;  ///< device (kHost: the host) → bytes, over all steps
 
   int64_t mean_length() const;
-  /// The mean over all steps of what `phases` and `path_shares` hold.
+  /// Return the mean of `phases` and `path_shares` over all steps.
   std::vector<NamedPhase> mean_phases() const;
   std::vector<PathShare> mean_path() const;
-  /// How many devices compute at a time, on average.
+  /// Returns the average number of devices that compute at the same time.
   double devices_computing() const;
   std::vector<MeanCollective> mean_collectives() const;
-  std::vector<MeanRank> mean_ranks() const;  ///< in order of rank
+  std::vector<MeanRank> mean_ranks() const;  ///< sorted by rank
 };
 
 struct MemoryPeak {
   int64_t total = 0;
-  std::map<std::string, int64_t> categories;  ///< at the moment of the peak
+  std::map<std::string, int64_t> categories;  ///< at the time of the peak
 };
 
 struct KernelTime {
-  std::string impl;                      ///< the library's name, or the operation's
-  int64_t count = 0, wall = 0, cpu = 0;  ///< ns, summed
+  std::string impl;                      ///< name of the library or of the operation
+  int64_t count = 0, wall = 0, cpu = 0;  ///< ns, total
 };
 
 struct Summary {
   std::string mode, arch, clock;
-  std::string assumed;       ///< on the emulated clock: what its times rest on
-  bool as_measured = false;  ///< … when that is the recorded durations themselves
+  std::string assumed;       ///< on the emulated clock: assumptions behind its times
+  bool as_measured = false;  ///< … if those are the recorded durations themselves
   int64_t devices = 0;
-  bool null_devices = false;  ///< they computed nothing
-  bool imported = false;      ///< nobody knows what waited for what
-  int64_t rank = kNone;       ///< whose file it is, if one rank's of several
+  bool null_devices = false;  ///< devices of type null, which compute nothing
+  bool imported = false;      ///< dependencies between events are unknown
+  int64_t rank = kNone;       ///< rank of the file, if it holds one rank of several
   int64_t world_size = 1;
   StepGroup train, eval;
   std::map<int64_t, MemoryPeak> memory;  ///< by device
   std::vector<KernelTime> kernels;       ///< longest first
 };
 
-/// Never throws on account of missing arguments; a trace whose events wait for each
-/// other in a circle has no longest path, and its `path` stays 0; so does that of an
-/// imported one, which does not say what waits for what.
+/// Never throws because of missing arguments. A trace whose events wait for
+/// each other in a cycle has no longest path, and its `path` stays 0; the same
+/// applies to an imported trace, which does not contain the dependencies.
 Summary summarize(const Trace& trace);
 
-/// What holds for every run on devices of type null.
+/// Applies to every run on devices of type null.
 inline constexpr const char* kNullSentence =
     "device type null computes nothing: losses and times mean nothing, bytes are exact";
 
-/// One plain sentence, computed from the trace: what limits these devices. It may say
-/// that nothing does, or that the measurement cannot tell: where something else used
-/// the cores, or on null devices. `single` is the same program on one device, on the
-/// same clock, and adds what was gained.
+/// Returns one sentence, computed from the trace, about what limits these devices.
+/// It may state that nothing does, or that the measurement is inconclusive: if
+/// something else used the cores, or on null devices. `single` is the same program
+/// on one device, on the same clock; if given, the speedup is added.
 std::string limiting_sentence(const Summary& summary, const Summary* single = nullptr);
 
-std::string summary_text(const Summary& summary);  ///< for 100 columns
+std::string summary_text(const Summary& summary);  ///< 100 columns wide
 Json summary_json(const Summary& summary);         ///< times in seconds
 
-/// One step: {"step", "seconds", "phases", "phases_host", …} as `--summary` shows it.
+/// Returns one step: {"step", "seconds", "phases", …} as shown by `--summary`.
 Json step_json(const StepSummary& step);
 
 }  // namespace lockstep::tracer

@@ -1,4 +1,4 @@
-// The summary for programs. Times are in seconds, sizes in bytes.
+// The summary in machine-readable form. Times are in seconds, sizes in bytes.
 #include "base/units.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/format/args.h"
@@ -118,7 +118,7 @@ Json summary_json(const Summary& summary) {
                {"devices", summary.devices},
                {"train", group_json(summary.train)},
                {"eval", group_json(summary.eval)}};
-  if (summary.rank != kNone) {  // one rank's file of several
+  if (summary.rank != kNone) {  // the file of one rank of several
     json["rank"] = summary.rank;
     json["world_size"] = summary.world_size;
   }

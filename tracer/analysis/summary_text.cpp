@@ -1,4 +1,4 @@
-// The summary for people, in 100 columns.
+// The summary as text, in 100 columns.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr const char* kLegend =
     "add "
     "up.\n";
 constexpr size_t kPartColumns = 74;
-constexpr size_t kMaxRows = 12;  ///< longer lists end in "… and N more"
+constexpr size_t kMaxRows = 12;  ///< longer lists end with "… and N more"
 
 std::string port_label(int64_t port) {
   return port == kHost ? "host" : fmt::format("device {}", port);
@@ -42,7 +42,7 @@ std::string bar(double share) {
   return text + eighths[filled % 8];
 }
 
-/// One column per device; beyond six they would not fit.
+/// Has one column per device; more than six would not fit.
 std::string phase_table(const StepGroup& group) {
   const std::vector<NamedPhase> phases = group.mean_phases();
   std::set<int64_t> devices;
@@ -116,8 +116,8 @@ std::string collective_table(const StepGroup& group) {
   return text;
 }
 
-/// What each rank's collectives of a step cost together, and who is late: all ranks'
-/// steps last about as long, but the one that comes last waits least.
+/// Shows the total cost of each rank's collectives in a step, and which rank is late:
+/// the steps of all ranks take about as long, but the last rank to arrive waits least.
 std::string rank_table(const StepGroup& group) {
   const std::vector<MeanRank> ranks = group.mean_ranks();
   if (ranks.size() < 2) return {};
@@ -162,7 +162,7 @@ std::string byte_table(const StepGroup& group) {
   return text;
 }
 
-/// Nothing where the trace does not say how many images there were.
+/// Returns "" if the trace does not contain the number of images.
 std::string images_per_second(const StepGroup& group) {
   const int64_t length = group.mean_length(), batch = group.steps[0].batch;
   if (length <= 0 || batch <= 0) return {};
@@ -193,7 +193,7 @@ std::string group_text(const char* title, const StepGroup& group) {
   return text;
 }
 
-/// "parameters 48 B · activations 24 B …", the largest first, as many as fit.
+/// "parameters 48 B · activations 24 B …", largest first, as many as fit.
 std::string memory_parts(const MemoryPeak& peak) {
   std::vector<std::pair<int64_t, std::string>> sizes;
   for (const auto& [category, bytes] : peak.categories) {

@@ -16,7 +16,7 @@ namespace {
 int64_t as_recorded(const Event&, int64_t recorded) { return recorded; }
 int64_t at_once(const Event&, int64_t) { return 0; }
 
-/// Host threads wake up as fast as they did.
+/// Host threads wake up as quickly as recorded.
 int64_t never_early(const Event&, int64_t recorded) {
   return std::max<int64_t>(recorded, 0);
 }

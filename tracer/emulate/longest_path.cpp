@@ -12,9 +12,9 @@ namespace {
 
 int64_t queued(const Event& task) { return duration_arg(task.args, keys::queued_us); }
 
-/// Waiting for a core belongs to the kernel's weight. What else was recorded between
-/// the last awaited end and the start is no edge, and does not count; nor does the
-/// time that a thread took to wake up.
+/// Waiting for a core is part of the kernel's weight. Any other time
+/// recorded between the last awaited end and the start is not an edge and
+/// does not count; neither does the time that a thread took to wake up.
 Weights path_weights() {
   return {[](const Event& task) { return task.dur; },
           [](const Event& task, int64_t) {
@@ -59,7 +59,7 @@ class PathFinder {
     return static_cast<size_t>(step.event - trace_.events.data());
   }
 
-  /// Where each step ends, by the schedule: with the last of its events.
+  /// Returns where each step ends in the schedule: at the last of its events.
   std::vector<size_t> last_moments(const std::vector<Step>& steps) const {
     LaneMap<std::vector<size_t>> of_number;  // steps of several ranks may share it
     std::vector<size_t> ends;
@@ -82,7 +82,7 @@ class PathFinder {
     return ends;
   }
 
-  /// Follows the decisive moments back from the end, to where the step began.
+  /// Follows the decisive moments from the end back to the start of the step.
   template <typename Visit>
   void walk_back(size_t begin, size_t last, Visit visit) const {
     const int64_t start = schedule_.times[begin];
@@ -100,7 +100,7 @@ class PathFinder {
   std::vector<std::pair<std::string, int64_t>> shares(size_t begin, size_t last) {
     struct Sum {
       int64_t nanoseconds = 0;
-      size_t first = 0;  ///< how many pieces behind the last one
+      size_t first = 0;  ///< position of its first piece, counted from the last
     };
     std::vector<Sum> sums;
     size_t count = 0;
@@ -123,8 +123,8 @@ class PathFinder {
     return shares;
   }
 
-  /// Returns the index in `whats_` of what was waited for before a moment. Kept, since
-  /// the paths of several steps may pass through it.
+  /// Returns the index in `whats_` of what was waited for before a moment. The
+  /// result is cached, since the paths of several steps may share the moment.
   size_t what_at(size_t moment) {
     if (known_.empty()) known_.resize(schedule_.times.size());
     uint16_t& known = known_[moment];

@@ -1,5 +1,5 @@
-// The longest path through a step: what its time was made of, and the proof that the
-// trace names every reason for waiting.
+// The longest path through a step: the components of its time,
+// and the proof that the trace records every reason for waiting.
 #pragma once
 
 #include <string>
@@ -11,29 +11,29 @@
 
 namespace lockstep::tracer {
 
-/// A stretch of the longest path, spent in one event or on the host between events.
+/// A section of the longest path, spent in one event or on the host between events.
 struct PathPiece {
-  int64_t event = kNone;  ///< id: the task, or the host event in which it was spent
+  int64_t event = kNone;  ///< id of the task, or of the host event containing it
   std::string what;       ///< `host`, `waiting for a core`, or the task's phase
   int64_t nanoseconds = 0;
 };
 
 struct LongestPath {
-  int64_t path = 0;               ///< ns, from the edges and durations alone
+  int64_t path = 0;               ///< ns, computed only from edges and durations
   int64_t measured = 0;           ///< ns, the step's `seconds`
   std::vector<PathPiece> pieces;  ///< from the step's start to its end
-  /// What the pieces are, each once, in order of first appearance, and their sums.
+  /// The distinct values of `what`, in order of first appearance, with their sums.
   std::vector<std::pair<std::string, int64_t>> shares;
   double ratio() const { return measured ? static_cast<double>(path) / measured : 0; }
 };
 
-/// Over parent, op, deps, FIFO and sync edges, with measured durations (`queued_us`
-/// belongs to its kernel) and no recorded gap: if some wait is missing from the
-/// trace, the path comes out too short. Throws std::runtime_error on circles.
+/// Uses parent, op, deps, FIFO and sync edges with measured durations
+/// (`queued_us` belongs to its kernel) and no recorded gaps: if a wait is missing
+/// from the trace, the path is too short. Throws std::runtime_error on cycles.
 LongestPath longest_path(const Trace& trace, const Step& step);
 
-/// The same for several steps of one trace, building its graph once, and without the
-/// pieces: only their sums.
+/// Same as `longest_path` for several steps of one trace. Builds the
+/// graph only once and returns only the sums of the pieces.
 std::vector<LongestPath> longest_paths(const Trace& trace, const Lanes& lanes,
                                        const std::vector<Step>& steps);
 

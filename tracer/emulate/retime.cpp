@@ -11,13 +11,13 @@ namespace {
 
 using Kind = TimingEdge::Kind;
 
-// Events lie between these (see times.h), so two times can always be subtracted.
+// Events lie between these (see times.h), so the difference of two times is in range.
 constexpr int64_t kEarliest = -kMaxTime;
 constexpr int64_t kLatest = 2 * kMaxTime;
 
 struct Wait {
-  int64_t time = INT64_MIN;      ///< when the last awaited thing happens now
-  int64_t recorded = INT64_MIN;  ///< when the last awaited thing happened then
+  int64_t time = INT64_MIN;      ///< when the last awaited event happens now
+  int64_t recorded = INT64_MIN;  ///< when the last awaited event happened as recorded
   uint32_t decisive = 0;
 };
 

@@ -1,4 +1,4 @@
-// New times for the moments of a timing graph.
+// Computes new times for the moments of a timing graph.
 #pragma once
 
 #include <functional>
@@ -9,23 +9,23 @@
 namespace lockstep::tracer {
 
 struct Schedule {
-  std::vector<int64_t> times;  ///< of each moment, ns
+  std::vector<int64_t> times;  ///< time of each moment, ns
   std::vector<uint32_t>
-      decisive;  ///< the moment that each one waited for last, or itself
+      decisive;  ///< the moment that each moment waited for last, or itself
 };
 
-/// How long things take, in ns.
+/// Durations and delays, in ns.
 struct Weights {
   /// From the start of a task to its end.
   std::function<int64_t(const Event& task)> duration;
-  /// From the last thing that a task waited for to its start, given what was recorded.
+  /// From the last event that a task waited for to its start, given the recorded value.
   std::function<int64_t(const Event& task, int64_t recorded)> gap;
-  /// From the last thing that a sync waited for to its end, given what was recorded.
+  /// From the last event that a sync waited for to its end, given the recorded value.
   std::function<int64_t(const Event& sync, int64_t recorded)> lag;
 };
 
-/// List scheduling: every moment happens as soon as its edges allow. With the recorded
-/// durations, gaps and lags every moment gets its recorded time back, exactly.
+/// List scheduling: every moment happens as early as its edges allow. With the
+/// recorded durations, gaps and lags, every moment gets exactly its recorded time.
 Schedule retime(const TimingGraph& graph, const Weights& weights);
 
 }  // namespace lockstep::tracer

@@ -20,14 +20,14 @@ using Kind = TimingEdge::Kind;
 
 constexpr uint32_t kNobody = UINT32_MAX;
 
-/// A thread is set to work by its caller, a loader's worker by who makes room for it.
+/// A thread is started by its caller, a loader worker by the event that makes room.
 int64_t caller_of(const Event& event) {
   return runs_ahead(event) ? int_arg(event.args, keys::after, kNone) : event.parent;
 }
 
 bool is_host_event(const Event& event) { return event.ph == 'X' && !is_task(event); }
 
-/// The moments of host lanes in the order in which each thread passed them.
+/// The moments of host lanes in the order in which each thread reached them.
 class HostLanes {
  public:
   explicit HostLanes(const Trace& trace) {
@@ -55,7 +55,7 @@ class HostLanes {
   };
   const LaneMap<Thread>& all() const { return threads_; }
 
-  /// The last moment of a lane at or before `time`; kNobody when there is none.
+  /// Returns the last moment of a lane at or before `time`; kNobody if there is none.
   uint32_t last_before(const TimingGraph& graph, LaneKey lane, int64_t time) const {
     const Thread* thread = threads_.find(lane);
     if (thread == nullptr) return kNobody;
@@ -69,7 +69,7 @@ class HostLanes {
   LaneMap<Thread> threads_;
 };
 
-/// All moments of X events, and the starts of marks and counters, in order of time.
+/// All moments of X events, and the starts of marks and counters, sorted by time.
 class MomentsByTime {
  public:
   explicit MomentsByTime(const Trace& trace) : trace_(trace) {
@@ -154,9 +154,9 @@ void TimingGraph::add_host_lanes() {
         }
         continue;
       }
-      // A thread that was idle when its parent began was started by the parent, a
-      // loader's worker that was idle when its caller was last seen by what the caller
-      // did then; otherwise it simply goes on.
+      // A thread that was idle when its parent began was started by the parent;
+      // a loader worker that was idle when its caller was last seen was started
+      // by what the caller did then. Otherwise, it simply continues.
       const Event* parent = is_end(moment) ? nullptr : index_.find(caller_of(event));
       uint32_t caller = parent && lane_of(*parent) != lane
                             ? lanes.last_before(*this, lane_of(*parent), event.ts)
@@ -180,8 +180,8 @@ void TimingGraph::add_host_lanes() {
 
 void TimingGraph::add_tasks() {
   struct Stream {
-    uint32_t last = kNobody;        ///< task, or message of its collective
-    uint32_t collective = kNobody;  ///< around messages
+    uint32_t last = kNobody;        ///< task, or message of the task's collective
+    uint32_t collective = kNobody;  ///< enclosing the messages
   };
   LaneMap<Stream> streams;
   for (size_t i = 0; i < trace_.events.size(); ++i) {
@@ -207,15 +207,15 @@ void TimingGraph::add_tasks() {
     stream.last = static_cast<uint32_t>(i);
     if (is_collective) stream.collective = static_cast<uint32_t>(i);
     add(end_of(i), Kind::task, start, event.dur);
-    if (inside) {  // the last message decides when the collective ends
+    if (inside) {  // the last message determines when the collective ends
       clear(end_of(around));
       add(end_of(around), Kind::message, end_of(i));
     }
   }
 }
 
-/// A message begins to move only when its sender takes part in the collective, too; and
-/// where a sender waits until its message has arrived, it does so before it goes on.
+/// A message starts to move only after its sender has also joined the collective.
+/// A sender that waits for the arrival of its message does so before it continues.
 void TimingGraph::add_messages() {
   using Key = std::tuple<int64_t, std::string_view, int64_t>;  // device, group, seq
   const auto number = [](int64_t seq) { return seq == kNone ? 0 : seq; };
@@ -245,8 +245,8 @@ void TimingGraph::add_messages() {
   }
 }
 
-/// A mark moves with the kernel that caused it, or with its own lane; a counter with
-/// the host threads of its rank, because memory is counted in their order.
+/// A mark moves with the kernel that caused it, or with its lane; a counter moves
+/// with the host threads of its rank, because memory is counted in their order.
 void TimingGraph::add_carried() {
   const bool any = std::any_of(
       trace_.events.begin(), trace_.events.end(),
@@ -293,12 +293,12 @@ void TimingGraph::add_carried() {
   });
 }
 
-/// Walks from each moment to what it waits for, as far as that is new. False if some
-/// moment waits for itself.
+/// Walks from each moment to the moments it waits for, skipping those
+/// already visited. Returns false if some moment waits for itself.
 bool TimingGraph::sort_moments() {
   enum State : uint8_t { unseen, waiting, sorted };
   std::vector<uint8_t> states(moments(), unseen);
-  std::vector<std::pair<uint32_t, uint32_t>> path;  // moment, its next edge
+  std::vector<std::pair<uint32_t, uint32_t>> path;  // moment and its next edge
   order_.reserve(moments());
   for (size_t moment = 0; moment < moments(); ++moment) {
     if (states[moment] != unseen) continue;
@@ -324,7 +324,7 @@ bool TimingGraph::sort_moments() {
   return true;
 }
 
-/// Names the first event that waits for itself, or for one that does.
+/// Throws naming the first event that waits for itself, or for one that does.
 void TimingGraph::fail_on_circle() const {
   std::vector<std::vector<uint32_t>> followers(moments());
   std::vector<uint32_t> missing(moments()), free;

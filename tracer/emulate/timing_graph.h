@@ -1,20 +1,20 @@
-// Why each event of a trace happens when it happens.
+// Determines why each event of a trace happens at its time.
 //
-// The graph's nodes are the starts and ends of events ("moments"); its edges say "not
-// before". From other weights on the edges follow other times: that is all that the
-// emulator and the longest path do.
+// The nodes of the graph are the starts and ends of events ("moments");
+// its edges mean "not before". Different edge weights yield different
+// times: both the emulator and the longest path are based on this.
 //
-//   host lane   between two moments of a lane, host time passes as it was recorded
+//   host lane   between two moments of a lane, host time passes as recorded
 //   parent      a thread begins at a moment of its parent's lane, plus host time; so
-//               does a loader's worker when a batch was taken and it has room for
-//               another. Was it at work until later, it still begins after that moment
+//               does a loader worker when a batch was taken and there is room for
+//               another. If it was busy until later, it still begins after that moment
 //   sync        a wait ends when everything in `for` has ended
 //   launch      a kernel, copy or collective starts after the start of its op
 //   fifo        … after its predecessor on the same lane has ended
 //   deps        … after everything in `deps` has ended
-//   task        it ends when its work is done
-//   message     a collective of several messages ends after the last of them; a message
-//               starts after the collective around it, and after the sender's
+//   task        a task ends when its work is done
+//   message     a collective with messages ends after the last of them; a message
+//               starts after the enclosing collective, and after the sender's
 //   carried     marks and counters move with the moment before them
 #pragma once
 
@@ -38,15 +38,15 @@ struct TimingEdge {
     message,
     carried
   };
-  int64_t delay;  ///< recorded time from `from` to here; 0 for what only waits
+  int64_t delay;  ///< recorded time from `from` to here; 0 for pure waits
   uint32_t from;  ///< moment
   Kind kind;
 };
 
 class TimingGraph {
  public:
-  /// Throws std::runtime_error when events wait for each other in a circle. The trace
-  /// and its lanes must outlive the graph, unchanged.
+  /// Throws std::runtime_error if events wait for each other in a cycle. The
+  /// trace and its lanes must outlive the graph and must not be modified.
   TimingGraph(const Trace& trace, const Lanes& lanes);
 
   /// Event i starts at moment 2i and ends at moment 2i + 1.
@@ -62,8 +62,8 @@ class TimingGraph {
     return is_end(moment) ? event.end() : event.ts;
   }
 
-  /// What a moment waits for, in the order in which it was added; nothing for those
-  /// that simply happen when they happen.
+  /// The edges to what a moment waits for, in insertion
+  /// order; empty for moments that do not wait for anything.
   class Edges {
    public:
     class Iterator {
@@ -93,7 +93,7 @@ class TimingGraph {
   };
   Edges edges(size_t moment) const { return {*this, first_[moment]}; }
 
-  /// All moments, each after everything that it waits for.
+  /// Returns all moments, each after everything that it waits for.
   const std::vector<uint32_t>& order() const { return order_; }
 
  private:

@@ -20,7 +20,7 @@ const Json* member(const Json& object, const char* key) {
   return found == object.end() ? nullptr : &*found;
 }
 
-/// JSON knows unsigned numbers that no int64_t holds: those are not ours.
+/// JSON allows unsigned numbers that do not fit in int64_t: those are rejected.
 bool fits(const Json& value) {
   return value.is_number_integer() &&
          !(value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX);
@@ -32,7 +32,7 @@ bool starts_number(std::string_view token) {
   return !token.empty() && (token[0] == '-' || is_digit(token[0]));
 }
 
-/// "[1,22]", "[[1,2],[3]]": the same once it has been parsed and written again.
+/// "[1,22]", "[[1,2],[3]]": unchanged if it is parsed and written again.
 bool is_plain_list(std::string_view token) {
   size_t digits = 0;
   for (const char c : token) {
@@ -161,7 +161,7 @@ Args::Args(const Args& other)
 }
 
 void Args::swap(Args& other) noexcept {
-  std::swap(text_, other.text_);  // or the Json: either is a pointer
+  std::swap(text_, other.text_);  // or the Json: both are pointers
   std::swap(keys_, other.keys_);
   std::swap(size_, other.size_);
   std::swap(taken_, other.taken_);
@@ -186,7 +186,7 @@ bool Args::is_taken(std::string_view key) const {
   }
 }
 
-/// Of a repeated argument the last one counts.
+/// If an argument is repeated, the last one applies.
 Value Args::look_up(std::string_view key) const {
   if (owned_) {
     const auto found = json_->find(key);

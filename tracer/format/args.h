@@ -1,9 +1,9 @@
-// The arguments of an event: those that have no field of their own in Event.
+// Arguments of an event that do not have a dedicated field in Event.
 //
-// An event that was read keeps them as they stand in the file's text, and looks into it
-// when it is asked: no memory is taken for them, and most are never asked for. An event
-// that a program made keeps them as Json. A trace may come from anywhere, so that an
-// argument may be absent or of another type; then the fallback is returned.
+// Arguments of an event read from a file stay in the file's text and are parsed on each
+// lookup: they take no memory, and most are never looked up. Arguments of an event
+// created by a program are stored as Json. A trace may come from any program, so an
+// argument may be absent or have another type; the fallback is returned in that case.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace lockstep::tracer {
 
 using Json = nlohmann::ordered_json;
 
-/// Where a copy begins and ends: `src` and `dst` are "host" or a device's id.
+/// Endpoint of a copy: `src` and `dst` are "host" or the id of a device.
 inline constexpr int64_t kHost = -1;
 inline constexpr int64_t kNowhere = -2;  ///< absent, or neither of the two
 
-/// The value of one argument. Valid as long as its event, unchanged.
+/// Value of one argument. Valid as long as its event exists and is not modified.
 class Value {
  public:
   Value() = default;  ///< absent
@@ -30,12 +30,12 @@ class Value {
   explicit Value(const Json& json) : json_(&json) {}
 
   bool exists() const { return json_ != nullptr || !token_.empty(); }
-  bool is_integer() const;  ///< of 64 bits
+  bool is_integer() const;  ///< fits in 64 bits
   bool is_array() const;
   bool is_number() const;
   int64_t integer(int64_t fallback = 0) const;
   double number(double fallback = 0) const;
-  std::string_view text() const;  ///< "" if it is none
+  std::string_view text() const;  ///< "" if it is not a string
   bool is_true() const;
   std::vector<int64_t> integers() const;  ///< empty if it is anything else
   /// Decimal microseconds (`queued_us`, `cpu_us`) as nanoseconds.
@@ -49,7 +49,7 @@ class Value {
   const Json* json_ = nullptr;
 };
 
-/// One bit of 64 for a name: an argument whose bit nobody has set is absent.
+/// Maps a name to one of 64 bits: an argument whose bit is not set is absent.
 constexpr uint64_t key_bit(std::string_view key) {
   if (key.empty()) return 1;
   const auto letter = [&](size_t i) {
@@ -65,9 +65,9 @@ class Args {
   Args() = default;
   Args(Json json);
   Args(Json::initializer_list_t list) : Args(Json(list)) {}
-  /// The arguments in `object`: JSON without escapes in its keys, in memory that must
-  /// outlive this object. `keys` has the bits of all its keys; those in `taken` (see
-  /// `Taken`) became fields of the event.
+  /// Refers to the arguments in `object`: JSON without escapes in its keys,
+  /// in memory that must outlive this object. `keys` holds the bits of all
+  /// its keys; the keys in `taken` (see `Taken`) became fields of the event.
   Args(std::string_view object, uint64_t keys, uint8_t taken)
       : text_(object.data()),
         keys_(keys),
@@ -83,7 +83,7 @@ class Args {
     if (owned_) delete json_;
   }
 
-  /// Bits of the arguments that may become fields of an event.
+  /// Bits of the arguments that can become fields of an event.
   enum Taken : uint8_t {
     id = 1,
     step = 2,
@@ -92,13 +92,13 @@ class Args {
     fwd = 16,
     deps = 32,
     waits_for = 64,
-    left = 128,  ///< one of these may be there still, being of the wrong type
+    left = 128,  ///< one of these may still be present because its type is wrong
   };
 
   Value find(std::string_view key) const {
     return may_hold(key) ? look_up(key) : Value();
   }
-  /// False if the argument is absent for certain.
+  /// Returns false if the argument is definitely absent.
   bool may_hold(std::string_view key) const {
     return owned_ || (keys_ & key_bit(key)) != 0;
   }
@@ -106,25 +106,25 @@ class Args {
   bool empty() const { return size() == 0; }
   size_t size() const;
 
-  /// False if no argument is there that should be a field of the event.
+  /// Returns false if no argument is present that should be a field of the event.
   bool may_hold_fields() const { return owned_ || (taken_ & Taken::left) != 0; }
 
   using Members = std::vector<std::pair<std::string_view, Value>>;
-  /// All of them, each once: where a name is repeated, in its first place, with its
-  /// last value.
+  /// Lists all arguments, each of them once: a repeated
+  /// name keeps its first position and its last value.
   void list(Members& members) const;
 
-  /// Calls `visit(name, value)` for each argument, in the file's order. A name that is
-  /// repeated in the file comes up again: the last one counts.
+  /// Calls `visit(name, value)` for each argument in file order. A name that
+  /// is repeated in the file is visited each time; the last value applies.
   template <typename Visit>
   void for_each(Visit visit) const;
 
-  Json json() const;  ///< all of them, as an object
-  /// A copy of one; null where it is absent.
+  Json json() const;  ///< all arguments, as an object
+  /// Returns a copy of one argument; null if it is absent.
   Json operator[](const std::string& key) const { return find(key).json(); }
   Json at(const std::string& key) const;
 
-  // Changing them turns the text into Json.
+  // Modifying the arguments converts the text to Json.
   Json& operator[](const std::string& key) { return edit()[key]; }
   void erase(const std::string& key);
 
@@ -189,18 +189,18 @@ inline int64_t port_arg(const Args& args, std::string_view key) {
   return args.find(key).port();
 }
 
-// The same of an object of the file, such as `lockstep`.
+// The same accessors for an object of the file, such as `lockstep`.
 int64_t int_arg(const Json& object, const char* key, int64_t fallback = 0);
 double number_arg(const Json& object, const char* key, double fallback = 0);
 std::string string_arg(const Json& object, const char* key);
 bool bool_arg(const Json& object, const char* key);
 std::vector<int64_t> ints_arg(const Json& object, const char* key);
 
-/// `object[key]`, or an empty object when it is absent or no object.
+/// Returns `object[key]`, or an empty object if it is absent or not an object.
 const Json& object_arg(const Json& object, const char* key);
 
-/// Returns `json` as text in UTF-8, whatever its texts hold: an invalid byte becomes
-/// U+FFFD.
+/// Returns `json` as UTF-8 text, regardless of the content
+/// of its strings: an invalid byte becomes U+FFFD.
 std::string to_utf8(const Json& json);
 
 }  // namespace lockstep::tracer

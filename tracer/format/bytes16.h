@@ -1,4 +1,4 @@
-// Sixteen bytes of text at once: which of them are a quote, a bracket, a blank?
+// Tests sixteen bytes of text at once, for example for quotes, brackets or blanks.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace lockstep::tracer {
 
-/// The answers have one bit per byte, the first byte's lowest.
+/// Results have one bit per byte; the lowest bit is for the first byte.
 class Bytes16 {
  public:
 #ifdef __SSE2__
@@ -21,7 +21,7 @@ class Bytes16 {
     return static_cast<uint32_t>(
         _mm_movemask_epi8(_mm_cmpeq_epi8(bytes_, _mm_set1_epi8(c))));
   }
-  /// As unsigned numbers.
+  /// Compares as unsigned numbers.
   uint32_t at_most(char c) const {
     const __m128i lower = _mm_min_epu8(bytes_, _mm_set1_epi8(c));
     return static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes_, lower)));

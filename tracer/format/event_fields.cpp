@@ -7,7 +7,7 @@ namespace lockstep::tracer {
 
 namespace {
 
-/// Takes the members of `args`, one after the other.
+/// Reads the members of `args` one after another.
 template <Grammar grammar>
 class ArgReader {
  public:
@@ -133,7 +133,7 @@ void read_args(BasicScanner<grammar>& scan, EventFields& f) {
   f.args = {begin, static_cast<size_t>(scan.at() - begin)};
 }
 
-/// A name that is spelled with escapes, as this one without them.
+/// Handles a name that is spelled with escapes like the same name without them.
 void take_escaped(EventFields& f, std::string_view key, std::string_view value) {
   const Json name = Json::parse('"' + std::string(key) + '"', nullptr, false);
   if (name == "ph") f.ph = value;

@@ -36,7 +36,7 @@ int64_t time_of(std::string_view token, const char* key) {
   return time;
 }
 
-/// Moves `args[key]` into the field when it is what the contract says: an integer ≥ 0.
+/// Moves `args[key]` into the field if it conforms to the contract: an integer ≥ 0.
 void take_id(Json& args, const char* key, int64_t& field) {
   const int64_t value = int_arg(args, key, kNone);
   if (value < 0) return;
@@ -53,7 +53,7 @@ void take_ids(Json& args, const char* key, IdList& field) {
   args.erase(key);
 }
 
-/// The slow way, for names that are spelled with escapes.
+/// Slow path, for example for names that are spelled with escapes.
 void take_json(Json args, Event& event) {
   take_id(args, keys::id, event.id);
   take_id(args, keys::step, event.step);
@@ -65,7 +65,7 @@ void take_json(Json args, Event& event) {
   event.args = std::move(args);
 }
 
-/// A list of integers may become a field.
+/// Reads a list of integers into a field; returns false for anything else.
 bool read_ids(std::string_view token, IdList& ids) {
   if (token.empty() || token[0] != '[') return false;
   ids.clear();
@@ -166,7 +166,7 @@ class Line {
     if (line_.size() > begin) line_ += '}';
   }
 
-  /// Kernels and copies always say what they waited for, be it nothing.
+  /// Kernels and copies always list what they waited for, even if it is nothing.
   static bool is_event_list(const Event& event, const IdList& ids) {
     return !ids.empty() || event.is(categories::kernel) || event.is(categories::copy);
   }

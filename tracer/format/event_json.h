@@ -1,4 +1,4 @@
-// One entry of `traceEvents`, from and to JSON.
+// Conversion of one entry of `traceEvents` from and to JSON.
 #pragma once
 
 #include <map>
@@ -10,17 +10,17 @@
 
 namespace lockstep::tracer {
 
-/// A time that no event can have; `what` is its digits.
+/// Thrown for a time that is out of range; `what` returns its digits.
 struct OutOfRange : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Turns entries into events. Other programs use texts as pid and tid ("Spans"); each
-/// gets a number of its own, far below every real one.
+/// Converts entries to events. Other programs use strings as pid and tid
+/// ("Spans"); each string is assigned a unique number, far below every real one.
 class EventReader {
  public:
   /// Fills `event`, whose arguments stay in the file's text. Throws std::runtime_error
-  /// saying what is wrong with the entry (not where it stands).
+  /// describing what is wrong with the entry (but not its location).
   void read(const EventFields& fields, Event& event);
 
  private:
@@ -31,7 +31,7 @@ class EventReader {
   std::map<std::string, int64_t> numbers_;
 };
 
-/// The entry as one line of JSON, without the line's end.
+/// Returns the entry as one line of JSON, without the newline.
 std::string event_line(const Event& event);
 
 }  // namespace lockstep::tracer

@@ -1,5 +1,5 @@
-// What an event says of itself, by its category: parsed once where an analysis needs
-// it, instead of asked for again and again by name.
+// The arguments of an event, by category: parsed once where an analysis
+// needs them, instead of being looked up by name again and again.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,24 @@
 
 namespace lockstep::tracer {
 
-// Texts are valid as long as the event, unchanged; "" where they are absent.
+// Strings are valid as long as the event exists and is not modified; "" if absent.
 
 struct KernelFacts {
   std::string_view phase, impl;
-  int64_t queued = 0;  ///< ns that it waited for a core
-  int64_t cpu = 0;     ///< ns of CPU time; its duration where nobody measured
+  int64_t queued = 0;  ///< ns spent waiting for a core
+  int64_t cpu = 0;     ///< ns of CPU time; the event's duration if not measured
 };
 
-/// Of a `copy`, or of a half of one (`send`, `recv`).
+/// For a `copy`, or one half of it (`send`, `recv`).
 struct CopyFacts {
   int64_t src = kNowhere, dst = kNowhere;  ///< kHost, or a device's id
-  int64_t bytes = kNone;                   ///< kNone where it does not say
+  int64_t bytes = kNone;                   ///< kNone if not specified
   int64_t known_bytes() const { return bytes == kNone ? 0 : bytes; }
   std::string_view why, phase, tensor, dtype;
   Value shape;
   bool modelled = false;
-  // Of a collective's message.
-  bool is_message = false;  ///< it names a `group`
+  // For a message of a collective.
+  bool is_message = false;  ///< it has a `group`
   std::string_view group;
   int64_t seq = kNone, ring_step = 0;
 };

@@ -19,8 +19,11 @@ namespace lockstep::tracer {
 namespace {
 
 constexpr size_t kBlock = 1 << 18;
+/// Smaller files are copied: if another process truncates a mapped file, reading the
+/// mapping terminates the program.
+constexpr size_t kMapped = size_t{512} << 20;
 constexpr size_t kHarmless = size_t{64} << 20;
-constexpr size_t kMaxGrowth = 1000;  // DEFLATE itself ends at 1,032
+constexpr size_t kMaxGrowth = 1000;  // the limit of DEFLATE itself is 1,032
 
 [[noreturn]] void fail_reading(const std::string& path, const std::string& reason) {
   throw std::runtime_error(path + ": " + reason);
@@ -97,13 +100,13 @@ FileText open_file_text(const std::string& path, size_t most) {
   struct stat info{};
   if (file < 0 || fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
     if (file >= 0) close(file);
-    return in_memory(path);  // which says what is wrong, or reads the pipe
+    return in_memory(path);  // which reports the error, or reads the pipe
   }
   unsigned char magic[2] = {0, 0};
   const bool gzip =
       pread(file, magic, 2, 0) == 2 && magic[0] == 0x1F && magic[1] == 0x8B;
   const auto size = static_cast<size_t>(info.st_size);
-  if (gzip || size == 0) {
+  if (gzip || size < kMapped) {
     close(file);
     return in_memory(path);
   }

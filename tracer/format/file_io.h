@@ -1,4 +1,4 @@
-// Whole files, plain or gzip. Nothing here knows what a trace is.
+// Reads whole files, plain or gzip. Independent of the trace format.
 #pragma once
 
 #include <memory>
@@ -7,19 +7,19 @@
 
 namespace lockstep::tracer {
 
-/// The content of a file, unpacked if it is gzip. Throws std::runtime_error naming the
-/// file and the fix: not there, not readable, cut off, larger than 2 GiB, or a gzip
-/// file that grows more than 1,000-fold past 64 MiB (a bomb, not a trace).
+/// Returns the content of a file, decompressed if it is gzip. Throws std::runtime_error
+/// naming the file and the fix if it is missing, unreadable, truncated, larger than 2
+/// GiB, or expands more than 1,000-fold past 64 MiB (a bomb, not a trace).
 std::string read_whole_file(const std::string& path);
 
-/// The text of a file, which `owner` keeps.
+/// The text of a file, kept alive by `owner`.
 struct FileText {
   std::string_view text;
   std::shared_ptr<const void> owner;
 };
 
-/// Like `read_whole_file`, but plain files are mapped, so that they need not fit into
-/// memory. A plain file larger than `most` is refused, too.
+/// Like `read_whole_file`, but maps large plain files, so that they need not
+/// fit into memory. Also rejects a plain file that is larger than `most`.
 FileText open_file_text(const std::string& path, size_t most = SIZE_MAX);
 
 inline constexpr size_t kMaxText = size_t{2} << 30;

@@ -9,7 +9,7 @@
 
 namespace lockstep::tracer {
 
-/// A list of ids, as what an event waited for. One id takes no memory of its own.
+/// A list of ids, such as what an event waited for. One id needs no allocation.
 class IdList {
  public:
   IdList() = default;
@@ -73,7 +73,7 @@ class IdList {
   }
 
   void swap(IdList& other) noexcept {
-    std::swap(one_, other.one_);  // or the pointers: either has 64 bits
+    std::swap(one_, other.one_);  // or the pointers: both have 64 bits
     std::swap(size_, other.size_);
     std::swap(capacity_, other.capacity_);
   }

@@ -1,4 +1,4 @@
-// Finding events by their id.
+// Lookup of events by id.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 
 namespace lockstep::tracer {
 
-/// From ids to positions in a list of events: a table where the ids are small, as ours
-/// are, else a hash table.
+/// Maps ids to positions in a list of events: a table if the ids are
+/// small, as in traces recorded by this project, otherwise a hash table.
 class IdMap {
  public:
-  /// Of the events for which `counts(event)`. Should two have one id, the first counts.
+  /// Indexes events for which `counts(event)`. If two share an id, the first is used.
   template <typename Counts>
   IdMap(const std::vector<Event>& events, Counts counts) {
     int64_t most = -1;
@@ -51,7 +51,7 @@ class IdMap {
   std::unordered_map<int64_t, uint32_t> sparse_;
 };
 
-/// Refers to the trace's events: the trace must outlive it, unchanged.
+/// Refers to the trace's events: the trace must outlive it and not be modified.
 class Index {
  public:
   explicit Index(const Trace& trace)
@@ -59,13 +59,13 @@ class Index {
           return event.ph == 'X' || event.ph == 'i';
         }) {}
 
-  /// The `X` event or mark with this id (the first, should there be two), or nullptr.
+  /// Returns the `X` event or mark with this id (the first if several), or nullptr.
   const Event* find(int64_t id) const {
     const uint32_t position = positions_.position(id);
     return position == IdMap::kAbsent ? nullptr : &trace_.events[position];
   }
 
-  /// Its position in `trace.events`; REQUIRES that `find(id)` found one.
+  /// Returns its position in `trace.events`; REQUIRES that `find(id)` found one.
   size_t position(int64_t id) const { return positions_.position(id); }
 
  private:

@@ -1,6 +1,6 @@
-// Every name of the trace's schema: categories, phases, reasons, argument names. Shared
+// Every name in the trace schema: categories, phases, reasons, argument names. Shared
 // by the recorder, the writer, the reader, the analyses, the viewer and the importer;
-// README.md says what each of them means, schema.json which events carry them.
+// README.md defines each name, and schema.json lists the events that carry it.
 #pragma once
 
 namespace lockstep::tracer {
@@ -13,7 +13,7 @@ inline constexpr char kernel[] = "kernel";
 inline constexpr char copy[] = "copy";
 inline constexpr char collective[] = "collective";
 inline constexpr char send[] =
-    "send";  ///< in a rank's own file: the halves of a message
+    "send";  ///< in a single rank's file: the halves of a message
 inline constexpr char recv[] = "recv";
 inline constexpr char phase[] = "phase";
 inline constexpr char sync[] = "sync";
@@ -22,7 +22,7 @@ inline constexpr char memory[] = "memory";
 inline constexpr char launch[] = "launch";  ///< flows from an op to what it enqueued
 }  // namespace categories
 
-/// `name` of an event, where the schema fixes it.
+/// `name` of an event, if it is fixed by the schema.
 namespace names {
 inline constexpr char step[] = "step";
 inline constexpr char memory[] = "memory";
@@ -37,7 +37,7 @@ inline constexpr char grad_hook[] = "grad_hook";
 inline constexpr char bucket_ready[] = "bucket_ready";
 }  // namespace names
 
-/// `name` of a phase, and `phase` of the tasks it is the work of.
+/// `name` of a phase, and `phase` of the tasks that belong to it.
 namespace phases {
 inline constexpr char data[] = "data";
 inline constexpr char h2d[] = "h2d";
@@ -55,7 +55,7 @@ inline constexpr char optimizer[] = "optimizer";
 inline constexpr char metrics[] = "metrics";
 }  // namespace phases
 
-/// `why` bytes move, or a host thread waits.
+/// `why` bytes are moved, or a host thread waits.
 namespace reasons {
 // Copies.
 inline constexpr char h2d[] = "h2d";
@@ -88,7 +88,7 @@ inline constexpr char fwd[] = "fwd";
 inline constexpr char deps[] = "deps";
 inline constexpr char waits_for[] = "for";  ///< what a `sync` waited for
 inline constexpr char after[] =
-    "after";                        ///< where a loader's worker got room for a batch
+    "after";                        ///< the event that made room for a loader's batch
 inline constexpr char by[] = "by";  ///< the kernel that caused a mark
 // Place.
 inline constexpr char rank[] = "rank";
@@ -110,11 +110,11 @@ inline constexpr char flops[] = "flops";
 inline constexpr char bytes[] = "bytes";
 inline constexpr char queued_us[] = "queued_us";
 inline constexpr char cpu_us[] = "cpu_us";
-inline constexpr char activities[] = "activities";  ///< of a GPU, whose times these are
+inline constexpr char activities[] = "activities";  ///< number of GPU activities timed
 inline constexpr char modelled[] =
-    "modelled";  ///< as the library's algorithm prescribes
+    "modelled";  ///< as prescribed by the library's algorithm
 inline constexpr char imported[] = "imported";        ///< from another program's file
-inline constexpr char correlation[] = "correlation";  ///< of PyTorch's profiler
+inline constexpr char correlation[] = "correlation";  ///< from the PyTorch profiler
 // Copies.
 inline constexpr char src[] = "src";
 inline constexpr char dst[] = "dst";
@@ -151,7 +151,7 @@ inline constexpr char name[] = "name";
 inline constexpr char sort_index[] = "sort_index";
 }  // namespace keys
 
-/// Texts that an argument may be.
+/// Possible values of string arguments.
 namespace values {
 inline constexpr char train[] = "train";  ///< `kind`
 inline constexpr char eval[] = "eval";
@@ -159,13 +159,13 @@ inline constexpr char host[] = "host";        ///< `src`, `dst`, `input_on`
 inline constexpr char device0[] = "device0";  ///< `input_on`
 }  // namespace values
 
-/// Keys of the file itself, beside `traceEvents`, and of the objects below them.
+/// Top-level keys of the file, next to `traceEvents`, and of the objects below them.
 namespace top {
 inline constexpr char events[] = "traceEvents";
 inline constexpr char time_unit[] = "displayTimeUnit";
 inline constexpr char lockstep[] = "lockstep";
 inline constexpr char distributed[] = "distributedInfo";
-// Of `lockstep`.
+// In `lockstep`.
 inline constexpr char format[] = "format";
 inline constexpr char clock[] = "clock";
 inline constexpr char mode[] = "mode";
@@ -180,7 +180,7 @@ inline constexpr char sources[] = "sources";
 inline constexpr char emulation[] = "emulation";
 inline constexpr char imported[] = "imported";
 inline constexpr char rank_clock[] = "rank_clock";
-// Of `distributedInfo`.
+// In `distributedInfo`.
 inline constexpr char rank[] = "rank";
 inline constexpr char world_size[] = "world_size";
 }  // namespace top

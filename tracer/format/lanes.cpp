@@ -7,7 +7,7 @@ namespace lockstep::tracer {
 
 namespace {
 
-/// Collects facts from the events, last to first: those already known are kept.
+/// Collects facts from the events, last to first; the first value found is kept.
 class PlaceFinder {
  public:
   PlaceFinder(const Trace& trace, std::map<LaneKey, Lane>& lanes) : lanes_(lanes) {
@@ -37,7 +37,7 @@ class PlaceFinder {
   }
 
  private:
-  /// A pid is a host or a device as a whole, so one task tells for all its lanes.
+  /// A pid is an entire host or device, so one task is enough for all its lanes.
   struct Process {
     Lane lane;
     const Event* first_host_event = nullptr;

@@ -1,6 +1,6 @@
-// Who a lane belongs to. A lane is one (pid, tid): a host thread, or one stream of a
-// device. Names come from the file's metadata; rank, device and stream from the
-// arguments of the metadata or of the tasks that ran there. Nobody computes with a pid.
+// The owner of each lane. A lane is one (pid, tid): a host thread, or one stream of
+// a device. Names come from the file's metadata; rank, device and stream come from
+// the arguments of the metadata or of the tasks that ran there. A pid is only an id.
 #pragma once
 
 #include <compare>
@@ -19,14 +19,14 @@ struct LaneKey {
 
 inline LaneKey lane_of(const Event& event) { return {event.pid, event.tid}; }
 
-/// A hash table from lanes, or other pairs of numbers, to what is known about them. It
-/// is used for every event, but there are only a few lanes.
+/// A hash table from lanes, or other pairs of numbers, to associated
+/// data. It is accessed for every event, but there are only a few lanes.
 template <typename Known>
 class LaneMap {
  public:
   LaneMap() : slots_(64) {}
 
-  /// Adds it if it is new.
+  /// Adds the key if it is new.
   Known& operator[](LaneKey key) {
     size_t slot = slot_of(key);
     if (slots_[slot] == 0) {
@@ -49,17 +49,23 @@ class LaneMap {
     return entry == 0 ? nullptr : &entries_[entry - 1].second;
   }
 
-  // In the order in which they were added.
+  // Iterates in insertion order.
   auto begin() { return entries_.begin(); }
   auto end() { return entries_.end(); }
   auto begin() const { return entries_.begin(); }
   auto end() const { return entries_.end(); }
 
  private:
+  /// Spreads neighbouring keys, and keys chosen to collide.
+  static uint64_t mixed_again(uint64_t bits) {
+    bits = (bits ^ (bits >> 29)) * 0xBF58476D1CE4E5B9u;
+    return bits ^ (bits >> 32);
+  }
+
   size_t slot_of(LaneKey key) const {
     const uint64_t mixed = (static_cast<uint64_t>(key.pid) * 0x9E3779B97F4A7C15u) ^
                            (static_cast<uint64_t>(key.tid) * 0xC2B2AE3D27D4EB4Fu);
-    size_t slot = (mixed >> 32) & (slots_.size() - 1);
+    size_t slot = mixed_again(mixed) & (slots_.size() - 1);
     while (slots_[slot] != 0 && entries_[slots_[slot] - 1].first != key) {
       slot = (slot + 1) & (slots_.size() - 1);
     }
@@ -74,7 +80,7 @@ class LaneMap {
   }
 
   std::vector<std::pair<LaneKey, Known>> entries_;
-  std::vector<uint32_t> slots_;  ///< a power of two of them: 1 + index, or 0
+  std::vector<uint32_t> slots_;  ///< 1 + index, or 0 if free; a power of two in size
 };
 
 struct Lane {
@@ -86,16 +92,16 @@ struct Lane {
   bool is_host() const { return device == kHost; }
 };
 
-/// Kernels, copies and collectives: tasks that a stream runs, one after the other.
+/// Kernels, copies and collectives: tasks that a stream runs one after another.
 inline bool is_task(const Event& event) {
   return event.ph == 'X' &&
          (event.is(categories::kernel) || event.is(categories::copy) ||
           event.is(categories::collective));
 }
 
-/// A loader's worker makes a batch, ahead of the step that takes it: such work is part
-/// of no step's time, though the event carries the number of one. (Without workers the
-/// same call lies inside the step that makes the batch, and is part of it anyhow.)
+/// A loader worker makes a batch ahead of the step that uses it: this work is not part
+/// of any step's time, although the event carries a step number. (Without workers, the
+/// same call lies inside the step that makes the batch and is part of it anyway.)
 inline constexpr const char* kFetch = "_MapDatasetFetcher.fetch";
 inline bool runs_ahead(const Event& event) {
   return event.is(categories::call) && event.name == kFetch;
@@ -107,7 +113,7 @@ class Lanes {
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
 
-  /// The lane of an event of this trace. Throws std::out_of_range if it has none.
+  /// Returns the lane of an event of this trace. Throws std::out_of_range if none.
   const Lane& of(const Event& event) const {
     Lane* const* lane = by_key_.find(lane_of(event));
     return lane ? **lane : lanes_.at(lane_of(event));

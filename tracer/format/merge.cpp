@@ -49,9 +49,9 @@ void check_together(const std::vector<Trace>& ranks,
   }
 }
 
-/// Where a rank's times begin, against those of `first`. Ranks of one boot of a machine
-/// share CLOCK_MONOTONIC, so their origins can be compared; those of several machines
-/// chose the same moment, each on its own clock.
+/// Returns the origin of a rank's times, relative to those of `first`. Ranks on the
+/// same boot of a machine share CLOCK_MONOTONIC, so their origins can be compared;
+/// ranks on different machines chose the same moment, each on its own clock.
 int64_t origin_of(const Trace& trace, const Trace& first) {
   const Json& mine = object_arg(trace.lockstep, top::rank_clock);
   const Json& theirs = object_arg(first.lockstep, top::rank_clock);
@@ -73,7 +73,7 @@ void shift(Event& event, int64_t ids, int64_t time) {
   if (event.ph != 'M') event.ts = add_within_range(event.ts, time);
 }
 
-/// What the two halves of a message have in common.
+/// The fields that the two halves of a message have in common.
 using Message =
     std::tuple<std::string_view, std::string_view, int64_t, int64_t, int64_t, int64_t>;
 

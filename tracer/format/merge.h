@@ -1,4 +1,4 @@
-// Traces of several ranks become one.
+// Merging the traces of several ranks into one.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace lockstep::tracer {
 
-/// Joins the files of a DDP run's ranks: ids are renumbered, times shifted to one
-/// origin, and the halves of each message (`send` on the sender's side, `recv` on the
-/// receiver's) become one `copy` on the receiver's lane, from the start of the send to
-/// the arrival. Halves without a partner stay as they are; `check` reports them.
-/// Throws std::runtime_error if two files belong to the same rank or to different runs;
-/// error messages refer to the files by `names`.
+/// Merges the files of the ranks of a DDP run: renumbers ids, shifts times to a
+/// common origin, and combines the halves of each message (`send` on the sender's
+/// side, `recv` on the receiver's) into one `copy` on the receiver's lane, from
+/// the start of the send to the arrival. Unmatched halves are left unchanged;
+/// `check` reports them. Throws std::runtime_error if two files belong to the
+/// same rank or to different runs; error messages refer to the files by `names`.
 Trace merge_traces(std::vector<Trace> ranks, const std::vector<std::string>& names);
 
 }  // namespace lockstep::tracer

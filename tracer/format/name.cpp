@@ -18,7 +18,7 @@ struct TextHash {
 
 constinit const std::string Name::kEmpty;
 
-/// Texts are never removed: pointers to them stay valid.
+/// Strings are never removed, so pointers to them stay valid.
 const std::string* Name::kept(std::string_view text) {
   if (text.empty()) return &kEmpty;
   static std::mutex mutex;

@@ -1,4 +1,4 @@
-// Names that occur again and again, kept once for the life of the process.
+// Names that occur repeatedly, stored once for the lifetime of the process.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,8 +11,8 @@
 
 namespace lockstep::tracer {
 
-/// The category or name of an event: a pointer to a text that is kept once, so that
-/// names copy and compare like pointers. Thread-safe.
+/// The category or name of an event: a pointer to a string that is stored
+/// once, so that names copy and compare like pointers. Thread-safe.
 class Name {
  public:
   Name() : text_(&kEmpty) {}
@@ -60,7 +60,7 @@ class Name {
   const std::string* text_;
 };
 
-/// Finds the names of a file that is being read, mostly without a lock.
+/// Looks up the names of a file that is being read, mostly without locking.
 class NameCache {
  public:
   Name of(std::string_view text) {
@@ -78,7 +78,7 @@ class NameCache {
     Name name;
   };
 
-  /// Hashes the length and five characters; different names may share a place.
+  /// Hashes the length and five characters; different names may share a slot.
   static size_t place_of(std::string_view text) {
     if (text.empty()) return 0;
     const auto at = [&](size_t i) {

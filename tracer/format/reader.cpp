@@ -1,6 +1,6 @@
-// Reading a trace for the analyses. The file is walked through as a stream: each entry
-// of `traceEvents` becomes an `Event` as soon as it is complete, and its arguments stay
-// in the file's text. (The viewer reads by the same TraceFile: gui/model/loader.cpp.)
+// Reads a trace for the analyses. The file is processed as a stream: each entry of
+// `traceEvents` becomes an `Event` as soon as it is complete, and its arguments stay
+// in the file's text. (The viewer uses the same TraceFile: gui/model/loader.cpp.)
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,13 +24,13 @@ using Found = File::Found;
 
 constexpr size_t kMaxEvents = 20'000'000;
 
-/// Of a larger damaged file only the end is parsed again to say what is wrong with it.
+/// For a larger damaged file, only the end is parsed again to describe the error.
 constexpr size_t kQuicklyParsed = size_t{64} << 20;
 
-/// What nlohmann's parser says of damaged text, in its words, and where.
+/// The error that nlohmann's parser reports for damaged text, and its position.
 class Diagnosis : public nlohmann::json_sax<Json> {
  public:
-  /// Of `text`, which follows `before`. Empty if nothing is wrong.
+  /// Parses `text`, which follows `before`. `reason` is empty if nothing is wrong.
   Diagnosis(const std::string& before, std::string_view text) {
     std::string whole = before;
     whole += text;
@@ -66,7 +66,7 @@ class Diagnosis : public nlohmann::json_sax<Json> {
   bool end_array() override { return true; }
 };
 
-/// Builds the trace from what the file holds, or says in one sentence why not.
+/// Builds the trace from the content of the file, or fails with a one-sentence reason.
 class TraceBuilder {
  public:
   TraceBuilder(std::string_view text, const std::string& name)
@@ -122,8 +122,8 @@ class TraceBuilder {
     }
   }
 
-  /// Makes room for as many events as the text read so far lets expect, instead of for
-  /// twice as many.
+  /// Reserves space for as many events as the text read up to
+  /// this point suggests, instead of doubling the capacity.
   void reserve() {
     const size_t known = trace_.events.size();
     size_t expected = 2 * known + 64;
@@ -208,8 +208,8 @@ bool is_launch_flow(const Event& event) {
   return (event.ph == 's' || event.ph == 'f') && event.is(categories::launch);
 }
 
-/// The flows from op to kernel repeat `args.op`; the writer makes them afresh. Flows of
-/// other programs stay.
+/// The flows from op to kernel repeat `args.op`; the writer
+/// regenerates them. Flows from other programs are kept.
 void drop_launch_flows(Trace& trace) {
   const std::vector<Event>& events = trace.events;
   if (std::none_of(events.begin(), events.end(), is_launch_flow)) return;

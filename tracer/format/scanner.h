@@ -1,16 +1,16 @@
-// Goes through JSON text once, from front to back, and hands out pieces of it. Nothing
-// is copied, no tree is built, and what nobody asks for is only stepped over, sixteen
-// bytes at a time: that is what makes large traces open quickly.
+// Scans JSON text once, from front to back, and returns pieces of it. Nothing
+// is copied, no tree is built, and values that are not needed are skipped
+// sixteen bytes at a time, which is what makes large traces open quickly.
 //
 //     for (bool more = scan.enter('{'); more; more = scan.more('}')) {
 //       if (scan.key() == "name") name = scan.value();
 //       else scan.value();
 //     }
 //
-// After an error (damaged text, or its end where there should be more) the scanner
-// stands at the end: every loop ends, and `error` says why.
+// After an error (damaged or truncated text), the scanner is positioned
+// at the end: every loop terminates, and `error` returns the reason.
 //
-// A strict scanner accepts exactly what JSON allows. A tolerant one looks only at
+// A strict scanner accepts exactly what JSON allows. A tolerant one checks only
 // quotes, brackets and commas: the viewer shows what it can of a damaged file.
 #pragma once
 
@@ -26,21 +26,21 @@ namespace lockstep::tracer {
 
 enum class Grammar : uint8_t { strict, tolerant };
 
-/// A whole number of 64 bits; anything else gives `otherwise`.
+/// Parses a 64-bit integer; returns `otherwise` for anything else.
 int64_t parse_integer(std::string_view token, int64_t otherwise);
 
-/// Does nlohmann accept it? Asked for texts with escapes or beyond ASCII only.
+/// Returns true if nlohmann accepts it. Used only where scanning is not conclusive.
 bool is_valid_json(std::string_view token);
 
 template <Grammar grammar>
 class BasicScanner {
  public:
   static constexpr bool kStrict = grammar == Grammar::strict;
-  // Limits far beyond any honest trace: they bound what a hostile file can ask for.
+  // Limits far above any valid trace: they bound the resources a hostile file can use.
   static constexpr int kMaxDepth = 64;
   static constexpr size_t kMaxKeys = 10'000;  ///< strict only
 
-  // What `error` may be, beside damage.
+  // Values of `error` other than damage.
   static constexpr const char* kTooDeep = "it is nested deeper than any trace";
   static constexpr const char* kTooManyKeys = "it has more keys than any event";
 
@@ -49,24 +49,24 @@ class BasicScanner {
       : at_(text.data()), end_(text.data() + text.size()) {}
 
   const char* at() const { return at_; }
-  const char* error() const { return error_; }  ///< nullptr while all is well
+  const char* error() const { return error_; }  ///< nullptr if there is none
   const char* error_at() const { return error_at_; }
 
-  /// Brackets that are open now do not count against the limit on nesting.
+  /// Excludes the currently open brackets from the nesting limit.
   void ignore_open_brackets() { ignored_ = depth_; }
 
-  /// May an object hold so many members? If not, that is an error.
+  /// Returns true if an object may hold this many members; otherwise fails.
   bool admits(size_t members) {
     return !kStrict || members <= kMaxKeys || fail(kTooManyKeys);
   }
 
-  /// Returns the next byte that is not a blank; '\0' at the end.
+  /// Returns the next non-blank byte, or '\0' at the end.
   char peek() {
     while (at_ < end_ && is_blank(*at_)) ++at_;
     return at_ < end_ ? *at_ : '\0';
   }
 
-  /// Goes into an object or array. True if there is something in it.
+  /// Enters an object or array. Returns true if it is not empty.
   bool enter(char opening) {
     if (peek() != opening) return fail("something is missing");
     if constexpr (kStrict) {
@@ -81,8 +81,8 @@ class BasicScanner {
     return false;
   }
 
-  /// Behind a member: true if another follows; else the closing bracket is taken. A
-  /// tolerant scanner forgives a comma too many.
+  /// Must be called after a member: returns true if another follows; otherwise
+  /// consumes the closing bracket. A tolerant scanner accepts a trailing comma.
   bool more(char closing) {
     const char next = peek();
     if (next != ',' && next != closing) {
@@ -95,7 +95,7 @@ class BasicScanner {
     return false;
   }
 
-  /// The name of an object's member, without quotes; its colon is taken too.
+  /// Returns the name of an object member without quotes; also consumes its colon.
   std::string_view key() {
     if (peek() != '"') return fail("a name in quotes is missing"), std::string_view();
     std::string_view quoted = text();
@@ -107,9 +107,9 @@ class BasicScanner {
     return quoted;
   }
 
-  /// If the next member has this name, takes it with its colon and returns true. Much
-  /// faster than `key`: the branch is predictable, and there is no need to search for
-  /// the closing quote.
+  /// If the next member has this name, consumes it with its colon and
+  /// returns true. Much faster than `key`: the branch is predictable,
+  /// and there is no need to search for the closing quote.
   template <size_t N>
   bool take_key(const char (&name)[N]) {
     if (end_ - at_ <= static_cast<ptrdiff_t>(N) || *at_ != '"' || at_[N] != '"' ||
@@ -124,11 +124,11 @@ class BasicScanner {
     return true;
   }
 
-  /// The first letter of the next member's name; '\0' if there is none.
+  /// Returns the first letter of the next member's name, or '\0' if there is none.
   char key_letter() { return peek() == '"' && end_ - at_ > 1 ? at_[1] : '\0'; }
 
-  /// Any value as it stands: a text with its quotes and escapes, a number, a whole
-  /// object. Empty after an error only.
+  /// Returns any value verbatim: a string with its quotes and
+  /// escapes, a number, a whole object. Empty only after an error.
   std::string_view value() {
     const char first = peek();
     if (first == '"') return text();
@@ -136,15 +136,15 @@ class BasicScanner {
     return scalar();
   }
 
-  /// A whole number; anything else is stepped over, and `otherwise` returned.
+  /// Returns an integer; skips anything else and returns `otherwise`.
   int64_t integer(int64_t otherwise) {
     peek();
     const char* at = at_;
     int64_t value = 0;
     while (at < end_ && is_digit(*at) && at - at_ < 18)
       value = value * 10 + *at++ - '0';
-    const bool plain = !kStrict || at - at_ == 1 || *at_ != '0';  // 007 is no JSON
-    if (at > at_ && plain && at < end_ && (*at == ',' || *at == '}')) {
+    const bool whole = at > at_ && at < end_ && (*at == ',' || *at == '}');
+    if (whole && (!kStrict || at - at_ == 1 || *at_ != '0')) {  // 007 is not JSON
       at_ = at;
       return value;
     }
@@ -167,7 +167,7 @@ class BasicScanner {
     return false;
   }
 
-  /// The next 16 bytes, also where the text ends sooner.
+  /// Returns the next 16 bytes, zero-padded past the end of the text.
   Bytes16 block(const char* at) const {
     if (end_ - at >= 16) [[likely]]
       return Bytes16(at);
@@ -186,17 +186,17 @@ class BasicScanner {
 
   const char *at_ = nullptr, *end_ = nullptr;
   const char *error_ = nullptr, *error_at_ = nullptr;
-  int depth_ = 0, ignored_ = 0;  ///< open brackets (of a strict scanner)
+  int depth_ = 0, ignored_ = 0;  ///< open brackets (strict scanner only)
 };
 
 using Scanner = BasicScanner<Grammar::tolerant>;
 using StrictScanner = BasicScanner<Grammar::strict>;
 
-/// From the opening quote to the closing one.
+/// Consumes from the opening quote to the closing one.
 template <Grammar grammar>
 inline std::string_view BasicScanner<grammar>::text() {
   const char* const begin = at_;
-  bool plain = true;  // letters that stand for themselves
+  bool plain = true;  // no escapes, nothing that needs validation
   for (const char* at = begin + 1; at < end_;) {
     const Bytes16 bytes = block(at);
     uint32_t found = bytes.equal('"') | bytes.equal('\\');
@@ -214,7 +214,7 @@ inline std::string_view BasicScanner<grammar>::text() {
       return quoted;
     }
     plain = false;
-    at += *at == '\\' ? 2 : 1;  // a backslash, and what it protects
+    at += *at == '\\' ? 2 : 1;  // a backslash and the byte it escapes
   }
   fail(kCutOff);
   return {};
@@ -241,7 +241,7 @@ inline std::string_view BasicScanner<grammar>::scalar() {
   return {begin, at_};
 }
 
-/// An object or array with all that is in it. Only quotes and brackets count here.
+/// Consumes an object or array with its content. Only quotes and brackets matter here.
 template <Grammar grammar>
 inline std::string_view BasicScanner<grammar>::container() {
   if constexpr (kStrict) return strict_container();
@@ -278,7 +278,7 @@ inline const char* BasicScanner<grammar>::skip_digits(const char* at) const {
   return at;
 }
 
-/// A number, `true`, `false` or `null`, exactly as JSON spells them.
+/// Consumes a number, `true`, `false` or `null`, exactly as JSON defines them.
 template <Grammar grammar>
 inline std::string_view BasicScanner<grammar>::strict_scalar() {
   const char* const begin = at_;
@@ -289,7 +289,7 @@ inline std::string_view BasicScanner<grammar>::strict_scalar() {
   const char* at = begin;
   if (at < end_ && *at == '-') ++at;
   if (at < end_ && is_digit(*at)) {
-    bool odd = false;  // might be too large for a double
+    bool odd = false;  // may be too large for a double
     at = *at == '0' ? at + 1 : skip_digits(at);
     if (at + 1 < end_ && *at == '.' && is_digit(at[1])) at = skip_digits(at + 1);
     if (at < end_ && (*at == 'e' || *at == 'E')) {
@@ -312,8 +312,8 @@ inline std::string_view BasicScanner<grammar>::strict_scalar() {
   return {};
 }
 
-/// The end of nested arrays of natural numbers, such as shapes; nullptr if it is
-/// anything else.
+/// Returns the end of nested arrays of natural numbers,
+/// such as shapes, or nullptr for anything else.
 template <Grammar grammar>
 inline const char* BasicScanner<grammar>::numbers(const char* at) const {
   int depth = 0;
@@ -322,7 +322,7 @@ inline const char* BasicScanner<grammar>::numbers(const char* at) const {
       if (++depth > 4) return nullptr;
       ++at;
       if (at < end_ && *at == ']') {
-        // an empty one: closed below
+        // an empty array: closed below
       } else {
         continue;
       }

@@ -8,18 +8,18 @@
 
 namespace lockstep::tracer {
 
-/// Times after 73 years, or 36 years before the origin, are refused, so that sums and
-/// differences of times cannot overflow; the nanoseconds since 1970, which PyTorch
-/// writes, fit.
+/// Times more than 73 years after or 36 years before the origin are
+/// rejected, so that sums and differences of times cannot overflow;
+/// the nanoseconds since 1970, which PyTorch writes, are within range.
 inline constexpr int64_t kMaxTime = int64_t{1} << 61;
 inline constexpr int64_t kMinTime = -kMaxTime / 2;
 
-/// a + b, held within the range of int64_t: a file may claim any number of bytes.
+/// Returns a + b clamped to the range of int64_t: a file may claim any byte count.
 int64_t add_within_range(int64_t a, int64_t b);
 
-/// "12.345" → 12345. Exact, where a double would lose the nanoseconds of
-/// 1712195495519836.506; digits beyond the third are truncated. Accepts exponents.
-/// Returns nullopt if the text is not a number or is out of range.
+/// "12.345" → 12345. Exact, whereas a double would lose the nanoseconds of
+/// 1712195495519836.506; digits beyond the third are truncated. Accepts
+/// exponents. Returns nullopt if the text is not a number or is out of range.
 std::optional<int64_t> parse_microseconds(std::string_view text);
 
 /// 12345 → "12.345", always with three digits.

@@ -22,7 +22,7 @@ bool nanoseconds(std::string_view token, int64_t& result) {
     return static_cast<unsigned char>(token[i] - '0');
   };
   const size_t size = token.size();
-  // The form that we write goes the short way.
+  // Fast path for the form that the writer produces.
   if (size >= 5 && size <= 19 && token[size - 4] == '.') {
     int64_t value = 0;
     bool digits = true;
@@ -47,7 +47,7 @@ std::string shown(std::string_view content) {
     return Json::parse(quoted, nullptr, false);
   };
   Json json = parse('"' + std::string(content) + '"');
-  if (!json.is_string()) {  // bytes or escapes that JSON forbids: shown as they are
+  if (!json.is_string()) {  // bytes or escapes that JSON forbids: shown verbatim
     json = parse(Json(content).dump(-1, ' ', false, Json::error_handler_t::replace));
   }
   return json.get<std::string>();

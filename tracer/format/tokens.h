@@ -1,4 +1,4 @@
-// What the pieces mean that the scanner cuts out of a trace.
+// Interprets the tokens that the scanner extracts from a trace.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ inline bool is_text(std::string_view token) {
   return token.size() >= 2 && token.front() == '"';
 }
 
-/// The content of a text, escapes as they are written; "" of anything else.
+/// Returns the content of a string, escapes as written; "" for anything else.
 inline std::string_view content(std::string_view token) {
   return is_text(token) ? token.substr(1, token.size() - 2) : std::string_view();
 }
 
-/// Appends the numbers of a list such as `[1,22]` to `numbers`. False if the token is
-/// anything else, or has blanks, signs or very large numbers in it.
+/// Appends the numbers of a list such as `[1,22]` to `numbers`. Returns false if
+/// the token is anything else, or contains blanks, signs or very large numbers.
 template <typename List>
 bool read_plain_list(std::string_view token, List& numbers) {
   if (token.empty() || token[0] != '[') return false;
@@ -39,12 +39,12 @@ bool read_plain_list(std::string_view token, List& numbers) {
   return true;
 }
 
-/// Decimal microseconds as nanoseconds: 12.345 → 12345, exactly. False if the token is
-/// no time, or lies out of range.
+/// Converts decimal microseconds to nanoseconds: 12.345 → 12345,
+/// exactly. Returns false if the token is not a time or is out of range.
 bool nanoseconds(std::string_view token, int64_t& result);
 
-/// The content of a text as people read it: `\u00e9` is é, and bytes that are no UTF-8
-/// are replaced.
+/// Returns the content of a string for display: `\u00e9`
+/// becomes é, and bytes that are not valid UTF-8 are replaced.
 std::string shown(std::string_view content);
 
 }  // namespace lockstep::tracer

@@ -1,4 +1,4 @@
-// A trace file, one event after the other: `{"traceEvents": [ … ], …}` or a bare list.
+// Reads a trace file event by event: `{"traceEvents": [ … ], …}` or a bare list.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,24 @@
 
 namespace lockstep::tracer {
 
-/// Walks through the text of a trace.
+/// Iterates over the text of a trace.
 ///
 ///     TraceFile<Grammar::strict> file(text);
 ///     for (Found found = file.next(); found != Found::end; found = file.next()) …
 ///
-/// After `end`, `scan().error()` says whether it was the file's.
+/// After `end`, `scan().error()` is nullptr if the end of the file was reached.
 template <Grammar grammar>
 class TraceFile {
  public:
   enum class Found : uint8_t {
-    events,  ///< the list of events: entered
+    events,  ///< the list of events was entered
     event,   ///< `fields()`
-    member,  ///< of the file's object, beside the list of events: `key()`, `value()`
+    member,  ///< of the file's object, except the list of events: `key()`, `value()`
     end,
   };
 
   TraceFile() = default;
-  /// Goes into the text, whose first letter (without blanks) must be { or [.
+  /// Enters the text, whose first non-blank character must be { or [.
   explicit TraceFile(std::string_view text) : scan_(text) {
     bare_ = scan_.peek() == '[';
     more_ = scan_.enter(bare_ ? '[' : '{');
@@ -64,11 +64,11 @@ class TraceFile {
 
   const BasicScanner<grammar>& scan() const { return scan_; }
   bool is_bare() const { return bare_; }
-  bool has_events() const { return has_events_; }  ///< a list of them was entered
+  bool has_events() const { return has_events_; }  ///< a list of events was entered
   bool in_events() const { return where_ == Where::events; }
 
-  /// Where that is read which comes next, or was read last: behind the event or member
-  /// before it, or behind the opening bracket.
+  /// Start of what comes next or was read last: the position after
+  /// the previous event or member, or after the opening bracket.
   const char* unit() const { return unit_; }
   bool unit_is_first() const { return unit_is_first_; }
 
@@ -94,8 +94,8 @@ class TraceFile {
   BasicScanner<grammar> scan_;
   Where where_ = Where::members;
   bool bare_ = false, has_events_ = false;
-  bool more_ = false;         ///< something follows, where we are
-  bool after_value_ = false;  ///< … if a comma does
+  bool more_ = false;         ///< something follows at this level
+  bool after_value_ = false;  ///< … if a comma follows
   const char* unit_ = nullptr;
   bool unit_is_first_ = true;
   EventFields fields_;

@@ -1,4 +1,4 @@
-// Writing a trace: one event per line, in order, without building a tree of it.
+// Writes a trace: one event per line, in order, without building a tree of it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace lockstep::tracer {
 
 namespace {
 
-/// Arrows from each op to the kernels and copies that it enqueued; viewers draw them.
+/// Flows from each op to the kernels and copies it enqueued; viewers draw arrows.
 std::vector<Event> launch_flows(const Trace& trace) {
   const Index index(trace);
   std::vector<Event> flows;
@@ -35,7 +35,7 @@ std::vector<Event> launch_flows(const Trace& trace) {
   return flows;
 }
 
-/// The texts of two sorted lists, one event per line, in their common order.
+/// Writes events as JSON, one event per line.
 class EventLines {
  public:
   explicit EventLines(AtomicFile& file) : file_(file) {}

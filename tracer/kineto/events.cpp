@@ -1,6 +1,6 @@
-// One rank's events in PyTorch's words. What the tools need most is that a kernel finds
-// its launch (`correlation`, and the flow ac2g) and the launch its operator (it lies
-// inside, and `External id`), and a backward operator its forward one (fwdbwd).
+// Converts one rank's events to PyTorch's terms. The tools mainly need the links from
+// a kernel to its launch (`correlation`, flow ac2g), from the launch to its operator
+// (nesting, `External id`), and from a backward operator to its forward one (fwdbwd).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace lockstep::tracer {
 
 namespace {
 
-constexpr int64_t kFirstHost = 100'000;  ///< pids below are devices, as in Kineto
+constexpr int64_t kFirstHost = 100'000;  ///< smaller pids are devices, as in Kineto
 constexpr int64_t kLaunchTime = 1'000;   ///< ns, at most
 constexpr int64_t kStreams[] = {7, 13, 20};
 constexpr int64_t kFromDevice = 14;
@@ -25,7 +25,7 @@ constexpr const char* kStreamNames[] = {"compute", "copy", "comm"};
 
 bool is_message(const Event& task) { return task.args.contains(keys::ring_step); }
 
-/// Ids of ours start at 0, PyTorch's at 1.
+/// Our ids start at 0, PyTorch's at 1.
 int64_t number_of(int64_t id) { return add_within_range(id, 1); }
 
 class RankEvents {
@@ -62,7 +62,7 @@ class RankEvents {
 
   bool is_mine(const Event& event) const { return lanes_.of(event).rank == rank_; }
 
-  /// The thread of the steps is the main one: its tid is its process's, as in Linux.
+  /// The thread that runs the steps is the main one: its tid is its pid, as in Linux.
   void find_host_threads() {
     for (const Event& event : trace_.events) {
       if (event.ph != 'X' || is_task(event) || !is_mine(event)) continue;
@@ -121,7 +121,7 @@ class RankEvents {
       put("python_function", name_of_call(event), call_args(event));
     } else if (event.is(categories::sync)) {
       const std::string why = string_arg(event.args, keys::why);
-      if (why == "join" || why == "queue") {  // threads wait for threads
+      if (why == "join" || why == "queue") {  // threads that wait for threads
         put("user_annotation", event.name, identity(event));
       } else {
         const bool all = why == "device";
@@ -152,7 +152,7 @@ class RankEvents {
                        int_arg(event.args, keys::def_line), function);
   }
 
-  /// Modules of a type are numbered as they first appear.
+  /// Modules of a type are numbered in order of first appearance.
   int64_t module_number(const std::string& type, const Event& event) {
     auto& known = modules_[type];
     const auto next = static_cast<int64_t>(known.size());
@@ -201,7 +201,7 @@ class RankEvents {
   }
 
   void add_task(const Event& task) {
-    if (is_message(task)) return;  // NCCL shows none either
+    if (is_message(task)) return;  // NCCL does not show these either
     const Place place = place_of(task);
     if (place.pid < 0) return;
     streams_[{place.pid, place.tid}];
@@ -223,7 +223,7 @@ class RankEvents {
     add('X', cat, kineto_name(task), place, task.ts, task.dur).args = std::move(args);
   }
 
-  /// The operator that starts a collective holds these two, as c10d's does.
+  /// The operator that starts a collective contains these two, as in c10d.
   void add_comms(const Event& op, const Event& task, const Json& facts) {
     const Place place = place_of(op);
     const TypeNames* type = type_of_ours(string_arg(task.args, keys::dtype));
@@ -240,8 +240,8 @@ class RankEvents {
         annotation;
   }
 
-  /// Nobody recorded when within its operator a task was enqueued: evenly, in their
-  /// order, before the task began and without crossing what else the thread did.
+  /// Launch times within an operator were not recorded: spreads them evenly, in
+  /// order, before the task began and without crossing the thread's other events.
   void add_launches(const Event& op, std::vector<const Event*>& tasks) {
     const auto by_id = [](const Event* a, const Event* b) { return a->id < b->id; };
     std::sort(tasks.begin(), tasks.end(), by_id);
@@ -249,7 +249,7 @@ class RankEvents {
     const std::vector<int64_t>& bounds = bounds_[lane_of(op)];
     const Place place = place_of(op);
     const int64_t share = op.dur / (count + 1), longest = std::min(kLaunchTime, share);
-    int64_t free = op.ts;  // the launch before has ended
+    int64_t free = op.ts;  // end of the previous launch
     for (int64_t i = 0; i < count; ++i) {
       const Event& task = *tasks[i];
       const int64_t even = std::min(op.ts + share * (i + 1), task.ts - longest);

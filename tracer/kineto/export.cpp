@@ -1,4 +1,4 @@
-// Files: one per rank, all of them or none. The events come from kineto_events.cpp.
+// Writes one file per rank, or none at all. kineto_events() provides the events.
 #include "tracer/kineto/export.h"
 
 #include <fmt/format.h>
@@ -56,8 +56,8 @@ std::set<int64_t> ranks_of(const Trace& trace, const Lanes& lanes) {
   return ranks;
 }
 
-/// As PyTorch writes it. HTA looks for the text `"rank": R`, with the space, and takes
-/// the first one in the file.
+/// Follows PyTorch's form. HTA searches for the text `"rank": R`,
+/// including the space, and uses the first match in the file.
 Json distributed_info(const Trace& trace, int64_t rank) {
   const Json& ours = object_arg(trace.other, top::distributed);
   const int64_t size = int_arg(ours, "world_size", 1);
@@ -75,7 +75,7 @@ Json distributed_info(const Trace& trace, int64_t rank) {
           {"pg_config", Json::array({group})}};
 }
 
-/// What a virtual device does not have is 0.
+/// Properties that a virtual device does not have are 0.
 Json device_properties(const Trace& trace) {
   Json list = Json::array();
   const auto devices = trace.lockstep.find(top::devices);
@@ -96,7 +96,7 @@ Json device_properties(const Trace& trace) {
   return list;
 }
 
-/// What a reader must know who takes the file for a profiler's.
+/// What readers must know if they take the file for one written by a profiler.
 Json about(const Trace& trace) {
   const Json& ours = object_arg(trace.other, top::distributed);
   return {
@@ -125,7 +125,7 @@ Json about(const Trace& trace) {
         "memory bandwidth (GB/s): bytes by dur"}}};
 }
 
-/// A folder with the ranks of two runs would be read as one run.
+/// Rejects a folder with the ranks of two runs, which would be read as one run.
 void refuse_strangers(const std::string& folder, const std::set<std::string>& ours) {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {

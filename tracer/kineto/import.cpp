@@ -1,6 +1,6 @@
-// Order: what stands on host threads first (steps, operators, launches), then what ran
-// on devices, which looks up its launch by `correlation` and takes the operator around
-// it. (`External id` would say it too, but older files number launches separately.)
+// Order: events on host threads first (steps, operators, launches), then device events,
+// each of which looks up its launch by `correlation` and uses the enclosing operator.
+// (`External id` would also work, but older files number launches separately.)
 #include "tracer/kineto/import.h"
 
 #include <fmt/format.h>
@@ -20,9 +20,9 @@ namespace lockstep::tracer {
 
 namespace {
 
-constexpr int64_t kMaxDevice = 98;  ///< pid 100·rank + 1 + device stays the rank's
+constexpr int64_t kMaxDevice = 98;  ///< keeps pid 100·rank + 1 + device within the rank
 constexpr int64_t kHighestRank = 65'535;
-constexpr int kMostNested = 32;  ///< phases inside and before each other in a step
+constexpr int kMostNested = 32;  ///< preceding phases searched for one still running
 
 class KinetoImport {
  public:
@@ -60,7 +60,7 @@ class KinetoImport {
     return category_of_kineto(event.cat) == categories::kernel;
   }
 
-  /// Times count from the first event; the main thread is the one of the steps.
+  /// Times are relative to the first event; the main thread is the one with the steps.
   void find_steps() {
     bool first = true;
     for (const Event& event : foreign_.events) {
@@ -93,7 +93,7 @@ class KinetoImport {
   void add_host_event(const Event& from) {
     std::string_view cat = category_of_kineto(from.cat);
     if (cat.empty() ||
-        cat == categories::sync) {  // cuda_sync lies on streams, and moves nothing
+        cat == categories::sync) {  // cuda_sync is on streams; it moves nothing
       ++left_out_[from.cat];
       return;
     }
@@ -128,7 +128,7 @@ class KinetoImport {
     remember(from, place);
   }
 
-  /// Remembers the operator around a launch, and the operators that flows connect.
+  /// Records the operator that encloses a launch and the operators connected by flows.
   void remember(const Event& from, size_t place) {
     auto& open = open_[lane_of(from)];
     while (!open.empty() && trace_.events[open.back()].end() <= from.ts - origin_) {
@@ -137,7 +137,7 @@ class KinetoImport {
     Event& event = trace_.events[place];
     if (event.is(categories::op)) {
       open.push_back(place);
-      starts_[{from.pid, from.tid, from.ts}] = place;  // the last one counts: innermost
+      starts_[{from.pid, from.tid, from.ts}] = place;  // the innermost one is kept
     }
     const int64_t correlation = int_arg(from.args, keys::correlation, kNone);
     if (correlation < 0 || event.is(categories::op)) return;
@@ -152,7 +152,7 @@ class KinetoImport {
     });
   }
 
-  /// If there is no ProfilerStep, the whole recording counts as one.
+  /// If there is no ProfilerStep, the whole recording is treated as one step.
   void add_whole_step() {
     int64_t end = 0;
     for (const Event& event : trace_.events) end = std::max(end, event.end());
@@ -170,7 +170,7 @@ class KinetoImport {
     no_steps_ = true;
   }
 
-  /// What lies between two steps belongs to the one before.
+  /// Events between two steps belong to the preceding step.
   int64_t step_at(int64_t ts) const {
     const auto after =
         std::upper_bound(steps_.begin(), steps_.end(), ts,
@@ -274,7 +274,7 @@ class KinetoImport {
     if (!phase.empty()) task.args[keys::phase] = phase;
   }
 
-  /// The phase that started last among those still running, on any thread.
+  /// Returns the phase that started last of those still running, on any thread.
   std::string phase_at(int64_t ts) const {
     auto phase =
         std::upper_bound(phases_.begin(), phases_.end(), ts,
@@ -286,7 +286,7 @@ class KinetoImport {
     return {};
   }
 
-  /// `[memory]`: what is allocated on a device from then on.
+  /// `[memory]`: the memory allocated on a device from this time on.
   void add_memory(const Event& from) {
     const int64_t total = int_arg(from.args, "Total Allocated", -1);
     const int64_t device = int_arg(from.args, "Device Id", -1);
@@ -363,9 +363,9 @@ class KinetoImport {
   int64_t rank_ = 0, host_ = 0, origin_ = 0;
   bool no_steps_ = false;
   std::vector<Span> steps_, phases_;
-  std::map<LaneKey, int64_t> threads_;  ///< theirs → our tid
+  std::map<LaneKey, int64_t> threads_;  ///< foreign thread → our tid
   std::map<std::pair<int64_t, int64_t>, int64_t> arrivals_;
-  std::map<LaneKey, std::vector<size_t>> open_;  ///< operators that still run
+  std::map<LaneKey, std::vector<size_t>> open_;  ///< operators that are still running
   std::map<std::tuple<int64_t, int64_t, int64_t>, size_t> starts_;
   std::unordered_map<int64_t, std::pair<size_t, size_t>> launches_;
   std::map<int64_t, std::string> devices_;

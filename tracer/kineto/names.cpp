@@ -10,7 +10,7 @@ namespace {
 
 using Pair = std::pair<std::string_view, std::string_view>;
 
-// The most frequent ones first; those with capitals were PyTorch's until 1.12.
+// Most frequent ones first; PyTorch used the capitalized ones until 1.12.
 constexpr Pair kCategories[] = {
     {"cpu_op", "op"},         {"cuda_runtime", "call"},    {"cuda_driver", "call"},
     {"kernel", "kernel"},     {"python_function", "call"}, {"user_annotation", "call"},
@@ -30,7 +30,7 @@ constexpr CollectiveNames kCollectives[] = {
     {"recv", "recv", "SendRecv"},
     {"all_to_all", "all_to_all", "SendRecv"},
     {"all_to_all", "all_to_allv", "SendRecv"},
-    {"reduce", "reduce", "Reduce"},  // after those whose names begin with it
+    {"reduce", "reduce", "Reduce"},  // after the names that begin with it
     {"barrier", "barrier", "AllReduce"},
 };
 

@@ -1,4 +1,4 @@
-// What runs on a device, in PyTorch's words and in ours: its name and its facts.
+// Names and facts of device tasks, in PyTorch's terms and in ours.
 #pragma once
 
 #include <string>
@@ -7,22 +7,22 @@
 
 namespace lockstep::tracer {
 
-/// `conv2d [jit:avx2]`, `Memcpy HtoD (Pageable -> Device)`,
-/// `ncclKernel_AllReduce_RING_Sum_float`: NCCL's spelling until 2.18, because HTA's
-/// search for stragglers knows no other.
+/// Returns, for example, `conv2d [jit:avx2]`, `Memcpy HtoD (Pageable -> Device)`,
+/// or `ncclKernel_AllReduce_RING_Sum_float`: the NCCL spelling until
+/// 2.18, because HTA's straggler search does not recognize any other.
 std::string kineto_name(const Event& task);
 
-/// What CUPTI would measure of a kernel and nobody did: zeros, where tools want
-/// numbers.
+/// Returns placeholders for the properties of a kernel that
+/// CUPTI would have measured, because tools require numbers.
 Json kernel_placeholders();
 
-/// `bytes`, and between which devices.
+/// Returns `bytes` and the two endpoints of the copy.
 Json copy_args(const Event& copy);
 
-/// `Collective name`, `In msg nelems`, … as c10d notes them.
+/// Returns `Collective name`, `In msg nelems`, … as recorded by c10d.
 Json collective_args(const Event& collective, int64_t rank, int64_t ranks);
 
-/// The reverse: what NCCL's kernel `from` says, as the arguments of our `collective`.
+/// The reverse: sets the arguments of our `collective` from NCCL's kernel `from`.
 void name_collective(const Event& from, Event& collective);
 
 }  // namespace lockstep::tracer

@@ -1,7 +1,7 @@
 // Append-only storage whose values never move.
 //
-// A growing std::vector copies everything to new memory from time to time: one event
-// would take milliseconds, which the trace would show as the program's own.
+// A growing std::vector copies all of its content to new memory from time to time: a
+// single event would take milliseconds, which the trace would attribute to the program.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ class Arena {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  /// Appends copies of `values`, contiguously. Returns the place of the first one: the
-  /// number of values before it.
+  /// Appends copies of `values`, contiguously. Returns the place
+  /// of the first one, which is the number of values before it.
   uint32_t append(std::span<const T> values) {
     if (room_ < values.size()) add_block(values.size());
     const auto place = static_cast<uint32_t>(size());
@@ -35,8 +35,8 @@ class Arena {
     return place;
   }
 
-  /// Returns `count` values that were appended together, the first of them at `place`.
-  /// Valid as long as the arena.
+  /// Returns `count` values that were appended together, starting
+  /// at `place`. The result is valid for the lifetime of the arena.
   std::span<const T> at(uint32_t place, size_t count) const {
     if (count == 0) return {};
     const auto after = std::upper_bound(
@@ -68,8 +68,8 @@ class Arena {
   };
   static constexpr size_t kSmallest = 4 << 10, kLargest = 256 << 10;
 
-  /// Each block is four times as large as the last one, so that a thread that records
-  /// little uses little memory.
+  /// Adds a block four times as large as the last one, so
+  /// that a thread that records little uses little memory.
   void add_block(size_t at_least) {
     bytes_ = std::clamp(bytes_ * 4, kSmallest, kLargest);
     const size_t bytes = std::max(bytes_, at_least * sizeof(T));

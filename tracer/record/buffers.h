@@ -15,7 +15,7 @@
 
 namespace lockstep::tracer {
 
-/// A record, and its lists as places in the buffer's arenas.
+/// A record, with its lists given as places in the buffer's arenas.
 struct Entry {
   Record record;
   uint32_t first_arg, arg_count;
@@ -23,7 +23,7 @@ struct Entry {
   uint32_t first_wait, wait_count;
 };
 
-/// What one thread has recorded.
+/// The events recorded by one thread.
 struct Buffer {
   Arena<Entry> entries;
   Arena<Arg> args;
@@ -31,10 +31,10 @@ struct Buffer {
 };
 
 /// State shared by all threads. Each thread writes to its own buffer without the lock;
-/// `collect` reads all of them while nothing records.
+/// `collect` reads all of them while no thread is recording.
 struct Shared {
-  std::mutex mutex;  ///< guards what follows, but not the buffers' contents
-  std::vector<std::unique_ptr<Buffer>> buffers;  ///< all, in use or not
+  std::mutex mutex;  ///< guards the members below, but not the buffers' contents
+  std::vector<std::unique_ptr<Buffer>> buffers;  ///< every buffer, in use or not
   std::vector<Buffer*> idle;                     ///< of threads that have ended
   std::vector<std::string> host_lanes{"main"};
   std::map<int, int> device_ranks;  ///< device → rank, if not 0

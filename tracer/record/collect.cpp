@@ -121,7 +121,7 @@ void add_names(std::vector<Event>& events, const std::vector<std::string>& lanes
   events.insert(events.begin(), names.begin(), names.end());
 }
 
-/// Moves each mark that a kernel caused to that kernel's end.
+/// Moves each mark that was caused by a kernel to the end of that kernel.
 void place_marks(std::vector<Event>& events) {
   std::unordered_map<int64_t, const Event*> kernels;
   for (const Event& event : events) {
@@ -137,7 +137,7 @@ void place_marks(std::vector<Event>& events) {
   }
 }
 
-/// Asks all sources, without the lock: a source may call the recorder.
+/// Queries all sources without holding the lock: a source may call the recorder.
 std::vector<DeviceActivity> reported_activities() {
   std::vector<DeviceActivitySource> sources;
   {

@@ -1,5 +1,5 @@
-// From the recorder's buffers to a trace: `collect` makes the events, `finish_trace`
-// adds what the trace says about the run.
+// Converts the recorder's buffers to a trace: `collect` creates
+// the events, `finish_trace` adds the description of the run.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace lockstep::tracer {
 
-/// Returns the events of all threads' buffers, with process and thread names, sorted by
-/// time, and empties the buffers. Times are ns since the first `start_recording` (or
-/// `set_origin`). Must not be called while anything records.
+/// Returns the events of all threads' buffers, with process and thread names, sorted
+/// by time, and empties the buffers. Times are ns since the first `start_recording`
+/// (or `set_origin`). Must not be called while any thread is recording.
 std::vector<Event> collect();
 
-/// What a trace says about the program that was recorded.
+/// Description of the recorded program that is stored in a trace.
 struct RunFacts {
   std::string command, mode, arch;
   std::vector<std::string> devices;  ///< names; the index is the device's number
@@ -31,12 +31,12 @@ struct RunFacts {
   std::vector<TensorFact> tensors;
 };
 
-/// Registers the text of a source file under its path from the repository's root.
-/// `text` must outlive the process's traces. Not thread-safe: call it at the start.
+/// Registers the text of a source file under its path relative to the repository root.
+/// `text` must outlive all traces of the process. Not thread-safe: call it at startup.
 void add_source(std::string_view path, std::string_view text);
 
-/// Returns the trace of `events`: adds where each called function is defined, the text
-/// of every source file that an event names, and the `lockstep` object.
+/// Returns the trace of `events`: adds the definition of each called function, the
+/// text of every source file that an event refers to, and the `lockstep` object.
 Trace finish_trace(std::vector<Event> events, const RunFacts& facts);
 
 }  // namespace lockstep::tracer

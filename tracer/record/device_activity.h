@@ -1,9 +1,9 @@
-// The times at which a device really ran kernels and copies, as its profiler reports
-// them after the fact.
+// The actual times at which a device ran kernels and
+// copies, as reported by its profiler after the fact.
 //
-// The recorder times a GPU's task by two marks around it in the stream's queue. CUPTI
-// knows when each kernel began and ended, but reports it later and in any order.
-// `collect` asks the registered sources and corrects the events (retime.h).
+// The recorder times a GPU task by two marks around it in the stream's queue. CUPTI
+// measures when each kernel began and ended, but reports it later and in any order.
+// `collect` queries the registered sources and corrects the events (retime.h).
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace lockstep::tracer {
 
-/// One kernel or copy that the device ran for event `event`; times as `now_ns`.
+/// One kernel or copy that the device ran for event `event`; times as in `now_ns`.
 struct DeviceActivity {
   int64_t event = 0, begin = 0, end = 0;
 };
 
-/// Returns the activities reported since its last call. An event's activities come
-/// together, in one call.
+/// Returns the activities reported since its last call. All
+/// activities of an event must be returned by the same call.
 using DeviceActivitySource = std::function<std::vector<DeviceActivity>()>;
 
-/// Registers `source` for every later `collect`. Thread-safe.
+/// Registers `source` for all later calls of `collect`. Thread-safe.
 void add_activity_source(DeviceActivitySource source);
 
-/// Attributes what the calling thread launches on a device, until the scope ends, to
-/// `event` (or to none: kNone). Scopes do not nest.
+/// Attributes everything that the calling thread launches on a device until the
+/// end of the scope to `event` (kNone: to no event). Scopes must not be nested.
 class ActivityScope {
  public:
   explicit ActivityScope(int64_t event);
@@ -33,7 +33,7 @@ class ActivityScope {
   ActivityScope(const ActivityScope&) = delete;
   ActivityScope& operator=(const ActivityScope&) = delete;
 
-  /// Returns the event of the calling thread's scope; kNone outside of one.
+  /// Returns the event of the calling thread's scope, or kNone outside of a scope.
   static int64_t event();
 };
 

@@ -1,20 +1,20 @@
-// The source files embedded in the program, so that a trace can show every line that it
-// names on any machine. cmake/embed.cmake generates the definitions.
+// The source files embedded in the program, so that a trace can show every line
+// it refers to on any machine. cmake/embed.cmake generates the definitions.
 #pragma once
 
 #include <cstddef>
 
 extern "C" {
 
-/// One source file: its path from the repository's root and its text [begin, end),
-/// which is never freed and has no terminating zero.
+/// One source file: its path relative to the repository root and its
+/// text [begin, end), which is never freed and is not null-terminated.
 struct EmbeddedFile {
   const char* path;
   const char* begin;
   const char* end;
 };
 
-/// Return the files, sorted by path, and their number. Thread-safe.
+/// Return the files, sorted by path, and the number of files. Thread-safe.
 const EmbeddedFile* lockstep_embedded_files();
 size_t lockstep_embedded_file_count();
 

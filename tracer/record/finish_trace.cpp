@@ -18,8 +18,8 @@ std::map<std::string, std::string_view, std::less<>>& sources() {
   return all;
 }
 
-/// Returns where `Type::function` is defined: the first line of a .cpp file that has it
-/// at the outermost level, followed by its parameters.
+/// Returns where `Type::function` is defined: the first line of a .cpp file
+/// that contains it at the outermost level, followed by its parameters.
 Definition find_definition(const std::string& function) {
   const std::string wanted = function + "(";
   for (const auto& [file, text] : sources()) {
@@ -38,8 +38,8 @@ Definition find_definition(const std::string& function) {
   return {};
 }
 
-/// Sets the line of a slot's event, which named the line that plugged the learner's
-/// function, to that of the function (or method) of that name in the same file.
+/// Changes the line of a slot's event from the line that registered the learner's
+/// function to that of the function (or method) with this name in the same file.
 void point_to_learners_function(Event& event) {
   const auto found = sources().find(string_arg(event.args, keys::file));
   if (found == sources().end()) return;

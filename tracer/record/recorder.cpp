@@ -23,7 +23,7 @@ int64_t read_clock(clockid_t clock) {
 
 std::atomic<int64_t> id_counter{0};
 
-/// The state of one thread. Its buffer is reused by a later thread.
+/// The state of one thread. Its buffer is reused by later threads.
 struct Local {
   Buffer* buffer = nullptr;
   int lane = 0;

@@ -11,14 +11,14 @@
 namespace lockstep::tracer {
 namespace {
 
-/// When the device worked for one event (ns).
+/// The time during which the device worked for one event (ns).
 struct Measured {
   int64_t begin = 0, end = 0;
-  int64_t busy = 0;  ///< time at which at least one activity ran
+  int64_t busy = 0;  ///< time during which at least one activity ran
   size_t activities = 0;
 };
 
-/// Measures the activities of one event, of which there is at least one.
+/// Measures the activities of one event. There must be at least one.
 Measured measure(std::vector<DeviceActivity> activities) {
   std::sort(activities.begin(), activities.end(),
             [](auto& a, auto& b) { return a.begin < b.begin; });
@@ -31,15 +31,15 @@ Measured measure(std::vector<DeviceActivity> activities) {
   return all;
 }
 
-/// A kernel, copy or collective. `event` holds the new times as soon as the task has
-/// been placed, `old_begin` and `old_end` those of the marks.
+/// A kernel, copy or collective. Once the task has been placed, `event`
+/// holds the new times; `old_begin` and `old_end` hold those of the marks.
 struct RetimedTask {
   Event* event = nullptr;
   int64_t old_begin = 0, old_end = 0;
   RetimedTask* previous = nullptr;    ///< on the same stream
-  RetimedTask* collective = nullptr;  ///< set for messages: the event around it
+  RetimedTask* collective = nullptr;  ///< set for messages: the enclosing event
   std::vector<RetimedTask*> deps;
-  int64_t latest_end = INT64_MAX;  ///< a host wait or a successor ended by then
+  int64_t latest_end = INT64_MAX;  ///< a host wait or a successor ended by this time
   std::optional<Measured> measured;
 };
 
@@ -98,8 +98,8 @@ class Retiming {
     }
   }
 
-  /// Activities of events that are not there (collected earlier) are dropped, and so
-  /// are those of a collective whose messages were measured.
+  /// Drops the activities of events that are absent (collected
+  /// earlier), and those of a collective whose messages were measured.
   void attach(const std::vector<DeviceActivity>& activities) {
     std::unordered_map<int64_t, std::vector<DeviceActivity>> by_event;
     for (const DeviceActivity& one : activities) by_event[one.event].push_back(one);
@@ -114,7 +114,7 @@ class Retiming {
     }
   }
 
-  /// When a host wait ends, what it waited for is over, and so is all before that.
+  /// When a host wait ends, everything it waited for and all predecessors have ended.
   void find_latest_ends(const std::vector<Event>& events) {
     const auto limit = [](RetimedTask& task, int64_t end) {
       task.latest_end = std::min(task.latest_end, end);
@@ -134,8 +134,8 @@ class Retiming {
 
   void place(RetimedTask& task) {
     Event& event = *task.event;
-    // The end of the last thing that it waited for, by the old times and the new ones:
-    // the stream, a dependency or, if later, the moment at which it was enqueued.
+    // The end of the last thing that it waited for, in old times and in new ones:
+    // the stream, a dependency or, if later, the time at which it was enqueued.
     int64_t old_ready = INT64_MIN, ready = INT64_MIN;
     const auto after = [&](const RetimedTask& other) {
       old_ready = std::max(old_ready, other.old_end);
@@ -157,7 +157,7 @@ class Retiming {
     const int64_t begin = task.measured ? task.measured->begin : task.old_begin;
     const int64_t end = task.measured ? task.measured->end : task.old_end;
     event.ts = std::min(std::max(begin, earliest), task.latest_end);
-    // At least a nanosecond where there is room, so that a stream's tasks are ordered.
+    // At least a nanosecond if there is room, so that a stream's tasks are ordered.
     event.dur = std::min(std::max(end, event.ts + 1), task.latest_end) - event.ts;
     if (queued && ready != INT64_MIN) {
       event.args[keys::queued_us] = static_cast<double>(event.ts - ready) / 1e3;
@@ -168,7 +168,7 @@ class Retiming {
     event.args[keys::activities] = task.measured->activities;
   }
 
-  /// Scales a modelled message with its collective.
+  /// Scales a modelled message along with its collective.
   void follow(RetimedTask& message) {
     const RetimedTask& whole = *message.collective;
     const int64_t length = whole.old_end - whole.old_begin;

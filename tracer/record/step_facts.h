@@ -1,4 +1,4 @@
-// What a model's wrapper reports about the running training step.
+// Facts that a model's wrapper reports about the running training step.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,15 @@
 
 namespace lockstep::tracer {
 
-/// Facts that only the wrapper around the model knows and that the step's event holds;
-/// `trace check` needs them for its byte laws.
+/// Facts that are known only to the wrapper around the model and stored
+/// in the step's event; `trace check` requires them for its byte laws.
 struct StepFacts {
   std::vector<int64_t> chunks;  ///< DataParallel: samples in each device's chunk
   int64_t output_bytes = 0;     ///< DataParallel: size of the joined output
 };
 
-/// The facts of the step that the calling thread is running. The code that begins
-/// a step clears them.
+/// Returns the facts of the step that the calling thread
+/// is running. The code that begins a step clears them.
 StepFacts& step_facts();
 
 }  // namespace lockstep::tracer

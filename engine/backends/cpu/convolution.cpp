@@ -1,8 +1,8 @@
-// Convolutions. Winograd's algorithm (3×3, stride 1) needs 2.25 to 4 times fewer
-// multiplications. oneDNN 2 has it for AVX-512 only, and only on explicit request;
-// other processors use ours (winograd.h). The choice follows a fixed rule, so that
-// every batch size runs the same algorithm; `--benchmark` times the candidates instead,
-// once per shape.
+// Convolutions. Winograd's algorithm (3×3, stride 1) requires 2.25 to 4 times fewer
+// multiplications. oneDNN 2 supports it for AVX-512 only, and only on explicit request;
+// other processors use ours (winograd.h). A fixed rule selects the algorithm, so that
+// it is the same for every batch size; with `--benchmark`, the candidates are timed
+// instead, once per shape.
 #include "engine/backends/cpu/cpu_backend.h"
 #include "engine/backends/cpu/measure.h"
 #include "engine/backends/cpu/program.h"
@@ -25,7 +25,7 @@ struct Problem {
         y(y),
         strides{a.stride[0], a.stride[1]},
         padding{a.padding[0], a.padding[1]} {
-    for (int i : {0, 1}) {  // padding that the last window needs
+    for (int i : {0, 1}) {  // padding required by the last window
       padding_end.push_back((y[2 + i] - 1) * a.stride[i] + w[2 + i] - x[2 + i] -
                             a.padding[i]);
     }
@@ -119,8 +119,8 @@ Problem problem_of(const PlanRequest& r) {
   }
 }
 
-/// Our own kernel; returns null if the processor or the shape does not suit it. Below
-/// 4×4, tiles would be mostly empty.
+/// Plans our own kernel; returns null if it does not support the processor or shape.
+/// Below 4×4, tiles would be mostly empty.
 PlanPtr plan_own_winograd(const PlanRequest& r, const Problem& p) {
   if (!has_winograd() || channel_block() != 8 || p.x[2] < 4 || p.x[3] < 4) return {};
   const Winograd conv(p.x[0], p.w[1], p.w[0], p.x[2], p.x[3]);
@@ -169,8 +169,8 @@ PlanPtr plan_own_winograd(const PlanRequest& r, const Problem& p) {
   }
 }
 
-/// Returns null if this processor has no such kernel (oneDNN's Winograd requires
-/// AVX-512).
+/// Returns null if oneDNN has no such kernel for this processor (its Winograd kernels
+/// require AVX-512).
 PlanPtr try_plan(const PlanRequest& r, const Problem& p, algorithm a) {
   try {
     switch (r.code) {

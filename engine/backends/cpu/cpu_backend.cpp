@@ -17,7 +17,7 @@ bool is_double(const PlanRequest& request) {
 }  // namespace
 
 void CpuBackend::prepare_thread(int threads) {
-  // A new thread has OpenMP's default, not its creator's setting.
+  // A new thread starts with OpenMP's default, not with its creator's setting.
   omp_set_num_threads(threads);
 }
 

@@ -1,4 +1,4 @@
-// Kernels on the CPU's cores, by oneDNN (v2 API), which is confined to this folder.
+// Kernels for CPU cores, based on oneDNN (v2 API), which is used only in this folder.
 // float32 only; double uses the plain loops of `reference`.
 #pragma once
 
@@ -24,7 +24,7 @@ PlanPtr plan_shared_batch_norm(const PlanRequest& request);
 PlanPtr plan_pooling(const PlanRequest& request);
 PlanPtr plan_elementwise(const PlanRequest& request);
 
-/// The reference kernel, after reordering inputs to the plain layout.
+/// Plans the reference kernel, with inputs reordered to the plain layout.
 PlanPtr plan_on_plain(const PlanRequest& request);
 
 }  // namespace cpu

@@ -7,7 +7,7 @@
 namespace lockstep::cpu {
 namespace {
 
-/// Elements in memory, including padding.
+/// Returns the number of elements in memory, including padding.
 int64_t physical(const View& view) { return view.bytes() / sizeof(float); }
 
 const float* second(const KernelArgs& args, const Ref& ref) {
@@ -28,7 +28,7 @@ PlanPtr plan_relu(const PlanRequest& r) {
   return program.finish({r.in[0].layout});
 }
 
-/// dy, y → dx in y's layout, which a convolution chose.
+/// Plans dy, y → dx in y's layout, which was chosen by a convolution.
 PlanPtr plan_relu_backward(const PlanRequest& r) {
   Program program;
   const Ref from = program.as(in(0), described(r.in[0]), described(r.in[1]));
@@ -70,7 +70,7 @@ PlanPtr plan_copy(const PlanRequest& r) {
   return program.finish({});
 }
 
-/// The reference's update (see there for the formula), on all threads of the device.
+/// Plans the same update as the reference (see the formula there), on all threads.
 PlanPtr plan_sgd(const PlanRequest&) {
   Program program;
   program.run([](const KernelArgs& args) {
@@ -95,7 +95,7 @@ PlanPtr plan_sgd(const PlanRequest&) {
   return program.finish({});
 }
 
-/// The reference kernel, for operations that are independent of memory order.
+/// Plans the reference kernel, for operations that are independent of memory order.
 PlanPtr plan_any_order(const PlanRequest& r) {
   Program program;
   const bool fill = r.code == OpCode::fill;

@@ -1,5 +1,5 @@
 // Fully connected layers with plain weights: reordering VGG's 411 MB would cost more
-// than a blocked layout gains.
+// time than a blocked layout saves.
 #include "engine/backends/cpu/cpu_backend.h"
 #include "engine/backends/cpu/program.h"
 

@@ -1,4 +1,4 @@
-// Chooses a kernel by timing all candidates (`--benchmark`, as
+// Chooses a kernel by timing all candidates (`--benchmark`, like
 // torch.backends.cudnn.benchmark).
 #pragma once
 
@@ -9,7 +9,7 @@
 namespace lockstep::cpu {
 
 /// Runs each plan (skipping null) on separate memory, prints the times and returns the
-/// fastest. REQUIRES: nothing else runs, otherwise times are unreliable.
+/// fastest. REQUIRES: nothing else is running; otherwise, the times are unreliable.
 PlanPtr fastest(const PlanRequest& request, const std::vector<PlanPtr>& plans);
 
 }  // namespace lockstep::cpu

@@ -92,8 +92,8 @@ PlanPtr plan_average(const PlanRequest& r, const Attributes& a, algorithm kind) 
 
 PlanPtr plan_average_backward(const PlanRequest& r, const Attributes& a,
                               algorithm kind) {
-  // The gradient is often plain, after a flatten; from here on it uses the layout that
-  // convolutions prefer.
+  // The gradient is often plain, after a flatten; it is reordered here to the layout
+  // that convolutions prefer.
   const Md dx = preferred(r.out[0].sizes), dy = preferred(r.in[0].sizes);
   const auto pd = backward_desc(kind, dx, dy, a, forward_desc(kind, dx, dy, a));
   Program program;
@@ -103,7 +103,7 @@ PlanPtr plan_average_backward(const PlanRequest& r, const Attributes& a,
   return program.finish({layout_of(dx, r.out[0].sizes)});
 }
 
-/// Adaptive pooling with windows of equal size is ordinary pooling.
+/// Converts adaptive pooling to fixed windows; returns false if their sizes differ.
 bool as_fixed_windows(const Shape& large, const Shape& small, Attributes& a) {
   if (large[2] % small[2] != 0 || large[3] % small[3] != 0) return false;
   a.kernel = a.stride = {large[2] / small[2], large[3] / small[3]};

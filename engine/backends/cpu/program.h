@@ -91,8 +91,8 @@ class Program {
   std::string impl_;
 };
 
-/// Attributes of every primitive: scratchpads are user-managed, because with the
-/// library's own a primitive shared by two threads gives wrong results.
+/// Returns the attributes of a primitive: scratchpads are user-managed, because with
+/// library-managed ones a primitive shared by two threads computes wrong results.
 dnnl::primitive_attr attributes(bool relu = false);
 
 }  // namespace lockstep::cpu

@@ -1,7 +1,7 @@
-// The parts of a synchronised batch norm that read or write whole activations; see
-// reference/shared_normalization.cpp for the formulas and for the parts on per-channel
-// values. oneDNN has no such kernels, so these are plain loops over blocks of channels
-// in memory order.
+// The stages of a synchronised batch norm that read or write whole activations; see
+// reference/shared_normalization.cpp for the formulas and for the stages that use only
+// per-channel values. oneDNN has no such kernels, so these are plain loops over blocks
+// of channels in memory order.
 #include <cmath>
 
 #include "engine/backends/cpu/cpu_backend.h"
@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t kMaxBlock = 16;
 
-/// Returns the channels per block: 16 or 8 in convolution layouts, 1 in plain order, 0
-/// in any other layout.
+/// Returns the number of channels per block: 16 or 8 in convolution layouts, 1 in plain
+/// order, 0 in any other layout.
 int64_t block_of(const TensorSpec& spec) {
   if (!spec.layout) return 1;
   const auto& blocking = described(spec).data.format_desc.blocking;
@@ -22,7 +22,7 @@ int64_t block_of(const TensorSpec& spec) {
   return (block == 8 || block == 16) && spec.sizes[1] % block == 0 ? block : 0;
 }
 
-/// The memory of an activation: N × groups × plane × block.
+/// The memory layout of an activation: N × groups × plane × block.
 struct Blocks {
   int64_t batch, groups, plane, block;
 
@@ -31,7 +31,7 @@ struct Blocks {
         groups(sizes[1] / block_size),
         plane(sizes[2] * sizes[3]),
         block(block_size) {}
-  /// Offset of channel group g of image n.
+  /// Returns the offset of channel group g of image n.
   int64_t at(int64_t n, int64_t g) const { return (n * groups + g) * plane * block; }
 };
 
@@ -53,8 +53,8 @@ void for_plane(const Blocks& b, int64_t start, Visit visit) {
   visit_plane<1>(start, b.plane, visit);
 }
 
-/// Sums over a plane in float and over planes in double: float alone would lose digits
-/// over a channel's hundred thousand elements.
+/// Sums over a plane in float and over planes in double: float alone would lose
+/// precision over a channel's hundred thousand elements.
 struct Sums {
   float of_plane[kMaxBlock] = {};
   double total[kMaxBlock] = {};

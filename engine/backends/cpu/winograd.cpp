@@ -29,8 +29,8 @@ constexpr int64_t kPad = 16;
 /// Strides of a tile's 6×6 values, one in the matrix of each point.
 Strides points(int64_t point) { return {6 * point, point}; }
 
-/// Number of tiles whose matrices fit into the L2 cache, but enough to amortise loading
-/// all filters.
+/// Returns a number of tiles whose matrices fit into the L2 cache, but which is large
+/// enough to amortise loading all filters.
 int64_t tiles_together(int64_t c, int64_t k, int64_t tiles) {
   constexpr int64_t kFloats = 1 << 18;  // 1 MiB
   const int64_t fitting = std::clamp<int64_t>(kFloats / (kPoints * (c + k)), 48, 192);
@@ -59,8 +59,8 @@ struct Winograd::Tiles {
     return y >= 0 && y < conv.h_ && x >= 0 && x < conv.w_;
   }
 
-  /// Calls use(x, strides) with the kSide×kSide elements from (y, x) on: in place, or
-  /// zero-padded in a copy where some lie outside the image.
+  /// Calls use(x, strides) with the kSide×kSide elements starting at (y, x): in place,
+  /// or in a zero-padded copy if some lie outside the image.
   template <int kSide, typename Use>
   void read(const float* plane, int64_t y, int64_t x, Use use) const {
     const float* corner = plane + (y * conv.w_ + x) * 8;
@@ -113,8 +113,8 @@ Winograd::Scratch Winograd::split(float* workspace, int64_t in, int64_t out) con
 
 namespace {
 
-/// U: every filter at the points. The data gradient is a convolution, too, with filters
-/// rotated by 180° and channels exchanged.
+/// Computes U, the values of all filters at the points. The data gradient is also a
+/// convolution, with filters rotated by 180° and channels exchanged.
 void transform_filters(const float* weight, int64_t c, int64_t k, bool backward,
                        float* u, int64_t u_point) {
   const int64_t in = backward ? k : c, out = backward ? c : k;
@@ -137,7 +137,7 @@ void transform_filters(const float* weight, int64_t c, int64_t k, bool backward,
   }
 }
 
-/// Transforms dU, the gradients at the points, to the filters' gradients.
+/// Transforms dU, the gradients at the points, into the gradients of the filters.
 void gather_filters(const float* u, int64_t u_point, int64_t c, int64_t k,
                     float* dweight) {
 #pragma omp for collapse(2)
@@ -222,7 +222,7 @@ void Winograd::backward_data(const float* dy, const float* weight, float* dx,
   convolve(dy, weight, dx, true, {}, workspace);
 }
 
-/// The bias gradient. Sums over a plane in float, over the batch in double.
+/// Computes the bias gradient. Sums over a plane in float and over the batch in double.
 void Winograd::sum_over_pixels(const float* dy, float* dbias) const {
 #pragma omp for
   for (int64_t group = 0; group < k_ / 8; ++group) {
@@ -239,8 +239,8 @@ void Winograd::sum_over_pixels(const float* dy, float* dbias) const {
   }
 }
 
-/// The gradient of `y = Aᵀ [U ⊙ V] A`: at each point dU = Vᵀ dM, summed over all tiles,
-/// where dM = A dy Aᵀ.
+/// Computes the gradient of `y = Aᵀ [U ⊙ V] A`: at each point, dU = Vᵀ dM, summed over
+/// all tiles, where dM = A dy Aᵀ.
 void Winograd::backward_weight(const float* x, const float* dy, float* dweight,
                                float* dbias, float* workspace) const {
   const Scratch s = split(workspace, c_, k_);

@@ -1,6 +1,6 @@
-// 3×3 convolutions with stride 1 and padding 1, with four times fewer multiplications
-// than the definition. oneDNN has such kernels for AVX-512 only; these need AVX2, which
-// every x86 processor of the last ten years has.
+// 3×3 convolutions with stride 1 and padding 1, with a quarter of the multiplications
+// of the direct algorithm. oneDNN has such kernels for AVX-512 only; these require
+// AVX2, which nearly all x86 processors of the last ten years support.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace lockstep::cpu {
 
-/// True if this processor can run them (AVX2 and FMA).
+/// Returns true if this processor supports these kernels (AVX2 and FMA).
 bool has_winograd();
 
 /// The three kernels of one convolution. Activations are N × C/8 × H × W × 8 (oneDNN's
@@ -19,7 +19,7 @@ class Winograd {
  public:
   Winograd(int64_t n, int64_t c, int64_t k, int64_t h, int64_t w);
 
-  /// Bytes of workspace that each call needs, aligned to 64.
+  /// Returns the bytes of workspace, aligned to 64, that each call requires.
   size_t workspace() const;
 
   struct Epilogue {

@@ -14,7 +14,7 @@
 
 namespace lockstep::cpu::winograd {
 
-/// kRows tiles × 16 channels of M; with 6 rows, 12 accumulators in 16 registers.
+/// Computes kRows tiles × 16 channels of M; 6 rows use 12 of 16 registers for sums.
 template <int kRows>
 void multiply_rows(const float* v, int64_t panel, const float* u, int64_t channels,
                    float* m) {
@@ -61,9 +61,9 @@ inline void multiply(const float* v, int64_t tiles, const float* u, int64_t chan
   }
 }
 
-/// 4 channels × 16 of dU (+)= Vᵀ dM, summed over these tiles. `v` points to the first
-/// of the 4 channels in its panel. Adds fresh partial sums: two levels of summation
-/// lose fewer digits than one.
+/// Computes 4 channels × 16 of dU (+)= Vᵀ dM, summed over these tiles. `v` points to
+/// the first of the 4 channels in its panel. Adds separate partial sums: two levels of
+/// summation lose less precision than one.
 inline void multiply_over_tiles(const float* v, const float* dm, int64_t tiles,
                                 float* du, bool first) {
   Lanes sum[4][2] = {};

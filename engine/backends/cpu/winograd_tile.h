@@ -3,13 +3,13 @@
 // A row of 4 results of a 3-tap filter is a product of two polynomials. Instead of
 // multiplying coefficient by coefficient (12 products), both are evaluated at 6 points,
 // multiplied there (6 products) and interpolated. In two dimensions that is 36 products
-// in place of 144. Each transform below handles one dimension; transform2d() does the
-// columns, then the rows. For a filter g and inputs d:
+// instead of 144. Each transform below handles one dimension; transform2d() applies it
+// to the columns, then to the rows. For a filter g and inputs d:
 //
 //     y = Aᵀ [(G g Gᵀ) ⊙ (Bᵀ d B)] A
 //
-// The points are 0, ±a, ±b and infinity. Textbooks use ±1 and ±2; ±3/4 and ±3/2 give a
-// third of the rounding error at the same cost.
+// The points are 0, ±a, ±b and infinity. Textbooks use ±1 and ±2; ±3/4 and ±3/2 reduce
+// the rounding error to a third at the same cost.
 //
 // All transforms process 8 channels at a time, contiguous in memory.
 // Source: A. Lavin, S. Gray, Fast Algorithms for Convolutional Neural Networks, 2015,
@@ -40,8 +40,8 @@ inline Lanes broadcast(float x) { return Lanes{x, x, x, x, x, x, x, x}; }
 
 namespace winograd {
 
-constexpr int kTile = 4;   ///< results of a tile in each dimension
-constexpr int kInput = 6;  ///< inputs that they need
+constexpr int kTile = 4;   ///< results per tile in each dimension
+constexpr int kInput = 6;  ///< inputs required for them
 constexpr int kPoints = 36;
 
 constexpr float a = 0.75f, b = 1.5f;
@@ -97,7 +97,7 @@ struct Output {
   }
 };
 
-/// A, the gradient of Output: gradients of 4 results → of products.
+/// A, the gradient of Output: gradients of 4 results → gradients of products.
 struct OutputGradient {
   static constexpr int from = 4, to = 6;
   static void apply(const float* y, int64_t in, float* m, int64_t out) {
@@ -114,7 +114,7 @@ struct OutputGradient {
   }
 };
 
-/// Gᵀ, the gradient of Filter: gradients at the points → of 3 taps.
+/// Gᵀ, the gradient of Filter: gradients at the points → gradients of 3 taps.
 struct FilterGradient {
   static constexpr int from = 6, to = 3;
   static void apply(const float* u, int64_t in, float* g, int64_t out) {
@@ -127,11 +127,11 @@ struct FilterGradient {
   }
 };
 
-/// A tile's strides: floats from row to row, and from element to element.
+/// A tile's strides: the distances in floats between rows and between elements.
 struct Strides {
   int64_t row, column;
 };
-/// Contiguous, in `kSide` columns.
+/// The strides of a contiguous tile with `kSide` columns.
 template <int kSide>
 constexpr Strides kPacked{kSide * 8, 8};
 

@@ -1,6 +1,6 @@
-// Joins a GPU profiler's records: which event launched each kernel, and when it ran, on
-// our clock. Independent of CUPTI (cupti_timeline.cpp feeds it), so it is tested
-// without a GPU.
+// Matches a GPU profiler's records: which event launched each kernel, and when the
+// kernel ran, on our clock. Independent of CUPTI (cupti_timeline.cpp supplies the
+// records), so it can be tested without a GPU.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace lockstep::cuda {
 
-/// Maps a profiler's clock to ours (tracer::now_ns) by times sampled on both.
+/// Maps a profiler's clock to ours (tracer::now_ns) using times sampled on both.
 class ClockMap {
  public:
   /// The profiler's clock showed `theirs` at some time in [before, after] on ours.
@@ -21,18 +21,18 @@ class ClockMap {
     int64_t width() const { return after - before; }
     int64_t ours() const { return before + width() / 2; }
   };
-  /// Adds samples taken at one time; uses the tightest, with an error of half its
-  /// width. Must be called in order of time.
+  /// Adds samples taken at about the same time; keeps only the narrowest, which has an
+  /// error of half its width. Must be called in chronological order.
   void add(const std::vector<Sample>& samples);
-  /// Interpolates between samples; outside all of them, uses the offset of the nearest.
-  /// REQUIRES: add() was called.
+  /// Interpolates between samples; before the first and after the last, uses the offset
+  /// of that sample. REQUIRES: add() was called.
   int64_t ours(int64_t theirs) const;
 
  private:
   std::vector<Sample> moments_;
 };
 
-/// Joins a profiler's records, which may arrive in any order. Not thread-safe.
+/// Matches a profiler's records, which may arrive in any order. Not thread-safe.
 class ActivityRecords {
  public:
   /// Records that CUDA call number `call` was made for `event` of the trace.
@@ -41,14 +41,14 @@ class ActivityRecords {
   /// 0 means unknown.
   void work(uint32_t call, int64_t begin, int64_t end);
 
-  /// Returns the work whose event is known, on the profiler's clock, except events of
-  /// which any piece lacks times. Unmatched records are kept for the next call only.
+  /// Returns the work whose event is known, on the profiler's clock. Omits an event if
+  /// any of its work lacks times. Unmatched records are kept for the next call only.
   std::vector<tracer::DeviceActivity> take();
 
  private:
   struct Half {
     std::unordered_map<uint32_t, int64_t> links;
-    std::vector<tracer::DeviceActivity> works;  ///< `event` holds the call
+    std::vector<tracer::DeviceActivity> works;  ///< `event` holds the call number
   };
   const int64_t* event_of(uint32_t call) const;
 

@@ -66,7 +66,7 @@ struct Descriptors {
   }
 };
 
-/// A handle for queries by host threads, one at a time.
+/// Returns a handle for queries by host threads, which must take turns.
 cudnnHandle_t planning_handle() {
   static cudnnHandle_t handle = [] {
     const GpuScope scope(planning_gpu());
@@ -77,7 +77,7 @@ cudnnHandle_t planning_handle() {
   return handle;
 }
 
-// The three directions have separate names for everything; these wrappers unify them.
+// In cuDNN, each direction has separate functions and types; these wrappers unify them.
 
 struct Forward {
   using Perf = cudnnConvolutionFwdAlgoPerf_t;
@@ -115,8 +115,8 @@ std::string str(const Convolution& p) {
          std::to_string(p.attributes.padding[0]);
 }
 
-/// Returns candidates, best first: by cuDNN's heuristics, or by timing all of them,
-/// which allocates memory; if too little is free, none may be left.
+/// Returns candidates, best first: according to cuDNN's heuristics, or by timing all of
+/// them, which allocates memory. May return none if too little memory is free.
 template <class Way>
 std::vector<typename Way::Perf> candidates(const Convolution& p, const Descriptors& d,
                                            bool measure) {
@@ -134,8 +134,8 @@ std::vector<typename Way::Perf> candidates(const Convolution& p, const Descripto
   return {perfs.begin(), perfs.begin() + count};
 }
 
-/// Returns the first candidate that is allowed: deterministic, without TF32, not too
-/// large.
+/// Returns the first candidate that the options allow (deterministic, without TF32) and
+/// whose workspace is not too large. Throws std::runtime_error if there is none.
 template <class Way>
 typename Way::Perf choose(const Convolution& p, Descriptors& d) {
   std::vector<typename Way::Perf> perfs;

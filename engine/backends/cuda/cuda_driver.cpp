@@ -11,7 +11,7 @@
 namespace lockstep::cuda {
 namespace {
 
-/// True if kernels of `gpu` can read the memory of `other`.
+/// Returns true if kernels on `gpu` can read the memory of `other`.
 bool reads_memory_of(int gpu, int other) {
   int can = gpu == other;
   if (!can) {
@@ -20,7 +20,7 @@ bool reads_memory_of(int gpu, int other) {
   return can;
 }
 
-/// Lets `gpu` read the memory of `other` from now on.
+/// Allows `gpu` to read the memory of `other`, if the machine supports it.
 void enable_peer(int gpu, int other) {
   if (!reads_memory_of(gpu, other)) return;
   const GpuScope scope(gpu);

@@ -1,4 +1,4 @@
-// GPUs for the runtime's streams (engine/runtime/driver.h).
+// The driver that runs the runtime's streams on GPUs (engine/runtime/driver.h).
 #pragma once
 
 #include "engine/runtime/driver.h"

@@ -18,7 +18,7 @@
 namespace lockstep::cuda {
 namespace {
 
-// A record's layout depends on CUPTI's version; these are its newest types.
+// Record layouts depend on the CUPTI version; these are the newest types.
 #if CUPTI_API_VERSION >= 130000
 using Kernel = CUpti_ActivityKernel10;
 using Memcpy = CUpti_ActivityMemcpy6;
@@ -27,7 +27,7 @@ using Kernel = CUpti_ActivityKernel9;
 using Memcpy = CUpti_ActivityMemcpy5;
 #endif
 
-/// Kernels and copies; the calls that launch them, and the events they belong to.
+/// Kernels, copies and fills; the calls that launch them, and the associated events.
 constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
                                          CUPTI_ACTIVITY_KIND_RUNTIME,
                                          CUPTI_ACTIVITY_KIND_DRIVER,
@@ -146,7 +146,7 @@ Timeline& timeline() {
   return *instance;
 }
 
-/// Callbacks may arrive before `timeline()` has returned.
+/// Set early, since CUPTI's callbacks may run before `timeline()` has returned.
 Timeline* started = nullptr;
 
 void Timeline::start() {
@@ -260,7 +260,7 @@ std::vector<tracer::DeviceActivity> Timeline::take() {
   return works;
 }
 
-/// True if this thread has an open correlation id.
+/// Whether this thread has an open correlation id.
 thread_local bool is_open = false;
 
 }  // namespace

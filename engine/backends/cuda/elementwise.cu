@@ -1,4 +1,4 @@
-// GPU instantiation of elementwise operations and cross entropy.
+// GPU instantiations of elementwise operations and cross entropy.
 #include "engine/backends/cuda/gpu_launch.h"
 #include "engine/backends/cuda/plans/elementwise.h"
 #include "engine/backends/cuda/plans/loss.h"

@@ -1,4 +1,4 @@
-// The layouts of this backend.
+// The tensor layouts of this backend.
 #pragma once
 
 #include "engine/tensor/tensor.h"
@@ -6,7 +6,7 @@
 namespace lockstep::cuda {
 
 /// Activations are N×H×W×C, for tensor cores; with `--amp` they are stored as bfloat16
-/// though logically float32. Everything else is plain.
+/// although logically float32. All other tensors are plain.
 struct Form {
   bool nhwc = false;
   bool bf16 = false;
@@ -20,7 +20,7 @@ Form activation_form(const Shape& sizes, bool bf16);
 /// Returns the form without bfloat16, or plain.
 Form float_form(Form form);
 size_t bytes_of(const Shape& sizes, Form form);
-/// Returns null for plain float32; equal forms of equal size share one object.
+/// Returns null for plain float32; layouts of equal form and size share one object.
 LayoutPtr layout_of(const Shape& sizes, Form form);
 
 }  // namespace lockstep::cuda

@@ -1,5 +1,5 @@
-// Matrix products by cuBLAS, which is column-major: a row-major c = a b is its cᵀ = bᵀ
-// aᵀ, so only the operands are swapped.
+// Matrix products by cuBLAS, which is column-major: a row-major c = a b is a
+// column-major cᵀ = bᵀ aᵀ, so only the operands are swapped.
 // Source: cuBLAS, cublasGemmEx (types: "supported combinations").
 #include "engine/backends/cuda/gpu.h"
 #include "engine/backends/cuda/status.h"

@@ -1,5 +1,5 @@
-// The Machine (machine.h) for a GPU: every call enqueues on the calling worker's queue
-// and returns.
+// The Machine (machine.h) for a GPU: kernels are enqueued on the calling worker's queue
+// and run asynchronously.
 #pragma once
 
 #include "engine/backends/cuda/machine.h"

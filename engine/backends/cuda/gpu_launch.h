@@ -1,4 +1,4 @@
-// Launches Gpu's kernels. Included by .cu files only.
+// Launches the kernels of Gpu. May be included only by .cu files.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ void Gpu::for_each(Index n, F f) {
   check(cudaGetLastError(), "launch of an elementwise kernel");
 }
 
-/// One warp per row.
+/// Processes one row per warp.
 template <class F>
 __global__ void __launch_bounds__(kThreads) rows_kernel(Index rows, F f) {
   constexpr Index kWarps = kThreads / kWarp;
@@ -67,8 +67,8 @@ void Gpu::for_columns(Index rows, Index columns, F f) {
   check(cudaGetLastError(), "launch of a kernel over columns");
 }
 
-/// Row t of the grid processes tensor t. Most tensors are small, so rows have only as
-/// many blocks as are needed to fill a GPU together.
+/// Row t of the grid processes tensor t. Most tensors are small, so each row has only
+/// as many blocks as are needed for all rows together to fill a GPU.
 template <class F>
 __global__ void __launch_bounds__(kThreads) many_kernel(const __grid_constant__ F f) {
   const Index t = blockIdx.y, n = f.size(t);
@@ -88,12 +88,12 @@ void Gpu::for_many(const F& f, Index largest) {
   check(cudaGetLastError(), "launch of a kernel over many tensors");
 }
 
-// Column sums. A block processes up to 32 neighbouring columns, for coalesced reads,
-// and a chunk of the rows, as many at once as its threads allow; shared memory joins
-// their partial sums. If there are several chunks, their sums are stored in scratch
-// (chunk × column) and a second launch joins them. The order is always the same.
+// Column sums. A block processes up to 32 neighbouring columns (for coalesced reads) of
+// a chunk of the rows, as many rows at once as its threads allow, and combines their
+// partial sums in shared memory. If there are several chunks, their sums are stored in
+// scratch (chunk × column) and a second launch combines them. The order is fixed.
 
-/// Joins the sums of a block's rows; row 0 receives the total.
+/// Combines the sums of a block's rows; row 0 receives the total.
 template <class F>
 __device__ typename F::Sum join_rows(const F& f, const typename F::Sum& sum) {
   __shared__ typename F::Sum sums[kThreads];

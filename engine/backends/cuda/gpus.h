@@ -1,4 +1,4 @@
-// This machine's GPUs, and their assignment to devices.
+// The GPUs of this machine and their assignment to devices.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@ namespace lockstep::cuda {
 
 struct Gpus {
   std::vector<std::string> names;
-  std::string why_not;  ///< no GPU: one line that ends with the fix
+  std::string why_not;  ///< if there is no GPU: one line with the fix
 };
-/// Queries the driver once.
+/// Returns the GPUs of this machine. Queries the driver only once.
 const Gpus& gpus();
 
-/// Device i is on GPU i; with fewer GPUs than devices, several share one.
+/// Returns the GPU of a device: GPU i for device i, or shared if there are fewer GPUs.
 int gpu_of(Device device);
 
-/// Makes `gpu` current for the calling thread until the end of the scope. A thread
-/// without a current GPU keeps it: restoring CUDA's default would create a context on
-/// GPU 0, which costs hundreds of megabytes per process.
+/// Makes `gpu` current for the calling thread until the end of the scope. If the thread
+/// had no current GPU, `gpu` stays current: restoring CUDA's default would create a
+/// context on GPU 0, which costs hundreds of megabytes per process.
 class GpuScope {
  public:
   explicit GpuScope(int gpu);
@@ -31,7 +31,7 @@ class GpuScope {
   int outer_;
 };
 
-/// For queries that any GPU can answer: the first GPU for which a queue was created.
+/// Returns the first GPU with a queue (or GPU 0), for queries that any GPU can answer.
 int planning_gpu();
 void use_for_planning(int gpu);
 

@@ -1,4 +1,4 @@
-// The number of blocks of a launch. Arithmetic only, so it is tested without a GPU.
+// Launch sizes. This is pure arithmetic, so it can be tested without a GPU.
 #pragma once
 
 #include <algorithm>
@@ -7,25 +7,25 @@
 
 namespace lockstep::cuda {
 
-/// Threads per block, and the maximum number of blocks: enough to fill any GPU; each
-/// thread then processes several elements.
+/// Threads per block, and the maximum number of blocks, which is enough to fill any
+/// GPU: in larger launches, each thread processes several elements.
 inline constexpr Index kThreads = 256, kMostBlocks = 4096;
-/// Threads of a warp.
+/// Threads per warp.
 inline constexpr Index kWarp = 32;
 
 constexpr Index divided_up(Index n, Index by) { return n / by + (n % by != 0); }
 
-/// One thread per element.
+/// Returns the number of blocks for one thread per element.
 constexpr Index blocks_for(Index n) {
   return std::min(divided_up(n, kThreads), kMostBlocks);
 }
 
-/// One warp per row.
+/// Returns the number of blocks for one warp per row.
 constexpr Index blocks_for_rows(Index rows) {
   return std::min(divided_up(rows, kThreads / kWarp), kMostBlocks);
 }
 
-/// Threads that stay in their column; `together` rows are processed at once.
+/// A launch in which threads stay in their column; `together` rows run at once.
 struct ColumnsShape {
   Index blocks, together;
 };
@@ -43,7 +43,7 @@ constexpr ColumnsShape columns_shape(Index rows, Index columns) {
 /// of `chunks` parts of the rows.
 struct SumShape {
   Index lanes;  ///< a power of two, up to 32
-  Index tiles;  ///< of columns
+  Index tiles;  ///< number of column groups
   Index chunks;
 };
 /// REQUIRES: columns > 0.

@@ -1,21 +1,21 @@
 // The interface between planners and the machine that runs their kernels. There are two
 // machines: `Gpu` (gpu.h), and a host implementation in tests/engine/backends, so that
-// everything above CUDA's own libraries is tested without a GPU.
+// everything above CUDA's own libraries can be tested without a GPU.
 //
 // A machine is a struct of static functions:
 //
-//   for_each(n, f)             f(i) for every i < n, in any order, at the same time
+//   for_each(n, f)             f(i) for every i < n, in any order, concurrently
 //   for_many(f, largest)       f(t, i) for every i < f.size(t), t < f.count (many.h)
 //   for_rows(rows, f)          f(row, lane) for every lane that shares the row (lane.h)
 //   for_columns(rows, columns, f)
 //                              f(k, row · columns + c) with k = f.column(c), which is
-//                              made once for many rows
+//                              computed once for many rows
 //   sum_columns(rows, columns, f, scratch)
 //                              f.finish(c, Σ over rows) for every column, in a fixed
 //                              order of summation (normalization.h)
-//   scratch_bytes(rows, columns, size)   what sum_columns needs for sums of that size
-//   fault()                    where kernels of the current device report
-//   convolution(Convolution), gemm(Gemm)   a library's kernels, planned
+//   scratch_bytes(rows, columns, size)   scratch for sums of `size` bytes
+//   fault()                    where kernels of the current device report errors
+//   convolution(Convolution), gemm(Gemm)   planned calls of a library
 #pragma once
 
 #include <algorithm>
@@ -32,10 +32,10 @@ struct Convolution {
   enum class Direction { forward, backward_data, backward_weight } direction;
   Shape x, w, y;  ///< logical: N×C×H×W and O×C×kH×kW
   Attributes attributes;
-  bool bf16 = false;  ///< all three; else float32
+  bool bf16 = false;  ///< for all three tensors; otherwise float32
 };
 
-/// The library's choice.
+/// The algorithm chosen by the library.
 struct ConvolutionPlan {
   std::string impl;
   size_t workspace = 0;
@@ -51,17 +51,17 @@ struct Gemm {
 };
 using GemmRun = std::function<void(const void* a, const void* b, void* c)>;
 
-/// Calls use(T) with a value of the element type.
+/// Calls `use` with a value of the element type of `form`.
 template <class Use>
 auto with_element(Form form, Use use) {
   return form.bf16 ? use(Bf16()) : use(float());
 }
 
-/// Bytes that a GPU moves at once.
+/// The number of bytes that a GPU thread loads or stores at once.
 inline constexpr size_t kPackBytes = 16;
 
-/// Calls use(n), where n() neighbours of type T are moved at once: a whole pack if rows
-/// are a multiple of a pack and all tensors are aligned to one (or null), otherwise 1.
+/// Calls use(n), where n() elements of type T are moved at once: a whole pack if `row`
+/// is a multiple of it and all tensors are aligned to packs (or null), otherwise 1.
 template <class T, class Use>
 void with_packs(Index row, std::initializer_list<const void*> tensors, Use use) {
   constexpr int kMost = kPackBytes / sizeof(T);
@@ -76,7 +76,7 @@ void with_packs(Index row, std::initializer_list<const void*> tensors, Use use) 
   }
 }
 
-/// Scratch of sum_columns for sums of `size` bytes per channel, with or without packs.
+/// Returns sum_columns' scratch for `size` bytes per channel, with or without packs.
 template <class Machine>
 size_t sums_bytes(Index rows, Index channels, Form form, size_t size) {
   const Index most = kPackBytes / (form.bf16 ? sizeof(Bf16) : sizeof(float));
@@ -84,7 +84,7 @@ size_t sums_bytes(Index rows, Index channels, Form form, size_t size) {
                   Machine::scratch_bytes(rows, channels / most, size * most));
 }
 
-/// Plans of a family of operations.
+/// Return the plan of an operation of one family.
 template <class Machine>
 PlanPtr plan_convolution(const PlanRequest& request);
 template <class Machine>
@@ -103,12 +103,12 @@ PlanPtr plan_loss(const PlanRequest& request);
 template <class Machine>
 PlanPtr make_plan(const PlanRequest& request);
 
-/// into[i] = op(into[i], from[i]).
+/// Computes into[i] = op(into[i], from[i]).
 template <class Machine>
 void reduce_elements(void* into, const void* from, int64_t numel, DType dtype,
                      ReduceOp op);
 
-/// Adds a step that transposes and converts `from` into `to` (see
+/// Returns a step that transposes and converts `from` to `to` (see
 /// kernels/elementwise.h): `count` elements in planes of a × b.
 template <class Machine>
 Step turn_step(Ref from, Ref to, int64_t count, int64_t a, int64_t b);

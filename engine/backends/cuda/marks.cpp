@@ -1,9 +1,9 @@
-// CUDA events give durations, not points in time. So a base is recorded now and then:
-// an event in an idle stream, and the host's time just before it. A GPU time is the
-// base's time plus the duration since; it is never late, and early by at most the
-// microseconds that recording the base took (the best of three attempts). A float of
-// milliseconds has 7 digits: with a base younger than a fifth of a second they resolve
-// 20 ns; the GPU's own clock ticks in about half a microsecond.
+// CUDA events measure durations, not points in time. A base is therefore recorded from
+// time to time: an event on an idle stream, and the host time just before it. A GPU
+// time is the time of the base plus the duration since then. It is never late, and
+// early by at most the few microseconds that recording the base took (the best of three
+// attempts). A float in milliseconds has 7 digits: if the base is less than 0.2 s old,
+// its resolution is 20 ns; the GPU clock itself ticks about every half microsecond.
 // Source: CUDA Runtime API, cudaEventElapsedTime.
 #include "engine/backends/cuda/marks.h"
 
@@ -61,7 +61,7 @@ Pool& pool() {
   return *instance;
 }
 
-/// One GPU's newest base. REQUIRES: that GPU is current.
+/// The newest base of one GPU. REQUIRES: that GPU is current.
 class Clock {
  public:
   std::shared_ptr<const ClockBase> base(int gpu) {

@@ -7,13 +7,13 @@
 
 namespace lockstep::cuda {
 
-/// A time known on both clocks: an event, and the host's time of it.
+/// A time known on both clocks: an event, and the host time at which it occurred.
 struct ClockBase;
 
 /// A cudaEvent_t, returned to a pool on destruction.
 class EventMark : public runtime::Mark {
  public:
-  /// Records an event in `stream` of `gpu`, which must be current.
+  /// Records an event on `stream` of `gpu`, which must be the current GPU.
   EventMark(int gpu, cudaStream_t stream, bool timed);
   ~EventMark() override;
   EventMark(const EventMark&) = delete;
@@ -26,7 +26,7 @@ class EventMark : public runtime::Mark {
   const int gpu_;
   const bool timed_;
   cudaEvent_t event_ = nullptr;
-  std::shared_ptr<const ClockBase> base_;  ///< only if timed
+  std::shared_ptr<const ClockBase> base_;  ///< null if not timed
 };
 
 }  // namespace lockstep::cuda

@@ -1,4 +1,4 @@
-// The library's single entry point (engine/backends/load_cuda.h), and its table of
+// The single entry point of the library (engine/backends/load_cuda.h), and its table of
 // operations.
 
 #include <cstdlib>
@@ -31,7 +31,7 @@ struct CudaBackend : Backend {
   cuda::CudaDriver driver_;
 };
 
-/// `CUDA 13.0, cuDNN 9.19, NCCL 2.28`
+/// Returns the library versions, such as `CUDA 13.0, cuDNN 9.19, NCCL 2.28`.
 std::string versions() {
   int runtime = 0;
   cudaRuntimeGetVersion(&runtime);
@@ -50,8 +50,8 @@ std::string versions() {
 }
 
 CudaModule make_module() {
-  // Concurrent hardware queues: three per device, since several devices may share a
-  // GPU.
+  // The number of concurrent hardware queues. Each device needs three, and several
+  // devices may share a GPU.
   ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   CudaModule module;
   module.gpus = cuda::gpus().names;

@@ -1,4 +1,4 @@
-// GPU instantiation of batch norm and pooling.
+// GPU instantiations of batch norm and pooling.
 #include "engine/backends/cuda/gpu_launch.h"
 #include "engine/backends/cuda/plans/normalization.h"
 #include "engine/backends/cuda/plans/pooling.h"

@@ -1,4 +1,4 @@
-// GPU instantiation of the kernels around the libraries' convolutions and products.
+// GPU instantiations of the kernels around the libraries' convolutions and products.
 #include "engine/backends/cuda/gpu_launch.h"
 #include "engine/backends/cuda/plans/products.h"
 

@@ -18,7 +18,7 @@ namespace {
 
 thread_local CudaQueue* current_queue = nullptr;
 
-constexpr size_t kPiece = size_t{32} << 20;  // of a staged copy
+constexpr size_t kPiece = size_t{32} << 20;  // bytes per piece of a staged copy
 constexpr size_t kBuffers = 2;               // one is filled while the other is copied
 
 /// Returns the Fault to which a device's kernels report, in page-locked memory that
@@ -69,7 +69,7 @@ runtime::MarkPtr CudaQueue::mark(bool timed) {
 }
 
 void CudaQueue::begin_capture() {
-  // Other threads may go on with unrelated CUDA calls.
+  // Other threads may continue to make unrelated CUDA calls.
   check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
         "cudaStreamBeginCapture");
 }
@@ -117,8 +117,8 @@ cublasHandle_t CudaQueue::cublas() {
   return cublas_;
 }
 
-/// Returns one of two buffers in turn, once the GPU has finished with it; enlarged as
-/// needed.
+/// Returns the next of two alternating buffers, after waiting for the GPU to finish
+/// using it. Enlarges it as needed.
 CudaQueue::Staging& CudaQueue::staging(size_t bytes) {
   if (staging_.empty()) staging_.resize(kBuffers);
   Staging& s = staging_[next_staging_++ % kBuffers];

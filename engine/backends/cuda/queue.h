@@ -1,4 +1,4 @@
-// A stream's queue on a GPU, with everything that its worker needs to launch kernels.
+// A stream's queue on a GPU, with everything its worker needs to launch kernels.
 #pragma once
 
 #include <cublas_v2.h>
@@ -13,7 +13,7 @@
 
 namespace lockstep::cuda {
 
-/// Never destroyed, nor are its stream and handles.
+/// Never destroyed; neither are its stream and handles.
 class CudaQueue : public runtime::Queue {
  public:
   explicit CudaQueue(Device device);
@@ -37,10 +37,10 @@ class CudaQueue : public runtime::Queue {
 
   /// Copies from main memory; `from` may be reused on return.
   void copy_from_host(void* to, const void* from, size_t bytes);
-  /// Copies to main memory; returns when it is complete. Throws the errors that kernels
-  /// of this device have reported (kernels/loss.h).
+  /// Copies to main memory and returns when the copy is complete. Throws if a kernel of
+  /// this device has reported an error (kernels/loss.h).
   void copy_to_host(void* to, const void* from, size_t bytes);
-  /// Where this device's kernels report errors.
+  /// Returns the object in which this device's kernels report errors.
   Fault* fault() const { return fault_; }
 
  private:

@@ -1,4 +1,4 @@
-// Checks every call to CUDA's libraries; a failure throws one line that names the call.
+// Checks the status of calls to CUDA's libraries. Throws an error naming a failed call.
 #pragma once
 
 #include <cublas_v2.h>

@@ -1,4 +1,4 @@
-// A plan as steps that are enqueued one after the other, with scratch between them.
+// Builds a plan from steps that are enqueued in order and share scratch memory.
 #pragma once
 
 #include "engine/backends/backend.h"
@@ -11,7 +11,7 @@ using Step = std::function<void(const KernelArgs&)>;
 /// Location and form of a step's argument.
 struct Ref {
   enum class Kind { input, output, scratch } kind = Kind::input;
-  size_t index = 0;  ///< of the input or output; byte offset in the scratch
+  size_t index = 0;  ///< of the input or output, or byte offset in scratch
   Form form = {};
 
   template <typename T>
@@ -31,7 +31,7 @@ inline Ref input(const PlanRequest& r, size_t i) {
   return {Ref::Kind::input, i, form_of(r.in[i])};
 }
 inline Ref output(size_t i, Form form = {}) { return {Ref::Kind::output, i, form}; }
-/// True if an optional input is present.
+/// Returns true if an optional input is present.
 inline bool given(const PlanRequest& r, size_t i) {
   return i < r.in.size() && !(r.in[i].dtype == DType::u8 && r.in[i].sizes.rank() == 0);
 }
@@ -48,7 +48,7 @@ class Steps {
   }
   void add(Step step) { steps_.push_back(std::move(step)); }
 
-  /// `forms` of the outputs, in order; missing: plain.
+  /// Builds the plan. `forms` are those of the outputs in order; plain if missing.
   PlanPtr finish(const PlanRequest& r, const std::vector<Form>& forms = {},
                  std::vector<TensorSpec> extra = {}) {
     auto plan = std::make_shared<Plan>();

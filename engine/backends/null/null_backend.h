@@ -1,4 +1,4 @@
-// The device that computes nothing: it yields the exact event graph and byte counts of
+// A device that computes nothing: it produces the exact event graph and byte counts of
 // any model, batch and number of devices in milliseconds.
 #pragma once
 

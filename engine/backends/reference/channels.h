@@ -1,4 +1,4 @@
-// The elements of one channel.
+// Iteration over the elements of one channel.
 #pragma once
 
 #include <cstdint>

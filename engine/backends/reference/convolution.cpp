@@ -1,14 +1,14 @@
 // Convolution in all three directions.
 //
-// Output pixel p and input pixel q meet in kernel tap k if q = p · stride − padding +
-// k. Each such meeting adds, for all pairs of channels (c of x, o of y),
+// Output pixel p and input pixel q meet at kernel tap k if q = p · stride − padding +
+// k. Each such meeting contributes, for all pairs of channels (c of x, o of y):
 //
 //   forward           y[p, o]     += x[q, c]  · w[k, c, o]
 //   backward data     dx[q, c]    += dy[p, o] · w[k, o, c]
 //   backward weight   dw[k, c, o] += x[q, c]  · dy[p, o]
 //
 // Tensors are first transposed so that channels are contiguous: the innermost loop is
-// then long and the compiler can vectorise it. Otherwise nothing is optimised.
+// then long and the compiler can vectorise it. Nothing else is optimised.
 #include <algorithm>
 #include <vector>
 
@@ -17,7 +17,7 @@
 namespace lockstep::reference {
 namespace {
 
-/// out[a, c, b] = in[a, b, c] for sizes a × b × c.
+/// Computes out[a, c, b] = in[a, b, c] for sizes a × b × c.
 template <typename T>
 std::vector<T> swap_last_two(const T* in, int64_t a, int64_t b, int64_t c) {
   std::vector<T> out(a * b * c);
@@ -40,7 +40,7 @@ void channels_first(const std::vector<T>& in, const View& v) {
   std::copy(out.begin(), out.end(), v.as<T>());
 }
 
-/// Converts O×C×kH×kW to k×C×O.
+/// Converts O×C×kH×kW to k×C×O, where k = kH · kW taps.
 template <typename T>
 std::vector<T> taps_c_o(const View& w) {
   const int64_t taps = w.sizes[2] * w.sizes[3];
@@ -54,7 +54,7 @@ void add_scaled(T* __restrict y, T a, const T* __restrict x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += a * x[i];
 }
 
-/// Calls meet(p, q, k) for all pixels p of y and q of x that meet in a tap k.
+/// Calls meet(p, q, k) for all pixels p of y and q of x that meet at a tap k.
 template <typename Meet>
 void for_each_meeting(const Shape& x, const Shape& w, const Shape& y,
                       const Attributes& a, Meet meet) {

@@ -51,7 +51,7 @@ void sgd(const KernelArgs& args) {
   }
 }
 
-/// f(a[i], b[i]), or f(a[i], b[0]) if b is a scalar.
+/// Returns a kernel that computes f(a[i], b[i]), or f(a[i], b[0]) if b is a scalar.
 template <typename T, typename F>
 Kernel pairwise(F f) {
   return [f](const KernelArgs& args) {

@@ -1,5 +1,5 @@
-// log_softmax(x)_c = x_c − log Σ_j exp x_j  (shifted by the maximum, so nothing
-// overflows);  d x = dy − softmax(x) Σ dy.  nll = −log p[label];
+// log_softmax(x)_c = x_c − log Σ_j exp x_j  (shifted by the maximum to avoid
+// overflow);  dx = dy − softmax(x) Σ dy.  nll = −log p[label];
 // with label smoothing ε: (1 − ε) · nll + ε · the mean of −log p over all classes.
 #include <algorithm>
 #include <cmath>
@@ -85,7 +85,7 @@ void correct_in_top_k(const KernelArgs& args, int64_t k) {
   for (int64_t n = 0; n < N; ++n) {
     const T* row = logits.as<T>() + n * C;
     const int64_t label = label_at(labels, n, C);
-    int64_t larger = 0;  // logits that rank above the label's
+    int64_t larger = 0;  // logits ranked above the label's
     for (int64_t c = 0; c < C; ++c) {
       larger += row[c] > row[label] || (row[c] == row[label] && c < label);
     }

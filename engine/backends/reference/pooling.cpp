@@ -23,7 +23,7 @@ Window fixed_window(const Attributes& a, int64_t H, int64_t W, int64_t oy, int64
           std::min(x_end, W), (y_end - y) * (x_end - x)};
 }
 
-/// Windows o of `out` that cover `in` evenly: [⌊o·in/out⌋, ⌈(o+1)·in/out⌉).
+/// Returns a window; window o of `out` covers [⌊o·in/out⌋, ⌈(o+1)·in/out⌉) of `in`.
 Window adaptive_window(int64_t H, int64_t W, int64_t OH, int64_t OW, int64_t oy,
                        int64_t ox) {
   auto begin = [](int64_t o, int64_t in, int64_t out) { return o * in / out; };
@@ -34,12 +34,12 @@ Window adaptive_window(int64_t H, int64_t W, int64_t OH, int64_t OW, int64_t oy,
   return {w.y0, w.y1, w.x0, w.x1, (w.y1 - w.y0) * (w.x1 - w.x0)};
 }
 
-/// Calls visit(large plane offset, small index, window) for every pooled element.
+/// Calls visit(plane offset in large, index in small, window) for every pooled element.
 template <typename Visit>
 void for_each_window(const Shape& large, const Shape& small, const Attributes& a,
                      bool adaptive, Visit visit) {
   const int64_t H = large[2], W = large[3], OH = small[2], OW = small[3];
-  std::vector<Window> windows;  // identical in all planes
+  std::vector<Window> windows;  // identical for all planes
   for (int64_t oy = 0; oy < OH; ++oy) {
     for (int64_t ox = 0; ox < OW; ++ox) {
       windows.push_back(adaptive ? adaptive_window(H, W, OH, OW, oy, ox)
@@ -65,7 +65,7 @@ void max_forward(const KernelArgs& args, const Attributes& a) {
                         const int64_t i = plane + iy * x.sizes[3] + ix;
                         const T value = x.as<T>()[i];
                         if (value > best || value != value)
-                          best = value, where = i;  // NaN wins
+                          best = value, where = i;  // NaN propagates
                       }
                     }
                     y.as<T>()[out] = best;

@@ -1,5 +1,5 @@
 // Plain loops in float and double: the formulas as code. The reference for testing
-// other backends, and the fallback without oneDNN.
+// other backends, and the fallback if oneDNN is unavailable.
 #pragma once
 
 #include "engine/backends/backend.h"
@@ -15,7 +15,7 @@ namespace reference {
 
 using Kernel = std::function<void(const KernelArgs&)>;
 
-/// The kernel of an operation for element type T; one file per family.
+/// Returns an operation's kernel for element type T; one file per family.
 template <typename T>
 Kernel convolution(const PlanRequest& request);
 template <typename T>

@@ -1,10 +1,10 @@
-// Synchronised batch normalisation in parts, for a batch that is spread over several
-// devices, which exchange values between the parts. Per channel c:
+// Synchronised batch normalisation in stages, for a batch split across several devices,
+// which exchange values between the stages. Per channel c:
 //
 //   stats            of rank r's part:  mean_r = Σx / n_r
 //                                       var_r = Σ(x − mean_r)² / n_r
-//   gather_stats     n = Σ n_r; mean and var of all the parts together update the
-//                    running statistics (the variance unbiased)
+//   gather_stats     n = Σ n_r; mean and var of the combined parts
+//   update           running statistics from these (the variance unbiased)
 //   backward_reduce  of one part:  Σdy,  Σdy (x − mean),  dγ = Σdy x̂,  dβ = Σdy
 //   backward_elemt   dx = γ / σ · (dy − Σdy / n − (x − mean) / σ² · Σdy (x − mean) / n)
 //
@@ -35,11 +35,11 @@ void stats(const KernelArgs& args) {
   *args.out[2].as<T>() = count;
 }
 
-/// Rank r's row of `all` holds its means, its variances and its count. Two parts have
-///   mean = mean_a + δ n_b / n,  M2 = M2_a + M2_b + δ² n_a n_b / n,  δ = mean_b −
-///   mean_a
-/// where M2 = n var. No squares of means are subtracted from each other, so nothing
-/// cancels. Source: Chan, Golub & LeVeque, Updating Formulae, 1979.
+/// Rank r's row of `all` holds its means, variances and count. Two parts combine to
+///   mean = mean_a + δ n_b / n,  M2 = M2_a + M2_b + δ² n_a n_b / n,
+///   δ = mean_b − mean_a
+/// where M2 = n var. No squares of means are subtracted from each other, which avoids
+/// cancellation. Source: Chan, Golub & LeVeque, Updating Formulae, 1979.
 template <typename T>
 void gather_stats(const KernelArgs& args) {
   const View& all = args.in[0];

@@ -11,7 +11,7 @@
 namespace lockstep::distributed {
 namespace {
 
-/// Returns null where the host's threads do the work.
+/// Returns null if host threads do the work.
 runtime::Driver* driver_of(Device device) {
   return device.is_host() ? nullptr : backend_of(device.type).driver();
 }
@@ -41,8 +41,8 @@ void reduce_as(const Buffer& into, const Buffer& from, ReduceOp op) {
               op);
 }
 
-/// Waits for all work of the worker's queue. A failed device is idle; the failure is
-/// reported to the next wait for the device.
+/// Waits for all work in the worker's queue. A failed device counts as idle; the next
+/// wait for the device reports the failure.
 void wait_until_idle(Device device) {
   try {
     mark_queue(device)->wait();

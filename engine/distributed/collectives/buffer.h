@@ -1,5 +1,5 @@
-// The memory that collectives work on. Copies and sums are made by the host's threads,
-// or by hardware.
+// The memory that collectives operate on. Copies and reductions are performed by host
+// threads or by hardware.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace lockstep::distributed {
 
-using lockstep::ReduceOp;  // torch.distributed has it, too
+using lockstep::ReduceOp;  // torch.distributed has this name, too
 
-/// A flat piece of a device's memory; `data` is null on devices that compute nothing.
+/// A contiguous piece of device memory; `data` is null on devices that compute nothing.
 struct Buffer {
   void* data = nullptr;
   int64_t numel = 0;
@@ -27,18 +27,18 @@ struct Buffer {
   }
 };
 
-// Must be called by a worker of the device of `to` or `into`. With hardware the work is
-// enqueued behind all earlier work of that worker's queue.
+// Must be called from a worker of the device of `to` or `into`. If hardware does the
+// work, it is enqueued after all earlier work in that worker's queue.
 
-/// Sizes must be equal; `from` may lie on another device of the same type.
+/// Sizes must match; `from` may be on another device of the same type.
 void copy_into(Buffer to, Buffer from);
-/// Replaces into[i] by op(into[i], from[i]).
+/// Replaces into[i] with op(into[i], from[i]).
 void reduce_into(Buffer into, Buffer from, ReduceOp op);
 
-/// Returns a mark at this place of the worker's queue; null where the host's threads do
-/// the work, which is then done.
+/// Returns a mark at the current position in the worker's queue; null if host threads
+/// do the work, in which case it is already done.
 runtime::MarkPtr mark_queue(Device device, bool timed = false);
-/// Makes the rest of the worker's queue wait for `mark`, which may be null.
+/// Makes later work in the worker's queue wait for `mark`, which may be null.
 void queue_waits(Device device, const runtime::MarkPtr& mark);
 
 /// A temporary copy of a buffer.

@@ -14,7 +14,7 @@ constexpr int kCommLane = 2;
 
 tracer::Record record_of(const MessageFacts& message, const Collective& call) {
   tracer::Record record;
-  record.device = message.rank;  // rank r's device is number r
+  record.device = message.rank;  // the device of rank r is number r
   record.lane = kCommLane;
   record.id = tracer::next_id();
   record.op = call.op;
@@ -40,7 +40,7 @@ std::vector<tracer::Arg> args_of(const MessageFacts& message, const Collective& 
   return args;
 }
 
-/// What this rank received, as an event of category `cat`.
+/// Records the message that this rank received as an event of category `cat`.
 int64_t record_received(const char* cat, const MessageFacts& message,
                         const Collective& call, const Exchanged& times,
                         int64_t cpu_ns) {

@@ -1,4 +1,4 @@
-// Collectives and their messages as events of the trace.
+// Trace events for collectives and their messages.
 #pragma once
 
 #include "engine/distributed/collectives/process_group.h"
@@ -6,32 +6,32 @@
 
 namespace lockstep::distributed {
 
-/// Fills in what the trace shows of `task`, which runs `call` on a tensor of type
-/// `dtype`, and the fields of `call` that its messages are recorded by. `task.waits`
-/// must be complete, and the op that makes the call must be the innermost open event.
-/// Records nothing while the recorder is off.
+/// Fills in the trace fields of `task`, which runs `call` on a tensor of type `dtype`,
+/// and the fields of `call` with which its messages are recorded. `task.waits` must be
+/// complete, and the innermost open event must be the op that makes the call. Records
+/// nothing if the recorder is off.
 void describe_collective(runtime::Task& task, Collective& call,
                          const CollectiveLabel& label, const ProcessGroup& group,
                          Device device, DType dtype);
 
-/// One message of a collective that this rank received or sent.
+/// A message of a collective, received or sent by this rank.
 struct MessageFacts {
   const char* group;
-  int rank;  ///< ours
-  int peer;  ///< at the other end
-  int step;  ///< number of the message in its collective
+  int rank;  ///< rank of this process or thread
+  int peer;  ///< rank at the other end
+  int step;  ///< index of the message within its collective
   Buffer data;
-  bool modelled = false;  ///< size and time follow from the algorithm
+  bool modelled = false;  ///< size and time are derived from the algorithm
 };
 
-/// Records a message between ranks of one process as a `copy` event on the receiver's
-/// comm lane. Returns its id.
+/// Records a message between ranks of the same process as a `copy` event on the
+/// receiver's comm lane. Returns the event's id.
 int64_t record_copy(const MessageFacts& message, const Collective& call,
                     const Exchanged& times, int64_t cpu_ns);
 
-/// Record the halves of a message between processes: the sender a mark `send` when the
-/// transfer begins, the receiver an event `recv`. `trace merge` joins them. Return the
-/// id.
+/// Record the two halves of a message between processes: the sender records a `send`
+/// instant event when the transfer begins, the receiver a `recv` event. `trace merge`
+/// joins the two. Each function returns the id of its event.
 int64_t record_send(const MessageFacts& message, const Collective& call,
                     const Exchanged& times, const std::vector<int64_t>& after);
 int64_t record_recv(const MessageFacts& message, const Collective& call,

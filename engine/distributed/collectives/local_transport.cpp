@@ -12,7 +12,7 @@ namespace lockstep::distributed {
 
 namespace {
 
-/// A queue that cannot wait has failed; its next user gets the error.
+/// If the wait fails, the queue has failed; its next user gets the error.
 void wait_or_fail_later(Device device, const runtime::MarkPtr& mark) {
   try {
     queue_waits(device, mark);
@@ -20,7 +20,7 @@ void wait_or_fail_later(Device device, const runtime::MarkPtr& mark) {
   }
 }
 
-/// Runs `undo` at the end of a scope, also after an exception.
+/// Runs `undo` when the scope is left, including by an exception.
 template <typename Undo>
 struct AtExit {
   Undo undo;
@@ -41,7 +41,7 @@ Exchanged LocalTransport::exchange(const Outgoing* out, const Incoming* in,
   }
   LocalHub::Post& post = hub_->post(rank_, out->to);
   post = {out, LocalHub::Post::waiting, tracer::now_ns(), ready};
-  // A receiver may be reading our memory: wait for it, also after an exception.
+  // A receiver may be reading our memory: wait for it, even after an exception.
   const AtExit withdraw{[&] {
     hub_->changed_.wait(lock, [&] { return post.state != LocalHub::Post::being_read; });
     wait_or_fail_later(device, post.read);

@@ -1,6 +1,6 @@
-// Messages between ranks that are threads of one process. The receiver copies out of
-// the sender's memory, also from GPU to GPU. Where hardware moves the bytes, the ranks'
-// threads only agree on a message here, and their queues wait for each other.
+// Messages between ranks that are threads of one process. The receiver copies from the
+// sender's memory, including from GPU to GPU. If hardware moves the bytes, the ranks'
+// threads only agree on the message here, and their queues wait for each other.
 #pragma once
 
 #include <condition_variable>
@@ -12,8 +12,8 @@
 
 namespace lockstep::distributed {
 
-/// What the ranks of one process share: an entry for each (sender, receiver) in which
-/// the sender posts its message. Thread-safe.
+/// State shared by the ranks of one process: for each (sender, receiver) pair, an entry
+/// in which the sender posts its message. Thread-safe.
 class LocalHub {
  public:
   explicit LocalHub(int size) : size_(size), posts_(size * size) {}
@@ -25,8 +25,8 @@ class LocalHub {
     const Outgoing* message = nullptr;
     enum { waiting, being_read, taken } state = waiting;
     int64_t posted_at = 0;
-    runtime::MarkPtr ready = {};  ///< of the sender's queue: the data are ready
-    runtime::MarkPtr read = {};   ///< of the receiver's queue: it has read them
+    runtime::MarkPtr ready = {};  ///< mark in the sender's queue: the data is ready
+    runtime::MarkPtr read = {};   ///< mark in the receiver's queue: the data was read
   };
   Post& post(int from, int to) { return posts_[from * size_ + to]; }
 
@@ -50,7 +50,7 @@ class LocalTransport : public Transport {
  private:
   void receive(const Incoming& in, const Collective& call, Exchanged& times,
                std::unique_lock<std::mutex>& lock);
-  /// Moves the bytes, or enqueues their move on the receiver's queue.
+  /// Moves the bytes, or enqueues the transfer on the receiver's queue.
   static void take(LocalHub::Post& post, const Incoming& in, bool recorded,
                    Exchanged& times);
   template <typename Ready>

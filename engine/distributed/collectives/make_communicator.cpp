@@ -22,7 +22,7 @@ bool has_gloo() { return true; }
 bool has_gloo() { return false; }
 #endif
 
-/// Asks the system which source address a packet to `host` would carry; sends none.
+/// Queries the source address that a packet to `host` would carry; sends no packet.
 std::string own_address_towards(const std::string& host) {
   if (host.empty()) return "127.0.0.1";
   addrinfo hints{}, *found = nullptr;

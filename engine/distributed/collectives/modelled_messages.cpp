@@ -8,7 +8,7 @@
 namespace lockstep::distributed {
 namespace {
 
-/// Numbers ranks in reverse where they send to the previous one.
+/// Reverses the rank numbers if ranks send to the previous one.
 int mirrored(int rank, int size, RingWay way) {
   return way == RingWay::next ? rank : (size - rank) % size;
 }
@@ -39,7 +39,7 @@ ModelledMessages modelled_all_gather(int rank, int size, int64_t numel, RingWay 
 ModelledMessages modelled_tree_broadcast(int rank, int size, int root, int64_t numel) {
   const int after_root = (rank - root + size) % size;
   if (after_root == 0) return {};
-  int half = 1;  // the ranks that had it before this one
+  int half = 1;  // the number of ranks that had the data before this round
   while (2 * half <= after_root) half *= 2;
   return {{(after_root - half + root) % size, numel}};
 }
@@ -59,7 +59,7 @@ void record_modelled(const ModelledMessages& messages, const char* group, int ra
                      DType dtype, const Collective& call, int64_t began,
                      int64_t ended) {
   if (!call.recorded() || messages.empty()) return;
-  // Times of hardware's clock: no message begins before what it waited for.
+  // Hardware clock times are clamped: no message begins before its dependencies end.
   began = std::max(began, lockstep::distributed::ended(call.waits));
   ended = std::max(began + static_cast<int64_t>(messages.size()), ended);
   extend_span(call, began, ended);

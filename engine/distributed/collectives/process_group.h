@@ -1,4 +1,4 @@
-// Process groups: collectives of tensors.
+// Process groups: collectives on tensors.
 #pragma once
 
 #include <map>
@@ -13,17 +13,17 @@
 
 namespace lockstep::distributed {
 
-/// A collective that has been enqueued (torch.distributed.Work). Copies share the work.
+/// An enqueued collective (torch.distributed.Work). Copies refer to the same one.
 class Work {
  public:
   Work() = default;
   Work(runtime::EventPtr done, Device device)
       : done_(std::move(done)), device_(device) {}
 
-  /// Makes the device's compute stream wait for the collective; the host does not wait
+  /// Makes the device's compute stream wait for the collective. Does not block the host
   /// (as with NCCL).
   void wait() const;
-  /// Blocks the host until the collective is done. Rethrows a failure.
+  /// Blocks the host until the collective has finished. Rethrows its failure.
   void synchronize() const;
   bool is_completed() const { return done_->done(); }
 
@@ -32,21 +32,21 @@ class Work {
   Device device_;
 };
 
-/// What a collective is for, in error messages and in the trace.
+/// Describes the purpose of a collective, for error messages and the trace.
 struct CollectiveLabel {
-  const char* why = nullptr;  ///< default: the collective's name
+  const char* why = nullptr;  ///< the collective's name by default
   std::string tensor = {};    ///< `bucket 0`, `buffers`
   int64_t bucket = -1;
-  std::vector<std::string> params = {};  ///< names of the parameters in it
-  /// Events that the collective waits for, besides the compute stream's work so far.
-  /// Each is one of its `deps` in the trace.
+  std::vector<std::string> params = {};  ///< names of the parameters it contains
+  /// Events that the collective waits for, in addition to all work already enqueued on
+  /// the compute stream. Each is recorded in its `deps` in the trace.
   std::vector<runtime::EventPtr> after = {};
 };
 
-/// The ranks of a group as seen by one of them. A collective is a task of the tensor's
-/// comm stream: the call returns at once, and failures poison the device, so that the
-/// next wait throws. Every rank must make the same calls in the same order. Used by one
-/// rank's threads, one at a time.
+/// A group of ranks, as seen by one of them. A collective is a task on the comm stream
+/// of the tensor's device: the call returns immediately, and a failure poisons the
+/// device so that the next wait throws. Every rank must make the same calls in the same
+/// order. May be used by one thread of the rank at a time.
 /// Source: torch/csrc/distributed/c10d/ProcessGroup.hpp.
 class ProcessGroup {
  public:
@@ -58,28 +58,28 @@ class ProcessGroup {
   const std::string& name() const { return name_; }
   Communicator& communicator() const { return *shared_->communicator; }
 
-  /// Replaces `tensor` by its sum (minimum, maximum) over all ranks, in place.
+  /// Replaces `tensor` in place with its sum (minimum, maximum) over all ranks.
   Work all_reduce(const Tensor& tensor, ReduceOp op = ReduceOp::sum,
                   CollectiveLabel label = {});
-  /// Replaces `tensor` by the root's, in place.
+  /// Replaces `tensor` in place with the root's tensor.
   Work broadcast(const Tensor& tensor, int root, CollectiveLabel label = {});
-  /// Replaces the root's tensor by the sum over all ranks; the others' stay as they
-  /// are.
+  /// Replaces the root's tensor with the sum over all ranks; the other ranks' tensors
+  /// are unchanged.
   Work reduce(const Tensor& tensor, int root, ReduceOp op = ReduceOp::sum,
               CollectiveLabel label = {});
-  /// `output` has size() times the elements of `input`, in order of rank.
+  /// `output` has size() times as many elements as `input`, ordered by rank.
   Work all_gather(const Tensor& output, const Tensor& input,
                   CollectiveLabel label = {});
-  /// `input` has size() times the elements of `output`.
+  /// `input` has size() times as many elements as `output`.
   Work reduce_scatter(const Tensor& output, const Tensor& input,
                       ReduceOp op = ReduceOp::sum, CollectiveLabel label = {});
   Work send(const Tensor& tensor, int to, CollectiveLabel label = {});
   Work recv(const Tensor& tensor, int from, CollectiveLabel label = {});
-  /// Returns when every rank has called it.
+  /// Blocks until every rank has called it.
   void barrier(Device device);
 
-  /// Returns number and description of the collective that runs, or ran last: 7 and
-  /// `all_reduce #7 (bucket 0, 400 B)`. Thread-safe.
+  /// Returns the number and a description of the current or most recent collective,
+  /// e.g. 7 and `all_reduce #7 (bucket 0, 400 B)`. Thread-safe.
   std::pair<int64_t, std::string> last_call() const;
 
  private:
@@ -87,7 +87,7 @@ class ProcessGroup {
   Work enqueue(const char* collective, const char* op_name, const Tensors& tensors,
                CollectiveLabel label, Run run, int64_t pair_seq = -1);
 
-  /// What a collective needs until it has run, even if the group is destroyed before.
+  /// State that a collective needs until it has run, even if the group is destroyed.
   struct Shared {
     std::unique_ptr<Communicator> communicator;
     std::mutex mutex;
@@ -97,7 +97,7 @@ class ProcessGroup {
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
   std::string name_;
   int64_t next_seq_ = 0;
-  std::map<int, int64_t> sent_, received_;  ///< a pair of ranks counts on its own
+  std::map<int, int64_t> sent_, received_;  ///< each pair of ranks has its own count
 };
 
 }  // namespace lockstep::distributed

@@ -11,9 +11,9 @@ namespace lockstep::distributed {
 
 namespace {
 
-/// The tensor is cut into one chunk per rank. In the first N−1 steps every chunk
-/// travels around the ring and grows into the sum over all ranks; in the last N−1 the
-/// finished chunks travel once more, until every rank has them all.
+/// The tensor is split into one chunk per rank. In the first N−1 steps, each chunk
+/// travels around the ring and accumulates the sum over all ranks. In the last N−1
+/// steps, the finished chunks travel around again until every rank has all of them.
 void reduce_scatter_then_all_gather(RingLink& link, Buffer data) {
   const auto chunks = plan::ring_chunks(data.numel, link.size());
   const auto chunk = [&](int i) { return data.part(chunks[i].first, chunks[i].count); };
@@ -22,7 +22,7 @@ void reduce_scatter_then_all_gather(RingLink& link, Buffer data) {
   }
 }
 
-/// A send and the recv at its other end have the same one.
+/// Returns the same hash for a send and the matching recv.
 uint32_t name_hash(const Collective& call) {
   const std::string_view name = call.name;
   return static_cast<uint32_t>(fnv1a64(name == "recv" ? "send" : name));
@@ -42,7 +42,7 @@ Ring::Ring(std::unique_ptr<Transport> transport, int rank, int size,
       rank_(rank),
       size_(size) {}
 
-/// One all-reduce of this rank: numbers its messages.
+/// The link of a single all-reduce on this rank; numbers its messages.
 class Ring::Link : public RingLink {
  public:
   Link(Ring& ring, ReduceOp op, const Collective& call)
@@ -72,7 +72,7 @@ void Ring::all_reduce(Buffer data, ReduceOp op, const Collective& call) {
 }
 
 /// Passes `data` along the ring from the root: every other rank receives it once, and
-/// all but the last pass it on.
+/// every rank but the last forwards it.
 void Ring::broadcast(Buffer data, int root, const Collective& call) {
   const int at = distance(root);
   const Message in{previous(), data}, out{next(), data};
@@ -80,11 +80,11 @@ void Ring::broadcast(Buffer data, int root, const Collective& call) {
   if (at < size_ - 1) pass(&out, nullptr, nullptr, at, call);
 }
 
-/// The reverse: the rank after the root begins, each rank adds its own, and the sum
-/// arrives at the root.
+/// The reverse of broadcast: the rank after the root starts, each rank adds its own
+/// data, and the sum arrives at the root.
 void Ring::reduce(Buffer data, int root, ReduceOp op, const Collective& call) {
   const int at = distance(root);
-  std::optional<Scratch> sum;  // `data` of the others must stay as it is
+  std::optional<Scratch> sum;  // non-root ranks must not modify `data`
   if (at > 0) sum.emplace(data);
   const Buffer mine = sum ? sum->buffer() : data;
   const Message in{previous(), mine}, out{next(), mine};

@@ -1,5 +1,5 @@
-// Collectives around a ring: each rank sends only to the next one and receives only
-// from the previous one.
+// Ring collectives: each rank sends only to the next rank and receives only from the
+// previous one.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace lockstep::distributed {
 
-/// What a rank in a ring can do: exchange messages with its two neighbours.
+/// A rank's connection to the ring: exchanges messages with its two neighbours.
 class RingLink {
  public:
   virtual ~RingLink() = default;
@@ -18,22 +18,22 @@ class RingLink {
   virtual int size() const = 0;
 
   /// Sends `out` to the next rank while receiving `in.numel` elements from the previous
-  /// one. They are added to `in` if `adds`, else they replace it. Every rank must make
-  /// the same number of calls, and each `in` must be as long as the neighbour's `out`.
-  /// Throws std::runtime_error that names the rank that differs.
+  /// rank; adds them to `in` if `adds` is true, otherwise overwrites `in`. Every rank
+  /// must make the same number of calls, and each `in` must have the length of the
+  /// neighbour's `out`. Throws std::runtime_error naming the rank that disagrees.
   virtual void exchange(Buffer out, Buffer in, bool adds) = 0;
 };
 
-/// Replaces `data` by its sum over all ranks. A slot.
+/// Replaces `data` with its sum over all ranks. A slot.
 using RingAllReduce = void(RingLink& link, Buffer data);
 runtime::Slot<RingAllReduce>& ring_all_reduce();
 
-/// All-reduce is reduce-scatter followed by all-gather (Patarasu and Yuan 2009; NCCL's
-/// and Gloo's ring): in 2(N−1) messages every rank sends 2(N−1)/N of the tensor,
-/// however many ranks there are. Each message is a `copy` event of the trace.
+/// All-reduce is reduce-scatter followed by all-gather (Patarasu and Yuan 2009; also
+/// the ring of NCCL and Gloo): each rank sends 2(N−1)/N of the tensor in 2(N−1)
+/// messages. Each message is a `copy` event in the trace.
 class Ring : public Communicator {
  public:
-  /// `group`: the name of the ranks' group, in the trace.
+  /// `group`: the name of the process group, for the trace.
   Ring(std::unique_ptr<Transport> transport, int rank, int size,
        const std::string& group);
 
@@ -57,14 +57,14 @@ class Ring : public Communicator {
     int peer;
     Buffer data;
   };
-  /// Sends `out` while receiving `in` (either may be null), as step number `step` of
-  /// the collective. Received data is combined with `in` by `combine`, or replaces it
+  /// Sends `out` while receiving `in` (either may be null), as step `step` of the
+  /// collective. Combines received data with `in` using `combine`, or overwrites `in`
   /// if `combine` is null.
   void pass(const Message* out, const Message* in, const ReduceOp* combine, int step,
             const Collective& call);
   int next() const { return (rank_ + 1) % size_; }
   int previous() const { return (rank_ + size_ - 1) % size_; }
-  /// Returns the number of ranks from `root` to this one.
+  /// Returns the number of hops from `root` to this rank.
   int distance(int root) const { return (rank_ - root + size_) % size_; }
 
   const std::unique_ptr<Transport> transport_;

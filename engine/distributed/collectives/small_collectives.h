@@ -1,4 +1,4 @@
-// Small lists of numbers between ranks, as collectives of an int64 tensor.
+// Exchange of short lists of numbers between ranks, as collectives on small tensors.
 #pragma once
 
 #include <vector>
@@ -7,18 +7,18 @@
 
 namespace lockstep::distributed {
 
-/// Each blocks the host until the result is there. The numbers travel on `device`; on
-/// devices that compute nothing all ranks count as equal. `why` is for the trace.
+/// Each function blocks the host until the result is available. Transfers via `device`;
+/// on devices that compute nothing, all ranks count as equal. `why` is for the trace.
 std::vector<int64_t> broadcast_integers(ProcessGroup& group, Device device,
                                         std::vector<int64_t> mine, const char* why);
 std::vector<int64_t> sum_integers(ProcessGroup& group, Device device,
                                   std::vector<int64_t> mine, const char* why);
-/// Returns rank r's list in row r. All lists must have the same length.
+/// Returns rank r's list as row r. All lists must have the same length.
 std::vector<std::vector<int64_t>> gather_integers(ProcessGroup& group, Device device,
                                                   const std::vector<int64_t>& mine,
                                                   const char* why);
 
-/// As sum_integers, for real numbers, in double.
+/// Same as sum_integers, but for double values.
 std::vector<double> sum_reals(ProcessGroup& group, Device device,
                               std::vector<double> mine, const char* why);
 

@@ -6,7 +6,7 @@
 
 namespace lockstep::distributed {
 
-/// A copy of a device's buffer in main memory.
+/// A host copy of a device buffer.
 class StagedCommunicator::OnHost {
  public:
   OnHost(const Buffer& there, Device device)
@@ -15,14 +15,14 @@ class StagedCommunicator::OnHost {
         driver_(*backend_of(device.type).driver()),
         bytes_(there.bytes()) {}
 
-  /// The copy, for the inner communicator.
+  /// Returns the host copy, for the inner communicator.
   Buffer here() { return {bytes_.data(), there_.numel, there_.dtype}; }
   Buffer fetched() {
     driver_.copy(bytes_.data(), kHost, there_.data, device_, bytes_.size());
     return here();
   }
-  /// To be filled when the device's queue has reached this collective: it must not
-  /// begin before the work that it waits for is done.
+  /// Waits until the device's queue reaches this collective, which must not start
+  /// before its dependencies are done; then returns the host copy, to be overwritten.
   Buffer awaited() {
     mark_queue(device_)->wait();
     return here();

@@ -1,4 +1,4 @@
-// Collectives of the host's memory, for devices whose memory the host cannot read.
+// Collectives staged through host memory, for device memory the host cannot read.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 
 namespace lockstep::distributed {
 
-/// Copies a device's part of each collective to main memory, runs `inner` (a ring,
-/// Gloo) there, and copies the result back: for CUDA devices of several processes where
-/// NCCL cannot be used. Must be called by the worker of that device's comm stream.
+/// Copies a device's part of each collective to main memory, runs `inner` (a ring or
+/// Gloo) there, and copies the result back. Used for CUDA devices in several processes
+/// if NCCL is not available. Must be called by the worker of the device's comm stream.
 class StagedCommunicator : public Communicator {
  public:
   StagedCommunicator(std::unique_ptr<Communicator> inner, Device device);

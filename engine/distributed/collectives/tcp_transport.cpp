@@ -22,7 +22,7 @@ namespace {
 constexpr uint32_t kMagic = 0x52534b4c;  // "LKSR"
 constexpr size_t kBounceBytes = 256 << 10;
 
-/// The wire format of greetings and tags. All ranks have the same byte order.
+/// The wire format of greetings and tags. All ranks must have the same byte order.
 struct WireTag {
   uint32_t magic = kMagic;
   MessageTag tag;
@@ -41,8 +41,8 @@ void send_without_delay(const Fd& socket) {
 
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
-/// Reads or writes the bytes that can move now. Returns their number. Throws if the
-/// peer has closed the connection.
+/// Returns the number of bytes moved, given the result of a send or receive; 0 if the
+/// call would have blocked. Throws if the peer has closed the connection.
 size_t move_some(ssize_t moved, int peer, const Collective& call, bool reading) {
   if (moved > 0) return static_cast<size_t>(moved);
   if (moved < 0 && would_block()) return 0;
@@ -53,7 +53,7 @@ size_t move_some(ssize_t moved, int peer, const Collective& call, bool reading) 
 
 }  // namespace
 
-/// A message that is being sent.
+/// A message being sent.
 class TcpTransport::Sending {
  public:
   Sending(const Outgoing& out, const Fd& channel, int rank, const Collective& call)
@@ -67,7 +67,7 @@ class TcpTransport::Sending {
   }
   int64_t began() const { return began_; }
 
-  /// Moves the bytes that can move now. Returns whether any did.
+  /// Moves as many bytes as possible without blocking. Returns whether any moved.
   bool go_on() {
     const size_t before = moved_;
     const Stage stage = stage_;
@@ -116,11 +116,11 @@ class TcpTransport::Sending {
   const Collective& call_;
   Stage stage_ = Stage::ready;
   WireTag mine_, theirs_;
-  size_t moved_ = 0;  ///< of what the stage moves
+  size_t moved_ = 0;  ///< bytes moved in the current stage
   int64_t began_ = 0;
 };
 
-/// A message that is being received.
+/// A message being received.
 class TcpTransport::Receiving {
  public:
   Receiving(const Incoming& in, const Fd& channel, int rank, const Collective& call,
@@ -173,8 +173,8 @@ class TcpTransport::Receiving {
     stage_ = Stage::data;
   }
 
-  /// Receives into place or, if the bytes are to be combined with what is there, into a
-  /// buffer that fits into the cache.
+  /// Receives directly into the destination or, if the bytes are to be combined with
+  /// existing data, into a buffer that fits in the cache.
   void read_data() {
     const size_t bytes = in_.data.bytes();
     char* const place = static_cast<char*>(in_.data.data);
@@ -193,7 +193,7 @@ class TcpTransport::Receiving {
     stage_ = Stage::done;
   }
 
-  /// Combines the whole elements of the bounce buffer after it got `fresh` more bytes.
+  /// Combines all complete elements in the bounce buffer after `fresh` bytes arrived.
   void combine(size_t fresh, size_t item) {
     held_ += fresh;
     const size_t whole = held_ / item;
@@ -213,7 +213,7 @@ class TcpTransport::Receiving {
   WireTag ready_, theirs_;
   size_t moved_ = 0;
   size_t held_ = 0;    ///< bytes in the bounce buffer
-  int64_t taken_ = 0;  ///< elements combined so far
+  int64_t taken_ = 0;  ///< number of elements already combined
   int64_t began_ = 0;
 };
 
@@ -246,7 +246,7 @@ Exchanged TcpTransport::exchange(const Outgoing* out, const Incoming* in,
   return times;
 }
 
-/// Moves both messages as their sockets become ready.
+/// Transfers both messages as their sockets become ready.
 void TcpTransport::run(Sending* out, Receiving* in, const Collective& call) {
   auto deadline = deadline_after(timeout_);
   while ((out && !out->done()) || (in && !in->done())) {
@@ -300,7 +300,7 @@ const Fd& TcpTransport::channel_from(int peer, const Collective& call) {
   return from_[peer];
 }
 
-/// Accepts the next connection. Closes it if it does not greet as a rank.
+/// Accepts the next connection. Closes it if it does not send a valid greeting.
 void TcpTransport::accept_one(int wanted, const Collective& call, TimePoint deadline) {
   throw_if_aborted();
   std::array<pollfd, 2> waits{pollfd{wake_.get(), POLLIN, 0},

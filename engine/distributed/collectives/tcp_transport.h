@@ -1,4 +1,4 @@
-// Messages between processes, over TCP.
+// Messages between processes over TCP.
 #pragma once
 
 #include <map>
@@ -12,17 +12,17 @@
 
 namespace lockstep::distributed {
 
-/// Uses one connection per (sender, receiver), made on first use. Ranks find each
-/// other's addresses in the store. The protocol of a message:
+/// Uses one connection per (sender, receiver) pair, opened on first use. Ranks look up
+/// each other's addresses in the store. The protocol for a message:
 ///
 ///   receiver → sender   its tag: "I am ready for this"
 ///   sender → receiver   its own tag, then the bytes
 ///
-/// Both ends compare the tags, so ranks that make different calls fail before a byte
-/// moves. No message begins before its receiver is ready, as with NCCL.
+/// Both ends compare the tags, so ranks that make different calls fail before any data
+/// is sent. As with NCCL, no transfer begins before its receiver is ready.
 class TcpTransport : public Transport {
  public:
-  /// Listens at `host`, an address of this machine that the other ranks can reach.
+  /// Listens on `host`, an address of this machine that the other ranks can reach.
   TcpTransport(std::shared_ptr<Store> store, std::string host, int rank, int size,
                Milliseconds timeout);
   ~TcpTransport() override;
@@ -48,7 +48,7 @@ class TcpTransport : public Transport {
   const Milliseconds timeout_;
   Fd listener_, wake_;
   std::map<int, Fd> to_, from_;
-  std::vector<char> bounce_;  ///< received bytes that are to be added
+  std::vector<char> bounce_;  ///< received bytes that have yet to be combined
 
   mutable std::mutex mutex_;
   std::optional<std::string> aborted_;

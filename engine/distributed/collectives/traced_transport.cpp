@@ -42,7 +42,7 @@ void TracedTransport::begin(const Collective& call) {
 
 void TracedTransport::record_received(const Incoming& in, const Collective& call,
                                       Exchanged& times, int64_t cpu_ns) {
-  // Times of hardware's clock: no message begins before what it waited for.
+  // Hardware clock times are clamped: no message begins before its dependencies end.
   times.in_began = std::max({times.in_began, ended(waits_), last_ended_});
   times.in_ended = std::max(times.in_ended, times.in_began + 1);
   const MessageFacts facts{group_, rank_, in.from, in.tag.message, in.data};

@@ -1,4 +1,4 @@
-// A transport that records the messages of another one.
+// A transport that records the messages of another transport.
 #pragma once
 
 #include <memory>
@@ -7,12 +7,12 @@
 
 namespace lockstep::distributed {
 
-/// Passes every exchange on to `transport` and records its messages: when they moved,
-/// and which events they waited for. A rank's first message of a collective waits for
-/// what the collective waits for, each later one for the message received before it.
+/// Forwards each exchange to `transport` and records when its messages were transferred
+/// and which events they waited for. A rank's first message in a collective waits for
+/// what the collective waits for; each later one, for the message received before it.
 class TracedTransport : public Transport {
  public:
-  /// Records on behalf of rank `rank` of the group named `group`.
+  /// Records on behalf of rank `rank` of group `group`.
   TracedTransport(std::unique_ptr<Transport> transport, const std::string& group,
                   int rank);
 
@@ -29,10 +29,10 @@ class TracedTransport : public Transport {
   const std::unique_ptr<Transport> transport_;
   const char* group_;
   const int rank_;
-  int64_t seq_ = -1;             ///< of the running collective
+  int64_t seq_ = -1;             ///< of the current collective
   std::vector<int64_t> causes_;  ///< events after which our next message is ready
   std::vector<runtime::EventPtr> waits_;  ///< work that our first message waits for
-  int64_t last_ended_ = 0;                ///< when the last message had arrived
+  int64_t last_ended_ = 0;                ///< when the previous message arrived
 };
 
 }  // namespace lockstep::distributed

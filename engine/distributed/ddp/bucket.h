@@ -1,4 +1,4 @@
-// A bucket: gradients side by side in one flat tensor, reduced together.
+// A bucket: gradients stored contiguously in one flat tensor and reduced together.
 #pragma once
 
 #include <vector>
@@ -9,22 +9,22 @@ namespace lockstep::distributed {
 
 class Bucket {
  public:
-  /// `members`: numbers of the parameters, in their order in the flat tensor.
+  /// `members`: indices of the parameters, in their order in the flat tensor.
   Bucket(size_t index, plan::Bucket members, const Parameters& parameters);
 
   const plan::Bucket& members() const { return members_; }
   int64_t bytes() const { return flat_.nbytes(); }
   const Tensor& flat() const { return flat_; }
-  /// Returns the part of the flat tensor that holds member i's gradient.
+  /// Returns a view of the part of the flat tensor that holds the gradient of member i.
   const Tensor& view(size_t i) const { return views_[i]; }
 
-  /// Writes `grad` times `factor` into member i's place. Undefined stands for zero.
+  /// Writes `factor` times `grad` to the view of member i; zeros if it is undefined.
   void pack(size_t i, const Tensor& grad, double factor);
-  /// Copies member i's place into `grad`.
+  /// Copies the view of member i into `grad`.
   void unpack(size_t i, const Tensor& grad) const;
   void fill_with_zeros();
 
-  /// Returns `bucket 0` and its parameters' names. `waits`: what the sum must wait for.
+  /// Returns `bucket 0` and its parameter names. `waits`: events the sum must wait for.
   CollectiveLabel label(const Parameters& parameters,
                         std::vector<runtime::EventPtr> waits) const;
 
@@ -35,7 +35,7 @@ class Bucket {
   Tensors views_;
 };
 
-/// Returns the parameters' sizes for the rules of engine/plan.
+/// Returns the parameters' sizes and types as input to engine/plan.
 std::vector<plan::BucketItem> bucket_items(const Parameters& parameters);
 
 }  // namespace lockstep::distributed

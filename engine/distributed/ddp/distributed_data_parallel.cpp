@@ -13,7 +13,7 @@
 
 namespace lockstep::distributed {
 
-/// Tensors are broadcast in groups of this size (`broadcast_bucket_size`).
+/// The size of the groups in which tensors are broadcast (`broadcast_bucket_size`).
 constexpr int64_t kBroadcastGroup = 250 * 1024 * 1024;
 
 struct DistributedDataParallel::Shared {
@@ -90,9 +90,9 @@ DistributedDataParallel::NoSync::NoSync(DistributedDataParallel& ddp)
     : ddp_(ddp), outer_(std::exchange(ddp.sync_gradients_, false)) {}
 DistributedDataParallel::NoSync::~NoSync() { ddp_.sync_gradients_ = outer_; }
 
-// --- keeping models and buffers equal
+// --- keeping models and buffers identical across ranks
 
-/// Batch norm's running statistics differ between ranks: all take rank 0's.
+/// Batch norm's running statistics differ between ranks; all ranks receive the root's.
 void DistributedDataParallel::broadcast_buffers_if_due() {
   if (!options_.broadcast_buffers || !buffers_may_differ_) return;
   const Tensors buffers = module_->buffers();
@@ -102,7 +102,7 @@ void DistributedDataParallel::broadcast_buffers_if_due() {
   for (const Tensor& buffer : buffers) last_broadcast_bytes_ += buffer.nbytes();
 }
 
-/// Broadcasts tensors of one type as one flat tensor (in groups of 250 MiB).
+/// Broadcasts tensors of the same type as flat tensors, in groups of 250 MiB.
 void DistributedDataParallel::broadcast_from(int root, const Tensors& tensors,
                                              const char* why) {
   autograd::NoGrad no_grad;
@@ -151,7 +151,7 @@ void DistributedDataParallel::verify_shapes() {
         "{} has inconsistent {} params",
         counts[0][0], r, counts[r][0]));
   }
-  constexpr size_t kDims = 6;  // of a shape, padded with zeros
+  constexpr size_t kDims = 6;  // dimensions per shape, padded with zeros
   std::vector<int64_t> mine;
   for (const auto& [name, tensor] : parameters) {
     std::vector<int64_t> shape(tensor.sizes().begin(), tensor.sizes().end());

@@ -1,5 +1,5 @@
-// What DistributedDataParallel does with gradients: a *slot* (engine/runtime/slot.h).
-// There are three, from the simplest to PyTorch's; a learner's own can replace them.
+// How DistributedDataParallel synchronises gradients: a *slot* (engine/runtime/slot.h)
+// with three implementations, from the simplest to PyTorch's. Learners can plug in one.
 #pragma once
 
 #include <functional>
@@ -13,45 +13,45 @@
 
 namespace lockstep::distributed {
 
-/// Makes the ranks' gradients equal: their mean. One object per rank and model.
+/// Replaces each rank's gradients with their mean. One object per rank and model.
 class GradientSync {
  public:
   virtual ~GradientSync() = default;
 
-  /// A forward pass begins whose gradients count, synchronised or not.
+  /// Called before a forward pass with gradients enabled, whether synchronised or not.
   virtual void before_forward() {}
-  /// It has ended with `output`; its backward pass comes next.
+  /// Called after a synchronised forward pass returned `output`, before its backward.
   virtual void before_backward(const Tensor& output) { (void)output; }
-  /// Parameter number `parameter` has its gradient (in `.grad()`). Called in the middle
-  /// of the backward pass, on the autograd thread.
+  /// Called when the gradient of parameter `parameter` is available in `.grad()`, on
+  /// the autograd thread during the backward pass.
   virtual void gradient_ready(size_t parameter) = 0;
-  /// The backward pass is over on the host; gradients must be final in stream order.
+  /// Called when backward ends on the host. Must make gradients final in stream order.
   virtual void after_backward() = 0;
 
-  /// Takes part in a step without a batch of its own, for ranks that still have one:
-  /// all calls that `gradient_ready` and `after_backward` would make, with zeros.
+  /// Participates in a step without a batch, for the sake of ranks that still have one:
+  /// makes all collective calls of `gradient_ready` and `after_backward`, with zeros.
   virtual void shadow_step() = 0;
-  /// By how much gradients are divided; the world size unless said.
+  /// Sets the divisor for gradients; the default is the world size.
   virtual void set_divisor(int divisor) = 0;
 
-  /// The order in which gradients became ready, if that shapes later steps, else
-  /// nothing. What a checkpoint keeps: the order decides which gradients share a
-  /// bucket, and so the order in which floats are added.
+  /// Returns the order in which gradients became ready if later steps depend on it,
+  /// else an empty list. Saved in checkpoints: the order determines which gradients
+  /// share a bucket, and therefore the order of floating-point additions.
   virtual std::vector<size_t> ready_order() const { return {}; }
-  /// Continues as if `order` had been observed. Must be the same on all ranks.
+  /// Continues as if `order` had been observed. Must be identical on all ranks.
   virtual void set_ready_order(const std::vector<size_t>& order) { (void)order; }
 };
 
 using Parameters = std::vector<nn::Named<Tensor>>;
 
-/// A bucket, for a comm hook (torch.distributed.GradBucket).
+/// A bucket, as passed to a comm hook (torch.distributed.GradBucket).
 struct GradBucket {
   size_t index = 0;
-  Tensor buffer;  ///< flat; all gradients of the bucket, one after the other
+  Tensor buffer;  ///< flat: all gradients of the bucket, concatenated
   CollectiveLabel label;
 };
 
-/// Replaces the all-reduce of a bucket, and owns the division by the world size.
+/// Replaces the all-reduce of a bucket. Responsible for dividing by the world size.
 using CommHook = std::function<Work(ProcessGroup&, GradBucket&)>;
 
 struct ReducerOptions {
@@ -65,17 +65,17 @@ struct ReducerOptions {
 using GradientSyncFactory = std::unique_ptr<GradientSync>(Parameters, ProcessGroup&,
                                                           const ReducerOptions&);
 
-/// PyTorch's reducer: buckets, all-reduced while backward still runs (reducer.h).
+/// Returns PyTorch's reducer: buckets, all-reduced while backward runs (reducer.h).
 std::unique_ptr<GradientSync> make_reducer(Parameters, ProcessGroup&,
                                            const ReducerOptions&);
-/// The simplest: after backward, an all-reduce for each gradient (simple_sync.cpp).
+/// Returns the simplest: an all-reduce per gradient, after backward (simple_sync.cpp).
 std::unique_ptr<GradientSync> make_naive_sync(Parameters, ProcessGroup&,
                                               const ReducerOptions&);
-/// After backward, an all-reduce for each bucket: few large messages, no overlap.
+/// Returns an all-reduce per bucket, after backward: few large messages, no overlap.
 std::unique_ptr<GradientSync> make_bucketed_sync(Parameters, ProcessGroup&,
                                                  const ReducerOptions&);
 
-/// The factory in use. Every call of an object made by a learner's is recorded.
+/// Returns the current factory. All hook calls to a learner's object are recorded.
 runtime::Slot<GradientSyncFactory>& gradient_sync_factory();
 std::unique_ptr<GradientSync> make_gradient_sync(Parameters, ProcessGroup&,
                                                  const ReducerOptions&);

@@ -24,7 +24,7 @@ Join::~Join() {
 
 void Join::before_forward() { count_active(true); }
 
-/// Counts the ranks that still have a batch, by one small all-reduce per step.
+/// Counts the ranks that still have a batch, using one small all-reduce per step.
 int Join::count_active(bool me) {
   std::vector<int64_t> active(ddp_.group_->size(), 0);
   active[ddp_.group_->rank()] = me ? 1 : 0;

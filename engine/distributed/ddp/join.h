@@ -1,4 +1,4 @@
-// Join: ranks with different numbers of batches.
+// Join: support for ranks with different numbers of batches.
 #pragma once
 
 #include <memory>
@@ -7,19 +7,19 @@
 
 namespace lockstep::distributed {
 
-/// A rank that has run out of batches must keep answering the collectives of those that
-/// have not, or they would wait forever. Use:
+/// A rank that has run out of batches must keep participating in the collectives of the
+/// other ranks, which would otherwise wait forever. Usage:
 ///
 ///   Join join(ddp);
 ///   for (batch : batches) { …ddp(batch)…; backward; step; }
 ///   join.finish();
 ///
-/// Each forward pass begins by counting the ranks with a batch; in `finish` a rank
-/// takes part with zeros until none has. Gradients are divided by the world size
-/// throughout, or by the number of ranks with a batch (`divide_by_initial_world_size`
-/// false). At the end all models become that of the last rank to finish. Source:
-/// torch/distributed/algorithms/join.py. Throws std::runtime_error for a model with
-/// SyncBatchNorm.
+/// Each forward pass starts by counting the ranks with a batch; `finish` participates
+/// with zeros until no rank has one. Gradients are divided by the world size throughout
+/// or, if `divide_by_initial_world_size` is false, by the number of ranks with a batch.
+/// At the end, all ranks receive the model of the last rank to finish. Source:
+/// torch/distributed/algorithms/join.py. Throws std::runtime_error if the model has
+/// SyncBatchNorm layers.
 class Join {
  public:
   explicit Join(DistributedDataParallel& ddp, bool divide_by_initial_world_size = true);
@@ -37,7 +37,7 @@ class Join {
 
   DistributedDataParallel& ddp_;
   const bool divide_by_initial_;
-  int authority_ = 0;  ///< the rank that broadcasts buffers: the highest with a batch
+  int authority_ = 0;  ///< rank that broadcasts buffers: the highest with a batch
 };
 
 }  // namespace lockstep::distributed

@@ -33,7 +33,7 @@ void Reducer::build(const std::vector<plan::Bucket>& buckets) {
   }
 }
 
-// --- the main path, in the order in which a step takes it
+// --- the main path, in the order of a step
 
 void Reducer::before_forward() {
   check_finished();
@@ -67,7 +67,7 @@ void Reducer::gradient_ready(size_t parameter) {
   mark_ready(parameter);
 }
 
-/// Packs the gradient into its bucket, divided beforehand: the sum is then the mean.
+/// Packs the gradient, divided (if there is no comm hook) so that the sum is the mean.
 void Reducer::mark_ready(size_t parameter) {
   if (seen_[parameter]) {
     throw std::runtime_error(fmt::format(
@@ -116,8 +116,8 @@ void Reducer::after_backward() {
   unfinished_ = false;
 }
 
-/// Copies the sums back to the parameters' gradients, after the collective and before
-/// later work of the compute stream.
+/// Copies the sums back to the gradients of the parameters, after the collective and
+/// before any later work on the compute stream.
 void Reducer::finish(Progress& progress) {
   progress.work.wait();
   const plan::Bucket& members = progress.bucket.members();
@@ -138,7 +138,7 @@ void Reducer::finish(Progress& progress) {
   }
 }
 
-// --- around it
+// --- setup, checks and rebuilding
 
 void Reducer::begin_step() {
   unfinished_ = true;
@@ -154,7 +154,7 @@ void Reducer::begin_step() {
   }
 }
 
-/// Throws PyTorch's error if the previous step left buckets unreduced.
+/// Throws PyTorch's error if the previous step did not reduce all buckets.
 void Reducer::check_finished() const {
   if (!unfinished_) return;
   std::string missing;
@@ -169,8 +169,8 @@ void Reducer::check_finished() const {
       missing, group_.rank()));
 }
 
-/// All ranks must use the same buckets although their gradients may have become ready
-/// in different orders: they take rank 0's order.
+/// All ranks must use the same buckets, but their gradients may have become ready in
+/// different orders; therefore all ranks use rank 0's order.
 void Reducer::rebuild() {
   std::vector<int64_t> order(ready_order_.begin(), ready_order_.end());
   order = broadcast_integers(group_, parameters_[0].value.device(), order, "rebuild");
@@ -186,7 +186,7 @@ void Reducer::set_ready_order(const std::vector<size_t>& order) {
   rebuilt_ = true;
 }
 
-/// Finds the parameters that took part on some rank. Others keep their `.grad`.
+/// Finds the parameters used on at least one rank. The others keep their `.grad`.
 void Reducer::share_used_map() {
   std::vector<int64_t> used;
   for (bool here : used_) used.push_back(here ? 1 : 0);

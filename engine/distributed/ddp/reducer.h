@@ -1,4 +1,4 @@
-// PyTorch's reducer: gradients leave in buckets while backward is still computing.
+// PyTorch's reducer: buckets of gradients are all-reduced while backward is running.
 #pragma once
 
 #include <optional>
@@ -7,12 +7,12 @@
 
 namespace lockstep::distributed {
 
-/// When the last gradient of a bucket is ready and it is the bucket's turn, its
-/// all-reduce starts on the comm stream while backward continues. Buckets are launched
-/// strictly in order: ranks with different orders would wait for each other forever.
-/// The first step's buckets are a guess; before the second step they are rebuilt, once,
-/// in the order in which gradients became ready on rank 0. Source:
-/// torch/csrc/distributed/c10d/reducer.cpp (1.13).
+/// Starts a bucket's all-reduce on the comm stream as soon as its last gradient is
+/// ready and all preceding buckets have been launched; backward continues in the
+/// meantime. Buckets are always launched in the same order: ranks with different orders
+/// would wait for each other forever. The buckets of the first step are a guess; they
+/// are rebuilt once, before the second step, in the order in which gradients became
+/// ready on rank 0. Source: torch/csrc/distributed/c10d/reducer.cpp (1.13).
 class Reducer : public GradientSync {
  public:
   Reducer(Parameters parameters, ProcessGroup& group, ReducerOptions options);
@@ -27,10 +27,10 @@ class Reducer : public GradientSync {
   void set_ready_order(const std::vector<size_t>& order) override;
 
  private:
-  /// A bucket and its progress in this step.
+  /// A bucket and its progress in the current step.
   struct Progress {
     Bucket bucket;
-    size_t missing = 0;                    ///< gradients that are not ready yet
+    size_t missing = 0;                    ///< number of gradients not ready yet
     std::vector<runtime::EventPtr> ready;  ///< events that the all-reduce waits for
     Work work;
   };
@@ -53,16 +53,16 @@ class Reducer : public GradientSync {
   const ReducerOptions options_;
   int divisor_;
 
-  std::vector<Progress> buckets_;  ///< in order of launch
-  std::vector<Place> places_;      ///< by parameter
-  size_t next_bucket_ = 0;         ///< the next one to launch
+  std::vector<Progress> buckets_;  ///< in launch order
+  std::vector<Place> places_;      ///< indexed by parameter
+  size_t next_bucket_ = 0;         ///< the next bucket to launch
 
-  std::vector<bool> seen_;           ///< in this step, by parameter
-  std::vector<size_t> ready_order_;  ///< of the first step
+  std::vector<bool> seen_;           ///< in the current step, indexed by parameter
+  std::vector<size_t> ready_order_;  ///< recorded in the first step
   bool rebuilt_ = false, unfinished_ = false, unused_marked_ = false;
-  std::vector<size_t> unused_;       ///< found by walking the graph
-  std::vector<bool> used_;           ///< here, by parameter: its hook was called
-  std::vector<bool> used_anywhere_;  ///< the same over all ranks
+  std::vector<size_t> unused_;       ///< parameters that the graph does not reach
+  std::vector<bool> used_;           ///< on this rank, by parameter: its hook ran
+  std::vector<bool> used_anywhere_;  ///< the same across all ranks
 };
 
 }  // namespace lockstep::distributed

@@ -1,5 +1,5 @@
-// Two simple gradient syncs, for reading and comparison: what PyTorch's reducer does,
-// without its two ideas (few large messages; overlap with backward).
+// Two simple gradient syncs, for study and comparison: they do what PyTorch's reducer
+// does without one or both of its ideas (few large messages; overlap with backward).
 #include "engine/distributed/ddp/bucket.h"
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
@@ -8,8 +8,8 @@
 namespace lockstep::distributed {
 namespace {
 
-/// An all-reduce for every gradient, after the whole backward pass. Correct but slow:
-/// every small bias costs the latency of a message.
+/// Performs one all-reduce per gradient, after the entire backward pass. Correct but
+/// slow: even a small bias costs the latency of a message.
 class NaiveSync : public GradientSync {
  public:
   NaiveSync(Parameters parameters, ProcessGroup& group)
@@ -52,7 +52,7 @@ class NaiveSync : public GradientSync {
   int divisor_;
 };
 
-/// An all-reduce for every bucket, still after the whole backward pass.
+/// Performs one all-reduce per bucket, after the entire backward pass.
 class BucketedSync : public GradientSync {
  public:
   BucketedSync(Parameters parameters, ProcessGroup& group, int64_t cap)

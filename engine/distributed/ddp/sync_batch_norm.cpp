@@ -9,9 +9,9 @@ namespace {
 
 using std::source_location;
 
-/// One all-gather of every rank's mean, variance and count, 2C + 1 numbers. An
-/// all-reduce of Σx, Σx² and the count would do too, but E[x²] − E[x]² loses the
-/// variance where it is small beside the mean; and it takes twice as many messages.
+/// Performs one all-gather of every rank's mean, variance and count: 2C + 1 values. An
+/// all-reduce of Σx, Σx² and the count would also work, but E[x²] − E[x]² loses the
+/// variance if it is small compared to the mean, and it takes twice as many messages.
 BatchStatistics gather_statistics(const BatchStatistics& mine, ProcessGroup& group,
                                   const CollectiveLabel& label) {
   const Tensor row = ops::cat({mine.mean, mine.var, mine.count});
@@ -27,7 +27,7 @@ BatchStatistics gather_statistics(const BatchStatistics& mine, ProcessGroup& gro
   return {together[0], together[1], together[2]};
 }
 
-/// One all-reduce of 2C numbers.
+/// Performs one all-reduce of 2C values.
 BackwardSums reduce_sums(const BackwardSums& mine, ProcessGroup& group,
                          const CollectiveLabel& label) {
   const int64_t channels = mine.dy.numel();
@@ -36,7 +36,7 @@ BackwardSums reduce_sums(const BackwardSums& mine, ProcessGroup& group,
   return {both.narrowed(0, channels), both.narrowed(channels, channels)};
 }
 
-/// Checks what a learner's function returned.
+/// Checks the result of a learner's function.
 void check_like(const char* slot, const char* what, const Tensor& got,
                 const Tensor& mine) {
   ops::check(got.defined(), "{}: `{}` of the result is not set", slot, what);
@@ -65,7 +65,7 @@ BatchStatistics global_statistics(const Tensor& x, const Tensor& weight,
   return all;
 }
 
-/// What the backward pass needs.
+/// State saved for the backward pass.
 struct Saved {
   Tensor x, weight;
   BatchStatistics all;

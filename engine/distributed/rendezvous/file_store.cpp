@@ -15,14 +15,14 @@ namespace {
 using store::Frame;
 using store::Op;
 
-// A file has no condition variable: waiting means polling. PyTorch's interval.
+// Files have no condition variables, so waiting means polling, at PyTorch's interval.
 constexpr Milliseconds kPollInterval(10);
 constexpr Milliseconds kLockInterval(1);
 
 }  // namespace
 
 /// Exclusive access to the store: no other thread uses this object, no other process
-/// writes the file (LOCK_SH) or also reads it (LOCK_EX), and the table is up to date.
+/// writes the file (LOCK_SH) or even reads it (LOCK_EX), and the table is up to date.
 class FileStore::Turn {
  public:
   Turn(FileStore& store, int kind) : own_(store.mutex_), file_(store.file_.get()) {
@@ -46,19 +46,19 @@ FileStore::FileStore(std::filesystem::path path, Milliseconds timeout)
     : Store(timeout),
       path_(std::move(path)),
       exceptions_at_construction_(std::uncaught_exceptions()) {
-  do {  // again if the last member of an earlier run removes the file just now
+  do {  // repeat if the last member of an earlier run has removed the file
     open();
     lock(LOCK_SH);
   } while (is_removed());
   ::flock(file_.get(), LOCK_UN);
-  Turn(*this, LOCK_SH);  // refuses a file that is not a store's
+  Turn(*this, LOCK_SH);  // rejects a file that is not a store file
 }
 
 FileStore::~FileStore() {
   if (std::uncaught_exceptions() > exceptions_at_construction_) return;
   try {
     leave();
-  } catch (const std::exception&) {  // others that need the file get the error, too
+  } catch (const std::exception&) {  // other users of the file get the error, too
   }
 }
 
@@ -68,8 +68,8 @@ void FileStore::open() {
 }
 
 void FileStore::lock(int kind) const {
-  // Not one blocking flock: a process that is stopped while it holds the lock would
-  // block all others forever.
+  // Not a single blocking flock: a process stopped while holding the lock would block
+  // all others forever.
   const auto deadline = deadline_after(timeout());
   while (::flock(file_.get(), kind | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
@@ -169,16 +169,16 @@ void FileStore::leave() {
 void FileStore::append(const Frame& change) {
   const std::string bytes = store::encode(change);
   const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
-  // The change enters our table as it enters everyone's: by reading the log.
+  // Our table is updated like every other process's: by reading the log.
   if (written == static_cast<ssize_t>(bytes.size())) return read_what_is_new();
   const int error = written < 0 ? errno : ENOSPC;
-  // Removes a half-written record. If that fails, too, readers report a cut-off file.
+  // Remove a partial record. If this fails, too, readers report a truncated file.
   [[maybe_unused]] const int failed = ::ftruncate(file_.get(), read_until_);
   fail(fmt::format("cannot be written: {}", std::strerror(error)));
 }
 
 void FileStore::read_what_is_new() {
-  std::string bytes;  // the file from read_until_ on
+  std::string bytes;  // contents of the file from read_until_
   char piece[1 << 16];
   for (;;) {
     const off_t from = read_until_ + static_cast<off_t>(bytes.size());

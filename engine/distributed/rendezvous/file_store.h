@@ -1,7 +1,7 @@
-// A store in a file that all processes can reach: `file:///path` of init_process_group.
+// A store in a file accessible to all processes: `file:///path` of init_process_group.
 //
-// The file is a log: one frame (frame.h) for each change, appended under flock(2). Each
-// process keeps a table of its own and reads what is new in the log before each access.
+// The file is a log with one frame (frame.h) per change, appended under flock(2). Each
+// process maintains its own table and reads new log entries before each access.
 #pragma once
 
 #include <sys/types.h>
@@ -16,14 +16,14 @@
 
 namespace lockstep::distributed {
 
-/// Creates the file if it does not exist, and removes it when every rank of the world
-/// has joined and left. A file left behind by another run still holds that run's
-/// members, so join() refuses the same ranks and says which file to delete. A process's
-/// death is *not* noticed. Construct one object in each process: after a fork, parent
-/// and child would share one file lock.
+/// Creates the file if it does not exist and removes it once every rank of the world
+/// has joined and left. A file left over from another run still contains that run's
+/// members, so join() rejects the same ranks and names the file to delete. The death of
+/// a process is *not* detected. Construct the object after any fork, once per process:
+/// otherwise parent and child would share a file lock.
 ///
 /// Calls throw std::runtime_error naming the file if it cannot be read or written, is
-/// not a store's file, is cut off, or stays locked by another process for `timeout`.
+/// not a store file, is truncated, or stays locked by another process for `timeout`.
 /// Source: torch/csrc/distributed/c10d/FileStore.cpp.
 class FileStore : public Store {
  public:
@@ -53,7 +53,7 @@ class FileStore : public Store {
   void lock(int kind) const;
   bool is_removed() const;
 
-  // Must be called during a Turn.
+  // Must be called while a Turn is held.
   void read_what_is_new();
   void append(const store::Frame& change);
 
@@ -63,9 +63,9 @@ class FileStore : public Store {
   const std::filesystem::path path_;
   const int exceptions_at_construction_;
 
-  std::mutex mutex_;  ///< guards all below
+  std::mutex mutex_;  ///< guards all members below
   Fd file_;
-  off_t read_until_ = 0;  ///< the table holds the log's changes before this offset
+  off_t read_until_ = 0;  ///< the table reflects the log up to this offset
   store::KeyValues values_;
   store::Members members_;
   std::vector<int> joined_;  ///< ranks that joined through this object

@@ -1,11 +1,11 @@
-// Frames: how requests and answers look as bytes, on a connection and in a file; and
-// the words in which the stores' messages show keys, values and times.
+// Frames: the byte format of requests and answers, on a connection and in a file; also
+// helpers that format keys, values and times for the stores' messages.
 //
 //   "LKS1" | operation | length of the body |  body: ( length | bytes ) for each field
 //    4 bytes  4 bytes        4 bytes                  4 bytes
 //
-// Numbers of the header and lengths are little-endian; numbers in fields are decimal
-// text. Nothing that arrives is trusted: anyone who finds the port can send bytes.
+// Integers in the header and lengths are little-endian; numbers in fields are decimal
+// text. No input is trusted: anyone who finds the port can send bytes.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,11 @@
 
 namespace lockstep::distributed::store {
 
-/// The longest body in bytes. No memory is allocated for a longer one.
+/// The maximum body size in bytes. No memory is allocated for larger bodies.
 inline constexpr size_t kMaxBody = 1 << 20;
 inline constexpr size_t kHeaderBytes = 12;
 
-/// Requests with their fields → the answer, then the three answers.
+/// Requests with their fields → the possible answers; then the three kinds of answer.
 enum class Op : uint32_t {
   ping,         ///< → done
   set,          ///< key, value → done
@@ -48,16 +48,16 @@ struct Frame {
   Fields fields;
 };
 
-/// Returns the frame's bytes. Throws std::runtime_error if its body is longer than
-/// kMaxBody.
+/// Returns the frame as bytes. Throws std::runtime_error if the body exceeds kMaxBody
+/// bytes.
 std::string encode(const Frame& frame);
 
-/// What a stream of bytes begins with.
+/// The result of parsing the start of a byte stream.
 struct Parsed {
   enum class State {
-    incomplete,  ///< the beginning of a frame
-    whole,       ///< `frame`, which takes up `consumed` bytes
-    garbage,     ///< not a frame, whatever follows, for this `reason`
+    incomplete,  ///< only part of a frame
+    whole,       ///< `frame` is complete and takes up `consumed` bytes
+    garbage,     ///< not a frame, regardless of what follows; see `reason`
   };
   State state = State::incomplete;
   Frame frame;
@@ -66,20 +66,20 @@ struct Parsed {
 };
 
 /// Parses the frame at the start of `bytes`. Never throws. A bad header is reported
-/// before the body has arrived.
+/// even if the body has not arrived yet.
 Parsed parse_frame(std::string_view bytes);
 
-/// Returns all of `text` as a decimal number, or nullopt.
+/// Parses the whole of `text` as a decimal number; returns nullopt if it is not one.
 std::optional<int64_t> parse_number(std::string_view text);
 
-/// Returns `text` for a message of one line: cut at 80 bytes, control characters
-/// replaced by '?'.
+/// Returns `text` formatted for a one-line message: truncated to 80 bytes, with control
+/// characters replaced by '?'.
 std::string shown(std::string_view text);
 
-/// Returns `"a", "b" and 3 more`.
+/// Returns a list such as `"a", "b" and 3 more`.
 std::string quoted(const std::vector<std::string>& keys);
 
-/// Returns "1.5 s".
+/// Returns a string such as "1.5 s".
 std::string seconds(Milliseconds time);
 
 }  // namespace lockstep::distributed::store

@@ -47,8 +47,8 @@ int parse_port(const std::string& url, const std::string& text) {
   refuse(url, fmt::format("\"{}\" is no port from 0 to 65535", store::shown(text)));
 }
 
-/// Early PyTorch met at multicast addresses, and its ImageNet example still has one as
-/// its default (tcp://224.66.41.62:23456). No process can listen there.
+/// Early versions of PyTorch used multicast addresses, and its ImageNet example still
+/// has one as the default (tcp://224.66.41.62:23456). No process can listen on one.
 void refuse_multicast(const std::string& url, const std::string& host) {
   in_addr v4{};
   in6_addr v6{};

@@ -11,7 +11,7 @@ std::string key(const char* what, int rank) {
   return std::string(what) + "/" + std::to_string(rank);
 }
 
-/// A tenth of the timeout, between 50 ms and 1 s.
+/// Returns a tenth of the timeout, clamped to 50 ms to 1 s.
 Milliseconds interval_for(Milliseconds timeout) {
   return std::clamp(timeout / 10, Milliseconds(50), Milliseconds(1000));
 }
@@ -72,7 +72,7 @@ void Monitor::work() {
   }
 }
 
-/// Writes this rank's heartbeat and collective, and reads the others'.
+/// Writes this rank's heartbeat and latest collective, and reads those of the others.
 void Monitor::exchange_news() {
   const auto [seq, at] = group_.last_call();
   store_->set(key("at", group_.rank()), std::to_string(seq) + " " + at);
@@ -95,8 +95,8 @@ void Monitor::exchange_news() {
   }
 }
 
-/// Aborts the group; returns whether it is time for the last resort. mutex_ must be
-/// held.
+/// Aborts the group and returns whether it is time for the last resort. mutex_ must be
+/// held by the caller.
 bool Monitor::act_on(const std::string& blame) {
   group_.communicator().abort(blame);
   if (blamed_at_ == TimePoint{}) blamed_at_ = Clock::now();
@@ -104,8 +104,8 @@ bool Monitor::act_on(const std::string& blame) {
   return unnoticed && !explaining_ && last_resort_;
 }
 
-/// Names a rank whose process has ended rather than one that reports a failure: the
-/// latter often failed because of the former. mutex_ must be held.
+/// Prefers to blame a rank whose process has died over one that reports a failure,
+/// which is often a consequence of the death. mutex_ must be held.
 std::string Monitor::gone_or_failed() const {
   std::string failed;
   for (int rank = 0; rank < group_.size(); ++rank) {
@@ -120,7 +120,7 @@ std::string Monitor::gone_or_failed() const {
   return failed;
 }
 
-/// Names a rank whose heartbeat has stopped. mutex_ must be held.
+/// Returns a message naming a rank whose heartbeat has stopped. mutex_ must be held.
 std::string Monitor::silent() const {
   const double limit =
       std::chrono::duration<double>(3 * interval_ + Milliseconds(200)).count();
@@ -140,8 +140,8 @@ std::string Monitor::silent() const {
   return {};
 }
 
-/// Names a rank that is alive but has not reached the collective at which the others
-/// are. mutex_ must be held.
+/// Returns a message naming a rank that is alive but has not reached the latest
+/// collective of the others. mutex_ must be held.
 std::string Monitor::behind() const {
   const auto by_seq = [](const Seen& a, const Seen& b) { return a.seq < b.seq; };
   const auto last = std::min_element(seen_.begin(), seen_.end(), by_seq);
@@ -182,7 +182,7 @@ std::string Monitor::explain(const std::string& error) {
       if (blame.empty() && late) blame = behind();
     }
     if (!blame.empty()) return blame;
-    // A connection may break before the store knows that the process behind it died.
+    // A connection may break before the store detects that the peer process has died.
     if (!broke || Clock::now() >= deadline) break;
     std::this_thread::sleep_for(Milliseconds(20));
   }

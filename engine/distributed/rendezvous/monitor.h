@@ -1,4 +1,4 @@
-// Heartbeats between ranks: when a rank dies, hangs or fails, all others name it.
+// Heartbeats between ranks: if a rank dies, hangs or fails, all other ranks name it.
 #pragma once
 
 #include <condition_variable>
@@ -14,38 +14,38 @@
 
 namespace lockstep::distributed {
 
-/// A thread of this rank that, ten times per timeout (but every 50 ms to 1 s), writes a
-/// heartbeat and the rank's latest collective into the store and reads those of the
-/// others. When a rank is gone or has failed, it aborts the group's communicator, so
-/// that no collective waits for it. (A rank whose own neighbours are alive would
-/// otherwise notice a death only at its timeout.) Thread-safe.
+/// A thread of this rank that periodically (every tenth of the timeout, but every 50 ms
+/// to 1 s) writes a heartbeat and the rank's latest collective to the store and reads
+/// those of the others. If a rank is gone or has failed, it aborts the group's
+/// communicator so that no collective waits for that rank. (A rank whose neighbours are
+/// alive would otherwise detect a death only at its timeout.) Thread-safe.
 class Monitor {
  public:
-  /// Calls `last_resort` on the monitor's thread, with the sentence that names the
-  /// culprit, if this rank has not called explain() within 1.5 s of a failure
-  /// elsewhere: it may be busy with anything. `group` must outlive the monitor.
+  /// Calls `last_resort` on the monitor's thread, with the message naming the culprit,
+  /// if this rank has not called explain() within 1.5 s of a failure on another rank,
+  /// because it may be busy elsewhere. `group` must outlive the monitor.
   Monitor(std::shared_ptr<Store> store, ProcessGroup& group, Milliseconds timeout,
           std::function<void(const std::string&)> last_resort = {});
   ~Monitor();
 
-  /// Call it after a failure of this rank, with its exception's message. Returns in one
-  /// line which rank is to blame, at which collective, and what to do. Takes about a
-  /// second at most. If the failure is this rank's own, tells the others.
+  /// Call after a failure of this rank, with the exception's message. Returns one line
+  /// naming the rank to blame, its collective, and a fix. Takes at most about a second.
+  /// If this rank caused the failure, notifies the others.
   std::string explain(const std::string& error);
 
-  /// Returns whether the store still answers. If not, rank 0, which keeps it, is to
+  /// Returns whether the store still responds. If not, rank 0, which hosts it, is to
   /// blame.
   bool store_answers() const;
 
  private:
-  /// What the store said about a rank when last read.
+  /// The state of a rank in the store when last read.
   struct Seen {
-    int64_t beat = -1;                 ///< heartbeat counter; −1: none yet
+    int64_t beat = -1;                 ///< heartbeat counter; −1 if none yet
     int64_t seq = -1;                  ///< number of its latest collective
-    std::string at = "no collective";  ///< the same in words
-    TimePoint changed;                 ///< when we last read a new heartbeat
+    std::string at = "no collective";  ///< description of its latest collective
+    TimePoint changed;                 ///< time at which we last read a new heartbeat
     bool gone = false;                 ///< the store has lost its connection
-    std::string failed;                ///< its own failure's message; empty: none
+    std::string failed;                ///< message of its own failure; empty if none
   };
 
   void work();
@@ -60,15 +60,15 @@ class Monitor {
   const Milliseconds interval_, timeout_;
   const std::function<void(const std::string&)> last_resort_;
 
-  mutable std::mutex mutex_;  ///< guards what follows
+  mutable std::mutex mutex_;  ///< guards all members below
   std::condition_variable changed_;
-  std::vector<Seen> seen_;     ///< by rank
-  TimePoint round_began_;      ///< when the latest exchange with the store began
-  bool round_over_ = true;     ///< whether that exchange has ended
-  std::string store_trouble_;  ///< the error of the latest exchange; empty: none
+  std::vector<Seen> seen_;     ///< indexed by rank
+  TimePoint round_began_;      ///< start of the latest exchange with the store
+  bool round_over_ = true;     ///< whether that exchange has finished
+  std::string store_trouble_;  ///< error of the latest exchange; empty if none
   bool closing_ = false;
   bool explaining_ = false;  ///< explain() was called
-  TimePoint blamed_at_{};    ///< when a failure was first seen; zero: not yet
+  TimePoint blamed_at_{};    ///< time of the first observed failure; zero if none
 
   std::thread thread_;
 };

@@ -43,7 +43,7 @@ bool has_its_fields(const Frame& request) {
     case Op::leave:
       return count == 0;
     default:
-      return false;  // an answer is no request
+      return false;  // an answer is not a request
   }
 }
 
@@ -61,7 +61,7 @@ Service::Answers Service::handle(Client from, const Frame& request) {
   } catch (const std::runtime_error& error) {
     return {{from, {Op::refused, {error.what()}}}};
   }
-  wake(answers);  // also the request just parked, if its keys are all there
+  wake(answers);  // includes the request just parked, if all its keys are set
   return answers;
 }
 

@@ -1,8 +1,8 @@
-// How a store's server answers requests, without sockets and threads
-// (tcp_store_server.cpp has those).
+// The request handling of a store's server, without sockets and threads (see
+// tcp_store_server.cpp for those).
 //
-// Each request is answered once: at once or, get and wait, when another request sets
-// the last missing key or when its timeout expires.
+// Each request is answered exactly once: immediately or, for get and wait, when another
+// request sets the last missing key or the timeout expires.
 #pragma once
 
 #include <map>
@@ -15,10 +15,10 @@
 
 namespace lockstep::distributed::store {
 
-/// Not thread-safe. Requests may come from anyone; invalid ones are refused.
+/// Not thread-safe. Requests are not trusted; invalid ones are refused.
 class Service {
  public:
-  /// The number of a connection; never reused for another one.
+  /// Identifies a connection; never reused.
   using Client = int64_t;
 
   struct Answer {
@@ -28,22 +28,22 @@ class Service {
   using Answers = std::vector<Answer>;
 
   /// Handles a request; returns its answer (unless it must wait) and the answers to
-  /// parked requests that waited for it.
+  /// parked requests that it completes.
   Answers handle(Client from, const Frame& request);
 
   /// Must be called when a connection is closed. Drops its parked requests and sets
-  /// gone_key(rank) for each rank that joined on it and has not left; returns the
-  /// answers to requests that waited for these keys.
+  /// gone_key(rank) for each rank that joined on it and has not left. Returns the
+  /// answers to requests that were waiting for these keys.
   Answers disconnected(Client client);
 
-  /// Returns answers to the parked requests whose timeout has expired: the keys that
-  /// are missing.
+  /// Returns answers, listing the missing keys, to the parked requests whose timeout
+  /// has expired.
   Answers expire(TimePoint now);
 
-  /// Returns when expire() must be called next; nullopt if nothing is parked.
+  /// Returns when expire() must be called next; nullopt if no request is parked.
   std::optional<TimePoint> next_deadline() const;
 
-  /// Returns how many ranks have joined and are neither gone nor have left.
+  /// Returns the number of ranks that have joined and have neither left nor been lost.
   size_t members_present() const { return present_.size(); }
 
  private:
@@ -59,13 +59,13 @@ class Service {
   void leave(Client from);
   void park(Client from, const Frame& request);
 
-  /// Answers the parked requests whose keys have all been set.
+  /// Answers the parked requests whose keys are now all set.
   void wake(Answers& answers);
 
   KeyValues values_;
   Members members_;
-  std::map<int, Client> present_;  ///< rank → the connection that it joined on
-  std::vector<Wait> waits_;        ///< parked: each lacks a key
+  std::map<int, Client> present_;  ///< rank → the connection on which it joined
+  std::vector<Wait> waits_;        ///< parked requests; each is missing a key
 };
 
 }  // namespace lockstep::distributed::store

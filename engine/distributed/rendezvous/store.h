@@ -1,9 +1,9 @@
 // The store: keys and values that every process of a run can read and write.
 //
-// It is how processes find each other before they can talk: each sets its own address
-// and waits for the others'. PyTorch's torch.distributed.Store. Here are its contract,
-// the store in memory and the prefix store; file_store.h and tcp_store.h have the rest.
-// Source: torch/csrc/distributed/c10d/Store.hpp.
+// Processes use it to find each other before they can communicate: each sets its own
+// address and waits for the others'. Equivalent to PyTorch's torch.distributed.Store.
+// This file has the interface, the in-memory store and the prefix store; file_store.h
+// and tcp_store.h have the others. Source: torch/csrc/distributed/c10d/Store.hpp.
 #pragma once
 
 #include <condition_variable>
@@ -20,10 +20,10 @@
 
 namespace lockstep::distributed {
 
-/// PyTorch's default timeout of a store.
+/// PyTorch's default store timeout.
 inline constexpr Milliseconds kDefaultStoreTimeout = std::chrono::seconds(300);
 
-/// Keys did not appear in time. The message names them, the store and the timeout.
+/// Thrown if keys were not set in time. Names the keys, the store and the timeout.
 class StoreTimeout : public std::runtime_error {
  public:
   StoreTimeout(std::vector<std::string> keys, const std::string& store,
@@ -34,19 +34,19 @@ class StoreTimeout : public std::runtime_error {
   std::vector<std::string> keys_;
 };
 
-/// The store is lost: the process that keeps it has ended or does not answer.
+/// Thrown if the process that hosts the store has ended or does not respond.
 class StoreGone : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Returns the key that a TCP store sets when it loses the connection to a member.
+/// Returns the key that a TCP store sets if it loses the connection to a member.
 std::string gone_key(int rank);
 
-/// Keys and values are any bytes. Thread-safe: a thread that waits does not block the
-/// others. Besides the errors named below, all calls throw StoreGone, and
-/// std::runtime_error if the store is damaged or if one call would carry more than
-/// store::kMaxBody (1 MiB).
+/// Keys and values may contain any bytes. Thread-safe: a waiting thread does not block
+/// others. Besides the errors documented below, all calls throw StoreGone, and
+/// std::runtime_error if the store is damaged or if a single call would transfer more
+/// than store::kMaxBody (1 MiB).
 class Store {
  public:
   explicit Store(Milliseconds timeout = kDefaultStoreTimeout) : timeout_(timeout) {}
@@ -56,47 +56,47 @@ class Store {
 
   virtual void set(const std::string& key, const std::string& value) = 0;
 
-  /// Returns the key's value; waits until it is set, for at most `timeout` (0 or less:
-  /// looks once). Throws StoreTimeout.
+  /// Returns the value of the key, waiting for it for at most `timeout` (if 0 or less,
+  /// checks once). Throws StoreTimeout.
   virtual std::string get(const std::string& key, Milliseconds timeout) = 0;
   std::string get(const std::string& key) { return get(key, timeout_); }
 
-  /// Returns the key's value, or nullopt if it has none. Does not wait.
+  /// Returns the value of the key, or nullopt if it is not set. Does not wait.
   virtual std::optional<std::string> try_get(const std::string& key) = 0;
 
-  /// Adds to a counter and returns the sum, atomically. A key without a value counts as
-  /// 0; the value is decimal text. Throws std::runtime_error if it is other text, or if
-  /// the sum does not fit into 64 bits.
+  /// Atomically adds `amount` to a counter and returns the sum. A key that is not set
+  /// counts as 0; the value is decimal text. Throws std::runtime_error if the value is
+  /// not a number, or if the sum does not fit into 64 bits.
   virtual int64_t add(const std::string& key, int64_t amount) = 0;
 
-  /// Waits until all keys have values. Throws StoreTimeout naming those that do not.
+  /// Waits until all keys are set. Throws StoreTimeout naming the keys that are not.
   virtual void wait(const std::vector<std::string>& keys, Milliseconds timeout) = 0;
   void wait(const std::vector<std::string>& keys) { wait(keys, timeout_); }
 
-  /// Atomically sets the key to `desired` if its value is `expected`, or if it has none
-  /// and `expected` is empty. Returns the value afterwards (if there is none:
-  /// `expected`, as PyTorch does).
+  /// Atomically sets the key to `desired` if its value is `expected`, or if the key is
+  /// not set and `expected` is empty. Returns the resulting value, or `expected` if
+  /// there is none (as in PyTorch).
   virtual std::string compare_set(const std::string& key, const std::string& expected,
                                   const std::string& desired) = 0;
 
-  /// Removes the key; returns whether it had a value. PyTorch's delete_key.
+  /// Removes the key and returns whether it was set. PyTorch's delete_key.
   virtual bool remove(const std::string& key) = 0;
 
-  /// Makes rank `rank` of a world of `world_size` a member. Throws std::runtime_error
-  /// if the rank is out of range, if it has joined before (even if it has left), or if
-  /// another member has another world size; the message names both processes.
+  /// Adds rank `rank` of a world of `world_size` as a member. Throws std::runtime_error
+  /// if the rank is out of range or has joined before (even if it has left), or if
+  /// another member's world size differs; the message names both processes.
   virtual void join(int rank, int world_size) = 0;
 
-  /// Ends the membership of all ranks that joined through this object. Destructors call
-  /// it, except while an exception unwinds the stack: then the rank has failed, and a
-  /// TCP store tells the others by gone_key(rank). A rank that ends because of
-  /// *another* rank's failure should call leave(), so that only the culprit is named.
-  /// Does not throw if the store is gone.
+  /// Ends the membership of all ranks that joined through this object. Called by
+  /// destructors, except during stack unwinding: in that case the rank has failed, and
+  /// a TCP store notifies the others through gone_key(rank). A rank that exits because
+  /// *another* rank failed should call leave() so that only the culprit is named. Does
+  /// not throw if the store is gone.
   virtual void leave() = 0;
 
-  /// In the process that keeps the store: waits until every other member has left or is
-  /// gone, for at most `timeout`, so that they can read what they still need. Call it
-  /// after leave(), before the process ends. Elsewhere it returns at once.
+  /// In the process that hosts the store, waits for at most `timeout` until every other
+  /// member has left or is gone, so that they can still read what they need. Should be
+  /// called after leave(), before the process exits. Elsewhere, returns immediately.
   virtual void linger(Milliseconds /*timeout*/) {}
 
   /// Returns the store's name for messages, for example "tcp://127.0.0.1:2345".
@@ -108,8 +108,8 @@ class Store {
   const Milliseconds timeout_;
 };
 
-/// A store in memory, for ranks that are threads of one process. All ranks share one
-/// object, so leave() has nothing to do: no member outlives it.
+/// An in-memory store, for ranks that are threads of one process. All ranks share one
+/// object, so leave() is a no-op: no member outlives the store.
 /// Source: torch/csrc/distributed/c10d/HashStore.cpp.
 class HashStore : public Store {
  public:
@@ -130,7 +130,7 @@ class HashStore : public Store {
   std::string describe() const override { return "hash store"; }
 
  private:
-  /// Waits for `keys`; `lock` is held on entry and on return.
+  /// Waits for `keys`; `lock` must be held and is held again on return.
   void wait_for(std::unique_lock<std::mutex>& lock,
                 const std::vector<std::string>& keys, Milliseconds timeout);
 
@@ -140,9 +140,9 @@ class HashStore : public Store {
   store::Members members_;
 };
 
-/// A store within a store: every key gets a prefix, so that several users of one store
-/// (process groups, for example) do not share keys. Membership is the whole store's:
-/// join, leave and linger are passed on, and gone_key(rank) is a key of underlying().
+/// A namespace within a store: adds a prefix to every key so that users of one store
+/// (e.g. process groups) do not share keys. Membership is that of the whole store:
+/// join, leave and linger are forwarded; gone_key(rank) is a key of underlying().
 /// Source: torch/csrc/distributed/c10d/PrefixStore.cpp.
 class PrefixStore : public Store {
  public:

@@ -21,9 +21,9 @@ using store::Frame;
 using store::Op;
 
 constexpr Milliseconds kConnectAgain(50);
-/// Time for the server's answer to arrive after a wait has timed out there. Also the
-/// longest wait for the answer to leave(): a rank that ends because rank 0 does not
-/// answer must not wait for the whole timeout again.
+/// Time for the server's answer to arrive after a wait has timed out on the server.
+/// Also limits the wait for the answer to leave(): a rank that exits because rank 0
+/// does not respond must not wait for the entire timeout again.
 constexpr Milliseconds kGrace(1000);
 
 }  // namespace
@@ -42,7 +42,7 @@ TcpStore::~TcpStore() {
   if (std::uncaught_exceptions() > exceptions_at_construction_) return;
   try {
     leave();
-  } catch (const std::exception&) {  // a destructor has no one to report to
+  } catch (const std::exception&) {  // a destructor cannot report errors
   }
 }
 
@@ -94,7 +94,7 @@ void TcpStore::leave() {
   const Fd socket = std::move(member_);
   try {
     exchange(socket, {Op::leave, {}}, std::min(timeout(), kGrace));
-  } catch (const StoreGone&) {  // then no one waits for our leave
+  } catch (const StoreGone&) {  // without a server, no one waits for this
   }
 }
 
@@ -127,7 +127,7 @@ Frame TcpStore::ask(const Frame& request, Milliseconds patience) {
   if (!socket) socket = connect_again();
   Frame answer = exchange(socket, request, patience);
   std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(socket));  // after a failure it is closed instead
+  idle_.push_back(std::move(socket));  // on failure it is closed instead
   return answer;
 }
 
@@ -147,7 +147,7 @@ void TcpStore::connect_first() {
     }
     std::this_thread::sleep_for(kConnectAgain);
   }
-  // Checks that it is a store; afterwards the server no longer counts us a stranger.
+  // Check that it is a store; the server no longer treats us as a stranger afterwards.
   const auto left = std::chrono::ceil<Milliseconds>(deadline - Clock::now());
   ask({Op::ping, {}}, within_reason(left));
 }

@@ -1,4 +1,4 @@
-// A store over TCP: a server in rank 0's process, and clients in all of them.
+// A store over TCP: a server in the process of rank 0, and a client in every process.
 #pragma once
 
 #include <condition_variable>
@@ -17,44 +17,44 @@
 
 namespace lockstep::distributed {
 
-/// The server: one thread that serves many connections from construction to
-/// destruction. No client can block it: sockets never block, and each connection has
-/// buffers of its own and at most one request under way. A client that sends garbage or
-/// a frame that is too long loses that connection; the others are not affected.
+/// The server: one thread that serves many connections, from construction until
+/// destruction. No client can block it: sockets are non-blocking, and each connection
+/// has its own buffers and at most one pending request. A client that sends garbage or
+/// an oversized frame loses that connection; others are not affected.
 /// Source: torch/csrc/distributed/c10d/TCPStoreBackend.cpp.
 class TcpStoreServer {
  public:
   struct Limits {
-    int connections = 512;  ///< further ones wait to be accepted until others close
-    /// How long a connection may take for its first request, so that strangers that
-    /// send nothing do not use up the connections.
+    int connections = 512;  ///< more clients are accepted only after others disconnect
+    /// Time limit for the first request on a connection, so that strangers that send
+    /// nothing do not use up the connections.
     Milliseconds stranger = std::chrono::seconds(10);
   };
 
-  /// Listens, on loopback unless a host is given; port 0: the system chooses one.
+  /// Listens on loopback or on the given host; for port 0, the system chooses a port.
   /// Throws std::runtime_error naming the address if that fails.
   TcpStoreServer() : TcpStoreServer("127.0.0.1", 0) {}
   TcpStoreServer(const std::string& host, int port) : TcpStoreServer(host, port, {}) {}
   TcpStoreServer(const std::string& host, int port, Limits limits);
 
-  /// Closes all connections: later calls of clients throw StoreGone.
+  /// Closes all connections: subsequent client calls throw StoreGone.
   ~TcpStoreServer();
 
   const std::string& host() const { return host_; }
   int port() const { return port_; }
 
   /// Waits until every rank that has joined has left or is gone; returns false if some
-  /// are still present after `timeout`. Thread-safe.
+  /// ranks are still present after `timeout`. Thread-safe.
   bool wait_until_left(Milliseconds timeout);
 
  private:
   struct Connection {
     Fd socket;
     TimePoint accepted;
-    std::string in, out;      ///< received but not yet parsed; answered but not sent
-    bool is_stranger = true;  ///< until its first whole frame
-    bool is_owed = false;     ///< its request has no answer yet
-    bool is_closed = false;   ///< to be removed at the end of the turn
+    std::string in, out;      ///< received but not parsed; answered but not sent
+    bool is_stranger = true;  ///< until its first complete frame
+    bool is_owed = false;     ///< its request has not been answered yet
+    bool is_closed = false;   ///< to be removed at the end of the iteration
   };
 
   void serve();
@@ -71,36 +71,36 @@ class TcpStoreServer {
   const int port_;
   const Fd stop_;  ///< becomes readable when the server must stop
 
-  // Used by the thread only.
+  // Accessed only by the server thread.
   store::Service service_;
   std::map<store::Service::Client, Connection> connections_;
   store::Service::Client last_id_ = 0;
-  TimePoint accept_again_;  ///< no accept before this: descriptors had run out
+  TimePoint accept_again_;  ///< earliest next accept, after running out of descriptors
 
   std::mutex mutex_;  ///< guards present_
   std::condition_variable left_;
   size_t present_ = 0;
 
-  std::thread thread_;  ///< last member: starts when all others are constructed
+  std::thread thread_;  ///< last member: started after all others are constructed
 };
 
-/// The client: `tcp://host:port` and `env://` of init_process_group.
+/// The client, for `tcp://host:port` and `env://` of init_process_group.
 ///
-/// Each request has a connection to itself while it is under way, an idle one or a new
-/// one. So a thread that waits for a key does not block others, and answers need no
-/// request numbers. join() has one more connection, which is silent afterwards: when
-/// the process dies, for whatever reason, the system closes it, and the server sets
-/// gone_key(rank). (A machine that loses power closes nothing.)
+/// Each pending request has a connection to itself, either an idle one or a new one. A
+/// thread that waits for a key therefore does not block others, and answers do not need
+/// request numbers. join() uses an additional connection, which is silent until
+/// leave(): if the process dies for any reason, the system closes it, and the server
+/// sets gone_key(rank). (A machine that loses power does not close its connections.)
 ///
-/// Calls throw StoreGone if the server is lost or does not answer within timeout(); get
-/// and wait allow one second more than their own timeout.
+/// Calls throw StoreGone if the server is lost or does not respond within timeout();
+/// get and wait allow one second more than their own timeout.
 /// Source: torch/csrc/distributed/c10d/TCPStore.cpp.
 class TcpStore : public Store {
  public:
-  /// Connects; retries until `timeout`, since the server may start later. Rank 0 passes
-  /// its `server`, which then lives as long as this object. Throws StoreGone if nothing
-  /// listens there in time, and std::runtime_error if the host cannot be resolved or if
-  /// the listener is not a store.
+  /// Connects, retrying until `timeout` because the server may start later. Rank 0
+  /// passes its `server`, which then lives as long as this object. Throws StoreGone if
+  /// no server is listening in time, and std::runtime_error if the host cannot be
+  /// resolved or if the listener is not a store.
   TcpStore(std::string host, int port, Milliseconds timeout = kDefaultStoreTimeout,
            std::unique_ptr<TcpStoreServer> server = nullptr);
   ~TcpStore() override;
@@ -122,12 +122,12 @@ class TcpStore : public Store {
   std::string describe() const override;
 
  private:
-  /// Sends a request on a connection of its own and returns the answer. Throws
-  /// std::runtime_error if it is refused.
+  /// Sends a request on a separate connection and returns the answer. Throws
+  /// std::runtime_error if the request is refused.
   store::Frame ask(const store::Frame& request);
   store::Frame ask(const store::Frame& request, Milliseconds patience);
 
-  /// The same for get and wait, whose first field is the timeout. Throws StoreTimeout.
+  /// Same, for get and wait, whose first field is the timeout. Throws StoreTimeout.
   store::Fields ask_and_wait(store::Op op, const std::vector<std::string>& keys,
                              Milliseconds timeout);
 
@@ -137,7 +137,7 @@ class TcpStore : public Store {
                         Milliseconds patience) const;
   [[noreturn]] void gone(const std::string& reason) const;
 
-  const std::unique_ptr<TcpStoreServer> server_;  ///< or null; destroyed last
+  const std::unique_ptr<TcpStoreServer> server_;  ///< may be null; destroyed last
   const std::string host_;
   const int port_;
   const int exceptions_at_construction_;
@@ -146,7 +146,7 @@ class TcpStore : public Store {
   std::vector<Fd> idle_;
 
   std::mutex membership_;  ///< guards member_
-  Fd member_;              ///< the connection of join(); none before it
+  Fd member_;              ///< the connection of join(); empty before
 };
 
 }  // namespace lockstep::distributed

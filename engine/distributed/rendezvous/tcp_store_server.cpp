@@ -49,8 +49,8 @@ void TcpStoreServer::serve() {
     std::vector<pollfd> polled{{stop_.get(), POLLIN, 0}};
     polled.push_back({may_accept() ? listener_.get() : -1, POLLIN, 0});  // -1: ignored
     for (const auto& [id, connection] : connections_) {
-      // The next request is read when the last one is answered, so that no client can
-      // fill our memory. Until then only the end of the connection matters.
+      // The next request is read after the previous one has been answered, so that no
+      // client can exhaust our memory. Until then, only a disconnect is relevant.
       short events = POLLIN;
       if (connection.is_owed) events = POLLRDHUP;
       if (!connection.out.empty()) events = POLLRDHUP | POLLOUT;
@@ -59,7 +59,7 @@ void TcpStoreServer::serve() {
     ::poll(polled.data(), polled.size(), milliseconds_to_sleep());
     if (polled[0].revents) return;
 
-    size_t i = 2;  // connections follow in the order of the map
+    size_t i = 2;  // connections follow in map order
     for (auto& [id, connection] : connections_) {
       attend(id, connection, polled[i++].revents);
     }
@@ -74,7 +74,7 @@ void TcpStoreServer::serve() {
   }
 }
 
-/// Until the next timeout, as poll(2) takes it; −1 if there is none.
+/// Returns the time until the next timeout, as an argument to poll(2); −1 if none.
 int TcpStoreServer::milliseconds_to_sleep() const {
   std::vector<TimePoint> times;
   if (const auto deadline = service_.next_deadline()) times.push_back(*deadline);
@@ -100,7 +100,7 @@ void TcpStoreServer::accept_next() {
     connections_[++last_id_] = {std::move(socket), now};
   } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
              errno == ENOMEM) {
-    // The listener stays readable: without a pause we would spin.
+    // The listener stays readable: without a pause, this would be a busy loop.
     accept_again_ = now + Milliseconds(100);
   }
 }

@@ -1,5 +1,5 @@
 // Common definitions of the kernels in this folder: C++ that compiles for both GPU and
-// host, so the arithmetic is tested without a GPU.
+// host, so the arithmetic can be tested without a GPU.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace lockstep::cuda {
 /// reject larger tensors.
 using Index = uint32_t;
 
-/// bfloat16: a float without its last 16 bits, rounded to nearest even.
+/// bfloat16: a float without its low 16 bits, rounded to nearest even.
 struct Bf16 {
   uint16_t bits = 0;
 

@@ -26,7 +26,7 @@ struct CopyWords {
   LOCKSTEP_BOTH void operator()(Index i) const { out[i] = in[i]; }
 };
 
-// On N elements at once; `i` indexes packs.
+// The following kernels process N elements at once; `i` indexes packs.
 
 template <class T, int N>
 struct Relu {
@@ -71,7 +71,7 @@ struct Add {
   }
 };
 
-/// y += bias of the channel, the innermost dimension.
+/// Adds to y the bias of its channel (the innermost dimension), and an optional ReLU.
 template <class T, int N>
 struct AddBias {
   const float* bias;
@@ -98,7 +98,7 @@ struct AddBias {
 
 enum class Pairwise { subtract, multiply, divide };
 
-/// `step` 0: b is a scalar.
+/// If `step` is 0, b is a scalar.
 template <class T>
 struct PairwiseOp {
   const T *a, *b;

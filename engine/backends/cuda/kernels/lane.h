@@ -5,9 +5,9 @@
 
 namespace lockstep::cuda {
 
-/// One of the threads that process a row: each takes every `count`-th element from
-/// `index` on; `sum` and `max` combine the lanes' values in a fixed order and return
-/// the result to all. A GPU's warp has 32 lanes; the host has one.
+/// One of the threads that process a row: each processes every `count`-th element
+/// starting at `index`; `sum` and `max` combine the values of all lanes in a fixed
+/// order and return the result to all lanes. A GPU warp has 32 lanes; the host has one.
 struct Lane {
   Index index = 0, count = 1;
 

@@ -55,7 +55,7 @@ struct LogSoftmaxBackward {
   }
 };
 
-/// A row's contribution to the loss; contributions are summed later.
+/// Computes a row's contribution to the loss; contributions are summed later.
 struct NllLoss {
   const float* log_p;
   const int64_t* labels;
@@ -96,7 +96,7 @@ struct NllLossBackward {
   }
 };
 
-/// 1 for a row whose label is in the top k, otherwise 0.
+/// Writes 1 for each row whose label is in the top k, otherwise 0.
 struct TopK {
   const float* logits;
   const int64_t* labels;

@@ -6,7 +6,7 @@
 
 namespace lockstep::cuda {
 
-/// Limited by the 4 KiB of a launch's arguments.
+/// Tensors per launch, limited by the 4 KiB of a launch's arguments.
 inline constexpr Index kMany = 64;
 
 /// PyTorch's SGD for all parameters at once; see reference/elementwise.cpp.
@@ -33,7 +33,7 @@ struct Sgd {
   }
 };
 
-/// Concatenates n tensors in `out`.
+/// Concatenates tensors: copies each to its place in the output.
 template <class Word>
 struct Flatten {
   struct Entry {

@@ -3,7 +3,7 @@
 //
 // A *column sum* is a struct with `Sum`, `column` (per-column data), `add` (adds
 // element i, row · columns + column, to a sum), `join` (joins two sums) and `finish`
-// (takes a column's total); the machine adds each column's rows in a fixed order. A
+// (receives a column's total); the machine adds each column's rows in a fixed order. A
 // column may be N adjacent channels.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace lockstep::cuda {
 
 template <int N>
 struct TwoSums {
-  float a[N], b[N];  // no initialisers: shared memory has no constructors
+  float a[N], b[N];  // no initialisers: shared memory runs no constructors
 };
 template <int N>
 LOCKSTEP_BOTH void join_two(TwoSums<N>& sum, const TwoSums<N>& other) {
@@ -28,7 +28,7 @@ LOCKSTEP_BOTH void join_two(TwoSums<N>& sum, const TwoSums<N>& other) {
 /// A batch norm's running statistics.
 struct Running {
   float *mean, *var;
-  int64_t* count;  ///< null: not counted
+  int64_t* count;  ///< null if not counted
   float momentum;
 };
 
@@ -39,8 +39,8 @@ LOCKSTEP_BOTH inline void update_running(const Running& r, Index c, float mean,
   if (c == 0 && r.count) ++*r.count;
 }
 
-/// Mean and biased variance: Σ(x − k) and Σ(x − k)², with k the channel's first
-/// element, so that a mean far from 0 does not cancel the variance's digits.
+/// Computes mean and biased variance from Σ(x − k) and Σ(x − k)², where k is the first
+/// element of the channel, so that a mean far from 0 does not cause cancellation.
 /// Source: Chan, Golub & LeVeque, Algorithms for computing the sample variance, 1983.
 template <class T, int N>
 struct BatchStatistics {
@@ -48,8 +48,8 @@ struct BatchStatistics {
   const T* x;
   float rows;
   float *mean, *var;
-  float* row_count;  ///< null, or receives the number of rows
-  Running running;   ///< `mean` null: not updated
+  float* row_count;  ///< receives the number of rows, unless null
+  Running running;   ///< not updated if `mean` is null
 
   using Column = Pack<T, N>;  ///< the channels' first elements
   LOCKSTEP_BOTH Column column(Index c) const { return packs<N>(x)[c]; }
@@ -76,14 +76,14 @@ struct BatchStatistics {
   }
 };
 
-/// y = (x − mean) / √(var + eps) · gamma + beta, then a ReLU that stores its mask.
-/// Processes N channels at once: per-channel values are loaded once for many rows.
+/// y = (x − mean) / √(var + eps) · gamma + beta, then an optional ReLU. Stores its mask
+/// if requested. Processes N channels at once, loading their values once for many rows.
 template <class T, int N>
 struct Normalize {
   const T* x;
   const float *gamma, *beta, *mean, *var;
   T* y;
-  uint8_t* mask;  ///< null: not requested
+  uint8_t* mask;  ///< null if not requested
   float eps;
   bool relu;
 
@@ -114,16 +114,16 @@ struct Normalize {
   }
 };
 
-/// dβ = Σ dy and Σ dy (x − mean), from which dγ follows.
+/// Computes dβ = Σ dy and Σ dy (x − mean), from which dγ follows.
 template <class T, int N>
 struct GradientSums {
   using Sum = TwoSums<N>;
   const T *x, *dy;
-  const uint8_t* mask;  ///< of a fused ReLU; null: none
+  const uint8_t* mask;  ///< of a fused ReLU; null if none
   const float *mean, *var;
   float eps;
   float *dgamma, *dbeta;
-  float *sum_dy, *sum_dy_x;  ///< null: not requested
+  float *sum_dy, *sum_dy_x;  ///< null if not requested
 
   using Column = Pack<float, N>;  ///< the channels' means
   LOCKSTEP_BOTH Column column(Index c) const {
@@ -161,7 +161,7 @@ struct NormalizeBackward {
   const uint8_t* mask;
   const float *gamma, *mean, *var, *dgamma, *dbeta;
   T* dx;
-  float eps, count;  ///< count 0: the statistics are constant
+  float eps, count;  ///< `count` is 0 if the statistics are constant
 
   struct Column {
     float scale[N], mean[N], mean_dy[N], slope[N];
@@ -195,7 +195,7 @@ struct NormalizeBackward {
   }
 };
 
-/// The same with sums and count over all devices (batch_norm_backward_elemt).
+/// The same, with sums and count over all devices (batch_norm_backward_elemt).
 template <class T>
 struct SharedNormalizeBackward {
   const T *x, *dy;

@@ -1,4 +1,4 @@
-// engine/tensor/philox.h for both compilers; a test compares the two.
+// The generator of engine/tensor/philox.h for both compilers; a test compares the two.
 #pragma once
 
 #include "engine/backends/cuda/kernels/element.h"

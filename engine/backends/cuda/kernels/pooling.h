@@ -1,5 +1,5 @@
 // Pooling of N×H×W×C images. In backward, every input pixel gathers from the windows
-// that cover it: no two threads write one element, so the order of sums is fixed.
+// that cover it: no two threads write the same element, so the order of sums is fixed.
 #pragma once
 
 #include "engine/backends/cuda/kernels/element.h"
@@ -47,7 +47,7 @@ LOCKSTEP_BOTH inline Span covering(int i, int size, int outputs, int kernel, int
     int end = int((int64_t(i + 1) * outputs + size - 1) / size);
     return {begin, end < outputs ? end : outputs, 0};
   }
-  const int first = i + padding - kernel;  // the last window that ends before i
+  const int first = i + padding - kernel;  // windows that start at or before it miss i
   const int begin = first < 0 ? 0 : first / stride + 1;
   const int end = (i + padding) / stride + 1;
   return {begin, end < outputs ? end : outputs, 0};
@@ -73,7 +73,7 @@ LOCKSTEP_BOTH inline Index at(const Place& p, int y, int x, int height, int widt
   return ((p.n * Index(height) + Index(y)) * Index(width) + Index(x)) * channels + p.c;
 }
 
-/// `position` is the offset in the window: row · kernel width + column.
+/// `position` is the maximum's offset in its window: row · kernel width + column.
 template <class T>
 struct MaxPool {
   const T* x;
@@ -92,7 +92,7 @@ struct MaxPool {
         const int iy = top + ky, ix = left + kx;
         if (iy < 0 || iy >= w.height || ix < 0 || ix >= w.width) continue;
         const float value = float(x[at(p, iy, ix, w.height, w.width, channels)]);
-        if (where < 0 || value > best || value != value) {  // NaN wins
+        if (where < 0 || value > best || value != value) {  // propagates NaN
           best = value;
           where = ky * w.kernel_x + kx;
         }

@@ -1,4 +1,4 @@
-// Plans of elementwise operations: all tensors are converted to the first one's form.
+// Plans of elementwise operations: all tensors are converted to a common form.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,7 @@ void reduce_elements(void* into, const void* from, int64_t numel, DType dtype,
   }
 }
 
-/// Copies bytes by the largest word that divides their size.
+/// Returns a step that copies `bytes` bytes, one Word at a time.
 template <class Machine, class Word>
 Step copy_words_step(int64_t bytes) {
   return [bytes](const KernelArgs& args) {
@@ -99,7 +99,7 @@ PlanPtr plan_flatten(const PlanRequest& r) {
   return steps.finish(r);
 }
 
-/// One launch per 64 parameters, with a table of them as its argument.
+/// Launches one kernel per 64 parameters, with a table of them as its argument.
 template <class Machine>
 PlanPtr plan_sgd(const PlanRequest& r) {
   Steps steps("lockstep:sgd");
@@ -126,7 +126,7 @@ PlanPtr plan_sgd(const PlanRequest& r) {
   return steps.finish(r);
 }
 
-/// As reference/elementwise.cpp: the mask is in plain order.
+/// As in reference/elementwise.cpp, the mask is in plain order.
 template <class Machine>
 PlanPtr plan_dropout(const PlanRequest& r) {
   Steps steps("lockstep:dropout");

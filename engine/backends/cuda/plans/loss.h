@@ -1,4 +1,4 @@
-// Plans of cross entropy and accuracy: converts inputs to plain float32.
+// Plans of cross entropy and accuracy. Inputs are converted to plain float32.
 #pragma once
 
 #include <stdexcept>
@@ -30,7 +30,7 @@ PlanPtr plan_log_softmax(const PlanRequest& r) {
   return steps.finish(r);
 }
 
-/// Output 0 = factor · Σ / divisor over the rows' contributions.
+/// Adds a step that computes output 0 = factor · Σ parts / divisor, over all rows.
 template <class Machine>
 void add_total(Steps& steps, Ref parts, Index rows, float factor, float divisor) {
   const Ref scratch = steps.scratch(Machine::scratch_bytes(rows, 1, sizeof(float)));

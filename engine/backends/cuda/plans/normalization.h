@@ -1,4 +1,4 @@
-// Plans of batch norms: statistics in float32, images in their own type.
+// Plans of batch norms: statistics in float32, images in their stored type.
 #pragma once
 
 #include "engine/backends/cuda/kernels/normalization.h"
@@ -6,7 +6,7 @@
 
 namespace lockstep::cuda {
 
-/// Images as rows of channels.
+/// Images viewed as rows of channels.
 struct Matrix {
   Index rows, channels, count;
   explicit Matrix(const Shape& sizes)
@@ -15,7 +15,7 @@ struct Matrix {
         count(static_cast<Index>(sizes.numel())) {}
 };
 
-/// Input `i` in the form of convolution outputs.
+/// Returns input `i` in the form of convolution outputs.
 template <class Machine>
 Ref images(Steps& steps, const PlanRequest& r, size_t i) {
   const Shape& sizes = r.in[i].sizes;
@@ -23,12 +23,12 @@ Ref images(Steps& steps, const PlanRequest& r, size_t i) {
                      activation_form(sizes, form_of(r.in[0]).bf16));
 }
 
-/// Outputs of a batch norm's statistics.
+/// The outputs of a batch norm's statistics step.
 struct BatchSeen {
   float *mean, *var, *row_count;
   Running running;
 };
-/// Inputs and outputs of its gradient sums.
+/// The inputs and outputs of its gradient step.
 struct BatchGradients {
   const uint8_t* mask;
   const float *mean, *var;
@@ -41,7 +41,7 @@ Ref sums_scratch(Steps& steps, const Matrix& m, Form form) {
       sums_bytes<Machine>(m.rows, m.channels, form, sizeof(TwoSums<1>)));
 }
 
-/// Adds a step: the sums of a batch norm's statistics.
+/// Returns a step that computes the statistics of a batch norm.
 template <class Machine>
 Step statistics_step(Ref x, const Matrix& m, Ref scratch,
                      std::function<BatchSeen(const KernelArgs&)> seen_in) {
@@ -61,7 +61,7 @@ Step statistics_step(Ref x, const Matrix& m, Ref scratch,
   };
 }
 
-/// Adds a step: the sums of its gradients.
+/// Returns a step that computes the gradient sums of a batch norm.
 template <class Machine>
 Step gradients_step(Ref x, Ref dy, const Matrix& m, float eps, Ref scratch,
                     std::function<BatchGradients(const KernelArgs&)> gradients_in) {

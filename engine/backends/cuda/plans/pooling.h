@@ -1,4 +1,4 @@
-// Plans of poolings.
+// Plans of pooling operations.
 #pragma once
 
 #include <stdexcept>

@@ -1,5 +1,5 @@
-// Plans of convolutions and linear layers: a library's kernel, after converting its
-// tensors and before small kernels of ours (bias, ReLU).
+// Plans of convolutions and linear layers: the tensors are converted, then a library's
+// kernel runs, followed by small kernels of ours (bias, ReLU).
 #pragma once
 
 #include "engine/backends/cuda/kernels/elementwise.h"
@@ -8,7 +8,7 @@
 
 namespace lockstep::cuda {
 
-/// `--amp`: matrix products in bfloat16.
+/// Returns true if matrix products run in bfloat16 (`--amp`).
 inline bool autocast() { return backend_options().amp; }
 
 template <class Machine>
@@ -26,7 +26,7 @@ Step bias_step(Ref y, int64_t count, int64_t channels, bool has_bias, bool relu)
   };
 }
 
-/// Σ over rows of dy, into output 1.
+/// Adds a step that writes the sum of dy over its rows to output 1.
 template <class Machine>
 void add_bias_gradient(Steps& steps, Ref dy, int64_t rows, int64_t channels) {
   const Ref scratch = steps.scratch(
@@ -110,7 +110,7 @@ PlanPtr plan_convolution(const PlanRequest& r) {
 
 template <class Machine>
 PlanPtr plan_linear(const PlanRequest& r) {
-  // A single product of two vectors is a sum of squares: keep full precision.
+  // A dot product of two vectors is a sum of squares: keep full precision.
   const bool dot = r.code == OpCode::linear && r.out[0].sizes.numel() == 1;
   const Form form{false, autocast() && !dot};
   Steps steps(form.bf16 ? "cublas:bfloat16" : "cublas:float32");
@@ -138,7 +138,7 @@ PlanPtr plan_linear(const PlanRequest& r) {
     });
     return steps.finish(r, {form});
   }
-  // dw[O×I] = dyᵀ[N×O] x[N×I], always float32, for the optimizer
+  // dw[O×I] = dyᵀ[N×O] x[N×I], always in float32, for the optimizer
   const int64_t N = r.in[0].sizes[0], I = r.in[0].sizes[1], O = r.in[1].sizes[1];
   steps.add([=, run = Machine::gemm({O, I, N, true, false, form.bf16, false})](
                 const KernelArgs& args) {

@@ -8,8 +8,8 @@
 
 namespace lockstep::cuda {
 
-/// Kernels index elements with 32 bits and support float32 only, stored as such or as
-/// bfloat16.
+/// Throws std::runtime_error for tensors that kernels do not support: float64 (except
+/// in copies), or more than 2^31 - 1 elements, since they are indexed with 32 bits.
 inline void check_types(const PlanRequest& r) {
   for (const auto* specs : {&r.in, &r.out}) {
     for (const TensorSpec& spec : *specs) {
@@ -66,7 +66,7 @@ PlanPtr make_plan(const PlanRequest& r) {
   }
 }
 
-/// True for operations that can fuse a following ReLU into their last kernel.
+/// Returns true for operations that can fuse a following ReLU into their last kernel.
 inline bool takes_relu(OpCode code) {
   switch (code) {
     case OpCode::conv2d:

@@ -22,11 +22,11 @@
 namespace lockstep::distributed {
 namespace {
 
-/// Gloo's ring all-reduce and reduce go from rank r to r − 1, its all-gather to r + 1.
+/// Gloo's ring all-reduce and reduce send from r to r − 1, its all-gather to r + 1.
 constexpr RingWay kReduceWay = RingWay::previous, kGatherWay = RingWay::next;
 constexpr const char* kGroup = "default";
 
-/// Calls `use` with a zero of the element type.
+/// Calls `use` with a zero of the given element type.
 template <typename Use>
 void with_type(DType type, Use use) {
   switch (type) {
@@ -66,7 +66,7 @@ void ignore_sigpipe() {
   if (now.sa_handler == SIG_DFL) std::signal(SIGPIPE, SIG_IGN);
 }
 
-/// Gloo's text without the place in its source.
+/// Returns Gloo's message without the source location.
 std::string without_place(const std::string& what) {
   const size_t end = what.find("] ");
   return what.starts_with('[') && end != what.npos ? what.substr(end + 2) : what;
@@ -83,11 +83,11 @@ GlooCommunicator::GlooCommunicator(const CommunicatorOptions& options)
     auto device = gloo::transport::tcp::CreateDevice(here);
     auto context = std::make_shared<gloo::rendezvous::Context>(rank_, size_);
     GlooStore store(std::make_shared<PrefixStore>("gloo", options.store), timeout_);
-    context->setTimeout(timeout_ / 5);  // it waits five times as long for a connection
+    context->setTimeout(timeout_ / 5);  // Gloo waits five times as long to connect
     context->connectFullMesh(store, device);
     context->setTimeout(timeout_);
     context_ = std::move(context);
-    // No rank may close its connections while others still make theirs.
+    // No rank may close its connections while others are still connecting.
     store.set(fmt::format("connected_{}", rank_), {});
     for (int other = 0; other < size_; ++other) {
       store.get(fmt::format("connected_{}", other));
@@ -133,7 +133,7 @@ void GlooCommunicator::reduce(Buffer data, int root, ReduceOp op,
   const auto messages =
       modelled_gathering_reduce(rank_, size_, root, data.numel, kReduceWay);
   run(data, call, messages, [&] {
-    std::vector<char> sums;  // `data` of the others must stay as it is
+    std::vector<char> sums;  // non-root ranks must not modify `data`
     with_type(data.dtype, [&](auto zero) {
       using T = decltype(zero);
       gloo::ReduceOptions options(context_);
@@ -211,8 +211,8 @@ void GlooCommunicator::run(const Buffer& data, const Collective& call,
   record_modelled(messages, kGroup, rank_, data.dtype, call, began, tracer::now_ns());
 }
 
-/// Gloo does not compare what ranks call: with other sizes it ends the process or gives
-/// a wrong sum. So the ranks compare their calls first.
+/// Gloo does not compare the ranks' calls: if sizes differ, it terminates the process
+/// or returns a wrong sum. Therefore the ranks compare their calls first.
 void GlooCommunicator::agree(const Collective& call) {
   const auto kind = static_cast<uint32_t>(fnv1a64(call.name));
   const MessageTag mine{call.seq, call.bytes, 0, kind};
@@ -228,7 +228,7 @@ void GlooCommunicator::agree(const Collective& call) {
   }
 }
 
-/// Words the error so that Monitor::explain knows it.
+/// Phrases the error so that Monitor::explain recognises it.
 std::string GlooCommunicator::explained(const std::string& what,
                                         const Collective& call) const {
   if (what.find("Timed out waiting") == what.npos) {
@@ -245,7 +245,7 @@ void GlooCommunicator::abort(const std::string& why) {
     if (aborted_) return;
     aborted_ = why;
   }
-  // A receive that times out makes Gloo close all pairs, each under its lock.
+  // A receive that times out makes Gloo close all pairs, each under its own lock.
   char nothing = 0;
   try {
     context_->createUnboundBuffer(&nothing, 1)->waitRecv(Milliseconds(0));

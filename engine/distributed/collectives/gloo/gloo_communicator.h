@@ -1,4 +1,4 @@
-// Collectives by Gloo, PyTorch's library for CPUs, for comparison.
+// Collectives using Gloo, PyTorch's library for CPUs, for comparison.
 #pragma once
 
 #include <functional>
@@ -15,19 +15,19 @@ class Context;
 
 namespace lockstep::distributed {
 
-/// Gloo over TCP, a connection for each pair of ranks. All-reduce is its ring (the one
-/// of the newer interface), broadcast a tree, reduce a ring and then a gathering;
-/// reduce-scatter is an all-reduce of which only a part is kept, since the newer
-/// interface has none. Buffers without data are not exchanged, so ranks without data do
-/// not wait for each other.
+/// Uses Gloo over TCP, with one connection per pair of ranks. All-reduce is Gloo's ring
+/// (that of its newer interface), broadcast is a tree, and reduce is a ring followed by
+/// a gather. Reduce-scatter, which the newer interface lacks, is an all-reduce of which
+/// only one part is kept. Buffers without data are not exchanged, so such ranks do not
+/// wait for each other.
 ///
-/// Gloo's errors name no rank: Monitor finds it. Gloo does not compare the ranks' calls
-/// either: a small all-gather before each collective does that here. Source:
-/// gloo/allreduce.cc, gloo/transport/tcp/{pair,unbound_buffer}.cc (May 2022).
+/// Gloo's errors do not name a rank; Monitor identifies it. Gloo does not compare the
+/// ranks' calls either, so each collective is preceded by a small all-gather that does.
+/// Source: gloo/allreduce.cc, gloo/transport/tcp/{pair,unbound_buffer}.cc (May 2022).
 class GlooCommunicator : public Communicator {
  public:
-  /// Connects to all ranks. Makes the process ignore SIGPIPE unless it handles it: Gloo
-  /// writes to broken connections.
+  /// Connects to all ranks. Makes the process ignore SIGPIPE unless it has a handler,
+  /// because Gloo writes to broken connections.
   explicit GlooCommunicator(const CommunicatorOptions& options);
   ~GlooCommunicator() override;
 
@@ -44,13 +44,13 @@ class GlooCommunicator : public Communicator {
   void send(Buffer data, int to, const Collective& call) override;
   void recv(Buffer data, int from, const Collective& call) override;
 
-  /// Closes all connections, which wakes the calls that wait for a message. A call
-  /// whose message has moved in part waits until Gloo's timeout.
+  /// Closes all connections, which wakes calls waiting for a message. A call whose
+  /// message has been partly transferred blocks until Gloo's timeout.
   void abort(const std::string& why) override;
 
  private:
-  /// Runs `exchange` unless there is nothing to exchange, translates Gloo's errors, and
-  /// records `messages`. `together`: all ranks take part.
+  /// Runs `exchange` unless there is no data to exchange, translates Gloo's errors, and
+  /// records `messages`. `together`: whether all ranks take part.
   void run(const Buffer& data, const Collective& call, const ModelledMessages& messages,
            const std::function<void()>& exchange, bool together = true);
   void agree(const Collective& call);

@@ -15,7 +15,7 @@ std::vector<char> GlooStore::get(const std::string& key) {
   } catch (const StoreTimeout&) {
     throw std::runtime_error(
         fmt::format("rank {} did not come to the rendezvous of Gloo within {:g} s",
-                    key.substr(key.find('_') + 1),  // from the start if there is none
+                    key.substr(key.find('_') + 1),  // from the start if there is no '_'
                     static_cast<double>(timeout_.count()) / 1000));
   }
 }

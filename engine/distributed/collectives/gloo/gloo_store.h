@@ -9,11 +9,11 @@
 
 namespace lockstep::distributed {
 
-/// Gloo's ranks find each other here, under the keys `rank_2` and `2`.
+/// Used by Gloo's ranks to find each other, with keys such as `rank_2` and `2`.
 class GlooStore : public gloo::rendezvous::Store {
  public:
-  /// Every wait ends after `timeout`, whatever Gloo asks for. Throws std::runtime_error
-  /// that names the missing rank then.
+  /// Every wait ends after `timeout`, regardless of the timeout Gloo requests. Throws
+  /// std::runtime_error naming the missing rank in that case.
   GlooStore(std::shared_ptr<distributed::Store> store, Milliseconds timeout)
       : store_(std::move(store)), timeout_(timeout) {}
 

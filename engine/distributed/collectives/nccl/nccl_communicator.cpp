@@ -21,7 +21,7 @@ ncclRedOp_t op_of(ReduceOp op) {
   return op == ReduceOp::sum ? ncclSum : op == ReduceOp::min ? ncclMin : ncclMax;
 }
 
-/// Returns a name for the GPU that is unique across machines: host and bus address.
+/// Returns the host name and bus address of the GPU, which identify it across machines.
 std::string gpu_name(Device device) {
   char host[256] = "", bus[32] = "";
   ::gethostname(host, sizeof host - 1);
@@ -30,7 +30,7 @@ std::string gpu_name(Device device) {
   return std::string(host) + " " + bus;
 }
 
-/// Rank 0's id of the group.
+/// Returns the id of the group, which rank 0 creates.
 ncclUniqueId common_id(Store& store, const CommunicatorOptions& options) {
   ncclUniqueId id{};
   if (options.rank == 0) {
@@ -73,8 +73,8 @@ void NcclCommunicator::run(const Collective& call, DType dtype,
     if (aborted_) throw std::runtime_error(*aborted_);
     comm = comm_;
   }
-  // Without the lock, as PyTorch does: the first call waits for all ranks, and if one
-  // of them is dead, only `abort` ends it.
+  // As in PyTorch, the lock is not held here: the first call waits for all ranks, and
+  // if one of them has died, only `abort` can end the wait.
   check_nccl(enqueue(comm, queue.stream()), "NCCL's " + str(call), comm);
   if (!recorded) return;
   const runtime::MarkPtr ended = queue.mark(true);
@@ -93,7 +93,7 @@ void NcclCommunicator::all_reduce(Buffer data, ReduceOp op, const Collective& ca
 
 void NcclCommunicator::broadcast(Buffer data, int root, const Collective& call) {
   const int before = (rank_ + size_ - 1) % size_;
-  ModelledMessages messages;  // along the ring, from the root
+  ModelledMessages messages;  // along the ring, starting at the root
   if (rank_ != root) messages.push_back({before, data.numel});
   run(call, data.dtype, messages, [&](ncclComm_t comm, cudaStream_t stream) {
     return ncclBroadcast(data.data, data.data, data.numel, nccl_type(data.dtype), root,
@@ -104,7 +104,7 @@ void NcclCommunicator::broadcast(Buffer data, int root, const Collective& call) 
 void NcclCommunicator::reduce(Buffer data, int root, ReduceOp op,
                               const Collective& call) {
   const int before = (rank_ + size_ - 1) % size_;
-  ModelledMessages messages;  // along the ring, to the root
+  ModelledMessages messages;  // along the ring, ending at the root
   if (before != root) messages.push_back({before, data.numel});
   run(call, data.dtype, messages, [&](ncclComm_t comm, cudaStream_t stream) {
     return ncclReduce(data.data, data.data, data.numel, nccl_type(data.dtype),
@@ -143,7 +143,7 @@ void NcclCommunicator::recv(Buffer data, int from, const Collective& call) {
       });
 }
 
-/// Aborted work looks done to the GPU, so the device is poisoned as well.
+/// Aborted work looks finished to the GPU, so the device is poisoned as well.
 void NcclCommunicator::abort(const std::string& why) {
   {
     std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-// Collectives by NCCL, NVIDIA's library between GPUs.
+// Collectives using NCCL, NVIDIA's library for communication between GPUs.
 #pragma once
 
 #include <nccl.h>
@@ -12,11 +12,11 @@
 
 namespace lockstep::distributed {
 
-/// Each rank has a GPU of its own. Calls enqueue on the comm stream's queue and return:
-/// as with all CUDA work, readers of the result must wait. NCCL shows no messages:
-/// while the trace is recorded each call waits for its collective, and records the
-/// messages that the ring algorithm prescribes, marked `modelled`. Source: NCCL API
-/// (ncclAllReduce, ncclCommInitRank, ncclCommAbort).
+/// Each rank has its own GPU. Calls enqueue work on the comm stream's queue and return;
+/// as with all CUDA work, readers of the result must wait for it. NCCL does not expose
+/// its messages. If the trace is being recorded, each call waits for its collective and
+/// records the messages that the ring algorithm implies, marked `modelled`. Source:
+/// NCCL API (ncclAllReduce, ncclCommInitRank, ncclCommAbort).
 class NcclCommunicator : public Communicator {
  public:
   /// Must be called by all ranks. REQUIRES: no two ranks on one GPU.
@@ -36,7 +36,7 @@ class NcclCommunicator : public Communicator {
   void send(Buffer data, int to, const Collective& call) override;
   void recv(Buffer data, int from, const Collective& call) override;
 
-  /// Ends kernels that wait on the GPU for other ranks.
+  /// Terminates kernels that are waiting on the GPU for other ranks.
   void abort(const std::string& why) override;
 
  private:
@@ -51,7 +51,7 @@ class NcclCommunicator : public Communicator {
   std::optional<std::string> aborted_;
 };
 
-/// Returns null where two ranks share a GPU. Must be called by all ranks of the store.
+/// Returns null if two ranks share a GPU. Must be called by all ranks of the store.
 std::unique_ptr<Communicator> make_nccl(const CommunicatorOptions& options);
 
 }  // namespace lockstep::distributed

@@ -1,5 +1,5 @@
-// DataParallel's broadcast and reduce by NCCL: one process, one communicator for each
-// of its GPUs.
+// Broadcast and reduce for DataParallel, using NCCL: one process with one communicator
+// per GPU.
 #pragma once
 
 #include <nccl.h>
@@ -12,10 +12,10 @@
 
 namespace lockstep::parallel {
 
-/// Each GPU's calls come from its own stream's worker, so they need no ncclGroupStart:
-/// a thread that waits in a call has its peers in other threads. A call that fails
-/// aborts the group, so that the peers do not wait for it. Source: NCCL's user guide,
-/// "Creating a communicator"; torch/csrc/cuda/nccl.cpp.
+/// The calls for each GPU come from the worker of its own stream, so ncclGroupStart is
+/// not needed: while one thread blocks in a call, the peers call from other threads. A
+/// call that fails aborts the group so that the peers do not wait for it. Source: NCCL
+/// user guide, "Creating a communicator"; torch/csrc/cuda/nccl.cpp.
 class NcclDeviceGroup : public DeviceGroup {
  public:
   /// REQUIRES: no two devices on one GPU.
@@ -36,7 +36,7 @@ class NcclDeviceGroup : public DeviceGroup {
   std::vector<ncclComm_t> comms_;
 };
 
-/// Returns null where two devices share a GPU.
+/// Returns null if two devices share a GPU.
 std::unique_ptr<DeviceGroup> make_nccl_group(const Devices& devices);
 
 }  // namespace lockstep::parallel

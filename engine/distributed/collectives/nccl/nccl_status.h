@@ -1,4 +1,4 @@
-// NCCL's error codes and types.
+// Error codes and data types of NCCL.
 #pragma once
 
 #include <nccl.h>
@@ -9,11 +9,11 @@
 
 namespace lockstep::distributed {
 
-/// Throws std::runtime_error that names the call and the group's last error.
+/// Throws std::runtime_error naming the call and the last error of `comm` on failure.
 void check_nccl(ncclResult_t status, const std::string& call,
                 ncclComm_t comm = nullptr);
 
-/// Returns the type for bytes where NCCL has no such type.
+/// Returns NCCL's type for `type`; the byte type if NCCL has no equivalent.
 ncclDataType_t nccl_type(DType type);
 
 }  // namespace lockstep::distributed
