@@ -145,7 +145,7 @@ TEST_F(AtomicWrite, DescriptorsAreClosedOnExec) {
     EXPECT_TRUE(::fcntl(fd, F_GETFD) & FD_CLOEXEC) << fd;
     ++ours;
   }
-  EXPECT_EQ(ours, 2);  // ours and the compressor's
+  EXPECT_EQ(ours, 1);  // also with a compressor: many ranks are written at a time
 }
 
 TEST_F(AtomicWrite, AFolderReplacesOnlyAnEmptyFolder) {
