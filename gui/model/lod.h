@@ -3,7 +3,7 @@
 // A *row* holds the events of one lane at one depth; they do not overlap (except at
 // depth kMaxRow). Each row has a pyramid: a node summarises 10 events, a node above it
 // 8 nodes, and so on. A query descends from the top and stops at nodes too short to
-// be distinguished on screen, so its cost depends on its output, not on the event count.
+// be distinguished on screen, so its cost depends on its output, not the event count.
 //
 // A pure function of the Model that takes about 6.7 bytes per event.
 #pragma once
