@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "tracer/emulate/retime.h"
+#include "tracer/format/facts.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
 
@@ -41,6 +42,13 @@ Weights own_hardware(const Link& link) {
   return {duration, at_once, never_early};
 }
 
+std::optional<Route> route_of(const Event& task) {
+  if (!task.is(categories::copy)) return std::nullopt;
+  const CopyFacts copy = copy_facts(task);
+  if (copy.src == kNowhere || copy.dst == kNowhere) return std::nullopt;
+  return Route{copy.src, copy.dst};
+}
+
 void check_link(const Link& link) {
   const bool fine = std::isfinite(link.gb_per_s) && link.gb_per_s > 0 &&
                     std::isfinite(link.latency_us) && link.latency_us >= 0;
@@ -50,31 +58,57 @@ void check_link(const Link& link) {
   }
 }
 
+/// Removes what an earlier emulation found out about ports: the link may differ now.
+void forget_ports(Trace& trace) {
+  for (Event& event : trace.events) {
+    if (event.args.contains(keys::port_held_by)) event.args.erase(keys::port_held_by);
+  }
+}
+
+void take_times(const Schedule& schedule, Trace& trace) {
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    Event& event = trace.events[i];
+    if (event.ph == 'M') continue;
+    event.ts = schedule.times[TimingGraph::start_of(i)];
+    event.dur = schedule.times[TimingGraph::end_of(i)] - event.ts;
+  }
+}
+
+void take_waits(const PortSchedule& schedule, Trace& trace) {
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    Event& event = trace.events[i];
+    if (!is_task(event)) continue;
+    event.args[keys::queued_us] = 0.0;
+    const uint32_t holder = schedule.port_held_by[i];
+    if (holder == PortSchedule::kNoCopy) continue;
+    event.args[keys::port_held_by] = trace.events[holder].id;
+  }
+}
+
 }  // namespace
 
 std::string assumptions(const EmulateOptions& options) {
   if (options.measured_durations) return "every recorded duration and gap is kept";
   return fmt::format(
       "a kernel lasts its CPU time, on a device with hardware of its own; the host's "
-      "pace as recorded; copies: {} GB/s + {} µs",
+      "pace as recorded; copies: {} GB/s + {} µs, and a device sends one at a time and "
+      "receives one at a time",
       options.link.gb_per_s, options.link.latency_us);
 }
 
 Trace emulate(const Trace& trace, const EmulateOptions& options) {
   check_link(options.link);
-  const Lanes lanes(trace);
-  const TimingGraph graph(trace, lanes);
-  const Schedule schedule = retime(
-      graph, options.measured_durations ? measured() : own_hardware(options.link));
-
   Trace result = trace;
-  for (size_t i = 0; i < result.events.size(); ++i) {
-    Event& event = result.events[i];
-    if (event.ph == 'M') continue;
-    event.ts = schedule.times[TimingGraph::start_of(i)];
-    event.dur = schedule.times[TimingGraph::end_of(i)] - event.ts;
-    if (is_task(event) && !options.measured_durations)
-      event.args[keys::queued_us] = 0.0;
+  if (!options.measured_durations) forget_ports(result);
+  const Lanes lanes(result);
+  const TimingGraph graph(result, lanes);
+  if (options.measured_durations) {
+    take_times(retime(graph, measured()), result);
+  } else {
+    const PortSchedule schedule =
+        retime_with_ports(graph, own_hardware(options.link), route_of);
+    take_times(schedule, result);
+    take_waits(schedule, result);
   }
   sort_events(result.events);
   result.lockstep[top::clock] = "emulated";

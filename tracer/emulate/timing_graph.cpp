@@ -194,6 +194,10 @@ void TimingGraph::add_tasks() {
     for (const int64_t id : event.deps) {
       if (index_.find(id)) add(start, Kind::deps, end_of(index_.position(id)));
     }
+    if (const int64_t copy = int_arg(event.args, keys::port_held_by, kNone);
+        copy != kNone && index_.find(copy)) {
+      add(start, Kind::port, end_of(index_.position(copy)));
+    }
     Stream& stream = streams[lane_of(event)];
     const bool is_collective = event.is(categories::collective);
     const uint32_t around = stream.collective;

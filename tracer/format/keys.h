@@ -109,6 +109,8 @@ inline constexpr char impl[] = "impl";
 inline constexpr char flops[] = "flops";
 inline constexpr char bytes[] = "bytes";
 inline constexpr char queued_us[] = "queued_us";
+inline constexpr char port_held_by[] =
+    "port_held_by";  ///< the copy that held a port until this one could start
 inline constexpr char cpu_us[] = "cpu_us";
 inline constexpr char activities[] = "activities";  ///< number of GPU activities timed
 inline constexpr char modelled[] =
