@@ -51,6 +51,10 @@ void add_emulate(CLI::App& app, Action& action) {
       ->add_option("--link-latency-us", c->options.link.latency_us,
                    "latency of every copy")
       ->capture_default_str();
+  command
+      ->add_option("--compute-scale", c->options.compute_scale,
+                   "kernels are this many times as fast as recorded")
+      ->capture_default_str();
   command->callback([c, &action] { action = [c] { return run(*c); }; });
 }
 

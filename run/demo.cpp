@@ -12,6 +12,7 @@
 #include "engine/data/fetch.h"
 #include "engine/data/generated.h"
 #include "run/train.h"
+#include "tracer/analysis/speedup.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/emulate/emulate.h"
 
@@ -43,9 +44,17 @@ std::string find_data(const DemoOptions& o) {
   return folder;
 }
 
+/// What a GPU reaches in training: an NVIDIA RTX 2080 Ti trains VGG16 (30.9 GFLOP
+/// forward and twice that backward for an image of 224x224) with 12 images in 85.4 ms,
+/// in PyTorch and float32, over PCIe 3.0.
+/// Source: github.com/ryujaehun/pytorch-gpu-benchmark, folder 2080ti(2).
+constexpr double kGpuFlopsPerSecond = 13e12;
+constexpr char kGpu[] = "an RTX 2080 Ti";
+
 /// One training mode, on both clocks.
 struct ComparedRun {
   std::string name, file;
+  tracer::Trace trace;
   tracer::Summary measured, emulated;
   bool complete = false;  ///< not interrupted by Ctrl-C
 };
@@ -71,12 +80,11 @@ ComparedRun train_and_trace(const DemoOptions& o, const std::string& data,
   config.output.trace = run.file;
   config.output.trace_steps = fmt::format("1:{}", o.steps + 1);
   say(fmt::format("training {} steps with {} … ", o.steps + 1, run.name));
-  tracer::Trace trace;
   const int64_t start = static_cast<int64_t>(time(nullptr));
-  run.complete = run_training(config, &trace) == 0;
+  run.complete = run_training(config, &run.trace) == 0;
   if (!run.complete) return run;
-  run.measured = tracer::summarize(trace);
-  run.emulated = tracer::summarize(tracer::emulate(trace));
+  run.measured = tracer::summarize(run.trace);
+  run.emulated = tracer::summarize(tracer::emulate(run.trace));
   say(fmt::format("{} s\n", static_cast<int64_t>(time(nullptr)) - start));
   return run;
 }
@@ -155,6 +163,46 @@ void print_bytes(const std::vector<ComparedRun>& runs) {
   }
 }
 
+/// Prints what keeps each way of sharing from N times the speed of one device, if the
+/// hardware is as `options` describe. Returns DataParallel's speedup.
+std::optional<tracer::Speedup> print_speedups(const std::vector<ComparedRun>& runs,
+                                              const tracer::EmulateOptions& options) {
+  std::optional<tracer::Speedup> of_data_parallel;
+  const tracer::Summary single =
+      tracer::summarize(tracer::emulate(runs[0].trace, options));
+  for (size_t i = 1; i < runs.size(); ++i) {
+    const auto speedup = tracer::divide_speedup(
+        tracer::summarize(tracer::emulate(runs[i].trace, options)), single);
+    if (!speedup) return std::nullopt;
+    say(fmt::format("    {:<7} {}\n", runs[i].name, tracer::speedup_line(*speedup)));
+    if (i == 1) of_data_parallel = speedup;
+  }
+  return of_data_parallel;
+}
+
+void explain_speedups(const std::vector<ComparedRun>& runs, int devices) {
+  const double rate = tracer::kernel_flops_per_second(runs[0].trace);
+  if (rate <= 0) return;
+  const double scale = kGpuFlopsPerSecond / rate;
+  const tracer::Link link, fast{.gb_per_s = 10 * link.gb_per_s};
+  say(fmt::format("Why not {} times as fast? On the emulated clock:\n\n", devices));
+  say(fmt::format("  {} devices as fast as one core here, links of {} GB/s\n", devices,
+                  link.gb_per_s));
+  const auto here = print_speedups(runs, {.link = link});
+  say(
+      fmt::format("\n  {} devices {:.0f} times as fast, which is the speed of {} "
+                  "({:.0f} TFLOP/s), same links\n",
+                  devices, scale, kGpu, kGpuFlopsPerSecond / 1e12));
+  const auto gpus = print_speedups(runs, {.link = link, .compute_scale = scale});
+  say(fmt::format("\n  {} such devices, links of {} GB/s\n", devices, fast.gb_per_s));
+  const auto nvlink = print_speedups(runs, {.link = fast, .compute_scale = scale});
+  if (!here || !gpus || !nvlink) return;
+  say("\n" +
+      tracer::scaling_sentences(runs[1].emulated, runs[2].emulated,
+                                {*here, *gpus, *nvlink}) +
+      "\n\n");
+}
+
 }  // namespace
 
 std::optional<std::vector<std::string>> compare_modes(const DemoOptions& o,
@@ -180,6 +228,7 @@ std::optional<std::vector<std::string>> compare_modes(const DemoOptions& o,
         tracer::limiting_sentence(runs[i].measured, &runs[0].measured) + "\n" +
         tracer::limiting_sentence(runs[i].emulated, &runs[0].emulated) + "\n\n");
   }
+  explain_speedups(runs, o.devices);
   for (const ComparedRun& run : runs) say("  " + run.file + "\n");
   say("\nNext: " + program() + " trace summary --calls " + runs[1].file +
       "   (who calls forward?)\n      " + program() + " trace check " + runs[1].file +

@@ -124,6 +124,38 @@ TEST(Emulate, SaysThatItEmulated) {
   EXPECT_NE(slow.find("copies: 1.5 GB/s + 2 µs"), std::string::npos) << slow;
 }
 
+TEST(Emulate, ScalesKernelsAndNothingElse) {
+  const Trace recorded = read_trace(minimal_path());
+  const Emulated fast(recorded, {.compute_scale = 3}), plain(recorded);
+  EXPECT_EQ(fast["aten::linear@cpu:0"].dur, plain["aten::linear@cpu:0"].dur / 3);
+  EXPECT_EQ(fast["gather outputs@cpu:0"].dur, plain["gather outputs@cpu:0"].dur);
+  EXPECT_NE(assumptions({.compute_scale = 3}).find("1/3 of its CPU time"),
+            std::string::npos);
+  EXPECT_THROW(emulate(recorded, {.compute_scale = 0}), std::runtime_error);
+}
+
+TEST(Emulate, KnowsTheRateOfTheRecordedKernels) {
+  EXPECT_EQ(kernel_flops_per_second(read_trace(minimal_path())), 0) << "none recorded";
+  const Trace trace = parse_trace(R"([
+    {"ph":"X","cat":"kernel","name":"a","ts":0,"dur":9,
+     "args":{"id":1,"flops":6000,"cpu_us":2}},
+    {"ph":"X","cat":"kernel","name":"b","ts":9,"dur":1,"args":{"id":2}}])",
+                                  "by hand");
+  EXPECT_DOUBLE_EQ(kernel_flops_per_second(trace), 6000 / 3e-6);
+}
+
+TEST(Emulate, AHostThreadWakesUpSoonWhenNoKernelTakesItsCore) {
+  const Emulated step(parse_trace(R"([
+    {"ph":"X","cat":"op","name":"enqueue","tid":0,"ts":0,"dur":1,"args":{"id":1}},
+    {"ph":"X","cat":"sync","name":"wait","tid":0,"ts":2,"dur":998,
+     "args":{"id":2,"for":[3]}},
+    {"ph":"X","cat":"kernel","name":"kernel","pid":1,"ts":5,"dur":95,
+     "args":{"id":3,"op":1,"cpu_us":95,"device":0}}])",
+                                  "by hand"));
+  EXPECT_EQ(step.end("kernel@device 0"), 95'000);
+  EXPECT_EQ(step.end("wait"), 115'000) << "recorded 900 µs later, on a busy machine";
+}
+
 TEST(Emulate, TheResultObeysEveryLaw) {
   const Trace trace = emulate(read_trace(minimal_path()));
   EXPECT_TRUE(check_trace(trace).ok()) << check_text(check_trace(trace));

@@ -32,6 +32,9 @@ struct PathShare {
   int64_t nanoseconds = 0;
 };
 
+/// Returns true if a share of the path is the kernels' own work.
+bool is_computing(const std::string& what);
+
 struct StepSummary {
   int64_t step = 0, batch = 0;  ///< for all ranks together
   int64_t length = 0;  ///< ns, to the later of its last host and last device event

@@ -14,12 +14,15 @@ namespace lockstep::tracer {
 
 namespace {
 
+constexpr int64_t kWakeUp = 20'000;  // ns
+
 int64_t as_recorded(const Event&, int64_t recorded) { return recorded; }
 int64_t at_once(const Event&, int64_t) { return 0; }
 
-/// Host threads wake up as quickly as recorded.
-int64_t never_early(const Event&, int64_t recorded) {
-  return std::max<int64_t>(recorded, 0);
+/// The recorded time for a host thread to wake up after a wait includes waiting for a
+/// core that a kernel occupied. Emulated kernels occupy none.
+int64_t wake_up(const Event&, int64_t recorded) {
+  return std::clamp<int64_t>(recorded, 0, kWakeUp);
 }
 
 int64_t copy_time(const Event& copy, const Link& link) {
@@ -32,14 +35,20 @@ Weights measured() {
   return {[](const Event& task) { return task.dur; }, as_recorded, as_recorded};
 }
 
-Weights own_hardware(const Link& link) {
-  const auto duration = [link](const Event& task) {
-    if (task.is(categories::copy)) return copy_time(task, link);
-    if (task.is(categories::kernel))
-      return duration_arg(task.args, keys::cpu_us, task.dur);
-    return task.dur;
+int64_t kernel_time(const Event& kernel) {
+  return duration_arg(kernel.args, keys::cpu_us, kernel.dur);
+}
+
+Weights own_hardware(const EmulateOptions& options) {
+  const auto duration = [options](const Event& task) {
+    if (task.is(categories::copy)) return copy_time(task, options.link);
+    if (!task.is(categories::kernel)) return task.dur;
+    if (options.compute_scale == 1) return kernel_time(task);
+    const double scaled =
+        static_cast<double>(kernel_time(task)) / options.compute_scale;
+    return static_cast<int64_t>(std::min(scaled, static_cast<double>(kMaxTime)));
   };
-  return {duration, at_once, never_early};
+  return {duration, at_once, wake_up};
 }
 
 std::optional<Route> route_of(const Event& task) {
@@ -56,6 +65,12 @@ void check_link(const Link& link) {
     throw std::runtime_error(
         "a link needs a bandwidth above 0 GB/s and a latency of at least 0 µs");
   }
+}
+
+void check_scale(double scale) {
+  if (std::isfinite(scale) && scale > 0) return;
+  throw std::runtime_error(fmt::format(
+      "kernels cannot be {} times as fast; fix: a --compute-scale above 0", scale));
 }
 
 /// Removes what an earlier emulation found out about ports: the link may differ now.
@@ -89,15 +104,31 @@ void take_waits(const PortSchedule& schedule, Trace& trace) {
 
 std::string assumptions(const EmulateOptions& options) {
   if (options.measured_durations) return "every recorded duration and gap is kept";
+  const std::string kernel =
+      options.compute_scale == 1
+          ? "its CPU time"
+          : fmt::format("1/{:.4g} of its CPU time", options.compute_scale);
   return fmt::format(
-      "a kernel lasts its CPU time, on a device with hardware of its own; the host's "
-      "pace as recorded; copies: {} GB/s + {} µs, and a device sends one at a time and "
+      "a kernel lasts {}, on a device with hardware of its own; the host's "
+      "pace as recorded, but it wakes up within 20 µs; copies: {} GB/s + {} µs, and a "
+      "device sends one at a time and "
       "receives one at a time",
-      options.link.gb_per_s, options.link.latency_us);
+      kernel, options.link.gb_per_s, options.link.latency_us);
+}
+
+double kernel_flops_per_second(const Trace& trace) {
+  double flops = 0, nanoseconds = 0;
+  for (const Event& event : trace.events) {
+    if (event.ph != 'X' || !event.is(categories::kernel)) continue;
+    flops += number_arg(event.args, keys::flops);
+    nanoseconds += static_cast<double>(kernel_time(event));
+  }
+  return nanoseconds > 0 ? flops / nanoseconds * 1e9 : 0;
 }
 
 Trace emulate(const Trace& trace, const EmulateOptions& options) {
   check_link(options.link);
+  check_scale(options.compute_scale);
   Trace result = trace;
   if (!options.measured_durations) forget_ports(result);
   const Lanes lanes(result);
@@ -106,7 +137,7 @@ Trace emulate(const Trace& trace, const EmulateOptions& options) {
     take_times(retime(graph, measured()), result);
   } else {
     const PortSchedule schedule =
-        retime_with_ports(graph, own_hardware(options.link), route_of);
+        retime_with_ports(graph, own_hardware(options), route_of);
     take_times(schedule, result);
     take_waits(schedule, result);
   }
@@ -117,6 +148,9 @@ Trace emulate(const Trace& trace, const EmulateOptions& options) {
       {"durations", options.measured_durations ? "measured" : "own hardware"},
       {"link_gb_per_s", options.link.gb_per_s},
       {"link_latency_us", options.link.latency_us}};
+  if (options.compute_scale != 1) {
+    result.lockstep[top::emulation]["compute_scale"] = options.compute_scale;
+  }
   return result;
 }
 
