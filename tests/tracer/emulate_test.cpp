@@ -148,7 +148,7 @@ TEST(Emulate, AHostThreadWakesUpSoonWhenNoKernelTakesItsCore) {
   const Emulated step(parse_trace(R"([
     {"ph":"X","cat":"op","name":"enqueue","tid":0,"ts":0,"dur":1,"args":{"id":1}},
     {"ph":"X","cat":"sync","name":"wait","tid":0,"ts":2,"dur":998,
-     "args":{"id":2,"for":[3]}},
+     "args":{"id":2,"for":[3],"why":"item"}},
     {"ph":"X","cat":"kernel","name":"kernel","pid":1,"ts":5,"dur":95,
      "args":{"id":3,"op":1,"cpu_us":95,"device":0}}])",
                                   "by hand"));

@@ -19,10 +19,12 @@ constexpr int64_t kWakeUp = 20'000;  // ns
 int64_t as_recorded(const Event&, int64_t recorded) { return recorded; }
 int64_t at_once(const Event&, int64_t) { return 0; }
 
-/// The recorded time for a host thread to wake up after a wait includes waiting for a
-/// core that a kernel occupied. Emulated kernels occupy none.
-int64_t wake_up(const Event&, int64_t recorded) {
-  return std::clamp<int64_t>(recorded, 0, kWakeUp);
+/// The recorded time for a thread to wake up includes waiting for a core that a kernel
+/// occupied; emulated kernels occupy none. A join is no single wake-up: it lasts until
+/// the joined threads have done whatever they recorded no event for.
+int64_t wake_up(const Event& sync, int64_t recorded) {
+  const bool join = text_arg(sync.args, keys::why) == reasons::join;
+  return std::clamp<int64_t>(recorded, 0, join ? kMaxTime : kWakeUp);
 }
 
 int64_t copy_time(const Event& copy, const Link& link) {

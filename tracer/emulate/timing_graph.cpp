@@ -206,8 +206,14 @@ void TimingGraph::add_tasks() {
     if (inside && stream.last == around) {
       add(start, Kind::message, start_of(around));
     } else if (stream.last != kNobody) {
-      add(start, Kind::fifo, end_of(stream.last));
+      // A collective may end later than the last message that this device received.
+      const bool after_collective = !inside && around != kNobody;
+      add(start, Kind::fifo, end_of(after_collective ? around : stream.last));
+      if (after_collective && stream.last != around) {
+        add(start, Kind::fifo, end_of(stream.last));
+      }
     }
+    if (!inside) stream.collective = kNobody;
     stream.last = static_cast<uint32_t>(i);
     if (is_collective) stream.collective = static_cast<uint32_t>(i);
     add(end_of(i), Kind::task, start, event.dur);
