@@ -9,7 +9,7 @@
 #include "engine/backends/cuda/kernels/loss.h"
 #include "engine/backends/cuda/marks.h"
 #include "engine/runtime/driver.h"
-#include "engine/tensor/device.h"
+#include "engine/tensor/types.h"
 
 namespace lockstep::cuda {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/backends/cuda/kernels/philox.h"
-#include "engine/tensor/dtype.h"
+#include "engine/tensor/types.h"
 
 namespace lockstep::cuda {
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "engine/tensor/dtype.h"
+#include "engine/tensor/types.h"
 
 namespace lockstep::distributed {
 
