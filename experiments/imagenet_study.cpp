@@ -7,9 +7,8 @@
 #include <iterator>
 #include <thread>
 
-#include "engine/data/folder_index.h"
 #include "engine/data/generated.h"
-#include "engine/data/generated_folders.h"
+#include "engine/data/image_folder.h"
 #include "experiments/imagenet_table.h"
 #include "experiments/studies.h"
 #include "run/launch.h"

@@ -11,7 +11,6 @@
 #include "engine/data/cifar10.h"
 #include "engine/data/generated.h"
 #include "engine/data/image_folder.h"
-#include "engine/data/random.h"
 #include "engine/plan/launch_arithmetic.h"
 #include "run/usage_error.h"
 
