@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "engine/train/checkpoint_folder.h"
+#include "engine/train/checkpoint.h"
 #include "run/recipe.h"
 
 namespace lockstep::run {

@@ -13,7 +13,7 @@
 #include "engine/ops/ops.h"
 #include "engine/plan/chunk.h"
 #include "engine/runtime/device_context.h"
-#include "engine/train/weights.h"
+#include "engine/train/named_tensors.h"
 #include "run/devices.h"
 #include "run/epochs.h"
 #include "run/launch.h"
