@@ -8,7 +8,7 @@
 #include "engine/data/generated.h"
 #include "experiments/batch_size_table.h"
 #include "experiments/studies.h"
-#include "run/usage_error.h"
+#include "run/environment.h"
 #include "run/words.h"
 
 namespace lockstep::experiments {

@@ -12,7 +12,7 @@
 #include "engine/data/generated.h"
 #include "engine/data/image_folder.h"
 #include "engine/plan/launch_arithmetic.h"
-#include "run/usage_error.h"
+#include "run/environment.h"
 
 namespace lockstep::run {
 namespace {

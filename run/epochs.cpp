@@ -1,4 +1,4 @@
-#include "run/epochs.h"
+#include "run/train.h"
 
 #include <algorithm>
 #include <cstdio>
