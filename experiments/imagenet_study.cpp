@@ -9,7 +9,7 @@
 
 #include "engine/data/generated.h"
 #include "engine/data/image_folder.h"
-#include "experiments/imagenet_table.h"
+#include "experiments/imagenet.h"
 #include "experiments/studies.h"
 #include "run/environment.h"
 #include "run/launch.h"
