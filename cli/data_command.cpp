@@ -6,7 +6,6 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "engine/data/cifar10.h"
-#include "engine/data/fetch.h"
 #include "engine/data/generated.h"
 
 namespace lockstep::cli {

@@ -6,9 +6,9 @@
 
 #include "engine/data/cifar10.h"
 #include "engine/data/generated.h"
-#include "experiments/batch_size_table.h"
+#include "experiments/batch_size.h"
 #include "experiments/studies.h"
-#include "run/usage_error.h"
+#include "run/environment.h"
 #include "run/words.h"
 
 namespace lockstep::experiments {

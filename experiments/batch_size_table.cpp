@@ -1,4 +1,4 @@
-#include "experiments/batch_size_table.h"
+#include "experiments/batch_size.h"
 
 #include <fmt/format.h>
 

@@ -7,13 +7,12 @@
 #include <iterator>
 #include <thread>
 
-#include "engine/data/folder_index.h"
 #include "engine/data/generated.h"
-#include "engine/data/generated_folders.h"
-#include "experiments/imagenet_table.h"
+#include "engine/data/image_folder.h"
+#include "experiments/imagenet.h"
 #include "experiments/studies.h"
+#include "run/environment.h"
 #include "run/launch.h"
-#include "run/usage_error.h"
 #include "run/words.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/emulate/emulate.h"

@@ -1,4 +1,4 @@
-#include "experiments/imagenet_table.h"
+#include "experiments/imagenet.h"
 
 #include <fmt/format.h>
 

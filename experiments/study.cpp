@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/program.h"
 #include "engine/train/trainer.h"
-#include "experiments/imagenet_runs.h"
+#include "experiments/imagenet.h"
 #include "run/child_group.h"
 #include "run/words.h"
 

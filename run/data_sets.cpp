@@ -11,9 +11,8 @@
 #include "engine/data/cifar10.h"
 #include "engine/data/generated.h"
 #include "engine/data/image_folder.h"
-#include "engine/data/random.h"
 #include "engine/plan/launch_arithmetic.h"
-#include "run/usage_error.h"
+#include "run/environment.h"
 
 namespace lockstep::run {
 namespace {

@@ -9,7 +9,6 @@
 #include "base/program.h"
 #include "base/units.h"
 #include "engine/data/cifar10.h"
-#include "engine/data/fetch.h"
 #include "engine/data/generated.h"
 #include "run/train.h"
 #include "tracer/analysis/speedup.h"

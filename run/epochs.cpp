@@ -1,10 +1,10 @@
-#include "run/epochs.h"
+#include "run/train.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <optional>
 
-#include "engine/train/checkpoint_folder.h"
+#include "engine/train/checkpoint.h"
 #include "run/recipe.h"
 
 namespace lockstep::run {

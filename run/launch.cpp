@@ -9,8 +9,8 @@
 #include "engine/plan/launch_arithmetic.h"
 #include "run/child_group.h"
 #include "run/devices.h"
+#include "run/environment.h"
 #include "run/rank_place.h"
-#include "run/usage_error.h"
 
 namespace lockstep::run {
 namespace {

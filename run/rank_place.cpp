@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "engine/plan/launch_arithmetic.h"
-#include "run/usage_error.h"
+#include "run/environment.h"
 
 namespace lockstep::run {
 

@@ -1,5 +1,3 @@
-#include "run/ranks.h"
-
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <unistd.h>

@@ -1,5 +1,3 @@
-#include "run/ranks.h"
-
 #include <condition_variable>
 #include <exception>
 #include <mutex>

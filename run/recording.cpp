@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "engine/runtime/device_context.h"
 #include "run/devices.h"
-#include "run/usage_error.h"
+#include "run/environment.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/format/lanes.h"
 #include "tracer/record/collect.h"

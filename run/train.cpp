@@ -13,14 +13,12 @@
 #include "engine/ops/ops.h"
 #include "engine/plan/chunk.h"
 #include "engine/runtime/device_context.h"
-#include "engine/train/weights.h"
+#include "engine/train/named_tensors.h"
 #include "run/devices.h"
-#include "run/epochs.h"
+#include "run/environment.h"
 #include "run/launch.h"
-#include "run/ranks.h"
 #include "run/recipe.h"
 #include "run/recording.h"
-#include "run/usage_error.h"
 #include "tracer/analysis/summary.h"
 
 namespace lockstep::run {

@@ -7,7 +7,7 @@
 
 #include "engine/backends/backend.h"
 #include "run/config.h"
-#include "run/usage_error.h"
+#include "run/environment.h"
 #include "run/words.h"
 
 namespace lockstep::run {

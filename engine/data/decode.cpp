@@ -1,4 +1,4 @@
-#include "engine/data/decode.h"
+#include "engine/data/picture.h"
 
 #include <fmt/format.h>
 

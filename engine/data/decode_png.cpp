@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/decode.h"
+#include "engine/data/picture.h"
 
 namespace lockstep::data {
 namespace {

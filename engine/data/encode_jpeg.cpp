@@ -1,4 +1,4 @@
-#include "engine/data/encode_jpeg.h"
+#include "engine/data/picture.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,4 @@
-#include "engine/data/fetch.h"
-
+// Downloads CIFAR-10 (cifar10.h) with curl, md5sum and tar.
 #include <fmt/format.h>
 #include <unistd.h>
 

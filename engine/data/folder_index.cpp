@@ -1,4 +1,4 @@
-#include "engine/data/folder_index.h"
+#include "engine/data/image_folder.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,3 @@
-#include "engine/data/generated_folders.h"
-
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -10,8 +8,8 @@
 #include <vector>
 
 #include "base/file.h"
-#include "engine/data/encode_jpeg.h"
 #include "engine/data/generated.h"
+#include "engine/data/picture.h"
 
 namespace lockstep::data {
 namespace fs = std::filesystem;

@@ -12,8 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "engine/data/crops.h"
-#include "engine/data/decode.h"
+#include "engine/data/picture.h"
 #include "engine/data/resize.h"
 #include "engine/data/transforms.h"
 

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "base/file.h"
-#include "engine/data/safetensors_header.h"
 
 namespace lockstep::data {
 namespace {

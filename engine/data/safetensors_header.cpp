@@ -1,4 +1,4 @@
-#include "engine/data/safetensors_header.h"
+#include "engine/data/safetensors.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,6 @@
 
 #include <stdexcept>
 
-#include "engine/ops/flops.h"
 #include "engine/runtime/device_context.h"
 #include "tracer/format/keys.h"
 
@@ -39,6 +38,27 @@ int64_t bytes_touched(const KernelCall& call) {
     for (const View& view : *views) bytes += static_cast<int64_t>(view.bytes());
   }
   return bytes;
+}
+
+/// Returns the nominal number of floating-point operations of a convolution or linear
+/// layer (a multiply-add counts as two, padding as data); 0 for everything else.
+int64_t flops_of(const PlanRequest& r) {
+  switch (r.code) {
+    case OpCode::conv2d:  // each output requires C·kH·kW products
+      return 2 * r.out[0].sizes.numel() * r.in[1].sizes.numel() / r.in[1].sizes[0];
+    case OpCode::conv2d_backward_data:
+      return 2 * r.in[0].sizes.numel() * r.in[1].sizes.numel() / r.in[1].sizes[0];
+    case OpCode::conv2d_backward_weight:
+      return 2 * r.in[1].sizes.numel() * r.out[0].sizes.numel() / r.out[0].sizes[0];
+    case OpCode::linear:
+      return 2 * r.in[0].sizes[0] * r.in[1].sizes.numel();
+    case OpCode::linear_backward_data:
+      return 2 * r.in[0].sizes[0] * r.in[1].sizes.numel();
+    case OpCode::linear_backward_weight:
+      return 2 * r.in[0].sizes[0] * r.out[0].sizes.numel();
+    default:
+      return 0;
+  }
 }
 
 /// Fills in the trace record of the kernel. The innermost open event is the operation

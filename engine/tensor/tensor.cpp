@@ -2,8 +2,6 @@
 
 #include <stdexcept>
 
-#include "engine/tensor/undefined.h"
-
 namespace lockstep {
 
 Tensor::Tensor(StoragePtr storage, size_t byte_offset, TensorSpec spec)

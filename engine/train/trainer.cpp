@@ -8,7 +8,7 @@
 #include "engine/distributed/ddp/sync_batch_norm.h"
 #include "engine/models/vgg.h"
 #include "engine/ops/copy.h"
-#include "engine/optim/weight_decay.h"
+#include "engine/optim/sgd.h"
 #include "engine/runtime/device_context.h"
 #include "engine/train/meters.h"
 #include "tracer/format/keys.h"

@@ -11,7 +11,7 @@
 #include "engine/data/generated.h"
 #include "engine/data/loader.h"
 #include "lessons/machine/exam.h"
-#include "lessons/machine/threads.h"
+#include "lessons/machine/stuck.h"
 #include "lessons/plugin.h"
 
 namespace lockstep::lessons {

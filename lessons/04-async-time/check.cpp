@@ -10,7 +10,7 @@
 
 #include "engine/runtime/device_context.h"
 #include "lessons/machine/exam.h"
-#include "lessons/machine/threads.h"
+#include "lessons/machine/stuck.h"
 
 namespace lockstep::lessons {
 namespace {

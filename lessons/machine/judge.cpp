@@ -13,7 +13,7 @@
 #include <sstream>
 
 #include "base/program.h"
-#include "engine/tensor/undefined.h"
+#include "engine/tensor/tensor.h"
 #include "lessons/machine/contain.h"
 #include "lessons/machine/exam.h"
 #include "lessons/machine/stuck.h"

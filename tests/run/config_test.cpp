@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "run/devices.h"
-#include "run/usage_error.h"
+#include "run/environment.h"
 #include "run/words.h"
 
 namespace lockstep::run {

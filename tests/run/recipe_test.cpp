@@ -7,8 +7,8 @@
 
 #include "engine/data/generated.h"
 #include "engine/distributed/rendezvous/store.h"
-#include "run/epochs.h"
 #include "run/rank_agreement.h"
+#include "run/train.h"
 
 namespace lockstep::run {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "engine/backends/cuda/gpu.h"
-#include "engine/backends/cuda/kernels/lane.h"
+#include "engine/backends/cuda/kernels/element.h"
 #include "engine/backends/cuda/launch_shape.h"
 #include "engine/backends/cuda/status.h"
 

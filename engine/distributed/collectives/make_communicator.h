@@ -6,7 +6,7 @@
 
 #include "engine/distributed/collectives/communicator.h"
 #include "engine/distributed/rendezvous/store.h"
-#include "engine/tensor/device.h"
+#include "engine/tensor/types.h"
 
 namespace lockstep::distributed {
 

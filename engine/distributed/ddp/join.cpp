@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "engine/distributed/collectives/small_collectives.h"
-#include "engine/nn/sync_batch_norm.h"
+#include "engine/nn/layers.h"
 
 namespace lockstep::distributed {
 

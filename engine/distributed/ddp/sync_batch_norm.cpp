@@ -1,6 +1,6 @@
 #include "engine/distributed/ddp/sync_batch_norm.h"
 
-#include "engine/nn/sync_batch_norm.h"
+#include "engine/nn/layers.h"
 #include "engine/ops/checks.h"
 #include "engine/ops/op_call.h"
 

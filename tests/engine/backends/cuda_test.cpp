@@ -4,7 +4,7 @@
 #include <set>
 
 #include <fmt/format.h>
-#include "engine/backends/cuda/kernels/philox.h"
+#include "engine/backends/cuda/kernels/element.h"
 
 #include "engine/optim/sgd.h"
 #include "engine/tensor/philox.h"

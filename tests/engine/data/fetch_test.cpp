@@ -1,5 +1,4 @@
 // No test here leaves the machine: archives come from file:// URLs.
-#include "engine/data/fetch.h"
 
 #include <gtest/gtest.h>
 

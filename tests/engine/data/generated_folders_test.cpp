@@ -1,14 +1,10 @@
-#include "engine/data/generated_folders.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "engine/data/decode.h"
-#include "engine/data/encode_jpeg.h"
 #include "engine/data/generated.h"
 #include "engine/data/image_folder.h"
-#include "engine/data/random.h"
+#include "engine/data/picture.h"
 #include "tests/base/test_files.h"
 
 namespace lockstep::data {

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "engine/data/cifar10.h"
-#include "engine/data/random.h"
 #include "tests/base/test_files.h"
 
 namespace lockstep::data {

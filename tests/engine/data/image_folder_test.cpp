@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "engine/data/folder_index.h"
 #include "engine/data/loader.h"
 #include "tests/base/test_files.h"
 

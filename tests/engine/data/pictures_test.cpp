@@ -5,9 +5,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "engine/data/crops.h"
-#include "engine/data/decode.h"
 #include "engine/data/image_folder.h"
+#include "engine/data/picture.h"
 #include "engine/data/resize.h"
 #include "engine/data/transforms.h"
 #include "tests/base/test_files.h"

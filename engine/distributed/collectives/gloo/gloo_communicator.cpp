@@ -7,14 +7,15 @@
 #include <gloo/math.h>
 #include <gloo/reduce.h>
 #include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
 
 #include <csignal>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 
 #include "base/hash.h"
-#include "engine/distributed/collectives/gloo/gloo_store.h"
 #include "engine/distributed/collectives/transport.h"
 #include "engine/distributed/rendezvous/store.h"
 #include "tracer/record/recorder.h"
@@ -70,6 +71,47 @@ void ignore_sigpipe() {
 std::string without_place(const std::string& what) {
   const size_t end = what.find("] ");
   return what.starts_with('[') && end != what.npos ? what.substr(end + 2) : what;
+}
+
+/// Adapts our store to Gloo's interface.
+/// Used by Gloo's ranks to find each other, with keys such as `rank_2` and `2`.
+class GlooStore : public gloo::rendezvous::Store {
+ public:
+  /// Every wait ends after `timeout`, regardless of the timeout Gloo requests. Throws
+  /// std::runtime_error naming the missing rank in that case.
+  GlooStore(std::shared_ptr<distributed::Store> store, Milliseconds timeout)
+      : store_(std::move(store)), timeout_(timeout) {}
+
+  void set(const std::string& key, const std::vector<char>& data) override;
+  std::vector<char> get(const std::string& key) override;
+  void wait(const std::vector<std::string>& keys) override;
+  void wait(const std::vector<std::string>& keys, const Milliseconds&) override {
+    wait(keys);
+  }
+
+ private:
+  std::shared_ptr<distributed::Store> store_;
+  const Milliseconds timeout_;
+};
+
+void GlooStore::set(const std::string& key, const std::vector<char>& data) {
+  store_->set(key, {data.begin(), data.end()});
+}
+
+std::vector<char> GlooStore::get(const std::string& key) {
+  try {
+    const std::string value = store_->get(key, timeout_);
+    return {value.begin(), value.end()};
+  } catch (const StoreTimeout&) {
+    throw std::runtime_error(
+        fmt::format("rank {} did not come to the rendezvous of Gloo within {:g} s",
+                    key.substr(key.find('_') + 1),  // from the start if there is no '_'
+                    static_cast<double>(timeout_.count()) / 1000));
+  }
+}
+
+void GlooStore::wait(const std::vector<std::string>& keys) {
+  for (const std::string& key : keys) get(key);
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "engine/backends/cuda/gpus.h"
 #include "engine/backends/cuda/queue.h"
 #include "engine/backends/cuda/status.h"
-#include "engine/distributed/collectives/nccl/nccl_status.h"
 #include "engine/distributed/rendezvous/store.h"
 #include "engine/runtime/device_context.h"
 #include "tracer/record/recorder.h"
@@ -165,6 +164,27 @@ std::unique_ptr<Communicator> make_nccl(const CommunicatorOptions& options) {
   for (const std::string& key : keys) gpus.insert(store.get(key));
   if (static_cast<int>(gpus.size()) < options.size) return nullptr;
   return std::make_unique<NcclCommunicator>(options);
+}
+
+void check_nccl(ncclResult_t status, const std::string& call, ncclComm_t comm) {
+  if (status == ncclSuccess) return;
+  const char* last = ncclGetLastError(comm);
+  throw std::runtime_error(call + ": " + ncclGetErrorString(status) +
+                           (last && *last ? std::string(", ") + last : "") +
+                           " (NCCL_DEBUG=INFO says more)");
+}
+
+ncclDataType_t nccl_type(DType type) {
+  switch (type) {
+    case DType::f32:
+      return ncclFloat32;
+    case DType::f64:
+      return ncclFloat64;
+    case DType::i64:
+      return ncclInt64;
+    default:
+      return ncclUint8;
+  }
 }
 
 }  // namespace lockstep::distributed

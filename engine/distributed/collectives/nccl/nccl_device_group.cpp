@@ -5,7 +5,7 @@
 
 #include "engine/backends/cuda/gpus.h"
 #include "engine/backends/cuda/queue.h"
-#include "engine/distributed/collectives/nccl/nccl_status.h"
+#include "engine/distributed/collectives/nccl/nccl_communicator.h"
 
 namespace lockstep::parallel {
 

@@ -1,7 +1,7 @@
 // SyncBatchNorm: N ranks normalise, and train, as one device on all of their batches.
 // PyTorch 1.13 refuses to run its own on CPUs, so there are no golden numbers: the law
 // stands in their place.
-#include "engine/nn/sync_batch_norm.h"
+#include "engine/nn/layers.h"
 
 #include "engine/distributed/ddp/join.h"
 #include "engine/optim/sgd.h"
