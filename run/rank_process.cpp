@@ -182,7 +182,7 @@ void say_what_ranks_run(const RunConfig& c, const DataSets& data,
   const bool asked_for_nccl = c.distributed.backend == DistBackend::nccl;
   const std::string_view algorithm = place.group->communicator().algorithm();
   if (asked_for_nccl && !cuda) {
-    std::puts("=> nccl needs CUDA devices: the backend is ring");
+    std::puts("=> nccl requires CUDA devices: using ring");
   } else if (asked_for_nccl && algorithm != word(DistBackend::nccl)) {
     std::printf("%s, through main memory\n", distributed::kNoNccl);
   }

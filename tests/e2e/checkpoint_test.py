@@ -145,7 +145,7 @@ class Checkpoints(CheckpointTest):
             refused(bad, bad, *parts)
 
         refused(self.path("none"), "No such file")
-        refused(weights, "holds weights", "--pretrained")
+        refused(weights, "contains weights", "--pretrained")
         damaged(good[:-5], "truncated", "tensor")
         damaged(good[:1000], "header")
         damaged(b"", "shorter")
@@ -161,7 +161,7 @@ class Checkpoints(CheckpointTest):
     def test_a_folder_in_use_and_one_that_cannot_be(self):
         _, error = self.train("set/cifar-10-batches-bin/test_batch.bin", *SINGLE,
                               "--epochs", 1, code=1)
-        self.assertIn("cannot be made", error)
+        self.assertIn("cannot be created", error)
 
     def test_a_full_disk_loses_nothing(self):
         self.train("c", "--epochs", 1, *SINGLE)

@@ -256,7 +256,7 @@ class Seed(TempTest):
             data, "--devices", 2, "-p", 1)
         self.assertEqual(error, "")
         self.assertIn("=> 2 processes of DistributedDataParallel meet at tcp://", text)
-        self.assertIn("nccl needs CUDA devices: the backend is ring", text)
+        self.assertIn("nccl requires CUDA devices: using ring", text)
         self.assertEqual(text.count(STEP), 2)
 
 

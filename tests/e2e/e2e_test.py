@@ -318,7 +318,7 @@ class Commands(TempTest):
         self.assertIn("`./lockstep train data/generated`", text)
         self.assertIn("generated", ours("data", "check", "data/generated")[0])
         _, error = ours("data", "fetch", "data/generated", code=1)
-        self.assertIn("holds a generated set", error)
+        self.assertIn("contains a generated data set", error)
         _, error = ours("train", code=1)  # it is not taken for the real one
         self.assertIn("CIFAR-10 was not found", error)
         text, _ = ours("train", "data/generated", "--device-type", "null", "--steps", 1,
@@ -329,7 +329,7 @@ class Commands(TempTest):
             self.assertEqual(json.load(file)["dataset"], "generated")
         os.rename(self.path("data/generated/cifar-10-batches-bin"),
                   self.path("data/cifar-10-batches-bin"))
-        self.assertIn("holds a generated set", ours("doctor")[0])
+        self.assertIn("contains a generated data set", ours("doctor")[0])
 
     def test_help_and_version(self):
         self.assertIn("train", run("--help")[0])

@@ -45,7 +45,7 @@ class Experiments(TempTest):
             self.assertIn(f"$ {one['command']}\n", text)
         self.assertAlmostEqual(parallel["seed_speedup"], 0.742 / 0.378)
         self.assertIn("--multiprocessing-distributed", table["runs"][5]["command"])
-        self.assertIn("backend is ring", read(out, "resnet_d_16.log"))
+        self.assertIn("using ring", read(out, "resnet_d_16.log"))
         for row in ("| resnet_p_4 | DataParallel, 2 | 4 |", "1.963x", "generated"):
             self.assertIn(row, read(out, "table.md"))
         self.expect_pictures(out)

@@ -133,7 +133,7 @@ class ImageFolders(TempTest):
         _, error = run(*words, "--loader-timeout", 0.0001, code=1)
         self.assertEqual(error.count("\n"), 1, error)
         self.assertRegex(error, r"DataLoader timed out after 0\.0001 seconds: worker "
-                         r"[01] has not made batch \d+")
+                         r"[01] has not produced batch \d+")
         run(*words, "--loader-timeout", 60)
         _, error = run(*words, "-j", 0, "--loader-timeout", 1, code=2)
         self.assertIn("-j 0 has none", error)

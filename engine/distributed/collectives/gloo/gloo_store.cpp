@@ -14,7 +14,7 @@ std::vector<char> GlooStore::get(const std::string& key) {
     return {value.begin(), value.end()};
   } catch (const StoreTimeout&) {
     throw std::runtime_error(
-        fmt::format("rank {} did not come to the rendezvous of Gloo within {:g} s",
+        fmt::format("rank {} did not reach Gloo's rendezvous within {:g} s",
                     key.substr(key.find('_') + 1),  // from the start if there is no '_'
                     static_cast<double>(timeout_.count()) / 1000));
   }

@@ -41,7 +41,8 @@ ncclUniqueId common_id(Store& store, const CommunicatorOptions& options) {
   const std::string bytes = store.get("id");
   if (bytes.size() != sizeof id.internal) {
     throw std::runtime_error(
-        "rank 0 has another version of NCCL; fix: use the same on all");
+        "rank 0 uses a different version of NCCL; fix: use the same version on all "
+        "ranks");
   }
   std::memcpy(id.internal, bytes.data(), bytes.size());
   return id;

@@ -9,7 +9,7 @@ void check_nccl(ncclResult_t status, const std::string& call, ncclComm_t comm) {
   const char* last = ncclGetLastError(comm);
   throw std::runtime_error(call + ": " + ncclGetErrorString(status) +
                            (last && *last ? std::string(", ") + last : "") +
-                           " (NCCL_DEBUG=INFO says more)");
+                           " (set NCCL_DEBUG=INFO for details)");
 }
 
 ncclDataType_t nccl_type(DType type) {
