@@ -187,7 +187,7 @@ class Mismatched(Fault):
         self.assertEqual(len(self.said), 3, self.said)
         for line in self.said:  # rank 0 is whom all others are compared with
             self.assertRegex(line, rf"rank {self.rank or 1} has --.*, but rank 0 has "
-                                   r"--.*; start all ranks alike")
+                                   r"--.*; fix: start all ranks with the same options")
 
 
 class WrongWorldSize(Fault):

@@ -164,7 +164,8 @@ class Training(TempTest):
         flags = [f"--{flag}={file}" for flag, file in files.items()]
         text, _ = run("train", *NULL, "-b", 7, "--length", 64, "--steps", 8,
                       "--devices", 4, *flags)
-        for part in ("=> data: pictures made on the way (64 training, 12 test images, "
+        for part in ("=> data: images generated on the fly (64 training, 12 test "
+                     "images, "
                      "generated)\n",
                      "=> mode dp, 4 devices (null:0 to null:3), batch 7 in 3 chunks "
                      "of 2 and one of 1, 1 thread per device\n",
@@ -229,7 +230,7 @@ class Faults(TempTest):
         for wanted, words in (
                 ("on one device", ["--mode", "single", "--devices", 2]),
                 ("--trace FILE", ["--trace-steps", "0:1"]),
-                ("only the steps 0 to 0", ["--trace-steps", "1:2", "--trace", "x"]),
+                ("only steps 0 to 0", ["--trace-steps", "1:2", "--trace", "x"]),
                 ("0 steps", ["--steps", 0, "--trace", "x"]),
                 ("--lr", ["--lr", "nan"]), ("--lr", ["--lr", -1]),
                 ("--momentum", ["--momentum", -1]),
@@ -335,7 +336,7 @@ class Commands(TempTest):
         self.assertIn("train", run("--help")[0])
         text, _ = run("train", "--help")
         for part in ("--trace-steps", "=resnet18", "(default: 2:7",
-                     "of VGG dp-features", "mixed precision"):
+                     "dp-features for VGG", "mixed precision"):
             self.assertIn(part, text)
         self.assertIn("12 GB/s + 10 µs", run("emulate", "--help")[0])
         self.assertIn("lockstep 0.", run("--version")[0])

@@ -55,12 +55,12 @@ class Experiments(TempTest):
         kept = os.path.join(out, "resnet_s_4.log")
         before = os.stat(kept).st_mtime_ns
         text, _ = run(*TABLE, "--out", out)
-        self.assertEqual(text.count("finished before"), 5)
+        self.assertEqual(text.count("already finished"), 5)
         self.assertEqual(text.count("$ lockstep train"), 1)
         self.assertEqual(before, os.stat(kept).st_mtime_ns)
         # Other settings are not mixed with these.
         _, error = run(*TABLE, "--out", out, "--epochs", 2, code=1)
-        self.assertIn("resnet_s_4.log: made by another command", error)
+        self.assertIn("resnet_s_4.log: written by another command", error)
         self.assertIn("--again", error)
 
     def expect_pictures(self, out):
@@ -139,8 +139,8 @@ class Experiments(TempTest):
                 (["experiment", "nothing"], 2, "imagenet-table, batch-size"),
                 (["experiment", "imagenet-table", "--length", 32], 2, "--epochs 3"),
                 ([*TABLE, "--divide-batches", 0], 2, "--divide-batches"),
-                ([*BATCHES, "--batches", "64,32"], 2, "smallest first"),
-                ([*BATCHES, "--warmup-epochs", 2], 2, "nothing is left"),
+                ([*BATCHES, "--batches", "64,32"], 2, "ascending order"),
+                ([*BATCHES, "--warmup-epochs", 2], 2, "must be less than"),
                 ([*BATCHES, "--data", self.folder], 1, "no CIFAR-10")):
             if "--out" not in words and code == 1 or words[-1] in (32, "64,32", 2):
                 words = [*words, "--out", self.path("out")]

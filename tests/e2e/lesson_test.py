@@ -73,11 +73,11 @@ class Lessons(Workspace):
         self.assertEqual(backup.read_text(), "mine")
 
     def test_hints_are_counted(self):
-        self.assertIn("none yet", self.lesson("hint", 5, "--again")[0])
+        self.assertIn("not used any hints yet", self.lesson("hint", 5, "--again")[0])
         texts = [self.lesson("hint", 5)[0] for _ in range(4)]
         for number, text in enumerate(texts[:3], 1):
             self.assertTrue(text.startswith(f"Hint {number} of 3"), text)
-        self.assertIn("there are no more", texts[3])
+        self.assertIn("this was the last one", texts[3])
         self.assertEqual(self.lesson("hint", 5, "--again")[0].split(),
                          "".join(texts[:3]).split())
         listed = json.loads(self.lesson("list", "--json")[0])
@@ -174,7 +174,7 @@ class Lessons(Workspace):
         out, _ = self.lesson("run", "--mine", "--", "-a", "resnet18", "--dataset",
                              "generated", "--device-type", "null", "--steps", "1", "-b",
                              "8", "--trace", trace)
-        self.assertIn("with your own scatter", out)
+        self.assertIn("using your scatter", out)
         run("trace", "check", trace)
         read = read_trace(trace)
         marks = [e for e in read["traceEvents"]
