@@ -120,7 +120,7 @@ class Killed(Fault):
         self.each_says("^rank 0, which hosts the store, hangs or died" if
                        self.rank == 0 else f"^rank {self.rank} died",
                        self.survivors())
-        self.assertIn(f"lockstep: rank {self.rank} was ended by signal 9 (Killed)",
+        self.assertIn(f"lockstep: rank {self.rank} was terminated by signal 9 (Killed)",
                       self.said)
 
 

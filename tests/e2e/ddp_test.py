@@ -147,8 +147,8 @@ class Merging(TempTest):
             self.addCleanup(rank.kill)
             self.assertEqual(rank.end(), 0, rank.err)
         self.assertEqual(runs[0].err, [
-            "lockstep: t.rank1.json is not on this machine; fix: collect all ranks' files "
-             "and run `trace merge FILE… -o t.json`"])
+            "lockstep: t.rank1.json is not on this machine; fix: collect all "
+            "ranks' files and run `trace merge FILE… -o t.json`"])
         return [f"{folder}/t.rank{rank}.json" for rank, folder in enumerate(folders)]
 
     def merge(self, *files, **how):

@@ -165,8 +165,7 @@ class Training(TempTest):
         text, _ = run("train", *NULL, "-b", 7, "--length", 64, "--steps", 8,
                       "--devices", 4, *flags)
         for part in ("=> data: images generated on the fly (64 training, 12 test "
-                     "images, "
-                     "generated)\n",
+                     "images, generated)\n",
                      "=> mode dp, 4 devices (null:0 to null:3), batch 7 in 3 chunks "
                      "of 2 and one of 1, 1 thread per device\n",
                      "Epoch: [0][ 7/10]",  # the last step's line

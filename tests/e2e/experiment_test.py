@@ -152,7 +152,7 @@ class Experiments(TempTest):
         _, error = run(*TABLE, *NO_SUMS, "--out", self.path("t"), "--", "--momentum",
                        "-1", code=2)
         self.assertIn("--momentum must be", error)
-        self.assertIn("resnet_s_4 ended with exit code 2", error)
+        self.assertIn("resnet_s_4 exited with code 2", error)
 
 
 if __name__ == "__main__":

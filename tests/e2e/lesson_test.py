@@ -225,7 +225,7 @@ class LearnersCode(Workspace):
     def test_end_of_the_program(self):
         self.start_with("  std::exit(0);")
         guilty = self.guilty(self.check(passes=False))
-        self.assertIn("ended the whole program with exit code 0", guilty["got"])
+        self.assertIn("terminated the whole program with exit code 0", guilty["got"])
 
     def test_exception_in_a_thread(self):
         self.start_with("  std::thread([] { throw 1; }).join();\n  return {};")
@@ -350,7 +350,7 @@ class Course(Workspace):
         (self.course / "05-scatter/lesson.json").write_text(json.dumps(facts))
         self.start_with("  for (volatile int i = 0;;) i = i;")
         result = self.check(passes=False, LOCKSTEP_COURSE=str(self.course))
-        self.assertIn("did not end within 2 s", self.guilty(result)["got"])
+        self.assertIn("did not finish within 2 s", self.guilty(result)["got"])
         self.assertRegex(self.guilty(result)["got"], r"scatter\.cpp:\d+ \(scatter\)")
 
     def test_its_tests_count(self):
@@ -362,12 +362,12 @@ class Course(Workspace):
     def test_faults_are_named(self):
         self.change("exercise.cpp", "  // [/solution-sizes]\n", "")
         _, errors = self.lesson("start", 5, "--course", self.course, code=1)
-        self.assertRegex(errors, r"05-scatter:\d+: \[solution-scatter\] opens inside")
+        self.assertRegex(errors, r"05-scatter:\d+: \[solution-scatter\] is opened inside")
         (self.course / "05-scatter/lesson.json").write_text("{")
         _, errors = self.lesson("list", "--course", self.course)
         self.assertIn("lesson 05-scatter is skipped", errors)
         _, errors = self.lesson("list", "--course", self.path("nothing"), code=1)
-        self.assertIn("--course names a folder", errors)
+        self.assertIn("name a folder of lessons with --course", errors)
 
 
 class Libraries(Workspace):
@@ -385,7 +385,7 @@ class Libraries(Workspace):
 
     def test_foreign_and_stale(self):
         for code, message in (
-                ("int x;", "is not a lesson's library"),
+                ("int x;", "is not a lesson library"),
                 ('struct P { const char* s; int n; void (*f)(); };'
                  'extern "C" P lockstep_lesson() { return {"old", 5, nullptr}; }',
                  "another version of the engine; fix: lockstep lesson check 5")):

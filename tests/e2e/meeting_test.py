@@ -90,8 +90,8 @@ class Meeting(TempTest):
             self.assertEqual(rank.end(), 1)
             self.assertRegex(rank.err[0], r"rank 1 has --dist-backend gloo, "
                              r"--batch-size 4, --lr 0.2, but rank 0 has "
-                             r"--dist-backend ring, --batch-size \d+, --lr 0.1; fix: start "
-                              r"all ranks with the same options")
+                             r"--dist-backend ring, --batch-size \d+, --lr 0.1; "
+                             r"fix: start all ranks with the same options")
 
     def test_recipes_that_differ(self):
         recipe = {"--schedule": "cosine", "--accumulate": 2, "--label-smoothing": 0.1,
