@@ -39,7 +39,7 @@ std::string find_data(const DemoOptions& o) {
   const std::string folder = "data/generated/cifar-10-batches-bin";
   if (train::Trainer::stop) return folder;
   if (!data::cifar10_folder(folder)) data::generate_cifar10(folder, 5000, 1000, 0);
-  say("using a generated, learnable set in CIFAR-10's format: " + folder + "\n");
+  say("using a generated, learnable data set in CIFAR-10's format: " + folder + "\n");
   return folder;
 }
 
@@ -111,7 +111,7 @@ std::string phase_cell(const Group& group, const std::string& phase) {
 
 void print_times(const std::vector<ComparedRun>& runs, int64_t batch) {
   say("\n" + std::string(18, ' ') + right("measured on this machine", 33) + "  " +
-      right("emulated: own hardware each", 33) + "\n");
+      right("emulated, own hardware each", 33) + "\n");
   auto row = [&](const std::string& name, auto value) {
     std::string line = fmt::format("  {:<16}", name);
     for (const bool emulated : {false, true}) {
@@ -136,11 +136,14 @@ void print_times(const std::vector<ComparedRun>& runs, int64_t batch) {
                             "all_reduce", "optimizer", "metrics"}) {
     timed(phase, [phase](const Group& g) { return phase_cell(g, phase); });
   }
-  say("\n  Phases: from the first kernel or copy to the end of the last. They overlap, "
-      "so they do\n  not add up to a step. DataParallel's forward is scatter, "
-      "replicate, "
-      "parallel_apply and\n  gather; its reduce comes after backward, while ddp's "
-      "all_reduce runs during backward.\n  Emulated: " +
+  say("\n"
+      "  Phases: from the first kernel or copy to the end of the last. They overlap, "
+      "so they do\n"
+      "  not add up to a step. DataParallel's forward is scatter, replicate, "
+      "parallel_apply and\n"
+      "  gather; its reduce runs after backward, whereas ddp's all_reduce runs during "
+      "backward.\n"
+      "  Emulated: " +
       runs[0].emulated.assumed + ".\n");
 }
 

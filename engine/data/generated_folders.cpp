@@ -54,9 +54,10 @@ void write_pictures(const fs::path& folder, int64_t count, uint64_t seed,
 
 void generate_image_folders(const fs::path& folder, const GeneratedFolders& o) {
   if (o.classes < 1 || o.train < o.classes || o.test < o.classes) {
-    throw std::runtime_error(fmt::format(
-        "{} classes need at least as many training and test images, not {} and {}",
-        o.classes, o.train, o.test));
+    throw std::runtime_error(
+        fmt::format("{} classes require at least as many training and test images, but "
+                    "got {} and {}",
+                    o.classes, o.train, o.test));
   }
   AtomicFolder target(folder);
   write_pictures(target.path() / "train", o.train, o.seed, o);

@@ -58,7 +58,7 @@ const char* BatchNorm2d::type_name() const {
 ModulePtr BatchNorm2d::make_like() const {
   if (sync_) {
     throw std::runtime_error(
-        "SyncBatchNorm is for DistributedDataParallel: replicas of DataParallel are "
+        "SyncBatchNorm requires DistributedDataParallel: replicas of DataParallel are "
         "not ranks");
   }
   return std::make_shared<BatchNorm2d>(channels_);

@@ -20,10 +20,11 @@ Device common_device(const Tensors& inputs) {
         "devices, " +
         first->device().str() + " and " + input.device().str() + "!");
   }
-  if (first == nullptr) throw std::runtime_error("an operation needs an input");
+  if (first == nullptr) throw std::runtime_error("an operation requires an input");
   if (first->device().is_host()) {
     throw std::runtime_error(
-        "operations run on devices; fix: move the tensor there first: x.to({cpu, 0})");
+        "operations run on devices; fix: move the tensor to a device first: x.to({cpu, "
+        "0})");
   }
   return first->device();
 }

@@ -162,13 +162,13 @@ CheckpointFolder::CheckpointFolder(const fs::path& folder) : folder_(folder) {
   fs::create_directories(folder_, error);
   if (error) {
     throw std::runtime_error("--checkpoint " + folder_.string() +
-                             ": cannot be made: " + error.message());
+                             ": cannot be created: " + error.message());
   }
   lock_ = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ < 0 || ::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     const std::string why = lock_ >= 0 && errno == EWOULDBLOCK
-                                ? "another run writes its checkpoints there; fix: "
-                                  "name another folder"
+                                ? "another run is writing its checkpoints there; fix: "
+                                  "choose another folder"
                                 : std::strerror(errno);
     if (lock_ >= 0) ::close(lock_);
     throw std::runtime_error("--checkpoint " + folder_.string() + ": " + why);

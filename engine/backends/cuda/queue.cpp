@@ -110,7 +110,7 @@ cublasHandle_t CudaQueue::cublas() {
     // captured step.
     constexpr size_t kWorkspace = size_t{32} << 20;
     void* workspace = nullptr;
-    check(cudaMalloc(&workspace, kWorkspace), "cudaMalloc of cuBLAS' workspace");
+    check(cudaMalloc(&workspace, kWorkspace), "cudaMalloc of the cuBLAS workspace");
     check(cublasSetWorkspace(cublas_, workspace, kWorkspace), "cublasSetWorkspace");
   }
   return cublas_;

@@ -33,7 +33,7 @@ TEST_F(GeneratedPictures, AreImageFolders) {
   EXPECT_EQ(train.get(24, draws, image), 9);
   EXPECT_EQ(test.get(0, draws, image), 0);
   expect_error([&] { generate_image_folders(scratch_ / "set", small); }, "set",
-               "exists already");
+               "already exists");
   small.test = 9;
   expect_error([&] { generate_image_folders(scratch_ / "b", small); }, "10 classes");
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "b"));

@@ -145,7 +145,7 @@ TEST(Pictures, DamagedFilesSayWhatIsWrong) {
 
   expect_error([&] { decode({}); }, "the file is empty");
   const std::vector<uint8_t> gif{'G', 'I', 'F', '8', '9', 'a'};
-  expect_error([&] { decode(gif); }, "neither a JPEG nor a PNG");
+  expect_error([&] { decode(gif); }, "not a JPEG or PNG file");
 }
 
 TEST(Pictures, HugeOnesAreRefusedBeforeTheyTakeMemory) {

@@ -104,7 +104,7 @@ std::vector<char> GlooStore::get(const std::string& key) {
     return {value.begin(), value.end()};
   } catch (const StoreTimeout&) {
     throw std::runtime_error(
-        fmt::format("rank {} did not come to the rendezvous of Gloo within {:g} s",
+        fmt::format("rank {} did not reach Gloo's rendezvous within {:g} s",
                     key.substr(key.find('_') + 1),  // from the start if there is no '_'
                     static_cast<double>(timeout_.count()) / 1000));
   }
@@ -136,10 +136,10 @@ GlooCommunicator::GlooCommunicator(const CommunicatorOptions& options)
     }
   } catch (const gloo::IoException& error) {
     throw std::runtime_error(fmt::format(
-        "a rank did not come to the rendezvous of Gloo within {:g} s: {}",
+        "a rank did not reach Gloo's rendezvous within {:g} s: {}",
         static_cast<double>(timeout_.count()) / 1000, without_place(error.what())));
   } catch (const gloo::EnforceNotMet& error) {
-    throw std::runtime_error(fmt::format("Gloo cannot start: {}", error.what()));
+    throw std::runtime_error(fmt::format("Gloo failed to start: {}", error.what()));
   }
 }
 
@@ -274,10 +274,10 @@ void GlooCommunicator::agree(const Collective& call) {
 std::string GlooCommunicator::explained(const std::string& what,
                                         const Collective& call) const {
   if (what.find("Timed out waiting") == what.npos) {
-    return fmt::format("the connection with a rank broke in {}: {}", str(call),
+    return fmt::format("the connection to a rank broke during {}: {}", str(call),
                        without_place(what));
   }
-  return fmt::format("a rank did not come to {} of rank {} within {:g} s", str(call),
+  return fmt::format("a rank did not reach {} of rank {} within {:g} s", str(call),
                      rank_, static_cast<double>(timeout_.count()) / 1000);
 }
 

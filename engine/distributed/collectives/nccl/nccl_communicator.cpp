@@ -40,7 +40,8 @@ ncclUniqueId common_id(Store& store, const CommunicatorOptions& options) {
   const std::string bytes = store.get("id");
   if (bytes.size() != sizeof id.internal) {
     throw std::runtime_error(
-        "rank 0 has another version of NCCL; fix: use the same on all");
+        "rank 0 uses a different version of NCCL; fix: use the same version on all "
+        "ranks");
   }
   std::memcpy(id.internal, bytes.data(), bytes.size());
   return id;
@@ -171,7 +172,7 @@ void check_nccl(ncclResult_t status, const std::string& call, ncclComm_t comm) {
   const char* last = ncclGetLastError(comm);
   throw std::runtime_error(call + ": " + ncclGetErrorString(status) +
                            (last && *last ? std::string(", ") + last : "") +
-                           " (NCCL_DEBUG=INFO says more)");
+                           " (set NCCL_DEBUG=INFO for details)");
 }
 
 ncclDataType_t nccl_type(DType type) {

@@ -230,13 +230,13 @@ TEST(DdpSyncBatchNorm, AWrongResultOfALearnersFunctionIsNamed) {
   expect(said([](const BatchStatistics& mine, ProcessGroup&, const CollectiveLabel&)
                   -> BatchStatistics { return {mine.mean, mine.var, mine.mean}; },
               {}),
-         "sync_statistics: `count` of the result must be 1 numbers");
+         "sync_statistics: `count` of the result must hold 1 elements");
   expect(said({},
               [](const BackwardSums& mine, ProcessGroup&,
                  const CollectiveLabel&) -> BackwardSums {
                 return {mine.dy, ops::cat({mine.dy, mine.dy_xmu})};
               }),
-         "sync_backward_sums: `dy_xmu` of the result must be 2 numbers");
+         "sync_backward_sums: `dy_xmu` of the result must hold 2 elements");
 }
 
 TEST(SyncBatchNormOnCpu, IsTheReferenceInFloat32) {
