@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "gui/model/event_facts.h"
-#include "gui/model/ring_message.h"
+#include "gui/model/transfers.h"
 
 namespace lockstep::gui {
 

@@ -6,7 +6,7 @@
 
 #include "base/units.h"
 #include "gui/model/details.h"
-#include "gui/model/ring_message.h"
+#include "gui/model/transfers.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/widgets.h"
 #include "gui/ui/ui.h"

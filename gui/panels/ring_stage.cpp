@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 #include "gui/model/details.h"
-#include "gui/model/ring_message.h"
+#include "gui/model/transfers.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/stage_parts.h"
 #include "gui/panels/widgets.h"
