@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "gui/model/memory.h"
 #include "gui/model/model.h"
 #include "tracer/format/trace.h"
 

@@ -1,5 +1,6 @@
-#include "gui/model/event_kind.h"
-
+// Determines the kind of an element of `traceEvents` from our categories and from those
+// of PyTorch's profiler.
+#include "gui/model/event_reader.h"
 #include "tracer/format/keys.h"
 #include "tracer/format/tokens.h"
 #include "tracer/kineto/names.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "gui/model/event_kind.h"
 #include "tracer/format/keys.h"
 #include "tracer/format/tokens.h"
 

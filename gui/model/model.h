@@ -9,8 +9,10 @@
 // Thread-safe for concurrent reads.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,6 +45,18 @@ struct Device {
   std::string name;
   int rank = 0;
   std::vector<std::pair<int64_t, uint64_t>> memory;  ///< counters: (ts, text offset)
+};
+
+/// The categories of `memory` counters, in the order that the trace format defines.
+inline constexpr std::array<const char*, 9> kMemoryCategories = {
+    "parameters", "gradients", "buffers",   "activations", "inputs",
+    "optimizer",  "buckets",   "workspace", "other"};
+
+struct Memory {
+  std::array<int64_t, kMemoryCategories.size()> bytes{};
+  int64_t total() const {
+    return std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
+  }
 };
 
 /// A transfer between memories.

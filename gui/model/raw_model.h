@@ -93,13 +93,13 @@ struct RawModel {
 Model index_model(RawModel raw);
 
 // The stages of index_model, in execution order.
-void sort_events(RawModel& raw);   // index_events.cpp
-void index_ids(RawModel& raw);     // index_events.cpp
-void index_lanes(RawModel& raw);   // index_lanes.cpp
-void nest_events(RawModel& raw);   // index_events.cpp
-void index_steps(RawModel& raw);   // index_steps.cpp
-void order_program(Model& model);  // index_events.cpp
-void index_copies(RawModel& raw);  // index_lanes.cpp
-void index_collectives(RawModel& raw);
+void sort_events(RawModel& raw);        // index_events.cpp
+void index_ids(RawModel& raw);          // index_events.cpp
+void index_lanes(RawModel& raw);        // index_lanes.cpp
+void nest_events(RawModel& raw);        // index_events.cpp
+void index_steps(RawModel& raw);        // index_steps.cpp
+void order_program(Model& model);       // index_events.cpp
+void index_copies(RawModel& raw);       // index_lanes.cpp
+void index_collectives(RawModel& raw);  // index.cpp
 
 }  // namespace lockstep::gui

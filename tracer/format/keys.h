@@ -3,7 +3,11 @@
 // README.md defines each name, and schema.json lists the events that carry it.
 #pragma once
 
+#include <cstdint>
+
 namespace lockstep::tracer {
+
+inline constexpr int64_t kNone = -1;  ///< an absent id, step or parent
 
 /// `cat` of an event.
 namespace categories {

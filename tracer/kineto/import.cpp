@@ -1,7 +1,7 @@
 // Order: events on host threads first (steps, operators, launches), then device events,
 // each of which looks up its launch by `correlation` and uses the enclosing operator.
 // (`External id` would also work, but older files number launches separately.)
-#include "tracer/kineto/import.h"
+#include "tracer/kineto/kineto.h"
 
 #include <fmt/format.h>
 
