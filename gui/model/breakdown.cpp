@@ -44,7 +44,7 @@ Breakdown break_down(const Model& model, size_t number) {
   const std::vector<uint32_t> one = {step.event};
   for (const uint32_t event : step.by_rank.empty() ? one : step.by_rank) {
     if (event == kNoEvent) continue;
-    const int64_t batch = number_arg(args_of(model, model.events[event]), "batch");
+    const int64_t batch = int_arg(args_of(model, model.events[event]), keys::batch);
     result.batch += std::clamp<int64_t>(batch, 0, kMaxBytes / (kMaxRanks + 1));
   }
   std::map<uint32_t, Collected> phases;

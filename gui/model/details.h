@@ -21,9 +21,10 @@ tracer::Json json_of(const Model& model, const Event& event);
 tracer::Json args_of(const Model& model, const Event& event);
 
 // Return one argument, or the default if it is missing or has another type.
-std::string text_arg(const tracer::Json& args, const char* key);
-int64_t number_arg(const tracer::Json& args, const char* key, int64_t otherwise = 0);
-double real_arg(const tracer::Json& args, const char* key, double otherwise = 0);
+using tracer::bool_arg;
+using tracer::int_arg;
+using tracer::number_arg;
+using tracer::string_arg;
 /// Returns, for example, "[32, 3, 32, 32]" or "[[8, 64], [10]]".
 std::string shape_arg(const tracer::Json& args, const char* key);
 

@@ -133,9 +133,10 @@ tracer::Json args_of_collective(const Model& model, uint32_t collective) {
 }
 
 bool is_all_reduce(const Model& model, const tracer::Json& args, uint32_t collective) {
-  const std::string kind = text_arg(args, "collective");
+  const std::string kind = string_arg(args, keys::collective);
   const Event& event = model.events[model.collectives[collective].events.front()];
-  return kind.empty() ? model.name_of(event) == "all_reduce" : kind == "all_reduce";
+  return kind.empty() ? model.name_of(event) == phases::all_reduce
+                      : kind == phases::all_reduce;
 }
 
 int place_in_ring(const Model& model, int device) {
@@ -154,14 +155,14 @@ RingMessage ring_message(const Model& model, const Copy& copy) {
   RingMessage message;
   if (copy.collective == kNoEvent || copy.round < 0) return message;
   const tracer::Json args = args_of_collective(model, copy.collective);
-  const int64_t ranks = number_arg(args, "group_size");
+  const int64_t ranks = int_arg(args, keys::group_size);
   if (ranks < 2 || ranks > INT16_MAX) return message;
   message.ranks = static_cast<int>(ranks);
   const bool all = is_all_reduce(model, args, copy.collective);
   message.rounds = (all ? 2 : 1) * (message.ranks - 1);
   if (!all || copy.round >= message.rounds) return message;
   message.adds = copy.round < message.ranks - 1;
-  if (text_arg(args, "algorithm") != "ring") return message;
+  if (string_arg(args, keys::algorithm) != "ring") return message;
   const int from = place_in_ring(model, copy.src);
   message.chunk = (from - 1 - copy.round + 3 * message.ranks) % message.ranks + 1;
   return message;
@@ -178,7 +179,7 @@ std::string round_in_words(const Model& model, const Underway& now) {
   if (now.awaited >= 0) return fmt::format("waits for rank {}", now.awaited);
   const RingMessage message = ring_message(model, *one);
   const bool modelled =  // Gloo does not report when messages travel
-      tracer::bool_arg(args_of(model, model.events[one->event]), "modelled");
+      bool_arg(args_of(model, model.events[one->event]), keys::modelled);
   std::string text =
       fmt::format("{}round {}", modelled ? "modelled " : "", now.round + 1);
   if (message.rounds > 0) text += fmt::format(" of {}", message.rounds);

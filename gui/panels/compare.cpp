@@ -13,11 +13,11 @@ namespace {
 constexpr size_t kMaxTraces = 3;
 
 std::string title_of(const Model& model) {
-  const std::string mode = model.meta_text("mode");
-  const std::string arch = model.meta_text("arch");
+  const std::string mode = model.meta_text(top::mode);
+  const std::string arch = model.meta_text(top::arch);
   if (mode.empty()) return model.name.substr(model.name.find_last_of('/') + 1);
   return fmt::format("{} · {} · {} device{} · {}", arch, mode, model.devices.size(),
-                     model.devices.size() == 1 ? "" : "s", model.meta_text("clock"));
+                     model.devices.size() == 1 ? "" : "s", model.meta_text(top::clock));
 }
 
 /// Returns the phases of all traces; tries to preserve the order within each trace.
@@ -60,10 +60,10 @@ std::string difference(const Cost& first, const Cost& other) {
 
 /// Returns a warning if the traces do different work, or an empty string otherwise.
 std::string different_work(const std::vector<OpenTrace*>& traces) {
-  const std::string arch = traces.front()->model->meta_text("arch");
+  const std::string arch = traces.front()->model->meta_text(top::arch);
   const int64_t batch = traces.front()->step.batch;
   for (const OpenTrace* trace : traces) {
-    const std::string other = trace->model->meta_text("arch");
+    const std::string other = trace->model->meta_text(top::arch);
     if (other != arch) {
       return fmt::format("not the same work: the models are {} and {}", arch, other);
     }

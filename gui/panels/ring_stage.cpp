@@ -84,8 +84,8 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace)
   const Collective& whole = model.collectives[now.collective];
   const tracer::Json args = args_of(model, model.events[whole.events.front()]);
   std::string what = collective_label(model, whole.events.front());
-  what += " · " + human_bytes(number_arg(args, "bytes"));
-  const auto params = args.find("params");
+  what += " · " + human_bytes(int_arg(args, keys::bytes));
+  const auto params = args.find(keys::params);
   if (params != args.end() && params->is_array() && !params->empty()) {
     what += fmt::format(" · {} parameter{}", params->size(),
                         params->size() == 1 ? "" : "s");

@@ -77,7 +77,7 @@ Trace emulate(const Trace& trace, const EmulateOptions& options) {
       event.args[keys::queued_us] = 0.0;
   }
   sort_events(result.events);
-  result.lockstep[top::clock] = "emulated";
+  result.lockstep[top::clock] = values::emulated;
   result.lockstep[top::emulation] = {
       {"assumed", assumptions(options)},
       {"durations", options.measured_durations ? "measured" : "own hardware"},

@@ -25,7 +25,7 @@ class Ranks : public ::testing::Test {
     std::vector<uint32_t> found;
     for (uint32_t i = 0; i < model_.collectives.size(); ++i) {
       const Event& event = model_.events[model_.collectives[i].events.front()];
-      if (text_arg(args_of(model_, event), "why") == why) found.push_back(i);
+      if (string_arg(args_of(model_, event), "why") == why) found.push_back(i);
     }
     return found;
   }
