@@ -1,22 +1,14 @@
-// Breakdown of a step's time and bytes, with the definitions of `trace summary`, from
-// the viewer's compact events.
+// Breakdown of a step's time and bytes, from the viewer's compact events: the phases
+// cost what they cost in `trace summary`, and bytes and devices are split further.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "gui/model/model.h"
+#include "tracer/analysis/spans.h"
 
 namespace lockstep::gui {
-
-struct PhaseTime {
-  uint32_t name = 0;   ///< index into Model::strings
-  int64_t first = 0;   ///< start time, ns
-  int64_t host = 0;    ///< ns that host threads spent in it; overlaps count once
-  int64_t device = 0;  ///< ns from its first kernel or copy to the end of its last
-  bool on_device = false;
-  int64_t cost() const { return on_device ? device : host; }
-};
 
 /// Bytes transferred through one port for one reason.
 struct PortBytes {
@@ -34,10 +26,10 @@ struct DeviceTime {
 };
 
 struct Breakdown {
-  int64_t length = 0;             ///< ns
-  int64_t batch = 0;              ///< images; 0 if the trace does not record it
-  std::vector<PhaseTime> phases;  ///< ordered by start time
-  std::vector<PortBytes> ports;   ///< by device, out before in; the host last
+  int64_t length = 0;  ///< ns
+  int64_t batch = 0;   ///< images; 0 if the trace does not record it
+  std::vector<tracer::NamedPhase> phases;  ///< in the order in which they began
+  std::vector<PortBytes> ports;            ///< by device, out before in; the host last
   std::vector<DeviceTime> devices;
 };
 

@@ -151,20 +151,18 @@ void EventFacts::add_later(const Caused& caused) {
 
 void EventFacts::add_cost(const std::string& phase) {
   int64_t forward = 0;
-  for (const PhaseTime& other : step_.phases) {
-    const std::string& other_name = model_.strings[other.name];
-    if (other_name == phases::parallel_apply ||
-        (other_name == phases::forward && forward == 0)) {
-      forward = other.device;
+  for (const auto& [name, cost] : step_.phases) {
+    if (name == phases::parallel_apply || (name == phases::forward && forward == 0)) {
+      forward = cost.device;
     }
   }
-  for (const PhaseTime& own : step_.phases) {
-    if (model_.strings[own.name] != phase) continue;
-    if (own.on_device && !computes_) return;
-    facts_.share("share", part_of_step(own.cost()));
-    if (!own.on_device) return;
-    facts_.time("cost", own.device);
-    facts_.times("ratio", ratio(own.device, forward));
+  for (const auto& [name, cost] : step_.phases) {
+    if (name != phase) continue;
+    if (cost.on_device() && !computes_) return;
+    facts_.share("share", part_of_step(cost.cost()));
+    if (!cost.on_device()) return;
+    facts_.time("cost", cost.device);
+    facts_.times("ratio", ratio(cost.device, forward));
   }
 }
 

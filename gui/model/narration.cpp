@@ -62,10 +62,10 @@ class Narrator : EventFacts {
     if (computes()) facts_.per_second("rate", step_.batch, step_.length);
     const auto longest = std::max_element(
         step_.phases.begin(), step_.phases.end(),
-        [](const auto& a, const auto& b) { return a.device < b.device; });
-    if (computes() && longest != step_.phases.end() && longest->on_device) {
-      facts_.text("longest", model_.strings[longest->name]);
-      facts_.share("longest_share", part_of_step(longest->device));
+        [](const auto& a, const auto& b) { return a.cost.device < b.cost.device; });
+    if (computes() && longest != step_.phases.end() && longest->cost.on_device()) {
+      facts_.text("longest", longest->name);
+      facts_.share("longest_share", part_of_step(longest->cost.device));
     }
     const bool ddp = is_ddp() && string_arg(args_, keys::kind) == values::train;
     return say(

@@ -25,8 +25,8 @@ std::vector<std::string> all_phases(const std::vector<OpenTrace*>& traces) {
   std::vector<std::string> names;
   for (const OpenTrace* trace : traces) {
     auto place = names.begin();
-    for (const PhaseTime& phase : trace->step.phases) {
-      const std::string& name = trace->model->strings[phase.name];
+    for (const tracer::NamedPhase& phase : trace->step.phases) {
+      const std::string& name = phase.name;
       auto found = std::find(names.begin(), names.end(), name);
       if (found == names.end()) found = names.insert(place, name);
       place = found + 1;
@@ -42,8 +42,8 @@ struct Cost {
 };
 
 Cost cost_of(const OpenTrace& trace, const std::string& phase) {
-  for (const PhaseTime& own : trace.step.phases) {
-    if (trace.model->strings[own.name] == phase) return {own.cost(), own.on_device};
+  for (const tracer::NamedPhase& own : trace.step.phases) {
+    if (own.name == phase) return {own.cost.cost(), own.cost.on_device()};
   }
   return {};
 }
