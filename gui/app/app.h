@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "gui/model/breakdown.h"
-#include "gui/model/call_tree.h"
 #include "gui/model/loader.h"
 #include "gui/model/state.h"
 #include "gui/ui/ui.h"

@@ -1,5 +1,5 @@
-// Breakdown of a step's time and bytes, from the viewer's compact events: the phases
-// cost what they cost in `trace summary`, and bytes and devices are split further.
+// What a step consists of, from the viewer's compact events: its phases (their cost is
+// that of `trace summary`), bytes by port, the time of each device, and calls by name.
 #pragma once
 
 #include <cstdint>
@@ -38,5 +38,22 @@ Breakdown break_down(const Model& model, size_t step);
 /// Maximum number of steps, counted from the end, that `mean_breakdown` averages over.
 inline constexpr size_t kMeanSteps = 64;
 Breakdown mean_breakdown(const Model& model);
+
+/// Events with the same name below the same entry.
+struct CallEntry {
+  uint32_t name = 0;   ///< index into Model::strings
+  uint32_t first = 0;  ///< the first event that this entry represents
+  Kind kind = Kind::call;
+  int depth = 0;
+  uint32_t count = 0;
+  int64_t time = 0;   ///< ns, summed; may exceed wall-clock time if tasks overlap
+  uint32_t last = 0;  ///< one past the last entry below it
+};
+
+/// Returns the entries of one rank in program order, each followed by its descendants.
+/// Omits marks and everything after the step's first 200,000 events. `trace summary
+/// --calls` (tracer/analysis/call_tree.h) answers another question: it keeps the order
+/// of the calls and joins only neighbours that make the same calls.
+std::vector<CallEntry> calls_by_name(const Model& model, size_t step, int rank = 0);
 
 }  // namespace lockstep::gui
