@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "gui/model/model.h"
-#include "tracer/format/trace.h"
+#include "tracer/format/facts.h"
 
 namespace lockstep::gui {
 
@@ -27,6 +27,19 @@ using tracer::number_arg;
 using tracer::string_arg;
 /// Returns, for example, "[32, 3, 32, 32]" or "[[8, 64], [10]]".
 std::string shape_arg(const tracer::Json& args, const char* key);
+
+/// The facts of a collective, with the arguments that they refer to.
+struct CollectiveArgs {
+  explicit CollectiveArgs(tracer::Json json)
+      : args(std::move(json)), facts(tracer::collective_facts(args)) {}
+  CollectiveArgs(const Model& model, uint32_t event)
+      : CollectiveArgs(args_of(model, model.events[event])) {}
+  CollectiveArgs(const CollectiveArgs&) = delete;
+  CollectiveArgs& operator=(const CollectiveArgs&) = delete;
+
+  const tracer::Args args;
+  const tracer::CollectiveFacts facts;
+};
 
 /// Returns the device's live bytes at `ts`; before the first counter, that counter's.
 Memory memory_at(const Model& model, const Device& device, int64_t ts);

@@ -220,13 +220,13 @@ class Narrator : EventFacts {
   }
 
   std::string collective() {
-    const std::string kind = string_arg(args_, keys::collective);
+    const CollectiveArgs own(args_);
+    const std::string kind(own.facts.collective);
     if (!kind.empty()) facts_.text("name", kind);
     add_collective(state_.event);
     facts_.number("group_size", group_size());
-    facts_.text("algorithm", string_arg(args_, keys::algorithm));
-    std::string special = string_arg(args_, keys::why);
-    if (int_arg(args_, keys::bucket, -1) >= 0) special = "bucket";
+    facts_.text("algorithm", own.facts.algorithm);
+    const std::string special(own.facts.bucket >= 0 ? "bucket" : own.facts.why);
     return say(
         {"collective/" + kind + "/" + special, "collective/" + kind, "collective"});
   }

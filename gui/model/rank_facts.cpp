@@ -56,15 +56,13 @@ uint32_t EventFacts::collective_below(uint32_t event) const {
 
 void EventFacts::add_collective(uint32_t index) {
   const Event& event = model_.events[index];
-  const Json args = args_of(model_, event);
-  facts_.bytes("bytes", int_arg(args, keys::bytes));
-  facts_.number("bucket", int_arg(args, keys::bucket, -1));
-  facts_.number("group_size", int_arg(args, keys::group_size, -1));
-  facts_.text("tensor", string_arg(args, keys::tensor));
-  const auto params = args.find(keys::params);
-  if (params != args.end() && params->is_array() && !params->empty()) {
-    facts_.number("params", static_cast<int64_t>(params->size()));
-  }
+  const CollectiveArgs own(model_, index);
+  facts_.bytes("bytes", own.facts.bytes);
+  facts_.number("bucket", own.facts.bucket);
+  facts_.number("group_size", own.facts.group_size);
+  facts_.text("tensor", own.facts.tensor);
+  const auto params = static_cast<int64_t>(own.facts.params.json().size());
+  if (own.facts.params.is_array() && params > 0) facts_.number("params", params);
   const int device = model_.lanes[event.lane].device;
   int64_t sent = 0;
   const uint32_t collective = model_.collective_of(index);
@@ -106,8 +104,8 @@ std::string EventFacts::add_message(const Copy& copy) {
   const RingMessage message = ring_message(model_, copy);
   if (message.rounds == 0) return "";
   const Collective& whole = model_.collectives[copy.collective];
-  const Json args = args_of(model_, model_.events[whole.events.front()]);
-  facts_.number("bucket", int_arg(args, keys::bucket, -1));
+  const CollectiveArgs own(model_, whole.events.front());
+  facts_.number("bucket", own.facts.bucket);
   facts_.number("ring_step", copy.round + 1);
   facts_.number("ring_steps", message.rounds);
   facts_.number("ranks", message.ranks);

@@ -128,15 +128,15 @@ void find_underway(const Model& model, State& state) {
 
 namespace {
 
-tracer::Json args_of_collective(const Model& model, uint32_t collective) {
-  return args_of(model, model.events[model.collectives[collective].events.front()]);
+/// Returns the first rank's part of a collective.
+uint32_t first_part(const Model& model, uint32_t collective) {
+  return model.collectives[collective].events.front();
 }
 
-bool is_all_reduce(const Model& model, const tracer::Json& args, uint32_t collective) {
-  const std::string kind = string_arg(args, keys::collective);
-  const Event& event = model.events[model.collectives[collective].events.front()];
-  return kind.empty() ? model.name_of(event) == phases::all_reduce
-                      : kind == phases::all_reduce;
+bool is_all_reduce(const Model& model, uint32_t part,
+                   const tracer::CollectiveFacts& facts) {
+  const std::string_view name = model.name_of(model.events[part]);
+  return (facts.collective.empty() ? name : facts.collective) == reasons::all_reduce;
 }
 
 int place_in_ring(const Model& model, int device) {
@@ -146,7 +146,8 @@ int place_in_ring(const Model& model, int device) {
 }  // namespace
 
 bool is_all_reduce(const Model& model, uint32_t collective) {
-  return is_all_reduce(model, args_of_collective(model, collective), collective);
+  const uint32_t part = first_part(model, collective);
+  return is_all_reduce(model, part, CollectiveArgs(model, part).facts);
 }
 
 /// Each chunk starts at the rank after its owner: NCCL's numbering, as in
@@ -154,15 +155,16 @@ bool is_all_reduce(const Model& model, uint32_t collective) {
 RingMessage ring_message(const Model& model, const Copy& copy) {
   RingMessage message;
   if (copy.collective == kNoEvent || copy.round < 0) return message;
-  const tracer::Json args = args_of_collective(model, copy.collective);
-  const int64_t ranks = int_arg(args, keys::group_size);
+  const uint32_t part = first_part(model, copy.collective);
+  const CollectiveArgs own(model, part);
+  const int64_t ranks = own.facts.group_size;
   if (ranks < 2 || ranks > INT16_MAX) return message;
   message.ranks = static_cast<int>(ranks);
-  const bool all = is_all_reduce(model, args, copy.collective);
+  const bool all = is_all_reduce(model, part, own.facts);
   message.rounds = (all ? 2 : 1) * (message.ranks - 1);
   if (!all || copy.round >= message.rounds) return message;
   message.adds = copy.round < message.ranks - 1;
-  if (string_arg(args, keys::algorithm) != "ring") return message;
+  if (own.facts.algorithm != "ring") return message;
   const int from = place_in_ring(model, copy.src);
   message.chunk = (from - 1 - copy.round + 3 * message.ranks) % message.ranks + 1;
   return message;

@@ -184,17 +184,16 @@ void draw_head(const Ui& ui, Rect& room, const OpenTrace& trace, int device,
 }  // namespace
 
 std::string collective_label(const Model& model, uint32_t event, bool brief) {
-  const tracer::Json args = args_of(model, model.events[event]);
-  std::string text = string_arg(args, keys::collective);
+  const CollectiveArgs own(model, event);
+  std::string text(own.facts.collective);
   if (text.empty()) text = model.name_of(model.events[event]);
-  const int64_t bucket = int_arg(args, keys::bucket, -1);
-  if (bucket >= 0) {
-    return (brief ? "" : text + " · ") + fmt::format("bucket {}", bucket);
+  if (own.facts.bucket >= 0) {
+    return (brief ? "" : text + " · ") + fmt::format("bucket {}", own.facts.bucket);
   }
-  const std::string why = string_arg(args, keys::why);
+  const std::string why(own.facts.why);
   if (brief && !why.empty()) return why;
   if (!why.empty() && why != text) return text + " · " + why;
-  const std::string tensor = string_arg(args, keys::tensor);
+  const std::string tensor(own.facts.tensor);
   return tensor.empty() ? text : text + " · " + tensor;
 }
 

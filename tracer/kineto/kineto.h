@@ -1,5 +1,5 @@
-// Converts PyTorch's traces to our format, and writes ours as torch.profiler would have,
-// for tools that read its files.
+// Converts PyTorch's traces to our format, and writes ours as torch.profiler would
+// have, for tools that read its files.
 #pragma once
 
 #include <string>
