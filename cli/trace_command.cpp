@@ -14,8 +14,7 @@
 #include "tracer/format/args.h"
 #include "tracer/format/merge.h"
 #include "tracer/format/trace.h"
-#include "tracer/kineto/export.h"
-#include "tracer/kineto/import.h"
+#include "tracer/kineto/kineto.h"
 
 namespace lockstep::cli {
 namespace {

@@ -9,9 +9,9 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "gui/app/app.h"
-#include "gui/files/trace_text.h"
 #include "gui/render/film.h"
 #include "gui/render/offscreen.h"
+#include "tracer/format/file_io.h"
 #ifdef LOCKSTEP_HAS_WINDOW
 #include "gui/screen/window.h"
 #endif
@@ -57,7 +57,7 @@ Size parse_size(const std::string& text) {
 
 void open_all(const ViewOptions& o, gui::App& app) {
   for (const std::string& file : o.files) {
-    const gui::TraceText trace = gui::open_trace_text(file);
+    const tracer::FileText trace = tracer::open_file_text(file);
     app.begin_loading(file, trace.text, trace.owner);
     app.finish_loading();
     if (!app.error.empty()) throw std::runtime_error(app.error);

@@ -12,7 +12,7 @@
 #include "engine/runtime/device_context.h"
 #include "engine/train/meters.h"
 #include "tracer/format/keys.h"
-#include "tracer/record/step_facts.h"
+#include "tracer/record/recorder.h"
 
 namespace lockstep::train {
 namespace keys = tracer::keys;

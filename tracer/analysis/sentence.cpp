@@ -167,7 +167,7 @@ std::string limiting_sentence(const Summary& summary, const Summary* single) {
            "named.";
   }
   const std::string clock =
-      summary.clock != "emulated" ? "On the measured clock "
+      summary.clock != values::emulated ? "On the measured clock "
       : summary.as_measured ? "On the emulated clock, with the recorded durations, "
                             : "On the emulated clock, with hardware for every device, ";
   const std::string gained = single ? compare(summary, *single) : "";
@@ -181,7 +181,7 @@ std::string limiting_sentence(const Summary& summary, const Summary* single) {
 
   double ratio = wall_over_cpu(summary.train);
   if (single) ratio = std::max(ratio, wall_over_cpu(single->train));
-  if (summary.clock != "emulated" && ratio > kDisturbed) {
+  if (summary.clock != values::emulated && ratio > kDisturbed) {
     return fmt::format(
         "{}nothing can be said about the devices: kernels took {:.1f} times their CPU "
         "time, so other programs (or this run's loading threads) used the cores; "

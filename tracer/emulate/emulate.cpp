@@ -144,7 +144,7 @@ Trace emulate(const Trace& trace, const EmulateOptions& options) {
     take_waits(schedule, result);
   }
   sort_events(result.events);
-  result.lockstep[top::clock] = "emulated";
+  result.lockstep[top::clock] = values::emulated;
   result.lockstep[top::emulation] = {
       {"assumed", assumptions(options)},
       {"durations", options.measured_durations ? "measured" : "own hardware"},

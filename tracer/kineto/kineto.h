@@ -1,4 +1,5 @@
-// Writes our trace as torch.profiler would have, for tools that read its files.
+// Converts PyTorch's traces to our format, and writes ours as torch.profiler would
+// have, for tools that read its files.
 #pragma once
 
 #include <string>
@@ -7,6 +8,14 @@
 #include "tracer/format/trace.h"
 
 namespace lockstep::tracer {
+
+/// Converts one rank's torch.profiler file to our format: steps, host threads, kernels
+/// by device and stream with the operator that launched them, copies with their bytes,
+/// NCCL kernels as collectives. `lockstep.imported` lists what was left out and what
+/// is missing from such a file (sources, `deps`, model size): `check` does not judge
+/// laws that require it, and an event that lacks a fact is marked `imported`. Throws
+/// std::runtime_error if nothing in the trace is from PyTorch, or if it is our own.
+Trace import_kineto(const Trace& foreign);
 
 /// Writes `FOLDER/rank-R.pt.trace.json` (or `.json.gz`) for each rank, either for
 /// all of them or for none, and returns the file names. Virtual devices appear as

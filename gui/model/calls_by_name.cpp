@@ -1,8 +1,8 @@
-#include "gui/model/call_tree.h"
-
 #include <algorithm>
 #include <map>
 #include <utility>
+
+#include "gui/model/breakdown.h"
 
 namespace lockstep::gui {
 
@@ -31,7 +31,7 @@ void list(const std::vector<Node>& nodes, uint32_t node, int depth,
 
 }  // namespace
 
-std::vector<CallEntry> call_tree(const Model& model, size_t number, int rank) {
+std::vector<CallEntry> calls_by_name(const Model& model, size_t number, int rank) {
   const Step& step = model.steps[number];
   uint32_t begin = 0, end = static_cast<uint32_t>(model.program.size());
   if (const uint32_t own = step.event_of(rank); own != kNoEvent) {

@@ -1,5 +1,6 @@
 // Finds the same point in another rank's program: ranks run the same code, so the path
-// to an event (its step, the second `all_reduce` in it, …) also leads to its twin.
+// to an event (its step, the second `all_reduce` in it, …) leads to the corresponding
+// event of the other rank.
 #include <algorithm>
 #include <vector>
 
@@ -38,24 +39,25 @@ uint32_t child(const Model& model, uint32_t parent, uint32_t name, uint32_t coun
   return kNoEvent;
 }
 
-/// Follows the path as far as it exists in both programs.
-uint32_t twin_of(const Model& model, uint32_t event, int rank) {
-  std::vector<uint32_t> way;
-  for (uint32_t at = event; at != kNoEvent && way.size() < 512;) {
-    way.push_back(at);
+/// Returns the event of `rank` that corresponds to `event`: follows the path as far as
+/// it exists in both programs.
+uint32_t corresponding(const Model& model, uint32_t event, int rank) {
+  std::vector<uint32_t> path;
+  for (uint32_t at = event; at != kNoEvent && path.size() < 512;) {
+    path.push_back(at);
     at = model.events[at].parent;
   }
   const Step& step = model.steps[model.step_of(model.events[event])];
-  uint32_t twin = step.event_of(rank);
-  if (twin == kNoEvent || way.back() != step.event_of(model.rank_of(event)))
-    return twin;
-  for (size_t i = way.size() - 1; i-- > 0;) {
+  uint32_t found = step.event_of(rank);
+  if (found == kNoEvent || path.back() != step.event_of(model.rank_of(event)))
+    return found;
+  for (size_t i = path.size() - 1; i-- > 0;) {
     const uint32_t next =
-        child(model, twin, model.events[way[i]].name, ordinal(model, way[i]));
+        child(model, found, model.events[path[i]].name, ordinal(model, path[i]));
     if (next == kNoEvent) break;
-    twin = next;
+    found = next;
   }
-  return twin;
+  return found;
 }
 
 }  // namespace
@@ -66,9 +68,9 @@ Position at_rank(const Model& model, const Position& position, int rank) {
     there.rank = rank;
     return there;
   }
-  const uint32_t twin = twin_of(model, event_at(model, position), rank);
-  if (twin == kNoEvent) return position;
-  there = at_event(model, twin);
+  const uint32_t event = corresponding(model, event_at(model, position), rank);
+  if (event == kNoEvent) return position;
+  there = at_event(model, event);
   there.progress = position.progress;
   return there;
 }

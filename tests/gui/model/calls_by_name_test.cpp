@@ -1,8 +1,7 @@
 // One step's calls put together, and what is current while nothing new starts.
-#include "gui/model/call_tree.h"
-
 #include <fmt/format.h>
 
+#include "gui/model/breakdown.h"
 #include "gui/model/position.h"
 #include "tests/gui/model/named_model.h"
 #include "tests/gui/model/valid.h"
@@ -41,7 +40,7 @@ const char* const kSmall =
 TEST(CallTree, AlikeCallsAreOneEntry) {
   const Model model = small(12);
   EXPECT_EQ(names_of(model).tree(), kSmall);
-  const std::vector<CallEntry> tree = call_tree(model, 0);
+  const std::vector<CallEntry> tree = calls_by_name(model, 0);
   ASSERT_EQ(tree.size(), 4u);  // step, conv, its kernel, wait
   EXPECT_EQ(model.strings[tree[1].name], "conv");
   EXPECT_EQ(tree[1].count, 2u);
