@@ -1,7 +1,9 @@
 #include "run/train.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 
 #include "engine/train/checkpoint.h"
@@ -58,6 +60,17 @@ bool keep_checkpoint(const train::CheckpointFolder& folder,
   return kept;
 }
 
+/// The weights of a model whose test loss is not finite are of no use.
+void say_diverged(const train::CheckpointFolder& folder, int epoch, double loss) {
+  const bool older = std::filesystem::exists(folder.newest());
+  std::fprintf(
+      stderr,
+      "lockstep: warning: epoch %d ended with a test loss of %s: no checkpoint "
+      "is written%s%s\n",
+      epoch, std::isnan(loss) ? "nan" : "inf", older ? "; the last finite one is " : "",
+      older ? folder.newest().c_str() : "");
+}
+
 }  // namespace
 
 int64_t planned_steps(const RunConfig& c, const DataSets& data,
@@ -104,6 +117,10 @@ bool train_epochs(const RunConfig& c, train::Trainer& trainer, const DataSets& d
     const train::EpochResult tested = trainer.validate(*test.share, test.rest.get());
     if (!tested.complete) return kept;
     progress.epoch = epoch + 1;
+    if (!std::isfinite(tested.loss)) {
+      if (folder) say_diverged(*folder, epoch, tested.loss);
+      continue;
+    }
     const bool is_best = tested.acc1 > progress.best_acc1;
     progress.best_acc1 = std::max(tested.acc1, progress.best_acc1);
     if (!keeps) continue;

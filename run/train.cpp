@@ -154,6 +154,7 @@ train::TrainerOptions trainer_options(const RunConfig& c, const RankPlace& place
   options.dtype = c.device.dtype;
   options.print_freq = c.output.print_freq;
   options.quiet = c.output.quiet || !place.main();
+  options.warn = place.main();
   options.sgd = {c.recipe.lr, c.recipe.momentum, c.recipe.weight_decay};
   options.norm_weight_decay = c.recipe.norm_weight_decay;
   options.bias_weight_decay = c.recipe.bias_weight_decay;

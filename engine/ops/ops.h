@@ -90,8 +90,9 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels,
                      Reduction reduction = Reduction::mean, double label_smoothing = 0,
                      Site site = Site::current());
 
-/// Returns the percentage of rows whose label is among the k largest logits. Not
-/// differentiable.
+/// Returns the percentage of rows whose label is among the k largest logits. NaN ranks
+/// above every number, as in torch.topk, and a label whose logit is NaN counts as wrong.
+/// Not differentiable.
 Tensor accuracy(const Tensor& logits, const Tensor& labels, int64_t k,
                 Site site = Site::current());
 

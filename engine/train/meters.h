@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -35,9 +36,11 @@ inline void AverageMeter::update(double value, int64_t weight) {
 }
 
 inline std::string AverageMeter::str() const {
-  const std::string number = "{" + format_ + "}";
-  return name_ + " " + fmt::format(fmt::runtime(number), value_) + " (" +
-         fmt::format(fmt::runtime(number), average()) + ")";
+  const auto number = [this](double value) {
+    if (std::isnan(value)) value = std::abs(value);  // Python prints nan, never -nan
+    return fmt::format(fmt::runtime("{" + format_ + "}"), value);
+  };
+  return name_ + " " + number(value_) + " (" + number(average()) + ")";
 }
 
 /// Returns `Epoch: [0][ 10/391]` followed by the meters, separated by tabs.

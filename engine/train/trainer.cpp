@@ -1,5 +1,6 @@
 #include "engine/train/trainer.h"
 
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 
@@ -130,6 +131,7 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
     const Turn turn = train ? turn_of(i, loader.size(), last_step) : Turn{};
     const StepResult result = step(loader, train, turn, reduce, waited_for_data);
 
+    if (train) warn_if_diverged(result);
     data_time.update(waited_for_data);
     loss.update(result.loss, result.batch);
     acc1.update(result.acc1, result.batch);
@@ -149,6 +151,17 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
   epoch.acc1 = acc1.average();
   epoch.acc5 = acc5.average();
   return epoch;
+}
+
+/// Warns once: a loss that is not finite rarely becomes finite again.
+void Trainer::warn_if_diverged(const StepResult& result) {
+  if (std::isfinite(result.loss) || warned_ || !options_.warn) return;
+  warned_ = true;
+  std::fprintf(stderr,
+               "lockstep: warning: the loss of training step %lld is %s; the weights "
+               "are probably lost; fix: a lower --lr, or --clip-grad-norm\n",
+               static_cast<long long>(result.step),
+               std::isnan(result.loss) ? "nan" : "infinite");
 }
 
 /// A step of the run, from construction to destruction: holds its number, event and

@@ -30,6 +30,7 @@ struct TrainerOptions {
   DType dtype = DType::f32;
   int print_freq = 10;
   bool quiet = false;
+  bool warn = true;  ///< to stderr, of a loss that is not finite; even if `quiet`
   optim::SgdOptions sgd;
   /// Weight decays of batch norms and of other biases, if different from `sgd`.
   std::optional<double> norm_weight_decay, bias_weight_decay;
@@ -118,6 +119,7 @@ class Trainer {
                   int64_t last_step, bool reduce);
   void reduce_metrics(StepResult& result);
   bool ended(int64_t last_step) const;
+  void warn_if_diverged(const StepResult& result);
   void describe(tracer::HostEvent& event, const Inputs& host, const Tensor& output,
                 bool train, bool synced) const;
 
@@ -125,6 +127,7 @@ class Trainer {
   nn::ModulePtr callable_;  ///< the callable: model_ or its wrapper
   std::shared_ptr<parallel::DataParallel> wrapper_;
   std::shared_ptr<distributed::DistributedDataParallel> ddp_;
+  bool warned_ = false;    ///< of a loss that is not finite
   bool all_stop_ = false;  ///< DDP: whether any rank was told to stop
   TrainerOptions options_;
   std::unique_ptr<TrainStep> train_step_;

@@ -81,6 +81,20 @@ class Checkpoints(CheckpointTest):
         self.goes_on("--multiprocessing-distributed", "--world-size", 1, "--rank", 0,
                      "--devices", 2)
 
+    def test_a_diverged_model_is_never_kept(self):
+        self.train("c", "--epochs", 1, *SINGLE)
+        newest = self.newest("c")
+        with open(newest, "rb") as file:
+            finite = file.read()
+        text, error = self.train("c", "--epochs", 2, "--resume", newest, *SINGLE,
+                                 "--lr", "1e30")
+        self.assertIn("Loss nan", text)
+        self.assertIn(" * Acc@1 0.000 Acc@5 0.000", text)
+        self.assertEqual(error.count("the loss of training step 1 is nan"), 1)
+        self.assertIn("no checkpoint is written; the last finite one is", error)
+        with open(newest, "rb") as file:
+            self.assertEqual(file.read(), finite)
+
     def test_moves_between_modes_and_devices(self):
         self.train("from", "--epochs", 1, *SINGLE)
         start = contents(self.newest("from"))[1]

@@ -85,11 +85,14 @@ void correct_in_top_k(const KernelArgs& args, int64_t k) {
   for (int64_t n = 0; n < N; ++n) {
     const T* row = logits.as<T>() + n * C;
     const int64_t label = label_at(labels, n, C);
-    int64_t larger = 0;  // logits ranked above the label's
+    // Logits ranked above the label's. NaN ranks above every number, as in
+    // torch.topk; a label whose own logit is NaN was not predicted.
+    int64_t larger = 0;
     for (int64_t c = 0; c < C; ++c) {
-      larger += row[c] > row[label] || (row[c] == row[label] && c < label);
+      larger += row[c] > row[label] || std::isnan(row[c]) ||
+                (row[c] == row[label] && c < label);
     }
-    correct += larger < k;
+    correct += larger < k && !std::isnan(row[label]);
   }
   *args.out[0].as<T>() = static_cast<T>(100.0 * correct / N);
 }

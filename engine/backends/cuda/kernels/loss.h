@@ -96,7 +96,8 @@ struct NllLossBackward {
   }
 };
 
-/// Writes 1 for each row whose label is in the top k, otherwise 0.
+/// Writes 1 for each row whose label is in the top k, otherwise 0. NaN ranks above
+/// every number; a label whose own logit is NaN was not predicted.
 struct TopK {
   const float* logits;
   const int64_t* labels;
@@ -111,11 +112,13 @@ struct TopK {
     const bool known = label >= 0 && label < int64_t(classes);
     float larger = 0;
     for (Index c = lane.index; known && c < classes; c += lane.count) {
-      larger += x[c] > x[label] || (x[c] == x[label] && int64_t(c) < label);
+      const bool nan = x[c] != x[c];
+      larger += x[c] > x[label] || nan || (x[c] == x[label] && int64_t(c) < label);
     }
     larger = lane.sum(larger);
     if (lane.index > 0) return;
-    parts[row] = is_class(label, classes, fault) && larger < float(k);
+    parts[row] =
+        is_class(label, classes, fault) && larger < float(k) && x[label] == x[label];
   }
 };
 
