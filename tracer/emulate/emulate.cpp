@@ -55,8 +55,8 @@ void check_link(const Link& link) {
 std::string assumptions(const EmulateOptions& options) {
   if (options.measured_durations) return "every recorded duration and gap is kept";
   return fmt::format(
-      "a kernel lasts its CPU time, on a device with hardware of its own; the host's "
-      "pace as recorded; copies: {} GB/s + {} µs",
+      "each kernel takes its CPU time on a device with its own hardware; the host "
+      "keeps its recorded pace; copies: {} GB/s + {} µs",
       options.link.gb_per_s, options.link.latency_us);
 }
 
