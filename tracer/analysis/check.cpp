@@ -32,7 +32,7 @@ void leave_unjudged(CheckReport& report) {
     if (!known) {
       if (!kept.empty() && kept.back().law == finding.law) continue;
       finding = {finding.law, true, false,
-                 "not judged: an imported trace lacks the facts"};
+                 "not judged: an imported trace lacks the required data"};
     }
     kept.push_back(std::move(finding));
   }
@@ -73,7 +73,8 @@ std::string check_text(const CheckReport& report) {
   }
   if (broken == 0 && unjudged > 0) {
     return text +
-           fmt::format("every law that can be judged holds; {} cannot\n", unjudged);
+           fmt::format("every law that could be judged holds; {} could not be judged\n",
+                       unjudged);
   }
   text += broken == 0 ? "every law holds\n"
                       : fmt::format("{} violation{}\n", broken, broken == 1 ? "" : "s");

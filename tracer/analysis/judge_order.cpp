@@ -14,8 +14,8 @@ namespace {
 std::string at(int64_t time) { return format_microseconds(time) + " µs"; }
 
 void judge_nesting(TraceUnderTest& test) {
-  Law& nesting = test.law("nesting", "events of a host lane nest");
-  Law& fifo = test.law("fifo", "a stream runs one thing at a time");
+  Law& nesting = test.law("nesting", "events on a host lane nest");
+  Law& fifo = test.law("fifo", "a stream runs one task at a time");
   LaneMap<std::vector<const Event*>> open;
   for (const Event& event : test.trace.events) {
     if (event.ph != 'X') continue;
@@ -24,8 +24,8 @@ void judge_nesting(TraceUnderTest& test) {
     const Event* outer = stack.empty() ? nullptr : stack.back();
     if (test.lanes.of(event).is_host()) {
       nesting.expect(!outer || event.end() <= outer->end(), event.id, [&] {
-        return fmt::format("{} ends at {}, after {} #{} around it ({})", name_of(event),
-                           at(event.end()), name_of(*outer), outer->id,
+        return fmt::format("{} ends at {}, after the enclosing {} #{} ({})",
+                           name_of(event), at(event.end()), name_of(*outer), outer->id,
                            at(outer->end()));
       });
     } else {
@@ -54,21 +54,24 @@ void judge_parents(TraceUnderTest& test) {
 }
 
 void judge_waiting(TraceUnderTest& test) {
-  Law& launch = test.law("launch-order", "nothing runs before the op that enqueued it");
-  Law& deps = test.law("deps-respected", "nothing runs before what it waits for ended");
+  Law& launch =
+      test.law("launch-order", "nothing starts before the op that enqueued it");
+  Law& deps =
+      test.law("deps-respected", "nothing starts before its dependencies have ended");
   Law& syncs = test.law("sync-waits", "a wait ends after what it waits for");
   for (const Event& event : test.trace.events) {
     if (const Event* op = test.index.find(event.op); op && event.op != kNone) {
       launch.expect(op->ts <= event.ts, event.id, [&] {
-        return fmt::format("{} starts at {}, its op #{} at {}", name_of(event),
-                           at(event.ts), op->id, at(op->ts));
+        return fmt::format("{} starts at {}, but its op #{} starts at {}",
+                           name_of(event), at(event.ts), op->id, at(op->ts));
       });
     }
     if (runs_ahead(event)) {
       const Event* room = test.index.find(int_arg(event.args, keys::after, kNone));
       launch.expect(!room || room->ts <= event.ts, event.id, [&] {
-        return fmt::format("{} starts at {}, but room for it was made in #{} at {}",
-                           name_of(event), at(event.ts), room->id, at(room->ts));
+        return fmt::format(
+            "{} starts at {}, but event #{}, which freed its slot, starts at {}",
+            name_of(event), at(event.ts), room->id, at(room->ts));
       });
     }
     for (const int64_t id : event.deps) {
@@ -81,7 +84,7 @@ void judge_waiting(TraceUnderTest& test) {
     for (const int64_t id : event.waits_for) {
       const Event* awaited = test.index.find(id);
       syncs.expect(!awaited || awaited->end() <= event.end(), event.id, [&] {
-        return fmt::format("{} ends at {}, but {} #{} at {}", name_of(event),
+        return fmt::format("{} ends at {}, but {} #{} ends at {}", name_of(event),
                            at(event.end()), name_of(*awaited), id, at(awaited->end()));
       });
     }
@@ -95,7 +98,7 @@ void judge_marks(TraceUnderTest& test) {
     const int64_t by = int_arg(event.args, keys::by, kNone);
     const Event* kernel = by == kNone ? nullptr : test.index.find(by);
     law.expect(kernel != nullptr, event.id, [&] {
-      return fmt::format("`by` of {} names no kernel", name_of(event));
+      return fmt::format("`by` of {} does not name a kernel", name_of(event));
     });
     if (!kernel) continue;
     law.expect(
@@ -107,7 +110,7 @@ void judge_marks(TraceUnderTest& test) {
 }
 
 void judge_steps(TraceUnderTest& test) {
-  Law& law = test.law("steps-whole", "a step has an end, and its phases lie inside");
+  Law& law = test.law("steps-whole", "a step has an end and contains its phases");
   for (const Step& step : test.steps) {
     if (step.interrupted) continue;
     law.expect(step.event->dur > 0, step.event->id,
@@ -120,8 +123,7 @@ void judge_steps(TraceUnderTest& test) {
                  });
     }
   }
-  law.expect(!test.steps.empty(), kNone,
-             [] { return "there is no step in this trace"; });
+  law.expect(!test.steps.empty(), kNone, [] { return "this trace has no steps"; });
 }
 
 /// Returns true for a kernel of the actual backward pass: its op has a
@@ -134,9 +136,8 @@ bool is_backward_kernel(const TraceUnderTest& test, const Event& event) {
 }
 
 void judge_reduce(TraceUnderTest& test) {
-  Law& law =
-      test.law("reduce-after-backward",
-               "no gradient is summed before the last replica's last one is ready");
+  Law& law = test.law("reduce-after-backward",
+                      "no gradient is summed before all replicas' gradients are ready");
   for (const Step& step : test.steps) {
     if (step.interrupted) continue;
     const Event* reduce = nullptr;  // tasks are sorted by time: the first one is used

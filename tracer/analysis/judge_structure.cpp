@@ -15,12 +15,13 @@ namespace {
 bool has_identity(const Event& event) { return event.ph == 'X' || event.ph == 'i'; }
 
 void judge_header(TraceUnderTest& test) {
-  Law& law = test.law("format", "the file says what it is");
+  Law& law = test.law("format", "the file declares its format");
   const Json& file = test.trace.lockstep;
   const auto expect = [&](bool holds, const char* problem) {
     law.expect(holds, kNone, [&] { return problem; });
   };
-  expect(int_arg(file, top::format) == 1, "`lockstep.format` is not 1: is it ours?");
+  expect(int_arg(file, top::format) == 1,
+         "`lockstep.format` is not 1; fix: pass a trace that lockstep recorded");
   const std::string clock = string_arg(file, top::clock);
   expect(clock == "measured" || clock == "emulated",
          "`lockstep.clock` is neither `measured` nor `emulated`");
@@ -36,7 +37,7 @@ void judge_header(TraceUnderTest& test) {
 }
 
 void judge_ids(TraceUnderTest& test) {
-  Law& law = test.law("ids-unique", "every event has an id of its own and a step");
+  Law& law = test.law("ids-unique", "every event has a unique id and a step");
   for (const Event& event : test.trace.events) {
     if (!has_identity(event)) continue;
     law.expect(event.id != kNone, kNone, [&] {
@@ -57,10 +58,10 @@ constexpr const char* kFields[] = {keys::id,  keys::step, keys::parent,   keys::
                                    keys::fwd, keys::deps, keys::waits_for};
 
 void judge_references(TraceUnderTest& test) {
-  Law& law = test.law("references", "every id that an event names exists");
+  Law& law = test.law("references", "every id that an event refers to exists");
   const auto refer = [&](const Event& event, const char* how, int64_t id) {
     law.expect(test.index.find(id) != nullptr, event.id, [&] {
-      return fmt::format("`{}` of {} names #{}, which does not exist", how,
+      return fmt::format("`{}` of {} refers to #{}, which does not exist", how,
                          name_of(event), id);
     });
   };
@@ -74,7 +75,7 @@ void judge_references(TraceUnderTest& test) {
       refer(event, keys::after, after.integer());
     } else {
       law.expect(!after.exists(), event.id, [&] {
-        return fmt::format("`after` of {} is of the wrong type", name_of(event));
+        return fmt::format("`after` of {} has the wrong type", name_of(event));
       });
     }
     for (const int64_t id : event.deps) refer(event, keys::deps, id);
@@ -82,20 +83,21 @@ void judge_references(TraceUnderTest& test) {
     const bool typed_right = !event.args.may_hold_fields();
     for (const char* typed : kFields) {
       law.expect(typed_right || !event.args.contains(typed), event.id, [&] {
-        return fmt::format("`{}` of {} is of the wrong type", typed, name_of(event));
+        return fmt::format("`{}` of {} has the wrong type", typed, name_of(event));
       });
     }
     const bool enqueued = event.is(categories::kernel) || event.is(categories::copy);
     if (enqueued && !bool_arg(event.args, keys::imported)) {
       law.expect(event.op != kNone, event.id, [&] {
-        return fmt::format("{} lacks `op`: who enqueued it?", name_of(event));
+        return fmt::format("{} has no `op`, the operation that enqueued it",
+                           name_of(event));
       });
     }
   }
 }
 
 void judge_times(TraceUnderTest& test) {
-  Law& times = test.law("times", "no time and no duration is negative");
+  Law& times = test.law("times", "no time or duration is negative");
   for (const Event& event : test.trace.events) {
     times.expect(event.ts >= 0 && event.dur >= 0, event.id, [&] {
       return fmt::format("{} has ts {} µs, dur {} µs", name_of(event),
@@ -122,7 +124,8 @@ void judge_names(TraceUnderTest& test) {
 }
 
 void judge_sources(TraceUnderTest& test) {
-  Law& law = test.law("sources-present", "every file that an event names is inside");
+  Law& law =
+      test.law("sources-present", "every source file that an event names is included");
   const Json& sources = object_arg(test.trace.lockstep, top::sources);
   std::unordered_set<std::string_view> seen;
   std::string_view last;  // consecutive events mostly use the same name

@@ -92,7 +92,8 @@ Summary summarize(const Trace& trace);
 
 /// Applies to every run on devices of type null.
 inline constexpr const char* kNullSentence =
-    "device type null computes nothing: losses and times mean nothing, bytes are exact";
+    "device type null computes nothing: losses and times are meaningless, byte counts "
+    "are exact";
 
 /// Returns one sentence, computed from the trace, about what limits these devices.
 /// It may state that nothing does, or that the measurement is inconclusive: if

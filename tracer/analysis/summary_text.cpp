@@ -15,12 +15,9 @@ namespace {
 
 constexpr size_t kMaxColumns = 6;
 constexpr const char* kLegend =
-    "  host: host threads' time in it; device: from its first kernel or copy to the "
-    "end "
-    "of its last;\n"
-    "  busy: when that device ran some of it. Phases overlap, so these times do not "
-    "add "
-    "up.\n";
+    "  host: time of host threads in the phase; device: from the start of its first "
+    "kernel or\n  copy to the end of its last; busy: time in which that device ran "
+    "part of it. Phases\n  overlap, so these times do not add up.\n";
 constexpr size_t kPartColumns = 74;
 constexpr size_t kMaxRows = 12;  ///< longer lists end with "… and N more"
 
@@ -57,7 +54,7 @@ std::string phase_table(const StepGroup& group) {
   for (const int64_t device : devices)
     text += fmt::format("{:>9}", short_label(device));
   if (const size_t more = all - devices.size(); more > 0) {
-    text += fmt::format("\n{:38}… {} more device{} (--json has them)", "", more,
+    text += fmt::format("\n{:38}… {} more device{} (listed by --json)", "", more,
                         more == 1 ? "" : "s");
   }
   text += "\n";
@@ -79,7 +76,7 @@ std::string path_table(const StepGroup& group) {
   double whole = 0;
   for (const PathShare& share : shares) whole += static_cast<double>(share.nanoseconds);
   if (whole <= 0) return {};
-  std::string text = "\n  the longest path is made of\n";
+  std::string text = "\n  the longest path consists of\n";
   for (const auto& [what, time] : shares) {
     const double share = static_cast<double>(time) / whole;
     text += fmt::format("  {:<20}{:>10}{:>6}  {}\n", what, human_time(time),
@@ -105,13 +102,12 @@ std::string collective_table(const StepGroup& group) {
     text += fmt::format("  … and {} more\n", means.size() - kMaxRows);
   }
   text +=
-      "  means over steps and ranks; waiting: for other ranks; exposed: while the "
-      "rank's "
-      "device\n  computed nothing; overlap: the share of it that was hidden behind "
-      "computing.\n";
+      "  means over steps and ranks; waiting: for other ranks; exposed: time in which "
+      "the rank's\n  device computed nothing; overlap: the share that was hidden "
+      "behind computation.\n";
   if (std::any_of(means.begin(), means.end(),
                   [](const auto& m) { return m.mean.unseen; })) {
-    text += "  –: nobody saw when those messages moved (Gloo's are modelled).\n";
+    text += "  –: not measured (the messages of Gloo are modelled).\n";
   }
   return text;
 }
@@ -144,7 +140,7 @@ std::string rank_table(const StepGroup& group) {
                                 : fmt::format("; rank {} waits least", awaited->rank);
   return text + fmt::format(
                     "  the slowest step is rank {}'s{}. Means over steps, a step's\n  "
-                    "collectives summed; --json has each collective of each rank.\n",
+                    "collectives summed; --json lists each collective of each rank.\n",
                     slowest->rank, least);
 }
 
@@ -181,10 +177,10 @@ std::string group_text(const char* title, const StepGroup& group) {
   if (group.steps.empty()) return {};
   const size_t count = group.steps.size();
   const int64_t length = group.mean_length();
-  std::string text =
-      fmt::format("\n{} · {} step{} · {} each{} · {:.1f} devices compute at a time\n",
-                  title, count, count == 1 ? "" : "s", human_time(length),
-                  images_per_second(group), group.devices_computing());
+  std::string text = fmt::format(
+      "\n{} · {} step{} · {} each{} · {:.1f} devices computing on average\n", title,
+      count, count == 1 ? "" : "s", human_time(length), images_per_second(group),
+      group.devices_computing());
   text += phase_table(group);
   text += path_table(group);
   text += collective_table(group);
@@ -251,8 +247,8 @@ std::string summary_text(const Summary& summary) {
                   summary.devices == 1 ? "" : "s", or_unknown(summary.clock));
   if (summary.rank != kNone) {
     text += fmt::format(
-        "rank {} of {} alone: what it waits for is not here; `trace merge` joins all "
-        "ranks' files\n",
+        "rank {} of {} only: what it waits for is not in this file; `trace merge` "
+        "joins the files of all ranks\n",
         summary.rank, summary.world_size);
   }
   if (!summary.assumed.empty()) text += fmt::format("assumed: {}\n", summary.assumed);
@@ -260,8 +256,8 @@ std::string summary_text(const Summary& summary) {
   text += group_text("evaluation", summary.eval);
   if (summary.clock == values::emulated && summary.train.mean_ranks().size() > 1) {
     text +=
-        "  Their hosts keep the recorded pace: part of the waiting is the noise of the "
-        "machine\n  that recorded.\n";
+        "  Hosts keep their recorded pace, so part of the waiting is noise of the "
+        "machine that\n  recorded the trace.\n";
   }
   text += memory_table(summary);
   text += kernel_table(summary);

@@ -356,8 +356,8 @@ void TimingGraph::fail_on_circle() const {
                                   [](uint32_t count) { return count > 0; });
   const auto event = event_of(static_cast<size_t>(stuck - missing.begin()));
   throw std::runtime_error(
-      fmt::format("event #{} waits, in the end, for itself: the trace is damaged. "
-                  "`{} trace check` says where",
+      fmt::format("event #{} waits for itself through a cycle of waits; fix: run `{} "
+                  "trace check` to see where the trace is damaged",
                   trace_.events[event].id, program()));
 }
 

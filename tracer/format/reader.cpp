@@ -90,7 +90,7 @@ class TraceBuilder {
     const char first = scan.peek();
     if (first != '{' && first != '[') {
       if (scan.value(); scan.error() != nullptr) fail_damaged("", text_);
-      fail("holds a single value. Is it a Chrome trace?");
+      fail("is a single JSON value; fix: name a Chrome trace");
     }
     file_ = File(inside);
   }
@@ -99,16 +99,15 @@ class TraceBuilder {
     if (const char* error = file_.scan().error()) fail_reading(error);
     const size_t end = text_.find_first_not_of(" \t\r\n", place_of(file_.scan().at()));
     if (end != text_.npos && text_[end] != '\0') fail_damaged("[]", text_.substr(end));
-    if (!file_.has_events()) fail("has no `traceEvents`. Is it a Chrome trace?");
+    if (!file_.has_events()) fail("has no `traceEvents`; fix: name a Chrome trace");
   }
 
   void take_event() {
     std::vector<Event>& events = trace_.events;
     if (events.size() >= kMaxEvents) {
-      fail(
-          fmt::format("has more than {} events. Record fewer steps with "
-                      "--trace-steps A:B",
-                      kMaxEvents));
+      fail(fmt::format(
+          "has more than {} events; fix: record fewer steps with --trace-steps A:B",
+          kMaxEvents));
     }
     if (events.size() == events.capacity()) reserve();
     try {
@@ -173,8 +172,8 @@ class TraceBuilder {
     const auto end = text_.begin() + std::min(position, text_.size());
     const auto line = std::count(text_.begin(), end, '\n') + 1;
     fail(
-        fmt::format("line {}, byte {}: {}. The file is damaged or cut off: record "
-                    "it again",
+        fmt::format("line {}, byte {}: {}, so the file is damaged or truncated; fix: "
+                    "record it again",
                     line, position, diagnosis.reason));
   }
 
@@ -226,8 +225,8 @@ Trace parse(const FileText& file, const std::string& name) {
     trace = TraceBuilder(file.text, name).read();
   } catch (const std::bad_alloc&) {
     throw std::runtime_error(name +
-                             ": does not fit into this machine's memory. "
-                             "Record fewer steps with --trace-steps A:B");
+                             ": does not fit into this machine's memory; fix: record "
+                             "fewer steps with --trace-steps A:B");
   }
   trace.texts.push_back(file.owner);
   drop_launch_flows(trace);

@@ -41,8 +41,8 @@ class BasicScanner {
   static constexpr size_t kMaxKeys = 10'000;  ///< strict only
 
   // Values of `error` other than damage.
-  static constexpr const char* kTooDeep = "it is nested deeper than any trace";
-  static constexpr const char* kTooManyKeys = "it has more keys than any event";
+  static constexpr const char* kTooDeep = "nested too deeply for a trace";
+  static constexpr const char* kTooManyKeys = "too many keys for an event";
 
   BasicScanner() = default;
   explicit BasicScanner(std::string_view text)
@@ -68,7 +68,7 @@ class BasicScanner {
 
   /// Enters an object or array. Returns true if it is not empty.
   bool enter(char opening) {
-    if (peek() != opening) return fail("something is missing");
+    if (peek() != opening) return fail("a bracket is missing");
     if constexpr (kStrict) {
       if (depth_ - ignored_ >= kMaxDepth) return fail(kTooDeep);
       ++depth_;
@@ -86,7 +86,7 @@ class BasicScanner {
   bool more(char closing) {
     const char next = peek();
     if (next != ',' && next != closing) {
-      return fail(next == '\0' ? kCutOff : "there is no comma where one must be");
+      return fail(next == '\0' ? kCutOff : "a comma is missing");
     }
     ++at_;
     if (next == closing) return --depth_, false;
@@ -97,7 +97,7 @@ class BasicScanner {
 
   /// Returns the name of an object member without quotes; also consumes its colon.
   std::string_view key() {
-    if (peek() != '"') return fail("a name in quotes is missing"), std::string_view();
+    if (peek() != '"') return fail("a quoted name is missing"), std::string_view();
     std::string_view quoted = text();
     if (quoted.empty()) return {};
     if (peek() != ':') return fail(kNoColon), std::string_view();
@@ -152,9 +152,9 @@ class BasicScanner {
   }
 
  private:
-  static constexpr const char* kCutOff = "it is cut off";
+  static constexpr const char* kCutOff = "unexpected end of file";
   static constexpr const char* kNoColon = "a colon is missing";
-  static constexpr const char* kNotJson = "it is no JSON";
+  static constexpr const char* kNotJson = "invalid JSON";
 
   static bool is_blank(char c) {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';

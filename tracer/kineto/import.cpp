@@ -72,8 +72,7 @@ class KinetoImport {
       thread_of(event);
       steps_.push_back({event.ts - origin_, event.end() - origin_, number, ""});
     }
-    if (first)
-      throw std::runtime_error("holds nothing that PyTorch's profiler records");
+    if (first) throw std::runtime_error("contains no events from PyTorch's profiler");
   }
 
   int64_t thread_of(const Event& event) {
@@ -378,7 +377,7 @@ class KinetoImport {
 
 Trace import_kineto(const Trace& foreign) {
   if (foreign.lockstep.contains(top::format)) {
-    throw std::runtime_error("is a trace of lockstep already");
+    throw std::runtime_error("is already a lockstep trace");
   }
   return KinetoImport(foreign).take();
 }
