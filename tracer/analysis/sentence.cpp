@@ -123,7 +123,8 @@ std::string nothing_stands_out(const Summary& summary, const Summary* single,
     return fmt::format("the device computes during {} of a step", percent(1 - exposed));
   }
   const std::string busy = fmt::format(
-      "on average {:.1f} of {} devices compute at the same time, and {} of a step is not "
+      "on average {:.1f} of {} devices compute at the same time, and {} of a step is "
+      "not "
       "computation",
       summary.train.devices_computing(), summary.devices, percent(exposed));
   const auto speedup = single ? divide_speedup(summary, *single) : std::nullopt;
