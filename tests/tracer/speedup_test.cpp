@@ -121,7 +121,7 @@ std::string said_of(const std::string& what, int64_t nanoseconds, int64_t device
 TEST(Sentence, NamesACauseOnlyFromATenthOfAStepOn) {
   const std::pair<const char*, const char*> kSentences[] = {
       {"waiting for a core", "the devices wait for a core"},
-      {"host", "the host is the brake"},
+      {"host", "the host is the bottleneck"},
       {"replicate", "copying the model to the replicas"},
       {"reduce", "summing the gradients on device 0"},
       {"all_reduce", "the all-reduce of the gradients"},
