@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -69,12 +68,9 @@ void ReadAhead::start_parts() {
                 ? likely_end(begin + kPart, text_end_)
                 : nullptr;
     const char* const limit = next_ != nullptr ? next_ : text_end_;
-    try {
-      parts_.emplace_back(begin, std::async(std::launch::async, read_part, begin, limit,
-                                            text_end_, std::move(current_.events)));
-    } catch (const std::system_error&) {  // no more threads: the other reader goes on
-      next_ = nullptr;
-    }
+    // Where no thread can be started, the part is read when it is asked for.
+    parts_.emplace_back(begin, std::async(read_part, begin, limit, text_end_,
+                                          std::move(current_.events)));
   }
 }
 
