@@ -173,8 +173,8 @@ class PathFinder {
     }
     std::string_view why, phase;
     event.args.for_each([&](std::string_view key, const Value& value) {
-      if (key == keys::why) why = value.text();
-      if (key == keys::phase) phase = value.text();
+      if (is_name(key, keys::why)) why = value.text();
+      if (is_name(key, keys::phase)) phase = value.text();
     });
     if (!why.empty()) return std::string(why);
     if (event.is(categories::kernel) && phase == phases::all_reduce) {
