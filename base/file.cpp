@@ -21,7 +21,7 @@ constexpr size_t kBlock = 1 << 18;
 
 [[noreturn]] void fail_to_write(const fs::path& target, const std::string& reason) {
   throw std::runtime_error(fmt::format(
-      "{}: cannot be written ({}); fix: choose another place or free some space",
+      "{}: cannot be written ({}); fix: choose another location or free some space",
       target.string(), reason));
 }
 
@@ -151,8 +151,8 @@ AtomicFolder::AtomicFolder(const fs::path& target)
       fs::is_directory(target_, error) && fs::is_empty(target_, error);
   if (fs::exists(target_, error) && !is_empty_folder) {
     throw std::runtime_error(
-        fmt::format("{}: cannot be written (it exists already); fix: remove it or name "
-                    "another folder",
+        fmt::format("{}: cannot be written (it already exists); fix: remove it or "
+                    "choose another folder",
                     target_.string()));
   }
   fs::create_directories(temporary_, error);

@@ -26,10 +26,10 @@ Addresses resolve(const std::string& host, int port, int flags) {
   const int failed =
       ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (failed != 0) {
-    throw std::runtime_error(fmt::format(
-        "{}: the host cannot be resolved: {}; fix: give a name that this machine can "
-        "resolve, or an IP address",
-        tcp_url(host, port), ::gai_strerror(failed)));
+    throw std::runtime_error(
+        fmt::format("{}: the host cannot be resolved: {}; fix: use a name that this "
+                    "machine can resolve, or an IP address",
+                    tcp_url(host, port), ::gai_strerror(failed)));
   }
   return {found, ::freeaddrinfo};
 }
@@ -50,13 +50,13 @@ void send_at_once(const Fd& socket) { switch_on(socket, IPPROTO_TCP, TCP_NODELAY
 
 std::string fix_for_listening(int error) {
   if (error == EADDRINUSE) {
-    return "end the program that listens there, or name another port";
+    return "stop the program that is listening there, or use another port";
   }
   if (error == EADDRNOTAVAIL) {
-    return "name an address of this machine, or run this process on the machine that "
-           "the url names";
+    return "use an address of this machine, or run this process on the machine named "
+           "in the URL";
   }
-  return "name another address or port";
+  return "use another address or port";
 }
 
 /// A socket can connect to itself: TCP allows a simultaneous open, and the system may

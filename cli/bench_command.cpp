@@ -139,7 +139,7 @@ double nanoseconds_per_event() {
 
 int run(BenchOptions o) {
   if (o.cuda_graph && o.device_type != DeviceType::cuda) {
-    throw UsageError("--cuda-graph needs --device-type cuda");
+    throw UsageError("--cuda-graph requires --device-type cuda");
   }
   const bool imagenet = o.arch == "resnet50";
   if (o.size == 0) o.size = imagenet ? 224 : 32;
@@ -179,7 +179,8 @@ int run(BenchOptions o) {
 }  // namespace
 
 void add_bench(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("bench-step", "timed training steps, as JSON");
+  auto* command = app.add_subcommand("bench-step",
+                                     "time training steps and print the times as JSON");
   auto o = std::make_shared<BenchOptions>();
   command->add_option("--arch", o->arch);
   command->add_option("--batch", o->batch)->check(CLI::Range(1, 1 << 20));
@@ -191,9 +192,11 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_option("--warmup", o->warmup)->check(CLI::Range(0, 1000));
   add_choice<DeviceType>(*command, "--device-type", o->device_type, "",
                          {{"cpu", DeviceType::cpu}, {"cuda", DeviceType::cuda}});
-  command->add_flag("--amp", o->amp, "cuda: in bfloat16");
-  command->add_flag("--benchmark", o->benchmark, "measure convolution algorithms");
-  command->add_flag("--cuda-graph", o->cuda_graph, "cuda: a step is one launch");
+  command->add_flag("--amp", o->amp, "cuda: compute in bfloat16");
+  command->add_flag("--benchmark", o->benchmark,
+                    "select convolution algorithms by measuring");
+  command->add_flag("--cuda-graph", o->cuda_graph,
+                    "cuda: launch each step as one graph");
   command->add_flag("--trace", o->trace, "record while timing");
   command->callback([o, &action] { action = [o] { return run(*o); }; });
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "run/usage_error.h"
+#include "run/environment.h"
 
 namespace lockstep::cli {
 

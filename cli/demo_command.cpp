@@ -26,10 +26,11 @@ bool has_display() {
 int show(const run::DemoOptions& o, const std::vector<std::string>& traces) {
 #ifdef LOCKSTEP_HAS_GUI
   if (has_display()) {
-    std::puts("\nThe viewer opens: space plays, the arrows step, ? lists the keys.");
+    std::puts(
+        "\nOpening the viewer: space plays, the arrow keys step, ? lists all keys.");
     return view_traces({traces[1], traces[2], traces[0]}, "1:forward");
   }
-  std::puts("\nNo display here, so pictures of one step:");
+  std::puts("\nNo display found; writing images of one step instead:");
   for (const char* phase : {"scatter", "replicate", "reduce"}) {
     const std::string png = fmt::format("{}/{}_dp_{}.png", o.out, o.arch, phase);
     picture_of_trace(traces[1], std::string("1:") + phase, png);
@@ -43,31 +44,34 @@ int show(const run::DemoOptions& o, const std::vector<std::string>& traces) {
 }  // namespace
 
 void add_demo(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand(
-      "demo",
-      "a few steps on one device, in DataParallel and in DistributedDataParallel");
+  auto* command = app.add_subcommand("demo",
+                                     "train a few steps on one device, with "
+                                     "DataParallel and with DistributedDataParallel");
   auto o = std::make_shared<run::DemoOptions>();
   const auto no_view = std::make_shared<bool>(false);
   std::vector<std::string> archs = models::names();
   std::erase(archs, "toy");  // cannot be trained
   command->option_defaults()->always_capture_default();
-  command->add_option("--data", o->data, "CIFAR-10's folder (default: ./data, ~/data)");
-  command->add_option("--out", o->out, "folder for the traces");
+  command->add_option("--data", o->data,
+                      "folder with CIFAR-10 (default: ./data, ~/data)");
+  command->add_option("--out", o->out, "output folder for the traces");
   command
       ->add_option("-a,--arch", o->arch,
-                   "a model that trains (the toy does not; see train -a toy)")
+                   "model to train (the toy model is not trained; see train -a toy)")
       ->check(CLI::IsMember(archs));
   command
       ->add_option("--devices", o->devices,
-                   "number of devices of DataParallel and DistributedDataParallel")
+                   "number of devices for DataParallel and DistributedDataParallel")
       ->check(CLI::Range(1, 64));
-  command->add_option("-b,--batch-size", o->batch, "total batch size of all devices")
+  command
+      ->add_option("-b,--batch-size", o->batch, "total batch size across all devices")
       ->check(CLI::Range(1, 65536));
   command
       ->add_option("--steps", o->steps,
-                   "number of steps to show, after one that is not shown")
+                   "number of steps to show, after one warm-up step")
       ->check(CLI::Range(1, 1000));
-  command->add_flag("--no-view", *no_view, "end without the viewer or its pictures");
+  command->add_flag("--no-view", *no_view,
+                    "do not open the viewer or write its images");
   command->callback([o, no_view, &action] {
     action = [o, no_view] {
       const auto traces = run::compare_modes(*o, run::read_environment());

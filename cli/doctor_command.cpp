@@ -39,8 +39,8 @@ int report() {
   const unsigned cores = std::thread::hardware_concurrency();
   line(true, "cores",
        std::to_string(cores) +
-           "; virtual devices share them (measured clock), the emulated "
-           "clock gives each its own");
+           "; virtual devices share them on the measured clock; on the emulated clock "
+           "each has its own");
   const bool cpu = has_backend(DeviceType::cpu);
   line(cpu, "oneDNN (cpu)",
        cpu ? "--device-type cpu, the default"
@@ -50,11 +50,11 @@ int report() {
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   if (cpu) {
     line(avx512 || avx2, "Winograd convolutions",
-         avx512 ? "oneDNN's, by AVX-512 (--conv direct switches them off)"
-         : avx2 ? "ours, by AVX2 (--conv direct switches them off)"
-                : "none: this processor has no AVX2; slower; nothing to fix");
+         avx512 ? "oneDNN's, with AVX-512 (--conv direct disables them)"
+         : avx2 ? "lockstep's, with AVX2 (--conv direct disables them)"
+                : "not available without AVX2; convolutions are slower");
   }
-  line(true, "reference, null", "plain loops; and a device that only records");
+  line(true, "reference, null", "plain loops; a device that only records");
   const CudaStatus cuda = cuda_status();
   std::string gpus;
   for (const std::string& gpu : cuda.gpus) gpus += (gpus.empty() ? "" : "; ") + gpu;
@@ -63,21 +63,21 @@ int report() {
            (cuda.libraries.empty() ? "" : " (built with " + cuda.libraries + ")"));
   const bool gnuplot = in_path("gnuplot");
   line(gnuplot, "gnuplot",
-       gnuplot ? "the plots of " + program() + " experiment"
-               : "no plots of " + program() +
+       gnuplot ? "available for plots of " + program() + " experiment"
+               : "not found: no plots of " + program() +
                      " experiment; fix: apt-get install gnuplot-nox");
   const auto data = data::find_cifar10(std::nullopt);
   if (data && !data::is_generated(*data)) {
     line(true, "CIFAR-10", data->string());
   } else if (data) {
     line(false, "CIFAR-10",
-         data->string() + " holds a generated set; fix: remove it, then " + program() +
-             " data fetch (network)");
+         data->string() + " contains a generated data set; fix: remove it, then run " +
+             program() + " data fetch (needs a network connection)");
   } else {
     line(false, "CIFAR-10",
-         "not in ./data or ~/data; fix: " + program() +
-             " data fetch (network); instead of it: " + program() +
-             " data make (a generated set)");
+         "not in ./data or ~/data; fix: run " + program() +
+             " data fetch (needs a network connection), or " + program() +
+             " data make (generates a data set)");
   }
   return 0;
 }
@@ -85,7 +85,8 @@ int report() {
 }  // namespace
 
 void add_doctor(CLI::App& app, Action& action) {
-  app.add_subcommand("doctor", "what is here, what is missing, and the fix")
+  app.add_subcommand("doctor",
+                     "show what is available, what is missing and how to fix it")
       ->callback([&action] { action = report; });
 }
 

@@ -35,21 +35,25 @@ int run(const EmulateCommand& c) {
 
 void add_emulate(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
-      "emulate", "re-time a trace: each device on hardware of its own");
+      "emulate", "re-time a trace as if each device had its own hardware");
   auto c = std::make_shared<EmulateCommand>();
   command->footer("Assumed: " + tracer::assumptions({}) + ".");
   command->add_option("TRACE", c->file, "trace file")->required();
   command->add_option("-o,--out", c->out, "write the emulated trace");
   command->add_flag("--json", c->json, "print the summary as JSON");
   command->add_flag("--measured-durations", c->options.measured_durations,
-                    "keep recorded durations and gaps (the emulator's own test)");
+                    "keep recorded durations and gaps (tests the emulator itself)");
   command
       ->add_option("--link-gb-per-s", c->options.link.gb_per_s,
-                   "bandwidth of every copy")
+                   "bandwidth of all copies")
       ->capture_default_str();
   command
       ->add_option("--link-latency-us", c->options.link.latency_us,
-                   "latency of every copy")
+                   "latency of all copies")
+      ->capture_default_str();
+  command
+      ->add_option("--compute-scale", c->options.compute_scale,
+                   "kernels are this many times as fast as recorded")
       ->capture_default_str();
   command->callback([c, &action] { action = [c] { return run(*c); }; });
 }

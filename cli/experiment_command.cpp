@@ -14,45 +14,50 @@ void add_common(CLI::App& c, experiments::StudyOptions& o, const std::string& da
   c.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   std::vector<std::string> archs = models::names();
   std::erase(archs, "toy");  // cannot be trained
-  c.add_option("-a,--arch", o.arch, "the model")->check(CLI::IsMember(archs));
+  c.add_option("-a,--arch", o.arch, "model architecture")->check(CLI::IsMember(archs));
   c.add_option("--data", o.data, data);
-  c.add_option("--out", o.out, "folder for logs, table and plot");
-  c.add_option("--epochs", o.epochs, "epochs of every run")
+  c.add_option("--out", o.out, "output folder for logs, table and plot");
+  c.add_option("--epochs", o.epochs, "number of epochs per run")
       ->check(CLI::Range(1, 1 << 20));
-  c.add_option("--threads-per-device", o.threads_per_device,
-               "cores per virtual device; 0: a single device all, several one each")
+  c.add_option(
+       "--threads-per-device", o.threads_per_device,
+       "cores per virtual device; 0: all for a single device, one each for several")
       ->check(CLI::Range(0, 256));
   add_choice<DeviceType>(c, "--device-type", o.device_type, "cpu or cuda",
                          {{"cpu", DeviceType::cpu},
                           {"cuda", DeviceType::cuda},
                           {"null", DeviceType::null}});
   c.add_option("--seed", o.seed, "random seed for weights and shuffling");
-  c.add_flag("--again", o.again, "repeat runs whose logs exist");
+  c.add_flag("--again", o.again, "repeat runs that already have a log");
   c.add_flag("--json", o.json, "print the table as JSON");
-  c.add_option("WORDS", o.more, "after --: further words for every train")
+  c.add_option("WORDS", o.more,
+               "after --: additional arguments for every train command")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void add_imagenet(CLI::App& experiment, Action& action) {
   auto* c = experiment.add_subcommand(
-      "imagenet-table", "ResNet50: one device, DataParallel, DistributedDataParallel");
+      "imagenet-table",
+      "ResNet50 on one device, with DataParallel and with DistributedDataParallel");
   auto o = std::make_shared<experiments::ImageNetStudy>();
   o->common.arch = "resnet50";
   o->common.out = "results/imagenet-table";
   add_common(*c, o->common, "image folders with train/ and val/ (default: generated)");
   c->add_option("--devices", o->common.devices,
-                "number of devices of the runs with several")
+                "number of devices for the multi-device runs")
       ->check(CLI::Range(1, 64));
   c->add_option("--image-size", o->image_size, "image size in pixels")
       ->check(CLI::Range(16, 1024))
-      ->default_str("224, on CPUs 32");
-  c->add_option("--length", o->length, "training pictures of the generated set")
+      ->default_str("224, or 32 on CPUs");
+  c->add_option("--length", o->length,
+                "number of training images in the generated data set")
       ->check(CLI::Range(int64_t{10}, int64_t{2000000}));
   c->add_option("--divide-batches", o->divide_batches,
-                "the seed's batches of 128, 256 and 1024 divided by this")
+                "divide the original study's batch sizes of 128, 256 and 1024 by this")
       ->check(CLI::Range(int64_t{1}, int64_t{128}));
-  c->add_option("--steps", o->steps,
-                "number of iterations after which each run ends, without accuracies")
+  c->add_option(
+       "--steps", o->steps,
+       "stop each run after this many iterations, without measuring accuracies")
       ->check(CLI::Range(int64_t{2}, int64_t{1} << 40))
       ->default_str("all");
   c->callback(
@@ -68,20 +73,22 @@ void add_batch_size(CLI::App& experiment, Action& action) {
   o->common.epochs = 10;
   o->common.threads_per_device = 0;
   add_common(*c, o->common,
-             "CIFAR-10's folder (default: ./data, ~/data, else generated)");
-  c->add_option("--batches", o->batches, "sizes, the smallest first: 64,256,1024")
+             "folder with CIFAR-10 (default: ./data, ~/data, else generated)");
+  c->add_option("--batches", o->batches,
+                "batch sizes in ascending order, such as 64,256,1024")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->delimiter(',')
       ->check(CLI::Range(int64_t{2}, int64_t{1} << 20));
   c->add_option("--lr", o->lr, "learning rate for batches of 256")
       ->check(CLI::Range(1e-9, 1e3));
   c->add_option("--warmup-epochs", o->warmup_epochs,
-                "epochs of the runs with a warm-up")
+                "number of warm-up epochs in the runs with a warm-up")
       ->check(CLI::Range(1, 1 << 20));
-  c->add_flag("--augment", o->augment, "crop and flip the training pictures");
+  c->add_flag("--augment", o->augment, "crop and flip the training images");
   add_choice<models::Stem>(*c, "--stem", o->stem,
-                           "first layers of ResNets; cifar: 16 times the work");
-  c->add_option("--length", o->length, "training pictures of a generated set")
+                           "first layers of a ResNet; cifar: 16 times the work");
+  c->add_option("--length", o->length,
+                "number of training images in a generated data set")
       ->check(CLI::Range(int64_t{10}, int64_t{1000000}));
   c->callback(
       [o, &action] { action = [o] { return experiments::run_batch_size(*o); }; });
@@ -91,7 +98,7 @@ void add_batch_size(CLI::App& experiment, Action& action) {
 
 void add_experiment(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
-      "experiment", "published studies repeated: several runs, a table and a plot");
+      "experiment", "repeat published studies: several runs, a table and a plot");
   add_imagenet(*command, action);
   add_batch_size(*command, action);
   require_known_subcommand(*command);

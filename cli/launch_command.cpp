@@ -24,14 +24,17 @@ std::string endpoint_of(const LaunchFlags& flags) {
   const std::string& host = flags.master_addr;
   const int nodes = flags.launch.nodes;
   if (flags.standalone && (nodes > 1 || !endpoint.empty() || !host.empty())) {
-    throw UsageError("--standalone is for one machine, at a free port of its own");
+    throw UsageError(
+        "--standalone uses one machine and a free port; fix: omit --nnodes, "
+        "--rdzv-endpoint and --master-addr");
   }
   if (!endpoint.empty() && !host.empty()) {
-    throw UsageError("--rdzv-endpoint and --master-addr say the same; give one");
+    throw UsageError("--rdzv-endpoint and --master-addr are mutually exclusive");
   }
   if (!host.empty()) return fmt::format("{}:{}", host, flags.master_port);
   if (nodes > 1 && endpoint.empty()) {
-    throw UsageError("--nnodes over 1 needs --rdzv-endpoint HOST:PORT of node 0");
+    throw UsageError(
+        "--nnodes greater than 1 requires --rdzv-endpoint HOST:PORT on node 0");
   }
   return endpoint;
 }
@@ -40,12 +43,12 @@ int check_and_launch(const LaunchFlags& flags) {
   run::LaunchOptions o = flags.launch;
   if (o.node >= o.nodes) {
     throw UsageError(
-        fmt::format("--node-rank {}: the nodes are 0 to {}", o.node, o.nodes - 1));
+        fmt::format("--node-rank {}: must be from 0 to {}", o.node, o.nodes - 1));
   }
   o.endpoint = endpoint_of(flags);
   if (o.command.empty() || o.command[0] != "train") {
     const std::string got = o.command.empty() ? "nothing" : "'" + o.command[0] + "'";
-    throw UsageError("launch starts `train`, not " + got +
+    throw UsageError("launch runs `train`, not " + got +
                      ": launch --nproc-per-node 2 train …");
   }
   return run::launch(o);
@@ -71,7 +74,7 @@ std::vector<std::string> cut_launched_command(std::vector<std::string>& words) {
 void add_launch(CLI::App& app, Action& action,
                 const std::vector<std::string>& started) {
   auto* command = app.add_subcommand(
-      "launch", "one process per device, as torchrun: launch … train …");
+      "launch", "start one process per device, like torchrun: launch … train …");
   auto o = std::make_shared<LaunchFlags>();
   command->option_defaults()->always_capture_default();
   command
@@ -89,12 +92,12 @@ void add_launch(CLI::App& app, Action& action,
   command->add_option("--master-port,--master_port", o->master_port)
       ->check(CLI::Range(1, 65535));
   command->add_flag("--standalone", o->standalone,
-                    "one machine, a free port (what happens by default, too)");
+                    "one machine and a free port (the default)");
   command
       ->add_option("--max-restarts,--max_restarts", o->launch.max_restarts,
-                   "how often to restart all processes when one fails")
+                   "maximum number of restarts of all processes after one fails")
       ->check(CLI::Range(0, 1000));
-  command->footer("[--] train …        what each process runs");
+  command->footer("[--] train …        command run by each process");
   command->callback([o, &started, &action] {
     o->launch.command = started;
     action = [o] { return check_and_launch(*o); };

@@ -79,11 +79,11 @@ int list(const LessonOptions& o) {
                lesson.number, lesson.title, lesson.minutes,
                progress.hints > 0 ? fmt::format("{} hint{} used", progress.hints,
                                                 progress.hints == 1 ? "" : "s")
-               : lesson.quiz      ? "needs no compiler"
+               : lesson.quiz      ? "requires no compiler"
                                   : "");
   }
-  fmt::print("\n{} of {} passed, in {}\n", passed, lessons::all_lessons().size(),
-             workspace.root().string());
+  fmt::print("\n{} of {} passed; workspace: {}\n", passed,
+             lessons::all_lessons().size(), workspace.root().string());
   if (next) {
     fmt::print("Next: {}\n", lesson_command(fmt::format(
                                  "{} {}", workspace.started(*next) ? "check" : "start",
@@ -94,8 +94,7 @@ int list(const LessonOptions& o) {
 
 void prepare_headers(const Workspace& workspace, const Lesson& lesson) {
   if (lesson.quiz || lessons::headers_are_prepared(workspace)) return;
-  std::fputs("Compiling the engine's headers, once, so that checks are quick…\n",
-             stderr);
+  std::fputs("Compiling the engine's headers once to speed up checks…\n", stderr);
   try {
     lessons::prepare_headers(workspace);
   } catch (const std::runtime_error&) {
@@ -125,7 +124,7 @@ int start(const LessonOptions& o) {
   fmt::print("{}  {}\n{}\n\n", lesson.slug, lesson.title, lesson.goal);
   fmt::print("  your file   {}\n", workspace.file(lesson).string());
   fmt::print("  the chapter {}\n", chapter_of(lesson));
-  fmt::print("  judge it    {}     (watch {}: whenever you save)\n",
+  fmt::print("  check it    {}     (watch {}: checks whenever you save)\n",
              lesson_command(fmt::format("check {}", lesson.number)), lesson.number);
   return 0;
 }
@@ -177,12 +176,12 @@ int hint(const LessonOptions& o) {
     for (int i = 0; i < progress.hints; ++i) {
       fmt::print("Hint {} of {}\n\n{}\n\n", i + 1, count, lesson.hints[i]);
     }
-    if (progress.hints == 0) fmt::print("You have taken none yet.\n");
+    if (progress.hints == 0) fmt::print("You have not used any hints yet.\n");
     return 0;
   }
   const int number = std::min(progress.hints + 1, count);
   fmt::print("Hint {} of {}{}\n\n{}\n", number, count,
-             progress.hints >= count ? " (there are no more)" : "",
+             progress.hints >= count ? " (this was the last one)" : "",
              lesson.hints[number - 1]);
   progress.hints = number;
   workspace.save(lesson, progress);
@@ -195,7 +194,7 @@ int solution(const LessonOptions& o) {
   Progress progress = workspace.progress(lesson);
   if (!progress.passed && !o.show_anyway) {
     throw std::runtime_error(fmt::format(
-        "the solution of {} is shown once you have passed; to see it now: {}",
+        "the solution of {} is available once you have passed; fix: {} shows it now",
         lesson.slug,
         lesson_command(fmt::format("solution {} --show-anyway", lesson.number))));
   }
@@ -211,7 +210,7 @@ int reset(const LessonOptions& o) {
   const Workspace workspace = open_workspace(o);
   const Lesson& lesson = lessons::find_lesson(o.lesson);
   const auto aside = workspace.reset(lesson);
-  fmt::print("{} is as it was at the start; yours is {}\n",
+  fmt::print("{} has been reset; your version was saved as {}\n",
              workspace.file(lesson).string(), aside.string());
   return 0;
 }
@@ -240,39 +239,41 @@ void add_lesson(CLI::App& app, Action& action) {
     auto* sub = command->add_subcommand(name, help);
     sub->add_option("--workspace", options->workspace,
                     "your folder (default: $LOCKSTEP_WORKSPACE, else ./workspace)");
-    sub->add_option("--course", options->course,
-                    "a folder of lessons that you are writing");
+    sub->add_option("--course", options->course, "folder of lessons under development");
     if (about_one) {
-      sub->add_option("LESSON", options->lesson, "number or name")->required();
+      sub->add_option("LESSON", options->lesson, "lesson number or name")->required();
     }
     sub->callback(
         [&action, options, run] { action = [options, run] { return run(*options); }; });
     return sub;
   };
-  auto* listing = add("list", "all lessons and how far you are", list, false);
+  auto* listing = add("list", "list all lessons and your progress", list, false);
   listing->add_flag("--json", options->json, "print JSON");
   add("start", "write the exercise into your workspace", start, true);
-  auto* checking = add("check", "build and judge your work", check, true);
+  auto* checking = add("check", "build and check your solution", check, true);
   checking->add_flag("--json", options->json,
                      "print the result as JSON (docs/lesson-result.md)");
   using lessons::Sanitizer;
-  add_choice<Sanitizer>(*checking, "--sanitize", options->sanitizer,
-                        "find memory errors (address), leaks (leak) or data races "
-                        "(thread)",
-                        {{"address", Sanitizer::address},
-                         {"leak", Sanitizer::leak},
-                         {"thread", Sanitizer::thread}});
+  add_choice<Sanitizer>(
+      *checking, "--sanitize", options->sanitizer,
+      "detect memory errors (address), leaks (leak) or data races (thread)",
+      {{"address", Sanitizer::address},
+       {"leak", Sanitizer::leak},
+       {"thread", Sanitizer::thread}});
   add("watch", "check whenever you save", watch, true);
-  add("hint", "three hints, each more telling", hint, true)
-      ->add_flag("--again", options->again, "show the hints already taken");
-  add("solution", "our solution, once you have passed", solution, true)
-      ->add_flag("--show-anyway", options->show_anyway, "before you have passed");
-  add("reset", "start over; your file is kept aside", reset, true);
-  auto* running = add("run", "train; with --mine, with your own pieces plugged in",
+  add("hint", "show the next of three hints, each more explicit", hint, true)
+      ->add_flag("--again", options->again, "show only the hints already used");
+  add("solution", "show the reference solution, once you have passed", solution, true)
+      ->add_flag("--show-anyway", options->show_anyway,
+                 "show it before you have passed");
+  add("reset", "start over; your file is saved under another name", reset, true);
+  auto* running = add("run", "train a model; with --mine, using your solutions",
                       run_with_pieces, false);
   running->add_flag("--mine", options->mine,
-                    "all that you have passed; with a LESSON, that file as it is");
-  running->add_option("WORDS", options->train, "LESSON, and after -- words of `train`");
+                    "use all solutions that have passed; with a LESSON, only that file "
+                    "in its current state");
+  running->add_option("WORDS", options->train,
+                      "LESSON, then after -- arguments for `train`");
   running->positionals_at_end();
 
   auto* judging = command->add_subcommand("judge", "")->group("");  // not in --help

@@ -44,7 +44,7 @@ void add_piece(Pieces& pieces, const Workspace& workspace, const Lesson& lesson)
 Pieces one_piece(const Workspace& workspace, const Lesson& lesson) {
   if (lesson.slots.empty()) {
     throw std::runtime_error(lesson.slug +
-                             " fills no slot of the engine: its check alone runs it");
+                             " fills no slot of the engine, so only its check runs it");
   }
   if (!workspace.started(lesson)) {
     throw std::runtime_error(
@@ -71,10 +71,9 @@ Pieces passed_pieces(const Workspace& workspace) {
       continue;
     }
     if (workspace.fingerprint(lesson) != progress.passed_text) {
-      std::fprintf(stderr,
-                   "lockstep: %s has changed since it passed, and is left out; fix: "
-                   "%s\n",
-                   workspace.file(lesson).c_str(), check.c_str());
+      std::fprintf(
+          stderr, "lockstep: %s has changed since it passed and is not used; fix: %s\n",
+          workspace.file(lesson).c_str(), check.c_str());
       fix = check;
       continue;
     }
@@ -84,7 +83,7 @@ Pieces passed_pieces(const Workspace& workspace) {
   for (const Lesson* lesson : passed) add_piece(pieces, workspace, *lesson);
   if (pieces.lessons.empty()) {
     throw std::runtime_error(
-        "no lesson with a piece of the engine is passed yet; fix: " + fix);
+        "no lesson that replaces a part of the engine has passed yet; fix: " + fix);
   }
   return pieces;
 }
@@ -158,11 +157,10 @@ void warn_uncalled(const Pieces& pieces, const std::string& file) {
     if (!lesson->calls_traced || std::count(called.begin(), called.end(), path)) {
       continue;
     }
-    std::fprintf(stderr,
-                 "lockstep: your %s was not called: this run has no use for it; fix: "
-                 "%s\n",
-                 fmt::format("{}", fmt::join(lesson->slots, ", ")).c_str(),
-                 lesson_command(fmt::format("run --mine {}", lesson->number)).c_str());
+    std::fprintf(
+        stderr, "lockstep: your %s was not called: this run does not use it; fix: %s\n",
+        fmt::format("{}", fmt::join(lesson->slots, ", ")).c_str(),
+        lesson_command(fmt::format("run --mine {}", lesson->number)).c_str());
   }
 }
 
@@ -179,7 +177,7 @@ int run_with_pieces(const LessonOptions& o) {
     of_train.erase(of_train.begin());
     if (!o.mine) {
       throw UsageError(
-          fmt::format("lesson run trains with the engine's own pieces; for yours: {}",
+          fmt::format("lesson run uses the engine's own functions; fix: {} uses yours",
                       lesson_command(fmt::format("run --mine {}", only->number))));
     }
   }
@@ -195,7 +193,7 @@ int run_with_pieces(const LessonOptions& o) {
     for (const Lesson* lesson : pieces.lessons) {
       slots.insert(slots.end(), lesson->slots.begin(), lesson->slots.end());
     }
-    fmt::print("=> with your own {}\n", fmt::join(slots, ", "));
+    fmt::print("=> using your {}\n", fmt::join(slots, ", "));
   }
   std::fflush(stdout);
   fs::create_directories(workspace.root());

@@ -30,9 +30,8 @@ int run(int argc, char** argv) {
                1 << 16);  // keeps the order with stderr, also in pipes
   std::signal(SIGINT, on_interrupt);
 
-  CLI::App app{
-      "lockstep: see how deep-learning training is spread over several devices",
-      "lockstep"};
+  CLI::App app{"lockstep: see how deep-learning training is distributed across devices",
+               "lockstep"};
   app.require_subcommand(1);
   std::vector<std::string> words(argv + 1, argv + argc);
   const std::vector<std::string> started = cut_launched_command(words);

@@ -22,7 +22,8 @@ void add_planned(CLI::App& app, Action& action) {
   book->allow_extras();
   book->callback([&action] {
     action = []() -> int {
-      throw std::runtime_error("the book is made from a checkout: ./lockstep book");
+      throw std::runtime_error(
+          "the book can only be built in a checkout; fix: ./lockstep book");
     };
   });
 }

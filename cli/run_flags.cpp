@@ -10,36 +10,35 @@ void add_flags_of_the_example(CLI::App& c, run::RunConfig& o) {
   const auto positive = Numbers(int64_t{1}, int64_t{1} << 40);
   c.add_option("-a,--arch", o.model.arch,
                "resnet18|34|50, vgg16, vgg16_bn, vgg16_legacy, toy");
-  c.add_option("-j,--workers", o.data.workers, "data loading threads")
+  c.add_option("-j,--workers", o.data.workers, "number of data loading threads")
       ->check(Numbers(0, 256));
-  c.add_option("--epochs", o.recipe.epochs, "epochs to run")
+  c.add_option("--epochs", o.recipe.epochs, "number of epochs to run")
       ->check(Numbers(0, 1 << 20));
-  c.add_option("--start-epoch", o.recipe.start_epoch, "number of the first epoch")
+  c.add_option("--start-epoch", o.recipe.start_epoch, "index of the first epoch")
       ->check(Numbers(0, 1 << 20));
   c.add_option("-b,--batch-size", o.recipe.batch_size,
-               "total batch size of all devices on this node")
+               "total batch size across all devices on this node")
       ->check(positive);
   c.add_option("--lr,--learning-rate", o.recipe.lr,
                "initial learning rate (see --schedule)");
   c.add_option("--momentum", o.recipe.momentum, "SGD momentum");
   c.add_option("--wd,--weight-decay", o.recipe.weight_decay, "SGD weight decay");
   c.add_option("-p,--print-freq", o.output.print_freq,
-               "steps between two progress lines")
+               "number of steps between progress lines")
       ->check(Numbers(1, 1 << 30));
   c.add_flag("-e,--evaluate", o.evaluate, "evaluate on the test set and stop");
   c.add_option("--pretrained", o.model.pretrained, "initial weights (safetensors)");
-  c.add_option(
-       "--world-size", o.distributed.world_size,
-       "number of nodes, or, without --multiprocessing-distributed, of processes")
+  c.add_option("--world-size", o.distributed.world_size,
+               "number of nodes, or of processes without --multiprocessing-distributed")
       ->default_str("1");
   c.add_option("--rank", o.distributed.rank, "this node's (or process's) rank")
       ->default_str("0");
   c.add_option("--dist-url", o.distributed.url,
-               "where ranks meet: tcp://host:port, file:///path, env://")
+               "rendezvous of the ranks: tcp://host:port, file:///path or env://")
       ->default_str("");
   add_choice<run::DistBackend>(
       c, "--dist-backend", o.distributed.backend,
-      "ring, gloo, or nccl (on CPUs and on a shared GPU: ring)");
+      "ring, gloo or nccl (falls back to ring on CPUs and on a shared GPU)");
   c.add_option("--seed", o.recipe.seed,
                "random seed for weights, shuffling, augmentation and dropout");
   c.add_option("--gpu", o.device.gpu, "train on this device only")
@@ -53,52 +52,51 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
   add_choice<run::DataKind>(
       c, "--dataset", o.data.kind,
       "default: random for -a toy, imagefolder if DIR has train/, else cifar10");
-  add_choice<run::OnBadImage>(
-      c, "--on-bad-image", o.data.on_bad_image,
-      "image folders: what to do with a damaged or missing file");
+  add_choice<run::OnBadImage>(c, "--on-bad-image", o.data.on_bad_image,
+                              "image folders: action for a damaged or missing file");
   c.add_option("--loader-timeout", o.data.loader_timeout,
-               "seconds to wait for a batch from a loader's worker; 0: forever")
+               "seconds to wait for a batch from a loader worker; 0: no timeout")
       ->check(Numbers(0.0, 1e6));
   add_choice<train::Mode>(c, "--mode", o.mode,
-                          "default: dp, of VGG dp-features as in the ImageNet "
-                          "example; ddp: one thread per "
-                          "device");
+                          "default: dp, or dp-features for VGG as in the ImageNet "
+                          "example; ddp: one thread per device");
   c.add_option("--devices", o.device.count,
                "number of devices; if there are fewer GPUs, several share one")
       ->check(Numbers(1, 64))
       ->default_str("4 virtual; cuda: all GPUs");
   add_choice<DeviceType>(
       c, "--device-type", o.device.type,
-      "cpu: virtual devices; cuda: NVIDIA's GPUs; null computes nothing");
+      "cpu: virtual devices; cuda: NVIDIA GPUs; null: computes nothing");
   c.add_option("--threads-per-device", o.device.threads,
-               "cores per kernel (default: 1; for a single device, all)")
+               "cores per kernel (default: 1, or all for a single device)")
       ->check(Numbers(1, 256))
       ->default_str("");
-  c.add_option("--steps", o.steps,
-               "number of steps to stop after (default: all epochs)")
+  c.add_option("--steps", o.steps, "stop after this many steps (default: all epochs)")
       ->check(Numbers(int64_t{0}, int64_t{1} << 40))
       ->default_str("");
-  c.add_option("--save", o.output.save, "write the weights at the end (safetensors)");
-  c.add_flag("--no-shuffle", o.data.no_shuffle, "take the samples in the files' order");
-  c.add_flag("--no-augment", o.data.no_augment, "neither crop nor flip the pictures");
+  c.add_option("--save", o.output.save, "file for the final weights (safetensors)");
+  c.add_flag("--no-shuffle", o.data.no_shuffle, "read the samples in file order");
+  c.add_flag("--no-augment", o.data.no_augment, "do not crop or flip the images");
   add_choice<models::Stem>(c, "--stem", o.model.stem,
-                           "first layers of ResNets (default: cifar up to 64 pixels)");
+                           "first layers of a ResNet (default: cifar up to 64 pixels)");
   add_choice<run::InputOn>(c, "--input-on", o.device.input_on,
                            "DP: where the images are before scattering");
   add_choice<ConvAlgorithm>(c, "--conv", o.device.conv,
-                            "auto: Winograd where it exists");
-  add_choice<DType>(c, "--dtype", o.device.dtype, "float64: with reference and null");
-  c.add_flag("--benchmark", o.device.benchmark,
-             "choose convolution algorithms by measuring, once per shape; prints them");
+                            "auto: Winograd where available");
+  add_choice<DType>(c, "--dtype", o.device.dtype, "float64: reference and null only");
+  c.add_flag(
+      "--benchmark", o.device.benchmark,
+      "select convolution algorithms by measuring, once per shape, and print them");
   c.add_flag("--deterministic", o.device.deterministic,
-             "never choose algorithms by measuring; on cuda only those that repeat");
+             "never select algorithms by measuring; on cuda only deterministic ones");
   c.add_flag("--no-tf32", o.device.no_tf32,
-             "cuda: products in full float32, not in TF32 (10 bits of mantissa)");
-  c.add_flag("--launch-blocking", o.device.launch_blocking, "wait for every kernel");
+             "cuda: multiply in full float32, not in TF32 (10-bit mantissa)");
+  c.add_flag("--launch-blocking", o.device.launch_blocking,
+             "wait for each kernel to finish");
   c.add_flag("--cuda-graph", o.device.cuda_graph,
              "cuda, one device: launch a training step as one captured graph");
   c.add_option("--image-size", o.data.image_size,
-               "image size in pixels, for image folders and generated data")
+               "image size in pixels for image folders and generated data")
       ->check(Numbers(1, 4096))
       ->default_str("224 or 32");
   c.add_option("--classes", o.data.classes, "number of classes")
@@ -116,9 +114,9 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
       c, "--bucket-rule", o.ddp.bucket_rule,
       "DDP: how the first step's buckets are built; 1.11: as PyTorch 1.11");
   c.add_flag("--find-unused-parameters", o.ddp.find_unused_parameters,
-             "DDP: allow parameters without a gradient in a step");
+             "DDP: allow parameters that get no gradient in a step");
   c.add_flag("--gradient-as-bucket-view", o.ddp.gradient_as_bucket_view,
-             "DDP: gradients stay in their buckets");
+             "DDP: gradients are views of the buckets");
   c.add_flag("--no-broadcast-buffers", o.ddp.no_broadcast_buffers,
              "DDP: each rank keeps its own running statistics");
   c.add_flag("--sync-bn", o.ddp.sync_bn,
@@ -127,12 +125,13 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
       c, "--ddp-sync", o.ddp.sync,
       "DDP: naive and bucketed reduce after backward, for comparison");
   c.add_option("--timeout", o.distributed.timeout,
-               "DDP: seconds to wait for other ranks")
+               "DDP: seconds to wait for the other ranks")
       ->check(Numbers(0.1, 1e6));
   c.add_option("--trace", o.output.trace,
-               "record a trace into this file (.json or .json.gz)");
-  c.add_option("--trace-steps", o.output.trace_steps,
-               "A:B, steps A to B - 1 (default: 2:7; all of a run of 7 or fewer)");
+               "record a trace to this file (.json or .json.gz)");
+  c.add_option(
+      "--trace-steps", o.output.trace_steps,
+      "A:B records steps A to B - 1 (default: 2:7; all steps of a run of at most 7)");
   c.add_option("--summary", o.output.summary,
                "write loss, times and memory per step (JSON)");
 }
@@ -140,35 +139,36 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
 void add_training_flags(CLI::App& c, run::RunConfig& o) {
   c.add_option("--checkpoint", o.checkpoint.folder,
                "folder for checkpoint.safetensors, written after every epoch, and "
-               "model_best.safetensors (default: none is kept)");
+               "model_best.safetensors (default: no checkpoints)");
   c.add_option("--resume", o.checkpoint.resume,
-               "checkpoint to resume from; flags that are not given come from it");
+               "checkpoint to resume from; flags not given are taken from it");
   add_choice<optim::Schedule::Kind>(
       c, "--schedule", o.recipe.schedule,
-      "learning rate schedule: step (a tenth every 30 epochs) or cosine");
+      "learning rate schedule: step (divide by 10 every 30 epochs) or cosine");
   c.add_option("--lr-step-size", o.recipe.lr_step_size,
-               "step: epochs between two decays")
+               "step: number of epochs between decays")
       ->check(Numbers(1, 1 << 20));
-  c.add_option("--lr-gamma", o.recipe.lr_gamma, "step: factor of a decay");
+  c.add_option("--lr-gamma", o.recipe.lr_gamma, "step: decay factor");
   c.add_option("--warmup-epochs,--lr-warmup-epochs", o.recipe.warmup_epochs,
-               "epochs of linear warm-up from a hundredth of the learning rate")
+               "number of epochs of linear warm-up, from 1/100 of the learning rate")
       ->check(Numbers(0, 1 << 20));
   c.add_flag("--scale-lr", o.recipe.scale_lr,
-             "--lr is meant for batches of 256: scale it with the whole batch");
+             "scale --lr, which is meant for batches of 256, in proportion to the "
+             "total batch size");
   c.add_option("--label-smoothing", o.recipe.label_smoothing,
-               "label smoothing of the cross entropy")
+               "label smoothing of the cross-entropy loss")
       ->check(Numbers(0.0, 1.0));
   c.add_option("--norm-weight-decay", o.recipe.norm_weight_decay,
-               "weight decay of batch norms; 0 is usual for large batches")
+               "weight decay of batch norm parameters; usually 0 for large batches")
       ->default_str("--wd's");
   c.add_option("--bias-weight-decay", o.recipe.bias_weight_decay,
                "weight decay of all other biases")
       ->default_str("--wd's");
   c.add_option("--accumulate", o.recipe.accumulate,
-               "batches whose gradients are accumulated for one optimizer step")
+               "number of batches whose gradients are accumulated per optimizer step")
       ->check(Numbers(1, 1 << 20));
   c.add_option("--clip-grad-norm", o.recipe.clip_grad_norm,
-               "maximum norm of all gradients together")
+               "maximum total norm of all gradients")
       ->default_str("none");
   c.add_flag("--amp", o.device.amp, "mixed precision (CUDA only)");
 }

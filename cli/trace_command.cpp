@@ -14,8 +14,7 @@
 #include "tracer/format/args.h"
 #include "tracer/format/merge.h"
 #include "tracer/format/trace.h"
-#include "tracer/kineto/export.h"
-#include "tracer/kineto/import.h"
+#include "tracer/kineto/kineto.h"
 
 namespace lockstep::cli {
 namespace {
@@ -82,8 +81,8 @@ int merge(const MergeOptions& o) {
     std::error_code none;
     if (std::filesystem::equivalent(file, o.out, none)) {
       throw std::runtime_error(file +
-                               ": the whole trace would be written over it; "
-                               "name another file with -o");
+                               ": is also the output file and would be overwritten; "
+                               "fix: choose another file with -o");
     }
     ranks.emplace_back(tracer::read_trace(file), file);
   }
@@ -101,8 +100,8 @@ int merge(const MergeOptions& o) {
   std::printf("=> trace written: %s (%zu ranks)\n", o.out.c_str(), names.size());
   if (world > static_cast<int64_t>(names.size())) {
     std::fprintf(stderr,
-                 "lockstep: these are %zu of %ld ranks: what they exchanged "
-                 "with the others stays halved\n",
+                 "lockstep: only %zu of %ld ranks: messages exchanged with the other "
+                 "ranks remain incomplete\n",
                  names.size(), static_cast<long>(world));
   }
   return 0;
@@ -111,9 +110,9 @@ int merge(const MergeOptions& o) {
 void add_merge(CLI::App& trace, Action& action) {
   auto options = std::make_shared<MergeOptions>();
   auto* command =
-      trace.add_subcommand("merge", "join the files of a run's ranks into one");
-  command->add_option("RANK", options->files, "the ranks' files")->required();
-  command->add_option("-o,--out", options->out, "the whole trace")->required();
+      trace.add_subcommand("merge", "merge the files of a run's ranks into one");
+  command->add_option("RANK", options->files, "trace files of the ranks")->required();
+  command->add_option("-o,--out", options->out, "merged trace")->required();
   command->callback(
       [options, &action] { action = [options] { return merge(*options); }; });
 }
@@ -140,7 +139,7 @@ int export_trace(const ExchangeOptions& o) {
     return tracer::export_kineto(trace, o.out, o.gzip);
   });
   for (const std::string& file : files) {
-    std::printf("=> written for torch.profiler's tools: %s\n", file.c_str());
+    std::printf("=> written in torch.profiler's format: %s\n", file.c_str());
   }
   return 0;
 }
@@ -154,17 +153,19 @@ int import_trace(const ExchangeOptions& o) {
 void add_exchange(CLI::App& trace, Action& action) {
   auto out = std::make_shared<ExchangeOptions>();
   auto* command =
-      trace.add_subcommand("export", "write a trace as torch.profiler would");
-  command->add_option("TRACE", out->file, "a trace of lockstep")->required();
-  command->add_flag("--kineto", out->kineto, "in the profiler's JSON, a file per rank")
+      trace.add_subcommand("export", "convert a trace to torch.profiler's format");
+  command->add_option("TRACE", out->file, "lockstep trace")->required();
+  command
+      ->add_flag("--kineto", out->kineto,
+                 "write torch.profiler's JSON, one file per rank")
       ->required();
   command->add_flag("--gzip", out->gzip, "compress the files");
-  command->add_option("-o,--out", out->out, "the folder for them")->required();
+  command->add_option("-o,--out", out->out, "output folder")->required();
   command->callback([out, &action] { action = [out] { return export_trace(*out); }; });
 
   auto in = std::make_shared<ExchangeOptions>();
-  command = trace.add_subcommand("import", "make a trace of torch.profiler's");
-  command->add_option("FILE", in->file, "one rank's file")->required();
+  command = trace.add_subcommand("import", "convert a torch.profiler trace");
+  command->add_option("FILE", in->file, "file of one rank")->required();
   command->add_option("-o,--out", in->out, "the trace")->required();
   command->callback([in, &action] { action = [in] { return import_trace(*in); }; });
 }
@@ -182,13 +183,14 @@ void add_trace(CLI::App& app, Action& action) {
         [options, run, &action] { action = [options, run] { return run(*options); }; });
     return std::pair(command, options);
   };
-  auto [summarize, summary_options] = add(
-      "summary", "phases, bytes by reason and port, memory, the bottleneck", summary);
-  summarize->add_flag("--calls", summary_options->calls, "who calls whom");
+  auto [summarize, summary_options] =
+      add("summary", "show phases, bytes by reason and port, memory and the bottleneck",
+          summary);
+  summarize->add_flag("--calls", summary_options->calls, "show the call tree");
   summarize->add_option("--step", summary_options->step,
-                        "step of --calls (default: the first)");
+                        "step for --calls (default: the first)");
   add("check", "verify the file and the conservation laws", check);
-  auto [compare, diff_options] = add("diff", "two traces side by side", diff);
+  auto [compare, diff_options] = add("diff", "compare two traces side by side", diff);
   compare->add_option("OTHER", diff_options->other, "the other trace")->required();
   add_merge(*trace, action);
   add_exchange(*trace, action);

@@ -9,7 +9,8 @@
 namespace lockstep::cli {
 
 void add_train(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("train", "train a model, as the ImageNet example");
+  auto* command =
+      app.add_subcommand("train", "train a model, like PyTorch's ImageNet example");
   auto config = std::make_shared<run::RunConfig>();
   add_run_flags(*command, *config);
   command->callback([config, command, &action] {

@@ -9,9 +9,9 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "gui/app/app.h"
-#include "gui/files/trace_text.h"
 #include "gui/render/film.h"
 #include "gui/render/offscreen.h"
+#include "tracer/format/file_io.h"
 #ifdef LOCKSTEP_HAS_WINDOW
 #include "gui/screen/window.h"
 #endif
@@ -52,12 +52,12 @@ Size parse_size(const std::string& text) {
     }
   }
   throw UsageError("--size '" + text +
-                   "': wants WIDTHxHEIGHT, from 320x240 to 8192x8192");
+                   "': must be WIDTHxHEIGHT, from 320x240 to 8192x8192");
 }
 
 void open_all(const ViewOptions& o, gui::App& app) {
   for (const std::string& file : o.files) {
-    const gui::TraceText trace = gui::open_trace_text(file);
+    const tracer::FileText trace = tracer::open_file_text(file);
     app.begin_loading(file, trace.text, trace.owner);
     app.finish_loading();
     if (!app.error.empty()) throw std::runtime_error(app.error);
@@ -162,13 +162,14 @@ int picture_of_trace(const std::string& file, const std::string& at,
 void add_view(CLI::App& app, Action& action) {
   auto o = std::make_shared<ViewOptions>();
   auto* command = app.add_subcommand("view", "play a trace, step by step");
-  command->add_option("TRACE", o->files,
-                      "trace files (.json, .json.gz), ours or others'");
+  command->add_option(
+      "TRACE", o->files,
+      "trace files (.json, .json.gz) of lockstep or of PyTorch's profiler");
   command->add_option("--at", o->at,
                       "2 | 2:backward | 2:ResNet.forward | '#1234' (an id) | "
                       "@12.5ms");
   command->add_option("--screenshot", o->screenshot,
-                      "write a picture (PNG), no window");
+                      "write a PNG image without opening a window");
   command->add_option(
       "--video", o->video,
       "render to .mp4 .webm .webp .gif (needs ffmpeg) or FRAME%04d.png");
@@ -178,26 +179,28 @@ void add_view(CLI::App& app, Action& action) {
   command->add_option("--speed", o->speed, "playback speed")
       ->check(CLI::Range(0.0001, 10000.0));
   add_choice<gui::Pace>(*command, "--pace", o->pace,
-                        "even: all events equally long; real: as recorded",
+                        "even: all events take equally long; real: recorded durations",
                         {{"even", gui::Pace::even}, {"real", gui::Pace::real}});
   command->add_option("--size", o->size, "WIDTHxHEIGHT in points (default 1440x900)");
   command->add_option("--scale", o->scale, "pixels per point")
       ->check(CLI::Range(0.5, 4.0));
   add_choice<Theme>(*command, "--theme", o->theme, "colours",
                     {{"dark", Theme::dark}, {"light", Theme::light}});
-  command->add_flag("--compare", o->compare, "all traces side by side, in step");
-  command->add_flag("--cpp", o->cpp, "C++ names instead of PyTorch's");
-  command->add_flag("--tree", o->tree, "the step's call tree in place of the calls");
-  command->add_flag("--time-order", o->time_order, "order of time, not of calls");
+  command->add_flag("--compare", o->compare, "show all traces side by side, in step");
+  command->add_flag("--cpp", o->cpp, "show C++ names instead of PyTorch's");
+  command->add_flag("--tree", o->tree,
+                    "show the step's call tree instead of the call stack");
+  command->add_flag("--time-order", o->time_order,
+                    "order events by time, not by calls");
   command->add_flag("--keys", o->help, "show the list of keys");
-  command->add_option("--tour", o->tour, "show this card of the tour")
+  command->add_option("--tour", o->tour, "show this page of the tour")
       ->check(CLI::Range(0, 5));
   command->add_flag("--print-state", o->state,
                     "print each position on standard output");
   command->callback([o, &action] {
     const bool headless = !o->screenshot.empty() || !o->video.empty();
     if (o->compare && o->files.size() < 2) {
-      throw UsageError("--compare wants two or three traces");
+      throw UsageError("--compare requires two or three traces");
     }
     action = [o, headless] { return headless ? draw_pictures(*o) : open_window(*o); };
   });

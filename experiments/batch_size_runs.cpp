@@ -1,8 +1,8 @@
-#include "experiments/batch_size_runs.h"
+#include "experiments/batch_size.h"
 
 #include <fmt/format.h>
 
-#include "experiments/imagenet_runs.h"
+#include "experiments/imagenet.h"
 
 namespace lockstep::experiments {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "engine/data/cifar10.h"
 #include "engine/data/generated.h"
-#include "experiments/batch_size_table.h"
+#include "experiments/batch_size.h"
 #include "experiments/studies.h"
-#include "run/usage_error.h"
+#include "run/environment.h"
 #include "run/words.h"
 
 namespace lockstep::experiments {
@@ -23,15 +23,14 @@ std::string find_set(const BatchSizeStudy& o) {
   if (found) return found->string();
   if (!named.empty()) {
     throw std::runtime_error("--data " + named +
-                             ": no CIFAR-10 in it (its binary "
-                             "version, as data fetch and data make write it)");
+                             ": does not contain CIFAR-10 in its binary version, as "
+                             "written by data fetch and data make");
   }
   const std::string folder =
       o.common.out + fmt::format("/generated-{}/cifar-10-batches-bin", o.length);
   if (!data::is_generated(folder)) {
-    fmt::print(
-        "CIFAR-10 is not in ./data or ~/data; a generated set in its place: {}\n",
-        folder);
+    fmt::print("CIFAR-10 is not in ./data or ~/data; using a generated data set: {}\n",
+               folder);
     data::generate_cifar10(folder, o.length, std::max<int64_t>(1, o.length / 5), 0);
   }
   return folder;
@@ -60,11 +59,11 @@ std::vector<std::string> words_for_all(const BatchSizeStudy& o) {
 
 int run_batch_size(const BatchSizeStudy& o) {
   if (o.batches.size() < 2 || !std::is_sorted(o.batches.begin(), o.batches.end())) {
-    throw run::UsageError("--batches takes two sizes or more, the smallest first");
+    throw run::UsageError("--batches requires at least two sizes in ascending order");
   }
   if (o.warmup_epochs >= o.common.epochs) {
     throw run::UsageError(
-        fmt::format("--warmup-epochs {}: nothing is left of --epochs {}",
+        fmt::format("--warmup-epochs {}: must be less than --epochs {}",
                     o.warmup_epochs, o.common.epochs));
   }
   check_folders(o.common);
@@ -86,29 +85,30 @@ int run_batch_size(const BatchSizeStudy& o) {
   Findings findings;
   findings.rows = batch_size_rows(results);
   findings.notes = {
-      fmt::format("{} on {} ({} training pictures{}), {} epochs each, {}; {}",
-                  o.common.arch, generated ? "a generated set" : "CIFAR-10", pictures,
-                  generated ? "" : " of 50000 in the whole set", o.common.epochs,
-                  o.augment ? "cropped and flipped" : "not augmented",
+      fmt::format("{} on {} ({} training images{}), {} epochs each, {}; {}",
+                  o.common.arch, generated ? "a generated data set" : "CIFAR-10",
+                  pictures, generated ? "" : " of the full set's 50000",
+                  o.common.epochs, o.augment ? "cropped and flipped" : "not augmented",
                   machine_note(machine)),
-      fmt::format(
-          "--lr {:g} is meant for batches of 256; constant: the rate that this "
-          "makes for batches of {} for all; scaled: in proportion to the batch; "
-          "warm-up: {} epoch{}; then half a cosine",
-          o.lr, o.batches.front(), o.warmup_epochs, o.warmup_epochs == 1 ? "" : "s"),
-      "train: over the last epoch's batches as they were trained, while the weights "
-      "still changed; gap: train minus test; behind: less test accuracy than the first "
-      "row's",
-      fmt::format("one run each, seed {}: differences of a point or two are chance",
+      fmt::format("--lr {:g} is meant for batches of 256; constant: the corresponding "
+                  "rate for batches of {} is used for all; scaled: proportional to the "
+                  "batch size; warm-up: {} epoch{}; then half a cosine",
+                  o.lr, o.batches.front(), o.warmup_epochs,
+                  o.warmup_epochs == 1 ? "" : "s"),
+      "train: measured over the batches of the last epoch, while the weights still "
+      "changed; gap: train minus test; behind: test accuracy lost relative to the "
+      "first row",
+      fmt::format("one run each, seed {}: differences of one or two points are within "
+                  "the noise",
                   o.common.seed)};
   if (generated) {
     findings.notes.push_back(
-        "accuracies on generated pictures say nothing about CIFAR-10");
+        "accuracies on generated images say nothing about CIFAR-10");
   }
   findings.json = batch_size_json(results, findings.notes);
   findings.plot = batch_size_plot(
       results, fmt::format("{} on {}, batches of {}, {} epochs", o.common.arch,
-                           generated ? "a generated set" : "CIFAR-10",
+                           generated ? "a generated data set" : "CIFAR-10",
                            fmt::join(o.batches, ", "), o.common.epochs));
   return report(o.common, findings);
 }

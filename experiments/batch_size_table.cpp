@@ -1,4 +1,4 @@
-#include "experiments/batch_size_table.h"
+#include "experiments/batch_size.h"
 
 #include <fmt/format.h>
 
@@ -28,9 +28,9 @@ std::vector<BatchSizeFigures> figures(const std::vector<BatchSizeResult>& result
   for (const BatchSizeResult& result : results) {
     const EpochLog& last = result.log.epochs.back();
     if (!last.test_acc1) {
-      throw std::runtime_error(result.run.name +
-                               ".log: no evaluation (* Acc@1 …) at its end; delete the "
-                               "file to rerun");
+      throw std::runtime_error(
+          result.run.name +
+          ".log: no evaluation (* Acc@1 …) at the end; fix: delete the file to rerun");
     }
     BatchSizeFigures f;
     f.train = last.acc1;

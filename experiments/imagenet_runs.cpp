@@ -1,4 +1,4 @@
-#include "experiments/imagenet_runs.h"
+#include "experiments/imagenet.h"
 
 #include <fmt/format.h>
 

@@ -7,13 +7,12 @@
 #include <iterator>
 #include <thread>
 
-#include "engine/data/folder_index.h"
 #include "engine/data/generated.h"
-#include "engine/data/generated_folders.h"
-#include "experiments/imagenet_table.h"
+#include "engine/data/image_folder.h"
+#include "experiments/imagenet.h"
 #include "experiments/studies.h"
+#include "run/environment.h"
 #include "run/launch.h"
-#include "run/usage_error.h"
 #include "run/words.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/emulate/emulate.h"
@@ -41,7 +40,7 @@ std::string find_pictures(const ImageNetStudy& o) {
       fs::path(o.common.out) /
       fmt::format("pictures-{}x{}-{}", set.width, set.height, o.length);
   if (!data::is_generated(folder)) {
-    fmt::print("making {} pictures of {} x {} pixels: {}\n", set.train + set.test,
+    fmt::print("generating {} images of {} x {} pixels: {}\n", set.train + set.test,
                set.width, set.height, folder.string());
     data::generate_image_folders(folder, set);
   }
@@ -107,36 +106,36 @@ std::vector<std::string> notes(const ImageNetStudy& o, const std::string& data,
   const StudyOptions& c = o.common;
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   std::vector<std::string> notes{
-      fmt::format(
-          "{} on {} ({} training pictures{}), {} pixels, {} epoch{}{}; {}", c.arch,
-          data, pictures, data::is_generated(data) ? ", generated" : "", image_size(o),
-          c.epochs, c.epochs == 1 ? "" : "s",
-          o.steps > 0 ? fmt::format(", no more than {} iterations", o.steps) : "",
-          machine_note(c)),
-      "s/iteration averages all iterations except a run's first and those with a "
-      "smaller batch; "
-      "speed-ups compare images per second with those of the first row"};
+      fmt::format("{} on {} ({} training images{}), {} pixels, {} epoch{}{}; {}",
+                  c.arch, data, pictures, data::is_generated(data) ? ", generated" : "",
+                  image_size(o), c.epochs, c.epochs == 1 ? "" : "s",
+                  o.steps > 0 ? fmt::format(", at most {} iterations", o.steps) : "",
+                  machine_note(c)),
+      "s/iteration is the mean over all iterations except the first of each run and "
+      "those with a smaller batch; speed-ups compare images per second with the first "
+      "row"};
   if (c.device_type == DeviceType::cpu && c.threads_per_device == 1 &&
       c.devices > cores) {
-    notes.push_back(fmt::format(
-        "one device is 1 core, {} devices share {}: no speed-up over {}.0x can be "
-        "measured here",
-        c.devices, cores, cores));
+    notes.push_back(
+        fmt::format("one device is 1 core and {} devices share {}: no speed-up above "
+                    "{}.0x can be measured here",
+                    c.devices, cores, cores));
   } else if (c.device_type == DeviceType::cpu && c.threads_per_device == 0) {
     notes.push_back(
-        "one device uses all cores, and several share them: with equal threads in all, "
-        "no speed-up can be expected");
+        "one device uses all cores and several devices share them: the total number of "
+        "threads is the same, so no speed-up can be expected");
   }
   if (any_emulated) {
     notes.push_back(
-        "emulated: the recorded steps on devices that have hardware of their own: " +
+        "emulated: the recorded steps on devices that each have their own hardware: " +
         tracer::assumptions({}));
   }
   notes.push_back(
-      "the seed: ResNet50 on ImageNet (1281167 pictures, 224 pixels) on 4 GPUs with "
-      "PyTorch: batch 256, 0.742 s on one, 0.378 s in DataParallel = 1.963x");
+      "original study: ResNet50 on ImageNet (1281167 images, 224 pixels) on 4 GPUs "
+      "with PyTorch: batch 256, 0.742 s on one GPU, 0.378 s with DataParallel = "
+      "1.963x");
   if (data::is_generated(data)) {
-    notes.push_back("accuracies on generated pictures say nothing about ImageNet");
+    notes.push_back("accuracies on generated images say nothing about ImageNet");
   }
   return notes;
 }
@@ -153,9 +152,9 @@ int run_imagenet_table(const ImageNetStudy& o) {
   for (const auto& run : runs) {
     if (counted(o, pictures, run.batch) >= 1) continue;
     throw run::UsageError(
-        fmt::format("{}: {} pictures in batches of {} make too few iterations (the "
-                    "first and shorter ones are not counted); more pictures, --epochs "
-                    "3 or --divide-batches 16 make more",
+        fmt::format("{}: {} images in batches of {} give too few iterations (the first "
+                    "one and those with a smaller batch are not counted); fix: use "
+                    "more images, --epochs 3 or --divide-batches 16",
                     run.name, pictures, run.batch));
   }
   std::vector<ImageNetResult> results;

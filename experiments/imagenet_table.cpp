@@ -1,4 +1,4 @@
-#include "experiments/imagenet_table.h"
+#include "experiments/imagenet.h"
 
 #include <fmt/format.h>
 
@@ -60,8 +60,9 @@ std::vector<ImageNetFigures> figures(const std::vector<ImageNetResult>& results)
 }
 
 Rows imagenet_rows(const std::vector<ImageNetResult>& results) {
-  Rows rows{{"log", "how", "batch", "s/iteration", "of it data", "images/s", "speed-up",
-             "Acc@1", "Acc@5", "emulated s", "speed-up", "seed's s", "speed-up"}};
+  Rows rows{{"log", "how", "batch", "s/iteration", "of which data", "images/s",
+             "speed-up", "Acc@1", "Acc@5", "emulated s", "speed-up", "seed's s",
+             "speed-up"}};
   const auto all = figures(results);
   for (size_t i = 0; i < results.size(); ++i) {
     const ImageNetFigures& f = all[i];

@@ -114,7 +114,7 @@ Log read_log_file(const std::string& path) {
   Log log = read_log(file);
   if (log.epochs.empty()) {
     throw std::runtime_error(path +
-                             ": no progress lines found (Epoch: [0][0/…] Time …); "
+                             ": no progress lines found (Epoch: [0][0/…] Time …); fix: "
                              "delete the file to rerun");
   }
   return log;

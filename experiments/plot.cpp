@@ -38,14 +38,15 @@ std::string run_gnuplot(const fs::path& script, const std::string& kind) {
   }
   if (result.exit_code == 127) {
     throw std::runtime_error(what +
-                             ": not drawn, gnuplot is missing; fix: apt-get "
-                             "install gnuplot-nox, then the same command again");
+                             ": not drawn because gnuplot is missing; fix: apt-get "
+                             "install gnuplot-nox, then run the same command again");
   }
   if (result.exit_code != 0 || result.output.empty()) {
     std::string reason = result.errors.substr(0, 300);
     for (char& c : reason) c = c == '\n' ? ' ' : c;
-    throw std::runtime_error(fmt::format("{}: not drawn, gnuplot ended with {}: {}",
-                                         what, result.exit_code, reason));
+    throw std::runtime_error(
+        fmt::format("{}: not drawn because gnuplot exited with {}: {}", what,
+                    result.exit_code, reason));
   }
   return result.output;
 }

@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/program.h"
 #include "engine/train/trainer.h"
-#include "experiments/imagenet_runs.h"
+#include "experiments/imagenet.h"
 #include "run/child_group.h"
 #include "run/words.h"
 
@@ -74,7 +74,7 @@ std::string processor() {
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
   }
-  return "processor unknown";
+  return "unknown processor";
 }
 
 }  // namespace
@@ -88,13 +88,13 @@ std::optional<Log> run_or_read(const StudyOptions& o, const LoggedRun& run,
     const auto log = read_log_file(path);
     if (!log.command.empty() && !same_command(log.command, command)) {
       throw std::runtime_error(
-          fmt::format("{}: made by another command ({}); fix: --again reruns it, --out "
-                      "names another "
-                      "folder",
+          fmt::format("{}: written by another command ({}); fix: use --again to rerun "
+                      "it, or --out to choose another folder",
                       path.string(), log.command));
     }
     say_result(run, log,
-               log.command.empty() ? "from elsewhere" : "finished before (--again)");
+               log.command.empty() ? "from another program"
+                                   : "already finished (--again reruns it)");
     return log;
   }
   fmt::print("\n$ {}\n", command);
@@ -102,15 +102,16 @@ std::optional<Log> run_or_read(const StudyOptions& o, const LoggedRun& run,
   exit_code = run_logged(path, run, command);
   if (exit_code != 0) {
     fmt::print(stderr,
-               "lockstep: {} {}; what is finished is kept: the same command goes on\n",
+               "lockstep: {} {}; finished runs are kept; fix: run the same command "
+               "again to continue\n",
                run.name,
                exit_code == 130 ? "was interrupted"
-                                : fmt::format("ended with exit code {}", exit_code));
+                                : fmt::format("exited with code {}", exit_code));
     return std::nullopt;
   }
   const auto log = read_log_file(path);
   const double took = std::chrono::duration<double>(Clock::now() - begin).count();
-  say_result(run, log, fmt::format("{:.0f} s in all", took));
+  say_result(run, log, fmt::format("{:.0f} s in total", took));
   return log;
 }
 
@@ -162,7 +163,7 @@ void check_folders(const StudyOptions& o) {
   }
   if (error) {
     throw std::runtime_error("--out " + o.out + ": " + error.message() +
-                             "; name a folder that can be written");
+                             "; fix: choose a writable folder");
   }
 }
 

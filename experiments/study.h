@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/tensor/device.h"
+#include "engine/tensor/types.h"
 #include "experiments/log.h"
 #include "experiments/plot.h"
 #include "experiments/text_table.h"

@@ -50,7 +50,8 @@ OnLine prefixed(const std::string& name, int stream) {
 LineReader::LineReader(OnLine on_line) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
-    throw std::runtime_error(std::string("no pipe: ") + std::strerror(errno));
+    throw std::runtime_error(std::string("cannot create a pipe: ") +
+                             std::strerror(errno));
   }
   exit_ = Fd(ends[0]);
   entrance_ = Fd(ends[1]);
@@ -140,7 +141,7 @@ bool ChildGroup::reap(int& first_failure) {
     const auto status = child->process.poll();
     if (!status) continue;
     if (status->signal != 0 && !we_signalled_) {
-      fmt::print(stderr, "lockstep: {} was ended by signal {} ({})\n", child->name,
+      fmt::print(stderr, "lockstep: {} was terminated by signal {} ({})\n", child->name,
                  status->signal, ::strsignal(status->signal));
     }
     running_.erase(child);

@@ -11,9 +11,8 @@
 #include "engine/data/cifar10.h"
 #include "engine/data/generated.h"
 #include "engine/data/image_folder.h"
-#include "engine/data/random.h"
 #include "engine/plan/launch_arithmetic.h"
-#include "run/usage_error.h"
+#include "run/environment.h"
 
 namespace lockstep::run {
 namespace {
@@ -32,7 +31,7 @@ DataSets open_generated(const RunConfig& c) {
   const int64_t length = c.data.length > 0 ? c.data.length : 5000;
   const uint64_t seed = c.recipe.seed;
   const std::vector<int64_t> shape{3, size, size};
-  DataSets sets{"generated", "pictures made on the way", nullptr, nullptr};
+  DataSets sets{"generated", "images generated on the fly", nullptr, nullptr};
   sets.train = std::make_shared<data::Generated>(shape, classes, length, seed);
   sets.test = std::make_shared<data::Generated>(
       shape, classes, std::max<int64_t>(1, length / 5), seed + 1);
@@ -47,8 +46,8 @@ DataSets open_cifar10(const DataConfig& c) {
   }
   if (!folder) {
     throw std::runtime_error(
-        "CIFAR-10 was not found in ./data or ~/data; name its folder (train DIR), "
-        "fetch it (" +
+        "CIFAR-10 was not found in ./data or ~/data; fix: specify its folder (train "
+        "DIR), download it (" +
         program() + " data fetch), or use --dataset generated");
   }
   const bool generated = data::is_generated(*folder);
@@ -62,15 +61,15 @@ DataSets open_cifar10(const DataConfig& c) {
 
 DataSets open_image_folders(const DataConfig& c) {
   if (c.dir.empty()) {
-    throw UsageError("--dataset imagefolder: name the folder with train/ and val/");
+    throw UsageError(
+        "--dataset imagefolder requires a folder (DIR) with train/ and val/");
   }
   const fs::path folder = c.dir;
   for (const char* part : {"train", "val"}) {
     if (fs::is_directory(folder / part)) continue;
-    throw std::runtime_error(
-        fmt::format("{}: no such folder; image folders are {}/train/<class>/* and "
-                    "{}/val/<class>/*",
-                    (folder / part).string(), c.dir, c.dir));
+    throw std::runtime_error(fmt::format(
+        "{}: no such folder; expected {}/train/<class>/* and {}/val/<class>/*",
+        (folder / part).string(), c.dir, c.dir));
   }
   data::ImageFolderOptions options;
   if (c.image_size > 0) options.size = c.image_size;
@@ -119,7 +118,7 @@ void skip(const std::string& why) {
   ++all.count;
   if (all.named.size() > kNamedFiles || !all.named.insert(why).second) return;
   if (all.named.size() > kNamedFiles) {
-    std::fputs("lockstep: further bad images are skipped without a word\n", stderr);
+    std::fputs("lockstep: further bad images are skipped without a message\n", stderr);
     return;
   }
   std::fprintf(stderr, "lockstep: skipped %s\n", why.c_str());

@@ -41,8 +41,8 @@ std::string describe_gpus(const parallel::Devices& devices) {
   const size_t gpus = cuda_status().gpus.size();
   if (devices.size() > gpus) {
     text += fmt::format(
-        "=> {} devices share {} GPU{}: each has streams and accounts of its own, but "
-        "their kernels take turns\n",
+        "=> {} devices share {} GPU{}: each has its own streams and memory counters, "
+        "but their kernels take turns\n",
         devices.size(), gpus, gpus == 1 ? "" : "s");
   }
   return text;
@@ -51,9 +51,10 @@ std::string describe_gpus(const parallel::Devices& devices) {
 std::string prepare_gpu_timeline(const parallel::Devices& devices) {
   if (devices.empty() || devices[0].type != DeviceType::cuda) return "";
   const auto prepare = cuda_module().prepare_timeline;
-  const std::string why_not = prepare ? prepare() : "this GPU has none";
-  if (why_not.empty()) return "=> GPU timeline by CUPTI\n";
-  return fmt::format("=> GPU timeline by CUDA events; no CUPTI: {}\n", why_not);
+  const std::string why_not = prepare ? prepare() : "this GPU has no timeline";
+  if (why_not.empty()) return "=> GPU timeline: using CUPTI\n";
+  return fmt::format("=> GPU timeline: using CUDA events; CUPTI is unavailable: {}\n",
+                     why_not);
 }
 
 }  // namespace lockstep::run

@@ -27,10 +27,10 @@ int Environment::number(const char* name, int otherwise) const {
   const char* end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, value);
   if (read.ec == std::errc() && read.ptr == end) return value;
-  throw std::runtime_error(fmt::format(
-      "the environment variable {} is \"{}\", expected an integer; fix: set "
-      "it to one, or unset it",
-      name, text));
+  throw std::runtime_error(
+      fmt::format("the environment variable {} is \"{}\", expected an integer; fix: "
+                  "set it to an integer, or unset it",
+                  name, text));
 }
 
 Environment read_environment() {

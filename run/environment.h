@@ -1,9 +1,11 @@
 // The environment of a process: its command line, and the variables that make it one
 // rank of a job. `env://` is resolved by
-// engine/distributed/rendezvous/init_method.cpp.
+// engine/distributed/rendezvous/init_method.cpp. Also the error for an invalid command
+// line.
 #pragma once
 
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -40,5 +42,10 @@ struct Environment {
 };
 
 Environment read_environment();
+
+/// Invalid usage: the program exits with code 2.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 }  // namespace lockstep::run

@@ -1,10 +1,10 @@
-#include "run/epochs.h"
+#include "run/train.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <optional>
 
-#include "engine/train/checkpoint_folder.h"
+#include "engine/train/checkpoint.h"
 #include "run/recipe.h"
 
 namespace lockstep::run {
@@ -25,10 +25,11 @@ train::Progress resume(const RunConfig& c, train::Trainer& trainer,
     }
     const std::string& changed = c.checkpoint.changed_recipe;
     if (says && !changed.empty()) {
-      std::printf("=> not as in the checkpoint: %s\n", changed.c_str());
+      std::printf("=> options that differ from the checkpoint: %s\n", changed.c_str());
     }
     if (says && !c.evaluate && progress.epoch >= c.recipe.epochs) {
-      std::printf("=> all %d epochs are done; --epochs N goes on\n", c.recipe.epochs);
+      std::printf("=> all %d epochs are done; use --epochs N to continue\n",
+                  c.recipe.epochs);
     }
   }
   progress.arch = c.model.arch;
@@ -48,7 +49,8 @@ bool keep_checkpoint(const train::CheckpointFolder& folder,
     try {
       train::save_checkpoint(path, snapshot);
     } catch (const std::runtime_error& error) {
-      std::fprintf(stderr, "lockstep: %s; training goes on with the older checkpoint\n",
+      std::fprintf(stderr,
+                   "lockstep: %s; training continues with the older checkpoint\n",
                    error.what());
       kept = false;
     }
@@ -90,7 +92,8 @@ bool train_epochs(const RunConfig& c, train::Trainer& trainer, const DataSets& d
   std::optional<train::CheckpointFolder> folder;
   if (keeps && place.main()) folder.emplace(c.checkpoint.folder);
   if (!keeps && c.steps < 0 && place.main() && !c.output.quiet) {
-    std::puts("=> no checkpoint is kept; --checkpoint DIR keeps one after every epoch");
+    std::puts(
+        "=> no checkpoint is written; --checkpoint DIR writes one after every epoch");
   }
   bool kept = true;
   for (int epoch = c.recipe.start_epoch; epoch < c.recipe.epochs; ++epoch) {

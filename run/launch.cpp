@@ -9,8 +9,8 @@
 #include "engine/plan/launch_arithmetic.h"
 #include "run/child_group.h"
 #include "run/devices.h"
+#include "run/environment.h"
 #include "run/rank_place.h"
-#include "run/usage_error.h"
 
 namespace lockstep::run {
 namespace {
@@ -36,7 +36,7 @@ int spawn_ranks(const RunConfig& c) {
   const int node = std::max(c.distributed.rank, 0);
   if (node >= nodes) {
     throw std::runtime_error(
-        fmt::format("--rank {}: with --world-size {} the nodes are 0 to {}", node,
+        fmt::format("--rank {0}: must be from 0 to {2} with --world-size {1}", node,
                     nodes, nodes - 1));
   }
   std::string init = c.distributed.url;
@@ -45,8 +45,8 @@ int spawn_ranks(const RunConfig& c) {
   }
   if (!c.output.quiet && node == 0) {
     const int world = plan::total_world_size(nodes, local);
-    fmt::print("=> {} process{} of DistributedDataParallel meet at {}\n", world,
-               world == 1 ? "" : "es", init);
+    fmt::print("=> starting {} DistributedDataParallel process{}, rendezvous at {}\n",
+               world, world == 1 ? "" : "es", init);
     std::fflush(stdout);
   }
   ChildGroup ranks(kGrace);
@@ -65,7 +65,7 @@ namespace {
 std::pair<std::string, std::string> split_endpoint(const std::string& endpoint) {
   const size_t colon = endpoint.rfind(':');
   if (colon == endpoint.npos || colon == 0 || colon + 1 == endpoint.size()) {
-    throw UsageError("--rdzv-endpoint wants HOST:PORT, not '" + endpoint + "'");
+    throw UsageError("--rdzv-endpoint must be HOST:PORT, not '" + endpoint + "'");
   }
   return {endpoint.substr(0, colon), endpoint.substr(colon + 1)};
 }

@@ -71,9 +71,9 @@ void agree(distributed::Store& store, const std::string& about, const Facts& fac
       zeros.push_back(shown(first[i].first, first[i].second));
     }
     if (theirs.empty()) continue;
-    throw std::runtime_error(
-        fmt::format("rank {} has {}, but rank 0 has {}; start all ranks alike", r,
-                    fmt::join(theirs, ", "), fmt::join(zeros, ", ")));
+    throw std::runtime_error(fmt::format(
+        "rank {} has {}, but rank 0 has {}; fix: start all ranks with the same options",
+        r, fmt::join(theirs, ", "), fmt::join(zeros, ", ")));
   }
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "engine/plan/launch_arithmetic.h"
-#include "run/usage_error.h"
+#include "run/environment.h"
 
 namespace lockstep::run {
 
@@ -48,8 +48,8 @@ int64_t rank_batch(const RunConfig& c, const RankPlace& place) {
   if (!place.group) return whole;
   const int batch = plan::per_process_batch(static_cast<int>(whole), place.local_world);
   if (batch > 0) return batch;
-  throw UsageError(fmt::format("-b {}: less than one picture for each of {} ranks",
-                               whole, place.local_world));
+  throw UsageError(fmt::format("-b {}: less than one image for each of {} ranks", whole,
+                               place.local_world));
 }
 
 int64_t global_batch(const RunConfig& c, const RankPlace& place) {

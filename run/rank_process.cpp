@@ -1,5 +1,3 @@
-#include "run/ranks.h"
-
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -46,8 +44,8 @@ void merge_rank_files(const RunConfig& c, int world, distributed::Store& store,
     files.push_back(rank_file(c.output.trace, rank));
     if (!std::filesystem::exists(files.back())) {
       std::fprintf(stderr,
-                   "lockstep: %s is not on this machine; bring all ranks' files "
-                   "together and run `trace merge FILE… -o %s`\n",
+                   "lockstep: %s is not on this machine; fix: collect all ranks' files "
+                   "and run `trace merge FILE… -o %s`\n",
                    files.back().c_str(), c.output.trace.c_str());
       return;
     }
@@ -82,9 +80,8 @@ std::string origin_of_rank_0(distributed::Store& store, const RankPlace& place,
     return store.get("origin", timeout);
   } catch (const distributed::StoreTimeout&) {
     throw std::runtime_error(
-        fmt::format("rank {}: rank 0 stopped after the rendezvous at {}; see its "
-                    "output; if that is "
-                    "a file that another run left, delete it",
+        fmt::format("rank {}: rank 0 stopped after the rendezvous at {}; fix: see its "
+                    "output, or, if that is a file left by another run, delete it",
                     place.rank, place.init));
   }
 }
@@ -142,7 +139,7 @@ std::shared_ptr<distributed::Store> meet_at_store(const RunConfig& c,
                                                   const distributed::InitMethod& init,
                                                   Milliseconds timeout) {
   if (!c.environment.is_launched_rank() && place.world > 1) {
-    std::printf("=> rank %d of %d waits for the others at %s\n", place.rank,
+    std::printf("=> rank %d of %d is waiting for the others at %s\n", place.rank,
                 place.world, place.init.c_str());
   }
   auto store = distributed::make_store(init, place.rank, place.world, timeout);
@@ -182,7 +179,7 @@ void say_what_ranks_run(const RunConfig& c, const DataSets& data,
   const bool asked_for_nccl = c.distributed.backend == DistBackend::nccl;
   const std::string_view algorithm = place.group->communicator().algorithm();
   if (asked_for_nccl && !cuda) {
-    std::puts("=> nccl needs CUDA devices: the backend is ring");
+    std::puts("=> nccl requires CUDA devices: using ring");
   } else if (asked_for_nccl && algorithm != word(DistBackend::nccl)) {
     std::printf("%s, through main memory\n", distributed::kNoNccl);
   }
@@ -228,8 +225,8 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
     if (!trace.empty() && place.main()) AtomicFile{trace};  // is it writable?
     const DataSets data = open_data(c);
     agree(*store, "data",
-          {{"samples to train on:", std::to_string(data.train->size())},
-           {"samples to test on:", std::to_string(data.test->size())}},
+          {{"training samples:", std::to_string(data.train->size())},
+           {"test samples:", std::to_string(data.test->size())}},
           place.rank, place.world, timeout);
     configure(c);
     say_what_ranks_run(c, data, place);

@@ -1,5 +1,3 @@
-#include "run/ranks.h"
-
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -73,9 +71,8 @@ std::unique_ptr<distributed::Communicator> communicator(
       // cuDNN measures in its own memory; freeing that waits for the GPU, hence for
       // NCCL, which waits for a rank that is waiting for its turn to measure.
       throw std::runtime_error(
-          "--benchmark and NCCL between threads would wait for each other forever; "
-          "leave --benchmark out, or use --multiprocessing-distributed or "
-          "--dist-backend ring");
+          "--benchmark would deadlock with NCCL between threads; fix: omit "
+          "--benchmark, or use --multiprocessing-distributed or --dist-backend ring");
     }
     if (nccl) return nccl;
     if (rank == 0 && !c.output.quiet && device.type == DeviceType::cuda) {

@@ -59,8 +59,8 @@ Json json_of(const std::optional<double>& value) {
 }
 
 std::runtime_error damaged(const std::string& file) {
-  return std::runtime_error(file +
-                            ": has a damaged header; resume from another checkpoint");
+  return std::runtime_error(
+      file + ": has a damaged header; fix: resume from another checkpoint");
 }
 
 template <typename T>
@@ -115,7 +115,7 @@ void adopt_checkpoint(RunConfig& c) {
   }
   if (c.model.arch != progress.arch) {
     throw std::runtime_error(
-        fmt::format("{} is a checkpoint of {}; resume it with -a {}", file,
+        fmt::format("{} is a checkpoint of {}; fix: resume it with -a {}", file,
                     progress.arch, progress.arch));
   }
   if (c.recipe.batch_size < 1 || c.recipe.accumulate < 1 || c.recipe.lr_step_size < 1) {

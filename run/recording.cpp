@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "engine/runtime/device_context.h"
 #include "run/devices.h"
-#include "run/usage_error.h"
+#include "run/environment.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/format/lanes.h"
 #include "tracer/record/collect.h"
@@ -121,13 +121,12 @@ void Recording::choose_steps(int64_t planned) {
   if (std::sscanf(config_.output.trace_steps.c_str(), "%ld:%ld%c", &first_, &last_,
                   &rest) != 2 ||
       first_ < 0 || last_ <= first_) {
-    throw UsageError("--trace-steps wants A:B with 0 <= A < B, not '" +
+    throw UsageError("--trace-steps must be A:B with 0 <= A < B, not '" +
                      config_.output.trace_steps + "'");
   }
   if (first_ >= planned) {
-    throw UsageError(
-        fmt::format("--trace-steps {}: this run has only the steps 0 to {}",
-                    config_.output.trace_steps, planned - 1));
+    throw UsageError(fmt::format("--trace-steps {}: this run has only steps 0 to {}",
+                                 config_.output.trace_steps, planned - 1));
   }
 }
 
@@ -223,11 +222,12 @@ void Recording::rescue() noexcept {
       std::erase_if(kept_, [done](const tracer::Event& e) { return e.step >= done; });
       write_trace();
     }
-    std::fprintf(stderr, "lockstep: the steps before are in %s%s\n",
+    std::fprintf(stderr, "lockstep: the trace of the preceding steps is in %s%s\n",
                  config_.output.trace.c_str(),
-                 place_.is_process ? "; `trace merge` joins the ranks' files" : "");
+                 place_.is_process ? "; `trace merge` merges the ranks' files" : "");
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "lockstep: no trace of the steps before: %s\n", error.what());
+    std::fprintf(stderr, "lockstep: no trace of the preceding steps: %s\n",
+                 error.what());
   }
 }
 
@@ -261,7 +261,7 @@ void Recording::write_trace() {
   written_ = true;
   if (config_.output.quiet || place_.is_process) return;  // see merge_rank_files
   const std::string which = steps.size() == 1
-                                ? fmt::format("1 step, number {}", *steps.begin())
+                                ? fmt::format("step {}", *steps.begin())
                                 : fmt::format("{} steps, {} to {}", steps.size(),
                                               *steps.begin(), *steps.rbegin());
   std::printf("=> trace written: %s (%s)\n", config_.output.trace.c_str(),

@@ -13,14 +13,12 @@
 #include "engine/ops/ops.h"
 #include "engine/plan/chunk.h"
 #include "engine/runtime/device_context.h"
-#include "engine/train/weights.h"
+#include "engine/train/named_tensors.h"
 #include "run/devices.h"
-#include "run/epochs.h"
+#include "run/environment.h"
 #include "run/launch.h"
-#include "run/ranks.h"
 #include "run/recipe.h"
 #include "run/recording.h"
-#include "run/usage_error.h"
 #include "tracer/analysis/summary.h"
 
 namespace lockstep::run {
@@ -29,8 +27,8 @@ namespace {
 void warn_if_ranks_are_ignored(const Environment& environment) {
   if (environment.has(variable::kTorchRank) && environment.has(variable::kTorchWorld)) {
     std::fputs(
-        "lockstep: RANK and WORLD_SIZE are set, but not used: --dist-url env:// makes "
-        "this process one of those ranks\n",
+        "lockstep: RANK and WORLD_SIZE are set but ignored; use --dist-url env:// to "
+        "make this process one of the ranks\n",
         stderr);
   }
 }
@@ -93,7 +91,7 @@ std::string describe_batch(const RunConfig& c, size_t devices, const RankPlace& 
     const int64_t each = rank_batch(c, place);
     std::string text = fmt::format("{}, {} on each", global_batch(c, place), each);
     if (each * place.local_world != whole) {
-      text += fmt::format(" (-b {} shared by {} and rounded down)", whole,
+      text += fmt::format(" (-b {} divided by {} and rounded down)", whole,
                           place.local_world);
     }
     return text;
@@ -129,8 +127,8 @@ namespace {
 nn::ModulePtr make_model(const RunConfig& c, const DataSets& data) {
   const bool features = data.train->sample_shape().size() == 1;
   if (features != is_toy(c)) {
-    throw UsageError(is_toy(c) ? "-a toy needs --dataset random"
-                               : "--dataset random needs -a toy");
+    throw UsageError(is_toy(c) ? "-a toy requires --dataset random"
+                               : "--dataset random requires -a toy");
   }
   models::ZooOptions zoo;
   zoo.classes = data.train->classes();
@@ -210,7 +208,7 @@ int finish(const RunConfig& c, const train::Trainer& trainer, int64_t skipped) {
     if (!output.quiet) std::printf("=> weights written: %s\n", output.save.c_str());
   }
   if (skipped > 0) {
-    fmt::print(stderr, "lockstep: bad images were skipped {} times\n", skipped);
+    fmt::print(stderr, "lockstep: skipped bad images {} times\n", skipped);
   }
   if (c.device.type == DeviceType::null && !output.quiet) {
     std::printf("=> %s\n", tracer::kNullSentence);
@@ -227,7 +225,8 @@ int finish(const RunConfig& c, const train::Trainer& trainer, int64_t skipped) {
 int end_quietly(const RankPlace& place, const train::Trainer& trainer) {
   if (!trainer.told_to_stop() && !train::Trainer::stop) return 0;
   if (place.is_process && !train::Trainer::stop) {
-    std::fprintf(stderr, "lockstep: rank %d ends: another rank was interrupted\n",
+    std::fprintf(stderr,
+                 "lockstep: rank %d stops because another rank was interrupted\n",
                  place.rank);
   }
   return 130;

@@ -34,4 +34,32 @@ struct RecordingHooks {
 int train_rank(const RunConfig& config, const DataSets& data, const RankPlace& place,
                const RecordingHooks& hooks, tracer::Trace* trace);
 
+// The loop over epochs (epochs.cpp): the part of the ImageNet example's main.py after
+// the setup.
+
+/// Returns the number of steps of train_epochs() or run_notebook(), with evaluation.
+int64_t planned_steps(const RunConfig& config, const DataSets& data,
+                      const RankPlace& place);
+
+/// Trains and evaluates, starting at `start_epoch` after `--resume`; writes a
+/// checkpoint after every epoch. Returns false if the last one could not be written.
+bool train_epochs(const RunConfig& config, train::Trainer& trainer,
+                  const DataSets& data, const RankPlace& place);
+
+/// Runs the notebook: a model that prints its inputs, in forward passes only.
+void run_notebook(const RunConfig& config, train::Trainer& trainer,
+                  const DataSets& data, size_t devices);
+
+// DistributedDataParallel with threads of one process as ranks (rank_threads.cpp), and
+// with processes as ranks (rank_process.cpp).
+
+/// `--mode ddp`: trains one rank per thread, each on its own device. The first failure
+/// of a rank ends all ranks and is rethrown. Returns rank 0's exit code.
+int train_in_threads(const RunConfig& config, const DataSets& data,
+                     tracer::Trace* trace);
+
+/// Trains as one rank of several processes. Explains failures: which rank is to blame,
+/// and at which collective. Returns the exit code. Throws std::runtime_error.
+int train_in_process(const RunConfig& config, const RankPlace& place);
+
 }  // namespace lockstep::run

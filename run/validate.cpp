@@ -7,7 +7,7 @@
 
 #include "engine/backends/backend.h"
 #include "run/config.h"
-#include "run/usage_error.h"
+#include "run/environment.h"
 #include "run/words.h"
 
 namespace lockstep::run {
@@ -28,8 +28,8 @@ void validate_mode(const RunConfig& c) {
   const bool ddp = mode_of(c) == train::Mode::ddp;
   if (ddp && c.mode && c.mode != train::Mode::ddp) {
     throw UsageError(
-        fmt::format("--mode {} is one process, but this is one of several ranks; leave "
-                    "it out: ranks train with ddp",
+        fmt::format("--mode {} uses one process, but this is one of several ranks; "
+                    "fix: omit it, since ranks train with ddp",
                     word(*c.mode)));
   }
   for (const char* flag :
@@ -37,7 +37,7 @@ void validate_mode(const RunConfig& c) {
         "--gradient-as-bucket-view", "--no-broadcast-buffers"}) {
     if (ddp || !c.given.contains(flag)) continue;
     throw UsageError(std::string(flag) +
-                     " is DistributedDataParallel's; add --mode ddp or "
+                     " requires DistributedDataParallel; fix: add --mode ddp or "
                      "--multiprocessing-distributed");
   }
   const bool threads =
@@ -45,8 +45,8 @@ void validate_mode(const RunConfig& c) {
   if (threads && c.given.contains("--dist-backend") &&
       c.distributed.backend == DistBackend::gloo) {
     throw UsageError(
-        "--dist-backend gloo is for processes; the threads of --mode ddp have a ring "
-        "in memory: leave it out, or take --multiprocessing-distributed");
+        "--dist-backend gloo requires processes, but --mode ddp uses threads with a "
+        "ring in memory; fix: omit it, or use --multiprocessing-distributed");
   }
 }
 
@@ -56,12 +56,12 @@ void validate_kernels(const RunConfig& c) {
   if (device.dtype == DType::f64 &&
       (device.type == DeviceType::cpu || device.type == DeviceType::cuda)) {
     throw UsageError(
-        "--dtype float64 needs --device-type reference (oneDNN and cuDNN compute in "
+        "--dtype float64 requires --device-type reference (oneDNN and cuDNN compute in "
         "float32)");
   }
   if (device.no_tf32 && device.type != DeviceType::cuda) {
-    throw UsageError(fmt::format("--no-tf32 is for --device-type cuda; {} has no TF32",
-                                 word(device.type)));
+    throw UsageError(fmt::format(
+        "--no-tf32 requires --device-type cuda; {} has no TF32", word(device.type)));
   }
 }
 
@@ -78,13 +78,12 @@ void validate_data(const RunConfig& c) {
                     word(*c.data.kind), c.data.dir));
   }
   if (!c.output.trace_steps.empty() && c.output.trace.empty()) {
-    throw UsageError(
-        "--trace-steps says which steps to record; --trace FILE is missing");
+    throw UsageError("--trace-steps requires --trace FILE");
   }
   if (c.data.loader_timeout > 0 && c.data.workers == 0) {
     throw UsageError(
-        "--loader-timeout is about the loader's workers, and -j 0 has none; give it "
-        "one or more");
+        "--loader-timeout requires loader workers, but -j 0 has none; fix: use -j 1 or "
+        "more");
   }
 }
 
@@ -94,7 +93,7 @@ void require_number(const char* flag, std::optional<double> value,
     return;
   }
   throw UsageError(fmt::format("{} must be a number {} 0", flag,
-                               positive ? "above" : "of at least"));
+                               positive ? "greater than" : "of at least"));
 }
 
 void validate_recipe(const RunConfig& c) {
@@ -104,19 +103,17 @@ void validate_recipe(const RunConfig& c) {
   require_number("--weight-decay", recipe.weight_decay);
   require_number("--dropout", c.model.dropout);
   if (c.device.amp && c.device.type != DeviceType::cuda) {
-    throw UsageError(
-        fmt::format("--amp is mixed precision on CUDA devices; --device-type {} trains "
-                    "without it",
-                    word(c.device.type)));
+    throw UsageError(fmt::format(
+        "--amp requires --device-type cuda; {} does not support mixed precision",
+        word(c.device.type)));
   }
   require_number("--norm-weight-decay", recipe.norm_weight_decay);
   require_number("--bias-weight-decay", recipe.bias_weight_decay);
   require_number("--clip-grad-norm", recipe.clip_grad_norm, true);
   require_number("--lr-gamma", recipe.lr_gamma);
   if (recipe.warmup_epochs > 0 && recipe.warmup_epochs >= recipe.epochs) {
-    throw UsageError(
-        fmt::format("--warmup-epochs {}: nothing is left of --epochs {} after it",
-                    recipe.warmup_epochs, recipe.epochs));
+    throw UsageError(fmt::format("--warmup-epochs {}: must be less than --epochs {}",
+                                 recipe.warmup_epochs, recipe.epochs));
   }
 }
 
@@ -124,10 +121,11 @@ void validate_checkpoint(const RunConfig& c) {
   const CheckpointConfig& checkpoint = c.checkpoint;
   if (is_toy(c) && mode_of(c) != train::Mode::ddp &&
       !(checkpoint.folder + checkpoint.resume).empty()) {
-    throw UsageError("-a toy trains nothing without --mode ddp; it has no checkpoints");
+    throw UsageError(
+        "-a toy trains only with --mode ddp; without it there are no checkpoints");
   }
   if (!checkpoint.resume.empty() && !c.model.pretrained.empty()) {
-    throw UsageError("--resume has weights of its own; leave out --pretrained");
+    throw UsageError("--resume and --pretrained are mutually exclusive");
   }
 }
 
@@ -136,7 +134,7 @@ void validate_devices(const RunConfig& c) {
   const int count = c.device.count;
   if (gpu && c.mode && c.mode != train::Mode::single) {
     throw UsageError(fmt::format(
-        "--gpu trains on one device; it cannot go with --mode {}", word(*c.mode)));
+        "--gpu trains on one device and cannot be used with --mode {}", word(*c.mode)));
   }
   if (gpu && count > 0 && *gpu >= count) {
     throw UsageError(fmt::format(
@@ -145,15 +143,16 @@ void validate_devices(const RunConfig& c) {
   }
   if (!gpu && c.mode == train::Mode::single && count > 1) {
     throw UsageError(
-        fmt::format("--mode single trains on one device, not on --devices {}; --gpu N "
-                    "chooses one, --mode dp uses all",
+        fmt::format("--mode single trains on one device, not on --devices {}; fix: "
+                    "choose one with --gpu N, or use all with --mode dp",
                     count));
   }
   if (c.ddp.sync_bn && mode_of(c) != train::Mode::ddp) {
-    throw UsageError("--sync-bn shares statistics between ranks; add --mode ddp");
+    throw UsageError("--sync-bn shares statistics between ranks; fix: add --mode ddp");
   }
   if (c.mode == train::Mode::dp_features && !has_features(c)) {
-    throw UsageError("--mode dp-features needs a model with features (-a vgg16)");
+    throw UsageError(
+        "--mode dp-features requires a model with features; fix: use -a vgg16");
   }
 }
 
@@ -161,15 +160,15 @@ void validate_graph(const RunConfig& c) {
   if (!c.device.cuda_graph) return;
   if (c.device.type != DeviceType::cuda) {
     throw UsageError(
-        fmt::format("--cuda-graph is for CUDA devices; --device-type {} has no graphs",
+        fmt::format("--cuda-graph requires --device-type cuda; {} has no graphs",
                     word(c.device.type)));
   }
   if (mode_of(c) != train::Mode::single) {
-    throw UsageError("--cuda-graph captures the step of one device; add --gpu 0");
+    throw UsageError("--cuda-graph captures the step of one device; fix: add --gpu 0");
   }
   if (c.recipe.accumulate > 1 || c.recipe.clip_grad_norm) {
     throw UsageError(
-        fmt::format("--cuda-graph repeats one and the same step; leave {} out",
+        fmt::format("--cuda-graph always replays the same step; fix: omit {}",
                     c.recipe.accumulate > 1 ? "--accumulate" : "--clip-grad-norm"));
   }
 }
@@ -179,8 +178,8 @@ void validate_folders(const RunConfig& c) {
   for (const std::string& file : {c.output.trace, c.output.summary, c.output.save}) {
     const auto folder = std::filesystem::path(file).parent_path();
     if (!file.empty() && !folder.empty() && !std::filesystem::is_directory(folder)) {
-      throw std::runtime_error(file + ": there is no folder " + folder.string() +
-                               "; make it first");
+      throw std::runtime_error(file + ": no such folder: " + folder.string() +
+                               "; fix: create it first");
     }
   }
 }

@@ -33,20 +33,22 @@ struct GraphTask {
   std::condition_variable finished;
   std::unordered_map<Node*, int> dependencies;       ///< gradients still missing
   std::unordered_map<Node*, Tensors> input_buffers;  ///< gradients already received
-  int outstanding = 0;                               ///< nodes queued or running
+  /// Host events after which the gradients of a node were there, if recording.
+  std::unordered_map<Node*, std::vector<int64_t>> delivered_by;
+  int outstanding = 0;  ///< nodes queued or running
   std::exception_ptr error;
-  int64_t started = 0;                 ///< ns
-  int64_t last_event = tracer::kNone;  ///< of the node that finished last
-  Callbacks* callbacks = nullptr;      ///< of the enclosing backward pass
-  tracer::ThreadContext context;       ///< of the thread that called `backward`
+  int64_t started = 0;                    ///< ns
+  std::map<Device, int64_t> last_events;  ///< of each device's thread
+  Callbacks* callbacks = nullptr;         ///< of the enclosing backward pass
+  tracer::ThreadContext context;          ///< of the thread that called `backward`
 };
 
 struct ReadyNode {
   NodePtr node;
   Tensors grads;
   std::shared_ptr<GraphTask> task;
-  int64_t pushed_by = tracer::kNone;  ///< host event after which it became ready
-  uint64_t turn = 0;                  ///< breaks ties in sequence number: FIFO
+  std::vector<int64_t> pushed_by;  ///< all host events that it needed
+  uint64_t turn = 0;               ///< breaks ties in sequence number: FIFO
   bool operator<(const ReadyNode& other) const {
     if (node->sequence_nr() != other.node->sequence_nr()) {
       return node->sequence_nr() < other.node->sequence_nr();
@@ -115,6 +117,22 @@ void count_dependencies(Node* root, GraphTask& task) {
   }
 }
 
+/// Records that a gradient of `node` is there. Every one counts, not only the last: on
+/// other hardware another may be.
+void note_delivery(GraphTask& task, Node* node) {
+  const int64_t event = tracer::last_closed_event();
+  if (tracer::recording() && event != tracer::kNone) {
+    task.delivered_by[node].push_back(event);
+  }
+}
+
+/// Removes and returns what a map holds for a node.
+template <typename Value>
+Value take(std::unordered_map<Node*, Value>& map, Node* node) {
+  const auto found = map.extract(node);
+  return found ? std::move(found.mapped()) : Value();
+}
+
 /// Adds a node's results to its successors' gradients; pushes nodes that become ready.
 void deliver(const NodePtr& node, Tensors grads,
              const std::shared_ptr<GraphTask>& task) {
@@ -132,20 +150,20 @@ void deliver(const NodePtr& node, Tensors grads,
       slot = &buffer[edge.input_nr];
     }
     *slot = accumulate_grad(std::move(*slot), std::move(grad));
-    Tensors ready;
+    ReadyNode ready{edge.node, {}, task};
     {
       std::lock_guard lock(task->mutex);
+      note_delivery(*task, edge.node.get());
       if (--task->dependencies[edge.node.get()] > 0) continue;
-      ready = std::move(task->input_buffers[edge.node.get()]);
-      task->input_buffers.erase(edge.node.get());
+      ready.grads = take(task->input_buffers, edge.node.get());
+      ready.pushed_by = take(task->delivered_by, edge.node.get());
       ++task->outstanding;
     }
-    thread_of(edge.node->device())
-        .push({edge.node, std::move(ready), task, tracer::last_closed_event()});
+    thread_of(edge.node->device()).push(std::move(ready));
   }
 }
 
-void run(ReadyNode ready) {
+void run(ReadyNode ready, Device device) {
   const auto task = ready.task;
   try {
     bool failed;
@@ -165,18 +183,16 @@ void run(ReadyNode ready) {
   ready.node.reset();
   ready.grads.clear();
   std::lock_guard lock(task->mutex);
-  if (--task->outstanding == 0) {
-    task->last_event = tracer::last_closed_event();
-    task->finished.notify_all();
-  }
+  task->last_events[device] = tracer::last_closed_event();
+  if (--task->outstanding == 0) task->finished.notify_all();
 }
 
-/// Records that this thread waited for the event that made `ready` ready to run.
+/// Records that this thread waited for the events that made `ready` ready to run.
 void record_queue_wait(const ReadyNode& ready, int64_t waited_since) {
-  if (!tracer::recording() || ready.pushed_by == tracer::kNone) return;
+  if (!tracer::recording() || ready.pushed_by.empty()) return;
   tracer::HostEvent sync("sync", "autograd queue");
   sync.begin_at(std::max(waited_since, ready.task->started));
-  sync.arg({keys::why, "queue"}).waits_for({&ready.pushed_by, 1});
+  sync.arg({keys::why, "queue"}).waits_for(ready.pushed_by);
 }
 
 void DeviceThread::loop() {
@@ -193,9 +209,17 @@ void DeviceThread::loop() {
     record_queue_wait(ready, waited_since);
     const std::shared_ptr<GraphTask> task = ready.task;
     callbacks_of_pass = task->callbacks;
-    run(std::move(ready));
+    run(std::move(ready), device_);
     callbacks_of_pass = nullptr;
   }
+}
+
+std::vector<int64_t> last_events(const GraphTask& task) {
+  std::vector<int64_t> events;
+  for (const auto& [device, event] : task.last_events) {
+    if (event != tracer::kNone) events.push_back(event);
+  }
+  return events;
 }
 
 /// Pushes the root node to its device's thread and waits until the last node has run.
@@ -209,14 +233,17 @@ void walk_on_device_threads(const Edge& root, Tensor grad) {
   task->outstanding = 1;
   Tensors seed(root.node->output_count);
   seed[root.input_nr] = std::move(grad);
-  thread_of(root.node->device())
-      .push({root.node, std::move(seed), task, tracer::last_closed_event()});
+  ReadyNode first{root.node, std::move(seed), task};
+  if (const int64_t event = tracer::last_closed_event(); event != tracer::kNone) {
+    first.pushed_by = {event};
+  }
+  thread_of(root.node->device()).push(std::move(first));
 
   tracer::HostEvent sync("sync", "wait for autograd threads");
   sync.arg({keys::why, "join"});
   std::unique_lock lock(task->mutex);
   task->finished.wait(lock, [&] { return task->outstanding == 0; });
-  if (task->last_event != tracer::kNone) sync.waits_for({&task->last_event, 1});
+  sync.waits_for(last_events(*task));
   sync.close();
   // Moved out of the task, because a device thread may still hold the task briefly.
   const std::exception_ptr error = std::exchange(task->error, nullptr);

@@ -1,11 +1,9 @@
-#include "engine/autograd/simple_walk.h"
+#include "engine/autograd/engine.h"
 
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
-
-#include "engine/autograd/engine.h"
 
 namespace lockstep::autograd {
 namespace {

@@ -28,13 +28,13 @@ const CudaModule* load() {
   if (library == nullptr) {
     throw std::runtime_error(
         "the CUDA backend cannot be loaded: " + std::string(dlerror()) +
-        "; fix: install that library, or " + instead_of_cuda());
+        "; fix: install the missing library, or " + instead_of_cuda());
   }
   auto* function =
       reinterpret_cast<CudaModuleFunction*>(dlsym(library, kCudaModuleSymbol));
   if (function == nullptr) {
     throw std::runtime_error(path +
-                             " is not a CUDA backend of this build; fix: rebuild");
+                             " is not a CUDA backend for this build; fix: rebuild");
   }
   return function();
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/tensor/device.h"
+#include "engine/tensor/types.h"
 
 namespace lockstep {
 

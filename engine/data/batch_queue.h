@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "engine/data/batch.h"
+#include "engine/data/dataset.h"
 #include "engine/runtime/slot.h"
 
 namespace lockstep::data {

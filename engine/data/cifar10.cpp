@@ -20,16 +20,17 @@ namespace {
 constexpr int64_t kPadding = 4;
 
 [[noreturn]] void fail(const std::string& name, const std::string& what) {
-  throw std::runtime_error(fmt::format(
-      "{}: {}; fetch the set again with `{} data fetch`", name, what, program()));
+  throw std::runtime_error(
+      fmt::format("{}: {}; fix: download the data set again with `{} data fetch`", name,
+                  what, program()));
 }
 
 fs::path folder_of(const fs::path& folder) {
   if (const auto found = cifar10_folder(folder)) return *found;
   if (!fs::is_directory(folder)) {
     throw std::runtime_error(fmt::format(
-        "{}: {}; name the one that holds cifar-10-batches-bin, or fetch the set with "
-        "`{} data fetch`",
+        "{}: {}; fix: use the folder that contains cifar-10-batches-bin, or download "
+        "the data set with `{} data fetch`",
         folder.string(),
         fs::exists(folder) ? "is a file, not a folder" : "no such folder", program()));
   }
@@ -55,8 +56,9 @@ void check_records(std::span<const uint8_t> records, const std::string& name) {
   if (records.empty()) fail(name, "the file is empty");
   const auto size = static_cast<int64_t>(records.size());
   if (const int64_t rest = size % kCifar10Record; rest != 0) {
-    fail(name, fmt::format("truncated: {} bytes are {} records of {} and {} more", size,
-                           size / kCifar10Record, kCifar10Record, rest));
+    fail(name,
+         fmt::format("truncated: {} bytes are {} records of {} bytes plus {} bytes",
+                     size, size / kCifar10Record, kCifar10Record, rest));
   }
   for (int64_t i = 0; i < size / kCifar10Record; ++i) {
     const int label = records[i * kCifar10Record];

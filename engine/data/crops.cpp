@@ -1,4 +1,4 @@
-#include "engine/data/crops.h"
+#include "engine/data/resize.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,11 @@
-// A data set with access by index, like PyTorch's map-style `torch.utils.data.Dataset`.
+// A data set with access by index, like PyTorch's map-style `torch.utils.data.Dataset`,
+// and the batches that a loader makes of it.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "engine/tensor/philox.h"
@@ -57,6 +59,16 @@ class Dataset {
   virtual std::string describe(int64_t index) const {
     return "sample " + std::to_string(index);
   }
+};
+
+/// The data loader's output: `shape[0]` consecutive samples in host memory.
+struct Batch {
+  std::vector<int64_t> shape;    ///< N,C,H,W for images; N,F for feature vectors
+  std::vector<float> images;     ///< row-major, product(shape) elements
+  std::vector<int64_t> labels;   ///< N class indices
+  std::vector<std::string> bad;  ///< why samples were omitted, if allowed
+
+  int64_t size() const { return static_cast<int64_t>(labels.size()); }
 };
 
 }  // namespace lockstep::data

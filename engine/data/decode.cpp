@@ -1,4 +1,4 @@
-#include "engine/data/decode.h"
+#include "engine/data/picture.h"
 
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ void decode(std::span<const uint8_t> bytes, const ChooseBox& choose, Picture& pi
     return decode_png(bytes, choose, picture, most_pixels);
   }
   throw std::runtime_error(bytes.empty() ? "the file is empty"
-                                         : "neither a JPEG nor a PNG");
+                                         : "not a JPEG or PNG file");
 }
 
 Picture decode(std::span<const uint8_t> bytes) {
@@ -49,7 +49,7 @@ Box checked_box(PictureSize size, const ChooseBox& choose, int64_t most_pixels) 
   const bool inside = box.left >= 0 && box.top >= 0 && box.width > 0 &&
                       box.height > 0 && box.left + box.width <= width &&
                       box.top + box.height <= height;
-  if (!inside) throw std::logic_error("the box exceeds the image");
+  if (!inside) throw std::logic_error("the crop exceeds the image");
   return box;
 }
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "engine/data/decode.h"
+#include "engine/data/picture.h"
 
 extern "C" {
 #include <jpeglib.h>

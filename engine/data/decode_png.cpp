@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/decode.h"
+#include "engine/data/picture.h"
 
 namespace lockstep::data {
 namespace {
@@ -27,7 +27,7 @@ class PngDecoder {
     if (png) info = png_create_info_struct(png);
     if (!info) {
       png_destroy_read_struct(&png, nullptr, nullptr);
-      throw std::runtime_error("no memory for libpng");
+      throw std::runtime_error("libpng ran out of memory");
     }
     png_set_read_fn(png, this, [](png_structp p, png_bytep to, size_t count) {
       auto* self = static_cast<PngDecoder*>(png_get_io_ptr(p));

@@ -1,4 +1,4 @@
-#include "engine/data/encode_jpeg.h"
+#include "engine/data/picture.h"
 
 #include <fmt/format.h>
 
@@ -51,7 +51,7 @@ void compress(jpeg_compress_struct& jpeg, const Picture& picture, int quality) {
 std::vector<std::byte> encode_jpeg(const Picture& picture, int quality) {
   if (picture.width < 1 || picture.height < 1 || picture.width > JPEG_MAX_DIMENSION ||
       picture.height > JPEG_MAX_DIMENSION) {
-    throw std::runtime_error(fmt::format("a JPEG cannot have {} x {} pixels",
+    throw std::runtime_error(fmt::format("JPEG does not support {} x {} pixels",
                                          picture.width, picture.height));
   }
   Encoder encoder;

@@ -1,5 +1,4 @@
-#include "engine/data/fetch.h"
-
+// Downloads CIFAR-10 (cifar10.h) with curl, md5sum and tar.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -17,8 +16,9 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string offline() {
-  return fmt::format("without a network, generate a set with `{} data make`",
-                     program());
+  return fmt::format(
+      "fix: without a network connection, generate a data set with `{} data make`",
+      program());
 }
 
 // Returns the first line of `text`.
@@ -41,10 +41,11 @@ void download(const std::string& url, const fs::path& file) {
       run_process(curl, terminal ? Messages::shown : Messages::captured);
   if (result.exit_code != 0) {
     const std::string reason =
-        result.errors.empty() ? fmt::format("curl exited with {}", result.exit_code)
-                              : one_line(result.errors);
+        result.errors.empty()
+            ? fmt::format("curl exited with code {}", result.exit_code)
+            : one_line(result.errors);
     throw std::runtime_error(
-        fmt::format("{}: cannot be fetched: {}; {}", url, reason, offline()));
+        fmt::format("{}: download failed: {}; {}", url, reason, offline()));
   }
 }
 
@@ -52,9 +53,9 @@ void verify(const std::string& url, const fs::path& file, const std::string& md5
   const auto result = run_process({"md5sum", "--", file.string()});
   const std::string sum = result.output.substr(0, result.output.find(' '));
   if (sum != md5) {
-    throw std::runtime_error(fmt::format(
-        "{}: not the expected archive (MD5 {}, not {}); try again later; {}", url, sum,
-        md5, offline()));
+    throw std::runtime_error(
+        fmt::format("{}: unexpected archive (MD5 {}, expected {}); try again later; {}",
+                    url, sum, md5, offline()));
   }
 }
 
@@ -73,8 +74,8 @@ fs::path cifar10_fetch(const fs::path& dir, const Archive& archive) {
   if (const auto found = cifar10_folder(dir)) {
     if (!is_generated(*found)) return *found;
     throw std::runtime_error(
-        fmt::format("{}: holds a generated set, not CIFAR-10; fix: remove it, or name "
-                    "another folder (`{} data fetch DIR`)",
+        fmt::format("{}: contains a generated data set, not CIFAR-10; fix: remove it, "
+                    "or choose another folder (`{} data fetch DIR`)",
                     found->string(), program()));
   }
 

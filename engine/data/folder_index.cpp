@@ -1,4 +1,4 @@
-#include "engine/data/folder_index.h"
+#include "engine/data/image_folder.h"
 
 #include <fmt/format.h>
 
@@ -28,7 +28,8 @@ bool is_picture(std::string_view name) {
 void refuse_loop(const fs::path& link, const fs::path& folder) {
   const std::string target = (fs::canonical(link) / "").native();
   const std::string here = (fs::canonical(folder) / "").native();
-  if (here.starts_with(target)) fail_at(link, "a link to a folder that contains it");
+  if (here.starts_with(target))
+    fail_at(link, "a symbolic link to a folder that contains it");
 }
 
 /// The sorted contents of one folder.
@@ -64,8 +65,8 @@ FolderIndex::FolderIndex(const fs::path& root) : root_(root) {
   classes_ = Listing(root).folders;
   if (classes_.empty()) {
     fail_at(root,
-            "no class folders in it; fix: put each class's images into a folder named "
-            "after it");
+            "contains no class folders; fix: put the images of each class into a "
+            "folder named after the class");
   }
   std::vector<std::string> empty;
   for (const std::string& name : classes_) {
@@ -78,7 +79,7 @@ FolderIndex::FolderIndex(const fs::path& root) : root_(root) {
   if (!empty.empty()) {
     fail_at(root / empty[0],
             fmt::format("no images (.jpeg, .jpg, .png) in this class folder{}; fix: "
-                        "fill or remove it",
+                        "add images or remove it",
                         empty.size() == 1
                             ? ""
                             : fmt::format(" and in {} others", empty.size() - 1)));

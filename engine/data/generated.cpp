@@ -95,7 +95,8 @@ Generated::Generated(const std::vector<int64_t>& shape, int64_t classes, int64_t
   if (shape.size() != 3 || shape[0] != 3 || shape[1] < 1 || shape[2] < 1) {
     throw std::runtime_error("generated images must have the shape 3,H,W");
   }
-  if (classes < 1) throw std::runtime_error("generated images need at least 1 class");
+  if (classes < 1)
+    throw std::runtime_error("generated images require at least 1 class");
   size_ = {shape[1], shape[2]};
 }
 
@@ -135,8 +136,8 @@ void generate_cifar10(const std::filesystem::path& folder, int64_t train_records
                       int64_t test_records, uint64_t seed) {
   if (train_records < 5 || test_records < 1) {
     throw std::runtime_error(
-        fmt::format("a generated CIFAR-10 needs at least 5 training records and 1 test "
-                    "record, not {} and {}",
+        fmt::format("a generated data set requires at least 5 training records and 1 "
+                    "test record, but got {} and {}",
                     train_records, test_records));
   }
   AtomicFolder target(folder);

@@ -1,5 +1,3 @@
-#include "engine/data/generated_folders.h"
-
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -10,8 +8,8 @@
 #include <vector>
 
 #include "base/file.h"
-#include "engine/data/encode_jpeg.h"
 #include "engine/data/generated.h"
+#include "engine/data/picture.h"
 
 namespace lockstep::data {
 namespace fs = std::filesystem;
@@ -56,9 +54,10 @@ void write_pictures(const fs::path& folder, int64_t count, uint64_t seed,
 
 void generate_image_folders(const fs::path& folder, const GeneratedFolders& o) {
   if (o.classes < 1 || o.train < o.classes || o.test < o.classes) {
-    throw std::runtime_error(fmt::format(
-        "{} classes need at least as many training and test images, not {} and {}",
-        o.classes, o.train, o.test));
+    throw std::runtime_error(
+        fmt::format("{} classes require at least as many training and test images, but "
+                    "got {} and {}",
+                    o.classes, o.train, o.test));
   }
   AtomicFolder target(folder);
   write_pictures(target.path() / "train", o.train, o.seed, o);

@@ -12,8 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "engine/data/crops.h"
-#include "engine/data/decode.h"
+#include "engine/data/picture.h"
 #include "engine/data/resize.h"
 #include "engine/data/transforms.h"
 
@@ -47,16 +46,15 @@ ImageFolder::ImageFolder(const fs::path& folder, ImageFolderOptions options,
   if (class_names_.empty()) class_names_ = index_.classes();
   const auto count = static_cast<int64_t>(class_names_.size());
   if (count > options_.classes) {
-    throw std::runtime_error(
-        fmt::format("{}: {} class folders, but the model has {} outputs; --classes {} "
-                    "makes it fit",
-                    folder.string(), count, options_.classes, count));
+    throw std::runtime_error(fmt::format(
+        "{}: {} class folders, but the model has {} outputs; fix: use --classes {}",
+        folder.string(), count, options_.classes, count));
   }
   for (const std::string& name : index_.classes()) {
     const auto at = std::lower_bound(class_names_.begin(), class_names_.end(), name);
     if (at == class_names_.end() || *at != name) {
       throw std::runtime_error(fmt::format(
-          "{}: a class that train/ does not have; fix: add it there or remove it here",
+          "{}: this class is missing from train/; fix: add it there or remove it here",
           (folder / name).string()));
     }
     labels_.push_back(at - class_names_.begin());

@@ -96,7 +96,7 @@ std::optional<Batch> DataLoader::take() {
     const tracer::HostEvent call("call", "_MapDatasetFetcher.fetch");
     return maker_->make(number, kCallingThread);
   }
-  if (!prefetcher_) throw std::runtime_error("DataLoader: its workers are stuck");
+  if (!prefetcher_) throw std::runtime_error("DataLoader: the workers are stuck");
   const int64_t asked_ns = tracer::now_ns();
   Batch batch = wait_for(number);
   maker_->log().record(number, asked_ns);
@@ -179,7 +179,7 @@ int64_t BatchMaker::get(int64_t batch, int worker, int64_t index,
                         std::span<float> image) const {
   try {
     if (index < 0 || index >= dataset_->size()) {
-      throw std::out_of_range(fmt::format("the sampler asked for sample {} of {}",
+      throw std::out_of_range(fmt::format("the sampler requested sample {} of {}",
                                           index, dataset_->size()));
     }
     Draws draws(options_.seed, epoch_, index);

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/batch.h"
 #include "engine/data/dataset.h"
 #include "engine/data/prefetcher.h"
 #include "engine/data/sampler.h"

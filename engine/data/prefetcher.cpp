@@ -45,10 +45,9 @@ std::optional<Batch> Prefetcher::next() {
 Made Prefetcher::take() {
   if (timeout_ <= 0) return queue_->take();
   if (auto made = queue_->take_within(timeout_)) return std::move(*made);
-  throw LoaderTimeout(
-      fmt::format("DataLoader timed out after {} seconds: worker {} has not made batch "
-                  "{}",
-                  timeout_, taken_ % workers_, taken_));
+  throw LoaderTimeout(fmt::format(
+      "DataLoader timed out after {} seconds: worker {} has not produced batch {}",
+      timeout_, taken_ % workers_, taken_));
 }
 
 void Prefetcher::abandon() {

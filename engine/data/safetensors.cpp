@@ -12,24 +12,25 @@
 #include <utility>
 
 #include "base/file.h"
-#include "engine/data/safetensors_header.h"
 
 namespace lockstep::data {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the format's byte order");
+static_assert(std::endian::native == std::endian::little,
+              "the format is little-endian");
 
 constexpr uint64_t kLongestHeader =
     100'000'000;  // the limit of the format's reference library
 
 [[noreturn]] void refuse(const std::string& file, const std::string& what) {
-  throw std::runtime_error(fmt::format("{}: {}; name a .safetensors file", file, what));
+  throw std::runtime_error(
+      fmt::format("{}: {}; fix: choose a .safetensors file", file, what));
 }
 
 void read_bytes(std::istream& in, void* bytes, uint64_t count,
                 const std::string& file) {
   in.read(static_cast<char*>(bytes), static_cast<std::streamsize>(count));
-  if (!in) refuse(file, "cannot be read to its end");
+  if (!in) refuse(file, "cannot be read completely");
 }
 
 /// The location of each tensor, and the file offset of the data.
@@ -49,7 +50,7 @@ Places read_header(std::istream& in, const std::string& name, Metadata* metadata
   const auto after = static_cast<uint64_t>(size) - 8;
   if (header_size > std::min(after, kLongestHeader)) {
     refuse(name, fmt::format("not a safetensors file, or a truncated one: it declares "
-                             "a header of {} bytes and has {}",
+                             "a header of {} bytes, but {} bytes follow",
                              header_size, after));
   }
   std::string header(header_size, ' ');

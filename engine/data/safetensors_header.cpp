@@ -1,4 +1,4 @@
-#include "engine/data/safetensors_header.h"
+#include "engine/data/safetensors.h"
 
 #include <fmt/format.h>
 
@@ -31,7 +31,7 @@ uint64_t item_size(const std::string& dtype) {
 std::string complaint(const TensorFileEntry& entry, uint64_t bytes) {
   uint64_t expected = item_size(entry.dtype);
   if (expected == 0) {
-    return fmt::format("tensor {} has dtype {}; convert it to F32, F64 or I64",
+    return fmt::format("tensor {} has dtype {}; fix: convert it to F32, F64 or I64",
                        quoted(entry.name), quoted(entry.dtype));
   }
   bool fits = true;
@@ -39,13 +39,13 @@ std::string complaint(const TensorFileEntry& entry, uint64_t bytes) {
     fits = fits && size >= 0 && !__builtin_mul_overflow(expected, size, &expected);
   }
   if (fits && expected == bytes) return "";
-  return fmt::format("tensor {} has {} bytes, which is not {} of shape {:.100}",
+  return fmt::format("tensor {} has {} bytes, which does not match {} of shape {:.100}",
                      quoted(entry.name), bytes, entry.dtype, Json(entry.shape).dump());
 }
 
 [[noreturn]] void refuse_header(const std::string& file, const std::string& what) {
   throw std::runtime_error(
-      fmt::format("{}: {}; export the weights again as safetensors", file, what));
+      fmt::format("{}: {}; fix: export the weights again as safetensors", file, what));
 }
 
 struct Header {
@@ -87,7 +87,7 @@ TensorPlace parse_place(const std::string& name, const Json& json,
   };
   if (!json.is_object()) refuse("is not described by a JSON object");
   if (!json.contains("dtype") || !json["dtype"].is_string()) refuse("has no dtype");
-  if (!are_sizes("shape")) refuse("has no shape of integers");
+  if (!are_sizes("shape")) refuse("has no integer shape");
   if (!are_sizes("data_offsets") || json["data_offsets"].size() != 2) {
     refuse("has no data_offsets [begin, end]");
   }
@@ -135,7 +135,7 @@ void parse_metadata(const Json& header, const std::string& file, Metadata* metad
   const Json& json = header[kMetadata];
   auto is_text = [](const Json& value) { return value.is_string(); };
   if (!json.is_object() || !std::all_of(json.begin(), json.end(), is_text)) {
-    refuse_header(file, "__metadata__ is not an object of strings");
+    refuse_header(file, "__metadata__ is not an object whose values are strings");
   }
   if (metadata) *metadata = json.get<Metadata>();
 }

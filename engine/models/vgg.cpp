@@ -64,10 +64,10 @@ Tensor VGG::forward(const Tensor& input) {
     throw std::runtime_error(
         "size mismatch, m1: [" + std::to_string(x.size(0)) + " x " +
         std::to_string(x.size(1)) +
-        "], m2: [25088 x 4096] in classifier.0: vgg16_legacy flattens the features as "
-        "they are, and only 224x224 images leave 512 x 7 x 7 = 25088 of them; "
-        "torchvision 0.3 added an adaptive average pooling in between; fix: use -a "
-        "vgg16");
+        "], m2: [25088 x 4096] in classifier.0: vgg16_legacy flattens the features "
+        "without pooling them, so its images must be 224 to 255 pixels high and wide, "
+        "which gives 512 x 7 x 7 = 25088 features; torchvision 0.3 added adaptive "
+        "average pooling before the classifier; fix: use -a vgg16");
   }
   return (*classifier_)(x);
 }

@@ -58,7 +58,7 @@ const char* BatchNorm2d::type_name() const {
 ModulePtr BatchNorm2d::make_like() const {
   if (sync_) {
     throw std::runtime_error(
-        "SyncBatchNorm is for DistributedDataParallel: replicas of DataParallel are "
+        "SyncBatchNorm requires DistributedDataParallel: replicas of DataParallel are "
         "not ranks");
   }
   return std::make_shared<BatchNorm2d>(channels_);
@@ -97,6 +97,27 @@ ModulePtr Sequential::make_like() const {
   std::vector<ModulePtr> layers;
   for (const auto& [name, layer] : children()) layers.push_back(layer->make_like());
   return std::make_shared<Sequential>(std::move(layers));
+}
+
+int convert_sync_batchnorm(Module& module, const SyncBatchNorm& sync) {
+  int converted = 0;
+  if (auto* layer = dynamic_cast<BatchNorm2d*>(&module)) {
+    layer->synchronize(sync);
+    ++converted;
+  }
+  for (const auto& [name, child] : module.children()) {
+    converted += convert_sync_batchnorm(*child, sync);
+  }
+  return converted;
+}
+
+bool has_sync_batchnorm(const Module& module) {
+  const auto* layer = dynamic_cast<const BatchNorm2d*>(&module);
+  if (layer && layer->synchronized()) return true;
+  for (const auto& [name, child] : module.children()) {
+    if (has_sync_batchnorm(*child)) return true;
+  }
+  return false;
 }
 
 }  // namespace lockstep::nn

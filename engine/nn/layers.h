@@ -43,7 +43,7 @@ class Linear : public Module {
 };
 
 /// Training-mode batch norm with statistics over the batches of several processes; see
-/// sync_batch_norm.h. `path` is the module's path, `site` the call site.
+/// convert_sync_batchnorm. `path` is the module's path, `site` the call site.
 using SyncBatchNorm =
     std::function<Tensor(const Tensor& input, const ops::BatchNormState& state,
                          const char* path, std::source_location site)>;
@@ -57,7 +57,7 @@ class BatchNorm2d : public Module {
   const char* type_name() const override;
   ModulePtr make_like() const override;
 
-  /// Turns this layer into a SyncBatchNorm; see sync_batch_norm.h.
+  /// Turns this layer into a SyncBatchNorm; see convert_sync_batchnorm.
   void synchronize(SyncBatchNorm sync) { sync_ = std::move(sync); }
   bool synchronized() const { return sync_ != nullptr; }
 
@@ -118,5 +118,18 @@ class Sequential : public Module {
   const char* type_name() const override { return "Sequential"; }
   ModulePtr make_like() const override;
 };
+
+// SyncBatchNorm: batch norm with statistics over the batches of all ranks.
+
+/// Turns every BatchNorm2d in `module` (or `module` itself) into PyTorch's
+/// SyncBatchNorm: it calls `sync` in training mode; evaluation is unchanged. Returns
+/// the number converted. Must be called before DistributedDataParallel wraps `module`.
+/// Python replaces the modules; here members are statically typed, so layers change in
+/// place. `distributed::convert_sync_batchnorm` makes `sync` for a process group.
+/// Source: torch/nn/modules/batchnorm.py, SyncBatchNorm.convert_sync_batchnorm.
+int convert_sync_batchnorm(Module& module, const SyncBatchNorm& sync);
+
+/// Returns whether `module` contains a converted layer.
+bool has_sync_batchnorm(const Module& module);
 
 }  // namespace lockstep::nn

@@ -1,9 +1,28 @@
 #include "engine/nn/module.h"
 
-#include "engine/nn/call_event.h"
+#include <source_location>
+
 #include "engine/ops/copy.h"
+#include "engine/ops/op_call.h"
+#include "tracer/format/keys.h"
+#include "tracer/record/recorder.h"
 
 namespace lockstep::nn {
+namespace keys = tracer::keys;
+namespace {
+
+/// Records a `call` event: PyTorch's name, C++ name, call site, module path and input
+/// shape. The definition's file and line are looked up when the trace is written.
+class CallEvent {
+ public:
+  CallEvent(const Module& module, const std::string& name, const std::string& cpp,
+            const Tensor& input, const std::source_location& site);
+
+ private:
+  tracer::HostEvent event_;
+};
+
+}  // namespace
 
 Tensor Module::operator()(const Tensor& input, std::source_location site) {
   CallEvent event(*this, std::string(type_name()) + ".__call__", "Module::operator()",
@@ -120,4 +139,19 @@ void Module::replace_child(const std::string& name, ModulePtr module) {
   }
 }
 
+namespace {
+
+CallEvent::CallEvent(const Module& module, const std::string& name,
+                     const std::string& cpp, const Tensor& input,
+                     const std::source_location& site)
+    : event_("call", tracer::recording() ? tracer::intern(name) : "") {
+  if (!event_.on()) return;
+  event_.arg({keys::cpp, tracer::intern(cpp)});
+  event_.arg({keys::file, site.file_name()});
+  event_.arg({keys::line, static_cast<int64_t>(site.line())});
+  event_.arg({keys::module, module.path()});
+  ops::describe_shapes(event_, {input});
+}
+
+}  // namespace
 }  // namespace lockstep::nn

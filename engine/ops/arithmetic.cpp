@@ -48,7 +48,7 @@ Tensor cat(const Tensors& tensors, Site site) {
                       &tensor - tensors.data()));
     }
     check(tensor.is_plain() && tensor.dtype() == tensors[0].dtype(),
-          "cat needs plain tensors of one type");
+          "cat requires plain tensors of the same type");
     numel += tensor.numel();
   }
   check_constant("aten::cat", tensors);

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "engine/autograd/node.h"
-#include "engine/tensor/undefined.h"
+#include "engine/tensor/tensor.h"
 
 namespace lockstep::ops {
 

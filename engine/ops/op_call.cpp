@@ -2,7 +2,6 @@
 
 #include <stdexcept>
 
-#include "engine/ops/flops.h"
 #include "engine/runtime/device_context.h"
 #include "tracer/format/keys.h"
 
@@ -21,10 +20,11 @@ Device common_device(const Tensors& inputs) {
         "devices, " +
         first->device().str() + " and " + input.device().str() + "!");
   }
-  if (first == nullptr) throw std::runtime_error("an operation needs an input");
+  if (first == nullptr) throw std::runtime_error("an operation requires an input");
   if (first->device().is_host()) {
     throw std::runtime_error(
-        "operations run on devices; fix: move the tensor there first: x.to({cpu, 0})");
+        "operations run on devices; fix: move the tensor to a device first: x.to({cpu, "
+        "0})");
   }
   return first->device();
 }
@@ -39,6 +39,27 @@ int64_t bytes_touched(const KernelCall& call) {
     for (const View& view : *views) bytes += static_cast<int64_t>(view.bytes());
   }
   return bytes;
+}
+
+/// Returns the nominal number of floating-point operations of a convolution or linear
+/// layer (a multiply-add counts as two, padding as data); 0 for everything else.
+int64_t flops_of(const PlanRequest& r) {
+  switch (r.code) {
+    case OpCode::conv2d:  // each output requires C·kH·kW products
+      return 2 * r.out[0].sizes.numel() * r.in[1].sizes.numel() / r.in[1].sizes[0];
+    case OpCode::conv2d_backward_data:
+      return 2 * r.in[0].sizes.numel() * r.in[1].sizes.numel() / r.in[1].sizes[0];
+    case OpCode::conv2d_backward_weight:
+      return 2 * r.in[1].sizes.numel() * r.out[0].sizes.numel() / r.out[0].sizes[0];
+    case OpCode::linear:
+      return 2 * r.in[0].sizes[0] * r.in[1].sizes.numel();
+    case OpCode::linear_backward_data:
+      return 2 * r.in[0].sizes[0] * r.in[1].sizes.numel();
+    case OpCode::linear_backward_weight:
+      return 2 * r.in[0].sizes[0] * r.out[0].sizes.numel();
+    default:
+      return 0;
+  }
 }
 
 /// Fills in the trace record of the kernel. The innermost open event is the operation

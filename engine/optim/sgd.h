@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace lockstep::optim {
 struct SgdOptions {
   double lr = 0.1, momentum = 0.9, weight_decay = 1e-4;
   /// Weight decay by parameter name, like PyTorch's parameter groups
-  /// (weight_decay.h).
+  /// (other_weight_decays).
   std::map<std::string, double> weight_decay_of = {};
 };
 
@@ -42,5 +43,14 @@ class Sgd {
   Tensors momentum_buffers_;
   SgdOptions options_;
 };
+
+/// Returns the weight decays that differ from the optimizer's: `norm` for the gamma and
+/// beta of batch norms, `bias` for the biases of all other layers. The usual recipe for
+/// large batches sets `norm` to 0 and leaves biases unchanged (Goyal et al. 2017,
+/// section 5.1); He et al. 2019 set both to 0. Source: `set_weight_decay` in
+/// torchvision's reference scripts.
+std::map<std::string, double> other_weight_decays(const nn::Module& model,
+                                                  std::optional<double> norm,
+                                                  std::optional<double> bias);
 
 }  // namespace lockstep::optim

@@ -7,7 +7,7 @@ namespace lockstep::parallel {
 DataParallel::DataParallel(nn::ModulePtr module, Devices devices)
     : module_(register_module("module", std::move(module))),
       devices_(std::move(devices)) {
-  if (devices_.empty()) throw std::runtime_error("DataParallel needs a device");
+  if (devices_.empty()) throw std::runtime_error("DataParallel requires a device");
   register_forward_hook(record_output);
 }
 

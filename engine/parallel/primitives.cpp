@@ -1,6 +1,6 @@
 #include "engine/parallel/primitives.h"
 
-#include "tracer/record/step_facts.h"
+#include "tracer/record/recorder.h"
 
 namespace lockstep::parallel {
 

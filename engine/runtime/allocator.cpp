@@ -73,7 +73,7 @@ std::shared_ptr<Block> Allocator::allocate(size_t bytes, MemoryCategory category
       throw std::runtime_error(
           "out of memory: could not allocate " + std::to_string(block->capacity >> 20) +
           " MiB on " + device_.str() + ", which holds " + std::to_string(held_ >> 20) +
-          " MiB; use a smaller batch (-b) or fewer --devices");
+          " MiB; fix: use a smaller batch (-b) or fewer --devices");
     }
   }
   count(category, static_cast<int64_t>(bytes));

@@ -8,7 +8,7 @@
 #include "engine/runtime/allocator.h"
 #include "engine/runtime/core_tokens.h"
 #include "engine/runtime/stream.h"
-#include "engine/tensor/device.h"
+#include "engine/tensor/types.h"
 
 namespace lockstep {
 struct Backend;

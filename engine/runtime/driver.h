@@ -10,8 +10,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "engine/tensor/device.h"
-#include "engine/tensor/dtype.h"
+#include "engine/tensor/types.h"
 
 namespace lockstep::runtime {
 

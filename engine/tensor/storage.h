@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "engine/runtime/allocator.h"
-#include "engine/tensor/device.h"
+#include "engine/tensor/types.h"
 
 namespace lockstep {
 

@@ -2,8 +2,6 @@
 
 #include <stdexcept>
 
-#include "engine/tensor/undefined.h"
-
 namespace lockstep {
 
 Tensor::Tensor(StoragePtr storage, size_t byte_offset, TensorSpec spec)
@@ -68,8 +66,9 @@ bool Tensor::owns_memory_alone() const {
 
 void* Tensor::host_data(size_t item) const {
   if (!device().is_host()) {
-    throw std::runtime_error("a tensor on " + device().str() +
-                             " cannot be read by the host; copy it with to(kHost)");
+    throw std::runtime_error(
+        "a tensor on " + device().str() +
+        " cannot be read by the host; fix: copy it with to(kHost)");
   }
   if (item != item_size(dtype())) {
     throw std::runtime_error(std::string("unexpected dtype ") + name(dtype()));

@@ -5,14 +5,13 @@
 #include <functional>
 #include <memory>
 #include <source_location>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "engine/tensor/device.h"
-#include "engine/tensor/dtype.h"
-#include "engine/tensor/layout.h"
 #include "engine/tensor/shape.h"
 #include "engine/tensor/storage.h"
+#include "engine/tensor/types.h"
 
 namespace lockstep {
 
@@ -22,6 +21,11 @@ class Node;
 using NodePtr = std::shared_ptr<autograd::Node>;
 
 class Tensor;
+
+/// Thrown when an undefined tensor (Python's None) is used.
+struct UndefinedTensor : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 /// A kernel's view of a tensor.
 struct View {

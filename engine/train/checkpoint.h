@@ -3,6 +3,7 @@
 // See checkpoint_header.h for the file format.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "engine/train/checkpoint_header.h"
@@ -31,5 +32,27 @@ Progress load_checkpoint(const std::string& path, Trainer& trainer);
 
 /// Reads only the progress, without the tensors.
 Progress read_progress(const std::string& path);
+
+/// The folder in which a run stores its checkpoints:
+/// `checkpoint.safetensors` is the most recent checkpoint, `model_best.safetensors` the
+/// one with the best Acc@1 on the test set: the ImageNet example's checkpoint.pth.tar
+/// and model_best.pth.tar. Both are always complete, even if the program is killed.
+class CheckpointFolder {
+ public:
+  /// Creates the folder, locks it against other runs until destroyed (or until the
+  /// process ends), and removes temporary files left by killed runs. Throws
+  /// std::runtime_error if the folder cannot be created or is in use.
+  explicit CheckpointFolder(const std::filesystem::path& folder);
+  ~CheckpointFolder();
+  CheckpointFolder(const CheckpointFolder&) = delete;
+  CheckpointFolder& operator=(const CheckpointFolder&) = delete;
+
+  std::filesystem::path newest() const { return folder_ / "checkpoint.safetensors"; }
+  std::filesystem::path best() const { return folder_ / "model_best.safetensors"; }
+
+ private:
+  std::filesystem::path folder_;
+  int lock_ = -1;
+};
 
 }  // namespace lockstep::train

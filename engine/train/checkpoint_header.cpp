@@ -40,15 +40,16 @@ data::Metadata format_header(const CheckpointHeader& header) {
 CheckpointHeader parse_header(const data::Metadata& metadata, const std::string& path) {
   if (!is_checkpoint(metadata)) {
     refuse_header(path,
-                  "holds weights, but neither optimizer nor epoch; fix: load it with "
-                  "--pretrained");
+                  "contains weights, but no optimizer state and no epoch; fix: load it "
+                  "with --pretrained");
   }
   CheckpointHeader header;
   try {
     const Json json = Json::parse(metadata.at(kKey));
     if (json.at("checkpoint") != 1) {
-      refuse_header(
-          path, "was written by another version of lockstep; fix: resume it with that");
+      refuse_header(path,
+                    "was written by another version of lockstep; fix: resume it with "
+                    "that version");
     }
     header.progress.arch = json.at("arch").get<std::string>();
     const auto epoch = json.at("epoch").get<int64_t>();

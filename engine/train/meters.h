@@ -2,6 +2,8 @@
 // Source: pytorch/examples, imagenet/main.py.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -26,8 +28,26 @@ class AverageMeter {
   int64_t count_ = 0;
 };
 
+inline void AverageMeter::update(double value, int64_t weight) {
+  value_ = value;
+  sum_ += value * static_cast<double>(weight);
+  count_ += weight;
+}
+
+inline std::string AverageMeter::str() const {
+  const std::string number = "{" + format_ + "}";
+  return name_ + " " + fmt::format(fmt::runtime(number), value_) + " (" +
+         fmt::format(fmt::runtime(number), average()) + ")";
+}
+
 /// Returns `Epoch: [0][ 10/391]` followed by the meters, separated by tabs.
-std::string progress_line(const std::string& prefix, int64_t batch, int64_t batches,
-                          const std::vector<const AverageMeter*>& meters);
+inline std::string progress_line(const std::string& prefix, int64_t batch,
+                                 int64_t batches,
+                                 const std::vector<const AverageMeter*>& meters) {
+  const std::string total = std::to_string(batches);
+  std::string line = fmt::format("{}[{:>{}}/{}]", prefix, batch, total.size(), total);
+  for (const AverageMeter* meter : meters) line += "\t" + meter->str();
+  return line;
+}
 
 }  // namespace lockstep::train

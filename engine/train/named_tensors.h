@@ -1,4 +1,5 @@
-// Conversion between tensors on devices and named tensors in files.
+// Conversion between tensors on devices and named tensors in files; files of weights,
+// with torchvision's tensor names.
 #pragma once
 
 #include <map>
@@ -31,5 +32,14 @@ void require_fitting(const Entries& entries,
 
 /// Sets each tensor, on its device, to the values of the entry with the same name.
 void assign(const Entries& entries, const std::vector<nn::Named<Tensor>>& tensors);
+
+/// Writes parameters and buffers as safetensors; omits a wrapper's `module.` from the
+/// names. Waits for the devices.
+void save_weights(const nn::Module& model, const std::string& path);
+
+/// Reads a file into `model`, on any device. Names may contain `module.`; the file may
+/// be a checkpoint (checkpoint.h). Throws std::runtime_error naming the tensor if one
+/// is missing, unexpected or of the wrong shape or type; `model` is then unchanged.
+void load_weights(nn::Module& model, const std::string& path);
 
 }  // namespace lockstep::train

@@ -52,8 +52,7 @@ StepTensors StepGraph::first_of_a_kind(const Tensor& images, const Tensor& label
   if (ops::dropout_calls(images.device()) != drawn) {
     throw std::runtime_error(
         "CUDA graphs replay fixed random numbers, so dropout would reuse its mask; "
-        "fix: "
-        "leave out --cuda-graph, or use --dropout 0");
+        "fix: omit --cuda-graph, or use --dropout 0");
   }
   return results;
 }

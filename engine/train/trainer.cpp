@@ -8,11 +8,11 @@
 #include "engine/distributed/ddp/sync_batch_norm.h"
 #include "engine/models/vgg.h"
 #include "engine/ops/copy.h"
-#include "engine/optim/weight_decay.h"
+#include "engine/optim/sgd.h"
 #include "engine/runtime/device_context.h"
 #include "engine/train/meters.h"
 #include "tracer/format/keys.h"
-#include "tracer/record/step_facts.h"
+#include "tracer/record/recorder.h"
 
 namespace lockstep::train {
 namespace keys = tracer::keys;
@@ -36,7 +36,7 @@ std::shared_ptr<parallel::DataParallel> wrap_vgg_features(
   auto* vgg = dynamic_cast<models::VGG*>(&model);
   if (vgg == nullptr) {
     throw std::runtime_error(
-        "--mode dp-features needs a model with features; fix: -a vgg16");
+        "--mode dp-features requires a model with features; fix: use -a vgg16");
   }
   auto wrapper = std::make_shared<parallel::DataParallel>(vgg->features(), devices);
   vgg->set_features(wrapper);
@@ -69,7 +69,7 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     if (options_.sync_bn &&
         distributed::convert_sync_batchnorm(*model_, options_.group) == 0) {
       throw std::runtime_error(
-          "--sync-bn: this model has no batch norm; fix: leave it out");
+          "--sync-bn: this model has no batch norm; fix: omit --sync-bn");
     }
     ddp_ = std::make_shared<distributed::DistributedDataParallel>(
         model_, options_.group, options_.ddp);

@@ -52,12 +52,12 @@ Position aligned(const Model& from, const Position& position, const Model& to) {
     if (own.what() != Kind::phase) continue;
     const uint32_t* match = named(to, theirs, from.name_of(own));
     if (match == nullptr) continue;
-    const Event& twin = to.events[*match];
+    const Event& counterpart = to.events[*match];
     const double share = static_cast<double>(place - own.order) /
                          static_cast<double>(std::max(1u, own.last - own.order));
-    const auto offset =
-        static_cast<uint32_t>(share * static_cast<double>(twin.last - twin.order));
-    Position there = at_event(to, to.program[twin.order + offset]);
+    const auto offset = static_cast<uint32_t>(
+        share * static_cast<double>(counterpart.last - counterpart.order));
+    Position there = at_event(to, to.program[counterpart.order + offset]);
     there.progress = position.progress;
     return there;
   }

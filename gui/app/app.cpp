@@ -105,7 +105,7 @@ std::string App::state_line() {
   return fmt::format(
       "{} order, {}place {}, {:.3f} ms, #{} {}{}", program ? "program" : "time",
       ranks ? fmt::format("rank {}, ", own.state.rank) : "", event.order,
-      static_cast<double>(own.state.now) * 1e-6, number_arg(args, "id", -1),
+      static_cast<double>(own.state.now) * 1e-6, int_arg(args, keys::id, -1),
       own.model->name_of(event), settings.transport.playing ? ", playing" : "");
 }
 

@@ -11,9 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "gui/app/transport.h"
 #include "gui/model/breakdown.h"
-#include "gui/model/call_tree.h"
 #include "gui/model/loader.h"
 #include "gui/model/state.h"
 #include "gui/ui/ui.h"
@@ -66,6 +64,19 @@ struct OpenTrace {
   int tree_rank = 0;
   std::set<uint32_t>
       tree_toggled;  ///< first events of entries that the user opened or closed
+};
+
+/// How playback maps time to events. Most events last only microseconds.
+enum class Pace : uint8_t {
+  even,  ///< every event takes the same time
+  real,  ///< real time, multiplied by `speed`
+};
+
+struct Transport {
+  bool playing = false;
+  bool loop = false;  ///< repeat the same training step
+  Pace pace = Pace::even;
+  float speed = 1;
 };
 
 /// The user's settings, which do not depend on a trace.
@@ -132,6 +143,21 @@ class App {
   std::unique_ptr<Loader> loader_;
   std::string loading_name_;
 };
+
+// ---- Playback
+
+/// Events per second at an even pace and a speed of 1.
+inline constexpr float kEvenRate = 4;
+
+/// Returns the position after `seconds`. Stops playback at the end of the trace.
+Position played(const Model& model, const Position& from, Transport& transport,
+                float seconds);
+
+/// Halves or doubles the speed, between 1/1024 and 1024.
+void change_speed(Transport& transport, bool faster);
+
+/// Returns "1×" or "1/8×".
+std::string speed_text(const Transport& transport);
 
 // ---- The parts of `App::frame`
 

@@ -1,4 +1,4 @@
-#include "gui/app/transport.h"
+#include "gui/app/app.h"
 
 #include <fmt/format.h>
 

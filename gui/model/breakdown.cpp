@@ -5,19 +5,12 @@
 #include <tuple>
 
 #include "gui/model/details.h"
-#include "tracer/analysis/spans.h"
 
 namespace lockstep::gui {
 
 namespace {
 
 using tracer::Spans;
-
-struct Collected {
-  int64_t first = INT64_MAX;
-  Spans host, device;
-  bool on_device = false;
-};
 
 struct Busy {
   Spans computing, communicating, either;
@@ -35,6 +28,17 @@ void each_event(const Model& model, const Step& step, Visit visit) {
   }
 }
 
+/// Returns the id of the device that runs a task; for a copy that arrives at the host,
+/// of its sender.
+int64_t worker_of(const Model& model, uint32_t task) {
+  int device = model.lanes[model.events[task].lane].device;
+  if (device == kHostDevice) {
+    const Copy* copy = model.copy_of(task);
+    if (copy != nullptr) device = copy->src;
+  }
+  return device == kHostDevice ? tracer::kHost : model.devices[device].id;
+}
+
 }  // namespace
 
 Breakdown break_down(const Model& model, size_t number) {
@@ -44,24 +48,20 @@ Breakdown break_down(const Model& model, size_t number) {
   const std::vector<uint32_t> one = {step.event};
   for (const uint32_t event : step.by_rank.empty() ? one : step.by_rank) {
     if (event == kNoEvent) continue;
-    const int64_t batch = number_arg(args_of(model, model.events[event]), "batch");
+    const int64_t batch = int_arg(args_of(model, model.events[event]), keys::batch);
     result.batch += std::clamp<int64_t>(batch, 0, kMaxBytes / (kMaxRanks + 1));
   }
-  std::map<uint32_t, Collected> phases;
+  tracer::PhaseMeter meter;
   std::map<std::tuple<int, bool, uint32_t>, int64_t> ports;
   std::vector<Busy> busy(model.devices.size());
   each_event(model, step, [&](uint32_t index, const Event& event) {
     if (event.what() == Kind::phase) {
-      Collected& phase = phases[event.name];
-      phase.first = std::min<int64_t>(phase.first, event.ts);
-      phase.host.add(event.ts, event.end());
+      meter.add_host(model.name_of(event), event.ts, event.end());
     }
     if (!event.is_task()) return;
     if (event.phase != 0) {
-      Collected& phase = phases[model.phases[event.phase]];
-      phase.first = std::min<int64_t>(phase.first, event.ts);
-      phase.device.add(event.ts, event.end());
-      phase.on_device = true;
+      meter.add_task(model.strings[model.phases[event.phase]], worker_of(model, index),
+                     event.ts, event.end());
     }
     const int device = model.lanes[event.lane].device;
     const auto communicates = [&](int d) {
@@ -82,12 +82,7 @@ Breakdown break_down(const Model& model, size_t number) {
     ports[{shown(copy->src), false, copy->why}] += copy->bytes;
     ports[{shown(copy->dst), true, copy->why}] += copy->bytes;
   });
-  for (const auto& [name, phase] : phases) {
-    result.phases.push_back({name, phase.first, phase.host.covered(),
-                             phase.device.extent(), phase.on_device});
-  }
-  std::stable_sort(result.phases.begin(), result.phases.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  result.phases = meter.costs();
   for (const auto& [key, bytes] : ports) {
     const auto& [device, in, why] = key;
     result.ports.push_back(
@@ -104,23 +99,17 @@ Breakdown break_down(const Model& model, size_t number) {
 Breakdown mean_breakdown(const Model& model) {
   const size_t count = std::min(model.steps.size(), kMeanSteps);
   const auto divisor = static_cast<int64_t>(count);
+  std::vector<Breakdown> steps;
+  std::vector<const std::vector<tracer::NamedPhase>*> phases;
+  for (size_t i = model.steps.size() - count; i < model.steps.size(); ++i) {
+    steps.push_back(break_down(model, i));
+  }
   Breakdown mean;
   mean.devices.resize(model.devices.size());
-  for (size_t i = model.steps.size() - count; i < model.steps.size(); ++i) {
-    const Breakdown step = break_down(model, i);
+  for (const Breakdown& step : steps) {
     mean.length += step.length / divisor;
     mean.batch = std::max(mean.batch, step.batch);
-    for (const PhaseTime& phase : step.phases) {
-      auto sum = std::find_if(mean.phases.begin(), mean.phases.end(),
-                              [&](const PhaseTime& p) { return p.name == phase.name; });
-      if (sum == mean.phases.end()) {
-        mean.phases.push_back({phase.name, phase.first, 0, 0, phase.on_device});
-        sum = mean.phases.end() - 1;
-      }
-      sum->host += phase.host / divisor;
-      sum->device += phase.device / divisor;
-      sum->on_device |= phase.on_device;
-    }
+    phases.push_back(&step.phases);
     for (size_t d = 0; d < step.devices.size(); ++d) {
       mean.devices[d].computing += step.devices[d].computing / divisor;
       mean.devices[d].communicating += step.devices[d].communicating / divisor;
@@ -138,6 +127,7 @@ Breakdown mean_breakdown(const Model& model) {
       sum->bytes += port.bytes / divisor;
     }
   }
+  mean.phases = tracer::mean_phases(phases);
   return mean;
 }
 

@@ -1,22 +1,14 @@
-// Breakdown of a step's time and bytes, with the definitions of `trace summary`, from
-// the viewer's compact events.
+// What a step consists of, from the viewer's compact events: its phases (their cost is
+// that of `trace summary`), bytes by port, the time of each device, and calls by name.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "gui/model/model.h"
+#include "tracer/analysis/spans.h"
 
 namespace lockstep::gui {
-
-struct PhaseTime {
-  uint32_t name = 0;   ///< index into Model::strings
-  int64_t first = 0;   ///< start time, ns
-  int64_t host = 0;    ///< ns that host threads spent in it; overlaps count once
-  int64_t device = 0;  ///< ns from its first kernel or copy to the end of its last
-  bool on_device = false;
-  int64_t cost() const { return on_device ? device : host; }
-};
 
 /// Bytes transferred through one port for one reason.
 struct PortBytes {
@@ -34,10 +26,10 @@ struct DeviceTime {
 };
 
 struct Breakdown {
-  int64_t length = 0;             ///< ns
-  int64_t batch = 0;              ///< images; 0 if the trace does not record it
-  std::vector<PhaseTime> phases;  ///< ordered by start time
-  std::vector<PortBytes> ports;   ///< by device, out before in; the host last
+  int64_t length = 0;  ///< ns
+  int64_t batch = 0;   ///< images; 0 if the trace does not record it
+  std::vector<tracer::NamedPhase> phases;  ///< in the order in which they began
+  std::vector<PortBytes> ports;            ///< by device, out before in; the host last
   std::vector<DeviceTime> devices;
 };
 
@@ -46,5 +38,22 @@ Breakdown break_down(const Model& model, size_t step);
 /// Maximum number of steps, counted from the end, that `mean_breakdown` averages over.
 inline constexpr size_t kMeanSteps = 64;
 Breakdown mean_breakdown(const Model& model);
+
+/// Events with the same name below the same entry.
+struct CallEntry {
+  uint32_t name = 0;   ///< index into Model::strings
+  uint32_t first = 0;  ///< the first event that this entry represents
+  Kind kind = Kind::call;
+  int depth = 0;
+  uint32_t count = 0;
+  int64_t time = 0;   ///< ns, summed; may exceed wall-clock time if tasks overlap
+  uint32_t last = 0;  ///< one past the last entry below it
+};
+
+/// Returns the entries of one rank in program order, each followed by its descendants.
+/// Omits marks and everything after the step's first 200,000 events. `trace summary
+/// --calls` (tracer/analysis/call_tree.h) answers another question: it keeps the order
+/// of the calls and joins only neighbours that make the same calls.
+std::vector<CallEntry> calls_by_name(const Model& model, size_t step, int rank = 0);
 
 }  // namespace lockstep::gui

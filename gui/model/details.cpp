@@ -38,22 +38,6 @@ tracer::Json args_of(const Model& model, const Event& event) {
   return args != json.end() && args->is_object() ? *args : tracer::Json::object();
 }
 
-std::string text_arg(const tracer::Json& args, const char* key) {
-  const auto found = args.find(key);
-  return found != args.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-int64_t number_arg(const tracer::Json& args, const char* key, int64_t otherwise) {
-  const auto found = args.find(key);
-  const bool fits = found != args.end() && found->is_number_integer();
-  return fits ? found->get<int64_t>() : otherwise;
-}
-
-double real_arg(const tracer::Json& args, const char* key, double otherwise) {
-  const auto found = args.find(key);
-  return found != args.end() && found->is_number() ? found->get<double>() : otherwise;
-}
-
 namespace {
 
 std::string in_brackets(const tracer::Json& list, int depth) {
@@ -84,8 +68,8 @@ Memory memory_at(const Model& model, const Device& device, int64_t ts) {
       tracer::Json::parse(object_at(model.text, after->second), nullptr, false);
   const auto args = json.is_object() ? json.find("args") : json.end();
   if (!json.is_object() || args == json.end()) return memory;
-  for (size_t i = 0; i < kMemoryCategories.size(); ++i) {
-    const int64_t bytes = number_arg(*args, kMemoryCategories[i]);
+  for (size_t i = 0; i < memory.bytes.size(); ++i) {
+    const int64_t bytes = int_arg(*args, tracer::memory_categories[i]);
     memory.bytes[i] = std::clamp<int64_t>(bytes, 0, int64_t{1} << 56);
   }
   return memory;
@@ -97,7 +81,7 @@ const tracer::Json& meta_of(const Model& model) {
 }
 
 const std::string* source_of(const Model& model, const std::string& file) {
-  const auto sources = meta_of(model).find("sources");
+  const auto sources = meta_of(model).find(top::sources);
   if (sources == meta_of(model).end() || !sources->is_object()) return nullptr;
   const auto found = sources->find(file);
   if (found == sources->end() || !found->is_string()) return nullptr;

@@ -6,9 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "gui/model/memory.h"
 #include "gui/model/model.h"
-#include "tracer/format/trace.h"
+#include "tracer/format/facts.h"
 
 namespace lockstep::gui {
 
@@ -22,11 +21,25 @@ tracer::Json json_of(const Model& model, const Event& event);
 tracer::Json args_of(const Model& model, const Event& event);
 
 // Return one argument, or the default if it is missing or has another type.
-std::string text_arg(const tracer::Json& args, const char* key);
-int64_t number_arg(const tracer::Json& args, const char* key, int64_t otherwise = 0);
-double real_arg(const tracer::Json& args, const char* key, double otherwise = 0);
+using tracer::bool_arg;
+using tracer::int_arg;
+using tracer::number_arg;
+using tracer::string_arg;
 /// Returns, for example, "[32, 3, 32, 32]" or "[[8, 64], [10]]".
 std::string shape_arg(const tracer::Json& args, const char* key);
+
+/// The facts of a collective, with the arguments that they refer to.
+struct CollectiveArgs {
+  explicit CollectiveArgs(tracer::Json json)
+      : args(std::move(json)), facts(tracer::collective_facts(args)) {}
+  CollectiveArgs(const Model& model, uint32_t event)
+      : CollectiveArgs(args_of(model, model.events[event])) {}
+  CollectiveArgs(const CollectiveArgs&) = delete;
+  CollectiveArgs& operator=(const CollectiveArgs&) = delete;
+
+  const tracer::Args args;
+  const tracer::CollectiveFacts facts;
+};
 
 /// Returns the device's live bytes at `ts`; before the first counter, that counter's.
 Memory memory_at(const Model& model, const Device& device, int64_t ts);

@@ -15,7 +15,7 @@ constexpr uint32_t kMostScanned = 20'000;  ///< events after the current one
 
 /// Returns shape `which` of an op or call: "[8, 3, 32, 32]"; "" if absent or empty.
 std::string shape_text(const Json& args, size_t which) {
-  auto shapes = args.find("shapes");
+  auto shapes = args.find(keys::shapes);
   if (shapes == args.end()) shapes = args.find("Input Dims");  // PyTorch's profiler
   if (shapes == args.end() || !shapes->is_array() || shapes->size() <= which) return "";
   std::string text;
@@ -94,7 +94,7 @@ EventFacts::EventFacts(const Model& model, const State& state, const Breakdown& 
       language_(language) {
   const uint32_t number = model.steps[state.step].event;
   if (number != kNoEvent) step_args_ = args_of(model, model.events[number]);
-  chunks_ = integers(step_args_, "chunks");
+  chunks_ = integers(step_args_, keys::chunks);
   for (const Device& device : model.devices) {
     computes_ &= !device.name.starts_with("null");
   }
@@ -106,7 +106,7 @@ void EventFacts::add_common() {
   facts_.text("name", name(), 60);
   facts_.time("time", event_.dur);
   facts_.time("at", event_.ts);
-  facts_.text("category", text_arg(json_, "cat"), 30);
+  facts_.text("category", string_arg(json_, "cat"), 30);
   facts_.text("process", lane.process, 30);
   facts_.text("thread", lane.thread, 30);
   facts_.phrase("lane", say({"word/lane"}));
@@ -151,19 +151,18 @@ void EventFacts::add_later(const Caused& caused) {
 
 void EventFacts::add_cost(const std::string& phase) {
   int64_t forward = 0;
-  for (const PhaseTime& other : step_.phases) {
-    const std::string& other_name = model_.strings[other.name];
-    if (other_name == "parallel_apply" || (other_name == "forward" && forward == 0)) {
-      forward = other.device;
+  for (const auto& [name, cost] : step_.phases) {
+    if (name == phases::parallel_apply || (name == phases::forward && forward == 0)) {
+      forward = cost.device;
     }
   }
-  for (const PhaseTime& own : step_.phases) {
-    if (model_.strings[own.name] != phase) continue;
-    if (own.on_device && !computes_) return;
-    facts_.share("share", part_of_step(own.cost()));
-    if (!own.on_device) return;
-    facts_.time("cost", own.device);
-    facts_.times("ratio", ratio(own.device, forward));
+  for (const auto& [name, cost] : step_.phases) {
+    if (name != phase) continue;
+    if (cost.on_device() && !computes_) return;
+    facts_.share("share", part_of_step(cost.cost()));
+    if (!cost.on_device()) return;
+    facts_.time("cost", cost.device);
+    facts_.times("ratio", ratio(cost.device, forward));
   }
 }
 
@@ -189,30 +188,30 @@ void EventFacts::add_traffic(const std::string& why, bool from_one) {
 }
 
 std::string EventFacts::add_layer(uint32_t op, const Json& op_args) {
-  const uint32_t forward = model_.event_of_id(number_arg(op_args, "fwd", -1));
+  const uint32_t forward = model_.event_of_id(int_arg(op_args, keys::fwd, -1));
   if (forward != kNoEvent) {
     const Event& event = model_.events[forward];
     facts_.text("forward", model_.name_of(event));
-    facts_.times("ratio", ratio(number_arg(op_args, "flops"),
-                                number_arg(args_of(model_, event), "flops")));
+    facts_.times("ratio", ratio(int_arg(op_args, keys::flops),
+                                int_arg(args_of(model_, event), keys::flops)));
     op = forward;
   }
   for (int i = 0; i < 64 && op != kNoEvent; ++i, op = model_.events[op].parent) {
     const Event& event = model_.events[op];
     if (event.what() != Kind::call) continue;
     const std::string& caller = model_.name_of(event);
-    facts_.text("module", text_arg(args_of(model_, event), "module"));
+    facts_.text("module", string_arg(args_of(model_, event), keys::module));
     return caller.substr(0, caller.find('.'));
   }
   return "";
 }
 
 bool EventFacts::add_chunk(const Copy& copy) {
-  const std::vector<int64_t> shape = integers(args_, "shape");
+  const std::vector<int64_t> shape = integers(args_, keys::shape);
   const auto index = static_cast<size_t>(copy.dst);
   if (copy.dst < 0 || index >= chunks_.size() || chunks_.size() < 2) return false;
   if (shape.empty() || shape[0] != chunks_[index]) return false;
-  if (text_arg(args_, "tensor") != "images") return false;
+  if (string_arg(args_, keys::tensor) != "images") return false;
   int64_t first = 0;
   for (size_t i = 0; i < index; ++i) first += chunks_[i];
   facts_.number("chunk", copy.dst);
@@ -244,17 +243,17 @@ std::string EventFacts::add_group(const Copy& copy) {
     facts_.number("groups", groups);
   }
   const tracer::Json& meta = meta_of(model_);
-  const auto found = meta.find("model");
+  const auto found = meta.find(top::model);
   const bool described = found != meta.end() && found->is_object();
-  const int64_t whole = described ? number_arg(*found, "parameter_bytes") : 0;
-  const int64_t parameters = number_arg(step_args_, "wrapped_parameter_bytes", whole);
+  const int64_t whole = described ? int_arg(*found, top::parameter_bytes) : 0;
+  const int64_t parameters = int_arg(step_args_, keys::wrapped_parameter_bytes, whole);
   if (parameters <= 0) return "";
   if (before >= parameters) return "buffers";
   return before + copy.bytes <= parameters ? "parameters" : "";
 }
 
 std::string EventFacts::add_ring() {
-  const int64_t step = number_arg(args_, "ring_step", -1), ranks = group_size();
+  const int64_t step = int_arg(args_, keys::ring_step, -1), ranks = group_size();
   if (step < 0 || step > INT32_MAX) return "";
   facts_.number("ring_step", step + 1);
   if (ranks < 2 || step >= 2 * (ranks - 1)) return "";
@@ -290,9 +289,9 @@ std::string EventFacts::phase_name() const {
 }
 
 int64_t EventFacts::group_size() const {
-  int64_t size = number_arg(args_, "group_size", -1);
+  int64_t size = int_arg(args_, keys::group_size, -1);
   if (size < 0 && event_.parent != kNoEvent) {
-    size = number_arg(args_of(model_, model_.events[event_.parent]), "group_size", -1);
+    size = int_arg(args_of(model_, model_.events[event_.parent]), keys::group_size, -1);
   }
   return size > 0 && size < INT32_MAX ? size : -1;
 }
@@ -301,13 +300,15 @@ double EventFacts::part_of_step(int64_t nanoseconds) const {
   return ratio(nanoseconds, step_.length);
 }
 
-bool EventFacts::is_complete() const { return meta_of(model_).contains("format"); }
+bool EventFacts::is_complete() const { return meta_of(model_).contains(top::format); }
 
 bool EventFacts::is_dp() const {
-  return model_.meta_text("mode").starts_with("dp") && chunks_.size() > 1;
+  return model_.meta_text(top::mode).starts_with("dp") && chunks_.size() > 1;
 }
 
-bool EventFacts::trains() const { return text_arg(step_args_, "kind") == "train"; }
+bool EventFacts::trains() const {
+  return string_arg(step_args_, keys::kind) == values::train;
+}
 
 std::string EventFacts::say(std::initializer_list<std::string> keys) const {
   for (const std::string& key : keys) {

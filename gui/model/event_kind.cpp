@@ -1,5 +1,6 @@
-#include "gui/model/event_kind.h"
-
+// Determines the kind of an element of `traceEvents` from our categories and from those
+// of PyTorch's profiler.
+#include "gui/model/event_reader.h"
 #include "tracer/format/keys.h"
 #include "tracer/format/tokens.h"
 #include "tracer/kineto/names.h"
@@ -37,7 +38,7 @@ Kind kind_of(const tracer::EventFields& f) {
   if (f.letter == 'i' || f.letter == 'I' || f.letter == 'R') return Kind::mark;
   const std::string_view cat = tracer::content(f.cat);
   if (cat == tracer::categories::phase)
-    return tracer::content(f.name) == tracer::names::step ? Kind::step : Kind::phase;
+    return tracer::content(f.name) == names::step ? Kind::step : Kind::phase;
   Kind kind = of_category(cat);
   if (kind == Kind::other) kind = of_category(tracer::category_of_kineto(cat));
   const bool moves = kind == Kind::kernel && !f.has_src;

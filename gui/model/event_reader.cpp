@@ -4,16 +4,12 @@
 
 #include <algorithm>
 
-#include "gui/model/event_kind.h"
 #include "tracer/format/keys.h"
 #include "tracer/format/tokens.h"
 
 namespace lockstep::gui {
 
 namespace {
-
-namespace names = tracer::names;
-namespace reasons = tracer::reasons;
 
 constexpr uint32_t kMaxPhases = 255;  ///< Event::phase has 8 bits
 constexpr int64_t kMaxRank = 65'535;
@@ -105,7 +101,7 @@ void EventReader::take_details(const tracer::EventFields& f, Event& event,
     raw_.collectives.push_back({index, group, f.seq});
   }
   if (event.what() == Kind::step) {
-    raw_.steps.push_back({index, tracer::content(f.kind) != tracer::values::eval});
+    raw_.steps.push_back({index, tracer::content(f.kind) != values::eval});
   } else if (event.what() != Kind::mark && is_profiler_step(f)) {
     const int64_t number = profiler_step(f);
     event.step =

@@ -11,6 +11,17 @@
 
 namespace lockstep::gui {
 
+/// Returns the kind by category: ours, or one of PyTorch's profiler (event_kind.cpp).
+Kind kind_of(const tracer::EventFields& f);
+
+/// `ProfilerStep#7`: the only mark of a training step in traces of PyTorch's profiler.
+bool is_profiler_step(const tracer::EventFields& f);
+int64_t profiler_step(const tracer::EventFields& f);
+
+/// The direction that PyTorch's profiler encodes in a copy's name: `Memcpy HtoD (…)`.
+enum class Direction : uint8_t { none, to_device, to_host };
+Direction memcpy_direction(const tracer::EventFields& f);
+
 class EventReader {
  public:
   explicit EventReader(RawModel& raw) : raw_(raw), lanes_(raw) {}

@@ -45,13 +45,13 @@ class Devices {
 /// Adds the devices that the trace lists, even if they did nothing.
 void list_devices(Model& model, Devices& devices) {
   const tracer::Json& meta = meta_of(model);
-  const auto listed = meta.find("devices");
+  const auto listed = meta.find(top::devices);
   if (listed == meta.end() || !listed->is_array()) return;
   for (const tracer::Json& entry : *listed) {
     if (!entry.is_object()) continue;
-    const int64_t rank = std::clamp<int64_t>(tracer::int_arg(entry, "rank"), 0, 65'535);
-    const int index = devices.index(tracer::int_arg(entry, "id", kHostDevice), rank);
-    const std::string name = tracer::string_arg(entry, "name");
+    const int64_t rank = std::clamp<int64_t>(int_arg(entry, keys::rank), 0, 65'535);
+    const int index = devices.index(int_arg(entry, keys::id, kHostDevice), rank);
+    const std::string name = string_arg(entry, keys::name);
     if (index != kHostDevice && !name.empty()) model.devices[index].name = name;
   }
 }

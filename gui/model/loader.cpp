@@ -93,8 +93,8 @@ void Loader::Reading::read(size_t count) {
 }
 
 void Loader::Reading::take_member() {
-  if (file.key() == tracer::top::lockstep) meta = file.value();
-  if (file.key() == tracer::top::distributed) distributed = file.value();
+  if (file.key() == top::lockstep) meta = file.value();
+  if (file.key() == top::distributed) distributed = file.value();
 }
 
 void Loader::Reading::stop() {
@@ -160,9 +160,9 @@ Model Loader::finish() {
   Model& model = r.model();
   model.meta = std::make_shared<tracer::Json>(parse_object(r.meta));
   const tracer::Json distributed = parse_object(r.distributed);
-  const int64_t rank = tracer::int_arg(distributed, tracer::top::rank, -1);
+  const int64_t rank = tracer::int_arg(distributed, top::rank, -1);
   r.raw.rank = std::clamp<int64_t>(rank, 0, 65'535);
-  if (rank >= 0 && tracer::int_arg(distributed, tracer::top::world_size, 1) > 1) {
+  if (rank >= 0 && tracer::int_arg(distributed, top::world_size, 1) > 1) {
     model.alone = static_cast<int>(r.raw.rank);
   }
   r.events.finish();

@@ -9,8 +9,11 @@
 // Thread-safe for concurrent reads.
 #pragma once
 
+#include <array>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,8 +21,17 @@
 
 #include "gui/model/event.h"
 #include "gui/model/strings.h"
+#include "tracer/format/keys.h"
 
 namespace lockstep::gui {
+
+// The names of the trace's schema.
+namespace keys = tracer::keys;
+namespace names = tracer::names;
+namespace phases = tracer::phases;
+namespace reasons = tracer::reasons;
+namespace top = tracer::top;
+namespace values = tracer::values;
 
 inline constexpr int kHostDevice = -1;
 inline constexpr int kMaxRanks = 65'535;
@@ -43,6 +55,14 @@ struct Device {
   std::string name;
   int rank = 0;
   std::vector<std::pair<int64_t, uint64_t>> memory;  ///< counters: (ts, text offset)
+};
+
+/// Live bytes of a device, in the order of the memory categories.
+struct Memory {
+  std::array<int64_t, std::size(tracer::memory_categories)> bytes{};
+  int64_t total() const {
+    return std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
+  }
 };
 
 /// A transfer between memories.
@@ -119,7 +139,7 @@ struct Model {
   size_t step_of(const Event& event) const;    ///< the step recorded in it
   int rank_of(uint32_t event) const { return lanes[events[event].lane].rank; }
   std::string meta_text(const char* key) const;  ///< "" if absent or not text
-  bool is_measured() const { return meta_text("clock") != "emulated"; }
+  bool is_measured() const { return meta_text(top::clock) != values::emulated; }
   int ranks() const;
 
   // The index of args.id: dense if ids are small, else sorted pairs.

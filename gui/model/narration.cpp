@@ -57,43 +57,48 @@ class Narrator : EventFacts {
 
   std::string step() {
     if (event_.step != kNoStep) facts_.number("step", event_.step);
-    facts_.number("batch", number_arg(args_, "batch", -1));
+    facts_.number("batch", int_arg(args_, keys::batch, -1));
     facts_.time("length", step_.length);
     if (computes()) facts_.per_second("rate", step_.batch, step_.length);
     const auto longest = std::max_element(
         step_.phases.begin(), step_.phases.end(),
-        [](const auto& a, const auto& b) { return a.device < b.device; });
-    if (computes() && longest != step_.phases.end() && longest->on_device) {
-      facts_.text("longest", model_.strings[longest->name]);
-      facts_.share("longest_share", part_of_step(longest->device));
+        [](const auto& a, const auto& b) { return a.cost.device < b.cost.device; });
+    if (computes() && longest != step_.phases.end() && longest->cost.on_device()) {
+      facts_.text("longest", longest->name);
+      facts_.share("longest_share", part_of_step(longest->cost.device));
     }
-    const bool ddp = is_ddp() && text_arg(args_, "kind") == "train";
-    return say({ddp ? "step/ddp" : "", "step/" + text_arg(args_, "kind"), "step"});
+    const bool ddp = is_ddp() && string_arg(args_, keys::kind) == values::train;
+    return say(
+        {ddp ? "step/ddp" : "", "step/" + string_arg(args_, keys::kind), "step"});
   }
 
   std::string phase() {
     const Caused caused = add_caused();
     add_cost(name());
-    if (name() == "scatter" || name() == "replicate") add_traffic(name(), true);
-    if (name() == "gather" || name() == "reduce") add_traffic(name(), false);
-    facts_.number("batch", number_arg(step_args_, "batch", -1));
+    if (name() == phases::scatter || name() == phases::replicate)
+      add_traffic(name(), true);
+    if (name() == phases::gather || name() == phases::reduce)
+      add_traffic(name(), false);
+    facts_.number("batch", int_arg(step_args_, keys::batch, -1));
     std::string special;
     if (is_ddp()) {
       special = "ddp";
       const uint32_t part = collective_below(state_.event);
-      const bool reduces = name() == "all_reduce";
+      const bool reduces = name() == phases::all_reduce;
       if (reduces) special = part == kNoEvent ? "wait" : "bucket";
-      if (part != kNoEvent && name() != "forward") add_collective(part);
+      if (part != kNoEvent && name() != phases::forward) add_collective(part);
       if (part != kNoEvent && computes()) {
         facts_.time("delay", model_.events[part].ts - event_.ts);
       }
     }
-    if (is_dp() && name() != "scatter" && name() != "h2d") special = "dp";
-    if (name() == "forward" && !is_dp() && !is_ddp() && !trains()) special = "eval";
-    if (name() == "scatter" && from_ != kHostDevice) special = "device";
-    if (name() == "h2d" && is_dp() && caused.copies == 1 &&
-        text_arg(step_args_, "input_on") == "host") {
-      special = text_arg(args_of(model_, model_.events[caused.first_copy]), "tensor");
+    if (is_dp() && name() != phases::scatter && name() != phases::h2d) special = "dp";
+    if (name() == phases::forward && !is_dp() && !is_ddp() && !trains())
+      special = "eval";
+    if (name() == phases::scatter && from_ != kHostDevice) special = "device";
+    if (name() == phases::h2d && is_dp() && caused.copies == 1 &&
+        string_arg(step_args_, keys::input_on) == values::host) {
+      special =
+          string_arg(args_of(model_, model_.events[caused.first_copy]), keys::tensor);
     }
     return say({"phase/" + name() + "/" + special, "phase/" + name(), "phase"});
   }
@@ -107,32 +112,32 @@ class Narrator : EventFacts {
       type = caller.substr(0, caller.rfind('.'));
     }
     facts_.text("type", type);
-    const std::string module = text_arg(args_, "module");
-    const bool is_root = args_.find("module") != args_.end() && module.empty();
+    const std::string module = string_arg(args_, keys::module);
+    const bool is_root = args_.find(keys::module) != args_.end() && module.empty();
     facts_.text("module", module);
     std::string special = is_root ? "model" : "";
-    if (is_root && phase_name() == "parallel_apply") special = "replica";
+    if (is_root && phase_name() == phases::parallel_apply) special = "replica";
     facts_.text("callee", is_root ? say({"word/" + special}) : module);
     if (type == "DataParallel") special = "dp";
     if (type == "DistributedDataParallel") special = "ddp";
     add_later(add_caused());
     return say({"call/" + function + "/" + special, "call/" + function,
-                "call/" + name(), "call/" + text_arg(json_, "cat"), "call"});
+                "call/" + name(), "call/" + string_arg(json_, "cat"), "call"});
   }
 
   std::string op() {
     const Caused caused = add_caused();
-    if (name() == "GatherBackward") add_traffic("grad_scatter", true);
-    if (name() == "BroadcastBackward") add_traffic("reduce", false);
-    facts_.flops("flops", number_arg(args_, "flops"));
-    const auto shapes = args_.find("shapes");
+    if (name() == "GatherBackward") add_traffic(reasons::grad_scatter, true);
+    if (name() == "BroadcastBackward") add_traffic(reasons::reduce, false);
+    facts_.flops("flops", int_arg(args_, keys::flops));
+    const auto shapes = args_.find(keys::shapes);
     if (shapes != args_.end()) {
       facts_.number("tensors", static_cast<int64_t>(shapes->size()));
     }
-    facts_.text("kernel", text_arg(args_, "kernel"));
+    facts_.text("kernel", string_arg(args_, keys::kernel));
     if (caused.mark != kNoEvent) {
       facts_.text("param",
-                  text_arg(args_of(model_, model_.events[caused.mark]), "param"));
+                  string_arg(args_of(model_, model_.events[caused.mark]), keys::param));
     }
     if (caused.copies == 1) {
       facts_.text("why", model_.strings[model_.copy_of(caused.first_copy)->why]);
@@ -143,14 +148,14 @@ class Narrator : EventFacts {
     const bool idle = is_complete() && caused.nothing();
     if (idle) facts_.phrase("later", say({"later/none"}));
     const bool moves = caused.copies > 0 && caused.kernels == 0;
-    const bool splits = is_dp() && trains() && phase_name() == "parallel_apply";
+    const bool splits = is_dp() && trains() && phase_name() == phases::parallel_apply;
     const std::string key = "op/" + name();
     if (name().starts_with("c10d::")) {
       const uint32_t part = collective_below(state_.event);
       if (part != kNoEvent) add_collective(part);
     }
     if (name() == "aten::nll_loss" && is_ddp()) caller = "ddp";
-    if (name() == "aten::mul" && is_ddp() && phase_name() == "backward") {
+    if (name() == "aten::mul" && is_ddp() && phase_name() == phases::backward) {
       caller = "bucket";
     }
     return say({idle ? key + "/none" : "", caused.kernels == 2 ? key + "/both" : "",
@@ -161,29 +166,29 @@ class Narrator : EventFacts {
   }
 
   std::string kernel() {
-    int64_t flops = number_arg(args_, "flops");
+    int64_t flops = int_arg(args_, keys::flops);
     if (event_.parent != kNoEvent) {
       const Event& op = model_.events[event_.parent];
       const Json op_args = args_of(model_, op);
       add_layer(event_.parent, op_args);
       if (flops <= 0 && op.what() == Kind::op && caused_by(model_, op).kernels == 1) {
-        flops = number_arg(op_args, "flops");
+        flops = int_arg(op_args, keys::flops);
       }
     }
     facts_.flops("flops", flops);
-    const int64_t bytes = number_arg(args_, "bytes");
+    const int64_t bytes = int_arg(args_, keys::bytes);
     facts_.bytes("moved", bytes);
     if (bytes >= kFewBytes) facts_.bandwidth("rate", bytes, event_.dur);
     if (event_.dur >= kShortKernel) facts_.flop_rate("rate", flops, event_.dur);
-    facts_.text("impl", text_arg(args_, "impl"));
+    facts_.text("impl", string_arg(args_, keys::impl));
     const auto length = static_cast<double>(event_.dur);
-    const double queued = real_arg(args_, "queued_us") * 1e3;
+    const double queued = number_arg(args_, keys::queued_us) * 1e3;
     if (queued > length / 10 && queued > kWakingUp && queued < kMaxSpan) {
       facts_.time("queued", static_cast<int64_t>(queued));
     }
-    const double cpu = real_arg(args_, "cpu_us") * 1e3;
+    const double cpu = number_arg(args_, keys::cpu_us) * 1e3;
     if (cpu > 0 && cpu < 0.8 * length) facts_.share("cpu", cpu / length);
-    const bool void_times = !computes() || text_arg(args_, "impl") == "null";
+    const bool void_times = !computes() || string_arg(args_, keys::impl) == "null";
     const std::string key = "kernel/" + name();
     return say(
         {void_times ? "kernel/null" : "", key + "/" + phase_name(), key, "kernel"});
@@ -198,37 +203,37 @@ class Narrator : EventFacts {
     if (computes() && copy.bytes >= kFewBytes) {
       facts_.bandwidth("rate", copy.bytes, event_.dur);
     }
-    const std::string tensor = text_arg(args_, "tensor");
+    const std::string tensor = string_arg(args_, keys::tensor);
     facts_.text("tensor", tensor);
-    const std::string shape = shape_arg(args_, "shape");
+    const std::string shape = shape_arg(args_, keys::shape);
     if (shape.size() > 2) facts_.text("shape", shape);
     std::string special = tensor;
-    if (why == "scatter" && add_chunk(copy)) special = "chunk";
-    if (why == "replicate" || why == "reduce") special = add_group(copy);
-    if (why == "d2h") special = copy.bytes <= 8 ? "number" : "";
+    if (why == reasons::scatter && add_chunk(copy)) special = "chunk";
+    if (why == reasons::replicate || why == reasons::reduce) special = add_group(copy);
+    if (why == reasons::d2h) special = copy.bytes <= 8 ? "number" : "";
     const std::string message = add_message(copy);
     if (!message.empty())
       special = message;
-    else if (why == "all_reduce")
+    else if (why == reasons::all_reduce)
       special = add_ring();
     return say({"copy/" + why + "/" + special, "copy/" + why, "copy"});
   }
 
   std::string collective() {
-    const std::string kind = text_arg(args_, "collective");
+    const CollectiveArgs own(args_);
+    const std::string kind(own.facts.collective);
     if (!kind.empty()) facts_.text("name", kind);
     add_collective(state_.event);
     facts_.number("group_size", group_size());
-    facts_.text("algorithm", text_arg(args_, "algorithm"));
-    std::string special = text_arg(args_, tracer::keys::why);
-    if (number_arg(args_, "bucket", -1) >= 0) special = "bucket";
+    facts_.text("algorithm", own.facts.algorithm);
+    const std::string special(own.facts.bucket >= 0 ? "bucket" : own.facts.why);
     return say(
         {"collective/" + kind + "/" + special, "collective/" + kind, "collective"});
   }
 
   std::string sync() {
-    const std::string why = text_arg(args_, tracer::keys::why);
-    const auto awaited = args_.find("for");
+    const std::string why = string_arg(args_, keys::why);
+    const auto awaited = args_.find(keys::waits_for);
     if (awaited != args_.end() && awaited->is_array() && !awaited->empty()) {
       facts_.number("threads", static_cast<int64_t>(awaited->size()));
       const Json& last = awaited->back();
@@ -249,15 +254,15 @@ class Narrator : EventFacts {
   }
 
   std::string mark() {
-    facts_.text("param", text_arg(args_, "param"));
-    facts_.number("bucket", number_arg(args_, "bucket", -1));
-    facts_.text("slot", text_arg(args_, "slot"));
-    const uint32_t by = model_.event_of_id(number_arg(args_, "by", -1));
+    facts_.text("param", string_arg(args_, keys::param));
+    facts_.number("bucket", int_arg(args_, keys::bucket, -1));
+    facts_.text("slot", string_arg(args_, keys::slot));
+    const uint32_t by = model_.event_of_id(int_arg(args_, keys::by, -1));
     if (by != kNoEvent) facts_.text("cause", model_.name_of(model_.events[by]));
-    if (name() == "grad_ready" && add_bucket_of(text_arg(args_, "param"))) {
+    if (name() == names::grad_ready && add_bucket_of(string_arg(args_, keys::param))) {
       return say({"mark/grad_ready/bucket", "mark/grad_ready"});
     }
-    if (name() == "bucket_ready" && event_.parent != kNoEvent) {
+    if (name() == names::bucket_ready && event_.parent != kNoEvent) {
       const uint32_t part = collective_below(event_.parent);
       if (part != kNoEvent) add_collective(part);
       return say({"mark/bucket_ready/whole", "mark/bucket_ready"});

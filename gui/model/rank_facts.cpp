@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "gui/model/event_facts.h"
-#include "gui/model/ring_message.h"
+#include "gui/model/transfers.h"
 
 namespace lockstep::gui {
 
@@ -33,7 +33,7 @@ int64_t computed(const Model& model, int device, int64_t from, int64_t to) {
 }  // namespace
 
 bool EventFacts::is_ddp() const {
-  return model_.meta_text("mode") == "ddp" && model_.ranks() > 1;
+  return model_.meta_text(top::mode) == "ddp" && model_.ranks() > 1;
 }
 
 void EventFacts::add_rank() {
@@ -56,15 +56,13 @@ uint32_t EventFacts::collective_below(uint32_t event) const {
 
 void EventFacts::add_collective(uint32_t index) {
   const Event& event = model_.events[index];
-  const Json args = args_of(model_, event);
-  facts_.bytes("bytes", number_arg(args, "bytes"));
-  facts_.number("bucket", number_arg(args, "bucket", -1));
-  facts_.number("group_size", number_arg(args, "group_size", -1));
-  facts_.text("tensor", text_arg(args, "tensor"));
-  const auto params = args.find("params");
-  if (params != args.end() && params->is_array() && !params->empty()) {
-    facts_.number("params", static_cast<int64_t>(params->size()));
-  }
+  const CollectiveArgs own(model_, index);
+  facts_.bytes("bytes", own.facts.bytes);
+  facts_.number("bucket", own.facts.bucket);
+  facts_.number("group_size", own.facts.group_size);
+  facts_.text("tensor", own.facts.tensor);
+  const auto params = static_cast<int64_t>(own.facts.params.json().size());
+  if (own.facts.params.is_array() && params > 0) facts_.number("params", params);
   const int device = model_.lanes[event.lane].device;
   int64_t sent = 0;
   const uint32_t collective = model_.collective_of(index);
@@ -93,11 +91,11 @@ bool EventFacts::add_bucket_of(const std::string& param) {
     const Event& event = model_.events[at->first];
     if (event.step != event_.step || model_.lanes[event.lane].rank != rank) continue;
     const Json args = args_of(model_, event);
-    const auto params = args.find("params");
+    const auto params = args.find(keys::params);
     if (params == args.end() || !params->is_array()) continue;
     if (std::find(params->begin(), params->end(), param) == params->end()) continue;
     add_collective(at->first);
-    return number_arg(args, "bucket", -1) >= 0;
+    return int_arg(args, keys::bucket, -1) >= 0;
   }
   return false;
 }
@@ -106,8 +104,8 @@ std::string EventFacts::add_message(const Copy& copy) {
   const RingMessage message = ring_message(model_, copy);
   if (message.rounds == 0) return "";
   const Collective& whole = model_.collectives[copy.collective];
-  const Json args = args_of(model_, model_.events[whole.events.front()]);
-  facts_.number("bucket", number_arg(args, "bucket", -1));
+  const CollectiveArgs own(model_, whole.events.front());
+  facts_.number("bucket", own.facts.bucket);
   facts_.number("ring_step", copy.round + 1);
   facts_.number("ring_steps", message.rounds);
   facts_.number("ranks", message.ranks);

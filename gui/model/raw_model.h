@@ -28,6 +28,8 @@ struct RawReference {
   uint32_t cause = kNoId;  ///< args.op, args.by or args.parent
 };
 
+/// The same facts as tracer::CopyFacts, taken from EventFields as the file is read,
+/// with strings as indices: a large trace has millions.
 struct RawCopy {
   uint32_t event = 0;
   int64_t src = kHostDevice, dst = kHostDevice;  ///< the trace's device ids
@@ -37,6 +39,7 @@ struct RawCopy {
   int64_t seq = -1, ring_step = -1;
 };
 
+/// What identifies a collective across ranks; panels read the rest (CollectiveArgs).
 struct RawCollective {
   uint32_t event = 0;
   uint32_t group = 0;  ///< index into Model::strings
@@ -93,13 +96,13 @@ struct RawModel {
 Model index_model(RawModel raw);
 
 // The stages of index_model, in execution order.
-void sort_events(RawModel& raw);   // index_events.cpp
-void index_ids(RawModel& raw);     // index_events.cpp
-void index_lanes(RawModel& raw);   // index_lanes.cpp
-void nest_events(RawModel& raw);   // index_events.cpp
-void index_steps(RawModel& raw);   // index_steps.cpp
-void order_program(Model& model);  // index_events.cpp
-void index_copies(RawModel& raw);  // index_lanes.cpp
-void index_collectives(RawModel& raw);
+void sort_events(RawModel& raw);        // index_events.cpp
+void index_ids(RawModel& raw);          // index_events.cpp
+void index_lanes(RawModel& raw);        // index_lanes.cpp
+void nest_events(RawModel& raw);        // index_events.cpp
+void index_steps(RawModel& raw);        // index_steps.cpp
+void order_program(Model& model);       // index_events.cpp
+void index_copies(RawModel& raw);       // index_lanes.cpp
+void index_collectives(RawModel& raw);  // index.cpp
 
 }  // namespace lockstep::gui

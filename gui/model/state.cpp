@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "gui/model/details.h"
-#include "gui/model/flights.h"
+#include "gui/model/transfers.h"
 
 namespace lockstep::gui {
 
@@ -103,12 +103,12 @@ void find_effects(const Model& model, State& state) {
     }
   }
   if (first_ts != INT64_MAX) state.effects_after = first_ts - cause.ts;
-  const std::vector<Flight> flights = flights_of(model, cause);
-  for (const Flight& flight : flights) {
-    if (flight.round < 0) continue;
-    for (const uint32_t index : flight.copies) note_message(model, index, state);
+  const std::vector<Transfer> transfers = transfers_of(model, cause);
+  for (const Transfer& transfer : transfers) {
+    if (transfer.round < 0) continue;
+    for (const uint32_t index : transfer.copies) note_message(model, index, state);
   }
-  fly(model, flights, state);
+  add_packets(model, transfers, state);
 }
 
 void find_stack(const Model& model, State& state) {

@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "gui/model/memory.h"
 #include "gui/model/position.h"
 
 namespace lockstep::gui {

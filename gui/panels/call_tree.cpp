@@ -102,7 +102,7 @@ void draw_row(const Ui& ui, const Rect& r, const Row& row, bool current, float i
 void draw_call_tree(const Ui& ui, Rect inside, App& app) {
   OpenTrace& trace = app.trace();
   if (trace.tree_of != trace.state.step || trace.tree_rank != trace.state.rank) {
-    trace.tree = call_tree(*trace.model, trace.state.step, trace.state.rank);
+    trace.tree = calls_by_name(*trace.model, trace.state.step, trace.state.rank);
     trace.tree_of = trace.state.step;
     trace.tree_rank = trace.state.rank;
   }

@@ -151,14 +151,14 @@ void draw_row(const Ui& ui, const Rect& r, float indent, const Line& row, App& a
                                  display_name(model, event, app.settings.cpp_names));
   if (event.what() != Kind::call || room - used < 50) return;
   const tracer::Json args = args_of(model, event);
-  if (!text_arg(args, "slot").empty()) {  // implemented by the learner
+  if (!string_arg(args, keys::slot).empty()) {  // implemented by the learner
     const float width = ui.width(Type::small, "yours") + 12;
     ui.fill({x + used + 8, r.y + 4, width, r.h - 8}, with_alpha(t.green, 0.25f), 4);
     ui.text(x + used + 14, y + 1, Type::small, t.green, "yours");
     return;
   }
   ui.text_cut(x + used + 8, y + 1, room - used - 8, Type::mono_small, t.faint,
-              text_arg(args, "module"));
+              string_arg(args, keys::module));
 }
 
 }  // namespace

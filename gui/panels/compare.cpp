@@ -13,11 +13,11 @@ namespace {
 constexpr size_t kMaxTraces = 3;
 
 std::string title_of(const Model& model) {
-  const std::string mode = model.meta_text("mode");
-  const std::string arch = model.meta_text("arch");
+  const std::string mode = model.meta_text(top::mode);
+  const std::string arch = model.meta_text(top::arch);
   if (mode.empty()) return model.name.substr(model.name.find_last_of('/') + 1);
   return fmt::format("{} · {} · {} device{} · {}", arch, mode, model.devices.size(),
-                     model.devices.size() == 1 ? "" : "s", model.meta_text("clock"));
+                     model.devices.size() == 1 ? "" : "s", model.meta_text(top::clock));
 }
 
 /// Returns the phases of all traces; tries to preserve the order within each trace.
@@ -25,8 +25,8 @@ std::vector<std::string> all_phases(const std::vector<OpenTrace*>& traces) {
   std::vector<std::string> names;
   for (const OpenTrace* trace : traces) {
     auto place = names.begin();
-    for (const PhaseTime& phase : trace->step.phases) {
-      const std::string& name = trace->model->strings[phase.name];
+    for (const tracer::NamedPhase& phase : trace->step.phases) {
+      const std::string& name = phase.name;
       auto found = std::find(names.begin(), names.end(), name);
       if (found == names.end()) found = names.insert(place, name);
       place = found + 1;
@@ -42,8 +42,8 @@ struct Cost {
 };
 
 Cost cost_of(const OpenTrace& trace, const std::string& phase) {
-  for (const PhaseTime& own : trace.step.phases) {
-    if (trace.model->strings[own.name] == phase) return {own.cost(), own.on_device};
+  for (const tracer::NamedPhase& own : trace.step.phases) {
+    if (own.name == phase) return {own.cost.cost(), own.cost.on_device()};
   }
   return {};
 }
@@ -60,10 +60,10 @@ std::string difference(const Cost& first, const Cost& other) {
 
 /// Returns a warning if the traces do different work, or an empty string otherwise.
 std::string different_work(const std::vector<OpenTrace*>& traces) {
-  const std::string arch = traces.front()->model->meta_text("arch");
+  const std::string arch = traces.front()->model->meta_text(top::arch);
   const int64_t batch = traces.front()->step.batch;
   for (const OpenTrace* trace : traces) {
-    const std::string other = trace->model->meta_text("arch");
+    const std::string other = trace->model->meta_text(top::arch);
     if (other != arch) {
       return fmt::format("not the same work: the models are {} and {}", arch, other);
     }

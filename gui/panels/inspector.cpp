@@ -6,7 +6,7 @@
 
 #include "base/units.h"
 #include "gui/model/details.h"
-#include "gui/model/ring_message.h"
+#include "gui/model/transfers.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/widgets.h"
 #include "gui/ui/ui.h"
@@ -51,15 +51,15 @@ void add_rates(const Model& model, const Event& event, const tracer::Json& args,
                std::vector<Fact>& facts) {
   if (event.dur <= 0) return;
   const double seconds = static_cast<double>(event.dur) * 1e-9;
-  int64_t flops = number_arg(args, "flops");
+  int64_t flops = int_arg(args, keys::flops);
   if (flops == 0 && event.what() == Kind::kernel && event.parent != kNoEvent) {
-    flops = number_arg(args_of(model, model.events[event.parent]), "flops");
+    flops = int_arg(args_of(model, model.events[event.parent]), keys::flops);
   }
   const bool ran = event.is_task();
   if (flops > 0 && ran) {
     facts.push_back({"speed", rate(static_cast<double>(flops) / seconds, "FLOP/s")});
   }
-  const int64_t bytes = number_arg(args, "bytes");
+  const int64_t bytes = int_arg(args, keys::bytes);
   if (bytes > 0 && ran) {
     facts.push_back({"bandwidth", rate(static_cast<double>(bytes) / seconds, "B/s")});
   }
@@ -71,7 +71,7 @@ std::string gradient_of(const Model& model, uint32_t kernel) {
   if (event.what() != Kind::kernel) return "";
   for (uint32_t place = event.order + 1; place < event.last; ++place) {
     const Event& mark = model.events[model.program[place]];
-    if (mark.what() == Kind::mark) return text_arg(args_of(model, mark), "param");
+    if (mark.what() == Kind::mark) return string_arg(args_of(model, mark), keys::param);
   }
   return "";
 }
@@ -103,11 +103,11 @@ void add_links(const Model& model, uint32_t index, const tracer::Json& args,
     facts.push_back({listed == 0 ? "causes" : "", name_with_id(model, child), child});
     ++listed;
   }
-  const uint32_t forward = model.event_of_id(number_arg(args, "fwd", -1));
+  const uint32_t forward = model.event_of_id(int_arg(args, keys::fwd, -1));
   if (forward != kNoEvent) {
     facts.push_back({"backward of", name_with_id(model, forward), forward});
   }
-  for (const char* key : {"deps", "for"}) {
+  for (const char* key : {keys::deps, keys::waits_for}) {
     const auto found = args.find(key);
     if (found == args.end() || !found->is_array()) continue;
     size_t count = 0;
@@ -155,12 +155,13 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index) {
   }
   add_rates(model, event, args, facts);
   add_links(model, index, args, facts);
-  static constexpr std::string_view hidden[] = {"deps", "for",  "parent", "op",  "fwd",
-                                                "rank", "step", "src",    "dst", "why"};
+  static constexpr std::string_view hidden[] = {
+      keys::deps, keys::waits_for, keys::parent, keys::op,  keys::fwd,
+      keys::rank, keys::step,      keys::src,    keys::dst, keys::why};
   for (const auto& [key, value] : args.items()) {
     if (std::find(std::begin(hidden), std::end(hidden), key) != std::end(hidden))
       continue;
-    if (key == "bytes" && model.copy_of(index) != nullptr) continue;
+    if (key == keys::bytes && model.copy_of(index) != nullptr) continue;
     if (value.is_array() && !value.empty() && value.front().is_string()) {
       add_names(key, value, facts);
       continue;

@@ -41,7 +41,7 @@ void draw_memory_legend(const Ui& ui, Rect r, const Memory& memory) {
     const float wide = ui.width(Type::small, amount);
     ui.text_right(line.right(), line.y, Type::small, ui.theme.dim, amount);
     ui.text_cut(line.x + 12, line.y, line.w - 18 - wide, Type::small, ui.theme.dim,
-                kMemoryCategories[i]);
+                tracer::memory_categories[i]);
   }
 }
 

@@ -12,8 +12,8 @@ namespace lockstep::gui {
 
 namespace {
 
-const PhaseTime* named(const Breakdown& from, uint32_t name) {
-  for (const PhaseTime& phase : from.phases) {
+const tracer::NamedPhase* named(const Breakdown& from, const std::string& name) {
+  for (const tracer::NamedPhase& phase : from.phases) {
     if (phase.name == name) return &phase;
   }
   return nullptr;
@@ -45,11 +45,11 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
   room.take_bottom(4);
 
   int64_t longest = 1;
-  for (const PhaseTime& phase : trace.step.phases) {
-    longest = std::max(longest, phase.cost());
+  for (const tracer::NamedPhase& phase : trace.step.phases) {
+    longest = std::max(longest, phase.cost.cost());
   }
-  for (const PhaseTime& phase : trace.mean.phases) {
-    longest = std::max(longest, phase.cost());
+  for (const tracer::NamedPhase& phase : trace.mean.phases) {
+    longest = std::max(longest, phase.cost.cost());
   }
   std::string current;
   for (const uint32_t index : trace.state.stack) {
@@ -70,26 +70,27 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
   const Scroll scroll(ui, "times", room,
                       row * static_cast<float>(trace.step.phases.size()), 0, 0);
   float y = scroll.top();
-  for (const PhaseTime& phase : trace.step.phases) {
-    const std::string& name = model.strings[phase.name];
+  for (const tracer::NamedPhase& phase : trace.step.phases) {
+    const std::string& name = phase.name;
     const bool now = name == current;
     const float text_y = y + (row - ui.line_height(Type::body)) / 2;
     ui.text_cut(room.x, text_y, name_width - 6, Type::body, now ? t.accent : t.text,
                 name);
     const std::string time =
-        (phase.on_device ? "" : "host ") + human_time(phase.cost());
+        (phase.cost.on_device() ? "" : "host ") + human_time(phase.cost.cost());
     ui.text_right(right, text_y, Type::body, now ? t.text : t.dim, time);
     const Rect bar{room.x + name_width, y + row / 2 - 3,
                    right - room.x - name_width - 62, 7};
-    if (bar.w > 12 && phase.on_device) {
+    if (bar.w > 12 && phase.cost.on_device()) {
       const auto part = [&](int64_t ns) {
         return static_cast<float>(static_cast<double>(ns) /
                                   static_cast<double>(longest));
       };
-      ui.bar(bar, part(phase.cost()), phase_colour(t, name), phase.on_device);
-      const PhaseTime* mean = named(trace.mean, phase.name);
+      ui.bar(bar, part(phase.cost.cost()), phase_colour(t, name),
+             phase.cost.on_device());
+      const tracer::NamedPhase* mean = named(trace.mean, phase.name);
       if (mean != nullptr && model.steps.size() > 1) {
-        const float x = bar.x + bar.w * part(mean->cost());
+        const float x = bar.x + bar.w * part(mean->cost.cost());
         ui.fill({x - 0.75f, bar.y - 2, 1.5f, bar.h + 4}, t.text);
       }
     }

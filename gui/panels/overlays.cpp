@@ -6,7 +6,7 @@
 
 #include "gui/app/app.h"
 #include "gui/panels/panels.h"
-#include "gui/text/tour.h"
+#include "gui/text/english.h"
 
 namespace lockstep::gui {
 

@@ -151,7 +151,7 @@ void draw_memory_words(const Ui& ui, const Rect& room, const Memory& memory) {
   }
   float x = room.x;
   for (const size_t i : by_size(memory)) {
-    const char* name = kMemoryCategories[i];
+    const char* name = tracer::memory_categories[i];
     const float wide = ui.width(Type::small, name);
     if (x + 11 + wide > room.right()) break;
     ui.fill({x, room.y + 4, 7, 7}, memory_colour(ui.theme, i), 2);
@@ -184,17 +184,16 @@ void draw_head(const Ui& ui, Rect& room, const OpenTrace& trace, int device,
 }  // namespace
 
 std::string collective_label(const Model& model, uint32_t event, bool brief) {
-  const tracer::Json args = args_of(model, model.events[event]);
-  std::string text = text_arg(args, "collective");
+  const CollectiveArgs own(model, event);
+  std::string text(own.facts.collective);
   if (text.empty()) text = model.name_of(model.events[event]);
-  const int64_t bucket = number_arg(args, "bucket", -1);
-  if (bucket >= 0) {
-    return (brief ? "" : text + " · ") + fmt::format("bucket {}", bucket);
+  if (own.facts.bucket >= 0) {
+    return (brief ? "" : text + " · ") + fmt::format("bucket {}", own.facts.bucket);
   }
-  const std::string why = text_arg(args, tracer::keys::why);
+  const std::string why(own.facts.why);
   if (brief && !why.empty()) return why;
   if (!why.empty() && why != text) return text + " · " + why;
-  const std::string tensor = text_arg(args, "tensor");
+  const std::string tensor(own.facts.tensor);
   return tensor.empty() ? text : text + " · " + tensor;
 }
 

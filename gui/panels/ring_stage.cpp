@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 #include "gui/model/details.h"
-#include "gui/model/ring_message.h"
+#include "gui/model/transfers.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/stage_parts.h"
 #include "gui/panels/widgets.h"
@@ -82,13 +82,13 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace)
     return;
   }
   const Collective& whole = model.collectives[now.collective];
-  const tracer::Json args = args_of(model, model.events[whole.events.front()]);
+  const CollectiveArgs own(model, whole.events.front());
   std::string what = collective_label(model, whole.events.front());
-  what += " · " + human_bytes(number_arg(args, "bytes"));
-  const auto params = args.find("params");
-  if (params != args.end() && params->is_array() && !params->empty()) {
-    what += fmt::format(" · {} parameter{}", params->size(),
-                        params->size() == 1 ? "" : "s");
+  what += " · " + human_bytes(own.facts.bytes);
+  const tracer::Json params = own.facts.params.json();
+  if (params.is_array() && !params.empty()) {
+    what +=
+        fmt::format(" · {} parameter{}", params.size(), params.size() == 1 ? "" : "s");
   }
   const ImU32 colour = event_colour(t, model, whole.events.front());
   const bool has_bar = room.h > 46;

@@ -30,8 +30,8 @@ SourcePlace place_of(const Model& model, const State& state) {
     const Event& event = model.events[*at];
     if (event.is_task() || event.what() == Kind::mark) continue;
     const tracer::Json args = args_of(model, event);
-    SourcePlace place{text_arg(args, "def_file"), number_arg(args, "def_line"),
-                      text_arg(args, "file"), number_arg(args, "line")};
+    SourcePlace place{string_arg(args, keys::def_file), int_arg(args, keys::def_line),
+                      string_arg(args, keys::file), int_arg(args, keys::line)};
     if (!place.known()) {
       place = {place.caller_file, place.caller_line, "", 0};
     }
@@ -48,7 +48,8 @@ SourcePlace place_inside(const Model& model, uint32_t index) {
     const Event& inner = model.events[model.program[at]];
     if (inner.what() != Kind::call && inner.what() != Kind::op) continue;
     const tracer::Json args = args_of(model, inner);
-    const SourcePlace place{text_arg(args, "file"), number_arg(args, "line"), "", 0};
+    const SourcePlace place{string_arg(args, keys::file), int_arg(args, keys::line), "",
+                            0};
     if (place.known()) return place;
   }
   return {};

@@ -99,7 +99,7 @@ void draw_host(const Ui& ui, const Rect& r, const OpenTrace& trace) {
 
 std::string subtitle(const OpenTrace& trace) {
   const Model& model = *trace.model;
-  const std::string mode = model.meta_text("mode");
+  const std::string mode = model.meta_text(top::mode);
   if (mode == "dp" || mode == "dp-features") return "star · device 0 is the root";
   if (is_ring(model)) {
     return fmt::format("ring of {} ranks · rank {} in focus", model.ranks(),

@@ -92,7 +92,7 @@ std::vector<Flow> flows_of(const Model& model, uint32_t index) {
   const tracer::Json args = args_of(model, event);
   add_ids(model, args, "deps", index, flows);
   add_ids(model, args, "for", index, flows);
-  const uint32_t forward = model.event_of_id(number_arg(args, "fwd", -1));
+  const uint32_t forward = model.event_of_id(int_arg(args, keys::fwd, -1));
   if (forward != kNoEvent) flows.push_back({Flow::Why::forward, forward, index});
   const uint32_t end = std::min(event.last, event.order + kMaxEffects);
   for (uint32_t place = event.order + 1; place < end; ++place) {

@@ -111,7 +111,7 @@ void draw_hover(const TimelineFrame& frame) {
       lane.is_host()
           ? fmt::format("host, {}", lane.thread)
           : fmt::format("{}, {}", device_label(frame.model, lane.device), lane.thread));
-  const std::string module = text_arg(args_of(frame.model, event), "module");
+  const std::string module = string_arg(args_of(frame.model, event), keys::module);
   if (!module.empty()) lines.push_back(module);
   if (const Copy* copy = frame.model.copy_of(index)) {
     lines.push_back(fmt::format("{} · {} → {}", human_bytes(copy->bytes),

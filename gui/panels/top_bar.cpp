@@ -9,14 +9,14 @@
 namespace lockstep::gui {
 
 std::string trace_title(const Model& model) {
-  const std::string mode = model.meta_text("mode");
+  const std::string mode = model.meta_text(top::mode);
   const auto n = model.devices.size();
   const std::string kind = mode == "single"        ? "one device"
                            : mode == "dp"          ? "DataParallel"
                            : mode == "dp-features" ? "DataParallel of features"
                            : mode == "ddp"         ? "DistributedDataParallel"
                                                    : mode;
-  std::string text = model.meta_text("arch");
+  std::string text = model.meta_text(top::arch);
   if (text.empty()) text = model.name.substr(model.name.find_last_of('/') + 1);
   if (!kind.empty()) text += " · " + kind;
   if (n > 1)
@@ -111,7 +111,7 @@ void draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
   const std::string phase =
       state.phase == kNoEvent ? "" : model.name_of(model.events[state.phase]);
   const std::string where =
-      phase.empty() || phase == "step" ? step_text : step_text + " · " + phase;
+      phase.empty() || phase == names::step ? step_text : step_text + " · " + phase;
   const std::string time = fmt::format("{:.3f} ms", since);
   const std::string pace = fmt::format(
       "{} · {}", settings.transport.pace == Pace::even ? "even pace" : "real time",
@@ -172,7 +172,7 @@ void draw_top_bar(const Ui& ui, const Rect& bar, App& app) {
   draw_right(ui, bar, transport_x + kTransportWidth + 10, app);
   if (!roomy) return;
 
-  const std::string clock = model.is_measured() ? "measured" : "emulated";
+  const std::string clock = model.is_measured() ? values::measured : values::emulated;
   const float clock_width = chip_width(ui, clock);
   const std::string open = trace_title(model);
   const float room = transport_x - x - clock_width - 20;

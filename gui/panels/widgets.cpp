@@ -33,7 +33,7 @@ void draw_tabs(const Ui& ui, const Rect& area, const std::array<Tab, 2>& tabs,
 
 std::string display_name(const Model& model, const Event& event, bool cpp) {
   if (cpp) {
-    const std::string name = text_arg(args_of(model, event), "cpp");
+    const std::string name = string_arg(args_of(model, event), keys::cpp);
     if (!name.empty()) return name;
   }
   return model.name_of(event);

@@ -11,9 +11,9 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "gui/files/trace_text.h"
 #include "gui/render/fonts.h"
 #include "gui/screen/recent.h"
+#include "tracer/format/file_io.h"
 
 namespace lockstep::gui {
 
@@ -123,7 +123,7 @@ void open_next(App& app, Queue& queue, RecentFiles& memory) {
   const std::string path = queue.files.front();
   queue.files.erase(queue.files.begin());
   try {
-    const TraceText trace = open_trace_text(path);
+    const tracer::FileText trace = tracer::open_file_text(path);
     app.begin_loading(path, trace.text, trace.owner);
     std::error_code ignored;
     const std::string whole = std::filesystem::absolute(path, ignored).string();

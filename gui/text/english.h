@@ -1,6 +1,6 @@
-// English: all text of the viewer's narration. `language.h` explains the template
-// syntax; another language would be another set of files like these (`english_host.h`,
-// `english_devices.h`).
+// English: all text of the viewer's narration, and of its tour. `language.h` explains
+// the template syntax; another language would be another set of files like these
+// (`english_host.h`, `english_devices.h`).
 //
 // Keys start with the kind of event, followed by the special case. Facts, if known:
 //   {name} {time} {share}  the event's name, duration, share of the step
@@ -42,5 +42,32 @@ inline const Language& english() {
       kEnglish, [](int64_t count) -> size_t { return count == 1 ? 0 : 1; }};
   return language;
 }
+
+// "What is this?" in five cards, each next to a part of the screen: the stage, the
+// transport, the calls and the source, the numbers, the timeline (App::tour_places).
+
+struct TourCard {
+  const char* title;
+  const char* text;  ///< **strong**
+};
+
+inline constexpr std::array<TourCard, 5> kTour = {{
+    {"One training step, recorded",
+     "The **stage** shows the host and its devices. Data flies between them while it "
+     "is copied: the larger a packet, the more bytes; its colour shows why. The "
+     "sentence below describes what happens now, with its numbers."},
+    {"Play it, or step",
+     "**space** plays. **→** goes over to the next call, **↓** into what this one "
+     "causes, **↑** up to its caller, **←** back. All of it also works backwards."},
+    {"Who calls forward?",
+     "The **calls** from the training step down to here, with what came before and "
+     "what comes next. Below them, the source that runs, with its line highlighted."},
+    {"Where time and bytes go",
+     "Each **phase** of this step, the bytes through each **port**, and everything the "
+     "trace records about the current event. Click what is blue to go there."},
+    {"The whole trace",
+     "Every thread and every device **stream**. Drag to pan, wheel to zoom, click an "
+     "event to go there, drag the playhead to scrub. **?** lists all keys."},
+}};
 
 }  // namespace lockstep::gui

@@ -74,36 +74,36 @@ const Theme& light_theme() {
 
 ImU32 reason_colour(const Theme& theme, const std::string& why) {
   return look_up(theme, why,
-                 {{"replicate", &Theme::orange},
-                  {"broadcast", &Theme::orange},
-                  {"rebuild", &Theme::orange},
-                  {"metrics", &Theme::green},
-                  {"sync_batch_norm", &Theme::yellow},
-                  {"reduce", &Theme::pink},
-                  {"all_reduce", &Theme::pink},
-                  {"scatter", &Theme::sky},
-                  {"h2d", &Theme::blue},
-                  {"gather", &Theme::green},
-                  {"grad_scatter", &Theme::yellow},
-                  {"d2h", &Theme::violet}});
+                 {{reasons::replicate, &Theme::orange},
+                  {reasons::broadcast, &Theme::orange},
+                  {reasons::rebuild, &Theme::orange},
+                  {reasons::metrics, &Theme::green},
+                  {reasons::sync_batch_norm, &Theme::yellow},
+                  {reasons::reduce, &Theme::pink},
+                  {reasons::all_reduce, &Theme::pink},
+                  {reasons::scatter, &Theme::sky},
+                  {reasons::h2d, &Theme::blue},
+                  {reasons::gather, &Theme::green},
+                  {reasons::grad_scatter, &Theme::yellow},
+                  {reasons::d2h, &Theme::violet}});
 }
 
 ImU32 phase_colour(const Theme& theme, const std::string& phase) {
   return look_up(theme, phase,
-                 {{"data", &Theme::grey},
-                  {"h2d", &Theme::blue},
-                  {"scatter", &Theme::sky},
-                  {"replicate", &Theme::orange},
-                  {"forward", &Theme::blue},
-                  {"parallel_apply", &Theme::blue},
-                  {"gather", &Theme::green},
-                  {"loss", &Theme::violet},
-                  {"backward", &Theme::slate},
-                  {"reduce", &Theme::pink},
-                  {"all_reduce", &Theme::pink},
-                  {"broadcast", &Theme::orange},
-                  {"metrics", &Theme::green},
-                  {"optimizer", &Theme::yellow}});
+                 {{phases::data, &Theme::grey},
+                  {phases::h2d, &Theme::blue},
+                  {phases::scatter, &Theme::sky},
+                  {phases::replicate, &Theme::orange},
+                  {phases::forward, &Theme::blue},
+                  {phases::parallel_apply, &Theme::blue},
+                  {phases::gather, &Theme::green},
+                  {phases::loss, &Theme::violet},
+                  {phases::backward, &Theme::slate},
+                  {phases::reduce, &Theme::pink},
+                  {phases::all_reduce, &Theme::pink},
+                  {phases::broadcast, &Theme::orange},
+                  {phases::metrics, &Theme::green},
+                  {phases::optimizer, &Theme::yellow}});
 }
 
 ImU32 memory_colour(const Theme& theme, size_t category) {

@@ -32,7 +32,8 @@ const Theme& light_theme();
 ImU32 reason_colour(const Theme& theme, const std::string& why);
 /// Returns the colour of a phase, also used for the kernels of that phase.
 ImU32 phase_colour(const Theme& theme, const std::string& phase);
-/// Returns the colour of a memory category, an index into kMemoryCategories.
+/// Returns the colour of a memory category, an index into
+/// tracer::memory_categories.
 ImU32 memory_colour(const Theme& theme, size_t category);
 /// Returns the colour of an event in the timeline.
 ImU32 event_colour(const Theme& theme, const Model& model, uint32_t event);

@@ -91,7 +91,7 @@ std::string answer(const Exam& exam, int question) {
   const std::string text = exam.answer(question);
   exam.that(!text.empty(), fmt::format("your answer to question {}", question),
             "an answer", "nothing yet",
-            {"write it on a line of its own below the question, without a # before it",
+            {"write it on a separate line below the question, without a # before it",
              "Looking around"});
   return text;
 }
@@ -155,8 +155,8 @@ LESSON_TEST(0, who_calls_forward, "1: who calls ResNet.forward") {
   for (const Event* call : above) {
     if (got != letters(call->name) || call == above.back()) continue;
     because.likely = call->name +
-                     " is further up: what it calls runs the hooks first, and then "
-                     "calls forward";
+                     " is further up: it calls a function that runs the hooks first "
+                     "and then calls forward";
   }
   const bool short_name = got.size() >= 8 && right.ends_with(got);
   exam.that(short_name || got.ends_with(right), "your answer to question 1",
@@ -164,7 +164,7 @@ LESSON_TEST(0, who_calls_forward, "1: who calls ResNet.forward") {
 }
 
 LESSON_TEST(0, bucket_of_last_layer,
-            "2: in which bucket fc.weight's gradient travels") {
+            "2: which bucket fc.weight's gradient travels in") {
   double right = -1;
   for (const auto& [bucket, event] : buckets(trace_of(exam))) {
     for (const auto& parameter : event->args["params"]) {
@@ -173,7 +173,7 @@ LESSON_TEST(0, bucket_of_last_layer,
   }
   expect_number(exam, 2, right, {},
                 {"buckets are filled in the order in which gradients become ready, and "
-                 "the last layer's is ready first: backward begins there",
+                 "the last layer's is ready first, because backward begins there",
                  "What travels in a bucket"});
 }
 
@@ -187,36 +187,37 @@ LESSON_TEST(0, bytes_of_bucket, "3: how many bytes of gradients are in bucket 0"
   }
   const Ideas ideas = {
       {static_cast<double>(number(*messages.front(), "bytes")),
-       "this is one chunk, a quarter of the bucket: the ring cuts it into as many "
-       "chunks as there are ranks"},
+       "this is one chunk, a quarter of the bucket: the ring splits the bucket into as "
+       "many chunks as there are ranks"},
       {static_cast<double>(bytes_of(messages)),
-       "this is what one rank receives while the bucket goes around, chunk by chunk; "
-       "the bucket holds less"},
+       "this is what one rank receives while the bucket's chunks travel around the "
+       "ring; the bucket holds less"},
       {all, "these are all gradients of the model: the sum over all buckets"},
       {0x1p20,
-       "1 MiB is the size at which bucket 0 is closed; the gradient that fills it "
-       "still goes in as a whole, and this one is large"}};
+       "1 MiB is the size at which bucket 0 is closed; the gradient that crosses this "
+       "limit is still added as a whole, and here it is large"}};
   expect_number(exam, 3, right, ideas,
                 {"stop at an all_reduce of bucket 0: its bytes are shown in the middle "
                  "of the ring",
                  "What travels in a bucket"});
 }
 
-LESSON_TEST(0, messages_per_rank, "4: how many messages come to a rank") {
+LESSON_TEST(0, messages_per_rank, "4: how many messages a rank receives") {
   const tracer::Trace& trace = trace_of(exam);
   const double right = static_cast<double>(messages_of_bucket_0(trace).size());
   const double ranks = static_cast<double>(trace.lockstep.at("devices").size());
   const Ideas ideas = {
       {right / 2,
-       "after N - 1 messages a rank has the complete sum of one chunk only; the sums "
-       "still have to be handed out, N - 1 messages more"},
+       "after N - 1 messages a rank has the complete sum of only one chunk; the sums "
+       "must still be handed out, which takes another N - 1 messages"},
       {right * ranks, "these are the messages of all ranks together"},
       {right * static_cast<double>(buckets(trace).size()),
        "these are the messages of all buckets together"}};
-  expect_number(exam, 4, right, ideas,
-                {"stop at a message of bucket 0: the sentence on the stage says which "
-                 "round it is, and of how many; a rank receives one message in each",
-                 "Around the ring"});
+  expect_number(
+      exam, 4, right, ideas,
+      {"stop at a message of bucket 0: the sentence on the stage shows which round it "
+       "is and how many rounds there are; a rank receives one message per round",
+       "Around the ring"});
 }
 
 LESSON_TEST(0, begun_during_backward, "5: how many buckets leave during backward") {
@@ -238,8 +239,8 @@ LESSON_TEST(0, begun_during_backward, "5: how many buckets leave during backward
        "the last bucket holds conv1's gradient, which the very last kernel computes: "
        "nothing is left to hide it behind"}};
   expect_number(exam, 5, static_cast<double>(right), ideas,
-                {"compare on the timeline where each all_reduce of rank 0 begins with "
-                 "where the last kernel of backward ends on device 0",
+                {"compare on the timeline the begin of each all_reduce of rank 0 with "
+                 "the end of the last kernel of backward on device 0",
                  "While backward still runs"});
 }
 

@@ -64,15 +64,15 @@ LESSON_TEST(1, product_gradient, "product's gradient equals finite differences")
   const Numbers a = {1, -2, 3}, b = {5, 7, -0.5}, dy = {1, 10, 100};
   const Tensor left = leaf(a), right = leaf(b);
   const Tensor y = product(exam, left, right);
-  exam.that(y.requires_grad(), "product(a, b)", "a tensor with a node behind it",
+  exam.that(y.requires_grad(), "product(a, b)", "a tensor with a grad_fn",
             "a tensor without a link to a and b",
-            {"set_history attaches the node to y: without it the tape ends here, and "
-             "a and b get no gradient",
+            {"set_history attaches the node to y: without it the tape ends here, and a "
+             "and b receive no gradient",
              "A note on the tape"});
   autograd::tape_walk().reference()(autograd::gradient_edge(y), on_device(dy));
   const Because because{
-      "by the product rule da = dy · b and db = dy · a: what comes from above is a "
-      "factor, and each input's gradient has the *other* input in it",
+      "by the product rule da = dy · b and db = dy · a: the incoming gradient is a "
+      "factor, and each input's gradient contains the *other* input",
       "A note on the tape"};
   exam.close("da of a · b", finite_differences(exam, a, b, dy, false),
              numbers_of(left.grad()), 1e-6, because);
@@ -143,7 +143,8 @@ struct Graph {
   }
 };
 
-LESSON_TEST(1, chain, "a chain of nodes: each runs once, with the result of the last") {
+LESSON_TEST(1, chain,
+            "a chain of nodes: each runs once, with the result of the previous one") {
   Graph graph;
   const auto leaf = graph.node("leaf", {});
   const auto middle = graph.node("middle", {{leaf}, {}});  // one edge leads nowhere
@@ -151,16 +152,16 @@ LESSON_TEST(1, chain, "a chain of nodes: each runs once, with the result of the 
   graph.walk_from(root);
   exam.equal("root → middle → leaf: how often each ran",
              {{"leaf", 1}, {"middle", 1}, {"root", 1}}, graph.runs(),
-             {"a node that has all of its gradients is ready, and runs; one without "
-              "edges (a parameter's AccumulateGrad) runs like all others",
+             {"a node that has received all of its gradients is ready and runs; a node "
+              "without edges (a parameter's AccumulateGrad) runs like all others",
               "When a node may run"});
-  exam.close("what the leaf was given", {4, -40}, graph.sum_at("leaf"), 0,
-             {"pass on a node's results, not what it was given: that is the chain "
-              "rule",
+  exam.close("the gradient passed to the leaf", {4, -40}, graph.sum_at("leaf"), 0,
+             {"pass on a node's results, not its inputs: that is the chain rule",
               "When a node may run"});
 }
 
-LESSON_TEST(1, diamond, "two paths to one node: it waits for both, and adds") {
+LESSON_TEST(1, diamond,
+            "two paths to one node: it waits for both and adds their gradients") {
   // root ─→ short ───────→ shared → leaf
   //    └──→ long → longer ──┘
   Graph graph;
@@ -174,14 +175,14 @@ LESSON_TEST(1, diamond, "two paths to one node: it waits for both, and adds") {
   const std::map<std::string, size_t> once = {{"leaf", 1}, {"long", 1},   {"longer", 1},
                                               {"root", 1}, {"shared", 1}, {"short", 1}};
   exam.equal("how often each node ran", once, graph.runs(),
-             {"`shared` gets two gradients, and `leaf` one: count each edge once, and "
-              "run a node when as many have arrived",
+             {"`shared` receives two gradients and `leaf` one: count each edge once, "
+              "and run a node when that many have arrived",
               "When a node may run"});
   exam.close(
-      "what `shared` was given: 2 · 2 along the short way, 3 · 2 · 2 along the "
-      "long one",
+      "the gradient passed to `shared`: 2 · 2 along the short path plus 3 · 2 · 2 "
+      "along the long one",
       {16, -160}, graph.sum_at("shared"), 0,
-      {"a tensor that was used twice gets the sum of both gradients: wait for the "
+      {"a tensor that was used twice receives the sum of both gradients: wait for the "
        "second, and add it to the first",
        "When a node may run"});
 }
@@ -200,16 +201,15 @@ LESSON_TEST(1, inputs, "a gradient goes to the input that its edge names") {
   };
   expect("root", {{}, {1, -10}},
          "the walk starts at input root.input_nr, which need not be 0");
-  expect(
-      "both", {{2, -20}, {6, -60}},
-      "an operation with two outputs has a node with two inputs, and their gradients "
-      "must not be mixed: put each into place edge.input_nr");
+  expect("both", {{2, -20}, {6, -60}},
+         "an operation with two outputs has a node with two inputs, and their "
+         "gradients must not be mixed: store each at index edge.input_nr");
   expect("second_only", {{}, {9, -90}, {}},
          "a node requires output_count gradients, even if only one has arrived: the "
          "others stay undefined");
 }
 
-LESSON_TEST(1, undefined, "an undefined gradient has come, too") {
+LESSON_TEST(1, undefined, "an undefined gradient counts as arrived") {
   Graph graph;
   const auto leaf = graph.node("leaf", {});
   const auto a = graph.node("a", {{leaf}});
@@ -217,12 +217,11 @@ LESSON_TEST(1, undefined, "an undefined gradient has come, too") {
   const auto b = graph.node("b", {{leaf}});
   const auto root = graph.node("root", {{a}, {b}});
   graph.walk_from(root);
-  exam.equal(
-      "how often each node ran, where `a` sends an undefined gradient to `leaf`",
-      {{"a", 1}, {"b", 1}, {"leaf", 1}, {"root", 1}}, graph.runs(),
-      {"an undefined gradient stands for zero. It adds nothing, but it has come: "
-       "count it",
-       "Which input"});
+  exam.equal("how often each node ran, where `a` sends an undefined gradient to `leaf`",
+             {{"a", 1}, {"b", 1}, {"leaf", 1}, {"root", 1}}, graph.runs(),
+             {"an undefined gradient stands for zero. It adds nothing, but it has "
+              "arrived: count it",
+              "Which input"});
 }
 
 // --- in a model ---
@@ -237,12 +236,12 @@ LESSON_TEST(1, one_tensor_two_owners,
   exam.close(
       "the gradient of z in (2x + 3z) + 2x", {3}, numbers_of(z.grad()), 0,
       {"an addition passes *one* tensor to both of its sides. Adding to it in place "
-       "changes what the other side gets: accumulate_grad checks whether it is shared",
+       "changes the other side's gradient: accumulate_grad checks whether it is shared",
        "When a node may run"});
 }
 
 LESSON_TEST(1, residual_block,
-            "ResNet's block gets the gradients of the engine's walk") {
+            "ResNet's block receives the same gradients as from the engine's walk") {
   nn::ConstructionScope doubles({.dtype = DType::f64, .seed = 1});
   models::BasicBlock block(2, 3, 2);
   block.to(kDevice);
@@ -263,11 +262,11 @@ LESSON_TEST(1, residual_block,
   const auto expected = gradients_by(autograd::tape_walk().reference());
   const auto got = gradients_by(autograd::tape_walk());
   for (size_t i = 0; i < all.size(); ++i) {
-    exam.close(
-        "the gradient of " + all[i].name, expected[i], got[i], 1e-9,
-        {"x has two gradients, of conv1 and of the shortcut. An AccumulateGrad comes "
-         "before all others once it is *ready*: with one of two, it brings half",
-         "When a node may run"});
+    exam.close("the gradient of " + all[i].name, expected[i], got[i], 1e-9,
+               {"x has two gradients, one from conv1 and one from the shortcut. An "
+                "AccumulateGrad runs before all others once it is *ready*: with one of "
+                "two, it adds only half",
+                "When a node may run"});
   }
 }
 
@@ -277,10 +276,10 @@ LESSON_TEST(1, latest_first, "ResNet18's tape unwinds in reverse, leaves first")
       {"the engine trains with your walk; its output is printed below",
        "Latest first"});
   const auto leaves = events_of(trace, "op", "AccumulateGrad");
-  exam.equal("nodes in the trace that bring a parameter its gradient",
+  exam.equal("nodes in the trace that accumulate a parameter's gradient",
              events_of(trace, "mark", "grad_hook").size(), leaves.size(),
-             {"run nodes with autograd::apply_node: it writes them into the trace, and "
-              "keeps what they compute off the tape",
+             {"run nodes with autograd::apply_node: it writes them into the trace and "
+              "keeps their computations off the tape",
               "Latest first"});
   int64_t last = std::numeric_limits<int64_t>::max(), before_fc = 0, fc = tracer::kNone;
   for (const tracer::Event& event : trace.events) {
@@ -288,21 +287,21 @@ LESSON_TEST(1, latest_first, "ResNet18's tape unwinds in reverse, leaves first")
     if (event.fwd == tracer::kNone) continue;
     if (fc == tracer::kNone) ++before_fc;
     const tracer::Event* forward = event_with_id(trace, event.fwd);
-    exam.that(event.fwd < last, "the operations of backward",
-              "each goes back through an earlier operation than the one before",
-              fmt::format("{} goes back through {}, which ran later", event.name,
-                          forward->name),
-              {"of the nodes that are ready take the latest in forward order: "
-               "ReadyNodes keeps it on top",
-               "Latest first", event.id});
+    exam.that(
+        event.fwd < last, "the operations of backward",
+        "each belongs to an earlier forward operation than the previous one",
+        fmt::format("{} belongs to {}, which ran later", event.name, forward->name),
+        {"of the ready nodes, take the latest in forward order: ReadyNodes keeps it on "
+         "top",
+         "Latest first", event.id});
     last = event.fwd;
   }
-  exam.at_most(
-      "operations of backward before the gradient of fc.weight is ready", int64_t{3},
-      before_fc,
-      {"parameters come last in your walk. A gradient can be sent to other devices "
-       "only once it is there, so an AccumulateGrad that is ready goes first",
-       "Latest first", fc});
+  exam.at_most("operations of backward before the gradient of fc.weight is ready",
+               int64_t{3}, before_fc,
+               {"parameters come last in your walk. A gradient can be sent to other "
+                "devices only after it has been accumulated, so an AccumulateGrad that "
+                "is ready runs first",
+                "Latest first", fc});
 }
 
 }  // namespace

@@ -49,29 +49,26 @@ void expect_places(const Exam& exam, int64_t smallest_stride, int64_t largest_st
   }
 }
 
-LESSON_TEST(2, stride_1, "a window that moves cell by cell") {
-  expect_places(
-      exam, 1, 1, true,
-      {"the padding is added at both ends, 2 · padding in all; the first place "
-       "counts, too: kernel 3 with padding 1 keeps the size",
-       "How many windows fit"});
+LESSON_TEST(2, stride_1, "a window that moves one cell at a time") {
+  expect_places(exam, 1, 1, true,
+                {"the padding is added at both ends, 2 · padding in total; the first "
+                 "place counts, too: kernel 3 with padding 1 keeps the size",
+                 "How many windows fit"});
 }
 
 LESSON_TEST(2, strides, "a window that moves 2, 3 or 4 cells at a time") {
-  expect_places(
-      exam, 2, 4, true,
-      {"the places are where the window *begins*: 0, stride, 2 · stride, … up to "
-       "the last at which it still fits into the padded row. What remains after it is "
-       "unused: round down",
-       "How many windows fit"});
+  expect_places(exam, 2, 4, true,
+                {"the places are where the window *begins*: 0, stride, 2 · stride, … "
+                 "up to the last at which it still fits into the padded row. The "
+                 "remaining cells are unused: round down",
+                 "How many windows fit"});
 }
 
 LESSON_TEST(2, too_large, "a window that is larger than the row") {
-  expect_places(
-      exam, 1, 4, false,
-      {"a window that does not fit has no place at all; mind that in C++ -1 / 2 "
-       "is 0 and not -1",
-       "How many windows fit"});
+  expect_places(exam, 1, 4, false,
+                {"a window that does not fit has no place at all; note that in C++ -1 "
+                 "/ 2 is 0, not -1",
+                 "How many windows fit"});
 }
 
 // --- whole models ---
@@ -135,15 +132,14 @@ void expect_shapes(Exam& exam, const std::string& net, int64_t size,
   const std::vector<std::string> recorded = recorded_shapes(trace);
   const std::vector<Shape> got = shapes_after(exam, {2, 3, size, size}, layers);
   for (size_t i = 0; i < std::max(recorded.size(), got.size()); ++i) {
-    exam.equal(
-        fmt::format("{} on {}×{} images: the shape after {} of {} layers", net, size,
-                    size, i + 1, layers.size()),
-        i < recorded.size() ? recorded[i] : "no more",
-        i < got.size() ? got[i].str() : "no more",
-        {"each layer takes what the one before it has made. A convolution has as "
-         "many channels as filters; a pooling looks at each channel by itself and "
-         "keeps them",
-         "From layer to layer"});
+    exam.equal(fmt::format("{} on {}×{} images: the shape after {} of {} layers", net,
+                           size, size, i + 1, layers.size()),
+               i < recorded.size() ? recorded[i] : "no more",
+               i < got.size() ? got[i].str() : "no more",
+               {"each layer takes what the one before it has made. A convolution has "
+                "as many output channels as filters; pooling handles each channel "
+                "separately and keeps them",
+                "From layer to layer"});
   }
 }
 
@@ -153,7 +149,7 @@ LESSON_TEST(2, rectangle, "height and width are computed separately") {
       "2×3×13×8 through a convolution with 5 filters, kernel 3, stride 2, "
       "padding 1",
       Shape{2, 5, 7, 4}.str(), got.empty() ? "nothing" : got[0].str(),
-      {"images need not be square: places of the height, and places of the width",
+      {"images need not be square: compute the places for the height and for the width",
        "From layer to layer"});
 }
 
@@ -166,7 +162,7 @@ LESSON_TEST(2, nets, "the shapes that VGG16 and ResNet18 really have") {
 
 // --- the classifier's input ---
 
-LESSON_TEST(2, adaptive_windows, "the cells that adaptive pooling averages") {
+LESSON_TEST(2, adaptive_windows, "the cells averaged by adaptive pooling") {
   using Averaged = void(int64_t, int64_t, int64_t, int64_t&, int64_t&);
   auto* const averaged = exam.function<Averaged>("lesson_averaged");
   for (const auto& [in, out] : std::vector<std::pair<int64_t, int64_t>>{
@@ -186,17 +182,17 @@ LESSON_TEST(2, adaptive_windows, "the cells that adaptive pooling averages") {
       int64_t first = 0, last = 0;
       averaged(i, in, out, first, last);
       for (int64_t j = first; j < std::min(last, first + 100); ++j) mine.push_back(j);
-      exam.equal(fmt::format("from {} cells to {}: those of which cell {} is the mean",
-                             in, out, i),
-                 cells, mine,
-                 {"round the beginning down and the end up: a cell that is covered in "
-                  "part is in it, so neighbours may share one, and none is empty",
-                  "Adaptive pooling"});
+      exam.equal(
+          fmt::format("from {} cells to {}: the cells averaged in cell {}", in, out, i),
+          cells, mine,
+          {"round the beginning down and the end up: a partly covered cell is "
+           "included, so neighbouring windows may share a cell, and none is empty",
+           "Adaptive pooling"});
     }
   }
 }
 
-LESSON_TEST(2, adapter, "features of any size become 25088 numbers per image") {
+LESSON_TEST(2, adapter, "features of any size become 25088 values per image") {
   for (const auto& [height, width] :
        std::vector<std::pair<int64_t, int64_t>>{{7, 7}, {1, 1}, {3, 5}, {14, 14}}) {
     const Tensor features =
@@ -208,12 +204,11 @@ LESSON_TEST(2, adapter, "features of any size become 25088 numbers per image") {
                {"the classifier's first weight is 4096×25088, and 25088 = 512 · 7 · 7: "
                 "whatever the features' size is, make 7×7 of it",
                 "25088"});
-    exam.close(
-        what, values(models::classifier_input().reference()(features)), values(got),
-        1e-9,
-        {"*average* what lies in each of the 7×7 windows, then flatten; features "
-         "that are 7×7 already stay as they are",
-         "Adaptive pooling"});
+    exam.close(what, values(models::classifier_input().reference()(features)),
+               values(got), 1e-9,
+               {"**average* the values in each of the 7×7 windows, then flatten; "
+                "features that are already 7×7 stay unchanged",
+                "Adaptive pooling"});
   }
 }
 
@@ -221,7 +216,7 @@ LESSON_TEST(2, legacy_trains, "vgg16_legacy trains on 32×32 images") {
   const tracer::Trace& trace = exam.train(
       "-a vgg16_legacy --dataset generated --device-type null --gpu 0 -b 2 --steps 1",
       {"VGG trains with your classifier_input; its output is printed below", "25088"});
-  exam.equal("convolutions that backward reaches", size_t{13},
+  exam.equal("convolutions reached by backward", size_t{13},
              events_of(trace, "op", "ConvolutionBackward0").size(),
              {"gradients must flow through classifier_input: stay on the tape (no "
               "detach, no NoGrad, no manual views)",

@@ -11,7 +11,7 @@
 #include "engine/data/generated.h"
 #include "engine/data/loader.h"
 #include "lessons/machine/exam.h"
-#include "lessons/machine/threads.h"
+#include "lessons/machine/stuck.h"
 #include "lessons/plugin.h"
 
 namespace lockstep::lessons {
@@ -92,7 +92,7 @@ void settle(const Exam& exam, const std::vector<Call>& calls) {
     const auto before = look(), after = look();
     if (before == after && std::ranges::find(after, "") == after.end()) return;
     for (const Call& call : calls) {
-      exam.that(call.returned() || !call.spins(), "a thread that waits", "it sleeps",
+      exam.that(call.returned() || !call.spins(), "a waiting thread", "it sleeps",
                 "it keeps a core busy",
                 {"a busy loop occupies a core that should compute: "
                  "std::condition_variable::wait sleeps until it is woken",
@@ -174,13 +174,15 @@ void fill(const Exam& exam, const Queue& queue, std::initializer_list<int64_t> o
   }
   for (int64_t number : order) {
     expect(exam, fmt::format("put({})", number), "done", queue.put(number),
-           {"put never waits for another call: a worker that has made a batch early "
-            "stores it and continues; order is up to take",
+           {"put never waits for another call: a worker that finishes a batch early "
+            "stores it and continues; take restores the order",
             "Order is made by who takes"});
   }
 }
 
-LESSON_TEST(3, in_order, "batches come out by number, in whatever order they came") {
+LESSON_TEST(3, in_order,
+            "batches come out in order of their numbers, whatever the order in which "
+            "they arrived") {
   const Queue queue(exam, 4);
   fill(exam, queue, {2, 0, 3, 1});
   for (int64_t number = 0; number < 4; ++number) {
@@ -192,10 +194,10 @@ LESSON_TEST(3, in_order, "batches come out by number, in whatever order they cam
   }
 }
 
-LESSON_TEST(3, take_waits, "take waits for the next batch, and for no other") {
+LESSON_TEST(3, take_waits, "take waits for the next batch and for no other") {
   const Because next{
-      "the next batch in order is the only one that may be handed out, "
-      "even if later ones are there already",
+      "the next batch in order is the only one that may be handed out, even if later "
+      "ones have already arrived",
       "Order is made by who takes"};
   const Queue queue(exam, 2);
   fill(exam, queue, {0, 1});
@@ -203,10 +205,11 @@ LESSON_TEST(3, take_waits, "take waits for the next batch, and for no other") {
   queue.take();
   for (int64_t number : {2, 3}) queue.reserve(number);
   const Call take = queue.take();
-  expect(exam, "take, when batches 0 and 1 have been taken and none was put since",
+  expect(exam,
+         "take, after batches 0 and 1 have been taken and none has been put since",
          "it waits", take,
-         {"what was handed out is handed out again: the place of a taken batch must be "
-          "empty",
+         {"a batch that was already handed out is handed out again: the place of a "
+          "taken batch must be empty",
           "Order is made by who takes"});
   const Call later = queue.put(3);
   settle(exam, {take});
@@ -214,47 +217,47 @@ LESSON_TEST(3, take_waits, "take waits for the next batch, and for no other") {
   queue.put(2);
   settle(exam, {take});
   expect(exam, "take of batch 2, after put(2)", "batch 2", take,
-         {"the training loop sleeps and nobody woke it: put must notify the condition "
+         {"the training loop sleeps and is never woken: put must notify the condition "
           "variable on which take waits",
           "A lost wake-up"});
 }
 
-LESSON_TEST(3, bounded, "at most `depth` batches are reserved and not taken") {
+LESSON_TEST(3, bounded, "at most `depth` batches are reserved but not taken") {
   const Queue wanted(exam, 3);
   int64_t reserved = 0;
   for (int64_t number = 0; number < 12; ++number) {
     if (wanted.reserve(number).returned()) ++reserved;
   }
-  exam.at_most("batches reserved and not taken, with depth 3, when 12 are wanted",
+  exam.at_most("batches reserved but not taken, with depth 3, when 12 are requested",
                int64_t{3}, reserved,
-               {"workers are quicker than the device, so without a bound (or with one "
+               {"workers are faster than the device, so without a bound (or with one "
                 "that is off by one) they fill the memory",
                 "Reserve before you make"});
 
   const Queue queue(exam, 3);
   fill(exam, queue, {0, 1, 2});
   const Call fourth = queue.reserve(3);
-  expect(
-      exam, "reserve(3) with depth 3, when batches 0, 1 and 2 were put", "it waits",
-      fourth,
-      {"a batch fills memory from the moment when it is made until it is taken: room "
-       "comes from take, not from put",
-       "Reserve before you make"});
+  expect(exam, "reserve(3) with depth 3, when batches 0, 1 and 2 were put", "it waits",
+         fourth,
+         {"a batch occupies memory from when it is made until it is taken: take makes "
+          "room, not put",
+          "Reserve before you make"});
   queue.take();
   settle(exam, {fourth});
   expect(exam, "reserve(3) after the first take", "true", fourth,
-         {"take made room but woke nobody: notify the workers that wait for it",
+         {"take made room but woke no worker: notify the workers that wait for room",
           "A lost wake-up"});
 }
 
-LESSON_TEST(3, room_by_number, "room is for a number, not for anybody") {
+LESSON_TEST(3, room_by_number,
+            "room is reserved for a batch number, not for any worker") {
   const Queue queue(exam, 2);
   queue.reserve(1);
   expect(exam, "reserve(3) with depth 2, when only batch 1 is reserved", "it waits",
          queue.reserve(3),
-         {"counting reservations lets quick workers take the places that the oldest "
-          "batches need; then take waits for batch 0, whose worker waits for room: "
-          "a deadlock. Room is number < taken + depth",
+         {"counting reservations lets fast workers occupy the places that the oldest "
+          "batches need; then take waits for batch 0, whose worker waits for room: a "
+          "deadlock. Room is number < taken + depth",
           "Reserve before you make"});
 }
 
@@ -267,13 +270,14 @@ LESSON_TEST(3, take_wakes_all, "take wakes every worker that waits for room") {
     settle(exam, {a, b});
     expect(exam, "reserve(2), after a take, while another worker waits for batch 3",
            "true", first == 2 ? a : b,
-           {"notify_one wakes one worker, perhaps the one whose batch still has no "
-            "room; it sleeps again, and the right one is never woken: notify_all",
+           {"notify_one wakes one worker, perhaps one whose batch still has no room; "
+            "it sleeps again, and the right one is never woken: use notify_all",
             "A lost wake-up"});
   }
 }
 
-LESSON_TEST(3, close_wakes_all, "close ends every worker, now and later") {
+LESSON_TEST(3, close_wakes_all,
+            "close ends every worker, including those that call later") {
   const Queue queue(exam, 2);
   fill(exam, queue, {0, 1});
   const std::vector<Call> waiting{queue.reserve(2), queue.reserve(3), queue.reserve(4)};
@@ -288,12 +292,13 @@ LESSON_TEST(3, close_wakes_all, "close ends every worker, now and later") {
   }
   const Queue empty(exam, 2);
   empty.close();
-  expect(exam, "reserve(0) of a closed queue with room", "false", empty.reserve(0),
-         {"a worker that asks after close must end, too, although there is room",
-          "A lost wake-up"});
+  expect(
+      exam, "reserve(0) of a closed queue with room", "false", empty.reserve(0),
+      {"a worker that calls reserve after close must also end, although there is room",
+       "A lost wake-up"});
 }
 
-LESSON_TEST(3, lets_go, "the queue no longer holds what was taken") {
+LESSON_TEST(3, lets_go, "the queue no longer holds taken batches") {
   struct Heavy : std::runtime_error {
     Heavy() : std::runtime_error("a batch of 1 GiB") {}
     std::shared_ptr<int> memory = std::make_shared<int>(0);
@@ -310,13 +315,12 @@ LESSON_TEST(3, lets_go, "the queue no longer holds what was taken") {
   }
   expect(exam, "take, of an error that was put in the batch's place",
          "a batch of 1 GiB", queue.take(),
-         {"an error takes its batch's turn: hand it out, do not throw it or leave it "
-          "out",
+         {"an error takes its batch's turn: hand it out, do not throw it or skip it",
           "Order is made by who takes"});
   exam.that(memory.expired(), "the memory of a batch that was taken and used",
             "it is free", "the queue still holds it",
-            {"the bound counts what is not taken, so what was taken must go: move it "
-             "out, and empty its place",
+            {"the bound counts only batches that are not taken, so the queue must "
+             "release taken ones: move the batch out and empty its place",
              "Reserve before you make"});
 }
 
@@ -353,15 +357,15 @@ LESSON_TEST(3, same_batches, "four workers load the same batches as none") {
     exam.that(expected[i] == got[i], fmt::format("batch {} of 12", i),
               expected[i].substr(0, 60) + " …", got[i].substr(0, 60) + " …",
               {"a batch must come out as it was put, including its images, however "
-               "many others wait beside it",
+               "many other batches are waiting",
                "Order is made by who takes"});
   }
 }
 
 LESSON_TEST(3, trains, "a whole epoch is trained with your queue") {
   exam.train("-a toy --gpu 0 --device-type null -b 2 --length 200 -j 4",
-             {"100 batches go through a queue that holds 8: places are used again, as "
-              "in a ring, or found by number, as in a map",
+             {"100 batches go through a queue that holds 8: places are reused, as in a "
+              "ring buffer, or found by number, as in a map",
               "Reserve before you make"});
 }
 

@@ -10,7 +10,7 @@
 
 #include "engine/runtime/device_context.h"
 #include "lessons/machine/exam.h"
-#include "lessons/machine/threads.h"
+#include "lessons/machine/stuck.h"
 
 namespace lockstep::lessons {
 namespace {
@@ -67,10 +67,9 @@ class SlowDevice {
     auto* benchmark = exam.function<Benchmark>("seconds_per_call");
     const double seconds =
         benchmark(device(), [this] { enqueue(); }, calls, [this] { return now(); });
-    exam.that(readings_.size() >= 2, "how often now() was called", "twice or more",
+    exam.that(readings_.size() >= 2, "how often now() was called", "at least twice",
               fmt::format("{} times", readings_.size()),
-              {"the clock is the one that you are given: only it knows the device's "
-               "time",
+              {"use the clock passed to you: only it shows the device's time",
                "A clock that reads itself"});
     return seconds / kTick;
   }
@@ -104,52 +103,51 @@ class SlowDevice {
 /// One tick until the first call arrives; then the device is never idle.
 double true_ticks(int calls) { return (1 + kCall * calls) / calls; }
 
-LESSON_TEST(4, ends_with_a_wait, "the work is done at the last reading of the clock") {
+LESSON_TEST(4, ends_with_a_wait,
+            "the work is finished at the last reading of the clock") {
   SlowDevice device(0);
   const double ticks = device.measure(exam, 10);
   exam.at_most(
       "calls still on the device at the last reading", 0, device.readings().back(),
       {fmt::format(
-           "the benchmark says {:.0f} calls per second, but the device makes 30: it "
-           "has measured how fast the host enqueues calls, not how fast they are "
+           "the benchmark reports {:.0f} calls per second, but the device executes 30: "
+           "it measured how fast the host enqueues calls, not how fast they are "
            "executed. Wait for the device before you read the clock",
            1 / (ticks * kTick)),
        "180 frames per second"});
 }
 
-LESSON_TEST(4, begins_with_a_wait,
-            "nothing is left to do when the clock is first read") {
+LESSON_TEST(4, begins_with_a_wait, "no work is pending when the clock is first read") {
   SlowDevice device(0);
   device.enqueue();  // unrelated work
   device.measure(exam, 10);
-  exam.at_most(
-      "calls still on the device at the first reading", 0, device.readings().front(),
-      {"earlier work (others', and the warm-up's) is still in the queue when the clock "
-       "starts, and its time is counted: wait for *this* device, then read the clock",
-       "Two readings, two waits"});
+  exam.at_most("calls still on the device at the first reading", 0,
+               device.readings().front(),
+               {"earlier work (from other code and from the warm-up) is still in the "
+                "queue when the clock starts, and its time is counted: wait for *this* "
+                "device, then read the clock",
+                "Two readings, two waits"});
 }
 
-LESSON_TEST(4, stays_ahead, "between the readings the device never runs dry") {
+LESSON_TEST(4, stays_ahead, "between the readings the device is never idle") {
   SlowDevice device(0);
   device.measure(exam, 10);
-  exam.at_most(
-      "calls that found the device idle, besides the first one", 0,
-      device.found_idle() - 1,
-      {"a wait after every call makes host and device take turns, and adds the "
-       "time of the launch to each: what is measured is not what a training "
-       "run does",
-       "Two readings, two waits"});
+  exam.at_most("calls that found the device idle, besides the first one", 0,
+               device.found_idle() - 1,
+               {"a wait after every call makes host and device take turns and adds the "
+                "launch time to each call: a training run does not behave like this",
+                "Two readings, two waits"});
 }
 
 LESSON_TEST(4, warms_up, "the slow first calls are not measured") {
   SlowDevice warm(0), cold(2);
   const double expected = warm.measure(exam, 10), got = cold.measure(exam, 10);
   exam.that(std::abs(got - expected) < 1e-9,
-            "seconds per call, where the first two calls ever take ten times as long",
-            fmt::format("{:.6f}, as where they do not", expected * kTick),
+            "seconds per call, if the very first two calls take ten times as long",
+            fmt::format("{:.6f}, as if they did not", expected * kTick),
             fmt::format("{:.6f}", got * kTick),
-            {"the first calls fill caches, choose kernels and take memory. Make three "
-             "calls before the measurement, and count none of them",
+            {"the first calls fill caches, choose kernels and allocate memory. Make "
+             "three calls before the measurement, and count none of them",
              "The first calls are slow"});
 }
 
@@ -163,7 +161,7 @@ LESSON_TEST(4, per_call, "the seconds of one call") {
                           true_ticks(calls) * kTick, calls),
               fmt::format("{:.6f}", ticks * kTick),
               {"between the readings exactly `calls` calls are made, and their time is "
-               "divided by `calls`, not by all that were ever made",
+               "divided by `calls`, not by all calls ever made",
                "Two readings, two waits"});
   }
 }
@@ -182,7 +180,7 @@ tracer::Event event(const char* cat, int64_t id, int64_t ts, int64_t dur,
   return made;
 }
 
-LESSON_TEST(4, ahead, "by how much the host was ahead of each kernel") {
+LESSON_TEST(4, ahead, "how far the host was ahead of each kernel") {
   tracer::Trace trace;
   trace.events = {
       event("op", 1, 0, 10),          // two kernels: 2 and 4
@@ -198,9 +196,9 @@ LESSON_TEST(4, ahead, "by how much the host was ahead of each kernel") {
   exam.equal(
       "kernel → ns between its op's end and its start, in a trace of four kernels",
       expected, (*exam.function<Leads>("leads"))(trace),
-      {"from the end of the op that enqueued it (by its id: names repeat, and "
-       "kernels of several streams overtake each other) to the kernel's start, "
-       "and 0 where the op was still running",
+      {"from the end of the op that enqueued it (found by its id, since names repeat "
+       "and kernels of several streams overtake each other) to the kernel's start, and "
+       "0 where the op was still running",
        "What the trace shows"});
 }
 

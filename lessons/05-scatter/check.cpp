@@ -42,13 +42,13 @@ LESSON_TEST(5, even_split, "8 samples over 4 devices make 4 chunks of 2") {
 LESSON_TEST(5, ten_over_four, "10 samples over 4 devices are cut into 3, 3, 3, 1") {
   expect_sizes(exam, 10, 4, {3, 3, 3, 1},
                "chunks are not balanced: torch.chunk takes ceil(10 / 4) = 3 each time, "
-               "and the last device gets what is left");
+               "and the last device gets the rest");
 }
 
 LESSON_TEST(5, nine_over_four, "9 samples over 4 devices make 3 chunks") {
   expect_sizes(exam, 9, 4, {3, 3, 3},
                "three chunks of ceil(9 / 4) = 3 hold all samples: the fourth device "
-               "gets none, not an empty chunk");
+               "gets no chunk, not an empty chunk");
   expect_sizes(exam, 3, 4, {1, 1, 1},
                "3 samples make 3 chunks, one for each of the first three devices: the "
                "rule has no exception for small batches");
@@ -71,8 +71,8 @@ LESSON_TEST(5, right_samples, "every sample arrives once, in order, on its devic
     std::iota(expected.begin(), expected.end(), first);
     first += static_cast<double>(expected.size());
     exam.close(what + ": its samples", expected, values(chunks[i]), 0,
-               {"the chunk begins at the wrong sample: each one starts where the one "
-                "before has ended",
+               {"the chunk begins at the wrong sample: each chunk starts where the "
+                "previous one ends",
                 "Ceil, and what is left"});
   }
 }
@@ -88,8 +88,8 @@ LESSON_TEST(5, bytes_once, "each byte of the batch leaves the host once") {
   const auto copies = copies_because(trace, "scatter");
   exam.equal(
       "copies in the scatter phase", size_t{4}, copies.size(),
-      {"one copy for each chunk, labelled {\"scatter\", \"images\"}: the samples "
-       "of a chunk lie side by side, so it travels as one message",
+      {"one copy for each chunk, labelled {\"scatter\", \"images\"}: the samples of a "
+       "chunk are contiguous in memory, so it travels as one message",
        "A view is not a copy", copies.empty() ? -1 : copies.back()->id});
   exam.at_most("bytes that leave the host in scatter", batch, bytes_of(copies),
                {"the whole batch travels to every device and is cut there: cut first, "

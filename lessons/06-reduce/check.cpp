@@ -34,15 +34,16 @@ parallel::Devices reference_devices(int count) {
 /// Returns the misconception that gives this first element.
 std::string why_not(double sum, double got, double of_replica_0, int replicas) {
   if (std::abs(got - sum / replicas) < 1e-9) {
-    return "that is the mean. The loss is a mean over the whole gathered batch, so the "
-           "division has happened there: each replica's gradient is its share, and "
-           "shares are added";
+    return "that is the mean. The loss is already a mean over the whole gathered "
+           "batch, so each replica's gradient is its share of the total, and the "
+           "shares must only be added";
   }
   if (std::abs(got - (sum - of_replica_0)) < 1e-9) {
-    return "that is the sum without replica 0. It has computed on a chunk of the "
-           "batch, too; its gradients just need not be sent";
+    return "that is the sum without replica 0. It also computed on a chunk of the "
+           "batch; only its gradients need not be sent";
   }
-  return "each parameter's gradient is the sum over all replicas, of just its own";
+  return "each parameter's gradient is the sum of that parameter's gradients over all "
+         "replicas";
 }
 
 LESSON_TEST(6, sums_on_device_0,
@@ -62,15 +63,15 @@ LESSON_TEST(6, sums_on_device_0,
   }
   const Tensors sums =
       parallel::primitives().reduce_add_coalesced(gradients, devices[0]);
-  exam.equal("gradients that come back, of 4 parameters", shapes.size(), sums.size(),
-             {"the last group is never closed by a tensor that follows it: it counts, "
-              "too",
-              "Few large messages"});
+  exam.equal(
+      "gradients returned, of 4 parameters", shapes.size(), sums.size(),
+      {"the last group is never closed by a following tensor, but it must be sent, too",
+       "Few large messages"});
   for (size_t i = 0; i < sums.size(); ++i) {
     const std::string what = fmt::format("gradient of parameter {}", i);
     exam.equal(what + ": device", devices[0].str(), sums[i].device().str(),
                {"the parameters that the optimizer updates live on device 0; replicas "
-                "are thrown away after the step",
+                "are discarded after the step",
                 "One model, and its replicas"});
     const std::vector<double> got = values(sums[i]);
     const double first = got.empty() ? 0 : got[0];
@@ -113,8 +114,8 @@ LESSON_TEST(6, same_training, "DP(2), DP(3) and DP(4) train as one device does")
     exam.close(
         fmt::format("parameters after 3 steps of 10 samples on {} devices", count),
         single, trained_on(count), 1e-12,
-        {"each call of reduce stands for one step: nothing of the step before "
-         "may be in its sums",
+        {"each call of reduce stands for one step: its sums must contain nothing of "
+         "the step before",
          "A sum, since the loss was a mean"});
   }
 }
@@ -148,21 +149,20 @@ LESSON_TEST(6, bytes_once, "each replica's gradients travel once, to device 0") 
     if (text(*copy, "src") == "host" || text(*copy, "dst") == "host") ++by_host;
     if (number(*copy, "src") == 0) ++from_root;
   }
-  std::string likely = "k - 1 replicas send P bytes each; device 0 has its own already";
+  std::string likely = "k - 1 replicas send P bytes each; device 0 already has its own";
   if (by_host > 0) {
     likely = fmt::format(
-        "{} copies begin or end on the host: a device can send to "
-        "another one directly",
+        "{} copies begin or end on the host: devices can send to each other directly",
         by_host);
   } else if (from_root > 0) {
     likely = fmt::format(
         "{} copies leave device 0: replicas need no sum, since they are created from "
-        "device 0 in the next forward pass. (All ranks get it in "
-        "DistributedDataParallel)",
+        "device 0 in the next forward pass. (In DistributedDataParallel all ranks "
+        "receive it)",
         from_root);
   }
   const int64_t parameters = trace.lockstep["model"]["parameter_bytes"];
-  exam.equal("bytes that move in the reduce phase, on 4 devices", 3 * parameters,
+  exam.equal("bytes moved in the reduce phase, on 4 devices", 3 * parameters,
              bytes_of(copies),
              {likely, "One model, and its replicas", last_id(copies)});
 }
@@ -198,12 +198,12 @@ LESSON_TEST(6, few_messages, "gradients travel in groups of at most 10 MiB") {
   const std::vector<int64_t> groups = group_bytes(trace);
   exam.at_most("messages in reduce, for ResNet18's 62 parameters on 4 devices",
                3 * groups.size(), copies.size(),
-               {"a message for each tensor: most of them are tiny, and each one costs "
-                "its latency. Pack a group, send it, add it",
+               {"a message for each tensor: most tensors are tiny, and every message "
+                "costs its latency. Pack a group, send it, add it",
                 "Few large messages", last_id(copies)});
   exam.equal("bytes of replica 1's messages (a group has at most 10485760)", groups,
              bytes_from(copies, 1),
-             {"a group is closed before the tensor that would take it above the limit",
+             {"a group is closed before the tensor that would exceed the limit",
               "Few large messages", last_id(copies)});
 }
 
@@ -234,13 +234,14 @@ Events host_waits(const tracer::Trace& trace) {
   return waits;
 }
 
-LESSON_TEST(6, after_all, "nothing is sent before the last replica's last gradient") {
+LESSON_TEST(6, after_all,
+            "nothing is sent before the last gradient of the last replica") {
   const tracer::Trace& trace = resnet(exam);
   const Events waits = host_waits(trace);
-  exam.equal("waits of the host in reduce", size_t{0}, waits.size(),
-             {"let the copy stream wait for an event; a host that waits can enqueue "
-              "nothing meanwhile",
-              "Ready on the host is not ready on the device", last_id(waits)});
+  exam.equal(
+      "waits of the host in reduce", size_t{0}, waits.size(),
+      {"let the copy stream wait for an event; a waiting host can enqueue nothing",
+       "Ready on the host is not ready on the device", last_id(waits)});
   const Events last = last_gradients(trace);
   std::set<int64_t> receivers;
   for (const tracer::Event* copy : reduce_copies(trace)) {
@@ -251,7 +252,7 @@ LESSON_TEST(6, after_all, "nothing is sent before the last replica's last gradie
                 fmt::format("waits for kernel #{}, the last of backward on device {}",
                             kernel->id, kernel->pid - 1),
                 "may begin before it",
-                {"a copy waits for its own sender by itself, but not for the other "
+                {"a copy waits automatically for its own sender, but not for the other "
                  "replicas: the copy stream of the *receiving* device must",
                  "Ready on the host is not ready on the device", copy->id});
     }
@@ -263,8 +264,8 @@ LESSON_TEST(6, large_tensor, "a tensor of 411 MB travels alone") {
   const Events copies = reduce_copies(vgg);
   exam.equal("bytes of replica 1's messages, of VGG16", group_bytes(vgg),
              bytes_from(copies, 1),
-             {"what is larger than the limit begins a group of its own, too: the small "
-              "ones before it need not wait for it",
+             {"a tensor larger than the limit also begins a group of its own: the "
+              "small ones before it need not wait for it",
               "Few large messages", last_id(copies)});
 }
 

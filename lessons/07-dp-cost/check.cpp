@@ -63,8 +63,8 @@ std::vector<Port> recorded(const tracer::Trace& trace, int64_t devices) {
 std::string slip(const Step& step, int64_t place, bool in, int64_t off) {
   const int64_t half = step.batch / 2;
   if (place == tracer::kHost) {
-    return off < 0 && !in ? "the images lie on the host, and its port is the one that "
-                            "they leave, chunk by chunk"
+    return off < 0 && !in ? "the images lie on the host, so they leave through its "
+                            "port, chunk by chunk"
                           : "";
   }
   if (place == 0 && off == half * step.sample) {
@@ -79,15 +79,17 @@ std::string slip(const Step& step, int64_t place, bool in, int64_t off) {
            "the new weights";
   }
   if (off == -step.buffers) {
-    return "replicate sends the buffers, too: a replica's batch norms have them";
+    return "replicate sends the buffers, too: a replica's batch norms need them";
   }
   if (off == step.buffers) {
-    return "buffers have no gradients: what comes back is as large as the parameters";
+    return "buffers have no gradients: the data sent back is as large as the "
+           "parameters";
   }
   if (off == -half * step.output) {
-    return in ? "gather: the replicas' outputs come to device 0, where the loss is"
-              : "grad_scatter: what was gathered has a gradient, and it goes back the "
-                "same way";
+    return in ? "gather: the replicas' outputs go to device 0, where the loss is "
+                "computed"
+              : "grad_scatter: what was gathered has a gradient, which is sent back "
+                "the same way";
   }
   return "";
 }
@@ -125,10 +127,10 @@ LESSON_TEST(7, two_devices, "your ledger holds for ResNet18 on 2 devices") {
 LESSON_TEST(7, uneven, "and for 10 samples on 4 devices") {
   expect_ports(exam, exam.train(training("resnet18", 4, 10), kRun), 4,
                "chunks have ceil(10 / 4) = 3 samples, and the last one what is left: "
-               "images and outputs travel by the chunk");
+               "images and outputs travel in chunks");
 }
 
-LESSON_TEST(7, idle_device, "and for 9 samples, where device 3 idles") {
+LESSON_TEST(7, idle_device, "and for 9 samples, where device 3 is idle") {
   expect_ports(exam, exam.train(training("resnet18", 4, 9), kRun), 4,
                "9 samples make three chunks: device 3 gets no images and no model, and "
                "so it has nothing to send back");
@@ -147,18 +149,18 @@ State state(const std::shared_ptr<parallel::DataParallel>& wrapper,
   if (!wrapper) return {"nothing", "return the wrapper"};
   if (wrapper->module().get() == &model) {
     return {"a DataParallel around the whole model",
-            "then the head travels, too: 411 MB of its 478 in one matrix, in every "
+            "then the head travels, too: 478 MB, of which 411 are one matrix, in every "
             "step, to every device"};
   }
   if (wrapper->module() != features) {
     return {"a DataParallel around another part",
-            "the head has most of the bytes and little computing: it is the part that "
-            "should stay on device 0"};
+            "the head has most of the bytes and little of the computation: it is the "
+            "part that should stay on device 0"};
   }
   if (model.features() != wrapper) {
-    return {"a DataParallel that nobody calls",
-            "making a wrapper changes nothing in the model, which still calls its bare "
-            "features: put the wrapper in their place"};
+    return {"a DataParallel that is never called",
+            "creating a wrapper changes nothing in the model, which still calls its "
+            "bare features: replace them with the wrapper"};
   }
   return {"a DataParallel around the features, in their place", ""};
 }
@@ -171,17 +173,17 @@ LESSON_TEST(7, in_its_place, "the features are wrapped, in their place in the mo
   const nn::ModulePtr features = model.features();
   const auto wrapper = train::feature_wrapper()(model, devices);
   const State found = state(wrapper, model, features);
-  exam.equal<std::string>("what your function leaves",
+  exam.equal<std::string>("the result of your function",
                           "a DataParallel around the features, in their place",
                           found.what, {found.likely, "Wrap what computes"});
 }
 
 LESSON_TEST(7, head_stays, "the head of 478 MB stays on device 0") {
-  const tracer::Trace& trace = exam.train(
-      training("vgg16 --mode dp-features", 4, 64),
-      {"DataParallel requires the wrapped module on the first of its devices, "
-       "and the model is on device 0: that one takes part",
-       "Wrap what computes"});
+  const tracer::Trace& trace =
+      exam.train(training("vgg16 --mode dp-features", 4, 64),
+                 {"DataParallel requires the wrapped module on the first of its "
+                  "devices, and the model is on device 0: that one takes part",
+                  "Wrap what computes"});
   std::vector<int64_t> sent;
   for (const Port& port : recorded(trace, 4)) sent.push_back(port.out);
   sent.erase(sent.begin());  // the host
@@ -189,13 +191,12 @@ LESSON_TEST(7, head_stays, "the head of 478 MB stays on device 0") {
   const std::vector<int64_t> expected{3 * (features + outputs) + 12, features + outputs,
                                       features + outputs, features + outputs};
   exam.equal("bytes out of devices 0 to 3", expected, sent,
-             {"every device computes a chunk of the features, and only the features "
-              "travel to it",
+             {"every device computes on its chunk, and of the model only the features' "
+              "parameters travel to it",
               "Wrap what computes"});
-  expect_ports(
-      exam, trace, 4,
-      "what is gathered now is not 10 logits for each image, but the features: "
-      "`output` says how large they are");
+  expect_ports(exam, trace, 4,
+               "the gathered outputs are no longer 10 logits per image, but the "
+               "features: `output` says how large they are");
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ const char* const kBack = "The way back";
 
 constexpr const char* kSameCalls = "all ranks make the same calls in the same order";
 const Because kOtherCalls{
-    "a collective has no address: whatever a rank sends, all must send, in the same "
-    "order and of the same size, whether they hold many elements or few",
+    "a collective has no address: all ranks must make the same calls, in the same "
+    "order and of the same size, no matter how many elements they hold",
     "One message"};
 
 Tensor on(Device device, const Numbers& numbers, const Shape& sizes) {
@@ -100,7 +100,8 @@ const char* const kTraining =
     "--steps 1 --sync-bn --timeout 3";
 constexpr int64_t kLayers = 20;
 
-LESSON_TEST(8, asks_and_waits, "the ranks ask each other, and wait for the answer") {
+LESSON_TEST(8, asks_and_waits,
+            "the ranks exchange their statistics and wait for the result") {
   Answers{{2}};  // reports what is still to be written
   const tracer::Trace& trace = exam.train(
       kTraining, {"ResNet18 trains with your functions; its output is printed below",
@@ -117,9 +118,9 @@ LESSON_TEST(8, asks_and_waits, "the ranks ask each other, and wait for the answe
     }
   }
   exam.that(!asked.empty(), "collectives with your label in a training step",
-            "one for each of 20 layers, or more", "none",
+            "at least one for each of 20 layers", "none",
             {"each rank normalises by its own part, as without SyncBatchNorm: without "
-             "a message a rank knows nothing of the others' images",
+             "a message, a rank has no information about the others' images",
              kSums});
   for (const tracer::Event* collective : asked) {
     const tracer::Event* user = nullptr;
@@ -132,23 +133,22 @@ LESSON_TEST(8, asks_and_waits, "the ranks ask each other, and wait for the answe
         fmt::format("the kernel after {} of {}, `{}`", collective->name,
                     text(*collective, "tensor"), user ? user->name : "no such kernel"),
         "it waits for the collective", "it does not",
-        {"a collective runs on a stream of its own; without .wait() the next "
-         "operations read the tensor before the sum has arrived",
+        {"a collective runs on a separate stream; without .wait() the next operations "
+         "read the tensor before the sum has arrived",
          "Waiting", collective->id});
   }
 }
 
 LESSON_TEST(8, means_of_equal_parts, "the mean over two ranks with 8 elements each") {
-  expect_means(
-      exam, {8, 8},
-      "every rank must return the mean over all ranks' elements; an all-reduce "
-      "with ReduceOp::sum only adds up");
+  expect_means(exam, {8, 8},
+               "every rank must return the mean over all ranks' elements; an "
+               "all-reduce with ReduceOp::sum only adds up the values");
 }
 
 LESSON_TEST(8, means_of_unequal_parts, "the mean over ranks with 9, 2 and 4 elements") {
   expect_means(exam, {9, 2, 4},
                "the mean of means counts a rank with few elements as much as one with "
-               "many: weigh each mean by its count");
+               "many: weight each mean by its count");
 }
 
 LESSON_TEST(8, variance, "the variance over ranks whose means differ") {
@@ -164,13 +164,14 @@ LESSON_TEST(8, variance, "the variance over ranks whose means differ") {
         {unbiased ? "this is the unbiased variance (divided by n − 1): batch norm "
                     "normalises by the biased one, and the engine makes the "
                     "running variance unbiased itself"
-                  : "the variances within the ranks leave out how far the ranks' "
-                    "means lie apart: combine sums of squares, not variances",
+                  : "the variances within the ranks ignore how far the ranks' means "
+                    "lie apart: combine sums of squares, not variances",
          kSums});
   }
 }
 
-LESSON_TEST(8, backward_sums, "on the way back, every rank gets the sums over all") {
+LESSON_TEST(8, backward_sums,
+            "in backward, every rank receives the sums over all ranks") {
   constexpr int kRanks = 3;
   const auto mine = [](int rank, double sign) {
     Numbers numbers;
@@ -197,11 +198,12 @@ LESSON_TEST(8, backward_sums, "on the way back, every rank gets the sums over al
     got[r].insert(got[r].end(), second.begin(), second.end());
   });
   for (int r = 0; r < kRanks; ++r) {
-    exam.close(fmt::format("rank {}: Σdy, then Σdy·(x − mean)", r), expected, got[r],
-               kTolerance,
-               {"my x has moved the mean and the variance of everybody, so everybody's "
-                "dy comes back to it: sums over all ranks, not divided by anything",
-                kBack});
+    exam.close(
+        fmt::format("rank {}: Σdy, then Σdy·(x − mean)", r), expected, got[r],
+        kTolerance,
+        {"a rank's x affects the mean and the variance on all ranks, so its gradient "
+         "depends on every rank's dy: sums over all ranks, not divided by anything",
+         kBack});
   }
 }
 
@@ -236,7 +238,8 @@ struct Normalised {
   }
 };
 
-LESSON_TEST(8, as_one_device, "ranks with 3 and 1 images do what one device does") {
+LESSON_TEST(8, as_one_device,
+            "ranks with 3 and 1 images compute the same as one device") {
   const Normalised one({DeviceType::reference, 0}, 0, 4, nullptr);
   std::vector<std::optional<Normalised>> ranks(2);
   on_ranks(2, kSameCalls, kOtherCalls, [&](Rank& rank) {
@@ -255,15 +258,15 @@ LESSON_TEST(8, as_one_device, "ranks with 3 and 1 images do what one device does
         {"gradient of x", rows(one.dx), ranks[r]->dx}};
     for (const auto& [what, expected, got] : results) {
       exam.close(fmt::format("rank {}: {}", r, what), expected, got, 1e-10,
-                 {"mean and variance are right, so look at `count`: it is that of all "
-                  "ranks together; the engine divides by it on the way back, and makes "
-                  "the running variance unbiased with it",
+                 {"mean and variance are right, so look at `count`: it must be that of "
+                  "all ranks together; the engine divides by it in backward and uses "
+                  "it to make the running variance unbiased",
                   "Whose statistics survive"});
     }
   }
 }
 
-LESSON_TEST(8, one_message, "each layer costs one message round each way") {
+LESSON_TEST(8, one_message, "each layer costs one all-reduce in each direction") {
   const tracer::Trace& trace = exam.train(
       kTraining, {"ResNet18 trains with your functions; its output is printed below",
                   "What the trace shows"});
@@ -273,13 +276,12 @@ LESSON_TEST(8, one_message, "each layer costs one message round each way") {
     ++sent;
     last = copy->id;
   }
-  exam.at_most(
-      "messages that rank 0 of 3 sends for each layer and step", int64_t{8},
-      (sent + kLayers - 1) / kLayers,
-      {"an all-reduce among 3 ranks costs each of them 4 messages, however few numbers "
-       "it carries: pack everything into one tensor (ops::cat), in forward and "
-       "in backward",
-       "One message", last});
+  exam.at_most("messages sent by rank 0 of 3 per layer and step", int64_t{8},
+               (sent + kLayers - 1) / kLayers,
+               {"an all-reduce among 3 ranks costs each of them 4 messages, however "
+                "few values it carries: pack everything into one tensor (ops::cat), in "
+                "forward and in backward",
+                "One message", last});
 }
 
 }  // namespace

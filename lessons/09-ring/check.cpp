@@ -107,19 +107,19 @@ class MemoryRing {
       throw Wrong{
           about(r),
           "a message from the rank before it",
-          fmt::format("rank {} sends nothing more: it has ended after {} exchanges",
+          fmt::format("rank {} sends nothing more: it stopped after {} exchanges",
                       (r + size() - 1) % size(), left.sent.size()),
-          {"all ranks make the same number of exchanges, also those that have nothing "
-           "to send: a rank that omits one makes its neighbour wait forever",
+          {"all ranks make the same number of exchanges, including those that have "
+           "nothing to send: a rank that omits one makes its neighbour wait forever",
            "Everybody makes every step"}};
     }
     if (std::ssize(*left.post) != in.numel) {
       throw Wrong{about(r) + ": the message from the rank before it",
                   fmt::format("{} elements, as long as `in`", in.numel),
                   fmt::format("{} elements", left.post->size()),
-                  {"what you receive is the chunk that the rank before you sends in "
-                   "the same step: the one to the left of the chunk that you send. And "
-                   "no step may be left out, not even with an empty chunk",
+                  {"you receive the chunk that the rank before you sends in the same "
+                   "step: the one to the left of the chunk that you send. No step may "
+                   "be skipped, not even with an empty chunk",
                    "Everybody makes every step"}};
     }
     auto* to = static_cast<double*>(in.data);
@@ -140,12 +140,13 @@ class MemoryRing {
     if (first < 0 || first >= std::ssize(ranks_[r].data))
       return;  // a buffer of the learner's
     if (first + piece.numel <= numel_) return;
-    throw Wrong{fmt::format("{}: the elements that it {}", about(r), does),
-                fmt::format("up to {}, the end of the tensor", numel_),
-                fmt::format("{} to {}", first, first + piece.numel),
-                {"the chunk reaches past the end of the tensor: the last ones must be "
-                 "shorter where the world does not divide the number of elements",
-                 "Chunks, and what is left"}};
+    throw Wrong{
+        fmt::format("{}: the elements that it {}", about(r), does),
+        fmt::format("up to {}, the end of the tensor", numel_),
+        fmt::format("{} to {}", first, first + piece.numel),
+        {"the chunk reaches past the end of the tensor: the last chunks must be "
+         "shorter if the number of elements is not divisible by the world size",
+         "Chunks, and what is left"}};
   }
 
   template <typename Ready>
@@ -177,7 +178,7 @@ std::string in_words(const std::vector<int>& shares) {
   for (size_t r = 0; r < shares.size(); ++r) {
     if (shares[r] == 1) continue;
     const std::string times =
-        shares[r] == 0 ? "is missing" : fmt::format("is in it {} times", shares[r]);
+        shares[r] == 0 ? "is missing" : fmt::format("appears {} times", shares[r]);
     words += fmt::format("{}rank {}'s share {}", words.empty() ? "" : ", ", r, times);
   }
   return words.empty() ? "it is in the wrong place" : words;
@@ -186,14 +187,13 @@ std::string in_words(const std::vector<int>& shares) {
 std::string likely(const std::vector<int>& shares) {
   for (int count : shares) {
     if (count < 2) continue;
-    return "a share was added twice. In the second half what arrives is the sum "
-           "already: it replaces (adds = false). In the first half a chunk that has "
-           "left must not leave again: the next one to send is the one that has just "
-           "arrived";
+    return "a share was added twice. In the second half the incoming chunk is already "
+           "the sum: it replaces (adds = false). In the first half a chunk must not be "
+           "sent twice: the next one to send is the one that has just arrived";
   }
-  return "shares are missing. Either a chunk did not stop at every rank in the first "
+  return "shares are missing. Either a chunk did not visit every rank in the first "
          "half (the next one to send is the one that has just arrived), or the "
-         "finished one never came here in the second: each rank owns one sum only, "
+         "finished chunk never arrived here in the second: each rank owns only one sum "
          "until all have been sent around once more";
 }
 
@@ -227,13 +227,14 @@ LESSON_TEST(9, more_ranks, "so do 1, 3, 4 and 5 ranks") {
   for (int world : {1, 3, 4, 5}) expect_sums(exam, world, 2 * world, "Two halves");
 }
 
-LESSON_TEST(9, remainder, "the world need not divide the number of elements") {
+LESSON_TEST(9, remainder,
+            "the number of elements need not be divisible by the world size") {
   for (int world : {2, 3, 4, 5}) {
     for (int64_t numel : {7, 9, 1003}) {
-      expect_sums(exam, world, numel, "Chunks, and what is left",
-                  "with equal numbers for all ranks it worked: look at where the last "
-                  "chunks begin and end. Each element belongs to exactly one chunk, "
-                  "and numel / world rounds down");
+      expect_sums(
+          exam, world, numel, "Chunks, and what is left",
+          "it worked with equal chunks: look at where the last chunks begin and end. "
+          "Each element belongs to exactly one chunk, and numel / world rounds down");
     }
   }
 }
@@ -270,14 +271,15 @@ LESSON_TEST(9, traffic, "each rank sends 2(N-1)/N of a bucket, in 2(N-1) message
     const Traffic& of = sent[{number(*bucket, "seq"), rank}];
     const std::string who =
         fmt::format("ResNet18 on 4 ranks, {}: rank {}", text(*bucket, "tensor"), rank);
-    exam.at_most(
-        who + ", bytes out of its port", number(*bucket, "bytes") * 3 / 2 + 8, of.bytes,
-        {"the whole tensor goes around: right sums, but every rank sends it N-1 times, "
-         "more with every rank that joins. Send one chunk of N at a time",
-         "What the trace shows", of.last});
+    exam.at_most(who + ", bytes out of its port", number(*bucket, "bytes") * 3 / 2 + 8,
+                 of.bytes,
+                 {"the whole tensor goes around: the sums are right, but every rank "
+                  "sends the tensor N-1 times, so the cost grows with the number of "
+                  "ranks. Send one of N chunks at a time",
+                  "What the trace shows", of.last});
     exam.equal(who + ", messages", int64_t{6}, of.messages,
-               {"two halves of N-1 = 3 steps. No barrier is needed between them: a "
-                "rank that has received can continue",
+               {"there are two halves of N-1 = 3 steps. No barrier is needed between "
+                "them: a rank can continue as soon as it has received",
                 "Everybody makes every step", of.last});
   }
 }
@@ -292,7 +294,7 @@ LESSON_TEST(9, fair_chunks, "messages differ by at most one element") {
           fmt::format("10 elements, 4 ranks: length of a message of rank {}", r),
           "2 or 3", fmt::format("{}", length),
           {"DataParallel cuts 10 into 3, 3, 3 and 1, as torch.chunk does. In a ring "
-           "all move in step, and everybody waits for the longest message: cut evenly",
+           "all ranks move in step and wait for the longest message: split evenly",
            "Chunks, and what is left"});
     }
   }

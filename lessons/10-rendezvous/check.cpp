@@ -205,11 +205,11 @@ class World {
       return std::ranges::count(meeting_->ranks, Rank::State::runs, &Rank::state) == 0;
     });
     for (const Rank& rank : meeting_->ranks) {
-      exam_.at_most("calls of the store by one rank at one barrier", kMostCalls,
-                    rank.calls,
-                    {"a rank that asks again and again keeps the store busy, which one "
-                     "process serves for all: wait for a key that the last one sets",
-                     "A barrier on a store"});
+      exam_.at_most(
+          "calls of the store by one rank at one barrier", kMostCalls, rank.calls,
+          {"a rank that asks again and again keeps the store busy, and a single "
+           "process serves it for all ranks: wait for a key that the last rank sets",
+           "A barrier on a store"});
       if (!rank.error) continue;
       try {
         std::rethrow_exception(rank.error);
@@ -237,76 +237,77 @@ void meet(const Exam& exam, World& world, const std::string& which,
                world.through(), too_early);
   world.enter(2);
   for (int rank = 0; rank < 3; ++rank) {
-    exam.equal(fmt::format("rank {} at {}, when all three have come", rank, which),
-               std::string("through"), world.tell(rank),
-               {"the last of `world_size` arrivals opens the barrier for all. Count "
-                "them in the store (add returns 1 for the first): ranks share nothing "
-                "else",
-                "A barrier on a store"});
+    exam.equal(
+        fmt::format("rank {} at {}, when all three have arrived", rank, which),
+        std::string("through"), world.tell(rank),
+        {"the last of `world_size` arrivals opens the barrier for all. Count them in "
+         "the store (add returns 1 for the first): ranks share nothing else",
+         "A barrier on a store"});
   }
 }
 
-LESSON_TEST(10, waits_for_all, "nobody leaves before the last one has arrived") {
+LESSON_TEST(10, waits_for_all, "no rank leaves before the last one has arrived") {
   for (bool in_file : {false, true}) {
     World world(exam, 3, in_file);
     meet(exam, world, "the barrier",
-         {"counting who has come is half of it; the other half is to wait until the "
-          "count is world_size",
+         {"counting the arrivals is only half of a barrier; the other half is waiting "
+          "until the count reaches world_size",
           "A barrier on a store"});
   }
 }
 
-LESSON_TEST(10, again, "the same barrier holds a second and a third time") {
+LESSON_TEST(10, again, "the same barrier works a second and a third time") {
   World world(exam, 3);
   for (const char* which : {"the first", "the second", "the third"}) {
     meet(exam, world, which + std::string(" barrier"),
          {"the key that opened the first barrier is still there, so the second one is "
-          "open before anybody comes: each round needs a key of its own",
+          "open before any rank arrives: each round needs its own key",
           "The second time"});
   }
 }
 
-LESSON_TEST(10, slow_to_leave, "a rank that is slow to leave is not shut in") {
+LESSON_TEST(10, slow_to_leave, "a rank that is slow to leave does not get stuck") {
   World world(exam, 2);
   world.enter(0);
   world.change([](Meeting& all) { all.ranks[0].frozen = true; });
   world.enter(1);
   world.enter(1);  // the next round, before rank 0 has woken up
   world.change([](Meeting& all) { all.ranks[0].frozen = false; });
-  exam.equal("rank 0, which wakes up when rank 1 has come to the next barrier",
+  exam.equal("rank 0, which wakes up when rank 1 has reached the next barrier",
              std::string("through"), world.tell(0),
              {"cleaning up the old round, or starting the new one with the same key, "
-              "takes the key away before all ranks have seen it",
+              "removes the key before all ranks have seen it",
               "The second time"});
 }
 
-LESSON_TEST(10, names_apart, "barriers with other names are other barriers") {
+LESSON_TEST(10, names_apart, "barriers with different names are independent") {
   World world(exam, 2);
   world.enter(0, "weights");
   world.enter(1, "data");
   exam.equal("ranks that left, when one is at \"weights\" and one at \"data\"", 0,
              world.through(),
-             {"the name must be part of every key, or ranks that wait for different "
-              "things let each other go",
+             {"the name must be part of every key, or ranks at different barriers "
+              "release each other",
               "The second time"});
 }
 
-LESSON_TEST(10, names_the_missing, "if a rank never comes, the others are told") {
+LESSON_TEST(10, names_the_missing, "if a rank never arrives, the others get an error") {
   World world(exam, 3);
   world.enter(0);
   world.enter(1);
   world.change([](Meeting& all) { all.expired = true; });
   for (int rank : {0, 1}) {
     const std::string told = world.tell(rank);
-    exam.that(told != "through", fmt::format("rank {}, when time is up", rank),
-              "StoreTimeout", "it goes on as if all had come",
-              {"a barrier that gives up quietly is none: let StoreTimeout pass",
+    exam.that(told != "through", fmt::format("rank {}, after the timeout", rank),
+              "StoreTimeout", "it continues as if all ranks had arrived",
+              {"a barrier that gives up silently is not a barrier: let StoreTimeout "
+               "propagate",
                "When somebody does not come"});
     exam.that(told.find("no \"step") != told.npos,
-              fmt::format("what rank {} says, when time is up", rank),
-              "StoreTimeout's own words, with the key", told,
-              {"the message with the missing key is all that somebody has at three in "
-               "the morning: let StoreTimeout pass as it is",
+              fmt::format("rank {}'s error message, after the timeout", rank),
+              "StoreTimeout's original message with the key", told,
+              {"the missing key in the message is all there is to debug with: let "
+               "StoreTimeout propagate as it is",
                "When somebody does not come"});
   }
 }
@@ -320,12 +321,11 @@ SeedPlan plan(const Exam& exam, uint64_t seed, int rank) {
 LESSON_TEST(10, same_weights, "all ranks begin with the same weights") {
   for (uint64_t seed : {0, 1, 42}) {
     for (int rank = 1; rank < 8; ++rank) {
-      exam.equal(
-          fmt::format("seed of the weights, --seed {}, rank {}", seed, rank),
-          plan(exam, seed, 0).weights, plan(exam, seed, rank).weights,
-          {"ranks that add the same gradients to other weights train other nets: "
-           "what is shared does not depend on the rank",
-           "Equal, equal, different"});
+      exam.equal(fmt::format("seed of the weights, --seed {}, rank {}", seed, rank),
+                 plan(exam, seed, 0).weights, plan(exam, seed, rank).weights,
+                 {"ranks that add the same gradients to different weights train "
+                  "different networks: what is shared does not depend on the rank",
+                  "Equal, equal, different"});
     }
   }
 }
@@ -343,36 +343,37 @@ LESSON_TEST(10, each_sample_once, "in an epoch, each sample is read by one rank"
     const std::set<int64_t> once(read.begin(), read.end());
     exam.at_most(
         "samples of 24 that no rank reads, with 4 ranks", size_t{0}, 24 - once.size(),
-        {"each rank takes every fourth sample of *one* order. With an order of "
-         "its own, it takes some that others take, too, and some nobody takes",
+        {"each rank takes every fourth sample of *one* order. If each rank had its own "
+         "order, some samples would be read twice and others never",
          "Equal, equal, different"});
   }
 }
 
-LESSON_TEST(10, other_crops, "no two ranks crop and flip alike") {
+LESSON_TEST(10, other_crops, "no two ranks use the same crops and flips") {
   std::map<double, int> first;
   for (int rank = 0; rank < 8; ++rank) {
     const double draw = data::Draws(plan(exam, 7, rank).augment, 0, 5).uniform();
     const auto [same, fresh] = first.insert({draw, rank});
     exam.that(
         fresh, fmt::format("rank {}'s first draw for a picture", rank),
-        "one of its own", fmt::format("rank {}'s", same->second),
+        "a value of its own", fmt::format("rank {}'s", same->second),
         {"with one seed for all, every rank draws the same crops and flips in the "
          "same order: the batch looks larger than it is",
          "Equal, equal, different"});
   }
 }
 
-LESSON_TEST(10, other_seed, "another seed is another run") {
+LESSON_TEST(10, other_seed, "a different seed gives a different run") {
   std::map<uint64_t, std::string> augment, weights, shuffle;
   const auto fresh = [&](const char* use, auto& seen, uint64_t seed, int rank,
                          uint64_t value) {
     const std::string who = fmt::format("rank {} of --seed {}", rank, seed);
     const auto [same, is_new] = seen.insert({value, who});
-    exam.that(is_new, fmt::format("the seed of {}, {}", use, who), "one of its own",
+    exam.that(is_new, fmt::format("the seed of {}, {}", use, who), "a value of its own",
               "the same as " + same->second,
-              {"seed + rank makes rank 1 of run 0 the twin of rank 0 of run 1, and a "
-               "constant makes all runs alike: mix seed, rank and use, as Philox does",
+              {"seed + rank gives rank 1 of run 0 the same seed as rank 0 of run 1, "
+               "and a constant makes all runs identical: mix seed, rank and purpose, "
+               "as Philox does",
                "Another seed, another run"});
   };
   for (uint64_t seed = 0; seed < 10; ++seed) {

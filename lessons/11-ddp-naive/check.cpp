@@ -81,8 +81,8 @@ bool near(const Numbers& a, const Numbers& b, double factor) {
 /// Returns the misconception behind a wrong mean.
 std::string likely(const Numbers& got, const Numbers& mean, const Numbers& own) {
   if (near(got, mean, 2)) {
-    return "this is the sum over ranks, twice the mean. The loss is a mean over the "
-           "rows of its rank, so the gradient of the whole batch is the mean over "
+    return "this is the sum over ranks, twice the mean. Each rank's loss is a mean "
+           "over its own rows, so the gradient of the whole batch is the mean over "
            "ranks";
   }
   if (near(got, mean, 0.5)) {
@@ -92,10 +92,11 @@ std::string likely(const Numbers& got, const Numbers& mean, const Numbers& own) 
   if (near(got, own, 1)) {
     return "this is the gradient of this rank's rows alone: ranks must share gradients "
            "while backward runs or just after it, before any optimizer sees them. "
-           "Averaging parameters after the step is something else";
+           "Averaging parameters after the step is not equivalent";
   }
-  return "neither the mean nor the sum. The loss is a mean over this rank's rows "
-         "already, so the batch size is in it; only the number of ranks is missing";
+  return "this is neither the mean nor the sum. The loss is already a mean over this "
+         "rank's rows, so it includes the batch size; only the number of ranks is "
+         "missing";
 }
 
 /// Returns ` (right: 0.bias)`, the parameters with the right gradient.
@@ -110,8 +111,8 @@ std::string right_ones(const Gradients& got, const Gradients& mean) {
 
 constexpr const char* kSameCalls = "all ranks make the same calls in the same order";
 const Because kOtherCalls{
-    "the ranks' calls differ in number or order: an all_reduce inside an `if` about "
-    "this rank or its gradient leaves the other ranks waiting",
+    "the ranks' calls differ in number or order: an all_reduce inside an `if` that "
+    "depends on this rank or its gradient leaves the other ranks waiting",
     "Ranks meet call by call"};
 
 LESSON_TEST(11, mean_of_two, "two ranks hold the gradient of the whole batch") {
@@ -136,7 +137,7 @@ LESSON_TEST(11, mean_of_two, "two ranks hold the gradient of the whole batch") {
   }
 }
 
-LESSON_TEST(11, in_backward, "one all-reduce a parameter, and the optimizer waits") {
+LESSON_TEST(11, in_backward, "one all-reduce per parameter, and the optimizer waits") {
   const tracer::Trace& trace = exam.train(
       "-a resnet18 --dataset generated --device-type null --mode ddp --devices 2 -b 2 "
       "--steps 2 --trace-steps 1:2 --timeout 5",
@@ -155,7 +156,7 @@ LESSON_TEST(11, in_backward, "one all-reduce a parameter, and the optimizer wait
         fmt::format("step {}: all-reduces of {} on rank 0", key.first, key.second), 1,
         ++count[key],
         {"one all-reduce makes the gradient the same on all ranks, and equal "
-         "optimizers keep equal parameters equal: another one, be it of the gradient "
+         "optimizers keep equal parameters equal: another all-reduce, of the gradient "
          "or of the parameter, sends all bytes again for nothing",
          "Backward, not step", event.id});
   }
@@ -173,16 +174,15 @@ LESSON_TEST(11, in_backward, "one all-reduce a parameter, and the optimizer wait
                   optimizer->id, last->id),
       "yes", "no",
       {host_waited
-           ? "the host waited for the device, and enqueued nothing meanwhile; but "
-             "nothing orders the optimizer after the all-reduce on the stream: use "
-             "wait()"
+           ? "the host waited for the device and could enqueue nothing; but nothing "
+             "orders the optimizer after the all-reduce on the stream: use wait()"
            : "the optimizer reads a gradient while its sum is still arriving. The host "
              "has only enqueued the all-reduce; wait() makes the device wait, not the "
              "host",
        "What wait() waits for", optimizer->id});
 }
 
-LESSON_TEST(11, trains, "three ranks train as one device does") {
+LESSON_TEST(11, trains, "three ranks train like one device") {
   const auto train = [](nn::Module& net, const nn::Module& model, int rank, int size,
                         Device device) {
     optim::Sgd sgd(model.named_parameters(), {0.1, 0.9, 1e-4});
@@ -211,16 +211,16 @@ LESSON_TEST(11, trains, "three ranks train as one device does") {
     got[rank.rank] = train(ddp, *net, rank.rank, 3, rank.device);
   });
   exam.close("rank 0's parameters after 4 steps", expected, got[0], kExact,
-             {"with two ranks it worked. Divide by divisor_, which is the number of "
+             {"it worked with two ranks. Divide by divisor_, which is the number of "
               "ranks unless set_divisor changes it, and do the same in every step",
               "Mean or sum"});
   for (int r : {1, 2}) {
-    exam.close(fmt::format("rank {}'s parameters: equal to rank 0's, bit by bit", r),
-               got[0], got[r], 0,
-               {"ranks drift apart, a rounding error at a time. After the all-reduce "
-                "all hold the same bits: do nothing with them in which a rank's own "
-                "gradient takes part",
-                "Backward, not step"});
+    exam.close(
+        fmt::format("rank {}'s parameters: bitwise equal to rank 0's", r), got[0],
+        got[r], 0,
+        {"ranks drift apart, one rounding error at a time. After the all-reduce all "
+         "ranks hold the same bits: do not combine them with a rank's own gradient",
+         "Backward, not step"});
   }
 }
 
@@ -251,12 +251,13 @@ struct ByHand {
   std::unique_ptr<GradientSync> sync;
 };
 
-LESSON_TEST(11, any_order, "gradients may get ready in another order on each rank") {
+LESSON_TEST(11, any_order,
+            "gradients may become ready in a different order on each rank") {
   on_ranks(
       2, kSameCalls,
-      {"gradient_ready comes in whatever order backward has: a rank that reduces there "
-       "is matched with another rank's different parameter. In after_backward the "
-       "order is that of parameters_, on all ranks",
+      {"gradient_ready is called in whatever order backward has: a rank that reduces "
+       "there is matched with another rank's different parameter. In after_backward, "
+       "use the order of parameters_, which is the same on all ranks",
        "Ranks meet call by call"},
       [](Rank& rank) {
         ByHand by_hand(rank);
@@ -268,8 +269,8 @@ LESSON_TEST(11, any_order, "gradients may get ready in another order on each ran
 LESSON_TEST(11, no_gradient, "a parameter may have no gradient on one rank") {
   std::vector<Numbers> got(2);
   on_ranks(2, kSameCalls,
-           {"a rank without a gradient left the call out, and the other one met the "
-            "next parameter, or nobody: take part, with zeros",
+           {"a rank without a gradient skipped the call, so the other rank was matched "
+            "with the next parameter, or with none: take part with zeros",
             "Ranks meet call by call"},
            [&](Rank& rank) {
              ByHand by_hand(rank);
@@ -282,7 +283,7 @@ LESSON_TEST(11, no_gradient, "a parameter may have no gradient on one rank") {
   for (int r : {0, 1}) {
     exam.close(fmt::format("rank {}'s gradient of p1: (1 + 0) / 2", r), {0.5, 0.5, 0.5},
                got[r], kExact,
-               {"the rank that had no gradient must have the mean afterwards, too, and "
+               {"the rank that had no gradient must also have the mean afterwards, and "
                 "its zero counts: otherwise the ranks' parameters diverge",
                 "Ranks meet call by call"});
   }
@@ -311,9 +312,9 @@ LESSON_TEST(11, no_batch, "a rank without a batch takes part with zeros") {
                            r),
                Numbers(4, 1.5), got[r], kExact,
                {old ? "rank 2 added the gradient of its last step; a rank without a "
-                      "batch sends zeros, whatever .grad holds"
-                    : "divide by divisor_: it is the number of ranks until set_divisor "
-                      "says otherwise; and a rank without a batch adds zero",
+                      "batch sends zeros, whatever .grad contains"
+                    : "divide by divisor_: it is the number of ranks unless "
+                      "set_divisor changes it; a rank without a batch adds zero",
                 "Mean or sum"});
   }
 }

@@ -25,8 +25,9 @@ using Numbers = std::vector<double>;
 using Buckets = std::vector<int64_t>;
 
 const Because kNeverComplete{
-    "a bucket that is never complete never leaves, and the other ranks meet the next "
-    "one, or wait forever: in after_backward, what has not arrived arrives, as zeros",
+    "a bucket that is never complete never leaves, and the other ranks are matched "
+    "with the next one or wait forever: in after_backward, treat missing gradients as "
+    "zeros that have arrived",
     "The way back"};
 
 /// A world of one that records which buckets are all-reduced: (number, bytes).
@@ -105,9 +106,10 @@ LESSON_TEST(12, cut_backwards, "parameters are cut into buckets from the last on
       "bytes of the buckets of 6 parameters of 32, 48, 16, 72, 24 and 40 bytes, with a "
       "cap of 64",
       Buckets{64, 72, 64, 32}, bytes,
-      {"backward has the last parameters' gradients first: a bucket that holds the "
-       "first layer's gradient can leave only at the very end, and so can one bucket "
-       "for all. Walk backwards, and close a bucket when it reaches the cap",
+      {"backward produces the last parameters' gradients first: a bucket that holds "
+       "the first layer's gradient can leave only at the very end, and so can a single "
+       "bucket for everything. Walk backwards, and close a bucket when it reaches the "
+       "cap",
        "Which gradients travel together"});
 }
 
@@ -116,9 +118,9 @@ const std::vector<std::set<size_t>> kMembers{{5, 4}, {3}, {2, 1}, {0}};
 std::string likely(const Buckets& expected, const Buckets& got,
                    const std::set<size_t>& arrived) {
   if (got.size() <= expected.size()) {
-    return "a bucket stayed whose turn had come: when one leaves, those behind it may "
-           "have been waiting, complete, for a long time. And do not put it off until "
-           "backward is over: nothing would be left to hide behind";
+    return "a bucket did not leave in its turn: when one leaves, those after it may "
+           "already be complete and waiting. And do not postpone this until backward "
+           "is over: nothing would be left to hide behind";
   }
   for (size_t p : kMembers[got.back()]) {
     if (arrived.contains(p)) continue;
@@ -126,8 +128,8 @@ std::string likely(const Buckets& expected, const Buckets& got,
            "missing";
   }
   return "a bucket left before its turn. It is complete, but its number is not next: "
-         "another rank may complete them in another order, and then each waits for the "
-         "other's first bucket forever";
+         "another rank may complete the buckets in a different order, and then each "
+         "waits forever for the other's first bucket";
 }
 
 LESSON_TEST(12, launched_in_turn, "a bucket leaves when it is complete, in its turn") {
@@ -154,8 +156,8 @@ LESSON_TEST(12, launched_in_turn, "a bucket leaves when it is complete, in its t
 constexpr const char* kRun =
     "-a resnet18 --dataset generated --device-type null --mode ddp --devices 2 -b 64 "
     "--steps 2 --trace-steps 1:2 --timeout 5";
-const Because kRunFails{"two ranks train with your reducer; its output is below",
-                        "Turns"};
+const Because kRunFails{
+    "two ranks train with your reducer; its output is printed below", "Turns"};
 
 /// Step 1 of that run, which is recorded once.
 const tracer::Trace& learners_run(Exam& exam) {
@@ -172,19 +174,20 @@ Events all_reduces(const tracer::Trace& trace) {
   return found;
 }
 
-LESSON_TEST(12, in_flight, "few messages, and backward goes on") {
+LESSON_TEST(12, in_flight, "few messages, and backward continues") {
   const tracer::Trace& trace = learners_run(exam);
   Events buckets;
   for (const tracer::Event* event : all_reduces(trace)) {
     if (number(*event, "rank") == 0) buckets.push_back(event);
   }
-  exam.that(!buckets.empty(), "all-reduces of gradients in step 1", "some", "none",
-            {"step 0 was right: what it counted must be counted again in each step",
-             "Turns"});
-  exam.at_most(
-      "all-reduces of ResNet18's 62 gradients in a step", size_t{3}, buckets.size(),
-      {"each message has its latency: behind the first 1 MiB the limit is `cap`",
-       "Which gradients travel together"});
+  exam.that(
+      !buckets.empty(), "all-reduces of gradients in step 1", "some", "none",
+      {"step 0 was right: the gradients must be counted again in each step", "Turns"});
+  exam.at_most("all-reduces of ResNet18's 62 gradients in a step", size_t{3},
+               buckets.size(),
+               {"each message has its latency: after the first bucket of 1 MiB the "
+                "limit is `cap`",
+                "Which gradients travel together"});
 
   std::map<std::string, int64_t> kernel;  // that computed a gradient, by parameter
   int64_t last_gradient = tracer::kNone;
@@ -197,8 +200,8 @@ LESSON_TEST(12, in_flight, "few messages, and backward goes on") {
     const std::set<int64_t> deps(bucket->deps.begin(), bucket->deps.end());
     for (const std::string param : bucket->args["params"]) {
       exam.that(deps.contains(kernel[param]),
-                fmt::format("what {} (#{}) waits for: the kernel #{} that computed the "
-                            "gradient of {}",
+                fmt::format("dependencies of {} (#{}): the kernel #{} that computed "
+                            "the gradient of {}",
                             text(*bucket, "tensor"), bucket->id, kernel[param], param),
                 "among its deps", fmt::format("its deps are {}", bucket->deps),
                 {"the trace must show which gradients a bucket waited for: add "
@@ -212,8 +215,8 @@ LESSON_TEST(12, in_flight, "few messages, and backward goes on") {
           "backward's last gradient (kernel #{}) waits for bucket 0's all-reduce (#{})",
           last_gradient, buckets[0]->id),
       "no", "yes",
-      {"backward stands still: wait() in a hook makes the compute stream wait. Wait "
-       "when backward is over",
+      {"backward is blocked: wait() in a hook makes the compute stream wait. Wait when "
+       "backward is over",
        "The way back", last_gradient});
   const tracer::Event* optimizer = nullptr;
   for (const tracer::Event* event : in_phase(trace, "optimizer")) {
@@ -257,7 +260,7 @@ void expect_means(const Exam& exam, const std::string& when,
             "gradient divided by divisor_";
       } else if (got[r][p] == own) {
         likely =
-            "this is still the rank's own gradient: the mean lies in the bucket, and "
+            "this is still the rank's own gradient: the mean is in the bucket, and "
             "unpack copies it out";
       }
       exam.close(fmt::format("{}: rank {}'s gradient of p{}", when, r, p), expected,
@@ -266,20 +269,21 @@ void expect_means(const Exam& exam, const std::string& when,
   }
 }
 
-LESSON_TEST(12, means, "afterwards each rank has each mean, in whatever order") {
+LESSON_TEST(12, means, "afterwards each rank has every mean, whatever the order") {
   const std::vector<std::vector<size_t>> order{
       kBackwards, {3, 1, 5, 0, 2, 4}, {0, 1, 2, 3, 4, 5}};
   expect_means(exam, "after two steps", {order, order}, kBackwards, 2,
                "after the all-reduce a bucket holds what was packed into it, summed "
                "over ranks: pack each gradient divided by divisor_, the number of "
-               "ranks, and give every member its own piece back");
+               "ranks, and copy each member's piece back");
 }
 
-LESSON_TEST(12, no_gradient, "a gradient that never comes counts as zero") {
+LESSON_TEST(12, no_gradient, "a gradient that never arrives counts as zero") {
   const std::vector<size_t> some{4, 3, 2, 0};
-  expect_means(exam, "ranks 1 and 2 have no gradient of p5 and p1 in step 1",
-               {{kBackwards, kBackwards, kBackwards}, {kBackwards, some, some}}, {5, 1},
-               1.0 / 3, "zeros must be packed: the bucket still holds the step before");
+  expect_means(
+      exam, "ranks 1 and 2 have no gradient of p5 and p1 in step 1",
+      {{kBackwards, kBackwards, kBackwards}, {kBackwards, some, some}}, {5, 1}, 1.0 / 3,
+      "zeros must be packed: the bucket still holds the gradients of the step before");
 }
 
 // --- the emulated clock, whose results depend on this table, not on this machine
@@ -327,7 +331,7 @@ int64_t exposed(const tracer::Trace& recorded) {
   return sum;
 }
 
-LESSON_TEST(12, exposed_share, "little of the communication is left exposed") {
+LESSON_TEST(12, exposed_share, "little of the communication remains exposed") {
   const int64_t mine = exposed(learners_run(exam));
   const int64_t naive =
       exposed(exam.reference(std::string(kRun) + " --ddp-sync naive"));

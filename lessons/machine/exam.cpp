@@ -133,11 +133,11 @@ std::string Exam::run(const std::string& arguments, const std::string& library,
     got = fmt::format("it was killed by signal {} ({})", result.exit_code - 128,
                       strsignal(result.exit_code - 128));
   }
-  if (got.empty()) got = fmt::format("it ended with exit code {}", result.exit_code);
+  if (got.empty()) got = fmt::format("it exited with code {}", result.exit_code);
   Because because = if_it_fails;
   if (complaint.sanitizer) {
     because.likely =
-        "the sanitizer's report is printed below; look at its first line that names "
+        "the sanitizer's report is printed below; look for the first line that names "
         "your own file";
   }
   const std::string run = fmt::format("run --mine {} -- {}", lesson_, arguments);
@@ -166,7 +166,7 @@ void* Exam::symbol(const std::string& name) const {
   void* library = dlopen(library_.c_str(), RTLD_NOW | RTLD_NOLOAD);
   void* found = library ? dlsym(library, name.c_str()) : nullptr;
   if (!found)
-    throw NotWritten(name + " is missing: keep its first line from the skeleton");
+    throw NotWritten(name + " is missing: keep its signature from the skeleton");
   return found;
 }
 

@@ -46,12 +46,14 @@ std::vector<Line> lines_of(std::string_view text, const std::string& name) {
     if (const std::string marker = marker_of(line.text); !marker.empty()) {
       line.marker = true;
       if (marker[0] != '/') {
-        if (!open.empty()) fail(number, "[" + marker + "] opens inside [" + open + "]");
+        if (!open.empty())
+          fail(number, "[" + marker + "] is opened inside [" + open + "]");
         if (length.contains(marker)) fail(number, "a second [" + marker + "]");
         open = line.region = marker;
         opened = number;
       } else {
-        if (marker.substr(1) != open) fail(number, "[" + marker + "] closes nothing");
+        if (marker.substr(1) != open)
+          fail(number, "[" + marker + "] has no opening marker");
         length[open] = number - opened - 1;
         if (length[open] == 0) fail(number, "[" + open + "] is empty");
         open.clear();
@@ -60,7 +62,7 @@ std::vector<Line> lines_of(std::string_view text, const std::string& name) {
     lines.push_back(std::move(line));
   }
   if (!open.empty()) fail(opened, "[" + open + "] is never closed");
-  if (length.empty()) fail(1, "there is no region [solution]");
+  if (length.empty()) fail(1, "the region [solution] is missing");
   return lines;
 }
 

@@ -13,7 +13,7 @@
 #include <sstream>
 
 #include "base/program.h"
-#include "engine/tensor/undefined.h"
+#include "engine/tensor/tensor.h"
 #include "lessons/machine/contain.h"
 #include "lessons/machine/exam.h"
 #include "lessons/machine/stuck.h"
@@ -39,19 +39,19 @@ std::pair<std::string, std::string> about_exception() {
     throw;
   } catch (const std::bad_alloc& error) {
     return {std::string("an exception: ") + error.what(),
-            "it requested more memory than is available: a size that was never set, or "
-            "a negative one"};
+            "it requested more memory than is available: perhaps a size was never set "
+            "or is negative"};
   } catch (const std::bad_function_call& error) {
     return {std::string("an exception: ") + error.what(),
-            "a std::function that holds no function was called"};
+            "an empty std::function was called"};
   } catch (const std::out_of_range& error) {
     return {std::string("an exception: ") + error.what(),
-            "at() or substr() was called with an index past the end or a key that the "
-            "map lacks"};
+            "at() or substr() was called with an index past the end or a key that is "
+            "not in the map"};
   } catch (const UndefinedTensor& error) {
     return {std::string("an exception: ") + error.what(),
-            "an undefined Tensor: one that you declared but did not assign, an element "
-            "of a vector that you enlarged but did not fill, or the .grad() of a "
+            "an undefined Tensor was used: one that was declared but not assigned, an "
+            "element of a vector that was resized but not filled, or the .grad() of a "
             "parameter that has none (check with defined())"};
   } catch (const std::exception& error) {
     return {std::string("an exception: ") + error.what(), ""};
@@ -62,8 +62,8 @@ std::pair<std::string, std::string> about_exception() {
   } catch (int number) {
     return {threw(std::to_string(number)), ""};
   } catch (...) {
-    return {threw("something that is not a std::exception"),
-            "throw std::runtime_error(\"…\"), whose message can be shown"};
+    return {threw("a value that is not a std::exception"),
+            "throw std::runtime_error(\"…\") so that its message can be shown"};
   }
 }
 
@@ -136,12 +136,13 @@ std::string about_signal(int number) {
     case SIGFPE:
       return "your code divided an integer by zero";
     case SIGABRT:
-      return "your code was stopped by a check of the library (an index out of range, "
-             "a mutex or memory used wrongly), or by an uncaught exception in a thread";
+      return "your code was stopped by a check in the standard library (an index out "
+             "of range, or a mutex or memory used incorrectly), or by an uncaught "
+             "exception in a thread";
     case SIGXFSZ:
-      return "your code wrote a file of more than 1 GiB";
+      return "your code wrote a file larger than 1 GiB";
     default:
-      return fmt::format("your code was ended by signal {} ({})", number,
+      return fmt::format("your code was terminated by signal {} ({})", number,
                          strsignal(number));
   }
 }
@@ -152,19 +153,19 @@ std::string about_end(const Ended& ended, const Limits& limits, const Lesson& le
     const std::string where =
         places.empty() ? "" : fmt::format(" It was at {}.", fmt::join(places, ", "));
     return fmt::format(
-        "it did not end within {} s: an endless loop, or a thread that waits for "
-        "something that never happens.{}",
+        "it did not finish within {} s: there is an endless loop, or a thread waits "
+        "for an event that never happens.{}",
         limits.seconds, where);
   }
   if (sanitizer != Sanitizer::none) {
-    return "the sanitizer's report is printed below; look at its first line that names "
-           "your own file.";
+    return "the sanitizer's report is printed below; look for the first line that "
+           "names your own file.";
   }
   const std::string more = fmt::format(
       " To see where: {}",
       lesson_command(fmt::format("check {} --sanitize address", lesson.number)));
   if (ended.exit_code > 128) return about_signal(ended.exit_code - 128) + "." + more;
-  return fmt::format("your code ended the whole program with exit code {}.{}",
+  return fmt::format("your code terminated the whole program with exit code {}.{}",
                      ended.exit_code, more);
 }
 

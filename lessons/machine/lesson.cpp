@@ -93,7 +93,7 @@ std::set<std::string> all_slugs() {
   }
   if (error) {
     throw std::runtime_error(course_folder().string() + ": " + error.message() +
-                             "; --course names a folder of lessons");
+                             "; fix: name a folder of lessons with --course");
   }
   return slugs;
 }
@@ -148,7 +148,8 @@ const Lesson& find_lesson(std::string_view name) {
     }
     known += (known.empty() ? "" : ", ") + lesson.slug;
   }
-  throw std::runtime_error(fmt::format("no lesson '{}'; available: {}", name, known));
+  throw std::runtime_error(
+      fmt::format("unknown lesson '{}'; available: {}", name, known));
 }
 
 std::vector<std::pair<std::string, std::string_view>> engine_headers() {

@@ -24,10 +24,9 @@ void plug(const std::string& library) {
   using Entry = Plugin();
   auto* entry = reinterpret_cast<Entry*>(dlsym(handle, "lockstep_lesson"));
   if (entry == nullptr) {
-    throw std::runtime_error(
-        library +
-        " is not a lesson's library: it has no lockstep_lesson; fix: "
-        "end the file with LOCKSTEP_LESSON(number) { … }");
+    throw std::runtime_error(library +
+                             " is not a lesson library: lockstep_lesson is missing; "
+                             "fix: end the file with LOCKSTEP_LESSON(number) { … }");
   }
   const Plugin plugin = entry();
   if (plugin.stamp != headers_stamp()) {

@@ -9,7 +9,7 @@
 #include "engine/distributed/collectives/ring.h"
 #include "engine/ops/copy.h"
 #include "engine/runtime/device_context.h"
-#include "engine/tensor/undefined.h"
+#include "engine/tensor/tensor.h"
 #include "lessons/plugin.h"
 #include "tracer/record/recorder.h"
 

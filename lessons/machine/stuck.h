@@ -1,5 +1,8 @@
-// Reports where a learner's code is if it does not terminate.
+// Where a learner's code is if it does not terminate, and whether a thread sleeps: its
+// state, from the kernel, so that tests of waiting do not need a clock.
 #pragma once
+
+#include <sys/types.h>
 
 #include <string>
 #include <vector>
@@ -15,5 +18,9 @@ void report_when_stuck(const std::string& library);
 /// each once, the innermost lines of a thread first; empty if no thread was in
 /// `library`. Requires addr2line, which comes with the compiler.
 std::vector<std::string> places_in(const std::string& file, const std::string& library);
+
+/// Returns the context-switch counts of a thread of this process if it sleeps,
+/// otherwise "". Two equal results mean that it slept in between.
+std::string sleep_of(pid_t thread);
 
 }  // namespace lockstep::lessons

@@ -1,4 +1,4 @@
-#include "lessons/machine/verdict.h"
+#include "lessons/machine/judge.h"
 
 #include <fmt/format.h>
 

@@ -29,7 +29,7 @@ void make_folder(const fs::path& path) {
   fs::create_directories(path, error);
   if (error) {
     throw std::runtime_error(fmt::format(
-        "{}: cannot be created ({}); fix: choose another place with --workspace",
+        "{}: cannot be created ({}); fix: choose another location with --workspace",
         path.string(), error.message()));
   }
 }
@@ -41,14 +41,14 @@ Json read_progress(const fs::path& root) {
   if (!fs::exists(path)) return {{"version", 1}, {"lessons", Json::object()}};
   try {
     Json all = Json::parse(tracer::read_whole_file(path.string()));
-    if (!all.at("lessons").is_object()) throw std::runtime_error("no lessons in it");
+    if (!all.at("lessons").is_object()) throw std::runtime_error("contains no lessons");
     return all;
   } catch (const nlohmann::json::exception&) {
   } catch (const std::runtime_error&) {
   }
   throw std::runtime_error(path.string() +
-                           " is damaged; fix: rename it (it only records what you have "
-                           "passed, and `lesson check` records that again)");
+                           " is damaged; fix: rename it (it only records which lessons "
+                           "have passed, and `lesson check` records that again)");
 }
 
 std::string& named() {
@@ -101,7 +101,7 @@ bool Workspace::started(const Lesson& lesson) const { return fs::exists(file(les
 void Workspace::start(const Lesson& lesson) const {
   if (started(lesson)) {
     throw std::runtime_error(fmt::format(
-        "{} exists already and is not overwritten; to start over: {}",
+        "{} already exists and is not overwritten; fix: to start over, use {}",
         file(lesson).string(), lesson_command(fmt::format("reset {}", lesson.number))));
   }
   write_exercise(lesson);

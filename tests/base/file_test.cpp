@@ -154,7 +154,7 @@ TEST_F(AtomicWrite, AFolderReplacesOnlyAnEmptyFolder) {
   fs::create_directory(scratch_ / "full");
   write_file(scratch_ / "full" / "f", "x");
   for (const char* taken : {"empty_file", "full"}) {
-    expect_error([&] { AtomicFolder(scratch_ / taken); }, taken, "it exists already");
+    expect_error([&] { AtomicFolder(scratch_ / taken); }, taken, "it already exists");
   }
   AtomicFolder(scratch_ / "empty").commit();
   EXPECT_EQ(listing(), (Names{"empty", "empty_file", "full"}));

@@ -80,9 +80,9 @@ TEST(Socket, SaysWhyItCannotListen) {
   const Fd first = listen_at(kLocal, 0);
   expect_error([&] { listen_at(kLocal, port_of(first)); },
                tcp_url(kLocal, port_of(first)), "Address already in use",
-               "fix: end the program that listens there, or name another port");
+               "fix: stop the program that is listening there, or use another port");
   expect_error([] { listen_at("192.0.2.1", 0); }, "tcp://192.0.2.1:0",
-               "fix: name an address of this machine");
+               "fix: use an address of this machine");
 }
 
 TEST(Socket, NamesAHostThatCannotBeResolved) {

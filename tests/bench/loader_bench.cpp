@@ -12,10 +12,9 @@
 #include <string>
 #include <utility>
 
-#include "engine/data/crops.h"
-#include "engine/data/decode.h"
 #include "engine/data/image_folder.h"
 #include "engine/data/loader.h"
+#include "engine/data/picture.h"
 #include "engine/data/resize.h"
 #include "engine/data/transforms.h"
 #include "tracer/record/recorder.h"

@@ -117,10 +117,10 @@ class Killed(Fault):
         os.kill(self.pids[self.rank], signal.SIGKILL)
 
     def blames(self):
-        self.each_says("^rank 0, which keeps the store, hangs or died" if
+        self.each_says("^rank 0, which hosts the store, hangs or died" if
                        self.rank == 0 else f"^rank {self.rank} died",
                        self.survivors())
-        self.assertIn(f"lockstep: rank {self.rank} was ended by signal 9 (Killed)",
+        self.assertIn(f"lockstep: rank {self.rank} was terminated by signal 9 (Killed)",
                       self.said)
 
 
@@ -129,7 +129,7 @@ class Stopped(Fault):
         os.kill(self.pids[self.rank], signal.SIGSTOP)
 
     def blames(self):
-        self.each_says("^rank 0, which keeps the store, hangs or died" if
+        self.each_says("^rank 0, which hosts the store, hangs or died" if
                        self.rank == 0 else f"^rank {self.rank} hangs or died",
                        self.survivors())
 
@@ -168,7 +168,7 @@ class SocketClosed(Fault):
         cut(one, other)
 
     def blames(self):
-        self.each_says("the connection with rank [{}{}] broke in".format(*self.ends),
+        self.each_says("the connection to rank [{}{}] broke during".format(*self.ends),
                        range(3))
 
 
@@ -187,7 +187,7 @@ class Mismatched(Fault):
         self.assertEqual(len(self.said), 3, self.said)
         for line in self.said:  # rank 0 is whom all others are compared with
             self.assertRegex(line, rf"rank {self.rank or 1} has --.*, but rank 0 has "
-                                   r"--.*; start all ranks alike")
+                                   r"--.*; fix: start all ranks with the same options")
 
 
 class WrongWorldSize(Fault):
@@ -200,11 +200,11 @@ class WrongWorldSize(Fault):
 
     def blames(self):
         self.assertEqual(len(self.said), 3, self.said)
-        self.assertTrue(any(re.search(r"says world size \d, but rank \d .*said \d",
+        self.assertTrue(any(re.search(r"has world size \d, but rank \d .*has \d",
                                       line) for line in self.said), self.said)
         for line in self.said:  # the store ends if it is rank 0 that is refused
-            self.assertRegex(line, r"world size|\(kept by rank 0\)|no store after|"
-                                   r"rank 0, which keeps the store")
+            self.assertRegex(line, r"world size|\(hosted by rank 0\)|no store after|"
+                                   r"rank 0, which hosts the store")
 
 
 class PortTaken(Fault):
@@ -221,8 +221,8 @@ class PortTaken(Fault):
 
     def blames(self):
         self.assertIn(f"lockstep: tcp://127.0.0.1:{self.port}: cannot listen: Address "
-                      "already in use; fix: end the program that listens there, "
-                      "or name another port", self.said)
+                      "already in use; fix: stop the program that is listening "
+                      "there, or use another port", self.said)
 
 
 class Garbage(Fault):

@@ -63,7 +63,7 @@ class CheckpointTest(TempTest):
                       text)
         self.assertIn("Epoch: [1][0/2]", text)
         self.assertNotIn("Epoch: [0]", text)
-        self.assertNotIn("not as in", text)
+        self.assertNotIn("options that differ from the checkpoint", text)
         self.expect_same(self.newest("whole"), self.newest("parts"))
 
 
@@ -121,7 +121,7 @@ class Checkpoints(CheckpointTest):
         self.assertIn(f" * Acc@1 {accuracies[1]} Acc@5", again)
         text, _ = self.train("d", "--epochs", 1, *SINGLE, "--momentum", 0.5,
                              "--resume", self.newest("c"))
-        self.assertIn("=> not as in the checkpoint: --epochs 1 (was 2), "
+        self.assertIn("=> options that differ from the checkpoint: --epochs 1 (was 2), "
                       "--momentum 0.5 (was 0.9)\n", text)
 
     def test_files_that_cannot_be_resumed(self):
@@ -145,7 +145,7 @@ class Checkpoints(CheckpointTest):
             refused(bad, bad, *parts)
 
         refused(self.path("none"), "No such file")
-        refused(weights, "holds weights", "--pretrained")
+        refused(weights, "contains weights", "--pretrained")
         damaged(good[:-5], "truncated", "tensor")
         damaged(good[:1000], "header")
         damaged(b"", "shorter")
@@ -161,7 +161,7 @@ class Checkpoints(CheckpointTest):
     def test_a_folder_in_use_and_one_that_cannot_be(self):
         _, error = self.train("set/cifar-10-batches-bin/test_batch.bin", *SINGLE,
                               "--epochs", 1, code=1)
-        self.assertIn("cannot be made", error)
+        self.assertIn("cannot be created", error)
 
     def test_a_full_disk_loses_nothing(self):
         self.train("c", "--epochs", 1, *SINGLE)

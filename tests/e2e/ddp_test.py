@@ -90,11 +90,11 @@ class Ranks(TempTest):
         for flag in (["--ddp-sync", "naive"], ["--bucket-cap-mb", 1],
                      ["--find-unused-parameters"], ["--no-broadcast-buffers"]):
             _, err = run(*SMALL, *flag, "--mode", "dp", code=2)
-            self.assertIn(f"{flag[0]} is DistributedDataParallel's", err)
+            self.assertIn(f"{flag[0]} requires DistributedDataParallel", err)
         _, err = run(*TOY, *PROCESSES, "--mode", "dp", code=2)
-        self.assertIn("--mode dp is one process", err)
+        self.assertIn("--mode dp uses one process", err)
         _, err = run(*TOY, *THREADS, "--dist-backend", "gloo", code=2)
-        self.assertIn("--dist-backend gloo is for processes", err)
+        self.assertIn("--dist-backend gloo requires processes", err)
 
     def test_a_trace_beside_a_summary(self):
         for how in THREADS, PROCESSES:
@@ -127,7 +127,8 @@ class Ranks(TempTest):
         ranks[0].signal(signal.SIGINT)
         self.assertEqual([rank.end() for rank in ranks], [130, 130])
         self.assertEqual(ranks[1].err,
-                         ["lockstep: rank 1 ends: another rank was interrupted"])
+                         ["lockstep: rank 1 stops because another rank was "
+                           "interrupted"])
 
 
 class Merging(TempTest):
@@ -146,8 +147,8 @@ class Merging(TempTest):
             self.addCleanup(rank.kill)
             self.assertEqual(rank.end(), 0, rank.err)
         self.assertEqual(runs[0].err, [
-            "lockstep: t.rank1.json is not on this machine; bring all ranks' files "
-            "together and run `trace merge FILE… -o t.json`"])
+            "lockstep: t.rank1.json is not on this machine; fix: collect all "
+            "ranks' files and run `trace merge FILE… -o t.json`"])
         return [f"{folder}/t.rank{rank}.json" for rank, folder in enumerate(folders)]
 
     def merge(self, *files, **how):
@@ -255,8 +256,9 @@ class Seed(TempTest):
             "--multiprocessing-distributed", "--world-size", 1, "--rank", 0,
             data, "--devices", 2, "-p", 1)
         self.assertEqual(error, "")
-        self.assertIn("=> 2 processes of DistributedDataParallel meet at tcp://", text)
-        self.assertIn("nccl needs CUDA devices: the backend is ring", text)
+        self.assertIn("=> starting 2 DistributedDataParallel processes, "
+                      "rendezvous at tcp://", text)
+        self.assertIn("nccl requires CUDA devices: using ring", text)
         self.assertEqual(text.count(STEP), 2)
 
 

@@ -164,8 +164,8 @@ class Training(TempTest):
         flags = [f"--{flag}={file}" for flag, file in files.items()]
         text, _ = run("train", *NULL, "-b", 7, "--length", 64, "--steps", 8,
                       "--devices", 4, *flags)
-        for part in ("=> data: pictures made on the way (64 training, 12 test images, "
-                     "generated)\n",
+        for part in ("=> data: images generated on the fly (64 training, 12 test "
+                     "images, generated)\n",
                      "=> mode dp, 4 devices (null:0 to null:3), batch 7 in 3 chunks "
                      "of 2 and one of 1, 1 thread per device\n",
                      "Epoch: [0][ 7/10]",  # the last step's line
@@ -229,7 +229,7 @@ class Faults(TempTest):
         for wanted, words in (
                 ("on one device", ["--mode", "single", "--devices", 2]),
                 ("--trace FILE", ["--trace-steps", "0:1"]),
-                ("only the steps 0 to 0", ["--trace-steps", "1:2", "--trace", "x"]),
+                ("only steps 0 to 0", ["--trace-steps", "1:2", "--trace", "x"]),
                 ("0 steps", ["--steps", 0, "--trace", "x"]),
                 ("--lr", ["--lr", "nan"]), ("--lr", ["--lr", -1]),
                 ("--momentum", ["--momentum", -1]),
@@ -318,7 +318,7 @@ class Commands(TempTest):
         self.assertIn("`./lockstep train data/generated`", text)
         self.assertIn("generated", ours("data", "check", "data/generated")[0])
         _, error = ours("data", "fetch", "data/generated", code=1)
-        self.assertIn("holds a generated set", error)
+        self.assertIn("contains a generated data set", error)
         _, error = ours("train", code=1)  # it is not taken for the real one
         self.assertIn("CIFAR-10 was not found", error)
         text, _ = ours("train", "data/generated", "--device-type", "null", "--steps", 1,
@@ -329,13 +329,13 @@ class Commands(TempTest):
             self.assertEqual(json.load(file)["dataset"], "generated")
         os.rename(self.path("data/generated/cifar-10-batches-bin"),
                   self.path("data/cifar-10-batches-bin"))
-        self.assertIn("holds a generated set", ours("doctor")[0])
+        self.assertIn("contains a generated data set", ours("doctor")[0])
 
     def test_help_and_version(self):
         self.assertIn("train", run("--help")[0])
         text, _ = run("train", "--help")
         for part in ("--trace-steps", "=resnet18", "(default: 2:7",
-                     "of VGG dp-features", "mixed precision"):
+                     "dp-features for VGG", "mixed precision"):
             self.assertIn(part, text)
         self.assertIn("12 GB/s + 10 µs", run("emulate", "--help")[0])
         self.assertIn("lockstep 0.", run("--version")[0])

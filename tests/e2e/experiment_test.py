@@ -45,7 +45,7 @@ class Experiments(TempTest):
             self.assertIn(f"$ {one['command']}\n", text)
         self.assertAlmostEqual(parallel["seed_speedup"], 0.742 / 0.378)
         self.assertIn("--multiprocessing-distributed", table["runs"][5]["command"])
-        self.assertIn("backend is ring", read(out, "resnet_d_16.log"))
+        self.assertIn("using ring", read(out, "resnet_d_16.log"))
         for row in ("| resnet_p_4 | DataParallel, 2 | 4 |", "1.963x", "generated"):
             self.assertIn(row, read(out, "table.md"))
         self.expect_pictures(out)
@@ -55,12 +55,12 @@ class Experiments(TempTest):
         kept = os.path.join(out, "resnet_s_4.log")
         before = os.stat(kept).st_mtime_ns
         text, _ = run(*TABLE, "--out", out)
-        self.assertEqual(text.count("finished before"), 5)
+        self.assertEqual(text.count("already finished"), 5)
         self.assertEqual(text.count("$ lockstep train"), 1)
         self.assertEqual(before, os.stat(kept).st_mtime_ns)
         # Other settings are not mixed with these.
         _, error = run(*TABLE, "--out", out, "--epochs", 2, code=1)
-        self.assertIn("resnet_s_4.log: made by another command", error)
+        self.assertIn("resnet_s_4.log: written by another command", error)
         self.assertIn("--again", error)
 
     def expect_pictures(self, out):
@@ -139,8 +139,8 @@ class Experiments(TempTest):
                 (["experiment", "nothing"], 2, "imagenet-table, batch-size"),
                 (["experiment", "imagenet-table", "--length", 32], 2, "--epochs 3"),
                 ([*TABLE, "--divide-batches", 0], 2, "--divide-batches"),
-                ([*BATCHES, "--batches", "64,32"], 2, "smallest first"),
-                ([*BATCHES, "--warmup-epochs", 2], 2, "nothing is left"),
+                ([*BATCHES, "--batches", "64,32"], 2, "ascending order"),
+                ([*BATCHES, "--warmup-epochs", 2], 2, "must be less than"),
                 ([*BATCHES, "--data", self.folder], 1, "no CIFAR-10")):
             if "--out" not in words and code == 1 or words[-1] in (32, "64,32", 2):
                 words = [*words, "--out", self.path("out")]
@@ -152,7 +152,7 @@ class Experiments(TempTest):
         _, error = run(*TABLE, *NO_SUMS, "--out", self.path("t"), "--", "--momentum",
                        "-1", code=2)
         self.assertIn("--momentum must be", error)
-        self.assertIn("resnet_s_4 ended with exit code 2", error)
+        self.assertIn("resnet_s_4 exited with code 2", error)
 
 
 if __name__ == "__main__":

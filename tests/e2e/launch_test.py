@@ -64,13 +64,14 @@ class Launch(TempTest):
 
     def test_wrong_usage(self):
         for words, fix in (
-                ([], "launch starts `train`, not nothing"),
+                ([], "launch runs `train`, not nothing"),
                 (["trian"], "trian"),
                 (["--nproc-pernode", 2, *TOY64], "--nproc-pernode"),
-                (["--nnodes", 2, *TOY64], "--rdzv-endpoint HOST:PORT of node 0"),
-                (["--standalone", "--nnodes", 2, *TOY64], "for one machine"),
-                (["--master-addr", "a", "--rdzv-endpoint", "b:1", *TOY64], "give one"),
-                (["--node-rank", 1, *TOY64], "the nodes are 0 to 0")):
+                (["--nnodes", 2, *TOY64], "--rdzv-endpoint HOST:PORT on node 0"),
+                (["--standalone", "--nnodes", 2, *TOY64], "uses one machine"),
+                (["--master-addr", "a", "--rdzv-endpoint", "b:1", *TOY64],
+                 "mutually exclusive"),
+                (["--node-rank", 1, *TOY64], "must be from 0 to 0")):
             _, error = run("launch", *words, code=2)
             self.assertIn(fix, error)
             self.assertEqual(error.count("\n"), 1, error)
@@ -94,7 +95,8 @@ class Survivors(TempTest):
         ranks[1].signal(signal.SIGKILL)
         self.assertEqual(ranks[0].end(), 1)
         file = self.path("t.rank0.json")
-        self.assertIn(f"lockstep: the steps before are in {file}", ranks[0].err[0])
+        self.assertIn(f"lockstep: the trace of the preceding steps is in {file}",
+                      ranks[0].err[0])
         steps = {e["args"]["step"] for e in read_trace(file)["traceEvents"]
                  if e.get("cat") == "phase" and e["name"] == "step"}
         self.assertEqual(steps, set(range(len(steps))))
@@ -118,7 +120,7 @@ class Survivors(TempTest):
             ranks = self.start("--trace", place)
             self.assertEqual([rank.end() for rank in ranks], [1, 1])
             self.assertRegex(" ".join(ranks[0].err),
-                             "cannot be written|there is no folder")
+                             "cannot be written|no such folder")
             self.assertFalse(any(STEP in line for rank in ranks for line in rank.out))
         out, error = run("train", "-a", "resnet18", "--device-type", "null",
                          "--dataset", "generated", "--trace", self.folder, code=1)

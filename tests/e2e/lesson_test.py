@@ -73,11 +73,11 @@ class Lessons(Workspace):
         self.assertEqual(backup.read_text(), "mine")
 
     def test_hints_are_counted(self):
-        self.assertIn("none yet", self.lesson("hint", 5, "--again")[0])
+        self.assertIn("not used any hints yet", self.lesson("hint", 5, "--again")[0])
         texts = [self.lesson("hint", 5)[0] for _ in range(4)]
         for number, text in enumerate(texts[:3], 1):
             self.assertTrue(text.startswith(f"Hint {number} of 3"), text)
-        self.assertIn("there are no more", texts[3])
+        self.assertIn("this was the last one", texts[3])
         self.assertEqual(self.lesson("hint", 5, "--again")[0].split(),
                          "".join(texts[:3]).split())
         listed = json.loads(self.lesson("list", "--json")[0])
@@ -174,7 +174,7 @@ class Lessons(Workspace):
         out, _ = self.lesson("run", "--mine", "--", "-a", "resnet18", "--dataset",
                              "generated", "--device-type", "null", "--steps", "1", "-b",
                              "8", "--trace", trace)
-        self.assertIn("with your own scatter", out)
+        self.assertIn("using your scatter", out)
         run("trace", "check", trace)
         read = read_trace(trace)
         marks = [e for e in read["traceEvents"]
@@ -225,7 +225,7 @@ class LearnersCode(Workspace):
     def test_end_of_the_program(self):
         self.start_with("  std::exit(0);")
         guilty = self.guilty(self.check(passes=False))
-        self.assertIn("ended the whole program with exit code 0", guilty["got"])
+        self.assertIn("terminated the whole program with exit code 0", guilty["got"])
 
     def test_exception_in_a_thread(self):
         self.start_with("  std::thread([] { throw 1; }).join();\n  return {};")
@@ -350,7 +350,7 @@ class Course(Workspace):
         (self.course / "05-scatter/lesson.json").write_text(json.dumps(facts))
         self.start_with("  for (volatile int i = 0;;) i = i;")
         result = self.check(passes=False, LOCKSTEP_COURSE=str(self.course))
-        self.assertIn("did not end within 2 s", self.guilty(result)["got"])
+        self.assertIn("did not finish within 2 s", self.guilty(result)["got"])
         self.assertRegex(self.guilty(result)["got"], r"scatter\.cpp:\d+ \(scatter\)")
 
     def test_its_tests_count(self):
@@ -362,12 +362,12 @@ class Course(Workspace):
     def test_faults_are_named(self):
         self.change("exercise.cpp", "  // [/solution-sizes]\n", "")
         _, errors = self.lesson("start", 5, "--course", self.course, code=1)
-        self.assertRegex(errors, r"05-scatter:\d+: \[solution-scatter\] opens inside")
+        self.assertRegex(errors, r"05-scatter:\d+: \[solution-scatter\] is opened inside")
         (self.course / "05-scatter/lesson.json").write_text("{")
         _, errors = self.lesson("list", "--course", self.course)
         self.assertIn("lesson 05-scatter is skipped", errors)
         _, errors = self.lesson("list", "--course", self.path("nothing"), code=1)
-        self.assertIn("--course names a folder", errors)
+        self.assertIn("name a folder of lessons with --course", errors)
 
 
 class Libraries(Workspace):
@@ -385,7 +385,7 @@ class Libraries(Workspace):
 
     def test_foreign_and_stale(self):
         for code, message in (
-                ("int x;", "is not a lesson's library"),
+                ("int x;", "is not a lesson library"),
                 ('struct P { const char* s; int n; void (*f)(); };'
                  'extern "C" P lockstep_lesson() { return {"old", 5, nullptr}; }',
                  "another version of the engine; fix: lockstep lesson check 5")):

@@ -59,7 +59,7 @@ class Meeting(TempTest):
         self.assertTrue(os.path.exists(self.path("store")))
         again, = self.by_hand(url, worlds=[2], ranks=[0])
         self.assertEqual(again.end(), 1)
-        self.assertIn("rank 0 joins twice", again.err[0])
+        self.assertIn("rank 0 joined twice", again.err[0])
         self.assertIn(f"delete {self.path('store')}", again.err[0])
 
     def test_a_port_that_is_taken(self):
@@ -69,8 +69,8 @@ class Meeting(TempTest):
                                "--dist-url", url])
             self.assertEqual(rank.end(), 1)
         self.assertEqual(rank.err, [f"lockstep: {url}: cannot listen: Address already "
-                                    "in use; fix: end the program that listens there, "
-                                    "or name another port"])
+                                    "in use; fix: stop the program that is listening "
+                                    "there, or use another port"])
         self.assertEqual(group_members(rank.pid), [])
 
     def test_world_sizes_that_differ(self):
@@ -78,8 +78,8 @@ class Meeting(TempTest):
         first, second, wrong = self.by_hand(url, (3, 3, 4), (0, 1, 2))
         for rank in (first, second, wrong):
             self.assertEqual(rank.end(), 1)
-        self.assertRegex(wrong.err[0], r"rank [012] \(pid \d+ on \S+\) says world size "
-                                       r"\d, but rank [012] \(pid \d+ on \S+\) said")
+        self.assertRegex(wrong.err[0], r"rank [012] \(pid \d+ on \S+\) has world size "
+                                       r"\d, but rank [012] \(pid \d+ on \S+\) has")
 
     def test_options_that_differ(self):
         url = f"tcp://127.0.0.1:{free_port()}"
@@ -90,8 +90,8 @@ class Meeting(TempTest):
             self.assertEqual(rank.end(), 1)
             self.assertRegex(rank.err[0], r"rank 1 has --dist-backend gloo, "
                              r"--batch-size 4, --lr 0.2, but rank 0 has "
-                             r"--dist-backend ring, --batch-size \d+, --lr 0.1; start "
-                             "all ranks alike")
+                             r"--dist-backend ring, --batch-size \d+, --lr 0.1; "
+                             r"fix: start all ranks with the same options")
 
     def test_recipes_that_differ(self):
         recipe = {"--schedule": "cosine", "--accumulate": 2, "--label-smoothing": 0.1,
@@ -119,29 +119,29 @@ class Meeting(TempTest):
                              "--length", 60 + rank]) for rank in (0, 1)]
         for rank in ranks:
             self.assertEqual(rank.end(), 1)
-        self.assertTrue(any("samples to train on: " in line
+        self.assertTrue(any("training samples: " in line
                             for rank in ranks for line in rank.err), ranks[0].err)
 
     def test_ctrl_c_while_waiting(self):
         for where in f"tcp://127.0.0.1:{free_port()}", f"file://{self.path('store')}":
             rank = self.start(["--world-size", 2, "--rank", 0, "--dist-url", where,
                                "--timeout", 600])
-            rank.wait_for("waits for the others", 1)
+            rank.wait_for("is waiting for the others", 1)
             rank.signal(signal.SIGINT)
             self.assertEqual(rank.end(), 130)
 
     def test_the_examples_default_address(self):
         _, error = run(*ONE, "--world-size", 2, "--rank", 0, code=1)
         self.assertIn("224.66.41.62 is a multicast address, where no process can "
-                      "listen; put the address of the node with rank 0", error)
+                      "listen; use the address of the node with rank 0", error)
 
     def test_a_rank_outside_the_world(self):
         _, error = run(*ONE, "--world-size", 2, "--rank", 2, "--dist-url",
                        f"tcp://127.0.0.1:{free_port()}", code=1)
-        self.assertIn("rank 2 cannot be in a world of size 2", error)
+        self.assertIn("rank 2 is out of range for world size 2", error)
         _, error = run(*ONE, "--multiprocessing-distributed", "--world-size", 2,
                        "--rank", 2, code=1)
-        self.assertIn("with --world-size 2 the nodes are 0 to 1", error)
+        self.assertIn("must be from 0 to 1 with --world-size 2", error)
 
 
 class Nodes(TempTest):
@@ -184,7 +184,7 @@ class Nodes(TempTest):
         for node in nodes:
             self.assertEqual(node.end(), 0, node.err)
             self.assertEqual(node.err, [])
-        self.assertIn("=> 4 processes of DistributedDataParallel meet at "
+        self.assertIn("=> starting 4 DistributedDataParallel processes, rendezvous at "
                       "tcp://10.77.0.1:2345", nodes[0].out)
         steps = [sum(STEP in line for line in node.out) for node in nodes]
         self.assertEqual(steps, [3, 0])

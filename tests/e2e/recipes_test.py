@@ -22,7 +22,7 @@ class Recipes(TempTest):
                 ("--label-smoothing", ["--label-smoothing", 1.5]),
                 ("--accumulate", ["--accumulate", 0]),
                 ("--schedule", ["--schedule", "zigzag"]),
-                ("leave out --pretrained", ["--pretrained", "x"])):
+                ("mutually exclusive", ["--pretrained", "x"])):
             if "--pretrained" in words:
                 words = [*words, "--resume", self.checkpoint()]
             _, error = run(*SMALL, "--steps", 1, *words, code=2)
@@ -62,7 +62,7 @@ class Recipes(TempTest):
 
     def test_nothing_is_written_unasked(self):
         text, _ = run(*SMALL, "--epochs", 1, cwd=self.folder)
-        self.assertIn("=> no checkpoint is kept; --checkpoint DIR", text)
+        self.assertIn("=> no checkpoint is written; --checkpoint DIR", text)
         self.assertEqual(os.listdir(self.folder), [])
         self.checkpoint()
         with open(self.path("c/checkpoint.safetensors"), "rb") as file:

@@ -65,7 +65,7 @@ class SimulatedGpu(TempTest):
             *TOY, "--devices", 2, "--multiprocessing-distributed", "--dist-url",
             f"tcp://127.0.0.1:{free_port()}", "--world-size", 1, "--rank", 0, "--trace",
             self.path("t.json"))
-        self.assertIn("the backend is ring, through main memory", text)
+        self.assertIn("using ring, through main memory", text)
         text, _ = run("trace", "check", self.path("t.json"))
         self.assertTrue(text.endswith("every law holds\n"), text)
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "experiments/batch_size_table.h"
-#include "experiments/imagenet_table.h"
+#include "experiments/batch_size.h"
+#include "experiments/imagenet.h"
 
 namespace lockstep::experiments {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine/data/folder_index.h"
+#include "engine/data/image_folder.h"
 
 using namespace lockstep::data;
 namespace fs = std::filesystem;

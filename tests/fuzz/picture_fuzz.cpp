@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/crops.h"
-#include "engine/data/decode.h"
+#include "engine/data/picture.h"
 #include "engine/data/resize.h"
 #include "engine/data/transforms.h"
 

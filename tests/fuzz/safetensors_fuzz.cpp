@@ -9,7 +9,6 @@
 #include <string>
 
 #include "engine/data/safetensors.h"
-#include "engine/data/safetensors_header.h"
 
 using namespace lockstep::data;
 

@@ -16,8 +16,7 @@
 #include "tracer/emulate/emulate.h"
 #include "tracer/format/event_json.h"
 #include "tracer/format/trace.h"
-#include "tracer/kineto/export.h"
-#include "tracer/kineto/import.h"
+#include "tracer/kineto/kineto.h"
 
 using namespace lockstep::tracer;  // NOLINT
 

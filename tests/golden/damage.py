@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/damaged/LAW.WHAT.json: minimal.json with one thing broken, and,
-for the laws of ranks, minimal_ddp.json, as our ring and as Gloo would have made it.
+"""Writes tests/golden/damaged/LAW.WHAT.json: minimal.json with one thing broken, also as
+if emulated, and, for the laws of ranks, minimal_ddp.json, as our ring and as Gloo would
+have made it.
 
 Each file's name begins with the law that must reject it. Run it again after a change
 of either. A damage replaces one text, which must occur exactly once on the line
@@ -74,6 +75,18 @@ DAMAGES = [
 ]
 
 
+# The same as if emulated, on a link that none of its copies exceeds.
+EMULATED_DAMAGES = [
+    ("ports", "too-fast", 32, '"dur":7.000', '"dur":2.000'),
+]
+
+
+def as_emulated(text):
+    return text.replace('"clock": "measured"',
+                        '"clock": "emulated", "emulation": {"durations": '
+                        '"own hardware", "link_gb_per_s": 0.016}')
+
+
 # The same of minimal_ddp.json, whose events of rank 1 have ids from 51.
 DDP_DAMAGES = [
     ("halves-matched", "recv", 43, '"cat":"copy"', '"cat":"recv"'),
@@ -124,7 +137,8 @@ def main():
         stale.unlink()
     plain = (GOLDEN / "minimal.json").read_text()
     ddp = (GOLDEN / "minimal_ddp.json").read_text()
-    sources = (plain, DAMAGES), (ddp, DDP_DAMAGES), (as_gloo(ddp), GLOO_DAMAGES)
+    sources = ((plain, DAMAGES), (as_emulated(plain), EMULATED_DAMAGES),
+               (ddp, DDP_DAMAGES), (as_gloo(ddp), GLOO_DAMAGES))
     for whole, damages in sources:
         lines = whole.splitlines(keepends=True)
         for law, what, event, old, new in damages:

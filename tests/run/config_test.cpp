@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "run/devices.h"
-#include "run/usage_error.h"
+#include "run/environment.h"
 #include "run/words.h"
 
 namespace lockstep::run {
@@ -80,15 +80,15 @@ TEST(Validate, AFlagThatTheModeWouldNotReadIsRefused) {
   RunConfig config;
   config.given = {"--bucket-cap-mb"};
   EXPECT_EQ(complaint(config),
-            "--bucket-cap-mb is DistributedDataParallel's; add --mode ddp or "
+            "--bucket-cap-mb requires DistributedDataParallel; fix: add --mode ddp or "
             "--multiprocessing-distributed");
   config.mode = train::Mode::ddp;
   EXPECT_EQ(complaint(config), "");
   config.mode = train::Mode::single;
   config.distributed.multiprocessing = true;
   EXPECT_EQ(complaint(config),
-            "--mode single is one process, but this is one of several ranks; leave it "
-            "out: ranks train with ddp");
+            "--mode single uses one process, but this is one of several ranks; fix: "
+            "omit it, since ranks train with ddp");
 }
 
 TEST(Validate, DevicesThatContradictEachOther) {
@@ -100,13 +100,13 @@ TEST(Validate, DevicesThatContradictEachOther) {
   EXPECT_EQ(complaint(config), "--gpu 4: there is only 1 device");
   config.mode = train::Mode::dp;
   EXPECT_EQ(complaint(config),
-            "--gpu trains on one device; it cannot go with --mode dp");
+            "--gpu trains on one device and cannot be used with --mode dp");
 }
 
 TEST(Validate, NumbersThatMakeNoSense) {
   RunConfig config;
   config.recipe.clip_grad_norm = 0;
-  EXPECT_EQ(complaint(config), "--clip-grad-norm must be a number above 0");
+  EXPECT_EQ(complaint(config), "--clip-grad-norm must be a number greater than 0");
   config.recipe.momentum = -1;
   EXPECT_EQ(complaint(config), "--momentum must be a number of at least 0");
   config.recipe.momentum = std::numeric_limits<double>::quiet_NaN();

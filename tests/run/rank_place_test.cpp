@@ -4,7 +4,7 @@
 
 #include "engine/distributed/collectives/local_transport.h"
 #include "engine/distributed/collectives/ring.h"
-#include "run/usage_error.h"
+#include "run/environment.h"
 
 namespace lockstep::run {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "engine/data/generated.h"
 #include "engine/distributed/rendezvous/store.h"
-#include "run/epochs.h"
 #include "run/rank_agreement.h"
+#include "run/train.h"
 
 namespace lockstep::run {
 namespace {
@@ -116,7 +116,8 @@ TEST(Agreement, TellsAllRanksTheSame) {
   const auto said = agreement_of(first, shared_options(config));
   EXPECT_EQ(said[0],
             "rank 1 has --ddp-sync naive, --lr 0.5, --no-shuffle, but rank 0 has "
-            "--ddp-sync reducer, --lr 0.1, no --no-shuffle; start all ranks alike");
+            "--ddp-sync reducer, --lr 0.1, no --no-shuffle; fix: start all ranks with "
+            "the same options");
   EXPECT_EQ(said[1], said[0]);
 }
 

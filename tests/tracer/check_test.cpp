@@ -145,8 +145,10 @@ void expect_judged(const Trace& trace, const Reasons& nothing_to_judge) {
 }
 
 TEST(Check, EveryLawHadSomethingToJudge) {
+  const char* const kMeasuredClock = "recorded copies share links as they did";
   expect_judged(read_trace(minimal_path()),
-                {{"images-h2d", "images are scattered from the host, not copied"}});
+                {{"images-h2d", "images are scattered from the host, not copied"},
+                 {"ports", kMeasuredClock}});
   const char* const of_dp = "DataParallel's copies; ranks have none";
   expect_judged(read_trace(minimal_ddp_path()),
                 {{"chunks", "a rank does not cut its batch"},
@@ -162,6 +164,7 @@ TEST(Check, EveryLawHadSomethingToJudge) {
                  {"memory-positive", "no memory counter"},
                  {"parent-contains", "each host has one thread"},
                  {"d2h-scalars", "no scalar is read"},
+                 {"ports", kMeasuredClock},
                  {"halves-matched", "the ranks' files are merged: no half is left"}});
 }
 

@@ -24,7 +24,7 @@ inline void PrintTo(const Damage& damage, std::ostream* out) {
   *out << "damaged/" << file_of(damage);
 }
 
-/// Of minimal.json.
+/// Of minimal.json; of `ports`, as if emulated.
 inline const std::vector<Damage> kDamagedDataParallel = {
     {"format", "version", "", "`lockstep.format` is not 1: is it ours?"},
     {"format", "clock", "", "`lockstep.clock` is neither `measured` nor `emulated`"},
@@ -141,6 +141,8 @@ inline const std::vector<Damage> kDamagedDataParallel = {
      "step 0: reduce moved 40 B from device 1 to device 0, must be 48 B", "copy-bytes"},
     {"reduce-bytes", "missing", "step 0",
      "step 0: reduce moved 0 B from device 1 to device 0, must be 48 B"},
+    {"ports", "too-fast", "reduce gradients@cpu:0",
+     "copy `reduce gradients` moves 48 B in 2.000 µs: more than the link's 0.016 GB/s"},
 };
 
 /// Of minimal_ddp.json.

@@ -34,7 +34,18 @@
 //       wait for the loss
 //       loss to the host  [copies to the host]
 //
-// and in two traces written here, one of threads that wait for each other, and one of a
+// and in three traces written here, one of a device that sends to three others,
+//
+//   Broadcast
+//     first@device 1
+//     first@device 2
+//     first@device 3
+//     second@device 1
+//     second@device 2
+//     second@device 3
+//     answer@device 0
+//
+// one of threads that wait for each other, and one of a
 // loader that works ahead:
 //
 //   enqueue
@@ -59,10 +70,14 @@
 //   _MapDatasetFetcher.fetch#2
 #include "tracer/emulate/emulate.h"
 
+#include <fmt/format.h>
+
 #include "tests/tracer/named_trace.h"
 #include "tracer/analysis/check.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/emulate/longest_path.h"
+#include "tracer/emulate/retime.h"
+#include "tracer/format/lanes.h"
 
 namespace lockstep::tracer {
 namespace {
@@ -109,6 +124,38 @@ TEST(Emulate, SaysThatItEmulated) {
   EXPECT_NE(slow.find("copies: 1.5 GB/s + 2 µs"), std::string::npos) << slow;
 }
 
+TEST(Emulate, ScalesKernelsAndNothingElse) {
+  const Trace recorded = read_trace(minimal_path());
+  const Emulated fast(recorded, {.compute_scale = 3}), plain(recorded);
+  EXPECT_EQ(fast["aten::linear@cpu:0"].dur, plain["aten::linear@cpu:0"].dur / 3);
+  EXPECT_EQ(fast["gather outputs@cpu:0"].dur, plain["gather outputs@cpu:0"].dur);
+  EXPECT_NE(assumptions({.compute_scale = 3}).find("1/3 of its CPU time"),
+            std::string::npos);
+  EXPECT_THROW(emulate(recorded, {.compute_scale = 0}), std::runtime_error);
+}
+
+TEST(Emulate, KnowsTheRateOfTheRecordedKernels) {
+  EXPECT_EQ(kernel_flops_per_second(read_trace(minimal_path())), 0) << "none recorded";
+  const Trace trace = parse_trace(R"([
+    {"ph":"X","cat":"kernel","name":"a","ts":0,"dur":9,
+     "args":{"id":1,"flops":6000,"cpu_us":2}},
+    {"ph":"X","cat":"kernel","name":"b","ts":9,"dur":1,"args":{"id":2}}])",
+                                  "by hand");
+  EXPECT_DOUBLE_EQ(kernel_flops_per_second(trace), 6000 / 3e-6);
+}
+
+TEST(Emulate, AHostThreadWakesUpSoonWhenNoKernelTakesItsCore) {
+  const Emulated step(parse_trace(R"([
+    {"ph":"X","cat":"op","name":"enqueue","tid":0,"ts":0,"dur":1,"args":{"id":1}},
+    {"ph":"X","cat":"sync","name":"wait","tid":0,"ts":2,"dur":998,
+     "args":{"id":2,"for":[3],"why":"item"}},
+    {"ph":"X","cat":"kernel","name":"kernel","pid":1,"ts":5,"dur":95,
+     "args":{"id":3,"op":1,"cpu_us":95,"device":0}}])",
+                                  "by hand"));
+  EXPECT_EQ(step.end("kernel@device 0"), 95'000);
+  EXPECT_EQ(step.end("wait"), 115'000) << "recorded 900 µs later, on a busy machine";
+}
+
 TEST(Emulate, TheResultObeysEveryLaw) {
   const Trace trace = emulate(read_trace(minimal_path()));
   EXPECT_TRUE(check_trace(trace).ok()) << check_text(check_trace(trace));
@@ -145,6 +192,71 @@ TEST(Emulate, GivesEveryDeviceHardwareOfItsOwn) {
   EXPECT_EQ(step.end("step 0"), 49000);
 }
 
+/// Device 0 sends two pieces of a model to each of three others; device 1 answers.
+Trace replicates() {
+  std::string events = R"([
+    {"ph":"X","cat":"op","name":"Broadcast","tid":0,"ts":0,"dur":1,"args":{"id":1}})";
+  const auto copy = [&](const char* name, int id, int src, int dst, double ts,
+                        const char* deps) {
+    events += fmt::format(
+        R"(,{{"ph":"X","cat":"copy","name":"{}","pid":{},"tid":1,"ts":{},"dur":5,)"
+        R"("args":{{"id":{},"op":1,"deps":[{}],"src":{},"dst":{},"device":{},)"
+        R"("bytes":1000}}}})",
+        name, dst + 1, ts, id, deps, src, dst, dst);
+  };
+  for (int piece = 0; piece < 2; ++piece) {
+    for (int dst = 1; dst <= 3; ++dst) {
+      copy(piece == 0 ? "first" : "second", 10 * dst + piece, 0, dst, 1.0 + 6 * piece,
+           "");
+    }
+  }
+  copy("answer", 40, 1, 0, 20, "11");
+  return parse_trace(events + "]", "by hand");
+}
+
+std::string objection_of(const Trace& trace, std::string_view law) {
+  for (const Finding& finding : check_trace(trace).findings) {
+    if (finding.law == law && !finding.ok) return finding.message;
+  }
+  return {};
+}
+
+// 1000 B at 1 GB/s take 1 µs. Recorded, all receivers got their piece at once; device 0
+// has one port, so it sends six copies one after the other, in turns. Receiving, it is
+// another port: the answer leaves when device 1's second piece is there.
+TEST(Emulate, ADeviceSendsOneCopyAtATime) {
+  expect_header_shows("tests/tracer/emulate_test.cpp", NamedTrace(replicates()));
+  const Emulated step(replicates(), {.link = {.gb_per_s = 1, .latency_us = 0}});
+  EXPECT_EQ(step.begin("first@device 1"), 0);
+  EXPECT_EQ(step.begin("first@device 2"), 1000);
+  EXPECT_EQ(step.begin("first@device 3"), 2000);
+  EXPECT_EQ(step.begin("second@device 1"), 3000);
+  EXPECT_EQ(step.begin("second@device 3"), 5000);
+  EXPECT_EQ(step.begin("answer@device 0"), 4000) << "a port for each direction";
+  EXPECT_EQ(step["first@device 2"].args["port_held_by"], 10);
+  EXPECT_FALSE(step["first@device 1"].args.contains("port_held_by"));
+  EXPECT_EQ(objection_of(step.trace, "ports"), "");
+  // Twice the bandwidth halves it, also when the emulated trace is emulated again.
+  const Trace again = emulate(step.trace, {.link = {.gb_per_s = 2, .latency_us = 0}});
+  const Emulated faster(replicates(), {.link = {.gb_per_s = 2, .latency_us = 0}});
+  EXPECT_EQ(faster.begin("second@device 3"), 2500);
+  EXPECT_EQ(check_text(check_trace(again)), check_text(check_trace(faster.trace)));
+  for (size_t i = 0; i < again.events.size(); ++i) {
+    EXPECT_EQ(again.events[i].ts, faster.trace.events[i].ts);
+    EXPECT_EQ(again.events[i].args, faster.trace.events[i].args);
+  }
+}
+
+TEST(Emulate, CheckRejectsAPortThatSendsTwoCopiesAtOnce) {
+  Trace trace = emulate(replicates(), {.link = {.gb_per_s = 1, .latency_us = 0}});
+  for (Event& event : trace.events) {
+    if (event.id == 20) event.ts = 500;  // first@device 2
+  }
+  EXPECT_EQ(
+      objection_of(trace, "ports"),
+      "copy `first` starts at 0.500 µs, while device 0 still sends copy `first` #10");
+}
+
 /// The host enqueues a kernel of 10 µs of CPU and waits for it. Then it calls a thread,
 /// which waits for the last kernel, of a third thread, and goes on.
 Trace waits_then_calls() {
@@ -166,6 +278,18 @@ Trace waits_then_calls() {
      "args":{"id":6,"parent":4}},
     {"ph":"C","name":"memory","pid":1,"ts":110,"args":{"inputs":1}}])",
                      "by hand");
+}
+
+TEST(Emulate, WithoutCopiesPortsChangeNothing) {
+  const Trace recorded = waits_then_calls();
+  const Lanes lanes(recorded);
+  const TimingGraph graph(recorded, lanes);
+  const Weights weights{[](const Event& task) { return task.dur; },
+                        [](const Event&, int64_t gap) { return gap; },
+                        [](const Event&, int64_t lag) { return lag; }};
+  const auto no_route = [](const Event&) { return std::optional<Route>(); };
+  EXPECT_EQ(retime(graph, weights).times,
+            retime_with_ports(graph, weights, no_route).times);
 }
 
 // The kernel runs 0 to 10 instead of 5 to 85; waking up took 5, so the wait ends at 15

@@ -186,11 +186,8 @@ TEST(Sentence, JudgesNoDeviceThatComputesNothing) {
   EXPECT_EQ(text, std::string(kNullSentence) + ".");
 }
 
-TEST(Sentence, MaySayThatItPaid) {
-  const Summary busy = summarize(with_slow_backward(10'000'000));
-  EXPECT_NE(limiting_sentence(busy).find("it pays"), std::string::npos)
-      << limiting_sentence(busy);
-  const Summary single = busy;
+TEST(Sentence, ComparesTheTimesOfOneDevice) {
+  const Summary busy = summarize(with_slow_backward(10'000'000)), single = busy;
   EXPECT_EQ(limiting_sentence(busy, &single).rfind("2 devices take", 0), 0u);
 }
 

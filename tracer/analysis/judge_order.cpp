@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "tracer/analysis/judge.h"
 #include "tracer/format/times.h"
@@ -178,12 +179,56 @@ void judge_reduce(TraceUnderTest& test) {
   }
 }
 
+/// A port of a device, used by one copy at a time.
+class EmulatedPort {
+ public:
+  EmulatedPort(Law& law, const char* verb) : law_(law), verb_(verb) {}
+
+  void take(const Event& copy, int64_t device, double gb_per_s) {
+    if (device < 0) return;  // main memory has a link to each device
+    const double bytes = number_arg(copy.args, keys::bytes);
+    law_.expect(static_cast<double>(copy.dur + 1) * gb_per_s >= bytes, copy.id, [&] {
+      return fmt::format("{} moves {} B in {} µs: more than the link's {} GB/s",
+                         name_of(copy), bytes, format_microseconds(copy.dur), gb_per_s);
+    });
+    const Event*& holder = holder_[device];
+    law_.expect(!holder || holder->end() <= copy.ts, copy.id, [&] {
+      return fmt::format("{} starts at {}, while device {} still {} {} #{}",
+                         name_of(copy), at(copy.ts), device, verb_, name_of(*holder),
+                         holder->id);
+    });
+    if (!holder || holder->end() < copy.end()) holder = &copy;
+  }
+
+ private:
+  Law& law_;
+  const char* verb_;
+  std::map<int64_t, const Event*> holder_;  ///< by device: the copy that ends last
+};
+
+/// Recorded copies share links as they did; the emulator's model has rules to obey.
+void judge_ports(TraceUnderTest& test) {
+  Law& law = test.law("ports", "no emulated port exceeds its bandwidth");
+  const Json& emulation = object_arg(test.trace.lockstep, top::emulation);
+  const double gb_per_s = number_arg(emulation, "link_gb_per_s");
+  if (string_arg(emulation, "durations") != "own hardware" || gb_per_s <= 0) return;
+  EmulatedPort sending(law, "sends"), receiving(law, "receives");
+  for (const Event& event : test.trace.events) {
+    if (event.ph != 'X' || !event.is(categories::copy)) continue;
+    const CopyFacts copy = copy_facts(event);
+    if (copy.src == copy.dst) continue;
+    sending.take(event, copy.src, gb_per_s);
+    receiving.take(event, copy.dst, gb_per_s);
+  }
+}
+
 }  // namespace
 
 void judge_order(TraceUnderTest& test) {
   judge_events(test);
   judge_steps(test);
   judge_reduce(test);
+  judge_ports(test);
 }
 
 }  // namespace lockstep::tracer

@@ -6,7 +6,9 @@
 #include <set>
 
 #include "base/units.h"
+#include "tracer/analysis/speedup.h"
 #include "tracer/analysis/summary.h"
+#include "tracer/format/keys.h"
 
 namespace lockstep::tracer {
 
@@ -21,6 +23,12 @@ constexpr double kWorthMentioning = 0.10;
 /// measurement reflects the other load on the machine more than the devices.
 constexpr double kDisturbed = 1.3;
 
+/// From this share of N on, the speedup of N devices is said to pay.
+constexpr double kPays = 0.75;
+
+/// Above this ratio, the CPU time of all kernels explains a missing speedup.
+constexpr double kLongerKernels = 1.15;
+
 double wall_over_cpu(const StepGroup& group) {
   double wall = 0, cpu = 0;
   for (const StepSummary& step : group.steps) {
@@ -28,12 +36,6 @@ double wall_over_cpu(const StepGroup& group) {
     cpu += static_cast<double>(step.kernel_cpu);
   }
   return cpu > 0 ? wall / cpu : 1;
-}
-
-bool is_computing(const std::string& what) {
-  static const std::set<std::string> phases = {"forward", "parallel_apply", "backward",
-                                               "loss",    "optimizer",      "kernel"};
-  return phases.contains(what);
 }
 
 /// Returns what a share of the path means, and what would reduce it.
@@ -91,6 +93,54 @@ std::string explain(const std::string& what, const std::string& share,
                      moved(), share);
 }
 
+/// One device shares nothing, so nothing is said about sharing.
+std::string explain_one_device(const std::string& what, const std::string& share) {
+  if (what == "waiting for a core") {
+    return fmt::format("the device waits for a core during {} of a step", share);
+  }
+  if (what == "host") {
+    return fmt::format(
+        "the device waits for the host's next launch during {} of a step; a larger "
+        "batch gives the host less to do",
+        share);
+  }
+  return fmt::format("`{}` takes {} of a step, while the device waits", what, share);
+}
+
+double kernel_cpu(const StepGroup& group) {
+  double cpu = 0;
+  for (const StepSummary& step : group.steps) {
+    cpu +=
+        static_cast<double>(step.kernel_cpu) / static_cast<double>(group.steps.size());
+  }
+  return cpu;
+}
+
+/// Returns what can be said if only computing takes a large share of the path.
+std::string nothing_stands_out(const Summary& summary, const Summary* single,
+                               double exposed) {
+  if (summary.devices == 1) {
+    return fmt::format("the device computes during {} of a step", percent(1 - exposed));
+  }
+  const std::string busy = fmt::format(
+      "on average {:.1f} of {} devices compute at the same time, and {} of a step is "
+      "anything but computing",
+      summary.train.devices_computing(), summary.devices, percent(exposed));
+  const auto speedup = single ? divide_speedup(summary, *single) : std::nullopt;
+  if (!speedup) return busy;
+  const double alone = kernel_cpu(single->train);
+  const double cpu = alone > 0 ? kernel_cpu(summary.train) / alone : 1;
+  const bool longer = cpu > kLongerKernels;
+  const std::string kernels = fmt::format(
+      "the kernels of {} smaller batches take {:.2f} times the CPU time of one "
+      "device's",
+      summary.devices, cpu);
+  if (speedup->hundredths >= kPays * static_cast<double>(100 * summary.devices)) {
+    return "it pays: " + busy + (longer ? ", although " + kernels : "");
+  }
+  return busy + (longer ? ", but " + kernels : ", but many small losses add up");
+}
+
 std::string compare(const Summary& summary, const Summary& single) {
   const double ours = seconds(summary.train.mean_length());
   const double theirs = seconds(single.train.mean_length());
@@ -103,15 +153,21 @@ std::string compare(const Summary& summary, const Summary& single) {
 
 }  // namespace
 
+bool is_computing(const std::string& what) {
+  static const std::set<std::string> computing = {
+      phases::forward, phases::parallel_apply, phases::backward,
+      phases::loss,    phases::optimizer,      categories::kernel};
+  return computing.contains(what);
+}
+
 std::string limiting_sentence(const Summary& summary, const Summary* single) {
   if (summary.null_devices) return fmt::format("{}.", kNullSentence);
   if (summary.imported) {
-    return "An imported trace does not say what waited for what: nothing is named as "
-           "the "
-           "brake.";
+    return "An imported trace does not record what waited for what, so no cause is "
+           "named.";
   }
   const std::string clock =
-      summary.clock != "emulated" ? "On the measured clock "
+      summary.clock != values::emulated ? "On the measured clock "
       : summary.as_measured ? "On the emulated clock, with the recorded durations, "
                             : "On the emulated clock, with hardware for every device, ";
   const std::string gained = single ? compare(summary, *single) : "";
@@ -125,7 +181,7 @@ std::string limiting_sentence(const Summary& summary, const Summary* single) {
 
   double ratio = wall_over_cpu(summary.train);
   if (single) ratio = std::max(ratio, wall_over_cpu(single->train));
-  if (summary.clock != "emulated" && ratio > kDisturbed) {
+  if (summary.clock != values::emulated && ratio > kDisturbed) {
     return fmt::format(
         "{}nothing can be said about the devices: kernels took {:.1f} times their CPU "
         "time, so other programs (or this run's loading threads) used the cores; "
@@ -136,14 +192,12 @@ std::string limiting_sentence(const Summary& summary, const Summary* single) {
   for (const PathShare& share : shares) {  // largest first
     const double part = static_cast<double>(share.nanoseconds) / whole;
     if (is_computing(share.what) || part < kWorthMentioning) continue;
-    return gained + clock + explain(share.what, percent(part), summary) + ".";
+    const std::string text = summary.devices == 1
+                                 ? explain_one_device(share.what, percent(part))
+                                 : explain(share.what, percent(part), summary);
+    return gained + clock + text + ".";
   }
-  return gained + clock +
-         fmt::format(
-             "it pays: on average {:.1f} of {} devices compute at the same time, "
-             "and only {} of a step is anything but computing.",
-             summary.train.devices_computing(), summary.devices,
-             percent(exposed / whole));
+  return gained + clock + nothing_stands_out(summary, single, exposed / whole) + ".";
 }
 
 }  // namespace lockstep::tracer

@@ -1,8 +1,12 @@
-// Time covered jointly by several events.
+// Time covered jointly by several events, and what the phases of a step cost by it: the
+// numbers of `trace summary` and of the viewer.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,5 +44,47 @@ class Spans {
  private:
   std::vector<std::pair<int64_t, int64_t>> spans_;
 };
+
+/// Cost of a phase in one step. Phases may overlap, so costs are not additive.
+struct PhaseCost {
+  int64_t host = 0;    ///< ns spent by host threads in it (overlaps count once)
+  int64_t device = 0;  ///< ns from its first kernel or copy to the end of its last
+  std::map<int64_t, int64_t> busy;  ///< device → ns in which it ran part of the phase
+  bool on_device() const { return !busy.empty(); }
+  /// Returns the value to show: `device` if there is device work, otherwise `host`.
+  int64_t cost() const { return on_device() ? device : host; }
+};
+
+struct NamedPhase {
+  std::string name;
+  PhaseCost cost;
+};
+
+/// Measures the phases of one step.
+class PhaseMeter {
+ public:
+  /// A host thread was in the phase.
+  void add_host(std::string_view phase, int64_t from, int64_t to);
+  /// `device` ran a task of the phase.
+  void add_task(std::string_view phase, int64_t device, int64_t from, int64_t to);
+
+  /// Returns the phases in the order in which they began.
+  std::vector<NamedPhase> costs();
+
+ private:
+  struct PhaseSpans {
+    std::string name;
+    int64_t first = INT64_MAX;
+    Spans host, device;
+    std::map<int64_t, Spans> busy;
+  };
+  PhaseSpans& begun(std::string_view phase, int64_t from);
+
+  std::vector<PhaseSpans> phases_;
+};
+
+/// Returns the mean over steps of each step's phases, in the order of their first step.
+std::vector<NamedPhase> mean_phases(
+    const std::vector<const std::vector<NamedPhase>*>& steps);
 
 }  // namespace lockstep::tracer

@@ -17,25 +17,6 @@ namespace lockstep::tracer {
 
 namespace {
 
-/// Finds an entry by name or appends one, keeping the order of first appearance.
-template <typename List, typename Name>
-auto& entry(List& list, Name List::value_type::* key, const std::string& name) {
-  for (auto& item : list) {
-    if (item.*key == name) return item;
-  }
-  auto& item = list.emplace_back();
-  item.*key = name;
-  return item;
-}
-
-/// Collects the spans of one phase; they are measured afterwards.
-struct PhaseSpans {
-  std::string name;
-  int64_t first = INT64_MAX;
-  Spans host, device;
-  std::map<int64_t, Spans> busy;
-};
-
 /// Measures one step in a single pass over its tasks.
 class StepMeter {
  public:
@@ -44,9 +25,7 @@ class StepMeter {
 
   StepSummary take() {
     for (const Event* phase : step_.phases) {
-      PhaseSpans& own = phase_of(phase->name.view());
-      own.first = std::min(own.first, phase->ts);
-      own.host.add(phase->ts, phase->end());
+      phases_.add_host(phase->name.view(), phase->ts, phase->end());
     }
     for (const Event* task : step_.tasks) {
       if (task->is(categories::kernel)) {
@@ -60,7 +39,7 @@ class StepMeter {
     summary_.step = step_.number;
     summary_.batch = step_.batch;
     summary_.length = step_.length();
-    summary_.phases = phase_costs();
+    summary_.phases = phases_.costs();
     summary_.rank_lengths = step_.rank_lengths;
     summary_.collectives = collective_times(step_, lanes_);
     for (const auto& [device, spans] : computing_) {
@@ -108,41 +87,14 @@ class StepMeter {
   }
 
   void add_to_phase(const Event& task, std::string_view name, int64_t device) {
-    if (name.empty()) return;
-    PhaseSpans& own = phase_of(name);
-    own.first = std::min(own.first, task.ts);
-    own.device.add(task.ts, task.end());
-    own.busy[device].add(task.ts, task.end());
-  }
-
-  PhaseSpans& phase_of(std::string_view name) {
-    for (PhaseSpans& own : phases_) {
-      if (own.name == name) return own;
-    }
-    PhaseSpans& own = phases_.emplace_back();
-    own.name = name;
-    return own;
-  }
-
-  std::vector<NamedPhase> phase_costs() {
-    std::stable_sort(phases_.begin(), phases_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<NamedPhase> phases;
-    for (const PhaseSpans& own : phases_) {
-      NamedPhase phase{own.name, {own.host.covered(), own.device.extent(), {}}};
-      for (const auto& [device, busy] : own.busy) {
-        phase.cost.busy[device] = busy.covered();
-      }
-      phases.push_back(std::move(phase));
-    }
-    return phases;
+    if (!name.empty()) phases_.add_task(name, device, task.ts, task.end());
   }
 
   const Step& step_;
   const Lanes& lanes_;
   StepGroup& group_;
   StepSummary summary_;
-  std::vector<PhaseSpans> phases_;
+  PhaseMeter phases_;
   std::map<int64_t, Spans> computing_;
   std::string_view last_why_;
   int64_t* last_bytes_ = nullptr;
@@ -277,26 +229,20 @@ int64_t StepGroup::mean_length() const {
 }
 
 std::vector<NamedPhase> StepGroup::mean_phases() const {
-  std::vector<NamedPhase> mean;
-  const auto count = static_cast<int64_t>(steps.size());
-  for (const StepSummary& step : steps) {
-    for (const auto& [name, cost] : step.phases) {
-      PhaseCost& sum = entry(mean, &NamedPhase::name, name).cost;
-      sum.host += cost.host / count;
-      sum.device += cost.device / count;
-      for (const auto& [device, busy] : cost.busy) sum.busy[device] += busy / count;
-    }
-  }
-  return mean;
+  std::vector<const std::vector<NamedPhase>*> all;
+  for (const StepSummary& step : steps) all.push_back(&step.phases);
+  return tracer::mean_phases(all);
 }
 
 std::vector<PathShare> StepGroup::mean_path() const {
   std::vector<PathShare> mean;
   const auto count = static_cast<int64_t>(steps.size());
   for (const StepSummary& step : steps) {
-    for (const PathShare& share : step.path_shares) {
-      entry(mean, &PathShare::what, share.what).nanoseconds +=
-          share.nanoseconds / count;
+    for (const auto& [what, nanoseconds] : step.path_shares) {
+      auto sum = std::find_if(mean.begin(), mean.end(),
+                              [&](const PathShare& s) { return s.what == what; });
+      if (sum == mean.end()) sum = mean.insert(sum, {what, 0});
+      sum->nanoseconds += nanoseconds / count;
     }
   }
   sort_shares(mean);

@@ -7,30 +7,19 @@
 #include <vector>
 
 #include "tracer/analysis/communication.h"
+#include "tracer/analysis/spans.h"
 #include "tracer/format/trace.h"
 
 namespace lockstep::tracer {
-
-/// Cost of a phase in one step. Phases may overlap, so costs are not additive.
-struct PhaseCost {
-  int64_t host = 0;    ///< ns spent by host threads in it (overlaps count once)
-  int64_t device = 0;  ///< ns from its first kernel or copy to the end of its last
-  std::map<int64_t, int64_t> busy;  ///< device → ns in which it ran part of the phase
-  bool on_device() const { return !busy.empty(); }
-  /// Returns the value to show: `device` if there is device work, otherwise `host`.
-  int64_t cost() const { return on_device() ? device : host; }
-};
-
-struct NamedPhase {
-  std::string name;
-  PhaseCost cost;
-};
 
 /// A share of the longest path: `host`, `waiting for a core`, a phase, a copy's reason.
 struct PathShare {
   std::string what;
   int64_t nanoseconds = 0;
 };
+
+/// Returns true if a share of the path is the kernels' own work.
+bool is_computing(const std::string& what);
 
 struct StepSummary {
   int64_t step = 0, batch = 0;  ///< for all ranks together

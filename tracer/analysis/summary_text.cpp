@@ -258,7 +258,7 @@ std::string summary_text(const Summary& summary) {
   if (!summary.assumed.empty()) text += fmt::format("assumed: {}\n", summary.assumed);
   text += group_text("training", summary.train);
   text += group_text("evaluation", summary.eval);
-  if (summary.clock == "emulated" && summary.train.mean_ranks().size() > 1) {
+  if (summary.clock == values::emulated && summary.train.mean_ranks().size() > 1) {
     text +=
         "  Their hosts keep the recorded pace: part of the waiting is the noise of the "
         "machine\n  that recorded.\n";

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "tracer/emulate/retime.h"
+#include "tracer/format/facts.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
 
@@ -13,12 +14,17 @@ namespace lockstep::tracer {
 
 namespace {
 
+constexpr int64_t kWakeUp = 20'000;  // ns
+
 int64_t as_recorded(const Event&, int64_t recorded) { return recorded; }
 int64_t at_once(const Event&, int64_t) { return 0; }
 
-/// Host threads wake up as quickly as recorded.
-int64_t never_early(const Event&, int64_t recorded) {
-  return std::max<int64_t>(recorded, 0);
+/// The recorded time for a thread to wake up includes waiting for a core that a kernel
+/// occupied; emulated kernels occupy none. A join is no single wake-up: it lasts until
+/// the joined threads have done whatever they recorded no event for.
+int64_t wake_up(const Event& sync, int64_t recorded) {
+  const bool join = text_arg(sync.args, keys::why) == reasons::join;
+  return std::clamp<int64_t>(recorded, 0, join ? kMaxTime : kWakeUp);
 }
 
 int64_t copy_time(const Event& copy, const Link& link) {
@@ -31,14 +37,27 @@ Weights measured() {
   return {[](const Event& task) { return task.dur; }, as_recorded, as_recorded};
 }
 
-Weights own_hardware(const Link& link) {
-  const auto duration = [link](const Event& task) {
-    if (task.is(categories::copy)) return copy_time(task, link);
-    if (task.is(categories::kernel))
-      return duration_arg(task.args, keys::cpu_us, task.dur);
-    return task.dur;
+int64_t kernel_time(const Event& kernel) {
+  return duration_arg(kernel.args, keys::cpu_us, kernel.dur);
+}
+
+Weights own_hardware(const EmulateOptions& options) {
+  const auto duration = [options](const Event& task) {
+    if (task.is(categories::copy)) return copy_time(task, options.link);
+    if (!task.is(categories::kernel)) return task.dur;
+    if (options.compute_scale == 1) return kernel_time(task);
+    const double scaled =
+        static_cast<double>(kernel_time(task)) / options.compute_scale;
+    return static_cast<int64_t>(std::min(scaled, static_cast<double>(kMaxTime)));
   };
-  return {duration, at_once, never_early};
+  return {duration, at_once, wake_up};
+}
+
+std::optional<Route> route_of(const Event& task) {
+  if (!task.is(categories::copy)) return std::nullopt;
+  const CopyFacts copy = copy_facts(task);
+  if (copy.src == kNowhere || copy.dst == kNowhere) return std::nullopt;
+  return Route{copy.src, copy.dst};
 }
 
 void check_link(const Link& link) {
@@ -50,39 +69,90 @@ void check_link(const Link& link) {
   }
 }
 
+void check_scale(double scale) {
+  if (std::isfinite(scale) && scale > 0) return;
+  throw std::runtime_error(fmt::format(
+      "kernels cannot be {} times as fast; fix: a --compute-scale above 0", scale));
+}
+
+/// Removes what an earlier emulation found out about ports: the link may differ now.
+void forget_ports(Trace& trace) {
+  for (Event& event : trace.events) {
+    if (event.args.contains(keys::port_held_by)) event.args.erase(keys::port_held_by);
+  }
+}
+
+void take_times(const Schedule& schedule, Trace& trace) {
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    Event& event = trace.events[i];
+    if (event.ph == 'M') continue;
+    event.ts = schedule.times[TimingGraph::start_of(i)];
+    event.dur = schedule.times[TimingGraph::end_of(i)] - event.ts;
+  }
+}
+
+void take_waits(const PortSchedule& schedule, Trace& trace) {
+  for (size_t i = 0; i < trace.events.size(); ++i) {
+    Event& event = trace.events[i];
+    if (!is_task(event)) continue;
+    event.args[keys::queued_us] = 0.0;
+    const uint32_t holder = schedule.port_held_by[i];
+    if (holder == PortSchedule::kNoCopy) continue;
+    event.args[keys::port_held_by] = trace.events[holder].id;
+  }
+}
+
 }  // namespace
 
 std::string assumptions(const EmulateOptions& options) {
   if (options.measured_durations) return "every recorded duration and gap is kept";
+  const std::string kernel =
+      options.compute_scale == 1
+          ? "its CPU time"
+          : fmt::format("1/{:.4g} of its CPU time", options.compute_scale);
   return fmt::format(
-      "a kernel lasts its CPU time, on a device with hardware of its own; the host's "
-      "pace as recorded; copies: {} GB/s + {} µs",
-      options.link.gb_per_s, options.link.latency_us);
+      "a kernel lasts {}, on a device with hardware of its own; the host's "
+      "pace as recorded, but it wakes up within 20 µs; copies: {} GB/s + {} µs, and a "
+      "device sends one at a time and "
+      "receives one at a time",
+      kernel, options.link.gb_per_s, options.link.latency_us);
+}
+
+double kernel_flops_per_second(const Trace& trace) {
+  double flops = 0, nanoseconds = 0;
+  for (const Event& event : trace.events) {
+    if (event.ph != 'X' || !event.is(categories::kernel)) continue;
+    flops += number_arg(event.args, keys::flops);
+    nanoseconds += static_cast<double>(kernel_time(event));
+  }
+  return nanoseconds > 0 ? flops / nanoseconds * 1e9 : 0;
 }
 
 Trace emulate(const Trace& trace, const EmulateOptions& options) {
   check_link(options.link);
-  const Lanes lanes(trace);
-  const TimingGraph graph(trace, lanes);
-  const Schedule schedule = retime(
-      graph, options.measured_durations ? measured() : own_hardware(options.link));
-
+  check_scale(options.compute_scale);
   Trace result = trace;
-  for (size_t i = 0; i < result.events.size(); ++i) {
-    Event& event = result.events[i];
-    if (event.ph == 'M') continue;
-    event.ts = schedule.times[TimingGraph::start_of(i)];
-    event.dur = schedule.times[TimingGraph::end_of(i)] - event.ts;
-    if (is_task(event) && !options.measured_durations)
-      event.args[keys::queued_us] = 0.0;
+  if (!options.measured_durations) forget_ports(result);
+  const Lanes lanes(result);
+  const TimingGraph graph(result, lanes);
+  if (options.measured_durations) {
+    take_times(retime(graph, measured()), result);
+  } else {
+    const PortSchedule schedule =
+        retime_with_ports(graph, own_hardware(options), route_of);
+    take_times(schedule, result);
+    take_waits(schedule, result);
   }
   sort_events(result.events);
-  result.lockstep[top::clock] = "emulated";
+  result.lockstep[top::clock] = values::emulated;
   result.lockstep[top::emulation] = {
       {"assumed", assumptions(options)},
       {"durations", options.measured_durations ? "measured" : "own hardware"},
       {"link_gb_per_s", options.link.gb_per_s},
       {"link_latency_us", options.link.latency_us}};
+  if (options.compute_scale != 1) {
+    result.lockstep[top::emulation]["compute_scale"] = options.compute_scale;
+  }
   return result;
 }
 

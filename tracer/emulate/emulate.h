@@ -9,8 +9,8 @@
 
 namespace lockstep::tracer {
 
-/// Speed of a copy: latency + bytes / bandwidth. There is one link between
-/// any two memories; copies that arrive at the same lane are queued there.
+/// Speed of a copy: latency + bytes / bandwidth. A device sends one copy at a time and
+/// receives one copy at a time; main memory has a link to each device.
 struct Link {
   double gb_per_s = 12;    ///< PCIe 3.0 x16, as achieved by measured copies
   double latency_us = 10;  ///< one cudaMemcpyAsync, from call to first byte
@@ -21,16 +21,22 @@ struct EmulateOptions {
   /// trace to the nanosecond. Used to test the emulator itself.
   bool measured_durations = false;
   Link link;
+  /// Kernels are this many times as fast as recorded.
+  double compute_scale = 1;
 };
+
+/// Returns the FLOP/s of a trace's kernels: their arithmetic over their CPU time,
+/// that of kernels without arithmetic included. 0 if no kernel records its FLOPs.
+double kernel_flops_per_second(const Trace& trace);
 
 /// Returns one line that describes the assumptions behind the emulated times.
 std::string assumptions(const EmulateOptions& options);
 
-/// Re-times a trace. Kernels last as long as their CPU time (`cpu_us`, else `dur`)
-/// and do not wait for a core; the duration of a copy is given by the link; the
+/// Re-times a trace. Kernels last as long as their CPU time (`cpu_us`, else `dur`),
+/// divided by `compute_scale`, and do not wait for a core; the duration of a copy is given by the link; the
 /// host runs as recorded, but its waits end when the awaited events have ended. The
 /// result contains `clock: emulated` and the assumptions. Throws std::runtime_error
-/// if a link is not a positive number or if events wait for each other in a cycle.
+/// if a link or the scale is not a positive number or if events wait for each other in a cycle.
 Trace emulate(const Trace& trace, const EmulateOptions& options = {});
 
 }  // namespace lockstep::tracer

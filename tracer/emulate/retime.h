@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "tracer/emulate/timing_graph.h"
@@ -27,5 +28,25 @@ struct Weights {
 /// List scheduling: every moment happens as early as its edges allow. With the
 /// recorded durations, gaps and lags, every moment gets exactly its recorded time.
 Schedule retime(const TimingGraph& graph, const Weights& weights);
+
+/// The devices between which a copy moves; kHost is main memory.
+struct Route {
+  int64_t src = kHost, dst = kHost;
+};
+
+/// A schedule in which copies also wait for ports.
+struct PortSchedule : Schedule {
+  /// By event: the copy that held the port which this one waited for last, or kNoCopy.
+  std::vector<uint32_t> port_held_by;
+  static constexpr uint32_t kNoCopy = UINT32_MAX;
+};
+
+/// Like `retime`, but every device has two ports: it sends one copy at a time and
+/// receives one copy at a time, in the order in which the copies became ready. Main
+/// memory has a link to each device and no port of its own. `route` returns the route
+/// of a task that uses a link, and std::nullopt for every other task.
+PortSchedule retime_with_ports(
+    const TimingGraph& graph, const Weights& weights,
+    const std::function<std::optional<Route>(const Event& task)>& route);
 
 }  // namespace lockstep::tracer

@@ -194,6 +194,10 @@ void TimingGraph::add_tasks() {
     for (const int64_t id : event.deps) {
       if (index_.find(id)) add(start, Kind::deps, end_of(index_.position(id)));
     }
+    if (const int64_t copy = int_arg(event.args, keys::port_held_by, kNone);
+        copy != kNone && index_.find(copy)) {
+      add(start, Kind::port, end_of(index_.position(copy)));
+    }
     Stream& stream = streams[lane_of(event)];
     const bool is_collective = event.is(categories::collective);
     const uint32_t around = stream.collective;
@@ -202,8 +206,14 @@ void TimingGraph::add_tasks() {
     if (inside && stream.last == around) {
       add(start, Kind::message, start_of(around));
     } else if (stream.last != kNobody) {
-      add(start, Kind::fifo, end_of(stream.last));
+      // A collective may end later than the last message that this device received.
+      const bool after_collective = !inside && around != kNobody;
+      add(start, Kind::fifo, end_of(after_collective ? around : stream.last));
+      if (after_collective && stream.last != around) {
+        add(start, Kind::fifo, end_of(stream.last));
+      }
     }
+    if (!inside) stream.collective = kNobody;
     stream.last = static_cast<uint32_t>(i);
     if (is_collective) stream.collective = static_cast<uint32_t>(i);
     add(end_of(i), Kind::task, start, event.dur);

@@ -12,6 +12,7 @@
 //   launch      a kernel, copy or collective starts after the start of its op
 //   fifo        … after its predecessor on the same lane has ended
 //   deps        … after everything in `deps` has ended
+//   port        … after the copy that held the port it needs (emulated traces only)
 //   task        a task ends when its work is done
 //   message     a collective with messages ends after the last of them; a message
 //               starts after the enclosing collective, and after the sender's
@@ -34,6 +35,7 @@ struct TimingEdge {
     launch,
     fifo,
     deps,
+    port,
     task,
     message,
     carried

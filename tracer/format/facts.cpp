@@ -53,20 +53,28 @@ CopyFacts copy_facts(const Event& event) {
 }
 
 CollectiveFacts collective_facts(const Event& event) {
+  return collective_facts(event.args);
+}
+
+CollectiveFacts collective_facts(const Args& args) {
   CollectiveFacts facts;
-  event.args.for_each([&](std::string_view key, const Value& value) {
+  args.for_each([&](std::string_view key, const Value& value) {
     if (is_name(key, keys::why)) {
       facts.why = value.text();
     } else if (is_name(key, keys::phase)) {
       facts.phase = value.text();
     } else if (is_name(key, keys::tensor)) {
       facts.tensor = value.text();
+    } else if (is_name(key, keys::collective)) {
+      facts.collective = value.text();
     } else if (is_name(key, keys::algorithm)) {
       facts.algorithm = value.text();
     } else if (is_name(key, keys::group)) {
       facts.group = value.text();
     } else if (is_name(key, keys::bytes)) {
       facts.bytes = value.integer();
+    } else if (is_name(key, keys::group_size)) {
+      facts.group_size = value.integer(kNone);
     } else if (is_name(key, keys::seq)) {
       facts.seq = value.integer(kNone);
     } else if (is_name(key, keys::bucket)) {

@@ -32,9 +32,9 @@ struct CopyFacts {
 };
 
 struct CollectiveFacts {
-  std::string_view why, phase, tensor, algorithm, group;
+  std::string_view collective, why, phase, tensor, algorithm, group;
   int64_t bytes = 0;
-  int64_t seq = kNone, bucket = kNone;
+  int64_t group_size = kNone, seq = kNone, bucket = kNone;
   Value params;
   bool imported = false;
 };
@@ -47,6 +47,7 @@ struct CallFacts {
 KernelFacts kernel_facts(const Event& event);
 CopyFacts copy_facts(const Event& event);
 CollectiveFacts collective_facts(const Event& event);
+CollectiveFacts collective_facts(const Args& args);
 CallFacts call_facts(const Event& event);
 
 }  // namespace lockstep::tracer

@@ -3,7 +3,11 @@
 // README.md defines each name, and schema.json lists the events that carry it.
 #pragma once
 
+#include <cstdint>
+
 namespace lockstep::tracer {
+
+inline constexpr int64_t kNone = -1;  ///< an absent id, step or parent
 
 /// `cat` of an event.
 namespace categories {
@@ -69,6 +73,9 @@ inline constexpr char reduce[] = "reduce";
 // Collectives and their messages.
 inline constexpr char all_reduce[] = "all_reduce";
 inline constexpr char broadcast[] = "broadcast";
+inline constexpr char rebuild[] = "rebuild";  ///< DDP's buckets, in the new order
+inline constexpr char metrics[] = "metrics";
+inline constexpr char sync_batch_norm[] = "sync_batch_norm";
 // Waits.
 inline constexpr char item[] = "item";      ///< for a scalar
 inline constexpr char device[] = "device";  ///< for a whole device
@@ -106,9 +113,12 @@ inline constexpr char shapes[] = "shapes";
 // Tasks.
 inline constexpr char phase[] = "phase";
 inline constexpr char impl[] = "impl";
+inline constexpr char kernel[] = "kernel";  ///< of an op: the kernel that runs it
 inline constexpr char flops[] = "flops";
 inline constexpr char bytes[] = "bytes";
 inline constexpr char queued_us[] = "queued_us";
+inline constexpr char port_held_by[] =
+    "port_held_by";  ///< the copy that held a port until this one could start
 inline constexpr char cpu_us[] = "cpu_us";
 inline constexpr char activities[] = "activities";  ///< number of GPU activities timed
 inline constexpr char modelled[] =
@@ -151,8 +161,15 @@ inline constexpr char name[] = "name";
 inline constexpr char sort_index[] = "sort_index";
 }  // namespace keys
 
-/// Possible values of string arguments.
+/// Arguments of a `memory` counter: live bytes of a device, by what they are for.
+inline constexpr const char* memory_categories[] = {
+    "parameters", "gradients", "buffers",   "activations", "inputs",
+    "optimizer",  "buckets",   "workspace", "other"};
+
+/// Possible values of string arguments, and of `clock`.
 namespace values {
+inline constexpr char measured[] = "measured";  ///< `clock`
+inline constexpr char emulated[] = "emulated";
 inline constexpr char train[] = "train";  ///< `kind`
 inline constexpr char eval[] = "eval";
 inline constexpr char host[] = "host";        ///< `src`, `dst`, `input_on`

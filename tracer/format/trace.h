@@ -14,7 +14,6 @@
 
 #include "tracer/format/args.h"
 #include "tracer/format/id_list.h"
-#include "tracer/format/ids.h"
 #include "tracer/format/keys.h"
 #include "tracer/format/name.h"
 

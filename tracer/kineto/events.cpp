@@ -9,7 +9,7 @@
 #include "tracer/format/index.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
-#include "tracer/kineto/export.h"
+#include "tracer/kineto/kineto.h"
 #include "tracer/kineto/names.h"
 #include "tracer/kineto/tasks.h"
 

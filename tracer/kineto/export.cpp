@@ -1,5 +1,5 @@
 // Writes one file per rank, or none at all. kineto_events() provides the events.
-#include "tracer/kineto/export.h"
+#include "tracer/kineto/kineto.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // Order: events on host threads first (steps, operators, launches), then device events,
 // each of which looks up its launch by `correlation` and uses the enclosing operator.
 // (`External id` would also work, but older files number launches separately.)
-#include "tracer/kineto/import.h"
+#include "tracer/kineto/kineto.h"
 
 #include <fmt/format.h>
 
@@ -336,11 +336,12 @@ class KinetoImport {
     if (devices.empty())
       devices.push_back({{keys::id, 0}, {keys::name, "none"}, {keys::rank, rank_}});
     const std::string clock = string_arg(foreign_.lockstep, top::clock);
-    trace_.lockstep = {{top::format, 1},
-                       {top::clock, clock == "emulated" ? clock : "measured"},
-                       {top::mode, "imported"},
-                       {top::devices, std::move(devices)},
-                       {top::steps, steps_.size()}};
+    trace_.lockstep = {
+        {top::format, 1},
+        {top::clock, clock == values::emulated ? clock : values::measured},
+        {top::mode, "imported"},
+        {top::devices, std::move(devices)},
+        {top::steps, steps_.size()}};
     const int64_t base = int_arg(foreign_.other, "baseTimeNanoseconds");
     int64_t origin = 0;
     if (__builtin_add_overflow(base, origin_, &origin)) origin = origin_;

@@ -4,7 +4,6 @@
 #include <unordered_map>
 
 #include "tracer/record/buffers.h"
-#include "tracer/record/retime.h"
 
 namespace lockstep::tracer {
 namespace {

@@ -1,5 +1,6 @@
-// Converts the recorder's buffers to a trace: `collect` creates
-// the events, `finish_trace` adds the description of the run.
+// Converts the recorder's buffers to a trace: `collect` creates the events (and
+// `retime_events` corrects those of a GPU), `finish_trace` adds the description of the
+// run.
 #pragma once
 
 #include <string>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "tracer/format/trace.h"
+#include "tracer/record/device_activity.h"
 
 namespace lockstep::tracer {
 
@@ -14,6 +16,16 @@ namespace lockstep::tracer {
 /// by time, and empties the buffers. Times are ns since the first `start_recording`
 /// (or `set_origin`). Must not be called while any thread is recording.
 std::vector<Event> collect();
+
+/// Moves each kernel, copy and collective that has `activities` (times on the events'
+/// clock, in any order) to their first begin and last end. Sets `cpu_us` to the time
+/// the device was busy and `activities` to their number. Other events keep their times,
+/// as does a collective whose messages were measured: it is shared by host and device.
+///
+/// Preserves the order of streams, dependencies and host waits. The two clocks agree to
+/// about a microsecond; if the times contradict the order, the order takes precedence.
+void retime_events(std::vector<Event>& events,
+                   const std::vector<DeviceActivity>& activities);
 
 /// Description of the recorded program that is stored in a trace.
 struct RunFacts {

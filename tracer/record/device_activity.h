@@ -3,7 +3,7 @@
 //
 // The recorder times a GPU task by two marks around it in the stream's queue. CUPTI
 // measures when each kernel began and ended, but reports it later and in any order.
-// `collect` queries the registered sources and corrects the events (retime.h).
+// `collect` queries the registered sources and corrects the events (retime.cpp).
 #pragma once
 
 #include <cstdint>

@@ -121,23 +121,24 @@ Trace finish_trace(std::vector<Event> events, const RunFacts& facts) {
   Json devices = Json::array();
   for (size_t i = 0; i < facts.devices.size(); ++i) {
     const size_t rank = facts.world_size > 1 ? i : 0;
-    devices.push_back({{"id", i}, {"name", facts.devices[i]}, {"rank", rank}});
+    devices.push_back(
+        {{keys::id, i}, {keys::name, facts.devices[i]}, {keys::rank, rank}});
   }
   Trace trace;
   trace.other[top::time_unit] = "ms";
   Json& info = trace.other[top::distributed];
   info["backend"] = facts.backend;
-  if (facts.rank >= 0) info["rank"] = facts.rank;
-  info["world_size"] = facts.world_size;
-  trace.lockstep = {{"format", 1},
-                    {"clock", "measured"},
-                    {"command", facts.command},
-                    {"mode", facts.mode},
-                    {"arch", facts.arch},
-                    {"devices", devices},
-                    {"steps", steps.size()},
-                    {"model", model_facts(facts)},
-                    {"sources", named_sources(events)}};
+  if (facts.rank >= 0) info[top::rank] = facts.rank;
+  info[top::world_size] = facts.world_size;
+  trace.lockstep = {{top::format, 1},
+                    {top::clock, values::measured},
+                    {top::command, facts.command},
+                    {top::mode, facts.mode},
+                    {top::arch, facts.arch},
+                    {top::devices, devices},
+                    {top::steps, steps.size()},
+                    {top::model, model_facts(facts)},
+                    {top::sources, named_sources(events)}};
   if (facts.rank >= 0 && facts.world_size > 1) {
     trace.lockstep[top::rank_clock] = {{"origin_ns", recording_origin()},
                                        {"boot_id", boot_id()},

@@ -229,6 +229,11 @@ void mark(const char* name, int device, int lane, std::span<const Arg> args,
   append(record, args);
 }
 
+StepFacts& step_facts() {
+  thread_local StepFacts facts;
+  return facts;
+}
+
 int64_t recorded_events() {
   std::lock_guard lock(shared().mutex);
   int64_t count = 0;

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tracer/format/ids.h"
+#include "tracer/format/keys.h"
 
 namespace lockstep::tracer {
 
@@ -134,6 +134,17 @@ struct ThreadContext {
   int rank = 0;
 };
 ThreadContext& thread_context();
+
+/// Facts that are known only to the wrapper around the model and stored
+/// in the step's event; `trace check` requires them for its byte laws.
+struct StepFacts {
+  std::vector<int64_t> chunks;  ///< DataParallel: samples in each device's chunk
+  int64_t output_bytes = 0;     ///< DataParallel: size of the joined output
+};
+
+/// Returns the facts of the step that the calling thread
+/// is running. The code that begins a step clears them.
+StepFacts& step_facts();
 
 /// Returns the id of this thread's innermost open host
 /// event, or its inherited parent if there is none.

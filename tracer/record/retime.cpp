@@ -1,4 +1,4 @@
-#include "tracer/record/retime.h"
+#include "tracer/record/collect.h"
 
 #include <algorithm>
 #include <cmath>

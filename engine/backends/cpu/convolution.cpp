@@ -4,7 +4,6 @@
 // it is the same for every batch size; with `--benchmark`, the candidates are timed
 // instead, once per shape.
 #include "engine/backends/cpu/cpu_backend.h"
-#include "engine/backends/cpu/measure.h"
 #include "engine/backends/cpu/program.h"
 #include "engine/backends/cpu/winograd.h"
 

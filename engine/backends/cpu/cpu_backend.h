@@ -2,6 +2,8 @@
 // float32 only; double uses the plain loops of `reference`.
 #pragma once
 
+#include <vector>
+
 #include "engine/backends/backend.h"
 
 namespace lockstep {
@@ -26,6 +28,12 @@ PlanPtr plan_elementwise(const PlanRequest& request);
 
 /// Plans the reference kernel, with inputs reordered to the plain layout.
 PlanPtr plan_on_plain(const PlanRequest& request);
+
+/// Chooses a kernel by timing all candidates (`--benchmark`, like
+/// torch.backends.cudnn.benchmark): runs each plan (skipping null) on separate memory,
+/// prints the times and returns the fastest. REQUIRES: nothing else is running;
+/// otherwise, the times are unreliable.
+PlanPtr fastest(const PlanRequest& request, const std::vector<PlanPtr>& plans);
 
 }  // namespace cpu
 }  // namespace lockstep

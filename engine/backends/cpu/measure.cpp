@@ -1,4 +1,4 @@
-#include "engine/backends/cpu/measure.h"
+#include "engine/backends/cpu/cpu_backend.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,11 +1,10 @@
-#include "engine/backends/cuda/cuda_driver.h"
+#include "engine/backends/cuda/queue.h"
 
 #include <mutex>
 #include <set>
 
 #include "engine/backends/cuda/gpu.h"
 #include "engine/backends/cuda/gpus.h"
-#include "engine/backends/cuda/queue.h"
 #include "engine/backends/cuda/status.h"
 
 namespace lockstep::cuda {

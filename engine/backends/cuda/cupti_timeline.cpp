@@ -51,7 +51,7 @@ struct Functions {
   };
   Found find(const char* name) const {
     void* address = dlsym(library, name);
-    if (!address) throw std::runtime_error(std::string("it has no ") + name);
+    if (!address) throw std::runtime_error(std::string("missing symbol ") + name);
     return {address};
   }
   LOCKSTEP_CUPTI(cuptiActivityRegisterCallbacks);
@@ -118,8 +118,8 @@ class Timeline {
     std::string why = std::string(call) + " returned " + (text ? text : "an error");
     if (status == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) {
       why +=
-          "; the driver restricts profiling to administrators "
-          "(NVreg_RestrictProfilingToAdminUsers=0 lifts this)";
+          "; the driver restricts profiling to administrators (set "
+          "NVreg_RestrictProfilingToAdminUsers=0 to allow it)";
     }
     throw std::runtime_error(why);
   }
@@ -178,7 +178,8 @@ bool Timeline::resume() {
   } catch (const std::exception& error) {
     works_ = false;
     pause();
-    std::fprintf(stderr, "=> GPU timeline by CUDA events from here on: CUPTI: %s\n",
+    std::fprintf(stderr,
+                 "=> GPU timeline: using CUDA events from now on; CUPTI failed: %s\n",
                  error.what());
     return false;
   }
@@ -242,13 +243,15 @@ std::vector<tracer::DeviceActivity> Timeline::take() {
     check(cupti_->cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped),
           "cuptiActivityGetNumDroppedRecords");
     if (dropped > 0) {  // some kernels would look too short
-      throw std::runtime_error("it lost " + std::to_string(dropped) + " records");
+      throw std::runtime_error("it dropped " + std::to_string(dropped) + " records");
     }
     std::lock_guard records_lock(records_mutex_);
     works = records_.take();
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "=> GPU timeline of these steps by CUDA events: CUPTI: %s\n",
-                 error.what());
+    std::fprintf(
+        stderr,
+        "=> GPU timeline: using CUDA events for these steps; CUPTI failed: %s\n",
+        error.what());
     std::lock_guard records_lock(records_mutex_);
     records_ = {};
   }
@@ -281,7 +284,7 @@ void CuptiTimeline::end() {
 
 namespace lockstep::cuda {
 
-std::string CuptiTimeline::prepare() { return "this build does not include it"; }
+std::string CuptiTimeline::prepare() { return "not included in this build"; }
 void CuptiTimeline::begin(int64_t) {}
 void CuptiTimeline::end() {}
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "engine/backends/cuda/gpu.h"
-#include "engine/backends/cuda/kernels/lane.h"
+#include "engine/backends/cuda/kernels/element.h"
 #include "engine/backends/cuda/launch_shape.h"
 #include "engine/backends/cuda/status.h"
 
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(kThreads) many_kernel(const __grid_constant__ 
 
 template <class F>
 void Gpu::for_many(const F& f, Index largest) {
-  static_assert(sizeof(F) <= 4096, "a launch's arguments are limited to 4 KiB");
+  static_assert(sizeof(F) <= 4096, "kernel arguments are limited to 4 KiB");
   if (f.count == 0 || largest == 0) return;
   constexpr Index kMostOfARow = 256;
   const dim3 grid(std::min(blocks_for(largest), kMostOfARow), f.count);
@@ -155,7 +155,7 @@ void Gpu::sum_columns(Index rows, Index columns, F f, void* scratch) {
   if (!partial) return;
   finish_kernel<<<tiles, block, 0, stream>>>(chunks, columns, f,
                                              static_cast<typename F::Sum*>(partial));
-  check(cudaGetLastError(), "launch of a column sum's end");
+  check(cudaGetLastError(), "launch of the final step of a column sum");
 }
 
 inline size_t Gpu::scratch_bytes(Index rows, Index columns, size_t size) {

@@ -15,23 +15,25 @@ Gpus ask() {
   int driver = 0, count = 0;
   const cudaError_t version = cudaDriverGetVersion(&driver);
   if (version != cudaSuccess || driver == 0) {
-    found.why_not = std::string("no CUDA driver; fix: install NVIDIA's, or run in a ") +
-                    "container that is given its GPUs (docker run --gpus all), or " +
-                    instead;
+    found.why_not =
+        std::string(
+            "no CUDA driver found; fix: install NVIDIA's driver, or run in a ") +
+        "container with access to the GPUs (docker run --gpus all), or " + instead;
     return found;
   }
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaErrorInsufficientDriver) {
     int runtime = 0;
     cudaRuntimeGetVersion(&runtime);
-    found.why_not = "the CUDA driver is for CUDA " + std::to_string(driver / 1000) +
-                    ", this program for CUDA " + std::to_string(runtime / 1000) +
+    found.why_not = "the CUDA driver supports CUDA " + std::to_string(driver / 1000) +
+                    ", but this program was built for CUDA " +
+                    std::to_string(runtime / 1000) +
                     "; fix: install a newer driver, or " + instead;
     return found;
   }
   if (status != cudaSuccess || count == 0) {
-    found.why_not =
-        std::string("no CUDA GPU: ") + cudaGetErrorString(status) + "; fix: " + instead;
+    found.why_not = std::string("no CUDA GPU found: ") + cudaGetErrorString(status) +
+                    "; fix: " + instead;
     return found;
   }
   for (int gpu = 0; gpu < count; ++gpu) {

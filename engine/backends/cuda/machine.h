@@ -6,8 +6,8 @@
 //
 //   for_each(n, f)             f(i) for every i < n, in any order, concurrently
 //   for_many(f, largest)       f(t, i) for every i < f.size(t), t < f.count (many.h)
-//   for_rows(rows, f)          f(row, lane) for every lane that shares the row (lane.h)
-//   for_columns(rows, columns, f)
+//   for_rows(rows, f)          f(row, lane) for every lane that shares the row
+//   (element.h) for_columns(rows, columns, f)
 //                              f(k, row · columns + c) with k = f.column(c), which is
 //                              computed once for many rows
 //   sum_columns(rows, columns, f, scratch)

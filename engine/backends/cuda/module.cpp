@@ -3,11 +3,11 @@
 
 #include <cstdlib>
 
-#include "engine/backends/cuda/cuda_driver.h"
 #include "engine/backends/cuda/cupti_timeline.h"
 #include "engine/backends/cuda/gpu.h"
 #include "engine/backends/cuda/gpus.h"
 #include "engine/backends/cuda/plans/table.h"
+#include "engine/backends/cuda/queue.h"
 #include "engine/backends/cuda/status.h"
 #include "engine/backends/load_cuda.h"
 #ifdef LOCKSTEP_HAS_NCCL

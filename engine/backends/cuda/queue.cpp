@@ -9,7 +9,6 @@
 
 #include "engine/backends/cuda/cupti_timeline.h"
 #include "engine/backends/cuda/gpus.h"
-#include "engine/backends/cuda/graph.h"
 #include "engine/backends/cuda/status.h"
 #include "tracer/record/device_activity.h"
 
@@ -111,7 +110,7 @@ cublasHandle_t CudaQueue::cublas() {
     // captured step.
     constexpr size_t kWorkspace = size_t{32} << 20;
     void* workspace = nullptr;
-    check(cudaMalloc(&workspace, kWorkspace), "cudaMalloc of cuBLAS' workspace");
+    check(cudaMalloc(&workspace, kWorkspace), "cudaMalloc of the cuBLAS workspace");
     check(cublasSetWorkspace(cublas_, workspace, kWorkspace), "cublasSetWorkspace");
   }
   return cublas_;
@@ -172,5 +171,13 @@ void CudaQueue::throw_fault() {
   fault->found = 0;
   throw std::runtime_error("Target " + std::to_string(label) + " is out of bounds.");
 }
+
+CudaGraph::CudaGraph(cudaGraph_t captured) {
+  const cudaError_t status = cudaGraphInstantiate(&executable_, captured, 0);
+  cudaGraphDestroy(captured);
+  check(status, "cudaGraphInstantiate");
+}
+
+CudaGraph::~CudaGraph() { cudaGraphExecDestroy(executable_); }
 
 }  // namespace lockstep::cuda

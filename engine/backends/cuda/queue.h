@@ -1,7 +1,9 @@
-// A stream's queue on a GPU, with everything its worker needs to launch kernels.
+// The runtime's driver on GPUs (engine/runtime/driver.h): queues, with everything that
+// their workers need to launch kernels, and graphs.
 #pragma once
 
 #include <cublas_v2.h>
+#include <cuda_runtime.h>
 #include <cudnn.h>
 
 #include <vector>
@@ -9,11 +11,11 @@
 #include "engine/backends/cuda/kernels/loss.h"
 #include "engine/backends/cuda/marks.h"
 #include "engine/runtime/driver.h"
-#include "engine/tensor/device.h"
+#include "engine/tensor/types.h"
 
 namespace lockstep::cuda {
 
-/// Never destroyed; neither are its stream and handles.
+/// A stream's queue. Never destroyed; neither are its stream and handles.
 class CudaQueue : public runtime::Queue {
  public:
   explicit CudaQueue(Device device);
@@ -61,6 +63,33 @@ class CudaQueue : public runtime::Queue {
   std::vector<Staging> staging_;
   size_t next_staging_ = 0;
   Fault* fault_ = nullptr;
+};
+
+/// A captured graph, ready to launch.
+/// Source: CUDA Programming Guide, "CUDA Graphs"; torch/csrc/cuda/CUDAGraph.cpp (ATen).
+class CudaGraph : public runtime::Graph {
+ public:
+  /// Takes ownership of `captured`.
+  explicit CudaGraph(cudaGraph_t captured);
+  ~CudaGraph() override;
+  CudaGraph(const CudaGraph&) = delete;
+
+  cudaGraphExec_t executable() const { return executable_; }
+
+ private:
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+/// Runs the runtime's streams on GPUs.
+struct CudaDriver : runtime::Driver {
+  void* allocate(Device device, size_t bytes) override;
+  void free(Device device, void* data) noexcept override;
+  std::unique_ptr<runtime::Queue> make_queue(Device device) override;
+  runtime::Queue& current_queue() override;
+  void copy(void* to, Device to_device, const void* from, Device from_device,
+            size_t bytes) override;
+  void reduce(void* into, Device into_device, const void* from, Device from_device,
+              int64_t numel, DType dtype, ReduceOp op) override;
 };
 
 }  // namespace lockstep::cuda

@@ -7,7 +7,6 @@
 // Source: Ioffe & Szegedy, Batch Normalization, 2015.
 #include <cmath>
 
-#include "engine/backends/reference/channels.h"
 #include "engine/backends/reference/reference_backend.h"
 
 namespace lockstep::reference {

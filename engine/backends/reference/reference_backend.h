@@ -34,5 +34,15 @@ Kernel loss(const PlanRequest& request);
 /// Returns the plan of an operation on plain tensors, using the loops above.
 PlanPtr make_plan(const PlanRequest& request);
 
+/// Calls visit(index) for every element of channel c of an N×C×H×W tensor.
+template <typename Visit>
+void for_channel(const Shape& s, int64_t c, Visit visit) {
+  const int64_t plane = s[2] * s[3];
+  for (int64_t n = 0; n < s[0]; ++n) {
+    const int64_t start = (n * s[1] + c) * plane;
+    for (int64_t i = start; i < start + plane; ++i) visit(i);
+  }
+}
+
 }  // namespace reference
 }  // namespace lockstep

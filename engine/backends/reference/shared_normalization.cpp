@@ -12,7 +12,6 @@
 // Source: aten/src/ATen/native/cuda/Normalization.cuh (batch_norm_stats, …).
 #include <cmath>
 
-#include "engine/backends/reference/channels.h"
 #include "engine/backends/reference/reference_backend.h"
 
 namespace lockstep::reference {

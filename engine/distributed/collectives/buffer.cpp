@@ -101,7 +101,7 @@ Scratch::Scratch(Buffer original) : copy_(original) {
                [](void* data) { ::operator delete(data); }};
   }
   if (!memory_) {
-    throw std::runtime_error(device.str() + " is out of memory for a copy");
+    throw std::runtime_error(device.str() + " has no memory left for a copy");
   }
   copy_.data = memory_.get();
   copy_into(copy_, original);

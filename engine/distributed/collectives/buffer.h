@@ -6,8 +6,7 @@
 #include <memory>
 
 #include "engine/runtime/driver.h"
-#include "engine/tensor/device.h"
-#include "engine/tensor/dtype.h"
+#include "engine/tensor/types.h"
 
 namespace lockstep::distributed {
 

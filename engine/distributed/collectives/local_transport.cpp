@@ -74,7 +74,7 @@ void LocalTransport::receive(const Incoming& in, const Collective& call,
     take(post, in, call.recorded(), times);
   } catch (const std::exception& error) {
     failure = std::current_exception();
-    abort(fmt::format("rank {} failed in {}: {}", rank_, str(call), error.what()));
+    abort(fmt::format("rank {} failed during {}: {}", rank_, str(call), error.what()));
   }
   lock.lock();
   post.state = LocalHub::Post::taken;
@@ -104,7 +104,7 @@ void LocalTransport::wait(std::unique_lock<std::mutex>& lock, int other,
                           const Collective& call, Ready ready) {
   const auto done = [&] { return hub_->aborted_ || ready(); };
   if (!hub_->changed_.wait_for(lock, timeout_, done)) {
-    hub_->aborted_ = fmt::format("rank {} did not come to {} of rank {} within {} s",
+    hub_->aborted_ = fmt::format("rank {} did not reach {} of rank {} within {} s",
                                  other, str(call), rank_, timeout_.count() / 1000.0);
     hub_->changed_.notify_all();
   }

@@ -59,8 +59,7 @@ std::unique_ptr<Communicator> make_communicator(const CommunicatorOptions& optio
 #else
     throw std::runtime_error(
         "this build has no Gloo; fix: use --dist-backend ring, or install libgloo-dev "
-        "and "
-        "build again");
+        "and rebuild");
 #endif
   }
   if (backend != "ring" && backend != "nccl") {

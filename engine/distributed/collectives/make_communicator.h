@@ -6,7 +6,7 @@
 
 #include "engine/distributed/collectives/communicator.h"
 #include "engine/distributed/rendezvous/store.h"
-#include "engine/tensor/device.h"
+#include "engine/tensor/types.h"
 
 namespace lockstep::distributed {
 
@@ -33,7 +33,7 @@ bool has_gloo();
 std::unique_ptr<Communicator> try_nccl(const CommunicatorOptions& options);
 /// The message to print if `try_nccl` returns null.
 inline constexpr const char* kNoNccl =
-    "=> nccl needs a GPU for each rank, and a build with NCCL: the backend is ring";
+    "=> nccl requires one GPU per rank and a build with NCCL: using ring";
 
 /// Returns the address at which ranks that can reach `host` can reach this machine: the
 /// loopback address if `host` is on loopback.

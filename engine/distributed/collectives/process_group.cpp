@@ -19,7 +19,8 @@ Buffer buffer_of(const Tensor& tensor) {
 void check(const Tensors& tensors, const char* collective) {
   for (const Tensor& tensor : tensors) {
     if (tensor.device().is_host()) {
-      throw std::runtime_error(fmt::format("{} needs tensors on a device", collective));
+      throw std::runtime_error(
+          fmt::format("{} requires tensors on a device", collective));
     }
     if (!tensor.is_plain()) {
       throw std::runtime_error(
@@ -31,8 +32,9 @@ void check(const Tensors& tensors, const char* collective) {
 void check_parts(const Tensor& whole, const Tensor& part, int size,
                  const char* collective) {
   if (whole.numel() == part.numel() * size && whole.dtype() == part.dtype()) return;
-  throw std::runtime_error(fmt::format("{}: {} elements for {} ranks of {} each",
-                                       collective, whole.numel(), size, part.numel()));
+  throw std::runtime_error(
+      fmt::format("{}: {} elements for {} ranks with {} elements each", collective,
+                  whole.numel(), size, part.numel()));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/hash.h"
-#include "engine/distributed/collectives/traced_transport.h"
+#include "engine/distributed/collectives/collective_trace.h"
 #include "engine/plan/ring.h"
 
 namespace lockstep::distributed {

@@ -47,7 +47,7 @@ size_t move_some(ssize_t moved, int peer, const Collective& call, bool reading) 
   if (moved > 0) return static_cast<size_t>(moved);
   if (moved < 0 && would_block()) return 0;
   const std::string reason = reading && moved == 0 ? "closed" : std::strerror(errno);
-  throw std::runtime_error(fmt::format("the connection with rank {} broke in {}: {}",
+  throw std::runtime_error(fmt::format("the connection to rank {} broke during {}: {}",
                                        peer, str(call), reason));
 }
 
@@ -324,8 +324,8 @@ void TcpTransport::accept_one(int wanted, const Collective& call, TimePoint dead
 
 void TcpTransport::late(int peer, const Collective& call) const {
   throw std::runtime_error(
-      fmt::format("rank {} did not come to {} of rank {} within {:g} s", peer,
-                  str(call), rank_, static_cast<double>(timeout_.count()) / 1000));
+      fmt::format("rank {} did not reach {} of rank {} within {:g} s", peer, str(call),
+                  rank_, static_cast<double>(timeout_.count()) / 1000));
 }
 
 void TcpTransport::abort(const std::string& why) {

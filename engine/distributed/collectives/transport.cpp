@@ -14,12 +14,12 @@ void apply(const Incoming& in, Buffer into, Buffer from) {
 
 std::string disagreement(int mine, int other, const Collective& call,
                          const MessageTag& expected, const MessageTag& got) {
-  std::string theirs = fmt::format("message {} of {} B of its collective #{}",
+  std::string theirs = fmt::format("message {} ({} B) of its collective #{}",
                                    got.message, got.bytes, got.seq);
-  if (got.collective != expected.collective) theirs += ", another collective than ours";
+  if (got.collective != expected.collective) theirs += ", a different collective";
   return fmt::format(
-      "rank {} disagrees with rank {}: it is at {}, where {} wants message {} of {} B. "
-      "All ranks must make the same calls with the same shapes",
+      "rank {} disagrees with rank {}: it is at {}, but {} expects message {} ({} B); "
+      "all ranks must make the same calls with the same shapes",
       other, mine, theirs, str(call), expected.message, expected.bytes);
 }
 

@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "engine/distributed/collectives/small_collectives.h"
-#include "engine/nn/sync_batch_norm.h"
+#include "engine/nn/layers.h"
 
 namespace lockstep::distributed {
 
@@ -12,7 +12,7 @@ Join::Join(DistributedDataParallel& ddp, bool divide_by_initial_world_size)
   if (nn::has_sync_batchnorm(*ddp.module())) {
     throw std::runtime_error(
         "Join: the model has SyncBatchNorm layers, which call collectives in forward; "
-        "a rank without a batch could not answer them");
+        "a rank without a batch could not take part in them");
   }
   ddp_.join_ = this;
 }

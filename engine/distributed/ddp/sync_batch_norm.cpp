@@ -1,6 +1,6 @@
 #include "engine/distributed/ddp/sync_batch_norm.h"
 
-#include "engine/nn/sync_batch_norm.h"
+#include "engine/nn/layers.h"
 #include "engine/ops/checks.h"
 #include "engine/ops/op_call.h"
 
@@ -42,8 +42,8 @@ void check_like(const char* slot, const char* what, const Tensor& got,
   ops::check(got.defined(), "{}: `{}` of the result is not set", slot, what);
   ops::check(got.numel() == mine.numel() && got.dtype() == mine.dtype() &&
                  got.device() == mine.device() && got.is_plain(),
-             "{}: `{}` of the result must be {} numbers of type {} on {}, not {} of {} "
-             "on {}",
+             "{}: `{}` of the result must hold {} elements of type {} on {}, not {} of "
+             "type {} on {}",
              slot, what, mine.numel(), name(mine.dtype()), mine.device().str(),
              got.numel(), name(got.dtype()), got.device().str());
 }

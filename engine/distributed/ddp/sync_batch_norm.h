@@ -49,7 +49,7 @@ Tensor sync_batch_norm(const Tensor& x, const ops::BatchNormState& state,
                        std::source_location site = std::source_location::current());
 
 /// Converts every BatchNorm2d in `module` to SyncBatchNorm over the ranks of `group`
-/// (nn/sync_batch_norm.h). Must be called by every rank. Returns the number converted.
+/// (nn/layers.h). Must be called by every rank. Returns the number converted.
 int convert_sync_batchnorm(nn::Module& module,
                            const std::shared_ptr<ProcessGroup>& group);
 

@@ -28,7 +28,7 @@ class FileStore::Turn {
   Turn(FileStore& store, int kind) : own_(store.mutex_), file_(store.file_.get()) {
     store.lock(kind);
     try {
-      if (store.is_removed()) store.fail("was removed while it was in use");
+      if (store.is_removed()) store.fail("was removed while in use");
       store.read_what_is_new();
     } catch (...) {
       ::flock(file_, LOCK_UN);
@@ -76,8 +76,9 @@ void FileStore::lock(int kind) const {
       fail(fmt::format("cannot be locked: {}", std::strerror(errno)));
     }
     if (Clock::now() >= deadline) {
-      fail(fmt::format("another process has kept it locked for {}; is one stopped?",
-                       store::seconds(timeout())));
+      fail(fmt::format(
+          "has been locked by another process for {}; is that process stopped?",
+          store::seconds(timeout())));
     }
     std::this_thread::sleep_for(kLockInterval);
   }
@@ -148,7 +149,7 @@ void FileStore::join(int rank, int world_size) {
   const std::string who = store::this_process();
   Turn turn(*this, LOCK_EX);
   if (const auto refusal = members_.refusal(rank, world_size, who)) {
-    fail(fmt::format("{}, or delete {} (it is left from another run)", *refusal,
+    fail(fmt::format("{}, or delete {} (it was left by another run)", *refusal,
                      path_.string()));
   }
   append({Op::join, {std::to_string(rank), std::to_string(world_size), who}});
@@ -193,10 +194,9 @@ void FileStore::read_what_is_new() {
       const auto parsed = store::parse_frame(std::string_view(bytes).substr(used));
       if (parsed.state == store::Parsed::State::incomplete) break;
       if (parsed.state == store::Parsed::State::garbage) {
-        fail(
-            fmt::format("is not a store's file: {} at byte {}; fix: delete it or name "
-                        "another",
-                        parsed.reason, read_until_));
+        fail(fmt::format(
+            "is not a store file: {} at byte {}; fix: delete it or choose another file",
+            parsed.reason, read_until_));
       }
       apply(parsed.frame);
       used += parsed.consumed;
@@ -205,7 +205,7 @@ void FileStore::read_what_is_new() {
     bytes.erase(0, used);
   }
   if (!bytes.empty()) {
-    fail(fmt::format("is cut off in the record at byte {}; fix: delete it",
+    fail(fmt::format("is truncated in the record at byte {}; fix: delete it",
                      read_until_));
   }
 }
@@ -224,9 +224,10 @@ void FileStore::apply(const Frame& change) {
   } else if (change.op == Op::leave && fields.size() == 1) {
     members_.leave(number(0));
   } else {
-    fail(fmt::format(
-        "is not a store's file: no change at byte {}; fix: delete it or name another",
-        read_until_));
+    fail(
+        fmt::format("is not a store file: invalid record at byte {}; fix: delete it or "
+                    "choose another file",
+                    read_until_));
   }
 }
 

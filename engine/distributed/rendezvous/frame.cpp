@@ -34,9 +34,10 @@ std::string encode(const Frame& frame) {
   size_t body = 0;
   for (const std::string& field : frame.fields) body += 4 + field.size();
   if (body > kMaxBody) {
-    throw std::runtime_error(fmt::format(
-        "{} bytes are too many for a store: keys and values of one call may take {}",
-        body, kMaxBody));
+    throw std::runtime_error(
+        fmt::format("{} bytes are too many for a store: the keys and values of one "
+                    "call are limited to {}",
+                    body, kMaxBody));
   }
   std::string bytes(kMagic);
   bytes.reserve(kHeaderBytes + body);
@@ -51,7 +52,7 @@ std::string encode(const Frame& frame) {
 
 Parsed parse_frame(std::string_view bytes) {
   if (bytes.substr(0, 4) != kMagic.substr(0, bytes.size())) {
-    return garbage("no frame begins here");
+    return garbage("no frame header");
   }
   if (bytes.size() < kHeaderBytes) return {};
   const uint32_t op = get_u32(bytes, 4), length = get_u32(bytes, 8);
@@ -60,7 +61,7 @@ Parsed parse_frame(std::string_view bytes) {
   }
   if (length > kMaxBody) {
     return garbage(
-        fmt::format("a frame of {} bytes; {} are allowed", length, kMaxBody));
+        fmt::format("a frame of {} bytes, above the limit of {}", length, kMaxBody));
   }
   if (bytes.size() < kHeaderBytes + length) return {};
 

@@ -16,7 +16,7 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& url, const std::string& reason) {
   throw std::runtime_error(
-      fmt::format("init method \"{}\": {}; fix: write env://, tcp://HOST:PORT, "
+      fmt::format("init method \"{}\": {}; fix: use env://, tcp://HOST:PORT, "
                   "tcp://[IPv6]:PORT or file:///PATH",
                   store::shown(url), reason));
 }
@@ -26,8 +26,7 @@ std::string variable(const char* name) {
   if (value && *value) return value;
   throw std::runtime_error(fmt::format(
       "init method \"env://\": the environment variable {} is not set; fix: set "
-      "MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE, or write "
-      "tcp://HOST:PORT",
+      "MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE, or use tcp://HOST:PORT",
       name));
 }
 
@@ -37,14 +36,15 @@ int number_variable(const char* name) {
   if (value && *value >= 0 && *value <= 1'000'000) return static_cast<int>(*value);
   throw std::runtime_error(
       fmt::format("init method \"env://\": the environment variable {} is \"{}\"; fix: "
-                  "set it to a number that is not negative",
+                  "set it to a non-negative number",
                   name, store::shown(text)));
 }
 
 int parse_port(const std::string& url, const std::string& text) {
   const auto port = store::parse_number(text);
   if (port && *port >= 0 && *port <= 65535) return static_cast<int>(*port);
-  refuse(url, fmt::format("\"{}\" is no port from 0 to 65535", store::shown(text)));
+  refuse(url, fmt::format("\"{}\" is not a port number from 0 to 65535",
+                          store::shown(text)));
 }
 
 /// Early versions of PyTorch used multicast addresses, and its ImageNet example still
@@ -58,8 +58,8 @@ void refuse_multicast(const std::string& url, const std::string& host) {
       !(is_v6 && IN6_IS_ADDR_MULTICAST(&v6))) {
     return;
   }
-  refuse(url, fmt::format("{} is a multicast address, where no process can listen; put "
-                          "the address of the node with rank 0 in its place",
+  refuse(url, fmt::format("{} is a multicast address, where no process can listen; use "
+                          "the address of the node with rank 0 instead",
                           host));
 }
 
@@ -72,7 +72,7 @@ void parse_tcp(InitMethod& init, const std::string& url, const std::string& plac
   if (in_brackets) {
     init.host = init.host.substr(1, init.host.size() - 2);
   } else if (init.host.find(':') != std::string::npos) {
-    refuse(url, "an IPv6 address must stand in brackets");
+    refuse(url, "an IPv6 address must be in brackets");
   }
   if (init.host.empty()) refuse(url, "the host is missing");
   refuse_multicast(url, init.host);
@@ -97,7 +97,7 @@ InitMethod parse_init_method(const std::string& url, int rank, int world_size) {
     init.kind = InitMethod::Kind::file;
     init.path = url.substr(7);
     if (!init.path.starts_with('/')) refuse(url, "the path must begin with a slash");
-    if (init.path.ends_with('/')) refuse(url, "the path names no file");
+    if (init.path.ends_with('/')) refuse(url, "the path does not name a file");
   } else {
     refuse(url, "unknown");
   }
@@ -117,7 +117,7 @@ std::shared_ptr<Store> make_store(const InitMethod& init, int rank, int world_si
   } else if (init.port == 0) {
     throw std::runtime_error(
         fmt::format("{}: rank {} cannot know which port rank 0 chooses for port 0; "
-                    "fix: name one",
+                    "fix: specify a port",
                     tcp_url(init.host, 0), rank));
   } else {
     made = std::make_shared<TcpStore>(init.host, init.port, timeout);

@@ -17,7 +17,7 @@ Milliseconds interval_for(Milliseconds timeout) {
 }
 
 constexpr Milliseconds kLastResort{1500};
-constexpr const char* kFix = "fix: start all ranks again";
+constexpr const char* kFix = "fix: restart all ranks";
 
 double seconds_since(TimePoint moment) {
   return std::chrono::duration<double>(Clock::now() - moment).count();
@@ -129,12 +129,12 @@ std::string Monitor::silent() const {
     if (rank == group_.rank() || silence < limit) continue;
     if (seen_[rank].beat < 0) {
       return fmt::format(
-          "rank {} never came: no sign of life for {:.1f} s; is it started, and do all "
-          "ranks name the same world size?",
+          "rank {} never joined: no heartbeat for {:.1f} s; was it started, and do all "
+          "ranks use the same world size?",
           rank, silence);
     }
     return fmt::format(
-        "rank {} hangs or died: no sign of life for {:.1f} s (it was at {}); {}", rank,
+        "rank {} hangs or died: no heartbeat for {:.1f} s (it was at {}); {}", rank,
         silence, seen_[rank].at, kFix);
   }
   return {};
@@ -148,8 +148,8 @@ std::string Monitor::behind() const {
   const auto first = std::max_element(seen_.begin(), seen_.end(), by_seq);
   if (last->seq == first->seq) return {};
   return fmt::format(
-      "rank {} did not come to {} within {:g} s: it is alive, but still at {}; is it "
-      "slow (a longer --timeout helps), or does it do other steps than the others?",
+      "rank {} did not reach {} within {:g} s: it is alive, but still at {}; is it "
+      "slow (increase --timeout), or does it run different steps from the others?",
       last - seen_.begin(), first->at, static_cast<double>(timeout_.count()) / 1000,
       last->at);
 }
@@ -166,12 +166,12 @@ std::string Monitor::explain(const std::string& error) {
     explaining_ = true;
   }
   const auto says = [&](const char* text) { return error.find(text) != error.npos; };
-  const bool broke = says("the connection with") || says("cannot reach rank");
-  const bool late = says("did not come to");
+  const bool broke = says("the connection to") || says("cannot reach rank");
+  const bool late = says("did not reach");
   const auto deadline = deadline_after(Milliseconds(1000));
   while (true) {
     if (!store_answers()) {
-      return fmt::format("rank 0, which keeps the store, hangs or died: {}; {}",
+      return fmt::format("rank 0, which hosts the store, hangs or died: {}; {}",
                          store_trouble_.empty() ? error : store_trouble_, kFix);
     }
     std::string blame;

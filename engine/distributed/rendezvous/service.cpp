@@ -52,7 +52,7 @@ bool has_its_fields(const Frame& request) {
 Service::Answers Service::handle(Client from, const Frame& request) {
   Answers answers;
   try {
-    if (!has_its_fields(request)) throw std::runtime_error("this is no request");
+    if (!has_its_fields(request)) throw std::runtime_error("this is not a request");
     if (request.op == Op::get || request.op == Op::wait) {
       park(from, request);
     } else {

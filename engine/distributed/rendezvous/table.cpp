@@ -30,8 +30,8 @@ int64_t KeyValues::plus(const std::string& key, int64_t amount) const {
   int64_t sum = 0;
   if (!value || __builtin_add_overflow(*value, amount, &sum)) {
     throw std::runtime_error(
-        fmt::format("{} cannot be added to \"{}\", which is \"{}\"", amount, shown(key),
-                    shown(text)));
+        fmt::format("cannot add {} to \"{}\", whose value is \"{}\"", amount,
+                    shown(key), shown(text)));
   }
   return sum;
 }
@@ -46,16 +46,14 @@ std::optional<std::string> Members::refusal(int rank, int world_size,
   if (world_size != world_size_) {
     const auto& [other_rank, other] = *members_.begin();
     return fmt::format(
-        "rank {} ({}) says world size {}, but rank {} ({}) said {}; fix: start all "
-        "with "
-        "the same one",
+        "rank {} ({}) has world size {}, but rank {} ({}) has {}; fix: start all ranks "
+        "with the same world size",
         rank, shown(who), world_size, other_rank, shown(other.who), world_size_);
   }
   const auto same = members_.find(rank);
   if (same == members_.end()) return std::nullopt;
   return fmt::format(
-      "rank {} joins twice: {}, and before it {}; fix: give each process a "
-      "rank of its own",
+      "rank {} joined twice: {}, and earlier {}; fix: give each process its own rank",
       rank, shown(who), shown(same->second.who));
 }
 
@@ -83,8 +81,8 @@ std::string this_process() {
 void check_rank(int rank, int world_size) {
   if (rank >= 0 && rank < world_size) return;
   throw std::runtime_error(
-      fmt::format("rank {} cannot be in a world of size {}: ranks go from 0 to the "
-                  "world size less 1",
+      fmt::format("rank {} is out of range for world size {}: ranks go from 0 to the "
+                  "world size minus 1",
                   rank, world_size));
 }
 

@@ -164,8 +164,8 @@ Frame TcpStore::exchange(const Fd& socket, const Frame& request,
   const auto wait_for = [&](short events) {
     if (wait_until_ready(socket, events, deadline)) return;
     throw StoreGone(
-        fmt::format("the store at {} (kept by rank 0) does not answer after "
-                    "{}; is its process stopped?",
+        fmt::format("the store at {} (hosted by rank 0) does not answer after {}; is "
+                    "its process stopped?",
                     describe(), store::seconds(patience)));
   };
 
@@ -183,7 +183,8 @@ Frame TcpStore::exchange(const Fd& socket, const Frame& request,
     const auto parsed = store::parse_frame(received);
     if (parsed.state == store::Parsed::State::garbage) {
       throw std::runtime_error(
-          describe() + ": what listens there is not a store; is this rank 0's port?");
+          describe() +
+          ": the program listening there is not a store; is this rank 0's port?");
     }
     if (parsed.state == store::Parsed::State::whole) {
       if (parsed.frame.op != Op::refused) return parsed.frame;
@@ -199,8 +200,8 @@ Frame TcpStore::exchange(const Fd& socket, const Frame& request,
 }
 
 void TcpStore::gone(const std::string& reason) const {
-  throw StoreGone(
-      fmt::format("the store at {} (kept by rank 0) is gone: {}", describe(), reason));
+  throw StoreGone(fmt::format("the store at {} (hosted by rank 0) was lost: {}",
+                              describe(), reason));
 }
 
 }  // namespace lockstep::distributed

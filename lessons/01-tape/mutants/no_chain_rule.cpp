@@ -1,5 +1,5 @@
 // rejected by: product_gradient
-// because: what comes from above is a factor
+// because: the incoming gradient is a factor
 //
 // The misconception: a gradient formula is the derivative alone; what comes from above
 // is the engine's business.

@@ -1,5 +1,5 @@
 // rejected by: undefined
-// because: but it has come
+// because: but it has arrived
 //
 // The misconception: nothing has come, so nothing is to be done.
 

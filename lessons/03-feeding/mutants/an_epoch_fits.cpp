@@ -1,5 +1,5 @@
 // rejected by: trains
-// because: places are used again
+// because: places are reused
 //
 // The misconception: an epoch surely has fewer than 64 batches.
 

@@ -1,5 +1,5 @@
 // rejected by: close_wakes_all
-// because: asks after close
+// because: calls reserve after close
 //
 // The misconception: only those who wait must be told that the queue was closed.
 

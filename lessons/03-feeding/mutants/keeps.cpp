@@ -1,5 +1,5 @@
 // rejected by: lets_go
-// because: what was taken must go
+// because: must release taken ones
 //
 // The misconception: a map by number is handy, and nothing has to leave it.
 

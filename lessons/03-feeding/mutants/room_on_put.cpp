@@ -1,5 +1,5 @@
 // rejected by: bounded
-// because: not from put
+// because: take makes room, not put
 //
 // The misconception: a batch that is made is done, so its worker may begin another.
 

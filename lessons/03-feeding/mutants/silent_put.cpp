@@ -1,5 +1,5 @@
 // rejected by: take_waits
-// because: nobody woke it
+// because: sleeps and is never woken
 //
 // The misconception: a condition variable sees by itself that its condition holds.
 

@@ -1,5 +1,5 @@
 // rejected by: bounded
-// because: woke nobody
+// because: woke no worker
 //
 // The misconception: only put has news for others.
 

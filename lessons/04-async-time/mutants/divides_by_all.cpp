@@ -1,5 +1,5 @@
 // rejected by: per_call
-// because: not by all that were ever made
+// because: not by all calls ever made
 //
 // The misconception: all calls count.
 

@@ -1,5 +1,5 @@
 // rejected by: ends_with_a_wait
-// because: the clock is the one that you are given
+// because: use the clock passed to you
 //
 // The misconception: any clock will do.
 

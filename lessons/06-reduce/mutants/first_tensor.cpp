@@ -1,5 +1,5 @@
 // rejected by: sums_on_device_0
-// because: of just its own
+// because: the sum of that parameter's gradients
 //
 // The misconception (a slip): every group begins at the first tensor. With a message
 // per tensor, all parameters get the first one's gradient.

@@ -1,5 +1,5 @@
 // rejected by: means_of_unequal_parts
-// because: weigh each mean by its count
+// because: weight each mean by its count
 //
 // The misconception: the mean of the ranks' means is the mean.
 

@@ -1,5 +1,5 @@
 // rejected by: backward_sums
-// because: everybody's dy comes back
+// because: its gradient depends on every rank's dy
 //
 // The misconception: batch norm communicates in forward only; DDP does the gradients.
 

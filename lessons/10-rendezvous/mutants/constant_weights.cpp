@@ -1,5 +1,5 @@
 // rejected by: other_seed
-// because: a constant makes all runs alike
+// because: a constant makes all runs identical
 //
 // The misconception: ranks agree best on a constant.
 

@@ -1,5 +1,5 @@
 // rejected by: waits_for_all
-// because: counting who has come is half
+// because: counting the arrivals is only half
 //
 // The misconception: to have counted all is to have met them.
 

@@ -1,5 +1,5 @@
 // rejected by: names_the_missing
-// because: gives up quietly
+// because: gives up silently
 //
 // The misconception: a rank that is late is not needed.
 

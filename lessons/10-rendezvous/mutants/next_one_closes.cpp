@@ -1,5 +1,5 @@
 // rejected by: slow_to_leave
-// because: takes the key away
+// because: removes the key before
 //
 // The misconception: the first to come again may close the door behind the others.
 

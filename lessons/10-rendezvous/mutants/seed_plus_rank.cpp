@@ -1,5 +1,5 @@
 // rejected by: other_seed
-// because: the twin of rank 0
+// because: the same seed as rank 0
 //
 // The misconception: seed + rank is different on every rank, and that is enough.
 

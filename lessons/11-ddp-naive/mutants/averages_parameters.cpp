@@ -1,5 +1,5 @@
 // rejected by: mean_of_two
-// because: Averaging parameters after the step is something else
+// because: Averaging parameters after the step is not equivalent
 //
 // The misconception: ranks are synchronised by averaging parameters, once the optimizer
 // has stepped. Gradients stay each rank's own.

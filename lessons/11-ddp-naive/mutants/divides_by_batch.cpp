@@ -1,5 +1,5 @@
 // rejected by: mean_of_two
-// because: so the batch size is in it
+// because: so it includes the batch size
 //
 // The misconception: a mean over samples must be divided by the batch size.
 

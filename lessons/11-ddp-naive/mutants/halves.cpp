@@ -1,5 +1,5 @@
 // rejected by: trains
-// because: with two ranks it worked
+// because: it worked with two ranks
 //
 // The misconception: the average of gradients is (a + b) / 2.
 

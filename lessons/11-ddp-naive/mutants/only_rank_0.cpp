@@ -1,5 +1,5 @@
 // rejected by: mean_of_two
-// because: inside an `if` about this rank
+// because: inside an `if` that depends on this rank
 //
 // The misconception: one rank makes the call, and it reaches all.
 

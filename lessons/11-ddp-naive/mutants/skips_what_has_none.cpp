@@ -1,5 +1,5 @@
 // rejected by: no_gradient
-// because: left the call out
+// because: skipped the call
 //
 // The misconception: a parameter without a gradient has nothing to reduce.
 

@@ -1,5 +1,5 @@
 // rejected by: means
-// because: the mean lies in the bucket
+// because: the mean is in the bucket
 //
 // The misconception: a bucket consists of the gradients themselves, so that they are
 // the mean once the bucket is.

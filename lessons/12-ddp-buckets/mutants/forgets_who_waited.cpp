@@ -1,5 +1,5 @@
 // rejected by: launched_in_turn
-// because: a bucket stayed whose turn had come
+// because: a bucket did not leave in its turn
 //
 // The misconception: the bucket that has just been completed is the one to launch, if
 // it is its turn.

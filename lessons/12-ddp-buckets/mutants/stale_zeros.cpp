@@ -1,5 +1,5 @@
 // rejected by: no_gradient
-// because: still holds the step before
+// because: still holds the gradients of the step before
 //
 // The misconception: to send a bucket is enough; where no gradient came, nothing needs
 // to be written.

@@ -1,5 +1,5 @@
 // rejected by: in_flight
-// because: backward stands still
+// because: backward is blocked
 //
 // The misconception: the code that starts a collective waits for it.
 

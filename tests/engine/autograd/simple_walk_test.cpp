@@ -1,5 +1,5 @@
 // The simple walk computes what the engine's device threads compute, bit for bit.
-#include "engine/autograd/simple_walk.h"
+#include "engine/autograd/engine.h"
 
 #include "engine/parallel/data_parallel.h"
 #include "tests/engine/parallel/nets.h"

@@ -4,7 +4,7 @@
 #include <set>
 
 #include <fmt/format.h>
-#include "engine/backends/cuda/kernels/philox.h"
+#include "engine/backends/cuda/kernels/element.h"
 
 #include "engine/optim/sgd.h"
 #include "engine/tensor/philox.h"
@@ -319,7 +319,8 @@ TEST_P(Cuda, SgdUpdatesMoreParametersThanOneLaunchHolds) {
 TEST_P(Cuda, HasNoFloat64) {
   const Tensor x = test::on(kCuda, test::rounded("x", {2, 3}, DType::f64));
   const std::string message = test::message_of([&] { ops::relu(x); });
-  EXPECT_EQ(message, "cuda: relu has no float64; use --device-type reference");
+  EXPECT_EQ(message,
+            "cuda: relu does not support float64; fix: use --device-type reference");
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpu, Cuda, testing::Values("Simulated", "Real"),

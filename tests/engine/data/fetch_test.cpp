@@ -1,5 +1,4 @@
 // No test here leaves the machine: archives come from file:// URLs.
-#include "engine/data/fetch.h"
 
 #include <gtest/gtest.h>
 
@@ -52,7 +51,7 @@ TEST_F(Fetch, LeavesAnExistingSetAlone) {
 TEST_F(Fetch, DoesNotTakeAGeneratedSetForTheRealOne) {
   generate_cifar10(target_ / "cifar-10-batches-bin", 10, 5, 0);
   expect_error([&] { cifar10_fetch(target_, {"file:///nowhere", ""}); },
-               "cifar-10-batches-bin: holds a generated set", "remove it",
+               "cifar-10-batches-bin: contains a generated data set", "remove it",
                "data fetch DIR");
 }
 
@@ -63,7 +62,7 @@ void expect_nothing_in(const fs::path& folder) {
 TEST_F(Fetch, SaysThatThereIsNoNetwork) {
   const Archive nobody_listens{"http://127.0.0.1:1/cifar.tar.gz", "0"};
   expect_error([&] { cifar10_fetch(target_, nobody_listens); },
-               "http://127.0.0.1:1/cifar.tar.gz", "cannot be fetched", "curl",
+               "http://127.0.0.1:1/cifar.tar.gz", "download failed", "curl",
                "lockstep data make");
   expect_nothing_in(target_);
 }

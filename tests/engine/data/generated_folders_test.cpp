@@ -1,14 +1,10 @@
-#include "engine/data/generated_folders.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "engine/data/decode.h"
-#include "engine/data/encode_jpeg.h"
 #include "engine/data/generated.h"
 #include "engine/data/image_folder.h"
-#include "engine/data/random.h"
+#include "engine/data/picture.h"
 #include "tests/base/test_files.h"
 
 namespace lockstep::data {
@@ -37,7 +33,7 @@ TEST_F(GeneratedPictures, AreImageFolders) {
   EXPECT_EQ(train.get(24, draws, image), 9);
   EXPECT_EQ(test.get(0, draws, image), 0);
   expect_error([&] { generate_image_folders(scratch_ / "set", small); }, "set",
-               "exists already");
+               "already exists");
   small.test = 9;
   expect_error([&] { generate_image_folders(scratch_ / "b", small); }, "10 classes");
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "b"));

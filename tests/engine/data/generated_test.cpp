@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "engine/data/cifar10.h"
-#include "engine/data/random.h"
 #include "tests/base/test_files.h"
 
 namespace lockstep::data {
@@ -50,7 +49,7 @@ TEST_F(GeneratedFiles, NeverReplaceASet) {
   std::filesystem::create_directory(scratch_ / "real");
   write_file(scratch_ / "real" / "test_batch.bin", "precious");
   expect_error([&] { generate_cifar10(scratch_ / "real", 10, 10, 0); }, "real",
-               "exists already", "name another folder");
+               "already exists", "choose another folder");
   EXPECT_EQ(read_file(scratch_ / "real" / "test_batch.bin"), "precious");
   EXPECT_EQ(listing(), std::vector<std::string>{"real"});
 }

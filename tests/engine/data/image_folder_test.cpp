@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "engine/data/folder_index.h"
 #include "engine/data/loader.h"
 #include "tests/base/test_files.h"
 
@@ -60,7 +59,8 @@ TEST_F(ImageFolderTest, SaysWhatIsMissing) {
 TEST_F(ImageFolderTest, ALoopOfFoldersEnds) {
   add("a/1.jpeg");
   fs::create_directory_symlink("..", scratch_ / "a/up");
-  expect_error([&] { FolderIndex index(scratch_); }, "a/up: a link to a folder");
+  expect_error([&] { FolderIndex index(scratch_); },
+               "a/up: a symbolic link to a folder");
   fs::remove(scratch_ / "a/up");
   fs::create_directories(scratch_ / "b");
   fs::create_directory_symlink("../a", scratch_ / "b/as_a");
@@ -81,7 +81,7 @@ TEST_F(ImageFolderTest, LabelsFitTheModelAndTheTrainingClasses) {
   EXPECT_EQ(val.get(0, draws, image), 1);  // torchvision would call it class 0
   add("val/b/1.jpeg");
   expect_error([&] { ImageFolder(scratch_ / "val", {}, train.class_names()); },
-               "val/b: a class that train/ does not have");
+               "val/b: this class is missing from train/");
 }
 
 TEST_F(ImageFolderTest, BadFilesAreNamed) {

@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "engine/data/cifar10.h"
-#include "engine/data/random.h"
+#include "engine/data/generated.h"
 #include "tests/base/test_files.h"
 
 namespace lockstep::data {

@@ -5,9 +5,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "engine/data/crops.h"
-#include "engine/data/decode.h"
 #include "engine/data/image_folder.h"
+#include "engine/data/picture.h"
 #include "engine/data/resize.h"
 #include "engine/data/transforms.h"
 #include "tests/base/test_files.h"
@@ -146,7 +145,7 @@ TEST(Pictures, DamagedFilesSayWhatIsWrong) {
 
   expect_error([&] { decode({}); }, "the file is empty");
   const std::vector<uint8_t> gif{'G', 'I', 'F', '8', '9', 'a'};
-  expect_error([&] { decode(gif); }, "neither a JPEG nor a PNG");
+  expect_error([&] { decode(gif); }, "not a JPEG or PNG file");
 }
 
 TEST(Pictures, HugeOnesAreRefusedBeforeTheyTakeMemory) {

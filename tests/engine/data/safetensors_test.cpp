@@ -95,7 +95,7 @@ TEST(SafetensorsReader, RefusesWhatIsNoSafetensorsFile) {
   expect_refused("1234567", "shorter than 8 bytes");
   expect_refused("PK\x03\x04 a PyTorch file", "truncated");
   expect_refused(std::string(8, '\xff') + "{}", "18446744073709551615 bytes", "has 2");
-  expect_refused(file_of("{}").substr(0, 9), "a header of 2 bytes and has 1");
+  expect_refused(file_of("{}").substr(0, 9), "a header of 2 bytes, but 1 bytes follow");
   expect_refused(file_of("not JSON"), "not JSON");
   expect_refused(file_of(""), "not JSON");
   expect_refused(file_of(R"({"a":)"), "not JSON");
@@ -113,12 +113,13 @@ TEST(SafetensorsReader, RefusesIncompleteTensors) {
   expect_refused(with("7"), R"("w")", "not described by a JSON object");
   expect_refused(with(R"({"shape":[],"data_offsets":[0,0]})"), R"("w")", "no dtype");
   expect_refused(with(R"({"dtype":4,"shape":[],"data_offsets":[0,0]})"), "no dtype");
-  expect_refused(with(R"({"dtype":"F32","data_offsets":[0,0]})"), R"("w")", "no shape");
+  expect_refused(with(R"({"dtype":"F32","data_offsets":[0,0]})"), R"("w")",
+                 "no integer shape");
   for (const char* shape : {"7", "[-1]", "[1.5]", "[\"1\"]", "[9223372036854775808]",
                             "[1e3]", "[[1]]", "{}", "null"}) {
     expect_refused(with(R"({"dtype":"F32","data_offsets":[0,0],"shape":)" +
                         std::string(shape) + "}"),
-                   R"("w")", "no shape of integers");
+                   R"("w")", "no integer shape");
   }
   for (const char* offsets : {"7", "[]", "[0]", "[0,0,0]", "[-1,3]", "[0,\"4\"]",
                               "[0,18446744073709551616]", "{}"}) {

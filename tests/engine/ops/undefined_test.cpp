@@ -2,7 +2,7 @@
 // the argument, as PyTorch's does, and no crash.
 #include <functional>
 
-#include "engine/tensor/undefined.h"
+#include "engine/tensor/tensor.h"
 #include "tests/engine/values.h"
 
 namespace lockstep {

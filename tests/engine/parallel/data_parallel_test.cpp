@@ -4,7 +4,7 @@
 
 #include "engine/optim/sgd.h"
 #include "tests/engine/parallel/nets.h"
-#include "tracer/record/step_facts.h"
+#include "tracer/record/recorder.h"
 
 namespace lockstep {
 namespace {

@@ -110,7 +110,7 @@ TEST(Placement, WrongDeviceInPyTorchsWords) {
 
 TEST(Placement, NoDeviceNoDataParallel) {
   EXPECT_EQ(test::message_of([] { DataParallel dp(test::make_toy(), {}); }),
-            "DataParallel needs a device");
+            "DataParallel requires a device");
 }
 
 }  // namespace

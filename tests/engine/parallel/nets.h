@@ -1,7 +1,7 @@
 // Small nets for the tests of DataParallel.
 #pragma once
 
-#include "engine/models/toy.h"
+#include "engine/models/zoo.h"
 #include "engine/parallel/primitives.h"
 #include "tests/engine/values.h"
 

@@ -177,7 +177,7 @@ TEST(Window, AnySizeDrawsInsideItself) {
 
 TEST(Loading, GoesOnInSlicesAndMayBeAbandoned) {
   Offscreen screen(800, 600);
-  const TraceText text = open_trace_text(golden("dp.json.gz"));
+  const tracer::FileText text = tracer::open_file_text(golden("dp.json.gz"));
   for (const bool abandon : {true, false}) {
     App app(screen.fonts());
     app.begin_loading("dp", text.text, text.owner);
@@ -206,7 +206,7 @@ TEST(Loading, WhatCannotBeReadIsSaidAndTheRestStays) {
 }
 
 TEST(Loading, ADamagedFileIsShownAndSaysSo) {
-  const TraceText whole = open_trace_text(golden("single.json.gz"));
+  const tracer::FileText whole = tracer::open_file_text(golden("single.json.gz"));
   Driver viewer("");
   viewer.app.open(
       load_model("cut.json", std::string(whole.text.substr(0, whole.text.size() / 2))));

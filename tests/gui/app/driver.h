@@ -7,8 +7,8 @@
 #include <string>
 
 #include "gui/app/app.h"
-#include "gui/files/trace_text.h"
 #include "gui/render/offscreen.h"
+#include "tracer/format/file_io.h"
 
 namespace lockstep::gui {
 
@@ -27,7 +27,7 @@ class Driver {
   }
 
   void open(const std::string& trace) {
-    const TraceText text = open_trace_text(golden(trace));
+    const tracer::FileText text = tracer::open_file_text(golden(trace));
     app.begin_loading(trace, text.text, text.owner);
     app.finish_loading();
   }

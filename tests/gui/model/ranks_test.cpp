@@ -5,8 +5,8 @@
 #include <set>
 
 #include "gui/model/details.h"
-#include "gui/model/ring_message.h"
 #include "gui/model/state.h"
+#include "gui/model/transfers.h"
 #include "tests/gui/model/valid.h"
 
 namespace lockstep::gui {
@@ -25,7 +25,7 @@ class Ranks : public ::testing::Test {
     std::vector<uint32_t> found;
     for (uint32_t i = 0; i < model_.collectives.size(); ++i) {
       const Event& event = model_.events[model_.collectives[i].events.front()];
-      if (text_arg(args_of(model_, event), "why") == why) found.push_back(i);
+      if (string_arg(args_of(model_, event), "why") == why) found.push_back(i);
     }
     return found;
   }
@@ -68,8 +68,8 @@ TEST_F(Ranks, InTimeOrderEachLooksAtItsOwnLanes) {
   }
 }
 
-TEST_F(Ranks, TheTwinOfATwinIsTheEvent) {
-  size_t twins = 0;
+TEST_F(Ranks, TheSamePointOfAnotherRankLeadsBack) {
+  size_t common = 0;
   for (uint32_t place = 0; place < model_.rank_places[1]; ++place) {
     const Position own = at_event(model_, model_.program[place]);
     const Position other = at_rank(model_, own, 2);
@@ -77,11 +77,11 @@ TEST_F(Ranks, TheTwinOfATwinIsTheEvent) {
     const Event& a = model_.events[event_at(model_, own)];
     const Event& b = model_.events[event_at(model_, other)];
     if (a.name != b.name) continue;  // rank 2 has no such event
-    ++twins;
+    ++common;
     ASSERT_EQ(at_rank(model_, other, 0), own) << place;
     ASSERT_EQ(a.step, b.step);
   }
-  EXPECT_GT(twins, model_.rank_places[1] * 8 / 10);
+  EXPECT_GT(common, model_.rank_places[1] * 8 / 10);
 }
 
 TEST_F(Ranks, PlacesNameTheirRank) {
@@ -146,12 +146,12 @@ TEST_F(Ranks, MessagesPlayedBackSumEverything) {
   }
 }
 
-TEST_F(Ranks, AWholeRoundFliesAtOnce) {
+TEST_F(Ranks, AWholeRoundIsInFlightAtOnce) {
   const Collective& reduce = model_.collectives[of("all_reduce")[0]];
   for (const uint32_t part : reduce.events) {
     for (int round = 0; round < 2 * (kRanks - 1); ++round) {
       Position at = at_event(model_, part);
-      // At rest, half way, round 1 is half way: see in_the_air in flights.cpp.
+      // At rest, half way, round 1 is half way: see paused_in_a_round in transfers.cpp.
       const float share = (static_cast<float>(round) + 0.25f) / 4;
       at.progress = share < 0.375f ? share / 0.75f : 0.5f + (share - 0.375f) / 1.25f;
       const State state = state_at(model_, at);

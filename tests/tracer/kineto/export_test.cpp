@@ -1,5 +1,5 @@
 // Our trace in torch.profiler's form: what its tools look for is there, and true.
-#include "tracer/kineto/export.h"
+#include "tracer/kineto/kineto.h"
 
 #include <algorithm>
 #include <map>

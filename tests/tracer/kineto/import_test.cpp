@@ -1,5 +1,5 @@
 // torch.profiler's traces as ours: what they say is kept, what they lack is said.
-#include "tracer/kineto/import.h"
+#include "tracer/kineto/kineto.h"
 
 #include <algorithm>
 #include <set>
@@ -9,7 +9,6 @@
 #include "tracer/analysis/summary.h"
 #include "tracer/format/args.h"
 #include "tracer/format/lanes.h"
-#include "tracer/kineto/export.h"
 
 namespace lockstep::tracer {
 namespace {

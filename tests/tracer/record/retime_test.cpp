@@ -1,5 +1,5 @@
 // Events move to the times of their device activities, and stay in order.
-#include "tracer/record/retime.h"
+#include "tracer/record/collect.h"
 
 #include <gtest/gtest.h>
 

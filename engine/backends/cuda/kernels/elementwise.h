@@ -1,8 +1,8 @@
 // Elementwise kernels. The machine calls each for every i, in any order.
 #pragma once
 
-#include "engine/backends/cuda/kernels/philox.h"
-#include "engine/tensor/dtype.h"
+#include "engine/backends/cuda/kernels/element.h"
+#include "engine/tensor/types.h"
 
 namespace lockstep::cuda {
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "engine/backends/cuda/kernels/lane.h"
+#include "engine/backends/cuda/kernels/element.h"
 
 namespace lockstep::cuda {
 

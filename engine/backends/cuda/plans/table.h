@@ -15,13 +15,14 @@ inline void check_types(const PlanRequest& r) {
     for (const TensorSpec& spec : *specs) {
       if (spec.dtype == DType::f64 && r.code != OpCode::copy &&
           r.code != OpCode::flatten_many) {
-        throw std::runtime_error(std::string("cuda: ") + name(r.code) +
-                                 " has no float64; use --device-type reference");
+        throw std::runtime_error(
+            std::string("cuda: ") + name(r.code) +
+            " does not support float64; fix: use --device-type reference");
       }
       if (spec.sizes.numel() <= std::numeric_limits<int32_t>::max()) continue;
       throw std::runtime_error(
           std::string("cuda: ") + name(r.code) + " of " + spec.sizes.str() +
-          ": more than 2^31 - 1 elements; use a smaller batch (-b)");
+          ": more than 2^31 - 1 elements; fix: use a smaller batch (-b)");
     }
   }
 }

@@ -7,14 +7,15 @@
 #include <gloo/math.h>
 #include <gloo/reduce.h>
 #include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
 
 #include <csignal>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 
 #include "base/hash.h"
-#include "engine/distributed/collectives/gloo/gloo_store.h"
 #include "engine/distributed/collectives/transport.h"
 #include "engine/distributed/rendezvous/store.h"
 #include "tracer/record/recorder.h"
@@ -72,6 +73,47 @@ std::string without_place(const std::string& what) {
   return what.starts_with('[') && end != what.npos ? what.substr(end + 2) : what;
 }
 
+/// Adapts our store to Gloo's interface.
+/// Used by Gloo's ranks to find each other, with keys such as `rank_2` and `2`.
+class GlooStore : public gloo::rendezvous::Store {
+ public:
+  /// Every wait ends after `timeout`, regardless of the timeout Gloo requests. Throws
+  /// std::runtime_error naming the missing rank in that case.
+  GlooStore(std::shared_ptr<distributed::Store> store, Milliseconds timeout)
+      : store_(std::move(store)), timeout_(timeout) {}
+
+  void set(const std::string& key, const std::vector<char>& data) override;
+  std::vector<char> get(const std::string& key) override;
+  void wait(const std::vector<std::string>& keys) override;
+  void wait(const std::vector<std::string>& keys, const Milliseconds&) override {
+    wait(keys);
+  }
+
+ private:
+  std::shared_ptr<distributed::Store> store_;
+  const Milliseconds timeout_;
+};
+
+void GlooStore::set(const std::string& key, const std::vector<char>& data) {
+  store_->set(key, {data.begin(), data.end()});
+}
+
+std::vector<char> GlooStore::get(const std::string& key) {
+  try {
+    const std::string value = store_->get(key, timeout_);
+    return {value.begin(), value.end()};
+  } catch (const StoreTimeout&) {
+    throw std::runtime_error(
+        fmt::format("rank {} did not reach Gloo's rendezvous within {:g} s",
+                    key.substr(key.find('_') + 1),  // from the start if there is no '_'
+                    static_cast<double>(timeout_.count()) / 1000));
+  }
+}
+
+void GlooStore::wait(const std::vector<std::string>& keys) {
+  for (const std::string& key : keys) get(key);
+}
+
 }  // namespace
 
 GlooCommunicator::GlooCommunicator(const CommunicatorOptions& options)
@@ -94,10 +136,10 @@ GlooCommunicator::GlooCommunicator(const CommunicatorOptions& options)
     }
   } catch (const gloo::IoException& error) {
     throw std::runtime_error(fmt::format(
-        "a rank did not come to the rendezvous of Gloo within {:g} s: {}",
+        "a rank did not reach Gloo's rendezvous within {:g} s: {}",
         static_cast<double>(timeout_.count()) / 1000, without_place(error.what())));
   } catch (const gloo::EnforceNotMet& error) {
-    throw std::runtime_error(fmt::format("Gloo cannot start: {}", error.what()));
+    throw std::runtime_error(fmt::format("Gloo failed to start: {}", error.what()));
   }
 }
 
@@ -232,10 +274,10 @@ void GlooCommunicator::agree(const Collective& call) {
 std::string GlooCommunicator::explained(const std::string& what,
                                         const Collective& call) const {
   if (what.find("Timed out waiting") == what.npos) {
-    return fmt::format("the connection with a rank broke in {}: {}", str(call),
+    return fmt::format("the connection to a rank broke during {}: {}", str(call),
                        without_place(what));
   }
-  return fmt::format("a rank did not come to {} of rank {} within {:g} s", str(call),
+  return fmt::format("a rank did not reach {} of rank {} within {:g} s", str(call),
                      rank_, static_cast<double>(timeout_.count()) / 1000);
 }
 

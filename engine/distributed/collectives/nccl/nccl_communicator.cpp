@@ -9,7 +9,6 @@
 #include "engine/backends/cuda/gpus.h"
 #include "engine/backends/cuda/queue.h"
 #include "engine/backends/cuda/status.h"
-#include "engine/distributed/collectives/nccl/nccl_status.h"
 #include "engine/distributed/rendezvous/store.h"
 #include "engine/runtime/device_context.h"
 #include "tracer/record/recorder.h"
@@ -41,7 +40,8 @@ ncclUniqueId common_id(Store& store, const CommunicatorOptions& options) {
   const std::string bytes = store.get("id");
   if (bytes.size() != sizeof id.internal) {
     throw std::runtime_error(
-        "rank 0 has another version of NCCL; fix: use the same on all");
+        "rank 0 uses a different version of NCCL; fix: use the same version on all "
+        "ranks");
   }
   std::memcpy(id.internal, bytes.data(), bytes.size());
   return id;
@@ -165,6 +165,27 @@ std::unique_ptr<Communicator> make_nccl(const CommunicatorOptions& options) {
   for (const std::string& key : keys) gpus.insert(store.get(key));
   if (static_cast<int>(gpus.size()) < options.size) return nullptr;
   return std::make_unique<NcclCommunicator>(options);
+}
+
+void check_nccl(ncclResult_t status, const std::string& call, ncclComm_t comm) {
+  if (status == ncclSuccess) return;
+  const char* last = ncclGetLastError(comm);
+  throw std::runtime_error(call + ": " + ncclGetErrorString(status) +
+                           (last && *last ? std::string(", ") + last : "") +
+                           " (set NCCL_DEBUG=INFO for details)");
+}
+
+ncclDataType_t nccl_type(DType type) {
+  switch (type) {
+    case DType::f32:
+      return ncclFloat32;
+    case DType::f64:
+      return ncclFloat64;
+    case DType::i64:
+      return ncclInt64;
+    default:
+      return ncclUint8;
+  }
 }
 
 }  // namespace lockstep::distributed

@@ -6,9 +6,11 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "engine/distributed/collectives/make_communicator.h"
 #include "engine/distributed/collectives/modelled_messages.h"
+#include "engine/tensor/types.h"
 
 namespace lockstep::distributed {
 
@@ -53,5 +55,14 @@ class NcclCommunicator : public Communicator {
 
 /// Returns null if two ranks share a GPU. Must be called by all ranks of the store.
 std::unique_ptr<Communicator> make_nccl(const CommunicatorOptions& options);
+
+// Error codes and data types of NCCL:
+
+/// Throws std::runtime_error naming the call and the last error of `comm` on failure.
+void check_nccl(ncclResult_t status, const std::string& call,
+                ncclComm_t comm = nullptr);
+
+/// Returns NCCL's type for `type`; the byte type if NCCL has no equivalent.
+ncclDataType_t nccl_type(DType type);
 
 }  // namespace lockstep::distributed

@@ -5,7 +5,7 @@
 
 #include "engine/backends/cuda/gpus.h"
 #include "engine/backends/cuda/queue.h"
-#include "engine/distributed/collectives/nccl/nccl_status.h"
+#include "engine/distributed/collectives/nccl/nccl_communicator.h"
 
 namespace lockstep::parallel {
 
@@ -39,7 +39,8 @@ template <class Call>
 void NcclDeviceGroup::run(const char* name, size_t i, Call call) {
   {
     const std::lock_guard lock(mutex_);
-    if (aborted_) throw std::runtime_error(std::string(name) + ": NCCL failed before");
+    if (aborted_)
+      throw std::runtime_error(std::string(name) + ": NCCL failed in an earlier call");
   }
   try {
     check_nccl(call(comms_[i], cuda::CudaQueue::current().stream()), name, comms_[i]);

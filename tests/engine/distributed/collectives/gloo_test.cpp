@@ -191,7 +191,7 @@ TEST_F(Gloo, RankThatEndsBreaksTheConnection) {
   EXPECT_EQ(failures[1], "");
   for (int rank : {0, 2}) {
     EXPECT_TRUE(
-        failures[rank].starts_with("the connection with a rank broke in "
+        failures[rank].starts_with("the connection to a rank broke during "
                                    "all_reduce #7 (4000 B): "))
         << failures[rank];
   }
@@ -212,7 +212,7 @@ TEST_F(Gloo, RankThatIsLateIsMissed) {
     throw std::runtime_error(message);
   });
   EXPECT_EQ(failures[0],
-            "a rank did not come to all_reduce #7 (4000 B) of rank 0 within 0.3 s");
+            "a rank did not reach all_reduce #7 (4000 B) of rank 0 within 0.3 s");
 }
 
 TEST_F(Gloo, RankThatNeverStartsIsNamed) {
@@ -222,7 +222,7 @@ TEST_F(Gloo, RankThatNeverStartsIsNamed) {
       make_communicator({"gloo", store, "127.0.0.1", rank, 2, Milliseconds(100)});
     });
     EXPECT_EQ(message, "rank " + std::to_string(1 - rank) +
-                           " did not come to the rendezvous of Gloo within 0.1 s");
+                           " did not reach Gloo's rendezvous within 0.1 s");
   }
 }
 
@@ -241,7 +241,7 @@ TEST_F(Gloo, AbortWakesWhoWaitsAndWhoComesLater) {
     throw std::runtime_error(now);
   });
   EXPECT_EQ(failures[0], "rank 1 failed: test");
-  EXPECT_NE(failures[1].find("the connection with a rank broke"), std::string::npos)
+  EXPECT_NE(failures[1].find("the connection to a rank broke"), std::string::npos)
       << failures[1];
 }
 

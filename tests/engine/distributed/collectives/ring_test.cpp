@@ -124,7 +124,7 @@ TEST_P(RingFailure, WhoDoesNotComeIsNamedByThoseWhoWait) {
         rank.group->all_reduce(mine(rank, 9, DType::f64)).synchronize();
       });
   for (int r : {0, 1}) {
-    EXPECT_TRUE(has(said[r], "rank 2 did not come to all_reduce #1")) << said[r];
+    EXPECT_TRUE(has(said[r], "rank 2 did not reach all_reduce #1")) << said[r];
   }
   EXPECT_EQ(said[2], "");
 }
@@ -152,7 +152,7 @@ TEST(RingStart, ARankThatNeverStartedIsNamed) {
   const std::string message = test::message_of([&] {
     ring.all_reduce({&number, 1, DType::f32}, ReduceOp::sum, {.name = "all_reduce"});
   });
-  EXPECT_TRUE(has(message, "rank 1 did not come to all_reduce #0")) << message;
+  EXPECT_TRUE(has(message, "rank 1 did not reach all_reduce #0")) << message;
 }
 
 TEST(RingGroup, CollectivesUnderWayOutliveTheirGroup) {

@@ -1,7 +1,7 @@
 // SyncBatchNorm: N ranks normalise, and train, as one device on all of their batches.
 // PyTorch 1.13 refuses to run its own on CPUs, so there are no golden numbers: the law
 // stands in their place.
-#include "engine/nn/sync_batch_norm.h"
+#include "engine/nn/layers.h"
 
 #include "engine/distributed/ddp/join.h"
 #include "engine/optim/sgd.h"
@@ -230,13 +230,13 @@ TEST(DdpSyncBatchNorm, AWrongResultOfALearnersFunctionIsNamed) {
   expect(said([](const BatchStatistics& mine, ProcessGroup&, const CollectiveLabel&)
                   -> BatchStatistics { return {mine.mean, mine.var, mine.mean}; },
               {}),
-         "sync_statistics: `count` of the result must be 1 numbers");
+         "sync_statistics: `count` of the result must hold 1 elements");
   expect(said({},
               [](const BackwardSums& mine, ProcessGroup&,
                  const CollectiveLabel&) -> BackwardSums {
                 return {mine.dy, ops::cat({mine.dy, mine.dy_xmu})};
               }),
-         "sync_backward_sums: `dy_xmu` of the result must be 2 numbers");
+         "sync_backward_sums: `dy_xmu` of the result must hold 2 elements");
 }
 
 TEST(SyncBatchNormOnCpu, IsTheReferenceInFloat32) {

@@ -77,21 +77,22 @@ TEST_F(AStoreInAFile, OfAnotherRunIsToldFromOurs) {
     store.set("address", "of the dead");
     ::kill(::getpid(), SIGKILL);
   }).wait();
-  const std::string fix = "delete " + path_.string() + " (it is left from another run)";
+  const std::string fix = "delete " + path_.string() + " (it was left by another run)";
   FileStore store(path_);
-  expect_error([&] { store.join(1, 2); }, path_.string() + ": rank 1 joins twice", fix);
-  expect_error([&] { store.join(0, 3); }, "world size 3", "said 2", fix);
+  expect_error([&] { store.join(1, 2); }, path_.string() + ": rank 1 joined twice",
+               fix);
+  expect_error([&] { store.join(0, 3); }, "world size 3", ") has 2", fix);
 }
 
 TEST_F(AStoreInAFile, IsNotMadeOfGarbage) {
   write_file(path_, "key=value\n");
-  expect_refused("is not a store's file", "at byte 0", "delete it");
+  expect_refused("is not a store file", "at byte 0", "delete it");
   write_file(path_, store::encode({store::Op::set, {"k", "v"}}) + "LKS1 etc. pp.");
-  expect_refused("is not a store's file", "unknown operation", "at byte 22");
+  expect_refused("is not a store file", "unknown operation", "at byte 22");
   write_file(path_, store::encode({store::Op::ping, {}}));
-  expect_refused("is not a store's file", "no change");
+  expect_refused("is not a store file", "invalid record");
   write_file(path_, store::encode({store::Op::set, {"k"}}));
-  expect_refused("is not a store's file", "no change");
+  expect_refused("is not a store file", "invalid record");
 }
 
 TEST_F(AStoreInAFile, MustBeWhole) {
@@ -99,7 +100,7 @@ TEST_F(AStoreInAFile, MustBeWhole) {
   const auto size = fs::file_size(path_);
   FileStore store(path_);
   fs::resize_file(path_, size - 1);
-  expect_refused("is cut off in the record at byte 0", "delete it");
+  expect_refused("is truncated in the record at byte 0", "delete it");
   store.try_get("key");  // has read it before
   write_file(path_, "");
   FileStore(path_).set("key", "an empty file counts as none");
@@ -139,7 +140,7 @@ TEST_F(AStoreInAFile, IsNotLockedForever) {
   FileStore store(path_, milliseconds(20));
   const Fd other(::open(path_.c_str(), O_RDWR));
   ASSERT_EQ(::flock(other.get(), LOCK_EX), 0);
-  expect_error([&] { store.try_get("key"); }, path_.string(), "locked for 0.02 s");
+  expect_error([&] { store.try_get("key"); }, path_.string(), "by another process for 0.02 s");
   ASSERT_EQ(::flock(other.get(), LOCK_UN), 0);
   EXPECT_EQ(store.try_get("key"), std::nullopt);
 }

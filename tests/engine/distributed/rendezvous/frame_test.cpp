@@ -47,8 +47,8 @@ void expect_garbage(const std::string& bytes, const std::string& reason) {
 }
 
 TEST(StoreFrame, GarbageIsToldAtOnce) {
-  expect_garbage("G", "no frame begins here");
-  expect_garbage("LKS2", "no frame begins here");
+  expect_garbage("G", "no frame header");
+  expect_garbage("LKS2", "no frame header");
   expect_garbage(std::string("LKS1\15\0\0\0\0\0\0\0", 12), "unknown operation 13");
   expect_garbage(std::string("LKS1\1\0\0\0\1\0\20\0", 12),
                  "a frame of 1048577 bytes; 1048576 are allowed");

@@ -96,17 +96,17 @@ TEST(InitMethod, RefusesOtherForms) {
   expect_refused("tcp://node0", "the port is missing");
   expect_refused("tcp://:2345", "the host is missing");
   expect_refused("tcp://[]:2345", "the host is missing");
-  expect_refused("tcp://node0:65536", "\"65536\" is no port");
-  expect_refused("tcp://node0:-1", "\"-1\" is no port");
-  expect_refused("tcp://node0:2345/", "\"2345/\" is no port");
-  expect_refused("tcp://node0:", "\"\" is no port");
-  expect_refused("tcp://::1:2345", "must stand in brackets");
+  expect_refused("tcp://node0:65536", "\"65536\" is not a port");
+  expect_refused("tcp://node0:-1", "\"-1\" is not a port");
+  expect_refused("tcp://node0:2345/", "\"2345/\" is not a port");
+  expect_refused("tcp://node0:", "\"\" is not a port");
+  expect_refused("tcp://::1:2345", "must be in brackets");
   expect_refused("file://tmp/store", "the path must begin with a slash");
-  expect_refused("file:///tmp/", "the path names no file");
+  expect_refused("file:///tmp/", "the path does not name a file");
 }
 
 TEST(InitMethod, RefusesMulticast) {
-  const std::string fix = "put the address of the node with rank 0 in its place";
+  const std::string fix = "use the address of the node with rank 0 instead";
   expect_refused("tcp://224.66.41.62:23456", "224.66.41.62 is a multicast address");
   expect_refused("tcp://224.66.41.62:23456", fix);
   expect_refused("tcp://[ff02::1]:23456", "ff02::1 is a multicast address");
@@ -124,7 +124,7 @@ TEST(MakeStore, RankZeroKeepsTheServer) {
   EXPECT_EQ(one->timeout(), kLong);
   one->set("key", "value");
   EXPECT_EQ(zero->get("key"), "value");
-  expect_error([&] { make_store(init, 1, 2, kLong); }, "rank 1 joins twice");
+  expect_error([&] { make_store(init, 1, 2, kLong); }, "rank 1 joined twice");
   expect_error([&] { make_store(init, 0, 2, kLong); }, "Address already in use");
 }
 
@@ -133,7 +133,8 @@ TEST(MakeStore, PortZeroIsForOne) {
   const auto store = make_store(init, 0, 1, kLong);
   EXPECT_EQ(store->add("key", 1), 1);
   EXPECT_FALSE(store->describe().ends_with(":0"));
-  expect_error([&] { make_store(init, 1, 2, kLong); }, "tcp://127.0.0.1:0", "name one");
+  expect_error([&] { make_store(init, 1, 2, kLong); }, "tcp://127.0.0.1:0",
+               "specify a port");
 }
 
 class MakeFileStore : public ScratchTest {};
@@ -141,7 +142,7 @@ class MakeFileStore : public ScratchTest {};
 TEST_F(MakeFileStore, JoinsToo) {
   const auto init = parse_init_method("file://" + (scratch_ / "store").string());
   const auto zero = make_store(init, 0, 2, kLong);
-  expect_error([&] { make_store(init, 0, 2, kLong); }, "rank 0 joins twice");
+  expect_error([&] { make_store(init, 0, 2, kLong); }, "rank 0 joined twice");
   make_store(init, 1, 2, kLong)->set("key", "value");
   EXPECT_EQ(zero->get("key"), "value");
 }

@@ -113,13 +113,13 @@ TEST_F(Strangers, AreRefusedWhatIsNoRequest) {
     EXPECT_EQ(answer.op, Op::refused);
     EXPECT_NE(answer.fields.at(0).find(why), std::string::npos) << answer.fields[0];
   };
-  expect_refused(Op::done, {"an answer"}, "no request");
-  expect_refused(Op::set, {"key"}, "no request");
-  expect_refused(Op::wait, {}, "no request");
+  expect_refused(Op::done, {"an answer"}, "not a request");
+  expect_refused(Op::set, {"key"}, "not a request");
+  expect_refused(Op::wait, {}, "not a request");
   expect_refused(Op::get, {"soon", "key"}, "\"soon\" is not a number");
   expect_refused(Op::add, {"key", ""}, "not a number");
   expect_refused(Op::join, {"0", "4294967297", "me"}, "too large");
-  expect_refused(Op::join, {"2", "2", "me"}, "rank 2 cannot be");
+  expect_refused(Op::join, {"2", "2", "me"}, "rank 2 is out of range");
   expect_refused(Op::add, {std::string(1'000'000, 'x'), "x"}, "not a number");
   expect_served();
 }

@@ -69,12 +69,12 @@ TEST(TcpStoreServer, SaysThatThePortIsTaken) {
   TcpStoreServer first;
   expect_error([&] { TcpStoreServer(kLocal, first.port()); }, url(first.port()),
                "Address already in use",
-               "fix: end the program that listens there, or name another port");
+               "fix: stop the program that is listening there, or use another port");
 }
 
 TEST(TcpStoreServer, SaysThatTheAddressIsAnothersMachine) {
   expect_error([] { TcpStoreServer("192.0.2.1", 0); }, "tcp://192.0.2.1:0",
-               "fix: name an address of this machine");
+               "fix: use an address of this machine");
 }
 
 TEST(TcpStoreServer, ListensAtThePortOfTheLastRunAtOnce) {
@@ -108,7 +108,7 @@ TEST(TcpStore, RefusesWhatIsNoStore) {
   OtherProgram program;
   std::thread thread([&] { program.answer("SSH-2.0-OpenSSH\r\n"); });
   expect_error([&] { TcpStore(kLocal, program.port()); }, url(program.port()),
-               "what listens there is not a store");
+               "the program listening there is not a store");
   thread.join();
 }
 
@@ -137,15 +137,16 @@ TEST(TcpStore, SaysThatTheServerIsGone) {
   auto server = std::make_unique<TcpStoreServer>();
   TcpStore store(kLocal, server->port()), other(kLocal, server->port());
   store.join(1, 2);
-  const std::string place = "the store at " + url(server->port()) + " (kept by rank 0)";
+  const std::string place =
+      "the store at " + url(server->port()) + " (hosted by rank 0)";
   std::thread waiting([&] {
-    expect_error([&] { store.get("never", kForPeers); }, place, "is gone: Connection");
+    expect_error([&] { store.get("never", kForPeers); }, place, "was lost: Connection");
   });
   server.reset();
   waiting.join();
   // Sent in pieces, of which the first already meets a closed connection.
   EXPECT_THROW(other.set("key", std::string(1'000'000, 'x')), StoreGone);
-  expect_error([&] { store.try_get("key"); }, place, "is gone: Connection");
+  expect_error([&] { store.try_get("key"); }, place, "was lost: Connection");
   store.leave();  // without complaint
 }
 
@@ -194,7 +195,7 @@ TEST(TcpStore, NoticesFailuresButNotThoseWhoLeave) {
   EXPECT_EQ(store.get(gone_key(3), kForPeers), "connection lost");
   EXPECT_EQ(store.try_get(gone_key(1)), std::nullopt);
   EXPECT_EQ(store.try_get(gone_key(2)), std::nullopt);
-  expect_error([&] { store.join(3, 4); }, url(server.port()), "rank 3 joins twice");
+  expect_error([&] { store.join(3, 4); }, url(server.port()), "rank 3 joined twice");
 }
 
 TEST(TcpStore, DestroyedWhileAnotherExceptionIsHandledItLeaves) {

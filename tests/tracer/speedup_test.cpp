@@ -1,0 +1,176 @@
+// Sentences about speed, on summaries made up so that they must or must not be said.
+#include "tracer/analysis/speedup.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace lockstep::tracer {
+namespace {
+
+using Shares = std::vector<PathShare>;
+
+/// Four devices or one; a step's path has these shares, in ns, and no gap.
+Summary of_devices(int64_t devices, const Shares& shares) {
+  Summary summary;
+  summary.clock = "emulated";
+  summary.arch = "resnet18";
+  summary.devices = devices;
+  StepSummary step;
+  step.batch = 64;
+  step.path_shares = shares;
+  for (const PathShare& share : shares) {
+    step.length += share.nanoseconds;
+    if (is_computing(share.what)) step.kernel_cpu += devices * share.nanoseconds;
+  }
+  step.kernel_wall = step.kernel_cpu;
+  for (int64_t device = 0; device < devices; ++device) {
+    step.computing[device] = step.kernel_cpu / devices;
+  }
+  summary.train.steps = {step};
+  return summary;
+}
+
+Summary one_device() { return of_devices(1, {{"forward", 300}, {"backward", 700}}); }
+
+int sum_of(const Speedup& speedup) {
+  return std::accumulate(
+      speedup.losses.begin(), speedup.losses.end(), speedup.hundredths,
+      [](int sum, const SpeedupLoss& loss) { return sum + loss.hundredths; });
+}
+
+// One device takes 1000; a fourth is 250. Four take 500, so of each 4x, 250/500 is
+// lost: 150 computing (400 − 1000/4), 60 to replicate, 40 to reduce.
+TEST(Speedup, DividesWhatIsMissing) {
+  const Summary dp = of_devices(
+      4,
+      {{"backward", 280}, {"parallel_apply", 120}, {"replicate", 60}, {"reduce", 40}});
+  const auto speedup = divide_speedup(dp, one_device());
+  ASSERT_TRUE(speedup);
+  EXPECT_EQ(speedup_line(*speedup),
+            "4.00x − 1.20 smaller kernels − 0.48 replicate − 0.32 reduce = 2.00x");
+}
+
+TEST(Speedup, HasNothingToDivideIfItIsPerfect) {
+  const auto speedup =
+      divide_speedup(of_devices(4, {{"forward", 75}, {"backward", 175}}), one_device());
+  ASSERT_TRUE(speedup);
+  EXPECT_EQ(speedup_line(*speedup), "4.00x = 4.00x");
+}
+
+TEST(Speedup, ShowsAGainWithItsSign) {
+  const auto speedup = divide_speedup(
+      of_devices(4, {{"forward", 75}, {"backward", 125}, {"host", 60}}), one_device());
+  ASSERT_TRUE(speedup);
+  EXPECT_EQ(speedup_line(*speedup), "4.00x − 0.92 host + 0.77 smaller kernels = 3.85x");
+}
+
+TEST(Speedup, AlwaysAddsUp) {
+  for (int64_t i = 1; i < 500; ++i) {
+    const Summary many = of_devices(2 + i % 7, {{"backward", 100 + i * 37 % 211},
+                                                {"replicate", i * 53 % 97},
+                                                {"host", i * 11 % 13},
+                                                {"gather", i * 29 % 7},
+                                                {"optimizer", i * 7 % 31}});
+    const auto speedup = divide_speedup(many, one_device());
+    ASSERT_TRUE(speedup);
+    EXPECT_EQ(sum_of(*speedup), 100 * speedup->devices) << speedup_line(*speedup);
+  }
+}
+
+TEST(Speedup, ComparesOnlyWhatIsComparable) {
+  const Summary single = one_device(), dp = of_devices(4, {{"backward", 400}});
+  EXPECT_TRUE(divide_speedup(dp, single));
+  EXPECT_FALSE(divide_speedup(single, single)) << "one device shares nothing";
+  Summary other = dp;
+  other.arch = "vgg16";
+  EXPECT_FALSE(divide_speedup(other, single));
+  other = dp, other.clock = "measured";
+  EXPECT_FALSE(divide_speedup(other, single));
+  other = dp, other.train.steps[0].batch = 256;
+  EXPECT_FALSE(divide_speedup(other, single));
+  other = dp, other.null_devices = true;
+  EXPECT_FALSE(divide_speedup(other, single));
+  other = dp, other.train.steps[0].path_shares.clear();
+  EXPECT_FALSE(divide_speedup(other, single)) << "no longest path";
+}
+
+TEST(Speedup, SaysHowHardwareChangesIt) {
+  Summary dp = one_device(), ddp = one_device();
+  dp.train.ports = {{kHost, {1, 900'000'000}}, {0, {130, 134'000'000}}, {1, {50, 44}}};
+  ddp.train.ports = {{0, {67'000'000, 66'000'000}}, {1, {66'000'000, 67'000'000}}};
+  const Scaling scaling{{4, 213, {}}, {4, 48, {}}, {4, 98, {}}};
+  EXPECT_EQ(
+      scaling_sentences(dp, ddp, scaling),
+      "In each step, DataParallel moves 134 MB out of device 0 and 130 B into it; "
+      "DistributedDataParallel moves 67.0 MB out of device 1, its busiest, and "
+      "66.0 MB into it. With faster devices, DataParallel falls from 2.13x to "
+      "0.48x; with faster links as well, it rises from 0.48x to 0.98x.");
+  const Scaling unchanged{{4, 213, {}}, {4, 213, {}}, {4, 200, {}}};
+  const std::string text = scaling_sentences(dp, ddp, unchanged);
+  EXPECT_NE(text.find("DataParallel stays at 2.13x"), std::string::npos) << text;
+  EXPECT_NE(text.find("it falls from 2.13x to 2.00x"), std::string::npos) << text;
+}
+
+/// The sentence about four devices whose path spends this much of 1000 in `what`.
+std::string said_of(const std::string& what, int64_t nanoseconds, int64_t devices = 4) {
+  return limiting_sentence(
+      of_devices(devices, {{"backward", 1000 - nanoseconds}, {what, nanoseconds}}));
+}
+
+TEST(Sentence, NamesACauseOnlyFromATenthOfAStepOn) {
+  const std::pair<const char*, const char*> kSentences[] = {
+      {"waiting for a core", "the devices wait for a core"},
+      {"host", "the host is the brake"},
+      {"replicate", "copying the model to the replicas"},
+      {"reduce", "summing the gradients on device 0"},
+      {"all_reduce", "the all-reduce of the gradients"},
+      {"bucket copies", "copying gradients into buckets"},
+      {"waiting for ranks", "ranks wait for each other"},
+      {"gather", "`gather`"}};
+  for (const auto& [what, words] : kSentences) {
+    EXPECT_NE(said_of(what, 110).find(words), std::string::npos) << said_of(what, 110);
+    EXPECT_EQ(said_of(what, 90).find(words), std::string::npos) << said_of(what, 90);
+    EXPECT_NE(said_of(what, 90).find("devices compute at the same time"),
+              std::string::npos)
+        << said_of(what, 90);
+  }
+}
+
+TEST(Sentence, OfOneDeviceNothingIsSaidAboutSharing) {
+  for (const char* what : {"waiting for a core", "host", "h2d", "d2h"}) {
+    for (const int64_t part : {90, 500}) {
+      const std::string text = said_of(what, part, 1);
+      EXPECT_EQ(text.find("devices"), std::string::npos) << text;
+      EXPECT_EQ(text.find("pays"), std::string::npos) << text;
+    }
+  }
+  EXPECT_NE(said_of("host", 90, 1).find("the device computes during 91 % of a step"),
+            std::string::npos)
+      << said_of("host", 90, 1);
+}
+
+TEST(Sentence, ThatItPaysTakesTheSpeedOfOneDevice) {
+  const Summary single = one_device();
+  const auto said = [&](int64_t backward) {
+    return limiting_sentence(of_devices(4, {{"backward", backward}}), &single);
+  };
+  EXPECT_NE(said(260).find("it pays: on average 4.0 of 4"), std::string::npos)
+      << said(260);
+  EXPECT_EQ(said(260).find("although"), std::string::npos) << said(260);
+  EXPECT_NE(said(320).find("it pays: "), std::string::npos) << said(320);
+  EXPECT_NE(said(320).find("although the kernels of 4 smaller batches take 1.28 times"),
+            std::string::npos)
+      << said(320);
+  // 2.5x of 4: that all devices compute all the time is true, that it pays is not.
+  EXPECT_EQ(said(400).find("it pays"), std::string::npos) << said(400);
+  EXPECT_NE(said(400).find("but the kernels of 4 smaller batches take 1.60 times"),
+            std::string::npos)
+      << said(400);
+  EXPECT_EQ(limiting_sentence(of_devices(4, {{"backward", 250}})).find("pays"),
+            std::string::npos)
+      << "the speed of one device is unknown";
+}
+
+}  // namespace
+}  // namespace lockstep::tracer

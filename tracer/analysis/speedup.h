@@ -1,0 +1,50 @@
+// Why N devices are not N times as fast: the difference to N, divided among its causes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tracer/analysis/summary.h"
+
+namespace lockstep::tracer {
+
+/// A cause that keeps a step from taking one N-th of its time on one device.
+struct SpeedupLoss {
+  std::string what;    ///< `smaller kernels`, `replicate`, `reduce`, `host`, …
+  int64_t added = 0;   ///< ns a step, over one N-th of what one device spends on it
+  int hundredths = 0;  ///< taken from the speedup, in 0.01x; negative: a gain
+};
+
+/// `devices − Σ losses = speedup`, in hundredths and without remainder.
+struct Speedup {
+  int64_t devices = 0;
+  int hundredths = 0;               ///< one device's step time over ours, in 0.01x
+  std::vector<SpeedupLoss> losses;  ///< largest first; small ones are one, `other`
+};
+
+/// Divides the difference between N and the speedup of N devices over one. Both runs
+/// must train the same architecture with the same batch per step, on the same clock.
+/// A cause's loss is N times its added time over the step time, where the times are
+/// those on the longest path: computing (`smaller kernels`: one N-th of the batch takes
+/// more than one N-th of the kernel time), every reason to copy, host, waits, and
+/// `wake-ups`: what a step takes beyond the path, while threads wake up. Returns
+/// std::nullopt if the two cannot be compared or a path is unknown.
+std::optional<Speedup> divide_speedup(const Summary& ours, const Summary& single);
+
+/// Returns "4.00x − 0.62 replicate − 0.31 smaller kernels = 3.07x".
+std::string speedup_line(const Speedup& speedup);
+
+/// DataParallel's speedup on three kinds of hardware.
+struct Scaling {
+  Speedup here;            ///< devices and links as emulated
+  Speedup faster_devices;  ///< … faster devices, the same links
+  Speedup faster_links;    ///< … faster devices and faster links
+};
+
+/// Returns what DataParallel (`dp`) and DistributedDataParallel (`ddp`) move through
+/// the busiest port in a step, and how DataParallel's speedup changes with hardware.
+std::string scaling_sentences(const Summary& dp, const Summary& ddp,
+                              const Scaling& scaling);
+
+}  // namespace lockstep::tracer

@@ -1,0 +1,32 @@
+// Converts PyTorch's traces to our format, and writes ours as torch.profiler would
+// have, for tools that read its files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tracer/format/trace.h"
+
+namespace lockstep::tracer {
+
+/// Converts one rank's torch.profiler file to our format: steps, host threads, kernels
+/// by device and stream with the operator that launched them, copies with their bytes,
+/// NCCL kernels as collectives. `lockstep.imported` lists what was left out and what
+/// is missing from such a file (sources, `deps`, model size): `check` does not judge
+/// laws that require it, and an event that lacks a fact is marked `imported`. Throws
+/// std::runtime_error if nothing in the trace is from PyTorch, or if it is our own.
+Trace import_kineto(const Trace& foreign);
+
+/// Writes `FOLDER/rank-R.pt.trace.json` (or `.json.gz`) for each rank, either for
+/// all of them or for none, and returns the file names. Virtual devices appear as
+/// GPUs: pid is the device; tid and `stream` are 7 for compute, 13 and 14 for
+/// copies to and from the host, and 20 for collectives. The top-level object
+/// `lockstep` lists what no profiler measured. Throws std::runtime_error if the
+/// trace is not in our format or the folder contains the ranks of another export.
+std::vector<std::string> export_kineto(const Trace& trace, const std::string& folder,
+                                       bool gzip);
+
+/// Returns the events of one rank's file, sorted by time.
+std::vector<Event> kineto_events(const Trace& trace, int64_t rank);
+
+}  // namespace lockstep::tracer
