@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tracer/analysis/at_once.h"
 #include "tracer/analysis/judge.h"
 
 namespace lockstep::tracer {
@@ -42,14 +43,18 @@ void leave_unjudged(CheckReport& report) {
 }  // namespace
 
 CheckReport check_trace(const Trace& trace) {
-  TraceUnderTest test(trace);
-  judge_structure(test);
-  judge_order(test);
-  judge_bytes(test);
-  judge_ranks(test);
+  const Lookups lookups(trace);
+  TraceUnderTest file(trace, lookups), training(trace, lookups);
+  at_once([&] { judge_structure(file); },
+          [&] {
+            judge_order(training);
+            judge_bytes(training);
+            judge_ranks(training);
+          });
 
   CheckReport report;
-  for (const Law& law : test.laws) law.report(report.findings);
+  for (const Law& law : file.laws) law.report(report.findings);
+  for (const Law& law : training.laws) law.report(report.findings);
   if (trace.lockstep.contains(top::imported)) leave_unjudged(report);
   return report;
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "tracer/analysis/at_once.h"
 #include "tracer/analysis/spans.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/emulate/longest_path.h"
@@ -106,6 +107,10 @@ void sort_shares(std::vector<PathShare>& shares) {
                    });
 }
 
+StepGroup& group_of(const Step& step, Summary& summary) {
+  return step.train ? summary.train : summary.eval;
+}
+
 void take_path(const LongestPath& path, StepSummary& summary) {
   summary.path = path.path;
   for (const auto& [what, nanoseconds] : path.shares) {
@@ -192,19 +197,28 @@ Summary summarize(const Trace& trace) {
   const Lanes lanes(trace);
   const std::vector<Step> steps = join_ranks(find_steps(trace, lanes));
   std::vector<LongestPath> paths(steps.size());
-  try {
-    if (!summary.imported) paths = longest_paths(trace, lanes, steps);
-  } catch (const std::runtime_error&) {
-    // `check` reports the cycle; everything else is still valid.
-  }
+  const auto find_paths = [&] {
+    try {
+      if (!summary.imported) paths = longest_paths(trace, lanes, steps);
+    } catch (const std::runtime_error&) {
+      // `check` reports the cycle; everything else is still valid.
+    }
+  };
+  std::vector<StepSummary> measured(steps.size());
+  const auto measure = [&] {
+    for (size_t i = 0; i < steps.size(); ++i) {
+      if (steps[i].interrupted) continue;
+      measured[i] = StepMeter(steps[i], lanes, group_of(steps[i], summary)).take();
+    }
+    summary.memory = memory_peaks(trace, lanes);
+    summary.kernels = kernel_times(trace);
+  };
+  at_once(find_paths, measure);
   for (size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].interrupted) continue;
-    StepGroup& group = steps[i].train ? summary.train : summary.eval;
-    group.steps.push_back(StepMeter(steps[i], lanes, group).take());
-    take_path(paths[i], group.steps.back());
+    take_path(paths[i], measured[i]);
+    group_of(steps[i], summary).steps.push_back(std::move(measured[i]));
   }
-  summary.memory = memory_peaks(trace, lanes);
-  summary.kernels = kernel_times(trace);
   return summary;
 }
 

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <stdexcept>
 
 #include "tracer/format/event_json.h"
 #include "tracer/format/file_io.h"
 #include "tracer/format/index.h"
+#include "tracer/format/read_ahead.h"
 #include "tracer/format/times.h"
 #include "tracer/format/tokens.h"
 #include "tracer/format/trace.h"
@@ -75,7 +77,10 @@ class TraceBuilder {
   Trace read() {
     open();
     for (Found found = file_.next(); found != Found::end; found = file_.next()) {
-      if (found == Found::event) take_event();
+      if (found == Found::event) {
+        take_event();
+        take_parts();
+      }
       if (found == Found::member) take_member();
     }
     close();
@@ -109,7 +114,7 @@ class TraceBuilder {
           "has more than {} events; fix: record fewer steps with --trace-steps A:B",
           kMaxEvents));
     }
-    if (events.size() == events.capacity()) reserve();
+    reserve(events.size() + 1);
     try {
       reader_.read(file_.fields(), events.emplace_back());
     } catch (const OutOfRange& time) {
@@ -121,17 +126,30 @@ class TraceBuilder {
     }
   }
 
-  /// Reserves space for as many events as the text read up to
-  /// this point suggests, instead of doubling the capacity.
-  void reserve() {
-    const size_t known = trace_.events.size();
-    size_t expected = 2 * known + 64;
-    if (known > 5'000) {
+  /// Takes over what was read ahead, beginning after the event that was just read.
+  void take_parts() {
+    std::vector<Event>& events = trace_.events;
+    if (events.size() == 1) ahead_ = ReadAhead(text_, file_.scan().at());
+    while (EventPart* part = ahead_.part_at(file_.scan().at())) {
+      const size_t count = events.size() + part->events.size();
+      if (part->events.empty() || count > kMaxEvents) return;
+      file_.skip_to(part->end);
+      reserve(count);
+      std::move(part->events.begin(), part->events.end(), std::back_inserter(events));
+    }
+  }
+
+  /// Makes room for `count` events, which were read up to this point, and for as many
+  /// more as the rest of the text suggests, instead of doubling the capacity.
+  void reserve(size_t count) {
+    if (count <= trace_.events.capacity()) return;
+    size_t expected = 2 * count + 64;
+    if (count > 5'000) {
       const double share = static_cast<double>(text_.size()) /
                            static_cast<double>(place_of(file_.scan().at()));
-      expected = static_cast<size_t>(static_cast<double>(known) * share * 1.02) + 1'000;
+      expected = static_cast<size_t>(static_cast<double>(count) * share * 1.02) + 1'000;
     }
-    trace_.events.reserve(std::min(std::max(expected, known + 1), kMaxEvents));
+    trace_.events.reserve(std::min(std::max(expected, count), kMaxEvents));
   }
 
   void take_member() {
@@ -195,6 +213,7 @@ class TraceBuilder {
   File file_;
   Trace trace_;
   EventReader reader_;
+  ReadAhead ahead_;
 };
 
 bool in_order(const Event& a, const Event& b) {

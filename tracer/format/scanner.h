@@ -52,6 +52,9 @@ class BasicScanner {
   const char* error() const { return error_; }  ///< nullptr if there is none
   const char* error_at() const { return error_at_; }
 
+  /// Skips text that is known to be valid.
+  void skip_to(const char* place) { at_ = place; }
+
   /// Excludes the currently open brackets from the nesting limit.
   void ignore_open_brackets() { ignored_ = depth_; }
 
