@@ -92,7 +92,7 @@ TEST(ReadAhead, NamesTheEventThatIsWrong) {
   std::string wrong = op_event(38'123);
   wrong.replace(wrong.find(R"("cat":"op")"), 10, R"("cat":1234)");
   EXPECT_EQ(refusal_of(long_trace(38'123, wrong)),
-            "long.json: traceEvents[38123]: `cat` must be a text");
+            "long.json: traceEvents[38123]: `cat` must be a string");
 }
 
 TEST(ReadAhead, NamesThePlaceOfDamage) {
