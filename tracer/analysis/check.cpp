@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "tracer/analysis/at_once.h"
 #include "tracer/analysis/judge.h"
+#include "tracer/analysis/run_both.h"
 
 namespace lockstep::tracer {
 
@@ -45,12 +45,12 @@ void leave_unjudged(CheckReport& report) {
 CheckReport check_trace(const Trace& trace) {
   const Lookups lookups(trace);
   TraceUnderTest file(trace, lookups), training(trace, lookups);
-  at_once([&] { judge_structure(file); },
-          [&] {
-            judge_order(training);
-            judge_bytes(training);
-            judge_ranks(training);
-          });
+  run_both([&] { judge_structure(file); },
+           [&] {
+             judge_order(training);
+             judge_bytes(training);
+             judge_ranks(training);
+           });
 
   CheckReport report;
   for (const Law& law : file.laws) law.report(report.findings);

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "tracer/analysis/at_once.h"
+#include "tracer/analysis/run_both.h"
 #include "tracer/analysis/spans.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/emulate/longest_path.h"
@@ -213,7 +213,7 @@ Summary summarize(const Trace& trace) {
     summary.memory = memory_peaks(trace, lanes);
     summary.kernels = kernel_times(trace);
   };
-  at_once(find_paths, measure);
+  run_both(find_paths, measure);
   for (size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].interrupted) continue;
     take_path(paths[i], measured[i]);

@@ -9,7 +9,7 @@ namespace lockstep::tracer {
 /// Runs both functions and returns when both have returned. Where no thread can be
 /// started, they run one after the other. Rethrows what either of them throws.
 template <typename First, typename Second>
-void at_once(First first, Second second) {
+void run_both(First first, Second second) {
   auto others = std::async(std::move(second));
   first();
   others.get();
