@@ -59,8 +59,8 @@ class Traces(TempTest):
         trace = read_trace(out)
         self.assertEqual(trace["lockstep"]["clock"], "emulated")
         self.assertIn("assumed: each kernel takes its CPU time on a device with its "
-                      "own hardware; the host keeps its recorded pace; copies: 12 GB/s + "
-                      "10 µs\n", text)
+                      "own hardware; the host keeps its recorded pace; copies: "
+                      "12 GB/s + 10 µs\n", text)
         self.assertIn(f"=> trace written: {out} (3 steps)\n", text)
         spans = {}
         for e in trace["traceEvents"]:
