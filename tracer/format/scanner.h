@@ -129,7 +129,9 @@ class BasicScanner {
   }
 
   /// Returns the first letter of the next member's name, or '\0' if there is none.
-  [[gnu::always_inline]] char key_letter() { return peek() == '"' && end_ - at_ > 1 ? at_[1] : '\0'; }
+  [[gnu::always_inline]] char key_letter() {
+    return peek() == '"' && end_ - at_ > 1 ? at_[1] : '\0';
+  }
 
   /// Returns any value verbatim: a string with its quotes and
   /// escapes, a number, a whole object. Empty only after an error.
