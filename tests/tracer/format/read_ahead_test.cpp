@@ -23,8 +23,8 @@ std::string lookalikes(size_t objects) {
 std::string op_event(int id, const std::string& more = "") {
   return fmt::format(
       R"({{"ph":"X","cat":"op","name":"op {}","pid":0,"tid":{},"ts":{}.000,"dur":1,)"
-      R"("args":{{"id":{},"step":0,"shapes":[[32,64,56,56],[64,64,3,3]],"flops":7372800,)"
-      R"("file":"engine/nn/conv.cpp","line":71,"module":"features.stage1.block0.conv1",)"
+      R"("args":{{"id":{},"step":0,"shapes":[[32,64,56,56],[64,64,3,3]],"flops":73728,)"
+      R"("file":"engine/nn/conv.cpp","line":71,"module":"features.stage1.conv1",)"
       R"("def_file":"engine/ops/conv.cpp","def_line":12{}}}}})",
       id % 100, id % 7, id, id, more);
 }
