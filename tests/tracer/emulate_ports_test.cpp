@@ -8,6 +8,7 @@
 //     second@device 2
 //     second@device 3
 //     answer@device 0
+//     another answer@device 0
 #include <fmt/format.h>
 
 #include "tests/tracer/emulated.h"
@@ -18,17 +19,19 @@ namespace {
 
 using namespace testing;  // NOLINT
 
-/// Device 0 sends two pieces of a model to each of three others; device 1 answers.
+/// Device 0 sends two pieces of a model to each of three others. When it has both,
+/// device 1 sends an answer, twice as long; so does device 2, into another stream of
+/// device 0.
 Trace replicates() {
   std::string events = R"([
     {"ph":"X","cat":"op","name":"Broadcast","tid":0,"ts":0,"dur":1,"args":{"id":1}})";
   const auto copy = [&](const char* name, int id, int src, int dst, double ts,
-                        const char* deps) {
+                        const char* deps, int bytes = 1000, int stream = 1) {
     events += fmt::format(
-        R"(,{{"ph":"X","cat":"copy","name":"{}","pid":{},"tid":1,"ts":{},"dur":5,)"
+        R"(,{{"ph":"X","cat":"copy","name":"{}","pid":{},"tid":{},"ts":{},"dur":5,)"
         R"("args":{{"id":{},"op":1,"deps":[{}],"src":{},"dst":{},"device":{},)"
-        R"("bytes":1000}}}})",
-        name, dst + 1, ts, id, deps, src, dst, dst);
+        R"("bytes":{}}}}})",
+        name, dst + 1, stream, ts, id, deps, src, dst, dst, bytes);
   };
   for (int piece = 0; piece < 2; ++piece) {
     for (int dst = 1; dst <= 3; ++dst) {
@@ -36,7 +39,8 @@ Trace replicates() {
            "");
     }
   }
-  copy("answer", 40, 1, 0, 20, "11");
+  copy("answer", 40, 1, 0, 20, "11", 2000);
+  copy("another answer", 41, 2, 0, 21, "21", 2000, 2);
   return parse_trace(events + "]", "by hand");
 }
 
@@ -48,8 +52,9 @@ std::string objection_of(const Trace& trace, std::string_view law) {
 }
 
 // 1000 B at 1 GB/s take 1 µs. Recorded, all receivers got their piece at once; device 0
-// has one port, so it sends six copies one after the other, in turns. Receiving, it is
-// another port: the answer leaves when device 1's second piece is there.
+// has one port, so it sends six copies one after the other, in turns. Into it there is
+// another port: the answer leaves when device 1 has its second piece, at 4. Device 2
+// has its own at 5, but the port into device 0 is busy until 6.
 TEST(EmulatedPorts, ADeviceSendsOneCopyAtATime) {
   expect_header_shows("tests/tracer/emulate_ports_test.cpp", NamedTrace(replicates()));
   const Emulated step(replicates(), {.link = {.gb_per_s = 1, .latency_us = 0}});
@@ -59,6 +64,8 @@ TEST(EmulatedPorts, ADeviceSendsOneCopyAtATime) {
   EXPECT_EQ(step.begin("second@device 1"), 3000);
   EXPECT_EQ(step.begin("second@device 3"), 5000);
   EXPECT_EQ(step.begin("answer@device 0"), 4000) << "a port for each direction";
+  EXPECT_EQ(step.begin("another answer@device 0"), 6000) << "one copy at a time";
+  EXPECT_EQ(step["another answer@device 0"].args["port_held_by"], 40);
   EXPECT_EQ(step["first@device 2"].args["port_held_by"], 10);
   EXPECT_FALSE(step["first@device 1"].args.contains("port_held_by"));
   EXPECT_EQ(objection_of(step.trace, "ports"), "");
@@ -71,6 +78,16 @@ TEST(EmulatedPorts, ADeviceSendsOneCopyAtATime) {
     EXPECT_EQ(again.events[i].ts, faster.trace.events[i].ts);
     EXPECT_EQ(again.events[i].args, faster.trace.events[i].args);
   }
+}
+
+TEST(EmulatedPorts, CheckRejectsAPortThatReceivesTwoCopiesAtOnce) {
+  Trace trace = emulate(replicates(), {.link = {.gb_per_s = 1, .latency_us = 0}});
+  for (Event& event : trace.events) {
+    if (event.id == 41) event.ts = 5500;
+  }
+  EXPECT_EQ(objection_of(trace, "ports"),
+            "copy `another answer` starts at 5.500 µs, while device 0 still receives "
+            "copy `answer` #40");
 }
 
 TEST(EmulatedPorts, CheckRejectsAPortThatSendsTwoCopiesAtOnce) {
