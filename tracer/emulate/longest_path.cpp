@@ -1,7 +1,10 @@
 #include "tracer/emulate/longest_path.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 
+#include "tracer/analysis/run_both.h"
 #include "tracer/emulate/retime.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
@@ -25,13 +28,10 @@ Weights path_weights() {
 
 class PathFinder {
  public:
-  PathFinder(const Trace& trace, const Lanes& lanes)
-      : trace_(trace),
-        lanes_(lanes),
-        graph_(trace, lanes),
-        schedule_(retime(graph_, path_weights())) {}
+  PathFinder(const Lanes& lanes, const TimingGraph& graph, const Schedule& schedule)
+      : trace_(graph.trace()), lanes_(lanes), schedule_(schedule) {}
 
-  std::vector<LongestPath> of(const std::vector<Step>& steps) {
+  std::vector<LongestPath> of(std::span<const Step> steps) {
     const std::vector<size_t> ends = last_moments(steps);
     std::vector<LongestPath> paths(steps.size());
     for (size_t i = 0; i < steps.size(); ++i) {
@@ -46,10 +46,11 @@ class PathFinder {
   std::vector<PathPiece> pieces(const Step& step) {
     const size_t begin = TimingGraph::start_of(place_of(step));
     std::vector<PathPiece> pieces;
-    walk_back(begin, last_moments({step}).front(), [&](uint32_t link, int64_t length) {
-      const size_t event = TimingGraph::event_of(links_[link].moment);
-      pieces.push_back({trace_.events[event].id, whats_[what_at(link)], length});
-    });
+    walk_back(
+        begin, last_moments({&step, 1}).front(), [&](uint32_t link, int64_t length) {
+          const size_t event = TimingGraph::event_of(links_[link].moment);
+          pieces.push_back({trace_.events[event].id, whats_[what_at(link)], length});
+        });
     std::reverse(pieces.begin(), pieces.end());
     return pieces;
   }
@@ -60,7 +61,7 @@ class PathFinder {
   }
 
   /// Returns where each step ends in the schedule: at the last of its events.
-  std::vector<size_t> last_moments(const std::vector<Step>& steps) const {
+  std::vector<size_t> last_moments(std::span<const Step> steps) const {
     LaneMap<std::vector<size_t>> of_number;  // steps of several ranks may share it
     std::vector<size_t> ends;
     for (size_t i = 0; i < steps.size(); ++i) {
@@ -185,8 +186,7 @@ class PathFinder {
 
   const Trace& trace_;
   const Lanes& lanes_;
-  const TimingGraph graph_;
-  const Schedule schedule_;
+  const Schedule& schedule_;
   std::vector<std::string> whats_;
   std::vector<Link> links_;
   std::vector<uint32_t> link_of_;  ///< of each moment, or kUnknown
@@ -196,15 +196,26 @@ class PathFinder {
 
 LongestPath longest_path(const Trace& trace, const Step& step) {
   const Lanes lanes(trace);
-  PathFinder finder(trace, lanes);
-  LongestPath path = finder.of({step}).front();
+  const TimingGraph graph(trace, lanes);
+  const Schedule schedule = retime(graph, path_weights());
+  PathFinder finder(lanes, graph, schedule);
+  LongestPath path = finder.of({&step, 1}).front();
   path.pieces = finder.pieces(step);
   return path;
 }
 
 std::vector<LongestPath> longest_paths(const Trace& trace, const Lanes& lanes,
                                        const std::vector<Step>& steps) {
-  return PathFinder(trace, lanes).of(steps);
+  const TimingGraph graph(trace, lanes);
+  const Schedule schedule = retime(graph, path_weights());
+  // Two threads. Later steps have longer ways back where the path exceeds the step.
+  const std::span<const Step> all = steps;
+  const size_t early = all.size() * 7 / 10;
+  std::vector<LongestPath> paths, late;
+  run_both([&] { paths = PathFinder(lanes, graph, schedule).of(all.first(early)); },
+           [&] { late = PathFinder(lanes, graph, schedule).of(all.subspan(early)); });
+  std::move(late.begin(), late.end(), std::back_inserter(paths));
+  return paths;
 }
 
 }  // namespace lockstep::tracer
