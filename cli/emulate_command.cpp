@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "run/outputs.h"
 #include "tracer/analysis/summary.h"
 
 namespace lockstep::cli {
@@ -17,6 +18,7 @@ struct EmulateCommand {
 };
 
 int run(const EmulateCommand& c) {
+  if (!c.out.empty()) run::require_other_file(c.file, c.out);
   const tracer::Trace measured = tracer::read_trace(c.file);
   const tracer::Trace emulated = tracer::emulate(measured, c.options);
   const tracer::Summary summary = tracer::summarize(emulated);

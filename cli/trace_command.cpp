@@ -1,11 +1,11 @@
 // `lockstep trace`: reads, checks, compares, merges and converts traces.
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "run/outputs.h"
 #include "tracer/analysis/call_tree.h"
 #include "tracer/analysis/check.h"
 #include "tracer/analysis/diff.h"
@@ -78,12 +78,7 @@ int64_t rank_fact(const tracer::Trace& trace, const char* name) {
 int merge(const MergeOptions& o) {
   std::vector<std::pair<tracer::Trace, std::string>> ranks;
   for (const std::string& file : o.files) {
-    std::error_code none;
-    if (std::filesystem::equivalent(file, o.out, none)) {
-      throw std::runtime_error(file +
-                               ": is also the output file and would be overwritten; "
-                               "fix: choose another file with -o");
-    }
+    run::require_other_file(file, o.out);
     ranks.emplace_back(tracer::read_trace(file), file);
   }
   std::stable_sort(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) {
@@ -145,6 +140,7 @@ int export_trace(const ExchangeOptions& o) {
 }
 
 int import_trace(const ExchangeOptions& o) {
+  run::require_other_file(o.file, o.out);
   tracer::write_trace(of_file(o.file, tracer::import_kineto), o.out);
   std::printf("=> trace written: %s (imported)\n", o.out.c_str());
   return 0;

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/file.h"
 #include "engine/distributed/collectives/make_communicator.h"
 #include "engine/distributed/rendezvous/init_method.h"
 #include "engine/distributed/rendezvous/monitor.h"
@@ -222,7 +221,6 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
   const std::string trace = take_own_files(c.output, place);
   int code = 0;
   try {
-    if (!trace.empty() && place.main()) AtomicFile{trace};  // is it writable?
     const DataSets data = open_data(c);
     agree(*store, "data",
           {{"training samples:", std::to_string(data.train->size())},

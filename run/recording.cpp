@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <set>
 
@@ -56,12 +55,6 @@ tracer::RunFacts facts_of(const RunConfig& config, const nn::Module& model,
   return facts;
 }
 
-/// Reports an unwritable path before the training rather than after it.
-void require_writable(const std::string& path) {
-  if (std::filesystem::is_fifo(path)) return;  // opening it would wait for a reader
-  AtomicFile{path};
-}
-
 /// Removes references to events that are not in the file. The first traced step may
 /// wait for work that an earlier step left on a stream, and a loader's workers span
 /// several steps; --summary records those events, but they are not written.
@@ -96,12 +89,8 @@ Recording::Recording(const RunConfig& config, train::Trainer& trainer,
       dataset_(data.name),
       devices_(devices),
       place_(place) {
-  if (!config.output.trace.empty()) {
-    choose_steps(steps_planned);
-    require_writable(config.output.trace);
-  }
+  if (!config.output.trace.empty()) choose_steps(steps_planned);
   time_all_ = !config.output.summary.empty();
-  if (time_all_) require_writable(config.output.summary);
   if (last_ > 0 || time_all_) {
     const std::string said = prepare_gpu_timeline(devices_);
     if (place_.main() && !config.output.quiet) fmt::print("{}", said);

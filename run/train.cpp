@@ -17,6 +17,7 @@
 #include "run/devices.h"
 #include "run/environment.h"
 #include "run/launch.h"
+#include "run/outputs.h"
 #include "run/recipe.h"
 #include "run/recording.h"
 #include "tracer/analysis/summary.h"
@@ -38,7 +39,9 @@ void warn_if_ranks_are_ignored(const Environment& environment) {
 int run_training(RunConfig c, tracer::Trace* trace) {
   if (!c.checkpoint.resume.empty()) adopt_checkpoint(c);
   validate(c);
-  if (const auto place = rank_of_process(c)) return train_in_process(c, *place);
+  const auto place = rank_of_process(c);
+  require_writable_outputs(c, place ? place->main() : c.distributed.rank <= 0);
+  if (place) return train_in_process(c, *place);
   warn_if_ranks_are_ignored(c.environment);
   if (c.distributed.multiprocessing) return spawn_ranks(c);
   const DataSets data = open_data(c);

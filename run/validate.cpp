@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "engine/backends/backend.h"
 #include "run/config.h"
@@ -173,17 +172,6 @@ void validate_graph(const RunConfig& c) {
   }
 }
 
-/// Checked now rather than after hours of training.
-void validate_folders(const RunConfig& c) {
-  for (const std::string& file : {c.output.trace, c.output.summary, c.output.save}) {
-    const auto folder = std::filesystem::path(file).parent_path();
-    if (!file.empty() && !folder.empty() && !std::filesystem::is_directory(folder)) {
-      throw std::runtime_error(file + ": no such folder: " + folder.string() +
-                               "; fix: create it first");
-    }
-  }
-}
-
 }  // namespace
 
 void validate(const RunConfig& c) {
@@ -195,7 +183,6 @@ void validate(const RunConfig& c) {
   validate_checkpoint(c);
   validate_devices(c);
   validate_graph(c);
-  validate_folders(c);
 }
 
 }  // namespace lockstep::run

@@ -162,14 +162,16 @@ CheckpointFolder::CheckpointFolder(const fs::path& folder) : folder_(folder) {
   fs::create_directories(folder_, error);
   if (error) {
     throw std::runtime_error("--checkpoint " + folder_.string() +
-                             ": cannot be created: " + error.message());
+                             ": cannot be created: " + error.message() +
+                             "; fix: choose another folder");
   }
   lock_ = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ < 0 || ::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    const std::string why = lock_ >= 0 && errno == EWOULDBLOCK
-                                ? "another run is writing its checkpoints there; fix: "
-                                  "choose another folder"
-                                : std::strerror(errno);
+    const std::string why =
+        lock_ >= 0 && errno == EWOULDBLOCK
+            ? "another run is writing its checkpoints there; fix: "
+              "choose another folder"
+            : std::string(std::strerror(errno)) + "; fix: choose another folder";
     if (lock_ >= 0) ::close(lock_);
     throw std::runtime_error("--checkpoint " + folder_.string() + ": " + why);
   }

@@ -33,6 +33,9 @@ Progress load_checkpoint(const std::string& path, Trainer& trainer);
 /// Reads only the progress, without the tensors.
 Progress read_progress(const std::string& path);
 
+inline constexpr const char* kNewestFile = "checkpoint.safetensors";
+inline constexpr const char* kBestFile = "model_best.safetensors";
+
 /// The folder in which a run stores its checkpoints:
 /// `checkpoint.safetensors` is the most recent checkpoint, `model_best.safetensors` the
 /// one with the best Acc@1 on the test set: the ImageNet example's checkpoint.pth.tar
@@ -47,8 +50,8 @@ class CheckpointFolder {
   CheckpointFolder(const CheckpointFolder&) = delete;
   CheckpointFolder& operator=(const CheckpointFolder&) = delete;
 
-  std::filesystem::path newest() const { return folder_ / "checkpoint.safetensors"; }
-  std::filesystem::path best() const { return folder_ / "model_best.safetensors"; }
+  std::filesystem::path newest() const { return folder_ / kNewestFile; }
+  std::filesystem::path best() const { return folder_ / kBestFile; }
 
  private:
   std::filesystem::path folder_;

@@ -1,5 +1,6 @@
 """Checkpoints: what is resumed goes on as if nothing had happened, to the last bit."""
 
+import ctypes
 import json
 import os
 import random
@@ -176,6 +177,28 @@ class Checkpoints(CheckpointTest):
         _, error = self.train("set/cifar-10-batches-bin/test_batch.bin", *SINGLE,
                               "--epochs", 1, code=1)
         self.assertIn("cannot be created", error)
+
+    def test_a_read_only_folder_is_noticed_first(self):
+        self.train("c", "--epochs", 1, *SINGLE)
+
+        def as_a_user():  # root may write anywhere, unless it gives that up
+            if os.geteuid() == 0:
+                dropped = ctypes.CDLL(None).prctl(24, 1)  # PR_CAPBSET_DROP, DAC_OVERRIDE
+                assert dropped == 0
+
+        os.chmod(self.path("c"), 0o555)
+        self.addCleanup(os.chmod, self.path("c"), 0o755)
+        for folder, wanted in (("c", "cannot be written (Permission denied)"),
+                               ("c/new/er", "cannot be created")):
+            done = subprocess.run(
+                [LOCKSTEP, "train", self.path("set"), "--gpu", "0", "--epochs", "1",
+                 "--checkpoint", self.path(folder)],
+                preexec_fn=as_a_user, capture_output=True, text=True, timeout=600)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(wanted, done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertIn("; fix: ", done.stderr)
+            self.assertEqual(done.stdout, "")
 
     def test_a_full_disk_loses_nothing(self):
         self.train("c", "--epochs", 1, *SINGLE)

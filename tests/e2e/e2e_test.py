@@ -258,6 +258,61 @@ class Faults(TempTest):
         self.assertFalse(os.path.isfile("/dev/full"))
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_outputs_are_checked_before_the_first_step(self):
+        one = ["train", *NULL, "--steps", 1, "-b", 8, "--length", 16]
+        old, folder = self.path("old.json"), self.path("folder")
+        os.makedirs(folder + "/model_best.safetensors")
+        with open(old, "w", encoding="utf-8") as file:
+            file.write("kept")
+        for wanted, *words in (
+                ("cannot be written (Is a directory)", "--save", folder),
+                ("cannot be written (Is a directory)", "--summary", folder),
+                ("cannot be written (Is a directory)", "--checkpoint", folder),
+                ("cannot be created", "--checkpoint", old + "/c"),
+                ("no such folder", "--save", self.path("none/w")),
+                ("--trace and --summary would both write", "--trace", old,
+                 "--summary", old),
+                ("--summary and --save would both write", "--summary",
+                 self.path("new"), "--save", folder + "/../new"),
+                ("--save and --checkpoint would both write", "--checkpoint",
+                 self.path("c"), "--save", self.path("c.link"))):
+            if words[-1].endswith("c.link"):
+                os.makedirs(self.path("c"))
+                with open(self.path("c/checkpoint.safetensors"), "wb"):
+                    os.link(self.path("c/checkpoint.safetensors"), words[-1])
+            text, error = run(*one, "--summary", old, *words, code=1)
+            self.assertEqual(len(error.splitlines()), 1, error)
+            self.assertIn(wanted, error)
+            self.assertIn("; fix: ", error)
+            self.assertEqual(text, "")  # not even the data was opened
+        with open(old, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "kept")
+        self.assertEqual(sorted(os.listdir(self.folder)),
+                         ["c", "c.link", "folder", "old.json"])
+
+    def test_what_a_run_reads_is_never_replaced(self):
+        data, weights = self.cifar(), self.path("w.safetensors")
+        one = ["train", data, "--gpu", 0, "-b", 8, "--device-type", "null"]
+        run(*one, "--steps", 1, "--save", weights, "--trace", self.path("t.json"))
+        batch = os.path.join(data, "cifar-10-batches-bin", "test_batch.bin")
+        link = self.path("link")
+        os.symlink(batch, link)
+        with open(batch, "rb") as file:
+            before = file.read()
+        for flag in ("--trace", "--summary", "--save"):
+            for path in (batch, link):
+                self.fails([f"{flag} {path}", "is read by this run"], *one, flag, path)
+            self.fails("is read by this run", *one, "--pretrained", weights, flag,
+                       weights)
+        with open(batch, "rb") as file:
+            self.assertEqual(file.read(), before)
+        trace = self.path("t.json")
+        for words in (["emulate", trace, "-o", trace],
+                      ["trace", "merge", trace, "-o", trace],
+                      ["trace", "import", trace, "-o", trace]):
+            self.fails("is also the output file", *words)
+        run("trace", "check", trace)
+
     def test_size_mismatch_of_old_torchvision(self):
         self.fails(["[400 x 512]", "[25088 x 4096]", "classifier.0", "224x224"],
                    "train", *NULL, "-a", "vgg16_legacy", "--mode", "single", "-b", 400,

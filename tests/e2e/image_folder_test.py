@@ -150,6 +150,12 @@ class ImageFolders(TempTest):
         self.assertIn("val: no such folder; expected", error)
         run("train", "--dataset", "imagefolder", code=2)
 
+    def test_a_picture_is_never_replaced(self):
+        data = self.folders(1)
+        picture = os.path.join(data, "val", "n00000002", "0.JPEG")
+        _, error = run("train", data, *SMALL, "--summary", picture, code=1)
+        self.assertIn("is in the data set and would be overwritten", error)
+
     def test_ctrl_c_ends_it_with_workers_at_work(self):
         data = self.folders()
         with subprocess.Popen(
