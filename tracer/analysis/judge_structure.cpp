@@ -49,7 +49,8 @@ void judge_id(Law& law, const Index& index, const Event& event) {
     return fmt::format("{} at {} µs has no valid `args.id`", name_of(event),
                        format_microseconds(event.ts));
   });
-  law.expect(event.step != kNone, event.id, [&] {
+  const bool outside = bool_arg(event.args, keys::imported);  // of the steps
+  law.expect(event.step != kNone || outside, event.id, [&] {
     return fmt::format("{} has no valid `args.step`", name_of(event));
   });
   law.expect(event.id == kNone || index.find(event.id) == &event, event.id, [&] {

@@ -173,7 +173,40 @@ std::string images_per_second(const StepGroup& group) {
   return text + fmt::format(" ({} without step 0)", rate(warm.mean_length()));
 }
 
-std::string group_text(const char* title, const StepGroup& group) {
+/// The steps of an import overlap: how often one starts, and how far one outlasts its
+/// host's part.
+std::string overhang_text(const StepGroup& group) {
+  if (group.mean_period() <= 0) return {};
+  return fmt::format(
+      "  the host starts a step every {}; the devices end it {} after the host has\n",
+      human_time(group.mean_period()), human_time(group.mean_overhang()));
+}
+
+/// What the profiler's own tools show: a device's time, whatever the step.
+std::string recording_table(const Summary& summary) {
+  if (summary.recording.empty()) return {};
+  std::string text =
+      fmt::format("\n{:<18}{:>9}{:>11}{:>11}{:>9}{:>9}{:>9}{:>9}{:>7}{:>8}\n",
+                  "whole recording", "length", "computing", "collective", "overlap",
+                  "memory", "idle", "kernels", "copies", "memsets");
+  for (size_t i = 0; i < std::min(summary.recording.size(), kMaxRows); ++i) {
+    const DeviceTimes& time = summary.recording[i];
+    text += fmt::format("  {:<16}{:>9}{:>11}{:>11}{:>9}{:>9}{:>9}{:>9}{:>7}{:>8}\n",
+                        fmt::format("rank {} dev {}", time.rank, time.device),
+                        human_time(time.recorded), human_time(time.computing),
+                        human_time(time.communicating), human_time(time.both),
+                        human_time(time.memory), human_time(time.idle),
+                        time.kernels + time.collectives, time.copies, time.memsets);
+  }
+  if (summary.recording.size() > kMaxRows) {
+    text += fmt::format("  … and {} more\n", summary.recording.size() - kMaxRows);
+  }
+  return text +
+         "  length: from its first kernel or copy to its last; overlap: of collectives "
+         "with\n  computing; memory: copies and memsets.\n";
+}
+
+std::string group_text(const char* title, const StepGroup& group, bool imported) {
   if (group.steps.empty()) return {};
   const size_t count = group.steps.size();
   const int64_t length = group.mean_length();
@@ -181,6 +214,7 @@ std::string group_text(const char* title, const StepGroup& group) {
       "\n{} · {} step{} · {} each{} · {:.1f} devices computing on average\n", title,
       count, count == 1 ? "" : "s", human_time(length), images_per_second(group),
       group.devices_computing());
+  if (imported) text += overhang_text(group);
   text += phase_table(group);
   text += path_table(group);
   text += collective_table(group);
@@ -221,13 +255,16 @@ std::string memory_table(const Summary& summary) {
 
 std::string kernel_table(const Summary& summary) {
   if (summary.kernels.empty()) return {};
-  std::string text = fmt::format("\n{:<52}{:>8}{:>12}{:>12}\n",
-                                 "kernels by implementation", "count", "wall", "cpu");
+  const auto cpu = [&](const std::string& text) {  // a GPU's kernels use none
+    return summary.imported ? "" : fmt::format("{:>12}", text);
+  };
+  std::string text = fmt::format("\n{:<52}{:>8}{:>12}{}\n", "kernels by implementation",
+                                 "count", "wall", cpu("cpu"));
   const size_t rows = std::min(summary.kernels.size(), kMaxRows);
   for (size_t i = 0; i < rows; ++i) {
     const KernelTime& time = summary.kernels[i];
-    text += fmt::format("  {:<50.50}{:>8}{:>12}{:>12}\n", time.impl, time.count,
-                        human_time(time.wall), human_time(time.cpu));
+    text += fmt::format("  {:<50.50}{:>8}{:>12}{}\n", time.impl, time.count,
+                        human_time(time.wall), cpu(human_time(time.cpu)));
   }
   if (rows < summary.kernels.size()) {
     text += fmt::format("  … and {} more\n", summary.kernels.size() - rows);
@@ -252,8 +289,11 @@ std::string summary_text(const Summary& summary) {
         summary.rank, summary.world_size);
   }
   if (!summary.assumed.empty()) text += fmt::format("assumed: {}\n", summary.assumed);
-  text += group_text("training", summary.train);
-  text += group_text("evaluation", summary.eval);
+  text += recording_table(summary);
+  // A profiler's file does not say what its steps are for.
+  text += group_text(summary.imported ? "steps" : "training", summary.train,
+                     summary.imported);
+  text += group_text("evaluation", summary.eval, summary.imported);
   if (summary.clock == values::emulated && summary.train.mean_ranks().size() > 1) {
     text +=
         "  Hosts keep their recorded pace, so part of the waiting is noise of the "
