@@ -158,6 +158,7 @@ train::TrainerOptions trainer_options(const RunConfig& c, const RankPlace& place
   options.print_freq = c.output.print_freq;
   options.quiet = c.output.quiet || !place.main();
   options.warn = place.main();
+  options.skips_batches = c.data.on_bad_image == OnBadImage::skip;
   options.sgd = {c.recipe.lr, c.recipe.momentum, c.recipe.weight_decay};
   options.norm_weight_decay = c.recipe.norm_weight_decay;
   options.bias_weight_decay = c.recipe.bias_weight_decay;

@@ -148,10 +148,6 @@ Batch BatchMaker::make(int64_t batch, int worker) const {
     add(batch, worker, index, made);
   }
   if (worker != kCallingThread) current_[worker] = -1;
-  if (made.labels.empty()) {
-    throw BadSample(fmt::format("none of the {} samples of batch {} can be loaded: {}",
-                                indices.size(), batch, made.bad.front()));
-  }
   made.images.resize(made.size() * numbers_of(made.shape));
   made.shape.insert(made.shape.begin(), made.size());
 

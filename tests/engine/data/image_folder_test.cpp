@@ -143,12 +143,28 @@ TEST_F(ImageFolderTest, BadFilesEndARunOrAreLeftOut) {
     EXPECT_NE(reasons[0].find("a/1.jpeg"), std::string::npos);
     EXPECT_EQ(lenient.next()->size(), 2);
   }
-  LoaderOptions options{.batch_size = 1};
-  options.on_bad_sample = [](const std::string&) {};
-  DataLoader alone(folder, options);
-  alone.start_epoch(0);
-  alone.next();
-  expect_error([&] { alone.next(); }, "none of the 1 samples of batch 1", "a/1.jpeg");
+}
+
+TEST_F(ImageFolderTest, ABatchOfBadFilesAloneIsEmpty) {
+  for (int i = 0; i < 3; ++i) add(fmt::format("a/{}.jpeg", i));
+  fs::remove(scratch_ / "a/1.jpeg");
+  add("a/1.jpeg", "truncated.jpeg");
+  const auto folder =
+      std::make_shared<ImageFolder>(scratch_, ImageFolderOptions{.size = 16});
+  for (const int workers : {0, 2}) {
+    LoaderOptions options{.batch_size = 1, .workers = workers};
+    options.on_bad_sample = [](const std::string&) {};
+    DataLoader loader(folder, options);
+    loader.start_epoch(0);
+    EXPECT_EQ(loader.next()->size(), 1);
+    const auto empty = loader.next();
+    ASSERT_TRUE(empty.has_value());
+    EXPECT_EQ(empty->shape, (std::vector<int64_t>{0, 3, 16, 16}));
+    EXPECT_TRUE(empty->images.empty());
+    EXPECT_EQ(empty->bad.size(), 1u);
+    EXPECT_EQ(loader.next()->size(), 1);
+    EXPECT_FALSE(loader.next().has_value());
+  }
 }
 
 /// What an index of ImageNet's size costs, with files that are links to one.
