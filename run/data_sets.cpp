@@ -38,12 +38,24 @@ DataSets open_generated(const RunConfig& c) {
   return sets;
 }
 
+/// Says what a folder without CIFAR-10 lacks to be one of images or of CIFAR-10.
+[[noreturn]] void refuse_folder(const DataConfig& c) {
+  if (fs::is_directory(c.dir) && c.kind != DataKind::cifar10) {
+    throw std::runtime_error(fmt::format(
+        "{0}: contains no {1}train/ (image folders: {0}/train/<class>/* and "
+        "{0}/val/<class>/*) and no CIFAR-10 (data_batch_1.bin, …); fix: use the folder "
+        "that contains them, or download CIFAR-10 with `{2} data fetch`",
+        c.dir, fs::is_directory(c.dir + "/val") ? "folder beside val/ named " : "",
+        program()));
+  }
+  data::Cifar10(c.dir, data::Split::train, false);  // reports what is missing
+  throw std::logic_error(c.dir + " contains CIFAR-10");
+}
+
 DataSets open_cifar10(const DataConfig& c) {
   const auto folder =
       data::find_cifar10(c.dir.empty() ? std::nullopt : std::optional(c.dir));
-  if (!folder && !c.dir.empty()) {  // the reader reports what is missing
-    data::Cifar10(c.dir, data::Split::train, false);
-  }
+  if (!folder && !c.dir.empty()) refuse_folder(c);
   if (!folder) {
     throw std::runtime_error(
         "CIFAR-10 was not found in ./data or ~/data; fix: specify its folder (train "

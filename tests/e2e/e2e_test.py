@@ -244,6 +244,14 @@ class Faults(TempTest):
         self.fails("is not a trace (JSON expected)", "trace", "summary", readme)
         self.fails("is a folder", "trace", "check", self.folder)
         self.fails("is a file, not a folder", "train", readme)
+        for folder in self.folder, "imagenet":
+            self.fails(["unlike main.py's, it takes a file of weights",
+                        f"--pretrained {folder}: "], "train", "--pretrained", folder,
+                       code=2)
+        self.fails(["contains no train/ (image folders: ", "no CIFAR-10"], "train",
+                   self.folder)
+        os.makedirs(self.path("val/cat"))
+        self.fails("contains no folder beside val/ named train/", "train", self.folder)
         self.fails(["'trace sumary'", "summary, check, diff"], "trace", "sumary",
                    code=2)
         self.fails("trace needs a command", "trace", code=2)

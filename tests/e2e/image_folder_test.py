@@ -92,7 +92,10 @@ class ImageFolders(TempTest):
         words = [data, *SMALL, "--gpu", 0, "-b", 8, "--steps", 3]
         _, error = run("train", *words, code=1)
         self.assertEqual(error.count("\n"), 1, error)
-        self.assertIn(f"{bad}: the file is truncated", error)
+        self.assertIn(f"{bad}: the file is truncated; fix: replace it, or use "
+                      "--on-bad-image skip", error)
+        _, error = run("train", *words, "-j", 0, code=1)
+        self.assertIn("or use --on-bad-image skip", error)
 
         words += ["--on-bad-image", "skip", "--summary", self.path("s.json")]
         _, error = run("train", *words)
