@@ -124,6 +124,7 @@ void say_what_runs(const RunConfig& c, const DataSets& data,
   fmt::print("=> data: {} ({} training, {} test images{}{})\n", printable(data.place),
              data.train->size(), data.test->size(),
              data.name == "generated" ? ", generated" : "", data.classes);
+  if (!data.left_out.empty()) fmt::print("=> left out: {}\n", data.left_out);
   std::string where = devices[0].str();
   if (devices.size() > 1) where += " to " + devices.back().str();
   const int threads = runtime::options().threads_per_device;

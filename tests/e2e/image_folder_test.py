@@ -115,7 +115,7 @@ class ImageFolders(TempTest):
                        "--devices", 2, "--world-size", 1, "--rank", 0, "--dist-url",
                        f"tcp://127.0.0.1:{free_port()}", "-b", 8, "--no-shuffle",
                        "--epochs", 1, "--on-bad-image", "skip")
-        self.assertEqual(error.count("lockstep: skipped "), 2, error)
+        self.assertEqual(error.count(f"lockstep: skipped {data}"), 2, error)
         self.assertIn("lockstep: skipped bad images 2 times\n", error)
 
     def with_bad(self, *names):
@@ -229,6 +229,17 @@ class ImageFolders(TempTest):
         _, error = run("train", data, code=1)
         self.assertIn("val: no such folder; expected", error)
         run("train", "--dataset", "imagefolder", code=2)
+
+    def test_files_that_only_torchvision_reads_are_counted(self):
+        data = self.folders(2)
+        for part, name in (("train", "a.bmp"), ("train", "b.webp"), ("val", "c.bmp")):
+            with open(os.path.join(data, part, "n00000000", name), "wb"):
+                pass
+        text, _ = run("train", data, *SMALL, "--gpu", 0, "--steps", 0)
+        self.assertIn("=> left out: 3 files (2 .bmp, 1 .webp): only .jpeg, .jpg and "
+                      ".png are read; fix: convert them\n", text)
+        _, error = run("train", data, *SMALL, "--length", 5, code=2)
+        self.assertIn("--length has no effect on image folders", error)
 
     def test_a_picture_is_never_replaced(self):
         data = self.folders(1)

@@ -62,9 +62,28 @@ TEST_F(ImageFolderTest, ALoopOfFoldersEnds) {
   expect_error([&] { FolderIndex index(scratch_); },
                "a/up: a symbolic link to a folder");
   fs::remove(scratch_ / "a/up");
+
+  // Through each other: a/x/link is a/y, whose link is a/x.
+  for (const char* name : {"x", "y"}) fs::create_directories(scratch_ / "a" / name);
+  fs::create_directory_symlink("../y", scratch_ / "a/x/link");
+  fs::create_directory_symlink("../x", scratch_ / "a/y/link");
+  expect_error([&] { FolderIndex index(scratch_); },
+               "a/x/link/link: a symbolic link to a folder");
+  for (const char* name : {"x", "y"}) fs::remove_all(scratch_ / "a" / name);
   fs::create_directories(scratch_ / "b");
   fs::create_directory_symlink("../a", scratch_ / "b/as_a");
   EXPECT_EQ(paths(), (std::vector<std::string>{"a/1.jpeg 0", "b/as_a/1.jpeg 1"}));
+}
+
+TEST_F(ImageFolderTest, ImagesOfOtherFormatsAreCounted) {
+  add("a/1.jpeg");
+  for (const char* name : {"1.bmp", "2.BMP", "3.webp", "4.tiff", "notes.txt", "none"}) {
+    add(fmt::format("a/{}", name));
+  }
+  const FolderIndex index(scratch_);
+  EXPECT_EQ(index.size(), 1);
+  EXPECT_EQ(index.left_out(),
+            (std::map<std::string, int64_t>{{"bmp", 2}, {"tiff", 1}, {"webp", 1}}));
 }
 
 TEST_F(ImageFolderTest, LabelsFitTheModelAndTheTrainingClasses) {
