@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/program.h"
+#include "cli/argparse.h"
 #include "cli/commands.h"
 #include "engine/train/trainer.h"
 #include "lessons/machine/judge.h"
@@ -66,6 +67,7 @@ int run(int argc, char** argv) {
                        program() + " --help");
     }
   }
+  read_like_argparse(app, words);
   std::reverse(words.begin(), words.end());  // CLI11 expects them reversed
   try {
     app.parse(words);

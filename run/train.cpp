@@ -47,6 +47,7 @@ void handle_termination() {
 
 int run_training(RunConfig c, tracer::Trace* trace) {
   handle_termination();
+  resolve_switches(c);
   if (!c.checkpoint.resume.empty()) adopt_checkpoint(c);
   validate(c);
   const auto place = rank_of_process(c);
