@@ -4,9 +4,11 @@
 #include <cstdio>
 
 #include "base/program.h"
+#include "cli/argparse.h"
 #include "cli/commands.h"
 #include "engine/train/trainer.h"
 #include "lessons/machine/judge.h"
+#include "run/printable.h"
 #include "tracer/record/collect.h"
 #include "tracer/record/embedded.h"
 
@@ -19,6 +21,11 @@ void on_interrupt(int) {
   if (train::Trainer::stop.exchange(true)) std::_Exit(130);
 }
 
+void say_failed(const std::exception& error) {
+  std::fprintf(stderr, "lockstep: %s\n",
+               run::printable(run::shortened(error.what())).c_str());
+}
+
 int run(int argc, char** argv) {
   for (size_t i = 0; i < lockstep_embedded_file_count(); ++i) {
     const EmbeddedFile& file = lockstep_embedded_files()[i];
@@ -29,6 +36,7 @@ int run(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF,
                1 << 16);  // keeps the order with stderr, also in pipes
   std::signal(SIGINT, on_interrupt);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that is too large is an error like any other
 
   CLI::App app{"lockstep: see how deep-learning training is distributed across devices",
                "lockstep"};
@@ -59,6 +67,7 @@ int run(int argc, char** argv) {
                        program() + " --help");
     }
   }
+  read_like_argparse(app, words);
   std::reverse(words.begin(), words.end());  // CLI11 expects them reversed
   try {
     app.parse(words);
@@ -66,7 +75,8 @@ int run(int argc, char** argv) {
     return app.exit(wish);
   } catch (const CLI::ParseError& error) {
     std::fprintf(
-        stderr, "lockstep: %s; see %s %s--help\n", error.what(), program().c_str(),
+        stderr, "lockstep: %s; see %s %s--help\n",
+        run::printable(run::shortened(error.what())).c_str(), program().c_str(),
         argc > 1 && argv[1][0] != '-' ? (std::string(argv[1]) + " ").c_str() : "");
     return 2;
   }
@@ -86,10 +96,10 @@ int main(int argc, char** argv) {
   try {
     return lockstep::cli::run(argc, argv);
   } catch (const lockstep::cli::UsageError& error) {
-    std::fprintf(stderr, "lockstep: %s\n", error.what());
+    lockstep::cli::say_failed(error);
     return 2;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "lockstep: %s\n", error.what());
+    lockstep::cli::say_failed(error);
     return 1;
   }
 }

@@ -1,10 +1,19 @@
 // The flags of a training run.
 #include "cli/flags.h"
 
+#include <cerrno>
+#include <cstdlib>
+
 namespace lockstep::cli {
 namespace {
 
 using Numbers = CLI::Range;
+
+std::string fits_in_64_bits(const std::string& number) {
+  errno = 0;
+  std::strtoull(number.c_str(), nullptr, 10);
+  return errno == ERANGE ? number + " is not less than 2^64" : "";
+}
 
 void add_flags_of_the_example(CLI::App& c, run::RunConfig& o) {
   const auto positive = Numbers(int64_t{1}, int64_t{1} << 40);
@@ -40,11 +49,17 @@ void add_flags_of_the_example(CLI::App& c, run::RunConfig& o) {
       c, "--dist-backend", o.distributed.backend,
       "ring, gloo or nccl (falls back to ring on CPUs and on a shared GPU)");
   c.add_option("--seed", o.recipe.seed,
-               "random seed for weights, shuffling, augmentation and dropout");
+               "random seed for weights, shuffling, augmentation and dropout")
+      ->check(fits_in_64_bits, "");
   c.add_option("--gpu", o.device.gpu, "train on this device only")
       ->check(Numbers(0, 63));
   c.add_flag("--multiprocessing-distributed", o.distributed.multiprocessing,
              "one process per device");
+  c.add_flag("--no-accel", o.device.no_accel,
+             "train on the CPU, as one device unless others are asked for");
+  c.add_flag("--dummy", o.data.dummy,
+             "generated data of ImageNet's size: 1281167 images of 224 pixels, 1000 "
+             "classes");
 }
 
 void add_own_flags(CLI::App& c, run::RunConfig& o) {

@@ -9,6 +9,7 @@
 
 #include "engine/data/generated.h"
 #include "engine/data/image_folder.h"
+#include "engine/plan/chunk.h"
 #include "experiments/imagenet.h"
 #include "experiments/studies.h"
 #include "run/environment.h"
@@ -77,6 +78,23 @@ int64_t counted(const ImageNetStudy& o, int64_t pictures, int64_t batch) {
   const int64_t in_epoch = (pictures + batch - 1) / batch;
   const int64_t all = iterations(o, pictures, batch);
   return all - 1 - (pictures % batch == 0 || in_epoch == 1 ? 0 : all / in_epoch);
+}
+
+/// Refuses batches that a device could not train on, before the first run. A batch norm
+/// of one value per channel has no variance: with images of at most 32 pixels, the last
+/// maps have one pixel.
+void require_enough_for_each_device(const ImageNetStudy& o, const ImageNetRun& run) {
+  const bool normalizes =
+      o.common.arch.starts_with("resnet") || o.common.arch.ends_with("_bn");
+  const int64_t least = normalizes && image_size(o) <= 32 ? 2 : 1;
+  const int64_t devices = run.on_several ? o.common.devices : 1;
+  if (run.batch >= devices && plan::chunk_sizes(run.batch, devices).back() >= least) {
+    return;
+  }
+  throw run::UsageError(fmt::format(
+      "--divide-batches {}: {} would leave a device with fewer than {} of {} "
+      "images; fix: divide by less",
+      o.divide_batches, run.name, least, run.batch));
 }
 
 /// Returns two iterations for the emulator, from the middle of the first epoch, when
@@ -150,6 +168,7 @@ int run_imagenet_table(const ImageNetStudy& o) {
                      words_for_all(o)};
   const auto runs = imagenet_runs(words);
   for (const auto& run : runs) {
+    require_enough_for_each_device(o, run);
     if (counted(o, pictures, run.batch) >= 1) continue;
     throw run::UsageError(
         fmt::format("{}: {} images in batches of {} give too few iterations (the first "

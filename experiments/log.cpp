@@ -38,7 +38,10 @@ Iterations operator+(const Iterations& a, const Iterations& b) {
   return {a.count + b.count, a.seconds + b.seconds, a.data_seconds + b.data_seconds};
 }
 
-void read_iteration(const std::string& line, std::vector<EpochLog>& epochs) {
+/// `from_one` is set at the first line: today's main.py counts iterations from 1, its
+/// former versions and lockstep from 0.
+void read_iteration(const std::string& line, std::vector<EpochLog>& epochs,
+                    bool& from_one) {
   int epoch = 0;
   long iteration = 0, of = 0;
   if (std::sscanf(line.c_str(), "Epoch: [%d][%ld/%ld]", &epoch, &iteration, &of) != 3) {
@@ -46,9 +49,11 @@ void read_iteration(const std::string& line, std::vector<EpochLog>& epochs) {
   }
   const auto time = meter(line, "Time");
   if (!time || iteration < 0) return;
+  if (epochs.empty()) from_one = iteration == 1;
+  const long done = from_one ? iteration : iteration + 1;
   const Meter data = meter(line, "Data").value_or(Meter{});
-  const auto count = static_cast<double>(iteration + 1);
-  const Iterations all{iteration + 1, time->mean * count, data.mean * count};
+  const auto count = static_cast<double>(done);
+  const Iterations all{done, time->mean * count, data.mean * count};
   const bool behind = !epochs.empty() && epoch < epochs.back().epoch;
   if (behind) return;  // from another rank: the example's all print
   if (epochs.empty() || epoch > epochs.back().epoch) {
@@ -99,10 +104,10 @@ int64_t Log::iterations() const {
 
 Log read_log(std::istream& lines) {
   Log log;
-  bool first = true;
+  bool first = true, from_one = false;
   for (std::string line; std::getline(lines, line); first = false) {
     if (first && line.starts_with("$ ")) log.command = line.substr(2);
-    read_iteration(line, log.epochs);
+    read_iteration(line, log.epochs, from_one);
     read_evaluation(line, log.epochs);
   }
   return log;

@@ -40,7 +40,8 @@ struct Log {
 /// Parses lines as printed by main.py:
 ///   Epoch: [0][ 10/391]\tTime 0.742 ( 0.801)\tData …\tLoss …\tAcc@1 …\tAcc@5 …
 ///    * Acc@1 12.345 Acc@5 34.567
-/// Also accepts `Prec@1`, the example's former name; ignores other lines.
+/// Also accepts `Prec@1`, the example's former name, and logs of today's main.py, whose
+/// first line is [1/391] rather than [0/391]; ignores other lines.
 Log read_log(std::istream& lines);
 
 /// Parses a file in the same way. Throws std::runtime_error naming the file if it

@@ -12,6 +12,26 @@ bool has_ranks(const RunConfig& c) {
 
 }  // namespace
 
+void resolve_switches(RunConfig& c) {
+  DataConfig& data = c.data;
+  if (data.dummy) {
+    if (data.kind.value_or(DataKind::generated) != DataKind::generated) {
+      throw UsageError("--dummy generates its data; fix: omit --dataset");
+    }
+    data.kind = DataKind::generated;
+    if (data.image_size == 0) data.image_size = 224;
+    if (data.classes == 0) data.classes = 1000;
+    if (data.length == 0) data.length = 1281167;
+  }
+  if (c.device.no_accel) {
+    if (c.device.type == DeviceType::cuda) {
+      throw UsageError("--no-accel trains on the CPU; fix: omit --device-type cuda");
+    }
+    const bool alone = !c.mode && !has_ranks(c);
+    if (alone && c.device.count == 0) c.mode = train::Mode::single;
+  }
+}
+
 train::Mode mode_of(const RunConfig& c) {
   if (has_ranks(c) || c.mode == train::Mode::ddp) return train::Mode::ddp;
   if (c.device.gpu) return train::Mode::single;

@@ -37,6 +37,7 @@ struct DataConfig {
   OnBadImage on_bad_image = OnBadImage::error;
   bool no_shuffle = false, no_augment = false;
   int64_t image_size = 0, classes = 0, length = 0;  ///< 0: the data set's default
+  bool dummy = false;  ///< the example's: generated data of ImageNet's size
 };
 
 /// Training hyperparameters other than model, data and devices.
@@ -65,6 +66,7 @@ struct DeviceConfig {
   InputOn input_on = InputOn::host;
   bool benchmark = false, deterministic = false, no_tf32 = false, amp = false;
   bool launch_blocking = false, cuda_graph = false;
+  bool no_accel = false;  ///< the example's: one device, the CPU
 };
 
 /// How ranks that are processes rendezvous.
@@ -112,6 +114,10 @@ struct RunConfig {
   std::set<std::string> given;  ///< long names of the flags on the command line
   Environment environment;
 };
+
+/// Replaces the example's switches that stand for other options. Throws UsageError if
+/// these were given other values.
+void resolve_switches(RunConfig& config);
 
 /// Returns the mode requested, or the one that the example's rules select.
 train::Mode mode_of(const RunConfig& config);

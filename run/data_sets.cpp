@@ -4,8 +4,11 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <initializer_list>
+#include <map>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "base/program.h"
 #include "engine/data/cifar10.h"
@@ -13,13 +16,25 @@
 #include "engine/data/image_folder.h"
 #include "engine/plan/launch_arithmetic.h"
 #include "run/environment.h"
+#include "run/printable.h"
 
 namespace lockstep::run {
 namespace {
 
 namespace fs = std::filesystem;
 
+/// Throws UsageError for options that this kind of data would ignore.
+void refuse_unread(const char* what,
+                   std::initializer_list<std::pair<const char*, int64_t>> unread) {
+  for (const auto& [flag, value] : unread) {
+    if (value == 0) continue;
+    throw UsageError(fmt::format("{} has no effect on {}; fix: omit it", flag, what));
+  }
+}
+
 DataSets open_random(const RunConfig& c) {
+  refuse_unread("random samples",
+                {{"--image-size", c.data.image_size}, {"--classes", c.data.classes}});
   const int64_t length = c.data.length > 0 ? c.data.length : 100;
   auto samples = std::make_shared<data::RandomDataset>(length, 5, c.recipe.seed);
   return {"random", "random samples", samples, samples};
@@ -38,12 +53,28 @@ DataSets open_generated(const RunConfig& c) {
   return sets;
 }
 
+/// Says what a folder without CIFAR-10 lacks to be one of images or of CIFAR-10.
+[[noreturn]] void refuse_folder(const DataConfig& c) {
+  if (fs::is_directory(c.dir) && c.kind != DataKind::cifar10) {
+    throw std::runtime_error(fmt::format(
+        "{0}: contains no {1}train/ (image folders: {0}/train/<class>/* and "
+        "{0}/val/<class>/*) and no CIFAR-10 (data_batch_1.bin, …); fix: use the folder "
+        "that contains them, or download CIFAR-10 with `{2} data fetch`",
+        c.dir, fs::is_directory(c.dir + "/val") ? "folder beside val/ named " : "",
+        program()));
+  }
+  data::Cifar10(c.dir, data::Split::train, false);  // reports what is missing
+  throw std::logic_error(c.dir + " contains CIFAR-10");
+}
+
 DataSets open_cifar10(const DataConfig& c) {
+  refuse_unread("CIFAR-10, which has 10 classes, 32 pixels and its own length",
+                {{"--image-size", c.image_size},
+                 {"--classes", c.classes},
+                 {"--length", c.length}});
   const auto folder =
       data::find_cifar10(c.dir.empty() ? std::nullopt : std::optional(c.dir));
-  if (!folder && !c.dir.empty()) {  // the reader reports what is missing
-    data::Cifar10(c.dir, data::Split::train, false);
-  }
+  if (!folder && !c.dir.empty()) refuse_folder(c);
   if (!folder) {
     throw std::runtime_error(
         "CIFAR-10 was not found in ./data or ~/data; fix: specify its folder (train "
@@ -59,11 +90,33 @@ DataSets open_cifar10(const DataConfig& c) {
   return sets;
 }
 
+/// Returns how many images of formats that torchvision reads were not listed, and why;
+/// empty if there are none.
+std::string describe_left_out(std::initializer_list<const data::FolderIndex*> parts) {
+  std::map<std::string, int64_t> by_ending;
+  int64_t files = 0;
+  for (const data::FolderIndex* part : parts) {
+    for (const auto& [ending, count] : part->left_out()) {
+      by_ending[ending] += count;
+      files += count;
+    }
+  }
+  std::string kinds;
+  for (const auto& [ending, count] : by_ending) {
+    kinds += fmt::format("{}{} .{}", kinds.empty() ? "" : ", ", count, ending);
+  }
+  if (files == 0) return "";
+  return fmt::format(
+      "{} file{} ({}): only .jpeg, .jpg and .png are read; fix: convert them", files,
+      files == 1 ? "" : "s", kinds);
+}
+
 DataSets open_image_folders(const DataConfig& c) {
   if (c.dir.empty()) {
     throw UsageError(
         "--dataset imagefolder requires a folder (DIR) with train/ and val/");
   }
+  refuse_unread("image folders", {{"--length", c.length}});
   const fs::path folder = c.dir;
   for (const char* part : {"train", "val"}) {
     if (fs::is_directory(folder / part)) continue;
@@ -84,8 +137,10 @@ DataSets open_image_folders(const DataConfig& c) {
                   train->class_names().size(), train->classes());
   options.augment = false;
   sets.train = train;
-  sets.test = std::make_shared<data::ImageFolder>(folder / "val", options,
-                                                  train->class_names());
+  const auto test = std::make_shared<data::ImageFolder>(folder / "val", options,
+                                                        train->class_names());
+  sets.test = test;
+  sets.left_out = describe_left_out({&train->index(), &test->index()});
   return sets;
 }
 
@@ -121,7 +176,7 @@ void skip(const std::string& why) {
     std::fputs("lockstep: further bad images are skipped without a message\n", stderr);
     return;
   }
-  std::fprintf(stderr, "lockstep: skipped %s\n", why.c_str());
+  std::fprintf(stderr, "lockstep: skipped %s\n", printable(why).c_str());
 }
 
 data::LoaderOptions loader_options(const RunConfig& c, const RankPlace& place) {

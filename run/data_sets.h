@@ -14,7 +14,8 @@ struct DataSets {
   std::string name;   ///< `cifar10`; `generated` also for generated data in its format
   std::string place;  ///< the folder or other source of the samples
   std::shared_ptr<const data::Dataset> train, test;
-  std::string classes = "";  ///< for image folders: " of 63 classes; …"
+  std::string classes = "";   ///< for image folders: " of 63 classes; …"
+  std::string left_out = "";  ///< for image folders: "12 files (10 .bmp, 2 .webp): …"
 };
 
 /// Opens the data sets named by the options. Image folders are DIR/train/<class>/* and

@@ -13,6 +13,7 @@
 #include "engine/distributed/rendezvous/init_method.h"
 #include "engine/distributed/rendezvous/monitor.h"
 #include "engine/train/trainer.h"
+#include "run/printable.h"
 #include "run/rank_agreement.h"
 #include "run/train.h"
 #include "run/words.h"
@@ -104,9 +105,10 @@ int64_t common_origin(distributed::Store& store, const RankPlace& place,
 /// Whether this rank is waiting for the others: there is no step yet to complete.
 std::atomic<bool> waiting{true};
 
-/// A rank receives Ctrl-C from the terminal, and again from spawn_ranks(), which
-/// forwards signals that were sent to the parent only: the two count as one. The first
-/// stops training after the current step, the second ends the program.
+/// Handles SIGINT and SIGTERM. A rank receives Ctrl-C from the terminal, and again from
+/// spawn_ranks(), which forwards signals that were sent to the parent only: the two
+/// count as one. The first stops training after the current step, the second ends the
+/// program.
 void on_interrupt(int, siginfo_t* info, void*) {
   static std::atomic<int> direct{0}, passed_on{0};
   train::Trainer::stop = true;
@@ -119,13 +121,14 @@ void handle_interrupts() {
   action.sa_sigaction = on_interrupt;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
 }
 
 /// Sets the process name, the signal handlers and the lanes of this rank.
 void become_rank(const RunConfig& c, const RankPlace& place) {
   ::prctl(PR_SET_NAME, "lockstep");        // otherwise `ps` shows "exe"
   if (c.environment.is_launched_rank()) {  // one started manually may outlive its shell
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);    // no orphans if spawn_ranks() dies
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);    // no orphans if spawn_ranks() dies
   }
   handle_interrupts();
   tracer::set_rank(place.rank);
@@ -208,7 +211,8 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
                                       {c.device.type, place.rank}}));
   distributed::Monitor* watching = nullptr;
   const auto end_with = [&](const std::string& message) {
-    std::fprintf(stderr, "lockstep: rank %d: %s\n", place.rank, message.c_str());
+    std::fprintf(stderr, "lockstep: rank %d: %s\n", place.rank,
+                 printable(shortened(message)).c_str());
     if (watching && watching->store_answers()) {
       store->leave();
       store->linger(kTimeToRead);

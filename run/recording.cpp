@@ -57,8 +57,9 @@ tracer::RunFacts facts_of(const RunConfig& config, const nn::Module& model,
 
 /// Removes references to events that are not in the file. The first traced step may
 /// wait for work that an earlier step left on a stream, and a loader's workers span
-/// several steps; --summary records those events, but they are not written.
-void forget_what_was_left_out(std::vector<tracer::Event>& events) {
+/// several steps; --summary records those events, but they are not written. `has_gaps`:
+/// whether the events of skipped batches were left out, too.
+void forget_what_was_left_out(std::vector<tracer::Event>& events, bool has_gaps) {
   std::set<int64_t> there;
   for (const tracer::Event& event : events) there.insert(event.id);
   const auto is_absent = [&](int64_t id) { return !there.contains(id); };
@@ -73,7 +74,7 @@ void forget_what_was_left_out(std::vector<tracer::Event>& events) {
     }
     const bool takes_batch = event.is("sync") && event.name == "wait for batch";
     // In a later step any other missing event is a bug, to be found by `check`.
-    if (event.step != first && !takes_batch) continue;
+    if (event.step != first && !takes_batch && !has_gaps) continue;
     erase_if(event.deps, is_absent);
     erase_if(event.waits_for, is_absent);
   }
@@ -125,7 +126,11 @@ void Recording::before(int64_t step) {
 }
 
 void Recording::after(const train::StepResult& result) {
-  results_.push_back(result);
+  if (result.batch > 0) {
+    results_.push_back(result);
+  } else {
+    left_out_.insert(result.step);
+  }
   const int64_t next = result.step + 1;
   const bool end_of_trace = next == last_;
   const bool start_of_trace = next == first_;
@@ -147,6 +152,9 @@ void Recording::drain() {
 
 void Recording::take_events() {
   std::vector<tracer::Event> events = tracer::collect();
+  std::erase_if(events, [this](const tracer::Event& event) {
+    return left_out_.contains(event.step);
+  });
   if (time_all_) {
     tracer::Trace part;
     part.events = events;
@@ -230,7 +238,7 @@ void Recording::assemble_trace() {
     return !seen.emplace(key, true).second;
   });
   tracer::sort_events(kept_);
-  forget_what_was_left_out(kept_);
+  forget_what_was_left_out(kept_, !left_out_.empty());
   trace_ = tracer::finish_trace(std::move(kept_),
                                 facts_of(config_, *trainer_.model(), devices_, place_));
 }

@@ -1,6 +1,7 @@
 // The trace and the summary of a run.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,7 @@ class Recording {
   bool time_all_ = false;
   std::vector<tracer::Event> kept_;
   std::vector<train::StepResult> results_;
+  std::set<int64_t> left_out_;         ///< steps whose batch was skipped
   std::vector<tracer::Json> timings_;  ///< one per step
   std::vector<int64_t> peaks_;
   int64_t skipped_images_ = 0;

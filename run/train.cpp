@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "run/environment.h"
 #include "run/launch.h"
 #include "run/outputs.h"
+#include "run/printable.h"
 #include "run/recipe.h"
 #include "run/recording.h"
 #include "tracer/analysis/summary.h"
@@ -34,9 +36,18 @@ void warn_if_ranks_are_ignored(const Environment& environment) {
   }
 }
 
+/// Batch systems send SIGTERM: it ends a run as Ctrl-C does, whose handler is set.
+void handle_termination() {
+  struct sigaction as_interrupt{};
+  ::sigaction(SIGINT, nullptr, &as_interrupt);
+  ::sigaction(SIGTERM, &as_interrupt, nullptr);
+}
+
 }  // namespace
 
 int run_training(RunConfig c, tracer::Trace* trace) {
+  handle_termination();
+  resolve_switches(c);
   if (!c.checkpoint.resume.empty()) adopt_checkpoint(c);
   validate(c);
   const auto place = rank_of_process(c);
@@ -111,9 +122,10 @@ void say_what_runs(const RunConfig& c, const DataSets& data,
     std::printf("Use GPU: %d for training\n", *gpu);  // as in main.py
   }
   fmt::print("=> creating model '{}'\n", c.model.arch);
-  fmt::print("=> data: {} ({} training, {} test images{}{})\n", data.place,
+  fmt::print("=> data: {} ({} training, {} test images{}{})\n", printable(data.place),
              data.train->size(), data.test->size(),
              data.name == "generated" ? ", generated" : "", data.classes);
+  if (!data.left_out.empty()) fmt::print("=> left out: {}\n", data.left_out);
   std::string where = devices[0].str();
   if (devices.size() > 1) where += " to " + devices.back().str();
   const int threads = runtime::options().threads_per_device;
@@ -158,6 +170,7 @@ train::TrainerOptions trainer_options(const RunConfig& c, const RankPlace& place
   options.print_freq = c.output.print_freq;
   options.quiet = c.output.quiet || !place.main();
   options.warn = place.main();
+  options.skips_batches = c.data.on_bad_image == OnBadImage::skip;
   options.sgd = {c.recipe.lr, c.recipe.momentum, c.recipe.weight_decay};
   options.norm_weight_decay = c.recipe.norm_weight_decay;
   options.bias_weight_decay = c.recipe.bias_weight_decay;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "engine/backends/backend.h"
 #include "run/config.h"
@@ -125,6 +126,15 @@ void validate_checkpoint(const RunConfig& c) {
   }
   if (!checkpoint.resume.empty() && !c.model.pretrained.empty()) {
     throw UsageError("--resume and --pretrained are mutually exclusive");
+  }
+  const std::string& pretrained = c.model.pretrained;
+  if (!pretrained.empty() && !std::filesystem::is_regular_file(pretrained)) {
+    throw UsageError(fmt::format(
+        "--pretrained {}: {}; fix: unlike main.py's, it takes a file of weights: "
+        "--pretrained FILE.safetensors DIR (tools/convert_weights.py makes one of "
+        "torchvision's .pth)",
+        pretrained,
+        std::filesystem::exists(pretrained) ? "is not a file" : "no such file"));
   }
 }
 

@@ -6,16 +6,27 @@
 
 A .pth (.pt, .tar) file is a state_dict, or a checkpoint of PyTorch's ImageNet example,
 of which `state_dict` is used. DataParallel's `module.` is removed from names. Of a
-lockstep checkpoint, only the weights are converted. Needs torch (apt-get install
-python3-torch); the .pth file is read with weights_only, so it cannot execute code."""
+lockstep checkpoint, only the weights are converted. float16 and bfloat16 become
+float32; other integers become int64. Needs torch (apt-get install python3-torch). No
+code of a .pth file is executed: only tensors and plain Python values are restored."""
 
 import argparse
+import collections
+import io
 import json
 import os
 import pathlib
+import pickle
 import sys
+import zipfile
 
-TYPES = {"F32": "float32", "F64": "float64", "I64": "int64"}
+TYPES = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
+         "I64": "int64"}
+STORAGES = {"FloatStorage": "float32", "DoubleStorage": "float64",
+            "HalfStorage": "float16", "BFloat16Storage": "bfloat16",
+            "LongStorage": "int64", "IntStorage": "int32", "ShortStorage": "int16",
+            "CharStorage": "int8", "ByteStorage": "uint8", "BoolStorage": "bool"}
+LEGACY = 0x1950A86A20F9469CFC6C  # the first pickle of a file before PyTorch 1.6
 
 
 class Refused(Exception):
@@ -26,29 +37,160 @@ def without_module(name):
     return ".".join(part for part in name.split(".") if part != "module")
 
 
-def read_pth(path):
+class Inert:
+    """Takes the place of every object that is neither a tensor nor a plain value, such
+    as an argparse.Namespace: accepts what a pickle does to it, and does nothing."""
+
+    def __new__(cls, *_, **__):
+        return object.__new__(cls)
+
+    def __setstate__(self, state):
+        pass
+
+    def __setitem__(self, key, value):
+        pass
+
+    def append(self, value):
+        pass
+
+    def extend(self, values):
+        pass
+
+
+class StorageType:
+    def __init__(self, dtype):
+        self.dtype = dtype
+
+
+def rebuild_tensor(storage, offset, size, stride, *_):
+    """A view of the storage, whose bytes may still have to be read."""
+    return storage.as_strided(size, stride, offset)
+
+
+def rebuild_parameter(data, *_):
+    return data
+
+
+class TensorUnpickler(pickle.Unpickler):
+    """Executes no code of the file: of the functions that a pickle names, it calls only
+    substitutes for those that make tensors. (torch.load of version 1.13 does not: its
+    weights_only refuses floats, and otherwise it ignores `pickle_module`.)"""
+
+    def __init__(self, file, read_storage):
+        super().__init__(file, encoding="utf-8")
+        self._read_storage = read_storage
+
+    def find_class(self, module, name):
+        if (module, name) == ("collections", "OrderedDict"):
+            return collections.OrderedDict
+        if module == "torch._utils" and name.startswith("_rebuild_tensor"):
+            if name in ("_rebuild_tensor", "_rebuild_tensor_v2"):
+                return rebuild_tensor
+            raise Refused(f"a tensor of an unknown kind ({name})")
+        if (module, name) == ("torch._utils", "_rebuild_parameter"):
+            return rebuild_parameter
+        if (module, name) == ("torch", "Size"):
+            return tuple
+        if module == "torch" and name in STORAGES:
+            return StorageType(STORAGES[name])
+        return Inert
+
+    def persistent_load(self, pid):
+        if pid[0] == "module":
+            return Inert
+        kind, storage, key, _, count, *view = pid
+        if kind != "storage" or not isinstance(storage, StorageType) or any(view):
+            raise Refused("a storage of an unknown kind")
+        return self._read_storage(storage.dtype, key, count)
+
+
+def numbers(content, dtype):
     import torch
 
+    dtype = getattr(torch, dtype)
+    return torch.frombuffer(content, dtype=dtype) if content else torch.empty(
+        0, dtype=dtype)
+
+
+def bytes_of(dtype, count):
+    import torch
+
+    return count * torch.empty(0, dtype=getattr(torch, dtype)).element_size()
+
+
+def read_zip(path):
+    """Since PyTorch 1.6: an archive of data.pkl and data/KEY."""
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        folder = next((name[:-8] for name in names if name.endswith("data.pkl")), None)
+        if folder is None:
+            raise Refused("contains no data.pkl")
+        if folder + "constants.pkl" in names:
+            raise Refused("a TorchScript archive; save model.state_dict()")
+        if folder + "byteorder" in names:
+            if archive.read(folder + "byteorder") != b"little":
+                raise Refused("written on a big-endian machine")
+        storages = {}
+
+        def read_storage(dtype, key, _):
+            if key not in storages:
+                content = bytearray(archive.read(f"{folder}data/{key}"))
+                storages[key] = numbers(content, dtype)
+            return storages[key]
+
+        file = io.BytesIO(archive.read(folder + "data.pkl"))
+        return TensorUnpickler(file, read_storage).load()
+
+
+def read_legacy(path):
+    """Before PyTorch 1.6: pickles of a magic number, the version, the system and the
+    object, then the order of the storages, and the storages."""
+    contents = {}
+
+    def read_storage(dtype, key, count):
+        if key not in contents:
+            if count > os.path.getsize(path):
+                raise Refused("a storage is larger than the file")
+            content = bytearray(bytes_of(dtype, count))
+            contents[key] = content, numbers(content, dtype)
+        return contents[key][1]
+
+    with open(path, "rb") as file:
+        def load():
+            return TensorUnpickler(file, read_storage).load()
+
+        if load() != LEGACY or load() != 1001:
+            raise Refused("neither a zip archive nor PyTorch's older format")
+        if not load().get("little_endian", True):
+            raise Refused("written on a big-endian machine")
+        result = load()
+        for key in load():
+            file.read(8)  # the number of elements, known from the object
+            if file.readinto(contents[key][0]) != len(contents[key][0]):
+                raise Refused("truncated")
+    return result
+
+
+def read_pth(path):
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:
+        content = (read_zip if zipfile.is_zipfile(path) else read_legacy)(path)
+    except (ImportError, FileNotFoundError):
+        raise
+    except Exception as error:  # a hostile file may raise anything
         line = (str(error).splitlines() or [type(error).__name__])[0]
         raise Refused(f"{path}: not a .pth file of tensors: {line}") from error
     if isinstance(content, dict) and isinstance(content.get("state_dict"), dict):
         content = content["state_dict"]
     if not isinstance(content, dict):
-        raise Refused(f"{path}: contains no state_dict")
+        raise Refused(f"{path}: contains no state_dict; save model.state_dict()")
     for name, value in content.items():
-        if not isinstance(value, torch.Tensor):
+        if not hasattr(value, "is_floating_point"):
             raise Refused(f"{path}: '{name}' is not a tensor; save model.state_dict()")
-    return {without_module(name): value for name, value in content.items()}
+    return {without_module(str(name)): value for name, value in content.items()}
 
 
 def read_safetensors(path):
     """8 bytes of length, a JSON header, the numbers."""
-    import numpy
-    import torch
-
     with open(path, "rb") as file:
         content = file.read()
     try:
@@ -59,22 +201,34 @@ def read_safetensors(path):
         for name, entry in header.items():
             if is_checkpoint and name.startswith("optimizer."):
                 continue
-            begin, end = entry["data_offsets"]
-            values = numpy.frombuffer(data[begin:end], TYPES[entry["dtype"]])
-            values = values.reshape(entry["shape"]).copy()
-            tensors[without_module(name)] = torch.from_numpy(values)
+            if entry["dtype"] not in TYPES:
+                raise Refused(f"{path}: '{name}' is {entry['dtype']}, not one of "
+                              f"{', '.join(TYPES)}")
+            values = bytearray(data[slice(*entry["data_offsets"])])
+            flat = numbers(values, TYPES[entry["dtype"]])
+            tensors[without_module(name)] = flat.reshape(entry["shape"])
         return tensors
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
+    except (ValueError, KeyError, AttributeError, TypeError, RuntimeError) as error:
         raise Refused(f"{path}: not a safetensors file, or damaged: {error}") from error
+
+
+def widened(name, tensor):
+    """As one of the three types that lockstep reads."""
+    import torch
+
+    if tensor.is_quantized or tensor.is_sparse or tensor.is_complex():
+        raise Refused(f"'{name}' is neither floats nor integers, one number after "
+                      "another")
+    if tensor.dtype in (torch.float32, torch.float64, torch.int64):
+        return tensor
+    return tensor.float() if tensor.is_floating_point() else tensor.long()
 
 
 def write_safetensors(tensors, path):
     header, parts, offset = {"__metadata__": {"format": "pt"}}, [], 0
-    names = {numpy: ours for ours, numpy in TYPES.items()}
+    names = {torchs: ours for ours, torchs in TYPES.items()}
     for name, tensor in tensors.items():
-        values = tensor.detach().cpu().contiguous().numpy()
-        if str(values.dtype) not in names:
-            raise Refused(f"'{name}' is {values.dtype}, not one of {', '.join(names)}")
+        values = widened(name, tensor.detach().cpu()).contiguous().numpy()
         parts.append(values.tobytes())
         header[name] = {"dtype": names[str(values.dtype)], "shape": list(values.shape),
                         "data_offsets": [offset, offset + len(parts[-1])]}
@@ -93,7 +247,7 @@ def write_pth(tensors, path):
 
 def convert(source, target):
     reading, writing = (path.suffix == ".safetensors" for path in (source, target))
-    if reading == writing:
+    if not reading and not writing:
         raise Refused("one of the two files must end in .safetensors")
     tensors = (read_safetensors if reading else read_pth)(source)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <initializer_list>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -16,25 +17,35 @@ namespace {
   throw std::runtime_error(fmt::format("{}: {}", path.string(), what));
 }
 
-bool is_picture(std::string_view name) {
+/// Returns the name's ending in lower case, without the dot.
+std::string ending_of(std::string_view name) {
   const size_t dot = name.rfind('.');
-  if (dot == name.npos) return false;
+  if (dot == name.npos) return "";
   std::string ending(name.substr(dot + 1));
   for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<uint8_t>(c)));
-  return ending == "jpeg" || ending == "jpg" || ending == "png";
+  return ending;
 }
 
-/// Throws if `link`, a link to a folder, points to a folder that contains it.
-void refuse_loop(const fs::path& link, const fs::path& folder) {
-  const std::string target = (fs::canonical(link) / "").native();
-  const std::string here = (fs::canonical(folder) / "").native();
-  if (here.starts_with(target))
-    fail_at(link, "a symbolic link to a folder that contains it");
+bool is_one_of(const std::string& word, std::initializer_list<const char*> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// Returns the folder's real path, with a slash at its end. `above` are those of the
+/// folders through which it was reached. Throws if it is one of them or contains one.
+std::string enter(const fs::path& folder, const std::vector<std::string>& above) {
+  std::string real = (fs::canonical(folder) / "").native();
+  for (const std::string& outer : above) {
+    if (outer.starts_with(real)) {
+      fail_at(folder, "a symbolic link to a folder that contains it");
+    }
+  }
+  return real;
 }
 
 /// The sorted contents of one folder.
 struct Listing {
   std::vector<std::string> folders, pictures;
+  std::map<std::string, int64_t> left_out;
 
   explicit Listing(const fs::path& folder) {
     std::error_code error;
@@ -43,10 +54,14 @@ struct Listing {
       std::string name = at->path().filename().string();
       std::error_code unreadable;  // a broken link is not a folder
       if (at->is_directory(unreadable)) {
-        if (at->is_symlink(unreadable)) refuse_loop(at->path(), folder);
         folders.push_back(std::move(name));
-      } else if (is_picture(name)) {
+        continue;
+      }
+      const std::string ending = ending_of(name);
+      if (is_one_of(ending, {"jpeg", "jpg", "png"})) {
         pictures.push_back(std::move(name));
+      } else if (is_one_of(ending, {"bmp", "pgm", "ppm", "tif", "tiff", "webp"})) {
+        ++left_out[ending];
       }
     }
     if (error) fail_at(folder, "cannot be listed: " + error.message());
@@ -68,11 +83,11 @@ FolderIndex::FolderIndex(const fs::path& root) : root_(root) {
             "contains no class folders; fix: put the images of each class into a "
             "folder named after the class");
   }
-  std::vector<std::string> empty;
+  std::vector<std::string> empty, above{(fs::canonical(root) / "").native()};
   for (const std::string& name : classes_) {
     const int64_t before = size();
     const fs::path folder = root / name;
-    list(folder, folder.native().size() + 1);
+    list(folder, folder.native().size() + 1, above);
     class_ends_.push_back(size());
     if (size() == before) empty.push_back(name);
   }
@@ -88,15 +103,19 @@ FolderIndex::FolderIndex(const fs::path& root) : root_(root) {
   ends_.shrink_to_fit();
 }
 
-void FolderIndex::list(const fs::path& folder, size_t prefix) {
+void FolderIndex::list(const fs::path& folder, size_t prefix,
+                       std::vector<std::string>& above) {
+  above.push_back(enter(folder, above));
   const Listing here(folder);
+  for (const auto& [ending, count] : here.left_out) left_out_[ending] += count;
   for (const std::string& name : here.pictures) {
     names_ += folder.native().substr(std::min(prefix, folder.native().size()));
     if (folder.native().size() > prefix) names_ += '/';
     names_ += name;
     ends_.push_back(names_.size());
   }
-  for (const std::string& name : here.folders) list(folder / name, prefix);
+  for (const std::string& name : here.folders) list(folder / name, prefix, above);
+  above.pop_back();
 }
 
 int64_t FolderIndex::label(int64_t index) const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,7 +15,8 @@ namespace lockstep::data {
 /// A memory-efficient index of the images in a folder of class folders: the images
 /// below `root`/<class>/ in the order of torchvision's ImageFolder: classes
 /// sorted by name (bytewise), then folders by path, then files by name. Includes only
-/// files whose names end in .jpg, .jpeg or .png (case-insensitive).
+/// files whose names end in .jpg, .jpeg or .png (case-insensitive). Follows symbolic
+/// links to folders.
 ///
 /// Each image takes the length of its name plus 8 bytes: names are concatenated in one
 /// string, and the class is found by binary search. 1,000,000 images with names as in
@@ -22,11 +24,16 @@ namespace lockstep::data {
 class FolderIndex {
  public:
   /// Lists the folder. Throws std::runtime_error with a one-line message if `root` is
-  /// not a folder, has no class folders, cannot be listed, or a class has no images.
+  /// not a folder, has no class folders, cannot be listed, or a class has no images, or
+  /// if a symbolic link leads back to a folder above it.
   explicit FolderIndex(const std::filesystem::path& root);
 
   int64_t size() const { return static_cast<int64_t>(ends_.size()); }
   const std::vector<std::string>& classes() const { return classes_; }
+
+  /// Returns how many files were left out, by their endings (in lower case): images of
+  /// formats that torchvision's ImageFolder lists and this one does not.
+  const std::map<std::string, int64_t>& left_out() const { return left_out_; }
 
   std::string path(int64_t index) const;
   /// Returns the index of the image's class in `classes()`.
@@ -36,10 +43,12 @@ class FolderIndex {
   int64_t memory() const;
 
  private:
-  void list(const std::filesystem::path& folder, size_t prefix);
+  void list(const std::filesystem::path& folder, size_t prefix,
+            std::vector<std::string>& above);
 
   std::filesystem::path root_;
   std::vector<std::string> classes_;
+  std::map<std::string, int64_t> left_out_;
   std::vector<int64_t> class_ends_;  ///< index after the last image of each class
   std::string names_;                ///< relative to the class folder
   std::vector<uint64_t> ends_;       ///< end of each image's name in `names_`

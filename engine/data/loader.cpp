@@ -148,10 +148,6 @@ Batch BatchMaker::make(int64_t batch, int worker) const {
     add(batch, worker, index, made);
   }
   if (worker != kCallingThread) current_[worker] = -1;
-  if (made.labels.empty()) {
-    throw BadSample(fmt::format("none of the {} samples of batch {} can be loaded: {}",
-                                indices.size(), batch, made.bad.front()));
-  }
   made.images.resize(made.size() * numbers_of(made.shape));
   made.shape.insert(made.shape.begin(), made.size());
 
@@ -186,10 +182,15 @@ int64_t BatchMaker::get(int64_t batch, int worker, int64_t index,
     return dataset_->get(index, draws, image);
   } catch (const std::exception& error) {
     const bool is_bad = dynamic_cast<const BadSample*>(&error) != nullptr;
-    if (worker == kCallingThread || (is_bad && options_.on_bad_sample)) throw;
+    if (is_bad && options_.on_bad_sample) throw;
+    const std::string what =
+        std::string(error.what()) +
+        (is_bad ? "; fix: replace it, or use --on-bad-image skip" : "");
+    if (worker == kCallingThread && is_bad) throw BadSample(what);
+    if (worker == kCallingThread) throw;
     std::throw_with_nested(std::runtime_error(
         fmt::format("Caught {} in DataLoader worker {} (batch {}, sample {}): {}",
-                    type_name(error), worker, batch, index, error.what())));
+                    type_name(error), worker, batch, index, what)));
   }
 }
 

@@ -31,7 +31,7 @@ struct LoaderOptions {
 
   /// If set, a BadSample is not an error: the batch omits the sample, and this function
   /// is called with the reason when the batch is taken, on the thread that takes it. A
-  /// batch without any valid sample is still an error.
+  /// batch without any valid sample is empty: its size() is 0.
   std::function<void(const std::string& why)> on_bad_sample;
 
   /// Called after a batch is made, on the thread that made it, with the worker (or

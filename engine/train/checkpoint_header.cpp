@@ -1,8 +1,12 @@
 #include "engine/train/checkpoint_header.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+
+#include "base/hash.h"
 
 namespace lockstep::train {
 namespace {
@@ -10,6 +14,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kKey = "lockstep";
+constexpr const char* kChecksum = "checksum";
 
 [[noreturn]] void refuse_header(const std::string& path, const std::string& what) {
   throw std::runtime_error(path + ": " + what);
@@ -19,6 +24,12 @@ constexpr const char* kKey = "lockstep";
   refuse_header(path, "has a damaged header; fix: resume from another checkpoint");
 }
 
+/// Detects changes by hand, which would make a resumed run another one.
+std::string checksum_of(Json header) {
+  header.erase(kChecksum);
+  return fmt::format("{:016x}", fnv1a64(header.dump()));
+}
+
 }  // namespace
 
 bool is_checkpoint(const data::Metadata& metadata) { return metadata.count(kKey) > 0; }
@@ -26,14 +37,15 @@ bool is_checkpoint(const data::Metadata& metadata) { return metadata.count(kKey)
 bool is_optimizers(const std::string& name) { return name.starts_with("optimizer."); }
 
 data::Metadata format_header(const CheckpointHeader& header) {
-  const Json json = {{"checkpoint", 1},
-                     {"arch", header.progress.arch},
-                     {"epoch", header.progress.epoch},
-                     {"best_acc1", header.progress.best_acc1},
-                     {"recipe", Json::parse(header.progress.recipe)},
-                     {"dropout_calls", header.dropout_calls},
-                     {"ready_order", header.ready_order},
-                     {"checksums", header.checksums}};
+  Json json = {{"checkpoint", 1},
+               {"arch", header.progress.arch},
+               {"epoch", header.progress.epoch},
+               {"best_acc1", header.progress.best_acc1},
+               {"recipe", Json::parse(header.progress.recipe)},
+               {"dropout_calls", header.dropout_calls},
+               {"ready_order", header.ready_order},
+               {"checksums", header.checksums}};
+  json[kChecksum] = checksum_of(json);
   return {{"format", "pt"}, {kKey, json.dump()}};
 }
 
@@ -50,6 +62,11 @@ CheckpointHeader parse_header(const data::Metadata& metadata, const std::string&
       refuse_header(path,
                     "was written by another version of lockstep; fix: resume it with "
                     "that version");
+    }
+    if (json.contains(kChecksum) && json[kChecksum] != checksum_of(json)) {
+      refuse_header(path,
+                    "has an edited or damaged header (its checksum differs); fix: "
+                    "resume from another checkpoint, and change options by flags");
     }
     header.progress.arch = json.at("arch").get<std::string>();
     const auto epoch = json.at("epoch").get<int64_t>();

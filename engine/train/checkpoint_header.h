@@ -6,7 +6,9 @@
 //
 //   {"checkpoint": 1, "arch": "resnet18", "epoch": 3, "best_acc1": 71.5,
 //    "recipe": {…}, "dropout_calls": [12, 12], "ready_order": [61, 60, …],
-//    "checksums": {"conv1.weight": "9f…", …}}
+//    "checksums": {"conv1.weight": "9f…", …}, "checksum": "03…"}
+//
+// `checksum` is that of the other members; a file without it is accepted.
 //
 // Names contain no wrapper and momentum is stored once, so a checkpoint can be moved
 // between single, DP and DDP and across device counts. The random numbers of the

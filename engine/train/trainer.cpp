@@ -120,6 +120,7 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
   AverageMeter time("Time", ":6.3f"), data_time("Data", ":6.3f"), loss("Loss", ":.4e"),
       acc1("Acc@1", ":6.2f"), acc5("Acc@5", ":6.2f");
   EpochResult epoch;
+  int64_t skipped = 0;  // batches of which no sample could be loaded
   for (int64_t i = 0; i < loader.size(); ++i) {
     if (ended(last_step)) {
       epoch.complete = false;
@@ -128,24 +129,34 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
     if (before_step) before_step(next_step_);
     const int64_t start = tracer::now_ns();
     double waited_for_data = 0;
-    const Turn turn = train ? turn_of(i, loader.size(), last_step) : Turn{};
+    const Turn turn =
+        train ? turn_of(i - skipped, loader.size() - skipped, last_step) : Turn{};
     const StepResult result = step(loader, train, turn, reduce, waited_for_data);
 
-    if (train) warn_if_diverged(result);
-    data_time.update(waited_for_data);
-    loss.update(result.loss, result.batch);
-    acc1.update(result.acc1, result.batch);
-    acc5.update(result.acc5, result.batch);
-    time.update(seconds_since(start));
-    epoch.images += result.batch;
+    if (result.batch > 0) {
+      if (train) warn_if_diverged(result);
+      data_time.update(waited_for_data);
+      loss.update(result.loss, result.batch);
+      acc1.update(result.acc1, result.batch);
+      acc5.update(result.acc5, result.batch);
+      time.update(seconds_since(start));
+      epoch.images += result.batch;
+    } else {
+      ++skipped;
+      say_skipped(prefix, i, loader.size());
+    }
     if (after_step) after_step(result);
     const bool last = i + 1 == loader.size() || ended(last_step);
-    if (!options_.quiet && (last || i % options_.print_freq == 0)) {
+    if (!options_.quiet && epoch.images > 0 && (last || i % options_.print_freq == 0)) {
       std::vector<const AverageMeter*> meters{&time, &data_time, &loss, &acc1, &acc5};
       if (!train) meters.erase(meters.begin() + 1);
       std::puts(progress_line(prefix, i, loader.size(), meters).c_str());
       std::fflush(stdout);
     }
+  }
+  if (skipped == loader.size() && skipped > 0) {
+    throw std::runtime_error(prefix +
+                             " no sample could be loaded; fix: check the data set");
   }
   epoch.loss = loss.average();
   epoch.acc1 = acc1.average();
@@ -162,6 +173,26 @@ void Trainer::warn_if_diverged(const StepResult& result) {
                "are probably lost; fix: a lower --lr, or --clip-grad-norm\n",
                static_cast<long long>(result.step),
                std::isnan(result.loss) ? "nan" : "infinite");
+}
+
+/// Reports a batch without any valid sample, which takes no part in the training.
+void Trainer::say_skipped(const std::string& prefix, int64_t batch, int64_t batches) {
+  if (!options_.warn) return;
+  std::fprintf(stderr,
+               "lockstep: %s[%lld/%lld] skipped: none of %s samples could be loaded\n",
+               prefix.c_str(), static_cast<long long>(batch),
+               static_cast<long long>(batches), ddp_ ? "a rank's" : "its");
+}
+
+/// Returns whether the batch is empty; in DDP, whether that of any rank is: the ranks
+/// skip it together, since each collective needs all of them.
+bool Trainer::is_skipped(const data::Batch& batch, bool reduce) {
+  const bool empty = batch.size() == 0;
+  if (!reduce || !options_.skips_batches) return empty;
+  const std::vector<int64_t> sums = distributed::sum_integers(
+      *options_.group, options_.devices[0], {empty, stop.load()}, "metrics");
+  all_stop_ = sums[1] > 0;
+  return sums[0] > 0;
 }
 
 /// A step of the run, from construction to destruction: holds its number, event and
@@ -201,7 +232,9 @@ StepResult Trainer::step(data::DataLoader& loader, bool train, const Turn& turn,
   Inputs host, inputs;
   {
     tracer::Phase phase("data");
-    host = load(*loader.next());
+    const data::Batch batch = *loader.next();
+    if (is_skipped(batch, reduce)) return step.result;
+    host = load(batch);
     data_seconds = step.seconds();
   }
   {

@@ -31,6 +31,8 @@ struct TrainerOptions {
   int print_freq = 10;
   bool quiet = false;
   bool warn = true;  ///< to stderr, of a loss that is not finite; even if `quiet`
+  /// Whether the loaders may return empty batches (LoaderOptions::on_bad_sample).
+  bool skips_batches = false;
   optim::SgdOptions sgd;
   /// Weight decays of batch norms and of other biases, if different from `sgd`.
   std::optional<double> norm_weight_decay, bias_weight_decay;
@@ -47,7 +49,7 @@ struct TrainerOptions {
 struct StepResult {
   int64_t step = 0;
   bool train = true;
-  int64_t batch = 0;
+  int64_t batch = 0;  ///< 0 if the batch was skipped: none of it could be loaded
   double loss = 0, acc1 = 0, acc5 = 0;
   double seconds = 0;  ///< host time from start to end of the step
 };
@@ -120,6 +122,8 @@ class Trainer {
   void reduce_metrics(StepResult& result);
   bool ended(int64_t last_step) const;
   void warn_if_diverged(const StepResult& result);
+  void say_skipped(const std::string& prefix, int64_t batch, int64_t batches);
+  bool is_skipped(const data::Batch& batch, bool reduce);
   void describe(tracer::HostEvent& event, const Inputs& host, const Tensor& output,
                 bool train, bool synced) const;
 

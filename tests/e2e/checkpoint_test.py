@@ -160,6 +160,12 @@ class Checkpoints(CheckpointTest):
             refused(bad, bad, *parts)
 
         refused(self.path("none"), "No such file")
+        for start, kind in ((b"PK\x03\x04\0\0\x08\x08", "zip archive"),
+                            (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.", "pickle")):
+            damaged(start + bytes(100), f"is PyTorch's .pth format (a {kind})",
+                    "; fix: convert it with tools/convert_weights.py")
+            _, error = run("train", self.path("set"), "--pretrained", bad, code=1)
+            self.assertIn("is PyTorch's .pth format", error)
         refused(weights, "contains weights", "--pretrained")
         damaged(good[:-5], "truncated", "tensor")
         damaged(good[:1000], "header")
@@ -168,6 +174,10 @@ class Checkpoints(CheckpointTest):
                 "tensor 'optimizer.momentum_buffer.fc.bias' is damaged",
                 "resume from another")
         damaged(good.replace(b'\\"epoch\\":1', b'\\"epoch\\":x'), "damaged header")
+        for old, new in ((b'epoch\\":1', b'epoch\\":7'),
+                         (b'--lr\\":0.01', b'--lr\\":0.02')):
+            self.assertEqual(good.count(old), 1)
+            damaged(good.replace(old, new), "edited or damaged header")
         refused(self.newest("c"), "checkpoint of resnet18", "-a resnet18",
                 words=["-a", "resnet34"])
         refused(self.newest("c"), "'conv1.weight'", "--stem",
@@ -183,8 +193,8 @@ class Checkpoints(CheckpointTest):
 
         def as_a_user():  # root may write anywhere, unless it gives that up
             if os.geteuid() == 0:
-                dropped = ctypes.CDLL(None).prctl(24, 1)  # PR_CAPBSET_DROP, DAC_OVERRIDE
-                assert dropped == 0
+                capbset_drop, dac_override = 24, 1
+                assert ctypes.CDLL(None).prctl(capbset_drop, dac_override) == 0
 
         os.chmod(self.path("c"), 0o555)
         self.addCleanup(os.chmod, self.path("c"), 0o755)
@@ -205,7 +215,6 @@ class Checkpoints(CheckpointTest):
         before = contents(self.newest("c"))
 
         def small_files():  # what a full disk does, for this process alone
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
         done = subprocess.run(

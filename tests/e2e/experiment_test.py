@@ -139,9 +139,10 @@ class Experiments(TempTest):
                 (["experiment", "nothing"], 2, "imagenet-table, batch-size"),
                 (["experiment", "imagenet-table", "--length", 32], 2, "--epochs 3"),
                 ([*TABLE, "--divide-batches", 0], 2, "--divide-batches"),
+                ([*TABLE, "--divide-batches", 128], 2, "resnet_s_1 would leave"),
                 ([*BATCHES, "--batches", "64,32"], 2, "ascending order"),
                 ([*BATCHES, "--warmup-epochs", 2], 2, "must be less than"),
-                ([*BATCHES, "--data", self.folder], 1, "no CIFAR-10")):
+                ([*BATCHES, "--data", self.folder], 1, "not contain CIFAR-10")):
             if "--out" not in words and code == 1 or words[-1] in (32, "64,32", 2):
                 words = [*words, "--out", self.path("out")]
             _, error = run(*words, code=code)

@@ -92,7 +92,10 @@ class ImageFolders(TempTest):
         words = [data, *SMALL, "--gpu", 0, "-b", 8, "--steps", 3]
         _, error = run("train", *words, code=1)
         self.assertEqual(error.count("\n"), 1, error)
-        self.assertIn(f"{bad}: the file is truncated", error)
+        self.assertIn(f"{bad}: the file is truncated; fix: replace it, or use "
+                      "--on-bad-image skip", error)
+        _, error = run("train", *words, "-j", 0, code=1)
+        self.assertIn("or use --on-bad-image skip", error)
 
         words += ["--on-bad-image", "skip", "--summary", self.path("s.json")]
         _, error = run("train", *words)
@@ -112,8 +115,85 @@ class ImageFolders(TempTest):
                        "--devices", 2, "--world-size", 1, "--rank", 0, "--dist-url",
                        f"tcp://127.0.0.1:{free_port()}", "-b", 8, "--no-shuffle",
                        "--epochs", 1, "--on-bad-image", "skip")
-        self.assertEqual(error.count("lockstep: skipped "), 2, error)
+        self.assertEqual(error.count(f"lockstep: skipped {data}"), 2, error)
         self.assertIn("lockstep: skipped bad images 2 times\n", error)
+
+    def with_bad(self, *names):
+        """Folders in which these pictures are damaged."""
+        data = self.folders()
+        for name in names:
+            shutil.copy(os.path.join(PICTURES, "truncated.jpeg"),
+                        os.path.join(data, name))
+        return data
+
+    def test_a_batch_of_bad_images_alone_is_skipped(self):
+        # In file order: batches 4 and 19 of the training, 3 of the test.
+        data = self.with_bad("train/n00000001/0.JPEG", "train/n00000004/3.JPEG",
+                             "val/n00000000/3.JPEG")
+        words = [data, *SMALL, "--gpu", 0, "-b", 1, "--epochs", 1, "--no-shuffle"]
+        run("train", *words, code=1)
+        trace = self.path("t.json")
+        out, error = run("train", *words, "--on-bad-image", "skip", "--summary",
+                         self.path("s.json"), "--trace", trace, "--trace-steps", "3:24",
+                         "-p", 1)
+        self.assertIn("lockstep: Epoch: [0][4/20] skipped: none of its samples could "
+                      "be loaded\n", error)
+        self.assertIn("lockstep: Epoch: [0][19/20] skipped: ", error)
+        self.assertIn("lockstep: Test: [3/20] skipped: ", error)
+        self.assertIn("skipped bad images 3 times", error)
+        self.assertIn(" * Acc@1 ", out)
+        with open(self.path("s.json"), encoding="utf-8") as file:
+            steps = json.load(file)["steps"]
+        self.assertEqual([step["step"] for step in steps],
+                         [i for i in range(40) if i not in (4, 19, 23)])
+        run("trace", "check", trace)
+        run("emulate", trace)
+
+    def test_accumulation_goes_on_over_a_skipped_batch(self):
+        """What is trained is what would be without the pictures."""
+        words = [*SMALL, "--gpu", 0, "-b", 1, "--epochs", 1, "--no-shuffle",
+                 "--accumulate", 2, "--no-augment", "--deterministic",
+                 "--on-bad-image", "skip"]
+        bad = "train/n00000001/0.JPEG"
+        data = self.with_bad(bad)
+        losses = []
+        for _ in range(2):
+            summary = self.summary(data, *words)
+            losses.append([step["loss"] for step in summary["steps"]
+                           if step["kind"] == "train"])
+            if not losses[1:]:
+                os.remove(os.path.join(data, bad))
+        self.assertEqual(len(losses[0]), 19)
+        self.assertEqual(losses[0], losses[1])
+
+    def test_ranks_skip_a_batch_together(self):
+        # Without shuffling rank 1 of 2 gets every other picture: 5, 7, …
+        data = self.with_bad("train/n00000001/1.JPEG", "val/n00000000/1.JPEG")
+        words = [data, *SMALL, "-b", 2, "--epochs", 1, "--no-shuffle",
+                 "--on-bad-image", "skip", "--trace-steps", "0:14", "--summary",
+                 self.path("s.json")]
+        for mode in (["--mode", "ddp", "--devices", 2],
+                     ["--multiprocessing-distributed", "--devices", 2, "--world-size",
+                      1, "--rank", 0, "--dist-url",
+                      f"tcp://127.0.0.1:{free_port()}"]):
+            trace = self.path("t.json")
+            out, error = run("train", *words, *mode, "--trace", trace)
+            self.assertIn("Epoch: [0][2/10] skipped: none of a rank's samples",
+                          error)
+            self.assertEqual(error.count("] skipped: "), 2, error)
+            self.assertIn(" * Acc@1 ", out)
+            with open(self.path("s.json"), encoding="utf-8") as file:
+                steps = json.load(file)["steps"]
+            self.assertEqual([step["step"] for step in steps],
+                             [i for i in range(20) if i not in (2, 10)])
+            run("trace", "check", trace)
+
+    def test_nothing_but_bad_images_is_an_error(self):
+        data = self.with_bad(*(f"train/n{label:08}/{i}.JPEG" for label in range(5)
+                               for i in range(4)))
+        _, error = run("train", data, *SMALL, "--gpu", 0, "-b", 8, "--epochs", 1,
+                       "--on-bad-image", "skip", code=1)
+        self.assertIn("no sample could be loaded; fix: ", error)
 
     def test_a_pipe_is_no_picture(self):  # nobody waits for a writer that never comes
         data = self.folders()
@@ -149,6 +229,17 @@ class ImageFolders(TempTest):
         _, error = run("train", data, code=1)
         self.assertIn("val: no such folder; expected", error)
         run("train", "--dataset", "imagefolder", code=2)
+
+    def test_files_that_only_torchvision_reads_are_counted(self):
+        data = self.folders(2)
+        for part, name in (("train", "a.bmp"), ("train", "b.webp"), ("val", "c.bmp")):
+            with open(os.path.join(data, part, "n00000000", name), "wb"):
+                pass
+        text, _ = run("train", data, *SMALL, "--gpu", 0, "--steps", 0)
+        self.assertIn("=> left out: 3 files (2 .bmp, 1 .webp): only .jpeg, .jpg and "
+                      ".png are read; fix: convert them\n", text)
+        _, error = run("train", data, *SMALL, "--length", 5, code=2)
+        self.assertIn("--length has no effect on image folders", error)
 
     def test_a_picture_is_never_replaced(self):
         data = self.folders(1)

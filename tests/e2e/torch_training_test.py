@@ -96,6 +96,63 @@ class LiveTraining(TempTest):
         self.assertEqual(len(error.splitlines()), 1)
         self.assertFalse(os.path.exists(self.path("x.safetensors")))
 
+    def test_what_main_py_saves_is_converted(self):
+        """With the optimizer's floats, in both formats; and half-precision weights."""
+        ask("-c", f"""if True:
+            import argparse, torch, torchvision
+            net = torchvision.models.resnet18(num_classes=10)
+            optimizer = torch.optim.SGD(net.parameters(), 0.1, momentum=0.9,
+                                        weight_decay=1e-4)
+            net(torch.zeros(2, 3, 32, 32)).sum().backward()
+            optimizer.step()
+            schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=30)
+            saved = {{"epoch": 3, "arch": "resnet18", "best_acc1": torch.tensor(12.5),
+                     "state_dict": torch.nn.DataParallel(net).state_dict(),
+                     "optimizer": optimizer.state_dict(),
+                     "scheduler": schedule.state_dict(),
+                     "args": argparse.Namespace(lr=0.1)}}
+            folder = {self.folder!r}
+            torch.save(saved, folder + "/zip.pth.tar")
+            torch.save(saved, folder + "/old.pth.tar",
+                       _use_new_zipfile_serialization=False)
+            torch.save(net.state_dict(), folder + "/plain.pth")
+            torch.save(net.bfloat16().state_dict(), folder + "/bf16.pth")
+            torch.save(net.half().state_dict(), folder + "/f16.pth",
+                       _use_new_zipfile_serialization=False)
+            """)
+        for name in ("zip.pth.tar", "old.pth.tar", "plain.pth", "bf16.pth", "f16.pth"):
+            self.assertIn("122 tensors", ask(CONVERT, self.path(name),
+                                             self.path(name + ".safetensors")))
+        with open(self.path("plain.pth.safetensors"), "rb") as file:
+            plain = file.read()
+        for name in ("zip.pth.tar", "old.pth.tar"):
+            with open(self.path(name + ".safetensors"), "rb") as file:
+                self.assertEqual(file.read(), plain, name)
+        for name in ("bf16.pth", "f16.pth"):
+            run("train", self.path("set"), "--stem", "imagenet", "-b", 8, "--gpu", 0,
+                "-e", "--pretrained", self.path(name + ".safetensors"))
+
+    def test_a_files_code_is_never_executed(self):
+        ask("-c", f"""if True:
+            import os, torch
+            class Evil:
+                def __reduce__(self):
+                    return os.mkdir, ({self.path("executed")!r},)
+            folder = {self.folder!r}
+            for zipped in True, False:
+                for name, content in (("beside", {{"state_dict": {{"w": torch.ones(1)}},
+                                                  "args": Evil()}}),
+                                      ("inside", {{"w": Evil()}})):
+                    torch.save(content, f"{{folder}}/{{name}}{{int(zipped)}}.pth",
+                               _use_new_zipfile_serialization=zipped)
+            """)
+        for zipped in "01":
+            ask(CONVERT, self.path(f"beside{zipped}.pth"), self.path("x.safetensors"))
+            error = ask(CONVERT, self.path(f"inside{zipped}.pth"),
+                        self.path("y.safetensors"), fails=True)
+            self.assertIn("'w' is not a tensor", error)
+        self.assertFalse(os.path.exists(self.path("executed")))
+
 
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

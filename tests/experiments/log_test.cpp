@@ -31,6 +31,34 @@ TEST(ExperimentLog, TheFirstIterationIsNotCounted) {
   EXPECT_NEAR(log.counted().data_seconds, 4 * 0.05 - 0.05, 1e-9);
 }
 
+/// Today's main.py prints `[1/4]` first, and `[4/4]` last.
+TEST(ExperimentLog, IterationsMayBeCountedFromOne) {
+  std::string ours, todays;
+  for (int epoch = 0; epoch < 2; ++epoch) {  // 10 s, then 1, 2, 3 s
+    const double now[] = {10, 1, 2, 3}, mean[] = {10, 5.5, 13 / 3., 4};
+    for (int i = 0; i < 4; ++i) {
+      ours += line(epoch, i, 4, now[i], mean[i]);
+      todays += line(epoch, i + 1, 4, now[i], mean[i]);
+    }
+    todays += " *   Acc@1 12.500 Acc@5 50.000\n";
+  }
+  const Log log = read(todays);
+  EXPECT_EQ(log.iterations(), 8);
+  for (const bool short_last : {false, true}) {
+    EXPECT_EQ(log.counted(short_last).count, read(ours).counted(short_last).count);
+    EXPECT_EQ(log.counted(short_last).seconds, read(ours).counted(short_last).seconds);
+  }
+  ASSERT_EQ(log.epochs.size(), 2u);
+  EXPECT_TRUE(log.epochs[0].whole);
+  EXPECT_EQ(log.epochs[1].test_acc1, 12.5);
+
+  // Every tenth line: the steps of 0.4 s are not diluted by one that was not done.
+  const Log sparse = read(line(0, 1, 40, 2.4, 2.4) + line(0, 11, 40, 0.4, 6.4 / 11) +
+                          line(0, 31, 40, 0.4, 14.4 / 31));
+  EXPECT_EQ(sparse.counted().count, 30);
+  EXPECT_NEAR(sparse.counted().seconds / 30, 0.4, 1e-3);
+}
+
 TEST(ExperimentLog, NorAreSmallerBatchesAtTheEndOfEpochs) {
   std::string text;
   for (int epoch = 0; epoch < 2; ++epoch) {  // 5, 1, 1, 0.2 s

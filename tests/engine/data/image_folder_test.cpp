@@ -62,9 +62,28 @@ TEST_F(ImageFolderTest, ALoopOfFoldersEnds) {
   expect_error([&] { FolderIndex index(scratch_); },
                "a/up: a symbolic link to a folder");
   fs::remove(scratch_ / "a/up");
+
+  // Through each other: a/x/link is a/y, whose link is a/x.
+  for (const char* name : {"x", "y"}) fs::create_directories(scratch_ / "a" / name);
+  fs::create_directory_symlink("../y", scratch_ / "a/x/link");
+  fs::create_directory_symlink("../x", scratch_ / "a/y/link");
+  expect_error([&] { FolderIndex index(scratch_); },
+               "a/x/link/link: a symbolic link to a folder");
+  for (const char* name : {"x", "y"}) fs::remove_all(scratch_ / "a" / name);
   fs::create_directories(scratch_ / "b");
   fs::create_directory_symlink("../a", scratch_ / "b/as_a");
   EXPECT_EQ(paths(), (std::vector<std::string>{"a/1.jpeg 0", "b/as_a/1.jpeg 1"}));
+}
+
+TEST_F(ImageFolderTest, ImagesOfOtherFormatsAreCounted) {
+  add("a/1.jpeg");
+  for (const char* name : {"1.bmp", "2.BMP", "3.webp", "4.tiff", "notes.txt", "none"}) {
+    add(fmt::format("a/{}", name));
+  }
+  const FolderIndex index(scratch_);
+  EXPECT_EQ(index.size(), 1);
+  EXPECT_EQ(index.left_out(),
+            (std::map<std::string, int64_t>{{"bmp", 2}, {"tiff", 1}, {"webp", 1}}));
 }
 
 TEST_F(ImageFolderTest, LabelsFitTheModelAndTheTrainingClasses) {
@@ -143,12 +162,28 @@ TEST_F(ImageFolderTest, BadFilesEndARunOrAreLeftOut) {
     EXPECT_NE(reasons[0].find("a/1.jpeg"), std::string::npos);
     EXPECT_EQ(lenient.next()->size(), 2);
   }
-  LoaderOptions options{.batch_size = 1};
-  options.on_bad_sample = [](const std::string&) {};
-  DataLoader alone(folder, options);
-  alone.start_epoch(0);
-  alone.next();
-  expect_error([&] { alone.next(); }, "none of the 1 samples of batch 1", "a/1.jpeg");
+}
+
+TEST_F(ImageFolderTest, ABatchOfBadFilesAloneIsEmpty) {
+  for (int i = 0; i < 3; ++i) add(fmt::format("a/{}.jpeg", i));
+  fs::remove(scratch_ / "a/1.jpeg");
+  add("a/1.jpeg", "truncated.jpeg");
+  const auto folder =
+      std::make_shared<ImageFolder>(scratch_, ImageFolderOptions{.size = 16});
+  for (const int workers : {0, 2}) {
+    LoaderOptions options{.batch_size = 1, .workers = workers};
+    options.on_bad_sample = [](const std::string&) {};
+    DataLoader loader(folder, options);
+    loader.start_epoch(0);
+    EXPECT_EQ(loader.next()->size(), 1);
+    const auto empty = loader.next();
+    ASSERT_TRUE(empty.has_value());
+    EXPECT_EQ(empty->shape, (std::vector<int64_t>{0, 3, 16, 16}));
+    EXPECT_TRUE(empty->images.empty());
+    EXPECT_EQ(empty->bad.size(), 1u);
+    EXPECT_EQ(loader.next()->size(), 1);
+    EXPECT_FALSE(loader.next().has_value());
+  }
 }
 
 /// What an index of ImageNet's size costs, with files that are links to one.

@@ -1,0 +1,15 @@
+// Spellings that Python's argparse accepts, and CLI11 does not.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace lockstep::cli {
+
+/// Rewrites the words of `train` so that command lines of the ImageNet example work:
+/// `-a=resnet18`, and the beginning of a long flag (`--batch 8`) if it is that of only
+/// one. Throws UsageError if it is that of several.
+void read_like_argparse(const CLI::App& app, std::vector<std::string>& words);
+
+}  // namespace lockstep::cli

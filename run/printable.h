@@ -1,0 +1,17 @@
+// Text from outside, such as a file's name, in messages.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lockstep::run {
+
+/// Returns `text` with control characters as `\x1b`, so that no name can move the
+/// terminal's cursor or change its colours. Keeps tabs and line ends.
+std::string printable(std::string_view text);
+
+/// Returns the message on one screen: the middle of a very long one, which quotes a
+/// file, is left out.
+std::string shortened(const std::string& message);
+
+}  // namespace lockstep::run
