@@ -160,7 +160,8 @@ void judge_memory(Law& law, const Event& event, Args::Members& categories) {
 
 }  // namespace
 
-/// All laws see an event at once: fetching it from memory takes longer than judging it.
+/// Checks all laws in a single pass over the events: loading an event costs more than
+/// checking it.
 void judge_structure(TraceUnderTest& test) {
   judge_header(test);
   Law& times = test.law("times", "no time or duration is negative");

@@ -1,5 +1,5 @@
 // rejected by: variance
-// because: how far the ranks' means lie apart
+// because: how far apart the ranks' means are
 //
 // The misconception: variances may be averaged, if only they are weighted.
 
