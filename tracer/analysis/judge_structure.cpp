@@ -97,7 +97,7 @@ void judge_references(Law& law, const Index& index, const Event& event) {
   }
 }
 
-/// Asks once for each lane.
+/// Checks each lane only once.
 class NameJudge {
  public:
   NameJudge(Law& law, const Lanes& lanes) : law_(law), lanes_(lanes) {}
@@ -118,7 +118,7 @@ class NameJudge {
   LaneMap<bool> seen_;
 };
 
-/// Asks once for each file.
+/// Checks each file only once.
 class SourceJudge {
  public:
   SourceJudge(Law& law, const Trace& trace)

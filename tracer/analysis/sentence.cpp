@@ -93,7 +93,7 @@ std::string explain(const std::string& what, const std::string& share,
                      moved(), share);
 }
 
-/// One device shares nothing, so nothing is said about sharing.
+/// One device shares nothing, so the sentence does not mention sharing.
 std::string explain_one_device(const std::string& what, const std::string& share) {
   if (what == "waiting for a core") {
     return fmt::format("the device waits for a core during {} of a step", share);

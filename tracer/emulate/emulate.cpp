@@ -75,7 +75,7 @@ void check_scale(double scale) {
       "kernels cannot be {} times as fast; fix: a --compute-scale above 0", scale));
 }
 
-/// Removes what an earlier emulation found out about ports: the link may differ now.
+/// Removes what an earlier emulation recorded about ports: the link may differ now.
 void forget_ports(Trace& trace) {
   for (Event& event : trace.events) {
     if (event.args.contains(keys::port_held_by)) event.args.erase(keys::port_held_by);

@@ -1,8 +1,8 @@
 // rejected by: right_samples
 // because: a chunk for each of the sizes
 //
-// The misconception: only full chunks are worth sending (drop_last is the loader's
-// business, and another one).
+// The misconception: only full chunks are worth sending (that is the loader's
+// drop_last, which drops whole batches).
 
 // [solution-scatter]
   std::vector<Tensor> chunks;
