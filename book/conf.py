@@ -1,5 +1,5 @@
 """Sphinx's settings. Its source folder is the repository's root, so that a lesson's
-chapter lies beside its exercise, and every path in the book counts from one place."""
+chapter is next to its exercise, and all paths in the book are relative to the root."""
 
 import os
 import pathlib

@@ -15,7 +15,7 @@ into=$(cd "$into" && pwd)
 bash "$here/assets.bash" "$into.assets"
 LOCKSTEP_BOOK_ASSETS=$into.assets "$sphinx" -q -E -W --keep-going -j auto -b html \
   -c "$here" -d "$into.doctrees" "${@:2}" "$here/.." "$into"
-# The pages are named by their place in the repository; this is the door.
+# The pages are named by their place in the repository; this is the entry page.
 cat > "$into/index.html" << 'HTML'
 <!doctype html><meta charset="utf-8"><title>lockstep</title>
 <meta http-equiv="refresh" content="0; url=book/index.html">

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the built book into one PDF, by Chromium.
+# Prints the built book to one PDF with Chromium.
 #
 #   book/pdf.bash BUILT-BOOK FILE.pdf
 set -euo pipefail

@@ -40,7 +40,7 @@ def commands_of(lockstep, command="lockstep"):
 
 
 def problems(lockstep, page):
-    """What the page lacks, or says of a command that does not exist."""
+    """What the page lacks, and its entries for commands that do not exist."""
     known = ["lockstep", *commands_of(lockstep)]
     shown = [command for _, command, _, _ in BLOCK.findall(page)]
     linked = re.findall(r"^- .*", page, re.M)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Says whether two builds of lockstep do the same, event by event.
+# Reports whether two builds of lockstep do the same, event by event.
 #
 #   compare_runs.bash BEFORE AFTER    # two programs
 #

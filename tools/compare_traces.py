@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Says whether two runs of the same command line did the same, by their traces.
+"""Reports whether two runs of the same command line did the same, by their traces.
 
     compare_traces.py BEFORE.json AFTER.json    # also .json.gz
 

@@ -24,7 +24,7 @@ record() {
 
 view() { "$lockstep" view "$work/dp.json.gz" --size 1200x840 "$@"; }
 
-# number WORD OPTIONS…: the viewer's position, as "place 12" or "#34" say it
+# number WORD OPTIONS…: the viewer's position, given as "place 12" or "#34"
 number() {
   view "${@:2}" | sed -E "s/.*$1([0-9]+).*/\1/"
 }

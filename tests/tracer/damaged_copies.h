@@ -90,7 +90,7 @@ inline const std::vector<Damage> kDamagedDataParallel = {
     {"grad-ready", "time", "grad_ready@cpu:1",
      "mark `grad_ready` at 55.500 µs is not at the end of kernel #30 (55.000 µs)"},
     {"steps-whole", "no-end", "step 0", "step 0 has no end"},
-    {"steps-whole", "phase-outside", "backward", "phase `backward` lies outside step 0",
+    {"steps-whole", "phase-outside", "backward", "phase `backward` is outside step 0",
      "nesting"},
     {"reduce-after-backward", "too-early", "reduce gradients@cpu:0",
      "copy `reduce gradients` starts at 54.500 µs, before kernel `AddmmBackward0` #30 "
@@ -155,8 +155,8 @@ inline const std::vector<Damage> kDamagedRing = {
      "the files of all ranks",
      "ring-bytes, ring-messages"},
     {"ranks-agree", "bytes", "broadcast@cpu:1",
-     "rank 1 called broadcast of 8 B as number 0, but another rank called broadcast of "
-     "4 B",
+     "rank 1: collective #0 is broadcast (8 B), but another rank called broadcast "
+     "(4 B)",
      "buffers-broadcast"},
     {"ranks-agree", "missing", "broadcast@cpu:0",
      "broadcast #0 was called by 1 of 2 ranks", "ring-bytes"},

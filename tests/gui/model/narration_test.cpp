@@ -106,7 +106,7 @@ TEST(Narration, OfTheMinimalTrace) {
   const Model model = load_model("minimal.json", slurp(golden() / "minimal.json"));
   const Expected expected[] = {
       {"step 0",
-       "**Step 0** trains on **3 images**, cut into 2 chunks of 2, the last of 1, in "
+       "**Step 0** trains on **3 images**, cut into 2 chunks of 2 (last: 1), in "
        "**95.0 µs**: 31578 images per second. On the devices, loss takes longest: 27 % "
        "of the step."},
       {"DataParallel.__call__",
@@ -134,10 +134,10 @@ TEST(Narration, OfADataParallelStep) {
   const Model model = made("dp", kDataParallel).model();
   const Expected expected[] = {
       {"scatter",
-       "**scatter** cuts the batch into 3 chunks of 2, the last of 1, one for each "
+       "**scatter** cuts the batch into 3 chunks of 2 (last: 1), one for each "
        "device: **100 kB** leave the host in 1 copy."},
       {"replicate",
-       "Device 0 copies **the model, 900 kB,** to each of the 2 other devices, as in "
+       "Device 0 copies **the model** (900 kB) to each of the 2 other devices, as in "
        "**every** forward pass: the parameters live on device 0. Packing and "
        "sending take **6.50 ms**, 7 % of the step, on one port."},
       {"Module._call_impl",
