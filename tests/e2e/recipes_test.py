@@ -14,7 +14,7 @@ SMALL = ["train", *NULL, "-b", 8, "--length", 40]  # 5 batches
 class Recipes(TempTest):
     def test_impossible_ones_are_refused(self):
         for wanted, words in (
-                ("CUDA", ["--amp"]),
+                ("--device-type cuda", ["--amp"]),
                 ("--clip-grad-norm", ["--clip-grad-norm", 0]),
                 ("--norm-weight-decay", ["--norm-weight-decay", -1]),
                 ("--lr-gamma", ["--lr-gamma", "nan"]),
