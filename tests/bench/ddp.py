@@ -6,7 +6,7 @@ two threads, and with PyTorch's DDP on gloo. Peers alternate in one run. Ratios 
 computed within a round, and a peer's sample is dropped if other processes used more
 than 6 % of the machine: see README.md.
 
-    tests/bench/ddp.py                           # ResNet18-CIFAR, batch 128, 3 turns
+    tests/bench/ddp.py                           # ResNet18-CIFAR, batch 128, 3 rounds
     tests/bench/ddp.py --batch 8 --steps 3 --rounds 1 --keep-dirty   # smoke test
 """
 import argparse

@@ -1,5 +1,5 @@
-// The C++ counterpart of loader.py: runs epochs of a DataLoader over image folders, one
-// per input line.
+// Our side of loader.py: runs epochs of a DataLoader over image folders, one per input
+// line.
 //
 //   loader_bench FOLDER WORKERS BATCH IMAGES
 //

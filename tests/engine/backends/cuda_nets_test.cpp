@@ -269,8 +269,8 @@ TEST_P(CudaNets, TheTraceIsInOrder) {
   EXPECT_GT(waits, size_t(kSteps * 4));
 }
 
-/// The ring's messages are measured, not modelled. Each lies within its collective and
-/// begins after the sender has received the data.
+/// The ring's messages are measured, not modelled. Each runs within its collective and
+/// begins after the messages that its sender depends on.
 TEST_P(CudaNets, TheTraceOfARingInTheGpusMemoryIsInOrder) {
   ddp_gradients(DeviceType::cuda, DType::f32);  // finishes all earlier work
   tracer::start_recording();

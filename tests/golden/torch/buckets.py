@@ -65,7 +65,7 @@ def buckets_of(ddp, net):
 
 
 def ddp_rows(name, net):
-    """Buckets in launch order, in the first step and after the rebuild."""
+    """Buckets in launch order, in the first step and from the second forward pass."""
     rows = []
     for unused, cap in SETTINGS + MORE_SETTINGS.get(name, []):
         ddp = torch.nn.parallel.DistributedDataParallel(
