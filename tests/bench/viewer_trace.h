@@ -14,7 +14,7 @@ struct TraceSize {
 };
 
 /// Returns the text of such a trace of DataParallel training, sorted as the format
-/// requires. About 290 bytes per event, counters included.
+/// requires. About 270 bytes per event, counters included.
 std::string make_trace(const TraceSize& size);
 
 }  // namespace lockstep::bench

@@ -1,7 +1,8 @@
 """Photographs are decoded, cropped, normalized and classified by ResNet18, ResNet50 and
-VGG16 with PyTorch's weights. The log-probabilities of all classes equal PyTorch's. One
-photograph is copied to each class's folder, so that the loss of each evaluation gives
-another class. Skipped without PyTorch or the sample photographs (LOCKSTEP_SHARED)."""
+VGG16 with PyTorch's weights. The log-probabilities of all classes equal PyTorch's. Each
+photograph is linked into every class's folder, so that the losses give the
+log-probability of every class. Skipped without PyTorch or the sample photographs
+(LOCKSTEP_SHARED)."""
 
 import glob
 import json
