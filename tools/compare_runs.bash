@@ -12,7 +12,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 different=0
 
-compare() {  # compare NAME OPTION…: of `train`
+compare() {  # compare NAME OPTION…: options of `train`
   local name=$1 program number=0
   for program in "$before" "$after"; do
     number=$(( number + 1 ))

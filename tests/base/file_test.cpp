@@ -111,7 +111,7 @@ TEST_F(AtomicWrite, AFullDeviceIsWrittenDirectlyAndSaysSo) {
 TEST_F(AtomicWrite, AFullDeviceRefusesGzipToo) {
   fs::create_symlink("/dev/full", scratch_ / "full.gz");
   AtomicFile file(scratch_ / "full.gz");
-  file.write("x");  // kept by the compressor until commit
+  file.write("x");  // buffered by the compressor until commit
   expect_error([&] { file.commit(); }, "full.gz", "No space left");
 }
 

@@ -1,4 +1,4 @@
-// Sockets on loopback: listening, connecting, and what happens when either fails.
+// Sockets on loopback: listening, connecting, and errors of both.
 #include "base/socket.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// From features to loss, and the update of the weights.
+// The head, the loss, and the weight update.
 #include <algorithm>
 #include <cmath>
 

@@ -8,7 +8,7 @@
 namespace lockstep::experiments {
 namespace {
 
-/// A line as main.py prints it.
+/// A line in the format of main.py.
 std::string line(int epoch, int iteration, int of, double now, double mean) {
   return fmt::format(
       "Epoch: [{}][{:5}/{}]\tTime {:6.3f} ({:6.3f})\tData  0.100 ( 0.050)\tLoss "

@@ -12,9 +12,9 @@ namespace lockstep::test {
 
 /// Makes this process's CUDA devices run on simulated GPUs. Must be called before the
 /// first one is used; later calls have no effect. With exactly kGpus devices, each has
-/// its own GPU and collectives use a library; otherwise neither.
+/// its own GPU and collectives use a library; otherwise neither. Launches that add u8
+/// values fail, to simulate a failing launch.
 void simulate_gpus();
-/// Adding up bytes fails there, as any launch may.
 inline constexpr size_t kGpus = 3;
 bool gpus_are_simulated();
 /// The simulated GPUs as the module that the engine loads

@@ -123,7 +123,7 @@ class RealCifar10 : public testing::Test {
     }
     const char* ci = std::getenv("CI");
     ASSERT_STRNE(ci ? ci : "", "true") << "CI must set LOCKSTEP_SHARED";
-    GTEST_SKIP() << "LOCKSTEP_SHARED does not name the folder with data/cifar-10-…";
+    GTEST_SKIP() << "LOCKSTEP_SHARED has no folder data/cifar-10-…";
   }
 
   struct Known {

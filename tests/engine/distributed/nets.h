@@ -65,7 +65,7 @@ inline nn::ModulePtr make_deep_net() {
   return std::make_shared<nn::Sequential>(std::move(layers));
 }
 
-/// first(x), plus second(x) where `uses_second`.
+/// first(x), plus second(x) if `uses_second`.
 class TwoLinears : public nn::Module {
  public:
   TwoLinears() {

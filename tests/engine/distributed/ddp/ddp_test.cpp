@@ -77,7 +77,7 @@ class DdpGolden : public testing::TestWithParam<const char*> {
       Batch::golden(golden["batch"], golden["image"], golden["classes"]);
 };
 
-// Takes 15 GB and two minutes: --gtest_also_run_disabled_tests.
+// Takes 15 GB and two minutes; run with --gtest_also_run_disabled_tests.
 INSTANTIATE_TEST_SUITE_P(DISABLED_Large, DdpGolden, testing::Values("vgg16_n2"),
                          [](const auto& info) { return std::string(info.param); });
 

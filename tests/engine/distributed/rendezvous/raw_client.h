@@ -92,7 +92,7 @@ class RawClient {
     return all;
   }
 
-  /// Returns the next answer.
+  /// Returns the next reply.
   store::Frame receive_frame() {
     for (;;) {
       const auto parsed = store::parse_frame(received_);
