@@ -5,7 +5,8 @@
     docs/commands.py --check [LOCKSTEP]    # write nothing; exit 1 if it would change
 
 The sections and their text are maintained manually. A section is a heading with the
-command in code, `## `train``. Its help block ends the section or precedes further text.
+command in code, `## `train``. Its help block is at the end of the section
+or before further text.
 """
 
 import pathlib

@@ -181,8 +181,7 @@ class Merging(TempTest):
 
 
 class Overlap(TempTest):
-    """Gradients are reduced while backward runs, according to the trace's
-    dependencies."""
+    """Gradients are reduced while backward runs, by the trace's dependencies."""
 
     def test_bucket_0_leaves_during_backward(self):
         for _ in range(int(os.environ.get("LOCKSTEP_OVERLAP_RUNS", 3))):
@@ -209,18 +208,18 @@ class Overlap(TempTest):
         def enqueued(event):
             return by_id[event["args"]["op"]]["ts"]
 
-        # The host enqueues the reduction among backward's kernels, before most of them,
+        # The host enqueues the reduction among backward's kernels, before most of them.
         after = [e for e in backward if enqueued(e) > enqueued(reduction)]
         self.assertGreater(len(after), len(backward) / 2)
-        # on a separate stream,
+        # The reduction runs on a separate stream.
         self.assertNotIn(reduction["args"]["stream"],
                          {e["args"]["stream"] for e in backward})
-        # which neither backward's stream
+        # Backward's stream does not wait for it.
         queue = [e for e in of("kernel") if lane(e) == lane(after[0])]
         for task in queue[:queue.index(after[-1]) + 1]:
             self.assertNotIn(reduction["args"]["id"], ancestors(by_id, task), task)
-        # nor the host waits for meanwhile. The time of the transfer depends on the
-        # peers and their processors.
+        # Neither does the host. The time of the transfer depends on the peers and their
+        # processors.
         for wait in of("sync", rank=rank):
             if wait["ts"] < enqueued(after[-1]):
                 self.assertNotIn(reduction["args"]["id"], wait["args"]["for"], wait)
@@ -247,8 +246,7 @@ def ancestors(by_id, event):
 
 
 class Seed(TempTest):
-    """The original project's command line, with `lockstep train` for `python
-    main.py`."""
+    """The original command line, with `lockstep train` for `python main.py`."""
 
     def test_one_node_of_two_devices_on_real_pictures(self):
         data = os.environ.get("LOCKSTEP_SHARED", ROOT + "/../shared") + "/data"
