@@ -1,6 +1,6 @@
-# `./lockstep book`: read by ../lockstep, whose functions it uses.
+# `./lockstep book`: sourced by ../lockstep, whose functions it uses.
 #
-#   --no-open   builds the book and prints its location
+#   --no-open   builds the book and prints its path
 #   --pdf       also prints it to build/book.pdf with Chromium
 # shellcheck shell=bash disable=SC2154  # root and build are the wrapper's
 

@@ -1,5 +1,5 @@
-// The damaged copies of the traces written by hand (tests/golden/damage.py): each with
-// the law that must reject it, and what the law says.
+// The damaged copies of the hand-written traces (tests/golden/damage.py): the law that
+// must reject each copy, and its message.
 #pragma once
 
 #include <ostream>
@@ -9,11 +9,11 @@
 namespace lockstep::tracer::testing {
 
 struct Damage {
-  const char* law;           ///< must reject the copy
-  const char* what;          ///< is damaged; the copy is damaged/LAW.WHAT.json
-  const char* event;         ///< to which the law points (named_events.h); "": to none
-  const char* sentence;      ///< that the law says
-  const char* follows = "";  ///< other laws that the damage breaks, too
+  const char* law;           ///< the law that must reject the copy
+  const char* what;          ///< the damage; the copy is damaged/LAW.WHAT.json
+  const char* event;         ///< the event in the report (named_events.h); "": none
+  const char* sentence;      ///< the message
+  const char* follows = "";  ///< other laws that the damage violates
 };
 
 inline std::string file_of(const Damage& damage) {
@@ -24,7 +24,7 @@ inline void PrintTo(const Damage& damage, std::ostream* out) {
   *out << "damaged/" << file_of(damage);
 }
 
-/// Of minimal.json; of `ports`, as if emulated.
+/// Copies of minimal.json; those of the law `ports` as if emulated.
 inline const std::vector<Damage> kDamagedDataParallel = {
     {"format", "version", "",
      "`lockstep.format` is not 1; fix: pass a trace that lockstep recorded"},
@@ -148,7 +148,7 @@ inline const std::vector<Damage> kDamagedDataParallel = {
      "copy `reduce gradients` moves 48 B in 2.000 µs: more than the link's 0.016 GB/s"},
 };
 
-/// Of minimal_ddp.json.
+/// Copies of minimal_ddp.json.
 inline const std::vector<Damage> kDamagedRing = {
     {"halves-matched", "recv", "all_reduce@cpu:0/all_reduce@cpu:0#1",
      "recv #43 from 1 to 0 (all_reduce 1, message 0) has no matching half; fix: merge "
@@ -186,7 +186,7 @@ inline const std::vector<Damage> kDamagedRing = {
      "the same stream"},
 };
 
-/// Of minimal_ddp.json, as Gloo would have recorded it.
+/// Copies of minimal_ddp.json as if recorded with Gloo.
 inline const std::vector<Damage> kDamagedGloo = {
     {"ring-bytes", "gloo-all-reduce", "all_reduce@cpu:0",
      "all_reduce #1 of 8 B moved 20 B, expected 2 times its bytes: 16", "copy-bytes"},

@@ -1,8 +1,7 @@
-// What the viewer says about each event: true, readable, and never a crash.
+// The viewer's sentence about each event: correct, readable, and never a crash.
 //
-// Events are addressed by what they are (tests/tracer/named_events.h).
-// position_test.cpp shows minimal.json; these are the traces of made_trace.h. A step of
-// DataParallel:
+// Events are addressed by their paths (tests/tracer/named_events.h). position_test.cpp
+// shows minimal.json; these are the traces of made_trace.h. A step of DataParallel:
 //
 //   step 3
 //     data
@@ -70,7 +69,7 @@ int emphases(std::string_view text) {
   return count;
 }
 
-/// What must be true of every sentence.
+/// Checks the properties that every sentence must have.
 void expect_readable(const Model& model) {
   static const std::regex wrong(
       R"([{}\n]|  | [.,:;]( |$)|\.\.|\*\*\*|-1|(^|[^0-9.])0 [kMGT]?(B|FLOP)\b)"
@@ -313,7 +312,7 @@ TEST(Narration, SpeaksTheLanguageThatItIsGiven) {
             "40 B 40 B, von der Rechner nach Gerät 0");
   EXPECT_EQ(said(model, "aten::linear#1", language), "ein Kern");
   EXPECT_EQ(said(model, "Scatter", language), "kein Kern");
-  EXPECT_EQ(said(model, "step 0", language), "") << "an empty table says nothing";
+  EXPECT_EQ(said(model, "step 0", language), "") << "an empty table gives no text";
 }
 
 TEST(Narration, TemplatesAreWellFormed) {
