@@ -15,6 +15,7 @@
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
 #include "lessons/machine/contain.h"
+#include "lessons/machine/own_code.h"
 #include "lessons/machine/workspace.h"
 #include "lessons/plugin.h"
 
@@ -105,6 +106,7 @@ const tracer::Trace& Exam::train(const std::string& arguments,
   trace_file_ = trace_folder_ + "/" + test_ + ".json.gz";
   run(arguments, library_, trace_file_, if_it_fails);
   trace_ = tracer::read_trace(trace_file_);
+  expect_called(find_lesson(std::to_string(lesson_)), trace_, arguments);
   return trace_;
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -16,6 +17,7 @@
 #include "engine/tensor/tensor.h"
 #include "lessons/machine/contain.h"
 #include "lessons/machine/exam.h"
+#include "lessons/machine/own_code.h"
 #include "lessons/machine/stuck.h"
 #include "lessons/plugin.h"
 
@@ -67,10 +69,26 @@ std::pair<std::string, std::string> about_exception() {
   }
 }
 
+/// Thrown if the learner's library cannot be judged at all.
+struct Refused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The first test of every library: loads it.
+void load(const Lesson& lesson, const std::string& library) {
+  expect_written(lesson, library);
+  try {
+    plug(library);
+  } catch (const std::exception& error) {
+    throw Refused(error.what());
+  }
+  expect_plugged(lesson);
+}
+
 /// Runs one test; returns its result as a JSON line.
-Json run_test(const Test& test, Exam& exam) {
-  exam.set_test(test.name);
-  Json row{{"end", test.name}, {"status", "pass"}};
+Json run_test(const std::string& name, Exam& exam, const std::function<void()>& test) {
+  exam.set_test(name);
+  Json row{{"end", name}, {"status", "pass"}};
   const auto fail = [&](const char* status, const std::string& what,
                         const std::string& expected, const std::string& got,
                         const Because& because) {
@@ -84,7 +102,9 @@ Json run_test(const Test& test, Exam& exam) {
     row["event"] = because.event;
   };
   try {
-    test.run(exam);
+    test();
+  } catch (const Refused&) {
+    throw;
   } catch (const Wrong& wrong) {
     fail("fail", wrong.what, wrong.expected, wrong.got, wrong.because);
   } catch (const NotWritten& nothing) {
@@ -108,7 +128,10 @@ std::string read_results(const fs::path& file, Verdict& verdict) {
       running = row["begin"];
       continue;
     }
-    if (row.contains("refused")) verdict.message = row["refused"];
+    if (row.contains("refused")) {
+      verdict.message = row["refused"];
+      running.clear();
+    }
     if (row.contains("test")) verdict.tests.push_back({row["test"], row["title"]});
     for (TestResult& test : verdict.tests) {
       if (test.name != row.value("end", "")) continue;
@@ -185,25 +208,26 @@ int judge(const Lesson& lesson, const Judging& files) {
   name_workspace_in_commands(named ? named : "");
   if (!files.tests.empty()) load_tests(files.tests, lesson.number);
   const std::vector<Test> tests = tests_of(lesson.number);
+  if (!lesson.quiz) say({{"test", kOwnCode}, {"title", own_code_title(lesson)}});
   for (const Test& test : tests) say({{"test", test.name}, {"title", test.title}});
-  std::string answers;
-  if (lesson.quiz) {
-    answers = read_text(files.library);
-  } else {
-    try {
-      plug(files.library);
-    } catch (const std::exception& error) {
-      say({{"refused", error.what()}});
+  Exam exam(files.library, files.traces, lesson.quiz ? read_text(files.library) : "");
+  exam.set_lesson(lesson.number);
+  const auto passes = [&](const std::string& name, const std::function<void()>& test) {
+    say({{"begin", name}});
+    const Json row = run_test(name, exam, test);
+    say(row);
+    return row["status"] == "pass";
+  };
+  try {
+    if (!lesson.quiz && !passes(kOwnCode, [&] { load(lesson, files.library); })) {
       return 0;
     }
+  } catch (const Refused& error) {
+    say({{"refused", error.what()}});
+    return 0;
   }
-  Exam exam(files.library, files.traces, answers);
-  for (const Test& test : tests) {
-    exam.set_lesson(lesson.number);
-    say({{"begin", test.name}});
-    const Json row = run_test(test, exam);
-    say(row);
-    if (row["status"] != "pass") break;  // later tests build on it
+  for (const Test& test : tests) {  // later tests build on earlier ones
+    if (!passes(test.name, [&] { test.run(exam); })) break;
   }
   return 0;
 }
