@@ -127,13 +127,17 @@ std::string Exam::run(const std::string& arguments, const std::string& library,
   setenv("LOCKSTEP_SLOTS", library.c_str(), 1);
   const ProcessResult result = run_process(words);
   unsetenv("LOCKSTEP_SLOTS");
-  if (result.exit_code == 0) return result.output;
+  const bool wrote_nothing = !std::filesystem::exists(trace);
+  if (result.exit_code == 0 && !wrote_nothing) return result.output;
   const Complaint complaint = complaint_of(result.errors);
   std::fputs(complaint.text.c_str(), stderr);  // shown below the verdict
   std::string got = complaint.line;
   if (!complaint.sanitizer && result.exit_code > 128) {
     got = fmt::format("it was killed by signal {} ({})", result.exit_code - 128,
                       strsignal(result.exit_code - 128));
+  }
+  if (result.exit_code == 0) {
+    got = "your code ended the program with exit code 0 before its trace was written";
   }
   if (got.empty()) got = fmt::format("it exited with code {}", result.exit_code);
   Because because = if_it_fails;

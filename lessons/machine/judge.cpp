@@ -18,6 +18,7 @@
 #include "lessons/machine/contain.h"
 #include "lessons/machine/exam.h"
 #include "lessons/machine/own_code.h"
+#include "lessons/machine/results.h"
 #include "lessons/machine/stuck.h"
 #include "lessons/plugin.h"
 
@@ -116,26 +117,25 @@ Json run_test(const std::string& name, Exam& exam, const std::function<void()>& 
   return row;
 }
 
-/// Reads what the judged process wrote before it ended; returns the test that was
-/// running.
-std::string read_results(const fs::path& file, Verdict& verdict) {
-  std::ifstream lines(file);
-  std::string running;
-  for (std::string line; std::getline(lines, line);) {
-    const Json row = Json::parse(line, nullptr, false);
-    if (row.is_discarded()) continue;
-    if (row.contains("begin")) {
-      running = row["begin"];
-      continue;
-    }
+/// What the judged process reported before it ended.
+struct Reported {
+  std::string running;  ///< the test that had not ended
+  bool complete = false;
+};
+
+Reported read_results(const std::vector<Json>& rows, Verdict& verdict) {
+  Reported reported;
+  for (const Json& row : rows) {
+    if (row.contains("begin")) reported.running = row["begin"];
+    if (row.contains("complete")) reported.complete = true;
     if (row.contains("refused")) {
       verdict.message = row["refused"];
-      running.clear();
+      reported = {"", true};
     }
     if (row.contains("test")) verdict.tests.push_back({row["test"], row["title"]});
     for (TestResult& test : verdict.tests) {
       if (test.name != row.value("end", "")) continue;
-      running.clear();
+      reported.running.clear();
       test.status = row["status"];
       test.what = row.value("what", "");
       test.expected = row.value("expected", "");
@@ -146,7 +146,7 @@ std::string read_results(const fs::path& file, Verdict& verdict) {
       test.event = row.value("event", int64_t{-1});
     }
   }
-  return running;
+  return reported;
 }
 
 /// Explains a signal that the code received.
@@ -171,7 +171,8 @@ std::string about_signal(int number) {
 }
 
 std::string about_end(const Ended& ended, const Limits& limits, const Lesson& lesson,
-                      Sanitizer sanitizer, const std::vector<std::string>& places) {
+                      Sanitizer sanitizer, const std::vector<std::string>& places,
+                      const std::string& running) {
   if (ended.timed_out) {
     const std::string where =
         places.empty() ? "" : fmt::format(" It was at {}.", fmt::join(places, ", "));
@@ -187,9 +188,13 @@ std::string about_end(const Ended& ended, const Limits& limits, const Lesson& le
   const std::string more = fmt::format(
       " To see where: {}",
       lesson_command(fmt::format("check {} --sanitize address", lesson.number)));
+  const std::string while_loaded =
+      running == kOwnCode ? ", while it was loaded: look at the constructors of your "
+                            "global objects"
+                          : "";
   if (ended.exit_code > 128) return about_signal(ended.exit_code - 128) + "." + more;
-  return fmt::format("your code terminated the whole program with exit code {}.{}",
-                     ended.exit_code, more);
+  return fmt::format("your code terminated the whole program with exit code {}{}.{}",
+                     ended.exit_code, while_loaded, more);
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -200,10 +205,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 int judge(const Lesson& lesson, const Judging& files) {
-  std::ofstream out(files.results);
-  const auto say = [&](const Json& row) {
-    out << row.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
-  };
+  ResultsWriter results;
+  const auto say = [&](const Json& row) { results.say(row); };
   const char* named = std::getenv("LOCKSTEP_NAMED_WORKSPACE");
   name_workspace_in_commands(named ? named : "");
   if (!files.tests.empty()) load_tests(files.tests, lesson.number);
@@ -219,15 +222,13 @@ int judge(const Lesson& lesson, const Judging& files) {
     return row["status"] == "pass";
   };
   try {
-    if (!lesson.quiz && !passes(kOwnCode, [&] { load(lesson, files.library); })) {
-      return 0;
+    bool passed = lesson.quiz || passes(kOwnCode, [&] { load(lesson, files.library); });
+    for (const Test& test : tests) {  // later tests build on earlier ones
+      passed = passed && passes(test.name, [&] { test.run(exam); });
     }
+    say({{"complete", true}});
   } catch (const Refused& error) {
     say({{"refused", error.what()}});
-    return 0;
-  }
-  for (const Test& test : tests) {  // later tests build on earlier ones
-    if (!passes(test.name, [&] { test.run(exam); })) break;
   }
   return 0;
 }
@@ -252,8 +253,6 @@ Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer saniti
 
   const fs::path tests = build_tests(workspace, lesson);
   fs::create_directories(workspace.built());
-  const fs::path results = workspace.built() / (lesson.slug + ".results");
-  fs::remove(results);
   const fs::path stuck = workspace.built() / (lesson.slug + ".stuck");
   fs::remove(stuck);
   std::map<std::string, std::string> environment{
@@ -273,23 +272,30 @@ Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer saniti
     environment["TSAN_OPTIONS"] = "ignore_noninstrumented_modules=1";
   }
   start = std::chrono::steady_clock::now();
+  ResultsReader results;
   const Ended ended = run_contained(
       {program_path(), "lesson", "judge", lesson.slug, built.library.string(),
-       workspace.traces(lesson).string(), results.string(), tests.string()},
-      environment, limits);
+       workspace.traces(lesson).string(), tests.string()},
+      environment, limits, results.for_process());
   verdict.run_seconds = seconds_since(start);
   verdict.output = without_prefix(ended.output, workspace.root().string() + "/");
-  const std::string running = read_results(results, verdict);
-  if (!running.empty() || ended.exit_code != 0) {
+  const Reported reported = read_results(results.read(), verdict);
+  if (!reported.complete || results.forged() || ended.exit_code != 0) {
     const auto places = places_in(stuck.string(), built.library.string());
-    const std::string end = about_end(ended, limits, lesson, sanitizer, places);
-    for (TestResult& test : verdict.tests) {
-      if (test.name == running) {
-        test.status = "error";
-        test.got = end;
-      }
+    std::string end =
+        about_end(ended, limits, lesson, sanitizer, places, reported.running);
+    if (results.forged()) {
+      end = "your code wrote results itself; only the lesson's tests report them. " +
+            (reported.complete ? "" : end);
     }
-    if (running.empty()) verdict.message = end;
+    bool told = false;
+    for (TestResult& test : verdict.tests) {
+      if (test.name != reported.running) continue;
+      test.status = "error";
+      test.got = end;
+      told = true;
+    }
+    if (!told) verdict.message = end;
     return verdict;
   }
   if (!verdict.message.empty()) return verdict;  // the library was refused
