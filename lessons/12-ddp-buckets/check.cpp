@@ -10,6 +10,7 @@
 #include "lessons/machine/exam.h"
 #include "lessons/machine/predicates.h"
 #include "lessons/machine/ranks.h"
+#include "lessons/plugin.h"
 #include "tracer/analysis/communication.h"
 #include "tracer/emulate/emulate.h"
 #include "tracer/format/keys.h"
@@ -76,11 +77,14 @@ struct ByHand {
     parameter.set_grad(ops::scale(parameter.detach(), rank + 1));
     sync->gradient_ready(p);
   }
-  void step(const std::vector<size_t>& order) {
+  void step(const std::vector<size_t>& order, HeadStart* head = nullptr) {
+    if (head != nullptr && rank > 0) head->wait_for_rank_0(steps);
     begin();
     for (size_t p : order) ready(p);
     sync->after_backward();
+    if (head != nullptr && rank == 0) head->rank_0_is_ahead();
     runtime::context(device).synchronize();
+    ++steps;
   }
   Numbers gradient(size_t p) const {
     const Tensor grad = parameters[p].value.grad();
@@ -88,7 +92,7 @@ struct ByHand {
   }
 
   Device device;
-  int rank;
+  int rank, steps = 0;
   distributed::Parameters parameters;
   std::unique_ptr<distributed::GradientSync> sync;
 };
@@ -99,7 +103,18 @@ LESSON_TEST(12, cut_backwards, "parameters are cut into buckets from the last on
   Noted* const calls = new Noted;
   ProcessGroup group{std::unique_ptr<Noted>(calls)};
   ByHand by_hand(group, {DeviceType::reference, 0});
-  by_hand.step(kBackwards);
+  try {
+    by_hand.step(kBackwards);
+  } catch (const NotWritten&) {
+    throw;
+  } catch (const std::runtime_error&) {  // the Work of a bucket that never left
+    if (!calls->buckets.empty()) throw;
+  }
+  exam.that(!calls->buckets.empty(), "buckets launched for 6 gradients", "4", "none",
+            {"no bucket was ever complete: before_backward must begin each step anew, "
+             "with `missing` the number of a bucket's members, nothing arrived, and "
+             "bucket 0 next",
+             "Turns"});
   Buckets bytes;
   for (const auto& [bucket, size] : calls->buckets) bytes.push_back(size);
   exam.equal(
@@ -160,10 +175,7 @@ const Because kRunFails{
     "two ranks train with your reducer; its output is printed below", "Turns"};
 
 /// Step 1 of that run, which is recorded once.
-const tracer::Trace& learners_run(Exam& exam) {
-  static const tracer::Trace trace = exam.train(kRun, kRunFails);
-  return trace;
-}
+const tracer::Trace& learners_run(Exam& exam) { return exam.train(kRun, kRunFails); }
 
 /// Returns the all-reduces of step 1, of all ranks.
 Events all_reduces(const tracer::Trace& trace) {
@@ -183,6 +195,19 @@ LESSON_TEST(12, in_flight, "few messages, and backward continues") {
   exam.that(
       !buckets.empty(), "all-reduces of gradients in step 1", "some", "none",
       {"step 0 was right: the gradients must be counted again in each step", "Turns"});
+  const Events hook_waits = host_waits_in(trace, {"gradient_ready"});
+  exam.equal("waits of the host for a device in gradient_ready, in a step", size_t{0},
+             hook_waits.size(),
+             {"the host waits in the hook, and enqueues nothing more of backward "
+              "meanwhile. Only the bucket must wait: for the events in its `after`",
+              "Turns", hook_waits.empty() ? -1 : hook_waits.back()->id});
+  const Events waits = host_waits_in(trace, {"before_backward", "after_backward"});
+  exam.equal("waits of the host for a device in your other functions, in a step",
+             size_t{0}, waits.size(),
+             {"the host waits until the sums are there, and the optimizer's kernels "
+              "are enqueued late. wait() of a Work is enough: it makes the device "
+              "wait, not the host",
+              "The way back", waits.empty() ? -1 : waits.back()->id});
   exam.at_most("all-reduces of ResNet18's 62 gradients in a step", size_t{3},
                buckets.size(),
                {"each message has its latency: after the first bucket of 1 MiB the "
@@ -231,6 +256,35 @@ LESSON_TEST(12, in_flight, "few messages, and backward continues") {
        "The way back", optimizer->id});
 }
 
+LESSON_TEST(12, this_step_only, "a bucket waits for the gradients of its step only") {
+  const tracer::Trace& trace = exam.train(
+      "-a toy --device-type null --mode ddp --devices 2 -b 8 --length 64 --steps 2 "
+      "--trace-steps 0:2 --timeout 5",
+      kRunFails);
+  for (const tracer::Event* bucket : all_reduces(trace)) {
+    for (int64_t id : bucket->deps) {
+      const tracer::Event* dep = event_with_id(trace, id);
+      exam.that(
+          dep == nullptr || dep->step == bucket->step,
+          fmt::format("dependencies of {} (#{}) in step {}", text(*bucket, "tensor"),
+                      bucket->id, bucket->step),
+          "events of that step",
+          fmt::format("also #{}, of step {}", id, dep ? dep->step : -1),
+          {"its `after` still holds the events of the step before, and grows with "
+           "every step: clear it in before_backward",
+           "Turns", bucket->id});
+    }
+  }
+}
+
+bool about(const Numbers& got, const Numbers& expected) {
+  if (got.size() != expected.size()) return false;
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (std::abs(got[i] - expected[i]) > 1e-9) return false;
+  }
+  return true;
+}
+
 /// Runs these steps directly on three ranks, and expects mean_of_ranks · (10 p + i + 1)
 /// in the gradients of `parameters` after the last one.
 void expect_means(const Exam& exam, const std::string& when,
@@ -238,20 +292,23 @@ void expect_means(const Exam& exam, const std::string& when,
                   const std::vector<size_t>& parameters, double mean_of_ranks,
                   const std::string& otherwise) {
   std::vector<std::map<size_t, Numbers>> got(3);
+  HeadStart head;
   on_ranks(3, "all launch the same buckets in the same order", kNeverComplete,
            [&](Rank& rank) {
              ByHand by_hand(*rank.group, rank.device);
-             for (const auto& order : orders) by_hand.step(order[rank.rank]);
+             for (const auto& order : orders) by_hand.step(order[rank.rank], &head);
              for (size_t p : parameters) got[rank.rank][p] = by_hand.gradient(p);
            });
   for (int r : {0, 1, 2}) {
     for (size_t p : parameters) {
-      Numbers expected(kBytes[p] / 8), sum, own;
+      Numbers expected(kBytes[p] / 8), sum, own, packed, twice;
       std::iota(expected.begin(), expected.end(), 10.0 * static_cast<double>(p) + 1);
       for (double& number : expected) {
         own.push_back((r + 1) * number);
+        packed.push_back((r + 1) * number / 3);
         number *= mean_of_ranks;
         sum.push_back(3 * number);
+        twice.push_back(number / 3);
       }
       std::string likely = otherwise;
       if (got[r][p] == sum) {
@@ -262,6 +319,19 @@ void expect_means(const Exam& exam, const std::string& when,
         likely =
             "this is still the rank's own gradient: the mean is in the bucket, and "
             "unpack copies it out";
+      } else if (got[r][p].empty()) {
+        likely =
+            "the rank has no gradient afterwards: the mean was not written back. Where "
+            ".grad was undefined there is nothing to unpack into: make a tensor, "
+            "unpack into it, and set_grad it";
+      } else if (about(got[r][p], packed)) {
+        likely =
+            "this is only what this rank packed: the bucket was unpacked before its "
+            "sum had arrived. wait() comes before unpack";
+      } else if (about(got[r][p], twice)) {
+        likely =
+            "this is a third of the mean: it was divided twice. Divide when packing or "
+            "when unpacking, not both";
       }
       exam.close(fmt::format("{}: rank {}'s gradient of p{}", when, r, p), expected,
                  got[r][p], 1e-12, {likely, "The way back"});
