@@ -116,6 +116,17 @@ const tracer::Trace& Exam::train(const std::string& arguments,
       .first->second.trace;
 }
 
+tracer::Trace Exam::published_trace() const {
+  const Lesson& lesson = find_lesson(std::to_string(lesson_));
+  std::filesystem::create_directories(trace_folder_);
+  const std::string file = trace_folder_ + "/published.json.gz";
+  std::ofstream(file, std::ios::binary)
+      << lesson_file(lesson.slug, "trace.json.gz").value();
+  tracer::Trace trace = tracer::read_trace(file);
+  std::filesystem::remove(file);
+  return trace;
+}
+
 uint64_t Exam::seed() const {
   static const uint64_t seed = [] {
     const char* given = std::getenv("LOCKSTEP_LESSON_SEED");

@@ -74,6 +74,10 @@ class Exam {
   /// Like train(), but without the learner's functions, for comparison.
   tracer::Trace reference(const std::string& arguments);
 
+  /// Returns the trace that the lesson was published with, whatever became of the
+  /// learner's copy.
+  tracer::Trace published_trace() const;
+
   /// Returns the seed of this check's random numbers, for tests whose cases cannot be
   /// known beforehand; a verdict must name it. LOCKSTEP_LESSON_SEED sets it.
   uint64_t seed() const;

@@ -123,6 +123,8 @@ class Skeleton(Lesson):
 class Solution(Lesson):
     def test(self):
         self.file.write_text(self.lesson("solution", "--show-anyway"))
+        if self.quiz:  # judged by the lesson's trace, not by the learner's copy
+            (self.file.parent / "trace.json.gz").write_text("{}")
         result = self.check(passes=True)
         self.assertTrue(all(test["status"] == "pass" for test in result["tests"]))
         self.assertGreaterEqual(len(result["tests"]), 3)
