@@ -16,7 +16,7 @@ namespace {
 using tracer::Event;
 
 /// Returns the lesson's own trace. The copy beside the learner's answers may have been
-/// edited or recorded anew.
+/// edited or replaced.
 const tracer::Trace& recorded_trace(const Exam& exam) {
   static const tracer::Trace trace = exam.published_trace();
   return trace;
@@ -188,12 +188,10 @@ LESSON_TEST(0, bytes_of_bucket, "3: how many bytes of gradients are in bucket 0"
       {0x1p20,
        "1 MiB is the size at which bucket 0 is closed; the gradient that crosses this "
        "limit is still added as a whole, and here it is large"}};
-  for (const auto& [unit, size] : std::map<std::string, double>{
-           {"kB", 1e3}, {"MB", 1e6}, {"KiB", 0x1p10}, {"MiB", 0x1p20}}) {
+  for (double size : {1e3, 1e6, 0x1p10, 0x1p20}) {
     ideas.emplace_back(right / size,
-                       "the digits are right, but without a unit the number means "
-                       "bytes: write " +
-                           unit + " behind it");
+                       "the digits are right, but a number without a unit means bytes: "
+                       "write kB or MB behind it");
   }
   expect_number(exam, 3, right, ideas,
                 {"stop at an all_reduce of bucket 0: its bytes are shown in the middle "

@@ -8,6 +8,7 @@
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
 #include "lessons/machine/exam.h"
+#include "lessons/machine/noted.h"
 #include "lessons/machine/predicates.h"
 #include "lessons/machine/ranks.h"
 #include "lessons/plugin.h"
@@ -18,10 +19,7 @@
 namespace lockstep::lessons {
 namespace {
 
-using distributed::Buffer;
-using distributed::Collective;
 using distributed::ProcessGroup;
-using distributed::ReduceOp;
 using Numbers = std::vector<double>;
 using Buckets = std::vector<int64_t>;
 
@@ -30,25 +28,6 @@ const Because kNeverComplete{
     "with the next one or wait forever: in after_backward, treat missing gradients as "
     "zeros that have arrived",
     "The way back"};
-
-/// A world of one that records which buckets are all-reduced: (number, bytes).
-class Noted : public distributed::Communicator {
- public:
-  std::vector<std::pair<int64_t, int64_t>> buckets;
-  const char* algorithm() const override { return "noted"; }
-  int rank() const override { return 0; }
-  int size() const override { return 1; }
-  void all_reduce(Buffer, ReduceOp, const Collective& call) override {
-    buckets.emplace_back(call.bucket, call.bytes);
-  }
-  void broadcast(Buffer, int, const Collective&) override {}
-  void reduce(Buffer, int, ReduceOp, const Collective&) override {}
-  void all_gather(Buffer, Buffer, const Collective&) override {}
-  void reduce_scatter(Buffer, Buffer, ReduceOp, const Collective&) override {}
-  void send(Buffer, int, const Collective&) override {}
-  void recv(Buffer, int, const Collective&) override {}
-  void abort(const std::string&) override {}
-};
 
 /// Bytes of the parameters p0 to p5. With a cap of 64 bytes they must be divided into
 /// {p5, p4}, {p3}, {p2, p1} and {p0}.
@@ -111,9 +90,8 @@ LESSON_TEST(12, cut_backwards, "parameters are cut into buckets from the last on
     if (!calls->buckets.empty()) throw;
   }
   exam.that(!calls->buckets.empty(), "buckets launched for 6 gradients", "4", "none",
-            {"no bucket was ever complete: before_backward must begin each step anew, "
-             "with `missing` the number of a bucket's members, nothing arrived, and "
-             "bucket 0 next",
+            {"no bucket was ever complete: before_backward must reset what is counted: "
+             "`missing` to a bucket's members, nothing arrived, bucket 0 next",
              "Turns"});
   Buckets bytes;
   for (const auto& [bucket, size] : calls->buckets) bytes.push_back(size);
@@ -186,6 +164,16 @@ Events all_reduces(const tracer::Trace& trace) {
   return found;
 }
 
+/// Expects that the host waits for no device in these functions of the learner's.
+void expect_no_waits(const Exam& exam, const tracer::Trace& trace,
+                     const std::vector<std::string>& functions, Because because) {
+  const Events waits = host_waits_in(trace, functions);
+  if (!waits.empty()) because.event = waits.back()->id;
+  exam.equal(fmt::format("waits of the host for a device in {}, in a step",
+                         fmt::join(functions, " and ")),
+             size_t{0}, waits.size(), because);
+}
+
 LESSON_TEST(12, in_flight, "few messages, and backward continues") {
   const tracer::Trace& trace = learners_run(exam);
   Events buckets;
@@ -195,19 +183,17 @@ LESSON_TEST(12, in_flight, "few messages, and backward continues") {
   exam.that(
       !buckets.empty(), "all-reduces of gradients in step 1", "some", "none",
       {"step 0 was right: the gradients must be counted again in each step", "Turns"});
-  const Events hook_waits = host_waits_in(trace, {"gradient_ready"});
-  exam.equal("waits of the host for a device in gradient_ready, in a step", size_t{0},
-             hook_waits.size(),
-             {"the host waits in the hook, and enqueues nothing more of backward "
-              "meanwhile. Only the bucket must wait: for the events in its `after`",
-              "Turns", hook_waits.empty() ? -1 : hook_waits.back()->id});
-  const Events waits = host_waits_in(trace, {"before_backward", "after_backward"});
-  exam.equal("waits of the host for a device in your other functions, in a step",
-             size_t{0}, waits.size(),
-             {"the host waits until the sums are there, and the optimizer's kernels "
-              "are enqueued late. wait() of a Work is enough: it makes the device "
-              "wait, not the host",
-              "The way back", waits.empty() ? -1 : waits.back()->id});
+  const Because in_hook{
+      "the host waits in the hook, and enqueues nothing more of backward meanwhile. "
+      "Only the bucket must wait: for the events in its `after`",
+      "Turns"};
+  const Because afterwards{
+      "the host waits until the sums are there, and the optimizer's kernels are "
+      "enqueued late. wait() of a Work is enough: it makes the device wait, not the "
+      "host",
+      "The way back"};
+  expect_no_waits(exam, trace, {"gradient_ready"}, in_hook);
+  expect_no_waits(exam, trace, {"before_backward", "after_backward"}, afterwards);
   exam.at_most("all-reduces of ResNet18's 62 gradients in a step", size_t{3},
                buckets.size(),
                {"each message has its latency: after the first bucket of 1 MiB the "
@@ -277,12 +263,27 @@ LESSON_TEST(12, this_step_only, "a bucket waits for the gradients of its step on
   }
 }
 
-bool about(const Numbers& got, const Numbers& expected) {
-  if (got.size() != expected.size()) return false;
-  for (size_t i = 0; i < got.size(); ++i) {
-    if (std::abs(got[i] - expected[i]) > 1e-9) return false;
+/// Returns the misconception behind a gradient of p that is `factor` times rank 0's.
+std::string why_not(double factor, double mean, int rank,
+                    const std::string& otherwise) {
+  const auto is = [&](double other) { return std::abs(factor - other) < 1e-9; };
+  if (is(3 * mean)) {
+    return "this is the sum over the ranks: all-reduce does not divide. Pack each "
+           "gradient divided by divisor_";
   }
-  return true;
+  if (is(rank + 1)) {
+    return "this is still the rank's own gradient: the mean is in the bucket, and "
+           "unpack copies it out";
+  }
+  if (is((rank + 1) / 3.0)) {
+    return "this is only what this rank packed: the bucket was unpacked before its sum "
+           "had arrived. wait() comes before unpack";
+  }
+  if (is(mean / 3)) {
+    return "this is a third of the mean: it was divided twice. Divide when packing or "
+           "when unpacking, not both";
+  }
+  return otherwise;
 }
 
 /// Runs these steps directly on three ranks, and expects mean_of_ranks · (10 p + i + 1)
@@ -301,40 +302,18 @@ void expect_means(const Exam& exam, const std::string& when,
            });
   for (int r : {0, 1, 2}) {
     for (size_t p : parameters) {
-      Numbers expected(kBytes[p] / 8), sum, own, packed, twice;
-      std::iota(expected.begin(), expected.end(), 10.0 * static_cast<double>(p) + 1);
-      for (double& number : expected) {
-        own.push_back((r + 1) * number);
-        packed.push_back((r + 1) * number / 3);
-        number *= mean_of_ranks;
-        sum.push_back(3 * number);
-        twice.push_back(number / 3);
-      }
-      std::string likely = otherwise;
-      if (got[r][p] == sum) {
-        likely =
-            "this is the sum over the ranks: all-reduce does not divide. Pack each "
-            "gradient divided by divisor_";
-      } else if (got[r][p] == own) {
-        likely =
-            "this is still the rank's own gradient: the mean is in the bucket, and "
-            "unpack copies it out";
-      } else if (got[r][p].empty()) {
-        likely =
-            "the rank has no gradient afterwards: the mean was not written back. Where "
-            ".grad was undefined there is nothing to unpack into: make a tensor, "
-            "unpack into it, and set_grad it";
-      } else if (about(got[r][p], packed)) {
-        likely =
-            "this is only what this rank packed: the bucket was unpacked before its "
-            "sum had arrived. wait() comes before unpack";
-      } else if (about(got[r][p], twice)) {
-        likely =
-            "this is a third of the mean: it was divided twice. Divide when packing or "
-            "when unpacking, not both";
-      }
+      const double first = 10.0 * static_cast<double>(p) + 1;
+      Numbers expected(kBytes[p] / 8);
+      std::iota(expected.begin(), expected.end(), first);
+      for (double& number : expected) number *= mean_of_ranks;
+      const Numbers& mine = got[r][p];
+      const std::string likely =
+          mine.empty()
+              ? "the rank has no gradient afterwards: the mean was not written "
+                "back. Where .grad was undefined, make a tensor to unpack into"
+              : why_not(mine[0] / first, mean_of_ranks, r, otherwise);
       exam.close(fmt::format("{}: rank {}'s gradient of p{}", when, r, p), expected,
-                 got[r][p], 1e-12, {likely, "The way back"});
+                 mine, 1e-12, {likely, "The way back"});
     }
   }
 }
