@@ -278,12 +278,12 @@ void add_lesson(CLI::App& app, Action& action) {
 
   auto* judging = command->add_subcommand("judge", "")->group("");  // not in --help
   judging->add_option("LESSON", options->lesson)->required();
-  judging->add_option("FILES", options->judge)->expected(4)->required();
+  judging->add_option("FILES", options->judge)->expected(3)->required();
   judging->callback([&action, options] {
     action = [options] {
       const auto& files = options->judge;
       return lessons::judge(lessons::find_lesson(options->lesson),
-                            {files[0], files[1], files[2], files[3]});
+                            {files[0], files[1], files[2]});
     };
   });
   require_known_subcommand(*command);

@@ -15,6 +15,7 @@
 #include "engine/train/trainer.h"
 #include "lessons/machine/build.h"
 #include "lessons/machine/contain.h"
+#include "lessons/machine/own_code.h"
 #include "run/child_group.h"
 #include "tracer/format/trace.h"
 
@@ -146,17 +147,12 @@ std::string trace_in(const Words& words) {
 
 /// Reports the pieces that the run never called.
 void warn_uncalled(const Pieces& pieces, const std::string& file) {
-  std::vector<std::string> called;
   const tracer::Trace trace = tracer::read_trace(file);
-  for (const tracer::Event& event : trace.events) {
-    if (!event.args.contains("file") || !event.args.contains("slot")) continue;
-    called.push_back(tracer::string_arg(event.args, "file"));
-  }
   for (const Lesson* lesson : pieces.lessons) {
-    const std::string path = "workspace/" + lesson->slug + "/" + lesson->file;
-    if (!lesson->calls_traced || std::count(called.begin(), called.end(), path)) {
-      continue;
-    }
+    const bool called = std::ranges::any_of(lesson->slots, [&](const auto& slot) {
+      return lessons::shows_call(trace, *lesson, slot);
+    });
+    if (!lesson->calls_traced || called) continue;
     std::fprintf(
         stderr, "lockstep: your %s was not called: this run does not use it; fix: %s\n",
         fmt::format("{}", fmt::join(lesson->slots, ", ")).c_str(),

@@ -1,6 +1,8 @@
 #include <numeric>
+#include <random>
 
 #include "engine/parallel/primitives.h"
+#include "engine/plan/chunk.h"
 #include "lessons/machine/exam.h"
 #include "lessons/machine/predicates.h"
 
@@ -77,6 +79,32 @@ LESSON_TEST(5, right_samples, "every sample arrives once, in order, on its devic
   }
 }
 
+/// Returns the sizes of the chunks that the learner's `scatter` makes.
+std::vector<int64_t> sizes_of(const std::vector<Tensor>& chunks) {
+  std::vector<int64_t> sizes;
+  for (const Tensor& chunk : chunks) sizes.push_back(chunk.size(0));
+  return sizes;
+}
+
+LESSON_TEST(5, any_size, "the same holds for any number of samples and devices") {
+  std::mt19937_64 random(exam.seed());
+  for (int draw = 0; draw < 40; ++draw) {
+    const auto devices = static_cast<int>(1 + random() % 8);
+    const auto batch = static_cast<int64_t>(1 + random() % 100);
+    const std::vector<int64_t> expected = plan::chunk_sizes(batch, devices);
+    const std::string drawn = fmt::format(
+        "{} samples over {} devices (drawn with seed {})", batch, devices, exam.seed());
+    const Because because{
+        "a table of known cases is never complete: compute the sizes from `batch` and "
+        "`devices`",
+        "Ceil, and what is left"};
+    exam.equal("chunk sizes of " + drawn, expected,
+               learners_sizes(exam, batch, devices), because);
+    exam.equal("sizes of the chunks that scatter makes of " + drawn, expected,
+               sizes_of(scatter(batch, devices)), because);
+  }
+}
+
 LESSON_TEST(5, bytes_once, "each byte of the batch leaves the host once") {
   const tracer::Trace& trace = exam.train(
       "-a resnet18 --dataset generated --device-type null --devices 4 -b 10 "
@@ -85,16 +113,30 @@ LESSON_TEST(5, bytes_once, "each byte of the batch leaves the host once") {
        "below",
        "What the trace shows"});
   const int64_t batch = 10 * 3 * 32 * 32 * 4;
-  const auto copies = copies_because(trace, "scatter");
-  exam.equal(
-      "copies in the scatter phase", size_t{4}, copies.size(),
-      {"one copy for each chunk, labelled {\"scatter\", \"images\"}: the samples of a "
-       "chunk are contiguous in memory, so it travels as one message",
-       "A view is not a copy", copies.empty() ? -1 : copies.back()->id});
+  Events copies, relayed;  // of the phase, whatever their labels
+  for (const tracer::Event* event : in_phase(trace, "scatter")) {
+    if (!event->is("copy")) continue;
+    copies.push_back(event);
+    if (text(*event, "src") != "host") relayed.push_back(event);
+  }
+  const auto last = [](const Events& of) { return of.empty() ? -1 : of.back()->id; };
+  exam.equal("copies in the scatter phase that leave a device, not the host", size_t{0},
+             relayed.size(),
+             {"every chunk goes straight from the host to its device: what goes over "
+              "another device, or from device to device, passes two ports",
+              "A view is not a copy", last(relayed)});
   exam.at_most("bytes that leave the host in scatter", batch, bytes_of(copies),
-               {"the whole batch travels to every device and is cut there: cut first, "
-                "then send",
-                "A view is not a copy", copies.back()->id});
+               {"the whole batch travels to every device and is cut there, or a chunk "
+                "travels twice: cut first, then send each chunk once",
+                "A view is not a copy", last(copies)});
+  exam.equal("copies in the scatter phase", size_t{4}, copies.size(),
+             {"one copy for each chunk: the samples of a chunk are contiguous in "
+              "memory, so it travels as one message",
+              "A view is not a copy", last(copies)});
+  exam.equal("of them labelled {\"scatter\", \"images\"}", size_t{4},
+             copies_because(trace, "scatter").size(),
+             {"the label tells the trace what a copy is for", "A view is not a copy",
+              last(copies)});
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <random>
 #include <set>
 
 #include "engine/nn/layers.h"
@@ -123,10 +124,7 @@ LESSON_TEST(6, same_training, "DP(2), DP(3) and DP(4) train as one device does")
 // --- the trace
 
 /// Records one run for three tests, to keep checks fast.
-const tracer::Trace& resnet(Exam& exam) {
-  static const tracer::Trace trace = exam.train(kResNet, kRun);
-  return trace;
-}
+const tracer::Trace& resnet(Exam& exam) { return exam.train(kResNet, kRun); }
 
 /// Returns the copies that reduce makes, whatever their labels.
 Events reduce_copies(const tracer::Trace& trace) {
@@ -165,6 +163,16 @@ LESSON_TEST(6, bytes_once, "each replica's gradients travel once, to device 0") 
   exam.equal("bytes moved in the reduce phase, on 4 devices", 3 * parameters,
              bytes_of(copies),
              {likely, "One model, and its replicas", last_id(copies)});
+  for (const tracer::Event* copy : copies) {
+    exam.that(number(*copy, "dst") == 0,
+              fmt::format("destination of copy #{}, from device {}", copy->id,
+                          number(*copy, "src")),
+              "device 0", fmt::format("device {}", number(*copy, "dst")),
+              {"the sums are right, but partial sums travel between replicas: each "
+               "replica's gradients travel once, to device 0. In a tree the next level "
+               "waits for the one before",
+               "One model, and its replicas", copy->id});
+  }
 }
 
 /// Returns the bytes of each message according to PyTorch's rule for this model's
@@ -268,6 +276,42 @@ LESSON_TEST(6, large_tensor, "a tensor of 411 MB travels alone") {
              {"a tensor larger than the limit also begins a group of its own: the "
               "small ones before it need not wait for it",
               "Few large messages", last_id(copies)});
+}
+
+// --- group_sizes alone
+
+void expect_groups(const Exam& exam, const std::vector<int64_t>& bytes, int64_t limit,
+                   const std::string& likely, const std::string& drawn = "") {
+  using Function = void(const std::vector<int64_t>&, int64_t, std::vector<size_t>&);
+  std::vector<size_t> expected, got;
+  for (const plan::Group& group : plan::coalesce_reduce(bytes, limit)) {
+    expected.push_back(group.size());
+  }
+  exam.function<Function>("lesson_group_sizes")(bytes, limit, got);
+  exam.equal(fmt::format("group_sizes({}, {}){}", bytes, limit, drawn), expected, got,
+             {likely, "Few large messages"});
+}
+
+LESSON_TEST(6, groups_alone, "groups hold up to the limit, and none is empty") {
+  expect_groups(exam, {9, 1}, 8,
+                "a group is opened by the tensor that joins it: before a first tensor "
+                "above the limit there is no group to close, and an empty group would "
+                "be an empty message");
+  expect_groups(exam, {4, 4, 4}, 8,
+                "a tensor begins a new group only if the open one would *exceed* the "
+                "limit: a group of exactly the limit is allowed");
+  expect_groups(exam, {}, 8, "without tensors there is no group");
+  std::mt19937_64 random(exam.seed());
+  for (int draw = 0; draw < 40; ++draw) {
+    std::vector<int64_t> bytes;
+    for (int i = 0; i <= draw % 9; ++i) {
+      bytes.push_back(static_cast<int64_t>(1 + random() % 12));
+    }
+    expect_groups(exam, bytes, 8,
+                  "a tensor joins the open group unless that would exceed the limit; "
+                  "then it begins a new one",
+                  fmt::format(" (drawn with seed {})", exam.seed()));
+  }
 }
 
 }  // namespace

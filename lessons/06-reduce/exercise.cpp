@@ -96,4 +96,10 @@ Tensors reduce(const std::vector<Tensors>& gradients, Device to) {
   lessons::not_written("reduce: what becomes of k gradients of one parameter?");
 }
 
+/// The check finds your function through this; do not change it.
+extern "C" void lesson_group_sizes(const std::vector<int64_t>& bytes, int64_t limit,
+                                   std::vector<size_t>& groups) {
+  groups = group_sizes(bytes, limit);
+}
+
 LOCKSTEP_LESSON(6) { parallel::primitives().reduce_add_coalesced.plug(reduce); }

@@ -64,4 +64,9 @@ void ring_all_reduce(RingLink& link, Buffer data) {
   all_gather(link, data);
 }
 
+/// The check finds your function through this; do not change it.
+extern "C" void lesson_reduce_scatter(RingLink& link, Buffer data) {
+  reduce_scatter(link, data);
+}
+
 LOCKSTEP_LESSON(9) { distributed::ring_all_reduce().plug(ring_all_reduce); }

@@ -89,6 +89,10 @@ std::string likely(const Numbers& got, const Numbers& mean, const Numbers& own) 
     return "this is half of the mean: it was divided twice, or by something other "
            "than `divisor_`";
   }
+  if (near(got, own, 0.5)) {
+    return "this is half of this rank's own gradient: it was scaled before the other "
+           "rank's share had arrived. all_reduce only enqueues: wait(), then scale";
+  }
   if (near(got, own, 1)) {
     return "this is the gradient of this rank's rows alone: ranks must share gradients "
            "while backward runs or just after it, before any optimizer sees them. "
@@ -118,11 +122,14 @@ const Because kOtherCalls{
 LESSON_TEST(11, mean_of_two, "two ranks hold the gradient of the whole batch") {
   const Gradients mean = gradient_alone(0, 1);
   std::vector<Gradients> got(2);
+  HeadStart head;
   on_ranks(2, kSameCalls, kOtherCalls, [&](Rank& rank) {
     const nn::ModulePtr net = make_net();
     net->to(rank.device);
     distributed::DistributedDataParallel ddp(net, rank.group);
+    if (rank.rank == 1) head.wait_for_rank_0(0);
     loss_of(ddp, rank.rank, 2, rank.device).backward();
+    if (rank.rank == 0) head.rank_0_is_ahead();
     got[rank.rank] = gradients_of(*net, rank.device);
   });
   for (int r : {0, 1}) {
@@ -160,14 +167,9 @@ LESSON_TEST(11, in_backward, "one all-reduce per parameter, and the optimizer wa
          "or of the parameter, sends all bytes again for nothing",
          "Backward, not step", event.id});
   }
-  const bool host_waited =
-      std::ranges::any_of(events_of(trace, "sync"), [&](const tracer::Event* sync) {
-        return std::ranges::any_of(
-            events_of(trace, "call", "after_backward"), [&](const auto* call) {
-              return call->pid == sync->pid && call->ts <= sync->ts &&
-                     sync->ts < call->ts + call->dur;
-            });
-      });
+  const Events waits = host_waits_in(
+      trace, {"before_forward", "before_backward", "gradient_ready", "after_backward"});
+  const bool host_waited = !waits.empty();
   exam.that(
       depends_on(trace, optimizer->id, last->id),
       fmt::format("the optimizer's kernel (#{}) waits for the last all-reduce (#{})",
@@ -180,6 +182,12 @@ LESSON_TEST(11, in_backward, "one all-reduce per parameter, and the optimizer wa
              "has only enqueued the all-reduce; wait() makes the device wait, not the "
              "host",
        "What wait() waits for", optimizer->id});
+  exam.equal("waits of the host for a device in your functions, in a step", size_t{0},
+             waits.size(),
+             {"a waiting host can enqueue nothing, and the devices run dry after every "
+              "all-reduce. wait() of a Work is enough: it makes the device wait, not "
+              "the host",
+              "What wait() waits for", waits.empty() ? -1 : waits.back()->id});
 }
 
 LESSON_TEST(11, trains, "three ranks train like one device") {

@@ -8,8 +8,10 @@
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
 #include "lessons/machine/exam.h"
+#include "lessons/machine/noted.h"
 #include "lessons/machine/predicates.h"
 #include "lessons/machine/ranks.h"
+#include "lessons/plugin.h"
 #include "tracer/analysis/communication.h"
 #include "tracer/emulate/emulate.h"
 #include "tracer/format/keys.h"
@@ -17,10 +19,7 @@
 namespace lockstep::lessons {
 namespace {
 
-using distributed::Buffer;
-using distributed::Collective;
 using distributed::ProcessGroup;
-using distributed::ReduceOp;
 using Numbers = std::vector<double>;
 using Buckets = std::vector<int64_t>;
 
@@ -29,25 +28,6 @@ const Because kNeverComplete{
     "with the next one or wait forever: in after_backward, treat missing gradients as "
     "zeros that have arrived",
     "The way back"};
-
-/// A world of one that records which buckets are all-reduced: (number, bytes).
-class Noted : public distributed::Communicator {
- public:
-  std::vector<std::pair<int64_t, int64_t>> buckets;
-  const char* algorithm() const override { return "noted"; }
-  int rank() const override { return 0; }
-  int size() const override { return 1; }
-  void all_reduce(Buffer, ReduceOp, const Collective& call) override {
-    buckets.emplace_back(call.bucket, call.bytes);
-  }
-  void broadcast(Buffer, int, const Collective&) override {}
-  void reduce(Buffer, int, ReduceOp, const Collective&) override {}
-  void all_gather(Buffer, Buffer, const Collective&) override {}
-  void reduce_scatter(Buffer, Buffer, ReduceOp, const Collective&) override {}
-  void send(Buffer, int, const Collective&) override {}
-  void recv(Buffer, int, const Collective&) override {}
-  void abort(const std::string&) override {}
-};
 
 /// Bytes of the parameters p0 to p5. With a cap of 64 bytes they must be divided into
 /// {p5, p4}, {p3}, {p2, p1} and {p0}.
@@ -76,11 +56,14 @@ struct ByHand {
     parameter.set_grad(ops::scale(parameter.detach(), rank + 1));
     sync->gradient_ready(p);
   }
-  void step(const std::vector<size_t>& order) {
+  void step(const std::vector<size_t>& order, HeadStart* head = nullptr) {
+    if (head != nullptr && rank > 0) head->wait_for_rank_0(steps);
     begin();
     for (size_t p : order) ready(p);
     sync->after_backward();
+    if (head != nullptr && rank == 0) head->rank_0_is_ahead();
     runtime::context(device).synchronize();
+    ++steps;
   }
   Numbers gradient(size_t p) const {
     const Tensor grad = parameters[p].value.grad();
@@ -88,7 +71,7 @@ struct ByHand {
   }
 
   Device device;
-  int rank;
+  int rank, steps = 0;
   distributed::Parameters parameters;
   std::unique_ptr<distributed::GradientSync> sync;
 };
@@ -99,7 +82,17 @@ LESSON_TEST(12, cut_backwards, "parameters are cut into buckets from the last on
   Noted* const calls = new Noted;
   ProcessGroup group{std::unique_ptr<Noted>(calls)};
   ByHand by_hand(group, {DeviceType::reference, 0});
-  by_hand.step(kBackwards);
+  try {
+    by_hand.step(kBackwards);
+  } catch (const NotWritten&) {
+    throw;
+  } catch (const std::runtime_error&) {  // the Work of a bucket that never left
+    if (!calls->buckets.empty()) throw;
+  }
+  exam.that(!calls->buckets.empty(), "buckets launched for 6 gradients", "4", "none",
+            {"no bucket was ever complete: before_backward must reset what is counted: "
+             "`missing` to a bucket's members, nothing arrived, bucket 0 next",
+             "Turns"});
   Buckets bytes;
   for (const auto& [bucket, size] : calls->buckets) bytes.push_back(size);
   exam.equal(
@@ -160,10 +153,7 @@ const Because kRunFails{
     "two ranks train with your reducer; its output is printed below", "Turns"};
 
 /// Step 1 of that run, which is recorded once.
-const tracer::Trace& learners_run(Exam& exam) {
-  static const tracer::Trace trace = exam.train(kRun, kRunFails);
-  return trace;
-}
+const tracer::Trace& learners_run(Exam& exam) { return exam.train(kRun, kRunFails); }
 
 /// Returns the all-reduces of step 1, of all ranks.
 Events all_reduces(const tracer::Trace& trace) {
@@ -172,6 +162,16 @@ Events all_reduces(const tracer::Trace& trace) {
     if (text(*event, tracer::keys::why) == "all_reduce") found.push_back(event);
   }
   return found;
+}
+
+/// Expects that the host waits for no device in these functions of the learner's.
+void expect_no_waits(const Exam& exam, const tracer::Trace& trace,
+                     const std::vector<std::string>& functions, Because because) {
+  const Events waits = host_waits_in(trace, functions);
+  if (!waits.empty()) because.event = waits.back()->id;
+  exam.equal(fmt::format("waits of the host for a device in {}, in a step",
+                         fmt::join(functions, " and ")),
+             size_t{0}, waits.size(), because);
 }
 
 LESSON_TEST(12, in_flight, "few messages, and backward continues") {
@@ -183,6 +183,17 @@ LESSON_TEST(12, in_flight, "few messages, and backward continues") {
   exam.that(
       !buckets.empty(), "all-reduces of gradients in step 1", "some", "none",
       {"step 0 was right: the gradients must be counted again in each step", "Turns"});
+  const Because in_hook{
+      "the host waits in the hook, and enqueues nothing more of backward meanwhile. "
+      "Only the bucket must wait: for the events in its `after`",
+      "Turns"};
+  const Because afterwards{
+      "the host waits until the sums are there, and the optimizer's kernels are "
+      "enqueued late. wait() of a Work is enough: it makes the device wait, not the "
+      "host",
+      "The way back"};
+  expect_no_waits(exam, trace, {"gradient_ready"}, in_hook);
+  expect_no_waits(exam, trace, {"before_backward", "after_backward"}, afterwards);
   exam.at_most("all-reduces of ResNet18's 62 gradients in a step", size_t{3},
                buckets.size(),
                {"each message has its latency: after the first bucket of 1 MiB the "
@@ -231,6 +242,50 @@ LESSON_TEST(12, in_flight, "few messages, and backward continues") {
        "The way back", optimizer->id});
 }
 
+LESSON_TEST(12, this_step_only, "a bucket waits for the gradients of its step only") {
+  const tracer::Trace& trace = exam.train(
+      "-a toy --device-type null --mode ddp --devices 2 -b 8 --length 64 --steps 2 "
+      "--trace-steps 0:2 --timeout 5",
+      kRunFails);
+  for (const tracer::Event* bucket : all_reduces(trace)) {
+    for (int64_t id : bucket->deps) {
+      const tracer::Event* dep = event_with_id(trace, id);
+      exam.that(
+          dep == nullptr || dep->step == bucket->step,
+          fmt::format("dependencies of {} (#{}) in step {}", text(*bucket, "tensor"),
+                      bucket->id, bucket->step),
+          "events of that step",
+          fmt::format("also #{}, of step {}", id, dep ? dep->step : -1),
+          {"its `after` still holds the events of the step before, and grows with "
+           "every step: clear it in before_backward",
+           "Turns", bucket->id});
+    }
+  }
+}
+
+/// Returns the misconception behind a gradient of p that is `factor` times rank 0's.
+std::string why_not(double factor, double mean, int rank,
+                    const std::string& otherwise) {
+  const auto is = [&](double other) { return std::abs(factor - other) < 1e-9; };
+  if (is(3 * mean)) {
+    return "this is the sum over the ranks: all-reduce does not divide. Pack each "
+           "gradient divided by divisor_";
+  }
+  if (is(rank + 1)) {
+    return "this is still the rank's own gradient: the mean is in the bucket, and "
+           "unpack copies it out";
+  }
+  if (is((rank + 1) / 3.0)) {
+    return "this is only what this rank packed: the bucket was unpacked before its sum "
+           "had arrived. wait() comes before unpack";
+  }
+  if (is(mean / 3)) {
+    return "this is a third of the mean: it was divided twice. Divide when packing or "
+           "when unpacking, not both";
+  }
+  return otherwise;
+}
+
 /// Runs these steps directly on three ranks, and expects mean_of_ranks · (10 p + i + 1)
 /// in the gradients of `parameters` after the last one.
 void expect_means(const Exam& exam, const std::string& when,
@@ -238,33 +293,27 @@ void expect_means(const Exam& exam, const std::string& when,
                   const std::vector<size_t>& parameters, double mean_of_ranks,
                   const std::string& otherwise) {
   std::vector<std::map<size_t, Numbers>> got(3);
+  HeadStart head;
   on_ranks(3, "all launch the same buckets in the same order", kNeverComplete,
            [&](Rank& rank) {
              ByHand by_hand(*rank.group, rank.device);
-             for (const auto& order : orders) by_hand.step(order[rank.rank]);
+             for (const auto& order : orders) by_hand.step(order[rank.rank], &head);
              for (size_t p : parameters) got[rank.rank][p] = by_hand.gradient(p);
            });
   for (int r : {0, 1, 2}) {
     for (size_t p : parameters) {
-      Numbers expected(kBytes[p] / 8), sum, own;
-      std::iota(expected.begin(), expected.end(), 10.0 * static_cast<double>(p) + 1);
-      for (double& number : expected) {
-        own.push_back((r + 1) * number);
-        number *= mean_of_ranks;
-        sum.push_back(3 * number);
-      }
-      std::string likely = otherwise;
-      if (got[r][p] == sum) {
-        likely =
-            "this is the sum over the ranks: all-reduce does not divide. Pack each "
-            "gradient divided by divisor_";
-      } else if (got[r][p] == own) {
-        likely =
-            "this is still the rank's own gradient: the mean is in the bucket, and "
-            "unpack copies it out";
-      }
+      const double first = 10.0 * static_cast<double>(p) + 1;
+      Numbers expected(kBytes[p] / 8);
+      std::iota(expected.begin(), expected.end(), first);
+      for (double& number : expected) number *= mean_of_ranks;
+      const Numbers& mine = got[r][p];
+      const std::string likely =
+          mine.empty()
+              ? "the rank has no gradient afterwards: the mean was not written "
+                "back. Where .grad was undefined, make a tensor to unpack into"
+              : why_not(mine[0] / first, mean_of_ranks, r, otherwise);
       exam.close(fmt::format("{}: rank {}'s gradient of p{}", when, r, p), expected,
-                 got[r][p], 1e-12, {likely, "The way back"});
+                 mine, 1e-12, {likely, "The way back"});
     }
   }
 }

@@ -41,7 +41,8 @@ class Reducer : public GradientSync {
       : parameters_(std::move(parameters)),
         group_(group),
         divisor_(group.size()),
-        places_(parameters_.size()) {
+        places_(parameters_.size()),
+        arrived_(parameters_.size()) {
     for (const plan::Bucket& members : cut(parameters_, cap)) {
       for (size_t i = 0; i < members.size(); ++i) {
         places_[members[i]] = {buckets_.size(), i};

@@ -44,12 +44,13 @@ bool read_until(int pipe, Clock::time_point deadline, std::string& output) {
 
 Ended run_contained(const std::vector<std::string>& arguments,
                     const std::map<std::string, std::string>& environment,
-                    const Limits& limits) {
+                    const Limits& limits, int input) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error(std::strerror(errno));
   const Fd output(ends[0]);
   Fd output_of_child(ends[1]);
   Command command{arguments, environment};
+  command.input = input;
   command.output = command.errors = output_of_child.get();
   command.own_group = true;
   command.limits = {limits.memory, limits.file, /*core_dump=*/false};

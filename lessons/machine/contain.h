@@ -21,11 +21,12 @@ struct Ended {
   std::string output;  ///< both streams, the first 64 KiB
 };
 
-/// Runs `arguments` (a path first) with `environment` added to ours, and waits for it.
+/// Runs `arguments` (a path first) with `environment` added to ours and `input` as its
+/// standard input (−2: empty, as in base/process.h), and waits for it.
 /// Kills all processes that it has started. Throws std::runtime_error if it cannot be
 /// started.
 Ended run_contained(const std::vector<std::string>& arguments,
                     const std::map<std::string, std::string>& environment,
-                    const Limits& limits);
+                    const Limits& limits, int input = -2);
 
 }  // namespace lockstep::lessons

@@ -68,10 +68,19 @@ class Exam {
   /// Runs `lockstep train` with these arguments (`--trace` is added) and the learner's
   /// functions plugged in, and reads its trace. If the run fails, throws Wrong with its
   /// last line and `if_it_fails` (unless a sanitizer reports the cause), and prints
-  /// more lines to standard error.
+  /// more lines to standard error. Further tests with the same arguments get the same
+  /// trace.
   const tracer::Trace& train(const std::string& arguments, const Because& if_it_fails);
   /// Like train(), but without the learner's functions, for comparison.
   tracer::Trace reference(const std::string& arguments);
+
+  /// Returns the trace that the lesson was published with, whatever became of the
+  /// learner's copy.
+  tracer::Trace published_trace() const;
+
+  /// Returns the seed of this check's random numbers, for tests whose cases cannot be
+  /// known beforehand; a verdict must name it. LOCKSTEP_LESSON_SEED sets it.
+  uint64_t seed() const;
 
   /// Sets the test that the following traces are named after.
   void set_test(const std::string& test) {
@@ -100,7 +109,11 @@ class Exam {
 
   std::string library_, trace_folder_, answers_, test_, trace_file_;
   int lesson_ = 0;
-  tracer::Trace trace_;
+  struct Recorded {
+    std::string file;
+    tracer::Trace trace;
+  };
+  std::map<std::string, Recorded> runs_;  ///< by arguments
 };
 
 /// Returns the elements of a tensor on any device, in row-major order.

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -16,6 +17,8 @@
 #include "engine/tensor/tensor.h"
 #include "lessons/machine/contain.h"
 #include "lessons/machine/exam.h"
+#include "lessons/machine/own_code.h"
+#include "lessons/machine/results.h"
 #include "lessons/machine/stuck.h"
 #include "lessons/plugin.h"
 
@@ -67,10 +70,26 @@ std::pair<std::string, std::string> about_exception() {
   }
 }
 
+/// Thrown if the learner's library cannot be judged at all.
+struct Refused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The first test of every library: loads it.
+void load(const Lesson& lesson, const std::string& library) {
+  expect_written(lesson, library);
+  try {
+    plug(library);
+  } catch (const std::exception& error) {
+    throw Refused(error.what());
+  }
+  expect_plugged(lesson);
+}
+
 /// Runs one test; returns its result as a JSON line.
-Json run_test(const Test& test, Exam& exam) {
-  exam.set_test(test.name);
-  Json row{{"end", test.name}, {"status", "pass"}};
+Json run_test(const std::string& name, Exam& exam, const std::function<void()>& test) {
+  exam.set_test(name);
+  Json row{{"end", name}, {"status", "pass"}};
   const auto fail = [&](const char* status, const std::string& what,
                         const std::string& expected, const std::string& got,
                         const Because& because) {
@@ -84,7 +103,9 @@ Json run_test(const Test& test, Exam& exam) {
     row["event"] = because.event;
   };
   try {
-    test.run(exam);
+    test();
+  } catch (const Refused&) {
+    throw;
   } catch (const Wrong& wrong) {
     fail("fail", wrong.what, wrong.expected, wrong.got, wrong.because);
   } catch (const NotWritten& nothing) {
@@ -96,23 +117,25 @@ Json run_test(const Test& test, Exam& exam) {
   return row;
 }
 
-/// Reads what the judged process wrote before it ended; returns the test that was
-/// running.
-std::string read_results(const fs::path& file, Verdict& verdict) {
-  std::ifstream lines(file);
-  std::string running;
-  for (std::string line; std::getline(lines, line);) {
-    const Json row = Json::parse(line, nullptr, false);
-    if (row.is_discarded()) continue;
-    if (row.contains("begin")) {
-      running = row["begin"];
-      continue;
+/// What the judged process reported before it ended.
+struct Reported {
+  std::string running;  ///< the test that had not ended
+  bool complete = false;
+};
+
+Reported read_results(const std::vector<Json>& rows, Verdict& verdict) {
+  Reported reported;
+  for (const Json& row : rows) {
+    if (row.contains("begin")) reported.running = row["begin"];
+    if (row.contains("complete")) reported.complete = true;
+    if (row.contains("refused")) {
+      verdict.message = row["refused"];
+      reported = {"", true};
     }
-    if (row.contains("refused")) verdict.message = row["refused"];
     if (row.contains("test")) verdict.tests.push_back({row["test"], row["title"]});
     for (TestResult& test : verdict.tests) {
       if (test.name != row.value("end", "")) continue;
-      running.clear();
+      reported.running.clear();
       test.status = row["status"];
       test.what = row.value("what", "");
       test.expected = row.value("expected", "");
@@ -123,7 +146,7 @@ std::string read_results(const fs::path& file, Verdict& verdict) {
       test.event = row.value("event", int64_t{-1});
     }
   }
-  return running;
+  return reported;
 }
 
 /// Explains a signal that the code received.
@@ -148,7 +171,8 @@ std::string about_signal(int number) {
 }
 
 std::string about_end(const Ended& ended, const Limits& limits, const Lesson& lesson,
-                      Sanitizer sanitizer, const std::vector<std::string>& places) {
+                      Sanitizer sanitizer, const std::vector<std::string>& places,
+                      const std::string& running) {
   if (ended.timed_out) {
     const std::string where =
         places.empty() ? "" : fmt::format(" It was at {}.", fmt::join(places, ", "));
@@ -164,9 +188,13 @@ std::string about_end(const Ended& ended, const Limits& limits, const Lesson& le
   const std::string more = fmt::format(
       " To see where: {}",
       lesson_command(fmt::format("check {} --sanitize address", lesson.number)));
+  const std::string while_loaded =
+      running == kOwnCode ? ", while it was loaded: look at the constructors of your "
+                            "global objects"
+                          : "";
   if (ended.exit_code > 128) return about_signal(ended.exit_code - 128) + "." + more;
-  return fmt::format("your code terminated the whole program with exit code {}.{}",
-                     ended.exit_code, more);
+  return fmt::format("your code terminated the whole program with exit code {}{}.{}",
+                     ended.exit_code, while_loaded, more);
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -177,33 +205,30 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 int judge(const Lesson& lesson, const Judging& files) {
-  std::ofstream out(files.results);
-  const auto say = [&](const Json& row) {
-    out << row.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
-  };
+  ResultsWriter results;
+  const auto say = [&](const Json& row) { results.say(row); };
   const char* named = std::getenv("LOCKSTEP_NAMED_WORKSPACE");
   name_workspace_in_commands(named ? named : "");
   if (!files.tests.empty()) load_tests(files.tests, lesson.number);
   const std::vector<Test> tests = tests_of(lesson.number);
+  if (!lesson.quiz) say({{"test", kOwnCode}, {"title", own_code_title(lesson)}});
   for (const Test& test : tests) say({{"test", test.name}, {"title", test.title}});
-  std::string answers;
-  if (lesson.quiz) {
-    answers = read_text(files.library);
-  } else {
-    try {
-      plug(files.library);
-    } catch (const std::exception& error) {
-      say({{"refused", error.what()}});
-      return 0;
-    }
-  }
-  Exam exam(files.library, files.traces, answers);
-  for (const Test& test : tests) {
-    exam.set_lesson(lesson.number);
-    say({{"begin", test.name}});
-    const Json row = run_test(test, exam);
+  Exam exam(files.library, files.traces, lesson.quiz ? read_text(files.library) : "");
+  exam.set_lesson(lesson.number);
+  const auto passes = [&](const std::string& name, const std::function<void()>& test) {
+    say({{"begin", name}});
+    const Json row = run_test(name, exam, test);
     say(row);
-    if (row["status"] != "pass") break;  // later tests build on it
+    return row["status"] == "pass";
+  };
+  try {
+    bool passed = lesson.quiz || passes(kOwnCode, [&] { load(lesson, files.library); });
+    for (const Test& test : tests) {  // later tests build on earlier ones
+      passed = passed && passes(test.name, [&] { test.run(exam); });
+    }
+    say({{"complete", true}});
+  } catch (const Refused& error) {
+    say({{"refused", error.what()}});
   }
   return 0;
 }
@@ -228,8 +253,6 @@ Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer saniti
 
   const fs::path tests = build_tests(workspace, lesson);
   fs::create_directories(workspace.built());
-  const fs::path results = workspace.built() / (lesson.slug + ".results");
-  fs::remove(results);
   const fs::path stuck = workspace.built() / (lesson.slug + ".stuck");
   fs::remove(stuck);
   std::map<std::string, std::string> environment{
@@ -249,23 +272,30 @@ Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer saniti
     environment["TSAN_OPTIONS"] = "ignore_noninstrumented_modules=1";
   }
   start = std::chrono::steady_clock::now();
+  ResultsReader results;
   const Ended ended = run_contained(
       {program_path(), "lesson", "judge", lesson.slug, built.library.string(),
-       workspace.traces(lesson).string(), results.string(), tests.string()},
-      environment, limits);
+       workspace.traces(lesson).string(), tests.string()},
+      environment, limits, results.for_process());
   verdict.run_seconds = seconds_since(start);
   verdict.output = without_prefix(ended.output, workspace.root().string() + "/");
-  const std::string running = read_results(results, verdict);
-  if (!running.empty() || ended.exit_code != 0) {
+  const Reported reported = read_results(results.read(), verdict);
+  if (!reported.complete || results.forged() || ended.exit_code != 0) {
     const auto places = places_in(stuck.string(), built.library.string());
-    const std::string end = about_end(ended, limits, lesson, sanitizer, places);
-    for (TestResult& test : verdict.tests) {
-      if (test.name == running) {
-        test.status = "error";
-        test.got = end;
-      }
+    std::string end =
+        about_end(ended, limits, lesson, sanitizer, places, reported.running);
+    if (results.forged()) {
+      end = "your code wrote results itself; only the lesson's tests report them. " +
+            (reported.complete ? "" : end);
     }
-    if (running.empty()) verdict.message = end;
+    bool told = false;
+    for (TestResult& test : verdict.tests) {
+      if (test.name != reported.running) continue;
+      test.status = "error";
+      test.got = end;
+      told = true;
+    }
+    if (!told) verdict.message = end;
     return verdict;
   }
   if (!verdict.message.empty()) return verdict;  // the library was refused

@@ -42,12 +42,11 @@ std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colo
 Verdict check(const Workspace& workspace, const Lesson& lesson,
               Sanitizer sanitizer = Sanitizer::none);
 
-/// Runs in the judged process: lists the tests, runs them, and writes one JSON line for
-/// each to `results`. Returns the exit code.
+/// Runs in the judged process: lists the tests, runs them, and reports each to the
+/// judge, which is at the other end of standard input. Returns the exit code.
 struct Judging {
   std::string library;  ///< the learner's; for a quiz, the file with the answers
   std::string traces;   ///< folder for the traces of this run
-  std::string results;  ///< file
   std::string tests;    ///< library containing the tests; empty: built in
 };
 int judge(const Lesson& lesson, const Judging& files);

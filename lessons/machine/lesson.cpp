@@ -67,6 +67,7 @@ Lesson read_lesson(const std::string& slug) {
   lesson.run = facts.value("run", "");
   lesson.calls_traced = facts.value("calls_traced", true);
   lesson.slots = facts.value("slots", lesson.slots);
+  lesson.not_called = facts.value("not_called", lesson.not_called);
   for (const Json& gate : facts.value("gates", Json::array())) {
     lesson.gates.push_back({gate.at("name"), gate.at("unit"), gate.at("why"),
                             gate.at("naive"), gate.at("correct"), gate.at("limit")});

@@ -8,6 +8,7 @@
 
 #include "base/program.h"
 #include "lessons/machine/judge.h"
+#include "lessons/machine/slots.h"
 #include "lessons/machine/stuck.h"
 #include "lessons/plugin.h"
 #include "tracer/record/collect.h"
@@ -35,6 +36,7 @@ void plug(const std::string& library) {
         " lesson check " + std::to_string(plugin.lesson));
   }
   plugin.plug();
+  forbid_references();
   report_when_stuck(library);
 }
 

@@ -1,5 +1,6 @@
 #include "lessons/machine/predicates.h"
 
+#include <algorithm>
 #include <map>
 #include <unordered_set>
 
@@ -55,6 +56,24 @@ Events in_phase(const tracer::Trace& trace, std::string_view phase) {
     if (work && has_text(event, "phase", phase)) found.push_back(&event);
   }
   return found;
+}
+
+Events host_waits_in(const tracer::Trace& trace,
+                     const std::vector<std::string>& functions) {
+  const Events syncs = events_of(trace, "sync");
+  Events waits;
+  for (const tracer::Event* call : events_of(trace, "call")) {
+    const bool asked = std::ranges::any_of(
+        functions, [&](const std::string& name) { return call->name == name; });
+    if (!asked || !call->args.contains(tracer::keys::slot)) continue;
+    for (const tracer::Event* sync : syncs) {
+      const bool same_lane = sync->pid == call->pid && sync->tid == call->tid;
+      if (same_lane && sync->ts >= call->ts && sync->end() <= call->end()) {
+        waits.push_back(sync);
+      }
+    }
+  }
+  return waits;
 }
 
 const tracer::Event* event_with_id(const tracer::Trace& trace, int64_t id) {

@@ -26,6 +26,11 @@ Events in_step(const Events& events, int64_t step);
 /// Returns the kernels and copies of a phase.
 Events in_phase(const tracer::Trace& trace, std::string_view phase);
 
+/// Returns the host's waits for a device inside calls of learners' functions with these
+/// names; on all lanes.
+Events host_waits_in(const tracer::Trace& trace,
+                     const std::vector<std::string>& functions);
+
 const tracer::Event* event_with_id(const tracer::Trace& trace, int64_t id);
 
 /// Returns an argument, or `otherwise` if it is missing or has another type.

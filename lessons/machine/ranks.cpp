@@ -1,5 +1,6 @@
 #include "lessons/machine/ranks.h"
 
+#include <chrono>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -92,6 +93,20 @@ void on_ranks(int size, const std::string& expected, const Because& because,
   } catch (const std::runtime_error& error) {
     throw Wrong{fmt::format("{} ranks", size), expected, error.what(), because};
   }
+}
+
+void HeadStart::rank_0_is_ahead() {
+  const std::lock_guard lock(mutex_);
+  ++steps_;
+  changed_.notify_all();
+}
+
+void HeadStart::wait_for_rank_0(int step) {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, Milliseconds(300), [&] { return steps_ > step; });
+  }
+  std::this_thread::sleep_for(Milliseconds(30));  // its device runs what it can
 }
 
 }  // namespace lockstep::lessons

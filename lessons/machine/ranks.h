@@ -1,8 +1,10 @@
 // Several ranks in one test: threads with one device each, connected in a ring.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "engine/distributed/collectives/process_group.h"
@@ -23,5 +25,21 @@ struct Rank {
 /// other exceptions. A rank waits 15 s for the others.
 void on_ranks(int size, const std::string& expected, const Because& because,
               const std::function<void(Rank&)>& work);
+
+/// Lets rank 0 work first, so that whatever should wait for the other ranks and does
+/// not gets a value from before their arrival, every time.
+class HeadStart {
+ public:
+  /// Rank 0 has enqueued all work of a step.
+  void rank_0_is_ahead();
+  /// Another rank waits for that, in step `step`, for at most 300 ms: a rank 0 that
+  /// waits for the others on the host never gets ahead.
+  void wait_for_rank_0(int step);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int steps_ = 0;
+};
 
 }  // namespace lockstep::lessons

@@ -3,11 +3,13 @@
     course_test.py LESSON skeleton           compiles and fails with instructions
     course_test.py LESSON solution           passes
     course_test.py LESSON mutant NAME        a wrong solution fails for its own reason
+    course_test.py LESSON unplugged          without its registration it fails
     course_test.py LESSON folder             has a chapter, hints, gates and a trace
     course_test.py LESSON alone              its tests use only this lesson's slots
 
 A mutant begins with `// rejected by: TEST` and `// because: WORDS`: that test must be
-the first to fail, and its message must contain those words.
+the first to fail, and its message must contain those words. Its region `top` is inserted
+before the first line of the file.
 """
 
 import gzip
@@ -22,7 +24,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("LOCKSTEP_BIN", str(ROOT / "build/release/lockstep"))
-MARKER = re.compile(r"^\s*(?://|#)\s*\[(/?)(solution[\w-]*)\]\s*$")
+MARKER = re.compile(r"^\s*(?://|#)\s*\[(/?)(solution[\w-]*|top)\]\s*$")
 
 
 def lockstep(*words, code=0):
@@ -121,6 +123,8 @@ class Skeleton(Lesson):
 class Solution(Lesson):
     def test(self):
         self.file.write_text(self.lesson("solution", "--show-anyway"))
+        if self.quiz:  # judged by the lesson's trace, not by the learner's copy
+            (self.file.parent / "trace.json.gz").write_text("{}")
         result = self.check(passes=True)
         self.assertTrue(all(test["status"] == "pass" for test in result["tests"]))
         self.assertGreaterEqual(len(result["tests"]), 3)
@@ -147,15 +151,38 @@ class Mutant(Lesson):
         because = re.search(r"^(?://|#) because: (.+)$", text, re.M)
         self.assertTrue(by and because, "it says who rejects it, and why")
         replaced = regions(text, self.mutant)
+        top = replaced.pop("top", "")
         self.assertLessEqual(replaced.keys(), regions(self.source.read_text(),
                                                       "exercise").keys())
-        self.file.write_text(self.exercise_with(replaced))
+        self.file.write_text(top + self.exercise_with(replaced))
         result = self.check(passes=False)
         failure = self.first_failure(result)
         self.assertEqual(failure["name"], by[1], json.dumps(result, indent=1))
         told = " ".join(str(failure.get(key, ""))
                         for key in ("about", "expected", "got", "likely"))
         self.assertIn(because[1], told)
+
+
+class Unplugged(Lesson):
+    """The engine's own code is never judged in place of the learner's."""
+
+    def without_registration(self, text):
+        head, registration = text.split("LOCKSTEP_LESSON(")
+        return head, f"LOCKSTEP_LESSON({registration.split(')')[0]}) {{ }}\n"
+
+    def test(self):
+        solution = self.lesson("solution", "--show-anyway")
+        for whole in (self.file.read_text(), solution):
+            head, empty = self.without_registration(whole)
+            for text in (head + empty, head):
+                self.file.write_text(text)
+                result = self.check(passes=False)
+                self.assertEqual(result["status"], "fail")
+                failure = self.first_failure(result)
+                self.assertEqual(failure["name"], "own_code")
+                self.assertIn(f"slot `{self.facts['slots'][0]}`", failure["about"])
+                self.assertIn("nothing is plugged in", failure["got"])
+                self.assertIn("LOCKSTEP_LESSON(", failure["likely"])
 
 
 class Folder(Lesson):
@@ -232,7 +259,7 @@ class Alone(Lesson):
 def main(words):
     Lesson.slug, what = words[0], words[1]
     case = {"skeleton": Skeleton, "solution": Solution, "mutant": Mutant,
-            "folder": Folder, "alone": Alone}[what]
+            "unplugged": Unplugged, "folder": Folder, "alone": Alone}[what]
     if what == "mutant":
         Mutant.mutant = words[2]
     tests = unittest.defaultTestLoader.loadTestsFromTestCase(case)

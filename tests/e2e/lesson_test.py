@@ -357,7 +357,7 @@ class Course(Workspace):
         self.change("check.cpp", "8 samples over 4 devices", "Mine: 8 over 4")
         self.write_solution()
         result = self.check(passes=True, LOCKSTEP_COURSE=str(self.course))
-        self.assertTrue(result["tests"][0]["title"].startswith("Mine: 8 over 4"))
+        self.assertTrue(result["tests"][1]["title"].startswith("Mine: 8 over 4"))
 
     def test_faults_are_named(self):
         self.change("exercise.cpp", "  // [/solution-sizes]\n", "")

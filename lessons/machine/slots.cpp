@@ -1,0 +1,75 @@
+#include "lessons/machine/slots.h"
+
+#include <algorithm>
+#include <functional>
+#include <stdexcept>
+#include <vector>
+
+#include "engine/autograd/engine.h"
+#include "engine/data/batch_queue.h"
+#include "engine/distributed/collectives/ring.h"
+#include "engine/distributed/ddp/gradient_sync.h"
+#include "engine/distributed/ddp/sync_batch_norm.h"
+#include "engine/models/vgg.h"
+#include "engine/parallel/primitives.h"
+#include "engine/train/trainer.h"
+
+namespace lockstep::lessons {
+namespace {
+
+struct NamedSlot {
+  std::string name;
+  std::function<bool()> plugged;
+  std::function<void()> forbid_reference;
+};
+
+template <typename Result, typename... Args>
+NamedSlot named(runtime::Slot<Result(Args...)>& slot) {
+  const auto forbid = [&slot] {
+    slot.set_reference([name = std::string(slot.name())](Args...) -> Result {
+      throw std::logic_error("the engine's own `" + name +
+                             "` must be written here, not called");
+    });
+  };
+  return {slot.name(), [&slot] { return slot.plugged(); }, forbid};
+}
+
+const std::vector<NamedSlot>& all_slots() {
+  parallel::Primitives& dp = parallel::primitives();
+  static const std::vector<NamedSlot> slots{
+      named(autograd::tape_walk()),
+      named(models::classifier_input()),
+      named(data::batch_queue()),
+      named(dp.scatter),
+      named(dp.replicate),
+      named(dp.parallel_apply),
+      named(dp.gather),
+      named(dp.broadcast_coalesced),
+      named(dp.reduce_add_coalesced),
+      named(train::feature_wrapper()),
+      named(distributed::sync_statistics()),
+      named(distributed::sync_backward_sums()),
+      named(distributed::ring_all_reduce()),
+      named(distributed::gradient_sync_factory())};
+  return slots;
+}
+
+}  // namespace
+
+bool is_plugged(const std::string& slot) {
+  const auto& slots = all_slots();
+  const auto found = std::ranges::find(slots, slot, &NamedSlot::name);
+  if (found == slots.end()) {
+    throw std::logic_error("lesson.json names the slot `" + slot +
+                           "`, which the engine does not have");
+  }
+  return found->plugged();
+}
+
+void forbid_references() {
+  for (const NamedSlot& slot : all_slots()) {
+    if (slot.plugged()) slot.forbid_reference();
+  }
+}
+
+}  // namespace lockstep::lessons
