@@ -267,7 +267,8 @@ std::vector<MeanRank> StepGroup::mean_ranks() const {
     }
     for (const CollectiveTime& time : step.collectives) {
       CollectiveTime& sum = ranks[time.rank].together;
-      sum.bytes = add_within_range(sum.bytes, time.bytes / count);
+      const bool known = sum.bytes != kNone && time.bytes != kNone;
+      sum.bytes = known ? add_within_range(sum.bytes, time.bytes / count) : kNone;
       sum.unseen = sum.unseen || time.unseen;
       for (const auto field : CollectiveTime::kTimes) {
         sum.*field = add_within_range(sum.*field, time.*field / count);

@@ -31,6 +31,10 @@ std::string short_label(int64_t port) {
 
 std::string time_or_dash(int64_t time) { return time ? human_time(time) : "–"; }
 
+std::string bytes_or_unknown(int64_t bytes) {
+  return bytes == kNone ? "unknown" : human_bytes(bytes);
+}
+
 std::string bar(double share) {
   static const char* const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const int filled = static_cast<int>(std::clamp(share, 0.0, 1.0) * 24 * 8 + 0.5);
@@ -94,7 +98,7 @@ std::string collective_table(const StepGroup& group) {
   for (size_t i = 0; i < std::min(means.size(), kMaxRows); ++i) {
     const CollectiveTime& mean = means[i].mean;
     text += fmt::format("  {:<20.20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", mean.what,
-                        human_bytes(mean.bytes), human_time(mean.took),
+                        bytes_or_unknown(mean.bytes), human_time(mean.took),
                         time_or_dash(mean.transfer), time_or_dash(mean.wait),
                         human_time(mean.exposed), percent(mean.overlap()));
   }
