@@ -89,7 +89,7 @@ std::string path_table(const StepGroup& group) {
   return text;
 }
 
-std::string collective_table(const StepGroup& group) {
+std::string collective_table(const StepGroup& group, bool imported) {
   const std::vector<MeanCollective> means = group.mean_collectives();
   if (means.empty()) return {};
   std::string text =
@@ -111,14 +111,17 @@ std::string collective_table(const StepGroup& group) {
       "behind computation.\n";
   if (std::any_of(means.begin(), means.end(),
                   [](const auto& m) { return m.mean.unseen; })) {
-    text += "  –: not measured (the messages of Gloo are modelled).\n";
+    text += imported ? "  –: not recorded; took includes waiting for other ranks.\n"
+                     : "  –: not measured (the messages of Gloo are modelled).\n";
   }
   return text;
 }
 
 /// Shows the total cost of each rank's collectives in a step, and which rank is late:
 /// the steps of all ranks take about as long, but the last rank to arrive waits least.
-std::string rank_table(const StepGroup& group) {
+/// (In an import, whose ranks are not compared, neither a long step nor a long
+/// collective tells which rank was late: the one that waits takes longest.)
+std::string rank_table(const StepGroup& group, bool imported) {
   const std::vector<MeanRank> ranks = group.mean_ranks();
   if (ranks.size() < 2) return {};
   std::string text =
@@ -138,6 +141,12 @@ std::string rank_table(const StepGroup& group) {
   }
   if (ranks.size() > kMaxRows) {
     text += fmt::format("  … and {} more\n", ranks.size() - kMaxRows);
+  }
+  if (imported) {
+    return text +
+           "  which rank is late cannot be told: a rank that waits takes long, too. "
+           "Means over steps,\n  a step's collectives summed; --json lists each "
+           "collective of each rank.\n";
   }
   const std::string least = awaited->together.unseen
                                 ? ""
@@ -221,8 +230,8 @@ std::string group_text(const char* title, const StepGroup& group, bool imported)
   if (imported) text += overhang_text(group);
   text += phase_table(group);
   text += path_table(group);
-  text += collective_table(group);
-  text += rank_table(group);
+  text += collective_table(group, imported);
+  text += rank_table(group, imported);
   text += byte_table(group);
   return text;
 }
