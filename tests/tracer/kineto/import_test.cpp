@@ -5,8 +5,10 @@
 #include <set>
 
 #include "tests/tracer/golden.h"
+#include "tests/tracer/kineto/profiler_file.h"
 #include "tracer/analysis/check.h"
 #include "tracer/analysis/summary.h"
+#include "tracer/emulate/emulate.h"
 #include "tracer/format/args.h"
 #include "tracer/format/lanes.h"
 
@@ -78,10 +80,11 @@ TEST(KinetoImport, CheckSaysWhatItCannotJudge) {
   for (const Finding& finding : report.findings) {
     if (!finding.judged) unjudged.insert(finding.law);
   }
-  for (const char* law : {"sources-present", "replicate-bytes", "deps-respected"}) {
+  for (const char* law :
+       {"sources-present", "replicate-bytes", "deps-respected", "fifo"}) {
     EXPECT_TRUE(unjudged.contains(law)) << law;
   }
-  for (const char* law : {"ids-unique", "references", "lanes-named", "fifo"}) {
+  for (const char* law : {"ids-unique", "references", "lanes-named"}) {
     EXPECT_FALSE(unjudged.contains(law)) << law;
   }
   EXPECT_NE(check_text(report).find("that could be judged holds"), std::string::npos);
@@ -90,6 +93,26 @@ TEST(KinetoImport, CheckSaysWhatItCannotJudge) {
   Trace broken = read_trace(path);
   broken.events.back().id = 0;
   EXPECT_FALSE(check_trace(broken).ok()) << "what can be judged still is";
+}
+
+TEST(KinetoImport, KernelsOfAStreamMayOverlap) {
+  ProfilerFile file;  // programmatic dependent launch
+  file.step(1, 0, 100).kernel("a", 1, 10, 20).kernel("b", 2, 25, 20);
+  const CheckReport report = check_trace(file.imported());
+  EXPECT_TRUE(report.ok()) << check_text(report);
+}
+
+TEST(KinetoImport, IsNotEmulated) {
+  for (const bool measured : {false, true}) {
+    try {
+      emulate(imported(), {.measured_durations = measured});
+      ADD_FAILURE() << "its kernels have no `deps`";
+    } catch (const std::runtime_error& error) {
+      EXPECT_NE(std::string(error.what()).find("does not record what its kernels"),
+                std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 TEST(KinetoImport, SummaryNamesNoBrake) {
