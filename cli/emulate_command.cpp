@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "tracer/analysis/summary.h"
+#include "tracer/kineto/kineto.h"
 
 namespace lockstep::cli {
 namespace {
@@ -17,7 +18,7 @@ struct EmulateCommand {
 };
 
 int run(const EmulateCommand& c) {
-  const tracer::Trace measured = tracer::read_trace(c.file);
+  const tracer::Trace measured = tracer::open_trace(c.file);
   const tracer::Trace emulated = tracer::emulate(measured, c.options);
   const tracer::Summary summary = tracer::summarize(emulated);
   const std::string text =

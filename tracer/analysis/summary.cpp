@@ -185,6 +185,7 @@ Summary summarize(const Trace& trace) {
   summary.arch = string_arg(trace.lockstep, top::arch);
   summary.clock = string_arg(trace.lockstep, top::clock);
   summary.imported = trace.lockstep.contains(top::imported);
+  summary.cut = string_arg(object_arg(trace.lockstep, top::imported), "cut");
   take_devices(trace, summary);
   take_rank(trace, summary);
   const auto emulation = trace.lockstep.find(top::emulation);

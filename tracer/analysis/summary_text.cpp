@@ -301,6 +301,7 @@ std::string summary_text(const Summary& summary) {
         "joins the files of all ranks\n",
         summary.rank, summary.world_size);
   }
+  if (!summary.cut.empty()) text += summary.cut + "\n";
   if (!summary.assumed.empty()) text += fmt::format("assumed: {}\n", summary.assumed);
   text += recording_table(summary);
   // A profiler's file does not say what its steps are for.

@@ -27,9 +27,10 @@ constexpr int kMostNested = 32;  ///< preceding phases searched for one still ru
 
 class KinetoImport {
  public:
-  explicit KinetoImport(const Trace& foreign) : foreign_(foreign) {
+  KinetoImport(const Trace& foreign, int64_t rank) : foreign_(foreign) {
     const Json& info = object_arg(foreign.other, top::distributed);
-    rank_ = std::clamp<int64_t>(int_arg(info, top::rank), 0, kHighestRank);
+    if (rank == kNone) rank = int_arg(info, top::rank);
+    rank_ = std::clamp<int64_t>(rank, 0, kHighestRank);
     host_ = 100 * rank_;
   }
 
@@ -103,9 +104,9 @@ class KinetoImport {
     }
     const int64_t ts = from.ts - origin_;
     const bool step = profiler_step_number(from.name) >= 0;
-    const std::string_view phase = from.is("user_annotation")
-                                       ? phase_of_annotation(from.name)
-                                       : std::string_view();
+    const bool annotates = from.is("user_annotation") || from.is("Operator");
+    const std::string_view phase =
+        annotates ? phase_of_annotation(from.name) : std::string_view();
     if (from.name.find("Synchronize") != from.name.npos && cat == categories::call) {
       cat = categories::sync;
     }
@@ -385,11 +386,11 @@ class KinetoImport {
 
 }  // namespace
 
-Trace import_kineto(const Trace& foreign) {
+Trace import_kineto(const Trace& foreign, int64_t rank) {
   if (foreign.lockstep.contains(top::format)) {
     throw std::runtime_error("is already a lockstep trace");
   }
-  return KinetoImport(foreign).take();
+  return KinetoImport(foreign, rank).take();
 }
 
 }  // namespace lockstep::tracer
