@@ -33,12 +33,12 @@ std::vector<Trace> two(Trace a, Trace b) {
   return ranks;
 }
 
-Trace merged() {
+Trace merged_imports() {
   return merge_traces(two(rank_of_two(0, 30), rank_of_two(1, 60)), {"a", "b"});
 }
 
 TEST(MergedImports, EachRankHasADeviceOfItsOwn) {
-  const Trace trace = merged();
+  const Trace trace = merged_imports();
   EXPECT_TRUE(check_trace(trace).ok()) << check_text(check_trace(trace));
   const Json& devices = trace.lockstep["devices"];
   ASSERT_EQ(devices.size(), 2u);
@@ -54,14 +54,14 @@ TEST(MergedImports, EachRankHasADeviceOfItsOwn) {
 }
 
 TEST(MergedImports, AnotherRanksKernelsHideNoCollective) {
-  const auto collectives = summarize(merged()).train.steps.at(0).collectives;
+  const auto collectives = summarize(merged_imports()).train.steps.at(0).collectives;
   ASSERT_EQ(collectives.size(), 2u);
   EXPECT_EQ(collectives[0].exposed, 10'000) << "rank 1 computes meanwhile";
   EXPECT_EQ(collectives[1].exposed, 10'000);
 }
 
 TEST(MergedImports, NoRankIsBlamed) {
-  const std::string text = summary_text(summarize(merged()));
+  const std::string text = summary_text(summarize(merged_imports()));
   EXPECT_EQ(text.find("slowest"), std::string::npos) << text;
   EXPECT_EQ(text.find("waits least"), std::string::npos) << text;
   EXPECT_EQ(text.find("Gloo"), std::string::npos) << text;
