@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "run/outputs.h"
 #include "tracer/analysis/summary.h"
+#include "tracer/kineto/kineto.h"
 
 namespace lockstep::cli {
 namespace {
@@ -19,7 +20,7 @@ struct EmulateCommand {
 
 int run(const EmulateCommand& c) {
   if (!c.out.empty()) run::require_other_file(c.file, c.out);
-  const tracer::Trace measured = tracer::read_trace(c.file);
+  const tracer::Trace measured = tracer::open_trace(c.file);
   const tracer::Trace emulated = tracer::emulate(measured, c.options);
   const tracer::Summary summary = tracer::summarize(emulated);
   const std::string text =

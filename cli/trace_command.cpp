@@ -31,7 +31,7 @@ struct TraceOptions {
 };
 
 int summary(const TraceOptions& o) {
-  const tracer::Trace trace = tracer::read_trace(o.file);
+  const tracer::Trace trace = tracer::open_trace(o.file);
   if (o.calls) {
     int64_t step = o.step;
     if (step < 0) {
@@ -53,14 +53,14 @@ int summary(const TraceOptions& o) {
 }
 
 int check(const TraceOptions& o) {
-  const tracer::CheckReport report = tracer::check_trace(tracer::read_trace(o.file));
+  const tracer::CheckReport report = tracer::check_trace(tracer::open_trace(o.file));
   print(o.json ? tracer::check_json(report).dump(1) : tracer::check_text(report));
   return report.ok() ? 0 : 1;
 }
 
 int diff(const TraceOptions& o) {
   const auto result =
-      tracer::diff_traces(tracer::read_trace(o.file), tracer::read_trace(o.other));
+      tracer::diff_traces(tracer::open_trace(o.file), tracer::open_trace(o.other));
   print(o.json ? tracer::diff_json(result).dump(1)
                : tracer::diff_text(result, o.file, o.other));
   return 0;
@@ -79,7 +79,7 @@ int merge(const MergeOptions& o) {
   std::vector<std::pair<tracer::Trace, std::string>> ranks;
   for (const std::string& file : o.files) {
     run::require_other_file(file, o.out);
-    ranks.emplace_back(tracer::read_trace(file), file);
+    ranks.emplace_back(tracer::open_trace(file), file);
   }
   std::stable_sort(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) {
     return rank_fact(a.first, "rank") < rank_fact(b.first, "rank");
@@ -115,6 +115,7 @@ void add_merge(CLI::App& trace, Action& action) {
 struct ExchangeOptions {
   std::string file, out;
   bool kineto = false, gzip = false;
+  int64_t rank = tracer::kNone;
 };
 
 /// Adds the file's name to the errors of the conversion.
@@ -141,7 +142,10 @@ int export_trace(const ExchangeOptions& o) {
 
 int import_trace(const ExchangeOptions& o) {
   run::require_other_file(o.file, o.out);
-  tracer::write_trace(of_file(o.file, tracer::import_kineto), o.out);
+  const auto imported = of_file(o.file, [&](const tracer::Trace& trace) {
+    return tracer::import_kineto(trace, o.rank);
+  });
+  tracer::write_trace(imported, o.out);
   std::printf("=> trace written: %s (imported)\n", o.out.c_str());
   return 0;
 }
@@ -163,6 +167,10 @@ void add_exchange(CLI::App& trace, Action& action) {
   command = trace.add_subcommand("import", "convert a torch.profiler trace");
   command->add_option("FILE", in->file, "file of one rank")->required();
   command->add_option("-o,--out", in->out, "the trace")->required();
+  command
+      ->add_option("--rank", in->rank,
+                   "the file's rank (default: the file's own `distributedInfo`, or 0)")
+      ->check(CLI::Range(0, 65'535));
   command->callback([in, &action] { action = [in] { return import_trace(*in); }; });
 }
 

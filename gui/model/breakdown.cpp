@@ -69,7 +69,8 @@ Breakdown break_down(const Model& model, size_t number) {
       busy[d].communicating.add(event.ts, event.end());
       busy[d].either.add(event.ts, event.end());
     };
-    if (event.what() == Kind::kernel && device != kHostDevice) {
+    const bool computes = event.what() == Kind::kernel && !is_memory_task(model, event);
+    if (computes && device != kHostDevice) {
       busy[device].computing.add(event.ts, event.end());
       busy[device].either.add(event.ts, event.end());
     }

@@ -80,6 +80,17 @@ const tracer::Json& meta_of(const Model& model) {
   return model.meta ? *model.meta : none;
 }
 
+bool is_ours(const Model& model) {
+  const tracer::Json& meta = meta_of(model);
+  return meta.contains(top::format) && !meta.contains(top::imported);
+}
+
+bool is_memory_task(const Model& model, const Event& event) {
+  if (event.what() != Kind::kernel) return false;
+  const std::string& name = model.name_of(event);
+  return name.starts_with("Memcpy ") || name.starts_with("Memset ");
+}
+
 const std::string* source_of(const Model& model, const std::string& file) {
   const auto sources = meta_of(model).find(top::sources);
   if (sources == meta_of(model).end() || !sources->is_object()) return nullptr;

@@ -47,6 +47,14 @@ Memory memory_at(const Model& model, const Device& device, int64_t ts);
 /// Returns the trace's top-level `lockstep` object, or an empty one if there is none.
 const tracer::Json& meta_of(const Model& model);
 
+/// Returns true for a trace that lockstep recorded. Others say less, and their streams
+/// and steps follow other rules.
+bool is_ours(const Model& model);
+
+/// Returns true for a copy within a device or a memset, as PyTorch's profiler names
+/// them: a `kernel` that does not compute.
+bool is_memory_task(const Model& model, const Event& event);
+
 /// Returns the text of a source file embedded in the trace, or nullptr if it is absent.
 const std::string* source_of(const Model& model, const std::string& file);
 

@@ -41,8 +41,10 @@ Kind kind_of(const tracer::EventFields& f) {
     return tracer::content(f.name) == names::step ? Kind::step : Kind::phase;
   Kind kind = of_category(cat);
   if (kind == Kind::other) kind = of_category(tracer::category_of_kineto(cat));
-  const bool moves = kind == Kind::kernel && !f.has_src;
-  return moves && memcpy_direction(f) != Direction::none ? Kind::copy : kind;
+  if (kind != Kind::kernel || f.has_src) return kind;
+  if (memcpy_direction(f) != Direction::none) return Kind::copy;
+  return tracer::is_collective_kernel(tracer::content(f.name)) ? Kind::collective
+                                                               : kind;
 }
 
 bool is_profiler_step(const tracer::EventFields& f) {

@@ -75,6 +75,7 @@ class Narrator : EventFacts {
   std::string phase() {
     const Caused caused = add_caused();
     add_cost(name());
+    if (!is_ours(model_)) return say({"phase"});  // what it is for is not recorded
     if (name() == phases::scatter || name() == phases::replicate)
       add_traffic(name(), true);
     if (name() == phases::gather || name() == phases::reduce)
@@ -149,6 +150,7 @@ class Narrator : EventFacts {
     if (idle) facts_.phrase("later", say({"later/none"}));
     const bool moves = caused.copies > 0 && caused.kernels == 0;
     const bool splits = is_dp() && trains() && phase_name() == phases::parallel_apply;
+    if (!is_ours(model_)) return foreign_op(caused);
     const std::string key = "op/" + name();
     if (name().starts_with("c10d::")) {
       const uint32_t part = collective_below(state_.event);
@@ -161,6 +163,19 @@ class Narrator : EventFacts {
     return say({idle ? key + "/none" : "", caused.kernels == 2 ? key + "/both" : "",
                 splits ? key + "/split" : "", key + "/" + caller,
                 key + "/" + phase_name(), key,
+                moves && caused.copies == 1 ? "op/copy" : "", moves ? "op/copies" : "",
+                "op/backward", "op"});
+  }
+
+  /// What every program's operator of that name does; nothing about what it is for.
+  std::string foreign_op(const Caused& caused) {
+    static constexpr std::string_view kSame[] = {"aten::conv2d", "aten::linear",
+                                                 "aten::batch_norm", "aten::max_pool2d",
+                                                 "aten::adaptive_avg_pool2d"};
+    const bool same =
+        std::find(std::begin(kSame), std::end(kSame), name()) != std::end(kSame);
+    const bool moves = caused.copies > 0 && caused.kernels == 0;
+    return say({same ? "op/" + name() : "",
                 moves && caused.copies == 1 ? "op/copy" : "", moves ? "op/copies" : "",
                 "op/backward", "op"});
   }
@@ -205,6 +220,8 @@ class Narrator : EventFacts {
     }
     const std::string tensor = string_arg(args_, keys::tensor);
     facts_.text("tensor", tensor);
+    // Why another program copies is not recorded, only where to.
+    if (!is_ours(model_)) return say({why == reasons::d2h ? "copy/d2h" : "", "copy"});
     const std::string shape = shape_arg(args_, keys::shape);
     if (shape.size() > 2) facts_.text("shape", shape);
     std::string special = tensor;
@@ -226,6 +243,8 @@ class Narrator : EventFacts {
     add_collective(state_.event);
     facts_.number("group_size", group_size());
     facts_.text("algorithm", own.facts.algorithm);
+    // Another program's sums may be of anything: activations, gradients, numbers.
+    if (!is_ours(model_)) return say({"collective"});
     const std::string special(own.facts.bucket >= 0 ? "bucket" : own.facts.why);
     return say(
         {"collective/" + kind + "/" + special, "collective/" + kind, "collective"});
@@ -246,9 +265,9 @@ class Narrator : EventFacts {
       }
     }
     std::string special = phase_name();
-    if (state_.phase != kNoEvent && model_.events[state_.phase].what() == Kind::step) {
-      special = "end";
-    }
+    const bool in_step =
+        state_.phase != kNoEvent && model_.events[state_.phase].what() == Kind::step;
+    if (in_step && is_ours(model_)) special = "end";
     return say(
         {"sync/" + name(), "sync/" + why + "/" + special, "sync/" + why, "sync"});
   }

@@ -3,6 +3,7 @@
 
 #include "gui/model/event_facts.h"
 #include "gui/model/transfers.h"
+#include "tracer/analysis/spans.h"
 
 namespace lockstep::gui {
 
@@ -12,22 +13,25 @@ using tracer::Json;
 
 constexpr uint32_t kMostOfOneCause = 20'000;
 
-/// Returns the ns between two times in which a device's compute stream ran kernels.
+/// Returns the ns between two times in which a device's compute stream ran kernels; in
+/// another program's trace, any of its streams.
 int64_t computed(const Model& model, int device, int64_t from, int64_t to) {
-  int64_t sum = 0;
+  const bool ours = is_ours(model);
+  tracer::Spans computing;
   for (const Lane& lane : model.lanes) {
-    if (lane.device != device || lane.stream != 0) continue;
+    if (lane.device != device || (ours && lane.stream != 0)) continue;
     auto at = std::lower_bound(
         lane.events.begin(), lane.events.end(), from,
         [&](uint32_t e, int64_t ts) { return model.events[e].end() <= ts; });
     for (; at != lane.events.end() && model.events[*at].ts < to; ++at) {
       const Event& event = model.events[*at];
-      if (event.row > 0 || event.what() != Kind::kernel) continue;
-      const int64_t end = std::min<int64_t>(to, event.end());
-      sum += std::max<int64_t>(0, end - std::max<int64_t>(from, event.ts));
+      if (event.row > 0 && ours) continue;
+      if (event.what() != Kind::kernel || is_memory_task(model, event)) continue;
+      computing.add(std::max<int64_t>(from, event.ts),
+                    std::min<int64_t>(to, event.end()));
     }
   }
-  return sum;
+  return computing.covered();
 }
 
 }  // namespace

@@ -35,14 +35,23 @@ uint32_t around(const Model& model, uint32_t event, Kind kind, uint32_t otherwis
   return otherwise;
 }
 
+/// Returns the place of a task in DeviceState::running. Our streams have a purpose
+/// each; another program's have any number, so that the task itself tells.
+int stream_of(const Model& model, const Lane& lane, const Event& event) {
+  if (is_ours(model) && lane.stream >= 0 && lane.stream < 3) return lane.stream;
+  if (event.what() == Kind::collective) return 2;
+  return event.what() == Kind::copy || is_memory_task(model, event) ? 1 : 0;
+}
+
 void find_running(const Model& model, State& state) {
   for (const Lane& lane : model.lanes) {
     const uint32_t running = running_on(model, lane, state.now);
     if (running == kNoEvent) continue;
     const Event& event = model.events[running];
-    if (!lane.is_host() && lane.stream >= 0 && lane.stream < 3) {
+    if (!lane.is_host() && event.is_task()) {
       DeviceState& device = state.devices[lane.device];
-      device.running[lane.stream] = running;
+      uint32_t& shown = device.running[stream_of(model, lane, event)];
+      if (shown == kNoEvent) shown = running;  // of several, one
       device.collective = around(model, running, Kind::collective, device.collective);
     }
     if (event.what() == Kind::copy && state.position.order == Order::time) {

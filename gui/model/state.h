@@ -25,7 +25,9 @@ struct Effects {
 };
 
 struct DeviceState {
-  /// The events running on the compute, copy and comm streams; kNoEvent if idle.
+  /// The events running on the compute, copy and comm streams; kNoEvent if idle. In
+  /// another program's trace: a kernel, a copy (or memset) and a collective, on
+  /// whichever streams they run.
   uint32_t running[3] = {kNoEvent, kNoEvent, kNoEvent};
   uint32_t collective = kNoEvent;  ///< the one its rank is in; its messages run inside
   Memory memory;

@@ -109,6 +109,28 @@ class Kineto(TempTest):
             self.assertAlmostEqual(100 * hidden / comm, overlap, delta=0.00501,
                                    msg=name)
 
+    def test_a_profilers_file_needs_no_import(self):
+        raw = ROOT + "/tests/golden/torch_profiler.json"
+        summary = json.loads(run("trace", "summary", "--json", raw)[0])
+        self.assertEqual(summary["devices"], 1)
+        self.assertEqual(summary["recording"][0]["kernels"], 1)
+        self.assertTrue(json.loads(run("trace", "check", "--json", raw)[0])["ok"])
+        with open(raw, encoding="utf-8") as file:
+            other = file.read().replace('"rank": 3', '"rank": 1')
+        with open(self.path("1.json"), "w", encoding="utf-8") as file:
+            file.write(other)
+        run("trace", "merge", raw, self.path("1.json"), "-o", self.path("m.json"))
+        devices = read_trace(self.path("m.json"))["lockstep"]["devices"]
+        self.assertEqual([device["id"] for device in devices], [0, 1])
+        _, error = run("emulate", raw, code=1)
+        self.assertIn("does not record what its kernels waited for", error)
+
+    def test_a_rank_can_be_given(self):
+        out = self.path("5.json")
+        raw = ROOT + "/tests/golden/torch_profiler.json"
+        run("trace", "import", "--rank", "5", raw, "-o", out)
+        self.assertEqual(read_trace(out)["distributedInfo"]["rank"], 5)
+
     def test_hostile_files_leave_one_line_and_no_file(self):
         with open(ROOT + "/tests/golden/torch_profiler.json", encoding="utf-8") as file:
             whole = file.read()

@@ -94,7 +94,7 @@ std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lane
     time.seq = facts.seq == kNone ? 0 : facts.seq;
     time.bucket = facts.bucket;
     time.what = what_of(facts);
-    time.bytes = facts.bytes;
+    time.bytes = facts.imported && !facts.sized ? kNone : facts.bytes;
     time.took = task->dur;
     time.unseen = facts.imported;
     for (const Message& message : messages[lane_of(*task)]) {

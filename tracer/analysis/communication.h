@@ -14,8 +14,8 @@ namespace lockstep::tracer {
 /// One collective as seen by one rank. Times in ns.
 struct CollectiveTime {
   int64_t rank = 0, seq = 0, bucket = kNone;
-  std::string what;  ///< `bucket 0`, `buffers`, …; otherwise the reason for it
-  int64_t bytes = 0;
+  std::string what;      ///< `bucket 0`, `buffers`, …; otherwise the reason for it
+  int64_t bytes = 0;     ///< kNone if unknown (imported)
   int64_t took = 0;      ///< from its start to its end
   int64_t transfer = 0;  ///< time during which its messages moved to this rank
   int64_t wait = 0;      ///< the rest: waiting for the other ranks

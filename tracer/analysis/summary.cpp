@@ -190,6 +190,7 @@ Summary summarize(const Trace& trace) {
   summary.arch = string_arg(trace.lockstep, top::arch);
   summary.clock = string_arg(trace.lockstep, top::clock);
   summary.imported = trace.lockstep.contains(top::imported);
+  summary.cut = string_arg(object_arg(trace.lockstep, top::imported), "cut");
   take_devices(trace, summary);
   take_rank(trace, summary);
   const auto emulation = trace.lockstep.find(top::emulation);
@@ -282,7 +283,8 @@ std::vector<MeanRank> StepGroup::mean_ranks() const {
     }
     for (const CollectiveTime& time : step.collectives) {
       CollectiveTime& sum = ranks[time.rank].together;
-      sum.bytes = add_within_range(sum.bytes, time.bytes / count);
+      const bool known = sum.bytes != kNone && time.bytes != kNone;
+      sum.bytes = known ? add_within_range(sum.bytes, time.bytes / count) : kNone;
       sum.unseen = sum.unseen || time.unseen;
       for (const auto field : CollectiveTime::kTimes) {
         sum.*field = add_within_range(sum.*field, time.*field / count);

@@ -83,6 +83,7 @@ struct Summary {
   int64_t devices = 0;
   bool null_devices = false;  ///< devices of type null, which compute nothing
   bool imported = false;      ///< dependencies between events are unknown
+  std::string cut;            ///< of an import: what its file lacks
   int64_t rank = kNone;       ///< rank of the file, if it holds one rank of several
   int64_t world_size = 1;
   StepGroup train, eval;

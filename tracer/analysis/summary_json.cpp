@@ -48,6 +48,7 @@ Json ranks_json(const std::vector<MeanRank>& ranks) {
                     {"wait", seconds(together.wait)},
                     {"exposed", seconds(together.exposed)},
                     {"overlap", together.overlap()}});
+    if (together.bytes == kNone) list.back()["bytes"] = nullptr;
     if (together.unseen) list.back()["transfer"] = list.back()["wait"] = nullptr;
   }
   return list;
@@ -106,6 +107,7 @@ Json collectives_json(const StepSummary& step) {
                     {"wait", seconds(time.wait)},
                     {"exposed", seconds(time.exposed)},
                     {"overlap", time.overlap()}});
+    if (time.bytes == kNone) list.back()["bytes"] = nullptr;
     if (time.unseen) list.back()["transfer"] = list.back()["wait"] = nullptr;
     if (time.bucket != kNone) list.back()["bucket"] = time.bucket;
   }

@@ -31,6 +31,10 @@ std::string short_label(int64_t port) {
 
 std::string time_or_dash(int64_t time) { return time ? human_time(time) : "–"; }
 
+std::string bytes_or_unknown(int64_t bytes) {
+  return bytes == kNone ? "unknown" : human_bytes(bytes);
+}
+
 std::string bar(double share) {
   static const char* const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const int filled = static_cast<int>(std::clamp(share, 0.0, 1.0) * 24 * 8 + 0.5);
@@ -85,7 +89,7 @@ std::string path_table(const StepGroup& group) {
   return text;
 }
 
-std::string collective_table(const StepGroup& group) {
+std::string collective_table(const StepGroup& group, bool imported) {
   const std::vector<MeanCollective> means = group.mean_collectives();
   if (means.empty()) return {};
   std::string text =
@@ -94,7 +98,7 @@ std::string collective_table(const StepGroup& group) {
   for (size_t i = 0; i < std::min(means.size(), kMaxRows); ++i) {
     const CollectiveTime& mean = means[i].mean;
     text += fmt::format("  {:<20.20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", mean.what,
-                        human_bytes(mean.bytes), human_time(mean.took),
+                        bytes_or_unknown(mean.bytes), human_time(mean.took),
                         time_or_dash(mean.transfer), time_or_dash(mean.wait),
                         human_time(mean.exposed), percent(mean.overlap()));
   }
@@ -107,14 +111,17 @@ std::string collective_table(const StepGroup& group) {
       "behind computation.\n";
   if (std::any_of(means.begin(), means.end(),
                   [](const auto& m) { return m.mean.unseen; })) {
-    text += "  –: not measured (the messages of Gloo are modelled).\n";
+    text += imported ? "  –: not recorded; took includes waiting for other ranks.\n"
+                     : "  –: not measured (the messages of Gloo are modelled).\n";
   }
   return text;
 }
 
 /// Shows the total cost of each rank's collectives in a step, and which rank is late:
 /// the steps of all ranks take about as long, but the last rank to arrive waits least.
-std::string rank_table(const StepGroup& group) {
+/// (In an import, whose ranks are not compared, neither a long step nor a long
+/// collective tells which rank was late: the one that waits takes longest.)
+std::string rank_table(const StepGroup& group, bool imported) {
   const std::vector<MeanRank> ranks = group.mean_ranks();
   if (ranks.size() < 2) return {};
   std::string text =
@@ -134,6 +141,12 @@ std::string rank_table(const StepGroup& group) {
   }
   if (ranks.size() > kMaxRows) {
     text += fmt::format("  … and {} more\n", ranks.size() - kMaxRows);
+  }
+  if (imported) {
+    return text +
+           "  which rank is late cannot be told: a rank that waits takes long, too. "
+           "Means over steps,\n  a step's collectives summed; --json lists each "
+           "collective of each rank.\n";
   }
   const std::string least = awaited->together.unseen
                                 ? ""
@@ -217,8 +230,8 @@ std::string group_text(const char* title, const StepGroup& group, bool imported)
   if (imported) text += overhang_text(group);
   text += phase_table(group);
   text += path_table(group);
-  text += collective_table(group);
-  text += rank_table(group);
+  text += collective_table(group, imported);
+  text += rank_table(group, imported);
   text += byte_table(group);
   return text;
 }
@@ -288,6 +301,7 @@ std::string summary_text(const Summary& summary) {
         "joins the files of all ranks\n",
         summary.rank, summary.world_size);
   }
+  if (!summary.cut.empty()) text += summary.cut + "\n";
   if (!summary.assumed.empty()) text += fmt::format("assumed: {}\n", summary.assumed);
   text += recording_table(summary);
   // A profiler's file does not say what its steps are for.

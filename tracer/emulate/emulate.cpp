@@ -128,6 +128,12 @@ double kernel_flops_per_second(const Trace& trace) {
 }
 
 Trace emulate(const Trace& trace, const EmulateOptions& options) {
+  if (trace.lockstep.contains(top::imported)) {
+    throw std::runtime_error(
+        "an imported trace does not record what its kernels waited for, and without "
+        "that, kernels would run beside those they need; fix: emulate a trace that "
+        "lockstep recorded");
+  }
   check_link(options.link);
   check_scale(options.compute_scale);
   Trace result = trace;

@@ -36,8 +36,8 @@ std::string assumptions(const EmulateOptions& options);
 /// divided by `compute_scale`, and do not wait for a core; the duration of a copy is
 /// given by the link; the host runs as recorded, but its waits end at most 20 µs after
 /// the awaited events. The result contains `clock: emulated` and the assumptions.
-/// Throws std::runtime_error if a link or the scale is not a positive number, or if
-/// events wait for each other in a cycle.
+/// Throws std::runtime_error if a link or the scale is not a positive number, if events
+/// wait for each other in a cycle, or if the trace is an import: it has no `deps`.
 Trace emulate(const Trace& trace, const EmulateOptions& options = {});
 
 }  // namespace lockstep::tracer

@@ -73,6 +73,7 @@ CollectiveFacts collective_facts(const Args& args) {
       facts.group = value.text();
     } else if (is_name(key, keys::bytes)) {
       facts.bytes = value.integer();
+      facts.sized = true;
     } else if (is_name(key, keys::group_size)) {
       facts.group_size = value.integer(kNone);
     } else if (is_name(key, keys::seq)) {

@@ -34,6 +34,7 @@ struct CopyFacts {
 struct CollectiveFacts {
   std::string_view collective, why, phase, tensor, algorithm, group;
   int64_t bytes = 0;
+  bool sized = false;  ///< `bytes` is given
   int64_t group_size = kNone, seq = kNone, bucket = kNone;
   Value params;
   bool imported = false;

@@ -10,6 +10,7 @@
 
 #include "tracer/format/facts.h"
 #include "tracer/format/lanes.h"
+#include "tracer/format/merge_imports.h"
 #include "tracer/format/times.h"
 
 namespace lockstep::tracer {
@@ -30,8 +31,11 @@ void check_together(const std::vector<Trace>& ranks,
     }
     const auto [first, is_new] = seen.emplace(rank, names[i]);
     if (!is_new) {
-      throw std::runtime_error(fmt::format("{} and {} both belong to rank {}",
-                                           first->second, names[i], rank));
+      const char* fix = ranks[i].lockstep.contains(top::imported)
+                            ? "; fix: import each with its own --rank"
+                            : "";
+      throw std::runtime_error(fmt::format("{} and {} both belong to rank {}{}",
+                                           first->second, names[i], rank, fix));
     }
     const auto run_of = [](const Trace& trace) {
       return string_arg(object_arg(trace.lockstep, top::rank_clock), "run");
@@ -109,6 +113,8 @@ void join_halves(std::vector<Event>& events) {
 Trace merge_traces(std::vector<Trace> ranks, const std::vector<std::string>& names) {
   if (ranks.empty()) throw std::runtime_error("no files to merge");
   check_together(ranks, names);
+  check_one_job(ranks, names);
+  qualify_devices(ranks);
   std::vector<int64_t> origins;
   for (const Trace& trace : ranks) origins.push_back(origin_of(trace, ranks[0]));
   const int64_t origin = *std::min_element(origins.begin(), origins.end());

@@ -13,7 +13,8 @@ namespace lockstep::tracer {
 /// side, `recv` on the receiver's) into one `copy` on the receiver's lane, from
 /// the start of the send to the arrival. Unmatched halves are left unchanged;
 /// `check` reports them. Throws std::runtime_error if two files belong to the
-/// same rank or to different runs; error messages refer to the files by `names`.
+/// same rank or to different runs (imports: see merge_imports.h); error messages
+/// refer to the files by `names`.
 Trace merge_traces(std::vector<Trace> ranks, const std::vector<std::string>& names);
 
 }  // namespace lockstep::tracer

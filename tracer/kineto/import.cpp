@@ -13,6 +13,7 @@
 
 #include "tracer/format/args.h"
 #include "tracer/format/lanes.h"
+#include "tracer/kineto/collective_launches.h"
 #include "tracer/kineto/names.h"
 #include "tracer/kineto/tasks.h"
 
@@ -26,20 +27,26 @@ constexpr int kMostNested = 32;  ///< preceding phases searched for one still ru
 
 class KinetoImport {
  public:
-  explicit KinetoImport(const Trace& foreign) : foreign_(foreign) {
+  KinetoImport(const Trace& foreign, int64_t rank) : foreign_(foreign) {
     const Json& info = object_arg(foreign.other, top::distributed);
-    rank_ = std::clamp<int64_t>(int_arg(info, top::rank), 0, kHighestRank);
+    if (rank == kNone) rank = int_arg(info, top::rank);
+    rank_ = std::clamp<int64_t>(rank, 0, kHighestRank);
     host_ = 100 * rank_;
   }
 
   Trace take() {
     find_steps();
     for (const Event& event : foreign_.events) {
-      if (event.ph == 'X' && !is_device_event(event)) add_host_event(event);
+      if (event.ph != 'X' || is_device_event(event)) continue;
+      collectives_.take(event);
+      add_host_event(event);
     }
     if (steps_.empty()) add_whole_step();
     number_steps();
     link_backward();
+    for (const Event& event : foreign_.events) {
+      if (event.ph == 'X' && is_device_event(event)) collectives_.count(event);
+    }
     for (const Event& event : foreign_.events) {
       if (event.ph == 'X' && is_device_event(event)) add_task(event);
       if (event.ph == 'i') add_memory(event);
@@ -55,7 +62,6 @@ class KinetoImport {
     int64_t ts, end, number;
     std::string name;
   };
-
   static bool is_device_event(const Event& event) {
     return category_of_kineto(event.cat) == categories::kernel;
   }
@@ -98,9 +104,9 @@ class KinetoImport {
     }
     const int64_t ts = from.ts - origin_;
     const bool step = profiler_step_number(from.name) >= 0;
-    const std::string_view phase = from.is("user_annotation")
-                                       ? phase_of_annotation(from.name)
-                                       : std::string_view();
+    const bool annotates = from.is("user_annotation") || from.is("Operator");
+    const std::string_view phase =
+        annotates ? phase_of_annotation(from.name) : std::string_view();
     if (from.name.find("Synchronize") != from.name.npos && cat == categories::call) {
       cat = categories::sync;
     }
@@ -216,7 +222,7 @@ class KinetoImport {
         int_arg(given, keys::device, int_arg(given, "inDevice", from.pid));
     const int64_t stream = int_arg(given, keys::stream, from.tid);
     const MemcpyWay way = memcpy_way(from.name);
-    const bool nccl = is_nccl_kernel(from.name);
+    const bool collective = is_collective_kernel(from.name.view());
     const int64_t src = way == MemcpyWay::to_device ? kHost
                         : way == MemcpyWay::to_host ? device
                                                     : int_arg(given, "fromDevice", -1);
@@ -227,9 +233,9 @@ class KinetoImport {
     const bool copies =
         way == MemcpyWay::to_device || way == MemcpyWay::to_host || (peers && dst >= 0);
     const int64_t pid = pid_of_device(copies && dst >= 0 ? dst : device);
-    Event& task = add(nccl     ? categories::collective
-                      : copies ? categories::copy
-                               : categories::kernel,
+    Event& task = add(collective ? categories::collective
+                      : copies   ? categories::copy
+                                 : categories::kernel,
                       from, pid, stream);
     task.args[keys::rank] = rank_;
     if (copies && dst == kHost) {  // on the receiver's lane
@@ -250,7 +256,7 @@ class KinetoImport {
     }
     const int64_t bytes = int_arg(given, keys::bytes, -1);
     if (bytes >= 0) task.args[keys::bytes] = bytes;
-    if (nccl) name_collective(from, task);
+    if (collective) name_collective(from, collectives_.of(from), task);
     link_launch(from, task);
     if (task.op == kNone || task.step == kNone || bytes < 0) {
       task.args[keys::imported] = true;
@@ -372,6 +378,7 @@ class KinetoImport {
   std::map<LaneKey, std::vector<size_t>> open_;  ///< operators that are still running
   std::map<std::tuple<int64_t, int64_t, int64_t>, size_t> starts_;
   std::unordered_map<int64_t, std::pair<size_t, size_t>> launches_;
+  CollectiveLaunches collectives_;
   std::map<int64_t, std::string> devices_;
   std::map<LaneKey, bool> streams_;
   std::map<std::string, int64_t> left_out_;
@@ -379,11 +386,11 @@ class KinetoImport {
 
 }  // namespace
 
-Trace import_kineto(const Trace& foreign) {
+Trace import_kineto(const Trace& foreign, int64_t rank) {
   if (foreign.lockstep.contains(top::format)) {
     throw std::runtime_error("is already a lockstep trace");
   }
-  return KinetoImport(foreign).take();
+  return KinetoImport(foreign, rank).take();
 }
 
 }  // namespace lockstep::tracer

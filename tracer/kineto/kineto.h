@@ -9,13 +9,19 @@
 
 namespace lockstep::tracer {
 
+/// Reads a trace of ours, or of torch.profiler, which it imports. A profiler's file
+/// that ends early is read up to its last whole event, and `lockstep.imported.cut`
+/// says so. Throws std::runtime_error if the file cannot be read otherwise.
+Trace open_trace(const std::string& path);
+
 /// Converts one rank's torch.profiler file to our format: steps, host threads, kernels
 /// by device and stream with the operator that launched them, copies with their bytes,
 /// NCCL kernels as collectives. `lockstep.imported` lists what was left out and what
 /// is missing from such a file (sources, `deps`, model size): `check` does not judge
 /// laws that require it, and an event that lacks a fact is marked `imported`. Throws
-/// std::runtime_error if nothing in the trace is from PyTorch, or if it is our own.
-Trace import_kineto(const Trace& foreign);
+/// std::runtime_error if nothing in the trace is from PyTorch, or if it is our own. A
+/// `rank` other than kNone replaces that of the file, which may lack one.
+Trace import_kineto(const Trace& foreign, int64_t rank = kNone);
 
 /// Writes `FOLDER/rank-R.pt.trace.json` (or `.json.gz`) for each rank, either for
 /// all of them or for none, and returns the file names. Virtual devices appear as

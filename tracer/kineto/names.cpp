@@ -26,6 +26,7 @@ constexpr CollectiveNames kCollectives[] = {
     {"reduce_scatter", "_reduce_scatter_base", "ReduceScatter"},
     {"all_gather", "all_gather", "AllGather"},
     {"all_gather", "_allgather_base", "AllGather"},
+    {"send_recv", "send_recv", "SendRecv"},  // all that a kernel's name tells
     {"send", "send", "SendRecv"},
     {"recv", "recv", "SendRecv"},
     {"all_to_all", "all_to_all", "SendRecv"},
@@ -38,6 +39,7 @@ constexpr TypeNames kTypes[] = {
     {"float32", "Float", "float", "float", 4},
     {"float64", "Double", "double", "double", 8},
     {"int64", "Long", "long int", "int64_t", 8},
+    {"int64", "Long", "long", "int64_t", 8},
     {"float16", "Half", "c10::Half", "half", 2},
     {"bfloat16", "BFloat16", "c10::BFloat16", "__nv_bfloat16", 2},
     {"int32", "Int", "int", "int32_t", 4},
@@ -52,6 +54,7 @@ constexpr Pair kPhases[] = {
 };
 
 constexpr std::string_view kStep = "ProfilerStep#";
+constexpr std::string_view kNccl = "nccl:";
 
 template <typename Table, typename Matches>
 auto find(const Table& table, Matches matches) {
@@ -95,13 +98,30 @@ const CollectiveNames* collective_of_arg(std::string_view arg) {
 }
 
 const CollectiveNames* collective_of_kernel(std::string_view kernel) {
-  return find(kCollectives,
-              [&](const auto& c) { return kernel.find(c.kernel) != kernel.npos; });
+  const bool nccl = is_nccl_kernel(kernel);
+  return find(kCollectives, [&](const auto& c) {
+    return kernel.find(nccl ? c.kernel : c.ours) != kernel.npos;
+  });
+}
+
+std::string_view collective_of_annotation(std::string_view annotation) {
+  if (!annotation.starts_with(kNccl)) return {};
+  annotation.remove_prefix(kNccl.size());
+  annotation = annotation.substr(0, annotation.find(' '));  // `send 0->1`
+  if (const CollectiveNames* names = collective_of_arg(annotation)) return names->ours;
+  if (annotation.starts_with('_')) annotation.remove_prefix(1);
+  if (annotation.ends_with("_base")) annotation.remove_suffix(5);
+  return annotation;
 }
 
 bool is_nccl_kernel(std::string_view name) {
   return name.starts_with("nccl") || name.find("ncclKernel") != name.npos ||
          name.find("ncclDevKernel") != name.npos;
+}
+
+bool is_collective_kernel(std::string_view name) {
+  return is_nccl_kernel(name) || name.find("multimem_") != name.npos ||
+         name.find("_shot_all_reduce") != name.npos;
 }
 
 const TypeNames* type_of_ours(std::string_view name) {
@@ -110,6 +130,10 @@ const TypeNames* type_of_ours(std::string_view name) {
 
 const TypeNames* type_of_arg(std::string_view arg) {
   return find(kTypes, [&](const auto& type) { return type.arg == arg; });
+}
+
+const TypeNames* type_of_input(std::string_view input) {
+  return find(kTypes, [&](const auto& type) { return type.input == input; });
 }
 
 std::string_view annotation_of_phase(std::string_view phase) {

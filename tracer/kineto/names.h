@@ -33,8 +33,14 @@ const CollectiveNames* collective_of_ours(std::string_view name);
 const CollectiveNames* collective_of_arg(std::string_view arg);
 const CollectiveNames* collective_of_kernel(std::string_view kernel);
 
+/// Returns `all_to_all` for `nccl:all_to_all`, the annotation around the launches of a
+/// collective's kernels; "" if it is none.
+std::string_view collective_of_annotation(std::string_view annotation);
+
 /// Returns true for a kernel of NCCL or of RCCL, AMD's version of it.
 bool is_nccl_kernel(std::string_view name);
+/// … or for one of PyTorch's own, over symmetric memory: `multimem_all_reduce_…`.
+bool is_collective_kernel(std::string_view name);
 
 /// `float32` is `Float` as an argument, and `float` as an `Input type` and in kernels.
 struct TypeNames {
@@ -43,6 +49,7 @@ struct TypeNames {
 };
 const TypeNames* type_of_ours(std::string_view name);
 const TypeNames* type_of_arg(std::string_view arg);
+const TypeNames* type_of_input(std::string_view input);
 
 /// Maps one of our phases to torch.profiler's annotation (`optimizer` →
 /// `Optimizer.step#SGD.step`) and back; other names are returned unchanged.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "tracer/format/args.h"
 #include "tracer/kineto/names.h"
@@ -30,6 +31,84 @@ std::string name_of_copy(const Event& task) {
   if (port_arg(task.args, keys::dst) == kHost)
     return "Memcpy DtoH (Device -> Pageable)";
   return "Memcpy PtoP (Device -> Device)";
+}
+
+struct Payload {
+  int64_t bytes = -1;  ///< -1 if unknown
+  const TypeNames* type = nullptr;
+};
+
+constexpr int64_t kMostElements = int64_t{1} << 56;
+
+Payload payload(int64_t elements, const TypeNames* type) {
+  if (type == nullptr || elements < 0 || elements >= kMostElements) return {};
+  return {elements * type->bytes, type};
+}
+
+/// Returns the size given as `In msg nelems` and `dtype`.
+Payload given_payload(const Args& args) {
+  return payload(int_arg(args, "In msg nelems", -1),
+                 type_of_arg(string_arg(args, "dtype")));
+}
+
+/// Returns the elements of a shape, [65536, 384]; -1 if it is none, or of no dimension.
+int64_t elements_of(const Json& shape) {
+  if (!shape.is_array() || shape.empty()) return -1;
+  int64_t elements = 1;
+  for (const Json& size : shape) {
+    if (!size.is_number_integer()) return -1;
+    const auto factor = size.get<int64_t>();
+    if (factor < 0 || __builtin_mul_overflow(elements, factor, &elements)) return -1;
+  }
+  return elements;
+}
+
+/// Returns the size of an operator's input tensors, as PyTorch before 2.2 records it:
+/// all of an annotation's, or the first argument of `record_param_comms`, whose others
+/// are not data.
+Payload input_payload(const Event& op, bool only_first) {
+  const Value dims = op.args.find("Input Dims"), types = op.args.find("Input type");
+  if (!dims.is_array() || !types.is_array()) return {};
+  const Json shapes = dims.json(), names = types.json();
+  const size_t count = std::min<size_t>(only_first ? 1 : shapes.size(), names.size());
+  int64_t elements = 0;
+  const TypeNames* type = nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    if (!names[i].is_string()) return {};
+    const TypeNames* own = type_of_input(names[i].get<std::string>());
+    const int64_t more = elements_of(shapes[i]);
+    if (own == nullptr || more < 0 || more >= kMostElements) return {};
+    if (std::exchange(type, own) != own && i > 0) return {};
+    elements = std::min(elements + more, kMostElements);
+  }
+  return payload(elements, type);
+}
+
+Payload payload_of(const Event& kernel, const CollectiveLaunch& launch) {
+  Payload found = given_payload(kernel.args);
+  if (found.type || !launch.sole) return found;
+  if (launch.comms) found = given_payload(launch.comms->args);
+  if (!found.type && launch.annotation)
+    found = input_payload(*launch.annotation, false);
+  if (!found.type && launch.comms) found = input_payload(*launch.comms, true);
+  return found;
+}
+
+std::string collective_name(const Event& kernel, const CollectiveLaunch& launch) {
+  const auto named = [](const Event* event) {
+    return event ? collective_of_arg(string_arg(event->args, "Collective name"))
+                 : nullptr;
+  };
+  if (const CollectiveNames* names = named(&kernel)) return std::string(names->ours);
+  if (const CollectiveNames* names = named(launch.comms)) {
+    return std::string(names->ours);
+  }
+  if (launch.annotation) {
+    const auto name = collective_of_annotation(launch.annotation->name.view());
+    if (!name.empty()) return std::string(name);
+  }
+  const CollectiveNames* names = collective_of_kernel(kernel.name.view());
+  return names ? std::string(names->ours) : kernel.name.str();
 }
 
 }  // namespace
@@ -87,28 +166,32 @@ Json collective_args(const Event& collective, int64_t rank, int64_t ranks) {
           {"Rank", rank}};
 }
 
-void name_collective(const Event& from, Event& collective) {
-  const Args& given = from.args;
-  const CollectiveNames* names =
-      collective_of_arg(string_arg(given, "Collective name"));
-  if (!names) names = collective_of_kernel(from.name);
+void name_collective(const Event& from, const CollectiveLaunch& launch,
+                     Event& collective) {
   collective.args[keys::impl] = from.name;
-  if (names) collective.name = names->ours;
+  collective.name = collective_name(from, launch);
   collective.args[keys::collective] = collective.name;
   collective.args[keys::imported] = true;  // its messages are unknown
   const bool tree = from.name.find("TREE") != from.name.npos;
-  collective.args[keys::algorithm] = tree ? "nccl tree" : "nccl";
+  collective.args[keys::algorithm] = !is_nccl_kernel(from.name.view()) ? "one kernel"
+                                     : tree                            ? "nccl tree"
+                                                                       : "nccl";
   collective.args[keys::why] = collective.name;
-  collective.args[keys::group] = string_arg(given, "Process Group Name");
-  const TypeNames* type = type_of_arg(string_arg(given, "dtype"));
-  const int64_t count = int_arg(given, "In msg nelems", -1);
-  if (type && count >= 0 && count < (int64_t{1} << 56)) {
-    collective.args[keys::bytes] = count * type->bytes;
-    collective.args[keys::dtype] = type->ours;
+  std::string group = string_arg(from.args, "Process Group Name");
+  if (launch.comms && group.empty()) {
+    group = string_arg(launch.comms->args, "Process Group Name");
+  }
+  collective.args[keys::group] = group;
+  const Payload payload = payload_of(from, launch);
+  if (payload.bytes >= 0) {
+    collective.args[keys::bytes] = payload.bytes;
+    collective.args[keys::dtype] = payload.type->ours;
   }
   for (const auto& [ours, theirs] :
        {std::pair("group_size", "Group size"), std::pair("seq", "Seq")}) {
-    if (int_arg(given, theirs, -1) >= 0) collective.args[ours] = int_arg(given, theirs);
+    int64_t known = int_arg(from.args, theirs, -1);
+    if (known < 0 && launch.comms) known = int_arg(launch.comms->args, theirs, -1);
+    if (known >= 0) collective.args[ours] = known;
   }
 }
 

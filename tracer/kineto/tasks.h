@@ -22,7 +22,17 @@ Json copy_args(const Event& copy);
 /// Returns `Collective name`, `In msg nelems`, … as recorded by c10d.
 Json collective_args(const Event& collective, int64_t rank, int64_t ranks);
 
-/// The reverse: sets the arguments of our `collective` from NCCL's kernel `from`.
-void name_collective(const Event& from, Event& collective);
+/// What enclosed the launch of a collective's kernel on the host; nullptr if nothing.
+struct CollectiveLaunch {
+  const Event* annotation = nullptr;  ///< `nccl:all_to_all`
+  const Event* comms = nullptr;       ///< `record_param_comms`
+  bool sole = true;  ///< no other kernel was launched there: their sizes are its own
+};
+
+/// The reverse: sets the arguments of our `collective` from the kernel `from`. Name and
+/// size are those of the kernel's own arguments or else of what enclosed its launch: a
+/// kernel's name tells SendRecv of every all-to-all. An unknown size is left out.
+void name_collective(const Event& from, const CollectiveLaunch& launch,
+                     Event& collective);
 
 }  // namespace lockstep::tracer

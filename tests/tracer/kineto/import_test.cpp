@@ -2,11 +2,14 @@
 #include "tracer/kineto/kineto.h"
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 
 #include "tests/tracer/golden.h"
+#include "tests/tracer/kineto/profiler_file.h"
 #include "tracer/analysis/check.h"
 #include "tracer/analysis/summary.h"
+#include "tracer/emulate/emulate.h"
 #include "tracer/format/args.h"
 #include "tracer/format/lanes.h"
 
@@ -78,10 +81,11 @@ TEST(KinetoImport, CheckSaysWhatItCannotJudge) {
   for (const Finding& finding : report.findings) {
     if (!finding.judged) unjudged.insert(finding.law);
   }
-  for (const char* law : {"sources-present", "replicate-bytes", "deps-respected"}) {
+  for (const char* law :
+       {"sources-present", "replicate-bytes", "deps-respected", "fifo"}) {
     EXPECT_TRUE(unjudged.contains(law)) << law;
   }
-  for (const char* law : {"ids-unique", "references", "lanes-named", "fifo"}) {
+  for (const char* law : {"ids-unique", "references", "lanes-named"}) {
     EXPECT_FALSE(unjudged.contains(law)) << law;
   }
   EXPECT_NE(check_text(report).find("that could be judged holds"), std::string::npos);
@@ -90,6 +94,71 @@ TEST(KinetoImport, CheckSaysWhatItCannotJudge) {
   Trace broken = read_trace(path);
   broken.events.back().id = 0;
   EXPECT_FALSE(check_trace(broken).ok()) << "other laws are still checked";
+}
+
+TEST(KinetoImport, KernelsOfAStreamMayOverlap) {
+  ProfilerFile file;  // programmatic dependent launch
+  file.step(1, 0, 100).kernel("a", 1, 10, 20).kernel("b", 2, 25, 20);
+  const CheckReport report = check_trace(file.imported());
+  EXPECT_TRUE(report.ok()) << check_text(report);
+}
+
+TEST(KinetoImport, ARankCanBeGiven) {
+  const Trace trace = import_kineto(parse_trace(torchs(), "torch.json"), 5);
+  EXPECT_EQ(trace.other["distributedInfo"]["rank"], 5);
+  EXPECT_EQ(named(trace, "step").pid, 500);
+}
+
+TEST(KinetoImport, OldOperatorsAnnotatePhases) {
+  ProfilerFile file;  // PyTorch 1.8
+  file.host("Operator", "ProfilerStep#1", 0, 100);
+  file.host("Operator", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+            1, 20);
+  file.host("Operator", "Optimizer.step#SGD.step", 80, 10);
+  const Trace trace = file.imported();
+  EXPECT_EQ(named(trace, "data").cat, "phase");
+  EXPECT_EQ(named(trace, "optimizer").cat, "phase");
+}
+
+TEST(KinetoImport, OpeningImportsWhatIsTheProfilers) {
+  EXPECT_TRUE(
+      open_trace(golden() / "torch_profiler.json").lockstep.contains("imported"));
+  EXPECT_FALSE(open_trace(minimal_path()).lockstep.contains("imported"));
+}
+
+TEST(KinetoImport, OpeningReadsWhatIsLeftOfACutFile) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "cut.json", whole = torchs();
+  const auto opened = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    return open_trace(path);
+  };
+  const size_t at = whole.find("ncclDevKernel");  // inside an event
+  const Trace trace = opened(whole.substr(0, at));
+  EXPECT_EQ(named(trace, "sgemm").ts, 6'500);
+  EXPECT_THROW(named(trace, "all_reduce"), std::out_of_range);
+  EXPECT_NE(summary_text(summarize(trace)).find("the file ends early"),
+            std::string::npos);
+  EXPECT_NO_THROW(opened(whole.substr(0, whole.size() - 2))) << "two missing bytes";
+  std::string damaged = whole;
+  damaged.replace(at, 1, "\"");
+  EXPECT_THROW(opened(damaged), std::runtime_error) << "not at its end";
+  EXPECT_THROW(opened(slurp(minimal_path()).substr(0, 4'000)), std::runtime_error)
+      << "ours is whole or refused";
+  EXPECT_THROW(opened(whole.substr(0, 20)), std::runtime_error);
+}
+
+TEST(KinetoImport, IsNotEmulated) {
+  for (const bool measured : {false, true}) {
+    try {
+      emulate(imported(), {.measured_durations = measured});
+      ADD_FAILURE() << "its kernels have no `deps`";
+    } catch (const std::runtime_error& error) {
+      EXPECT_NE(std::string(error.what()).find("does not record what its kernels"),
+                std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 TEST(KinetoImport, SummaryNamesNoBrake) {

@@ -36,9 +36,9 @@ class ProfilerFile {
   }
 
   std::string text() const {
-    return fmt::format(
-        R"({{"distributedInfo": {{"rank": {}, "world_size": {}}}, "traceEvents": [{}]}})",
-        rank_, ranks_, events_);
+    return fmt::format(R"({{"distributedInfo": {{"rank": {}, "world_size": {}}},)"
+                       R"( "traceEvents": [{}]}})",
+                       rank_, ranks_, events_);
   }
   Trace imported() const { return import_kineto(parse_trace(text(), "hand.json")); }
 

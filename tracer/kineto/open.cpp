@@ -1,0 +1,76 @@
+// Files of both kinds, as ours. A profiler's file that ends early (its program was
+// killed while it wrote) is read as far as it goes.
+#include <algorithm>
+#include <stdexcept>
+
+#include "tracer/format/file_io.h"
+#include "tracer/format/trace_file.h"
+#include "tracer/kineto/kineto.h"
+#include "tracer/kineto/names.h"
+
+namespace lockstep::tracer {
+
+namespace {
+
+constexpr std::string_view kPh = "\"ph\"";  ///< every event has it once
+
+/// Returns true if a trace without our header has events that only PyTorch's profiler
+/// records. (A `kernel` is anybody's.)
+bool is_profilers(const Trace& trace) {
+  if (trace.lockstep.contains(top::format)) return false;
+  return std::any_of(trace.events.begin(), trace.events.end(), [](const Event& event) {
+    return event.ph == 'X' && !event.is(categories::kernel) &&
+           !category_of_kineto(event.cat).empty();
+  });
+}
+
+/// Returns the text up to its last whole event, with the brackets that are missing; ""
+/// unless the text is a trace that ends early.
+std::string whole_events(std::string_view text) {
+  using File = TraceFile<Grammar::tolerant>;
+  const size_t first = text.find_first_of("{[");
+  if (first == text.npos || text.find_first_not_of(" \t\r\n") != first) return "";
+  File file(text.substr(first));
+  const char* end = nullptr;
+  while (file.next() != File::Found::end) {
+    if (file.in_events()) end = file.scan().at();
+  }
+  const bool cut =
+      file.scan().error() != nullptr && file.scan().at() >= text.data() + text.size();
+  if (!cut || end == nullptr) return "";
+  const std::string_view rest(end, text.data() + text.size() - end);
+  const size_t event = rest.find(kPh);  // of one event only, or the damage is earlier
+  if (event != rest.npos && rest.find(kPh, event + 1) != rest.npos) return "";
+  std::string whole(text.data(), end);
+  return whole + (file.is_bare() ? "]" : "]}");
+}
+
+/// Returns the trace of a file that ends early; throws again if it is none.
+Trace open_cut(const std::string& path, const std::runtime_error& error) {
+  std::string whole;
+  try {
+    whole = whole_events(read_whole_file(path));
+  } catch (const std::runtime_error&) {
+    throw error;
+  }
+  if (whole.empty()) throw error;
+  Trace trace = parse_trace(std::move(whole), path);
+  if (!is_profilers(trace)) throw error;
+  trace = import_kineto(trace);
+  trace.lockstep[top::imported]["cut"] = "the file ends early: the rest is missing";
+  return trace;
+}
+
+}  // namespace
+
+Trace open_trace(const std::string& path) {
+  Trace trace;
+  try {
+    trace = read_trace(path);
+  } catch (const std::runtime_error& error) {
+    return open_cut(path, error);
+  }
+  return is_profilers(trace) ? import_kineto(trace) : trace;
+}
+
+}  // namespace lockstep::tracer
