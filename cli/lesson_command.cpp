@@ -232,7 +232,7 @@ Workspace open_workspace(const LessonOptions& o) {
 }
 
 void add_lesson(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("lesson", "the exercises");
+  auto* command = app.add_subcommand("lesson", "start, check and solve the exercises");
   auto options = std::make_shared<LessonOptions>();
   const auto add = [&](const char* name, const char* help,
                        int (*run)(const LessonOptions&), bool about_one) {

@@ -1,4 +1,4 @@
-// Commands that are specified but implemented in later parts of the project.
+// Commands that this build does not have, with the reason.
 #include "cli/commands.h"
 
 namespace lockstep::cli {

@@ -193,7 +193,7 @@ void add_view(CLI::App& app, Action& action) {
   command->add_flag("--time-order", o->time_order,
                     "order events by time, not by calls");
   command->add_flag("--keys", o->help, "show the list of keys");
-  command->add_option("--tour", o->tour, "show this page of the tour")
+  command->add_option("--tour", o->tour, "show this card of the tour")
       ->check(CLI::Range(0, 5));
   command->add_flag("--print-state", o->state,
                     "print each position on standard output");

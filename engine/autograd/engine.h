@@ -10,11 +10,11 @@
 
 namespace lockstep::autograd {
 
-/// Computes the gradients of all leaves that `root` depends on, starting
-/// from|`gradient` (if undefined, 1; `root` must then be a scalar). As in PyTorch, each
-/// device|has its own autograd thread, so replicas of a DataParallel model run
-/// backward|concurrently. Blocks until all nodes have run (kernels may still be
-/// queued).|Rethrows the first exception. Source: torch/csrc/autograd/engine.cpp.
+/// Computes the gradients of all leaves that `root` depends on, starting from
+/// `gradient` (if undefined, 1; `root` must then be a scalar). As in PyTorch, each
+/// device has its own autograd thread, so replicas of a DataParallel model run backward
+/// concurrently. Blocks until all nodes have run (kernels may still be queued).
+/// Rethrows the first exception. Source: torch/csrc/autograd/engine.cpp.
 void backward(const Tensor& root, const Tensor& gradient = {},
               std::source_location site = std::source_location::current());
 

@@ -91,8 +91,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels,
                      Site site = Site::current());
 
 /// Returns the percentage of rows whose label is among the k largest logits. NaN ranks
-/// above every number, as in torch.topk, and a label whose logit is NaN counts as wrong.
-/// Not differentiable.
+/// above every number, as in torch.topk, and a label whose logit is NaN counts as
+/// wrong. Not differentiable.
 Tensor accuracy(const Tensor& logits, const Tensor& labels, int64_t k,
                 Site site = Site::current());
 

@@ -7,11 +7,10 @@
 
 namespace lockstep::optim {
 
-/// torch.nn.utils.clip_grad_norm_: if the Euclidean norm of all gradients, viewed
-/// as|one vector, exceeds `max_norm`, multiplies each gradient by max_norm /
-/// (norm + 1e-6).|Returns the norm before scaling; blocks until the device has
-/// computed it. Ignores|parameters without a gradient.|Source:
-/// torch/nn/utils/clip_grad.py.
+/// torch.nn.utils.clip_grad_norm_: if the Euclidean norm of all gradients, viewed as
+/// one vector, exceeds `max_norm`, multiplies each gradient by max_norm / (norm +
+/// 1e-6). Returns the norm before scaling; blocks until the device has computed it.
+/// Ignores parameters without a gradient. Source: torch/nn/utils/clip_grad.py.
 double clip_grad_norm_(const Tensors& parameters, double max_norm,
                        std::source_location site = std::source_location::current());
 

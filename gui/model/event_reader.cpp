@@ -226,14 +226,15 @@ void EventReader::finish() {
   const auto say = [&](size_t count, const char* what) {
     if (count > 0) model.problems.push_back(fmt::format("{} {}", count, what));
   };
-  say(no_event_, "entries of traceEvents are no events and are left out");
-  say(bad_time_, "events have no usable time and are left out");
-  say(far_, "times lie more than 19 hours from the first: they are moved there");
-  say(lanes_.refused(), "events lie beyond the 65,535th thread and are left out");
+  say(no_event_, "entries of traceEvents are not events and are skipped");
+  say(bad_time_, "events have no valid timestamp and are skipped");
+  say(far_,
+      "times are more than 19 hours from the first and are clamped to that range");
+  say(lanes_.refused(), "events are on threads beyond the 65,535th and are skipped");
   say(async_, "async events (ph b, e, n) are not shown");
-  say(open, "events begin (ph B) and never end: they last until the trace's end");
-  say(unmatched_, "ends of events (ph E) have no beginning");
-  say(large_ids_, "ids are beyond 4,294,967,294: links to them are not followed");
+  say(open, "events begin (ph B) but never end; they extend to the end of the trace");
+  say(unmatched_, "end events (ph E) have no matching begin event");
+  say(large_ids_, "ids are greater than 4,294,967,294; links to them are not followed");
 }
 
 }  // namespace lockstep::gui

@@ -125,7 +125,7 @@ void index_ids(RawModel& raw) {
   }
   if (twice > 0) {
     model.problems.push_back(std::to_string(twice) +
-                             " ids occur twice: links lead to the first");
+                             " ids occur more than once; links lead to the first");
   }
 }
 

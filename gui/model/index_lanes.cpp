@@ -104,7 +104,7 @@ void place_counters(RawModel& raw) {
   }
   if (homeless > 0) {
     raw.model.problems.push_back(std::to_string(homeless) +
-                                 " memory counters belong to no device");
+                                 " memory counters do not belong to a device");
   }
 }
 

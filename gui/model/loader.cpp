@@ -56,12 +56,12 @@ void Loader::Reading::open() {
   const std::string_view text = model().text;
   const size_t first = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   if (first == std::string_view::npos) {
-    refuse(name, "is empty (fix: record a trace with lockstep train --trace FILE)");
+    refuse(name, "is empty; fix: record a trace with lockstep train --trace FILE");
   }
   if (text[first] != '{' && text[first] != '[') {
     refuse(name,
-           "is no trace: it must begin with { or [ (fix: record one with "
-           "lockstep train --trace FILE)");
+           "is not a trace, which begins with { or [; fix: record one with lockstep "
+           "train --trace FILE");
   }
   file = File(text.substr(first));
 }
@@ -107,7 +107,7 @@ void Loader::Reading::stop() {
   if (whole && !model().events.empty()) return;
   model().problems.push_back(
       fmt::format("the file is damaged at byte {}: {}{}", byte, scan().error(),
-                  model().events.empty() ? "" : "; what stands before it is shown"));
+                  model().events.empty() ? "" : "; the events before it are shown"));
 }
 
 /// Reserves space for the number of events extrapolated from the text read already,
@@ -134,9 +134,9 @@ Loader::Loader(std::string name, std::string_view text,
   reading_->read_head();
   if (!reading_->file.has_events()) {
     const auto& problems = model.problems;
-    refuse(model.name, "has no list of events, \"traceEvents\": [ … ]" +
+    refuse(model.name, "has no event list, \"traceEvents\": [ … ]" +
                            (problems.empty() ? "" : ": " + problems.back()) +
-                           " (fix: record a trace with lockstep train --trace FILE)");
+                           "; fix: record a trace with lockstep train --trace FILE");
   }
 }
 
@@ -168,9 +168,9 @@ Model Loader::finish() {
   r.events.finish();
   if (model.events.empty()) {
     refuse(model.name,
-           "holds no event that can be shown" +
+           "contains no event that can be shown" +
                (model.problems.empty() ? "" : ": " + model.problems.back()) +
-               " (fix: record it again with lockstep train --trace FILE)");
+               "; fix: record it again with lockstep train --trace FILE");
   }
   return index_model(std::move(r.raw));
 }

@@ -264,7 +264,7 @@ std::optional<Position> parse_position(const Model& model, const std::string& wh
   if (const size_t colon = text.find(':'); text.starts_with("rank")) {
     const auto number = parse_integer(text.substr(4, colon - 4));
     if (!number || *number < 0 || *number >= model.ranks()) {
-      why = fmt::format("'{}' names no rank from rank0: to rank{}:", text,
+      why = fmt::format("'{}' does not name a rank from rank0: to rank{}:", text,
                         model.ranks() - 1);
       return std::nullopt;
     }
@@ -283,7 +283,7 @@ std::optional<Position> parse_position(const Model& model, const std::string& wh
     if (time && *time >= 0 && *time <= model.length) {
       return Position{Order::time, *time, 0, 0.5f, rank};
     }
-    why = fmt::format("'{}' is no time from @0ms to @{:.3f}ms", text,
+    why = fmt::format("'{}' is not a time from @0ms to @{:.3f}ms", text,
                       static_cast<double>(model.length) * 1e-6);
     return std::nullopt;
   }
@@ -296,8 +296,8 @@ std::optional<Position> parse_position(const Model& model, const std::string& wh
     return at_names(model, own, *number, text.substr(colon + 1), why);
   }
   why = fmt::format(
-      "no step '{}'; a place is 2, 2:backward, 2:ResNet.forward, #1234 or "
-      "@12.5ms",
+      "no step '{}'; fix: name a position such as 2, 2:backward, 2:ResNet.forward, "
+      "#1234 or @12.5ms",
       text.substr(0, colon));
   return std::nullopt;
 }

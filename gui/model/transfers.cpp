@@ -178,7 +178,7 @@ std::string round_in_words(const Model& model, const Underway& now) {
     if (model.copies[index].round == now.round) one = &model.copies[index];
   }
   if (one == nullptr) return "all messages have arrived";
-  if (now.awaited >= 0) return fmt::format("waits for rank {}", now.awaited);
+  if (now.awaited >= 0) return fmt::format("waiting for rank {}", now.awaited);
   const RingMessage message = ring_message(model, *one);
   const bool modelled =  // Gloo does not report when messages travel
       bool_arg(args_of(model, model.events[one->event]), keys::modelled);
@@ -189,7 +189,7 @@ std::string round_in_words(const Model& model, const Underway& now) {
   if (message.chunk < 0) return text;
   const std::string of = fmt::format("chunk k of {}", message.ranks);
   return text + (message.adds ? ": +k adds " + of + " to the next rank's"
-                              : ": =k replaces " + of + " by its sum");
+                              : ": =k replaces " + of + " with its sum");
 }
 
 }  // namespace lockstep::gui

@@ -175,7 +175,7 @@ void draw_calls(const Ui& ui, const Rect& area, App& app) {
   const std::string thread = rank + (place.empty() ? "" : place + " · ") + lane.thread;
   Rect inside = ui.card(area, "", thread);
   draw_tabs(ui, area,
-            {{{"CALLS", "the calls down to here  (k)"},
+            {{{"CALLS", "the call stack of this event  (k)"},
               {"TREE", "this step's call tree  (k)"}}},
             app.settings.tree);
   if (app.settings.searching || !app.settings.search.empty()) {

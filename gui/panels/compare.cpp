@@ -65,10 +65,10 @@ std::string different_work(const std::vector<OpenTrace*>& traces) {
   for (const OpenTrace* trace : traces) {
     const std::string other = trace->model->meta_text(top::arch);
     if (other != arch) {
-      return fmt::format("not the same work: the models are {} and {}", arch, other);
+      return fmt::format("different workloads: the models are {} and {}", arch, other);
     }
     if (trace->step.batch != batch) {
-      return fmt::format("not the same work: batches of {} and {}", batch,
+      return fmt::format("different workloads: the batch sizes are {} and {}", batch,
                          trace->step.batch);
     }
   }

@@ -108,17 +108,17 @@ void draw_ports(const Ui& ui, const Rect& area, App& app) {
   room = {room.x + 13, room.y + 9, room.w - 26, room.h - 14};
   if (several) {
     draw_tabs(ui, area,
-              {{{"BYTES BY PORT", "what passes each device's port in this step  (v)"},
-                {"OVERLAP", "computing and communicating at once in this step  (v)"}}},
+              {{{"BYTES BY PORT", "bytes through each device's port in this step  (v)"},
+                {"OVERLAP",
+                 "computation and communication at the same time in this step  (v)"}}},
               app.settings.overlap);
     if (app.settings.overlap) return draw_overlap(ui, room, trace);
   }
   const auto& ports = trace.step.ports;
   if (ports.empty()) {
     ui.text_rich(room, Type::body, Type::strong, t.faint, t.dim,
-                 model.copies.empty()
-                     ? "The trace records no movement between memories."
-                     : "Nothing moves between memories in this step.");
+                 model.copies.empty() ? "The trace records no copies between memories."
+                                      : "No data moves between memories in this step.");
     return;
   }
   struct Line {

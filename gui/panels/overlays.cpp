@@ -46,7 +46,7 @@ void draw_help(const Ui& ui, const Rect& screen, App& app) {
   ui.fill(card, t.panel, 12);
   ui.frame(card, t.line, 12);
   ui.text(card.x + 28, card.y + 22, Type::huge, t.text, "Keys");
-  ui.text_right(card.right() - 28, card.y + 30, Type::body, t.faint, "esc closes");
+  ui.text_right(card.right() - 28, card.y + 30, Type::body, t.faint, "esc to close");
   const float column = columns ? (card.w - 56 - 32) / 2 : card.w - 56;
   float x = card.x + 28, y = card.y + 66;
   std::string group;

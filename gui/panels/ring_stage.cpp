@@ -213,7 +213,7 @@ void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace)
     if (ui.clicked("rank", both, &hovered) && &trace == &app.trace()) {
       app.focus_rank(model.devices[number].rank);
     }
-    if (hovered) ui.tooltip("look at this rank's program  (r)");
+    if (hovered) ui.tooltip("show this rank's program  (r)");
     ImGui::PopID();
   }
   draw_centre(ui, layout, trace);

@@ -116,8 +116,9 @@ void draw_source(const Ui& ui, const Rect& area, App& app) {
 
   const std::string* text = place.known() ? source_of(model, place.file) : nullptr;
   if (text == nullptr) {
-    const char* why = place.known() ? "The trace does not contain this file."
-                                    : "The trace names no source for this event.";
+    const char* why = place.known()
+                          ? "The trace does not contain this file."
+                          : "The trace has no source location for this event.";
     ui.text_rich(inside.inset(14), Type::body, Type::strong, t.faint, t.dim, why);
     return;
   }

@@ -142,7 +142,7 @@ void draw_stage(const Ui& ui, const Rect& area, App& app, OpenTrace& trace) {
   ui.list->PushClipRect(area.min(), area.max(), true);
   if (model.devices.empty()) {
     ui.text_centred(inside, Type::body, ui.theme.faint,
-                    "This trace names no devices; the timeline shows what is in it.");
+                    "This trace names no devices; the timeline shows its events.");
     ui.list->PopClipRect();
     return;
   }

@@ -48,7 +48,7 @@ void draw_start(const Ui& ui, const Rect& area, App& app) {
   command(ui, room.take_top(32), "./lockstep view run.json.gz");
   room.take_top(22);
   if (app.recent.empty()) return;
-  ui.text(room.x, room.y, Type::strong, t.text, "Opened before");
+  ui.text(room.x, room.y, Type::strong, t.text, "Recently opened");
   room.take_top(24);
   for (size_t i = 0; i < std::min<size_t>(app.recent.size(), 8); ++i) {
     const Rect row = room.take_top(27);

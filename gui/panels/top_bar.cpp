@@ -21,7 +21,7 @@ std::string trace_title(const Model& model) {
   if (!kind.empty()) text += " · " + kind;
   if (n > 1)
     text += fmt::format(" · {} {}", n, model.ranks() > 1 ? "ranks" : "devices");
-  if (model.alone >= 0) text += fmt::format(" · rank {} alone", model.alone);
+  if (model.alone >= 0) text += fmt::format(" · rank {} only", model.alone);
   return text;
 }
 
@@ -56,7 +56,7 @@ struct Button {
 void draw_transport(const Ui& ui, float x, float y, App& app) {
   static constexpr Button buttons[] = {
       {"first", Icon::first, Move::back_step,
-       "to this training step's beginning  (page up)"},
+       "to the beginning of this training step  (page up)"},
       {"back", Icon::back, Move::back_over, "back over the previous call  (←)"},
       {"play", Icon::play, Move::first, "play or pause  (space)"},
       {"over", Icon::forward, Move::over, "over to the next call  (→)"},
@@ -130,21 +130,21 @@ void draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
   }
   const Rect order_box = place("program order");
   if (chip(ui, "order", order_box, program ? "program order" : "time order", t.dim,
-           "program order: each call followed by what it caused. "
-           "Time order: as it was recorded  (o)")) {
+           "program order: each call followed by what it caused. Time order: events in "
+           "the order of their start times  (o)")) {
     app.go(program ? in_time_order(model, trace.position)
                    : in_program_order(model, trace.position));
   }
   const Rect pace_box = place(pace, 112);
   if (chip(ui, "pace", pace_box, pace, t.dim,
-           "even pace: every event takes the same time on the screen. Real time: as "
-           "fast as it was  (e, − and =)")) {
+           "even pace: every event takes the same time on screen. Real time: as fast "
+           "as recorded  (e, − and =)")) {
     settings.transport.pace =
         settings.transport.pace == Pace::even ? Pace::real : Pace::even;
   }
   const Rect names_box = place("PyTorch");
   if (chip(ui, "names", names_box, settings.cpp_names ? "C++" : "PyTorch", t.dim,
-           "PyTorch's names or those of this C++ code  (c)")) {
+           "PyTorch names or the names of this C++ code  (c)")) {
     settings.cpp_names = !settings.cpp_names;
   }
 }

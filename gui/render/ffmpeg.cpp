@@ -201,9 +201,10 @@ class Ffmpeg : public Film::Sink {
   }
 
   [[noreturn]] void fail_to_write(int error) {
-    throw std::runtime_error(fmt::format(
-        "{}: cannot be written ({}); fix: choose another place or free some space",
-        path_, std::strerror(error)));
+    throw std::runtime_error(
+        fmt::format("{}: cannot be written ({}); fix: choose another location or free "
+                    "some disk space",
+                    path_, std::strerror(error)));
   }
 
   std::string path_;

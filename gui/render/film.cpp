@@ -31,9 +31,9 @@ std::unique_ptr<Film::Sink> pictures_in(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
-    throw std::runtime_error(
-        fmt::format("{}: the folder cannot be created ({}); fix: choose another",
-                    folder, error.message()));
+    throw std::runtime_error(fmt::format(
+        "{}: the folder cannot be created ({}); fix: choose another location", folder,
+        error.message()));
   }
   return std::make_unique<Pictures>(folder + "frame", 5, ".png");
 }
@@ -80,9 +80,10 @@ void Film::add(const Image& frame) {
     height_ = frame.height;
   }
   if (frame.width != width_ || frame.height != height_) {
-    throw std::runtime_error(fmt::format(
-        "{}: frame {} has {} x {} pixels, the video {} x {}; fix: keep the size", path_,
-        count_, frame.width, frame.height, width_, height_));
+    throw std::runtime_error(
+        fmt::format("{}: frame {} has {} x {} pixels, but the video has {} x {}; fix: "
+                    "keep the frame size constant",
+                    path_, count_, frame.width, frame.height, width_, height_));
   }
   sink_->add(frame);
   ++count_;

@@ -69,8 +69,8 @@ void check_size(const Image& image) {
       fits ? static_cast<size_t>(image.width) * static_cast<size_t>(image.height) : 0;
   if (!fits || image.pixels.size() != count) {
     throw std::runtime_error(
-        fmt::format("an image of {} x {} with {} pixels cannot be written as PNG: "
-                    "sides are 1 to {}, pixels their product",
+        fmt::format("an image of {} x {} with {} pixels cannot be written as PNG: each "
+                    "side must be 1 to {}, and the pixel count their product",
                     image.width, image.height, image.pixels.size(), kMaxSide));
   }
 }

@@ -32,39 +32,42 @@ inline constexpr Template kEnglishDevices[] = {
      "there, once, over the whole batch."},
     {"copy/grad_scatter",
      "The **gradient of {to}'s outputs**[, {shape},] goes back to it from {from}: "
-     "{bytes}. This is gather in reverse; now {to} can run its own backward."},
+     "{bytes}. This is gather in reverse; {to} can now run its own backward pass."},
     {"copy/reduce",
      "**{bytes} of gradients** go from {from} to {to}[, at {rate}], to be added to its "
      "own: only {to}'s parameters are updated.[ Group {group} of {groups}.]"},
     {"copy/broadcast/hop",
      "Hop {ring_step} of {ring_steps} around the ring: {from} passes **{bytes}**[ of "
-     "{tensor}] on to {to}[, at {rate}]. All ranks start forward with rank 0's."},
+     "{tensor}] on to {to}[, at {rate}]. All ranks start forward with rank 0's "
+     "values."},
     {"copy/broadcast",
      "**{bytes}**[ of {tensor}] go from {from} to {to}[, at {rate}], so that all ranks "
      "hold the same values."},
     {"copy/all_reduce/adds",
      "Round {ring_step} of {ring_steps}: {from} sends **chunk {chunk} of {ranks}**[ of "
      "bucket {bucket}], {bytes}, to {to}[ at {rate}], which **adds** its own. All "
-     "ranks send at once, each a different chunk."},
+     "ranks send at the same time, each a different chunk."},
     {"copy/all_reduce/replaces",
      "Round {ring_step} of {ring_steps}: **chunk {chunk} of {ranks}**[ of bucket "
      "{bucket}] is summed. {From} passes it on, {bytes}, to {to}[ at {rate}], where it "
-     "**replaces** the unfinished sum."},
+     "**replaces** the partial sum."},
     {"copy/metrics/adds",
      "Round {ring_step} of {ring_steps}: {from} sends **chunk {chunk} of {ranks}** of "
-     "the losses and hits, {bytes}, to {to}, which **adds** its own."},
+     "the losses and hit counts, {bytes}, to {to}, which **adds** its own."},
     {"copy/metrics/replaces",
      "Round {ring_step} of {ring_steps}: **chunk {chunk} of {ranks}** of the losses "
-     "and hits is summed. {From} passes it on, {bytes}, to {to}."},
+     "and hit counts is summed. {From} passes it on, {bytes}, to {to}."},
     {"copy/metrics",
-     "**{bytes}**[ of {tensor}] go from {from} to {to}: losses and hits, which the "
-     "ranks sum among themselves."},
+     "**{bytes}**[ of {tensor}] go from {from} to {to}: the losses and hit counts, "
+     "which the ranks sum."},
     {"copy/rebuild",
-     "**{bytes}** go from {from} to {to}: the order in which rank 0's gradients were "
-     "ready. All ranks cut their buckets by it, once, before the second step."},
+     "**{bytes}** go from {from} to {to}: the order in which rank 0's gradients became "
+     "ready. All ranks rebuild their buckets in this order, once, before the second "
+     "step."},
     {"copy/all_reduce/sum",
      "Ring step {ring_step} of {ring_steps}: {from} sends **{bytes}** of gradients to "
-     "its neighbour, {to}[, at {rate}], which adds its own. The sum grows on the way."},
+     "its neighbour, {to}[, at {rate}], which adds its own. The sum grows along the "
+     "way."},
     {"copy/all_reduce/share",
      "Ring step {ring_step} of {ring_steps}: {from} passes **{bytes}** of finished "
      "sums on to its neighbour, {to}[, at {rate}]. At the end all ranks have all "
@@ -76,8 +79,8 @@ inline constexpr Template kEnglishDevices[] = {
      "An empty chunk goes around the ring, from {from} to {to}: there were too few "
      "values to split.[ Ring step {ring_step}.]"},
     {"copy/d2h/number",
-     "The number that **item()** returns[, {bytes},] goes from {from} to the host: few "
-     "bytes, but they arrive only after all work that the number depends on."},
+     "The number that **item()** returns[, {bytes},] goes from {from} to the host: "
+     "only a few bytes, but they arrive after all the work that they depend on."},
     {"copy/d2h",
      "**{bytes}**[ of {tensor}] go from {from} to the host's memory[, at {rate}]."},
     {"copy",
@@ -86,13 +89,13 @@ inline constexpr Template kEnglishDevices[] = {
     {"collective/all_reduce/bucket",
      "**all_reduce of bucket {bucket}**[: {params} {params:gradient|gradients}], "
      "**{bytes}**, among {group_size} ranks[, in {time}].[ Each rank sends {sent} and "
-     "ends with the mean.][ While {overlap} of it ran, {device} computed.]"},
+     "ends with the mean.][ For {overlap} of that time, {device} was computing.]"},
     {"collective/all_reduce/metrics",
-     "**all_reduce** of losses and hits[, {bytes},] among {group_size} ranks[, in "
-     "{time}]: the numbers of the whole batch."},
+     "**all_reduce** of losses and hit counts[, {bytes},] among {group_size} ranks[, "
+     "in {time}]: the metrics of the whole batch."},
     {"collective/broadcast/rebuild",
-     "**broadcast** of the order in which rank 0's gradients were ready[, {bytes}]: "
-     "all {group_size} ranks cut their buckets by it, once."},
+     "**broadcast** of the order in which rank 0's gradients became ready[, {bytes}]: "
+     "all {group_size} ranks rebuild their buckets in this order, once."},
     {"collective/broadcast",
      "**broadcast** of rank 0's {tensor}, **{bytes}**, to all {group_size} ranks[, in "
      "{time}]: it goes around the ring, from neighbour to neighbour."},
@@ -108,41 +111,41 @@ inline constexpr Template kEnglishDevices[] = {
      "**{name}**[ of {module}] would run here, on {device}[: {flops}]. The null device "
      "records everything and computes nothing, so its times are meaningless."},
     {"kernel/flatten_many",
-     "**flatten_many** on {device} lays many small tensors side by side[, in {time}], "
-     "to send or add them as one."},
+     "**flatten_many** on {device} packs many small tensors into one[, in {time}], so "
+     "that they are sent or added together."},
     {"kernel/add/reduce",
-     "**add** on {device}[, {time}]: gradients that came from another device are added "
-     "to the sum so far."},
+     "**add** on {device}[, {time}]: gradients from another device are added to the "
+     "running sum."},
     {"kernel/sgd",
      "**sgd** on {device} updates all parameters in place[, in **{time}**][: {moved} "
      "read and written][, {rate}]."},
     {"kernel",
      "**{name}**[ of {module}] ran on {device}[ for **{time}**][ at **{rate}**][ "
      "({impl})].[ Before that it waited {queued} for a core.][ It had a core for only "
-     "{cpu} of its time.]"},
+     "{cpu} of its duration.]"},
     {"kernel", "**{name}** ran[ on {lane}][ for **{time}**]."},
 
     // Waiting.
     {"sync/item",
      "The host **waits[ {time}]** for the number that item() returns[, until {device} "
-     "has it]. Once per step this is harmless; if done often, devices run dry."},
+     "has it]. Once per step this is harmless; if it happens often, devices go idle."},
     {"sync/device/end",
      "The host **waits[ {time}]** until all queued work[ of {device}] is done. "
-     "lockstep ends every step this way, to time each alone; PyTorch would already "
-     "queue the next."},
+     "lockstep ends every step this way to time each one separately; PyTorch would "
+     "already queue the next one."},
     {"sync/device",
      "The host **waits[ {time}]** until all queued work[ of {device}] is done. That is "
      "correct before reading a clock; elsewhere it costs time."},
     {"sync/stream",
-     "The host **waits[ {time}]** until one stream[ of {device}] has done what was "
-     "queued on it. Other streams are not waited for."},
+     "The host **waits[ {time}]** until one stream[ of {device}] has finished its "
+     "queued work. Other streams are not waited for."},
     {"sync/join/parallel_apply",
      "The main thread **waits[ {time}]** for the {threads} replica "
-     "{threads:thread|threads} to return from forward. They return when all is queued; "
-     "the devices go on computing."},
+     "{threads:thread|threads} to return from forward. They return as soon as "
+     "everything is queued; the devices keep computing."},
     {"sync/join/backward",
      "In loss.backward() the main thread **waits[ {time}]** until autograd's threads "
-     "have queued the last gradient op. The devices go on computing."},
+     "have queued the last gradient op. The devices keep computing."},
     {"sync/join",
      "This host thread **waits[ {time}]** for {threads} other "
      "{threads:thread|threads}."},
@@ -151,15 +154,15 @@ inline constexpr Template kEnglishDevices[] = {
      "is ready when its gradients are queued[; the last of them came from {cause}]."},
     {"sync/wait for batch",
      "The training loop takes the next batch from the data loader's queue[, after "
-     "**{time}**]. If that is long, the batch was late; if it is short, the loader's "
-     "workers run ahead."},
+     "**{time}**]. A long wait means that the batch was late; a short one, that the "
+     "loader's workers are ahead."},
     {"sync", "The host **waits[ {time}]**[ ({name})]."},
 
     // Marks.
     {"mark/grad_hook",
      "The hook of **{param}** fires: its gradient is queued on the device, not yet "
-     "computed. DistributedDataParallel counts these hooks to know which bucket is "
-     "full."},
+     "computed. DistributedDataParallel counts these hooks to determine which bucket "
+     "is full."},
     {"mark/grad_ready/bucket",
      "The gradient of **{param}** is ready on {device}[: {cause} has written it]. It "
      "is one of {params} in **bucket {bucket}**, {bytes}."},
@@ -167,10 +170,10 @@ inline constexpr Template kEnglishDevices[] = {
      "The gradient of **{param}** is ready on {device}[: {cause} has written it]."},
     {"mark/bucket_ready/whole",
      "**Bucket {bucket}** is full: all {params} of its gradients are ready, {bytes}. "
-     "Rank {rank} queues its all-reduce, and backward goes on."},
+     "Rank {rank} queues its all-reduce, and backward continues."},
     {"mark/bucket_ready",
-     "**Bucket {bucket}** is full: its last gradient is ready. Now its all-reduce may "
-     "begin, while backward goes on."},
+     "**Bucket {bucket}** is full: its last gradient is ready. Its all-reduce can now "
+     "begin while backward continues."},
     {"mark/slot", "**A learner's code** replaces the engine's {slot} from here on."},
     {"mark", "A mark[ at {at}]: **{name}**[, on {device}]."},
 

@@ -20,9 +20,8 @@ inline constexpr Template kEnglishHost[] = {
     {"word/lane", "{thread}"},
     {"word/lane", "{process}"},
     {"ahead/one",
-     "The host queues this in {time}; {device} finishes **{behind} after it**."},
-    {"ahead",
-     "The host queues this in {time}; the devices finish **{behind} after it**."},
+     "The host queues this in {time}; {device} finishes **{behind} later**."},
+    {"ahead", "The host queues this in {time}; the devices finish **{behind} later**."},
     {"ahead", "It takes the host {time}."},
     {"later/kernel",
      "The kernel is queued here; it ran **{delay} later** on {device}[, for {run}]."},
@@ -35,7 +34,7 @@ inline constexpr Template kEnglishHost[] = {
     {"step/ddp",
      "**Step {step}** of rank {rank} trains on **{batch} {batch:image|images}**, its "
      "own share of the batch[, in **{length}**]. The other {others:rank does|{others} "
-     "ranks do} the same with theirs; only gradients and buffers travel."},
+     "ranks do} the same with theirs; only gradients and buffers are sent."},
     {"step/train",
      "**Step {step}** trains on **{batch} {batch:image|images}**[, cut into {chunks} "
      "chunks of {sizes}], in **{length}**[: {rate} images per second].[ On the "
@@ -43,7 +42,7 @@ inline constexpr Template kEnglishHost[] = {
     {"step/eval",
      "**Step {step}** evaluates **{batch} {batch:image|images}**[, cut into {chunks} "
      "chunks of {sizes}], in **{length}**[: {rate} images per second]. There is no "
-     "backward, and no parameter changes."},
+     "backward pass, and no parameter changes."},
     {"step", "**Step {step}**[ takes **{length}**]."},
     {"step", "One step[ takes **{length}**]."},
     {"phase/data",
@@ -56,15 +55,16 @@ inline constexpr Template kEnglishHost[] = {
      "The batch leaves the host's memory for {to}: **{bytes}** in {copies} "
      "{copies:copy|copies}. A kernel reads only its own device's memory."},
     {"phase/forward/ddp",
-     "Rank {rank} runs **model(images)** on images of its own, with a model of its "
-     "own. DistributedDataParallel scatters nothing and replicates nothing.[ {ahead}]"},
+     "Rank {rank} runs **model(images)** on its own images, with its own model. "
+     "DistributedDataParallel scatters nothing and replicates nothing.[ {ahead}]"},
     {"phase/broadcast",
      "Before forward, **rank 0's buffers** (a batch norm's running statistics) go to "
      "all {ranks} ranks[: **{bytes}** to each]. Parameters are not sent: all ranks "
      "update theirs identically.[ {ahead}]"},
     {"phase/metrics",
-     "The {ranks} ranks sum their **losses and hits**[, {bytes},] so that rank 0 can "
-     "print the numbers of the whole batch.[ The host waits **{waited}** for them.]"},
+     "The {ranks} ranks sum their **losses and hit counts**[, {bytes},] so that rank 0 "
+     "can print the metrics of the whole batch.[ The host waits **{waited}** for "
+     "them.]"},
     {"phase/forward/dp",
      "The host runs **model(images)**. DataParallel does this in four steps: scatter "
      "the batch, replicate the model, parallel_apply, gather the outputs.[ {ahead}]"},
@@ -75,7 +75,7 @@ inline constexpr Template kEnglishHost[] = {
      "The host runs **model(images)**, layer by layer.[ {ahead}]"},
     {"phase/scatter/device",
      "**scatter** cuts the batch into {chunks} chunks of {sizes}, one for each device: "
-     "**{bytes}** leave {from}[, in {cost}]. Its own chunk stays there."},
+     "**{bytes}** leave {from}[, in {cost}]. {From}'s own chunk stays there."},
     {"phase/scatter",
      "**scatter** cuts the batch into {chunks} chunks of {sizes}, one for each device: "
      "**{bytes}** leave {from} in {copies} {copies:copy|copies}[, in {cost}]."},
@@ -102,15 +102,15 @@ inline constexpr Template kEnglishHost[] = {
      "**{waited}** for its value (item()), because forward must finish first.]"},
     {"phase/backward/dp",
      "**loss.backward()**: autograd walks the recorded graph backwards, on {chunks} "
-     "devices at once, each for its own chunk[. The devices need **{cost}** for it, "
+     "devices at once, each for its own chunk[. This takes the devices **{cost}**, "
      "{share} of the step][, **{ratio} times** as long as forward]."},
     {"phase/backward/ddp",
      "**loss.backward()** on rank {rank}. Each gradient that is ready is counted; when "
-     "a **bucket** of them is full, its all-reduce starts **while backward goes on**.[ "
-     "It takes {cost}, {share} of the step.]"},
+     "a **bucket** of them is full, its all-reduce starts **while backward "
+     "continues**.[ It takes {cost}, {share} of the step.]"},
     {"phase/backward",
      "**loss.backward()**: autograd walks the recorded graph backwards and queues each "
-     "op's gradient[. The device needs **{cost}** for it, {share} of the step][, "
+     "op's gradient[. This takes the device **{cost}**, {share} of the step][, "
      "**{ratio} times** as long as forward]."},
     {"phase/reduce",
      "The gradients of {others:{other}|the {others} other devices}, **{each}{others:| "
@@ -119,7 +119,7 @@ inline constexpr Template kEnglishHost[] = {
     {"phase/all_reduce/bucket",
      "**Bucket {bucket}** is full[: {params} {params:gradient|gradients}, {bytes}]. "
      "Its all-reduce is queued on the comm stream[ and begins **{delay} later**]; "
-     "backward goes on meanwhile."},
+     "meanwhile, backward continues."},
     {"phase/all_reduce/wait",
      "Backward has queued its last op. The compute stream of rank {rank} must **wait "
      "for the last all-reduce** before it copies the means from the buckets to .grad."},
@@ -154,14 +154,14 @@ inline constexpr Template kEnglishHost[] = {
      "which is _call_impl, which calls **forward**.[ x is {shape}, its chunk.]"},
     {"call/__call__/model",
      "**model(images)** in main.py arrives here: in Python, model(x) runs "
-     "{type}.__call__, which is Module._call_impl. So no line of main.py says "
-     "**forward**."},
+     "{type}.__call__, which is Module._call_impl. So **forward** appears nowhere in "
+     "main.py."},
     {"call/__call__",
      "**{callee}(x)** looks like a function call: Python runs {type}.__call__, which "
      "leads to _call_impl, and then to **{type}.forward**.[ x is {shape}.]"},
     {"call/_call_impl",
      "**_call_impl** turns {callee}(x) into {type}.forward(x): first the forward "
-     "pre-hooks, if any, then **forward**, then the forward hooks. To call forward "
+     "pre-hooks, if any, then **forward**, then the forward hooks. Calling forward "
      "directly would skip the hooks."},
     {"call/forward/dp",
      "**DataParallel.forward** splits one model(x) across [{chunks} ]devices: scatter "
@@ -179,7 +179,7 @@ inline constexpr Template kEnglishHost[] = {
      "_call_impl → **{type}.forward**.[ x is {shape}.][ {ahead}]"},
     {"call/forward",
      "**{type}.forward** does the work of {callee}(x)[; x is {shape}]. User code never "
-     "names it: __call__ and _call_impl lead here.[ {later}]"},
+     "calls it directly: __call__ and _call_impl lead here.[ {later}]"},
     {"call/Tensor.backward",
      "**loss.backward()** starts autograd: a thread per device walks the graph "
      "backwards and queues the gradient op of each forward op.[ {ahead}]"},
@@ -205,7 +205,7 @@ inline constexpr Template kEnglishHost[] = {
      "{later}]"},
     {"op/aten::relu_/none",
      "**aten::relu_**[ in {module}] zeroes the negative values of {shape}. It has no "
-     "kernel: the preceding one includes it (fusion)."},
+     "kernel of its own: it is fused into the preceding one."},
     {"op/aten::relu_",
      "**aten::relu_**[ in {module}] zeroes the negative values of {shape}.[ {later}]"},
     {"op/aten::add_/shortcut",
@@ -215,8 +215,8 @@ inline constexpr Template kEnglishHost[] = {
      "Two gradients of {shape} are added: forward used that tensor twice, so **its "
      "gradient is the sum** of both.[ {later}]"},
     {"op/aten::add_/reduce",
-     "The gradients that have arrived, {shape}, are **added** to the sum so far. "
-     "Nothing is divided: the loss was a mean over the whole batch.[ {later}]"},
+     "The gradients that have arrived, {shape}, are **added** to the running sum. "
+     "Nothing is divided: the loss is already a mean over the whole batch.[ {later}]"},
     {"op/aten::adaptive_avg_pool2d",
      "**aten::adaptive_avg_pool2d** averages each channel of {shape} down to a fixed "
      "height and width.[ {later}]"},
@@ -224,8 +224,8 @@ inline constexpr Template kEnglishHost[] = {
      "**aten::max_pool2d**[ in {module}] keeps the largest value of each window of "
      "{shape}.[ {later}]"},
     {"op/aten::flatten/none",
-     "**aten::flatten** looks at {shape} as one row per image. That is a view of the "
-     "same memory: nothing is computed, nothing moves."},
+     "**aten::flatten** views {shape} as one row per image. The view shares its "
+     "memory: nothing is computed and nothing moves."},
     {"op/aten::log_softmax",
      "**aten::log_softmax** turns the scores {shape} into logarithms of probabilities, "
      "one row per image.[ {later}]"},
@@ -240,7 +240,7 @@ inline constexpr Template kEnglishHost[] = {
      "{shape}: that gives the accuracy.[ {later}]"},
     {"op/aten::item",
      "**item()** needs a number on the host: {bytes} are copied from {from}, and the "
-     "host waits[ **{waited}**] until they are there. Meanwhile it queues nothing."},
+     "host waits[ **{waited}**] until they arrive. Meanwhile it queues nothing."},
     {"op/aten::full_like/backward",
      "Backward starts with d(loss)/d(loss), which is **1**.[ {later}]"},
     {"op/aten::_fused_sgd_",
@@ -250,9 +250,9 @@ inline constexpr Template kEnglishHost[] = {
      "The engine prepares the kernel {kernel} for shapes that it sees for the first "
      "time[, in {time}]; later calls reuse it."},
     {"op/c10d::allreduce_",
-     "**c10d::allreduce_** queues an all-reduce[ of {bytes}] on the comm stream: all "
-     "ranks sum, and each gets the sum.[ It began **{delay} later**, beside what "
-     "{device} computes.]"},
+     "**c10d::allreduce_** queues an all-reduce[ of {bytes}] on the comm stream: the "
+     "ranks sum their values, and each gets the result.[ It began **{delay} later**, "
+     "concurrently with {device}'s computation.]"},
     {"op/c10d::broadcast_",
      "**c10d::broadcast_** queues a broadcast[ of {bytes}] on the comm stream: rank "
      "0's values go to all ranks.[ It began **{delay} later**.]"},
@@ -267,11 +267,12 @@ inline constexpr Template kEnglishHost[] = {
 
     // Operations of backward.
     {"op/ConvolutionBackward0/both",
-     "**ConvolutionBackward0** computes both gradients of aten::conv2d[ in {module}]: "
-     "its input's and its filters'[: {flops}, **{ratio} times** forward's].[ {later}]"},
+     "**ConvolutionBackward0** computes both gradients of aten::conv2d[ in {module}], "
+     "for its input and for its filters[: {flops}, **{ratio} times** those of "
+     "forward].[ {later}]"},
     {"op/ConvolutionBackward0",
      "**ConvolutionBackward0** computes the gradient of aten::conv2d[ in {module}] for "
-     "its filters only: its input needs none[: {flops}].[ {later}]"},
+     "its filters only; its input needs no gradient[: {flops}].[ {later}]"},
     {"op/AddBackward0/shortcut",
      "**AddBackward0** passes the gradient {shape}, unchanged, to both sides of "
      "{module}'s shortcut.[ {later}]"},
@@ -283,10 +284,10 @@ inline constexpr Template kEnglishHost[] = {
      "positive, and zeroes the rest.[ {later}]"},
     {"op/ViewBackward0",
      "**ViewBackward0** gives the gradient[ {shape}] the shape of {forward}'s input. "
-     "Nothing is computed, nothing moves."},
+     "Nothing is computed and nothing moves."},
     {"op/AccumulateGrad",
-     "The gradient of **{param}** has all its parts: AccumulateGrad puts it into "
-     ".grad, where optimizer.step() will read it."},
+     "The gradient of **{param}** is complete: AccumulateGrad puts it into .grad, "
+     "where optimizer.step() will read it."},
     {"op/AccumulateGrad",
      "AccumulateGrad puts a parameter's gradient[, {shape},] into its **.grad**, where "
      "optimizer.step() will read it."},
@@ -294,8 +295,9 @@ inline constexpr Template kEnglishHost[] = {
      "**GatherBackward** is gather in reverse: the gradient of the outputs is cut, and "
      "each device gets its rows back[: {bytes} in all].[ {later}]"},
     {"op/BroadcastBackward",
-     "**BroadcastBackward** is replicate in reverse: each parameter went to all, so "
-     "its gradient is the **sum** of theirs[: {bytes} to {to}].[ {later}]"},
+     "**BroadcastBackward** is replicate in reverse: each parameter was copied to "
+     "every device, so its gradient is the **sum** of theirs[: {bytes} to {to}].[ "
+     "{later}]"},
     {"op/backward",
      "**{name}** computes the gradient of **{forward}**[ in {module}][, from its "
      "output's gradient, {shape}][: {flops}].[ {later}]"},

@@ -176,7 +176,7 @@ void fill(const Exam& exam, const Queue& queue, std::initializer_list<int64_t> o
     expect(exam, fmt::format("put({})", number), "done", queue.put(number),
            {"put never waits for another call: a worker that finishes a batch early "
             "stores it and continues; take restores the order",
-            "Order is made by who takes"});
+            "The consumer determines the order"});
   }
 }
 
@@ -190,7 +190,7 @@ LESSON_TEST(3, in_order,
            queue.take(),
            {"the training loop must get the same batches in the same order with any "
             "number of workers: take the next number, not what came first",
-            "Order is made by who takes"});
+            "The consumer determines the order"});
   }
 }
 
@@ -198,7 +198,7 @@ LESSON_TEST(3, take_waits, "take waits for the next batch and for no other") {
   const Because next{
       "the next batch in order is the only one that may be handed out, even if later "
       "ones have already arrived",
-      "Order is made by who takes"};
+      "The consumer determines the order"};
   const Queue queue(exam, 2);
   fill(exam, queue, {0, 1});
   queue.take();
@@ -210,7 +210,7 @@ LESSON_TEST(3, take_waits, "take waits for the next batch and for no other") {
          "it waits", take,
          {"a batch that was already handed out is handed out again: the place of a "
           "taken batch must be empty",
-          "Order is made by who takes"});
+          "The consumer determines the order"});
   const Call later = queue.put(3);
   settle(exam, {take});
   expect(exam, "take of batch 2, after put(3)", "it waits", take, next);
@@ -316,7 +316,7 @@ LESSON_TEST(3, lets_go, "the queue no longer holds taken batches") {
   expect(exam, "take, of an error that was put in the batch's place",
          "a batch of 1 GiB", queue.take(),
          {"an error takes its batch's turn: hand it out, do not throw it or skip it",
-          "Order is made by who takes"});
+          "The consumer determines the order"});
   exam.that(memory.expired(), "the memory of a batch that was taken and used",
             "it is free", "the queue still holds it",
             {"the bound counts only batches that are not taken, so the queue must "
@@ -358,7 +358,7 @@ LESSON_TEST(3, same_batches, "four workers load the same batches as none") {
               expected[i].substr(0, 60) + " …", got[i].substr(0, 60) + " …",
               {"a batch must come out as it was put, including its images, however "
                "many other batches are waiting",
-               "Order is made by who takes"});
+               "The consumer determines the order"});
   }
 }
 

@@ -44,7 +44,7 @@ class PrefetchQueue : public data::BatchQueue {
     ready_.notify_one();
     return;
     // [/solution-put]
-    lessons::not_written("put: store batch `number`, and wake who waits for it");
+    lessons::not_written("put: store batch `number`, and wake the waiting thread");
   }
 
   /// Waits until the next batch in order (0, 1, 2, …) is there, and returns it. An

@@ -68,7 +68,7 @@ void wait_for_replicas(const std::vector<Tensors>& gradients, Device to) {
   }
   return;
   // [/solution-wait]
-  lessons::not_written("wait_for_replicas: what must be over before a gradient moves?");
+  lessons::not_written("wait_for_replicas: what must finish before a gradient moves?");
 }
 
 /// gradients[d][i] is replica d's gradient of parameter i, on that replica's device;

@@ -111,7 +111,7 @@ class MemoryRing {
                       (r + size() - 1) % size(), left.sent.size()),
           {"all ranks make the same number of exchanges, including those that have "
            "nothing to send: a rank that omits one makes its neighbour wait forever",
-           "Everybody makes every step"}};
+           "Every rank makes every step"}};
     }
     if (std::ssize(*left.post) != in.numel) {
       throw Wrong{about(r) + ": the message from the rank before it",
@@ -120,7 +120,7 @@ class MemoryRing {
                   {"you receive the chunk that the rank before you sends in the same "
                    "step: the one to the left of the chunk that you send. No step may "
                    "be skipped, not even with an empty chunk",
-                   "Everybody makes every step"}};
+                   "Every rank makes every step"}};
     }
     auto* to = static_cast<double*>(in.data);
     for (double value : *left.post) {
@@ -242,7 +242,7 @@ LESSON_TEST(9, remainder,
 LESSON_TEST(9, empty_chunks, "there may be fewer elements than ranks") {
   for (int world : {2, 3, 4, 5}) {
     for (int64_t numel = 0; numel < world; ++numel) {
-      expect_sums(exam, world, numel, "Everybody makes every step");
+      expect_sums(exam, world, numel, "Every rank makes every step");
     }
   }
 }
@@ -280,7 +280,7 @@ LESSON_TEST(9, traffic, "each rank sends 2(N-1)/N of a bucket, in 2(N-1) message
     exam.equal(who + ", messages", int64_t{6}, of.messages,
                {"there are two halves of N-1 = 3 steps. No barrier is needed between "
                 "them: a rank can continue as soon as it has received",
-                "Everybody makes every step", of.last});
+                "Every rank makes every step", of.last});
   }
 }
 

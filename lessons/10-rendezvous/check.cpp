@@ -302,13 +302,13 @@ LESSON_TEST(10, names_the_missing, "if a rank never arrives, the others get an e
               "StoreTimeout", "it continues as if all ranks had arrived",
               {"a barrier that gives up silently is not a barrier: let StoreTimeout "
                "propagate",
-               "When somebody does not come"});
+               "When a rank does not arrive"});
     exam.that(told.find("no \"step") != told.npos,
               fmt::format("rank {}'s error message, after the timeout", rank),
               "StoreTimeout's original message with the key", told,
               {"the missing key in the message is all there is to debug with: let "
                "StoreTimeout propagate as it is",
-               "When somebody does not come"});
+               "When a rank does not arrive"});
   }
 }
 

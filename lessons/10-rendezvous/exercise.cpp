@@ -34,7 +34,7 @@ extern "C" void store_barrier(distributed::Store& store, const std::string& name
   store.wait({open});
   return;
   // [/solution-barrier]
-  lessons::not_written("store_barrier: count who arrives, and wait for the last one");
+  lessons::not_written("store_barrier: count the arrivals, and wait for the last one");
 }
 
 /// The seeds of one rank. (Do not change this struct.)

@@ -117,7 +117,7 @@ class Killed(Fault):
         os.kill(self.pids[self.rank], signal.SIGKILL)
 
     def blames(self):
-        self.each_says("^rank 0, which hosts the store, hangs or died" if
+        self.each_says("^rank 0, which hosts the store, hangs or has died" if
                        self.rank == 0 else f"^rank {self.rank} died",
                        self.survivors())
         self.assertIn(f"lockstep: rank {self.rank} was terminated by signal 9 (Killed)",
@@ -129,8 +129,8 @@ class Stopped(Fault):
         os.kill(self.pids[self.rank], signal.SIGSTOP)
 
     def blames(self):
-        self.each_says("^rank 0, which hosts the store, hangs or died" if
-                       self.rank == 0 else f"^rank {self.rank} hangs or died",
+        self.each_says("^rank 0, which hosts the store, hangs or has died" if
+                       self.rank == 0 else f"^rank {self.rank} hangs or has died",
                        self.survivors())
 
 

@@ -167,7 +167,7 @@ class Merging(TempTest):
 
         os.remove(self.path("m.json"))
         _, error = self.merge(*files, files[1], code=1)
-        self.assertIn("are both of rank 1", error)
+        self.assertIn("both belong to rank 1", error)
         others = self.rank_files("-a", "resnet18", "--device-type", "null",
                                  "--dataset", "generated")
         _, error = self.merge(files[0], others[1], files[2], code=1)
@@ -175,7 +175,7 @@ class Merging(TempTest):
         run(*TOY64, *THREADS, "--devices", 2, "--steps", 1, "--trace",
             self.path("all.json"))
         _, error = self.merge(files[0], self.path("all.json"), code=1)
-        self.assertIn("not the file of one rank", error)
+        self.assertIn("not the trace of a single rank", error)
         self.assertFalse(os.path.exists(self.path("m.json")))
 
 

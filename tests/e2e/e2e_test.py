@@ -168,13 +168,14 @@ class Training(TempTest):
                      f"=> trace written: {files['trace']} (5 steps, 2 to 6)\n",
                      f"=> summary written: {files['summary']}\n",
                      f"=> weights written: {files['save']}\n",
-                     "=> device type null computes nothing: losses and times mean "
-                     "nothing, bytes are exact\n"):
+                     "=> device type null computes nothing: losses and times are "
+                     "meaningless, byte counts are exact\n"):
             self.assertIn(part, text)
         self.assertNotIn("Epoch: [0][ 6/10]", text)
         text, _ = run("trace", "summary", files["trace"])
         self.assertTrue(text.endswith("\ndevice type null computes nothing: losses and "
-                                      "times mean nothing, bytes are exact.\n"), text)
+                                      "times are meaningless, byte counts are "
+                                      "exact.\n"), text)
         text, _ = run("train", *NULL, "-b", 5, "--length", 5, "--steps", 1)
         self.assertIn("2 chunks of 2 and one of 1 (1 of 4 devices idle)", text)
 
@@ -233,7 +234,7 @@ class Commands(TempTest):
         text, _ = run("demo", "--data", self.make_set(), "--out", self.path("out"),
                       "-b", 16, "--steps", 1)
         for part in ("measured", "emulated", "replicate", "device 3", "clock",
-                     "not add up", "Emulated: a kernel lasts its CPU time",
+                     "not add up", "Emulated: each kernel takes its CPU time",
                      "peak memory"):
             self.assertIn(part, text)
         rows = {line.split()[0]: line.split() for line in text.splitlines() if line}

@@ -102,7 +102,7 @@ class Survivors(TempTest):
         self.assertEqual(steps, set(range(len(steps))))
         self.assertGreaterEqual(len(steps), 3)
         text, _ = run("trace", "summary", file)
-        self.assertIn("rank 0 of 2 alone", text)
+        self.assertIn("rank 0 of 2 only", text)
 
     def test_a_trace_is_written_as_soon_as_it_is_whole(self):
         ranks = self.start("--trace-steps", "0:2")

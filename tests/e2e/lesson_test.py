@@ -362,7 +362,7 @@ class Course(Workspace):
     def test_faults_are_named(self):
         self.change("exercise.cpp", "  // [/solution-sizes]\n", "")
         _, errors = self.lesson("start", 5, "--course", self.course, code=1)
-        self.assertRegex(errors, r"05-scatter:\d+: \[solution-scatter\] is opened inside")
+        self.assertRegex(errors, r"05-scatter:\d+: \[solution-scatter\] is opened in")
         (self.course / "05-scatter/lesson.json").write_text("{")
         _, errors = self.lesson("list", "--course", self.course)
         self.assertIn("lesson 05-scatter is skipped", errors)

@@ -58,9 +58,10 @@ class Traces(TempTest):
         text, _ = run("emulate", self.files["resnet18", "dp"], "-o", out)
         trace = read_trace(out)
         self.assertEqual(trace["lockstep"]["clock"], "emulated")
-        self.assertIn("assumed: a kernel lasts its CPU time, on a device with hardware "
-                      "of its own; the host's pace as recorded; copies: 12 GB/s + 10 "
-                      "µs\n", text)
+        self.assertIn("assumed: each kernel takes its CPU time on a device with its "
+                      "own hardware; the host keeps its recorded pace but wakes up "
+                      "within 20 µs; copies: 12 GB/s + 10 µs, one at a time out of a "
+                      "device and one at a time into it\n", text)
         self.assertIn(f"=> trace written: {out} (3 steps)\n", text)
         spans = {}
         for e in trace["traceEvents"]:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/damaged/LAW.WHAT.json: minimal.json with one thing broken, also as
-if emulated, and, for the laws of ranks, minimal_ddp.json, as our ring and as Gloo would
-have made it.
+"""Writes tests/golden/damaged/LAW.WHAT.json: minimal.json with one thing broken, also
+as if emulated, and, for the laws of ranks, minimal_ddp.json, as our ring and as Gloo
+would have made it.
 
 Each file's name begins with the law that must reject it. Run it again after a change
 of either. A damage replaces one text, which must occur exactly once on the line

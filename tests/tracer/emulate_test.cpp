@@ -34,18 +34,7 @@
 //       wait for the loss
 //       loss to the host  [copies to the host]
 //
-// and in three traces written here, one of a device that sends to three others,
-//
-//   Broadcast
-//     first@device 1
-//     first@device 2
-//     first@device 3
-//     second@device 1
-//     second@device 2
-//     second@device 3
-//     answer@device 0
-//
-// one of threads that wait for each other, and one of a
+// and in two traces written here, one of threads that wait for each other, and one of a
 // loader that works ahead:
 //
 //   enqueue
@@ -70,9 +59,7 @@
 //   _MapDatasetFetcher.fetch#2
 #include "tracer/emulate/emulate.h"
 
-#include <fmt/format.h>
-
-#include "tests/tracer/named_trace.h"
+#include "tests/tracer/emulated.h"
 #include "tracer/analysis/check.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/emulate/longest_path.h"
@@ -85,24 +72,6 @@ namespace {
 using namespace testing;  // NOLINT
 
 constexpr EmulateOptions kMeasured{.measured_durations = true};
-
-/// What the emulator makes of a trace; events are asked for by their names in it.
-class Emulated {
- public:
-  explicit Emulated(const Trace& recorded, const EmulateOptions& options = {})
-      : trace(emulate(recorded, options)), names_(recorded) {}
-
-  const Event& operator[](std::string_view path) const {
-    return event_at(trace, names_, path);
-  }
-  int64_t begin(std::string_view path) const { return (*this)[path].ts; }
-  int64_t end(std::string_view path) const { return (*this)[path].end(); }
-
-  const Trace trace;
-
- private:
-  const NamedTrace names_;
-};
 
 TEST(Emulate, WithMeasuredDurationsReturnsEveryTime) {
   const TemporaryFolder folder;
@@ -190,71 +159,6 @@ TEST(Emulate, GivesEveryDeviceHardwareOfItsOwn) {
   EXPECT_EQ(step.end("wait for the loss"), 44000);
   EXPECT_EQ(step.end("aten::item"), 45000) << "host time after the wait is kept";
   EXPECT_EQ(step.end("step 0"), 49000);
-}
-
-/// Device 0 sends two pieces of a model to each of three others; device 1 answers.
-Trace replicates() {
-  std::string events = R"([
-    {"ph":"X","cat":"op","name":"Broadcast","tid":0,"ts":0,"dur":1,"args":{"id":1}})";
-  const auto copy = [&](const char* name, int id, int src, int dst, double ts,
-                        const char* deps) {
-    events += fmt::format(
-        R"(,{{"ph":"X","cat":"copy","name":"{}","pid":{},"tid":1,"ts":{},"dur":5,)"
-        R"("args":{{"id":{},"op":1,"deps":[{}],"src":{},"dst":{},"device":{},)"
-        R"("bytes":1000}}}})",
-        name, dst + 1, ts, id, deps, src, dst, dst);
-  };
-  for (int piece = 0; piece < 2; ++piece) {
-    for (int dst = 1; dst <= 3; ++dst) {
-      copy(piece == 0 ? "first" : "second", 10 * dst + piece, 0, dst, 1.0 + 6 * piece,
-           "");
-    }
-  }
-  copy("answer", 40, 1, 0, 20, "11");
-  return parse_trace(events + "]", "by hand");
-}
-
-std::string objection_of(const Trace& trace, std::string_view law) {
-  for (const Finding& finding : check_trace(trace).findings) {
-    if (finding.law == law && !finding.ok) return finding.message;
-  }
-  return {};
-}
-
-// 1000 B at 1 GB/s take 1 µs. Recorded, all receivers got their piece at once; device 0
-// has one port, so it sends six copies one after the other, in turns. Receiving, it is
-// another port: the answer leaves when device 1's second piece is there.
-TEST(Emulate, ADeviceSendsOneCopyAtATime) {
-  expect_header_shows("tests/tracer/emulate_test.cpp", NamedTrace(replicates()));
-  const Emulated step(replicates(), {.link = {.gb_per_s = 1, .latency_us = 0}});
-  EXPECT_EQ(step.begin("first@device 1"), 0);
-  EXPECT_EQ(step.begin("first@device 2"), 1000);
-  EXPECT_EQ(step.begin("first@device 3"), 2000);
-  EXPECT_EQ(step.begin("second@device 1"), 3000);
-  EXPECT_EQ(step.begin("second@device 3"), 5000);
-  EXPECT_EQ(step.begin("answer@device 0"), 4000) << "a port for each direction";
-  EXPECT_EQ(step["first@device 2"].args["port_held_by"], 10);
-  EXPECT_FALSE(step["first@device 1"].args.contains("port_held_by"));
-  EXPECT_EQ(objection_of(step.trace, "ports"), "");
-  // Twice the bandwidth halves it, also when the emulated trace is emulated again.
-  const Trace again = emulate(step.trace, {.link = {.gb_per_s = 2, .latency_us = 0}});
-  const Emulated faster(replicates(), {.link = {.gb_per_s = 2, .latency_us = 0}});
-  EXPECT_EQ(faster.begin("second@device 3"), 2500);
-  EXPECT_EQ(check_text(check_trace(again)), check_text(check_trace(faster.trace)));
-  for (size_t i = 0; i < again.events.size(); ++i) {
-    EXPECT_EQ(again.events[i].ts, faster.trace.events[i].ts);
-    EXPECT_EQ(again.events[i].args, faster.trace.events[i].args);
-  }
-}
-
-TEST(Emulate, CheckRejectsAPortThatSendsTwoCopiesAtOnce) {
-  Trace trace = emulate(replicates(), {.link = {.gb_per_s = 1, .latency_us = 0}});
-  for (Event& event : trace.events) {
-    if (event.id == 20) event.ts = 500;  // first@device 2
-  }
-  EXPECT_EQ(
-      objection_of(trace, "ports"),
-      "copy `first` starts at 0.500 µs, while device 0 still sends copy `first` #10");
 }
 
 /// The host enqueues a kernel of 10 µs of CPU and waits for it. Then it calls a thread,

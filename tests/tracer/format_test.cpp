@@ -115,9 +115,9 @@ TEST(Reader, SurvivesHostileInput) {
   for (int i = 0; i < 10'001; ++i) keys += ",\"k" + std::to_string(i) + "\":0";
   const std::pair<std::string, const char*> cases[] = {
       {"", "line 1"},
-      {"7", "single value"},
+      {"7", "single JSON value"},
       {"{}", "no `traceEvents`"},
-      {"null", "single value"},
+      {"null", "single JSON value"},
       {deep, "nested deeper"},
       {many, "nested deeper"},
       {keys + "}}]}", "more than 10000 keys"},
@@ -125,7 +125,7 @@ TEST(Reader, SurvivesHostileInput) {
       {R"({"traceEvents":{}})", "must be an array"},
       {R"({"traceEvents":[7]})", "traceEvents[0]: an event must be an object"},
       {R"({"traceEvents":[{"ph":"X"},{"ph":7}]})",
-       "traceEvents[1]: `ph` must be a text"},
+       "traceEvents[1]: `ph` must be a string"},
       {R"({"traceEvents":[{"ph":"XX"}]})", "one letter"},
       {R"({"traceEvents":[{"name":"no ph"}]})", "one letter"},
       {R"({"traceEvents":[{"ph":"X","ts":"1"}]})", "`ts` must be a number"},
@@ -135,7 +135,7 @@ TEST(Reader, SurvivesHostileInput) {
       {R"({"traceEvents":[{"ph":"X","dur":18446744073709551615}]})", "out of range"},
       {R"({"traceEvents":[{"ph":"X","pid":1.5}]})", "`pid` must be an integer"},
       {R"({"traceEvents":[{"ph":"X","args":[]}]})", "`args` must be an object"},
-      {R"({"traceEvents":[{"ph":"X","name":7}]})", "`name` must be a text"},
+      {R"({"traceEvents":[{"ph":"X","name":7}]})", "`name` must be a string"},
       {R"({"lockstep":7,"traceEvents":[]})", "`lockstep` must be an object"},
       {"{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"\xff\xfe\"}]}", "UTF-8"},
       {R"({"traceEvents":[]} trailing)", "line 1"},
@@ -186,7 +186,7 @@ TEST(Reader, RefusesABomb) {
     read_trace(folder / "bomb.gz");
     FAIL() << "200 MiB of spaces were accepted";
   } catch (const std::runtime_error& error) {
-    EXPECT_NE(std::string(error.what()).find("too much"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("too large"), std::string::npos)
         << error.what();
   }
 }

@@ -138,13 +138,13 @@ std::string message_of(std::vector<Trace> traces) {
 
 TEST(Merge, RefusesFilesThatDoNotBelongTogether) {
   EXPECT_EQ(message_of({file_of(0, 0), file_of(0, 0)}),
-            "a.json and b.json are both of rank 0");
+            "a.json and b.json both belong to rank 0");
   EXPECT_EQ(message_of({file_of(0, 0), read_trace(minimal_ddp_path())}),
-            "b.json: not the file of one rank");
+            "b.json: not the trace of a single rank");
   Trace other = file_of(1, 0);
   other.lockstep["arch"] = "another";
   EXPECT_EQ(message_of({file_of(0, 0), other}),
-            "a.json and b.json are of different runs (`arch`)");
+            "a.json and b.json are from different runs (`arch` differs)");
 }
 
 TEST(Communication, SplitsACollectiveIntoTransferAndWaiting) {

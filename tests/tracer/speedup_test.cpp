@@ -121,7 +121,7 @@ std::string said_of(const std::string& what, int64_t nanoseconds, int64_t device
 TEST(Sentence, NamesACauseOnlyFromATenthOfAStepOn) {
   const std::pair<const char*, const char*> kSentences[] = {
       {"waiting for a core", "the devices wait for a core"},
-      {"host", "the host is the brake"},
+      {"host", "the host is the bottleneck"},
       {"replicate", "copying the model to the replicas"},
       {"reduce", "summing the gradients on device 0"},
       {"all_reduce", "the all-reduce of the gradients"},
@@ -142,7 +142,7 @@ TEST(Sentence, OfOneDeviceNothingIsSaidAboutSharing) {
     for (const int64_t part : {90, 500}) {
       const std::string text = said_of(what, part, 1);
       EXPECT_EQ(text.find("devices"), std::string::npos) << text;
-      EXPECT_EQ(text.find("pays"), std::string::npos) << text;
+      EXPECT_EQ(text.find("pays off"), std::string::npos) << text;
     }
   }
   EXPECT_NE(said_of("host", 90, 1).find("the device computes during 91 % of a step"),
@@ -155,19 +155,19 @@ TEST(Sentence, ThatItPaysTakesTheSpeedOfOneDevice) {
   const auto said = [&](int64_t backward) {
     return limiting_sentence(of_devices(4, {{"backward", backward}}), &single);
   };
-  EXPECT_NE(said(260).find("it pays: on average 4.0 of 4"), std::string::npos)
+  EXPECT_NE(said(260).find("it pays off: on average 4.0 of 4"), std::string::npos)
       << said(260);
   EXPECT_EQ(said(260).find("although"), std::string::npos) << said(260);
-  EXPECT_NE(said(320).find("it pays: "), std::string::npos) << said(320);
+  EXPECT_NE(said(320).find("it pays off: "), std::string::npos) << said(320);
   EXPECT_NE(said(320).find("although the kernels of 4 smaller batches take 1.28 times"),
             std::string::npos)
       << said(320);
   // 2.5x of 4: that all devices compute all the time is true, that it pays is not.
-  EXPECT_EQ(said(400).find("it pays"), std::string::npos) << said(400);
+  EXPECT_EQ(said(400).find("it pays off"), std::string::npos) << said(400);
   EXPECT_NE(said(400).find("but the kernels of 4 smaller batches take 1.60 times"),
             std::string::npos)
       << said(400);
-  EXPECT_EQ(limiting_sentence(of_devices(4, {{"backward", 250}})).find("pays"),
+  EXPECT_EQ(limiting_sentence(of_devices(4, {{"backward", 250}})).find("pays off"),
             std::string::npos)
       << "the speed of one device is unknown";
 }

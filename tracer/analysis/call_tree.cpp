@@ -171,7 +171,7 @@ std::string call_tree_text(const std::vector<Call>& calls) {
   write(calls, 0, text);
   if (text.empty()) return "no calls were recorded in this step\n";
   return fmt::format("{:<58} {:>9}  {}\n",
-                     "call (×n: n alike in a row; below: the first)", "host time",
+                     "call (×n: n similar calls; the first is shown)", "host time",
                      "called at → defined at") +
          text;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tracer/analysis/judge.h"
+#include "tracer/analysis/run_both.h"
 
 namespace lockstep::tracer {
 
@@ -32,7 +33,7 @@ void leave_unjudged(CheckReport& report) {
     if (!known) {
       if (!kept.empty() && kept.back().law == finding.law) continue;
       finding = {finding.law, true, false,
-                 "not judged: an imported trace lacks the facts"};
+                 "not judged: an imported trace lacks the required data"};
     }
     kept.push_back(std::move(finding));
   }
@@ -42,14 +43,18 @@ void leave_unjudged(CheckReport& report) {
 }  // namespace
 
 CheckReport check_trace(const Trace& trace) {
-  TraceUnderTest test(trace);
-  judge_structure(test);
-  judge_order(test);
-  judge_bytes(test);
-  judge_ranks(test);
+  const Lookups lookups(trace);
+  TraceUnderTest file(trace, lookups), training(trace, lookups);
+  run_both([&] { judge_structure(file); },
+           [&] {
+             judge_order(training);
+             judge_bytes(training);
+             judge_ranks(training);
+           });
 
   CheckReport report;
-  for (const Law& law : test.laws) law.report(report.findings);
+  for (const Law& law : file.laws) law.report(report.findings);
+  for (const Law& law : training.laws) law.report(report.findings);
   if (trace.lockstep.contains(top::imported)) leave_unjudged(report);
   return report;
 }
@@ -73,7 +78,8 @@ std::string check_text(const CheckReport& report) {
   }
   if (broken == 0 && unjudged > 0) {
     return text +
-           fmt::format("every law that can be judged holds; {} cannot\n", unjudged);
+           fmt::format("every law that could be judged holds; {} could not be judged\n",
+                       unjudged);
   }
   text += broken == 0 ? "every law holds\n"
                       : fmt::format("{} violation{}\n", broken, broken == 1 ? "" : "s");

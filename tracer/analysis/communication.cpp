@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "tracer/analysis/spans.h"
 #include "tracer/format/facts.h"
 #include "tracer/format/times.h"
 
@@ -14,6 +13,14 @@ namespace {
 std::string what_of(const CollectiveFacts& collective) {
   const bool named = !collective.tensor.empty() && collective.tensor != "numbers";
   return std::string(named ? collective.tensor : collective.why);
+}
+
+/// Several ranks may each have a device 0.
+LaneKey place_of(const Lane& lane) { return {lane.rank, lane.device}; }
+
+void add_kernel(const Event& event, const Lanes& lanes, LaneMap<Spans>& computing) {
+  if (event.ph != 'X' || !computes(event)) return;
+  computing[place_of(lanes.of(event))].add(event.ts, event.end());
 }
 
 struct Message {
@@ -31,8 +38,40 @@ const std::vector<int64_t CollectiveTime::*> CollectiveTime::kTimes = {
     &CollectiveTime::took, &CollectiveTime::transfer, &CollectiveTime::wait,
     &CollectiveTime::exposed};
 
+ComputingTime::ComputingTime(const Trace& trace, const Lanes& lanes) {
+  LaneMap<Spans> computing;
+  for (const Event& event : trace.events) add_kernel(event, lanes, computing);
+  merge(computing);
+}
+
+ComputingTime::ComputingTime(const Step& step, const Lanes& lanes) {
+  LaneMap<Spans> computing;
+  for (const Event* task : step.tasks) add_kernel(*task, lanes, computing);
+  merge(computing);
+}
+
+void ComputingTime::merge(const LaneMap<Spans>& computing) {
+  for (const auto& [place, spans] : computing) merged_[place] = spans.merged();
+}
+
+int64_t ComputingTime::between(const Lane& lane, int64_t from, int64_t to) const {
+  const auto* spans = merged_.find(place_of(lane));
+  if (spans == nullptr) return 0;
+  auto span = std::upper_bound(spans->begin(), spans->end(), from,
+                               [](int64_t t, const auto& s) { return t < s.second; });
+  int64_t total = 0;
+  for (; span != spans->end() && span->first < to; ++span) {
+    total += std::min(to, span->second) - std::max(from, span->first);
+  }
+  return total;
+}
+
 std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lanes) {
-  std::map<int64_t, Spans> computing;      // by device
+  return collective_times(step, lanes, ComputingTime(step, lanes));
+}
+
+std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lanes,
+                                             const ComputingTime& computing) {
   LaneMap<std::vector<Message>> messages;  // by lane
   std::vector<const Event*> collectives;
   for (const Event* task : step.tasks) {
@@ -40,13 +79,10 @@ std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lane
   }
   if (collectives.empty()) return {};
   for (const Event* task : step.tasks) {
-    if (task->is(categories::kernel)) {
-      computing[lanes.of(*task).device].add(task->ts, task->end());
-    } else if (task->is(categories::copy) && task->args.may_hold(keys::seq)) {
-      const CopyFacts copy = copy_facts(*task);
-      if (copy.seq != kNone) {
-        messages[lane_of(*task)].push_back({task, copy.seq, copy.modelled});
-      }
+    if (!task->is(categories::copy) || !task->args.may_hold(keys::seq)) continue;
+    const CopyFacts copy = copy_facts(*task);
+    if (copy.seq != kNone) {
+      messages[lane_of(*task)].push_back({task, copy.seq, copy.modelled});
     }
   }
   std::vector<CollectiveTime> times;
@@ -71,10 +107,7 @@ std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lane
     } else {
       time.wait = task->dur - std::min(task->dur, time.transfer);
     }
-    Spans both = computing[lane.device];
-    const int64_t alone = both.covered();
-    both.add(task->ts, task->end());
-    time.exposed = both.covered() - alone;
+    time.exposed = task->dur - computing.between(lane, task->ts, task->end());
     times.push_back(std::move(time));
   }
   std::stable_sort(times.begin(), times.end(),

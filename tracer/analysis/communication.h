@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "tracer/analysis/spans.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/format/lanes.h"
 
@@ -30,7 +32,25 @@ struct CollectiveTime {
   }
 };
 
-/// Returns the collectives sorted by rank and time.
+/// When each device of each rank computed.
+class ComputingTime {
+ public:
+  ComputingTime(const Trace& trace, const Lanes& lanes);
+  ComputingTime(const Step& step, const Lanes& lanes);
+
+  /// Returns the time between two moments in which the lane's device computed.
+  int64_t between(const Lane& lane, int64_t from, int64_t to) const;
+
+ private:
+  void merge(const LaneMap<Spans>& computing);
+
+  LaneMap<std::vector<std::pair<int64_t, int64_t>>> merged_;  ///< by rank and device
+};
+
+/// Returns the collectives sorted by rank and time. What is computed for other steps
+/// hides them too, if `computing` is that of the whole trace.
+std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lanes,
+                                             const ComputingTime& computing);
 std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lanes);
 
 /// The mean of the same collective (by content) over steps and ranks, in

@@ -127,7 +127,7 @@ std::string diff_text(const TraceDiff& diff, const std::string& name_a,
     text += fmt::format("  {:<24}{:>12}{:>12}{:>9}\n", row.name, human(row.unit, row.a),
                         human(row.unit, row.b), change(row));
   }
-  if (diff.rows.empty()) text += "Neither trace holds a complete training step.\n";
+  if (diff.rows.empty()) text += "Neither trace contains a complete training step.\n";
   return text;
 }
 

@@ -1,4 +1,4 @@
-// Shared by all laws: the trace with its lookup structures, and a record of verdicts.
+// Shared by all laws: the trace with its lookup structures, and the verdicts.
 #pragma once
 
 #include <deque>
@@ -40,10 +40,19 @@ class Law {
   std::vector<Finding> violations_;
 };
 
-/// The trace for which the laws are judged.
+/// What all judges look up in a trace.
+struct Lookups {
+  explicit Lookups(const Trace& trace)
+      : index(trace), lanes(trace), steps(find_steps(trace, lanes)) {}
+  const Index index;
+  const Lanes lanes;
+  const std::vector<Step> steps;
+};
+
+/// The trace, with the verdicts of the laws that one thread judges.
 struct TraceUnderTest {
-  explicit TraceUnderTest(const Trace& of)
-      : trace(of), index(of), lanes(of), steps(find_steps(of, lanes)) {}
+  TraceUnderTest(const Trace& of, const Lookups& lookups)
+      : trace(of), index(lookups.index), lanes(lookups.lanes), steps(lookups.steps) {}
 
   /// Opens a law; it appears in the report even if it applies to no event.
   Law& law(const char* name, const char* meaning) {
@@ -51,9 +60,9 @@ struct TraceUnderTest {
   }
 
   const Trace& trace;
-  const Index index;
-  const Lanes lanes;
-  const std::vector<Step> steps;
+  const Index& index;
+  const Lanes& lanes;
+  const std::vector<Step>& steps;
   std::deque<Law> laws;  ///< a deque, so that references to laws stay valid
 };
 

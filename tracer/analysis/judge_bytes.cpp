@@ -207,7 +207,7 @@ class Comparison {
     }
     for (const auto& [route, sum] : sums) {
       law.expect(sum.bytes == sum.wanted, sum.last_copy, [&] {
-        return fmt::format("step {}: {} moved {} B from {} to {}, must be {} B",
+        return fmt::format("step {}: {} moved {} B from {} to {}, expected {} B",
                            step_.number, what, sum.bytes, port_name(route.src),
                            port_name(route.dst), sum.wanted);
       });
@@ -230,27 +230,26 @@ int64_t item_size(std::string_view dtype) {
 
 /// Laws that apply to each copy individually: its lane and its size.
 void judge_copies(TraceUnderTest& test) {
-  Law& lanes = test.law("copies-on-receiver", "a copy stands on its receiver's lane");
-  Law& sizes =
-      test.law("copy-bytes", "a copy's bytes are its elements times their size");
+  Law& lanes = test.law("copies-on-receiver", "a copy is on its receiver's lane");
+  Law& sizes = test.law("copy-bytes",
+                        "a copy's size is its element count times the element size");
   Law& scalars = test.law("d2h-scalars", "a scalar read moves one element");
   for (const Event& event : test.trace.events) {
     if (event.ph != 'X' || !event.is(categories::copy)) continue;
     const CopyFacts copy = copy_facts(event);
     lanes.expect(copy.src != kNowhere && copy.dst != kNowhere && copy.src != copy.dst,
                  event.id, [&] {
-                   return fmt::format("{} goes from {} to {}: no copy between memories",
-                                      name_of(event), port_name(copy.src),
-                                      port_name(copy.dst));
+                   return fmt::format(
+                       "{} goes from {} to {}, which is not a copy between memories",
+                       name_of(event), port_name(copy.src), port_name(copy.dst));
                  });
     const int64_t place = test.lanes.of(event).device;
     lanes.expect(place == copy.dst, event.id, [&] {
-      return fmt::format("{} goes to {}, but stands on a lane of {}", name_of(event),
+      return fmt::format("{} goes to {}, but is on a lane of {}", name_of(event),
                          port_name(copy.dst), port_name(place));
     });
-    sizes.expect(copy.bytes >= 0, event.id, [&] {
-      return fmt::format("{} does not say its `bytes`", name_of(event));
-    });
+    sizes.expect(copy.bytes >= 0, event.id,
+                 [&] { return fmt::format("{} has no `bytes`", name_of(event)); });
 
     const int64_t item = item_size(copy.dtype);
     if (item == 0 || !copy.shape.is_array()) continue;
@@ -258,12 +257,12 @@ void judge_copies(TraceUnderTest& test) {
     for (const int64_t length : copy.shape.integers()) elements *= length;
     if (copy.why == reasons::d2h && elements == 1) {
       scalars.expect(copy.bytes == item, event.id, [&] {
-        return fmt::format("reading one {} moved {} B, must be {} B", copy.dtype,
+        return fmt::format("reading one {} moved {} B, expected {} B", copy.dtype,
                            copy.bytes, item);
       });
     } else {
       sizes.expect(copy.bytes == elements * item, event.id, [&] {
-        return fmt::format("{} says {} B, but its shape has {} elements of {} B",
+        return fmt::format("{} reports {} B, but its shape has {} elements of {} B",
                            name_of(event), copy.bytes, elements, item);
       });
     }
@@ -274,14 +273,15 @@ void judge_copies(TraceUnderTest& test) {
 
 void judge_bytes(TraceUnderTest& test) {
   judge_copies(test);
-  Law& facts = test.law("chunks", "a batch is cut as torch.chunk cuts it");
-  Law& images = test.law("images-h2d", "images cross to device 0 once, or not at all");
+  Law& facts = test.law("chunks", "a batch is split as torch.chunk splits it");
+  Law& images =
+      test.law("images-h2d", "images are copied to device 0 once or not at all");
   Law& labels = test.law("labels-h2d", "labels go to device 0 and are never scattered");
   Law& scatter = test.law("scatter-bytes", "every device gets its chunk: Σx_i = S");
   Law& replicate = test.law("replicate-bytes", "each replica gets P + B");
   Law& gather = test.law("gather-bytes", "device 0 gets each output chunk: O − o_0");
   Law& grads = test.law("grad-scatter-bytes", "replicas get their gradients: O − o_0");
-  Law& reduce = test.law("reduce-bytes", "each replica's gradients come back: P");
+  Law& reduce = test.law("reduce-bytes", "each replica returns its gradients: P");
 
   const std::string mode = string_arg(test.trace.lockstep, top::mode);
   if (mode != "single" && mode != "dp" && mode != "dp-features") return;

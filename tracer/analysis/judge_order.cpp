@@ -13,101 +13,127 @@ namespace {
 
 std::string at(int64_t time) { return format_microseconds(time) + " µs"; }
 
-void judge_nesting(TraceUnderTest& test) {
-  Law& nesting = test.law("nesting", "events of a host lane nest");
-  Law& fifo = test.law("fifo", "a stream runs one thing at a time");
-  LaneMap<std::vector<const Event*>> open;
-  for (const Event& event : test.trace.events) {
-    if (event.ph != 'X') continue;
-    auto& stack = open[lane_of(event)];
+/// What runs on a lane: calls within calls on the host, one task at a time on a stream.
+class LaneJudge {
+ public:
+  explicit LaneJudge(TraceUnderTest& test)
+      : nesting_(test.law("nesting", "events on a host lane nest")),
+        fifo_(test.law("fifo", "a stream runs one task at a time")),
+        lanes_(test.lanes) {}
+
+  void judge(const Event& event) {
+    if (event.ph != 'X') return;
+    auto& stack = open_[lane_of(event)];
     while (!stack.empty() && stack.back()->end() <= event.ts) stack.pop_back();
     const Event* outer = stack.empty() ? nullptr : stack.back();
-    if (test.lanes.of(event).is_host()) {
-      nesting.expect(!outer || event.end() <= outer->end(), event.id, [&] {
-        return fmt::format("{} ends at {}, after {} #{} around it ({})", name_of(event),
-                           at(event.end()), name_of(*outer), outer->id,
+    if (lanes_.of(event).is_host()) {
+      nesting_.expect(!outer || event.end() <= outer->end(), event.id, [&] {
+        return fmt::format("{} ends at {}, after the enclosing {} #{} ({})",
+                           name_of(event), at(event.end()), name_of(*outer), outer->id,
                            at(outer->end()));
       });
     } else {
       const bool message = outer && outer->is(categories::collective) &&
                            !event.is(categories::collective);
-      fifo.expect(!outer || (message && event.end() <= outer->end()), event.id, [&] {
+      fifo_.expect(!outer || (message && event.end() <= outer->end()), event.id, [&] {
         return fmt::format("{} starts at {}, while {} #{} runs on the same stream",
                            name_of(event), at(event.ts), name_of(*outer), outer->id);
       });
     }
     stack.push_back(&event);
   }
+
+ private:
+  Law &nesting_, &fifo_;
+  const Lanes& lanes_;
+  LaneMap<std::vector<const Event*>> open_;
+};
+
+void judge_parent(Law& law, const Index& index, const Event& event) {
+  if (event.parent == kNone) return;
+  const Event* parent = index.find(event.parent);
+  if (!parent) return;
+  law.expect(parent->ts <= event.ts && event.ts <= parent->end(), event.id, [&] {
+    return fmt::format("{} starts at {}, outside its parent #{} ({} to {})",
+                       name_of(event), at(event.ts), parent->id, at(parent->ts),
+                       at(parent->end()));
+  });
 }
 
-void judge_parents(TraceUnderTest& test) {
-  Law& law = test.law("parent-contains", "an event starts while its parent runs");
-  for (const Event& event : test.trace.events) {
-    const Event* parent = test.index.find(event.parent);
-    if (event.parent == kNone || !parent) continue;
-    law.expect(parent->ts <= event.ts && event.ts <= parent->end(), event.id, [&] {
-      return fmt::format("{} starts at {}, outside its parent #{} ({} to {})",
-                         name_of(event), at(event.ts), parent->id, at(parent->ts),
-                         at(parent->end()));
+void judge_launch(Law& law, const Index& index, const Event& event) {
+  if (const Event* op = index.find(event.op); op && event.op != kNone) {
+    law.expect(op->ts <= event.ts, event.id, [&] {
+      return fmt::format("{} starts at {}, but its op #{} starts at {}", name_of(event),
+                         at(event.ts), op->id, at(op->ts));
+    });
+  }
+  if (runs_ahead(event)) {
+    const Event* room = index.find(int_arg(event.args, keys::after, kNone));
+    law.expect(!room || room->ts <= event.ts, event.id, [&] {
+      return fmt::format(
+          "{} starts at {}, but event #{}, which freed its slot, starts at {}",
+          name_of(event), at(event.ts), room->id, at(room->ts));
     });
   }
 }
 
-void judge_waiting(TraceUnderTest& test) {
-  Law& launch = test.law("launch-order", "nothing runs before the op that enqueued it");
-  Law& deps = test.law("deps-respected", "nothing runs before what it waits for ended");
+void judge_deps(Law& law, const Index& index, const Event& event) {
+  for (const int64_t id : event.deps) {
+    const Event* dep = index.find(id);
+    law.expect(!dep || dep->end() <= event.ts, event.id, [&] {
+      return fmt::format("{} starts at {}, but {} #{} ends at {}", name_of(event),
+                         at(event.ts), name_of(*dep), id, at(dep->end()));
+    });
+  }
+}
+
+void judge_sync(Law& law, const Index& index, const Event& event) {
+  for (const int64_t id : event.waits_for) {
+    const Event* awaited = index.find(id);
+    law.expect(!awaited || awaited->end() <= event.end(), event.id, [&] {
+      return fmt::format("{} ends at {}, but {} #{} ends at {}", name_of(event),
+                         at(event.end()), name_of(*awaited), id, at(awaited->end()));
+    });
+  }
+}
+
+void judge_mark(Law& law, const Index& index, const Event& event) {
+  if (event.ph != 'i' || event.name != names::grad_ready) return;
+  const int64_t by = int_arg(event.args, keys::by, kNone);
+  const Event* kernel = by == kNone ? nullptr : index.find(by);
+  law.expect(kernel != nullptr, event.id, [&] {
+    return fmt::format("`by` of {} does not name a kernel", name_of(event));
+  });
+  if (!kernel) return;
+  law.expect(lane_of(*kernel) == lane_of(event) && kernel->end() == event.ts, event.id,
+             [&] {
+               return fmt::format("{} at {} is not at the end of kernel #{} ({})",
+                                  name_of(event), at(event.ts), by, at(kernel->end()));
+             });
+}
+
+/// As in judge_structure, all laws see an event at once.
+void judge_events(TraceUnderTest& test) {
+  LaneJudge lanes(test);
+  Law& parents = test.law("parent-contains", "an event starts while its parent runs");
+  Law& launch =
+      test.law("launch-order", "nothing starts before the op that enqueued it");
+  Law& deps =
+      test.law("deps-respected", "nothing starts before its dependencies have ended");
   Law& syncs = test.law("sync-waits", "a wait ends after what it waits for");
+  Law& marks = test.law("grad-ready", "a gradient is ready when its kernel ends");
   for (const Event& event : test.trace.events) {
-    if (const Event* op = test.index.find(event.op); op && event.op != kNone) {
-      launch.expect(op->ts <= event.ts, event.id, [&] {
-        return fmt::format("{} starts at {}, its op #{} at {}", name_of(event),
-                           at(event.ts), op->id, at(op->ts));
-      });
-    }
-    if (runs_ahead(event)) {
-      const Event* room = test.index.find(int_arg(event.args, keys::after, kNone));
-      launch.expect(!room || room->ts <= event.ts, event.id, [&] {
-        return fmt::format("{} starts at {}, but room for it was made in #{} at {}",
-                           name_of(event), at(event.ts), room->id, at(room->ts));
-      });
-    }
-    for (const int64_t id : event.deps) {
-      const Event* dep = test.index.find(id);
-      deps.expect(!dep || dep->end() <= event.ts, event.id, [&] {
-        return fmt::format("{} starts at {}, but {} #{} ends at {}", name_of(event),
-                           at(event.ts), name_of(*dep), id, at(dep->end()));
-      });
-    }
-    for (const int64_t id : event.waits_for) {
-      const Event* awaited = test.index.find(id);
-      syncs.expect(!awaited || awaited->end() <= event.end(), event.id, [&] {
-        return fmt::format("{} ends at {}, but {} #{} at {}", name_of(event),
-                           at(event.end()), name_of(*awaited), id, at(awaited->end()));
-      });
-    }
-  }
-}
-
-void judge_marks(TraceUnderTest& test) {
-  Law& law = test.law("grad-ready", "a gradient is ready when its kernel ends");
-  for (const Event& event : test.trace.events) {
-    if (event.ph != 'i' || event.name != names::grad_ready) continue;
-    const int64_t by = int_arg(event.args, keys::by, kNone);
-    const Event* kernel = by == kNone ? nullptr : test.index.find(by);
-    law.expect(kernel != nullptr, event.id, [&] {
-      return fmt::format("`by` of {} names no kernel", name_of(event));
-    });
-    if (!kernel) continue;
-    law.expect(
-        lane_of(*kernel) == lane_of(event) && kernel->end() == event.ts, event.id, [&] {
-          return fmt::format("{} at {} is not at the end of kernel #{} ({})",
-                             name_of(event), at(event.ts), by, at(kernel->end()));
-        });
+    lanes.judge(event);
+    judge_parent(parents, test.index, event);
+    judge_launch(launch, test.index, event);
+    judge_deps(deps, test.index, event);
+    judge_sync(syncs, test.index, event);
+    judge_mark(marks, test.index, event);
   }
 }
 
 void judge_steps(TraceUnderTest& test) {
-  Law& law = test.law("steps-whole", "a step has an end, and its phases lie inside");
+  Law& law = test.law("steps-whole", "a step has an end and contains its phases");
   for (const Step& step : test.steps) {
     if (step.interrupted) continue;
     law.expect(step.event->dur > 0, step.event->id,
@@ -120,8 +146,7 @@ void judge_steps(TraceUnderTest& test) {
                  });
     }
   }
-  law.expect(!test.steps.empty(), kNone,
-             [] { return "there is no step in this trace"; });
+  law.expect(!test.steps.empty(), kNone, [] { return "this trace has no steps"; });
 }
 
 /// Returns true for a kernel of the actual backward pass: its op has a
@@ -134,9 +159,8 @@ bool is_backward_kernel(const TraceUnderTest& test, const Event& event) {
 }
 
 void judge_reduce(TraceUnderTest& test) {
-  Law& law =
-      test.law("reduce-after-backward",
-               "no gradient is summed before the last replica's last one is ready");
+  Law& law = test.law("reduce-after-backward",
+                      "no gradient is summed before all replicas' gradients are ready");
   for (const Step& step : test.steps) {
     if (step.interrupted) continue;
     const Event* reduce = nullptr;  // tasks are sorted by time: the first one is used
@@ -203,10 +227,7 @@ void judge_ports(TraceUnderTest& test) {
 }  // namespace
 
 void judge_order(TraceUnderTest& test) {
-  judge_nesting(test);
-  judge_parents(test);
-  judge_waiting(test);
-  judge_marks(test);
+  judge_events(test);
   judge_steps(test);
   judge_reduce(test);
   judge_ports(test);

@@ -57,8 +57,8 @@ void judge_halves(TraceUnderTest& test) {
     if (!event.is(categories::send) && !event.is(categories::recv)) continue;
     law.expect(false, event.id, [&] {
       return fmt::format(
-          "{} #{} from {} to {} ({} {}, message {}) has no other half: "
-          "merge the files of all ranks",
+          "{} #{} from {} to {} ({} {}, message {}) has no matching half; fix: merge "
+          "the files of all ranks",
           event.cat, event.id, int_arg(event.args, keys::src),
           int_arg(event.args, keys::dst), string_arg(event.args, keys::why),
           int_arg(event.args, keys::seq), int_arg(event.args, keys::ring_step));
@@ -79,8 +79,7 @@ void judge_agreement(Law& law, const Whole& whole, int64_t ranks) {
     const auto explain = [&, rank = rank, &part = part, &first = first,
                           &facts = facts] {
       return fmt::format(
-          "rank {} called {} of {} B as number {}, another rank {} of "
-          "{} B",
+          "rank {} called {} of {} B as number {}, but another rank called {} of {} B",
           rank, part.event->name, part.facts.bytes, number_of(part.facts), first->name,
           facts.bytes);
     };
@@ -115,7 +114,7 @@ void judge_messages(Law& total, Law& share, Law& count, const Whole& whole,
     ++messages;
   }
   total.expect(sum == around * bytes, first.id, [&] {
-    return fmt::format("{} #{} of {} B moved {} B, must be {} times its bytes: {}",
+    return fmt::format("{} #{} of {} B moved {} B, expected {} times its bytes: {}",
                        first.name, seq, bytes, sum, around, around * bytes);
   });
   if (first.name != reasons::all_reduce) return;
@@ -123,12 +122,12 @@ void judge_messages(Law& total, Law& share, Law& count, const Whole& whole,
     const double due = static_cast<double>(bytes) * static_cast<double>(around) /
                        static_cast<double>(ranks);
     share.expect(std::abs(static_cast<double>(moved.first) - due) <= 8, first.id, [&] {
-      return fmt::format("in {} #{} device {} sent {} B, must be {:.1f} B to within 8",
+      return fmt::format("in {} #{} device {} sent {} B, expected {:.1f} B ± 8",
                          first.name, seq, device, moved.first, due);
     });
     count.expect(moved.second == around, first.id, [&] {
-      return fmt::format("in {} #{} device {} sent {} messages, must be {}", first.name,
-                         seq, device, moved.second, around);
+      return fmt::format("in {} #{} device {} sent {} messages, expected {}",
+                         first.name, seq, device, moved.second, around);
     });
   }
 }
@@ -205,9 +204,11 @@ void judge_steps_of_ranks(TraceUnderTest& test, int64_t parameter_bytes,
                           int64_t buffer_bytes) {
   Law& whole =
       test.law("gradients-reduced", "each synced step reduces all gradients: P");
-  Law& order = test.law("bucket-order", "buckets are reduced in their order");
-  Law& deps = test.law("bucket-deps", "a bucket waits for all its gradients' kernels");
-  Law& buffers = test.law("buffers-broadcast", "a synced forward sends the buffers: B");
+  Law& order = test.law("bucket-order", "buckets are reduced in order");
+  Law& deps =
+      test.law("bucket-deps", "a bucket waits for the kernels of all its gradients");
+  Law& buffers =
+      test.law("buffers-broadcast", "a synced forward broadcasts the buffers: B");
   const LaneMap<RankStep> rank_steps = find_rank_steps(test);
   for (const Step& step : test.steps) {
     if (step.interrupted || !step.train) continue;
@@ -226,19 +227,16 @@ void judge_steps_of_ranks(TraceUnderTest& test, int64_t parameter_bytes,
       last = number;
     }
     const int64_t wanted = accumulates(step) ? 0 : parameter_bytes;
-    whole.expect(reduced == wanted || !step.has_phase(phases::backward), step.event->id,
-                 [&] {
-                   return fmt::format(
-                       "step {}, rank {}: {} B of gradients reduced, "
-                       "must be {}",
-                       step.number, step.rank, reduced, wanted);
-                 });
+    whole.expect(
+        reduced == wanted || !step.has_phase(phases::backward), step.event->id, [&] {
+          return fmt::format("step {}, rank {}: {} B of gradients reduced, expected {}",
+                             step.number, step.rank, reduced, wanted);
+        });
     const int64_t due = int_arg(step.event->args, keys::broadcast_bytes, buffer_bytes);
     buffers.expect(found->broadcast == due && (due == 0 || due == buffer_bytes),
                    step.event->id, [&] {
                      return fmt::format(
-                         "step {}, rank {}: {} B of buffers broadcast, "
-                         "must be {}",
+                         "step {}, rank {}: {} B of buffers broadcast, expected {}",
                          step.number, step.rank, found->broadcast,
                          due == 0 ? 0 : buffer_bytes);
                    });
@@ -247,7 +245,8 @@ void judge_steps_of_ranks(TraceUnderTest& test, int64_t parameter_bytes,
 
 /// Every rank must move its share of the batch to its device.
 void judge_inputs(TraceUnderTest& test) {
-  Law& law = test.law("images-h2d-of-ranks", "each rank's images and labels go to it");
+  Law& law =
+      test.law("images-h2d-of-ranks", "each rank receives its images and labels");
   for (const Step& step : test.steps) {
     if (step.interrupted) continue;
     int64_t moved = 0;
@@ -258,7 +257,7 @@ void judge_inputs(TraceUnderTest& test) {
     }
     const int64_t due = add_within_range(step.input_bytes, step.label_bytes);
     law.expect(moved == due, step.event->id, [&] {
-      return fmt::format("step {}, rank {}: {} B went to the device, must be {}",
+      return fmt::format("step {}, rank {}: {} B went to the device, expected {}",
                          step.number, step.rank, moved, due);
     });
   }
@@ -269,7 +268,7 @@ void judge_inputs(TraceUnderTest& test) {
 void judge_ranks(TraceUnderTest& test) {
   if (string_arg(test.trace.lockstep, top::mode) != "ddp") return;
   judge_halves(test);
-  Law& agreement = test.law("ranks-agree", "all ranks make the same collectives");
+  Law& agreement = test.law("ranks-agree", "all ranks call the same collectives");
   Law& total = test.law("ring-bytes", "an all-reduce moves 2(N−1) times its bytes");
   Law& share = test.law("ring-share", "each rank sends 2(N−1)/N of an all-reduce");
   Law& count = test.law("ring-messages", "each rank sends 2(N−1) messages");

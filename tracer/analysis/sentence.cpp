@@ -49,44 +49,44 @@ std::string explain(const std::string& what, const std::string& share,
   };
   if (what == "waiting for a core") {
     return fmt::format(
-        "the devices wait for a core during {} of a step: they share too "
-        "few, and more devices cannot help here",
+        "the devices wait for a core during {} of a step: they share too few cores, "
+        "and more devices cannot help here",
         share);
   }
   if (what == "host") {
     return fmt::format(
-        "the host is the brake: during {} of a step every device waits "
-        "for the next launch; a larger batch gives it less to do",
+        "the host is the bottleneck: during {} of a step every device waits for the "
+        "next launch; a larger batch needs fewer launches per image",
         share);
   }
   if (what == "replicate") {
     return fmt::format(
-        "copying the model to the replicas ({} a step) takes {} of a "
-        "step, whatever the batch: a larger batch pays for it better",
+        "copying the model to the replicas ({} a step) takes {} of a step, regardless "
+        "of the batch size; a larger batch amortizes it better",
         moved(), share);
   }
   if (what == "reduce") {
     return fmt::format(
-        "summing the gradients on device 0 ({} a step) takes {} of a "
-        "step, after all the computing",
+        "summing the gradients on device 0 ({} a step) takes {} of a step, after all "
+        "computation",
         moved(), share);
   }
   if (what == "all_reduce") {
     return fmt::format(
         "the all-reduce of the gradients ({} a step, over all ranks) is exposed during "
-        "{} of a step: it goes on when backward is over",
+        "{} of a step: it continues after backward has ended",
         moved(), share);
   }
   if (what == "bucket copies") {
     return fmt::format(
         "copying gradients into buckets and back takes {} of a step; "
-        "--gradient-as-bucket-view saves the way back",
+        "--gradient-as-bucket-view avoids the copy back",
         share);
   }
   if (what == "waiting for ranks") {
     return fmt::format(
-        "ranks wait for each other during {} of a step: some come later to the same "
-        "collective",
+        "ranks wait for each other during {} of a step: some reach the same collective "
+        "later",
         share);
   }
   return fmt::format("`{}` ({} a step) takes {} of a step, while devices wait", what,
@@ -124,7 +124,8 @@ std::string nothing_stands_out(const Summary& summary, const Summary* single,
   }
   const std::string busy = fmt::format(
       "on average {:.1f} of {} devices compute at the same time, and {} of a step is "
-      "anything but computing",
+      "not "
+      "computation",
       summary.train.devices_computing(), summary.devices, percent(exposed));
   const auto speedup = single ? divide_speedup(summary, *single) : std::nullopt;
   if (!speedup) return busy;
@@ -136,7 +137,7 @@ std::string nothing_stands_out(const Summary& summary, const Summary* single,
       "device's",
       summary.devices, cpu);
   if (speedup->hundredths >= kPays * static_cast<double>(100 * summary.devices)) {
-    return "it pays: " + busy + (longer ? ", although " + kernels : "");
+    return "it pays off: " + busy + (longer ? ", although " + kernels : "");
   }
   return busy + (longer ? ", but " + kernels : ", but many small losses add up");
 }
@@ -163,8 +164,8 @@ bool is_computing(const std::string& what) {
 std::string limiting_sentence(const Summary& summary, const Summary* single) {
   if (summary.null_devices) return fmt::format("{}.", kNullSentence);
   if (summary.imported) {
-    return "An imported trace does not record what waited for what, so no cause is "
-           "named.";
+    return "An imported trace does not record what waited for what, so no bottleneck "
+           "is named.";
   }
   const std::string clock =
       summary.clock != values::emulated ? "On the measured clock "
@@ -177,15 +178,15 @@ std::string limiting_sentence(const Summary& summary, const Summary* single) {
     whole += static_cast<double>(share.nanoseconds);
     if (!is_computing(share.what)) exposed += static_cast<double>(share.nanoseconds);
   }
-  if (whole <= 0) return "The trace holds no complete training step to judge.";
+  if (whole <= 0) return "The trace contains no complete training step to judge.";
 
   double ratio = wall_over_cpu(summary.train);
   if (single) ratio = std::max(ratio, wall_over_cpu(single->train));
   if (summary.clock != values::emulated && ratio > kDisturbed) {
     return fmt::format(
-        "{}nothing can be said about the devices: kernels took {:.1f} times their CPU "
-        "time, so other programs (or this run's loading threads) used the cores; "
-        "repeat the measurement when they are idle.",
+        "{}no conclusion about the devices is possible: kernels took {:.1f} times "
+        "their CPU time, so other programs (or this run's loading threads) used the "
+        "cores; repeat the measurement when the cores are idle.",
         clock, ratio);
   }
 

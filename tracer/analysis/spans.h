@@ -31,6 +31,20 @@ class Spans {
     return total;
   }
 
+  /// Returns spans that cover the same time, sorted and without overlaps.
+  std::vector<std::pair<int64_t, int64_t>> merged() const {
+    std::vector<std::pair<int64_t, int64_t>> spans = spans_, merged;
+    std::sort(spans.begin(), spans.end());
+    for (const auto& [from, to] : spans) {
+      if (merged.empty() || merged.back().second < from) {
+        merged.emplace_back(from, to);
+      } else {
+        merged.back().second = std::max(merged.back().second, to);
+      }
+    }
+    return merged;
+  }
+
   /// Returns the time from the first start to the last end.
   int64_t extent() const {
     if (spans_.empty()) return 0;

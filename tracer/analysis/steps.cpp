@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "tracer/format/times.h"
 
@@ -27,8 +28,35 @@ Step read_facts(const Event& event, int64_t rank) {
   step.output_bytes = int_arg(event.args, keys::output_bytes);
   step.chunks = ints_arg(event.args, keys::chunks);
   step.input_on_device = text_arg(event.args, keys::input_on) == values::device0;
-  step.last_end = event.end();
+  step.imported = bool_arg(event.args, keys::imported);
+  step.begin = event.ts;
+  step.last_end = step.host_end = event.end();
   return step;
+}
+
+/// What ran on this rank's devices before the first step's own work.
+int64_t end_before(const Step& first, const Trace& trace, const Lanes& lanes) {
+  int64_t own = INT64_MAX, end = first.begin;
+  for (const Event* task : first.tasks) own = std::min(own, task->ts);
+  if (own == INT64_MAX) return end;
+  for (const Event& event : trace.events) {
+    const bool before = event.ph == 'X' && event.step == kNone && event.end() < own;
+    if (!before || !is_task(event) || lanes.of(event).rank != first.rank) continue;
+    end = std::max(end, event.end());
+  }
+  return end;
+}
+
+/// Lets each step begin where the one before it (on its rank) ends.
+void line_up(std::vector<Step>& steps) {
+  std::map<int64_t, int64_t> ends;  // by rank
+  for (Step& step : steps) {        // sorted by time
+    if (!step.imported) continue;
+    const auto [end, is_first] = ends.try_emplace(step.rank, step.begin);
+    step.begin = std::max(step.begin, end->second);
+    step.last_end = std::max(step.last_end, step.begin);
+    end->second = step.last_end;
+  }
 }
 
 }  // namespace
@@ -57,9 +85,12 @@ std::vector<Step> join_ranks(std::vector<Step> steps) {
     }
     all.phases.insert(all.phases.end(), step.phases.begin(), step.phases.end());
     all.tasks.insert(all.tasks.end(), step.tasks.begin(), step.tasks.end());
+    all.begin = std::min(all.begin, step.begin);
     all.last_end = std::max(all.last_end, step.last_end);
+    all.host_end = std::max(all.host_end, step.host_end);
     all.rank_lengths.merge(step.rank_lengths);
   }
+  line_up(joined);
   return joined;
 }
 
@@ -79,12 +110,19 @@ std::vector<Step> find_steps(const Trace& trace, const Lanes& lanes) {
     const size_t* place = places.find({event.step, lanes.of(event).rank});
     if (place == nullptr) continue;
     Step& step = steps[*place - 1];
-    if (!runs_ahead(event)) step.last_end = std::max(step.last_end, event.end());
+    const bool counts = step.imported ? is_task(event) : !runs_ahead(event);
+    if (counts) step.last_end = std::max(step.last_end, event.end());
     if (is_task(event)) step.tasks.push_back(&event);
     if (event.is(categories::phase) && event.name != names::step) {
       step.phases.push_back(&event);
     }
   }
+  std::map<int64_t, bool> started;  // by rank
+  for (Step& step : steps) {
+    if (!step.imported || std::exchange(started[step.rank], true)) continue;
+    step.begin = end_before(step, trace, lanes);
+  }
+  line_up(steps);
   return steps;
 }
 

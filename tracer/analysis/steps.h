@@ -16,6 +16,8 @@ struct Step {
   int64_t rank = 0;          ///< kNone for the joined step of all ranks
   bool train = true;         ///< kind `train`; else `eval`
   bool interrupted = false;  ///< marked as incomplete because of Ctrl-C
+  bool imported = false;     ///< from another program: the next one may start before
+                             ///< its kernels have ended
   int64_t batch = 0;
   int64_t input_bytes = 0, label_bytes = 0, output_bytes = 0;
   std::vector<int64_t> chunks;
@@ -23,11 +25,13 @@ struct Step {
 
   std::vector<const Event*> phases;  ///< the other phase events with this step number
   std::vector<const Event*> tasks;   ///< kernels, copies and collectives
-  int64_t last_end = 0;              ///< end of its last event, except a loader's
+  int64_t begin = 0;     ///< of `event`; if imported, once the step before has ended
+  int64_t last_end = 0;  ///< end of its last event, except a loader's
+  int64_t host_end = 0;  ///< end of `event`
   std::map<int64_t, int64_t> rank_lengths;  ///< by rank, after ranks are joined
 
   bool has_phase(const char* name) const;
-  int64_t length() const { return last_end - event->ts; }  ///< the step's `seconds`
+  int64_t length() const { return last_end - begin; }  ///< the step's `seconds`
 };
 
 /// Joins steps of the same number on several ranks into one: it begins with
@@ -37,6 +41,12 @@ std::vector<Step> join_ranks(std::vector<Step> steps);
 
 /// Returns the steps sorted by time. Events of the same number (and rank) belong
 /// to the step; if several `step` events share both, only the first is returned.
+///
+/// Imported steps overlap: the host starts the next one while kernels of this one still
+/// run. Such a step ends with the last kernel or copy that it launched (or, if later,
+/// on the host) and lasts from the end of the step before it (or, if later, from its
+/// start on the host), so that the steps' lengths add up to the time they took. Work
+/// that was launched before the first step delays it but is no part of it.
 std::vector<Step> find_steps(const Trace& trace, const Lanes& lanes);
 std::vector<Step> find_steps(const Trace& trace);
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "tracer/analysis/run_both.h"
 #include "tracer/analysis/spans.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/emulate/longest_path.h"
@@ -19,8 +20,9 @@ namespace {
 /// Measures one step in a single pass over its tasks.
 class StepMeter {
  public:
-  StepMeter(const Step& step, const Lanes& lanes, StepGroup& group)
-      : step_(step), lanes_(lanes), group_(group) {}
+  StepMeter(const Step& step, const Lanes& lanes, const ComputingTime& computing,
+            StepGroup& group)
+      : step_(step), lanes_(lanes), whole_(computing), group_(group) {}
 
   StepSummary take() {
     for (const Event* phase : step_.phases) {
@@ -38,9 +40,11 @@ class StepMeter {
     summary_.step = step_.number;
     summary_.batch = step_.batch;
     summary_.length = step_.length();
+    summary_.start = step_.event->ts;
+    summary_.overhang = step_.last_end - step_.host_end;
     summary_.phases = phases_.costs();
     summary_.rank_lengths = step_.rank_lengths;
-    summary_.collectives = collective_times(step_, lanes_);
+    summary_.collectives = collective_times(step_, lanes_, whole_);
     for (const auto& [device, spans] : computing_) {
       summary_.computing[device] = spans.covered();
     }
@@ -57,7 +61,7 @@ class StepMeter {
   void take_kernel(const Event& kernel) {
     const KernelFacts facts = kernel_facts(kernel);
     const int64_t device = worker_of(kernel);
-    computing_[device].add(kernel.ts, kernel.end());
+    if (computes(kernel)) computing_[device].add(kernel.ts, kernel.end());
     summary_.queued = add_within_range(summary_.queued, facts.queued);
     summary_.kernel_wall = add_within_range(summary_.kernel_wall, kernel.dur);
     summary_.kernel_cpu = add_within_range(summary_.kernel_cpu, facts.cpu);
@@ -91,6 +95,7 @@ class StepMeter {
 
   const Step& step_;
   const Lanes& lanes_;
+  const ComputingTime& whole_;
   StepGroup& group_;
   StepSummary summary_;
   PhaseMeter phases_;
@@ -104,6 +109,10 @@ void sort_shares(std::vector<PathShare>& shares) {
                    [](const PathShare& a, const PathShare& b) {
                      return a.nanoseconds > b.nanoseconds;
                    });
+}
+
+StepGroup& group_of(const Step& step, Summary& summary) {
+  return step.train ? summary.train : summary.eval;
 }
 
 void take_path(const LongestPath& path, StepSummary& summary) {
@@ -137,7 +146,7 @@ std::map<int64_t, MemoryPeak> memory_peaks(const Trace& trace, const Lanes& lane
 std::vector<KernelTime> kernel_times(const Trace& trace) {
   std::unordered_map<std::string_view, KernelTime> times;
   for (const Event& event : trace.events) {
-    if (event.ph != 'X' || !event.is(categories::kernel)) continue;
+    if (event.ph != 'X' || !computes(event)) continue;
     const KernelFacts facts = kernel_facts(event);
     const std::string_view impl = facts.impl.empty() ? event.name.view() : facts.impl;
     KernelTime& time = times[impl];
@@ -192,25 +201,48 @@ Summary summarize(const Trace& trace) {
   const Lanes lanes(trace);
   const std::vector<Step> steps = join_ranks(find_steps(trace, lanes));
   std::vector<LongestPath> paths(steps.size());
-  try {
-    if (!summary.imported) paths = longest_paths(trace, lanes, steps);
-  } catch (const std::runtime_error&) {
-    // `check` reports the cycle; everything else is still valid.
-  }
+  const auto find_paths = [&] {
+    try {
+      if (!summary.imported) paths = longest_paths(trace, lanes, steps);
+    } catch (const std::runtime_error&) {
+      // `check` reports the cycle; everything else is still valid.
+    }
+  };
+  std::vector<StepSummary> measured(steps.size());
+  const auto measure = [&] {
+    const ComputingTime computing(trace, lanes);
+    for (size_t i = 0; i < steps.size(); ++i) {
+      if (steps[i].interrupted) continue;
+      measured[i] =
+          StepMeter(steps[i], lanes, computing, group_of(steps[i], summary)).take();
+    }
+    summary.memory = memory_peaks(trace, lanes);
+    summary.kernels = kernel_times(trace);
+    if (summary.imported) summary.recording = device_times(trace, lanes);
+  };
+  run_both(find_paths, measure);
   for (size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].interrupted) continue;
-    StepGroup& group = steps[i].train ? summary.train : summary.eval;
-    group.steps.push_back(StepMeter(steps[i], lanes, group).take());
-    take_path(paths[i], group.steps.back());
+    take_path(paths[i], measured[i]);
+    group_of(steps[i], summary).steps.push_back(std::move(measured[i]));
   }
-  summary.memory = memory_peaks(trace, lanes);
-  summary.kernels = kernel_times(trace);
   return summary;
 }
 
 int64_t StepGroup::mean_length() const {
   int64_t total = 0;
   for (const StepSummary& step : steps) total = add_within_range(total, step.length);
+  return steps.empty() ? 0 : total / static_cast<int64_t>(steps.size());
+}
+
+int64_t StepGroup::mean_period() const {
+  const auto periods = static_cast<int64_t>(steps.size()) - 1;
+  return periods < 1 ? 0 : (steps.back().start - steps.front().start) / periods;
+}
+
+int64_t StepGroup::mean_overhang() const {
+  int64_t total = 0;
+  for (const StepSummary& step : steps) total = add_within_range(total, step.overhang);
   return steps.empty() ? 0 : total / static_cast<int64_t>(steps.size());
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tracer/analysis/communication.h"
+#include "tracer/analysis/device_times.h"
 #include "tracer/analysis/spans.h"
 #include "tracer/format/trace.h"
 
@@ -23,7 +24,9 @@ bool is_computing(const std::string& what);
 
 struct StepSummary {
   int64_t step = 0, batch = 0;  ///< for all ranks together
-  int64_t length = 0;  ///< ns, to the later of its last host and last device event
+  int64_t length = 0;    ///< ns, to the later of its last host and last device event
+  int64_t start = 0;     ///< ns, of the host's part
+  int64_t overhang = 0;  ///< ns from the host's end to the last device event's
   std::vector<NamedPhase> phases;        ///< in the order in which they began
   std::map<int64_t, int64_t> computing;  ///< device → ns in which a kernel ran
   int64_t queued = 0;                    ///< ns that kernels waited for a core, total
@@ -52,6 +55,8 @@ struct StepGroup {
   std::map<int64_t, Port> ports;  ///< device (kHost: the host) → bytes, over all steps
 
   int64_t mean_length() const;
+  int64_t mean_period() const;  ///< from one step's start to the next one's
+  int64_t mean_overhang() const;
   /// Return the mean of `phases` and `path_shares` over all steps.
   std::vector<NamedPhase> mean_phases() const;
   std::vector<PathShare> mean_path() const;
@@ -83,6 +88,7 @@ struct Summary {
   StepGroup train, eval;
   std::map<int64_t, MemoryPeak> memory;  ///< by device
   std::vector<KernelTime> kernels;       ///< longest first
+  std::vector<DeviceTimes> recording;    ///< of an import, by rank and device
 };
 
 /// Never throws because of missing arguments. A trace whose events wait for
@@ -92,7 +98,8 @@ Summary summarize(const Trace& trace);
 
 /// Applies to every run on devices of type null.
 inline constexpr const char* kNullSentence =
-    "device type null computes nothing: losses and times mean nothing, bytes are exact";
+    "device type null computes nothing: losses and times are meaningless, byte counts "
+    "are exact";
 
 /// Returns one sentence, computed from the trace, about what limits these devices.
 /// It may state that nothing does, or that the measurement is inconclusive: if

@@ -53,13 +53,17 @@ Json ranks_json(const std::vector<MeanRank>& ranks) {
   return list;
 }
 
-Json group_json(const StepGroup& group) {
+Json group_json(const StepGroup& group, bool imported) {
   Json json = {{"steps", Json::array()},
                {"mean_seconds", seconds(group.mean_length())}};
   for (const StepSummary& step : group.steps) json["steps"].push_back(step_json(step));
   put_phases(json, group.mean_phases());
   const std::vector<MeanRank> ranks = group.mean_ranks();
   if (ranks.size() > 1) json["ranks"] = ranks_json(ranks);
+  if (imported) {
+    json["mean_period"] = seconds(group.mean_period());
+    json["mean_overhang"] = seconds(group.mean_overhang());
+  }
   json["longest_path"] = path_json(group.mean_path());
   json["devices_computing"] = group.devices_computing();
   json["bytes_by_why"] = Json::object();
@@ -69,6 +73,25 @@ Json group_json(const StepGroup& group) {
     json["ports"][port_key(port)] = {{"in", bytes.in}, {"out", bytes.out}};
   }
   return json;
+}
+
+Json recording_json(const std::vector<DeviceTimes>& devices) {
+  Json list = Json::array();
+  for (const DeviceTimes& time : devices) {
+    list.push_back({{"rank", time.rank},
+                    {"device", time.device},
+                    {"seconds", seconds(time.recorded)},
+                    {"computing", seconds(time.computing)},
+                    {"communicating", seconds(time.communicating)},
+                    {"both", seconds(time.both)},
+                    {"memory", seconds(time.memory)},
+                    {"idle", seconds(time.idle)},
+                    {"kernels", time.kernels},
+                    {"collectives", time.collectives},
+                    {"copies", time.copies},
+                    {"memsets", time.memsets}});
+  }
+  return list;
 }
 
 Json collectives_json(const StepSummary& step) {
@@ -116,12 +139,13 @@ Json summary_json(const Summary& summary) {
                {"clock", summary.clock},
                {"assumed", summary.assumed},
                {"devices", summary.devices},
-               {"train", group_json(summary.train)},
-               {"eval", group_json(summary.eval)}};
+               {"train", group_json(summary.train, summary.imported)},
+               {"eval", group_json(summary.eval, summary.imported)}};
   if (summary.rank != kNone) {  // the file of one rank of several
     json["rank"] = summary.rank;
     json["world_size"] = summary.world_size;
   }
+  if (summary.imported) json["recording"] = recording_json(summary.recording);
   json["peak_memory"] = Json::object();
   for (const auto& [device, peak] : summary.memory) {
     json["peak_memory"][port_key(device)] = {{"total", peak.total},

@@ -15,12 +15,9 @@ namespace {
 
 constexpr size_t kMaxColumns = 6;
 constexpr const char* kLegend =
-    "  host: host threads' time in it; device: from its first kernel or copy to the "
-    "end "
-    "of its last;\n"
-    "  busy: when that device ran some of it. Phases overlap, so these times do not "
-    "add "
-    "up.\n";
+    "  host: time of host threads in the phase; device: from the start of its first "
+    "kernel or\n  copy to the end of its last; busy: time in which that device ran "
+    "part of it. Phases\n  overlap, so these times do not add up.\n";
 constexpr size_t kPartColumns = 74;
 constexpr size_t kMaxRows = 12;  ///< longer lists end with "… and N more"
 
@@ -57,7 +54,7 @@ std::string phase_table(const StepGroup& group) {
   for (const int64_t device : devices)
     text += fmt::format("{:>9}", short_label(device));
   if (const size_t more = all - devices.size(); more > 0) {
-    text += fmt::format("\n{:38}… {} more device{} (--json has them)", "", more,
+    text += fmt::format("\n{:38}… {} more device{} (listed by --json)", "", more,
                         more == 1 ? "" : "s");
   }
   text += "\n";
@@ -79,7 +76,7 @@ std::string path_table(const StepGroup& group) {
   double whole = 0;
   for (const PathShare& share : shares) whole += static_cast<double>(share.nanoseconds);
   if (whole <= 0) return {};
-  std::string text = "\n  the longest path is made of\n";
+  std::string text = "\n  the longest path consists of\n";
   for (const auto& [what, time] : shares) {
     const double share = static_cast<double>(time) / whole;
     text += fmt::format("  {:<20}{:>10}{:>6}  {}\n", what, human_time(time),
@@ -105,13 +102,12 @@ std::string collective_table(const StepGroup& group) {
     text += fmt::format("  … and {} more\n", means.size() - kMaxRows);
   }
   text +=
-      "  means over steps and ranks; waiting: for other ranks; exposed: while the "
-      "rank's "
-      "device\n  computed nothing; overlap: the share of it that was hidden behind "
-      "computing.\n";
+      "  means over steps and ranks; waiting: for other ranks; exposed: time in which "
+      "the rank's\n  device computed nothing; overlap: the share that was hidden "
+      "behind computation.\n";
   if (std::any_of(means.begin(), means.end(),
                   [](const auto& m) { return m.mean.unseen; })) {
-    text += "  –: nobody saw when those messages moved (Gloo's are modelled).\n";
+    text += "  –: not measured (the messages of Gloo are modelled).\n";
   }
   return text;
 }
@@ -144,7 +140,7 @@ std::string rank_table(const StepGroup& group) {
                                 : fmt::format("; rank {} waits least", awaited->rank);
   return text + fmt::format(
                     "  the slowest step is rank {}'s{}. Means over steps, a step's\n  "
-                    "collectives summed; --json has each collective of each rank.\n",
+                    "collectives summed; --json lists each collective of each rank.\n",
                     slowest->rank, least);
 }
 
@@ -177,14 +173,48 @@ std::string images_per_second(const StepGroup& group) {
   return text + fmt::format(" ({} without step 0)", rate(warm.mean_length()));
 }
 
-std::string group_text(const char* title, const StepGroup& group) {
+/// The steps of an import overlap: how often one starts, and how far one outlasts its
+/// host's part.
+std::string overhang_text(const StepGroup& group) {
+  if (group.mean_period() <= 0) return {};
+  return fmt::format(
+      "  the host starts a step every {}; the devices end it {} after the host has\n",
+      human_time(group.mean_period()), human_time(group.mean_overhang()));
+}
+
+/// What the profiler's own tools show: a device's time, whatever the step.
+std::string recording_table(const Summary& summary) {
+  if (summary.recording.empty()) return {};
+  std::string text =
+      fmt::format("\n{:<18}{:>9}{:>11}{:>11}{:>9}{:>9}{:>9}{:>9}{:>7}{:>8}\n",
+                  "whole recording", "length", "computing", "collective", "overlap",
+                  "memory", "idle", "kernels", "copies", "memsets");
+  for (size_t i = 0; i < std::min(summary.recording.size(), kMaxRows); ++i) {
+    const DeviceTimes& time = summary.recording[i];
+    text += fmt::format("  {:<16}{:>9}{:>11}{:>11}{:>9}{:>9}{:>9}{:>9}{:>7}{:>8}\n",
+                        fmt::format("rank {} dev {}", time.rank, time.device),
+                        human_time(time.recorded), human_time(time.computing),
+                        human_time(time.communicating), human_time(time.both),
+                        human_time(time.memory), human_time(time.idle),
+                        time.kernels + time.collectives, time.copies, time.memsets);
+  }
+  if (summary.recording.size() > kMaxRows) {
+    text += fmt::format("  … and {} more\n", summary.recording.size() - kMaxRows);
+  }
+  return text +
+         "  length: from its first kernel or copy to its last; overlap: of collectives "
+         "with\n  computing; memory: copies and memsets.\n";
+}
+
+std::string group_text(const char* title, const StepGroup& group, bool imported) {
   if (group.steps.empty()) return {};
   const size_t count = group.steps.size();
   const int64_t length = group.mean_length();
-  std::string text =
-      fmt::format("\n{} · {} step{} · {} each{} · {:.1f} devices compute at a time\n",
-                  title, count, count == 1 ? "" : "s", human_time(length),
-                  images_per_second(group), group.devices_computing());
+  std::string text = fmt::format(
+      "\n{} · {} step{} · {} each{} · {:.1f} devices computing on average\n", title,
+      count, count == 1 ? "" : "s", human_time(length), images_per_second(group),
+      group.devices_computing());
+  if (imported) text += overhang_text(group);
   text += phase_table(group);
   text += path_table(group);
   text += collective_table(group);
@@ -225,13 +255,16 @@ std::string memory_table(const Summary& summary) {
 
 std::string kernel_table(const Summary& summary) {
   if (summary.kernels.empty()) return {};
-  std::string text = fmt::format("\n{:<52}{:>8}{:>12}{:>12}\n",
-                                 "kernels by implementation", "count", "wall", "cpu");
+  const auto cpu = [&](const std::string& text) {  // a GPU's kernels use none
+    return summary.imported ? "" : fmt::format("{:>12}", text);
+  };
+  std::string text = fmt::format("\n{:<52}{:>8}{:>12}{}\n", "kernels by implementation",
+                                 "count", "wall", cpu("cpu"));
   const size_t rows = std::min(summary.kernels.size(), kMaxRows);
   for (size_t i = 0; i < rows; ++i) {
     const KernelTime& time = summary.kernels[i];
-    text += fmt::format("  {:<50.50}{:>8}{:>12}{:>12}\n", time.impl, time.count,
-                        human_time(time.wall), human_time(time.cpu));
+    text += fmt::format("  {:<50.50}{:>8}{:>12}{}\n", time.impl, time.count,
+                        human_time(time.wall), cpu(human_time(time.cpu)));
   }
   if (rows < summary.kernels.size()) {
     text += fmt::format("  … and {} more\n", summary.kernels.size() - rows);
@@ -251,17 +284,20 @@ std::string summary_text(const Summary& summary) {
                   summary.devices == 1 ? "" : "s", or_unknown(summary.clock));
   if (summary.rank != kNone) {
     text += fmt::format(
-        "rank {} of {} alone: what it waits for is not here; `trace merge` joins all "
-        "ranks' files\n",
+        "rank {} of {} only: what it waits for is not in this file; `trace merge` "
+        "joins the files of all ranks\n",
         summary.rank, summary.world_size);
   }
   if (!summary.assumed.empty()) text += fmt::format("assumed: {}\n", summary.assumed);
-  text += group_text("training", summary.train);
-  text += group_text("evaluation", summary.eval);
+  text += recording_table(summary);
+  // A profiler's file does not say what its steps are for.
+  text += group_text(summary.imported ? "steps" : "training", summary.train,
+                     summary.imported);
+  text += group_text("evaluation", summary.eval, summary.imported);
   if (summary.clock == values::emulated && summary.train.mean_ranks().size() > 1) {
     text +=
-        "  Their hosts keep the recorded pace: part of the waiting is the noise of the "
-        "machine\n  that recorded.\n";
+        "  Hosts keep their recorded pace, so part of the waiting is noise of the "
+        "machine that\n  recorded the trace.\n";
   }
   text += memory_table(summary);
   text += kernel_table(summary);

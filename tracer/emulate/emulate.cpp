@@ -111,10 +111,9 @@ std::string assumptions(const EmulateOptions& options) {
           ? "its CPU time"
           : fmt::format("1/{:.4g} of its CPU time", options.compute_scale);
   return fmt::format(
-      "a kernel lasts {}, on a device with hardware of its own; the host's "
-      "pace as recorded, but it wakes up within 20 µs; copies: {} GB/s + {} µs, and a "
-      "device sends one at a time and "
-      "receives one at a time",
+      "each kernel takes {} on a device with its own hardware; the host keeps its "
+      "recorded pace but wakes up within 20 µs; copies: {} GB/s + {} µs, one at a time "
+      "out of a device and one at a time into it",
       kernel, options.link.gb_per_s, options.link.latency_us);
 }
 

@@ -33,10 +33,11 @@ double kernel_flops_per_second(const Trace& trace);
 std::string assumptions(const EmulateOptions& options);
 
 /// Re-times a trace. Kernels last as long as their CPU time (`cpu_us`, else `dur`),
-/// divided by `compute_scale`, and do not wait for a core; the duration of a copy is given by the link; the
-/// host runs as recorded, but its waits end when the awaited events have ended. The
-/// result contains `clock: emulated` and the assumptions. Throws std::runtime_error
-/// if a link or the scale is not a positive number or if events wait for each other in a cycle.
+/// divided by `compute_scale`, and do not wait for a core; the duration of a copy is
+/// given by the link; the host runs as recorded, but its waits end at most 20 µs after
+/// the awaited events. The result contains `clock: emulated` and the assumptions.
+/// Throws std::runtime_error if a link or the scale is not a positive number, or if
+/// events wait for each other in a cycle.
 Trace emulate(const Trace& trace, const EmulateOptions& options = {});
 
 }  // namespace lockstep::tracer

@@ -1,7 +1,10 @@
 #include "tracer/emulate/longest_path.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 
+#include "tracer/analysis/run_both.h"
 #include "tracer/emulate/retime.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
@@ -25,13 +28,10 @@ Weights path_weights() {
 
 class PathFinder {
  public:
-  PathFinder(const Trace& trace, const Lanes& lanes)
-      : trace_(trace),
-        lanes_(lanes),
-        graph_(trace, lanes),
-        schedule_(retime(graph_, path_weights())) {}
+  PathFinder(const Lanes& lanes, const TimingGraph& graph, const Schedule& schedule)
+      : trace_(graph.trace()), lanes_(lanes), schedule_(schedule) {}
 
-  std::vector<LongestPath> of(const std::vector<Step>& steps) {
+  std::vector<LongestPath> of(std::span<const Step> steps) {
     const std::vector<size_t> ends = last_moments(steps);
     std::vector<LongestPath> paths(steps.size());
     for (size_t i = 0; i < steps.size(); ++i) {
@@ -46,10 +46,11 @@ class PathFinder {
   std::vector<PathPiece> pieces(const Step& step) {
     const size_t begin = TimingGraph::start_of(place_of(step));
     std::vector<PathPiece> pieces;
-    walk_back(begin, last_moments({step}).front(), [&](size_t moment, int64_t length) {
-      const Event& event = trace_.events[TimingGraph::event_of(moment)];
-      pieces.push_back({event.id, whats_[what_at(moment)], length});
-    });
+    walk_back(
+        begin, last_moments({&step, 1}).front(), [&](uint32_t link, int64_t length) {
+          const size_t event = TimingGraph::event_of(links_[link].moment);
+          pieces.push_back({trace_.events[event].id, whats_[what_at(link)], length});
+        });
     std::reverse(pieces.begin(), pieces.end());
     return pieces;
   }
@@ -60,7 +61,7 @@ class PathFinder {
   }
 
   /// Returns where each step ends in the schedule: at the last of its events.
-  std::vector<size_t> last_moments(const std::vector<Step>& steps) const {
+  std::vector<size_t> last_moments(std::span<const Step> steps) const {
     LaneMap<std::vector<size_t>> of_number;  // steps of several ranks may share it
     std::vector<size_t> ends;
     for (size_t i = 0; i < steps.size(); ++i) {
@@ -84,17 +85,46 @@ class PathFinder {
 
   /// Follows the decisive moments from the end back to the start of the step.
   template <typename Visit>
-  void walk_back(size_t begin, size_t last, Visit visit) const {
+  void walk_back(size_t begin, size_t last, Visit visit) {
     const int64_t start = schedule_.times[begin];
-    size_t moment = last;
-    while (schedule_.times[moment] > start) {
-      const size_t before = schedule_.decisive[moment];
-      if (before == moment) break;
-      const int64_t from = std::max(schedule_.times[before], start);
-      const int64_t length = schedule_.times[moment] - from;
-      if (length > 0) visit(moment, length);
-      moment = before;
+    uint32_t link = link_of(last);
+    while (links_[link].time > start) {
+      const uint32_t before = link_before(link);
+      if (before == link) break;
+      const int64_t from = std::max(links_[before].time, start);
+      const int64_t length = links_[link].time - from;
+      if (length > 0) visit(link, length);
+      link = before;
     }
+  }
+
+  /// A moment on the way back. Where steps last longer than the recorded ones, most of
+  /// the way is that of the step before: it is looked up once, and then lies in memory
+  /// one link after the other.
+  struct Link {
+    int64_t time = 0;
+    uint32_t moment = 0;
+    uint32_t before = kUnknown;  ///< itself: it waits for nothing
+    uint32_t what = kUnknown;    ///< index into `whats_`: what it waited for
+  };
+  static constexpr uint32_t kUnknown = UINT32_MAX;
+
+  uint32_t link_of(size_t moment) {
+    if (link_of_.empty()) link_of_.resize(schedule_.times.size(), kUnknown);
+    uint32_t& link = link_of_[moment];
+    if (link == kUnknown) {
+      link = static_cast<uint32_t>(links_.size());
+      links_.push_back({schedule_.times[moment], static_cast<uint32_t>(moment)});
+    }
+    return link;
+  }
+
+  uint32_t link_before(uint32_t link) {
+    if (links_[link].before == kUnknown) {
+      const uint32_t before = link_of(schedule_.decisive[links_[link].moment]);
+      links_[link].before = before;
+    }
+    return links_[link].before;
   }
 
   std::vector<std::pair<std::string, int64_t>> shares(size_t begin, size_t last) {
@@ -104,8 +134,8 @@ class PathFinder {
     };
     std::vector<Sum> sums;
     size_t count = 0;
-    walk_back(begin, last, [&](size_t moment, int64_t length) {
-      const size_t what = what_at(moment);
+    walk_back(begin, last, [&](uint32_t link, int64_t length) {
+      const size_t what = what_at(link);
       if (what >= sums.size()) sums.resize(what + 1);
       sums[what].nanoseconds = add_within_range(sums[what].nanoseconds, length);
       sums[what].first = ++count;
@@ -123,20 +153,16 @@ class PathFinder {
     return shares;
   }
 
-  /// Returns the index in `whats_` of what was waited for before a moment. The
-  /// result is cached, since the paths of several steps may share the moment.
-  size_t what_at(size_t moment) {
-    if (known_.empty()) known_.resize(schedule_.times.size());
-    uint16_t& known = known_[moment];
-    if (known == 0) {
-      const std::string what = describe(moment);
-      auto found = std::find(whats_.begin(), whats_.end(), what);
-      if (found == whats_.end()) found = whats_.insert(found, what);
-      const auto number = static_cast<size_t>(found - whats_.begin()) + 1;
-      if (number > UINT16_MAX) return number - 1;
-      known = static_cast<uint16_t>(number);
+  /// Returns the index in `whats_` of what was waited for before a moment.
+  size_t what_at(uint32_t link) {
+    uint32_t& known = links_[link].what;
+    if (known == kUnknown) {
+      const std::string what = describe(links_[link].moment);
+      const auto found = std::find(whats_.begin(), whats_.end(), what);
+      known = static_cast<uint32_t>(found - whats_.begin());
+      if (found == whats_.end()) whats_.push_back(what);
     }
-    return known - 1;
+    return known;
   }
 
   std::string describe(size_t moment) const {
@@ -148,8 +174,8 @@ class PathFinder {
     }
     std::string_view why, phase;
     event.args.for_each([&](std::string_view key, const Value& value) {
-      if (key == keys::why) why = value.text();
-      if (key == keys::phase) phase = value.text();
+      if (is_name(key, keys::why)) why = value.text();
+      if (is_name(key, keys::phase)) phase = value.text();
     });
     if (!why.empty()) return std::string(why);
     if (event.is(categories::kernel) && phase == phases::all_reduce) {
@@ -160,25 +186,36 @@ class PathFinder {
 
   const Trace& trace_;
   const Lanes& lanes_;
-  const TimingGraph graph_;
-  const Schedule schedule_;
+  const Schedule& schedule_;
   std::vector<std::string> whats_;
-  std::vector<uint16_t> known_;  ///< of each moment: 1 + index into `whats_`, or 0
+  std::vector<Link> links_;
+  std::vector<uint32_t> link_of_;  ///< of each moment, or kUnknown
 };
 
 }  // namespace
 
 LongestPath longest_path(const Trace& trace, const Step& step) {
   const Lanes lanes(trace);
-  PathFinder finder(trace, lanes);
-  LongestPath path = finder.of({step}).front();
+  const TimingGraph graph(trace, lanes);
+  const Schedule schedule = retime(graph, path_weights());
+  PathFinder finder(lanes, graph, schedule);
+  LongestPath path = finder.of({&step, 1}).front();
   path.pieces = finder.pieces(step);
   return path;
 }
 
 std::vector<LongestPath> longest_paths(const Trace& trace, const Lanes& lanes,
                                        const std::vector<Step>& steps) {
-  return PathFinder(trace, lanes).of(steps);
+  const TimingGraph graph(trace, lanes);
+  const Schedule schedule = retime(graph, path_weights());
+  // Two threads. Later steps have longer ways back where the path exceeds the step.
+  const std::span<const Step> all = steps;
+  const size_t early = all.size() * 7 / 10;
+  std::vector<LongestPath> paths, late;
+  run_both([&] { paths = PathFinder(lanes, graph, schedule).of(all.first(early)); },
+           [&] { late = PathFinder(lanes, graph, schedule).of(all.subspan(early)); });
+  std::move(late.begin(), late.end(), std::back_inserter(paths));
+  return paths;
 }
 
 }  // namespace lockstep::tracer

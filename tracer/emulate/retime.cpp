@@ -131,6 +131,77 @@ class Ports {
   ByDevice sending_, receiving_;
 };
 
+/// Which copy gets a port first depends on which is ready first, so moments are taken
+/// in the order of time, not in any order of the graph.
+class PortScheduler {
+ public:
+  PortScheduler(const TimingGraph& graph, const Weights& weights, const RouteOf& route)
+      : graph_(graph), weights_(weights), route_(route), followers_(graph) {
+    schedule_.times.resize(graph.moments());
+    schedule_.decisive.resize(graph.moments());
+    schedule_.port_held_by.resize(graph.moments() / 2, PortSchedule::kNoCopy);
+  }
+
+  PortSchedule run() {
+    for (const uint32_t moment : graph_.order()) {
+      if (!followers_.waits(moment)) make_ready(moment);
+    }
+    while (!ready_.empty()) {
+      const Ready next = ready_.top();
+      ready_.pop();
+      if (!takes_ports(next)) continue;
+      followers_.release(next.moment, [this](uint32_t moment) { make_ready(moment); });
+    }
+    return std::move(schedule_);
+  }
+
+ private:
+  struct Ready {
+    int64_t time;   ///< when it may happen; later if its port is busy until then
+    int64_t since;  ///< when everything that it waits for was over
+    uint32_t moment;
+    bool operator>(const Ready& other) const {
+      return std::tie(time, since, moment) >
+             std::tie(other.time, other.since, other.moment);
+    }
+  };
+
+  void make_ready(uint32_t moment) {
+    place(graph_, weights_, schedule_, moment);
+    ready_.push({schedule_.times[moment], schedule_.times[moment], moment});
+  }
+
+  /// Returns false if a copy has to wait for a port; it is ready again when that is
+  /// free.
+  bool takes_ports(const Ready& next) {
+    if (TimingGraph::is_end(next.moment)) return true;
+    const size_t event = TimingGraph::event_of(next.moment);
+    const Event& task = graph_.trace().events[event];
+    const std::optional<Route> route = route_(task);
+    if (!route || route->src == route->dst) return true;
+    const Ports::Holder holder = ports_.busy(*route);
+    if (holder.until > next.time) {
+      schedule_.times[next.moment] = holder.until;
+      schedule_.decisive[next.moment] =
+          static_cast<uint32_t>(TimingGraph::end_of(holder.copy));
+      schedule_.port_held_by[event] = holder.copy;
+      ready_.push({holder.until, next.since, next.moment});
+      return false;
+    }
+    ports_.hold(*route, {add_within_range(next.time, weights_.duration(task)),
+                         static_cast<uint32_t>(event)});
+    return true;
+  }
+
+  const TimingGraph& graph_;
+  const Weights& weights_;
+  const RouteOf& route_;
+  Followers followers_;
+  Ports ports_;
+  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready_;
+  PortSchedule schedule_;
+};
+
 }  // namespace
 
 Schedule retime(const TimingGraph& graph, const Weights& weights) {
@@ -141,55 +212,9 @@ Schedule retime(const TimingGraph& graph, const Weights& weights) {
   return schedule;
 }
 
-// Who gets a port depends on who is ready first, so this runs in the order of time.
-PortSchedule retime_with_ports(
-    const TimingGraph& graph, const Weights& weights,
-    const std::function<std::optional<Route>(const Event&)>& route) {
-  PortSchedule schedule;
-  schedule.times.resize(graph.moments());
-  schedule.decisive.resize(graph.moments());
-  schedule.port_held_by.resize(graph.moments() / 2, PortSchedule::kNoCopy);
-  Followers followers(graph);
-  Ports ports;
-
-  struct Pending {
-    int64_t time, ready;  ///< when to try; when everything that it waits for was over
-    uint32_t moment;
-    bool operator>(const Pending& other) const {
-      return std::tie(time, ready, moment) >
-             std::tie(other.time, other.ready, other.moment);
-    }
-  };
-  std::priority_queue<Pending, std::vector<Pending>, std::greater<>> queue;
-  const auto add = [&](uint32_t moment) {
-    place(graph, weights, schedule, moment);
-    queue.push({schedule.times[moment], schedule.times[moment], moment});
-  };
-  for (const uint32_t moment : graph.order()) {
-    if (!followers.waits(moment)) add(moment);
-  }
-  while (!queue.empty()) {
-    const Pending next = queue.top();
-    queue.pop();
-    const size_t event = TimingGraph::event_of(next.moment);
-    const Event& task = graph.trace().events[event];
-    const auto used = TimingGraph::is_end(next.moment) ? std::nullopt : route(task);
-    if (used && used->src != used->dst) {
-      const Ports::Holder holder = ports.busy(*used);
-      if (holder.until > next.time) {
-        schedule.times[next.moment] = holder.until;
-        schedule.decisive[next.moment] =
-            static_cast<uint32_t>(TimingGraph::end_of(holder.copy));
-        schedule.port_held_by[event] = holder.copy;
-        queue.push({holder.until, next.ready, next.moment});
-        continue;
-      }
-      ports.hold(*used, {add_within_range(next.time, weights.duration(task)),
-                         static_cast<uint32_t>(event)});
-    }
-    followers.release(next.moment, add);
-  }
-  return schedule;
+PortSchedule retime_with_ports(const TimingGraph& graph, const Weights& weights,
+                               const RouteOf& route) {
+  return PortScheduler(graph, weights, route).run();
 }
 
 }  // namespace lockstep::tracer

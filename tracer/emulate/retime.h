@@ -25,14 +25,17 @@ struct Weights {
   std::function<int64_t(const Event& sync, int64_t recorded)> lag;
 };
 
-/// List scheduling: every moment happens as early as its edges allow. With the
-/// recorded durations, gaps and lags, every moment gets exactly its recorded time.
+/// Every moment happens as early as its edges allow. With the recorded durations, gaps
+/// and lags, every moment gets exactly its recorded time.
 Schedule retime(const TimingGraph& graph, const Weights& weights);
 
 /// The devices between which a copy moves; kHost is main memory.
 struct Route {
   int64_t src = kHost, dst = kHost;
 };
+
+/// Returns the route of a task that uses a link, and std::nullopt for every other task.
+using RouteOf = std::function<std::optional<Route>(const Event& task)>;
 
 /// A schedule in which copies also wait for ports.
 struct PortSchedule : Schedule {
@@ -43,10 +46,8 @@ struct PortSchedule : Schedule {
 
 /// Like `retime`, but every device has two ports: it sends one copy at a time and
 /// receives one copy at a time, in the order in which the copies became ready. Main
-/// memory has a link to each device and no port of its own. `route` returns the route
-/// of a task that uses a link, and std::nullopt for every other task.
-PortSchedule retime_with_ports(
-    const TimingGraph& graph, const Weights& weights,
-    const std::function<std::optional<Route>(const Event& task)>& route);
+/// memory has a link to each device and no port of its own.
+PortSchedule retime_with_ports(const TimingGraph& graph, const Weights& weights,
+                               const RouteOf& route);
 
 }  // namespace lockstep::tracer

@@ -30,39 +30,47 @@ bool is_host_event(const Event& event) { return event.ph == 'X' && !is_task(even
 /// The moments of host lanes in the order in which each thread reached them.
 class HostLanes {
  public:
+  /// A moment, with what is needed of its event: those of a lane lie far apart.
+  struct Passed {
+    int64_t time;
+    uint32_t moment;
+    bool may_wait;  ///< the end of a sync, or the start of an event with a caller
+  };
+
   explicit HostLanes(const Trace& trace) {
     for (size_t i = 0; i < trace.events.size(); ++i) {
       const Event& event = trace.events[i];
       if (!is_host_event(event)) continue;
       auto& [open, passed] = threads_[lane_of(event)];
-      while (!open.empty() && trace.events[open.back()].end() <= event.ts) {
-        passed.push_back(static_cast<uint32_t>(TimingGraph::end_of(open.back())));
+      while (!open.empty() && open.back().time <= event.ts) {
+        passed.push_back(open.back());
         open.pop_back();
       }
-      passed.push_back(static_cast<uint32_t>(TimingGraph::start_of(i)));
-      open.push_back(static_cast<uint32_t>(i));
+      const bool syncs = !event.waits_for.empty() && event.is(categories::sync);
+      passed.push_back({event.ts, static_cast<uint32_t>(TimingGraph::start_of(i)),
+                        event.parent != kNone || runs_ahead(event)});
+      open.push_back(
+          {event.end(), static_cast<uint32_t>(TimingGraph::end_of(i)), syncs});
     }
     for (auto& [lane, thread] : threads_) {
-      for (auto& open = thread.open; !open.empty(); open.pop_back()) {
-        thread.passed.push_back(
-            static_cast<uint32_t>(TimingGraph::end_of(open.back())));
-      }
+      auto& [open, passed] = thread;
+      passed.insert(passed.end(), open.rbegin(), open.rend());
     }
   }
 
   struct Thread {
-    std::vector<uint32_t> open, passed;
+    std::vector<Passed> open, passed;
   };
   const LaneMap<Thread>& all() const { return threads_; }
 
   /// Returns the last moment of a lane at or before `time`; kNobody if there is none.
-  uint32_t last_before(const TimingGraph& graph, LaneKey lane, int64_t time) const {
+  uint32_t last_before(LaneKey lane, int64_t time) const {
     const Thread* thread = threads_.find(lane);
     if (thread == nullptr) return kNobody;
     const auto after = std::upper_bound(
         thread->passed.begin(), thread->passed.end(), time,
-        [&](int64_t at, uint32_t moment) { return at < graph.recorded(moment); });
-    return after == thread->passed.begin() ? kNobody : *(after - 1);
+        [](int64_t at, const Passed& passed) { return at < passed.time; });
+    return after == thread->passed.begin() ? kNobody : (after - 1)->moment;
   }
 
  private:
@@ -109,13 +117,9 @@ class MomentsByTime {
 }  // namespace
 
 TimingGraph::TimingGraph(const Trace& trace, const Lanes& lanes)
-    : trace_(trace),
-      lanes_(lanes),
-      index_(trace),
-      first_(2 * trace.events.size(), kNoEdge),
-      last_(2 * trace.events.size(), kNoEdge) {
-  edges_.reserve(trace.events.size() * 5 / 2);
-  next_.reserve(trace.events.size() * 5 / 2);
+    : trace_(trace), lanes_(lanes), index_(trace), last_(moments()) {
+  edges_.reserve(moments() + trace.events.size() / 2);
+  edges_.resize(moments());
   add_host_lanes();
   add_tasks();
   add_messages();
@@ -125,17 +129,21 @@ TimingGraph::TimingGraph(const Trace& trace, const Lanes& lanes)
 }
 
 void TimingGraph::add(size_t to, Kind kind, size_t from, int64_t delay) {
-  const auto edge = static_cast<uint32_t>(edges_.size());
-  edges_.push_back({delay, static_cast<uint32_t>(from), kind});
-  next_.push_back(kNoEdge);
-  if (first_[to] == kNoEdge)
-    first_[to] = edge;
-  else
-    next_[last_[to]] = edge;
-  last_[to] = edge;
+  const TimingEdge edge{delay, static_cast<uint32_t>(from), kind};
+  if (edges_[to].kind == Kind::none) {
+    edges_[to] = edge;
+    return;
+  }
+  const auto place = static_cast<uint32_t>(edges_.size());
+  edges_.push_back(edge);
+  edges_[last_[to] == 0 ? to : last_[to]].next = place;
+  last_[to] = place;
 }
 
-void TimingGraph::clear(size_t moment) { first_[moment] = kNoEdge; }
+void TimingGraph::clear(size_t moment) {
+  edges_[moment] = TimingEdge();
+  last_[moment] = 0;
+}
 
 void TimingGraph::add_host_lanes() {
   const HostLanes lanes(trace_);
@@ -143,11 +151,17 @@ void TimingGraph::add_host_lanes() {
     return recorded(moment) - recorded(from);
   };
   for (const auto& [lane, thread] : lanes.all()) {
-    uint32_t before = kNobody;
-    for (const uint32_t moment : thread.passed) {
-      const uint32_t previous = std::exchange(before, moment);
+    const HostLanes::Passed* before = nullptr;
+    for (const HostLanes::Passed& passed : thread.passed) {
+      const auto [time, moment, may_wait] = passed;
+      const uint32_t previous = before != nullptr ? before->moment : kNobody;
+      const HostLanes::Passed* last = std::exchange(before, &passed);
+      if (!may_wait) {
+        if (last != nullptr) add(moment, Kind::host, previous, time - last->time);
+        continue;
+      }
       const Event& event = trace_.events[event_of(moment)];
-      if (is_end(moment) && event.is(categories::sync) && !event.waits_for.empty()) {
+      if (is_end(moment)) {
         add(moment, Kind::sync, previous);
         for (const int64_t id : event.waits_for) {
           if (index_.find(id)) add(moment, Kind::sync, end_of(index_.position(id)));
@@ -157,9 +171,9 @@ void TimingGraph::add_host_lanes() {
       // A thread that was idle when its parent began was started by the parent;
       // a loader worker that was idle when its caller was last seen was started
       // by what the caller did then. Otherwise, it simply continues.
-      const Event* parent = is_end(moment) ? nullptr : index_.find(caller_of(event));
+      const Event* parent = index_.find(caller_of(event));
       uint32_t caller = parent && lane_of(*parent) != lane
-                            ? lanes.last_before(*this, lane_of(*parent), event.ts)
+                            ? lanes.last_before(lane_of(*parent), event.ts)
                             : kNobody;
       if (caller != kNobody && previous != kNobody) {
         const bool ahead = runs_ahead(event);
@@ -313,11 +327,11 @@ bool TimingGraph::sort_moments() {
   for (size_t moment = 0; moment < moments(); ++moment) {
     if (states[moment] != unseen) continue;
     states[moment] = waiting;
-    path.emplace_back(static_cast<uint32_t>(moment), first_[moment]);
+    path.emplace_back(static_cast<uint32_t>(moment), first(moment));
     while (!path.empty()) {
       auto& [at, edge] = path.back();
       while (edge != kNoEdge && states[edges_[edge].from] == sorted) {
-        edge = next_[edge];
+        edge = after(edge);
       }
       if (edge == kNoEdge) {
         states[at] = sorted;
@@ -328,7 +342,7 @@ bool TimingGraph::sort_moments() {
       const uint32_t from = edges_[edge].from;
       if (states[from] == waiting) return false;
       states[from] = waiting;
-      path.emplace_back(from, first_[from]);
+      path.emplace_back(from, first(from));
     }
   }
   return true;
@@ -356,8 +370,8 @@ void TimingGraph::fail_on_circle() const {
                                   [](uint32_t count) { return count > 0; });
   const auto event = event_of(static_cast<size_t>(stuck - missing.begin()));
   throw std::runtime_error(
-      fmt::format("event #{} waits, in the end, for itself: the trace is damaged. "
-                  "`{} trace check` says where",
+      fmt::format("event #{} waits for itself through a cycle of waits; fix: run `{} "
+                  "trace check` to see where the trace is damaged",
                   trace_.events[event].id, program()));
 }
 

@@ -28,7 +28,8 @@
 namespace lockstep::tracer {
 
 struct TimingEdge {
-  enum class Kind : uint8_t {
+  enum class Kind : uint32_t {
+    none,
     host,
     parent,
     sync,
@@ -40,9 +41,10 @@ struct TimingEdge {
     message,
     carried
   };
-  int64_t delay;  ///< recorded time from `from` to here; 0 for pure waits
-  uint32_t from;  ///< moment
-  Kind kind;
+  int64_t delay = 0;       ///< recorded time from `from` to here; 0 for pure waits
+  uint32_t from : 28 = 0;  ///< moment: a trace has at most 20 million events
+  Kind kind : 4 = Kind::none;
+  uint32_t next = 0;  ///< further edge of the same moment (see TimingGraph), or 0
 };
 
 class TimingGraph {
@@ -58,7 +60,7 @@ class TimingGraph {
   static bool is_end(size_t moment) { return moment % 2 == 1; }
 
   const Trace& trace() const { return trace_; }
-  size_t moments() const { return first_.size(); }
+  size_t moments() const { return 2 * trace_.events.size(); }
   int64_t recorded(size_t moment) const {
     const Event& event = trace_.events[event_of(moment)];
     return is_end(moment) ? event.end() : event.ts;
@@ -73,7 +75,7 @@ class TimingGraph {
       Iterator(const TimingGraph& graph, uint32_t at) : graph_(&graph), at_(at) {}
       const TimingEdge& operator*() const { return graph_->edges_[at_]; }
       Iterator& operator++() {
-        at_ = graph_->next_[at_];
+        at_ = graph_->after(at_);
         return *this;
       }
       bool operator!=(const Iterator& other) const { return at_ != other.at_; }
@@ -93,13 +95,22 @@ class TimingGraph {
     const TimingGraph& graph_;
     uint32_t first_;
   };
-  Edges edges(size_t moment) const { return {*this, first_[moment]}; }
+  Edges edges(size_t moment) const { return {*this, first(moment)}; }
 
   /// Returns all moments, each after everything that it waits for.
   const std::vector<uint32_t>& order() const { return order_; }
 
  private:
   static constexpr uint32_t kNoEdge = UINT32_MAX;
+
+  uint32_t first(size_t moment) const {
+    return edges_[moment].kind == TimingEdge::Kind::none
+               ? kNoEdge
+               : static_cast<uint32_t>(moment);
+  }
+  uint32_t after(uint32_t edge) const {
+    return edges_[edge].next == 0 ? kNoEdge : edges_[edge].next;
+  }
 
   void add(size_t to, TimingEdge::Kind kind, size_t from, int64_t delay = 0);
   void clear(size_t moment);
@@ -113,9 +124,10 @@ class TimingGraph {
   const Trace& trace_;
   const Lanes& lanes_;
   const Index index_;
+  /// Most moments have one edge: edges_[moment]. Further ones stand behind those of all
+  /// moments; each edge names the next one of its moment.
   std::vector<TimingEdge> edges_;
-  std::vector<uint32_t> next_;          ///< of the same moment, after each edge
-  std::vector<uint32_t> first_, last_;  ///< edges of each moment
+  std::vector<uint32_t> last_;  ///< of each moment that has several: its last edge
   std::vector<uint32_t> order_;
 };
 

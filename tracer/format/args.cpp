@@ -171,16 +171,16 @@ void Args::swap(Args& other) noexcept {
 bool Args::is_taken(std::string_view key) const {
   switch (key.size()) {
     case 2:
-      return (key == keys::id && (taken_ & Taken::id)) ||
-             (key == keys::op && (taken_ & Taken::op));
+      return (is_name(key, keys::id) && (taken_ & Taken::id)) ||
+             (is_name(key, keys::op) && (taken_ & Taken::op));
     case 3:
-      return (key == keys::fwd && (taken_ & Taken::fwd)) ||
-             (key == keys::waits_for && (taken_ & Taken::waits_for));
+      return (is_name(key, keys::fwd) && (taken_ & Taken::fwd)) ||
+             (is_name(key, keys::waits_for) && (taken_ & Taken::waits_for));
     case 4:
-      return (key == keys::step && (taken_ & Taken::step)) ||
-             (key == keys::deps && (taken_ & Taken::deps));
+      return (is_name(key, keys::step) && (taken_ & Taken::step)) ||
+             (is_name(key, keys::deps) && (taken_ & Taken::deps));
     case 6:
-      return key == keys::parent && (taken_ & Taken::parent);
+      return is_name(key, keys::parent) && (taken_ & Taken::parent);
     default:
       return false;
   }

@@ -49,14 +49,15 @@ class Value {
   const Json* json_ = nullptr;
 };
 
-/// Maps a name to one of 64 bits: an argument whose bit is not set is absent.
+/// Maps a name to one of 64 bits: an argument whose bit is not set is absent. With
+/// these factors hardly any two names of `keys` share a bit.
 constexpr uint64_t key_bit(std::string_view key) {
   if (key.empty()) return 1;
   const auto letter = [&](size_t i) {
     return static_cast<size_t>(static_cast<unsigned char>(key[i]));
   };
-  const size_t mixed = key.size() * 16 + letter(0) * 33 + letter(key.size() - 1) * 45 +
-                       letter(key.size() / 2) * 8;
+  const size_t mixed = key.size() * 58 + letter(0) * 41 + letter(key.size() - 1) * 20 +
+                       letter(key.size() / 2) * 63;
   return uint64_t{1} << (mixed & 63);
 }
 

@@ -18,7 +18,7 @@ bool is_flow(char ph) { return ph == 's' || ph == 't' || ph == 'f'; }
 char letter_of(const EventFields& fields) {
   if (fields.letter != '\0' && fields.letter != '\\') return fields.letter;
   if (!fields.ph.empty() && !is_text(fields.ph)) {
-    throw std::runtime_error("`ph` must be a text");
+    throw std::runtime_error("`ph` must be a string");
   }
   const std::string ph = shown(content(fields.ph));
   if (ph.size() != 1) throw std::runtime_error("`ph` must be one letter");
@@ -83,7 +83,7 @@ constexpr uint64_t kLinkBits = key_bit(keys::id) | key_bit(keys::step) |
                                key_bit(keys::parent) | key_bit(keys::op) |
                                key_bit(keys::fwd) | key_bit(keys::deps) |
                                key_bit(keys::waits_for);
-static_assert(std::popcount(kLinkBits) == 7, "each has a bit of its own");
+static_assert(std::popcount(kLinkBits) == 7, "each has its own bit");
 
 void take_args(const EventFields& f, Event& event) {
   if (f.unusual || f.args.size() > UINT32_MAX) {
@@ -196,7 +196,7 @@ void EventReader::read(const EventFields& fields, Event& event) {
 Name EventReader::name_of(std::string_view token, const char* key) {
   if (token.empty()) return {};
   if (!is_text(token))
-    throw std::runtime_error(fmt::format("`{}` must be a text", key));
+    throw std::runtime_error(fmt::format("`{}` must be a string", key));
   const std::string_view text = content(token);
   return text.find('\\') == text.npos ? names_.of(text) : Name(shown(text));
 }

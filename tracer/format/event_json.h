@@ -23,6 +23,9 @@ class EventReader {
   /// describing what is wrong with the entry (but not its location).
   void read(const EventFields& fields, Event& event);
 
+  /// Returns true if a string stood for a process or thread.
+  bool has_numbered_texts() const { return !numbers_.empty(); }
+
  private:
   Name name_of(std::string_view token, const char* key);
   int64_t lane_number(std::string_view token, const char* key);

@@ -6,13 +6,13 @@ KernelFacts kernel_facts(const Event& event) {
   KernelFacts facts;
   facts.cpu = event.dur;
   event.args.for_each([&](std::string_view key, const Value& value) {
-    if (key == keys::phase) {
+    if (is_name(key, keys::phase)) {
       facts.phase = value.text();
-    } else if (key == keys::impl) {
+    } else if (is_name(key, keys::impl)) {
       facts.impl = value.text();
-    } else if (key == keys::queued_us) {
+    } else if (is_name(key, keys::queued_us)) {
       facts.queued = value.duration();
-    } else if (key == keys::cpu_us) {
+    } else if (is_name(key, keys::cpu_us)) {
       facts.cpu = value.duration(event.dur);
     }
   });
@@ -22,30 +22,30 @@ KernelFacts kernel_facts(const Event& event) {
 CopyFacts copy_facts(const Event& event) {
   CopyFacts facts;
   event.args.for_each([&](std::string_view key, const Value& value) {
-    if (key == keys::src) {
+    if (is_name(key, keys::src)) {
       facts.src = value.port();
-    } else if (key == keys::dst) {
+    } else if (is_name(key, keys::dst)) {
       facts.dst = value.port();
-    } else if (key == keys::bytes) {
+    } else if (is_name(key, keys::bytes)) {
       facts.bytes = value.integer(kNone);
-    } else if (key == keys::why) {
+    } else if (is_name(key, keys::why)) {
       facts.why = value.text();
-    } else if (key == keys::phase) {
+    } else if (is_name(key, keys::phase)) {
       facts.phase = value.text();
-    } else if (key == keys::tensor) {
+    } else if (is_name(key, keys::tensor)) {
       facts.tensor = value.text();
-    } else if (key == keys::dtype) {
+    } else if (is_name(key, keys::dtype)) {
       facts.dtype = value.text();
-    } else if (key == keys::shape) {
+    } else if (is_name(key, keys::shape)) {
       facts.shape = value;
-    } else if (key == keys::modelled) {
+    } else if (is_name(key, keys::modelled)) {
       facts.modelled = value.is_true();
-    } else if (key == keys::group) {
+    } else if (is_name(key, keys::group)) {
       facts.is_message = true;
       facts.group = value.text();
-    } else if (key == keys::seq) {
+    } else if (is_name(key, keys::seq)) {
       facts.seq = value.integer(kNone);
-    } else if (key == keys::ring_step) {
+    } else if (is_name(key, keys::ring_step)) {
       facts.ring_step = value.integer();
     }
   });
@@ -59,29 +59,29 @@ CollectiveFacts collective_facts(const Event& event) {
 CollectiveFacts collective_facts(const Args& args) {
   CollectiveFacts facts;
   args.for_each([&](std::string_view key, const Value& value) {
-    if (key == keys::why) {
+    if (is_name(key, keys::why)) {
       facts.why = value.text();
-    } else if (key == keys::phase) {
+    } else if (is_name(key, keys::phase)) {
       facts.phase = value.text();
-    } else if (key == keys::tensor) {
+    } else if (is_name(key, keys::tensor)) {
       facts.tensor = value.text();
-    } else if (key == keys::collective) {
+    } else if (is_name(key, keys::collective)) {
       facts.collective = value.text();
-    } else if (key == keys::algorithm) {
+    } else if (is_name(key, keys::algorithm)) {
       facts.algorithm = value.text();
-    } else if (key == keys::group) {
+    } else if (is_name(key, keys::group)) {
       facts.group = value.text();
-    } else if (key == keys::bytes) {
+    } else if (is_name(key, keys::bytes)) {
       facts.bytes = value.integer();
-    } else if (key == keys::group_size) {
+    } else if (is_name(key, keys::group_size)) {
       facts.group_size = value.integer(kNone);
-    } else if (key == keys::seq) {
+    } else if (is_name(key, keys::seq)) {
       facts.seq = value.integer(kNone);
-    } else if (key == keys::bucket) {
+    } else if (is_name(key, keys::bucket)) {
       facts.bucket = value.integer(kNone);
-    } else if (key == keys::params) {
+    } else if (is_name(key, keys::params)) {
       facts.params = value;
-    } else if (key == keys::imported) {
+    } else if (is_name(key, keys::imported)) {
       facts.imported = value.is_true();
     }
   });
@@ -91,15 +91,15 @@ CollectiveFacts collective_facts(const Args& args) {
 CallFacts call_facts(const Event& event) {
   CallFacts facts;
   event.args.for_each([&](std::string_view key, const Value& value) {
-    if (key == keys::file) {
+    if (is_name(key, keys::file)) {
       facts.file = value.text();
-    } else if (key == keys::line) {
+    } else if (is_name(key, keys::line)) {
       facts.line = value.integer();
-    } else if (key == keys::def_file) {
+    } else if (is_name(key, keys::def_file)) {
       facts.def_file = value.text();
-    } else if (key == keys::def_line) {
+    } else if (is_name(key, keys::def_line)) {
       facts.def_line = value.integer();
-    } else if (key == keys::module) {
+    } else if (is_name(key, keys::module)) {
       facts.module = value.text();
     }
   });

@@ -44,6 +44,19 @@ struct CallFacts {
   int64_t line = 0, def_line = 0;
 };
 
+/// Return true for a copy within a device and for a memset, which PyTorch's profiler
+/// records by these names; in an import they are `kernel` events.
+inline bool is_memcpy(const Event& event) {
+  return event.is(categories::kernel) && event.name.view().starts_with("Memcpy ");
+}
+inline bool is_memset(const Event& event) {
+  return event.is(categories::kernel) && event.name.view().starts_with("Memset ");
+}
+/// Returns true for a kernel that computes.
+inline bool computes(const Event& event) {
+  return event.is(categories::kernel) && !is_memcpy(event) && !is_memset(event);
+}
+
 KernelFacts kernel_facts(const Event& event);
 CopyFacts copy_facts(const Event& event);
 CollectiveFacts collective_facts(const Event& event);

@@ -30,8 +30,8 @@ constexpr size_t kMaxGrowth = 1000;  // the limit of DEFLATE itself is 1,032
 }
 
 [[noreturn]] void fail_too_large(const std::string& path, size_t bytes) {
-  fail_reading(path, fmt::format("unpacks to more than {} MiB, too much for a trace. "
-                                 "Record fewer steps with --trace-steps A:B",
+  fail_reading(path, fmt::format("unpacks to more than {} MiB, too large for a trace; "
+                                 "fix: record fewer steps with --trace-steps A:B",
                                  bytes >> 20));
 }
 
@@ -63,11 +63,11 @@ FileText in_memory(const std::string& path) {
 std::string read_whole_file(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
-    fail_reading(path, "is a folder. Name a trace file");
+    fail_reading(path, "is a folder; fix: name a trace file");
   }
   std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
   if (!file) {
-    fail_reading(path, fmt::format("cannot be opened ({}). Is the name right?",
+    fail_reading(path, fmt::format("cannot be opened ({}); fix: check the name",
                                    std::strerror(errno)));
   }
   gzbuffer(file.get(), kBlock);
@@ -82,8 +82,8 @@ std::string read_whole_file(const std::string& path) {
     if (got < 0 || code == Z_BUF_ERROR) {
       fail_reading(
           path,
-          fmt::format("cannot be read past byte {} ({}). A download or a copy may "
-                      "have been cut off: fetch or record it again",
+          fmt::format("cannot be read past byte {} ({}), perhaps after an incomplete "
+                      "download or copy; fix: fetch or record it again",
                       text.size(), code == Z_ERRNO ? std::strerror(errno) : reason));
     }
     if (got == 0) return text;

@@ -10,29 +10,26 @@
 
 namespace lockstep::tracer {
 
-/// Maps ids to positions in a list of events: a table if the ids are
-/// small, as in traces recorded by this project, otherwise a hash table.
+/// Maps ids to positions in a list of events: a table for small ids,
+/// as in traces recorded by this project, a hash table for all others.
 class IdMap {
  public:
   /// Indexes events for which `counts(event)`. If two share an id, the first is used.
   template <typename Counts>
   IdMap(const std::vector<Event>& events, Counts counts) {
-    int64_t most = -1;
-    for (const Event& event : events) {
-      if (counts(event)) most = std::max(most, event.id);
-    }
-    if (most < static_cast<int64_t>(4 * events.size() + 1024)) {
-      dense_.assign(static_cast<size_t>(most + 1), kAbsent);
-    }
+    const size_t limit = 4 * events.size() + 1024;
     for (size_t i = 0; i < events.size(); ++i) {
       const int64_t id = events[i].id;
       if (id == kNone || !counts(events[i])) continue;
-      if (dense_.empty() || id < 0) {
+      const auto place = static_cast<uint64_t>(id);
+      if (place >= limit) {
         sparse_.emplace(id, static_cast<uint32_t>(i));
-      } else if (uint32_t& position = dense_[static_cast<size_t>(id)];
-                 position == kAbsent) {
-        position = static_cast<uint32_t>(i);
+        continue;
       }
+      if (place >= dense_.size()) {
+        dense_.resize(std::min(limit, 2 * place + 1024), kAbsent);
+      }
+      if (dense_[place] == kAbsent) dense_[place] = static_cast<uint32_t>(i);
     }
   }
 

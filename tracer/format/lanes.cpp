@@ -11,10 +11,12 @@ namespace {
 class PlaceFinder {
  public:
   PlaceFinder(const Trace& trace, std::map<LaneKey, Lane>& lanes) : lanes_(lanes) {
+    const Event* last = nullptr;  // consecutive events are mostly of one process
     for (const Event& event : trace.events) {
-      if (event.ph == 'X' && !is_task(event)) {
-        first_host_event_.try_emplace(event.pid, &event);
-      }
+      if (event.ph != 'X' || is_task(event)) continue;
+      if (last != nullptr && last->pid == event.pid) continue;
+      last = &event;
+      first_host_event_.try_emplace(event.pid, &event);
     }
     for (auto event = trace.events.rbegin(); event != trace.events.rend(); ++event) {
       if (event->ph == 'M') {

@@ -26,25 +26,25 @@ void check_together(const std::vector<Trace>& ranks,
   for (size_t i = 0; i < ranks.size(); ++i) {
     const int64_t rank = rank_of(ranks[i]);
     if (rank == kNone) {
-      throw std::runtime_error(names[i] + ": not the file of one rank");
+      throw std::runtime_error(names[i] + ": not the trace of a single rank");
     }
     const auto [first, is_new] = seen.emplace(rank, names[i]);
     if (!is_new) {
-      throw std::runtime_error(
-          fmt::format("{} and {} are both of rank {}", first->second, names[i], rank));
+      throw std::runtime_error(fmt::format("{} and {} both belong to rank {}",
+                                           first->second, names[i], rank));
     }
     const auto run_of = [](const Trace& trace) {
       return string_arg(object_arg(trace.lockstep, top::rank_clock), "run");
     };
     if (run_of(ranks[i]) != run_of(ranks[0])) {
       throw std::runtime_error(names[0] + " and " + names[i] +
-                               " are of different runs");
+                               " are from different runs");
     }
     for (const char* key : {top::arch, top::mode}) {
       if (string_arg(ranks[i].lockstep, key) == string_arg(ranks[0].lockstep, key))
         continue;
-      throw std::runtime_error(fmt::format("{} and {} are of different runs (`{}`)",
-                                           names[0], names[i], key));
+      throw std::runtime_error(fmt::format(
+          "{} and {} are from different runs (`{}` differs)", names[0], names[i], key));
     }
   }
 }

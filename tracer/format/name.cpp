@@ -16,7 +16,7 @@ struct TextHash {
 
 }  // namespace
 
-constinit const std::string Name::kEmpty;
+const std::string Name::kEmpty;
 
 /// Strings are never removed, so pointers to them stay valid.
 const std::string* Name::kept(std::string_view text) {

@@ -4,12 +4,20 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <ostream>
 #include <string>
 #include <string_view>
 
 namespace lockstep::tracer {
+
+/// Compares with a name of the schema (keys.h). The length of that is a constant, so
+/// comparing takes a few instructions and no call.
+template <size_t N>
+bool is_name(std::string_view text, const char (&name)[N]) {
+  return text.size() == N - 1 && std::memcmp(text.data(), name, N - 1) == 0;
+}
 
 /// The category or name of an event: a pointer to a string that is stored
 /// once, so that names copy and compare like pointers. Thread-safe.

@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <stdexcept>
 
 #include "tracer/format/event_json.h"
 #include "tracer/format/file_io.h"
 #include "tracer/format/index.h"
+#include "tracer/format/read_ahead.h"
 #include "tracer/format/times.h"
 #include "tracer/format/tokens.h"
 #include "tracer/format/trace.h"
@@ -75,7 +77,10 @@ class TraceBuilder {
   Trace read() {
     open();
     for (Found found = file_.next(); found != Found::end; found = file_.next()) {
-      if (found == Found::event) take_event();
+      if (found == Found::event) {
+        take_event();
+        take_parts();
+      }
       if (found == Found::member) take_member();
     }
     close();
@@ -90,7 +95,7 @@ class TraceBuilder {
     const char first = scan.peek();
     if (first != '{' && first != '[') {
       if (scan.value(); scan.error() != nullptr) fail_damaged("", text_);
-      fail("holds a single value. Is it a Chrome trace?");
+      fail("is a single JSON value; fix: name a Chrome trace");
     }
     file_ = File(inside);
   }
@@ -99,18 +104,17 @@ class TraceBuilder {
     if (const char* error = file_.scan().error()) fail_reading(error);
     const size_t end = text_.find_first_not_of(" \t\r\n", place_of(file_.scan().at()));
     if (end != text_.npos && text_[end] != '\0') fail_damaged("[]", text_.substr(end));
-    if (!file_.has_events()) fail("has no `traceEvents`. Is it a Chrome trace?");
+    if (!file_.has_events()) fail("has no `traceEvents`; fix: name a Chrome trace");
   }
 
   void take_event() {
     std::vector<Event>& events = trace_.events;
     if (events.size() >= kMaxEvents) {
-      fail(
-          fmt::format("has more than {} events. Record fewer steps with "
-                      "--trace-steps A:B",
-                      kMaxEvents));
+      fail(fmt::format(
+          "has more than {} events; fix: record fewer steps with --trace-steps A:B",
+          kMaxEvents));
     }
-    if (events.size() == events.capacity()) reserve();
+    reserve(events.size() + 1);
     try {
       reader_.read(file_.fields(), events.emplace_back());
     } catch (const OutOfRange& time) {
@@ -122,17 +126,30 @@ class TraceBuilder {
     }
   }
 
-  /// Reserves space for as many events as the text read up to
-  /// this point suggests, instead of doubling the capacity.
-  void reserve() {
-    const size_t known = trace_.events.size();
-    size_t expected = 2 * known + 64;
-    if (known > 5'000) {
+  /// Takes over what was read ahead, beginning after the event that was just read.
+  void take_parts() {
+    std::vector<Event>& events = trace_.events;
+    if (events.size() == 1) ahead_ = ReadAhead(text_, file_.scan().at());
+    while (EventPart* part = ahead_.part_at(file_.scan().at())) {
+      const size_t count = events.size() + part->events.size();
+      if (part->events.empty() || count > kMaxEvents) return;
+      file_.skip_to(part->end);
+      reserve(count);
+      std::move(part->events.begin(), part->events.end(), std::back_inserter(events));
+    }
+  }
+
+  /// Makes room for `count` events, which were read up to this point, and for as many
+  /// more as the rest of the text suggests, instead of doubling the capacity.
+  void reserve(size_t count) {
+    if (count <= trace_.events.capacity()) return;
+    size_t expected = 2 * count + 64;
+    if (count > 5'000) {
       const double share = static_cast<double>(text_.size()) /
                            static_cast<double>(place_of(file_.scan().at()));
-      expected = static_cast<size_t>(static_cast<double>(known) * share * 1.02) + 1'000;
+      expected = static_cast<size_t>(static_cast<double>(count) * share * 1.02) + 1'000;
     }
-    trace_.events.reserve(std::min(std::max(expected, known + 1), kMaxEvents));
+    trace_.events.reserve(std::min(std::max(expected, count), kMaxEvents));
   }
 
   void take_member() {
@@ -173,8 +190,8 @@ class TraceBuilder {
     const auto end = text_.begin() + std::min(position, text_.size());
     const auto line = std::count(text_.begin(), end, '\n') + 1;
     fail(
-        fmt::format("line {}, byte {}: {}. The file is damaged or cut off: record "
-                    "it again",
+        fmt::format("line {}, byte {}: {}, so the file is damaged or truncated; fix: "
+                    "record it again",
                     line, position, diagnosis.reason));
   }
 
@@ -196,6 +213,7 @@ class TraceBuilder {
   File file_;
   Trace trace_;
   EventReader reader_;
+  ReadAhead ahead_;
 };
 
 bool in_order(const Event& a, const Event& b) {
@@ -226,8 +244,8 @@ Trace parse(const FileText& file, const std::string& name) {
     trace = TraceBuilder(file.text, name).read();
   } catch (const std::bad_alloc&) {
     throw std::runtime_error(name +
-                             ": does not fit into this machine's memory. "
-                             "Record fewer steps with --trace-steps A:B");
+                             ": does not fit into this machine's memory; fix: record "
+                             "fewer steps with --trace-steps A:B");
   }
   trace.texts.push_back(file.owner);
   drop_launch_flows(trace);

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "tracer/format/bytes16.h"
 
@@ -41,8 +42,8 @@ class BasicScanner {
   static constexpr size_t kMaxKeys = 10'000;  ///< strict only
 
   // Values of `error` other than damage.
-  static constexpr const char* kTooDeep = "it is nested deeper than any trace";
-  static constexpr const char* kTooManyKeys = "it has more keys than any event";
+  static constexpr const char* kTooDeep = "nested too deeply for a trace";
+  static constexpr const char* kTooManyKeys = "too many keys for an event";
 
   BasicScanner() = default;
   explicit BasicScanner(std::string_view text)
@@ -52,23 +53,26 @@ class BasicScanner {
   const char* error() const { return error_; }  ///< nullptr if there is none
   const char* error_at() const { return error_at_; }
 
+  /// Skips text that is known to be valid.
+  void skip_to(const char* place) { at_ = place; }
+
   /// Excludes the currently open brackets from the nesting limit.
   void ignore_open_brackets() { ignored_ = depth_; }
 
   /// Returns true if an object may hold this many members; otherwise fails.
-  bool admits(size_t members) {
+  [[gnu::always_inline]] bool admits(size_t members) {
     return !kStrict || members <= kMaxKeys || fail(kTooManyKeys);
   }
 
   /// Returns the next non-blank byte, or '\0' at the end.
-  char peek() {
+  [[gnu::always_inline]] char peek() {
     while (at_ < end_ && is_blank(*at_)) ++at_;
     return at_ < end_ ? *at_ : '\0';
   }
 
   /// Enters an object or array. Returns true if it is not empty.
-  bool enter(char opening) {
-    if (peek() != opening) return fail("something is missing");
+  [[gnu::always_inline]] bool enter(char opening) {
+    if (peek() != opening) return fail("a bracket is missing");
     if constexpr (kStrict) {
       if (depth_ - ignored_ >= kMaxDepth) return fail(kTooDeep);
       ++depth_;
@@ -83,10 +87,10 @@ class BasicScanner {
 
   /// Must be called after a member: returns true if another follows; otherwise
   /// consumes the closing bracket. A tolerant scanner accepts a trailing comma.
-  bool more(char closing) {
+  [[gnu::always_inline]] bool more(char closing) {
     const char next = peek();
     if (next != ',' && next != closing) {
-      return fail(next == '\0' ? kCutOff : "there is no comma where one must be");
+      return fail(next == '\0' ? kCutOff : "a comma is missing");
     }
     ++at_;
     if (next == closing) return --depth_, false;
@@ -96,8 +100,8 @@ class BasicScanner {
   }
 
   /// Returns the name of an object member without quotes; also consumes its colon.
-  std::string_view key() {
-    if (peek() != '"') return fail("a name in quotes is missing"), std::string_view();
+  [[gnu::always_inline]] std::string_view key() {
+    if (peek() != '"') return fail("a quoted name is missing"), std::string_view();
     std::string_view quoted = text();
     if (quoted.empty()) return {};
     if (peek() != ':') return fail(kNoColon), std::string_view();
@@ -111,7 +115,7 @@ class BasicScanner {
   /// returns true. Much faster than `key`: the branch is predictable,
   /// and there is no need to search for the closing quote.
   template <size_t N>
-  bool take_key(const char (&name)[N]) {
+  [[gnu::always_inline]] bool take_key(const char (&name)[N]) {
     if (end_ - at_ <= static_cast<ptrdiff_t>(N) || *at_ != '"' || at_[N] != '"' ||
         std::memcmp(at_ + 1, name, N - 1) != 0) {
       return false;
@@ -125,11 +129,13 @@ class BasicScanner {
   }
 
   /// Returns the first letter of the next member's name, or '\0' if there is none.
-  char key_letter() { return peek() == '"' && end_ - at_ > 1 ? at_[1] : '\0'; }
+  [[gnu::always_inline]] char key_letter() {
+    return peek() == '"' && end_ - at_ > 1 ? at_[1] : '\0';
+  }
 
   /// Returns any value verbatim: a string with its quotes and
   /// escapes, a number, a whole object. Empty only after an error.
-  std::string_view value() {
+  [[gnu::always_inline]] std::string_view value() {
     const char first = peek();
     if (first == '"') return text();
     if (first == '{' || first == '[') return container();
@@ -152,9 +158,9 @@ class BasicScanner {
   }
 
  private:
-  static constexpr const char* kCutOff = "it is cut off";
+  static constexpr const char* kCutOff = "unexpected end of file";
   static constexpr const char* kNoColon = "a colon is missing";
-  static constexpr const char* kNotJson = "it is no JSON";
+  static constexpr const char* kNotJson = "invalid JSON";
 
   static bool is_blank(char c) {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
@@ -176,7 +182,15 @@ class BasicScanner {
     return Bytes16(last);
   }
 
-  std::string_view text();
+  /// Returns where bytes of a string end it, or need a closer look.
+  static uint32_t stops(const Bytes16& bytes) {
+    uint32_t found = bytes.equal('"') | bytes.equal('\\');
+    if constexpr (kStrict) found |= bytes.at_most('\x1f') | bytes.beyond_ascii();
+    return found;
+  }
+
+  [[gnu::always_inline]] std::string_view text();
+  [[gnu::noinline]] std::string_view long_text();
   std::string_view scalar();
   std::string_view container();
   std::string_view strict_scalar();
@@ -195,12 +209,20 @@ using StrictScanner = BasicScanner<Grammar::strict>;
 /// Consumes from the opening quote to the closing one.
 template <Grammar grammar>
 inline std::string_view BasicScanner<grammar>::text() {
+  if (end_ - at_ <= 16) return long_text();
+  const uint32_t found = stops(Bytes16(at_ + 1));
+  const char* const at = at_ + 1 + std::countr_zero(found | 1u << 15);
+  if (*at != '"') return long_text();  // which is rare
+  const char* const begin = std::exchange(at_, at + 1);
+  return {begin, static_cast<size_t>(at_ - begin)};
+}
+
+template <Grammar grammar>
+std::string_view BasicScanner<grammar>::long_text() {
   const char* const begin = at_;
   bool plain = true;  // no escapes, nothing that needs validation
   for (const char* at = begin + 1; at < end_;) {
-    const Bytes16 bytes = block(at);
-    uint32_t found = bytes.equal('"') | bytes.equal('\\');
-    if constexpr (kStrict) found |= bytes.at_most('\x1f') | bytes.beyond_ascii();
+    const uint32_t found = stops(block(at));
     if (found == 0) {
       at += 16;
       continue;

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <limits>
 
 namespace lockstep::tracer {
 
@@ -22,13 +21,6 @@ std::optional<int64_t> parse_with_exponent(const std::string& text) {
 }
 
 }  // namespace
-
-int64_t add_within_range(int64_t a, int64_t b) {
-  int64_t sum = 0;
-  if (!__builtin_add_overflow(a, b, &sum)) return sum;
-  return a > 0 ? std::numeric_limits<int64_t>::max()
-               : std::numeric_limits<int64_t>::min();
-}
 
 std::optional<int64_t> parse_microseconds(std::string_view text) {
   if (text.find_first_of("eE") != std::string_view::npos) {

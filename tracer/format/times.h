@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,7 +16,12 @@ inline constexpr int64_t kMaxTime = int64_t{1} << 61;
 inline constexpr int64_t kMinTime = -kMaxTime / 2;
 
 /// Returns a + b clamped to the range of int64_t: a file may claim any byte count.
-int64_t add_within_range(int64_t a, int64_t b);
+inline int64_t add_within_range(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return a > 0 ? std::numeric_limits<int64_t>::max()
+               : std::numeric_limits<int64_t>::min();
+}
 
 /// "12.345" → 12345. Exact, whereas a double would lose the nanoseconds of
 /// 1712195495519836.506; digits beyond the third are truncated. Accepts

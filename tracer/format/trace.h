@@ -41,6 +41,10 @@ struct Event {
 
   int64_t end() const { return ts + dur; }
   bool is(std::string_view category) const { return cat == category; }
+  template <size_t N>
+  bool is(const char (&category)[N]) const {
+    return is_name(cat.view(), category);
+  }
 };
 
 /// A whole trace file.

@@ -35,6 +35,15 @@ class TraceFile {
     scan_.ignore_open_brackets();
   }
 
+  /// Enters the list of events after one of them: `rest` begins behind its bracket.
+  static TraceFile within_events(std::string_view rest) {
+    TraceFile file;
+    file.scan_ = BasicScanner<grammar>(rest);
+    file.where_ = Where::events;
+    file.bare_ = file.has_events_ = file.more_ = file.after_value_ = true;
+    return file;
+  }
+
   Found next() {
     while (true) {
       unit_ = scan_.at();
@@ -57,6 +66,9 @@ class TraceFile {
       }
     }
   }
+
+  /// Continues after another event of the list, which ends at `place`.
+  void skip_to(const char* place) { scan_.skip_to(place); }
 
   const EventFields& fields() const { return fields_; }
   std::string_view key() const { return key_; }

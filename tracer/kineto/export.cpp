@@ -111,18 +111,18 @@ Json about(const Trace& trace) {
        "ts and dur of steps, annotations, calls, operators, kernels, copies and "
        "collectives; bytes, shapes, types; fwdbwd; which operator launched what"},
       {"translated",
-       {"virtual devices stand as GPUs: no CUPTI, no CUDA was involved",
+       {"virtual devices appear as GPUs; neither CUPTI nor CUDA was involved",
         "kernels are named OPERATION [IMPLEMENTATION]; calls have C++ files and lines",
-        "collectives are named like NCCL's kernels, whatever made them; the messages "
-        "inside of them are left out",
+        "collectives are named like NCCL kernels, regardless of the backend; their "
+        "messages are left out",
         "streams: 7 compute, 13 copies to and 14 from the device, 20 collectives",
         "the phases data and optimizer are named as torch.profiler annotates them"}},
       {"not_measured",
        {"cudaLaunchKernel and cudaMemcpyAsync: spread evenly over their operator's "
         "time, at most 1 us long",
         "queued, registers per thread, shared memory, blocks and warps per SM, grid, "
-        "block, occupancy, the facts of deviceProperties: placeholders",
-        "memory bandwidth (GB/s): bytes by dur"}}};
+        "block, occupancy, the values in deviceProperties: placeholders",
+        "memory bandwidth (GB/s): bytes divided by dur"}}};
 }
 
 /// Rejects a folder with the ranks of two runs, which would be read as one run.
@@ -133,8 +133,8 @@ void refuse_strangers(const std::string& folder, const std::set<std::string>& ou
     if (name.find(kEnding) == name.npos || ours.contains(name)) continue;
     if (name.find(".tmp") != name.npos) continue;
     throw std::runtime_error(
-        fmt::format("{} holds {} already, which this export would not replace: name an "
-                    "empty folder",
+        fmt::format("{} already contains {}, which this export would not replace; fix: "
+                    "name an empty folder",
                     folder, name));
   }
 }
@@ -167,7 +167,8 @@ std::vector<std::string> export_kineto(const Trace& trace, const std::string& fo
   if (int_arg(trace.lockstep, top::format) != 1 ||
       trace.lockstep.contains(top::imported)) {
     throw std::runtime_error(
-        "not a trace that lockstep recorded: only those can be exported");
+        "not a trace that lockstep recorded; fix: export one recorded with lockstep "
+        "train --trace FILE");
   }
   std::vector<int64_t> ranks;
   std::vector<std::string> paths;
@@ -185,7 +186,7 @@ std::vector<std::string> export_kineto(const Trace& trace, const std::string& fo
   const bool is_new = fs::create_directories(folder, error);
   if (error) {
     throw std::runtime_error(
-        fmt::format("{}: cannot be made a folder ({})", folder, error.message()));
+        fmt::format("{}: the folder cannot be created ({})", folder, error.message()));
   }
   try {
     refuse_strangers(folder, names);

@@ -72,8 +72,7 @@ class KinetoImport {
       thread_of(event);
       steps_.push_back({event.ts - origin_, event.end() - origin_, number, ""});
     }
-    if (first)
-      throw std::runtime_error("holds nothing that PyTorch's profiler records");
+    if (first) throw std::runtime_error("contains no events from PyTorch's profiler");
   }
 
   int64_t thread_of(const Event& event) {
@@ -170,17 +169,19 @@ class KinetoImport {
     no_steps_ = true;
   }
 
-  /// Events between two steps belong to the preceding step.
+  /// Returns the step in which the host is; kNone before, between and after the steps.
   int64_t step_at(int64_t ts) const {
     const auto after =
         std::upper_bound(steps_.begin(), steps_.end(), ts,
                          [](int64_t time, const Span& step) { return time < step.ts; });
-    return after == steps_.begin() ? steps_.front().number : (after - 1)->number;
+    if (after == steps_.begin() || (after - 1)->end <= ts) return kNone;
+    return (after - 1)->number;
   }
 
   void number_steps() {
     for (Event& event : trace_.events) {
       if (event.step == kNone) event.step = step_at(event.ts);
+      if (event.step == kNone) event.args[keys::imported] = true;
     }
   }
 
@@ -251,7 +252,9 @@ class KinetoImport {
     if (bytes >= 0) task.args[keys::bytes] = bytes;
     if (nccl) name_collective(from, task);
     link_launch(from, task);
-    if (task.op == kNone || bytes < 0) task.args[keys::imported] = true;
+    if (task.op == kNone || task.step == kNone || bytes < 0) {
+      task.args[keys::imported] = true;
+    }
   }
 
   int64_t thread_of_arrivals(int64_t device, int64_t stream) {
@@ -269,7 +272,7 @@ class KinetoImport {
     if (found == launches_.end()) return;
     const Event& launch = trace_.events[found->second.first];
     task.op = trace_.events[found->second.second].id;
-    task.step = launch.step;
+    task.step = launch.step;  // kNone for what was launched outside the steps
     const std::string phase = phase_at(launch.ts);
     if (!phase.empty()) task.args[keys::phase] = phase;
   }
@@ -378,7 +381,7 @@ class KinetoImport {
 
 Trace import_kineto(const Trace& foreign) {
   if (foreign.lockstep.contains(top::format)) {
-    throw std::runtime_error("is a trace of lockstep already");
+    throw std::runtime_error("is already a lockstep trace");
   }
   return KinetoImport(foreign).take();
 }

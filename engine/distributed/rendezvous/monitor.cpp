@@ -134,7 +134,7 @@ std::string Monitor::silent() const {
           rank, silence);
     }
     return fmt::format(
-        "rank {} hangs or died: no heartbeat for {:.1f} s (it was at {}); {}", rank,
+        "rank {} hangs or has died: no heartbeat for {:.1f} s (it was at {}); {}", rank,
         silence, seen_[rank].at, kFix);
   }
   return {};
@@ -171,7 +171,7 @@ std::string Monitor::explain(const std::string& error) {
   const auto deadline = deadline_after(Milliseconds(1000));
   while (true) {
     if (!store_answers()) {
-      return fmt::format("rank 0, which hosts the store, hangs or died: {}; {}",
+      return fmt::format("rank 0, which hosts the store, hangs or has died: {}; {}",
                          store_trouble_.empty() ? error : store_trouble_, kFix);
     }
     std::string blame;

@@ -1,5 +1,5 @@
 // rejected by: ends_with_a_wait
-// because: says 180 calls per second
+// because: reports 180 calls per second
 //
 // The misconception: a call that has come back is done.
 

@@ -90,7 +90,7 @@ TEST_F(Cifar10Files, TruncatedFile) {
   write_set(scratch_);
   write_file(scratch_ / "data_batch_2.bin", records(2).substr(0, 2 * 3073 - 1));
   expect_error(loading(), "data_batch_2.bin", "truncated", "6145 bytes", "1 records",
-               "3072 more", kMend);
+               "plus 3072 bytes", kMend);
 }
 
 TEST_F(Cifar10Files, WrongLabel) {

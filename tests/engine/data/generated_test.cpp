@@ -64,8 +64,8 @@ TEST_F(GeneratedFiles, NeedARecordForEachFile) {
   auto make = [&](int64_t train, int64_t test) {
     return [=, this] { generate_cifar10(scratch_ / "x", train, test, 0); };
   };
-  expect_error(make(4, 1), "5 training records", "not 4 and 1");
-  expect_error(make(5, 0), "1 test record", "not 5 and 0");
+  expect_error(make(4, 1), "5 training records", "but got 4 and 1");
+  expect_error(make(5, 0), "1 test record", "but got 5 and 0");
   EXPECT_EQ(listing(), std::vector<std::string>{});
 }
 

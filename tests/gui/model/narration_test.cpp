@@ -119,7 +119,7 @@ TEST(Narration, OfTheMinimalTrace) {
        "for 11.5 µs."},
       {"wait for the loss",
        "The host **waits 48.0 µs** for the number that item() returns, until device 0 "
-       "has it. Once per step this is harmless; if done often, devices run dry."},
+       "has it. Once per step this is harmless; if it happens often, devices go idle."},
       {"scatter images@cpu:0",
        "**images[0:2]** of the batch go from the host to device 0: 40 B. This is chunk "
        "0 of 2, counted from 0."},
@@ -142,27 +142,28 @@ TEST(Narration, OfADataParallelStep) {
        "sending take **6.50 ms**, 7 % of the step, on one port."},
       {"Module._call_impl",
        "**_call_impl** turns replica(x) into Net.forward(x): first the forward "
-       "pre-hooks, if any, then **forward**, then the forward hooks. To call forward "
+       "pre-hooks, if any, then **forward**, then the forward hooks. Calling forward "
        "directly would skip the hooks."},
       {"Net.forward",
        "This is the **forward** that main.py never calls: model(images) → "
        "DataParallel.forward → replica(x) → **Net.forward**. x is [2, 3, 32, 32]. The "
-       "host queues this in 700 µs; device 1 finishes **2.38 ms after it**."},
+       "host queues this in 700 µs; device 1 finishes **2.38 ms later**."},
       {"aten::conv2d",
        "**aten::conv2d** in conv1 moves the filters [8, 3, 3, 3] over [2, 3, 32, 32]: "
        "**442 kFLOP**. The kernel is queued here; it ran **1.96 ms later** on device "
        "1, for 1.00 ms."},
       {"conv2d@device 1",
        "**conv2d** of conv1 ran on device 1 for **1.00 ms** at **442 MFLOP/s**. Before "
-       "that it waited 500 µs for a core. It had a core for only 60 % of its time."},
+       "that it waited 500 µs for a core. It had a core for only 60 % of its "
+       "duration."},
       {"aten::batch_norm",
        "**aten::batch_norm** normalises each channel of [2, 8, 32, 32] with the mean "
        "and variance of **this device's chunk only**; the other chunks have theirs. "
        "The kernel is queued here; it ran **2.80 ms later** on device 1, for 100 µs."},
       {"ConvolutionBackward0",
-       "**ConvolutionBackward0** computes both gradients of aten::conv2d in conv1: its "
-       "input's and its filters': 885 kFLOP, **2.0 times** forward's. 2 kernels are "
-       "queued here; the first ran **9.90 ms later** on device 1."},
+       "**ConvolutionBackward0** computes both gradients of aten::conv2d in conv1, for "
+       "its input and for its filters: 885 kFLOP, **2.0 times** those of forward. 2 "
+       "kernels are queued here; the first ran **9.90 ms later** on device 1."},
   };
   expect_said(model, expected);
 }
@@ -176,12 +177,12 @@ TEST(Narration, OfADistributedStep) {
   const Expected expected[] = {
       {"step 3",
        "**Step 3** evaluates **1 image**, in **1.00 ms**: 1000 images per second. "
-       "There is no backward, and no parameter changes."},
+       "There is no backward pass, and no parameter changes."},
       {"ring@device 0",
        "**all_reduce of bucket 1**, **1.20 MB**, among 3 ranks, in 500 µs."},
       {"first_chunk@device 1",
        "Ring step 2 of 4: device 0 sends **400 kB** of gradients to its neighbour, "
-       "device 1, at 8.00 GB/s, which adds its own. The sum grows on the way."},
+       "device 1, at 8.00 GB/s, which adds its own. The sum grows along the way."},
       {"second_chunk@device 2",
        "Ring step 3 of 4: device 1 passes **400 kB** of finished sums on to its "
        "neighbour, device 2, at 8.00 GB/s. At the end all ranks have all sums."},
@@ -189,8 +190,8 @@ TEST(Narration, OfADistributedStep) {
        "An empty chunk goes around the ring, from device 1 to device 2: there were too "
        "few values to split. Ring step 4."},
       {"bucket_ready",
-       "**Bucket 1** is full: its last gradient is ready. Now its all-reduce may "
-       "begin, while backward goes on."},
+       "**Bucket 1** is full: its last gradient is ready. Its all-reduce can now begin "
+       "while backward continues."},
       {"slot", "**A learner's code** replaces the engine's scatter from here on."},
   };
   expect_said(model, expected);

@@ -92,7 +92,7 @@ TEST_F(Ranks, PlacesNameTheirRank) {
   EXPECT_EQ(rank_of(model_, *place), 1);
   EXPECT_EQ(parse_position(model_, "rank2:@1ms", why)->rank, 2);
   EXPECT_FALSE(parse_position(model_, "rank3:2", why));
-  EXPECT_EQ(why, "'rank3:2' names no rank from rank0: to rank2:");
+  EXPECT_EQ(why, "'rank3:2' does not name a rank from rank0: to rank2:");
 }
 
 TEST_F(Ranks, MeetInCollectives) {

@@ -1,6 +1,8 @@
 #include "gui/render/film.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -18,7 +20,8 @@ class Films : public testing::Test {
  protected:
   Films() {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::path(testing::TempDir()) / (std::string("lockstep_") + test->name());
+    folder_ = fs::path(testing::TempDir()) /
+              fmt::format("lockstep_{}_{}", test->name(), getpid());
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }

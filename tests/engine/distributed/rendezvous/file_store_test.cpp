@@ -140,7 +140,8 @@ TEST_F(AStoreInAFile, IsNotLockedForever) {
   FileStore store(path_, milliseconds(20));
   const Fd other(::open(path_.c_str(), O_RDWR));
   ASSERT_EQ(::flock(other.get(), LOCK_EX), 0);
-  expect_error([&] { store.try_get("key"); }, path_.string(), "by another process for 0.02 s");
+  expect_error([&] { store.try_get("key"); }, path_.string(),
+               "by another process for 0.02 s");
   ASSERT_EQ(::flock(other.get(), LOCK_UN), 0);
   EXPECT_EQ(store.try_get("key"), std::nullopt);
 }

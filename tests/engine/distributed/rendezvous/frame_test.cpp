@@ -51,9 +51,9 @@ TEST(StoreFrame, GarbageIsToldAtOnce) {
   expect_garbage("LKS2", "no frame header");
   expect_garbage(std::string("LKS1\15\0\0\0\0\0\0\0", 12), "unknown operation 13");
   expect_garbage(std::string("LKS1\1\0\0\0\1\0\20\0", 12),
-                 "a frame of 1048577 bytes; 1048576 are allowed");
+                 "a frame of 1048577 bytes, above the limit of 1048576");
   expect_garbage(std::string("LKS1\1\0\0\0\377\377\377\377", 12),
-                 "a frame of 4294967295 bytes; 1048576 are allowed");
+                 "a frame of 4294967295 bytes, above the limit of 1048576");
   const std::string five("LKS1\1\0\0\0\5\0\0\0", 12);
   expect_garbage(five + std::string("\2\0\0\0x", 5),
                  "a field is longer than its frame");

@@ -1,0 +1,27 @@
+// A trace on the emulated clock, addressed by the names of what was recorded.
+#pragma once
+
+#include "tests/tracer/named_trace.h"
+#include "tracer/emulate/emulate.h"
+
+namespace lockstep::tracer::testing {
+
+/// What the emulator makes of a trace; events are asked for by their names in it.
+class Emulated {
+ public:
+  explicit Emulated(const Trace& recorded, const EmulateOptions& options = {})
+      : trace(emulate(recorded, options)), names_(recorded) {}
+
+  const Event& operator[](std::string_view path) const {
+    return event_at(trace, names_, path);
+  }
+  int64_t begin(std::string_view path) const { return (*this)[path].ts; }
+  int64_t end(std::string_view path) const { return (*this)[path].end(); }
+
+  const Trace trace;
+
+ private:
+  const NamedTrace names_;
+};
+
+}  // namespace lockstep::tracer::testing
