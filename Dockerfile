@@ -4,9 +4,9 @@
 #   docker build -t lockstep .
 #   docker run --rm --ipc=host lockstep demo
 #
-# --ipc=host: a container's shared memory is 64 MB unless it is told otherwise. PyTorch's
-# loader workers hand batches over through it and die of a "bus error" when it is full.
-# lockstep's loader uses threads and needs none; the flag is here for those who compare.
+# --ipc=host: a container's shared memory is 64 MB by default. PyTorch's loader workers
+# hand batches over through it and die of a "bus error" when it is full.
+# lockstep's loader uses threads and needs none; the flag is for comparisons with PyTorch.
 FROM debian:12-slim
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates \
       python3 && rm -rf /var/lib/apt/lists/*

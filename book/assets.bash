@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Copies into FOLDER what the book needs of Debian's packages to work without a network:
-# the part of MathJax that turns TeX into HTML (1.6 MB of 56), and the viewer's type.
+# Copies the parts of Debian's packages that the book needs offline into FOLDER: the
+# part of MathJax that converts TeX to HTML (1.6 MB of 56), and the viewer's fonts.
 #
 #   book/assets.bash FOLDER
 set -euo pipefail

@@ -1,7 +1,7 @@
-# `./lockstep book`: read by ../lockstep, whose functions it uses.
+# `./lockstep book`: sourced by ../lockstep, whose functions it uses.
 #
-#   --no-open   builds the book and prints where it lies
-#   --pdf       also prints it into build/book.pdf, by Chromium
+#   --no-open   builds the book and prints its path
+#   --pdf       also prints it to build/book.pdf with Chromium
 # shellcheck shell=bash disable=SC2154  # root and build are the wrapper's
 
 book_usage() {

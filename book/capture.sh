@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Captures what the program prints, for the book's pages: each file of book/output
-# begins with the command as one types it. Runs in at most two minutes, without a GPU.
+# Captures the program's output for the book's pages. Each file of book/output begins
+# with the command as the user types it. Takes at most two minutes; needs no GPU.
 #
 #   book/capture.sh          # from anywhere; LOCKSTEP_BIN names another program
 set -euo pipefail

@@ -1,5 +1,6 @@
 """Sphinx's settings. Its source folder is the repository's root, so that a lesson's
-chapter lies beside its exercise, and every path in the book counts from one place."""
+chapter is in the same folder as its exercise, and all paths in the book are relative to
+one folder."""
 
 import os
 import pathlib
@@ -30,11 +31,11 @@ html_css_files = ["book.css", "print.css"]
 html_js_files = ["book.js"]
 html_copy_source = False
 html_show_sphinx = False
-html_show_search_summary = False  # it is fetched, which a page from file:// may not
+html_show_search_summary = False  # uses fetch, which fails on file:// pages
 pygments_style = "literate.colours.Day"
 pygments_dark_style = "literate.colours.Night"
 
-if "LOCKSTEP_BOOK_ASSETS" in os.environ:  # MathJax and the type: see assets.bash
+if "LOCKSTEP_BOOK_ASSETS" in os.environ:  # MathJax and the fonts: see assets.bash
     html_static_path.append(os.environ["LOCKSTEP_BOOK_ASSETS"])
 mathjax_path = "mathjax/MathJax.js?config=TeX-AMS_CHTML"
 mathjax2_config = {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Draws the book's figures from the traces of tests/golden/viewer; no screen needed.
+# Renders the book's figures from the traces of tests/golden/viewer. Needs no display.
 #
 #   book/figures.sh          # from anywhere; LOCKSTEP_BIN names another program
 set -euo pipefail

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the built book into one PDF, by Chromium.
+# Prints the built book to one PDF with Chromium.
 #
 #   book/pdf.bash BUILT-BOOK FILE.pdf
 set -euo pipefail
@@ -12,7 +12,7 @@ if [[ ! $chromium ]]; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# All pages on one, with every fold open.
+# Joins all pages into one, with every fold open.
 PYTHONPATH=$here /usr/bin/python3 -m literate.one_page "$book" "$work/book.html"
 "$chromium" --headless=new --no-sandbox --disable-gpu --no-first-run \
   --user-data-dir="$work/profile" --virtual-time-budget=60000 --no-pdf-header-footer \

@@ -29,7 +29,8 @@ void add_bench(CLI::App& app, Action& action);
 void add_lesson(CLI::App& app, Action& action);
 void add_experiment(CLI::App& app, Action& action);
 void add_view(CLI::App& app, Action& action);
-/// Registers the commands that are planned but not implemented; they say so and fail.
+/// Registers the commands that are planned but not implemented; they print a message
+/// and fail.
 void add_planned(CLI::App& app, Action& action);
 
 /// Runs `lockstep view` on these traces; `at` is the value of --at, or empty. Throws if

@@ -33,7 +33,7 @@ if(NOT CUDAToolkit_FOUND)
     "toolkit 12.0 or newer not found (fix: NVIDIA's package cuda-toolkit)")
   return()
 endif()
-# Ampere, Hopper and, where the compiler knows it, Blackwell; the last one also as PTX,
+# Ampere, Hopper and, if the compiler supports it, Blackwell; the last one also as PTX
 # for later GPUs. -DCMAKE_CUDA_ARCHITECTURES=75 builds for another GPU.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   if(CUDAToolkit_VERSION VERSION_LESS 12.8)
@@ -73,7 +73,7 @@ else()
                  "--dist-backend nccl uses ring")
 endif()
 
-# CUPTI comes with the toolkit, in one of two places. It is not linked: the library is
+# The toolkit contains CUPTI in one of two folders. It is not linked: the library is
 # loaded when a trace is recorded.
 find_path(CUPTI_INCLUDE_DIR cupti.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
   ${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/include)

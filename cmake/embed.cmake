@@ -1,7 +1,7 @@
 # Embeds sources in the program: embed_sources(<out> <folder>…) writes one C++ file that
-# holds the text of every .h and .cpp below the folders (given from the project's root)
-# and sets <out> to its name, for add_executable in the same CMakeLists.txt. What it
-# defines is declared in tracer/record/embedded.h. ALSO <glob>… adds other files.
+# contains the text of every .h and .cpp below the folders (relative to the project's
+# root) and sets <out> to its name, for add_executable in the same CMakeLists.txt. Its
+# definitions are declared in tracer/record/embedded.h. ALSO <glob>… adds other files.
 #
 # The assembler copies the files in (.incbin), so this costs no compile time. ccache
 # recompiles files with .incbin; ninja does so when an embedded file changes.

@@ -12,8 +12,8 @@ function(add_cxx_options)
 endfunction()
 add_cxx_options(-Wall -Wextra -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC 12 warns of std::string's operator+ (bug 105651), and takes the anonymous
-  # namespace of a file in a unity build for a header's.
+  # GCC 12 gives false warnings about std::string's operator+ (bug 105651) and about
+  # anonymous namespaces in unity builds, which it attributes to a header.
   add_cxx_options(-Wno-restrict -Wno-subobject-linkage)
 endif()
 # Paths in messages and traces are relative to the repository's root.
@@ -26,7 +26,7 @@ endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG -g1")
 
 if(LOCKSTEP_SANITIZE)
-  # Findings abort: otherwise a test with undefined behaviour would pass.
+  # Sanitizer findings abort: otherwise a test with undefined behaviour would pass.
   string(REPLACE "," "$<COMMA>" kinds "${LOCKSTEP_SANITIZE}")
   add_cxx_options(-fsanitize=${kinds} -fno-sanitize-recover=all
                   -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes what `lockstep COMMAND --help` prints into commands.md, below each command.
+"""Updates the output of `lockstep COMMAND --help` in commands.md, below each command.
 
     docs/commands.py [LOCKSTEP]            # default: build/release/lockstep
     docs/commands.py --check [LOCKSTEP]    # write nothing; exit 1 if it would change
 
-The sections and their text are written by hand. A section is a heading with the
-command in code, `## `train``; its block of help ends it or stands before what follows.
+The sections and their text are maintained manually. A section is a heading with the
+command in code, `## `train``. Its help block is at the end of the section
+or before further text.
 """
 
 import pathlib
@@ -20,7 +21,7 @@ NAMES = re.compile(r"^Subcommands:\n((?:  \S.*\n(?:   +.*\n)*)+)", re.M)
 
 
 def help_of(lockstep, command):
-    """Without the lines that every command's help has."""
+    """Returns the help without the lines that all commands share."""
     words = command.split() if command != "lockstep" else []
     said = subprocess.run([lockstep, *words, "--help"], capture_output=True, text=True,
                           check=True, timeout=60).stdout
@@ -31,7 +32,7 @@ def help_of(lockstep, command):
 
 
 def commands_of(lockstep, command="lockstep"):
-    """All commands below this one: `train`, `trace`, `trace summary`, …"""
+    """Yields all subcommands: `train`, `trace`, `trace summary`, …"""
     listed = NAMES.search(help_of(lockstep, command))
     for name in re.findall(r"^  (\S+)", listed.group(1), re.M) if listed else []:
         whole = name if command == "lockstep" else f"{command} {name}"
@@ -40,7 +41,7 @@ def commands_of(lockstep, command="lockstep"):
 
 
 def problems(lockstep, page):
-    """What the page lacks, or says of a command that does not exist."""
+    """Yields errors: commands missing on the page, and unknown commands on it."""
     known = ["lockstep", *commands_of(lockstep)]
     shown = [command for _, command, _, _ in BLOCK.findall(page)]
     linked = re.findall(r"^- .*", page, re.M)

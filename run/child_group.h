@@ -1,4 +1,4 @@
-// Child processes that are started and ended as a group, and their output by line.
+// Starts and stops child processes as a group, and reads their output line by line.
 #pragma once
 
 #include <atomic>

@@ -65,7 +65,7 @@ void validate_kernels(const RunConfig& c) {
   }
 }
 
-/// Checks that the requested data and steps are the ones that will be used.
+/// Rejects data and trace options that would have no effect.
 void validate_data(const RunConfig& c) {
   if (!c.data.dir.empty() && is_toy(c)) {
     throw UsageError("-a toy takes random samples; it cannot use the folder " +

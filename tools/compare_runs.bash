@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Says whether two builds of lockstep do the same, event by event.
+# Compares the behaviour of two builds of lockstep, event by event.
 #
 #   compare_runs.bash BEFORE AFTER    # two programs
 #
-# Records small runs of every mode and kind of device with both and compares their traces
+# Records small runs of every mode and device type with both and compares their traces
 # (compare_traces.py). Prints a line for each run; exits 0 if all are equal.
 set -euo pipefail
 tools=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
@@ -12,7 +12,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 different=0
 
-compare() {  # compare NAME OPTION…: of `train`
+compare() {  # compare NAME OPTION…: options of `train`
   local name=$1 program number=0
   for program in "$before" "$after"; do
     number=$(( number + 1 ))

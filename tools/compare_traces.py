@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Says whether two runs of the same command line did the same, by their traces.
+"""Compares two runs of the same command line by their traces.
 
     compare_traces.py BEFORE.json AFTER.json    # also .json.gz
 
-Two traces are equal when every lane has the same events in the same order, with the
-same arguments, and every reference (`parent`, `op`, `fwd`, `by`) leads to the same
-event. Left out: times, ids, source lines and the files that they are in, the command
-line, the sources, and what depends on timing: the loader's lanes, memory counters,
-waits and dependences (an event may be over before anybody waits for it) and
-`lockstep::create_plan` (the first thread that needs a plan makes it for all).
+Two traces are equal if every lane has the same events in the same order, with the same
+arguments, and every reference (`parent`, `op`, `fwd`, `by`) refers to the same event.
+Ignored are times, ids, source lines and their files, the command line, the sources, and
+everything that depends on timing: the loader's lanes, memory counters, waits and
+dependencies (an event may have ended before another one waits for it) and
+`lockstep::create_plan` (the first thread that needs a plan creates it for all).
 
 Prints the first differences of each lane. Exits 0 if there are none, else 1.
 """
@@ -22,7 +22,7 @@ REFERENCES = ("parent", "op", "fwd", "by")
 TIMING = {"queued_us", "cpu_us", "busy_us", "waited_us", "id", "file", "line",
           "def_file", "def_line", "data_seconds", "deps", "for", "after"}
 TIMED = {"sync", "lockstep::create_plan"}  # categories and names
-MOST = 5  # differences of a lane
+MOST = 5  # differences shown per lane
 
 
 def read(path):
@@ -59,7 +59,7 @@ class Trace:
             self.lanes[lane] = events
 
     def shown(self, event):
-        """The event without what differs between two runs, as text."""
+        """The event as text, without the fields that may differ between two runs."""
         args = {}
         for key, value in event["args"].items():
             if key in TIMING:

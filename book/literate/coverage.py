@@ -1,8 +1,8 @@
 """The lines of the engine that no page shows, and the directive `coverage`.
 
-A line counts if it has code: not blank, only a comment, a preprocessor directive, or
-the beginning or end of a namespace. It is shown if some page quotes it; lines behind a
-fold count as shown, in a separate column.
+A line counts if it has code: it is not blank, not only a comment, not a preprocessor
+directive, and not the beginning or end of a namespace. It is shown if some page quotes
+it. Folded lines count as shown, in a separate column.
 """
 
 from docutils import nodes
@@ -30,7 +30,7 @@ class Coverage(SphinxDirective):
 class Room:
     def __init__(self, name, top, what_is_shown):
         self.name = name
-        self.files = {}  # name: (its lines of code, those shown, those open, missing)
+        self.files = {}  # name: (lines of code, shown, shown unfolded, missing)
         for path in sorted((top / name).rglob("*")):
             if path.suffix not in (".h", ".cpp"):
                 continue
@@ -77,7 +77,7 @@ def report(app, env):
 
 
 def print_shares(app, error):
-    """At the end of the build."""
+    """Runs at the end of the build."""
     if error is None:
         for room in measure(app.env):
             where = room.name if room.name == "together" else f"of {room.name}"

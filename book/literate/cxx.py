@@ -1,8 +1,8 @@
 """Finds functions and types in this project's C++ by name, without a compiler.
 
 Not a full C++ parser: it handles strings, comments, namespaces, types, functions with
-initialisers, and variables with braces, as clang-format leaves them in this tree. What
-it cannot find is an error, so the book never shows the wrong lines silently.
+initialisers, and variables with braces, in clang-format's style. A name that it cannot
+find is an error, so the book never silently shows the wrong lines.
 """
 
 import re

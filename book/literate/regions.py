@@ -55,7 +55,7 @@ def trimmed(shown):
 
 
 def runs(shown):
-    """Splits numbered lines where a number is missing: one list per run."""
+    """Splits numbered lines at gaps in the numbers: one list per run."""
     cut = []
     for number, line in shown:
         if cut and cut[-1][-1][0] == number - 1:

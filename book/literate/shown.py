@@ -21,7 +21,7 @@ class Shown:
     path: str                 # relative to the repository's root
     lines: tuple = ()         # their numbers
     region: str = ""
-    folded: bool = False      # behind a fold, opened on click
+    folded: bool = False      # in a fold, opened on click
 
 
 def root(env):

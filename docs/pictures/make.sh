@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the pictures of the README and of docs/: records a DataParallel and a DDP run,
-# re-times them on devices with hardware of their own, and has the viewer draw. The
-# moving picture needs ffmpeg.
+# emulates them on devices with separate hardware, and renders them with the viewer. The
+# animation needs ffmpeg.
 #
 #   docs/pictures/make.sh [FOLDER-WITH-CIFAR-10]      # from the repository's root
 set -euo pipefail
@@ -24,13 +24,14 @@ record() {
 
 view() { "$lockstep" view "$work/dp.json.gz" --size 1200x840 "$@"; }
 
-# number WORD OPTIONS…: the viewer's position, as "place 12" or "#34" say it
+# number WORD OPTIONS…: the viewer's position, given as "place 12" or "#34"
 number() {
   view "${@:2}" | sed -E "s/.*$1([0-9]+).*/\1/"
 }
 
-# scene AT SECONDS: plays the event AT, from its beginning to its end. The viewer goes to
-# the middle of an event: so the scene starts at the event before, and that is cut off.
+# scene AT SECONDS: plays the event AT from its beginning to its end. The viewer seeks
+# to the middle of an event, so the scene starts at the previous event, which is cut
+# off.
 scene() {
   local still="$work/still.png" first=2:DataParallel.forward events before
   events=$(($(number "place " --at "$1" --screenshot "$still") -
@@ -42,7 +43,7 @@ scene() {
   take "$(calculate "int(0.5 * $2 * $fps)")" "$(calculate "int($2 * $fps)")"
 }
 
-# sweep SECONDS: the whole step as it ran, on all devices at once
+# sweep SECONDS: the whole step in recorded order, on all devices at once
 sweep() {
   local step
   step=$("$lockstep" trace summary --json "$work/dp.json.gz" |
@@ -52,7 +53,7 @@ sweep() {
   take 0 "$(calculate "int($1 * $fps)")"
 }
 
-# take FIRST COUNT: frames of the last film are appended to the picture's
+# take FIRST COUNT: appends frames of the last film to the animation
 frames=0
 take() {
   local i

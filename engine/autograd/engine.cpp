@@ -117,8 +117,8 @@ void count_dependencies(Node* root, GraphTask& task) {
   }
 }
 
-/// Records that a gradient of `node` is there. Every one counts, not only the last: on
-/// other hardware another may be.
+/// Records that a gradient of `node` has arrived. Records every delivery, not only the
+/// last: on other hardware a different one may arrive last.
 void note_delivery(GraphTask& task, Node* node) {
   const int64_t event = tracer::last_closed_event();
   if (tracer::recording() && event != tracer::kNone) {

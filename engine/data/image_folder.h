@@ -1,4 +1,4 @@
-// Photographs in ImageNet's folder layout, like torchvision's ImageFolder.
+// Images in ImageNet's folder layout, like torchvision's ImageFolder.
 #pragma once
 
 #include <cstdint>

@@ -43,7 +43,7 @@ void check(const LoaderOptions& options) {
                        options.prefetch_factor));
   }
   if (!(options.timeout >= 0) || (options.timeout > 0 && options.workers == 0)) {
-    refuse("timeout must be 0 or more, and 0 without workers");
+    refuse("timeout must be >= 0, and must be 0 if workers is 0");
   }
   if (options.sampler && options.shuffle) {
     refuse("sampler and shuffle are mutually exclusive");

@@ -1,4 +1,4 @@
-// The memory of tensors.
+// Tensor memory.
 #pragma once
 
 #include <memory>

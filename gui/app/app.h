@@ -66,7 +66,8 @@ struct OpenTrace {
       tree_toggled;  ///< first events of entries that the user opened or closed
 };
 
-/// How playback maps time to events. Most events last only microseconds.
+/// How playback maps time to events; real time is rarely useful, as most events last
+/// only microseconds.
 enum class Pace : uint8_t {
   even,  ///< every event takes the same time
   real,  ///< real time, multiplied by `speed`
@@ -149,7 +150,8 @@ class App {
 /// Events per second at an even pace and a speed of 1.
 inline constexpr float kEvenRate = 4;
 
-/// Returns the position after `seconds`. Stops playback at the end of the trace.
+/// Returns the position after `seconds` of playback. Stops playback at the end of the
+/// trace.
 Position played(const Model& model, const Position& from, Transport& transport,
                 float seconds);
 

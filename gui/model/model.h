@@ -1,4 +1,4 @@
-// A trace as the viewer sees it: read once, indexed once, and immutable afterwards.
+// The viewer's model of a trace: read once, indexed once, and immutable afterwards.
 //
 // It has two orders. *Time*: `events`, as they were recorded. *Program*: `program`,
 // each call followed by everything it caused (calls, ops, kernels, copies) and only

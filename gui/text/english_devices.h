@@ -9,7 +9,7 @@ namespace lockstep::gui {
 inline constexpr Template kEnglishDevices[] = {
     // Transfers.
     {"copy/h2d/labels",
-     "The **labels**, {bytes}, go from {from} to {to}: the loss is computed there."},
+     "The **labels** ({bytes}) go from {from} to {to}: the loss is computed there."},
     {"copy/h2d",
      "**{bytes}**[ of {tensor}] go from {from} to {to}[, at {rate}]: a kernel reads "
      "only the memory of its own device."},
@@ -45,21 +45,23 @@ inline constexpr Template kEnglishDevices[] = {
      "hold the same values."},
     {"copy/all_reduce/adds",
      "Round {ring_step} of {ring_steps}: {from} sends **chunk {chunk} of {ranks}**[ of "
-     "bucket {bucket}], {bytes}, to {to}[ at {rate}], which **adds** its own. All "
+     "bucket {bucket}] ({bytes}) to {to}[ at {rate}], which **adds** its own. All "
      "ranks send at the same time, each a different chunk."},
     {"copy/all_reduce/replaces",
      "Round {ring_step} of {ring_steps}: **chunk {chunk} of {ranks}**[ of bucket "
-     "{bucket}] is summed. {From} passes it on, {bytes}, to {to}[ at {rate}], where it "
-     "**replaces** the partial sum."},
+     "{bucket}] is fully summed. {From} forwards it ({bytes}) to {to}[ at {rate}], "
+     "where it **replaces** the partial sum."},
     {"copy/metrics/adds",
      "Round {ring_step} of {ring_steps}: {from} sends **chunk {chunk} of {ranks}** of "
-     "the losses and hit counts, {bytes}, to {to}, which **adds** its own."},
+     "the losses and correct-prediction counts ({bytes}) to {to}, which **adds** its "
+     "own."},
     {"copy/metrics/replaces",
      "Round {ring_step} of {ring_steps}: **chunk {chunk} of {ranks}** of the losses "
-     "and hit counts is summed. {From} passes it on, {bytes}, to {to}."},
+     "and correct-prediction counts is fully summed. {From} forwards it ({bytes}) to "
+     "{to}."},
     {"copy/metrics",
-     "**{bytes}**[ of {tensor}] go from {from} to {to}: the losses and hit counts, "
-     "which the ranks sum."},
+     "**{bytes}**[ of {tensor}] go from {from} to {to}: the losses and "
+     "correct-prediction counts, which the ranks sum."},
     {"copy/rebuild",
      "**{bytes}** go from {from} to {to}: the order in which rank 0's gradients became "
      "ready. All ranks rebuild their buckets in this order, once, before the second "
@@ -73,13 +75,13 @@ inline constexpr Template kEnglishDevices[] = {
      "sums on to its neighbour, {to}[, at {rate}]. At the end all ranks have all "
      "sums."},
     {"copy/all_reduce",
-     "A chunk of gradients, **{bytes}**, goes to the ring's next device: from {from} "
+     "A chunk of gradients (**{bytes}**) goes to the ring's next device: from {from} "
      "to {to}[, at {rate}].[ Ring step {ring_step}.]"},
     {"copy/all_reduce",
      "An empty chunk goes around the ring, from {from} to {to}: there were too few "
      "values to split.[ Ring step {ring_step}.]"},
     {"copy/d2h/number",
-     "The number that **item()** returns[, {bytes},] goes from {from} to the host: "
+     "The number that **item()** returns[ ({bytes})] goes from {from} to the host: "
      "only a few bytes, but they arrive after all the work that they depend on."},
     {"copy/d2h",
      "**{bytes}**[ of {tensor}] go from {from} to the host's memory[, at {rate}]."},
@@ -91,17 +93,17 @@ inline constexpr Template kEnglishDevices[] = {
      "**{bytes}**, among {group_size} ranks[, in {time}].[ Each rank sends {sent} and "
      "ends with the mean.][ For {overlap} of that time, {device} was computing.]"},
     {"collective/all_reduce/metrics",
-     "**all_reduce** of losses and hit counts[, {bytes},] among {group_size} ranks[, "
-     "in {time}]: the metrics of the whole batch."},
+     "**all_reduce** of losses and correct-prediction counts[ ({bytes})] among "
+     "{group_size} ranks[, in {time}]: the metrics of the whole batch."},
     {"collective/broadcast/rebuild",
      "**broadcast** of the order in which rank 0's gradients became ready[, {bytes}]: "
      "all {group_size} ranks rebuild their buckets in this order, once."},
     {"collective/broadcast",
-     "**broadcast** of rank 0's {tensor}, **{bytes}**, to all {group_size} ranks[, in "
+     "**broadcast** of rank 0's {tensor} (**{bytes}**) to all {group_size} ranks[, in "
      "{time}]: it goes around the ring, from neighbour to neighbour."},
     {"collective/all_reduce",
      "**all_reduce** among {group_size} ranks[ ({algorithm})]: gradients[ of bucket "
-     "{bucket}], **{bytes}**, are summed; each rank gets the sum[, in {time}]."},
+     "{bucket}] (**{bytes}**) are summed; each rank gets the sum[, in {time}]."},
     {"collective",
      "**{name}**[ among {group_size} ranks][ ({algorithm})][: **{bytes}**][, in "
      "{time}]."},
@@ -138,7 +140,7 @@ inline constexpr Template kEnglishDevices[] = {
      "correct before reading a clock; elsewhere it costs time."},
     {"sync/stream",
      "The host **waits[ {time}]** until one stream[ of {device}] has finished its "
-     "queued work. Other streams are not waited for."},
+     "queued work. It does not wait for other streams."},
     {"sync/join/parallel_apply",
      "The main thread **waits[ {time}]** for the {threads} replica "
      "{threads:thread|threads} to return from forward. They return as soon as "
@@ -150,12 +152,13 @@ inline constexpr Template kEnglishDevices[] = {
      "This host thread **waits[ {time}]** for {threads} other "
      "{threads:thread|threads}."},
     {"sync/queue",
-     "An autograd thread takes its next op from its queue[, after **{time}**]. An op "
-     "is ready when its gradients are queued[; the last of them came from {cause}]."},
+     "An autograd thread takes its next op from its queue[, after waiting **{time}**]. "
+     "An op is ready when its gradients are queued[; the last of them came from "
+     "{cause}]."},
     {"sync/wait for batch",
      "The training loop takes the next batch from the data loader's queue[, after "
-     "**{time}**]. A long wait means that the batch was late; a short one, that the "
-     "loader's workers are ahead."},
+     "waiting **{time}**]. A long wait means that the batch was late; a short one, "
+     "that the loader's workers are ahead."},
     {"sync", "The host **waits[ {time}]**[ ({name})]."},
 
     // Marks.
@@ -165,11 +168,11 @@ inline constexpr Template kEnglishDevices[] = {
      "is full."},
     {"mark/grad_ready/bucket",
      "The gradient of **{param}** is ready on {device}[: {cause} has written it]. It "
-     "is one of {params} in **bucket {bucket}**, {bytes}."},
+     "is one of {params} in **bucket {bucket}** ({bytes})."},
     {"mark/grad_ready",
      "The gradient of **{param}** is ready on {device}[: {cause} has written it]."},
     {"mark/bucket_ready/whole",
-     "**Bucket {bucket}** is full: all {params} of its gradients are ready, {bytes}. "
+     "**Bucket {bucket}** is full: all {params} of its gradients ({bytes}) are ready. "
      "Rank {rank} queues its all-reduce, and backward continues."},
     {"mark/bucket_ready",
      "**Bucket {bucket}** is full: its last gradient is ready. Its all-reduce can now "

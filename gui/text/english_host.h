@@ -15,7 +15,7 @@ inline constexpr Template kEnglishHost[] = {
     {"word/model", "model"},
     {"word/replica", "replica"},
     {"word/sizes", "{size}"},
-    {"word/sizes/last", "{size}, the last of {rest}"},
+    {"word/sizes/last", "{size} (last: {rest})"},
     {"word/lane", "{process}, {thread}"},
     {"word/lane", "{thread}"},
     {"word/lane", "{process}"},
@@ -49,7 +49,7 @@ inline constexpr Template kEnglishHost[] = {
      "The data loader hands over the next batch[, {batch} {batch:image|images}], after "
      "**{time}**[, {share} of the step]. Until then no device has work for this step."},
     {"phase/h2d/labels",
-     "Only the **labels**, {bytes}, go to {to}: the loss will be computed there. The "
+     "Only the **labels** ({bytes}) go to {to}: the loss will be computed there. The "
      "images stay on the host, because **scatter** will send each device its chunk."},
     {"phase/h2d",
      "The batch leaves the host's memory for {to}: **{bytes}** in {copies} "
@@ -62,9 +62,9 @@ inline constexpr Template kEnglishHost[] = {
      "all {ranks} ranks[: **{bytes}** to each]. Parameters are not sent: all ranks "
      "update theirs identically.[ {ahead}]"},
     {"phase/metrics",
-     "The {ranks} ranks sum their **losses and hit counts**[, {bytes},] so that rank 0 "
-     "can print the metrics of the whole batch.[ The host waits **{waited}** for "
-     "them.]"},
+     "The {ranks} ranks sum their **losses and correct-prediction counts**[ ({bytes})] "
+     "so that rank 0 can print the metrics of the whole batch.[ The host waits "
+     "**{waited}** for them.]"},
     {"phase/forward/dp",
      "The host runs **model(images)**. DataParallel does this in four steps: scatter "
      "the batch, replicate the model, parallel_apply, gather the outputs.[ {ahead}]"},
@@ -83,7 +83,7 @@ inline constexpr Template kEnglishHost[] = {
      "**scatter** sends each device its chunk of the batch: **{bytes}** from {from} in "
      "{copies} {copies:copy|copies}."},
     {"phase/replicate",
-     "{From} copies **the model, {each},** to {others:{other}|each of the {others} "
+     "{From} copies **the model** ({each}) to {others:{other}|each of the {others} "
      "other devices}, as in **every** forward pass: the parameters live on {from}.[ "
      "Packing and sending take **{cost}**, {share} of the step, on one port.]"},
     {"phase/parallel_apply",
@@ -91,7 +91,7 @@ inline constexpr Template kEnglishHost[] = {
      "chunk[, and queue the work in {time}].[ The devices compute in parallel, in "
      "**{cost}**, {share} of the step.]"},
     {"phase/gather",
-     "The outputs of {others:{other}|the {others} other devices}, **{bytes}**, go to "
+     "The outputs of {others:{other}|the {others} other devices} (**{bytes}**) go to "
      "{to}: the loss is computed there, once, over the whole batch."},
     {"phase/loss/ddp",
      "The loss is computed[ on {device}] over rank {rank}'s **own images** only.[ Then "
@@ -113,8 +113,8 @@ inline constexpr Template kEnglishHost[] = {
      "op's gradient[. This takes the device **{cost}**, {share} of the step][, "
      "**{ratio} times** as long as forward]."},
     {"phase/reduce",
-     "The gradients of {others:{other}|the {others} other devices}, **{each}{others:| "
-     "from each}**, go to {to} and are added to its own: only its parameters change.[ "
+     "The gradients of {others:{other}|the {others} other devices} (**{each}{others:| "
+     "from each}**) go to {to} and are added to its own: only its parameters change.[ "
      "Sending and adding take **{cost}**, {share} of the step, through one port.]"},
     {"phase/all_reduce/bucket",
      "**Bucket {bucket}** is full[: {params} {params:gradient|gradients}, {bytes}]. "

@@ -237,9 +237,9 @@ LESSON_TEST(0, begun_during_backward, "5: how many buckets leave during backward
        "bucket leaves when its last gradient is ready"},
       {static_cast<double>(all.size()),
        "the last bucket holds conv1's gradient, which the very last kernel computes: "
-       "nothing is left to hide it behind"}};
+       "no computation is left to overlap with"}};
   expect_number(exam, 5, static_cast<double>(right), ideas,
-                {"compare on the timeline the begin of each all_reduce of rank 0 with "
+                {"on the timeline, compare the start of each all_reduce of rank 0 with "
                  "the end of the last kernel of backward on device 0",
                  "While backward still runs"});
 }

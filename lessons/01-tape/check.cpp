@@ -262,11 +262,12 @@ LESSON_TEST(1, residual_block,
   const auto expected = gradients_by(autograd::tape_walk().reference());
   const auto got = gradients_by(autograd::tape_walk());
   for (size_t i = 0; i < all.size(); ++i) {
-    exam.close("the gradient of " + all[i].name, expected[i], got[i], 1e-9,
-               {"x has two gradients, one from conv1 and one from the shortcut. An "
-                "AccumulateGrad runs before all others once it is *ready*: with one of "
-                "two, it adds only half",
-                "When a node may run"});
+    exam.close(
+        "the gradient of " + all[i].name, expected[i], got[i], 1e-9,
+        {"x has two gradients, one from conv1 and one from the shortcut. An "
+         "AccumulateGrad takes priority only once it is *ready*: if it runs after "
+         "the first of the two arrives, it accumulates only part of the gradient",
+         "When a node may run"});
   }
 }
 

@@ -136,7 +136,7 @@ void expect_shapes(Exam& exam, const std::string& net, int64_t size,
                            size, size, i + 1, layers.size()),
                i < recorded.size() ? recorded[i] : "no more",
                i < got.size() ? got[i].str() : "no more",
-               {"each layer takes what the one before it has made. A convolution has "
+               {"each layer's input is the previous layer's output. A convolution has "
                 "as many output channels as filters; pooling handles each channel "
                 "separately and keeps them",
                 "From layer to layer"});
@@ -202,7 +202,7 @@ LESSON_TEST(2, adapter, "features of any size become 25088 values per image") {
     exam.equal(what + ": size of the classifier's input", Shape{2, 512 * 7 * 7}.str(),
                got.sizes().str(),
                {"the classifier's first weight is 4096×25088, and 25088 = 512 · 7 · 7: "
-                "whatever the features' size is, make 7×7 of it",
+                "whatever the size of the features, pool them to 7×7",
                 "25088"});
     exam.close(what, values(models::classifier_input().reference()(features)),
                values(got), 1e-9,

@@ -168,8 +168,8 @@ void fill(const Exam& exam, const Queue& queue, std::initializer_list<int64_t> o
        number <= *std::ranges::max_element(order); ++number) {
     expect(exam, fmt::format("reserve({}), with room for it", number), "true",
            queue.reserve(number),
-           {"with depth D, batches up to taken + D − 1 have room: no place stays empty "
-            "as a sentinel",
+           {"with depth D, batches up to taken + D − 1 have room: no slot is left "
+            "empty as a sentinel",
             "Reserve before you make"});
   }
   for (int64_t number : order) {
@@ -341,7 +341,8 @@ std::vector<std::string> epoch(int workers) {
   loader.start_epoch(0);
   std::vector<std::string> batches;
   while (batches.size() < 12) {
-    // The slowest possible training loop: workers are as far ahead as they may be.
+    // The slowest possible training loop: workers are as far ahead as they are allowed
+    // to get.
     const int64_t ahead = std::min<int64_t>(12, std::ssize(batches) + 2 * workers);
     for (int64_t now = made; now < ahead; now = made) made.wait(now);
     const std::optional<data::Batch> batch = loader.next();

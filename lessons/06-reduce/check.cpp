@@ -36,11 +36,11 @@ std::string why_not(double sum, double got, double of_replica_0, int replicas) {
   if (std::abs(got - sum / replicas) < 1e-9) {
     return "that is the mean. The loss is already a mean over the whole gathered "
            "batch, so each replica's gradient is its share of the total, and the "
-           "shares must only be added";
+           "shares just have to be added";
   }
   if (std::abs(got - (sum - of_replica_0)) < 1e-9) {
-    return "that is the sum without replica 0. It also computed on a chunk of the "
-           "batch; only its gradients need not be sent";
+    return "that is the sum without replica 0. Replica 0 also processed a chunk of the "
+           "batch; its gradients just don't have to be sent";
   }
   return "each parameter's gradient is the sum of that parameter's gradients over all "
          "replicas";
@@ -247,14 +247,15 @@ LESSON_TEST(6, after_all,
   for (const tracer::Event* copy : reduce_copies(trace)) {
     if (!receivers.insert(copy->pid).second) continue;  // after its stream's first one
     for (const tracer::Event* kernel : last) {
-      exam.that(depends_on(trace, copy->id, kernel->id),
-                fmt::format("copy #{} from device {}", copy->id, number(*copy, "src")),
-                fmt::format("waits for kernel #{}, the last of backward on device {}",
-                            kernel->id, kernel->pid - 1),
-                "may begin before it",
-                {"a copy waits automatically for its own sender, but not for the other "
-                 "replicas: the copy stream of the *receiving* device must",
-                 "Ready on the host is not ready on the device", copy->id});
+      exam.that(
+          depends_on(trace, copy->id, kernel->id),
+          fmt::format("copy #{} from device {}", copy->id, number(*copy, "src")),
+          fmt::format("waits for kernel #{}, the last of backward on device {}",
+                      kernel->id, kernel->pid - 1),
+          "may begin before it",
+          {"a copy waits automatically for its own sender, but not for the other "
+           "replicas: the copy stream of the *receiving* device must wait for them",
+           "Ready on the host is not ready on the device", copy->id});
     }
   }
 }

@@ -63,7 +63,7 @@ std::vector<Port> recorded(const tracer::Trace& trace, int64_t devices) {
 std::string slip(const Step& step, int64_t place, bool in, int64_t off) {
   const int64_t half = step.batch / 2;
   if (place == tracer::kHost) {
-    return off < 0 && !in ? "the images lie on the host, so they leave through its "
+    return off < 0 && !in ? "the images are on the host, so they leave through its "
                             "port, chunk by chunk"
                           : "";
   }
@@ -182,7 +182,7 @@ LESSON_TEST(7, head_stays, "the head of 478 MB stays on device 0") {
   const tracer::Trace& trace =
       exam.train(training("vgg16 --mode dp-features", 4, 64),
                  {"DataParallel requires the wrapped module on the first of its "
-                  "devices, and the model is on device 0: that one takes part",
+                  "devices, and the model is on device 0, so device 0 must come first",
                   "Wrap what computes"});
   std::vector<int64_t> sent;
   for (const Port& port : recorded(trace, 4)) sent.push_back(port.out);
@@ -190,10 +190,11 @@ LESSON_TEST(7, head_stays, "the head of 478 MB stays on device 0") {
   const int64_t features = 14714688 * 4, outputs = 16 * 512 * 4;
   const std::vector<int64_t> expected{3 * (features + outputs) + 12, features + outputs,
                                       features + outputs, features + outputs};
-  exam.equal("bytes out of devices 0 to 3", expected, sent,
-             {"every device computes on its chunk, and of the model only the features' "
-              "parameters travel to it",
-              "Wrap what computes"});
+  exam.equal(
+      "bytes out of devices 0 to 3", expected, sent,
+      {"every device processes its own chunk and receives only the parameters of "
+       "the features, not of the whole model",
+       "Wrap what computes"});
   expect_ports(exam, trace, 4,
                "the gathered outputs are no longer 10 logits per image, but the "
                "features: `output` says how large they are");

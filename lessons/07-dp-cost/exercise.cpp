@@ -54,9 +54,9 @@ extern "C" void predict(const Step& step, Port& host, Port* device) {
   lessons::not_written("predict: which bytes pass which port?");
 }
 
-/// Wraps the part that computes much and weighs little into DataParallel, in its place
-/// in the model, and returns the wrapper. `model` is a `models::VGG` (see its
-/// `features()` and `set_features(module)`);
+/// Wraps the part with most of the computation and few of the bytes into DataParallel,
+/// in its place in the model, and returns the wrapper. `model` is a `models::VGG` (see
+/// its `features()` and `set_features(module)`);
 /// `std::make_shared<parallel::DataParallel>(module, devices)` creates a wrapper.
 std::shared_ptr<parallel::DataParallel> wrap(nn::Module& model,
                                              const parallel::Devices& devices) {

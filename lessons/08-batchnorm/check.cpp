@@ -164,8 +164,8 @@ LESSON_TEST(8, variance, "the variance over ranks whose means differ") {
         {unbiased ? "this is the unbiased variance (divided by n − 1): batch norm "
                     "normalises by the biased one, and the engine makes the "
                     "running variance unbiased itself"
-                  : "the variances within the ranks ignore how far the ranks' means "
-                    "lie apart: combine sums of squares, not variances",
+                  : "the variances within the ranks ignore how far apart the ranks' "
+                    "means are: combine sums of squares, not variances",
          kSums});
   }
 }
@@ -258,8 +258,8 @@ LESSON_TEST(8, as_one_device,
         {"gradient of x", rows(one.dx), ranks[r]->dx}};
     for (const auto& [what, expected, got] : results) {
       exam.close(fmt::format("rank {}: {}", r, what), expected, got, 1e-10,
-                 {"mean and variance are right, so look at `count`: it must be that of "
-                  "all ranks together; the engine divides by it in backward and uses "
+                 {"mean and variance are right, so look at `count`: it must be the "
+                  "count over all ranks; the engine divides by it in backward and uses "
                   "it to make the running variance unbiased",
                   "Whose statistics survive"});
     }

@@ -271,8 +271,7 @@ LESSON_TEST(9, traffic, "each rank sends 2(N-1)/N of a bucket, in 2(N-1) message
     const Traffic& of = sent[{number(*bucket, "seq"), rank}];
     const std::string who =
         fmt::format("ResNet18 on 4 ranks, {}: rank {}", text(*bucket, "tensor"), rank);
-    exam.at_most(who + ", bytes out of its port", number(*bucket, "bytes") * 3 / 2 + 8,
-                 of.bytes,
+    exam.at_most(who + ", bytes sent", number(*bucket, "bytes") * 3 / 2 + 8, of.bytes,
                  {"the whole tensor goes around: the sums are right, but every rank "
                   "sends the tensor N-1 times, so the cost grows with the number of "
                   "ranks. Send one of N chunks at a time",

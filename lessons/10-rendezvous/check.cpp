@@ -284,11 +284,12 @@ LESSON_TEST(10, names_apart, "barriers with different names are independent") {
   World world(exam, 2);
   world.enter(0, "weights");
   world.enter(1, "data");
-  exam.equal("ranks that left, when one is at \"weights\" and one at \"data\"", 0,
-             world.through(),
-             {"the name must be part of every key, or ranks at different barriers "
-              "release each other",
-              "The second time"});
+  exam.equal(
+      "ranks released from a barrier, when one is at \"weights\" and one at \"data\"",
+      0, world.through(),
+      {"the name must be part of every key, or ranks at different barriers "
+       "release each other",
+       "The second time"});
 }
 
 LESSON_TEST(10, names_the_missing, "if a rank never arrives, the others get an error") {
@@ -321,11 +322,12 @@ SeedPlan plan(const Exam& exam, uint64_t seed, int rank) {
 LESSON_TEST(10, same_weights, "all ranks begin with the same weights") {
   for (uint64_t seed : {0, 1, 42}) {
     for (int rank = 1; rank < 8; ++rank) {
-      exam.equal(fmt::format("seed of the weights, --seed {}, rank {}", seed, rank),
-                 plan(exam, seed, 0).weights, plan(exam, seed, rank).weights,
-                 {"ranks that add the same gradients to different weights train "
-                  "different networks: what is shared does not depend on the rank",
-                  "Equal, equal, different"});
+      exam.equal(
+          fmt::format("seed of the weights, --seed {}, rank {}", seed, rank),
+          plan(exam, seed, 0).weights, plan(exam, seed, rank).weights,
+          {"ranks that add the same gradients to different weights train "
+           "different networks: a seed that is shared must not depend on the rank",
+           "Equal, equal, different"});
     }
   }
 }

@@ -95,8 +95,8 @@ std::string likely(const Numbers& got, const Numbers& mean, const Numbers& own) 
            "Averaging parameters after the step is not equivalent";
   }
   return "this is neither the mean nor the sum. The loss is already a mean over this "
-         "rank's rows, so it includes the batch size; only the number of ranks is "
-         "missing";
+         "rank's rows, so it includes the batch size; only the division by the "
+         "number of ranks is missing";
 }
 
 /// Returns ` (right: 0.bias)`, the parameters with the right gradient.

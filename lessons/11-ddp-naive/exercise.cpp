@@ -36,7 +36,7 @@ class NaiveSync : public GradientSync {
   /// 0)`.
   ///
   ///   ops::scale(tensor, 0.5)              a new tensor: half of it
-  ///   ops::contiguous(tensor)              collectives want their tensor in one piece
+  ///   ops::contiguous(tensor)              collectives require contiguous tensors
   ///   group_.all_reduce(tensor, ReduceOp::sum, label(name))
   ///                                        in place, on the comm stream; gives a Work
   ///   work.wait()                          the device goes on only when it is done

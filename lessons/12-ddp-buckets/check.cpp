@@ -120,7 +120,7 @@ std::string likely(const Buckets& expected, const Buckets& got,
   if (got.size() <= expected.size()) {
     return "a bucket did not leave in its turn: when one leaves, those after it may "
            "already be complete and waiting. And do not postpone this until backward "
-           "is over: nothing would be left to hide behind";
+           "is over: no computation would be left to overlap with";
   }
   for (size_t p : kMembers[got.back()]) {
     if (arrived.contains(p)) continue;
@@ -338,7 +338,7 @@ LESSON_TEST(12, exposed_share, "little of the communication remains exposed") {
   exam.at_most(
       "emulated: exposed communication, as a percentage of naive averaging's",
       int64_t{18}, 100 * mine / naive,
-      {"the last bucket has nothing to hide behind: its gradient is the last one of "
+      {"the last bucket cannot overlap with anything: its gradient is the last one of "
        "backward. It is small when the first bucket is: 1 MiB, then `cap`",
        "What the trace shows"});
 }

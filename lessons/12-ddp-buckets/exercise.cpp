@@ -83,7 +83,7 @@ class Reducer : public GradientSync {
     if (--progress.missing == 0) launch_whose_turn_it_is();
     return;
     // [/solution-ready]
-    lessons::not_written("gradient_ready: into its bucket, and who may leave now?");
+    lessons::not_written("gradient_ready: pack it; which buckets may leave now?");
   }
 
   /// Launches every complete bucket whose turn it is. Turns go by number, on all ranks,

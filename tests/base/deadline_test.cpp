@@ -28,7 +28,7 @@ TEST(Deadline, PollWaitsForWholeMilliseconds) {
   EXPECT_EQ(poll_timeout(Clock::now()), 0);
   EXPECT_EQ(poll_timeout(Clock::now() - hours(1)), 0);
   EXPECT_EQ(poll_timeout(Clock::now() + hours(8760)), INT_MAX);
-  // A fraction of a millisecond that is left counts as a whole one.
+  // A remaining fraction of a millisecond is rounded up.
   const TimePoint deadline = Clock::now() + hours(1);
   const int left = poll_timeout(deadline);
   EXPECT_GE(Milliseconds(left), deadline - Clock::now());

@@ -46,7 +46,7 @@ TEST_F(AtomicWrite, FailingCommitLeavesTheTargetAndNothingElse) {
   {
     AtomicFile file(scratch_ / "taken");
     file.write("x");
-    fs::create_directory(scratch_ / "taken");  // meanwhile, by somebody else
+    fs::create_directory(scratch_ / "taken");  // created by someone else meanwhile
     expect_error([&] { file.commit(); }, "taken", "cannot be written");
   }
   EXPECT_EQ(listing(), Names{"taken"});
@@ -111,7 +111,7 @@ TEST_F(AtomicWrite, AFullDeviceIsWrittenDirectlyAndSaysSo) {
 TEST_F(AtomicWrite, AFullDeviceRefusesGzipToo) {
   fs::create_symlink("/dev/full", scratch_ / "full.gz");
   AtomicFile file(scratch_ / "full.gz");
-  file.write("x");  // kept by the compressor until commit
+  file.write("x");  // buffered by the compressor until commit
   expect_error([&] { file.commit(); }, "full.gz", "No space left");
 }
 
@@ -131,8 +131,8 @@ TEST_F(AtomicWrite, PacksByName) {
   }
 }
 
-// A child that is started while a file is being written inherits none of its
-// descriptors: they would keep the disk's space, and a pipe's reader waiting.
+// A child process that starts while a file is being written must not inherit its
+// descriptors: they would keep the disk space allocated and a pipe's reader blocked.
 TEST_F(AtomicWrite, DescriptorsAreClosedOnExec) {
   AtomicFile file(scratch_ / "t.gz");
   int ours = 0;
@@ -145,7 +145,7 @@ TEST_F(AtomicWrite, DescriptorsAreClosedOnExec) {
     EXPECT_TRUE(::fcntl(fd, F_GETFD) & FD_CLOEXEC) << fd;
     ++ours;
   }
-  EXPECT_EQ(ours, 1);  // also with a compressor: many ranks are written at a time
+  EXPECT_EQ(ours, 1);  // also with a compressor: many ranks write at the same time
 }
 
 TEST_F(AtomicWrite, AFolderReplacesOnlyAnEmptyFolder) {

@@ -21,7 +21,7 @@
 namespace lockstep {
 namespace {
 
-/// Runs a command and keeps its standard output.
+/// Runs a command and captures its standard output.
 class Capture {
  public:
   ExitStatus run(Command command) {
@@ -60,7 +60,7 @@ TEST(Process, TakesMoreOutputThanAPipeHolds) {
 TEST(Process, NamesTheMissingProgram) {
   try {
     run_process({"no-such-program-here"});
-    FAIL() << "nothing was thrown";
+    FAIL() << "no exception was thrown";
   } catch (const std::runtime_error& error) {
     EXPECT_STREQ(error.what(),
                  "no-such-program-here: no such program; fix: install it");
@@ -98,7 +98,8 @@ int in_copy(Work&& work) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Then our own descriptors, and those of the child's files, are among 0, 1 and 2.
+// Here the parent's own descriptors, and those of the child's files, are among 0, 1 and
+// 2.
 TEST(Process, IsStartedByAProcessWithoutStandardFiles) {
   const int code = in_copy([] {
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(fd);
@@ -136,7 +137,7 @@ TEST(Process, ReportsAFileThatIsNotOpen) {
   command.output = 1'000'000;
   try {
     Process{command};
-    FAIL() << "nothing was thrown";
+    FAIL() << "no exception was thrown";
   } catch (const std::system_error& error) {
     EXPECT_EQ(error.code(), std::errc::bad_file_descriptor);
   }
@@ -159,7 +160,7 @@ TEST(Process, StaysEnded) {
   Process process({{"sh", "-c", "exit 7"}});
   EXPECT_EQ(process.wait().code, 7);
   Process other({{"sleep", "100"}});
-  EXPECT_EQ(process.wait().code, 7);  // and does not reap the other one
+  EXPECT_EQ(process.wait().code, 7);  // and does not reap the other child
   EXPECT_EQ(process.poll()->code, 7);
   process.signal(SIGKILL);
   EXPECT_FALSE(other.poll().has_value());
@@ -168,7 +169,8 @@ TEST(Process, StaysEnded) {
   EXPECT_EQ(other.wait().code, 7);
 }
 
-// Their files and pipes are close-on-exec: no child of another thread inherits them.
+// The files and pipes are close-on-exec: no child that another thread starts inherits
+// them.
 TEST(Process, ThreadsStartThemSideBySide) {
   const std::vector<std::string> list{"ls", "/proc/self/fd"};
   const std::string alone = run_process(list).output;
@@ -203,14 +205,14 @@ TEST(Process, AGroupEndsWithItsChildren) {
   Process process(command);
   entrance = Fd();
   char first = 0;
-  ASSERT_EQ(::read(output.get(), &first, 1), 1);  // the grandchild is there
+  ASSERT_EQ(::read(output.get(), &first, 1), 1);  // the grandchild is running
   EXPECT_FALSE(process.poll().has_value());
   process.signal(SIGKILL);
   EXPECT_EQ(process.wait().signal, SIGKILL);
   EXPECT_FALSE(process.running());
   char rest[64];
   while (::read(output.get(), rest, sizeof rest) > 0) {
-  }  // ends: the grandchild, which held the pipe, is gone as well
+  }  // the destructor also kills the grandchild, which held the pipe
 }
 
 TEST(Process, IsKilledByItsDestructor) {

@@ -1,4 +1,4 @@
-// Sockets on loopback: listening, connecting, and what happens when either fails.
+// Sockets on loopback: listening, connecting, and errors of both.
 #include "base/socket.h"
 
 #include <fcntl.h>
@@ -68,7 +68,8 @@ TEST(Socket, SaysWhyItCannotConnect) {
   EXPECT_EQ(refused.why_not, "Connection refused");
 }
 
-// The system would choose the port itself for one of the attempts.
+// Without a guard, the kernel would pick `port` as the local port of one of the
+// attempts, and the socket would connect to itself.
 TEST(Socket, DoesNotConnectToItself) {
   const int port = port_of(listen_at(kLocal, 0));
   for (int i = 0; i < 2000; ++i) {

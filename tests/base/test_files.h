@@ -1,4 +1,4 @@
-// What tests of files share: scratch folders, files and expected errors.
+// Helpers for tests of files: scratch folders, files and expected errors.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace lockstep {
 
-/// A folder of its own for each test, removed at the end.
+/// Creates a separate folder for each test and removes it at the end.
 class ScratchTest : public testing::Test {
  protected:
   ScratchTest() {
@@ -27,7 +27,7 @@ class ScratchTest : public testing::Test {
   }
   ~ScratchTest() override { std::filesystem::remove_all(scratch_); }
 
-  /// Names of what lies in the folder, hidden files included, sorted.
+  /// Names of the files in the folder, hidden files included, sorted.
   std::vector<std::string> listing() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(scratch_)) {
@@ -49,7 +49,8 @@ inline std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// The message of the std::runtime_error that `action` throws; fails if none comes.
+/// Returns the message of the std::runtime_error that `action` throws. Fails the test
+/// if it throws none.
 template <typename Action>
 std::string error_of(Action&& action) {
   try {
@@ -58,11 +59,11 @@ std::string error_of(Action&& action) {
     EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
     return error.what();
   }
-  ADD_FAILURE() << "no std::runtime_error came";
+  ADD_FAILURE() << "no std::runtime_error was thrown";
   return "";
 }
 
-/// Expects one line that holds every one of `parts`.
+/// Expects a one-line message that contains every one of `parts`.
 template <typename Action, typename... Parts>
 void expect_error(Action&& action, const Parts&... parts) {
   const std::string message = error_of(action);

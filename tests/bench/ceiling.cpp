@@ -1,9 +1,9 @@
-// The ceiling: one training step on bare oneDNN, without any engine. Weights stay
-// blocked, BN+ReLU and add+ReLU are fused, memory is planned once and reused.
-// An engine that reaches 90 % of it loses at most 10 % to being an engine.
+// The ceiling: one training step on oneDNN alone, without an engine. Weights stay
+// blocked, BN+ReLU and add+ReLU are fused, memory is planned once and reused. An engine
+// that reaches 90 % of this speed has an overhead of at most 10 %.
 //
 //   ceiling --net resnet18 --batch 128 --threads 1 --conv winograd --steps 7
-//   ceiling --net resnet18 --batch 8 --check 1   # are these gradients gradients?
+//   ceiling --net resnet18 --batch 8 --check 1   # checks the gradients
 #include <omp.h>
 
 #include <algorithm>
@@ -32,8 +32,8 @@ struct Phases {  // calls [0, forward) compute the loss, [forward, backward) gra
   size_t forward, backward, update;
 };
 
-// Directional derivative of every parameter along its own gradient: the loss must
-// change by |g| per unit of length. Returns the number of parameters that do not.
+// Checks the directional derivative of every parameter along its own gradient: the loss
+// must change by |g| per unit of length. Returns the number of parameters that fail.
 int check(Program& program, Net& net, const Phases& phases) {
   program.run(0, phases.backward);
   std::vector<std::vector<float>> gradients;
@@ -49,7 +49,7 @@ int check(Program& program, Net& net, const Phases& phases) {
     double squares = 0;
     for (float v : g) squares += double(v) * v;
     const double norm = std::sqrt(squares);
-    const double step = 5e-4 / std::max(norm, 1e-3);  // the loss moves by about 5e-4
+    const double step = 5e-4 / std::max(norm, 1e-3);  // the loss changes by about 5e-4
     float* w = program.data(p.value);
     const std::vector<float> saved(w, w + p.count);
     double loss[2], moved = 0;
@@ -92,7 +92,7 @@ int run(int argc, char** argv) {
   const std::string name = flags["net"], conv = flags["conv"];
   if (conv != "winograd" && conv != "direct")
     throw std::runtime_error("--conv is winograd or direct, not " + conv);
-  // Before the first primitive: the count is baked in when one is created.
+  // Must precede the first primitive, which fixes the number of threads.
   omp_set_num_threads(flags["threads"]);
 
   Program program;

@@ -1,4 +1,4 @@
-// From features to loss, and the update of the weights.
+// The head, the loss, and the weight update.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,7 @@ using BackwardWeights = dnnl::inner_product_backward_weights;
 
 namespace {
 
-// One bit of a counter-based hash (lowbias32): dropout's coin, without a state.
+// One bit of a counter-based hash (lowbias32): a stateless random bit for dropout.
 bool coin(uint32_t round, uint32_t index) {
   uint32_t x = index + 0x9e3779b9u * (round + 1);
   x = (x ^ (x >> 16)) * 0x7feb352du;
@@ -24,7 +24,7 @@ bool coin(uint32_t round, uint32_t index) {
 
 }  // namespace
 
-// AdaptiveAvgPool2d(k) of a 1x1 map repeats it; torchvision's VGG does so at 32x32.
+// AdaptiveAvgPool2d(k) repeats a 1x1 map; torchvision's VGG does so for 32x32 images.
 Tensor Net::flat_spread(const Tensor& x, int side) {
   const Tensor flat = flat_view(x);
   const Dims d = flat.md.dims();
@@ -90,7 +90,7 @@ Tensor Net::linear(const Tensor& x, int out, bool relu_dropout) {
 
   tape_.push_back([=, this] {
     const Tensor dy = take_gradient(y, y.md);
-    if (relu_dropout)  // what ReLU or dropout stopped is 0 in y
+    if (relu_dropout)  // y is 0 where ReLU or dropout blocks the gradient
       program_.call(
           [=, this] {
             const float* v = program_.data(y);
@@ -143,7 +143,7 @@ void Net::cross_entropy(const Tensor& logits) {
   tape_.push_back([=, this] { give_gradient(logits, grad); });
 }
 
-// PyTorch's SGD in one pass: g += wd w; m = 0.9 m + g; w -= lr m.
+// PyTorch's SGD, fused: g += wd w; m = 0.9 m + g; w -= lr m.
 void Net::sgd(float lr, float decay) {
   for (const Parameter& p : parameters)
     program_.call(

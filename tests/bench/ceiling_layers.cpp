@@ -1,4 +1,4 @@
-// Convolutions, and the bookkeeping of gradients.
+// Convolutions and the accumulation of gradients.
 #include "ceiling_layers.h"
 
 #include <cmath>
@@ -14,8 +14,8 @@ using BackwardWeights = dnnl::convolution_backward_weights;
 
 namespace {
 
-// Winograd by name and by rule (`convolution_auto` would look at batch and
-// threads); where this machine has none, direct.
+// Requests Winograd explicitly, because the algorithm that `convolution_auto` selects
+// depends on batch size and thread count. Falls back to direct convolution.
 template <typename Make>
 auto winograd_or_direct(bool winograd, Make make) {
   if (winograd) {
@@ -30,7 +30,7 @@ auto winograd_or_direct(bool winograd, Make make) {
 }  // namespace
 
 dnnl::primitive_attr user_scratchpad() {
-  dnnl::primitive_attr attr;  // a handle: never copy it and then change the copy
+  dnnl::primitive_attr attr;  // copies share it: never modify a copy
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   return attr;
 }
@@ -51,7 +51,8 @@ Tensor Net::input(int n, int c, int h, int w) {
   return images;
 }
 
-// Drawn in plain order and reordered, so that blocking's padding stays zero.
+// Generated in plain order and then reordered, so that the padding of blocks stays
+// zero.
 Tensor Net::parameter(const Md& layout, float deviation, float constant) {
   const Tensor value = program_.keep(layout);
   const Md plain = plain_layout(layout.dims());
@@ -74,7 +75,7 @@ void Net::gradient_of_parameter(const Tensor& value, const Tensor& grad) {
     if (p.value.buffer == value.buffer) p.grad = program_.as(grad, value.md);
 }
 
-// Gradients are taken once, so a layer that works in place may own what it takes.
+// Each gradient is taken exactly once, so an in-place layer may overwrite it.
 Tensor Net::take_gradient(const Tensor& t, const Md& layout) {
   const Tensor grad = gradients_.at(t.buffer);
   gradients_.erase(t.buffer);
@@ -83,7 +84,7 @@ Tensor Net::take_gradient(const Tensor& t, const Md& layout) {
 
 void Net::give_gradient(const Tensor& t, Tensor grad) {
   const auto found = gradients_.find(t.buffer);
-  if (found != gradients_.end()) {  // a second use of t: add, in place of the newer
+  if (found != gradients_.end()) {  // second use of t: adds in place
     grad = program_.as(grad, t.md);
     const Tensor older = program_.as(found->second, t.md);
     dnnl::binary::primitive_desc pd({algorithm::binary_add, grad.md, older.md, grad.md},
@@ -125,7 +126,7 @@ Tensor Net::conv(const Tensor& x, const ConvSpec& spec) {
          any_layout(out), Dims{s, s}, Dims{p, p}, Dims{p, p}},
         attr, program_.engine());
   });
-  // torchvision's initialisation: He, by fan out.
+  // torchvision's initialization: He, fan-out.
   const float deviation = std::sqrt(2.0f / float(spec.out * k * k));
   const Tensor w = parameter(pd.weights_desc(), deviation);
   const Tensor b = spec.bias ? parameter(bias, 0) : Tensor{};
@@ -148,7 +149,7 @@ void Net::conv_backward(const Tensor& x, const Tensor& w, const Tensor& b,
   const Tensor dy = take_gradient(y, y.md);
   if (spec.relu) relu_backward(y, dy);
 
-  if (x.buffer != images.buffer) {  // nobody asks for the gradient of the images
+  if (x.buffer != images.buffer) {  // the gradient of the images is not needed
     const auto pd = winograd_or_direct(winograd, [&](algorithm a) {
       return BackwardData::primitive_desc({a, in, weights, out, stride, pad, pad},
                                           user_scratchpad(), program_.engine(),

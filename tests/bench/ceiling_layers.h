@@ -1,5 +1,5 @@
-// Layers that write themselves into a Program: the forward calls at once, the
-// backward calls when backward() walks back. Shapes are NCHW, layouts are oneDNN's.
+// Layers that add their calls to a Program: forward calls immediately, backward calls
+// in backward(). Shapes are NCHW; oneDNN selects the layouts.
 #pragma once
 
 #include <functional>
@@ -13,9 +13,9 @@
 namespace lockstep::bench {
 
 struct Parameter {
-  Tensor value, momentum;  // kept in the layout that the forward kernel asked for
-  Tensor grad;             // same layout; alive from its kernel to the update
-  size_t count;            // floats held, blocking's zeros included
+  Tensor value, momentum;  // in the layout of the forward kernel
+  Tensor grad;             // same layout; live from its kernel to the update
+  size_t count;            // number of floats, including the padding of blocks
 };
 
 struct ConvSpec {
@@ -30,27 +30,27 @@ class Net {
   Tensor input(int n, int c, int h, int w);
   Tensor conv(const Tensor& x, const ConvSpec& spec);
   Tensor batch_norm(const Tensor& x, bool relu);
-  Tensor add_relu(const Tensor& a, const Tensor& b);  // in place of a
+  Tensor add_relu(const Tensor& a, const Tensor& b);  // in place in a
   Tensor max_pool(const Tensor& x, int kernel, int stride, int pad);
   Tensor flat_mean(const Tensor& x);           // N,C,H,W -> N,C
   Tensor flat_spread(const Tensor& x, int k);  // N,C,1,1 -> N,C*k*k: adaptive pooling
   Tensor linear(const Tensor& x, int out, bool relu_dropout);  // dropout 0.5
   void cross_entropy(const Tensor& logits);
 
-  void backward();                  // writes the whole backward pass
-  void sgd(float lr, float decay);  // writes the update; momentum is 0.9
+  void backward();                  // adds the whole backward pass
+  void sgd(float lr, float decay);  // adds the update; momentum is 0.9
 
   Tensor images, labels;  // the caller fills both before the first run
   std::vector<Parameter> parameters;
   double loss = 0;             // of the latest forward
-  uint32_t dropout_round = 0;  // another value, another mask
+  uint32_t dropout_round = 0;  // a different value gives a different mask
 
  private:
   Tensor parameter(const Md& layout, float deviation, float constant = 0);
   void gradient_of_parameter(const Tensor& value, const Tensor& grad);
   Tensor take_gradient(const Tensor& t, const Md& layout);
   void give_gradient(const Tensor& t, Tensor grad);
-  void relu_backward(const Tensor& y, const Tensor& grad);  // in place of grad
+  void relu_backward(const Tensor& y, const Tensor& grad);  // in place in grad
   void conv_backward(const Tensor& x, const Tensor& w, const Tensor& b, const Tensor& y,
                      const ConvSpec& spec,
                      const dnnl::convolution_forward::primitive_desc& forward);
@@ -60,17 +60,18 @@ class Net {
   bool winograd_;
   std::mt19937 random_{1};
   std::vector<std::function<void()>> tape_;
-  std::unordered_map<int, Tensor> gradients_;  // by the buffer of the value
+  std::unordered_map<int, Tensor> gradients_;  // keyed by the buffer of the value
 };
 
-// Each prepares a net, its loss, backward and update; `features` = images' shape.
+// Each call adds a net, its loss, backward and update; `features` has the images'
+// shape.
 struct Shape {
   int size, classes;
 };
 Shape shape_of(const std::string& net);  // throws for an unknown name
 void build(Net& net, const std::string& name, int batch);
 
-// What the parts share.
+// Shared helpers.
 dnnl::primitive_attr user_scratchpad();
 Md any_layout(const dnnl::memory::dims& dims);
 Md plain_layout(const dnnl::memory::dims& dims);

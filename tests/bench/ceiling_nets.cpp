@@ -12,7 +12,7 @@ Tensor conv_bn(Net& net, const Tensor& x, int out, int kernel, int stride, bool 
   return net.batch_norm(y, relu);
 }
 
-// The shortcut is the input itself, or a 1x1 convolution where the shape changes.
+// The shortcut is the input, or a 1x1 convolution if the shape changes.
 Tensor shortcut(Net& net, const Tensor& x, int out, int stride) {
   if (stride == 1 && x.md.dims()[1] == out) return x;
   return conv_bn(net, x, out, 1, stride, false);

@@ -53,7 +53,7 @@ Tensor Net::batch_norm(const Tensor& x, bool relu) {
     const dnnl::batch_normalization_backward::primitive_desc back(
         {prop_kind::backward, x.md, x.md, 1e-5f, flags}, user_scratchpad(),
         program_.engine(), pd);
-    // In place, unless an addition shares this gradient with its other branch.
+    // In place, unless an addition shares this gradient with its other input.
     const Tensor dx = relu ? dy : program_.make(x.md);
     const Tensor grad = program_.make(scale_shift.md);
     Arguments args = {{DNNL_ARG_SRC, x},
@@ -85,7 +85,7 @@ Tensor Net::add_relu(const Tensor& a, const Tensor& other) {
     const Tensor dy = take_gradient(a, a.md);
     relu_backward(a, dy);
     give_gradient(a, dy);
-    give_gradient(other, dy);  // shared: neither side may write into it
+    give_gradient(other, dy);  // shared: neither input may overwrite it
   });
   return a;
 }
@@ -117,7 +117,7 @@ Tensor Net::max_pool(const Tensor& x, int kernel, int stride, int pad) {
   return y;
 }
 
-// N,C,1,1 in any layout, read as plain N,C; the gradient goes the same way back.
+// Views N,C,1,1 in any layout as plain N,C; the gradient is converted back.
 Tensor Net::flat_view(const Tensor& x) {
   const Dims d = x.md.dims();
   const Md plain = plain_layout(d);

@@ -61,7 +61,8 @@ Tensor Program::as(const Tensor& t, const Md& want) {
   return out;
 }
 
-// Largest first, each at the lowest offset where no living neighbour is.
+// Places buffers by size, largest first, at the lowest offset free during their
+// lifetime.
 void Program::place() {
   std::vector<Buffer*> order;
   for (Buffer& b : buffers_)
@@ -69,7 +70,7 @@ void Program::place() {
   std::stable_sort(order.begin(), order.end(), [](const Buffer* a, const Buffer* b) {
     return a->bytes > b->bytes;
   });
-  std::vector<Buffer*> placed;  // by offset
+  std::vector<Buffer*> placed;  // sorted by offset
   for (Buffer* b : order) {
     size_t offset = 0;
     for (const Buffer* other : placed) {
@@ -89,7 +90,7 @@ void Program::place() {
 void Program::plan() {
   place();
   arena_ = allocate(arena_bytes_);
-  // One scratch buffer for all: it must not lie among the planned ones.
+  // One scratch buffer for all calls; it must not overlap the planned buffers.
   scratch_ = allocate(scratch_bytes_);
   for (Call& c : calls_) {
     if (c.loop) continue;

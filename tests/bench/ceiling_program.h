@@ -1,8 +1,8 @@
 // A training step as a flat list of calls over planned memory: no engine, no tape.
 //
-// Calls are added once, in the order in which they run. plan() then gives every
-// buffer its place: buffers that are never alive at the same time share memory.
-// Single-threaded to build and to run; a call may use OpenMP inside.
+// Calls are added once, in the order in which they run. plan() then places every
+// buffer: buffers with disjoint lifetimes share memory. Built and run on a single
+// thread; a call may use OpenMP inside.
 #pragma once
 
 #include <cstdint>
@@ -32,25 +32,25 @@ class Program {
 
   const dnnl::engine& engine() const { return engine_; }
 
-  Tensor make(const Md& md);  // memory only while it is used
-  Tensor keep(const Md& md);  // memory of its own, zeroed, survives the step
+  Tensor make(const Md& md);  // allocated only while it is used
+  Tensor keep(const Md& md);  // separate zeroed memory that persists between steps
 
-  // One primitive. `pd` is any dnnl primitive_desc with a user scratchpad.
+  // Adds a primitive. `pd` is any dnnl primitive_desc with a user scratchpad.
   template <typename Primitive, typename Descriptor>
   void call(const Descriptor& pd, const Arguments& arguments) {
     add_call(Primitive(pd), pd.impl_info_str(), pd.scratchpad_desc(), arguments);
   }
-  // A loop of ours. `uses` lists the tensors it touches, for the planner.
+  // Adds a loop of ours. `uses` lists the tensors it accesses, for the planner.
   void call(std::function<void()> loop, const std::vector<Tensor>& uses);
 
-  // `t` in layout `want`: itself, or a reorder into a new buffer.
+  // `t` in layout `want`: `t` itself or a reorder into a new buffer.
   Tensor as(const Tensor& t, const Md& want);
 
   size_t size() const { return calls_.size(); }  // calls so far
   void plan();                                   // once, after the last call
   void run(size_t from, size_t to);
 
-  // Address of a tensor; a kept one at any time, any other only after plan().
+  // Address of a tensor. Valid at any time if it is kept, otherwise only after plan().
   float* data(const Tensor& t) const;
   void* raw(const Tensor& t) const;
 
@@ -65,7 +65,7 @@ class Program {
   using Block = std::unique_ptr<void, Free>;
   struct Buffer {
     size_t bytes = 0;
-    int first = -1, last = -1;  // the calls between which it is alive
+    int first = -1, last = -1;  // the first and last call that use it
     size_t offset = 0;          // in the arena
     Block own;                  // set for a kept buffer
   };
@@ -87,7 +87,7 @@ class Program {
   dnnl::stream stream_;
   std::vector<Buffer> buffers_;
   std::vector<Call> calls_;
-  std::map<std::string, int> impls_;  // how often each kernel was chosen
+  std::map<std::string, int> impls_;  // how often each kernel was selected
   Block arena_, scratch_;
   size_t arena_bytes_ = 0, scratch_bytes_ = 0;
 };

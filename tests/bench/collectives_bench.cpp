@@ -1,7 +1,8 @@
-// How fast two processes on this machine sum a tensor: our ring and Gloo take turns.
+// Measures how fast two processes on one machine sum a tensor, alternating between our
+// ring and Gloo.
 //   collectives_bench [ROUNDS]
-// Prints algorithm bandwidth (bytes of the tensor per second) and ratios; judges
-// nothing.
+// Prints algorithm bandwidth (bytes of the tensor per second) and ratios; checks no
+// limits.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -26,9 +27,9 @@ using namespace lockstep::distributed;  // NOLINT
 using lockstep::DType;
 
 constexpr int kRanks = 2;
-constexpr double kDirty = 0.06;  ///< more of others' CPU use spoils a sample
+constexpr double kDirty = 0.06;  ///< maximum CPU share of others in a sample
 
-/// One size, and how many all-reduces of it make a sample.
+/// A tensor size, and the number of all-reduces per sample.
 struct Case {
   const char* name;
   int64_t numel, repeats;
@@ -54,7 +55,7 @@ double own_cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-/// CPU seconds of all processes: /proc/stat without idle and waiting.
+/// CPU seconds of all processes: /proc/stat without idle and iowait.
 double machine_cpu_seconds() {
   std::ifstream stat("/proc/stat");
   std::string cpu;
@@ -66,7 +67,7 @@ double machine_cpu_seconds() {
   return busy / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-/// A rank: its communicators, and the number of the next collective.
+/// A rank's communicators and the number of the next collective.
 struct Rank {
   int rank;
   std::map<std::string, std::unique_ptr<Communicator>> by_backend;
@@ -90,7 +91,7 @@ Sample take(Rank& rank, const std::string& backend, const Case& the,
   Communicator& way = *rank.by_backend.at(backend);
   const Buffer data{values.data(), the.numel, DType::f32};
   std::fill(values.begin(), values.end(), 1.0f);
-  rank.all_reduce(way, data);  // warm, and together
+  rank.all_reduce(way, data);  // warms up and synchronizes
   std::fill(values.begin(), values.end(), 0.0f);
   rank.sum_over_ranks(0);
   const double machine = machine_cpu_seconds(), own = own_cpu_seconds();
@@ -129,7 +130,7 @@ void report(const Case& the, std::map<std::string, std::vector<Sample>>& samples
                all.size(), 100 * foreign);
   }
   if (!samples.contains("gloo")) return;
-  std::vector<double> ratios;  // dirt hits both peers of a turn
+  std::vector<double> ratios;  // disturbances affect both samples of a round
   for (size_t i = 0; i < samples["ring"].size(); ++i) {
     ratios.push_back(samples["gloo"][i].seconds / samples["ring"][i].seconds);
   }

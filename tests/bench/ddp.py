@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Images per second of DistributedDataParallel on the CPUs of one machine.
 
-Two processes with one thread each (ring, gloo, naive) against one process with two
-threads, and against PyTorch's DDP on gloo. Peers take turns in one run; the ratios are
-made within a turn, and a turn of a peer during which others had more than 6 % of the
-machine is dropped: README.md.
+Compares two processes with one thread each (ring, gloo, naive) with one process with
+two threads, and with PyTorch's DDP on gloo. Peers alternate in one run. Ratios are
+computed within a round, and a peer's sample is dropped if other processes used more
+than 6 % of the machine: see README.md.
 
-    tests/bench/ddp.py                           # ResNet18-CIFAR, batch 128, 3 turns
-    tests/bench/ddp.py --batch 8 --steps 3 --rounds 1 --keep-dirty   # does it work?
+    tests/bench/ddp.py                           # ResNet18-CIFAR, batch 128, 3 rounds
+    tests/bench/ddp.py --batch 8 --steps 3 --rounds 1 --keep-dirty   # smoke test
 """
 import argparse
 import json
@@ -22,8 +22,8 @@ import time
 from run import DIRTY, NONE, machine_line, wait_for_quiet
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-WARMUP = 2  # steps: the first has one bucket, before the second they are rebuilt
-AIM = 1.7   # times PyTorch's speed
+WARMUP = 2  # steps: one bucket in the first, rebuilt before the second
+AIM = 1.7   # target: times PyTorch's speed
 
 
 def lockstep_command(args, own):
@@ -34,7 +34,7 @@ def lockstep_command(args, own):
 
 
 def peers_of(args):
-    """Label -> command, in the order in which they take turns."""
+    """Label -> command, in the order of execution."""
     ddp = ["--multiprocessing-distributed", "--devices", "2", "--world-size", "1",
            "--rank", "0", "--threads-per-device", "1", "--dist-backend"]
     peers = {
@@ -69,7 +69,7 @@ def children_cpu_seconds():
 
 
 def step_seconds(output, summary):
-    """Of each step after the warm-up, on rank 0."""
+    """The seconds of each step after the warm-up, on rank 0."""
     if os.path.exists(summary):
         with open(summary) as file:
             steps = json.load(file)["steps"]
@@ -79,8 +79,8 @@ def step_seconds(output, summary):
 
 
 def run_once(args, label, command):
-    """A turn: median seconds of a step, and the share of the machine that others had
-    during the whole run; None if it failed."""
+    """Runs one peer. Returns the median seconds of a step and the CPU share of other
+    processes during the whole run; None if it failed."""
     with tempfile.TemporaryDirectory() as folder:
         summary = os.path.join(folder, "summary.json")
         if label.startswith("lockstep"):
@@ -122,7 +122,7 @@ def measure(args, peers):
 
 
 def ratio(turns, label, base):
-    """How many times as fast as `base`: median and range over the common turns."""
+    """The speedup over `base`: median and range over the common rounds."""
     values = [b["seconds"] / a["seconds"]
               for a, b in zip(turns[label], turns.get(base, [])) if a and b]
     if not values:

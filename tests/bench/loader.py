@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Photographs per second of our DataLoader and of PyTorch's with PIL, in turns.
+"""Photographs per second of our DataLoader and of PyTorch's with PIL, alternating.
 
     ninja -C build/release loader_bench
     tests/bench/loader.py ../shared/data/imagenet-sample/train --workers 2
 
-Both make the ImageNet example's training batches of the same files with the same
-number of workers, in processes that stay, epoch by epoch in turns; each one's first
-epoch does not count. On a busy machine the ratio of CPU times per photograph is the
-one to believe.
+Both make the ImageNet example's training batches from the same files with the same
+number of workers, in persistent processes that alternate by epoch. The first epoch of
+each is not counted. On a busy machine, only the ratio of CPU times per photograph is
+reliable.
 """
 import argparse
 import json

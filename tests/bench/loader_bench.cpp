@@ -1,10 +1,11 @@
-// Our side of loader.py: epochs of a DataLoader over image folders, one per line read.
+// Our side of loader.py: runs epochs of a DataLoader over image folders, one per input
+// line.
 //
 //   loader_bench FOLDER WORKERS BATCH IMAGES
 //
-// A line `epoch` is answered by {"seconds", "cpu"}: of an epoch of IMAGES pictures
-// (FOLDER's, over and over), by the clock and in CPU time. A line `split` is answered
-// by the CPU time per picture of each stage, in milliseconds, on one thread.
+// The line `epoch` runs an epoch of IMAGES pictures (FOLDER's pictures repeated) and
+// prints {"seconds", "cpu"}: wall time and CPU time. The line `split` prints the CPU
+// time per picture of each stage in milliseconds on one thread.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -30,7 +31,7 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
-/// The first pictures again and again.
+/// Repeats the first pictures.
 class Repeated : public Sampler {
  public:
   Repeated(int64_t pictures, int64_t length) : pictures_(pictures), length_(length) {}

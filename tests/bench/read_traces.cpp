@@ -1,5 +1,5 @@
-// How fast the events of a trace are walked: by our scanner and by simdjson, the fields
-// fetched that the reader takes. Prints; judges nothing.
+// Measures how fast our scanner and simdjson iterate over the events of a trace. Both
+// fetch the fields that the reader uses. Prints results; checks no limits.
 //   read_traces FILE.json [ROUNDS]
 #include <fmt/format.h>
 #include <simdjson.h>
@@ -30,7 +30,7 @@ double cpu_seconds() {
   return static_cast<double>(cpu.tv_sec) + 1e-9 * static_cast<double>(cpu.tv_nsec);
 }
 
-/// What was fetched; all readers must come to the same.
+/// The fetched data; all readers must give the same.
 struct Fetched {
   size_t events = 0, names = 0;           ///< names: bytes
   int64_t times = 0, lanes = 0, ids = 0;  ///< sums
@@ -41,7 +41,7 @@ struct Fetched {
   }
 };
 
-/// Ours; it reads the links between events from `args` as well.
+/// Our scanner. It also reads the links between events from `args`.
 template <Grammar grammar>
 Fetched scanned(std::string_view text) {
   using File = TraceFile<grammar>;
@@ -66,8 +66,9 @@ std::string_view trimmed(std::string_view token) {
   return token.substr(0, token.find_last_not_of(" \t\r\n") + 1);
 }
 
-/// simdjson, on demand. Of `args` it fetches the id: our reader takes more of them.
-/// Checks UTF-8 everywhere, and the rest of the grammar only where it looks.
+/// simdjson's On-Demand API. Fetches only the id from `args`; our reader extracts more
+/// fields. Validates UTF-8 everywhere, but the grammar only of the parts that it
+/// visits.
 Fetched on_demand(const simdjson::padded_string& text, ondemand::parser& parser) {
   Fetched all;
   ondemand::document document = parser.iterate(text);
@@ -95,7 +96,7 @@ Fetched on_demand(const simdjson::padded_string& text, ondemand::parser& parser)
   return all;
 }
 
-/// simdjson's tree, which checks the whole grammar, as our strict scanner does.
+/// simdjson's DOM API, which validates the whole grammar, like our strict scanner.
 Fetched as_tree(const simdjson::padded_string& text, simdjson::dom::parser& parser) {
   Fetched all;
   const simdjson::dom::element tree = parser.parse(text);
@@ -105,7 +106,7 @@ Fetched as_tree(const simdjson::padded_string& text, simdjson::dom::parser& pars
       if (key == "name" || key == "ph") {
         all.names += std::string_view(value).size();
       } else if (key == "ts" || key == "dur") {
-        // A double: enough for this file's nanoseconds, not for every one's.
+        // A double is exact for this file's nanoseconds, but not for every file's.
         all.times += static_cast<int64_t>(double(value) * 1000 + 0.5);
       } else if (key == "pid" || key == "tid") {
         all.lanes += int64_t(value);
@@ -143,7 +144,7 @@ int main(int argc, char** argv) {
       {"simdjson, on demand", [&] { return on_demand(text, on_demand_parser); }},
       {"simdjson, tree", [&] { return as_tree(text, tree_parser); }},
   };
-  for (int round = 0; round < rounds; ++round) {  // in turns
+  for (int round = 0; round < rounds; ++round) {  // alternating readers
     for (Reader& reader : readers) {
       const double begin = cpu_seconds();
       const Fetched fetched = reader.read();

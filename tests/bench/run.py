@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures lockstep against libtorch and against a bare-oneDNN ceiling.
+"""Compares lockstep's speed with libtorch and with a ceiling on oneDNN alone.
 
-Peers take turns in one run, each in a process of its own, pinned. A sample during
-which other processes had more than 6 % of the machine is dropped; where none is
-left, the table says so instead of a number. Ratios count, not times: README.md.
+Peers alternate in one run, each in a separate pinned process. A sample is dropped if
+other processes used more than 6 % of the machine; a peer without samples has no number
+in the table. Only ratios are meaningful, not times: see README.md.
 """
 import argparse
 import json
@@ -13,8 +13,8 @@ import subprocess
 import sys
 import time
 
-# name: net, batch, and the least ratio to the best libtorch that the project aims
-# at, by default convolution rule and thread count; None: no aim.
+# name: net, batch, and the project's target for the ratio to the best libtorch, by
+# default convolution algorithm and thread count; None: no target.
 CASES = {
     "resnet18-b128": ("resnet18", 128, {1: 2.0, 2: 2.0}),
     "resnet18-b32": ("resnet18", 32, {1: 1.8, 2: 1.5}),
@@ -29,7 +29,7 @@ NONE = "no clean sample"
 
 
 def peers_of(args, net, batch, threads):
-    """Label -> command, in the order in which they take turns."""
+    """Label -> command, in the order of execution."""
     common = ["--batch", str(batch), "--threads", str(threads),
               "--steps", str(args.steps)]
     torch_step = os.path.join(args.build, "torch_step")
@@ -51,7 +51,7 @@ def peers_of(args, net, batch, threads):
 
 
 def busy_share(seconds):
-    """Share of the machine that was busy during the next `seconds`."""
+    """The share of the machine that is busy during the next `seconds`."""
     def read():
         with open("/proc/stat") as stat:
             field = [int(v) for v in stat.readline().split()[1:9]]
@@ -63,14 +63,14 @@ def busy_share(seconds):
 
 
 def wait_for_quiet(patience):
-    """Waits, at most `patience` seconds, until nobody else uses the machine."""
+    """Waits at most `patience` seconds until no other process uses the machine."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline and busy_share(1.0) > DIRTY:
         pass
 
 
 def run_once(label, command, threads, timeout):
-    """One process; its JSON line, or None with the reason on stderr."""
+    """Runs one process. Returns its JSON line, or None with the reason on stderr."""
     cores = "0" if threads == 1 else f"0-{threads - 1}"
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads),
                        OPENBLAS_NUM_THREADS=str(threads))
@@ -100,8 +100,8 @@ def clean(report):
 
 
 def measure(args, peers, threads):
-    """Label -> list of reports, one for each turn. Extra turns for peers that have
-    too few clean samples; a peer that fails once is left out."""
+    """Label -> list of reports, one per round. Adds rounds for peers with too few clean
+    samples; omits a peer that fails once."""
     reports = {label: [] for label in peers}
     failed = set()
     for turn in range(args.rounds + args.extra_rounds):
@@ -131,7 +131,7 @@ def peer_row(label, reports):
         "clean": len(samples),
         "of": sum(len(r["samples"]) for r in reports),
         "turns_s": [statistics.median(clean(r)) if clean(r) else None for r in reports],
-        # CPU time barely depends on other processes at one thread: a hint, no more.
+        # With one thread, CPU time barely depends on other processes; only a hint.
         "cpu_s": statistics.median(c for r in reports for c in r["cpu"])
         if all(r.get("cpu") for r in reports) else None,
         "peak_rss_mib": statistics.median(r["peak_rss_mib"] for r in reports),
@@ -146,7 +146,7 @@ def peer_row(label, reports):
 
 
 def ratio(slow, fast):
-    """Time of `slow` over time of `fast`: the median, and its range over turns."""
+    """Time of `slow` over time of `fast`: the median and its range over rounds."""
     if not slow or not fast or slow["median_s"] is None or fast["median_s"] is None:
         return None
     turns = [s / f for s, f in zip(slow["turns_s"], fast["turns_s"]) if s and f]
@@ -156,15 +156,15 @@ def ratio(slow, fast):
 
 
 def compare(rows, aims, threads):
-    """What the issue asks: each peer against the better libtorch layout."""
+    """Compares each peer with the better libtorch layout."""
     by = {row["peer"]: row for row in rows}
     layouts = [by[k] for k in ("libtorch NCHW", "libtorch NHWC")
                if k in by and by[k]["median_s"] is not None]
-    # With one layout unmeasured nobody knows which is the better one.
+    # If one layout was not measured, the better one is unknown.
     known = [k for k in ("libtorch NCHW", "libtorch NHWC") if k in by]
     best = min(layouts, key=lambda r: r["median_s"]) if len(layouts) == len(known) and (
         layouts) else None
-    # Memory needs no quiet machine: against the more frugal layout.
+    # Memory is independent of machine load: compares with the layout that uses less.
     least = min((by[k]["peak_rss_mib"] for k in known), default=None)
     found = []
     for conv in ("auto", "direct"):
@@ -304,7 +304,7 @@ def main(argv):
             result["cases"].append({"case": name, "threads": threads, "peers": rows,
                                     "ratios": ratios})
             result["warnings"] = warnings_of(result["cases"])
-            if args.out:  # after each case: a long run that is cut keeps what it has
+            if args.out:  # after each case: an interrupted run keeps its results
                 write_atomically(args.out + ".json", json.dumps(result, indent=1))
                 write_atomically(args.out + ".md", markdown(result))
     print(markdown(result))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""run.py against peers with known numbers: what is dropped, and what is divided."""
+"""run.py with fake peers of known results: dropped samples and ratios."""
 import contextlib
 import io
 import json
@@ -38,7 +38,7 @@ class RunTest(unittest.TestCase):
             with open(path, "w") as f:
                 f.write(FAKE)
             os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
-        # The 9.0 and 0.1 are dirty: they must change nothing.
+        # 9.0 and 0.1 are dirty samples and must not change the results.
         self.peers = {
             "torch_step0": ([5.0, 5.0], [0.0, 0.06], 900),
             "torch_step1": ([4.0, 0.1], [0.0, 0.07], 1000),
@@ -71,7 +71,7 @@ class RunTest(unittest.TestCase):
         self.assertEqual(mine["best_libtorch"], "libtorch NHWC")
         self.assertAlmostEqual(mine["speedup"]["value"], 2.0)
         self.assertAlmostEqual(mine["of_ceiling"]["value"], 0.8)
-        self.assertAlmostEqual(mine["memory"], 1.1)  # the frugal layout's 900
+        self.assertAlmostEqual(mine["memory"], 1.1)  # the smaller layout's 900
         self.assertAlmostEqual(ratios["ceiling auto"]["speedup"]["value"], 2.5)
 
     def test_peers_with_few_clean_samples_get_more_turns(self):
@@ -83,7 +83,7 @@ class RunTest(unittest.TestCase):
     def test_no_clean_sample_is_said_and_no_ratio_made(self):
         self.peers["torch_step1"] = ([4.0], [0.5], 1000)
         case, text, ratios = self.run_it()
-        self.assertIsNone(ratios["lockstep auto"]["speedup"])  # which layout is best?
+        self.assertIsNone(ratios["lockstep auto"]["speedup"])  # best layout unknown
         self.assertIn("| libtorch NHWC | no clean sample | 0 of 3 |", text)
 
     def test_a_failing_peer_is_left_out(self):

@@ -1,5 +1,5 @@
-// One clock for all peers: how long a step took, and how much of the machine
-// somebody else had meanwhile. Prints the JSON line that run.py reads.
+// Measures a step's duration and the machine's foreign CPU use in the same way for all
+// peers. Prints the JSON line that run.py reads.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ class StepMeter {
   void end();  // adds one sample
 
   // Keys median_s, samples, foreign, cpu (this process's CPU seconds in each sample),
-  // peak_rss_mib; a peer adds its own beside them.
+  // peak_rss_mib. Peers add their own keys.
   nlohmann::ordered_json report() const;
 
  private:
@@ -32,8 +32,8 @@ class StepMeter {
 
 double peak_rss_mib();
 
-// "--name value" pairs. Unknown names and missing values throw
-// std::runtime_error; `defaults` lists what there is.
+// Parses "--name value" pairs. Throws std::runtime_error for unknown names and missing
+// values; `defaults` defines the names.
 nlohmann::ordered_json parse_flags(int argc, char** argv,
                                    nlohmann::ordered_json defaults);
 

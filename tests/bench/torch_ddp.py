@@ -20,7 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 def resnet18_cifar():
-    """torchvision's, with the first layers that 32x32 pictures get."""
+    """torchvision's ResNet18 with the stem for 32x32 pictures."""
     net = torchvision.models.resnet18(num_classes=10)
     net.conv1 = torch.nn.Conv2d(3, 64, 3, padding=1, bias=False)
     net.maxpool = torch.nn.Identity()

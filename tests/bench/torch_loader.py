@@ -2,9 +2,9 @@
 
     torch_loader.py FOLDER WORKERS BATCH IMAGES
 
-The ImageNet example's training transforms. Each line read is answered by one line of
-JSON, the seconds and the CPU seconds (workers included) of an epoch. The workers
-persist, so that starting processes does not count.
+Uses the ImageNet example's training transforms. For each input line, runs an epoch and
+prints one line of JSON: seconds and CPU seconds (including workers). The workers
+persist, so process startup is not measured.
 """
 import json
 import os

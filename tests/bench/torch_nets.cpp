@@ -15,7 +15,7 @@ nn::Conv2d conv(int in, int out, int kernel, int stride) {
 
 nn::ReLU relu() { return nn::ReLU(nn::ReLUOptions(true)); }  // in place
 
-// One block of either kind: a body, and a shortcut where the shape changes.
+// One block of either kind: a body, and a shortcut if the shape changes.
 struct BlockImpl : nn::Module {
   BlockImpl(nn::Sequential body, int in, int out, int stride)
       : body_(register_module("body", body)) {
@@ -95,7 +95,8 @@ nn::Sequential vgg16() {
   return net;
 }
 
-// torchvision's: He by fan out for convolutions; VGG's linear layers N(0, 0.01).
+// torchvision's initialization: He fan-out for convolutions; N(0, 0.01) for VGG's
+// linear layers.
 void initialise(nn::Module& net, bool vgg) {
   torch::NoGradGuard no_grad;
   for (const auto& module : net.modules(false)) {

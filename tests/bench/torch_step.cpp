@@ -1,5 +1,5 @@
-// The peer: one training step in libtorch C++. Forward, cross entropy, backward,
-// SGD (momentum 0.9, weight decay 1e-4), zero_grad, and the loss read by the host.
+// The peer: one training step in libtorch C++. Forward, cross entropy, backward, SGD
+// (momentum 0.9, weight decay 1e-4), zero_grad, and a read of the loss on the host.
 //
 //   torch_step --net resnet18 --batch 128 --threads 1 --channels-last 1 --steps 7
 #include <ATen/Version.h>
@@ -15,7 +15,7 @@
 namespace lockstep::bench {
 namespace {
 
-// The file from which the dynamic linker took a symbol: says which BLAS really runs.
+// The file that the dynamic linker resolved a symbol from: shows which BLAS is in use.
 std::string home_of(const char* symbol) {
   void* address = dlsym(RTLD_DEFAULT, symbol);
   Dl_info info{};

@@ -1,5 +1,5 @@
-// How fast the viewer's model opens a large trace and moves in it, and what it takes of
-// memory. Prints; judges nothing.
+// Measures how fast the viewer's model opens and navigates a large trace, and its
+// memory use. Prints results; checks no limits.
 //   viewer_bench [EVENTS] [--python] [--keep FILE.json]
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -86,7 +86,7 @@ gui::Model load(const std::string& text, int times) {
   return model;
 }
 
-/// Calls `act` with positions all over the trace.
+/// Calls `act` with random positions of the trace.
 void latency(const char* what, const gui::Model& model,
              const std::function<void(const gui::Position&, int)>& act) {
   uint64_t random = 7;

@@ -64,7 +64,7 @@ void measure_frames(gui::Model model) {
     begin = cpu_ms();
     app.go(gui::at_event(trace, event));
     moves.push_back(cpu_ms() - begin);
-    // From all of the trace down to a microsecond.
+    // From the whole trace down to a microsecond.
     const double zoom = static_cast<double>(next() % 1000) / 1000;
     const double wide = static_cast<double>(trace.length) *
                         std::pow(1e3 / static_cast<double>(trace.length), zoom);

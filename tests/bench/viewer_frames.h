@@ -1,12 +1,12 @@
-// How long the viewer takes to say what is to be drawn.
+// Measures the CPU time of the viewer's draw lists.
 #pragma once
 
 #include "gui/model/model.h"
 
 namespace lockstep::bench {
 
-/// Prints the CPU time of whole frames' draw lists (all panels, no pixels), the
-/// timeline's primitives, and what the first frame costs.
+/// Prints the CPU time of the draw lists of whole frames (all panels, no pixels), the
+/// number of timeline primitives, and the cost of the first frame.
 void measure_frames(gui::Model model);
 
 }  // namespace lockstep::bench

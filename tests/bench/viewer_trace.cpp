@@ -16,7 +16,7 @@ struct Line {
   std::string text;
 };
 
-/// Writes one step after the other; each is sorted on its own, as steps do not overlap.
+/// Writes step by step. Each step is sorted separately, as steps do not overlap.
 class Writer {
  public:
   explicit Writer(const TraceSize& size) : size_(size) { text_.reserve(bytes()); }
@@ -24,7 +24,7 @@ class Writer {
   std::string write() {
     head();
     for (int64_t step = 0; events_ < size_.events; ++step) write_step(step);
-    text_.resize(text_.size() - 2);  // the last comma
+    text_.resize(text_.size() - 2);  // removes the last comma
     text_ += "\n]}\n";
     return std::move(text_);
   }
@@ -49,7 +49,7 @@ class Writer {
     return static_cast<int64_t>(state_ >> 33) % below;
   }
 
-  /// One `X` event; `args` follow its id, step and rank. Returns the id.
+  /// Writes one `X` event; `args` is appended to its id, step and rank. Returns the id.
   int64_t event(const char* cat, std::string_view name, int64_t pid, int64_t tid,
                 int64_t ts, int64_t dur, int64_t step, const std::string& args);
   void kernel(const char* name, const char* phase, int device, int64_t ts, int64_t dur,
@@ -59,7 +59,7 @@ class Writer {
   TraceSize size_;
   std::string text_;
   std::vector<Line> lines_;
-  std::vector<int64_t> free_at_;  ///< per device, when its compute stream is free
+  std::vector<int64_t> free_at_;  ///< per device: when its compute stream becomes idle
   size_t events_ = 0;
   int64_t id_ = 1, clock_ = 1000;
   uint64_t state_ = 1;
@@ -174,7 +174,7 @@ void Writer::backward(int64_t step, int device, int64_t at) {
   }
 }
 
-/// One copy per device but the first, to them or from them.
+/// One copy per device except the first, to or from that device.
 void Writer::transfers(int64_t step, const char* why, int64_t at, bool to_devices) {
   const int64_t op = event("op", why, 0, 0, at, 9'000, step, R"(,"rank":0)");
   for (int d = 1; d < size_.devices; ++d) {

@@ -1,5 +1,5 @@
-// Large traces made by rule, in the form that our writer gives them: what the viewer's
-// benchmarks read. The same size gives the same bytes on every machine.
+// Generates large traces in our writer's format for the viewer's benchmarks. The output
+// depends only on the size, byte for byte, on every machine.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 namespace lockstep::bench {
 
 struct TraceSize {
-  size_t events = 1'000'000;  ///< `X` events and marks, at least so many
+  size_t events = 1'000'000;  ///< `X` events and marks, at least this many
   int devices = 4;
   int modules = 500;  ///< called per device and step
 };
 
-/// The text of such a trace: DataParallel training, sorted as the contract wants it.
-/// About 290 bytes per event, counters included.
+/// Returns the text of such a trace of DataParallel training, sorted as the format
+/// requires. About 270 bytes per event, counters included.
 std::string make_trace(const TraceSize& size);
 
 }  // namespace lockstep::bench

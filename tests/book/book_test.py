@@ -1,5 +1,5 @@
-"""The book as its readers get it: built with warnings as errors, its links followed,
-its pages looked at in a browser.
+"""Tests of the built book: built with warnings as errors, links checked, pages opened
+in a browser.
 
     book_test.py [CLASS …]     # Built, Links, Printed, Pages
 """
@@ -21,8 +21,8 @@ _built = {}
 
 
 def built(test):
-    """The folder with the built book: built once here, in BOOK_OUT if that is named, or
-    BOOK_DIR, where another test has built it."""
+    """Returns the folder with the built book: built once here, in BOOK_OUT if it is
+    set, or BOOK_DIR, which another test has built."""
     reason = ready()
     if reason:
         skip_or_fail(test, reason)
@@ -57,7 +57,7 @@ class Built(unittest.TestCase):
             self.assertIn(f"engine/{room}", text)
 
     def test_nothing_comes_from_the_network(self):
-        """No page, style or script asks for anything beyond its folder."""
+        """No page, style or script refers to anything outside its folder."""
         folder = built(self)
         asks = re.compile(r'(?:src|href)="(?:https?:)?//[^"]*"[^>]*(?:rel="stylesheet"|'
                           r'></script>)|<(?:script|img|iframe)[^>]*src="(?:https?:)?//|'
@@ -130,7 +130,7 @@ class Printed(unittest.TestCase):
 
 
 class Pages(unittest.TestCase):
-    """In Chromium, wide and narrow."""
+    """In Chromium, with wide and narrow windows."""
 
     def test_no_page_is_wider_than_its_window(self):
         folder = built(self)
@@ -167,13 +167,13 @@ class Pages(unittest.TestCase):
             reader.open(page, 1280, "dark")
             dark = reader.value(ground)
             self.assertNotEqual(light, dark)
-            # From dark the switch goes to light first.
+            # From dark, the switch goes to light first.
             reader.value("document.querySelector('.theme-toggle-content .theme-toggle')"
                          ".click()")
             self.assertEqual(reader.value(ground), light)
 
     def test_answers_are_folded_until_somebody_asks(self):
-        """Without our script, too."""
+        """Also without our script."""
         folder = built(self)
         if not browser.chromium():
             skip_or_fail(self, "no chromium; fix: apt-get install chromium")

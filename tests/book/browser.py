@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to through a pipe: pages as readers see them.
+"""A headless Chromium, controlled through a pipe.
 
     browser.py BOOK OUT [PAGE …]   # pictures of pages: light and dark, wide and narrow
 """
@@ -24,7 +24,7 @@ class Browser:
     """`with Browser() as browser: browser.open(url, 1280, "dark")`"""
 
     def __enter__(self):
-        # Its children may still write there when it has ended.
+        # Its child processes may still write there after it has ended.
         self.profile = tempfile.TemporaryDirectory(prefix="book-browser-",
                                                    ignore_cleanup_errors=True)
         to_read, self.to = os.pipe()
@@ -94,7 +94,7 @@ class Browser:
         })""")
 
     def value(self, expression):
-        """What a piece of JavaScript gives."""
+        """The value of a JavaScript expression."""
         answer = self.call("Runtime.evaluate", expression=expression, awaitPromise=True,
                            returnByValue=True)
         if "exceptionDetails" in answer:
@@ -112,7 +112,7 @@ class Browser:
 
 
 def pages(book):
-    """The book's pages, without those that only Sphinx needs."""
+    """The book's pages, except those that only Sphinx needs."""
     return sorted(page for folder in ("book", "lessons")
                   for page in (book / folder).rglob("*.html"))
 

@@ -1,4 +1,4 @@
-"""The book's directives, broken in every way that they must notice.
+"""Tests that the book's directives detect errors.
 
     directives_test.py [CLASS …]     # Regions, Functions, Finder, Evidence, …
 """
@@ -35,7 +35,7 @@ class Regions(SmallBook):
         self.write("engine/a.cpp", SOURCE)
         html = self.passes(region("ring") + region("inner"))
         self.assertIn("engine/a.cpp:2", html)
-        self.assertIn('<span class="linenos">6</span>', html)  # after the inner one
+        self.assertIn('<span class="linenos">6</span>', html)  # after the inner region
         self.assertNotIn("[inner]", html)
 
     def test_a_missing_region_fails(self):
@@ -133,7 +133,7 @@ class Functions(SmallBook):
 
 
 class Finder(unittest.TestCase):
-    """The finder of functions, on C++ that is hard to read."""
+    """The function finder on difficult C++."""
 
     def lines(self, text, name, having=None):
         found = cxx.function(text, name, having)
@@ -274,7 +274,7 @@ class Rosetta(SmallBook):
 
 
 class Share(SmallBook):
-    """How much of the engine no page shows."""
+    """The share of the engine that no page shows."""
 
     limit = 0.5
 

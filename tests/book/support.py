@@ -1,4 +1,4 @@
-"""What the book's tests share: where things are, and small books to break."""
+"""Shared by the book's tests: paths, and small books for error tests."""
 
 import contextlib
 import io
@@ -11,12 +11,12 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SPHINX = pathlib.Path("/usr/bin/sphinx-build")  # Debian's; another would lack furo
+SPHINX = pathlib.Path("/usr/bin/sphinx-build")  # Debian's: others may lack furo
 IN_CI = os.environ.get("CI") in ("true", "1")
 
 
 def ready():
-    """Why the book cannot be built here, or nothing."""
+    """Returns why the book cannot be built here, or None."""
     if not SPHINX.exists():
         return "no sphinx-build; fix: ./lockstep book installs it"
     imports = "import sphinx, myst_parser, furo"
@@ -29,7 +29,7 @@ def ready():
 
 
 def skip_or_fail(test, reason):
-    """What is missing is skipped with its reason; in CI it is a failure."""
+    """Skips the test with the reason; in CI, fails it."""
     if IN_CI:
         test.fail(reason)
     test.skipTest(reason)
@@ -47,7 +47,7 @@ coverage_limit = {limit}
 
 
 class SmallBook(unittest.TestCase):
-    """A repository of a few files with a book of its own, in a folder of its own."""
+    """A repository of a few files with its own book, in a temporary folder."""
 
     limit = 1.0
 
@@ -68,7 +68,7 @@ class SmallBook(unittest.TestCase):
         file.write_text(text, encoding="utf-8")
 
     def build(self, page):
-        """Builds a book of one page; returns (exit code, what was said, its HTML)."""
+        """Builds a book of one page. Returns (exit code, output, HTML)."""
         self.write("book/index.md", "# Book\n\n" + page)
         out = self.root / "out"
         shutil.rmtree(out, ignore_errors=True)
@@ -92,7 +92,8 @@ class SmallBook(unittest.TestCase):
 
 
 def main(module):
-    """Runs the test classes named on the command line (all without); 77: skipped."""
+    """Runs the test classes named on the command line, or all. Exit code 77:
+    skipped."""
     names = sys.argv[1:]
     loader, here = unittest.defaultTestLoader, sys.modules[module]
     tests = (loader.loadTestsFromNames(names, here) if names

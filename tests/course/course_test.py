@@ -1,13 +1,13 @@
-"""The course linter: what CI proves for each lesson.
+"""The course linter: what CI checks for each lesson.
 
-    course_test.py LESSON skeleton           it compiles, fails, and says what to do
-    course_test.py LESSON solution           it passes
+    course_test.py LESSON skeleton           compiles and fails with instructions
+    course_test.py LESSON solution           passes
     course_test.py LESSON mutant NAME        a wrong solution fails for its own reason
-    course_test.py LESSON folder             chapter, hints, gates and trace are there
-    course_test.py LESSON alone              its tests plug this lesson's slots only
+    course_test.py LESSON folder             has a chapter, hints, gates and a trace
+    course_test.py LESSON alone              its tests use only this lesson's slots
 
 A mutant begins with `// rejected by: TEST` and `// because: WORDS`: that test must be
-the first to fail, and what the learner is told must hold those words.
+the first to fail, and its message must contain those words.
 """
 
 import gzip
@@ -26,7 +26,7 @@ MARKER = re.compile(r"^\s*(?://|#)\s*\[(/?)(solution[\w-]*)\]\s*$")
 
 
 def lockstep(*words, code=0):
-    """Standard output of `lockstep WORDS`, which must end with this exit code."""
+    """Standard output of `lockstep WORDS`. Fails on any other exit code."""
     ended = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True,
                            timeout=300)
     if ended.returncode != code:
@@ -37,7 +37,7 @@ def lockstep(*words, code=0):
 
 
 def regions(text, name):
-    """Region name → its lines; every region closed, none empty."""
+    """Region name → its lines. Every region must be closed and not empty."""
     found, here = {}, None
     for number, line in enumerate(text.splitlines(keepends=True), 1):
         mark = MARKER.match(line)
@@ -103,7 +103,7 @@ class Skeleton(Lesson):
         solution = self.lesson("solution", "--show-anyway").splitlines()
         whole = self.file.read_text()
         self.assertNotIn("not_written", "\n".join(solution))
-        for line, after in zip(solution, solution[1:]):  # left over around not_written
+        for line, after in zip(solution, solution[1:]):  # left over next to not_written
             self.assertFalse(line.strip() in ("return;", "continue;")
                              and after in ("  }", "    }"), f"{line}\n{after}")
         skeleton = re.sub(r" *lessons::not_written\([^;]*\);\n", "", whole).splitlines()
@@ -179,8 +179,8 @@ class Folder(Lesson):
         lockstep("trace", "check", trace)
 
     def test_trace_gives_nothing_away(self):
-        """It is opened before the exercise: the engine's lines only, and no trace
-        shows a learner's file or lines of any lesson's solution."""
+        """It is opened before the exercise, so it contains only the engine's sources,
+        and no calls of a learner's code."""
         packed = (self.folder / "trace.json.gz").read_bytes()
         trace = json.loads(gzip.decompress(packed))
         rooms = ("engine/", "tracer/", "run/", "cli/")
@@ -211,7 +211,7 @@ class Folder(Lesson):
 
 
 class Alone(Lesson):
-    """No test of lesson N needs the work of another lesson."""
+    """Tests of lesson N do not depend on another lesson's work."""
 
     def test(self):
         check = (self.folder / "check.cpp").read_text()
@@ -222,7 +222,7 @@ class Alone(Lesson):
             return
         source = self.source.read_text()
         plugged = re.findall(r"(\w+)\(?\)?\.plug\(", source)
-        if not self.facts["slots"]:  # its tests find the functions by their names
+        if not self.facts["slots"]:  # its tests find the functions by name
             self.assertIn('extern "C"', source)
         self.assertEqual(len(plugged), len(self.facts["slots"]),
                          f"slots in lesson.json: {self.facts['slots']}, in the code: "

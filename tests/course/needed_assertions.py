@@ -1,12 +1,12 @@
-"""Is every assertion of a lesson's tests needed?
+"""Finds redundant assertions in a lesson's tests.
 
     needed_assertions.py LESSON [FIRST:LAST]    # assertions to try, from 1
 
 Deletes the assertions of `check.cpp` one at a time, in a copy of the course, and looks
 for a mutant that then passes, or is rejected by another test or for another reason than
-it names. Prints that mutant for each assertion; exits 1 if some assertion has none:
-it either tests nothing that a mutant does wrong, or repeats another one. Takes
-minutes for a lesson, so it is no part of ctest.
+the one it names. Prints that mutant for each assertion. Exits 1 if there is none for
+some assertion: it either tests nothing that a mutant violates, or repeats another
+assertion. Takes minutes per lesson, so it is not part of ctest.
 """
 
 import os
@@ -23,7 +23,7 @@ CLAIM = r"exam\.(?:that|equal|at_most|close)"
 
 
 def end_of_call(text, opening):
-    """Behind the `;` of the call whose `(` is at `opening`."""
+    """Returns the position after the `;` of the call whose `(` is at `opening`."""
     depth, quoted, at = 0, False, opening
     while True:
         if quoted and text[at] == "\\":
@@ -38,7 +38,7 @@ def end_of_call(text, opening):
 
 
 def assertions(text):
-    """(begin, end, name of the test it stands in or None) of each."""
+    """Yields (begin, end, name of the enclosing test or None) of each assertion."""
     helpers = re.findall(r"^(?:void|bool) (\w+)\((?:const )?Exam& exam", text, re.M)
     calls = "|".join([CLAIM, *helpers])
     for found in re.finditer(rf"^\s+({calls})\(", text, re.M):

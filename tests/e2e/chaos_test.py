@@ -1,7 +1,7 @@
 """Thirty runs on three ranks, each with a fault at a random point.
 
-Whatever happens, a run ends within --timeout + 3 s, every survivor names the culprit,
-and nothing is left: no process, no port. What is no fault must not end it.
+In every case, a run ends within --timeout + 3 s, every surviving rank names the failed
+one, and no process or open port is left. Events that are not faults must not end a run.
 """
 
 import os
@@ -36,7 +36,7 @@ class Chaos(unittest.TestCase):
 
 
 class Fault(unittest.TestCase):
-    """One run. The seed decides what is random."""
+    """One run. The seed determines all random choices."""
 
     fails = True
 
@@ -46,7 +46,7 @@ class Fault(unittest.TestCase):
         self.random = random.Random(seed)
         self.rank = self.random.randrange(3)
         self.port = free_port()
-        self.mark = ["--seed", os.getpid() * 1000 + seed]  # tells our processes apart
+        self.mark = ["--seed", os.getpid() * 1000 + seed]  # identifies our processes
         self.runs = []
 
     def whole_run(self):
@@ -65,7 +65,7 @@ class Fault(unittest.TestCase):
                 run.kill()
 
     def start(self):
-        """Three ranks, and a random while of training."""
+        """Starts three ranks and trains for a random time."""
         self.launch("--dist-url", f"tcp://127.0.0.1:{self.port}")
         self.run.wait_for(STEP, self.random.randrange(1, 30))
         self.pids = self.run.rank_pids()
@@ -79,7 +79,7 @@ class Fault(unittest.TestCase):
         self.runs.append(self.run)
 
     def by_hand(self, words, worlds=(3, 3, 3)):
-        """`words`: of the rank that is different."""
+        """Starts the ranks one by one. `words` are extra options of the faulty rank."""
         url = f"tcp://127.0.0.1:{self.port}"
         for rank, world in enumerate(worlds):
             more = words if rank == self.rank else []
@@ -146,7 +146,7 @@ class Late(Fault):
 
 
 class SocketClosed(Fault):
-    """A connection between two ranks is cut."""
+    """A connection between two ranks is closed."""
 
     def start(self):
         if not can_cut():
@@ -154,7 +154,7 @@ class SocketClosed(Fault):
         super().start()
 
     def strike(self):
-        owners = {}  # (its end, the other end) → rank
+        owners = {}  # (local end, remote end) → rank
         rank_of = {pid: rank for rank, pid in self.pids.items()}
         for line in connections():
             pid = re.search(r"pid=(\d+)", line)
@@ -173,7 +173,7 @@ class SocketClosed(Fault):
 
 
 class Mismatched(Fault):
-    """A rank whose model, batch or order of collectives is another."""
+    """A rank with a different model, batch or order of collectives."""
 
     def start(self):
         other = self.random.choice([["--dtype", "float64"], ["-b", 12],
@@ -185,7 +185,7 @@ class Mismatched(Fault):
 
     def blames(self):
         self.assertEqual(len(self.said), 3, self.said)
-        for line in self.said:  # rank 0 is whom all others are compared with
+        for line in self.said:  # all ranks are compared with rank 0
             self.assertRegex(line, rf"rank {self.rank or 1} has --.*, but rank 0 has "
                                    r"--.*; fix: start all ranks with the same options")
 
@@ -202,7 +202,7 @@ class WrongWorldSize(Fault):
         self.assertEqual(len(self.said), 3, self.said)
         self.assertTrue(any(re.search(r"has world size \d, but rank \d .*has \d",
                                       line) for line in self.said), self.said)
-        for line in self.said:  # the store ends if it is rank 0 that is refused
+        for line in self.said:  # if rank 0 is rejected, the store ends
             self.assertRegex(line, r"world size|\(hosted by rank 0\)|no store after|"
                                    r"rank 0, which hosts the store")
 
@@ -226,7 +226,7 @@ class PortTaken(Fault):
 
 
 class Garbage(Fault):
-    """Strangers talk to the store."""
+    """Unknown clients connect to the store."""
 
     fails = False
 
@@ -235,7 +235,7 @@ class Garbage(Fault):
             with socket.create_connection(("127.0.0.1", self.port), 10) as stranger:
                 try:
                     stranger.sendall(self.random.randbytes(size))
-                except ConnectionError:  # it has hung up
+                except ConnectionError:  # the store has closed the connection
                     pass
 
 
@@ -245,13 +245,13 @@ def connections():
 
 
 def cut(one, other):
-    """Closes a TCP connection of any process: both ends hear of a reset."""
+    """Closes a TCP connection of any process: both ends receive a reset."""
     subprocess.run(["ss", "-K", "-tn", "src", one, "dst", other], check=True,
                    capture_output=True)
 
 
 def can_cut():
-    """It needs root and a kernel with CONFIG_INET_DIAG_DESTROY."""
+    """Needs root and a kernel with CONFIG_INET_DIAG_DESTROY."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         client = socket.create_connection(listener.getsockname())
         server, _ = listener.accept()

@@ -1,4 +1,4 @@
-"""Checkpoints: what is resumed goes on as if nothing had happened, to the last bit."""
+"""Checkpoints: a resumed run is bit-identical to an uninterrupted one."""
 
 import ctypes
 import json
@@ -15,11 +15,11 @@ from support import LOCKSTEP, TempTest, run
 
 NEWEST, BEST = "checkpoint.safetensors", "model_best.safetensors"
 SINGLE, DP, DDP = ["--gpu", 0], ["--mode", "dp"], ["--mode", "ddp"]
-ONE_THREAD = ["--threads-per-device", 1]  # other tests run meanwhile
+ONE_THREAD = ["--threads-per-device", 1]  # other tests run at the same time
 
 
 def contents(path):
-    """Header without checksums, and a tensor's bytes by name."""
+    """The header without checksums, and the tensors' bytes by name."""
     with open(path, "rb") as file:
         content = file.read()
     size = struct.unpack("<Q", content[:8])[0]
@@ -32,7 +32,8 @@ def contents(path):
 
 class CheckpointTest(TempTest):
     def train(self, folder, *words, code=0, **more):
-        """Epochs of 2 batches and an evaluation, with everything that is random."""
+        """Trains epochs of 2 batches and an evaluation, with all sources of
+        randomness."""
         if not os.path.exists(self.path("set")):
             run("data", "make", self.path("set"), "--train", 20, "--test", 8)
         return run("train", self.path("set"), "-a", "resnet18", "-b", 12, "--lr", 0.01,
@@ -51,12 +52,13 @@ class CheckpointTest(TempTest):
             self.assertEqual(state[key], other_state[key], key)
 
     def goes_on(self, *mode, epochs=3):
-        """All epochs at once, and one followed by the others."""
+        """Compares an uninterrupted run with a run that is resumed after its first
+        epoch."""
         shape = ["--schedule", "cosine", "--warmup-epochs", 1]
         self.train("whole", "--epochs", epochs, *mode, *shape)
         self.train("parts", "--epochs", epochs, *mode, *shape, "--steps", 4)
         self.assertEqual(contents(self.newest("parts"))[0]["epoch"], 1)
-        # The recipe is the checkpoint's: it need not be given again.
+        # The recipe is in the checkpoint: its options need not be repeated.
         text, _ = run("train", self.path("set"), *mode, "--deterministic", "-j", 1,
                       "--resume", self.newest("parts"), "--checkpoint",
                       self.path("parts"))
@@ -75,7 +77,7 @@ class Checkpoints(CheckpointTest):
     def test_dp(self):
         self.goes_on(*DP, "--devices", 3)
 
-    def test_ddp(self):  # three ranks: the order of the buckets shows in the sums
+    def test_ddp(self):  # three ranks: the order of the buckets affects the sums
         self.goes_on(*DDP, "--devices", 3)
 
     def test_ddp_in_processes(self):
@@ -100,7 +102,7 @@ class Checkpoints(CheckpointTest):
         self.train("from", "--epochs", 1, *SINGLE)
         start = contents(self.newest("from"))[1]
         for mode in (SINGLE, [*DP, "--devices", 2], [*DDP, "--devices", 3]):
-            # No step in between: what is read is what is written.
+            # No step in between: the weights written are the weights read.
             text, _ = self.train("to", "--epochs", 1, *mode, "--resume",
                                  self.newest("from"), "--save", self.path("w"))
             self.assertIn("all 1 epochs are done", text)
@@ -111,7 +113,7 @@ class Checkpoints(CheckpointTest):
             for name, entry in header.items():
                 self.assertEqual(data[slice(*entry["data_offsets"])], start[name])
             self.assertEqual(len(header), 122)
-        # And on: by other numbers of devices, momentum included.
+        # Continues on different numbers of devices, including momentum.
         self.train("dp", "--epochs", 2, *DP, "--devices", 4, "--resume",
                    self.newest("from"))
         self.train("ddp", "--epochs", 3, *DDP, "--devices", 2, "--resume",
@@ -223,13 +225,14 @@ class Checkpoints(CheckpointTest):
             preexec_fn=small_files, capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, 1)
         self.assertIn("cannot be written", done.stderr)
-        self.assertIn("Epoch: [2]", done.stdout)  # training went on
+        self.assertIn("Epoch: [2]", done.stdout)  # training continued
         self.assertEqual(contents(self.newest("c")), before)
         self.assertEqual([n for n in os.listdir(self.path("c")) if "tmp" in n], [])
 
 
 class Dropout(CheckpointTest):
-    """VGG16's masks. Its checkpoints have a gigabyte: one is written, none compared."""
+    """VGG16's dropout masks. Its checkpoints have 1 GB: one is written, none is
+    compared."""
 
     def losses(self, *words):
         run("train", self.path("set"), "--deterministic", "-j", 1, *words, "--summary",
@@ -238,10 +241,11 @@ class Dropout(CheckpointTest):
             return [step["loss"] for step in json.load(file)["steps"]]
 
     def masks_go_on(self, *mode):
-        """The second epoch's first loss is that of an uninterrupted run."""
+        """The second epoch's first loss equals that of an uninterrupted run."""
         run("data", "make", self.path("set"), "--train", 8, "--test", 1)
         shape = ["-a", "vgg16", "-b", 4, "--lr", 0.01, "--seed", 5, "--epochs", 2]
-        # Two batches, the evaluation, a batch: the checkpoint is the first epoch's.
+        # Two batches, the evaluation, a batch: the checkpoint is that of the first
+        # epoch.
         whole = self.losses(*shape, *mode, "--steps", 4, "--checkpoint", self.path("c"))
         rest = self.losses(*mode, "--steps", 1, "--resume", self.newest("c"))
         self.assertEqual(len(whole), 4)
@@ -259,18 +263,18 @@ class Dropout(CheckpointTest):
 
 class KilledWriting(CheckpointTest):
     def size_of_temporary(self):
-        """Of the checkpoint that is being written; -1 if none is."""
+        """The size of the checkpoint that is being written; -1 if there is none."""
         for name in os.listdir(self.path("c")):
             if name.endswith(".tmp"):
                 try:
                     return os.path.getsize(os.path.join(self.path("c"), name))
-                except FileNotFoundError:  # it is whole now, and has its name
+                except FileNotFoundError:  # it is complete and has been renamed
                     pass
         return -1
 
     def killed(self, words, evaluations, enough):
-        """After so many evaluations, when `enough` of a file lies on the disk under its
-        temporary name. Returns the lines that were printed."""
+        """Kills the process after this many evaluations, when `enough` bytes of a file
+        are on disk under its temporary name. Returns the printed lines."""
         lines = []
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
             for line in process.stdout:
@@ -302,11 +306,12 @@ class KilledWriting(CheckpointTest):
                  self.path("c"), "--epochs"]
         moments, epochs, written = random.Random(20), [1], []
         for _ in range(20):
-            # The last tenth: all of it, so that syncing and renaming are met as well.
+            # Values above 1 are capped to the whole file, to hit syncing and renaming,
+            # too.
             enough = min(whole, int(moments.uniform(0, 1.1) * whole))
             text = self.killed([*words, str(epochs[-1] + 100)],
                                moments.choice((1, 1, 1, 2)), enough)
-            # Which means that the checksums of all its tensors are right.
+            # Loading also verifies the checksums of all tensors.
             self.assertIn(f"=> loaded checkpoint '{self.newest('c')}' "
                           f"(epoch {epochs[-1]})\n", text)
             left = [name for name in os.listdir(self.path("c")) if ".tmp" in name]

@@ -1,5 +1,5 @@
-"""--device-type cuda without a GPU: what is said; and what a CPU run leaves alone.
-Where there is a GPU, tests/gpu/run checks it."""
+"""--device-type cuda without a GPU: error messages; and CPU runs do not load CUDA. On a
+machine with a GPU, tests/gpu/run checks it."""
 
 import os
 import re
@@ -50,7 +50,7 @@ class Cuda(TempTest):
             _, said = run(*words, LD_DEBUG="files", **options)
             return [name for name in ("liblockstep_cuda", "libcudnn", "libnccl",
                                       "libcublas", "libcupti") if name in said]
-        self.assertIn("libcudnn", loaded("doctor"))  # this is how it would look
+        self.assertIn("libcudnn", loaded("doctor"))  # the library's expected name
         train = ["train", "--device-type", "reference", "-a", "toy", "--mode", "ddp",
                  "--devices", 2, "-b", 10, "--steps", 1]
         self.assertEqual(loaded(*train), [])

@@ -1,4 +1,4 @@
-"""DistributedDataParallel as its users run it: ranks as threads and as processes."""
+"""DistributedDataParallel from the command line: ranks as threads and as processes."""
 
 import json
 import os
@@ -16,7 +16,7 @@ SMALL = ["train", "-a", "resnet18", "--dataset", "generated", "--length", 16, "-
 
 
 class Ranks(TempTest):
-    """What ranks compute together, and what they leave behind."""
+    """The results of several ranks, and their files."""
 
     def losses(self, *words):
         out = self.path("s.json")
@@ -26,8 +26,8 @@ class Ranks(TempTest):
         return summary["world_size"], [step["loss"] for step in summary["steps"]]
 
     def test_the_number_of_ranks_changes_no_loss(self):
-        # One rank has nobody to talk to. (--mode single is the notebook, which does
-        # not train the toy.)
+        # One rank has no peers. (--mode single is the notebook's run, which does not
+        # train the toy net.)
         _, alone = self.losses(*THREADS, "--devices", 1)
         self.assertEqual(len(set(alone)), 8)
         for how, ranks in ((PROCESSES, 1), (THREADS, 2), (PROCESSES, 2), (THREADS, 3),
@@ -56,8 +56,8 @@ class Ranks(TempTest):
                     run("trace", "check", self.path("t.json"))
 
     def test_batch_norms_may_share_their_statistics(self):
-        # Then ResNet18 trains as on one device; without, every rank normalises by its
-        # own two pictures.
+        # With shared statistics, ResNet18 trains like on one device; without, every
+        # rank normalizes by its own two pictures.
         def loss_after_a_step(*words):
             run(*SMALL, *words, "--device-type", "reference", "--dtype", "float64",
                 "--image-size", 8, "--steps", 2, "--no-shuffle", "--no-augment",
@@ -132,10 +132,11 @@ class Ranks(TempTest):
 
 
 class Merging(TempTest):
-    """`trace merge` on the files of ranks that did not lie in one folder."""
+    """`trace merge` on the files of ranks from different folders."""
 
     def rank_files(self, *words):
-        """Of three ranks that each ran in a folder of its own, as on three machines."""
+        """The files of three ranks that each ran in a separate folder, as on three
+        machines."""
         folders = [self.path(f"{len(os.listdir(self.folder))}-{rank}")
                    for rank in range(3)]
         for folder in folders:
@@ -180,7 +181,7 @@ class Merging(TempTest):
 
 
 class Overlap(TempTest):
-    """Gradients travel while backward still runs, judged by the trace's edges."""
+    """Gradients are reduced while backward runs, by the trace's dependencies."""
 
     def test_bucket_0_leaves_during_backward(self):
         for _ in range(int(os.environ.get("LOCKSTEP_OVERLAP_RUNS", 3))):
@@ -207,22 +208,23 @@ class Overlap(TempTest):
         def enqueued(event):
             return by_id[event["args"]["op"]]["ts"]
 
-        # The host enqueues it among backward's kernels, most of them after it …
+        # The host enqueues the reduction among backward's kernels, before most of them.
         after = [e for e in backward if enqueued(e) > enqueued(reduction)]
         self.assertGreater(len(after), len(backward) / 2)
-        # … on a stream of its own …
+        # The reduction runs on a separate stream.
         self.assertNotIn(reduction["args"]["stream"],
                          {e["args"]["stream"] for e in backward})
-        # … which neither backward's stream …
+        # Backward's stream does not wait for it.
         queue = [e for e in of("kernel") if lane(e) == lane(after[0])]
         for task in queue[:queue.index(after[-1]) + 1]:
             self.assertNotIn(reduction["args"]["id"], ancestors(by_id, task), task)
-        # … nor the host waits for meanwhile. When the message then leaves is between
-        # the peers and their processors.
+        # Neither does the host. The time of the transfer depends on the peers and their
+        # processors.
         for wait in of("sync", rank=rank):
             if wait["ts"] < enqueued(after[-1]):
                 self.assertNotIn(reduction["args"]["id"], wait["args"]["for"], wait)
-        # What it waits for itself are the gradients in it, and these are backward's.
+        # The reduction itself depends on the gradients in its bucket, which are
+        # backward's.
         self.assertGreaterEqual(len(reduction["args"]["deps"]), 2)
         needed = ancestors(by_id, reduction) | ancestors(by_id, first)
         self.assertTrue([e for e in backward if e["args"]["id"] in needed])
@@ -233,7 +235,7 @@ def lane(event):
 
 
 def ancestors(by_id, event):
-    """Ids of all that the event depends on by `deps`, however far back."""
+    """Ids of all events that this one depends on through `deps`, transitively."""
     found, ahead = set(), list(event["args"]["deps"])
     while ahead:
         one = ahead.pop()
@@ -244,7 +246,7 @@ def ancestors(by_id, event):
 
 
 class Seed(TempTest):
-    """The seed's command line, with `lockstep train` for `python main.py`."""
+    """The original command line, with `lockstep train` for `python main.py`."""
 
     def test_one_node_of_two_devices_on_real_pictures(self):
         data = os.environ.get("LOCKSTEP_SHARED", ROOT + "/../shared") + "/data"

@@ -1,4 +1,4 @@
-"""docs/commands.md against the program: each command is there, with its help."""
+"""docs/commands.md must contain each command of the program and its help."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ class Documented(TempTest):
                               capture_output=True, text=True, timeout=120)
 
     def changed(self, old, new):
-        """What the check says of a copy of the page with `old` replaced."""
+        """The output of the check for a copy of the page with `old` replaced."""
         with open(PAGE, encoding="utf-8") as file:
             page = file.read()
         self.assertIn(old, page)

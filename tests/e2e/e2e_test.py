@@ -1,4 +1,4 @@
-"""The program as its users run it: command lines in, text, files and exit codes out."""
+"""The program from the command line: text, files and exit codes."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from support import NULL, TempTest, copies, read_trace, run
 
 
 class Notebook(TempTest):
-    """The seed's notebook: 100 samples, batches of 30, two devices."""
+    """The original project's notebook: 100 samples, batches of 30, two devices."""
 
     def test_prints_its_lines(self):
         text, _ = run("train", "-a", "toy", "--dataset", "random", "--devices", 2,
@@ -37,7 +37,8 @@ class Notebook(TempTest):
 
 
 class Ledger(TempTest):
-    """Bytes of section 3.1 of the emulation notes, through the real DataParallel."""
+    """The byte counts of section 3.1 of the emulation notes, with the real
+    DataParallel."""
 
     def moved(self, *words):
         out = self.path("n.json")
@@ -164,7 +165,7 @@ class Training(TempTest):
                      "images, generated)\n",
                      "=> mode dp, 4 devices (null:0 to null:3), batch 7 in 3 chunks "
                      "of 2 and one of 1, 1 thread per device\n",
-                     "Epoch: [0][ 7/10]",  # the last step's line
+                     "Epoch: [0][ 7/10]",  # the line of the last step
                      f"=> trace written: {files['trace']} (5 steps, 2 to 6)\n",
                      f"=> summary written: {files['summary']}\n",
                      f"=> weights written: {files['save']}\n",
@@ -202,7 +203,7 @@ class Commands(TempTest):
         self.assertIn("generated", ours("data", "check", "data/generated")[0])
         _, error = ours("data", "fetch", "data/generated", code=1)
         self.assertIn("contains a generated data set", error)
-        _, error = ours("train", code=1)  # it is not taken for the real one
+        _, error = ours("train", code=1)  # a generated set is not used as the real one
         self.assertIn("CIFAR-10 was not found", error)
         text, _ = ours("train", "data/generated", "--device-type", "null", "--steps", 1,
                        "-b", 8, "--summary", "s.json")

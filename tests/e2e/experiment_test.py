@@ -1,4 +1,5 @@
-"""The seed's studies, small: runs, logs, tables, pictures; and what goes wrong."""
+"""The original project's studies at a small size: runs, logs, tables, pictures,
+errors."""
 
 import json
 import os
@@ -10,7 +11,7 @@ import unittest
 
 from support import LOCKSTEP, TempTest, run
 
-NO_SUMS = ["--device-type", "null"]  # where what is computed does not matter
+NO_SUMS = ["--device-type", "null"]  # for tests that do not depend on computed values
 TABLE = ["experiment", "imagenet-table", "-a", "resnet18", "--divide-batches", 64,
          "--length", 32, "--devices", 2]
 NAMES = ["resnet_s_4", "resnet_s_2", "resnet_p_4", "resnet_p_16", "resnet_d_4",
@@ -38,7 +39,7 @@ class Experiments(TempTest):
             self.assertAlmostEqual(one["speedup"], one["images_per_second"]
                                    / single["images_per_second"])
             self.assertGreater(one["emulated_speedup"], 0)
-            # The log is train's own output, behind the command that repeats it.
+            # The log is train's output, preceded by the command that reproduces it.
             log = read(out, one["log"])
             self.assertTrue(log.startswith(f"$ {one['command']}\n"))
             self.assertIn(f" * Acc@1 {one['acc1']:.3f} Acc@5 {one['acc5']:.3f}\n", log)
@@ -50,7 +51,7 @@ class Experiments(TempTest):
             self.assertIn(row, read(out, "table.md"))
         self.expect_pictures(out)
 
-        # What is finished is not repeated; what is missing is, and nothing else.
+        # Finished runs are not repeated; only the missing one is run.
         os.remove(os.path.join(out, "resnet_p_16.log"))
         kept = os.path.join(out, "resnet_s_4.log")
         before = os.stat(kept).st_mtime_ns
@@ -58,7 +59,7 @@ class Experiments(TempTest):
         self.assertEqual(text.count("already finished"), 5)
         self.assertEqual(text.count("$ lockstep train"), 1)
         self.assertEqual(before, os.stat(kept).st_mtime_ns)
-        # Other settings are not mixed with these.
+        # Runs with other settings are not mixed with these.
         _, error = run(*TABLE, "--out", out, "--epochs", 2, code=1)
         self.assertIn("resnet_s_4.log: written by another command", error)
         self.assertIn("--again", error)
@@ -122,7 +123,7 @@ class Experiments(TempTest):
             self.assertAlmostEqual(one["gap"], last["train_acc1"] - last["test_acc1"])
             self.assertAlmostEqual(one["behind_smallest_batch"],
                                    first["test_acc1"] - one["test_acc1"])
-        # The recipes differ in nothing but the rate: the scaled one is train's own.
+        # The recipes differ only in the rate; the scaled one is computed by train.
         self.assertIn("--scale-lr", table["runs"][2]["command"])
         self.assertAlmostEqual(table["runs"][2]["lr"], 2 * table["runs"][1]["lr"])
         self.expect_pictures(out)

@@ -1,6 +1,6 @@
 """Holistic Trace Analysis's figures, computed from rows by its definitions (its code
-reads only PyTorch's files): idle, compute and other time of a rank's device, and how
-much of the communication is hidden behind computing.
+reads only PyTorch's files): idle, compute and other time of a rank's device, and the
+part of the communication that overlaps with computing.
 
 Source: facebookresearch/HolisticTraceAnalysis 0.6.1, hta/common/trace_parser.py,
 hta/common/types.py, hta/analyzers/breakdown_analysis.py, communication_analysis.py."""
@@ -16,7 +16,7 @@ DEVICE = {"kernel", "gpu_memcpy", "gpu_memset"}
 
 
 class Row:
-    """An event in whole microseconds, as HTA rounds it, or (`exact`) in nanoseconds."""
+    """An event in whole microseconds, rounded like HTA, or (`exact`) in nanoseconds."""
 
     def __init__(self, name, ts, dur, on_device, correlation, exact):
         begin, end = ts, ts + dur
@@ -44,8 +44,9 @@ def rows_of_kineto(trace, exact):
 
 
 def rows_of_import(trace, base=0):
-    """The same of our format, after `trace import`. HTA rounds the times that stand in
-    the profiler's file, which count from `base` (ns); ours, from the first event."""
+    """The rows of our format, after `trace import`. HTA rounds the times in the
+    profiler's file, which are relative to `base` (ns); ours are relative to the first
+    event."""
     rows, origin = [], trace["lockstep"]["rank_clock"]["origin_ns"] - base
     for event in trace["traceEvents"]:
         if event["ph"] != "X":
@@ -61,7 +62,8 @@ def rows_of_import(trace, base=0):
 
 
 def without_last_step(rows):
-    """HTA drops what the host did from the last step on, and what that launched."""
+    """HTA drops the host's events from the last step on, and the tasks they
+    launched."""
     starts = {}
     for row in rows:
         if row.name.startswith("ProfilerStep"):
@@ -104,7 +106,7 @@ def temporal_breakdown(rows):
 
 
 def overlap(rows):
-    """(time of communication, its part that runs while something is computed)"""
+    """(communication time, its part that overlaps with computing)"""
     device = [row for row in rows if row.on_device]
     comm = union([row for row in device if row.is_a("COMMUNICATION")])
     comp = union([row for row in device if row.is_a("COMPUTATION")])

@@ -1,4 +1,4 @@
-"""Training on photographs in folders, as users run it."""
+"""Training on photographs in folders, from the command line."""
 
 import json
 import os
@@ -20,7 +20,7 @@ LINE = (r"Epoch: \[0\]\[0/\d+\]\tTime +[\d.]+ \( *[\d.]+\)\tData +[\d.]+ \( *[\d
 
 class ImageFolders(TempTest):
     def folders(self, copies=4):
-        """train/ and val/ with a class for each kind of file."""
+        """Creates train/ and val/ with a class for each kind of file."""
         for part in ("train", "val"):
             for label, kind in enumerate(KINDS):
                 folder = os.path.join(self.folder, "set", part, f"n{label:08}")
@@ -68,14 +68,14 @@ class ImageFolders(TempTest):
                 self.assertEqual((event["pid"], event["tid"]), lane)
                 self.assertEqual(event["args"]["samples"], 1)
                 made.add(batch)
-                # Batch 4 is begun when batch 0 has been taken.
+                # Batch 4 begins after batch 0 has been taken.
                 self.assertEqual("after" in event["args"], batch >= 4)
             elif event["name"] == "wait for batch":
                 waits += 1
-        # Two workers run four batches ahead: the first four may be older than the
-        # trace, none of the others can be.
+        # Two workers prefetch four batches: the first four may precede the trace, the
+        # others cannot.
         self.assertLessEqual(set(range(4, 12)), made)
-        self.assertEqual(waits, len(made & set(range(12))))  # the others came too late
+        self.assertEqual(waits, len(made & set(range(12))))  # others precede the trace
 
     def test_any_number_of_workers_trains_on_the_same_bytes(self):
         data = self.folders()
@@ -108,7 +108,7 @@ class ImageFolders(TempTest):
 
     def test_ranks_that_are_processes_count_together(self):
         data = self.folders()
-        for label in (1, 2):  # by two ranks without shuffling: one for each
+        for label in (1, 2):  # for two ranks without shuffling: one file for each rank
             shutil.copy(os.path.join(PICTURES, "truncated.jpeg"), os.path.join(
                 data, "train", f"n{label:08}", f"{label % 2}.JPEG"))
         _, error = run("train", data, *SMALL, "--multiprocessing-distributed",

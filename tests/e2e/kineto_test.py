@@ -1,4 +1,4 @@
-"""Traces for the tools of torch.profiler, and from torch.profiler."""
+"""Traces for the tools of torch.profiler, and traces of torch.profiler."""
 
 import glob
 import gzip
@@ -13,14 +13,14 @@ from support import ROOT, TempTest, expect_schema, of_each_kind, read_trace, run
 
 SHARED = os.environ.get("LOCKSTEP_SHARED", "")
 TRACES = os.path.join(SHARED, "traces") if SHARED else ""
-# HTA's own numbers (traces/oracle/hta_<name>.json) and the files they are of.
+# HTA's results are in traces/oracle/hta_<name>.json; the names are those of the traces.
 ORACLES = ["param_dlrm_8rank", "resnet_ddp_ns_resolution_rank0",
            "rank0_of_16_queue_length", "tb_resnet50_nw0_span1", "tl_resnet18_1gpu",
            "large_216k_events_rank1_of_2"]
 
 
 def base_time(path):
-    """What the times of a profiler's file count from; the rest is not parsed."""
+    """The base time of a profiler's file; the rest of the file is not parsed."""
     opener = gzip.open if path.endswith(".gz") else open
     with opener(path, "rb") as file:
         found = re.search(rb'"baseTimeNanoseconds": *(\d+)', file.read())

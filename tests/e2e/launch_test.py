@@ -1,4 +1,4 @@
-"""`launch` as torchrun's users know it, and what a run that failed leaves behind."""
+"""`launch`, like torchrun, and the files that a failed run leaves."""
 
 import os
 import signal
@@ -52,7 +52,7 @@ class Launch(TempTest):
         launcher = Run(["launch", "--nnodes", 2, "--node-rank", 1, "--nproc-per-node",
                         2, "--rdzv-endpoint", f"127.0.0.1:{free_port()}", *TOY64])
         self.addCleanup(launcher.kill)
-        ranks = self.ranks_of(launcher, 2)  # they wait: node 0 never comes
+        ranks = self.ranks_of(launcher, 2)  # they wait for node 0, which never starts
         self.assertEqual(sorted(ranks), ["2", "3"])
         for rank, local in ("2", "0"), ("3", "1"):
             said = {name: ranks[rank].get(name) for name in (
@@ -78,7 +78,7 @@ class Launch(TempTest):
 
 
 class Survivors(TempTest):
-    """A rank that dies takes nothing of the others' traces with it."""
+    """A rank that fails does not damage the other ranks' traces."""
 
     def start(self, *words):
         url = f"tcp://127.0.0.1:{free_port()}"

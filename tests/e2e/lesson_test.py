@@ -1,4 +1,4 @@
-"""`lockstep lesson`: what learners do, and what they do wrong."""
+"""`lockstep lesson`: correct use and learners' errors."""
 
 import json
 import os
@@ -32,7 +32,7 @@ class Workspace(TempTest):
         return json.loads(out)
 
     def start_with(self, body):
-        """The skeleton with `body` where scatter is to be written."""
+        """Writes the skeleton with `body` as the implementation of scatter."""
         if not self.file.exists():
             self.lesson("start", 5)
         solution = self.lesson("solution", 5, "--show-anyway")[0]
@@ -49,7 +49,7 @@ class Workspace(TempTest):
         self.file.write_text(self.lesson("solution", 5, "--show-anyway")[0])
 
     def spoil_training(self, code):
-        """The solution, with `code` where a training run comes by, and only that."""
+        """Writes the solution with `code`, which runs only in training runs."""
         self.write_solution()
         text = self.file.read_text()
         code = f"  if (input.size(0) == 10 && input.dim() == 4) {{\n{code}\n  }}\n"
@@ -85,7 +85,7 @@ class Lessons(Workspace):
         self.assertEqual((row["hints"], row["state"]), (3, "new"))
 
     def test_solution_comes_after_the_pass(self):
-        self.lesson("start", 5, LOCKSTEP_HEADERS="")  # the workspace has its own
+        self.lesson("start", 5, LOCKSTEP_HEADERS="")  # the workspace has them
         _, errors = self.lesson("solution", 5, code=1)
         self.assertIn("--show-anyway", errors)
         self.write_solution()
@@ -119,7 +119,7 @@ class Lessons(Workspace):
         self.assertIn("lesson check 9", errors)
 
     def test_a_named_workspace_stays_named(self):
-        """What is printed can be typed, and inside a workspace there is no other."""
+        """Printed commands can be typed. Inside a workspace, that workspace is used."""
         out, _ = run("lesson", "start", 5, "--workspace", self.workspace)
         self.assertIn(f"lesson check --workspace {self.workspace} 5", out)
         self.assertIn(f"{ROOT}/lessons/05-scatter/chapter.md", out)
@@ -129,7 +129,7 @@ class Lessons(Workspace):
         self.assertEqual(self.lesson("hint", 5, "--again")[0].count("Hint"), 1)
 
     def test_one_piece_as_it_is(self):
-        """Not passed yet, it can be run, and in the mode in which it is called."""
+        """An unfinished piece can be run, in the mode that uses it."""
         self.lesson("start", 11)
         file = pathlib.Path(self.workspace, "11-ddp-naive", "naive_sync.cpp")
         file.write_text(self.lesson("solution", 11, "--show-anyway")[0])
@@ -184,7 +184,7 @@ class Lessons(Workspace):
         self.assertEqual(source, self.file.read_text())
 
     def test_compiled_headers(self):
-        """They are made by `start`, kept once, and change no verdict."""
+        """`start` compiles them, keeps one copy, and they do not change the verdict."""
         headers = pathlib.Path(self.path("headers"))
         (headers / "include-old").mkdir(parents=True)
         shared = {"LOCKSTEP_HEADERS": str(headers)}
@@ -200,7 +200,7 @@ class Lessons(Workspace):
 
 
 class LearnersCode(Workspace):
-    """Whatever it does, the verdict says so in one sentence."""
+    """For every error of the learner's code, the verdict is a one-line message."""
 
     def test_no_cxx(self):
         self.start_with("  return chunks")
@@ -276,7 +276,7 @@ class LearnersCode(Workspace):
 
 
 class Sanitizers(Workspace):
-    """On demand they say which line it was, in tests and in training runs."""
+    """If requested, they report the faulty line, in tests and in training runs."""
 
     OVERFLOW = ("    int* one = new int[1];\n    one[input.dim()] = 2;\n"
                 "    delete[] one;")
@@ -330,7 +330,7 @@ class Sanitizers(Workspace):
 
 
 class Course(Workspace):
-    """A folder of lessons that somebody is writing."""
+    """A folder of lessons under development."""
 
     def setUp(self):
         super().setUp()
@@ -371,7 +371,7 @@ class Course(Workspace):
 
 
 class Libraries(Workspace):
-    """What LOCKSTEP_SLOTS may not name."""
+    """Invalid values of LOCKSTEP_SLOTS."""
 
     def slots(self, library):
         return run("train", "-a", "toy", "--steps", "1", code=1,

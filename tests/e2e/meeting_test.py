@@ -1,4 +1,4 @@
-"""How ranks that are started one by one find each other, and what they say if not."""
+"""How ranks that are started separately connect, and their errors if they cannot."""
 
 import os
 import signal
@@ -145,7 +145,7 @@ class Meeting(TempTest):
 
 
 class Nodes(TempTest):
-    """The seed's form for two machines; these are two network namespaces."""
+    """The original project's command for two machines, in two network namespaces."""
 
     def setUp(self):
         super().setUp()

@@ -1,10 +1,10 @@
-"""What torchvision's models think of photographs, in float32:
+"""The outputs of torchvision's models for photographs, in float32:
 
     photographs_peer.py ARCH CLASSES WEIGHTS.pth PHOTOGRAPH...
 
-Makes random weights with running statistics of their own, writes them, and prints the
-log-probabilities of each photograph as JSON: opened by PIL, cut and normalised by
-torchvision as the ImageNet example evaluates."""
+Creates random weights and running statistics, writes them, and prints the
+log-probabilities of each photograph as JSON. Photographs are opened by PIL, and cropped
+and normalized by torchvision like in the ImageNet example's evaluation."""
 
 import json
 import sys
@@ -29,7 +29,7 @@ def main():
         for name, parameter in net.named_parameters():
             if name.endswith("bias"):
                 parameter.uniform_(-0.1, 0.1)
-        net.train()(images[:4])  # running statistics move
+        net.train()(images[:4])  # updates the running statistics
         torch.save(net.state_dict(), weights)
         logits = net.eval()(images)
     assert logits.std(0).mean() > 1e-3, "the photographs look alike to this net"

@@ -1,7 +1,8 @@
-"""From a file to a number: photographs decoded, cut, normalised and seen by ResNet18,
-ResNet50 and VGG16 with weights that PyTorch made; the log-probability of every class is
-PyTorch's. A photograph lies in each class's folder, so that each evaluation's loss is
-another class's. Skipped without PyTorch or the sample photographs (LOCKSTEP_SHARED)."""
+"""Photographs are decoded, cropped, normalized and classified by ResNet18, ResNet50 and
+VGG16 with PyTorch's weights. The log-probabilities of all classes equal PyTorch's. Each
+photograph is linked into every class's folder, so that the losses give the
+log-probability of every class. Skipped without PyTorch or the sample photographs
+(LOCKSTEP_SHARED)."""
 
 import glob
 import json

@@ -1,4 +1,4 @@
-"""Runs of several ranks: started, watched and harmed. Shared by the e2e tests."""
+"""Starts, watches and disturbs runs of several ranks. Shared by the e2e tests."""
 
 import os
 import signal
@@ -9,14 +9,14 @@ import threading
 from support import LOCKSTEP
 
 TOY = ["train", "-a", "toy", "--device-type", "reference", "-b", "6"]
-STEP = "Epoch: ["  # how a progress line begins
+STEP = "Epoch: ["  # the prefix of a progress line
 
 
 class Run:
-    """A program in a process group of its own, whose lines are read as they come."""
+    """A program in a separate process group, whose output is read continuously."""
 
     def __init__(self, words, cwd=None, before=(), **environment):
-        """`before`: words in front of the program's name, as `ip netns exec`'s."""
+        """`before`: a prefix of the command, such as `ip netns exec NAME`."""
         self.out, self.err = [], []
         self._news = threading.Condition()
         self._process = subprocess.Popen(
@@ -51,7 +51,7 @@ class Run:
             return found()[0]
 
     def go_on(self, lines=3):
-        """Waits until so many more progress lines come."""
+        """Waits for this many more progress lines."""
         with self._news:
             seen = sum(STEP in line for line in self.out)
         self.wait_for(STEP, seen + lines)
@@ -60,18 +60,18 @@ class Run:
         return self._process.poll() is not None
 
     def signal(self, number):
-        """To the whole process group, as a terminal sends Ctrl-C."""
+        """Sends a signal to the process group, as a terminal does for Ctrl-C."""
         os.killpg(self.pid, number)
 
     def end(self, timeout=60):
-        """Waits for the end; returns the exit code."""
+        """Waits for the process to end. Returns the exit code."""
         code = self._process.wait(timeout)
         for reader in self._readers:
             reader.join(timeout)
         return code
 
     def kill(self):
-        """For a test's clean-up: whatever is still there ends."""
+        """Kills all remaining processes of the group, for a test's clean-up."""
         for pid in group_members(self.pid):
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -94,7 +94,7 @@ def pids():
 
 
 def text_of(pid, file):
-    """Of /proc/PID/file; "" if the process is gone."""
+    """The content of /proc/PID/file; "" if the process has ended."""
     try:
         with open(f"/proc/{pid}/{file}", encoding="utf-8", errors="replace") as opened:
             return opened.read()
@@ -114,7 +114,7 @@ def group_members(group):
 
 
 def processes_with(words):
-    """Pids of the processes whose command lines hold these words in a row."""
+    """Pids of the processes whose command lines contain these words in sequence."""
     wanted = "\0" + "\0".join(map(str, words)) + "\0"
     return [pid for pid in pids() if wanted in text_of(pid, "cmdline")]
 
@@ -138,6 +138,6 @@ def is_listening(port):
 
 
 def together(words, folders, **environment):
-    """Starts a rank in each of the folders, as a user does by hand."""
+    """Starts one rank in each of the folders, as a user does without a launcher."""
     return [Run(words, cwd=folder, RANK=rank, WORLD_SIZE=len(folders), **environment)
             for rank, folder in enumerate(folders)]

@@ -1,5 +1,5 @@
-"""Training recipes as the command line sees them; their numbers are compared with
-PyTorch's in torch_training_test.py."""
+"""Training recipes on the command line. Their results are compared with PyTorch's in
+torch_training_test.py."""
 
 import json
 import os
@@ -36,7 +36,7 @@ class Recipes(TempTest):
         return self.path("c/checkpoint.safetensors")
 
     def test_only_a_groups_last_batch_is_synchronised(self):
-        # 5 batches by twos: two groups of two and one of one.
+        # 5 batches in groups of two: two groups of two and one of one.
         run(*SMALL, "--accumulate", 2, "--epochs", 1, "--mode", "ddp", "--devices", 2,
             "--trace", self.path("t.json"))
         run("trace", "check", self.path("t.json"))

@@ -1,5 +1,5 @@
 """--device-type cuda on a simulated GPU (tests/engine/backends/simulated_gpu.h), from
-the command line to the trace: its kernels are loops, so nets and batches are tiny."""
+the command line to the trace. Its kernels are loops, so nets and batches are tiny."""
 
 import os
 import unittest
@@ -26,7 +26,7 @@ class SimulatedGpu(TempTest):
         return [step["loss"] for step in read_trace(summary)["steps"]]
 
     def traced(self, *words):
-        """A trace all of whose laws hold."""
+        """Records a trace and expects that `trace check` accepts it."""
         path = self.path("t.json")
         self.run_there(*words, "--trace", path)
         text, _ = run("trace", "check", path)
@@ -46,7 +46,7 @@ class SimulatedGpu(TempTest):
 
     def test_traces_of_one_device_and_of_data_parallel(self):
         for flags in (["--gpu", 0], ["--mode", "dp", "--devices", 2],
-                      ["--mode", "dp", "--devices", 3]):  # three have a GPU each
+                      ["--mode", "dp", "--devices", 3]):  # three with a GPU each
             events = self.traced(*NET, *CUDA, "-b", 3, *flags, "--steps", 1)
             modelled = [e for e in events if e.get("args", {}).get("modelled")]
             self.assertEqual(bool(modelled), 3 in flags, flags)

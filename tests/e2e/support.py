@@ -1,4 +1,4 @@
-"""Running the program and reading what it wrote; shared by the e2e tests."""
+"""Runs the program and reads its files; shared by the e2e tests."""
 
 import gzip
 import json
@@ -9,16 +9,16 @@ import unittest
 
 LOCKSTEP = os.environ["LOCKSTEP_BIN"]
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-os.environ.pop("LOCKSTEP_PROGRAM", None)  # hints say `lockstep …`
-# Other tests run meanwhile: threads that wait leave them the cores.
+os.environ.pop("LOCKSTEP_PROGRAM", None)  # messages then contain `lockstep …`
+# Other tests run at the same time: waiting threads must not occupy cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 NULL = ["--device-type", "null", "--dataset", "generated", "-j", "1"]
 RECORD = 3073
 
 
 def run(*words, code=0, cwd=None, **environment):
-    """Runs lockstep without a display; returns (stdout, stderr). Fails on another exit
-    code."""
+    """Runs lockstep without a display. Returns (stdout, stderr). Fails on any other
+    exit code."""
     no_display = {"DISPLAY": "", "WAYLAND_DISPLAY": ""}
     done = subprocess.run([LOCKSTEP, *map(str, words)], capture_output=True,
                           text=True, cwd=cwd, timeout=600,
@@ -36,8 +36,8 @@ def read_trace(path):
 
 
 def of_each_kind(trace):
-    """With the first five events of each kind: the schema says the same of all others,
-    and takes its time."""
+    """Keeps only the first five events of each kind: validation is slow, and the schema
+    treats all events of a kind in the same way."""
     kinds = {}
     for event in trace["traceEvents"]:
         keys = event["ph"], event.get("cat"), *event, *event.get("args", ())
@@ -46,7 +46,7 @@ def of_each_kind(trace):
 
 
 def expect_schema(traces):
-    """They follow tracer/format/schema.json. Skips the test without jsonschema."""
+    """Expects that traces match tracer/format/schema.json. Skips without jsonschema."""
     try:
         import jsonschema
     except ImportError:
@@ -79,6 +79,6 @@ class TempTest(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def cifar(self, records=64):
-        """A small set in CIFAR-10's format."""
+        """Creates a small set in CIFAR-10's format."""
         run("data", "make", self.path("set"), "--train", records, "--test", 32)
         return self.path("set")

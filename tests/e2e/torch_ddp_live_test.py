@@ -1,6 +1,5 @@
-"""Our DistributedDataParallel against PyTorch's, both alive: same weights, same
-images, BatchNorm included. Skipped where PyTorch is not installed (packages.txt:
-[optional])."""
+"""Runs our DistributedDataParallel and PyTorch's: same weights, same images, including
+BatchNorm. Skipped if PyTorch is not installed (packages.txt: [optional])."""
 
 import json
 import os
@@ -10,14 +9,14 @@ import unittest
 
 from support import ROOT, TempTest, run
 
-PYTHON = "/usr/bin/python3"  # Debian's, which sees python3-torch
+PYTHON = "/usr/bin/python3"  # Debian's, which finds python3-torch
 PEER = os.path.join(ROOT, "tests", "e2e", "torch_ddp_peer.py")
-RANKS, BATCH, LR = 2, 16, 0.01  # 8 images a rank: BatchNorm is tame
-STEPS = 3  # the third loss is that of weights to which the rebuilt buckets have led
+RANKS, BATCH, LR = 2, 16, 0.01  # 8 images per rank: BatchNorm is stable
+STEPS = 3  # the third loss depends on weights updated with rebuilt buckets
 
 
 def torch_is_missing():
-    """Why PyTorch cannot be asked; "" if it can."""
+    """Returns why PyTorch cannot be used; "" if it can."""
     code = """if True:  # found, not imported: that takes seconds
         import importlib.util
         for name in ("numpy", "torch", "torchvision"):
@@ -50,7 +49,7 @@ class LiveTorch(TempTest):
             capture_output=True, text=True, timeout=300)
         self.assertEqual(asked.returncode, 0, asked.stderr)
         theirs = json.loads(asked.stdout.splitlines()[-1])
-        # Another seed: the weights must come from the file.
+        # With a different seed: the weights must come from the file.
         run(*net, "--seed", 4, "--mode", "ddp", "--devices", RANKS, "--pretrained",
             weights, "--no-shuffle", "--no-augment", "--lr", LR, "--steps", STEPS,
             "--summary", summary)

@@ -1,4 +1,5 @@
-"""PyTorch's DistributedDataParallel on gloo, as `lockstep train --mode ddp` runs it:
+"""PyTorch's DistributedDataParallel on gloo, the counterpart of `lockstep train --mode
+ddp`:
 
     torch_ddp_peer.py FOLDER WEIGHTS.safetensors RANKS BATCH STEPS LR
 
@@ -26,7 +27,8 @@ RECORD = 3073  # a label and 3 planes of 32x32
 
 
 def read_weights(path):
-    """The tensors of a safetensors file: 8 bytes of length, a header, the numbers."""
+    """Reads the tensors of a safetensors file: 8 bytes of length, a header, the
+    data."""
     with open(path, "rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         data = file.read()
@@ -41,7 +43,7 @@ def read_weights(path):
 
 
 def read_images(folder, count):
-    """Normalised in float32, as the loader does, and then in float64."""
+    """Normalizes in float32, like the loader, and then converts to float64."""
     content = b""
     for number in range(1, 6):
         name = os.path.join(folder, "cifar-10-batches-bin", f"data_batch_{number}.bin")
@@ -58,7 +60,7 @@ def read_images(folder, count):
 
 def rank_trains(rank, world, folder, weights, batch, steps, lr):
     net = resnet18().double().train()
-    if rank == 0:  # the others get them from rank 0
+    if rank == 0:  # the other ranks receive them from rank 0
         net.load_state_dict(read_weights(weights))
     ddp = DistributedDataParallel(net)
     optimizer = torch.optim.SGD(net.parameters(), lr, SGD["momentum"],

@@ -1,10 +1,10 @@
-"""PyTorch's training with the recipes that `lockstep train` knows:
+"""PyTorch's training with the recipes of `lockstep train`:
 
     torch_training_peer.py FOLDER WEIGHTS.safetensors BATCH EPOCHS IMAGES RECIPE.json
 
 prints the losses and the learning rates as JSON. ResNet18 with ImageNet's stem in
 float64 on a folder in CIFAR-10's format, neither shuffled nor augmented; schedules and
-parameter groups as torchvision's references make them."""
+parameter groups like in torchvision's references."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ from torch_ddp_peer import read_images, read_weights, resnet18
 
 
 def parameter_groups(net, recipe):
-    """torchvision's references: set_weight_decay."""
+    """As torchvision's references: set_weight_decay."""
     decays = {"norm": recipe.get("norm_weight_decay"),
               "bias": recipe.get("bias_weight_decay"), "other": recipe["wd"]}
     groups = {kind: [] for kind in decays}

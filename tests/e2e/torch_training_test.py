@@ -1,6 +1,6 @@
-"""Training recipes against PyTorch's own, alive: schedules, warm-up, weight decay by
-groups, label smoothing, accumulation, clipping; and weights that travel as .pth.
-Skipped where PyTorch is not installed (packages.txt: [optional])."""
+"""Compares training recipes with runs of PyTorch: schedules, warm-up, weight decay by
+groups, label smoothing, accumulation, clipping, and weights exchanged as .pth files.
+Skipped if PyTorch is not installed (packages.txt: [optional])."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from torch_ddp_live_test import PYTHON, torch_is_missing
 
 PEER = os.path.join(ROOT, "tests", "e2e", "torch_training_peer.py")
 CONVERT = os.path.join(ROOT, "tools", "convert_weights.py")
-BATCH, IMAGES = 8, 24  # 3 batches: the last group of an epoch is a smaller one
+BATCH, IMAGES = 8, 24  # 3 batches: the last group of an epoch is smaller
 
 
 def ask(*words, fails=False):
@@ -48,7 +48,7 @@ class LiveTraining(TempTest):
             "--summary", self.path("s.json"))
         with open(self.path("s.json"), encoding="utf-8") as file:
             steps = json.load(file)["steps"]
-        length = IMAGES // BATCH + 1  # the last of each epoch is the evaluation's
+        length = IMAGES // BATCH + 1  # the last one of each epoch is the evaluation
         ours = [s["loss"] for i, s in enumerate(steps) if (i + 1) % length]
         self.assertEqual(len(ours), epochs * IMAGES // BATCH)
         self.assertEqual(len(set(theirs["losses"])), len(ours))
@@ -72,7 +72,7 @@ class LiveTraining(TempTest):
         self.expect_equal(recipe, flags, 2)
 
     def test_the_linear_scaling_rule(self):
-        # Batches of 8 accumulated twice: 16 images, a sixteenth of 256.
+        # Batches of 8 accumulated twice: 16 images, 1/16 of 256.
         self.expect_equal({"lr": 0.16 / 16, "wd": 0, "accumulate": 2},
                           ["--scale-lr", "--lr", 0.16, "--accumulate", 2], 1)
 

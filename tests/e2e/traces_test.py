@@ -1,4 +1,4 @@
-"""Traces of real kernels, and what the tools make of them."""
+"""Traces of real kernels, and the output of the trace commands."""
 
 import json
 import os
@@ -10,13 +10,13 @@ from support import TempTest, expect_schema, read_trace, run
 
 
 class Traces(TempTest):
-    """What is recorded on real kernels tells the truth."""
+    """Traces recorded with real kernels are consistent."""
 
     @classmethod
     def setUpClass(cls):
         cls.shared_folder = tempfile.TemporaryDirectory()
         cls.files = {}
-        # Of VGG's gigabyte for each device two copies are enough.
+        # VGG has 1 GB per device, so it runs on two devices only.
         for arch, mode, devices in (("resnet18", "single", 1), ("resnet18", "dp", 4),
                                     ("vgg16_bn", "dp", 2)):
             out = os.path.join(cls.shared_folder.name, f"{arch}_{mode}.json.gz")
@@ -39,8 +39,8 @@ class Traces(TempTest):
         expect_schema(read_trace(file) for file in self.files.values())
 
     def test_the_recorded_edges_explain_the_step(self):
-        # The best of the steps: on a busy machine a waiting thread may wake up late,
-        # which no edge explains.
+        # Uses the best step: on a busy machine a waiting thread may wake up late, which
+        # no dependency explains.
         for file in self.files.values():
             summary = json.loads(run("trace", "summary", "--json", file)[0])
             unexplained = [abs(1 - step["longest_path_seconds"] / step["seconds"])

@@ -1,5 +1,5 @@
-"""The viewer as its users run it: pictures without a screen, and a real window on a
-virtual one (Xvfb), driven by key presses."""
+"""The viewer from the command line: pictures without a display, and a real window on a
+virtual display (Xvfb), driven by key presses."""
 
 import os
 import select
@@ -34,7 +34,7 @@ class Pictures(TempTest):
         run("view", DP, "--at", "2:replicate", "--size", "1024x700",
             "--screenshot", self.path("b.png"))
         with open(self.path("a.png"), "rb") as a, open(self.path("b.png"), "rb") as b:
-            self.assertEqual(a.read(), b.read())  # the same bytes every time
+            self.assertEqual(a.read(), b.read())  # rendering is deterministic
         run("view", DP, SINGLE, "--compare", "--theme", "light", "--scale", "2",
             "--size", "800x600", "--screenshot", self.path("c.png"))
         self.assertEqual(png_size(self.path("c.png")), (1600, 1200))
@@ -69,7 +69,7 @@ class Pictures(TempTest):
 
 
 class Screen:
-    """Xvfb on a display number that it chooses itself."""
+    """Xvfb, which selects a free display number."""
 
     def __init__(self, *options):
         read, write = os.pipe()
@@ -86,7 +86,7 @@ class Screen:
 
 
 class Window(TempTest):
-    """Waits for the state line that `--print-state` writes, never for time."""
+    """Waits for the state line that `--print-state` writes, never for a fixed time."""
 
     def setUp(self):
         super().setUp()
@@ -127,14 +127,15 @@ class Window(TempTest):
         subprocess.run(["xdotool", *words], env=self.env, check=True, timeout=60)
 
     def key(self, viewer, name, wanted):
-        """Down until the viewer has seen it: it looks at keys once per frame."""
+        """Holds the key until the viewer has processed it: it polls keys once per
+        frame."""
         self.xdotool("keydown", name)
         line = self.wait_for(viewer, wanted)
         self.xdotool("keyup", name)
         return line
 
     def test_without_opengl_it_offers_pictures(self):
-        screen = Screen("-extension", "GLX")  # as over many remote connections
+        screen = Screen("-extension", "GLX")  # like many remote connections
         self.addCleanup(screen.close)
         self.env["DISPLAY"] = screen.display
         viewer = self.start(DP)

@@ -1,5 +1,5 @@
-// Whole nets in float32 on oneDNN: no farther from float64 than five times what
-// PyTorch's own float32 runs are (float32_spread.json says how far those scatter).
+// Whole nets in float32 on oneDNN. The error against float64 is at most five times that
+// of PyTorch's own float32 runs (float32_spread.json holds their spread).
 #include <algorithm>
 
 #include "engine/backends/backend.h"
@@ -10,7 +10,7 @@ namespace {
 
 struct Outcome {
   double loss = 0;
-  std::vector<double> logits, gradient;  ///< of all parameters, one after the other
+  std::vector<double> logits, gradient;  ///< of all parameters, concatenated
 };
 
 Outcome forward_and_backward(const std::string& net, DeviceType type, DType dtype) {

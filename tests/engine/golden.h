@@ -1,5 +1,5 @@
-// Reading PyTorch's golden numbers (tests/golden/torch) and filling tensors by the
-// rules of tests/golden/README.md.
+// Reads PyTorch's golden values (tests/golden/torch) and fills tensors by the rules of
+// tests/golden/README.md.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ inline Json read_golden(const std::string& name) {
   return Json::parse(file);
 }
 
-/// 2u − 1 for number i of a named stream.
+/// 2u − 1 for element i of a stream.
 inline double signed_uniform(uint64_t i, uint64_t stream) {
   return 2 * Philox{kGoldenKey}.uniform(i, stream) - 1;
 }

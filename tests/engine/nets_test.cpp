@@ -1,5 +1,5 @@
 // Whole nets in double on the reference backend: logits, loss, every gradient and ten
-// SGD steps equal PyTorch's float64 to 1e-9.
+// SGD steps match PyTorch's float64 to 1e-9.
 #include "engine/optim/sgd.h"
 #include "tests/engine/golden.h"
 

@@ -1,4 +1,4 @@
-// Small helpers of the engine's tests: tensors on devices and distances between them.
+// Helpers for the engine's tests: tensors on devices and distances between them.
 #pragma once
 
 #include <algorithm>
@@ -21,23 +21,23 @@ inline Tensor on(Device device, const Tensor& host) {
   return ops::copy_to(host, device, {"h2d", "test"});
 }
 
-/// A leaf of the tape.
+/// A leaf tensor that requires a gradient.
 inline Tensor leaf(Device device, const Tensor& host) {
   return on(device, host).detach().set_requires_grad(true);
 }
 
-/// size · (2u − 1) of a named stream, in double.
+/// size · (2u − 1) of a stream, in double.
 inline Tensor random(const std::string& stream, const Shape& sizes, double size = 1,
                      double shift = 0) {
   return signed_tensor(stream, sizes, size, DType::f64, shift);
 }
 
-/// A list of numbers as a vector on the host.
+/// A one-dimensional host tensor.
 inline Tensor vector(const std::vector<double>& values, DType dtype = DType::f64) {
   return Tensor::from(values, {static_cast<int64_t>(values.size())}, dtype);
 }
 
-/// Backward from `root` with the upstream gradient 2u − 1 of the stream `grad`.
+/// Runs backward from `root` with the upstream gradient 2u − 1 of the stream `grad`.
 inline void backward_from(const Tensor& root) {
   autograd::backward(
       root, on(root.device(), signed_tensor("grad", root.sizes(), 1, root.dtype())));
@@ -62,12 +62,12 @@ inline double distance(const Tensor& mine, const Tensor& theirs) {
   double largest = 0;
   for (size_t i = 0; i < a.size(); ++i) {
     const double d = std::abs(a[i] - b[i]);
-    largest = d <= largest ? largest : d;  // a NaN stays
+    largest = d <= largest ? largest : d;  // keeps a NaN
   }
   return largest;
 }
 
-/// What `action` throws; empty if nothing.
+/// Returns the message of the exception that `action` throws; empty if none.
 template <typename Action>
 std::string message_of(Action action) {
   try {

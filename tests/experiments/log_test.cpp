@@ -8,7 +8,7 @@
 namespace lockstep::experiments {
 namespace {
 
-/// A line as main.py prints it.
+/// A line in the format of main.py.
 std::string line(int epoch, int iteration, int of, double now, double mean) {
   return fmt::format(
       "Epoch: [{}][{:5}/{}]\tTime {:6.3f} ({:6.3f})\tData  0.100 ( 0.050)\tLoss "
@@ -22,7 +22,7 @@ Log read(const std::string& text) {
 }
 
 TEST(ExperimentLog, TheFirstIterationIsNotCounted) {
-  // 10 s, then 1, 2, 3 s: the means are what main.py's meters say.
+  // 10 s, then 1, 2, 3 s: the means match those of main.py's meters.
   const Log log = read(line(0, 0, 4, 10, 10) + line(0, 1, 4, 1, 5.5) +
                        line(0, 2, 4, 2, 13 / 3.) + line(0, 3, 4, 3, 4));
   EXPECT_EQ(log.iterations(), 4);
@@ -71,7 +71,7 @@ TEST(ExperimentLog, NorAreSmallerBatchesAtTheEndOfEpochs) {
 }
 
 TEST(ExperimentLog, EveryTenthLineIsEnough) {
-  // As the seed's logs have it: nothing is known of single iterations.
+  // As in the published logs: no times of single iterations.
   const Log log =
       read(line(0, 0, 5005, 8.742, 8.742) + line(0, 10, 5005, 0.742, 1.469) +
            line(0, 5000, 5005, 0.742, 0.7436));
@@ -92,10 +92,10 @@ TEST(ExperimentLog, EpochsAndAccuracies) {
   EXPECT_EQ(log.epochs[1].test_acc5, 75);
   EXPECT_EQ(log.epochs[1].acc1, 0.78);
   EXPECT_EQ(log.epochs[1].loss, 7);
-  EXPECT_EQ(log.counted().count, 1);  // the second epoch's
+  EXPECT_EQ(log.counted().count, 1);  // the one of the second epoch
 }
 
-/// In the example every rank prints; one that is behind says nothing new.
+/// In the example every rank prints. Lines of a rank that is behind are ignored.
 TEST(ExperimentLog, RanksThatAreBehindAreNotCounted) {
   const Log log = read(line(0, 0, 3, 5, 5) + line(0, 1, 3, 1, 3) + line(0, 0, 3, 7, 7) +
                        line(0, 2, 3, 1, 7 / 3.) + line(1, 0, 3, 2, 2) +

@@ -35,7 +35,7 @@ TEST(ImageNetTable, RunsHaveTheSeedsNamesAndWords) {
 
 TEST(ImageNetTable, SpeedUpIsTheSeedsArithmetic) {
   const auto runs = imagenet_runs({"resnet50", "imagenet", 1, 2345, {}});
-  // The seed's two figures, through the whole table.
+  // The two published figures, through the whole table.
   std::vector<ImageNetResult> results{{runs[0], log_of(9, 0.742, 60.0), false, 1.0},
                                       {runs[2], log_of(9, 0.378, 61.0), false, 0.25},
                                       {runs[3], log_of(9, 1.484, 62.0), false, {}}};
@@ -103,7 +103,7 @@ bool has(const std::vector<std::string>& words, const std::string& word) {
 TEST(BatchSizeTable, TheSmallestBatchHasOneRecipe) {
   const auto runs = batch_size_runs(small_and_large());
   ASSERT_EQ(runs.size(), 4u);
-  EXPECT_EQ(runs[0].lr, 0.0125);  // 0.1 is meant for 256
+  EXPECT_EQ(runs[0].lr, 0.0125);  // 0.1 is the learning rate for a batch of 256
   EXPECT_EQ(runs[1].lr, 0.0125);
   EXPECT_EQ(runs[2].lr, 0.1);
   EXPECT_EQ(runs[3].name, "resnet_s_256_warmed");

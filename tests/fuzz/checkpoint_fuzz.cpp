@@ -1,5 +1,5 @@
-// Any text as what a checkpoint says of itself: it is understood, and survives being
-// written and read again, or is refused in one line.
+// Any text as a checkpoint's metadata: it is parsed and survives a round trip, or is
+// rejected with a one-line error.
 #include <cstdint>
 #include <cstdlib>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// Any bytes as a CIFAR-10 file: a data set whose every sample can be got, or one line.
+// Any bytes as a CIFAR-10 file: a data set with readable samples, or a one-line error.
 #include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
@@ -10,8 +10,8 @@
 using namespace lockstep::data;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
-  // The fuzzer does not find 3073-byte records by itself: its bytes are the labels and
-  // a tail, and each label brings a picture along.
+  // The fuzzer does not construct 3073-byte records. Its bytes are used as labels and
+  // each label is extended by a picture; or they are used unchanged.
   const bool whole = size > 0 && bytes[0] % 2 == 0;
   std::vector<uint8_t> records;
   for (size_t i = 1; whole && i < size; ++i) {

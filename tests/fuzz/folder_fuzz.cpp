@@ -1,5 +1,5 @@
-// Any bytes as names of folders and files: an index whose every path can be opened, or
-// one line.
+// Any bytes as names of folders and files: an index whose paths all exist, or a
+// one-line error.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -25,7 +25,8 @@ const fs::path& scratch() {
   return folder;
 }
 
-/// A line is a path below the scratch folder; what the file system refuses is left out.
+/// Creates a file at the path in `line` below the scratch folder. Ignores paths that
+/// the file system rejects.
 void make(std::string_view line) {
   const fs::path path = fs::path(line).relative_path().lexically_normal();
   if (path.empty() || *path.begin() == "..") return;

@@ -1,4 +1,4 @@
-// Any bytes as a photograph: a picture of the size it claims, or one line.
+// Any bytes as a photograph: a picture of its declared size, or a one-line error.
 #include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
@@ -13,7 +13,7 @@ using namespace lockstep::data;
 
 namespace {
 
-constexpr int64_t kMost = 1 << 20;  // pixels: small, so that many can be tried
+constexpr int64_t kMost = 1 << 20;  // pixels: small, for fast iterations
 constexpr int64_t kSide = 32;
 
 void look(const std::vector<uint8_t>& file, uint8_t how) {

@@ -1,5 +1,5 @@
 // Any bytes as a safetensors file: tensors whose bytes fit their shapes and that
-// survive being written and read again, or one line.
+// survive a round trip, or a one-line error.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -36,7 +36,7 @@ static void read_and_write_again(const std::string& bytes) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
-  // Every second input is a header only, so that the fuzzer need not guess its length.
+  // Every second input is only a header, so that the fuzzer need not guess its length.
   std::string file(reinterpret_cast<const char*>(bytes), size);
   if (size > 1 && bytes[0] % 2 == 0) {
     const uint64_t data_size = std::min<size_t>(bytes[1], size - 2);
@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   } catch (const std::runtime_error& error) {
     const std::string message = error.what();
     if (message.find('\n') != std::string::npos || message.empty()) abort();
-    if (message.starts_with("written")) abort();  // our own file was refused
+    if (message.starts_with("written")) abort();  // our own file was rejected
   }
   return 0;
 }

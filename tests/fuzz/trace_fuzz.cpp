@@ -1,5 +1,5 @@
-// Whatever a trace file holds: reading it ends in a trace or in one exception, and
-// every question about that trace has an answer. Run for a while with
+// Any bytes as a trace file: reading gives a trace or one exception, and every analysis
+// of that trace succeeds. Run for some time with
 //   clang++-19 -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -I. \
 //     tests/fuzz/trace_fuzz.cpp tracer/{format,analysis,emulate,kineto}/*.cpp \
 //     base/*.cpp engine/plan/chunk.cpp -lfmt -lz -o trace_fuzz
@@ -41,7 +41,7 @@ void ask_everything(const Trace& trace) {
   for (const Event& event : trace.events) event_line(event);
 }
 
-/// As if torch.profiler had written it: refused, or a trace like any other.
+/// As a file of torch.profiler: it is rejected or gives an ordinary trace.
 void import(const Trace& foreign) {
   try {
     const Trace trace = import_kineto(foreign);
@@ -64,7 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!same_times(trace, emulate(trace, {.measured_durations = true}))) std::abort();
     ask_everything(emulate(trace));
   } catch (const std::runtime_error&) {
-    // one clear sentence: fine
+    // rejected with a one-line message
   }
   return 0;
 }

@@ -1,5 +1,5 @@
-// Whatever a trace file holds: the viewer opens it or says in one sentence why not, its
-// Model is sound, and one can go anywhere in it. Run for a while with
+// Any bytes as a trace file: the viewer opens it or rejects it with a one-line message.
+// Its Model is valid and every position can be reached. Run for some time with
 //   cp tests/golden/minimal.json tests/golden/damaged/*.json corpus
 //   viewer_fuzz -max_len=16384 -max_total_time=600 corpus
 #include <cstdint>
@@ -41,7 +41,7 @@ void ask(const Model& m, Position position) {
   state_at(m, in_time_order(m, position));
 }
 
-/// The bytes behind the text choose where to go.
+/// Navigates; the bytes after the text choose the moves.
 void wander(const Model& m, const uint8_t* data, size_t size) {
   Position position;
   for (size_t i = 0; i < 64 && i < size; ++i) {
@@ -60,7 +60,7 @@ void wander(const Model& m, const uint8_t* data, size_t size) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
-    // A block of exactly this size: reading behind it is found.
+    // A block of exactly this size, so that the sanitizer detects reads past its end.
     const auto text =
         std::make_shared<const std::string>(reinterpret_cast<const char*>(data), size);
     Loader loader("fuzz", *text, text);
@@ -78,7 +78,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     mean_breakdown(model);
   } catch (const std::runtime_error&) {
-    // one clear sentence: fine
+    // rejected with a one-line message
   }
   return 0;
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/damaged/LAW.WHAT.json: minimal.json with one thing broken, also
-as if emulated, and, for the laws of ranks, minimal_ddp.json, as our ring and as Gloo
-would have made it.
+"""Writes tests/golden/damaged/LAW.WHAT.json: copies of minimal.json with one error
+each, including one as if emulated; and, for the laws of ranks, copies of
+minimal_ddp.json as recorded with our ring and with Gloo.
 
-Each file's name begins with the law that must reject it. Run it again after a change
-of either. A damage replaces one text, which must occur exactly once on the line
-of the event with the given id (or, for a file-wide damage, exactly once in the file).
+Each file's name begins with the law that must reject it. Run this again after changing
+either trace. A damage replaces one text, which must occur exactly once on the line of
+the event with the given id (or, for a file-wide damage, exactly once in the file).
 """
 from pathlib import Path
 
@@ -75,7 +75,7 @@ DAMAGES = [
 ]
 
 
-# The same as if emulated, on a link that none of its copies exceeds.
+# As if emulated, on a link whose speed no copy exceeds.
 EMULATED_DAMAGES = [
     ("ports", "too-fast", 32, '"dur":7.000', '"dur":2.000'),
 ]
@@ -87,7 +87,7 @@ def as_emulated(text):
                         '"own hardware", "link_gb_per_s": 0.016}')
 
 
-# The same of minimal_ddp.json, whose events of rank 1 have ids from 51.
+# Damages of minimal_ddp.json, in which events of rank 1 have ids from 51.
 DDP_DAMAGES = [
     ("halves-matched", "recv", 43, '"cat":"copy"', '"cat":"recv"'),
     ("ranks-agree", "bytes", 90, '"bytes":4', '"bytes":8'),
@@ -105,7 +105,7 @@ DDP_DAMAGES = [
 ]
 
 
-# The same as Gloo's: nobody sees its messages, so they are modelled.
+# Damages of minimal_ddp.json as recorded with Gloo, whose messages are modelled.
 GLOO_DAMAGES = [
     ("ring-bytes", "gloo-all-reduce", 43, '"bytes":4', '"bytes":8'),
     ("ring-bytes", "gloo-broadcast", 91, '"bytes":4', '"bytes":8'),
@@ -119,7 +119,7 @@ def as_gloo(text):
 
 
 def damage(lines, event, old, new):
-    """The lines with one of them changed or removed."""
+    """Returns the lines with one line changed or removed."""
     mark = old if event is None else f'"id":{event},'
     hits = [i for i, line in enumerate(lines) if mark in line]
     assert len(hits) == 1, f"{mark} stands on {len(hits)} lines"

@@ -1,5 +1,5 @@
-"""What tests/gpu/run and tests/gpu/bench share: programs that were carried to a machine
-find its libraries, and end when their time is over."""
+"""Shared by tests/gpu/run and tests/gpu/bench: the library paths of programs copied to
+another machine, and a time limit."""
 
 import glob
 import os
@@ -9,8 +9,9 @@ import sysconfig
 
 
 def environment(binaries):
-    """For our programs, not for PyTorch, which must not meet what was carried here.
-    cuDNN, cuBLAS, NCCL and CUPTI may have come with the toolkit or with Python."""
+    """The environment of our programs. Not for PyTorch, which must not load the copied
+    libraries. cuDNN, cuBLAS, NCCL and CUPTI may be in the toolkit or in Python
+    packages."""
     places = [str(binaries), str(binaries / "lib")]
     places += filter(None, [os.environ.get("LD_LIBRARY_PATH")])
     places += sorted(glob.glob(sysconfig.get_paths()["purelib"] + "/nvidia/*/lib"))
@@ -19,11 +20,11 @@ def environment(binaries):
 
 
 class TooLong(Exception):
-    """The command was ended, with all that it had started."""
+    """The command was killed together with its child processes."""
 
 
 def run(command, seconds, env=None):
-    """(exit code, stdout, stderr)."""
+    """Runs a command. Returns (exit code, stdout, stderr)."""
     with subprocess.Popen([str(word) for word in command], text=True, env=env,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, start_new_session=True) as process:

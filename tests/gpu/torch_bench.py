@@ -2,8 +2,8 @@
 
     torch_bench.py ARCH BATCH SIZE STEPS PRECISION(tf32|bfloat16) KIND(eager|compile)
 
-Forward, cross entropy, backward, SGD, and the loss read by the host. Channels last.
-Prints the seconds of each step as JSON."""
+Forward, cross entropy, backward, SGD, and a read of the loss on the host. Channels
+last. Prints the seconds of each step as JSON."""
 
 import json
 import sys

@@ -3,9 +3,9 @@
     torch_losses.py FOLDER WEIGHTS.safetensors BATCH STEPS
 
 ResNet18 (CIFAR's stem) on the first images of a set in CIFAR-10's format, SGD 0.001
-with momentum 0.9 and weight decay 1e-4. (At 0.01 rounding errors grow tenfold and more
-with each step; after ten of them only chance decides whose are larger.) Prints the
-losses in float64, float32, TF32 and under bfloat16 autocast, as JSON."""
+with momentum 0.9 and weight decay 1e-4. (At 0.01, rounding errors grow by more than 10x
+per step; after ten steps the comparison of errors would be random.) Prints the losses
+in float64, float32, TF32 and under bfloat16 autocast, as JSON."""
 
 import json
 import sys

@@ -1,5 +1,5 @@
 """ResNet and VGG in PyTorch with torchvision's names, for machines without torchvision;
-weights from `lockstep train --save`, and sets in CIFAR-10's format."""
+reads weights of `lockstep train --save` and sets in CIFAR-10's format."""
 
 import json
 import struct
@@ -110,7 +110,7 @@ def read_weights(path):
 
 
 def read_cifar(folder, count):
-    """The first training images, normalised as the loader does, and their labels."""
+    """The first training images, normalized like in the loader, and their labels."""
     raw, batches = b"", f"{folder}/cifar-10-batches-bin"
     for number in range(1, 6):
         with open(f"{batches}/data_batch_{number}.bin", "rb") as file:

@@ -13,7 +13,7 @@ TRACE = json.loads((ROOT / "tests/golden/minimal.json").read_text())
 
 
 def compared(change):
-    """The exit code and the output for the trace beside a changed copy."""
+    """The exit code and output for the trace and a changed copy."""
     changed = copy.deepcopy(TRACE)
     change(changed["traceEvents"], changed["lockstep"])
     with tempfile.TemporaryDirectory() as folder:

@@ -1,24 +1,23 @@
-"""Counts what ctest reported: the last line of `./lockstep test`.
+"""Counts the results of ctest: the last line of `./lockstep test`.
 
     count_tests.py FOLDER    # of JUnit files, as `ctest --output-junit` writes them
 
-Prints the end of what each failed test said, then `N passed, N failed, N skipped`, and
-exits 1 if a test failed or none passed.
-A test that ctest could not start is a failure, although its JUnit file calls it
-skipped; one that its author disabled is skipped.
+Prints the end of each failed test's output, then `N passed, N failed, N skipped`. Exits
+1 if a test failed or none passed. A test that ctest could not start counts as failed,
+although its JUnit file calls it skipped; a disabled test counts as skipped.
 """
 
 import pathlib
 import sys
 import xml.etree.ElementTree as xml
 
-# How ctest explains a test that has skipped itself.
+# ctest's messages for a test that skipped itself.
 SKIPPED_ITSELF = ("SKIP_RETURN_CODE", "SKIP_REGULAR_EXPRESSION")
 LINES_OF_A_FAILURE = 60
 
 
 def verdict(case):
-    """`passed`, `failed` or `skipped` of a <testcase>."""
+    """`passed`, `failed` or `skipped` for a <testcase>."""
     status = case.get("status")
     if status == "run":
         return "passed"

@@ -1,4 +1,4 @@
-"""count_tests.py on files that ctest 3.25 wrote."""
+"""count_tests.py on files written by ctest 3.25."""
 
 import contextlib
 import io
@@ -20,7 +20,7 @@ DISABLED = CASE.format("disabled", "")
 
 
 def counted(*suites):
-    """What count_tests prints, and its exit code, for one file per suite."""
+    """The output and exit code of count_tests, for one file per suite."""
     with tempfile.TemporaryDirectory() as folder:
         for i, cases in enumerate(suites):
             text = f"<testsuite>{''.join(cases)}</testsuite>"

@@ -1,4 +1,4 @@
-"""cmake/embed.cmake in a project of its own: what goes in comes out of the program."""
+"""cmake/embed.cmake in a separate project: the program returns the embedded files."""
 
 import os
 import pathlib

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Stands for dpkg-query, apt-get, sudo, id, cmake, ninja, ctest and uname in
-# wrapper_test.py: writes each call into $FAKE/calls and does as files in $FAKE say.
+# Replaces dpkg-query, apt-get, sudo, id, cmake, ninja, ctest and uname in
+# wrapper_test.py. Logs each call to $FAKE/calls; files in $FAKE control its behaviour.
 me=${0##*/}
 if [[ $me != id && $me != dpkg-query ]]; then echo "$me $*" >> "$FAKE/calls"; fi
 
-says() { [[ -e $FAKE/$1 ]]; }  # has the test asked for this?
+says() { [[ -e $FAKE/$1 ]]; }  # whether the test has enabled this
 once() { says "$1" && rm "$FAKE/$1"; }
-after() {  # after OPTION ARG…: the argument that follows OPTION
+after() {  # after OPTION ARG…: the argument after OPTION
   local option=$1
   shift
   while (( $# )); do

@@ -1,9 +1,9 @@
-"""The rules of the house (CONTRIBUTING.md), as tests over the checkout's files.
+"""Checks of the project's rules (CONTRIBUTING.md) over the files of the checkout.
 
     house_test.py            # all checks
     house_test.py rooms      # one; ctest runs them one by one as house.<check>
 
-Exits 77 when the one check that was asked for could not be made.
+Exits 77 if a single check was requested and had to be skipped.
 """
 
 import codecs
@@ -19,7 +19,7 @@ CODE = (".h", ".cpp", ".cu", ".py", ".cmake", ".sh", ".bash")
 NARROW = (".h", ".cpp", ".py", ".cmake")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
-# What a room may include; the innermost room that a file lies in counts.
+# What a room may include. The innermost room that contains a file counts.
 ROOMS = {
     "base": ["base"],
     "engine/plan": ["engine/plan"],
@@ -31,7 +31,7 @@ ROOMS = {
     "experiments": ["base", "experiments", "run", "engine", "tracer"],
     "cli": ["base", "cli", "gui", "lessons", "experiments", "run", "engine", "tracer"],
 }
-# What a room inside the engine may include, besides itself; each only rooms above it.
+# Rooms that a room inside the engine may include; each lists only rooms above it.
 ENGINE_ROOMS = {
     "plan": [],
     "tensor": [],
@@ -48,18 +48,18 @@ ENGINE_ROOMS = {
     "train": ["tensor", "runtime", "autograd", "ops", "nn", "models", "optim", "data",
               "parallel", "distributed"],
 }
-# The includes against these arrows. Add none; delete those that are gone.
+# Includes that violate these rules. Add none; delete the obsolete ones.
 AGAINST_THE_ARROWS = {
     ("engine/tensor/storage.h", "runtime"),  # memory comes from a device's allocator
     ("engine/tensor/storage.cpp", "runtime"),
     ("engine/runtime/device_context.cpp", "backends"),  # a device makes its backend
     ("engine/autograd/engine.cpp", "ops"),  # operations add gradients
     ("engine/autograd/node.cpp", "ops"),
-    ("engine/backends/cuda/module.cpp", "distributed"),  # one library holds NCCL, too
+    ("engine/backends/cuda/module.cpp", "distributed"),  # one library with NCCL
     ("engine/distributed/collectives/nccl/nccl_device_group.h", "parallel"),
 }
-# Rooms and files whose main path holds no trace lines, and the lines that are left. No
-# number may grow; one that has shrunk must be lowered here.
+# Rooms and files whose main path has no trace lines, and the remaining exceptions. No
+# number may grow; lower it here when it shrinks.
 WITHOUT_TRACE = ("engine/models/", "engine/nn/layers", "engine/parallel/data_parallel",
                  "engine/distributed/ddp/", "engine/distributed/collectives/ring",
                  "engine/autograd/simple_walk")
@@ -68,10 +68,10 @@ TRACE_LINES = {
     "engine/distributed/ddp/reducer.cpp": 5,  # the phase all_reduce, a bucket's mark
     "engine/distributed/ddp/simple_sync.cpp": 3,  # the phase all_reduce
 }
-# Words of the recorder.
+# Identifiers of the recorder.
 TRACE_WORDS = re.compile(
     r"\b(?:tracer::|tracer/|HostEvent|recorder\.h|Phase|mark\s*\()")
-# Names that hold on one machine only.
+# Names that exist on one machine only.
 MACHINE = re.compile(r"(?<![\w.~/-])/(?:work|root|home/\w+)(?:/|\b)"
                      r"|\bartifactory\b|\.(?:internal|corp|lan)[:/]")
 # Writing tools are not part of the project. In rot13, since this file is checked too.
@@ -80,8 +80,8 @@ TOOLS = re.compile(codecs.decode(
     r"|(?:nv|ntrag|ertvfgel|urycre|guvf|cerivbhf)[ -]frffvba|fho-?ntrag"
     r"|nv[ -](?:trarengrq|nffvfgnag|gbby)|ynathntr zbqry)f?\o", "rot13"), re.I)
 
-# Archaic or invented idiom, which native technical prose does not have. Chapters and
-# the book's pages may keep their voice.
+# Archaic or invented idiom, which native technical prose does not use. Chapters and the
+# book's pages are exempt.
 ODD_ENGLISH = re.compile(
     r"\b(?:for ever|mend(?:s|ed|ing)?|who(?:so)?ever|lest|anew|shall|upon|nought"
     r"|there(?:of|in)|where(?:of|in)|hereof|as good as|has it that"
@@ -94,7 +94,8 @@ WORDED = (".h", ".cpp", ".cu", ".py", ".md", ".bash", ".sh", ".cmake")
 
 
 def listed_files():
-    """Files that git tracks or would track; without git, all that looks like ours."""
+    """Files that git tracks or would track; without git, all files except build
+    outputs."""
     git = ["git", "-C", str(ROOT), "-c", f"safe.directory={ROOT}", "ls-files", "-z",
            "--cached", "--others", "--exclude-standard"]
     try:
@@ -131,14 +132,14 @@ def read(path):
 
 
 def matches(pattern, path):
-    """`file:line: text` of each line in which the pattern is found."""
+    """Returns `file:line: text` of each line that matches the pattern."""
     return [f"{name(path)}:{number}: {line.strip()}"
             for number, line in enumerate(read(path).splitlines(), 1)
             if pattern.search(line)]
 
 
 def headings(path):
-    """Of a Markdown file, as links name them."""
+    """The anchors of a Markdown file's headings."""
     titles = re.findall(r"^#+ +(.+?) *$", read(path), re.M)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
             for title in titles}
@@ -252,7 +253,7 @@ class House(unittest.TestCase):
         self.nothing(missing, "every room has a README.md with its reading order")
 
     def test_readmes_of_all_rooms(self):
-        """But where the room's own one describes its folders."""
+        """Except folders that the room's own README.md describes."""
         told = re.compile(r"lessons/\d\d-|tests/(?:base|plan|tracer|engine|gui|run|"
                           r"experiments)$|docs/|\.")
         code = {path.parent for path in CODE_FILES
@@ -270,14 +271,14 @@ class House(unittest.TestCase):
     def test_readmes_name_files_that_exist(self):
         wrong = []
         words = re.compile(r"`([\w./-]+\.(?:h|cpp|cu|py|sh|bash|cmake|gp|md))`")
-        elsewhere = re.compile(r"main\.py$|torch/csrc/|.*NN-name/")  # PyTorch's; any's
+        elsewhere = re.compile(r"main\.py$|torch/csrc/|.*NN-name/")  # of PyTorch; any
         for path in FILES:
             if path.name != "README.md":
                 continue
             for word in words.findall(read(path)):
                 there = (elsewhere.match(word) or (path.parent / word).is_file()
                          or (ROOT / word).is_file()
-                         or any(path.parent.glob("*/" + word)))  # of each below it
+                         or any(path.parent.glob("*/" + word)))  # of each subfolder
                 if not there:
                     wrong.append(f"{name(path)}: {word}")
         self.nothing(wrong, "a README.md names files that are there")

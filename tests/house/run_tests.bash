@@ -1,13 +1,13 @@
-# `./lockstep test`: read by ../../lockstep, whose functions it uses.
+# `./lockstep test`: sourced by ../../lockstep, whose functions it uses.
 #
-#   --quick      leaves the slow tests and the sanitizers out
-#   --sanitize   also runs under ASan + UBSan and under TSan; with CI=true that is so
-#                unless --quick says otherwise
-# Everything else goes to ctest, in each preset.
+#   --quick      omits the slow tests and the sanitizers
+#   --sanitize   also runs under ASan + UBSan and under TSan; with CI=true this is the
+#                default, unless --quick is given
+# All other options are passed to ctest, in each preset.
 # shellcheck shell=bash disable=SC2154  # root, build and launcher are the wrapper's
 
-# Which tests are slow, and which rooms run under ASan and UBSan. TSan's build has only
-# suites about threads (../CMakeLists.txt).
+# The slow tests, and the rooms that run under ASan and UBSan. The TSan build contains
+# only suites about threads (../CMakeLists.txt).
 slow_tests='Golden.*(resnet|vgg)'
 asan_rooms='^(base|plan|tracer|engine|gui)$'
 
@@ -54,11 +54,11 @@ run_tests() {
     LOCKSTEP_SHARED=$(readlink -f "$root/../shared")  # real data and foreign traces
     export LOCKSTEP_SHARED
   fi
-  # The largest nets take 4 GiB in double.
+  # The largest nets need 4 GiB in double.
   cores=$(nproc)
   jobs=$(awk '/^MemAvailable/ {print int($2 / 4194304)}' /proc/meminfo)
   jobs=$(( jobs < 1 ? 1 : jobs > cores ? cores : jobs ))
-  if in_ci; then  # there the book's tests must not skip themselves
+  if in_ci; then  # the book's tests must not be skipped in CI
     ensure_packages required tests book
   else
     ensure_packages required tests
@@ -71,7 +71,7 @@ run_tests() {
   if [[ $sanitize ]]; then
     export UBSAN_OPTIONS=print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}
     test_preset dev unit_tests -L "$asan_rooms" -E "$slow_tests" "${options[@]}"
-    # TSan wants addresses that are not randomised, and does not see OpenMP's threads.
+    # TSan requires non-randomized addresses and cannot observe OpenMP's threads.
     if setarch -R true 2> /dev/null; then launcher=(setarch -R); fi
     export OMP_NUM_THREADS=1
     test_preset tsan unit_tests -L "$asan_rooms" -E "$slow_tests" "${options[@]}"

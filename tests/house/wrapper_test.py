@@ -1,4 +1,4 @@
-"""./lockstep on machines made of fakes (fake_tool.bash): nothing is built here."""
+"""Tests of ./lockstep with fake tools (fake_tool.bash): nothing is built."""
 
 import os
 import pathlib
@@ -44,7 +44,7 @@ class Wrapper(unittest.TestCase):
         (self.fake / what).write_text(text)
 
     def calls(self, tool):
-        """The calls of a tool since the last question."""
+        """The calls of a tool since the last call of this function."""
         path = self.fake / "calls"
         lines = path.read_text().splitlines() if path.exists() else []
         path.write_text("".join(f"{x}\n" for x in lines if not x.startswith(tool)))
@@ -62,7 +62,7 @@ class Wrapper(unittest.TestCase):
             self.assertIn(text, done.stderr)
 
     def on_terminal(self, answer, *arguments):
-        """Runs the wrapper on a terminal where somebody types `answer`."""
+        """Runs the wrapper on a terminal, with `answer` as input."""
         ours, its = pty.openpty()
         os.write(ours, answer.encode())
         done = self.start(*arguments, stdin=its, stderr=its)

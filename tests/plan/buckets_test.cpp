@@ -1,5 +1,5 @@
-// Which gradients are reduced together: PyTorch's own answers, asked of its assignment
-// and of real DistributedDataParallel modules.
+// Which gradients are reduced together: compares with PyTorch's bucket assignment and
+// with real DistributedDataParallel modules.
 #include "engine/plan/buckets.h"
 
 #include <gtest/gtest.h>
@@ -89,7 +89,7 @@ TEST(Buckets, AssignmentInReadyOrderEqualsTorch) {
   }
 }
 
-// Order within a bucket included: it decides where in the flat buffer a gradient lies.
+// Compares the order within a bucket, too: it determines offsets in the flat buffer.
 TEST(Buckets, EqualThoseOfDistributedDataParallel) {
   EXPECT_EQ(golden()["nets"].size(), 8u);
   for (const auto& [net, table] : golden()["nets"].items()) {
@@ -106,7 +106,7 @@ TEST(Buckets, EqualThoseOfDistributedDataParallel) {
   }
 }
 
-// What holds up to PyTorch 1.11 is what later ones do with find_unused_parameters.
+// PyTorch up to 1.11 always behaves like later versions with find_unused_parameters.
 TEST(Buckets, TheOldFirstStepIsTheGuess) {
   for (const auto& [net, table] : golden()["nets"].items()) {
     const auto guess = table.at("ddp").at(1);
@@ -130,8 +130,8 @@ TEST(Buckets, TheFirstStepHasOneBucketPerKey) {
             (Buckets{{1}, {0, 2}}));
 }
 
-// A table derived by hand, which takes gradients to get ready in the exact reverse of
-// registration.
+// A manually derived table that assumes that gradients become ready in exactly the
+// reverse order of registration.
 TEST(Buckets, SteadyTableOfTheResearchNotes) {
   const auto steady = [](const std::string& net, int64_t cap = kBucketCap) {
     const Items items = parameters(net);
@@ -152,8 +152,9 @@ TEST(Buckets, SteadyTableOfTheResearchNotes) {
   EXPECT_EQ(steady("vgg16_bn_one_fc"), (Bytes{9463848, 28329984, 21119232}));
 }
 
-// In truth a convolution or BatchNorm readies its weight before its bias; only a linear
-// layer does not. It matters where a bucket closes between the two: in the VGGs.
+// In practice, the gradient of a convolution's or BatchNorm's weight is ready before
+// its bias's; only in a linear layer it is not. This matters if a bucket ends between
+// the two, as in the VGGs.
 TEST(Buckets, SteadyBucketsInTheOrderThatTorchObserves) {
   const auto steady = [](const std::string& net) {
     const Items items = parameters(net);

@@ -1,4 +1,4 @@
-// How a batch is cut: the vectors of PyTorch's own `chunk`.
+// How a batch is split: compares with PyTorch's `chunk`.
 #include "engine/plan/chunk.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ TEST(Chunk, EqualsTorchChunkEverywhere) {
   int compared = 0;
   for (const auto& [batch, devices, sizes] :
        golden.at("chunk").get<std::vector<std::tuple<int64_t, int64_t, Sizes>>>()) {
-    if (batch == 0) continue;  // outside the contract: no batch is empty
+    if (batch == 0) continue;  // not supported: batches are not empty
     EXPECT_EQ(chunk_sizes(batch, devices), sizes) << batch << " on " << devices;
     ++compared;
   }
@@ -30,7 +30,7 @@ TEST(Chunk, VectorsOfTheResearchNotes) {
   EXPECT_EQ(chunk_sizes(143, 4), (Sizes{36, 36, 36, 35}));  // ImageNet's last batch
   EXPECT_EQ(chunk_sizes(80, 4), (Sizes{20, 20, 20, 20}));   // CIFAR-10's last batch
   EXPECT_EQ(chunk_sizes(10, 4), (Sizes{3, 3, 3, 1}));
-  EXPECT_EQ(chunk_sizes(5, 4), (Sizes{2, 2, 1}));  // a device gets nothing
+  EXPECT_EQ(chunk_sizes(5, 4), (Sizes{2, 2, 1}));  // one device gets no chunk
   EXPECT_EQ(chunk_sizes(9, 8), (Sizes{2, 2, 2, 2, 1}));
   EXPECT_EQ(chunk_sizes(7, 8), Sizes(7, 1));
   EXPECT_EQ(chunk_sizes(1, 4), Sizes{1});

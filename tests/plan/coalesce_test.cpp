@@ -1,4 +1,4 @@
-// Which tensors travel together: PyTorch's two rules on the parameters of real nets.
+// Which tensors are coalesced: PyTorch's two rules on the parameters of real nets.
 #include "engine/plan/coalesce.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ Bytes reduce(const std::string& net) {
   return group_bytes(coalesce_reduce(bytes_of(net)), bytes_of(net));
 }
 
-/// Every tensor once, in order: what arrives can be cut apart by position.
+/// Each tensor occurs once and in order, so that the receiver can split by position.
 void expect_partition(const std::vector<Group>& groups, size_t tensors) {
   size_t next = 0;
   for (const Group& group : groups) {
@@ -71,7 +71,7 @@ TEST(Coalesce, EqualsTorchOnEveryNet) {
   }
 }
 
-// Tables derived by hand from PyTorch's source.
+// Tables derived manually from PyTorch's source.
 TEST(Coalesce, BroadcastTablesOfTheResearchNotes) {
   EXPECT_EQ(broadcast("resnet18"), (Bytes{11129088, 14161920, 19410944, 2056096}));
   EXPECT_EQ(broadcast("resnet18_cifar"), (Bytes{11098368, 14161920, 19410944, 24616}));
@@ -99,8 +99,8 @@ TEST(Coalesce, ReduceTablesOfTheResearchNotes) {
                    411041792, 16384, 67108864, 16384, 16384000, 4000}));
 }
 
-// The two rules differ exactly at the limit: broadcast closes after reaching it, reduce
-// before exceeding it.
+// The two rules differ exactly at the limit: broadcast closes a group after reaching
+// it, reduce before exceeding it.
 TEST(Coalesce, AtTheLimit) {
   const Bytes halves{5, 5, 1};
   EXPECT_EQ(group_bytes(coalesce_broadcast(halves, 10), halves), (Bytes{10, 1}));

@@ -1,4 +1,4 @@
-// Shares of a process, as the ImageNet example of PyTorch computes them.
+// A process's share of batch and workers, as in PyTorch's ImageNet example.
 #include "engine/plan/launch_arithmetic.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The ring: schedules are run on numbers, and the traffic is counted.
+// The ring: runs its schedules on numbers and counts the traffic.
 #include "engine/plan/ring.h"
 
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@ using Buffers = std::vector<std::vector<int64_t>>;  // per rank
 constexpr int kWorlds[] = {1, 2, 3, 4, 5, 8, 9, 16};
 constexpr int64_t kNumels[] = {0, 1, 3, 7, 16, 97, 1000003};
 
-/// Value of element `i`: rank r's share has a bit of its own, so that a share that is
-/// missing, or came twice, shows in the sum.
+/// The value of element `i`. Each rank's share uses a separate bit, so that a missing
+/// or duplicate share changes the sum.
 int64_t share(int rank, int64_t i) { return (int64_t{1} << rank) * (i % 1000 + 1); }
 int64_t sum(int world, int64_t i) { return share(world, i) - share(0, i); }
 
@@ -28,7 +28,7 @@ Buffers shares(int world, int64_t numel) {
   return buffers;
 }
 
-/// Runs everybody's step at once: all send what they had before it.
+/// Runs one step of all ranks at once: each sends the data from before the step.
 void run(Buffers& buffers, Steps (*schedule)(int, int)) {
   const int world = static_cast<int>(buffers.size());
   const auto chunks = ring_chunks(buffers[0].size(), world);
@@ -122,7 +122,7 @@ TEST(RingChunks, AreConsecutiveAndEqualToOneElement) {
   }
 }
 
-/// Bytes that a rank sends in one all-reduce.
+/// The bytes that a rank sends in one all-reduce.
 int64_t sent(int rank, int world, int64_t numel, int64_t element_size) {
   int64_t elements = 0;
   const auto chunks = ring_chunks(numel, world);
@@ -132,7 +132,7 @@ int64_t sent(int rank, int world, int64_t numel, int64_t element_size) {
   return elements * element_size;
 }
 
-// An empty chunk is a message too: the schedule does not depend on the size.
+// An empty chunk is also a message: the schedule does not depend on the size.
 TEST(RingTraffic, OfEachRankAndOfAll) {
   for (const int world : kWorlds) {
     for (const int64_t numel : kNumels) {

@@ -1,4 +1,4 @@
-// Who reads which samples: what PyTorch's DistributedSampler answers.
+// Which rank reads which samples: compares with PyTorch's DistributedSampler.
 #include "engine/plan/sampler_indices.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(SamplerIndices, OfImageNetOnFourRanks) {
   for (int rank = 0; rank < 4; ++rank) {
     for (const int64_t i : distributed_indices(order, rank, 4, false)) ++reads[i];
   }
-  EXPECT_EQ(reads[0], 2);  // the duplicate that makes the ranks equal
+  EXPECT_EQ(reads[0], 2);  // the duplicate that gives all ranks the same count
   EXPECT_EQ(std::accumulate(reads.begin() + 1, reads.end(), 0), 1281166);
   EXPECT_EQ(*std::min_element(reads.begin(), reads.end()), 1);
 }

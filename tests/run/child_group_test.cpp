@@ -12,12 +12,12 @@
 namespace lockstep::run {
 namespace {
 
-/// ChildGroup starts copies of its own program: what a copy of this one does.
+/// The command line of a child: ChildGroup starts a copy of this program.
 std::vector<std::string> child(const std::string& deed) {
   return {"run_test", "--child", deed};
 }
 
-/// Does it before any test, if this is a child.
+/// If this process is a child, performs the requested action before any test runs.
 const bool is_no_child = [] {
   const auto arguments = read_environment().arguments;
   if (arguments.size() != 3 || arguments[1] != "--child") return true;
@@ -70,7 +70,7 @@ TEST(ChildGroup, ReadsWholeLines) {
 TEST(ChildGroup, KillsWhatIsLeft) {
   ChildGroup children(Milliseconds(5000));
   children.start("waits", child("wait"), kNone);
-}  // ends
+}  // the destructor ends the child
 
 }  // namespace
 }  // namespace lockstep::run

@@ -70,7 +70,7 @@ TEST(RankOfProcess, FlagsNameARankThatWasStartedByHand) {
   EXPECT_EQ(place->rank, 2);
   EXPECT_EQ(place->world, 4);
   EXPECT_EQ(place->local_world, 1);
-  config.distributed.multiprocessing = true;  // then they count nodes
+  config.distributed.multiprocessing = true;  // then rank and size count nodes
   EXPECT_FALSE(rank_of_process(config));
 }
 

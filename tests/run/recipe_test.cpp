@@ -85,7 +85,7 @@ TEST(PlannedSteps, EndAtTheLimitAfterAWholeEvaluation) {
   EXPECT_EQ(run.steps(), 0);
 }
 
-/// What each of two ranks is told when they compare their facts.
+/// The error message that each of two ranks gets when they compare their facts.
 std::vector<std::string> agreement_of(const Facts& first, const Facts& second) {
   const auto store = std::make_shared<distributed::HashStore>(Milliseconds(5000));
   std::vector<std::string> said(2);

@@ -1,4 +1,4 @@
-// Arguments are looked up in the file's text; what comes out is what JSON says.
+// Arguments are parsed lazily from the file's text, and their values match JSON.
 #include "tests/tracer/golden.h"
 #include "tracer/format/event_json.h"
 #include "tracer/format/facts.h"

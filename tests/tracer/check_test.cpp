@@ -1,7 +1,6 @@
-// `check` accepts the traces written by hand, and rejects each damaged copy of them by
-// the law that its name tells, with a sentence (damaged_copies.h). minimal.json is a
-// step of DataParallel on two devices; named_events.h says how its events are
-// addressed:
+// `check` accepts the hand-written traces, and rejects each damaged copy with the law
+// in its name, and a message (damaged_copies.h). minimal.json is a step of DataParallel
+// on two devices; named_events.h describes how its events are addressed:
 //
 //   step 0
 //     forward
@@ -104,7 +103,7 @@ std::string joined(const std::set<std::string>& laws) {
   return text;
 }
 
-/// The laws that a trace breaks: "gather-bytes, reduce-bytes"; "" if it is accepted.
+/// The laws that a trace violates: "gather-bytes, reduce-bytes"; "" if it is accepted.
 std::string broken_laws(const Trace& trace) {
   std::set<std::string> laws;
   for (const Finding& finding : check_trace(trace).findings) {
@@ -113,7 +112,7 @@ std::string broken_laws(const Trace& trace) {
   return joined(laws);
 }
 
-/// What `check` objects to, for the message of a test that fails.
+/// The violations that `check` reports, for the message of a failing test.
 std::string objections(const Trace& trace) {
   std::istringstream lines(check_text(check_trace(trace)));
   std::string text = "`trace check` says:\n";
@@ -133,7 +132,7 @@ TEST(Check, AcceptsTheTracesWrittenByHand) {
 
 using Reasons = std::map<std::string, std::string>;
 
-/// All laws find something to judge in a trace, but those that are listed.
+/// Expects that every law checks something in a trace, except the listed laws.
 void expect_judged(const Trace& trace, const Reasons& nothing_to_judge) {
   for (const Finding& finding : check_trace(trace).findings) {
     const bool none = finding.message.find("(0 checked)") != std::string::npos;
@@ -192,7 +191,7 @@ TEST(Check, EveryDamagedCopyIsListed) {
   for (const auto& file : fs::directory_iterator(golden() / "damaged")) {
     files.insert(file.path().filename());
   }
-  EXPECT_EQ(listed, files) << "damaged_copies.h lists what damage.py writes";
+  EXPECT_EQ(listed, files) << "damaged_copies.h must list the files of damage.py";
 }
 
 class Damaged : public ::testing::TestWithParam<Damage> {};
@@ -233,13 +232,13 @@ INSTANTIATE_TEST_SUITE_P(Golden, Damaged, ::testing::ValuesIn(all_damages()),
                            return name;
                          });
 
-/// minimal.json, to be changed event by event.
+/// minimal.json, for tests that change individual events.
 class ChangedTrace : public ::testing::Test {
  protected:
   Event& at(std::string_view path) { return event_at(trace_, names_, path); }
   int64_t id(std::string_view path) const { return names_[path]; }
 
-  /// Removes these copies, and what waited for them does not wait.
+  /// Removes these copies and the dependencies on them.
   void drop(const std::vector<std::string_view>& copies) {
     std::set<int64_t> gone;
     for (const std::string_view path : copies) gone.insert(id(path));
@@ -263,7 +262,7 @@ TEST_F(ChangedTrace, AnInterruptedStepNeedNotBalance) {
 TEST_F(ChangedTrace, EvaluationReplicatesButReducesNothing) {
   at("step 0").args["kind"] = "eval";
   drop({"backward"});
-  // The wait was for the copy that is gone now.
+  // These events depended on the removed copy.
   at("gradient of outputs@cpu:1").cat = "kernel";
   at("reduce gradients@cpu:0").cat = "kernel";
   EXPECT_EQ(broken_laws(trace_), "") << objections(trace_);
@@ -271,7 +270,7 @@ TEST_F(ChangedTrace, EvaluationReplicatesButReducesNothing) {
 
 TEST_F(ChangedTrace, FromDeviceZeroTheFirstChunkIsAView) {
   at("step 0").args["input_on"] = "device0";
-  Event& whole_batch = at("scatter images@cpu:0");  // comes instead of chunk 0
+  Event& whole_batch = at("scatter images@cpu:0");  // replaces chunk 0
   whole_batch.args["why"] = "h2d";
   whole_batch.args["bytes"] = 60;
   whole_batch.args["shape"] = {3, 5};
@@ -296,7 +295,7 @@ TEST_F(ChangedTrace, SingleModeMovesTheWholeBatchAndNothingElse) {
             "replicate-bytes, scatter-bytes");
 }
 
-/// What NCCL moves goes along a chain of devices, not from device 0 to all.
+/// NCCL transfers along a chain of devices, not from device 0 to all.
 TEST(Check, ALibrarysBytesGoAlongAChain) {
   const auto chained = [](bool modelled) {
     Trace trace = read_trace(golden() / "viewer/dp.json.gz");
@@ -336,8 +335,8 @@ TEST_F(ChangedTrace, ABatchIsNotBegunBeforeThereIsRoom) {
   };
   EXPECT_EQ(begun_after(id("step 0")), "");
   EXPECT_EQ(begun_after(id("wait for the loss")), "launch-order");
-  EXPECT_EQ(begun_after(99), "references") << "there is no such event";
-  EXPECT_EQ(begun_after("1"), "references") << "an id is a number";
+  EXPECT_EQ(begun_after(99), "references") << "no such event";
+  EXPECT_EQ(begun_after("1"), "references") << "an id must be a number";
 }
 
 TEST_F(ChangedTrace, JsonNamesLawAndEvent) {

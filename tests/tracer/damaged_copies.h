@@ -1,5 +1,5 @@
-// The damaged copies of the traces written by hand (tests/golden/damage.py): each with
-// the law that must reject it, and what the law says.
+// The damaged copies of the hand-written traces (tests/golden/damage.py): the law that
+// must reject each copy, and its message.
 #pragma once
 
 #include <ostream>
@@ -9,11 +9,11 @@
 namespace lockstep::tracer::testing {
 
 struct Damage {
-  const char* law;           ///< must reject the copy
-  const char* what;          ///< is damaged; the copy is damaged/LAW.WHAT.json
-  const char* event;         ///< to which the law points (named_events.h); "": to none
-  const char* sentence;      ///< that the law says
-  const char* follows = "";  ///< other laws that the damage breaks, too
+  const char* law;           ///< the law that must reject the copy
+  const char* what;          ///< the damage; the copy is damaged/LAW.WHAT.json
+  const char* event;         ///< the event in the report (named_events.h); "": none
+  const char* sentence;      ///< the message
+  const char* follows = "";  ///< other laws that the damage violates
 };
 
 inline std::string file_of(const Damage& damage) {
@@ -24,7 +24,7 @@ inline void PrintTo(const Damage& damage, std::ostream* out) {
   *out << "damaged/" << file_of(damage);
 }
 
-/// Of minimal.json; of `ports`, as if emulated.
+/// Copies of minimal.json; those of the law `ports` as if emulated.
 inline const std::vector<Damage> kDamagedDataParallel = {
     {"format", "version", "",
      "`lockstep.format` is not 1; fix: pass a trace that lockstep recorded"},
@@ -90,7 +90,7 @@ inline const std::vector<Damage> kDamagedDataParallel = {
     {"grad-ready", "time", "grad_ready@cpu:1",
      "mark `grad_ready` at 55.500 µs is not at the end of kernel #30 (55.000 µs)"},
     {"steps-whole", "no-end", "step 0", "step 0 has no end"},
-    {"steps-whole", "phase-outside", "backward", "phase `backward` lies outside step 0",
+    {"steps-whole", "phase-outside", "backward", "phase `backward` is outside step 0",
      "nesting"},
     {"reduce-after-backward", "too-early", "reduce gradients@cpu:0",
      "copy `reduce gradients` starts at 54.500 µs, before kernel `AddmmBackward0` #30 "
@@ -148,15 +148,15 @@ inline const std::vector<Damage> kDamagedDataParallel = {
      "copy `reduce gradients` moves 48 B in 2.000 µs: more than the link's 0.016 GB/s"},
 };
 
-/// Of minimal_ddp.json.
+/// Copies of minimal_ddp.json.
 inline const std::vector<Damage> kDamagedRing = {
     {"halves-matched", "recv", "all_reduce@cpu:0/all_reduce@cpu:0#1",
      "recv #43 from 1 to 0 (all_reduce 1, message 0) has no matching half; fix: merge "
      "the files of all ranks",
      "ring-bytes, ring-messages"},
     {"ranks-agree", "bytes", "broadcast@cpu:1",
-     "rank 1 called broadcast of 8 B as number 0, but another rank called broadcast of "
-     "4 B",
+     "rank 1: collective #0 is broadcast (8 B), but another rank called broadcast "
+     "(4 B)",
      "buffers-broadcast"},
     {"ranks-agree", "missing", "broadcast@cpu:0",
      "broadcast #0 was called by 1 of 2 ranks", "ring-bytes"},
@@ -186,7 +186,7 @@ inline const std::vector<Damage> kDamagedRing = {
      "the same stream"},
 };
 
-/// Of minimal_ddp.json, as Gloo would have recorded it.
+/// Copies of minimal_ddp.json as if recorded with Gloo.
 inline const std::vector<Damage> kDamagedGloo = {
     {"ring-bytes", "gloo-all-reduce", "all_reduce@cpu:0",
      "all_reduce #1 of 8 B moved 20 B, expected 2 times its bytes: 16", "copy-bytes"},

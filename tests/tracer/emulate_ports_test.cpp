@@ -1,4 +1,4 @@
-// The emulator's ports, on a trace written here of a device that sends to three others:
+// The emulator's ports, on a trace in which a device sends to three others:
 //
 //   Broadcast
 //     first@device 1
@@ -19,9 +19,9 @@ namespace {
 
 using namespace testing;  // NOLINT
 
-/// Device 0 sends two pieces of a model to each of three others. When it has both,
-/// device 1 sends an answer, twice as long; so does device 2, into another stream of
-/// device 0.
+/// Device 0 sends two pieces of a model to each of three others. After receiving both,
+/// device 1 sends an answer of twice the size, and device 2 sends another one into a
+/// different stream of device 0.
 Trace replicates() {
   std::string events = R"([
     {"ph":"X","cat":"op","name":"Broadcast","tid":0,"ts":0,"dur":1,"args":{"id":1}})";
@@ -51,10 +51,10 @@ std::string objection_of(const Trace& trace, std::string_view law) {
   return {};
 }
 
-// 1000 B at 1 GB/s take 1 µs. Recorded, all receivers got their piece at once; device 0
-// has one port, so it sends six copies one after the other, in turns. Into it there is
-// another port: the answer leaves when device 1 has its second piece, at 4. Device 2
-// has its own at 5, but the port into device 0 is busy until 6.
+// 1000 B at 1 GB/s take 1 µs. In the recording, all receivers got their pieces at once.
+// Device 0 has one outgoing port, so the emulator serializes its six copies. Its
+// incoming port is separate: the answer starts when device 1 has its second piece, at
+// 4. Device 2 has its second piece at 5, but the port into device 0 is busy until 6.
 TEST(EmulatedPorts, ADeviceSendsOneCopyAtATime) {
   expect_header_shows("tests/tracer/emulate_ports_test.cpp", NamedTrace(replicates()));
   const Emulated step(replicates(), {.link = {.gb_per_s = 1, .latency_us = 0}});
@@ -63,13 +63,13 @@ TEST(EmulatedPorts, ADeviceSendsOneCopyAtATime) {
   EXPECT_EQ(step.begin("first@device 3"), 2000);
   EXPECT_EQ(step.begin("second@device 1"), 3000);
   EXPECT_EQ(step.begin("second@device 3"), 5000);
-  EXPECT_EQ(step.begin("answer@device 0"), 4000) << "a port for each direction";
+  EXPECT_EQ(step.begin("answer@device 0"), 4000) << "a port per direction";
   EXPECT_EQ(step.begin("another answer@device 0"), 6000) << "one copy at a time";
   EXPECT_EQ(step["another answer@device 0"].args["port_held_by"], 40);
   EXPECT_EQ(step["first@device 2"].args["port_held_by"], 10);
   EXPECT_FALSE(step["first@device 1"].args.contains("port_held_by"));
   EXPECT_EQ(objection_of(step.trace, "ports"), "");
-  // Twice the bandwidth halves it, also when the emulated trace is emulated again.
+  // Doubling the bandwidth halves the time, also for an emulated trace.
   const Trace again = emulate(step.trace, {.link = {.gb_per_s = 2, .latency_us = 0}});
   const Emulated faster(replicates(), {.link = {.gb_per_s = 2, .latency_us = 0}});
   EXPECT_EQ(faster.begin("second@device 3"), 2500);

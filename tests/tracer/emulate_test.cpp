@@ -1,6 +1,6 @@
-// The emulator: with measured durations it returns what was measured, to the
-// nanosecond; with hardware of its own it keeps every dependency. Events are addressed
-// by what they are (named_events.h), in minimal.json
+// The emulator. With measured durations it reproduces the measured times to the
+// nanosecond; with emulated hardware it keeps every dependency. Events are addressed by
+// their paths (named_events.h), in minimal.json
 //
 //   step 0
 //     forward
@@ -34,8 +34,8 @@
 //       wait for the loss
 //       loss to the host  [copies to the host]
 //
-// and in two traces written here, one of threads that wait for each other, and one of a
-// loader that works ahead:
+// and in two traces written here: one of threads that wait for each other, and one of a
+// loader that prefetches:
 //
 //   enqueue
 //     kernel@device 0
@@ -122,7 +122,7 @@ TEST(Emulate, AHostThreadWakesUpSoonWhenNoKernelTakesItsCore) {
      "args":{"id":3,"op":1,"cpu_us":95,"device":0}}])",
                                   "by hand"));
   EXPECT_EQ(step.end("kernel@device 0"), 95'000);
-  EXPECT_EQ(step.end("wait"), 115'000) << "recorded 900 µs later, on a busy machine";
+  EXPECT_EQ(step.end("wait"), 115'000) << "recorded 900 µs later on a busy machine";
 }
 
 TEST(Emulate, TheResultObeysEveryLaw) {
@@ -130,11 +130,11 @@ TEST(Emulate, TheResultObeysEveryLaw) {
   EXPECT_TRUE(check_trace(trace).ok()) << check_text(check_trace(trace));
 }
 
-// By hand, with the link's latency at 1 µs and nothing for the bytes:
+// Derived manually, for a link with 1 µs latency and unlimited bandwidth:
 //   the scatter copies start with their op at 3.000 and arrive at 4.000;
-//   replicate follows on the same lane, not before its op at 6.000: 6 to 7, 7 to 8;
+//   replicate follows on the same lane after its op at 6.000: 6 to 7, 7 to 8;
 //   device 0's kernel starts with its op at 9.000 and lasts its CPU time: until 15.000;
-//   device 1's with its op at 10.000: until 15.000.
+//   device 1's kernel starts with its op at 10.000 and lasts until 15.000.
 TEST(Emulate, GivesEveryDeviceHardwareOfItsOwn) {
   const EmulateOptions options{.link = {.gb_per_s = 1e12, .latency_us = 1}};
   const Emulated step(read_trace(minimal_path()), options);
@@ -147,22 +147,22 @@ TEST(Emulate, GivesEveryDeviceHardwareOfItsOwn) {
   EXPECT_EQ(step.begin("aten::linear@cpu:1"), 10000);
   EXPECT_EQ(step.end("aten::linear@cpu:1"), 15000);
   EXPECT_EQ(step["aten::linear@cpu:1"].args["queued_us"], 0.0);
-  // gather's op is at 14, but labels (op at 21) come first on that lane, so 22 to 23;
-  // the gradient of the outputs 24 to 25; backward's kernels from 27 to 35 and from 30
-  // to 37; reduce 37 to 38; the loss is read 42 to 43, after its op; the wait ends 1 µs
-  // later, as recorded.
+  // gather's op is at 14, but labels (op at 21) precede it on that lane, so it runs
+  // from 22 to 23; the gradient of the outputs from 24 to 25; backward's kernels from
+  // 27 to 35 and from 30 to 37; reduce from 37 to 38; the copy of the loss from 42 to
+  // 43, after its op; the wait ends 1 µs later, as recorded.
   EXPECT_EQ(step.begin("gather outputs@cpu:0"), 22000);
   EXPECT_EQ(step.end("AddmmBackward0@cpu:1"), 37000);
   EXPECT_EQ(step.begin("grad_ready@cpu:1"), 37000) << "a mark moves with its kernel";
   EXPECT_EQ(step.begin("reduce gradients@cpu:0"), 37000);
   EXPECT_EQ(step.begin("loss to the host"), 42000);
   EXPECT_EQ(step.end("wait for the loss"), 44000);
-  EXPECT_EQ(step.end("aten::item"), 45000) << "host time after the wait is kept";
+  EXPECT_EQ(step.end("aten::item"), 45000) << "host time after the wait is unchanged";
   EXPECT_EQ(step.end("step 0"), 49000);
 }
 
-/// The host enqueues a kernel of 10 µs of CPU and waits for it. Then it calls a thread,
-/// which waits for the last kernel, of a third thread, and goes on.
+/// The host enqueues a kernel with 10 µs of CPU time and waits for it. Then it calls a
+/// thread, which waits for the last kernel, enqueued by a third thread, and continues.
 Trace waits_then_calls() {
   return parse_trace(R"([
     {"ph":"X","cat":"op","name":"enqueue","tid":0,"ts":0,"dur":1,"args":{"id":1}},
@@ -196,9 +196,9 @@ TEST(Emulate, WithoutCopiesPortsChangeNothing) {
             retime_with_ports(graph, weights, no_route).times);
 }
 
-// The kernel runs 0 to 10 instead of 5 to 85; waking up took 5, so the wait ends at 15
-// instead of 90, and what follows comes 75 earlier. The last kernel cannot start before
-// its op at 60; its waiter wakes up 5 later than 62, and goes on after 2 more.
+// The kernel runs from 0 to 10 instead of 5 to 85. Waking up took 5, so the wait ends
+// at 15 instead of 90, and later events move by 75. The last kernel cannot start before
+// its op at 60. Its waiter wakes up 5 after 62 and continues after 2 more.
 TEST(Emulate, AThreadMovesWithItsCallerAndThenByItself) {
   const Trace recorded = waits_then_calls();
   expect_header_shows("tests/tracer/emulate_test.cpp", NamedTrace(recorded));
@@ -217,9 +217,9 @@ TEST(Emulate, AThreadMovesWithItsCallerAndThenByItself) {
   EXPECT_EQ(memory->ts, 72'000) << "a counter moves with the host";
 }
 
-/// Two steps of 40 µs that wait for a kernel of 30, which needs 10 of CPU. A worker
-/// makes the second step's batch 35 µs before it is asked for, as soon as the first has
-/// been taken, and one more when the second is.
+/// Two steps of 40 µs that wait for a kernel of 30 µs with 10 µs of CPU time. A worker
+/// makes the second step's batch when the first has been taken, 35 µs before it is
+/// needed, and the third batch when the second has been taken.
 Trace loads_ahead() {
   return parse_trace(R"([
     {"ph":"X","cat":"phase","name":"step","ts":0,"dur":40,"args":{"id":1,"step":0}},
@@ -243,8 +243,8 @@ Trace loads_ahead() {
 const char* const kSecondBatch = "_MapDatasetFetcher.fetch#1";
 const char* const kThirdBatch = "_MapDatasetFetcher.fetch#2";
 
-// The kernel runs 4 to 14, so the second step begins at 20 instead of 41; the worker's
-// idle time between its batches shrinks with it.
+// The kernel runs from 4 to 14, so the second step begins at 20 instead of 41. The
+// worker's idle time between its batches shrinks accordingly.
 TEST(Emulate, ALoadersWorkerKeepsPaceWithTheSteps) {
   const Trace recorded = loads_ahead();
   expect_header_shows("tests/tracer/emulate_test.cpp", NamedTrace(recorded));
@@ -255,12 +255,13 @@ TEST(Emulate, ALoadersWorkerKeepsPaceWithTheSteps) {
   EXPECT_EQ(fast.begin(kThirdBatch), 23'000)
       << "1 µs after the batch was taken, as recorded";
   const Step second = find_steps(fast.trace).at(1);
-  EXPECT_EQ(second.length(), 4'000) << "the third batch is none of its time";
-  EXPECT_EQ(longest_path(fast.trace, second).path, 3'000) << "less waking up";
+  EXPECT_EQ(second.length(), 4'000) << "excludes the third batch";
+  EXPECT_EQ(longest_path(fast.trace, second).path, 3'000) << "without waking up";
 }
 
-// The worker was at work until 44, so it went on by itself; with a kernel of 80 it may
-// not, since there is no room before the second step begins to take its batch.
+// The worker was busy until 44, so it started the third batch without waiting. With a
+// kernel of 80 µs it must wait: there is room only when the second step begins to take
+// its batch.
 TEST(Emulate, AWorkerThatIsAheadWaitsForRoom) {
   Trace trace = loads_ahead();
   const NamedTrace names(trace);
@@ -268,7 +269,7 @@ TEST(Emulate, AWorkerThatIsAheadWaitsForRoom) {
   event_at(trace, names, "wait for batch").waits_for = {};
   Event& batch = event_at(trace, names, kSecondBatch);
   batch.ts = 39'500, batch.dur = 4'500;
-  batch.args.erase("after");  // nobody knows what this one waited for
+  batch.args.erase("after");  // its dependency is unknown
   sort_events(trace.events);
   const Emulated slow(trace);
   EXPECT_EQ(slow.end("kernel@device 0"), 84'000);
@@ -311,8 +312,8 @@ TEST(LongestPath, ReproducesTheMeasuredStep) {
   const std::vector<Step> steps = find_steps(trace);
   const LongestPath path = longest_path(trace, steps.at(0));
   EXPECT_EQ(path.measured, 95'000);
-  // The waits that no edge explains, by hand: device 1's kernel started 0.5 µs late
-  // beyond its queueing of 1 µs less …; all of them together are a few µs.
+  // Waits that no dependency explains, such as device 1's kernel, which started 0.5 µs
+  // after its queueing time, add up to a few µs.
   EXPECT_NEAR(path.ratio(), 1.0, 0.12);
   int64_t sum = 0;
   for (const PathPiece& piece : path.pieces) sum += piece.nanoseconds;

@@ -1,4 +1,4 @@
-// A trace on the emulated clock, addressed by the names of what was recorded.
+// An emulated trace, addressed by the names of the recorded events.
 #pragma once
 
 #include "tests/tracer/named_trace.h"
@@ -6,7 +6,7 @@
 
 namespace lockstep::tracer::testing {
 
-/// What the emulator makes of a trace; events are asked for by their names in it.
+/// Emulates a trace; its events are addressed by their names in the recorded trace.
 class Emulated {
  public:
   explicit Emulated(const Trace& recorded, const EmulateOptions& options = {})

@@ -1,4 +1,4 @@
-// Traces of other programs, recorded by other people: they open.
+// Traces of other programs, recorded by others, can be opened.
 #include <cstdlib>
 
 #include "tests/tracer/golden.h"
@@ -12,7 +12,7 @@ namespace {
 
 using namespace testing;  // NOLINT
 
-/// The folder of foreign traces; empty when it is not on this machine.
+/// The folder of foreign traces; empty if it is not on this machine.
 fs::path foreign_traces() {
   const char* shared = std::getenv("LOCKSTEP_SHARED");
   const fs::path folder = shared ? fs::path(shared) / "traces" : fs::path();
@@ -36,7 +36,7 @@ TEST(ForeignTraces, OpenWithoutError) {
   const fs::path folder = foreign_traces();
   if (folder.empty()) {
     if (in_ci()) FAIL() << "CI needs LOCKSTEP_SHARED=folder with traces/";
-    GTEST_SKIP() << "LOCKSTEP_SHARED names no folder with traces/";
+    GTEST_SKIP() << "LOCKSTEP_SHARED has no folder traces/";
   }
   size_t opened = 0;
   for (const auto& file : fs::recursive_directory_iterator(folder)) {
@@ -46,7 +46,7 @@ TEST(ForeignTraces, OpenWithoutError) {
     Trace trace;
     ASSERT_NO_THROW(trace = read_trace(file.path()));
     EXPECT_GT(trace.events.size(), 20u);
-    EXPECT_FALSE(check_trace(trace).ok()) << "it is not ours";
+    EXPECT_FALSE(check_trace(trace).ok()) << "not recorded by lockstep";
     EXPECT_NO_THROW(summary_text(summarize(trace)));
     expect_same_times(trace, emulate(trace, {.measured_durations = true}));
     ++opened;
@@ -56,14 +56,14 @@ TEST(ForeignTraces, OpenWithoutError) {
 
 TEST(ForeignTraces, WhatIsNoTraceIsRefused) {
   const fs::path folder = foreign_traces();
-  if (folder.empty()) GTEST_SKIP() << "LOCKSTEP_SHARED names no folder with traces/";
+  if (folder.empty()) GTEST_SKIP() << "LOCKSTEP_SHARED has no folder traces/";
   EXPECT_THROW(read_trace(folder / "hta/edge/memory_timeline.raw.gz"),
                std::runtime_error);
 }
 
 TEST(ForeignTraces, KeepTheirNanoseconds) {
   const fs::path folder = foreign_traces();
-  if (folder.empty()) GTEST_SKIP() << "LOCKSTEP_SHARED names no folder with traces/";
+  if (folder.empty()) GTEST_SKIP() << "LOCKSTEP_SHARED has no folder traces/";
   const Trace trace = read_trace(folder / "hta/resnet_ddp_ns_resolution_rank0.json.gz");
   const auto at = [](const Event& event) { return event.ts == 1712195495519836506; };
   EXPECT_EQ(std::count_if(trace.events.begin(), trace.events.end(), at), 1);

@@ -1,5 +1,5 @@
-// Reading and writing: nothing is lost, nothing half-written stays, and whatever a file
-// holds, the answer is a trace or one clear sentence.
+// Reading and writing: no data is lost, no partially written file remains, and any file
+// gives a trace or a one-line error.
 #include <sys/resource.h>
 
 #include <csignal>
@@ -285,7 +285,7 @@ TEST(Writer, SaysThatTheDiskIsFull) {
 TEST(Writer, LeavesNothingBehindWhenTheDiskFillsUp) {
   const TemporaryFolder folder;
   const Trace trace = read_trace(minimal_path());
-  std::signal(SIGXFSZ, SIG_IGN);  // so that writing fails, as on a full disk
+  std::signal(SIGXFSZ, SIG_IGN);  // so that writing fails as on a full disk
   rlimit usual{};
   getrlimit(RLIMIT_FSIZE, &usual);
   rlimit tight = usual;

@@ -1,4 +1,4 @@
-// Where the tests find their files.
+// Paths of the tests' files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ inline std::string slurp(const fs::path& path) {
   return text.str();
 }
 
-/// A folder that vanishes with the test.
+/// A folder that is removed at the end of the test.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

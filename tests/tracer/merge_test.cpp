@@ -1,5 +1,5 @@
-// The files of ranks become one trace: minimal_ddp.json is cut into what each rank
-// would have written, and comes back from the merge.
+// Merging the ranks' files into one trace: minimal_ddp.json is split into the files
+// that the ranks would have written, and the merge restores it.
 #include "tracer/format/merge.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ bool is_message(const Event& event) {
   return event.is("copy") && event.args.contains("group");
 }
 
-/// What rank `rank` would have written, with ids from 0 and an origin of its own.
+/// The file that rank `rank` would have written, with ids from 0 and its own origin.
 Trace file_of(int64_t rank, int64_t origin) {
   const Trace whole = read_trace(minimal_ddp_path());
   const Lanes lanes(whole);
@@ -41,10 +41,10 @@ Trace file_of(int64_t rank, int64_t origin) {
     const IdList after = event.deps;
     if (is_message(event)) event.deps.clear();
     if (here && is_message(event)) {
-      event.cat = "recv";  // it hears of the message a little after it was sent
+      event.cat = "recv";  // a message arrives slightly after it was sent
       event.ts += 100, event.dur -= 100;
     }
-    if (sent) {  // both ranks have a half of the message
+    if (sent) {  // a message consists of two halves, one per rank
       event.ph = 'i', event.cat = "send", event.dur = 0;
       event.pid = 101 * rank + 1;
       event.id = base + 1000 + event.id;
@@ -89,7 +89,7 @@ TEST(Merge, PutsBothHalvesOfEveryMessageTogether) {
 TEST(Merge, PutsTheRanksOnOneClock) {
   for (const Event& event : merged().events) {
     if (!event.is("phase") || event.name != "step") continue;
-    // Rank 1 began 0.25 µs after rank 0, whatever their origins are.
+    // Rank 1 began 0.25 µs after rank 0, independent of their origins.
     EXPECT_EQ(event.ts % 1000, event.pid == 0 ? 600 : 850);
   }
 }
@@ -159,14 +159,14 @@ TEST(Communication, SplitsACollectiveIntoTransferAndWaiting) {
   EXPECT_EQ(times[1].took, 8'000);
   EXPECT_EQ(times[1].transfer, 4'000);
   EXPECT_EQ(times[1].wait, 4'000);
-  EXPECT_EQ(times[1].exposed, 8'000);  // nothing computes after the backward kernel
+  EXPECT_EQ(times[1].exposed, 8'000);  // no kernel runs after the backward kernel
   EXPECT_EQ(times[0].what, "buffers");
   EXPECT_EQ(times[0].transfer, 0);  // rank 0 only sends
 }
 
 TEST(Communication, ComputingHidesACollective) {
   Trace trace = read_trace(minimal_ddp_path());
-  // The kernel runs on until 27 µs.
+  // The kernel runs until 27 µs.
   event_at(trace, NamedTrace(trace), "linear_backward_weight@cpu:0").dur += 5'000;
   const auto steps = join_ranks(find_steps(trace));
   const auto times = collective_times(steps[0], Lanes(trace));
@@ -174,7 +174,7 @@ TEST(Communication, ComputingHidesACollective) {
   EXPECT_DOUBLE_EQ(times[1].overlap(), 0.5);
 }
 
-// The contract of the emulator, with collectives and their messages.
+// The main guarantee of the emulator, with collectives and their messages.
 TEST(Communication, MeasuredDurationsGiveEveryTimeBack) {
   const Trace trace = read_trace(minimal_ddp_path());
   EmulateOptions options;
@@ -187,8 +187,8 @@ TEST(Communication, MeasuredDurationsGiveEveryTimeBack) {
   }
 }
 
-// On slow links messages last longer than they did: an event that needs one, or waits
-// until it has arrived, is later, too.
+// On slow links messages last longer than recorded. Events that depend on a message, or
+// wait for it, are delayed as well.
 TEST(Communication, SlowLinksDelayEverybodyWhoWaitsForAMessage) {
   EmulateOptions options;
   options.link.latency_us = 100;
@@ -196,15 +196,16 @@ TEST(Communication, SlowLinksDelayEverybodyWhoWaitsForAMessage) {
   const Trace trace = emulate(recorded, options);
   const NamedTrace names(recorded);
   const auto slow = [&](const char* path) { return event_at(trace, names, path); };
-  // A collective holds the messages that its device received.
+  // A collective contains the messages that its device received.
   const Event first_to_0 = slow("all_reduce@cpu:0/all_reduce@cpu:0#1");
   const Event second_to_0 = slow("all_reduce@cpu:0/all_reduce@cpu:0#2");
   const Event first_to_1 = slow("all_reduce@cpu:1/all_reduce@cpu:1#1");
   const Event second_to_1 = slow("all_reduce@cpu:1/all_reduce@cpu:1#2");
   EXPECT_GE(first_to_0.dur, 100'000);
   EXPECT_GE(second_to_0.ts, first_to_1.end());
-  EXPECT_GE(slow("all_reduce@cpu:0").end(), second_to_0.end()) << "what it received";
-  EXPECT_GE(slow("all_reduce@cpu:0").end(), second_to_1.end()) << "what it sent";
+  EXPECT_GE(slow("all_reduce@cpu:0").end(), second_to_0.end())
+      << "its received messages";
+  EXPECT_GE(slow("all_reduce@cpu:0").end(), second_to_1.end()) << "its sent messages";
   const Event buffers = slow("broadcast@cpu:1/broadcast@cpu:1");
   EXPECT_GE(slow("broadcast@cpu:0").end(), buffers.end())
       << "the root of a broadcast only sends";

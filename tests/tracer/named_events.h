@@ -1,13 +1,13 @@
-// Events of a fixture, addressed by what they are instead of by their ids.
+// Events of a fixture, addressed by names instead of ids.
 //
 //   "Scatter"                         the only host event of that name
 //   "backward/AddmmBackward0#2"       the second of that name inside backward
-//   "Scatter/scatter images@cpu:1"    what Scatter caused on device cpu:1
+//   "Scatter/scatter images@cpu:1"    the task of Scatter on device cpu:1
 //   "rank 1/step 0/forward"           one of several ranks
 //
-// A path names events from the outside in and may leave out what lies between. A name
-// without `@` is an event of the host. `#2` takes the second match, in program order;
-// an event inside another of the same name is no match.
+// A path lists names from the outermost to the innermost and may omit levels. A name
+// without `@` is a host event. `#2` selects the second match in program order; an event
+// inside another one of the same name does not match.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -59,14 +59,14 @@ class NamedEvents {
     return "no event";
   }
 
-  /// Returns the event's own name, as its line in the tree shows it: "Scatter".
+  /// Returns the event's own name, as in its line of the tree: "Scatter".
   std::string name_of(int64_t key) const {
     const std::string path = path_of(key);
     return path.substr(path.rfind('/') + 1);
   }
 
   /// Returns one line per event, in program order, indented by depth. A thread other
-  /// than the caller's stands in brackets.
+  /// than the caller's is shown in brackets.
   std::string tree() const {
     std::string text;
     for (const size_t top : nodes_[0].children) append(top, 0, text);
@@ -135,7 +135,7 @@ class NamedEvents {
     return found;
   }
 
-  /// The name, with its number if the caller has several of it.
+  /// The name, with its number if the caller has several events of that name.
   std::string label(size_t node) const {
     size_t before = 0, count = 0;
     for (const size_t sibling : nodes_[nodes_[node].parent].children) {
@@ -175,7 +175,7 @@ inline std::string header_comment(const std::string& file) {
   return text;
 }
 
-/// The header of `file` shows this tree, indented by two blanks.
+/// Expects that the header of `file` shows this tree, indented by two spaces.
 inline void expect_header_shows(const std::string& file, const NamedEvents& events) {
   std::istringstream tree(events.tree());
   std::string expected;

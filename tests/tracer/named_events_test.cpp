@@ -1,4 +1,4 @@
-// How tests address events: a dialogue with a call tree of six events.
+// How tests address events, on a call tree of six events.
 //
 //   step 0
 //     forward
@@ -38,7 +38,7 @@ TEST(NamedEvents, APathNamesEventsFromTheOutsideIn) {
   const NamedEvents events = six();
   EXPECT_EQ(events["step 0"], 1);
   EXPECT_EQ(events["step 0/forward"], 2);
-  EXPECT_EQ(events["forward/aten::linear@cpu:0"], 4) << "what lies between is left out";
+  EXPECT_EQ(events["forward/aten::linear@cpu:0"], 4) << "levels may be omitted";
   EXPECT_EQ(events["aten::linear#2/aten::linear@cpu:1"], 6);
 }
 

@@ -10,8 +10,8 @@
 
 namespace lockstep::tracer::testing {
 
-/// Who caused what: `args.op`, `args.parent`, or what encloses an event on its lane.
-/// The keys are ids. Keeps nothing of the trace.
+/// The cause of each event: `args.op`, `args.parent`, or the enclosing event on its
+/// lane. The keys are ids. Does not refer to the trace after construction.
 class NamedTrace : public NamedEvents {
  public:
   explicit NamedTrace(const Trace& trace) : index_(trace), lanes_(trace) {
@@ -36,7 +36,7 @@ class NamedTrace : public NamedEvents {
 
   int64_t caller_of(const Event& event) {
     std::vector<const Event*>& open = open_[lane_of(event)];
-    // A mark at the very end of an event belongs to it.
+    // A mark at the very end of an event belongs to that event.
     const auto is_over = [&](const Event& before) {
       return event.ph == 'i' ? before.end() < event.ts : before.end() <= event.ts;
     };
@@ -82,8 +82,8 @@ class NamedTrace : public NamedEvents {
   std::map<int64_t, std::vector<const Event*>> callees_;
 };
 
-/// Returns the event of `trace` that `names` calls `path`; `names` may be those of the
-/// trace from which this one was made. Throws std::out_of_range.
+/// Returns the event of `trace` with the path `path` in `names`. `names` may belong to
+/// the trace that `trace` was derived from. Throws std::out_of_range.
 inline Event& event_at(Trace& trace, const NamedEvents& names, std::string_view path) {
   const int64_t id = names[path];
   for (Event& event : trace.events) {

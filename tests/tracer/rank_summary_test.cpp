@@ -1,4 +1,4 @@
-// What `trace summary` says of each rank, against numbers counted by hand in
+// The values of `trace summary` for each rank, compared with values counted manually in
 // tests/golden/minimal_ddp.json.
 #include "tests/tracer/named_trace.h"
 #include "tracer/analysis/summary.h"
@@ -21,7 +21,7 @@ TEST(RankSummary, EachRankHasItsOwnStepAndWaiting) {
   EXPECT_EQ(ranks[0].length, 60'000);
   EXPECT_EQ(ranks[1].length, 65'000);
   EXPECT_EQ(ranks[0].together.took, 3'000 + 8'000);
-  EXPECT_EQ(ranks[0].together.transfer, 4'000) << "the broadcast came from it";
+  EXPECT_EQ(ranks[0].together.transfer, 4'000) << "it sent the broadcast";
   EXPECT_EQ(ranks[1].together.transfer, 1'000 + 4'000);
   EXPECT_EQ(ranks[0].together.wait, 7'000);
   EXPECT_EQ(ranks[1].together.wait, 6'000);
@@ -33,7 +33,7 @@ TEST(RankSummary, JsonHasEachCollectiveOfEachRank) {
   const Json& step = json["steps"][0];
   EXPECT_DOUBLE_EQ(step["rank_seconds"]["0"], 60e-6);
   EXPECT_DOUBLE_EQ(step["rank_seconds"]["1"], 65e-6);
-  EXPECT_DOUBLE_EQ(step["seconds"], 65.25e-6) << "from the first to the last";
+  EXPECT_DOUBLE_EQ(step["seconds"], 65.25e-6) << "from the first start to the last end";
   ASSERT_EQ(step["collectives"].size(), 4u);
   const Json& bucket = step["collectives"][3];
   EXPECT_EQ(bucket["rank"], 1);
@@ -49,7 +49,7 @@ TEST(RankSummary, TextNamesTheSlowest) {
   EXPECT_NE(text.find("the slowest step is rank 1's"), std::string::npos) << text;
   EXPECT_NE(text.find("65.0 µs"), std::string::npos);
   const std::string alone = summary_text(summarize(read_trace(minimal_path())));
-  EXPECT_EQ(alone.find("slowest step"), std::string::npos) << "of one rank, nothing";
+  EXPECT_EQ(alone.find("slowest step"), std::string::npos) << "not for a single rank";
 }
 
 TEST(RankSummary, ModelledMessagesTellNothingOfWaiting) {

@@ -1,5 +1,5 @@
-// The schema accepts what the writer writes. Judged by python3-jsonschema, which knows
-// nothing of us.
+// The schema accepts the writer's output, according to the independent implementation
+// python3-jsonschema.
 #include <cstdlib>
 
 #include "tests/tracer/golden.h"

@@ -1,4 +1,4 @@
-// Sentences about speed, on summaries made up so that they must or must not be said.
+// Sentences about speed, on summaries for which they must or must not appear.
 #include "tracer/analysis/speedup.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,8 @@ namespace {
 
 using Shares = std::vector<PathShare>;
 
-/// Four devices or one; a step's path has these shares, in ns, and no gap.
+/// A run on `devices` devices; the longest path of its step has these shares (ns), no
+/// gaps.
 Summary of_devices(int64_t devices, const Shares& shares) {
   Summary summary;
   summary.clock = "emulated";
@@ -39,8 +40,8 @@ int sum_of(const Speedup& speedup) {
       [](int sum, const SpeedupLoss& loss) { return sum + loss.hundredths; });
 }
 
-// One device takes 1000; a fourth is 250. Four take 500, so of each 4x, 250/500 is
-// lost: 150 computing (400 − 1000/4), 60 to replicate, 40 to reduce.
+// One device takes 1000, a fourth of which is 250. Four take 500, so 250/500 of 4x is
+// lost: 150 to computing (400 − 1000/4), 60 to replicate, 40 to reduce.
 TEST(Speedup, DividesWhatIsMissing) {
   const Summary dp = of_devices(
       4,
@@ -81,7 +82,7 @@ TEST(Speedup, AlwaysAddsUp) {
 TEST(Speedup, ComparesOnlyWhatIsComparable) {
   const Summary single = one_device(), dp = of_devices(4, {{"backward", 400}});
   EXPECT_TRUE(divide_speedup(dp, single));
-  EXPECT_FALSE(divide_speedup(single, single)) << "one device shares nothing";
+  EXPECT_FALSE(divide_speedup(single, single)) << "one device has no shares";
   Summary other = dp;
   other.arch = "vgg16";
   EXPECT_FALSE(divide_speedup(other, single));
@@ -112,7 +113,7 @@ TEST(Speedup, SaysHowHardwareChangesIt) {
   EXPECT_NE(text.find("it falls from 2.13x to 2.00x"), std::string::npos) << text;
 }
 
-/// The sentence about four devices whose path spends this much of 1000 in `what`.
+/// The sentence for four devices whose path spends `nanoseconds` of 1000 in `what`.
 std::string said_of(const std::string& what, int64_t nanoseconds, int64_t devices = 4) {
   return limiting_sentence(
       of_devices(devices, {{"backward", 1000 - nanoseconds}, {what, nanoseconds}}));
@@ -142,7 +143,7 @@ TEST(Sentence, OfOneDeviceNothingIsSaidAboutSharing) {
     for (const int64_t part : {90, 500}) {
       const std::string text = said_of(what, part, 1);
       EXPECT_EQ(text.find("devices"), std::string::npos) << text;
-      EXPECT_EQ(text.find("pays off"), std::string::npos) << text;
+      EXPECT_EQ(text.find("pay off"), std::string::npos) << text;
     }
   }
   EXPECT_NE(said_of("host", 90, 1).find("the device computes during 91 % of a step"),
@@ -155,19 +156,22 @@ TEST(Sentence, ThatItPaysTakesTheSpeedOfOneDevice) {
   const auto said = [&](int64_t backward) {
     return limiting_sentence(of_devices(4, {{"backward", backward}}), &single);
   };
-  EXPECT_NE(said(260).find("it pays off: on average 4.0 of 4"), std::string::npos)
+  EXPECT_NE(said(260).find("the extra devices pay off: on average 4.0 of 4"),
+            std::string::npos)
       << said(260);
   EXPECT_EQ(said(260).find("although"), std::string::npos) << said(260);
-  EXPECT_NE(said(320).find("it pays off: "), std::string::npos) << said(320);
+  EXPECT_NE(said(320).find("the extra devices pay off: "), std::string::npos)
+      << said(320);
   EXPECT_NE(said(320).find("although the kernels of 4 smaller batches take 1.28 times"),
             std::string::npos)
       << said(320);
   // 2.5x of 4: that all devices compute all the time is true, that it pays is not.
-  EXPECT_EQ(said(400).find("it pays off"), std::string::npos) << said(400);
+  EXPECT_EQ(said(400).find("the extra devices pay off"), std::string::npos)
+      << said(400);
   EXPECT_NE(said(400).find("but the kernels of 4 smaller batches take 1.60 times"),
             std::string::npos)
       << said(400);
-  EXPECT_EQ(limiting_sentence(of_devices(4, {{"backward", 250}})).find("pays off"),
+  EXPECT_EQ(limiting_sentence(of_devices(4, {{"backward", 250}})).find("pay off"),
             std::string::npos)
       << "the speed of one device is unknown";
 }

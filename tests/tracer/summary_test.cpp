@@ -1,4 +1,4 @@
-// The numbers of the hand-written trace, counted by hand.
+// The values of the hand-written trace, counted manually.
 #include "tracer/analysis/summary.h"
 
 #include "base/units.h"
@@ -29,7 +29,7 @@ TEST(Summary, CostsPhasesOnHostAndDevice) {
   const StepSummary& step = summary.train.steps[0];
   EXPECT_EQ(step.length, 95'000);
   EXPECT_EQ(phase(step, "forward").host, 18'000);
-  EXPECT_EQ(phase(step, "forward").cost(), 18'000) << "no device work of its own";
+  EXPECT_EQ(phase(step, "forward").cost(), 18'000) << "no separate device work";
   // aten::linear@cpu:0 (10.5 to 22) and aten::linear@cpu:1 (18 to 30)
   EXPECT_EQ(phase(step, "parallel_apply").device, 19'500);
   EXPECT_EQ(phase(step, "parallel_apply").busy.at(0), 11'500);
@@ -85,12 +85,12 @@ TEST(Summary, KeepsEvaluationApartAndLeavesInterruptedStepsOut) {
 
 TEST(Summary, AStepEndsWithItsLastDeviceEvent) {
   Trace trace = minimal();
-  // It outlives the host.
+  // The copy ends after the host's last event.
   event_at(trace, NamedTrace(trace), "reduce gradients@cpu:0").dur = 100'000;
   EXPECT_EQ(summarize(trace).train.steps.at(0).length, 155'000);
 }
 
-/// The same trace on eight devices: its four kernels on six more lanes.
+/// The same trace on eight devices: copies of its four kernels on six more lanes.
 Trace on_many_devices() {
   Trace trace = minimal();
   const std::vector<Event> events = trace.events;
@@ -118,7 +118,7 @@ TEST(Summary, TextFitsTheTerminal) {
   for (std::string line; std::getline(text, line);) {
     const auto columns = std::count_if(line.begin(), line.end(),
                                        [](char c) { return (c & 0xC0) != 0x80; });
-    if (line.rfind("On the ", 0) == 0) continue;  // the sentence wraps by itself
+    if (line.rfind("On the ", 0) == 0) continue;  // the terminal wraps this sentence
     EXPECT_LE(columns, 100) << line;
   }
 }
@@ -134,7 +134,7 @@ TEST(Summary, JsonHasPhasesInSeconds) {
   EXPECT_EQ(json["train"]["ports"]["host"]["out"], 84);
 }
 
-/// The trace of a machine that does nothing else: kernels compute all the time.
+/// The trace of an idle machine: kernels compute all the time.
 Trace quiet() {
   Trace trace = minimal();
   for (Event& event : trace.events) {
@@ -143,7 +143,7 @@ Trace quiet() {
   return trace;
 }
 
-/// Device 1's backward lasts longer by `more`, and everything later moves.
+/// Device 1's backward takes `more` longer, and all later events move.
 Trace with_slow_backward(int64_t more) {
   Trace trace = quiet();
   for (Event& event : trace.events) {
@@ -174,7 +174,7 @@ TEST(Sentence, BlamesNoDeviceWhenOtherProgramsUsedTheCores) {
   EXPECT_NE(text.find("repeat the measurement"), std::string::npos) << text;
   const Summary disturbed = summarize(minimal());
   EXPECT_EQ(limiting_sentence(summarize(quiet()), &disturbed), text)
-      << "no gain either";
+      << "also if the reference was disturbed";
   EXPECT_EQ(limiting_sentence(summarize(emulate(minimal()))).find("repeat"),
             std::string::npos);
 }
@@ -234,7 +234,7 @@ Trace calls() {
   call("Layer.forward", 3, 0, 12, 5, "layer.0");
   call("Layer.__call__", 4, 0, 40, 20, "layer.1");
   call("Layer.forward", 5, 0, 42, 5, "layer.1");
-  call("Layer.__call__", 7, 0, 62, 20, "layer.2");  // without a forward inside
+  call("Layer.__call__", 7, 0, 62, 20, "layer.2");  // contains no forward
   call("Replica.__call__", 6, 1, 90, 20, "", 1);
   return trace;
 }
@@ -250,7 +250,7 @@ TEST(CallTree, CollapsesSiblingsThatAreAlike) {
   EXPECT_EQ(callees[0].time, 40);
   ASSERT_EQ(callees[0].callees.size(), 1u);
   EXPECT_EQ(callees[1].count, 1) << "its structure differs";
-  EXPECT_EQ(callees[2].name, "Replica.__call__") << "it stands below its parent";
+  EXPECT_EQ(callees[2].name, "Replica.__call__") << "called by its parent";
 }
 
 Event name_of_thread(int64_t tid, const std::string& thread) {
@@ -264,7 +264,7 @@ TEST(CallTree, BeginsWithTheProgramsOwnThread) {
   Trace trace = calls();
   Event fetch = trace.events[0];
   fetch.name = "Dataset.fetch", fetch.id = 8, fetch.tid = 2;
-  fetch.ts = -50;  // a worker was faster
+  fetch.ts = -50;  // a worker started earlier
   trace.events.insert(trace.events.begin(), {name_of_thread(0, "main"),
                                              name_of_thread(2, "worker 1"), fetch});
   const auto roots = call_tree(trace, 0);

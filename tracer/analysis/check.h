@@ -9,7 +9,7 @@
 
 namespace lockstep::tracer {
 
-/// A law that holds, or a violation of a law.
+/// The result for a law that holds, or one violation.
 struct Finding {
   std::string law;  ///< its short name: `nesting`, `replicate-bytes`, …
   bool ok = true;

@@ -1,4 +1,4 @@
-// Shared by all laws: the trace with its lookup structures, and the verdicts.
+// Shared by all laws: the trace with its lookup structures, and the results.
 #pragma once
 
 #include <deque>
@@ -13,7 +13,7 @@
 
 namespace lockstep::tracer {
 
-/// The verdicts of one law.
+/// Checks one law: counts the cases checked and collects the violations.
 class Law {
  public:
   Law(std::string name, std::string meaning)
@@ -40,7 +40,7 @@ class Law {
   std::vector<Finding> violations_;
 };
 
-/// What all judges look up in a trace.
+/// Lookup structures of a trace, shared by all laws.
 struct Lookups {
   explicit Lookups(const Trace& trace)
       : index(trace), lanes(trace), steps(find_steps(trace, lanes)) {}
@@ -49,7 +49,7 @@ struct Lookups {
   const std::vector<Step> steps;
 };
 
-/// The trace, with the verdicts of the laws that one thread judges.
+/// The trace, with the laws that one thread checks.
 struct TraceUnderTest {
   TraceUnderTest(const Trace& of, const Lookups& lookups)
       : trace(of), index(lookups.index), lanes(lookups.lanes), steps(lookups.steps) {}

@@ -112,7 +112,7 @@ void judge_mark(Law& law, const Index& index, const Event& event) {
              });
 }
 
-/// As in judge_structure, all laws see an event at once.
+/// Checks each event against all laws in a single pass; see judge_structure.
 void judge_events(TraceUnderTest& test) {
   LaneJudge lanes(test);
   Law& parents = test.law("parent-contains", "an event starts while its parent runs");
@@ -141,7 +141,7 @@ void judge_steps(TraceUnderTest& test) {
     for (const Event* phase : step.phases) {
       law.expect(step.event->ts <= phase->ts && phase->end() <= step.event->end(),
                  phase->id, [&] {
-                   return fmt::format("{} lies outside step {}", name_of(*phase),
+                   return fmt::format("{} is outside step {}", name_of(*phase),
                                       step.number);
                  });
     }
@@ -208,7 +208,7 @@ class EmulatedPort {
   std::map<int64_t, const Event*> holder_;  ///< by device: the copy that ends last
 };
 
-/// Recorded copies share links as they did; the emulator's model has rules to obey.
+/// Applies only to emulated traces: recorded copies may share a link.
 void judge_ports(TraceUnderTest& test) {
   Law& law = test.law("ports", "no emulated port exceeds its bandwidth");
   const Json& emulation = object_arg(test.trace.lockstep, top::emulation);

@@ -79,8 +79,8 @@ void judge_agreement(Law& law, const Whole& whole, int64_t ranks) {
     const auto explain = [&, rank = rank, &part = part, &first = first,
                           &facts = facts] {
       return fmt::format(
-          "rank {} called {} of {} B as number {}, but another rank called {} of {} B",
-          rank, part.event->name, part.facts.bytes, number_of(part.facts), first->name,
+          "rank {}: collective #{} is {} ({} B), but another rank called {} ({} B)",
+          rank, number_of(part.facts), part.event->name, part.facts.bytes, first->name,
           facts.bytes);
     };
     law.expect(same, part.event->id, explain);

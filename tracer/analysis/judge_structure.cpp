@@ -98,7 +98,7 @@ void judge_references(Law& law, const Index& index, const Event& event) {
   }
 }
 
-/// Asks once for each lane.
+/// Checks each lane only once.
 class NameJudge {
  public:
   NameJudge(Law& law, const Lanes& lanes) : law_(law), lanes_(lanes) {}
@@ -119,7 +119,7 @@ class NameJudge {
   LaneMap<bool> seen_;
 };
 
-/// Asks once for each file.
+/// Checks each file only once.
 class SourceJudge {
  public:
   SourceJudge(Law& law, const Trace& trace)
@@ -161,7 +161,8 @@ void judge_memory(Law& law, const Event& event, Args::Members& categories) {
 
 }  // namespace
 
-/// All laws see an event at once: fetching it from memory takes longer than judging it.
+/// Checks all laws in a single pass over the events: loading an event costs more than
+/// checking it.
 void judge_structure(TraceUnderTest& test) {
   judge_header(test);
   Law& times = test.law("times", "no time or duration is negative");

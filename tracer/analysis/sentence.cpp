@@ -1,5 +1,5 @@
 // One sentence about what limits the devices, computed from the longest path:
-// a step waits only for what lies on this path; everything else costs nothing.
+// a step waits only for what is on this path; everything else costs nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ std::string explain(const std::string& what, const std::string& share,
   if (what == "waiting for a core") {
     return fmt::format(
         "the devices wait for a core during {} of a step: they share too few cores, "
-        "and more devices cannot help here",
+        "and more devices will not help",
         share);
   }
   if (what == "host") {
@@ -93,7 +93,7 @@ std::string explain(const std::string& what, const std::string& share,
                      moved(), share);
 }
 
-/// One device shares nothing, so nothing is said about sharing.
+/// One device shares nothing, so the sentence does not mention sharing.
 std::string explain_one_device(const std::string& what, const std::string& share) {
   if (what == "waiting for a core") {
     return fmt::format("the device waits for a core during {} of a step", share);
@@ -137,7 +137,8 @@ std::string nothing_stands_out(const Summary& summary, const Summary* single,
       "device's",
       summary.devices, cpu);
   if (speedup->hundredths >= kPays * static_cast<double>(100 * summary.devices)) {
-    return "it pays off: " + busy + (longer ? ", although " + kernels : "");
+    return "the extra devices pay off: " + busy +
+           (longer ? ", although " + kernels : "");
   }
   return busy + (longer ? ", but " + kernels : ", but many small losses add up");
 }

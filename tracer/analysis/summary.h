@@ -38,7 +38,7 @@ struct StepSummary {
   std::vector<PathShare> path_shares;       ///< its components, largest first
 };
 
-/// One rank: the mean over steps of its step time and of all its collectives.
+/// Averages of one rank over all steps: its step time and all its collectives.
 struct MeanRank {
   int64_t rank = 0, length = 0;
   CollectiveTime together;  ///< the sums over the collectives of a step

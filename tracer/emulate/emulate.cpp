@@ -20,8 +20,8 @@ int64_t as_recorded(const Event&, int64_t recorded) { return recorded; }
 int64_t at_once(const Event&, int64_t) { return 0; }
 
 /// The recorded time for a thread to wake up includes waiting for a core that a kernel
-/// occupied; emulated kernels occupy none. A join is no single wake-up: it lasts until
-/// the joined threads have done whatever they recorded no event for.
+/// occupied; emulated kernels occupy none. A join is not a single wake-up: it also
+/// covers unrecorded work of the joined threads.
 int64_t wake_up(const Event& sync, int64_t recorded) {
   const bool join = text_arg(sync.args, keys::why) == reasons::join;
   return std::clamp<int64_t>(recorded, 0, join ? kMaxTime : kWakeUp);
@@ -75,7 +75,7 @@ void check_scale(double scale) {
       "kernels cannot be {} times as fast; fix: a --compute-scale above 0", scale));
 }
 
-/// Removes what an earlier emulation found out about ports: the link may differ now.
+/// Removes what an earlier emulation recorded about ports: the link may differ now.
 void forget_ports(Trace& trace) {
   for (Event& event : trace.events) {
     if (event.args.contains(keys::port_held_by)) event.args.erase(keys::port_held_by);

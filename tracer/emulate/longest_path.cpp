@@ -99,8 +99,8 @@ class PathFinder {
   }
 
   /// A moment on the way back. Where steps last longer than the recorded ones, most of
-  /// the way is that of the step before: it is looked up once, and then lies in memory
-  /// one link after the other.
+  /// the path is shared with the preceding step, so each link is looked up once and
+  /// stored contiguously.
   struct Link {
     int64_t time = 0;
     uint32_t moment = 0;

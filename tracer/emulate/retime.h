@@ -25,7 +25,7 @@ struct Weights {
   std::function<int64_t(const Event& sync, int64_t recorded)> lag;
 };
 
-/// Every moment happens as early as its edges allow. With the recorded durations, gaps
+/// Every moment happens as early as its edges permit. With the recorded durations, gaps
 /// and lags, every moment gets exactly its recorded time.
 Schedule retime(const TimingGraph& graph, const Weights& weights);
 

@@ -30,7 +30,7 @@ bool is_host_event(const Event& event) { return event.ph == 'X' && !is_task(even
 /// The moments of host lanes in the order in which each thread reached them.
 class HostLanes {
  public:
-  /// A moment, with what is needed of its event: those of a lane lie far apart.
+  /// A moment, with what is needed of its event: those of a lane are far apart.
   struct Passed {
     int64_t time;
     uint32_t moment;

@@ -124,8 +124,8 @@ class TimingGraph {
   const Trace& trace_;
   const Lanes& lanes_;
   const Index index_;
-  /// Most moments have one edge: edges_[moment]. Further ones stand behind those of all
-  /// moments; each edge names the next one of its moment.
+  /// Most moments have one edge: edges_[moment]. Additional edges are stored after the
+  /// first edges of all moments; each edge names the next one of its moment.
   std::vector<TimingEdge> edges_;
   std::vector<uint32_t> last_;  ///< of each moment that has several: its last edge
   std::vector<uint32_t> order_;

@@ -1,7 +1,7 @@
 // Reads a long list of events in parts, on all cores.
 //
 // The text is cut wherever an event seems to begin, and the parts are read at the same
-// time. A cut may be wrong: the same characters may stand inside a string. So the
+// time. A cut may be wrong: the same characters may occur inside a string. So the
 // reader of the whole file (reader.cpp) takes over a part only if it arrives exactly at
 // its beginning; otherwise it reads on by itself. Whatever the text holds, the events
 // and the errors are those of reading it from front to back.

@@ -29,7 +29,7 @@ constexpr size_t kMaxEvents = 20'000'000;
 /// For a larger damaged file, only the end is parsed again to describe the error.
 constexpr size_t kQuicklyParsed = size_t{64} << 20;
 
-/// The error that nlohmann's parser reports for damaged text, and its position.
+/// The error that nlohmann's parser reports for malformed text, and its position.
 class Diagnosis : public nlohmann::json_sax<Json> {
  public:
   /// Parses `text`, which follows `before`. `reason` is empty if nothing is wrong.
@@ -226,8 +226,8 @@ bool is_launch_flow(const Event& event) {
   return (event.ph == 's' || event.ph == 'f') && event.is(categories::launch);
 }
 
-/// The flows from op to kernel repeat `args.op`; the writer
-/// regenerates them. Flows from other programs are kept.
+/// The flows from op to kernel duplicate `args.op`; the writer regenerates them. Flows
+/// from other programs are kept.
 void drop_launch_flows(Trace& trace) {
   const std::vector<Event>& events = trace.events;
   if (std::none_of(events.begin(), events.end(), is_launch_flow)) return;

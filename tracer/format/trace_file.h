@@ -35,7 +35,8 @@ class TraceFile {
     scan_.ignore_open_brackets();
   }
 
-  /// Enters the list of events after one of them: `rest` begins behind its bracket.
+  /// Enters the list of events after one of them: `rest` begins after the closing
+  /// bracket of an event.
   static TraceFile within_events(std::string_view rest) {
     TraceFile file;
     file.scan_ = BasicScanner<grammar>(rest);

@@ -223,7 +223,8 @@ class RankEvents {
     add('X', cat, kineto_name(task), place, task.ts, task.dur).args = std::move(args);
   }
 
-  /// The operator that starts a collective contains these two, as in c10d.
+  /// Adds the two events that c10d nests inside the operator that starts a collective:
+  /// record_param_comms and nccl:<name>.
   void add_comms(const Event& op, const Event& task, const Json& facts) {
     const Place place = place_of(op);
     const TypeNames* type = type_of_ours(string_arg(task.args, keys::dtype));

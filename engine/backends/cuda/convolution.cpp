@@ -1,4 +1,5 @@
-// Convolutions through cuDNN 9's legacy API: one call per direction, named algorithms.
+// Convolutions through cuDNN 9's legacy API: one function per direction, with an
+// explicitly chosen algorithm.
 // Images are N×H×W×C and weights O×kH×kW×C, the layout for tensor cores.
 // Source: cuDNN API, cudnn_cnn library (cudnnConvolutionForward and similar).
 #include <array>

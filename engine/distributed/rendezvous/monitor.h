@@ -1,4 +1,4 @@
-// Heartbeats between ranks: if a rank dies, hangs or fails, all other ranks name it.
+// Heartbeats between ranks: if a rank dies, hangs or fails, all other ranks report it.
 #pragma once
 
 #include <condition_variable>

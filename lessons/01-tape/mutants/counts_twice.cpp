@@ -1,8 +1,8 @@
 // rejected by: diamond
 // because: count each edge once
 //
-// The misconception: a node that is reached along two ways is looked at twice; the nodes
-// behind it then wait for gradients that never come.
+// The misconception: a node that is reached along two paths is visited twice; the nodes
+// after it then wait for gradients that never arrive.
 
 // [solution-count]
   std::unordered_map<Node*, int> count;

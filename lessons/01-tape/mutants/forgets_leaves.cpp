@@ -1,8 +1,8 @@
 // rejected by: chain
 // because: runs like all others
 //
-// The misconception: a node without edges is the end of the way, and nothing is to be
-// done there.
+// The misconception: a node without edges is the end of the path, and has nothing to
+// do.
 
 // [solution-walk]
   std::unordered_map<Node*, int> missing = gradients_to_come(root.node.get());

@@ -1,8 +1,8 @@
 // rejected by: product_gradient
 // because: the incoming gradient is a factor
 //
-// The misconception: a gradient formula is the derivative alone; what comes from above
-// is the engine's business.
+// The misconception: a gradient formula is the derivative alone; the engine
+// multiplies by the incoming gradient.
 
 // [solution-product]
   autograd::set_history("MulBackward0", {a, b}, {y}, tracer::kNone,

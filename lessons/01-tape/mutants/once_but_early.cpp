@@ -1,5 +1,5 @@
 // rejected by: residual_block
-// because: with one of two, it adds only half
+// because: it accumulates only part of the gradient
 //
 // The misconception: each node runs once, so the first gradient that comes is enough.
 

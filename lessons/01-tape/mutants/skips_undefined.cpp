@@ -1,7 +1,7 @@
 // rejected by: undefined
 // because: but it has arrived
 //
-// The misconception: nothing has come, so nothing is to be done.
+// The misconception: nothing has arrived, so there is nothing to do.
 
 // [solution-walk]
   std::unordered_map<Node*, int> missing = gradients_to_come(root.node.get());

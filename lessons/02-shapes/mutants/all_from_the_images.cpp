@@ -1,5 +1,5 @@
 // rejected by: nets
-// because: what the one before it has made
+// because: the previous layer's output
 //
 // The misconception (a slip): every layer looks at the images.
 

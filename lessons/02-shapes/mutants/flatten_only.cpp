@@ -1,5 +1,5 @@
 // rejected by: adapter
-// because: make 7×7 of it
+// because: pool them to 7×7
 //
 // The misconception of the old VGG: flattening is enough.
 

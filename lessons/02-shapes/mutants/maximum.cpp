@@ -1,7 +1,7 @@
 // rejected by: adapter
 // because: *average*
 //
-// The misconception: pooling is pooling.
+// The misconception: all kinds of pooling are the same.
 
 // [solution-adapter]
   const int64_t size = features.size(2) / 7;

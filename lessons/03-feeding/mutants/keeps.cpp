@@ -1,7 +1,7 @@
 // rejected by: lets_go
 // because: must release taken ones
 //
-// The misconception: a map by number is handy, and nothing has to leave it.
+// The misconception: a map by number is enough, and nothing need be removed from it.
 
 // [solution-put]
     {

@@ -1,7 +1,7 @@
 // rejected by: bounded
 // because: off by one
 //
-// The misconception: one more may wait at the door.
+// The misconception: one batch more than `depth` may wait.
 
 // [solution-reserve]
     std::unique_lock lock(mutex_);

@@ -1,5 +1,5 @@
 // rejected by: in_order
-// because: no place stays empty
+// because: empty as a sentinel
 //
 // The misconception: a ring needs an empty place to tell full from empty.
 

@@ -1,7 +1,7 @@
 // rejected by: same_batches
 // because: must come out as it was put
 //
-// The misconception: pinned memory is dear, so all pictures go through one buffer.
+// The misconception: pinned memory is expensive, so all pictures go through one buffer.
 
 // [solution-put]
     {

@@ -1,7 +1,7 @@
 // rejected by: take_waits
 // because: sleeps and is never woken
 //
-// The misconception: a condition variable sees by itself that its condition holds.
+// The misconception: a condition variable detects by itself that its condition holds.
 
 // [solution-put]
     std::lock_guard lock(mutex_);

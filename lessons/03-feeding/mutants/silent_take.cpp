@@ -1,7 +1,7 @@
 // rejected by: bounded
 // because: woke no worker
 //
-// The misconception: only put has news for others.
+// The misconception: only put changes what other threads wait for.
 
 // [solution-take]
     std::unique_lock lock(mutex_);

@@ -1,7 +1,7 @@
 // rejected by: stays_ahead
 // because: take turns
 //
-// The misconception: to be exact, each call is waited for.
+// The misconception: an exact measurement waits for each call.
 
 // [solution-benchmark]
   for (int i = 0; i < 3; ++i) enqueue();

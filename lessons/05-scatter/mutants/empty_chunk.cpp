@@ -1,7 +1,7 @@
 // rejected by: nine_over_four
 // because: not an empty chunk
 //
-// The misconception: every device takes part, be it with an empty chunk.
+// The misconception: every device takes part, if need be with an empty chunk.
 
 // [solution-sizes]
   const int64_t size = (batch + devices - 1) / devices;

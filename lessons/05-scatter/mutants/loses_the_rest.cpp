@@ -1,8 +1,8 @@
 // rejected by: right_samples
 // because: a chunk for each of the sizes
 //
-// The misconception: only full chunks are worth sending (drop_last is the loader's
-// business, and another one).
+// The misconception: only full chunks are worth sending (the loader's
+// drop_last is a different option).
 
 // [solution-scatter]
   std::vector<Tensor> chunks;

@@ -1,8 +1,8 @@
 // rejected by: large_tensor
 // because: begins a group of its own
 //
-// The misconception: a tensor above the limit cannot be helped, so it may as well join
-// the group that is open.
+// The misconception: a tensor above the limit exceeds it anyway, so it may as well join
+// the open group.
 
 // [solution-groups]
   std::vector<size_t> groups;

@@ -1,7 +1,7 @@
 // rejected by: bytes_once
 // because: begin or end on the host
 //
-// The misconception: devices cannot talk to each other; everything goes by the host.
+// The misconception: devices cannot send to each other; everything goes through the host.
 
 // [solution-reduce]
   wait_for_replicas(gradients, to);

@@ -1,5 +1,5 @@
 // rejected by: two_devices
-// because: the images lie on the host
+// because: the images are on the host
 //
 // The misconception: the host and device 0 are one place, the master.
 

@@ -1,5 +1,5 @@
 // rejected by: head_stays
-// because: every device computes
+// because: every device processes its own chunk
 //
 // The misconception: what stays on device 0 is cheapest, so everything stays there.
 

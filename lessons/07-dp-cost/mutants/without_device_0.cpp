@@ -1,5 +1,5 @@
 // rejected by: head_stays
-// because: that one takes part
+// because: device 0 must come first
 //
 // The misconception: device 0 has the head to compute, so the others compute the
 // features.

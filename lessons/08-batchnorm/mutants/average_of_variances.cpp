@@ -1,7 +1,7 @@
 // rejected by: variance
-// because: how far the ranks' means lie apart
+// because: how far apart the ranks' means are
 //
-// The misconception: variances may be averaged, if only they are weighted.
+// The misconception: variances may be averaged if they are weighted.
 
 // [solution-statistics]
   const int64_t channels = mine.mean.numel();

@@ -1,7 +1,7 @@
 // rejected by: means_of_equal_parts
 // because: rank 1 of 2
 //
-// The misconception: as in DataParallel, device 0 collects; here nobody sends it back.
+// The misconception: as in DataParallel, device 0 collects; nothing is sent back.
 
 // [solution-statistics]
   const int64_t channels = mine.mean.numel();

@@ -1,5 +1,5 @@
 // rejected by: as_one_device
-// because: that of all ranks together
+// because: the count over all ranks
 //
 // The misconception: the engine knows how many elements there are.
 

@@ -1,7 +1,7 @@
 // rejected by: waits_for_all
 // because: counting the arrivals is only half
 //
-// The misconception: to have counted all is to have met them.
+// The misconception: counting the arrivals is enough.
 
 // [solution-barrier]
   store.add(name + "/arrived", 1);

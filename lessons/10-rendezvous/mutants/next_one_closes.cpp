@@ -1,7 +1,7 @@
 // rejected by: slow_to_leave
 // because: removes the key before
 //
-// The misconception: the first to come again may close the door behind the others.
+// The misconception: the first rank to return may remove the key of the previous round.
 
 // [solution-barrier]
   const int64_t arrived = store.add(name + "/arrived", 1);

@@ -1,7 +1,7 @@
 // rejected by: again
 // because: is still there
 //
-// The misconception: a barrier that has opened is closed when one comes again.
+// The misconception: a barrier that has opened is closed again when a rank returns.
 
 // [solution-barrier]
   if (store.add(name + "/arrived", 1) % world_size == 0) store.set(name + "/open", "");

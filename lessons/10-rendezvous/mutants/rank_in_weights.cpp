@@ -1,5 +1,5 @@
 // rejected by: same_weights
-// because: does not depend on the rank
+// because: must not depend on the rank
 //
 // The misconception: every rank has seeds of its own, for all it does.
 

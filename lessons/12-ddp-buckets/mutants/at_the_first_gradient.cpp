@@ -1,7 +1,7 @@
 // rejected by: launched_in_turn
 // because: before its last gradient
 //
-// The misconception: a bucket leaves when its gradients begin to come.
+// The misconception: a bucket leaves when its gradients begin to arrive.
 
 // [solution-ready]
     const auto [number, member] = places_[parameter];

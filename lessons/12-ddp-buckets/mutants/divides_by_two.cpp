@@ -1,7 +1,7 @@
 // rejected by: means
 // because: the number of ranks
 //
-// The misconception: the mean is half of the sum. (It is, of two.)
+// The misconception: the mean is half of the sum. (With two ranks it is.)
 
 // [solution-ready]
     const auto [number, member] = places_[parameter];

@@ -1,7 +1,7 @@
 // rejected by: launched_in_turn
 // because: before its last gradient
 //
-// The misconception: buckets leave in order; whether they are complete, nobody asks.
+// The misconception: buckets leave in order, whether they are complete or not.
 
 // [solution-ready]
     const auto [number, member] = places_[parameter];

@@ -2,7 +2,7 @@
 // because: must be counted again
 //
 // The misconception: whose turn it is follows from the last launch, and the first step
-// was right. In the second one all turns are over before it begins.
+// was right. In the second step all turns are over before it begins.
 
 // [solution-begin]
     arrived_.assign(parameters_.size(), false);

@@ -1,5 +1,5 @@
 // rejected by: launched_in_turn
-// because: nothing would be left to hide behind
+// because: no computation would be left to overlap with
 //
 // The misconception: buckets are there to save messages; they leave together, at the
 // end.

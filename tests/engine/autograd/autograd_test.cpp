@@ -1,4 +1,4 @@
-// The tape: what accumulates, what is shared, what is freed, and what is refused.
+// The tape: accumulation, shared tensors, freed memory, and rejected calls.
 #include "engine/optim/sgd.h"
 #include "tests/engine/values.h"
 
@@ -34,7 +34,7 @@ TEST(Autograd, NoGradLeavesNoTape) {
       autograd::GradMode on(true);
       EXPECT_TRUE(ops::scale(x, 3).requires_grad());
     }
-    EXPECT_FALSE(autograd::grad_enabled()) << "the outer setting comes back";
+    EXPECT_FALSE(autograd::grad_enabled()) << "the outer setting is restored";
   }
   EXPECT_TRUE(ops::scale(x, 3).requires_grad());
   EXPECT_FALSE(x.detach().requires_grad());
@@ -70,7 +70,7 @@ TEST(Autograd, InPlaceOnALeafIsRefusedInPyTorchsWords) {
   EXPECT_EQ(test::message_of([&] { ops::add_(x, other); }), words);
   EXPECT_EQ(test::values_of(x), (Values{-1, 2})) << "nothing was changed";
   autograd::NoGrad no_grad;
-  ops::add_(x, other);  // as an optimizer may
+  ops::add_(x, other);  // as an optimizer does
   EXPECT_EQ(test::values_of(x), (Values{0, 3}));
 }
 
@@ -82,7 +82,7 @@ TEST(Autograd, AnUndefinedGradientOfALeafIsZero) {
   autograd::set_history("Nothing", {x}, {y}, -1, [](Tensors) { return Tensors(1); });
   backward(y, {1, 1});
   EXPECT_FALSE(x.grad().defined());
-  EXPECT_EQ(told, 1) << "who waits for the gradient is told";
+  EXPECT_EQ(told, 1) << "post-accumulate hooks are called";
   backward(ops::scale(x, 3), {1, 1});
   EXPECT_EQ(grad_of(x), (Values{3, 3}));
 }
@@ -95,7 +95,7 @@ TEST(Autograd, Diamond) {
   EXPECT_EQ(grad_of(x), (Values{16, 16}));
 }
 
-// Three and more gradients meet in one node; none may be lost or added to itself.
+// Three or more gradients are summed in one node. None may be lost or added to itself.
 TEST(Autograd, ATensorUsedByManyOps) {
   const Tensor x = leaf({1, 1});
   Tensor sum = ops::add(x, x);
@@ -105,8 +105,8 @@ TEST(Autograd, ATensorUsedByManyOps) {
   EXPECT_EQ(grad_of(x), (Values{15, 30}));
 }
 
-// An addition hands one gradient tensor to both sides: adding to one side's must not
-// change the other's.
+// An addition passes one gradient tensor to both inputs. Accumulating into one input's
+// gradient must not change the other's.
 TEST(Autograd, SharedGradientsAreNotOverwritten) {
   const Tensor x = leaf({1}), z = leaf({1});
   const Tensor a = ops::scale(x, 2), b = ops::scale(z, 3);
@@ -143,7 +143,7 @@ TEST(Autograd, InPlaceGradients) {
   EXPECT_EQ(grad_of(z), (Values{1, 0, 100}));
 }
 
-// A residual block's way: the sum is made in place and feeds two branches.
+// As in a residual block: the sum is computed in place and feeds two branches.
 TEST(Autograd, InPlaceSumUsedTwice) {
   const Tensor x = leaf({1, 2});
   Tensor out = ops::scale(x, 3);
@@ -165,7 +165,7 @@ TEST(Autograd, HooksSeeTheAccumulatedGradient) {
   backward(ops::add(ops::scale(x, 2), ops::add(x, z)), {1, 1});
   backward(ops::scale(x, 1), {10, 10});
   EXPECT_EQ(seen, (std::vector<Values>{{3, 3}, {13, 13}}));
-  EXPECT_EQ(order, "abab") << "once per pass, in the order of registration";
+  EXPECT_EQ(order, "abab") << "once per pass, in order of registration";
 }
 
 TEST(Autograd, AHooksExceptionReachesTheCaller) {
@@ -175,7 +175,7 @@ TEST(Autograd, AHooksExceptionReachesTheCaller) {
   EXPECT_EQ(test::message_of([&] { backward(ops::scale(x, 2), {1}); }),
             "the hook says no");
   x.meta().post_accumulate_hooks.clear();
-  backward(ops::scale(x, 2), {1});  // the autograd thread lives on
+  backward(ops::scale(x, 2), {1});  // the autograd thread is still running
 }
 
 TEST(Autograd, LaterOpsGoFirst) {
@@ -200,7 +200,7 @@ TEST(Autograd, UnusedLeavesHaveNoGradient) {
   EXPECT_FALSE(ops::scale(x, 2).is_leaf());
 }
 
-// A tape that is dropped, and a step that is taken, give back all their memory.
+// A discarded tape and a finished step free all their memory.
 TEST(Autograd, MemoryReturnsToTheBaseline) {
   const Device device = test::reference(7);
   Tensor w = test::leaf(device, test::random("w", {20, 30}));
@@ -217,7 +217,7 @@ TEST(Autograd, MemoryReturnsToTheBaseline) {
     sgd.step();
     sgd.zero_grad();
   };
-  step();  // makes the momentum buffer
+  step();  // allocates the momentum buffer
   const int64_t baseline = test::live_bytes(device);
   EXPECT_EQ(baseline, (20 * 30 * 2 + 10 * 30 + 10) * 8);
   for (int i = 0; i < 3; ++i) {
@@ -227,7 +227,7 @@ TEST(Autograd, MemoryReturnsToTheBaseline) {
   {
     const Tensor dropped = forward();
   }
-  EXPECT_EQ(test::live_bytes(device), baseline) << "a tape nobody ran";
+  EXPECT_EQ(test::live_bytes(device), baseline) << "a tape without a backward pass";
   runtime::context(device).synchronize();
 }
 

@@ -1,4 +1,4 @@
-// The simple walk computes what the engine's device threads compute, bit for bit.
+// The simple walk gives the same results as the engine's device threads, bit for bit.
 #include "engine/autograd/engine.h"
 
 #include "engine/parallel/data_parallel.h"
@@ -11,7 +11,7 @@ using Values = std::vector<double>;
 
 enum class Walk { engine, simple };
 
-/// Runs `backward` from `root` by one of the two walks.
+/// Runs `backward` from `root` with the given walk.
 void backward_by(Walk walk, const Tensor& root, const Tensor& gradient = {}) {
   if (walk == Walk::simple) autograd::tape_walk().plug(autograd::simple_walk);
   try {
@@ -54,8 +54,8 @@ TEST(AutogradSimpleWalk, ConvolutionsAndPoolingHaveTheEnginesGradients) {
   EXPECT_EQ(by(Walk::simple), by(Walk::engine));
 }
 
-/// A diamond whose leaf is used on every level: five gradients meet in `x`, three in
-/// `a`.
+/// A diamond whose leaf is used on every level: five gradients are summed in `x`, three
+/// in `a`.
 Values diamond(Walk walk) {
   const Tensor x = test::leaf(test::kReference, test::vector({0.1, -0.7, 1.3}));
   const Tensor a = ops::scale(x, 1.0 / 3);

@@ -1,4 +1,4 @@
-// What a GPU's profiler tells is put together, in whatever order it comes.
+// Profiler records are combined correctly regardless of their order.
 #include "engine/backends/cuda/activity.h"
 
 #include <gtest/gtest.h>
@@ -50,14 +50,14 @@ TEST(ActivityRecords, AnOpWithSeveralKernels) {
 
 TEST(ActivityRecords, WhatLacksItsHalfWaitsOnce) {
   ActivityRecords records;
-  records.work(1, 100, 110);  // its link comes with the next buffer
-  records.link(2, 71);        // its kernel does
-  records.work(9, 1, 2);      // launched for no event
+  records.work(1, 100, 110);  // its link arrives with the next buffer
+  records.link(2, 71);        // its kernel arrives with the next buffer
+  records.work(9, 1, 2);      // not launched for any event
   EXPECT_EQ(take(records), Told{});
   records.link(1, 70);
   records.work(2, 120, 125);
   EXPECT_EQ(take(records), (Told{{70, 100, 110}, {71, 120, 125}}));
-  records.link(9, 90);  // too late: a number may be used again
+  records.link(9, 90);  // too late: correlation ids may be reused
   EXPECT_EQ(take(records), Told{});
 }
 
@@ -67,7 +67,7 @@ TEST(ActivityRecords, OfAnEventAllOrNothing) {
   records.link(2, 70);
   records.link(3, 71);
   records.work(1, 100, 110);
-  records.work(2, 0, 0);  // CUPTI had no memory to time it
+  records.work(2, 0, 0);  // CUPTI had no memory for its timestamps
   records.work(3, 120, 125);
   EXPECT_EQ(take(records), (Told{{71, 120, 125}}));
 }
@@ -84,7 +84,7 @@ TEST(ClockMap, TheTightestSampleCounts) {
 TEST(ClockMap, BetweenTwoMomentsInProportion) {
   ClockMap map;
   map.add({{1'000, 50'000, 1'000}});
-  map.add({{2'000, 52'000, 2'000}});  // theirs runs twice as fast
+  map.add({{2'000, 52'000, 2'000}});  // the profiler's clock runs twice as fast
   EXPECT_EQ(map.ours(51'000), 1'500);
   EXPECT_EQ(map.ours(50'000), 1'000);
   EXPECT_EQ(map.ours(52'000), 2'000);

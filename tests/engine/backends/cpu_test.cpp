@@ -1,5 +1,5 @@
-// oneDNN in float32, operation by operation, against the plain loops in double: every
-// convolution, pooling, normalisation and linear layer of the nets that we train.
+// oneDNN in float32, operation by operation, against the reference loops in double:
+// every convolution, pooling, normalization and linear layer of the nets that we train.
 #include <latch>
 #include <thread>
 
@@ -10,7 +10,7 @@ namespace {
 
 using test::Convolution;
 
-// Relative L2. Winograd trades digits for multiplications.
+// Relative L2. Winograd is faster but less accurate.
 constexpr double kDirect = 2e-6, kWinograd = 5e-6, kWeight = 2e-5, kGradient = 2e-5;
 
 class Cpu : public testing::TestWithParam<int> {
@@ -19,7 +19,7 @@ class Cpu : public testing::TestWithParam<int> {
     if (!has_backend(DeviceType::cpu)) GTEST_SKIP() << "built without oneDNN";
     device_ = test::cpu_with_threads(GetParam());
   }
-  /// The library's name of the kernel that runs `code`.
+  /// The library's name for the kernel that runs `code`.
   std::string impl(OpCode code, const Tensors& in, const std::vector<TensorSpec>& out,
                    const Attributes& attributes) {
     PlanRequest request{code, {}, out, attributes, GetParam()};
@@ -103,7 +103,7 @@ TEST_P(Cpu, WinogradWhereTheRuleSaysSo) {
       impl(OpCode::conv2d_backward_weight, {image, image}, {weight.spec()}, a)));
 }
 
-/// y, dx of a layer without parameters, on both backends.
+/// Compares y and dx of a layer without parameters on both backends.
 void expect_same(Device device, const Shape& sizes, double forward, double backward,
                  const std::function<Tensor(const Tensor&)>& layer) {
   auto run = [&](Device where, DType type) {
@@ -156,8 +156,8 @@ TEST_P(Cpu, PoolsHaveFastKernels) {
   impl(OpCode::adaptive_avg_pool2d, {x}, {{{4, 64, 1, 1}, DType::f32, nullptr}}, {});
 }
 
-/// Output, gradients and running statistics of batch norm, with or without a ReLU that
-/// is fused into it, in blocks as convolutions leave them.
+/// Output, gradients and running statistics of batch norm, with or without a fused
+/// ReLU, on input in the blocked layout that convolutions produce.
 std::array<Tensor, 6> batch_norm(Device device, DType type, const Shape& sizes,
                                  bool training, bool relu) {
   const Shape channels{sizes[1]};
@@ -245,8 +245,8 @@ TEST_P(Cpu, LinearLayers) {
 
 INSTANTIATE_TEST_SUITE_P(Threads, Cpu, testing::Values(1, 2));
 
-// One engine, one primitive cache, two devices at work: scratch memory must not be
-// shared, or numbers change from run to run.
+// Two devices run concurrently with one engine and one primitive cache. They must not
+// share scratch memory, or results differ from run to run.
 TEST(CpuDevices, ConcurrentWorkGivesTheSameBits) {
   if (!has_backend(DeviceType::cpu)) GTEST_SKIP() << "built without oneDNN";
   constexpr int kRounds = 20;

@@ -1,6 +1,6 @@
-// Collectives of tensors that lie in GPUs' memory, simulated and real: around the ring
-// of threads, which copies and adds there, and of sockets, which does so in main
-// memory.
+// Collectives of tensors in GPU memory, simulated and real: with the ring of threads,
+// which copies and adds in GPU memory, and with the ring of sockets, which does so in
+// main memory.
 #include "tests/engine/backends/cuda_device.h"
 #include "tests/engine/distributed/collectives.h"
 #include "tracer/record/collect.h"
@@ -26,8 +26,8 @@ TEST_P(CudaCollectives, InTheGpusMemory) { check_all(Wire::local, 4); }
 
 TEST_P(CudaCollectives, ThroughMainMemory) { check_all(Wire::tcp, 3); }
 
-/// Nobody waits for the host here: a rank's queue goes on as soon as the others' have
-/// read what it writes next.
+/// The host does not wait. A rank's queue proceeds as soon as the other ranks' queues
+/// have read the data that it overwrites next.
 TEST_P(CudaCollectives, QueuesWaitForEachOtherFromOneCollectiveToTheNext) {
   constexpr int kRounds = 10, kRanks = 4;
   test::on_ranks({kRanks, Wire::local, DeviceType::cuda}, [](Rank& rank) {
@@ -43,7 +43,7 @@ TEST_P(CudaCollectives, QueuesWaitForEachOtherFromOneCollectiveToTheNext) {
   });
 }
 
-/// A rank that receives by way of main memory is ready when its GPU has come to the
+/// A rank that receives through main memory is ready when its GPU has reached the
 /// collective, not when its thread has.
 TEST_P(CudaCollectives, ThroughMainMemoryNothingIsSentBeforeTheReceiversTurn) {
   tracer::start_recording();
@@ -66,7 +66,7 @@ TEST_P(CudaCollectives, ThroughMainMemoryNothingIsSentBeforeTheReceiversTurn) {
 }
 
 TEST_P(CudaCollectives, ALaunchThatFailsHoldsUpNobody) {
-  if (real()) GTEST_SKIP() << "asks the simulated GPU to fail";
+  if (real()) GTEST_SKIP() << "the simulated GPU injects the failure";
   const std::string message = test::message_of([] {
     test::on_ranks({2, Wire::local, DeviceType::cuda}, [](Rank& rank) {
       const Tensor bytes = Tensor::empty({100}, rank.device, DType::u8);

@@ -1,4 +1,4 @@
-// The frame of tests that run on a simulated GPU, and on a real one where there is one.
+// Fixture for tests that run on a simulated GPU, and on a real one if available.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 
 namespace lockstep::test {
 
-/// The parameter says which: `Simulated` or `Real`. A process has one kind only: ctest
-/// runs each test in a process of its own.
+/// The test parameter is `Simulated` or `Real`. A process supports only one of them, so
+/// ctest runs each test in a separate process.
 class OnCuda : public testing::TestWithParam<const char*> {
  protected:
   bool real() const { return std::string(GetParam()) == "Real"; }
@@ -33,7 +33,7 @@ class OnCuda : public testing::TestWithParam<const char*> {
     backend_options() = options_;
     forget_plans();
   }
-  /// After a change of options.
+  /// Call after changing options.
   static void forget_plans() { backend_of(DeviceType::cuda).clear_cache(); }
 
  private:

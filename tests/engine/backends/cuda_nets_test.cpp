@@ -1,6 +1,6 @@
-// Nets on CUDA devices, simulated and real: training on one device, DataParallel, DDP
-// and SyncBatchNorm give the numbers of the plain loops in double; `--amp` gives nearly
-// those; and the trace is in order although hardware works out of turn.
+// Nets on CUDA devices, simulated and real. Training on one device, DataParallel, DDP
+// and SyncBatchNorm give the results of the reference loops in double; `--amp` gives
+// approximately the same. The trace is ordered although hardware runs asynchronously.
 #include <map>
 #include <set>
 
@@ -20,7 +20,7 @@ using test::kReference;
 
 class CudaNets : public test::OnCuda {};
 
-/// Convolutions with batch norm and fused ReLUs, all three poolings, a linear layer;
+/// Convolutions with batch norm and fused ReLUs, all three poolings and a linear layer,
 /// for N×3×8×8 images.
 nn::ModulePtr make_net() {
   const auto conv = [](int64_t in, int64_t out, int64_t stride) {
@@ -44,7 +44,7 @@ nn::ModulePtr golden_net(DType dtype) {
   return net;
 }
 
-/// What training leaves: the losses, then all parameters and buffers.
+/// The result of training: the losses, then all parameters and buffers.
 struct Trained {
   std::vector<double> losses;
   std::vector<std::vector<double>> tensors;
@@ -53,7 +53,7 @@ struct Trained {
 constexpr int kSteps = 4;
 constexpr int64_t kImages = 6, kClasses = 5;
 
-/// Over so many devices, 0: one without DataParallel.
+/// `devices` is the number of devices; 0 means one device without DataParallel.
 Trained train(DeviceType type, int devices, DType dtype) {
   const nn::ModulePtr model = golden_net(dtype);
   const Device first{type, 0};
@@ -124,7 +124,7 @@ TEST_P(CudaNets, DataParallelByALibrary) {
   tracer::stop_recording();
   expect_near(mine, train(DeviceType::reference, test::kGpus, DType::f64), 1e-4);
   const auto events = tracer::collect();
-  if (parallel::device_group(gpus()) == nullptr) GTEST_SKIP() << "not a GPU for each";
+  if (parallel::device_group(gpus()) == nullptr) GTEST_SKIP() << "devices share a GPU";
   std::map<std::string, std::set<std::pair<int, int>>> routes;
   for (const auto& event : events) {
     if (!event.is("copy") || !event.args.contains("modelled")) continue;
@@ -136,7 +136,8 @@ TEST_P(CudaNets, DataParallelByALibrary) {
   EXPECT_EQ(routes["reduce"], (Routes{{2, 1}, {1, 0}}));
 }
 
-/// What the others wait for comes from a failed device as well; then it tells.
+/// A failed device still completes the work that others wait for, and then reports its
+/// error.
 TEST_P(CudaNets, ADeviceThatFailsHoldsUpNobody) {
   const nn::ModulePtr model = golden_net(DType::f32);
   model->to(gpus()[0]);
@@ -161,7 +162,8 @@ TEST_P(CudaNets, AmpTrainsNearlyAsTheReference) {
   for (int i = 0; i < kSteps; ++i) {
     EXPECT_NEAR(mine.losses[i], truth.losses[i], 0.03 * truth.losses[i]) << i;
   }
-  // And it is bfloat16: in float32 the first loss would have seven digits.
+  // Checks that bfloat16 is used: in float32, the first loss would agree to seven
+  // digits.
   EXPECT_GT(std::abs(mine.losses[0] - truth.losses[0]), 1e-6 * truth.losses[0]);
   const Device device{DeviceType::cuda, 0};
   const Tensor image =
@@ -184,7 +186,7 @@ TEST_P(CudaNets, SyncBatchNormIsAsOneDevice) {
   }
 }
 
-/// Gradients of DDP on `size` ranks, of rank 0.
+/// Rank 0's gradients from DDP on `size` ranks.
 std::vector<std::vector<double>> ddp_gradients(DeviceType type, DType dtype,
                                                test::Wire wire = test::Wire::local) {
   std::vector<std::vector<double>> gradients;
@@ -196,7 +198,7 @@ std::vector<std::vector<double>> ddp_gradients(DeviceType type, DType dtype,
     const test::Batch mine = test::Batch::golden(kImages, {3, 8, 8}, kClasses, dtype)
                                  .share(rank)
                                  .on(rank.device);
-    for (int step = 0; step < 2; ++step) {  // the second in rebuilt buckets
+    for (int step = 0; step < 2; ++step) {  // the second step uses rebuilt buckets
       for (const Tensor& parameter : model->parameters()) parameter.set_grad({});
       ops::cross_entropy(ddp(mine.images), mine.labels).backward();
     }
@@ -222,9 +224,9 @@ TEST_P(CudaNets, DdpInTheGpusMemory) { expect_ddp_as_reference(test::Wire::local
 
 TEST_P(CudaNets, DdpThroughMainMemory) { expect_ddp_as_reference(test::Wire::tcp); }
 
-/// Nothing begins before it was enqueued, before the task ahead of it on its stream is
-/// over, or before what it waited for is. Returns how many kernels there are, and how
-/// many waits.
+/// No task begins before it is enqueued, before the previous task on its stream ends,
+/// or before its dependencies end. Returns the number of kernels and the number of
+/// dependencies.
 std::pair<size_t, size_t> expect_in_order(const std::vector<tracer::Event>& events) {
   std::map<int64_t, const tracer::Event*> by_id;
   std::map<std::pair<int64_t, int64_t>, int64_t> last_end;
@@ -258,7 +260,7 @@ std::pair<size_t, size_t> expect_in_order(const std::vector<tracer::Event>& even
 }
 
 TEST_P(CudaNets, TheTraceIsInOrder) {
-  train(DeviceType::cuda, 2, DType::f32);  // what comes next waits for nothing old
+  train(DeviceType::cuda, 2, DType::f32);  // finishes all earlier work
   tracer::start_recording();
   train(DeviceType::cuda, 2, DType::f32);
   tracer::stop_recording();
@@ -267,10 +269,10 @@ TEST_P(CudaNets, TheTraceIsInOrder) {
   EXPECT_GT(waits, size_t(kSteps * 4));
 }
 
-/// The ring's messages are seen, not modelled: each when its queue copied it, within
-/// its collective, and after what its sender had received before.
+/// The ring's messages are measured, not modelled. Each runs within its collective and
+/// begins after the messages that its sender depends on.
 TEST_P(CudaNets, TheTraceOfARingInTheGpusMemoryIsInOrder) {
-  ddp_gradients(DeviceType::cuda, DType::f32);  // what comes next waits for nothing old
+  ddp_gradients(DeviceType::cuda, DType::f32);  // finishes all earlier work
   tracer::start_recording();
   ddp_gradients(DeviceType::cuda, DType::f32);
   tracer::stop_recording();

@@ -1,6 +1,6 @@
-// The CUDA backend, operation by operation, against the plain loops in double. Each
-// test runs twice: on a simulated GPU (all of our kernels and plans, the libraries'
-// products as loops), and on a real one where there is one.
+// The CUDA backend, operation by operation, against the reference loops in double. Each
+// test runs twice: on a simulated GPU (our kernels and plans, with loops in place of
+// the libraries' matrix products), and on a real one if available.
 #include <set>
 
 #include <fmt/format.h>
@@ -17,14 +17,14 @@ namespace {
 using test::Convolution;
 using test::kReference;
 
-// Relative L2 with products in float32; cuDNN's Winograd trades digits for speed.
+// Relative L2 for float32 products; cuDNN's Winograd is faster but less accurate.
 constexpr double kForward = 5e-6, kBackward = 2e-5;
 
 constexpr Device kCuda{DeviceType::cuda, 0};
 
 class Cuda : public test::OnCuda {};
 
-/// Small enough for loops.
+/// Small enough for the simulated GPU's loops.
 const Convolution kSmall[] = {
     {2, 3, 8, 3, 1, 1, 8, true},  {2, 8, 8, 3, 1, 1, 8},  {2, 8, 16, 3, 2, 1, 8},
     {2, 8, 16, 1, 2, 0, 8, true}, {1, 3, 8, 7, 2, 3, 16}, {3, 5, 7, 3, 2, 1, 9, true},
@@ -80,13 +80,13 @@ TEST_P(Cuda, ConvolutionsInTf32) {
   }
 }
 
-/// y and dx of a layer without parameters, on both backends.
+/// Compares y and dx of a layer without parameters on both backends.
 void expect_same(const Shape& sizes, const std::function<Tensor(const Tensor&)>& layer,
                  double tolerance = kForward) {
   SCOPED_TRACE(sizes.str());
   auto run = [&](Device where, DType type) {
     const Tensor x = test::leaf(where, test::rounded("x", sizes, type));
-    // As a convolution leaves it, where there are channels.
+    // In the layout that a convolution produces, if there are channels.
     const Tensor in =
         sizes.rank() == 4
             ? ops::conv2d(x, test::identity(where, type, sizes[1]), {}, {})
@@ -179,8 +179,8 @@ TEST(CudaKernels, PhiloxIsTheEngines) {
 TEST(CudaKernels, Bfloat16RoundsToTheNearestEven) {
   const auto rounded = [](float value) { return float(cuda::Bf16(value)); };
   EXPECT_EQ(rounded(1.0f), 1.0f);
-  EXPECT_EQ(rounded(1.0f + 0x1p-8f), 1.0f);              // a tie: down to even
-  EXPECT_EQ(rounded(1.0f + 0x1.8p-7f), 1.0f + 0x1p-6f);  // a tie: up to even
+  EXPECT_EQ(rounded(1.0f + 0x1p-8f), 1.0f);              // a tie: rounds down to even
+  EXPECT_EQ(rounded(1.0f + 0x1.8p-7f), 1.0f + 0x1p-6f);  // a tie: rounds up to even
   EXPECT_EQ(rounded(1.0f + 0x1.1p-8f), 1.0f + 0x1p-7f);
   EXPECT_EQ(rounded(-3.140625f), -3.140625f);
   EXPECT_EQ(rounded(INFINITY), INFINITY);
@@ -220,7 +220,8 @@ TEST_P(Cuda, BatchNorm) {
           const auto truth =
               batch_norm(kReference, DType::f64, sizes, training, relu, last);
           for (size_t i = 0; i < mine.size(); ++i) {
-            // Three numbers a channel: their difference has few digits.
+            // With three values per channel, their differences have few significant
+            // digits.
             const double tolerance = sizes.numel() / sizes[1] < 4 ? 2e-4 : kBackward;
             EXPECT_LE(test::relative_l2(mine[i], truth[i]), tolerance)
                 << "result " << i;
@@ -288,7 +289,7 @@ TEST_P(Cuda, NamesALabelThatIsNoClass) {
   const std::string message = test::message_of(
       [&] { ops::item(ops::cross_entropy(x, labels, ops::Reduction::mean)); });
   EXPECT_NE(message.find("Target 12 is out of bounds"), std::string::npos) << message;
-  // The device is sound again.
+  // The device works again.
   EXPECT_EQ(ops::item(test::on(kCuda, Tensor::scalar(3))), 3);
 }
 

@@ -1,4 +1,4 @@
-// Kernels stand in the trace at the times that a GPU's profiler tells.
+// Kernels are recorded at the times reported by the GPU profiler.
 #include <map>
 
 #include "engine/backends/load_cuda.h"
@@ -15,7 +15,7 @@ namespace {
 
 using CudaTimeline = test::OnCuda;
 
-/// A few operations on two devices; their kernels and copies, by id.
+/// Runs a few operations on two devices. Returns their kernels and copies by id.
 std::map<int64_t, tracer::Event> record_some_work() {
   const Device first{DeviceType::cuda, 0}, second{DeviceType::cuda, 1};
   tracer::start_recording();
@@ -37,7 +37,7 @@ std::map<int64_t, tracer::Event> record_some_work() {
 }
 
 TEST_P(CudaTimeline, EventsLieWhereTheirKernelsWere) {
-  if (real()) GTEST_SKIP() << "asks the simulated profiler what it told";
+  if (real()) GTEST_SKIP() << "reads the simulated profiler's records";
   test::simulate_profiler(true);
   const auto tasks = record_some_work();
   test::simulate_profiler(false);

@@ -12,13 +12,13 @@ namespace {
 
 using cuda::Bf16;
 
-/// Element (n, c, y, x) of a tensor N×C×H×W that lies N×H×W×C.
+/// The index of element (n, c, y, x) of an N×C×H×W tensor stored as N×H×W×C.
 int64_t at(const Shape& s, int64_t n, int64_t c, int64_t y, int64_t x) {
   return ((n * s[2] + y) * s[3] + x) * s[1] + c;
 }
 
-/// Calls visit(place in x, place in w, place in y) for every pixel of a convolution's
-/// windows: there lie the products of all channels, side by side in x and w.
+/// Calls visit(index in x, index in w, index in y) for every pixel of a convolution's
+/// windows. The values of all channels start at these indices and are contiguous.
 template <class Visit>
 void for_each_pixel(const cuda::Convolution& p, Visit visit) {
   const Attributes& a = p.attributes;

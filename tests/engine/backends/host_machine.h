@@ -1,5 +1,6 @@
-// The CUDA backend's kernels on the host: the machine of engine/backends/cuda/machine.h
-// without a GPU. Everything above CUDA's own libraries is the code that a GPU runs.
+// The CUDA backend's kernels on the host: an implementation of
+// engine/backends/cuda/machine.h without a GPU. All code above CUDA's own libraries is
+// the code that a GPU runs.
 #pragma once
 
 #include <cstdlib>
@@ -32,7 +33,7 @@ struct HostMachine {
     }
   }
 
-  /// In chunks, like the GPU, so that `join` is used.
+  /// Sums in chunks, like the GPU, so that `join` is used.
   template <class F>
   static void sum_columns(cuda::Index rows, cuda::Index columns, F f, void* scratch) {
     auto* sums = static_cast<typename F::Sum*>(scratch);

@@ -1,4 +1,4 @@
-// Every element of a launch is taken by one thread, whatever the sizes.
+// Exactly one thread processes each element of a launch, whatever the sizes.
 #include "engine/backends/cuda/launch_shape.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 constexpr Index kRowCounts[] = {1, 2, 3, 7, 8, 9, 255, 257, 2048, 5003, 100'352};
 constexpr Index kColumnCounts[] = {1, 2, 3, 8, 9, 31, 33, 64, 100, 257, 1000, 2048};
 
-/// What the kernel of gpu_launch.h does, thread by thread.
+/// Simulates the kernel of gpu_launch.h thread by thread.
 TEST(LaunchShape, ColumnsAreTakenOnce) {
   for (const Index rows : kRowCounts) {
     for (const Index columns : kColumnCounts) {
@@ -35,7 +35,7 @@ TEST(LaunchShape, SumsCoverRowsAndColumns) {
     for (const Index columns : kColumnCounts) {
       const SumShape shape = sum_shape(rows, columns);
       EXPECT_EQ(kThreads % shape.lanes, 0u);
-      EXPECT_EQ(shape.lanes & (shape.lanes - 1), 0u) << "halves must meet";
+      EXPECT_EQ(shape.lanes & (shape.lanes - 1), 0u) << "a power of two";
       EXPECT_GE(shape.lanes * shape.tiles, columns);
       EXPECT_LT(shape.lanes * (shape.tiles - 1), columns);
       EXPECT_GE(shape.chunks, 1u);

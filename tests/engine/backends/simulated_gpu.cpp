@@ -25,7 +25,7 @@ class FakeMark : public runtime::Mark, public std::enable_shared_from_this<FakeM
  public:
   void wait() const override { reached_.wait(false, std::memory_order_acquire); }
   int64_t time() const override { return time_; }
-  /// A GPU's clock is early by some microseconds, now more and now less.
+  /// Simulates clock error: the time is early by a varying number of microseconds.
   void reach() {
     static std::atomic<int64_t> calls = 0;
     time_ = tracer::now_ns() - calls++ * 7919 % 20'000;
@@ -38,8 +38,8 @@ class FakeMark : public runtime::Mark, public std::enable_shared_from_this<FakeM
   int64_t time_ = 0;
 };
 
-/// What CUPTI is to a GPU: it sees each launch and tells later when it ran, on a clock
-/// of its own.
+/// The counterpart of CUPTI: observes each launch and later reports when it ran, on a
+/// separate clock.
 struct Profiler {
   std::mutex mutex;
   bool on = false;
@@ -152,11 +152,11 @@ class FakeQueue : public runtime::Queue {
   std::condition_variable changed_;
   std::deque<std::function<void()>> queue_;
   bool closing_ = false;
-  std::optional<Works> captured_;  // of the stream's worker
+  std::optional<Works> captured_;  // used by the stream's worker
   std::thread thread_;
 };
 
-/// What NCCL is to GPUs: a call runs when the last device's part is there.
+/// The counterpart of NCCL: a call runs when the last device has joined it.
 class FakeGroup : public parallel::DeviceGroup {
  public:
   explicit FakeGroup(size_t size) : parts_(size) {}
@@ -203,7 +203,7 @@ class FakeGroup : public parallel::DeviceGroup {
 struct FakeDriver : runtime::Driver {
   void* allocate(Device, size_t bytes) override {
     void* data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-    std::memset(data, 0xff, bytes);  // reading it before writing gives NaN
+    std::memset(data, 0xff, bytes);  // reading uninitialized memory gives NaN
     return data;
   }
   void free(Device, void* data) noexcept override { std::free(data); }
@@ -213,7 +213,7 @@ struct FakeDriver : runtime::Driver {
   runtime::Queue& current_queue() override { return *current; }
   void copy(void* to, Device to_device, const void* from, Device from_device,
             size_t bytes) override {
-    if (from_device.is_host()) {  // `from` is free again on return
+    if (from_device.is_host()) {  // the caller may reuse `from` on return
       const auto* start = static_cast<const char*>(from);
       auto staged = std::make_shared<std::vector<char>>(start, start + bytes);
       current->launch([=] { std::memcpy(to, staged->data(), bytes); });

@@ -1,6 +1,6 @@
-// A GPU made of a thread: the CUDA backend's plans and kernels (host_machine.h) behind
-// the runtime's seam to hardware, so that what a GPU does out of turn happens here,
-// too: a worker enqueues tasks and continues, and a queue runs them later.
+// A GPU simulated by a thread: the CUDA backend's plans and kernels (host_machine.h)
+// behind the runtime's hardware interface. It runs asynchronously like a GPU: a worker
+// enqueues tasks and continues, and a queue runs them later.
 #pragma once
 
 #include <vector>
@@ -10,19 +10,21 @@
 
 namespace lockstep::test {
 
-/// From now on CUDA devices of this process lie on such GPUs. Call it before the first
-/// of them is used; later calls change nothing. As many devices as this have a GPU each
-/// and a library of collectives, fewer or more of them have neither.
+/// Makes this process's CUDA devices run on simulated GPUs. Must be called before the
+/// first one is used; later calls have no effect. With exactly kGpus devices, each has
+/// its own GPU and collectives use a library; otherwise neither. Launches that add u8
+/// values fail, to simulate a failing launch.
 void simulate_gpus();
-/// Adding up bytes fails there, as any launch may.
 inline constexpr size_t kGpus = 3;
 bool gpus_are_simulated();
-/// What they are to the engine (engine/backends/load_cuda.h).
+/// The simulated GPUs as the module that the engine loads
+/// (engine/backends/load_cuda.h).
 const CudaModule* simulated_module();
 
-/// Has a profiler watch them, as CUPTI watches a GPU.
+/// Enables or disables a simulated profiler, the counterpart of CUPTI.
 void simulate_profiler(bool on);
-/// All that it has told the recorder since this was asked last.
+/// Returns everything that the profiler has reported to the recorder since the last
+/// call.
 std::vector<tracer::DeviceActivity> profiled_work();
 
 }  // namespace lockstep::test

@@ -1,4 +1,4 @@
-// Our Winograd kernels against the definition of a convolution, in double.
+// Our Winograd kernels against the definition of a convolution in double.
 #include "engine/backends/cpu/winograd.h"
 
 #include <gtest/gtest.h>
@@ -18,14 +18,14 @@ struct Size {
   int64_t n, c, k, h, w;
 };
 
-/// 64-aligned, as the engine's memory is.
+/// 64-byte aligned, like the engine's memory.
 std::unique_ptr<float[], void (*)(float*)> scratch_of(const Winograd& conv) {
   constexpr std::align_val_t kLine{64};
   auto* memory = static_cast<float*>(::operator new[](conv.workspace(), kLine));
   return {memory, [](float* p) { ::operator delete[](p, std::align_val_t{64}); }};
 }
 
-/// Where an element lies in nChw8c.
+/// The index of an element in nChw8c.
 int64_t place(const Size& s, int64_t channels, int64_t n, int64_t c, int64_t y,
               int64_t x) {
   return (((n * (channels / 8) + c / 8) * s.h + y) * s.w + x) * 8 + c % 8;
@@ -48,7 +48,7 @@ struct Problem {
     bias = draw(s.k);
     dy = draw(s.n * s.k * s.h * s.w);
   }
-  /// Calls visit(image, k, c, tap, place of y, place of x) for every multiplication.
+  /// Calls visit(image, k, c, tap, index in y, index in x) for every multiplication.
   template <typename Visit>
   void visit(Visit visit) const {
     const Size& s = size;
@@ -112,7 +112,7 @@ class OwnWinograd : public testing::Test {
 };
 
 TEST_F(OwnWinograd, EqualsTheDefinition) {
-  // Whole tiles, cut ones, images narrower than a tile's inputs, several blocks.
+  // Whole tiles, partial tiles, images narrower than a tile's input, several blocks.
   for (const Size& s :
        {Size{2, 16, 16, 8, 8}, Size{3, 32, 16, 5, 7}, Size{1, 16, 48, 4, 13},
         Size{2, 16, 32, 4, 4}, Size{5, 16, 16, 14, 14}, Size{1, 64, 64, 9, 6}}) {

@@ -56,9 +56,9 @@ TEST_F(Cifar10Files, AreLookedForHereAndAtHome) {
   write_set(scratch_ / "data");
   EXPECT_EQ(find_cifar10({}), scratch_ / "data");
   write_set(scratch_ / "here" / "data");
-  EXPECT_EQ(find_cifar10({}), "data") << "the nearer one first";
+  EXPECT_EQ(find_cifar10({}), "data") << "the nearest folder takes precedence";
   EXPECT_EQ(find_cifar10("elsewhere"), std::nullopt)
-      << "a named folder is not replaced";
+      << "an explicit folder is not replaced";
 
   setenv("HOME", home.c_str(), 1);
   fs::current_path(here);
@@ -77,7 +77,8 @@ TEST_F(Cifar10Files, MissingFile) {
   write_set(scratch_);
   fs::remove(scratch_ / "data_batch_4.bin");
   expect_error(loading(), "data_batch_4.bin", "no such file", kMend);
-  EXPECT_EQ(Cifar10(scratch_, Split::test, false).size(), 2) << "not needed here";
+  EXPECT_EQ(Cifar10(scratch_, Split::test, false).size(), 2)
+      << "without training files";
 }
 
 TEST_F(Cifar10Files, EmptyFile) {
@@ -106,13 +107,13 @@ TEST_F(Cifar10Files, UnreadableFile) {
   fs::remove(scratch_ / "data_batch_1.bin");
   fs::create_directory(scratch_ / "data_batch_1.bin");
   expect_error(loading(), "data_batch_1.bin", "cannot be read", kMend);
-  if (geteuid() == 0) return;  // root reads everything
+  if (geteuid() == 0) return;  // root can read every file
   write_file(scratch_ / "test_batch.bin", records(1));
   fs::permissions(scratch_ / "test_batch.bin", fs::perms::none);
   expect_error(loading(Split::test), "test_batch.bin", "Permission denied", kMend);
 }
 
-/// The piece of the real set in $LOCKSTEP_SHARED/data.
+/// The subset of the real data set in $LOCKSTEP_SHARED/data.
 class RealCifar10 : public testing::Test {
  protected:
   void SetUp() override {
@@ -122,7 +123,7 @@ class RealCifar10 : public testing::Test {
     }
     const char* ci = std::getenv("CI");
     ASSERT_STRNE(ci ? ci : "", "true") << "CI must set LOCKSTEP_SHARED";
-    GTEST_SKIP() << "LOCKSTEP_SHARED does not name the folder with data/cifar-10-…";
+    GTEST_SKIP() << "LOCKSTEP_SHARED has no folder data/cifar-10-…";
   }
 
   struct Known {
@@ -154,7 +155,7 @@ class RealCifar10 : public testing::Test {
   fs::path folder_;
 };
 
-// The expected numbers were read with numpy and normalised by torchvision 0.14.
+// The expected values were read with numpy and normalized by torchvision 0.14.
 TEST_F(RealCifar10, TrainingPictures) {
   const Cifar10 set(folder_, Split::train, false);
   ASSERT_EQ(set.size(), 4660);

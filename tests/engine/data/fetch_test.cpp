@@ -1,4 +1,4 @@
-// No test here leaves the machine: archives come from file:// URLs.
+// These tests use no network: archives come from file:// URLs.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ std::string first_word(const std::string& text) {
 
 class Fetch : public ScratchTest {
  protected:
-  // An archive as the real one: everything below cifar-10-batches-bin/.
+  // An archive with the layout of the real one: all files are in cifar-10-batches-bin/.
   Archive make_archive() {
     generate_cifar10(source_ / "cifar-10-batches-bin", 10, 5, 0);
     fs::remove(source_ / "cifar-10-batches-bin" / "generated.txt");

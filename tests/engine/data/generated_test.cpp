@@ -22,7 +22,7 @@ TEST_F(GeneratedFiles, AreACifar10Set) {
     EXPECT_GE(std::filesystem::file_size(folder / file), 20 * kCifar10Record) << file;
   }
   EXPECT_EQ(test.record(0)[0], 3)
-      << "test pictures are numbered after the training ones";
+      << "test pictures continue the numbering of training pictures";
 }
 
 TEST_F(GeneratedFiles, SayWhatTheyAre) {
@@ -69,8 +69,8 @@ TEST_F(GeneratedFiles, NeedARecordForEachFile) {
   EXPECT_EQ(listing(), std::vector<std::string>{});
 }
 
-// The simplest learner there is: the class whose mean picture is nearest. It sees the
-// colours (the waves' means vanish) and errs where neighbours' colours overlap.
+// The simplest classifier: the class with the nearest mean picture. It uses only
+// colours (the waves average out) and fails where the colours of two classes overlap.
 TEST(Generated, CanBeLearnt) {
   constexpr int64_t kTrain = 600, kTest = 300, kPixels = 3 * 32 * 32;
   const Generated set({3, 32, 32}, 10, kTrain + kTest);
@@ -95,8 +95,8 @@ TEST(Generated, CanBeLearnt) {
     const auto nearest = std::min_element(distances.begin(), distances.end());
     right += nearest - distances.begin() == label;
   }
-  EXPECT_GT(right, kTest * 6 / 10) << "chance is 1 in 10";
-  EXPECT_LT(right, kTest * 97 / 100) << "colour alone must not be enough";
+  EXPECT_GT(right, kTest * 6 / 10) << "chance level is 1 in 10";
+  EXPECT_LT(right, kTest * 97 / 100) << "colour alone must not suffice";
 }
 
 TEST(Generated, HasAnySizeAndCentredNumbers) {

@@ -1,4 +1,4 @@
-// golden.json, which make_golden.py made.
+// Reads golden.json, which make_golden.py generates.
 #pragma once
 
 #include <fstream>

@@ -97,7 +97,7 @@ TEST_F(ImageFolderTest, LabelsFitTheModelAndTheTrainingClasses) {
   const ImageFolder val(scratch_ / "val", {.size = 16}, train.class_names());
   std::vector<float> image(3 * 16 * 16);
   Draws draws(0, 0, 0);
-  EXPECT_EQ(val.get(0, draws, image), 1);  // torchvision would call it class 0
+  EXPECT_EQ(val.get(0, draws, image), 1);  // torchvision would assign class 0
   add("val/b/1.jpeg");
   expect_error([&] { ImageFolder(scratch_ / "val", {}, train.class_names()); },
                "val/b: this class is missing from train/");
@@ -186,7 +186,7 @@ TEST_F(ImageFolderTest, ABatchOfBadFilesAloneIsEmpty) {
   }
 }
 
-/// What an index of ImageNet's size costs, with files that are links to one.
+/// The cost of an index of ImageNet's size. All files are links to one.
 TEST_F(ImageFolderTest, AnIndexTakesItsNamesAndEightBytes) {
   constexpr int64_t kFiles = 2000;
   add("n00000000/n00000000_0.JPEG");

@@ -20,7 +20,7 @@
 namespace lockstep::data {
 namespace {
 
-/// Sample i is one number, i; `on_get` runs inside get().
+/// Sample i is the single number i. `on_get` runs inside get().
 class Counting : public Dataset {
  public:
   explicit Counting(int64_t length, std::function<void(int64_t)> on_get = {})
@@ -70,7 +70,7 @@ TEST(DataLoader, CollatesSamplesIntoBatches) {
   ASSERT_EQ(batches.size(), 4u);
   EXPECT_EQ(batches[0].shape, (std::vector<int64_t>{30, 5}));
   EXPECT_EQ(batches[0].images.size(), 150u);
-  EXPECT_EQ(batches[3].shape, (std::vector<int64_t>{10, 5})) << "the short one is real";
+  EXPECT_EQ(batches[3].shape, (std::vector<int64_t>{10, 5})) << "not padded";
   EXPECT_EQ(batches[3].images.size(), 50u);
   EXPECT_EQ(batches[3].size(), 10);
 
@@ -91,7 +91,7 @@ TEST(DataLoader, GivesTheSameBatchesWithAnyNumberOfWorkers) {
   DataLoader alone(dataset, options);
   const auto first = epoch_of(alone, 0), second = epoch_of(alone, 1);
   ASSERT_EQ(first.size(), 14u);
-  EXPECT_FALSE(same(first[0], second[0])) << "each epoch has an order of its own";
+  EXPECT_FALSE(same(first[0], second[0])) << "each epoch has a different order";
 
   for (const int workers : {1, 2, 4, 20}) {
     LoaderOptions with_workers = options;
@@ -114,7 +114,7 @@ TEST(DataLoader, AugmentsTheSameSampleDifferentlyInAnotherEpoch) {
   EXPECT_NE(first.images, second.images);
 }
 
-/// Sample i is its first draw.
+/// Sample i is its first random draw.
 class Drawing : public Dataset {
  public:
   int64_t size() const override { return 20; }
@@ -183,7 +183,7 @@ TEST(DataLoader, RethrowsAtTheTurnOfTheBatchAndGoesOn) {
     EXPECT_EQ(loader.next()->labels[0], 2);
     try {
       loader.next();
-      FAIL() << "no exception";
+      FAIL() << "no exception was thrown";
     } catch (const std::runtime_error& error) {
       EXPECT_STREQ(error.what(),
                    "Caught std::invalid_argument in DataLoader worker 0 (batch 2, "
@@ -209,11 +209,11 @@ TEST(DataLoader, AWorkerThatHangsIsAnErrorAndNobodyWaitsForItsEnd) {
     DataLoader loader(dataset, {.batch_size = 2, .workers = 2, .timeout = 0.02});
     loader.start_epoch(0);
     at_work.wait();
-    // The others may be late, too, on a busy machine; this one never returns.
+    // Other workers may time out as well on a busy machine; this one never returns.
     try {
       while (loader.next()) {
       }
-      FAIL() << "no exception";
+      FAIL() << "no exception was thrown";
     } catch (const LoaderTimeout& error) {
       const std::string what = error.what();
       EXPECT_NE(what.find("DataLoader timed out after 0.02 seconds: worker "),
@@ -223,7 +223,7 @@ TEST(DataLoader, AWorkerThatHangsIsAnErrorAndNobodyWaitsForItsEnd) {
       }
     }
     EXPECT_THROW(loader.next(), std::runtime_error);
-  }  // the loader is gone, and its worker hangs still
+  }  // the loader is destroyed while its worker is still blocked
   come_back.count_down();
   back.wait();
 }
@@ -260,16 +260,16 @@ TEST(DataLoader, MayBeLeftAtAnyMoment) {
       DataLoader loader(dataset, {.batch_size = 4, .workers = workers});
       loader.start_epoch(0);
       for (int i = 0; i < taken; ++i) ASSERT_TRUE(loader.next());
-      loader.start_epoch(1);  // and restarted
+      loader.start_epoch(1);  // and restart
       for (int i = 0; i < taken; ++i) EXPECT_EQ(loader.next()->labels[0], 4 * i);
     }
   }
   DataLoader unused(dataset, {.workers = 2});
 }
 
-// Worker 0 is held in its first batch until worker 1, which waits for room, has been
-// told to stop and has ended. By then worker 0 has been told too, and though there is
-// room it must not begin another batch.
+// Worker 0 is blocked in its first batch until worker 1, which waits for room, has been
+// stopped and has exited. Worker 0 has then been stopped as well and must not begin
+// another batch, although there is room.
 TEST(DataLoader, WhenLeftFinishesOnlyTheBatchesInHand) {
   static std::latch* gate;
   struct OpensGateAtThreadEnd {
@@ -306,7 +306,7 @@ TEST(DataLoader, LeavesErrorsBehindWithoutALeak) {
   }
 }
 
-// Each get() waits for one of the other worker: with workers in turn it would hang.
+// Each get() waits for a get() of the other worker; sequential workers would deadlock.
 TEST(DataLoader, WorkersRunAtTheSameTime) {
   std::barrier both(2);
   DataLoader loader(counting(8, [&](int64_t) { both.arrive_and_wait(); }),
@@ -319,7 +319,7 @@ TEST(DataLoader, RunsAheadAsFarAsPrefetchFactorAllowsAndNoFarther) {
   std::mutex mutex;
   std::condition_variable changed;
   std::set<int64_t> made;
-  int64_t most_taken = 0;  // raised before next() is called
+  int64_t most_taken = 0;  // incremented before next() is called
   int64_t too_early = 0;
   const auto dataset = counting(40, [&](int64_t index) {
     const std::lock_guard lock(mutex);

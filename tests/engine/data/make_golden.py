@@ -1,9 +1,9 @@
-"""Makes golden.json: draws, shuffles and pictures as numpy and torchvision make them.
+"""Generates golden.json: draws, shuffles and pictures from numpy and torchvision.
 
     /usr/bin/python3 tests/engine/data/make_golden.py
 
-The random numbers come from tests/golden/torch/philox.py, which was written apart from
-the C++. Pad, crop, flip, ToTensor and Normalize are torchvision's own.
+The random numbers come from tests/golden/torch/philox.py, an implementation independent
+of the C++ one. Pad, crop, flip, ToTensor and Normalize are torchvision's.
 """
 
 import json

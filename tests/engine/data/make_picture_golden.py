@@ -1,10 +1,11 @@
-"""Makes pictures/ and pictures.json: small files of every kind that ImageNet has and
-some more, and what PIL and torchvision make of them and of the sample photographs.
+"""Generates pictures/ and pictures.json: small files of every kind in ImageNet and a
+few others, and the results of PIL and torchvision for them and for the sample
+photographs.
 
     LOCKSTEP_SHARED=../shared /usr/bin/python3 tests/engine/data/make_picture_golden.py
 
-Debian's python3-pil 9.4 and python3-torchvision 0.14. Pixels are kept as FNV-1a hashes:
-ours must be equal to the bit. Crops are torchvision's own, with its random numbers
+Uses Debian's python3-pil 9.4 and python3-torchvision 0.14. Pixels are stored as FNV-1a
+hashes: ours must be bit-identical. Crops are torchvision's, with its random numbers
 replaced by those of tests/golden/torch/philox.py.
 """
 
@@ -30,7 +31,8 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 class Draws:
-    """engine/data/dataset.h's, and the two functions of torch that a crop calls."""
+    """The draws of engine/data/dataset.h, and the two torch functions that a crop
+    calls."""
 
     def __init__(self, seed, epoch, index):
         stream = fnv1a64("sample") + epoch
@@ -83,7 +85,7 @@ def describe(path, name, sizes, crops):
 
 
 def scene(width, height):
-    """Slopes, edges and noise, so that a wrong pixel cannot hide."""
+    """Gradients, edges and noise, so that every wrong pixel is detected."""
     y, x = np.mgrid[0:height, 0:width]
     noise = np.random.RandomState(width).randint(0, 40, (height, width, 3))
     red = 120 + 90 * np.sin(x / 7.0) + 30 * (y % 9 < 3)
@@ -96,7 +98,7 @@ def scene(width, height):
 def make_files(folder):
     rgb = Image.fromarray(scene(93, 71))
     exif = Image.Exif()
-    exif[0x0112] = 6  # "turn me", which nobody heeds
+    exif[0x0112] = 6  # "rotate"; the decoders ignore it
     jpeg = {
         "444": {"subsampling": 0}, "422": {"subsampling": 1}, "420": {"subsampling": 2},
         "progressive": {"progressive": True, "subsampling": 2},

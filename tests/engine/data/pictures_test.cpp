@@ -1,4 +1,4 @@
-// Decoding, cutting and resizing against PIL and torchvision, to the bit.
+// Decoding, cropping and resizing match PIL and torchvision bit for bit.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -93,7 +93,7 @@ TEST(Pictures, SamplePhotographsAreAsPilAndTorchvisionMakeThem) {
     expect_as_golden(row, folder);
 }
 
-/// A part is decoded faster than the whole, and has its pixels.
+/// Decoding a part of a picture is faster and gives the same pixels.
 TEST(Pictures, ABoxHasThePixelsOfTheWhole) {
   for (const auto& row : golden_pictures()["files"]) {
     const std::string name = row["file"];
@@ -127,7 +127,7 @@ TEST(Pictures, ABoxHasThePixelsOfTheWhole) {
 TEST(Pictures, DamagedFilesSayWhatIsWrong) {
   const std::vector<uint8_t> cut_off = bytes_of(kFolder / "pictures/truncated.jpeg");
   expect_error([&] { decode(cut_off); }, "truncated");
-  // Nor does it help that only rows before the end are wanted.
+  // Requesting only the rows before the end does not avoid the error.
   Picture picture;
   const ChooseBox top = [](PictureSize size) { return Box{0, 0, size.width, 1}; };
   expect_error([&] { decode(cut_off, top, picture); }, "truncated");

@@ -21,7 +21,7 @@ TensorFileEntry tensor(std::string name, std::string dtype, std::vector<int64_t>
   return entry;
 }
 
-/// A file's bytes out of its header and its data.
+/// Builds a file from its header and data.
 std::string file_of(const std::string& header, const std::string& data = "") {
   const uint64_t size = header.size();
   std::string bytes(8, '\0');
@@ -45,7 +45,7 @@ class Safetensors : public ScratchTest {
   std::filesystem::path file_ = scratch_ / "weights.safetensors";
 };
 
-// The bytes by hand, after the format's description.
+// The expected bytes are written out from the format's specification.
 TEST_F(Safetensors, WritesTheFormat) {
   write_safetensors(file_, {tensor<float>("b", "F32", {1, 2}, {1.0f, -2.0f}),
                             tensor<int64_t>("a", "I64", {}, {258})});
@@ -68,7 +68,7 @@ TEST_F(Safetensors, ReadsWhatItWrote) {
   const Metadata metadata{{"epoch", "3"}, {"format", "pt"}};
   write_safetensors(file_, entries, metadata);
   Metadata got;
-  EXPECT_EQ(read_safetensors(file_, &got), entries) << "in the order given";
+  EXPECT_EQ(read_safetensors(file_, &got), entries) << "in file order";
   EXPECT_EQ(got, metadata);
   EXPECT_EQ(read_safetensors(file_), entries);
 
@@ -78,7 +78,8 @@ TEST_F(Safetensors, ReadsWhatItWrote) {
   EXPECT_EQ(listing(), std::vector<std::string>{"weights.safetensors"});
 }
 
-// Other writers order keys otherwise, and tensors otherwise than their data.
+// Other writers use a different key order, and may list tensors in a different order
+// than their data.
 TEST(SafetensorsReader, AcceptsOtherOrders) {
   const auto entries = parse(file_of(
       R"({"b":{"shape":[1],"data_offsets":[8,12],"dtype":"F32"},)"
@@ -149,7 +150,7 @@ TEST(SafetensorsReader, RefusesBytesThatDoNotFit) {
   expect_refused(with(one("F32", "[1]", "[4,8]")), R"("w")", "gap before");
   expect_refused(with(one("F32", "[1]", "[0,4]")), "4 bytes belong to no tensor");
   expect_refused(with(""), "8 bytes belong to no tensor");
-  // 2^62 · 2^62 · 4 and 2^62 · 4 both wrap round to 0 in 64 bits.
+  // 2^62 · 2^62 · 4 and 2^62 · 4 both overflow to 0 in 64 bits.
   const std::string huge = "4611686018427387904";
   expect_refused(with(one("F32", "[" + huge + "]", "[0,0]")), R"("w")", "0 bytes");
   expect_refused(with(one("F32", "[" + huge + "," + huge + "]", "[0,0]")), "0 bytes");

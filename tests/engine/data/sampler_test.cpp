@@ -38,7 +38,7 @@ TEST(Sampler, RandomIsAPermutationOfItsOwnForEachEpochAndSeed) {
     const RandomSampler sampler(length, 3);
     EXPECT_EQ(sampler.size(), length);
     Indices order = sampler.indices(4);
-    EXPECT_EQ(order, sampler.indices(4)) << "repeatable";
+    EXPECT_EQ(order, sampler.indices(4)) << "the order is reproducible";
     std::sort(order.begin(), order.end());
     EXPECT_EQ(order, counted(length));
   }
@@ -48,8 +48,8 @@ TEST(Sampler, RandomIsAPermutationOfItsOwnForEachEpochAndSeed) {
   EXPECT_NE(sampler.indices(0), RandomSampler(100, 4).indices(0));
 }
 
-// 24 permutations of 4 samples; over 24,000 epochs each should come about 1,000 times.
-// Chi-square with 23 degrees of freedom is above 49.7 once in a thousand.
+// There are 24 permutations of 4 samples; in 24,000 epochs each is expected 1,000
+// times. Chi-square with 23 degrees of freedom exceeds 49.7 with probability 0.001.
 TEST(Sampler, RandomPrefersNoPermutation) {
   const RandomSampler sampler(4, 1);
   std::map<Indices, int> seen;

@@ -24,7 +24,7 @@ uint64_t fnv_of(const std::vector<float>& image) {
       {reinterpret_cast<const char*>(image.data()), image.size() * sizeof(float)});
 }
 
-// Bit for bit: crop, flip and float32 arithmetic are torchvision's.
+// Crop, flip and float32 arithmetic match torchvision bit for bit.
 TEST(Transforms, EqualTorchvision) {
   bool flips = false, stays = false;
   for (const auto& golden : golden().at("pictures")) {
@@ -45,7 +45,7 @@ TEST(Transforms, EqualTorchvision) {
   EXPECT_TRUE(flips && stays);
 }
 
-// 2 rows of 3 pixels, small enough to see.
+// 2 rows of 3 pixels, small enough to write out.
 class SmallPicture : public testing::Test {
  protected:
   std::vector<int> transformed(int64_t padding, const Augmentation& augmentation) {
@@ -56,7 +56,7 @@ class SmallPicture : public testing::Test {
 
   std::vector<uint8_t> bytes_{1,  2,  3,  4,  5,  6,  11, 12, 13,
                               14, 15, 16, 21, 22, 23, 24, 25, 26};
-  // byte/255 - 0, over 1/255: the byte, near enough above it to survive truncation
+  // (byte/255 + 1e-4) · 255 is the byte plus a small margin, so it survives truncation.
   Normalize bytes_again_{{-1e-4f, -1e-4f, -1e-4f}, {1 / 255.f, 1 / 255.f, 1 / 255.f}};
 };
 

@@ -21,7 +21,7 @@ class WorkLogTest : public testing::Test {
     tracer::set_step(tracer::kNone);
     tracer::collect();
   }
-  /// What was recorded, but for those of a category.
+  /// Returns the recorded events, except those of category `without`.
   static std::vector<tracer::Event> events(const char* without = "") {
     tracer::stop_recording();
     std::vector<tracer::Event> found;
@@ -42,7 +42,7 @@ TEST_F(WorkLogTest, AWorkerHasALaneAndALateBatchIsWaitedFor) {
   {
     const tracer::HostEvent data("phase", "data");
     log.record(7, begin + 20);
-    log.record(8, begin + 20);  // nothing new
+    log.record(8, begin + 20);  // has no effect
   }
 
   const auto all = events("phase");
@@ -68,7 +68,7 @@ TEST_F(WorkLogTest, ABatchThatWasReadyIsTakenAtOnceButNotBeforeItsTime) {
   log.add({.batch = 1, .begin_ns = begin, .end_ns = begin + 10});
   {
     const tracer::HostEvent data("phase", "data");
-    log.record(0, begin + 20);  // made before the trace: not known
+    log.record(0, begin + 20);  // made before the trace started: not recorded
     log.record(1, tracer::now_ns());
   }
   const auto all = events("phase");

@@ -1,4 +1,4 @@
-// What collectives must give, on every rank: checks for `on_ranks`.
+// Checks of the results of collectives on every rank, for `on_ranks`.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ inline void expect_reduce_scatter(Rank& rank, int64_t count, DType type) {
     const Values all = reduced(rank.size, whole, op);
     const auto first = all.begin() + rank.rank * count;
     EXPECT_EQ(values_of(out), Values(first, first + count)) << about(rank, count, type);
-    EXPECT_EQ(values_of(in), numbers_of(rank.rank, whole)) << "changed";
+    EXPECT_EQ(values_of(in), numbers_of(rank.rank, whole)) << "the input was modified";
   }
 }
 
@@ -125,7 +125,7 @@ inline constexpr CollectiveCheck kCollectiveChecks[] = {
     expect_all_reduce, expect_broadcast,      expect_reduce,
     expect_all_gather, expect_reduce_scatter, expect_send_and_receive};
 
-/// Makes a check on all ranks, for all types and all these sizes.
+/// Runs a check on all ranks for all types and all of these sizes.
 inline void check_collective(const World& world, const std::vector<int64_t>& counts,
                              CollectiveCheck check) {
   on_ranks(world, [&](Rank& rank) {

@@ -1,5 +1,5 @@
-// What the tests of DistributedDataParallel share: a rank's rows, a net that leaves
-// parameters out, and a look at the buckets.
+// Helpers for tests of DistributedDataParallel: a rank's rows, a net with unused
+// parameters, and a hook that records buckets.
 #pragma once
 
 #include <cstring>
@@ -11,7 +11,7 @@
 
 namespace lockstep::test {
 
-/// Rows r, r + N, r + 2N, … of a host tensor: DistributedSampler's share.
+/// Rows r, r + N, r + 2N, … of a host tensor, as DistributedSampler assigns them.
 inline Tensor share_of(const Tensor& all, int rank, int size) {
   const int64_t rows = all.size(0), row = all.numel() / rows;
   const std::vector<double> values = values_of(all);
@@ -47,13 +47,13 @@ struct Batch {
   }
 };
 
-/// Golden values on rank 0 only; the others keep what they have until they are told.
+/// Sets golden values on rank 0 only. The other ranks keep theirs until the broadcast.
 inline void only_rank_0_knows(nn::Module& model, const Rank& rank) {
   if (rank.rank == 0) fill_golden(model, DType::f64);
 }
 
-/// Five linear layers of which the fourth has more than the first bucket's 1 MiB (in
-/// double): with a small `bucket_cap` there are buckets after it. For N×5 inputs.
+/// Five linear layers, of which the fourth exceeds the first bucket's 1 MiB (in
+/// double). With a small `bucket_cap`, more buckets follow it. For N×5 inputs.
 inline nn::ModulePtr make_deep_net() {
   std::vector<nn::ModulePtr> layers;
   int64_t in = 5;
@@ -65,7 +65,7 @@ inline nn::ModulePtr make_deep_net() {
   return std::make_shared<nn::Sequential>(std::move(layers));
 }
 
-/// first(x), plus second(x) where `uses_second`.
+/// first(x), plus second(x) if `uses_second`.
 class TwoLinears : public nn::Module {
  public:
   TwoLinears() {
@@ -91,7 +91,7 @@ struct Launched {
   std::vector<std::vector<std::string>> params;
 };
 
-/// A comm hook that does what happens without one, and notes what it was given.
+/// A comm hook that behaves like the default and records its arguments.
 inline distributed::CommHook watching(Launched& seen) {
   return [&seen](ProcessGroup& group, distributed::GradBucket& bucket) {
     EXPECT_EQ(bucket.index, seen.bytes.size());
@@ -104,7 +104,7 @@ inline distributed::CommHook watching(Launched& seen) {
   };
 }
 
-/// One number for every bit of the tensors.
+/// A hash of all bits of the tensors.
 inline uint64_t bits_of(const Tensors& tensors) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const Tensor& tensor : tensors) {
@@ -119,7 +119,7 @@ inline uint64_t bits_of(const Tensors& tensors) {
   return hash;
 }
 
-/// All ranks hold the same, to the last bit.
+/// Expects identical bits on all ranks.
 inline void expect_all_equal(const std::vector<uint64_t>& bits) {
   for (size_t r = 1; r < bits.size(); ++r) EXPECT_EQ(bits[r], bits[0]) << "rank " << r;
 }

@@ -1,4 +1,4 @@
-// Ranks as threads of the test: each with a device and a process group of its own.
+// Ranks as threads of the test, each with a separate device and process group.
 #pragma once
 
 #include <exception>
@@ -20,7 +20,7 @@ using distributed::ProcessGroup;
 using distributed::ReduceOp;
 using GroupPtr = std::shared_ptr<ProcessGroup>;
 
-/// How messages travel: from memory to memory, or through sockets of 127.0.0.1.
+/// The transport of messages: memory to memory, or sockets on 127.0.0.1.
 enum class Wire { local, tcp };
 
 inline const char* name(Wire wire) { return wire == Wire::local ? "local" : "tcp"; }
@@ -29,15 +29,15 @@ struct World {
   int size = 1;
   Wire wire = Wire::local;
   DeviceType type = DeviceType::reference;
-  Milliseconds timeout{20'000};  ///< so that a hang fails
+  Milliseconds timeout{20'000};  ///< so that a deadlock fails the test
 };
 
-/// What the function of a rank is given.
+/// The argument of a rank's function.
 struct Rank {
   int rank = 0, size = 1;
   Device device;
   GroupPtr group;
-  std::vector<GroupPtr> everyone;  ///< all ranks' groups, to abort them
+  std::vector<GroupPtr> everyone;  ///< all ranks' groups, for aborting them
 };
 
 inline std::vector<GroupPtr> make_groups(const World& world) {
@@ -64,14 +64,14 @@ inline std::vector<GroupPtr> make_groups(const World& world) {
   return groups;
 }
 
-/// Every rank's failure, null where there is none.
+/// Each rank's exception; null if there is none.
 struct Failures {
   std::vector<std::exception_ptr> by_rank;
   std::exception_ptr first;
 };
 
-/// Runs `function(Rank&)` on all ranks. With `aborts`, a rank that fails wakes those
-/// that wait for it. All devices are idle and sound afterwards.
+/// Runs `function(Rank&)` on all ranks. With `aborts`, a failing rank wakes the ranks
+/// that wait for it. Afterwards all devices are idle and without errors.
 template <typename Function>
 Failures try_ranks(const World& world, Function function, bool aborts) {
   const std::vector<GroupPtr> groups = make_groups(world);
@@ -104,20 +104,20 @@ Failures try_ranks(const World& world, Function function, bool aborts) {
   std::vector<std::thread> threads;
   for (int r = 0; r < world.size; ++r) threads.emplace_back(run, r);
   for (std::thread& thread : threads) thread.join();
-  for (int r = 0; r < world.size; ++r) {  // heals what a failure has poisoned
+  for (int r = 0; r < world.size; ++r) {  // clears the errors of poisoned devices
     message_of([&] { runtime::context({world.type, r}).synchronize(); });
   }
   return failures;
 }
 
-/// The same; throws the first rank's failure.
+/// Like `try_ranks` with `aborts`; throws the first failure.
 template <typename Function>
 void on_ranks(const World& world, Function function) {
   const Failures failures = try_ranks(world, function, true);
   if (failures.first) std::rethrow_exception(failures.first);
 }
 
-/// What each rank says when nobody tells it of the others' failures; "" if it is well.
+/// Returns each rank's error message, "" if none, when ranks do not abort each other.
 template <typename Function>
 std::vector<std::string> messages_of_ranks(const World& world, Function function) {
   std::vector<std::string> messages;

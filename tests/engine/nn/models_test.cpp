@@ -1,4 +1,4 @@
-// The models are torchvision's: names, shapes, counts and how their weights begin.
+// The models match torchvision's: names, shapes, counts and initial values.
 #include "engine/models/vgg.h"
 #include "tests/engine/values.h"
 
@@ -11,7 +11,7 @@ nn::ModulePtr make(const std::string& arch, int64_t classes, models::Stem stem,
                    bool fill = false) {
   nn::Construction construction;
   construction.fill = fill;
-  construction.skeleton = !fill;  // shapes need no memory
+  construction.skeleton = !fill;  // shapes require no memory
   construction.seed = 1;
   nn::ConstructionScope scope(construction);
   models::ZooOptions options;
@@ -70,8 +70,8 @@ TEST(Models, UnknownNamesAreListed) {
   EXPECT_THROW(models::make("", {}), std::invalid_argument);
 }
 
-/// Mean and standard deviation against the law that torchvision's values follow, within
-/// five standard errors of ours and of the golden's.
+/// Compares mean and standard deviation with torchvision's initial distribution, within
+/// five standard errors of the two samples.
 void expect_law(const Json& row, const Tensor& tensor) {
   const std::vector<double> v = test::values_of(tensor);
   const double n = static_cast<double>(v.size());
@@ -93,7 +93,7 @@ void expect_law(const Json& row, const Tensor& tensor) {
   if (law == "uniform") {
     EXPECT_LE(largest, 1.02 * std::sqrt(3) * std) << name;
   } else {
-    EXPECT_GE(largest, 2.4 * std) << name << " has a normal law's tails";
+    EXPECT_GE(largest, 2.4 * std) << name << " lacks the tails of a normal law";
   }
 }
 
@@ -111,8 +111,8 @@ TEST(Models, InitialValuesFollowTorchvisionsLaws) {
   }
 }
 
-// VGG has 138 million values, nearly all in its first linear layer: check the features,
-// and the head's laws on the two small ones.
+// VGG has 138 million values, nearly all in its first linear layer. Checks the
+// features, and the distribution of the two small linear layers of the head.
 TEST(Models, InitialValuesOfVgg) {
   const Json golden = test::read_golden("init.json");
   const auto model = make("vgg16", golden["classes"], models::Stem::imagenet, true);
@@ -135,7 +135,7 @@ TEST(Models, TheSeedDecides) {
   const auto model = make("resnet18", 10, models::Stem::cifar, true);
   const auto p = model->named_parameters();
   EXPECT_NE(test::values_of(p[3].value), test::values_of(p[6].value))
-      << p[3].name << " and " << p[6].name << " draw from streams of their own";
+      << p[3].name << " and " << p[6].name << " use different random streams";
 }
 
 TEST(Models, LegacyVggSaysWhyItFails) {

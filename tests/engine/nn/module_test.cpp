@@ -1,4 +1,4 @@
-// Module: hooks, modes, moving, paths; and shape errors in PyTorch's words.
+// Module: hooks, modes, moving, paths; and shape errors with PyTorch's messages.
 #include "engine/nn/layers.h"
 
 #include "tests/engine/parallel/nets.h"
@@ -41,7 +41,7 @@ TEST(Module, MovesItselfWhileATensorsCopyIsACopy) {
   const std::vector<double> before = test::values_of(weight);
   EXPECT_TRUE(weight.device().is_host());
   EXPECT_EQ(&layer.to(test::reference(1)), &layer);
-  EXPECT_EQ(weight.device(), test::reference(1)) << "the very same handle has moved";
+  EXPECT_EQ(weight.device(), test::reference(1)) << "the same handle is moved";
   EXPECT_TRUE(weight.requires_grad() && weight.is_leaf());
   EXPECT_EQ(test::values_of(weight), before);
 
@@ -103,7 +103,7 @@ TEST(Module, PathsAndNames) {
   EXPECT_EQ(parameters[3].value.meta().name, "head.bias");
 }
 
-/// The message of an operation on zeros of the given shapes.
+/// The error message of an operation on zeros of the given shapes.
 std::string error(const std::function<Tensor(const Tensors&)>& op,
                   const std::vector<Shape>& shapes) {
   Tensors inputs;

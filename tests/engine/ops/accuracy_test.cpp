@@ -1,4 +1,4 @@
-// Accuracy of logits made by hand. A diverged model predicts nothing.
+// Accuracy of fixed logits. A diverged model predicts nothing correctly.
 #include <gtest/gtest.h>
 
 #include <cmath>

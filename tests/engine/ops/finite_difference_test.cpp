@@ -1,5 +1,4 @@
-// Every gradient formula against central differences, in double: a check that needs no
-// other program.
+// Every gradient formula against central differences in double, independent of PyTorch.
 #include "tests/engine/values.h"
 
 namespace lockstep {
@@ -10,7 +9,7 @@ constexpr double kStep = 1e-5;
 
 using Function = std::function<Tensor(const Tensors&)>;
 
-/// The scalar Σ y · w, with weights of a named stream, so that no element hides.
+/// The scalar Σ y · w, with random weights w, so that every element contributes.
 double weighted_sum(const Tensor& y) {
   const std::vector<double> values = test::values_of(y);
   double sum = 0;
@@ -167,7 +166,7 @@ TEST(FiniteDifferences, Losses) {
   }
 }
 
-// Dropout is linear once its mask is drawn: the gradient is the mask itself.
+// Dropout is linear for a fixed mask, so its gradient is the mask.
 TEST(FiniteDifferences, DropoutByItsMask) {
   constexpr double kP = 0.3;
   ops::manual_seed(5);
@@ -199,7 +198,7 @@ TEST(Dropout, DrawsAnewAndBySeed) {
   EXPECT_NE(draw(uint64_t{1} << 60), first);
   ops::manual_seed(1);
   ops::dropout(x, 0.5, true);
-  EXPECT_NE(test::values_of(ops::dropout(x, 0.5, true)), first) << "a second call";
+  EXPECT_NE(test::values_of(ops::dropout(x, 0.5, true)), first) << "the second call";
   EXPECT_TRUE(ops::dropout(x, 0.5, false).is(x)) << "evaluation";
   EXPECT_TRUE(ops::dropout(x, 0, true).is(x));
 }

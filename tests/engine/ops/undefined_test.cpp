@@ -1,5 +1,5 @@
-// An undefined tensor, which is Python's None: an error that names the operation and
-// the argument, as PyTorch's does, and no crash.
+// An undefined tensor corresponds to Python's None. Operations reject it with an error
+// that names the operation and the argument, like PyTorch's.
 #include <functional>
 
 #include "engine/tensor/tensor.h"

@@ -1,5 +1,5 @@
-// DataParallel against PyTorch's numbers, and the law behind it: without batch norm,
-// N devices compute what one computes.
+// DataParallel against PyTorch's results, and the equivalence: without batch norm, N
+// devices give the result of one.
 #include "engine/parallel/data_parallel.h"
 
 #include "engine/optim/sgd.h"
@@ -46,7 +46,7 @@ TEST_P(GoldenDataParallel, EqualsPyTorchInDouble) {
     ++compared;
   }
   EXPECT_EQ(compared, golden["gradients"].size());
-  // Chunk 0's statistics survive; the others' are lost with their replicas.
+  // Replica 0 keeps its statistics; those of the other replicas are discarded.
   for (auto& [name, buffer] : model->named_buffers()) {
     if (test::ends_with(name, "num_batches_tracked")) {
       EXPECT_EQ(ops::item(buffer), 1) << name;
@@ -64,7 +64,8 @@ INSTANTIATE_TEST_SUITE_P(Nets, GoldenDataParallel,
                                          "resnet18_cifar_b10_n4", "vgg16_b10_n4"),
                          [](const auto& info) { return std::string(info.param); });
 
-/// Parameters after three steps of SGD on `devices` devices, 0: without DataParallel.
+/// Parameters after three steps of SGD on `devices` devices; 0 means without
+/// DataParallel.
 Tensors train(const nn::ModulePtr& model, int devices, const Tensor& images,
               int64_t classes) {
   test::fill_golden(*model, DType::f64);
@@ -112,7 +113,7 @@ TEST(DataParallelLaw, ConvolutionsTrainAsOnOneDevice) {
   }
 }
 
-// With batch norm the law fails, as it must: each replica normalises its own chunk.
+// With batch norm there is no equivalence: each replica normalizes its own chunk.
 TEST(DataParallel, BatchNormSeesOnlyItsChunk) {
   const Tensor images = test::random("images", {6, 2, 4, 4}, 1.7);
   auto running_mean = [&](const Tensor& seen, int n) {
@@ -138,7 +139,7 @@ TEST(DataParallel, EvaluationUsesEveryReplicasCopyOfTheBuffers) {
   autograd::NoGrad no_grad;
   const Tensor alone = (*model)(test::on(test::reference(0), images));
   EXPECT_EQ(test::distance(dp(images), alone), 0);
-  EXPECT_EQ(ops::item(model->buffers()[2]), 0) << "evaluation counts no batch";
+  EXPECT_EQ(ops::item(model->buffers()[2]), 0) << "evaluation does not count batches";
   EXPECT_FALSE(dp(images).requires_grad());
 }
 
@@ -173,7 +174,7 @@ TEST(DataParallel, AnInputOnDevice0GivesTheSame) {
   EXPECT_EQ(test::distance(chunks[2], images.narrowed(4, 1)), 0);
 }
 
-// The gradient flows through the scatter, too: DataParallel may sit in mid-net.
+// The gradient also flows through the scatter: DataParallel may wrap an inner module.
 TEST(DataParallel, PassesTheGradientOfItsInput) {
   const Tensor images = test::random("images", {5, 5});
   auto gradient = [&images](int n) {
@@ -194,7 +195,7 @@ TEST(DataParallel, PassesTheGradientOfItsInput) {
   }
 }
 
-// `model.features = DataParallel(model.features)`: the head runs on device 0 alone.
+// `model.features = DataParallel(model.features)`: the head runs on device 0 only.
 TEST(DataParallel, WrapsTheFeaturesOnly) {
   auto step = [](bool wrapped) {
     const auto model =

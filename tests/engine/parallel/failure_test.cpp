@@ -1,4 +1,4 @@
-// What happens when a replica fails, and when things lie where they must not.
+// Failures of a replica, and tensors on wrong devices.
 #include <atomic>
 #include <latch>
 
@@ -15,7 +15,7 @@ class Fragile : public nn::Module {
  public:
   struct State {
     std::atomic<int> throws_on{-1}, finished{0};
-    std::latch* together = nullptr;  ///< replicas meet here before anything happens
+    std::latch* together = nullptr;  ///< replicas synchronize here first
   };
   explicit Fragile(std::shared_ptr<State> state) : state_(std::move(state)) {
     fc_ = register_module("fc", std::make_shared<nn::Linear>(5, 2));
@@ -46,7 +46,7 @@ TEST(FailingReplica, IsNamedAndTheOthersFinish) {
   Fixture f;
   f.model->to(test::reference(0));
   DataParallel dp(f.model, test::devices(3));
-  std::latch together(3);  // passes only if every replica has a thread of its own
+  std::latch together(3);  // passes only if every replica has a separate thread
   f.state->together = &together;
   f.state->throws_on = 1;
   EXPECT_EQ(test::message_of([&] { dp(f.images); }),
@@ -105,7 +105,8 @@ TEST(Placement, WrongDeviceInPyTorchsWords) {
   EXPECT_EQ(placement_error(model), "");
   Tensor running_mean = model->buffers()[0];
   running_mean.set_data(test::on(test::reference(1), running_mean));
-  EXPECT_EQ(placement_error(model), words + "reference:1") << "a buffer counts, too";
+  EXPECT_EQ(placement_error(model), words + "reference:1")
+      << "buffers are checked, too";
 }
 
 TEST(Placement, NoDeviceNoDataParallel) {

@@ -13,7 +13,7 @@ inline parallel::Devices devices(int n) {
   return all;
 }
 
-/// A model with parameters of 64 bits.
+/// A model with float64 parameters.
 template <typename Make>
 auto in_double(Make make) {
   nn::Construction construction;
@@ -29,7 +29,7 @@ inline nn::ModulePtr make_toy() { return std::make_shared<models::Toy>(5, 2); }
 
 inline nn::ModulePtr make_batch_norm() { return std::make_shared<nn::BatchNorm2d>(2); }
 
-/// What `flatten` is in a Sequential.
+/// `flatten` as a module for Sequential.
 class Flatten : public nn::Module {
  public:
   Tensor forward(const Tensor& input) override { return ops::flatten(input); }
@@ -50,7 +50,7 @@ inline nn::ModulePtr make_small_net() {
       std::make_shared<nn::Linear>(3, 3)});
 }
 
-/// Features and a head, as VGG has them: the example wraps only the features.
+/// Features and a head, as in VGG: the example wraps only the features.
 class TwoParts : public nn::Module {
  public:
   TwoParts() {

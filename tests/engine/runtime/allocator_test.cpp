@@ -1,5 +1,5 @@
-// Device memory in host program order: what is reused when, and what is counted as
-// what.
+// Device memory in host program order: which blocks are reused when, and how memory is
+// counted.
 #include "engine/runtime/allocator.h"
 
 #include "engine/nn/layers.h"
@@ -19,14 +19,14 @@ std::shared_ptr<Block> take(size_t bytes, Stream& stream,
 }
 
 TEST(Allocator, ReusesAtOnceOnTheSameStream) {
-  Gate gate(fifth().compute());  // nothing that uses the block has run yet
+  Gate gate(fifth().compute());  // no task that uses the block has run yet
   auto block = take(4096, fifth().compute());
   void* data = block->data;
   block.reset();
-  EXPECT_EQ(take(4000, fifth().compute())->data, data) << "nearly equal sizes share";
+  EXPECT_EQ(take(4000, fifth().compute())->data, data) << "nearly equal size: reused";
   const auto mine = take(4096, fifth().compute());
   EXPECT_EQ(mine->data, data);
-  EXPECT_NE(take(4096, fifth().compute())->data, data) << "it is in use";
+  EXPECT_NE(take(4096, fifth().compute())->data, data) << "the block is in use";
 }
 
 TEST(Allocator, DoesNotWasteLargeBlocksOnSmallOnes) {
@@ -45,10 +45,10 @@ TEST(Allocator, RecordStreamDelaysReuse) {
   Gate gate(copy);
   auto block = take(12288, compute);
   void* data = block->data;
-  fifth().allocator().record_stream(*block, copy);  // `copy` still reads it
+  fifth().allocator().record_stream(*block, copy);  // `copy` still reads the block
   block.reset();
   auto other = take(12288, compute);
-  EXPECT_NE(other->data, data) << "the other stream is not done";
+  EXPECT_NE(other->data, data) << "the other stream has not finished";
   gate.open();
   copy.record_event()->wait();
   EXPECT_EQ(take(12288, compute)->data, data);
@@ -78,7 +78,7 @@ TEST(Allocator, CountsByCategoryAndKeepsThePeak) {
   EXPECT_EQ(memory.peak_bytes(), before);
   auto gradients = take(1000, fifth().compute(), MemoryCategory::gradients);
   auto other = take(24, fifth().compute(), MemoryCategory::buckets);
-  EXPECT_EQ(memory.live_bytes(), before + 1024) << "bytes as asked for";
+  EXPECT_EQ(memory.live_bytes(), before + 1024) << "bytes as requested";
   EXPECT_EQ(memory.live_bytes(MemoryCategory::gradients), 1000);
   memory.recategorize(*gradients, MemoryCategory::optimizer);
   EXPECT_EQ(memory.live_bytes(MemoryCategory::gradients), 0);
@@ -97,7 +97,7 @@ TEST(Allocator, TensorsAreCountedInTheirScope) {
     const Tensor x = Tensor::empty({10}, test::reference(5));
     EXPECT_EQ(memory.live_bytes(MemoryCategory::inputs), 40);
     const Tensor view = x.narrowed(2, 3);
-    EXPECT_EQ(memory.live_bytes(MemoryCategory::inputs), 40) << "views are free";
+    EXPECT_EQ(memory.live_bytes(MemoryCategory::inputs), 40) << "views are not counted";
   }
   EXPECT_EQ(memory.live_bytes(MemoryCategory::inputs), 0);
   EXPECT_EQ(CategoryScope::current(), MemoryCategory::activations);
@@ -105,7 +105,7 @@ TEST(Allocator, TensorsAreCountedInTheirScope) {
 
 TEST(Allocator, TooMuchIsAnErrorNotADeadlock) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "AddressSanitizer ends the program at such a size";
+  GTEST_SKIP() << "AddressSanitizer aborts on such a size";
 #endif
   const int64_t before = fifth().allocator().live_bytes();
   const std::string message =
@@ -114,8 +114,8 @@ TEST(Allocator, TooMuchIsAnErrorNotADeadlock) {
   EXPECT_EQ(fifth().allocator().live_bytes(), before);
 }
 
-// Counters follow the host's program, not the workers' luck: two runs agree, whether
-// the device keeps up or stands still.
+// Counters depend on the host's program, not on the workers' timing: two runs agree,
+// whether the device keeps up or is blocked.
 TEST(Allocator, EqualPeaksOfEqualRuns) {
   for (const Device where :
        {test::reference(6), Device{DeviceType::cpu, 6}, Device{DeviceType::null, 6}}) {
@@ -145,7 +145,7 @@ TEST(Allocator, EqualPeaksOfEqualRuns) {
       return memory.peak_bytes() - before;
     };
     for (bool grad : {false, true}) {
-      peak(false, grad);  // takes the workspace
+      peak(false, grad);  // allocates the workspace
       const int64_t first = peak(false, grad);
       EXPECT_GT(first, 4 * 16 * 8 * 8 * 4);
       EXPECT_EQ(leaked, 0);

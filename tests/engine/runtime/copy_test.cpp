@@ -1,4 +1,4 @@
-// Copies between memories: values, order, lifetimes, and what is refused.
+// Copies between memories: values, order, lifetimes, and rejected calls.
 #include "engine/ops/copy.h"
 
 #include "tests/engine/runtime/gate.h"
@@ -20,7 +20,7 @@ TEST(Copy, AnotherDeviceGetsACopy) {
   const Tensor x = test::on(test::reference(0), host);
   const Tensor there = test::on(test::reference(1), x);
   EXPECT_EQ(there.device(), test::reference(1));
-  EXPECT_EQ(x.device(), test::reference(0)) << "a tensor does not move itself";
+  EXPECT_EQ(x.device(), test::reference(0)) << "the source tensor stays on its device";
   EXPECT_EQ(test::distance(there, host), 0);
 }
 
@@ -33,8 +33,8 @@ TEST(Copy, EveryTypeTravels) {
   }
 }
 
-// The sender's work, the transfer and the receiver's work follow one another although
-// the host never waits.
+// The sender's work, the transfer and the receiver's work run in order although the
+// host does not wait.
 TEST(Copy, WaitsForTheSenderAndTheReceiverForIt) {
   const Tensor x = test::on(test::reference(0), test::vector({1, 2}));
   Tensor result;
@@ -46,7 +46,7 @@ TEST(Copy, WaitsForTheSenderAndTheReceiverForIt) {
   EXPECT_EQ(test::values_of(result), (std::vector<double>{20, 40}));
 }
 
-// Nothing but copies: the second may not overtake the first.
+// Copies only: the second one must not overtake the first.
 TEST(Copy, OfWhatIsStillArriving) {
   Tensor there;
   {
@@ -74,7 +74,7 @@ TEST(Copy, AHostTensorLivesUntilItsCopyIsDone) {
   EXPECT_EQ(test::distance(there, test::random("x", {1000})), 0);
 }
 
-// The sender's memory may be given back while its bytes still travel.
+// The sender's memory may be freed before its copy has run.
 TEST(Copy, ASendersMemoryIsNotReusedBeforeItsCopyIsDone) {
   Tensor there;
   {

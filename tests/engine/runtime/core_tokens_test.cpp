@@ -1,4 +1,4 @@
-// Core tokens are given in the order of acquire(), never more than there are.
+// Core tokens are granted in the order of acquire(), never more than exist.
 #include "engine/runtime/core_tokens.h"
 
 #include <gtest/gtest.h>
@@ -45,14 +45,14 @@ TEST(CoreTokens, NeverMoreThanTheCores) {
   EXPECT_GE(most, 1);
 }
 
-/// A thread whose standing still can be seen from outside.
+/// A thread with an observable blocked state.
 class Asker {
  public:
   Asker(CoreTokens& tokens, int count, char name, std::string& order)
       : thread_([this, &tokens, count, name, &order] {
           id_ = gettid();
           tokens.acquire(count);
-          order += name;  // guarded by the tokens: two of two, or one after the other
+          order += name;  // guarded by the tokens: the threads never hold them together
           tokens.release(count);
           ended_ = true;
         }) {}
@@ -74,8 +74,8 @@ class Asker {
   std::thread thread_;
 };
 
-// A kernel that needs both cores is not overtaken by a small one that came later,
-// although a core is free.
+// A small kernel must not overtake an earlier one that needs both cores, although one
+// core is free.
 TEST(CoreTokens, FirstComeFirstServed) {
   CoreTokens tokens(2);
   std::string order;
@@ -88,7 +88,7 @@ TEST(CoreTokens, FirstComeFirstServed) {
     tokens.release(1);
   }
   EXPECT_EQ(order, "Ls");
-  EXPECT_EQ(tokens.acquire(2), 2) << "all came back";
+  EXPECT_EQ(tokens.acquire(2), 2) << "all tokens were returned";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Ways to hold a stream still: tests order things with latches, never with sleeps.
+// Ways to block a stream: tests order events with latches, never with sleeps.
 #pragma once
 
 #include <latch>
@@ -14,7 +14,7 @@ inline runtime::Task task(std::function<void()> run, const char* name = "task") 
   return made;
 }
 
-/// Blocks a stream from construction until `open` (or destruction).
+/// Blocks a stream from construction until `open` or destruction.
 class Gate {
  public:
   explicit Gate(runtime::Stream& stream) {

@@ -1,5 +1,5 @@
-// Streams: order inside one, events between them, a host that runs ahead, and what
-// becomes of a failure.
+// Streams: order within a stream, events between streams, a host that runs ahead, and
+// failures.
 #include "engine/runtime/stream.h"
 
 #include <atomic>
@@ -41,7 +41,7 @@ TEST(Stream, TheHostRunsAhead) {
 TEST(Stream, StreamsOfADeviceAreIndependent) {
   Gate compute(device().compute());
   for (Stream* stream : {&device().copy(), &device().comm()}) {
-    stream->enqueue(task([] {}))->wait();  // ends although `compute` stands still
+    stream->enqueue(task([] {}))->wait();  // completes although `compute` is blocked
   }
   device(1).compute().enqueue(task([] {}))->wait();
 }
@@ -61,7 +61,7 @@ TEST(Stream, EventsOrderStreams) {
   EXPECT_EQ(order, "abc");
 }
 
-// As cudaEventRecord after cudaStreamWaitEvent: the event includes the wait.
+// Like cudaEventRecord after cudaStreamWaitEvent: the event includes the wait.
 TEST(Stream, ARecordedEventIncludesWaits) {
   device().synchronize();
   Gate gate(device().copy());
@@ -76,7 +76,7 @@ TEST(Stream, ARecordedEventIncludesWaits) {
   EXPECT_TRUE(recorded->done());
 }
 
-// A wait holds for the next task and, by order, for all after it.
+// A wait applies to the next task and, by order, to all later ones.
 TEST(Stream, AWaitLetsEarlierTasksPass) {
   Gate gate(device().compute());
   const EventPtr blocked = device().compute().record_event();
@@ -117,13 +117,13 @@ TEST(Stream, AHeldTaskRunsWhenSomethingFollows) {
   };
   Stream& stream = device().compute();
   EventPtr done = stream.enqueue_amendable(amendable());
-  EXPECT_EQ(stream.held(&ran), nullptr) << "another address";
+  EXPECT_EQ(stream.held(&ran), nullptr) << "a different address";
   EXPECT_EQ(*std::static_pointer_cast<int>(stream.held(&address)), 5);
   EXPECT_FALSE(stream.amend(&ran, [](Task&) { FAIL(); }));
   EXPECT_TRUE(stream.amend(&address,
                            [&ran](Task& t) { t.run = [&ran] { ran += "amended "; }; }));
   EXPECT_EQ(ran, "");
-  stream.record_event()->wait();  // waiting for its end starts it
+  stream.record_event()->wait();  // waiting for completion starts the task
   EXPECT_EQ(ran, "amended ");
 
   done = stream.enqueue_amendable(amendable());
@@ -146,7 +146,7 @@ TEST(Failure, SkipsWhatFollowsAndIsToldOnce) {
   EXPECT_FALSE(ran);
   EXPECT_TRUE(skipped->done()) << "its waiters are released";
 
-  EXPECT_EQ(test::message_of([&] { broken.synchronize(); }), "") << "told once";
+  EXPECT_EQ(test::message_of([&] { broken.synchronize(); }), "") << "reported once";
   broken.compute().enqueue(task([&ran] { ran = true; }));
   broken.synchronize();
   EXPECT_TRUE(ran) << "the device works again";

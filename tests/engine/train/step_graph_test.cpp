@@ -1,5 +1,5 @@
-// Training by replayed steps is training: the same losses and parameters, whatever
-// comes between the steps.
+// Replayed steps give the losses and parameters of ordinary steps, whatever work runs
+// between the steps.
 #include "engine/train/step_graph.h"
 
 #include "engine/data/generated.h"
@@ -18,7 +18,7 @@ constexpr int kEpochs = 3;
 
 class StepGraphs : public test::OnCuda {
  protected:
-  /// Hardware adds in any order; the simulated one adds as it is told.
+  /// Real hardware adds in any order; the simulated GPU adds in a fixed order.
   double tolerance() const { return real() ? 1e-4 : 0; }
 };
 
@@ -48,7 +48,7 @@ struct Trained {
   int64_t replays = 0;
 };
 
-/// Tensors of the sizes of activations, made before a step and read after it.
+/// Tensors with the sizes of activations, created before a step and read after it.
 class Neighbours {
  public:
   void make() {
@@ -103,7 +103,8 @@ Trained trained(bool graph) {
 TEST_P(StepGraphs, AStepReplayedIsTheStepItself) {
   const Trained mine = trained(true), theirs = trained(false);
   EXPECT_EQ(theirs.replays, 0);
-  // An epoch's last, smaller batch is run, and so is the first step with a new rate.
+  // An epoch's smaller last batch and the first step with a new learning rate are run,
+  // not replayed.
   EXPECT_EQ(mine.replays, 4 + 5 + 4);
   ASSERT_EQ(mine.losses.size(), theirs.losses.size());
   for (size_t i = 0; i < mine.losses.size(); ++i) {
@@ -117,7 +118,7 @@ TEST_P(StepGraphs, AStepReplayedIsTheStepItself) {
   }
 }
 
-/// What records wants to see every kernel.
+/// Recording requires that every kernel is launched individually.
 TEST_P(StepGraphs, ATracedStepIsNotReplayed) {
   tracer::start_recording();
   const Trained mine = trained(true);
@@ -137,7 +138,7 @@ TEST_P(StepGraphs, DropoutIsRefused) {
   EXPECT_NE(said.find("--dropout 0"), std::string::npos) << said;
 }
 
-/// A step that fails while it is captured leaves a device that works.
+/// A step that fails during capture leaves the device usable.
 TEST_P(StepGraphs, AFailureEndsTheCapture) {
   const Tensor x = test::on(kGpu, test::signed_tensor("x", {4, 6}, 1, DType::f32));
   StepGraph graph;

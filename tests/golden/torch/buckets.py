@@ -1,4 +1,4 @@
-"""Which gradients DistributedDataParallel reduces together, asked of PyTorch itself."""
+"""Which gradients DistributedDataParallel reduces together, obtained from PyTorch."""
 
 import math
 
@@ -10,7 +10,7 @@ from philox import fnv1a64, uniform
 from rules import provenance
 
 MIB = 1 << 20
-KINDS = [  # what may not share a bucket: (dtype, device)
+KINDS = [  # the key of a bucket: (dtype, device)
     (torch.float32, "meta"),
     (torch.float64, "meta"),
     (torch.float16, "meta"),
@@ -48,7 +48,7 @@ def loss_of(net):
 
 
 def ready_order(net):
-    """Parameter indices as gradients are accumulated: DDP hooks the same nodes."""
+    """Parameter indices in order of gradient accumulation: DDP hooks the same nodes."""
     order, nodes = [], []
     for i, p in enumerate(net.parameters()):
         nodes.append(p.expand_as(p).grad_fn.next_functions[0][0])
@@ -65,7 +65,7 @@ def buckets_of(ddp, net):
 
 
 def ddp_rows(name, net):
-    """Buckets in launch order, in the first step and from the second forward on."""
+    """Buckets in launch order, in the first step and from the second forward pass."""
     rows = []
     for unused, cap in SETTINGS + MORE_SETTINGS.get(name, []):
         ddp = torch.nn.parallel.DistributedDataParallel(
@@ -100,7 +100,8 @@ def numbers(case, what, count, below):
 
 
 def random_case(case, largest, limits, kinds, shuffled):
-    """Sizes and kinds drawn by name; PyTorch's answer in registration or `order`."""
+    """Random sizes and kinds, and PyTorch's buckets in registration order or
+    `order`."""
     count = 1 + numbers(case, "count", 1, 24)[0]
     keys = numbers(case, "key", count, kinds)
     tensors = []

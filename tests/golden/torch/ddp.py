@@ -1,7 +1,7 @@
 """DistributedDataParallel on gloo, one process per rank: three steps of whole nets.
 
-Rank r of N takes rows r, r+N, r+2N, ... of the golden batch (DistributedSampler's rule
-without shuffling). The rules of single features are in ddp_cases.py."""
+Rank r of N takes rows r, r+N, r+2N, ... of the golden batch, like DistributedSampler
+without shuffling. Single features are in ddp_cases.py."""
 
 import hashlib
 import os
@@ -24,11 +24,12 @@ WHOLE_NETS = [  # net, global batch, ranks
     *[("resnet18_cifar", 6, 2), ("resnet18_cifar", 6, 3)],
 ]
 STEPS = 3
-os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # the ranks inherit it
+os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # inherited by the ranks
 
 
 def on_ranks(world, work, *arguments):
-    """What `work(rank, world, *arguments)` returns on each rank of a gloo group."""
+    """Returns the results of `work(rank, world, *arguments)` on each rank of a gloo
+    group."""
     with tempfile.TemporaryDirectory() as folder:
         torch.multiprocessing.spawn(be_rank, (world, folder, work, arguments), world)
         files = (pathlib.Path(folder, f"result{rank}") for rank in range(world))
@@ -46,13 +47,13 @@ def be_rank(rank, world, folder, work, arguments):
 
 
 def same(results):
-    """What all ranks agree on, to the last bit."""
+    """Returns the result of all ranks, which must be bit-identical."""
     assert all(r == results[0] for r in results)
     return results[0]
 
 
 class Buckets:
-    """Sees every bucket in the order of its launch, through a comm hook."""
+    """Records every bucket in launch order, through a comm hook."""
 
     def __init__(self, ddp):
         self.at = {p.data_ptr(): i for i, p in enumerate(ddp.module.parameters())}
@@ -67,14 +68,14 @@ class Buckets:
         return allreduce_hook(group, bucket)
 
     def of_step(self):
-        """Since the last call: bytes and parameter numbers of each bucket."""
+        """Bytes and parameter indices of each bucket since the last call."""
         found = {"bytes": self.bytes, "parameters": self.parameters}
         self.bytes, self.parameters = [], []
         return found
 
 
 def only_rank_0_knows(net, rank):
-    """The other ranks start from zeros: they get all values by the construction."""
+    """Zeroes the other ranks' values: DDP's constructor broadcasts all values."""
     if rank > 0:
         for tensor in net.state_dict().values():
             tensor.zero_()
@@ -90,7 +91,7 @@ def optimizer_of(net, lr):
 
 
 def exact(tensors):
-    """A hash of every bit."""
+    """A hash of all bits."""
     found = hashlib.blake2b()
     for tensor in tensors.values():
         found.update(tensor.detach().contiguous().numpy())
@@ -99,7 +100,7 @@ def exact(tensors):
 
 def train(net, model, x, y, lr, buckets=None, describe=digests):
     """Three steps of SGD on the same rows; `model` is the net or its DDP. `describe`
-    makes what is handed back of the first gradients and the last parameters."""
+    converts the returned first gradients and last parameters."""
     optimizer = optimizer_of(net, lr)
     losses, first, seen = [], None, []
     for _ in range(STEPS):
@@ -127,7 +128,7 @@ def rank_trains(rank, world, name, batch, nudge_and_watch):
     ddp = DistributedDataParallel(run.net)
     watch = Buckets(ddp) if nudge_and_watch else None
     x, y = run.x[rank::world], run.y[rank::world]
-    describe = exact if rank > 0 else digests  # rank 0 describes for all
+    describe = exact if rank > 0 else digests  # only rank 0 returns digests
     return {
         **train(run.net, ddp, x, y, run.lr, watch, describe),
         "buffers": digests(run.buffers()),
@@ -136,7 +137,7 @@ def rank_trains(rank, world, name, batch, nudge_and_watch):
 
 
 def distance(mine, golden):
-    """Largest differences; `losses` are the means over the ranks."""
+    """The largest differences; `losses` are means over the ranks."""
     pairs = zip(mine["losses"], golden["losses"])
     first = golden["losses"][0]
     return {
@@ -147,7 +148,7 @@ def distance(mine, golden):
 
 
 def joined(ranks):
-    """Rank 0's table, with which the others agree in all but the loss of their rows."""
+    """Rank 0's table; the other ranks may differ only in their losses."""
     same([r["exact"] for r in ranks])
     same([r["buckets"] for r in ranks])
     losses = zip(*(r["losses"] for r in ranks))
@@ -155,8 +156,8 @@ def joined(ranks):
 
 
 def whole_net(name, batch, world):
-    """The numbers come from a DDP without a hook. The buckets do not depend on them
-    and are seen in a second run, with nudged weights: two answers for its price."""
+    """The values come from a DDP without a hook. Buckets do not depend on values and
+    are recorded in a second run with nudged weights, which also measures the noise."""
     plain = on_ranks(world, rank_trains, name, batch, False)
     nudged = on_ranks(world, rank_trains, name, batch, True)
     golden = joined(plain)
@@ -173,7 +174,7 @@ def whole_net(name, batch, world):
         "buffers": [r["buffers"] for r in plain],
         "buckets": joined(nudged)["buckets"],
     }
-    if not run.buffers():  # no BatchNorm: DDP equals the single device
+    if not run.buffers():  # without BatchNorm, DDP equals the single device
         single = train(run.net, run.net, run.x, run.y, run.lr)
         out["single"] = distance(single, golden)
     out["float64_nudged"] = distance(joined(nudged), golden)

@@ -30,7 +30,7 @@ def small_net():
 
 
 class TwoLinears(torch.nn.Module):
-    """first(x), plus second(x) where the caller asks for it."""
+    """first(x), plus second(x) if the caller requests it."""
 
     def __init__(self):
         super().__init__()
@@ -57,7 +57,7 @@ def prepare(name, batch):
 
 
 def on_rank(rank, world, name, batch, **options):
-    """Net, its DDP, and the rank's own rows."""
+    """The net, its DDP, and the rank's rows."""
     net, x, y = prepare(name, batch)
     only_rank_0_knows(net, rank)
     ddp = DistributedDataParallel(net, **options)
@@ -76,7 +76,7 @@ def about(ranks, **more):
     return {**provenance(), "dtype": "float64", "ranks": ranks, **more}
 
 
-# no_sync: k micro-batches, of which only the last one talks to the other rank.
+# no_sync: k micro-batches, of which only the last one is synchronized.
 
 
 def rank_accumulates(rank, world, name, batch, count, rounds):
@@ -151,7 +151,7 @@ def join():
     return about(2, batches=batches, rows=rows, sgd={**SGD, "lr": LR}, modes=modes)
 
 
-# Unused parameters. Who uses `second`: a row per step, a column per rank.
+# Unused parameters. Whether `second` is used: a row per step, a column per rank.
 
 USES_SECOND = [[True, True], [True, False], [False, False], [True, True]]
 
@@ -174,7 +174,8 @@ def rank_skips(rank, world, batch, clears, watched):
 
 
 def rank_errs(rank, world, batch, level):
-    """Nobody uses `second`, nobody looks for that: the next forward must complain."""
+    """`second` is unused and unused parameters are not searched: the next forward
+    fails."""
     dist.set_debug_level(level)
     net, ddp, x, y = on_rank(rank, world, "two_linears", batch)
     F.cross_entropy(ddp(x, False), y).backward()
@@ -211,7 +212,7 @@ def unused():
     )
 
 
-# The scale of the loss: DDP averages over the ranks, whatever the loss is.
+# The scale of the loss: DDP averages over the ranks, whatever the reduction.
 
 
 def rank_scales(rank, world, batch, reduction):
@@ -236,7 +237,7 @@ def loss_scale():
     return about(world, batch=batch, **losses)
 
 
-# What DDP packs for the ImageNet example, in float32.
+# The buckets of DDP in the ImageNet example, in float32.
 
 SETTINGS = {
     "default": {},
@@ -265,4 +266,4 @@ def buckets_live():
     return {**about(2, net="torchvision resnet18"), "dtype": "float32", **found}
 
 
-JOBS = (no_sync, join, unused, loss_scale, buckets_live)  # each makes ddp_<name>.json
+JOBS = (no_sync, join, unused, loss_scale, buckets_live)  # each writes ddp_<name>.json

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Makes the golden files here: OMP_NUM_THREADS=1 ./make_goldens.py [NAME...].
+"""Generates the golden files: OMP_NUM_THREADS=1 ./make_goldens.py [NAME...].
 
-With --check nothing is written: the files are made again and compared, numbers to
-1e-10 of their list's largest (another machine's BLAS may round differently)."""
+With --check nothing is written: the values are computed again and compared with the
+files, to 1e-10 of the largest value of each list (another BLAS may round
+differently)."""
 
 import argparse
 import functools
@@ -34,7 +35,7 @@ DATA_PARALLEL = [
 
 
 def files():
-    """File name without .json → the function that makes its content."""
+    """File name without .json → the function that generates its content."""
     jobs = {
         "philox": tables.philox,
         "ops": ops.all_ops,
@@ -63,7 +64,7 @@ SKIPPED = (
 
 
 def differences(old, new, where, found):
-    """Collects the places where `new` is not `old`."""
+    """Collects the paths at which `new` differs from `old`."""
     if isinstance(old, dict) and isinstance(new, dict):
         if old.keys() != new.keys():
             found.append(f"{where}: other keys")

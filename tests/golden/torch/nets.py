@@ -1,4 +1,4 @@
-"""Whole nets: loss, logits, gradients, ten SGD steps; DataParallel chunk by chunk."""
+"""Whole nets: loss, logits, gradients, ten SGD steps; DataParallel by chunks."""
 
 import gc
 
@@ -41,7 +41,7 @@ def vgg16_bn():
     return torchvision.models.vgg16_bn(num_classes=10, dropout=0.0, init_weights=False)
 
 
-NETS = {  # name: (factory, image shape, classes, what it is, lr of the SGD steps)
+NETS = {  # name: (factory, image shape, classes, description, lr of the SGD steps)
     "toy": (Toy, (5,), 2, "Linear(5,2), named fc", 0.01),
     "resnet18_cifar": (
         resnet18_cifar,
@@ -63,7 +63,7 @@ NETS = {  # name: (factory, image shape, classes, what it is, lr of the SGD step
 
 
 class Run:
-    """One net with its filled weights and its batch, in one dtype, in train mode."""
+    """A net with its golden weights and batch, in one dtype, in train mode."""
 
     def __init__(self, name, batch, dtype, nudge=False):
         self.name, self.dtype = name, dtype
@@ -73,15 +73,16 @@ class Run:
         fill(self.net, dtype)
         self.x = images((batch, *shape), dtype)
         self.y = labels(batch, self.classes)
-        if nudge:  # how much does an error of a few ulp in the weights matter?
+        if nudge:  # measures the effect of an error of a few ulp in the weights
             with torch.no_grad():
                 for p in self.net.parameters():
                     p.view(-1)[::2] *= 1 + 2.0**-50
                     p.view(-1)[1::2] *= 1 - 2.0**-50
 
     def forward_backward(self, chunks=1):
-        """DataParallel with `chunks` devices: every chunk through a replica of its own
-        (same parameters, own buffers; those of chunk 0 survive), one mean loss."""
+        """DataParallel with `chunks` devices: each chunk through a separate replica
+        (same parameters, separate buffers; those of chunk 0 are kept), one mean
+        loss."""
         self.net.zero_grad(set_to_none=True)
         outputs, survivors = [], None
         owned = {m: dict(m._buffers) for m in self.net.modules()}
@@ -105,7 +106,7 @@ class Run:
         return {n: b for n, b in self.net.named_buffers() if b.is_floating_point()}
 
     def sgd(self):
-        """Ten steps on the same batch; the first gradient is already there."""
+        """Ten steps on the same batch; the first gradient is already computed."""
         optimizer = torch.optim.SGD(
             self.net.parameters(), self.lr, SGD["momentum"], 0, SGD["weight_decay"]
         )
@@ -118,14 +119,14 @@ class Run:
 
 
 def away(a, b):
-    """Squared distance and squared size of two tensors."""
+    """Squared distance and squared norm of two tensors."""
     a, b = flat64(a), flat64(b)
     d = a - b
     return float(np.dot(d, d)), float(np.dot(b, b))
 
 
 def gradient_distance(mine, reference, noise):
-    """Relative L2 distance: whole gradient, and the worst parameter's."""
+    """Relative L2 distance: of the whole gradient, and the largest of any parameter."""
     pairs = {n: away(mine[n], reference[n]) for n in reference}
     whole = sum(d for d, _ in pairs.values()) / sum(s for _, s in pairs.values())
     worst = max((d / s, n) for n, (d, s) in pairs.items() if n not in noise)
@@ -145,13 +146,14 @@ def digests(tensors):
 
 
 def pure_rounding(grads):
-    """Gradients that are zero in exact arithmetic (a bias in front of a BatchNorm)."""
+    """Gradients that are exactly zero in theory (a bias before a BatchNorm)."""
     size = {n: away(g, g)[1] ** 0.5 for n, g in grads.items()}
     return [n for n in size if size[n] < 1e-10 * max(size.values())]
 
 
 def state_noise(mine, golden):
-    """Largest difference of two tables of digests, in units of each tensor's norm."""
+    """The largest difference of two tables of digests, relative to each tensor's
+    norm."""
     return Short(
         max(
             abs(x - y) / g[0]
@@ -213,7 +215,7 @@ def one_net(name, batch=4):
         run.forward_backward()
         near = compare_first(run, out, reference)
         mine = run.sgd()
-        near["losses"] = [  # later losses are tiny: the first one sets the scale
+        near["losses"] = [  # later losses are tiny: relative to the first one
             Short(abs(a - b) / max(abs(b), losses[0])) for a, b in zip(mine, losses)
         ]
         state = digests({**dict(run.net.named_parameters()), **run.buffers()})
@@ -230,7 +232,7 @@ def data_parallel(name, batch, devices):
     reference = first_step(run, out)
     if run.buffers():
         out["buffers"] = digests(run.buffers())
-    else:  # no BatchNorm: DataParallel equals the single device
+    else:  # without BatchNorm, DataParallel equals the single device
         run.forward_backward(1)
         out["single"] = compare_first(run, out, reference)
     for key, dtype, nudge in (

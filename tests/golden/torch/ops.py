@@ -1,4 +1,4 @@
-"""One operation at a time: inputs from named streams, outputs, all input gradients."""
+"""Single operations: inputs from named streams, outputs, all input gradients."""
 
 import math
 
@@ -97,7 +97,7 @@ ADAPTIVE = [  # input, output
 
 
 def windows(cases):
-    """The operations that slide a window: convolutions and pools."""
+    """Operations with sliding windows: convolutions and pools."""
     for label, x, out, k, s, p, bias in CONVOLUTIONS:
         inputs = {
             "input": (x, "signed", 1.0),

@@ -1,7 +1,8 @@
-"""Philox4x32-10 (Salmon et al., SC'11; Random123) as a source of named numbers.
+"""Philox4x32-10 (Salmon et al., SC'11; Random123) as a source of named streams.
 
-Number i of stream s is a pure function of (KEY, s, i), so Python and C++ fill the same
-tensors without exchanging a byte. `python3 philox.py` runs Random123's known answers.
+Number i of stream s is a pure function of (KEY, s, i), so Python and C++ generate the
+same tensors without exchanging data. `python3 philox.py` checks Random123's known
+answers.
 """
 
 import numpy as np
@@ -10,7 +11,7 @@ KEY = 20261121
 M0, M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)  # round multipliers
 W0, W1 = 0x9E3779B9, 0xBB67AE85  # Weyl increments of the two key words
 LOW, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
-BLOCKS = 1 << 14  # blocks per piece: the working set stays in the cache
+BLOCKS = 1 << 14  # blocks per part: the working set fits in the cache
 
 KNOWN_ANSWERS = [  # (counter, key, output), from Random123's kat_vectors
     ([0] * 4, [0] * 2, [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]),
@@ -42,7 +43,7 @@ def philox4x32_10(counter, key):
 
 
 def fnv1a64(name):
-    """The stream number of a name: FNV-1a, 64 bit, over its UTF-8 bytes."""
+    """The stream number of a name: 64-bit FNV-1a of its UTF-8 bytes."""
     h = 0xCBF29CE484222325
     for byte in name.encode("utf-8"):
         h = ((h ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF

@@ -8,11 +8,11 @@ import torch
 
 from philox import KEY, fnv1a64, signed, uniform
 
-SLICE = 1 << 22  # numbers per piece when a tensor is large
+SLICE = 1 << 22  # values per part of a large tensor
 
 
 def values(name, shape):
-    """Values in float64 of a parameter or buffer, by its state-dict name and shape."""
+    """Float64 values of a parameter or buffer, by its state-dict name and shape."""
     count = math.prod(shape)
     leaf = name.rsplit(".", 1)[-1]
     if leaf == "num_batches_tracked":
@@ -75,13 +75,14 @@ def provenance():
 
 
 class Short(float):
-    """A float printed with few digits: a tolerance or a distance, no golden."""
+    """A float printed with few digits: a tolerance or a distance, not a golden
+    value."""
 
     digits = 3
 
 
 def text(value, depth=0, width=88):
-    """JSON with 17 digits; a list or object that fits stays on one line."""
+    """JSON with 17 digits; a list or object that fits is written on one line."""
     if isinstance(value, Short):
         return f"{value:.{value.digits}g}"
     if isinstance(value, float):

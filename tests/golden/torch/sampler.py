@@ -1,4 +1,4 @@
-"""Which samples each rank of a distributed job reads: DistributedSampler's answers."""
+"""Which samples each rank of a distributed job reads, from DistributedSampler."""
 
 from torch.utils.data import DistributedSampler
 
@@ -6,7 +6,8 @@ from rules import provenance
 
 
 def ranks(length, world, drop_last, epoch):
-    """Per rank the indices of an epoch; without an epoch they are not shuffled."""
+    """The indices of each rank for an epoch; without an epoch, they are not
+    shuffled."""
     rows = []
     for rank in range(world):
         shuffle = epoch is not None

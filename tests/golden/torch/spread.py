@@ -1,7 +1,7 @@
-"""How far PyTorch's float32 is from float64, over several equally right float32 runs.
+"""The distance of PyTorch's float32 from float64, over several equivalent float32 runs.
 
-One run's distance is luck: when no ReLU input changes its sign between the precisions
-ResNet18's gradient is off by 3e-6, when one does by up to 1e-2."""
+A single run's distance is random: ResNet18's gradient differs by 3e-6 if no ReLU input
+changes its sign between the precisions, and by up to 1e-2 if one does."""
 
 import contextlib
 
@@ -14,11 +14,11 @@ PLAIN = ("as is", "without oneDNN", "channels last")
 
 
 def variant(run, weights, which):
-    """Sets `run` up as variant `which`; returns the context it must compute in."""
+    """Configures `run` as variant `which`. Returns the context to compute in."""
     with torch.no_grad():
         for name, p in run.net.named_parameters():
             p.data = weights[name].clone()
-            if which >= len(PLAIN):  # every weight off by up to two ulp
+            if which >= len(PLAIN):  # every weight differs by up to two ulp
                 p.mul_(1 + 2.0**-22 * (2 * torch.rand_like(p) - 1))
         for name, b in run.net.named_buffers():
             b.copy_(weights[name])

@@ -1,4 +1,4 @@
-"""What torchvision initialises, how torch.chunk cuts, how tensors are coalesced."""
+"""torchvision's initialization, torch.chunk's splits, and coalesced tensors."""
 
 import gc
 import math
@@ -17,7 +17,7 @@ MODELS = ("resnet18", "resnet34", "resnet50", "vgg16", "vgg16_bn")
 
 
 def classify(low, high, mean, std):
-    """constant; uniform: no value beyond std*sqrt(3); else normal."""
+    """constant; uniform if no value exceeds std*sqrt(3); otherwise normal."""
     if low == high:
         return "constant"
     return "uniform" if max(-low, high) <= 1.05 * math.sqrt(3) * std else "normal"
@@ -77,7 +77,7 @@ def size(group):
 
 def broadcast_groups(tensors):
     """take_tensors of torch/csrc/utils/tensor_flatten.cpp (fine_grained = false):
-    append, and close a type's group when its size is at least the limit."""
+    appends, and closes a type's group when its size reaches the limit."""
     groups, done = {}, []
     for t in tensors:
         group = groups.setdefault(t.dtype, [])
@@ -103,12 +103,13 @@ def grouping(tensors):
 
 
 def buffer_groups(net):
-    """DataParallel broadcasts buffers in one call per dtype group, without reduce."""
+    """DataParallel broadcasts buffers in one call per dtype group and does not reduce
+    them."""
     groups = broadcast_groups(net.buffers())
     return [[str(g[0].dtype).split(".")[1], len(g), size(g)] for g in groups]
 
 
-EMULATION_MD = {  # tables derived by hand, to be met exactly
+EMULATION_MD = {  # manually derived tables; the results must be equal
     "resnet18": (
         [11129088, 14161920, 19410944, 2056096],
         [8769792, 7084032, 9969664, 9441280, 9441280, 2052000],
@@ -171,7 +172,7 @@ def chunks():
 
 
 def philox():
-    """Enough to find out which part of a C++ Philox or filling rule is wrong."""
+    """Values that locate an error in the C++ Philox or filling rules."""
     from philox import KNOWN_ANSWERS
 
     names = ["", "a", "foobar", "images", "labels", "grad", "conv1.weight"]

@@ -1,4 +1,4 @@
-// The viewer driven through ImGui's input, as a person would.
+// The viewer driven through ImGui's input like a user.
 #include <algorithm>
 #include <random>
 
@@ -11,7 +11,7 @@ TEST(Keys, StepFromTheStepDownToOneConvolution) {
   Driver viewer;
   EXPECT_EQ(viewer.name(), "step");
   viewer.go("2:forward");
-  // Down, and over what is not on the way, until a convolution's kernel is reached.
+  // Steps into calls until a convolution's kernel is reached.
   int presses = 0;
   while (viewer.name() != "aten::conv2d" && ++presses < 200) viewer.press(Key::down);
   EXPECT_EQ(viewer.name(), "aten::conv2d");
@@ -39,7 +39,7 @@ TEST(Keys, OverAndBack) {
   EXPECT_EQ(viewer.name(), "replicate");
   viewer.press(Key::left);
   EXPECT_EQ(viewer.place(), scatter);
-  viewer.press(Key::right, kShift);  // out of DataParallel.forward, and what follows it
+  viewer.press(Key::right, kShift);  // steps out of DataParallel.forward
   EXPECT_GT(viewer.place(), scatter);
   EXPECT_NE(viewer.name(), "replicate");
 }
@@ -105,7 +105,7 @@ TEST(Playing, SpacePlaysAndPauses) {
   viewer.press(Key::space);
   EXPECT_TRUE(viewer.app.settings.transport.playing);
   for (int i = 0; i < 20; ++i) viewer.frame(0.1f);
-  EXPECT_EQ(viewer.place(), begin + 8);  // 2 s at 4 events a second
+  EXPECT_EQ(viewer.place(), begin + 8);  // 2 s at 4 events per second
   viewer.press(Key::space);
   EXPECT_FALSE(viewer.app.settings.transport.playing);
   const uint32_t paused = viewer.place();
@@ -140,7 +140,7 @@ TEST(Playing, EndsAtTheEnd) {
   }
 }
 
-/// State, and so the picture, is a function of the position alone.
+/// The state, and so the picture, depends only on the position.
 TEST(Pictures, ForwardAndBackAgainIsTheSamePicture) {
   Driver viewer("single.json.gz", 1024, 700);
   std::mt19937 random(7);
@@ -184,7 +184,7 @@ TEST(Loading, GoesOnInSlicesAndMayBeAbandoned) {
     EXPECT_TRUE(app.is_loading());
     for (int i = 0; i < 50 && app.is_loading(); ++i) {
       screen.frame([&] { app.frame({0, 0, 800, 600}, 0.016f); }, 0);
-      if (abandon) break;  // closed while it loads
+      if (abandon) break;  // closed during loading
     }
     EXPECT_TRUE(abandon || app.has_trace());
   }
@@ -228,7 +228,7 @@ TEST(Comparing, TheOthersFollow) {
     const Model& model = *trace.model;
     EXPECT_EQ(model.name_of(model.events[trace.state.event]), "backward");
   }
-  viewer.go("2:replicate");  // `single` has none: it waits inside the same step
+  viewer.go("2:replicate");  // `single` does not replicate: it stays in the same step
   const OpenTrace& single = viewer.app.traces()[0];
   EXPECT_EQ(single.model->steps[single.state.step].number, 2u);
 }

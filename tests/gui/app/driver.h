@@ -1,4 +1,5 @@
-// A viewer without a window for tests: opens a committed trace, presses keys, clicks.
+// A viewer without a window for tests: opens a trace of the repository, sends keys,
+// clicks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -41,7 +42,7 @@ class Driver {
         app.theme().background);
   }
 
-  /// Until a step has come to rest.
+  /// Draws frames until animations have finished.
   const Image& settled() {
     for (int i = 0; i < 4; ++i) frame(0.1f);
     return frame();

@@ -1,11 +1,10 @@
-// Whole pictures, pixel by pixel, against tests/golden/viewer/*.png. To
-// regenerate them after reviewing a change: LOCKSTEP_UPDATE_GOLDENS=1 gui_test
+// Compares whole pictures with tests/golden/viewer/*.png, pixel by pixel. To regenerate
+// them after reviewing a change: LOCKSTEP_UPDATE_GOLDENS=1 gui_test
 // --gtest_filter=Golden*
 //
-// On one machine a picture is the same bytes every time. Between processors a few
-// pixels of antialiased edges differ by a few steps of 255: Dear ImGui normalises
-// the edges of shapes with RSQRTSS, an approximation that Intel and AMD compute
-// differently.
+// On one machine, a picture is always identical. Between processors, a few pixels of
+// antialiased edges differ by a few levels of 255: Dear ImGui normalizes edges with
+// RSQRTSS, an approximation that Intel and AMD compute differently.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -24,10 +23,10 @@ struct Shot {
   bool time_order = false;
 };
 
-constexpr int kEdgeStep = 4;             ///< of 255, in a channel, between processors
+constexpr int kEdgeStep = 4;             ///< of 255, per channel, between processors
 constexpr size_t kMostEdgePixels = 200;  ///< of 716,800 in a picture
 
-/// Returns the largest difference of a channel.
+/// Returns the largest difference of any channel.
 int difference(uint32_t a, uint32_t b) {
   int most = 0;
   for (int shift = 0; shift < 32; shift += 8) {

@@ -1,4 +1,4 @@
-// The viewer on a trace of 3 ranks, driven as a person would.
+// The viewer with a trace of 3 ranks, driven like a user.
 #include <algorithm>
 #include <random>
 
@@ -34,7 +34,7 @@ TEST(ViewRanks, KeysAndClicksChooseTheRank) {
 
 TEST(ViewRanks, ForwardAndBackAgainIsTheSamePicture) {
   Driver viewer("ddp.json.gz", 1024, 700);
-  viewer.app.trace().timeline.follow = false;  // it would pan from step to step
+  viewer.app.trace().timeline.follow = false;  // following would pan from step to step
   std::mt19937 random(11);
   const auto places = static_cast<uint32_t>(viewer.model().program.size());
   for (int round = 0; round < 60; ++round) {
@@ -75,7 +75,7 @@ bool overlap(const Rect& a, const Rect& b) {
   return a.x < b.right() && b.x < a.right() && a.y < b.bottom() && b.y < a.bottom();
 }
 
-/// From the stage of a 1024x700 window to that of 4K.
+/// From the stage of a 1024x700 window to that of a 4K window.
 TEST(RingLayout, NothingOverlapsOrLeavesTheStage) {
   for (const auto& [w, h] : {std::pair(497.0f, 305.0f),
                              {700.0f, 380.0f},
@@ -99,7 +99,7 @@ TEST(RingLayout, NothingOverlapsOrLeavesTheStage) {
         EXPECT_LE(all[i].bottom(), room.bottom() + 1);
         for (size_t k = 0; k < i; ++k) EXPECT_FALSE(overlap(all[i], all[k])) << i << k;
       }
-      // Clockwise in the ring's order: ports lie one behind the other.
+      // Ports are in clockwise order, as in the ring.
       for (size_t i = 1; i < layout.ports.size(); ++i) {
         EXPECT_GT(layout.ports[i], layout.ports[i - 1]);
       }

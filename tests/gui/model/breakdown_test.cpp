@@ -1,4 +1,4 @@
-// The viewer's numbers are those of `trace summary`.
+// The viewer's values match those of `trace summary`.
 #include "gui/model/breakdown.h"
 
 #include <map>
@@ -78,8 +78,8 @@ TEST(Breakdown, IsTheSummary) {
 TEST(Breakdown, HowDevicesSpendTheStep) {
   const Breakdown own = break_down(load_file(minimal_path()), 0);
   ASSERT_EQ(own.devices.size(), 2u);
-  // Kernels 10.5-22 and 35-49 us; copies to or from it 4-8, 9-15, 15.5-16.5, 22-23.5,
-  // 30.5-33.5, 34.5-37.5, 56-63 and 64-90 us.
+  // Kernels at 10.5-22 and 35-49 us; copies to or from the device at 4-8, 9-15,
+  // 15.5-16.5, 22-23.5, 30.5-33.5, 34.5-37.5, 56-63 and 64-90 us.
   EXPECT_EQ(own.devices[0].computing, 25'500);
   EXPECT_EQ(own.devices[0].communicating, 51'500);
   EXPECT_EQ(own.devices[0].both, 4'500 + 1'000 + 2'500);

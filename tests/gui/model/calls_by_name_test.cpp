@@ -1,4 +1,4 @@
-// One step's calls put together, and what is current while nothing new starts.
+// One step's calls grouped by name, and the current event while no event starts.
 #include <fmt/format.h>
 
 #include "gui/model/breakdown.h"
@@ -54,8 +54,8 @@ TEST(CallTree, AlikeCallsAreOneEntry) {
   EXPECT_EQ(tree[0].last, 4u);
 }
 
-/// In an emulated trace a kernel may start in the same nanosecond as its op, and last
-/// longer; its op stays its cause.
+/// In an emulated trace, a kernel may start in the same nanosecond as its op and last
+/// longer. The op is still its cause.
 TEST(Links, AKernelMayStartWithItsOp) {
   const Model model = small(10);
   EXPECT_EQ(names_of(model).tree(), kSmall);
@@ -69,7 +69,7 @@ TEST(Position, WhileNothingStartsTheTrainingLoopIsCurrent) {
   };
   EXPECT_EQ(current(60), "step 0/conv#2/k@device 0")
       << "the kernel that started last runs";
-  EXPECT_EQ(current(80), "step 0/wait") << "that is over; the host still waits";
+  EXPECT_EQ(current(80), "step 0/wait") << "the kernel has ended; the host still waits";
   EXPECT_EQ(current(95), "step 0") << "only the step is left";
 }
 

@@ -1,4 +1,4 @@
-// Traces of PyTorch's profiler, recorded by other people, open in the viewer.
+// Traces of PyTorch's profiler, recorded by others, open in the viewer.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -12,7 +12,7 @@ namespace {
 using namespace test;  // NOLINT
 namespace fs = std::filesystem;
 
-/// The folder of foreign traces; empty when it is not on this machine.
+/// The folder of foreign traces; empty if it is not on this machine.
 fs::path foreign_traces() {
   const char* shared = std::getenv("LOCKSTEP_SHARED");
   const fs::path folder = shared ? fs::path(shared) / "traces" : fs::path();
@@ -22,7 +22,7 @@ fs::path foreign_traces() {
 class ForeignModels : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (folder_.empty()) GTEST_SKIP() << "LOCKSTEP_SHARED names no folder with traces/";
+    if (folder_.empty()) GTEST_SKIP() << "LOCKSTEP_SHARED has no folder traces/";
   }
   size_t count(const Model& model, Kind kind) const {
     return std::count_if(model.events.begin(), model.events.end(),
@@ -31,7 +31,7 @@ class ForeignModels : public ::testing::Test {
   fs::path folder_ = foreign_traces();
 };
 
-/// As PyTorch's profiler writes them.
+/// An event in the format of PyTorch's profiler.
 std::string kineto(const char* cat, const char* name, const char* place,
                    const char* times, const char* args) {
   return fmt::format(
@@ -65,12 +65,12 @@ TEST(ForeignModel, StepsKernelsAndCopiesWithoutOurArguments) {
   expect_valid(model);
   ASSERT_EQ(model.events.size(), 6u);
   EXPECT_EQ(model.events[2].parent, 1u);
-  EXPECT_EQ(model.events[4].parent, 2u) << "the launch with its correlation";
+  EXPECT_EQ(model.events[4].parent, 2u) << "the launch with its correlation id";
   ASSERT_EQ(model.steps.size(), 1u);
   EXPECT_EQ(model.steps[0].number, 8u);
-  EXPECT_EQ(model.steps[0].end, 170'000) << "its kernel ends later than it";
-  EXPECT_EQ(model.events[4].step, 8u) << "its launch was in the step";
-  EXPECT_EQ(model.events[3].step, 8u) << "by its time";
+  EXPECT_EQ(model.steps[0].end, 170'000) << "its kernel ends after it";
+  EXPECT_EQ(model.events[4].step, 8u) << "its launch is in the step";
+  EXPECT_EQ(model.events[3].step, 8u) << "by time";
   EXPECT_EQ(model.events[5].step, kNoStep);
   ASSERT_EQ(model.copies.size(), 1u);
   EXPECT_EQ(model.copies[0].src, kHostDevice);
@@ -89,7 +89,7 @@ TEST_F(ForeignModels, Open) {
     SCOPED_TRACE(file.path());
     const Model model = load_file(file.path());
     expect_valid(model);
-    EXPECT_LT(model.length, int64_t{600} * 1'000'000'000) << "no more than ten minutes";
+    EXPECT_LT(model.length, int64_t{600} * 1'000'000'000) << "at most ten minutes";
     for (uint32_t i = 0; i < model.events.size(); i += 997) {
       state_at(model, at_event(model, i));
       state_at(model, in_time_order(model, at_event(model, i)));

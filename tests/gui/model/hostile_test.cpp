@@ -1,4 +1,4 @@
-// Files that nobody should write: each ends in a valid Model or in one clear sentence.
+// Malformed files: each gives a valid Model or a one-line error message.
 #include <fmt/format.h>
 
 #include <stdexcept>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace test;  // NOLINT
 
-/// Everything that a panel could ask of a small model.
+/// Calls every query of the panels on a small model.
 void ask_everything(const Model& model) {
   for (uint32_t i = 0; i < model.events.size(); ++i) {
     const Position position = at_event(model, i);
@@ -29,7 +29,8 @@ void ask_everything(const Model& model) {
   mean_breakdown(model);
 }
 
-/// True if it opened; else the message is one sentence that names the file.
+/// Returns true if the file opens. Otherwise the error must be one line that names the
+/// file.
 bool opens(const std::string& text, bool ask = true) {
   try {
     const Model model = load_model("hostile.json", text);
@@ -185,7 +186,7 @@ TEST(Hostile, CountersWithoutLanes) {
   expect_valid(model);
   EXPECT_EQ(model.lanes.size(), 1u);
   EXPECT_EQ(model.problems.size(), 1u);
-  EXPECT_FALSE(opens(trace_of(counter))) << "no event at all";
+  EXPECT_FALSE(opens(trace_of(counter))) << "there are no events";
 }
 
 TEST(Hostile, WhatIsNoTraceIsRefused) {

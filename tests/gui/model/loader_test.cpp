@@ -1,4 +1,4 @@
-// The viewer reads a file as the tracer's own reader does: two readers, one meaning.
+// The viewer's reader and the tracer's reader interpret files in the same way.
 #include "gui/model/loader.h"
 
 #include <fmt/format.h>
@@ -55,7 +55,7 @@ void expect_same_event(const Model& model, const Event& event,
   if (cause == tracer::kNone)
     cause = tracer::int_arg(expected.args, "by", tracer::kNone);
   if (cause != tracer::kNone) {
-    // A message of a collective lies inside its rank's part, which has that cause.
+    // A collective's message is nested in its rank's part, which has that cause.
     const uint32_t parent = event.parent;
     const bool inside =
         parent != kNoEvent && model.events[parent].what() == Kind::collective;
@@ -105,7 +105,7 @@ void expect_same_as_tracer(const std::string& path) {
   for (const tracer::Event& event : trace.events) {
     if (event.ph == 'X' || event.ph == 'i') expected.push_back(&event);
   }
-  // Like the viewer's: at the same time the host first.
+  // Like the viewer's order: at equal times, host events come first.
   std::stable_sort(expected.begin(), expected.end(), [](const auto* a, const auto* b) {
     return std::pair(a->ts, is_task(*a)) < std::pair(b->ts, is_task(*b));
   });
@@ -197,7 +197,7 @@ TEST(Loader, SortsWhatIsFarFromSorted) {
   const Model model = load_events(events);
   expect_valid(model);
   for (uint32_t i = 0; i < 500; i += 2) {
-    // Two start together: they stay in the file's order.
+    // Events with equal start times stay in file order.
     const bool even_first = std::find(order.begin(), order.end(), i) <
                             std::find(order.begin(), order.end(), i + 1);
     EXPECT_EQ(model.event_of_id(i), even_first ? i : i + 1);
@@ -243,7 +243,7 @@ TEST(Loader, TextsAreShownAsPeopleReadThem) {
   EXPECT_EQ(model.events[2].name, model.events[0].name);
   EXPECT_EQ(model.name_of(model.events[3]), "bad \uFFFD");
   EXPECT_EQ(model.name_of(model.events[4]), "\\q");
-  EXPECT_EQ(model.name_of(model.events[5]), "\\u00e9") << "a backslash, and u00e9";
+  EXPECT_EQ(model.name_of(model.events[5]), "\\u00e9") << "a backslash and u00e9";
   EXPECT_EQ(model.name_of(model.events[6]), "é");
   EXPECT_EQ(json_of(model, model.events[0])["name"], "café \"a\"");
 }
@@ -263,7 +263,7 @@ TEST(Loader, BeginAndEndMakeOneEvent) {
   EXPECT_EQ(model.events[0].dur, 4'000);
   EXPECT_EQ(model.events[1].dur, 1'000);
   EXPECT_EQ(model.events[1].parent, 0u);
-  EXPECT_EQ(model.problems.size(), 2u) << "one never ends, one never began";
+  EXPECT_EQ(model.problems.size(), 2u) << "one without an end, one without a begin";
 }
 
 TEST(Loader, TimesKeepTheirNanoseconds) {
@@ -273,7 +273,7 @@ TEST(Loader, TimesKeepTheirNanoseconds) {
   expect_valid(model);
   EXPECT_EQ(model.events[0].dur, 1);
   EXPECT_EQ(model.events[1].ts, 994);
-  EXPECT_NEAR(model.events[2].ts, 1994, 600) << "a double has no nanoseconds here";
+  EXPECT_NEAR(model.events[2].ts, 1994, 600) << "limited by double precision";
 }
 
 TEST(Loader, KeysBehindTheEventsCount) {

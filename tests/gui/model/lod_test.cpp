@@ -1,4 +1,4 @@
-// The pyramid against looking at every event.
+// Compares the pyramid with a scan of all events.
 #include "gui/model/lod.h"
 
 #include <gtest/gtest.h>
@@ -37,8 +37,8 @@ void add_event(std::string& json, int tid, int64_t ts, int64_t dur, int name) {
           (mark ? "" : R"(,"dur":)" + us(dur)) + R"(,"args":{}})";
 }
 
-/// Lane 0: bursts of every size; 1: calls in calls, with marks; 2: events that overlap
-/// beyond the deepest row; 3: a single one; 4: all at once.
+/// Lane 0: bursts of every size; 1: nested calls with marks; 2: events that overlap
+/// beyond the deepest row; 3: a single event; 4: all events at once.
 Model random_model(uint64_t seed) {
   Random random(seed);
   std::string json;
@@ -81,7 +81,7 @@ Query any_query(const Model& model, const Lod& lod, Random& random) {
   return q;
 }
 
-/// The events of a row, found without the pyramid.
+/// The events of a row, without the pyramid.
 std::vector<uint32_t> row_of(const Model& model, uint32_t lane, uint32_t depth) {
   std::vector<uint32_t> row;
   for (const uint32_t event : model.lanes[lane].events) {
@@ -249,8 +249,8 @@ TEST(Lod, MergesMoreOfTheSameButNotTheDifferent) {
   EXPECT_EQ(model.events[example].what(), Kind::call);
 }
 
-/// Two far apart, of different kinds, stay what they are when they are too small to
-/// see.
+/// Two distant groups of different kinds keep their look when they are less than a
+/// pixel wide.
 TEST(Lod, BothSidesOfAGapKeepTheirLook) {
   std::string json;
   add_event(json, 0, 0, 40, 1);
@@ -261,7 +261,7 @@ TEST(Lod, BothSidesOfAGapKeepTheirLook) {
   LodBudget budget;
   lod.spans(model, 0, 0, 0, model.length, 1000, spans, budget);
   ASSERT_EQ(spans.size(), 2u);
-  EXPECT_EQ(SIZE_MAX - budget.visits, 1u) << "without a look at the events";
+  EXPECT_EQ(SIZE_MAX - budget.visits, 1u) << "without visiting events";
   EXPECT_EQ(spans[0].look, lod.look_of(model, 0));
   EXPECT_EQ(spans[1].look, lod.look_of(model, 3));
   EXPECT_NE(spans[0].look, spans[1].look);

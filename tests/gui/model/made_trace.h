@@ -1,5 +1,5 @@
-// Traces written by hand, a line per event, and two of them: what narration is told
-// about.
+// A builder for hand-written traces, one line per event, and the two traces of the
+// narration tests.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,12 +12,12 @@
 
 namespace lockstep::gui::test {
 
-/// A trace written by hand: ids ascend from 1 in the order of writing.
+/// A hand-written trace: ids count from 1 in order of writing.
 class Made {
  public:
   explicit Made(std::string mode = "dp") : mode_(std::move(mode)) {}
 
-  /// On the host (lane 0) or on device `lane - 1`; times in µs.
+  /// Adds an event on the host (lane 0) or on device `lane - 1`; times in µs.
   Made& x(const std::string& cat, const std::string& name, int lane, int ts, int dur,
           const std::string& args) {
     const int stream = cat == "copy" ? 1 : cat == "collective" ? 2 : 0;
@@ -36,7 +36,7 @@ class Made {
                     last_id_, last_id_, args.empty() ? "" : ",", args);
     return *this;
   }
-  /// Nothing but these arguments.
+  /// Adds an event with only these arguments.
   Made& raw(const std::string& cat, const std::string& name, const std::string& args) {
     events_ += fmt::format(R"({{"ph":"X","cat":"{}","name":"{}","pid":1,"tid":1,)"
                            R"("ts":1,"dur":2,"args":{{{}}}}},)",
@@ -57,7 +57,7 @@ class Made {
   int last_id_ = 0;
 };
 
-/// Per line: category, name, lane, begin, length, and arguments as key=value.
+/// Each line has category, name, lane, begin, duration, and arguments as key=value.
 inline Made made(std::string mode, const char* lines) {
   Made result(std::move(mode));
   std::istringstream in(lines);

@@ -1,5 +1,5 @@
 // The events of the viewer's Model by name: see tests/tracer/named_events.h. The keys
-// are indices of events.
+// are event indices.
 #pragma once
 
 #include "gui/model/model.h"

@@ -1,4 +1,4 @@
-// The viewer and the tracer agree on who caused what, and in which order.
+// The viewer and the tracer agree on causes and on program order.
 #include "tests/gui/model/named_model.h"
 
 #include "tests/gui/model/valid.h"

@@ -1,8 +1,7 @@
-// What the viewer says about each event: true, readable, and never a crash.
+// The viewer's sentence about each event: correct, readable, and never a crash.
 //
-// Events are addressed by what they are (tests/tracer/named_events.h).
-// position_test.cpp shows minimal.json; these are the traces of made_trace.h. A step of
-// DataParallel:
+// Events are addressed by their paths (tests/tracer/named_events.h). position_test.cpp
+// shows minimal.json; these are the traces of made_trace.h. A step of DataParallel:
 //
 //   step 3
 //     data
@@ -70,7 +69,7 @@ int emphases(std::string_view text) {
   return count;
 }
 
-/// What must be true of every sentence.
+/// Checks the properties that every sentence must have.
 void expect_readable(const Model& model) {
   static const std::regex wrong(
       R"([{}\n]|  | [.,:;]( |$)|\.\.|\*\*\*|-1|(^|[^0-9.])0 [kMGT]?(B|FLOP)\b)"
@@ -106,7 +105,7 @@ TEST(Narration, OfTheMinimalTrace) {
   const Model model = load_model("minimal.json", slurp(golden() / "minimal.json"));
   const Expected expected[] = {
       {"step 0",
-       "**Step 0** trains on **3 images**, cut into 2 chunks of 2, the last of 1, in "
+       "**Step 0** trains on **3 images**, cut into 2 chunks of 2 (last: 1), in "
        "**95.0 µs**: 31578 images per second. On the devices, loss takes longest: 27 % "
        "of the step."},
       {"DataParallel.__call__",
@@ -134,10 +133,10 @@ TEST(Narration, OfADataParallelStep) {
   const Model model = made("dp", kDataParallel).model();
   const Expected expected[] = {
       {"scatter",
-       "**scatter** cuts the batch into 3 chunks of 2, the last of 1, one for each "
+       "**scatter** cuts the batch into 3 chunks of 2 (last: 1), one for each "
        "device: **100 kB** leave the host in 1 copy."},
       {"replicate",
-       "Device 0 copies **the model, 900 kB,** to each of the 2 other devices, as in "
+       "Device 0 copies **the model** (900 kB) to each of the 2 other devices, as in "
        "**every** forward pass: the parameters live on device 0. Packing and "
        "sending take **6.50 ms**, 7 % of the step, on one port."},
       {"Module._call_impl",
@@ -313,7 +312,7 @@ TEST(Narration, SpeaksTheLanguageThatItIsGiven) {
             "40 B 40 B, von der Rechner nach Gerät 0");
   EXPECT_EQ(said(model, "aten::linear#1", language), "ein Kern");
   EXPECT_EQ(said(model, "Scatter", language), "kein Kern");
-  EXPECT_EQ(said(model, "step 0", language), "") << "an empty table says nothing";
+  EXPECT_EQ(said(model, "step 0", language), "") << "an empty table gives no text";
 }
 
 TEST(Narration, TemplatesAreWellFormed) {

@@ -1,5 +1,5 @@
-// How one moves in a trace. minimal.json in program order, each event below what caused
-// it; tests/tracer/named_events.h says how an event is addressed:
+// Navigation in a trace. minimal.json in program order, each event below its cause;
+// tests/tracer/named_events.h describes how events are addressed:
 //
 //   step 0
 //     forward
@@ -52,12 +52,12 @@ constexpr const char* kLast = "loss to the host";  ///< the last event of the pr
 
 class MinimalPosition : public ::testing::Test {
  protected:
-  /// The name of the event at a position, as the header shows it.
+  /// The name of the event at a position, as in the header's tree.
   std::string name_at(const Position& position) const {
     return names_.name_of(event_at(model_, position));
   }
 
-  /// `from("Scatter").step(over)`: the name of the event where one arrives.
+  /// `from("Scatter").step(over)` is the name of the event that the move reaches.
   struct Place {
     const MinimalPosition& test;
     Position position;
@@ -81,7 +81,7 @@ TEST_F(MinimalPosition, IntoVisitsTheProgram) {
     position = moved(model_, position, into);
     visited.push_back(event_at(model_, position));
   }
-  EXPECT_EQ(visited, names_.keys()) << "line by line, as the header shows";
+  EXPECT_EQ(visited, names_.keys()) << "in the order of the header";
   EXPECT_EQ(moved(model_, position, into), position) << "stays at the end";
   EXPECT_EQ(position, moved(model_, {}, last));
 }

@@ -1,4 +1,4 @@
-// Several ranks in one trace: each its own program, and what they do together. On
+// Several ranks in one trace: separate programs and their collectives. Uses
 // ddp.json.gz: a toy net on 3 ranks, recorded by the engine.
 #include <algorithm>
 #include <map>
@@ -20,7 +20,7 @@ class Ranks : public ::testing::Test {
  protected:
   Model model_ = load_file(golden() / "viewer/ddp.json.gz");
 
-  /// The collectives of one reason.
+  /// The collectives with this reason.
   std::vector<uint32_t> of(const std::string& why) const {
     std::vector<uint32_t> found;
     for (uint32_t i = 0; i < model_.collectives.size(); ++i) {
@@ -76,7 +76,7 @@ TEST_F(Ranks, TheSamePointOfAnotherRankLeadsBack) {
     ASSERT_EQ(rank_of(model_, other), 2);
     const Event& a = model_.events[event_at(model_, own)];
     const Event& b = model_.events[event_at(model_, other)];
-    if (a.name != b.name) continue;  // rank 2 has no such event
+    if (a.name != b.name) continue;  // rank 2 does not have this event
     ++common;
     ASSERT_EQ(at_rank(model_, other, 0), own) << place;
     ASSERT_EQ(a.step, b.step);
@@ -103,7 +103,7 @@ TEST_F(Ranks, MeetInCollectives) {
     EXPECT_EQ(reduce.copies.size(), size_t{kRanks * 2 * (kRanks - 1)});
     for (const uint32_t message : reduce.copies) {
       const Event& event = model_.events[model_.copies[message].event];
-      EXPECT_EQ(model_.collective_of(event.parent), index) << "inside its rank's part";
+      EXPECT_EQ(model_.collective_of(event.parent), index) << "in its rank's part";
       EXPECT_EQ(model_.events[event.parent].lane, event.lane);
     }
   }
@@ -113,12 +113,12 @@ TEST_F(Ranks, MeetInCollectives) {
   }
 }
 
-/// Chunk numbers and + and = are right if, played back, they give all ranks all sums.
+/// Replays the messages. Chunk numbers, + and = are correct if all ranks get all sums.
 TEST_F(Ranks, MessagesPlayedBackSumEverything) {
   for (const char* why : {"all_reduce", "metrics"}) {
     for (const uint32_t index : of(why)) {
       using Shares = std::set<int>;
-      std::map<int, std::map<int, Shares>> at;  // rank, chunk: whose shares it holds
+      std::map<int, std::map<int, Shares>> at;  // rank, chunk: shares in it
       for (int rank = 0; rank < kRanks; ++rank) {
         for (int chunk = 1; chunk <= kRanks; ++chunk) at[rank][chunk] = {rank};
       }
@@ -127,7 +127,7 @@ TEST_F(Ranks, MessagesPlayedBackSumEverything) {
       int round = 0;
       for (const uint32_t message : model_.collectives[index].copies) {
         const Copy& copy = model_.copies[message];
-        if (copy.round != round) before = at;  // all of a round are sent at once
+        if (copy.round != round) before = at;  // a round is sent at once
         round = copy.round;
         const RingMessage m = ring_message(model_, copy);
         EXPECT_EQ(m.ranks, kRanks);
@@ -151,7 +151,8 @@ TEST_F(Ranks, AWholeRoundIsInFlightAtOnce) {
   for (const uint32_t part : reduce.events) {
     for (int round = 0; round < 2 * (kRanks - 1); ++round) {
       Position at = at_event(model_, part);
-      // At rest, half way, round 1 is half way: see paused_in_a_round in transfers.cpp.
+      // When paused, round 1 is at half progress: see paused_in_a_round in
+      // transfers.cpp.
       const float share = (static_cast<float>(round) + 0.25f) / 4;
       at.progress = share < 0.375f ? share / 0.75f : 0.5f + (share - 0.375f) / 1.25f;
       const State state = state_at(model_, at);
@@ -185,7 +186,7 @@ TEST_F(Ranks, ACollectiveGetsOn) {
     arrived = state.underway.arrived;
   }
   const State early = state_at(model_, {Order::time, first, 0, 0.5f});
-  EXPECT_GE(early.underway.awaited, 0) << "the others have not come yet";
+  EXPECT_GE(early.underway.awaited, 0) << "the other ranks have not arrived yet";
   EXPECT_EQ(early.underway.arrived, 0u);
 }
 

@@ -1,6 +1,6 @@
-// What goes on at chosen moments of minimal.json, worked out by hand. Its first event
-// starts at 1 us, so 12 us in the file are 11,000 ns here. Its events, each below what
-// caused it; tests/tracer/named_events.h says how an event is addressed:
+// The state at selected times of minimal.json, derived manually. Its first event starts
+// at 1 us, so 12 us in the file are 11,000 ns here. Its events, each below its cause;
+// tests/tracer/named_events.h describes how events are addressed:
 //
 //   step 0
 //     forward
@@ -60,7 +60,7 @@ class MinimalState : public ::testing::Test {
     return static_cast<uint32_t>(names_[path]);
   }
   std::string name(uint32_t event) const { return names_.name_of(event); }
-  /// What runs on the devices' streams, one after the other; "" if nothing does.
+  /// The running tasks of the devices' streams in order; "" if there are none.
   std::string running(double us) const {
     const State state = at_us(us);
     std::string text;
@@ -113,14 +113,14 @@ TEST_F(MinimalState, PacketsFlyWithTheirCopies) {
   ASSERT_EQ(one.packets.size(), 1u);
   EXPECT_FLOAT_EQ(one.packets[0].progress, 0.5f);
   EXPECT_EQ(model_.copies[one.packets[0].copy].bytes, 48);
-  EXPECT_EQ(at_us(77).packets.size(), 1u) << "the loss flies to the host";
+  EXPECT_EQ(at_us(77).packets.size(), 1u) << "the loss is copied to the host";
   EXPECT_TRUE(at_us(50).packets.empty());
 }
 
 TEST_F(MinimalState, PortsCountWhatArrived) {
   const State early = at_us(12);
   EXPECT_EQ(early.devices[0].in, 40);
-  EXPECT_EQ(early.devices[0].out, 0) << "the parameters are still on their way";
+  EXPECT_EQ(early.devices[0].out, 0) << "the parameters are still in transit";
   EXPECT_EQ(early.devices[1].in, 20);
   EXPECT_EQ(early.host_out, 60);
   const State late = at_us(64);
@@ -134,11 +134,11 @@ TEST_F(MinimalState, PortsCountWhatArrived) {
 }
 
 TEST_F(MinimalState, Memory) {
-  EXPECT_EQ(at_us(2).devices[0].memory.total(), 96) << "before the first: the first";
+  EXPECT_EQ(at_us(2).devices[0].memory.total(), 96) << "extends the first value";
   EXPECT_EQ(at_us(59).devices[0].memory.total(), 96);
   EXPECT_EQ(at_us(60).devices[0].memory.total(), 168);
   EXPECT_EQ(at_us(60).devices[0].memory.bytes[1], 48) << "gradients";
-  EXPECT_EQ(at_us(60).devices[1].memory.total(), 0) << "it has no counters";
+  EXPECT_EQ(at_us(60).devices[1].memory.total(), 0) << "no counters for it";
 }
 
 TEST_F(MinimalState, StackAndPhase) {

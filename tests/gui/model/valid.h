@@ -1,4 +1,4 @@
-// What every Model promises, whatever file it came from.
+// Invariants of every Model, for any file.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,12 +23,12 @@ inline Model load_file(const std::string& path) {
   return load_model(path, tracer::read_whole_file(path));
 }
 
-/// A trace with only these events.
+/// A trace that consists of these events.
 inline std::string trace_of(const std::string& events) {
   return R"({"traceEvents":[)" + events + "]}";
 }
 
-/// An `X` event; `more` begins with a comma.
+/// An `X` event; `more` starts with a comma.
 inline std::string x_event(const std::string& ts, const std::string& dur,
                            const std::string& args, const std::string& more = "") {
   return R"({"ph":"X","cat":"op","name":"a","pid":0,"tid":0,"ts":)" + ts +

@@ -1,4 +1,4 @@
-// What the timeline draws, finds and sums up.
+// The timeline's primitives, search and totals.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ TEST(Timeline, FlowsLeadToCausesAndWaits) {
   EXPECT_TRUE(has(flows_of(model, back), Flow::Why::forward, op, back));
 }
 
-/// Calls in calls on 6 threads and short kernels on 12 devices.
+/// Nested calls on 6 threads and short kernels on 12 devices.
 Model dense(size_t events) {
   std::vector<std::string> list;
   std::mt19937 random(3);
@@ -79,10 +79,11 @@ TEST(Timeline, DrawsNoMoreThanTenThousandPieces) {
     const size_t pieces = stage.view().primitives;
     EXPECT_GT(pieces, 100u);
     EXPECT_LE(pieces, 10'000u) << "view of " << span << " ns";
-    EXPECT_LE(stage.vertices, static_cast<int>(pieces) * 60) << "all are counted";
+    EXPECT_LE(stage.vertices, static_cast<int>(pieces) * 60)
+        << "every vertex belongs to a primitive";
     most = std::max(most, pieces);
   }
-  EXPECT_GT(most, 2'000u) << "the trace is dense enough to tell";
+  EXPECT_GT(most, 2'000u) << "the trace is dense enough";
 }
 
 TEST(Timeline, TheSameViewIsTheSamePicture) {
@@ -94,7 +95,7 @@ TEST(Timeline, TheSameViewIsTheSamePicture) {
   stage.view().from = 1000, stage.view().to = 300'000;
   EXPECT_EQ(stage.frame().pixels, first.pixels);
   stage.app.settings.search = "relu";
-  EXPECT_NE(stage.frame().pixels, first.pixels) << "what is not found is dimmed";
+  EXPECT_NE(stage.frame().pixels, first.pixels) << "events without a match are dimmed";
 }
 
 std::string lower(std::string text) {

@@ -1,4 +1,4 @@
-// The timeline alone in a window, with a mouse and keys.
+// Only the timeline in a window, with mouse and keys.
 #pragma once
 
 #include <cmath>
@@ -117,7 +117,7 @@ class Stage {
     }
     return kNoEvent;
   }
-  /// The middle of an event's box.
+  /// The center of an event's box.
   ImVec2 where(uint32_t index) {
     const Event& e = trace().model->events[index];
     const Strip& strip = cache().layout.strips[cache().layout.strip_of_lane[e.lane]];

@@ -1,4 +1,4 @@
-// The timeline in the hand: clicks, drags, wheel and keys.
+// User input on the timeline: clicks, drags, wheel and keys.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ TEST(Timeline, ScrubbingInTheAxisSetsATimeAndPauses) {
   stage.move(5, y);
   EXPECT_EQ(stage.trace().state.now, 0);
   stage.release();
-  EXPECT_EQ(stage.view().from, from) << "the view stays while one scrubs";
+  EXPECT_EQ(stage.view().from, from) << "the view stays while scrubbing";
 }
 
 TEST(Timeline, ThePlayheadCanBeDragged) {
@@ -130,7 +130,7 @@ TEST(Timeline, FollowsOnlyWhatLeavesTheMiddle) {
   stage.view().from = 0.5e6, stage.view().to = 3.1e6;
   stage.app.go(at_event(*stage.trace().model, stage.named("conv2d")));
   stage.frame();
-  EXPECT_EQ(stage.view().from, 0.5e6) << "in sight: nothing moves";
+  EXPECT_EQ(stage.view().from, 0.5e6) << "already visible: the view stays";
   stage.app.go(at_event(*stage.trace().model, stage.named("conv2d_backward_data")));
   stage.frame();
   EXPECT_NEAR((stage.view().from + stage.view().to) / 2,
@@ -157,11 +157,11 @@ TEST(Timeline, ALabelOpensAndClosesItsThreads) {
   ASSERT_NE(group, stage.cache().layout.strips.end());
   const float y = stage.cache().plot.y + group->y + 2;
   stage.click(stage.cache().labels.x + 20, y);
-  EXPECT_EQ(stage.cache().layout.strips.size(), closed + 1) << "a head, and threads";
+  EXPECT_EQ(stage.cache().layout.strips.size(), closed + 1) << "a header and threads";
   EXPECT_GT(stage.cache().layout.height, stage.cache().plot.h);
   stage.move(stage.cache().labels.x + 20, y);
   stage.wheel(0, -3);
-  EXPECT_GT(stage.view().scroll, 0) << "the rest can be scrolled to";
+  EXPECT_GT(stage.view().scroll, 0) << "the rest is reachable by scrolling";
   stage.wheel(0, 30);
   stage.click(stage.cache().labels.x + 20, y);
   EXPECT_EQ(stage.cache().layout.strips.size(), closed);

@@ -1,4 +1,4 @@
-// Which colour a covered pixel gets: blends, gradients, textures, letters.
+// The colour of a covered pixel: blending, gradients, textures, glyphs.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -64,7 +64,7 @@ TEST(Colors, FourCornersKeepTheirColors) {
 }
 
 TEST(Colors, FringesFade) {
-  Drawing drawing(1, 8);  // from solid, at the top, to nothing
+  Drawing drawing(1, 8);  // from opaque at the top to transparent
   drawing.vertex({-9, 0}, 0xffffffff);
   drawing.vertex({9, 0}, 0xffffffff);
   drawing.vertex({9, 8}, 0x00ffffff);
@@ -77,7 +77,7 @@ TEST(Colors, FringesFade) {
   }
 }
 
-/// A texture of noise.
+/// A texture of random noise.
 struct Noise {
   explicit Noise(int width, int height) {
     std::mt19937 random(4);
@@ -106,7 +106,7 @@ TEST(Letters, AreCopiedTexelByTexelWhereverTheyStand) {
     drawing.rectangle(at, {at.x + 7, at.y + 9}, kWhite, noise.uv(11, 13),
                       noise.uv(18, 22));
     const Image& image = drawing.draw();
-    const int first = shift > 0.5f ? 1 : 0;  // to the nearest pixel
+    const int first = shift > 0.5f ? 1 : 0;  // rounds to the nearest pixel
     for (int y = 0; y < 20; ++y) {
       for (int x = 0; x < 30; ++x) {
         const int u = x - 5 - first, v = y - 3 - first;
@@ -126,7 +126,7 @@ TEST(Letters, OfThreeTexelsPerPixelTakeTheNearest) {
     const float x = 2 + static_cast<float>(third) / 3;
     drawing.rectangle({x, 1}, {x + 5, 7}, kWhite, noise.uv(9, 2), noise.uv(24, 8));
     const Image& image = drawing.draw();
-    // The centre of pixel 4 lies 2.5 - third / 3 pixels, so 7.5 - third texels, inside.
+    // The centre of pixel 4 is 2.5 - third / 3 pixels, or 7.5 - third texels, inside.
     EXPECT_EQ(pixel(image, 4, 3), noise.texel(9 + 7 - third, 4));
     EXPECT_EQ(pixel(image, 5, 3), noise.texel(9 + 10 - third, 4));
   }
@@ -146,11 +146,11 @@ TEST(Letters, TakeTheirColorAndTheTexelsAlpha) {
 TEST(Textures, AreSmoothWhenEnlarged) {
   const uint32_t texels[] = {gray(0), gray(200)};
   const Texture texture{2, 1, texels};
-  Drawing drawing(8, 4);  // 4 pixels per texel, each way
+  Drawing drawing(8, 4);  // 4 pixels per texel in each direction
   drawing.clip({0, 0, 8, 4}, &texture);
   drawing.rectangle({0, 0}, {8, 4}, kWhite, {0, 0}, {1, 1});
   const Image& image = drawing.draw();
-  // Pixel centres lie 1/8, 3/8, 5/8, 7/8 between the texels' centres.
+  // Pixel centres are 1/8, 3/8, 5/8, 7/8 of the way between the texels' centres.
   const int expected[] = {0, 0, 25, 75, 125, 175, 200, 200};
   for (int x = 0; x < 8; ++x) EXPECT_EQ(pixel(image, x, 2), gray(expected[x])) << x;
 }

@@ -1,4 +1,4 @@
-// Which pixels a shape covers: all that it should, each once.
+// The pixels that a shape covers: exactly the right ones, each once.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -8,7 +8,7 @@
 namespace lockstep::gui {
 namespace {
 
-/// A position as the sum of pixels and 1/256 pixels, which float holds exactly.
+/// A position in units of 1/256 pixel, which float represents exactly.
 struct Spot {
   int x, y;  // 1/256 pixel
   ImVec2 in_pixels() const {
@@ -16,8 +16,9 @@ struct Spot {
   }
 };
 
-/// The textbook's rule, pixel by pixel: the centre lies inside, or on a top edge
-/// (level, the shape below it) or on a left edge (the shape right of it).
+/// The top-left rule, pixel by pixel: a pixel is covered if its centre is inside, on a
+/// top edge (horizontal, the shape below it) or on a left edge (the shape to its
+/// right).
 bool covers(Spot a, Spot b, Spot c, int x, int y) {
   const auto side = [](Spot p, Spot q, int64_t px, int64_t py) {
     return int64_t{q.x - p.x} * (py - p.y) - int64_t{q.y - p.y} * (px - p.x);
@@ -25,7 +26,7 @@ bool covers(Spot a, Spot b, Spot c, int x, int y) {
   const int64_t area = side(a, b, c.x, c.y);
   if (area == 0) return false;
   if (area < 0) std::swap(b, c);
-  const auto belongs = [&](Spot p, Spot q) {  // the shape lies at positive sides
+  const auto belongs = [&](Spot p, Spot q) {  // the shape is on the positive side
     const int64_t at = side(p, q, 256 * x + 128, 256 * y + 128);
     const bool top = p.y == q.y && q.x > p.x, left = q.y < p.y;
     return at > 0 || (at == 0 && (top || left));
@@ -37,7 +38,7 @@ TEST(Coverage, IsTheTextbooks) {
   std::mt19937 random(1);
   constexpr int kSide = 24;
   for (int round = 0; round < 4000; ++round) {
-    // Often on whole and half pixels, where centres lie on edges.
+    // Often on whole and half pixels, so that pixel centres are on edges.
     const int step = round % 3 == 0 ? 128 : round % 3 == 1 ? 32 : 1;
     const auto spot = [&] {
       const auto position = [&] {
@@ -62,7 +63,8 @@ TEST(Coverage, IsTheTextbooks) {
 TEST(Coverage, NeighboursShareNoPixelAndLeaveNone) {
   std::mt19937 random(2);
   for (int round = 0; round < 200; ++round) {
-    // A picture cut in four at any spot: half transparent, each pixel once.
+    // Splits a square into four triangles at a random point. They are half transparent,
+    // so a pixel that is drawn twice is detected.
     const ImVec2 corners[] = {{-3, -3}, {40, -3}, {40, 40}, {-3, 40}};
     const auto anywhere = [&] { return static_cast<float>(random() % 8192) / 256; };
     const ImVec2 middle{anywhere(), anywhere()};
@@ -119,7 +121,7 @@ TEST(Coverage, PointsAreScaledToPixels) {
   EXPECT_EQ(pixel(image, 5, 5), kBlack);
   EXPECT_EQ(pixel(image, 5, 6), kWhite);
   EXPECT_EQ(pixel(image, 38, 8), kWhite);
-  EXPECT_EQ(pixel(image, 39, 8), kBlack);  // the clip
+  EXPECT_EQ(pixel(image, 39, 8), kBlack);  // clipped
   EXPECT_EQ(pixel(image, 38, 9), kBlack);
 }
 

@@ -1,4 +1,4 @@
-// Draw data made by hand, without an ImGui context.
+// Draw data built without an ImGui context.
 #pragma once
 
 #include <imgui.h>
@@ -13,7 +13,7 @@ namespace lockstep::gui {
 
 constexpr uint32_t kBlack = 0xff000000, kWhite = 0xffffffff;
 
-/// One list of triangles and rectangles for a picture of some size.
+/// One list of triangles and rectangles for a picture of a given size.
 class Drawing {
  public:
   Drawing(int width, int height, float scale = 1) : image_{width, height, {}} {
@@ -32,7 +32,7 @@ class Drawing {
   ImDrawList& list() { return list_; }
   ImDrawCmd& command() { return list_.CmdBuffer.back(); }
 
-  /// What follows is drawn inside of it and through `texture`.
+  /// Clips the shapes that follow to `box` and draws them with `texture`.
   void clip(ImVec4 box, const Texture* texture = nullptr) {
     ImDrawCmd command;
     command.ClipRect = box;
@@ -51,7 +51,7 @@ class Drawing {
   void triangle(ImVec2 a, ImVec2 b, ImVec2 c, uint32_t color) {
     indices({vertex(a, color), vertex(b, color), vertex(c, color)});
   }
-  /// As ImGui writes rectangles: a b c, a c d.
+  /// Two triangles, as ImGui draws rectangles: a b c, a c d.
   void rectangle(ImVec2 a, ImVec2 c, uint32_t color, ImVec2 uv_a = {0, 0},
                  ImVec2 uv_c = {0, 0}) {
     const ImDrawIdx i = vertex(a, color, uv_a);
@@ -68,7 +68,7 @@ class Drawing {
   }
 
  private:
-  // `auto`: what ImGui's versions call differently is looked up when it is used.
+  // `auto`, because ImGui's versions name the members differently.
   static void set_lists(auto& data, ImDrawList** lists) {
     if constexpr (std::is_pointer_v<decltype(data.CmdLists)>) {
       data.CmdLists = lists;

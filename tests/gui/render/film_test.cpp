@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder of its own, and PATH as it was.
+/// Creates a separate folder per test and restores PATH.
 class Films : public testing::Test {
  protected:
   Films() {
@@ -34,7 +34,7 @@ class Films : public testing::Test {
   std::string in_folder(const std::string& name) const { return folder_ / name; }
   long files() const { return std::distance(fs::directory_iterator(folder_), {}); }
 
-  /// Has `ffmpeg` be a script of ours, in a folder that is all of PATH.
+  /// Replaces `ffmpeg` by this script: PATH contains only its folder.
   void fake_ffmpeg(const std::string& script) {
     programs_ = folder_.string() + "_programs";
     fs::create_directories(programs_);
@@ -44,7 +44,7 @@ class Films : public testing::Test {
     setenv("PATH", programs_.c_str(), 1);
   }
 
-  /// What a film with one frame of this size says when it fails.
+  /// Returns the error message of a film with one frame of this size.
   static std::string message(const std::string& path, int side = 8) {
     try {
       Film film(path, 30);
@@ -168,7 +168,7 @@ TEST_F(Films, AreReadableByPlayers) {
   for (const auto& [ending, mark] : magic) {
     const std::string path = in_folder("film" + ending);
     Film film(path, 10);
-    for (int i = 0; i < 5; ++i) {  // odd sides
+    for (int i = 0; i < 5; ++i) {  // odd side lengths
       film.add(
           {33, 17, std::vector<uint32_t>(33 * 17, 0xff000000 + 40u * unsigned(i))});
     }

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 const Type kAll[] = {Type::small, Type::body, Type::strong,    Type::title,
                      Type::huge,  Type::mono, Type::mono_small};
 
-/// One for each test, which may run beside each other.
+/// Returns a separate folder per test, since tests may run in parallel.
 std::string empty_folder() {
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
   const fs::path folder =
@@ -64,7 +64,7 @@ TEST(Fonts, AreFoundInFoldersBelow) {
   EXPECT_EQ(font_files("/no/such/folder")("x.otf"), "");
 }
 
-/// With the real fonts, where they are installed.
+/// Uses the real fonts if they are installed.
 class RealFonts : public testing::Test {
  protected:
   void SetUp() override {
@@ -134,7 +134,7 @@ TEST_F(RealFonts, TextIsCrispWhereverItStands) {
       ASSERT_EQ(pixel(there, x + 4, y + 3), pixel(here, x, y)) << x << ", " << y;
     }
   }
-  // The stem of H is a pixel that is nearly white, beside one that is nearly black.
+  // The stem of H has a nearly white pixel next to a nearly black one.
   int brightest = 0;
   for (int x = 10; x < 20; ++x) {
     brightest = std::max(brightest, static_cast<int>(pixel(here, x, 17) & 255));

@@ -1,4 +1,4 @@
-// Draw data that no healthy program makes. The sanitizers' build watches the memory.
+// Malformed draw data. Memory errors are detected by the sanitizer build.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -88,7 +88,7 @@ TEST(Hostile, EmptyPicturesStayEmpty) {
   }
 }
 
-/// Numbers of every size, and none.
+/// Random numbers of all magnitudes, including NaN and infinity.
 class Wild {
  public:
   explicit Wild(unsigned seed) : random_(seed) {}

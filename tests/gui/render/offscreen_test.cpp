@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder without fonts: ImGui's own is quickly built and the same everywhere.
+/// A folder without fonts: ImGui's built-in font loads fast and is the same everywhere.
 std::string no_fonts() {
   const fs::path folder = fs::path(testing::TempDir()) / "lockstep_no_fonts";
   fs::create_directories(folder);
@@ -103,7 +103,7 @@ TEST(Offscreen, ClicksKeysTextAndWheelArrive) {
   offscreen.text("aµb");
   frame();
   EXPECT_STREQ(text, "aµb");
-  offscreen.key(Key::backspace, true);  // ImGui's own widgets know the keys, too
+  offscreen.key(Key::backspace, true);  // ImGui's own widgets receive the keys as well
   frame();
   EXPECT_STREQ(text, "aµ");
 }

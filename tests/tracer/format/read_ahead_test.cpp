@@ -1,4 +1,4 @@
-// A list long enough to be read in parts is read as if from front to back.
+// A list that is read in parallel parts gives the same result as sequential reading.
 #include "tracer/format/read_ahead.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kEvents = 40'000;
 
-/// Members of `args` that look like the end of one event and the start of the next.
+/// Members of `args` that look like the end of an event and the start of the next.
 std::string lookalikes(size_t objects) {
   std::string list;
   for (size_t i = 0; i < objects; ++i) list += R"({"text":"}}, {\"ph\":"},)";
@@ -29,8 +29,7 @@ std::string op_event(int id, const std::string& more = "") {
       id % 100, id % 7, id, id, more);
 }
 
-/// `special` stands in place of event `at`, and `more` is in the arguments of all
-/// others.
+/// `special` replaces event `at`, and `more` is added to the arguments of all others.
 std::string long_trace(int at = -1, const std::string& special = "",
                        const std::string& more = "") {
   std::string text = R"({"traceEvents": [)";
@@ -119,7 +118,7 @@ TEST(ReadAhead, NumbersTextsInTheOrderOfTheFile) {
 }
 
 TEST(ReadAhead, PartsFollowOneAnother) {
-  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "there is one core";
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two cores";
   std::string text = "[" + op_event(0);
   for (int id = 1; id < kEvents; ++id) text += "," + op_event(id);
   const char* place = text.data() + 1 + op_event(0).size();

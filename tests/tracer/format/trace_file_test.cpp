@@ -1,4 +1,4 @@
-// The reader never reads past the end of the text, wherever a file was cut off.
+// The reader never reads past the end of the text, wherever a file is truncated.
 #include "tracer/format/trace_file.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace lockstep::tracer {
 namespace {
 
-/// Memory that is followed by a page that cannot be read.
+/// Memory followed by an inaccessible page.
 class GuardedText {
  public:
   explicit GuardedText(size_t most)
@@ -28,7 +28,7 @@ class GuardedText {
   GuardedText(const GuardedText&) = delete;
   GuardedText& operator=(const GuardedText&) = delete;
 
-  /// Returns a copy of `text` that ends where the memory ends.
+  /// Returns a copy of `text` that ends at the end of the memory.
   std::string_view place(std::string_view text) {
     char* at = begin_ + size_ - text.size();
     std::memcpy(at, text.data(), text.size());

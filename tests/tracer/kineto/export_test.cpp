@@ -1,4 +1,5 @@
-// Our trace in torch.profiler's form: what its tools look for is there, and true.
+// Our trace in torch.profiler's format: it contains what torch.profiler's tools
+// require, with correct values.
 #include "tracer/kineto/kineto.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace {
 
 using namespace testing;  // NOLINT
 
-/// One rank's file of the DDP trace written by hand.
+/// One rank's export of the hand-written DDP trace.
 struct Exported {
   explicit Exported(int64_t rank, const std::string& trace = minimal_ddp_path())
       : events(kineto_events(read_trace(trace), rank)) {}
@@ -39,7 +40,7 @@ TEST(KinetoExport, StepsAreAnnotatedAndPhasesHaveTorchsNames) {
   const Event& step = rank.one("user_annotation", "ProfilerStep#0");
   EXPECT_EQ(step.ts, 1'000);
   EXPECT_EQ(step.dur, 60'000);
-  EXPECT_EQ(step.pid, step.tid) << "the main thread has its process's number";
+  EXPECT_EQ(step.pid, step.tid) << "the main thread's id is the process id";
   EXPECT_EQ(rank.one("user_annotation", "backward").ts, 17'000);
 }
 
@@ -58,7 +59,7 @@ TEST(KinetoExport, CollectivesAreNcclsKernels) {
   EXPECT_EQ(int_arg(kernel.args, "Seq"), 1);
   EXPECT_EQ(rank.one("user_annotation", "nccl:all_reduce").ts, 22'750);
   EXPECT_EQ(rank.all("cpu_op", "record_param_comms").size(), 2u);
-  EXPECT_TRUE(rank.all("gpu_memcpy", "Memcpy PtoP").empty()) << "messages are inside";
+  EXPECT_TRUE(rank.all("gpu_memcpy", "Memcpy PtoP").empty()) << "messages are nested";
 }
 
 TEST(KinetoExport, CopiesSayTheirBytes) {
@@ -76,7 +77,7 @@ TEST(KinetoExport, CopiesSayTheirBytes) {
     EXPECT_EQ(copy->pid, int_arg(copy->args, "toDevice"));
   }
   const Event& read = dp.one("gpu_memcpy", "Memcpy DtoH");
-  EXPECT_EQ(read.pid, 0) << "the device that is read from";
+  EXPECT_EQ(read.pid, 0) << "the device that it reads from";
   EXPECT_EQ(int_arg(read.args, "bytes"), 4);
 }
 
@@ -155,7 +156,7 @@ TEST(KinetoExport, OneFilePerRankThatSaysWhatItIs) {
     for (int64_t rank = 0; rank < 2; ++rank) {
       EXPECT_EQ(files[rank].ends_with(".pt.trace.json"), !gzip);
       const std::string text = read_whole_file(files[rank]);
-      // HTA's way to find the rank: the first `"rank": N`.
+      // HTA determines the rank from the first `"rank": N`.
       EXPECT_EQ(text.substr(text.find("\"rank\": ") + 8, 1), std::to_string(rank));
       const Json json = Json::parse(text);
       EXPECT_EQ(json["distributedInfo"]["world_size"], 2);

@@ -1,4 +1,4 @@
-// torch.profiler's traces as ours: what they say is kept, what they lack is said.
+// Import of torch.profiler's traces: their data is kept, and missing data is reported.
 #include "tracer/kineto/kineto.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace testing;  // NOLINT
 
-/// Written by hand as torch.profiler writes: a step with operators that launch a
+/// A hand-written trace in torch.profiler's format: a step with operators that launch a
 /// kernel, a copy and a collective.
 std::string torchs() { return slurp(golden() / "torch_profiler.json"); }
 
@@ -34,7 +34,7 @@ TEST(KinetoImport, KeepsWhatTheFileSays) {
   const Trace trace = imported();
   const Event& step = named(trace, "step");
   EXPECT_EQ(step.step, 7);
-  EXPECT_EQ(step.ts, 0) << "the first event begins the trace";
+  EXPECT_EQ(step.ts, 0) << "the trace begins with its first event";
   EXPECT_EQ(step.dur, 80'000);
   EXPECT_EQ(step.pid, 300) << "rank 3's host";
 
@@ -50,7 +50,7 @@ TEST(KinetoImport, KeepsWhatTheFileSays) {
   EXPECT_EQ(string_arg(named(trace, "cudaDeviceSynchronize").args, "why"), "device");
 
   const Event& copy = named(trace, "Memcpy DtoH (Device -> Pageable)");
-  EXPECT_EQ(copy.pid, 300) << "on its receiver's lane";
+  EXPECT_EQ(copy.pid, 300) << "on the receiver's lane";
   EXPECT_EQ(int_arg(copy.args, "bytes"), 4);
   EXPECT_EQ(string_arg(copy.args, "dst"), "host");
 
@@ -89,7 +89,7 @@ TEST(KinetoImport, CheckSaysWhatItCannotJudge) {
 
   Trace broken = read_trace(path);
   broken.events.back().id = 0;
-  EXPECT_FALSE(check_trace(broken).ok()) << "what can be judged still is";
+  EXPECT_FALSE(check_trace(broken).ok()) << "other laws are still checked";
 }
 
 TEST(KinetoImport, SummaryNamesNoBrake) {
@@ -161,7 +161,7 @@ TEST(KinetoImport, WrongTypesAreAbsentFacts) {
   }
 }
 
-/// There and back: what both formats know survives to the nanosecond.
+/// Round trip: data that both formats have is preserved to the nanosecond.
 TEST(KinetoImport, IsTheReverseOfExport) {
   const TemporaryFolder folder;
   const Trace ours = read_trace(minimal_ddp_path());

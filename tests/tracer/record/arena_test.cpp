@@ -10,10 +10,10 @@ namespace {
 TEST(Arena, NothingMovesAndPlacesCountWhatCameBefore) {
   Arena<int64_t> arena;
   EXPECT_EQ(arena.size(), 0u);
-  std::vector<std::pair<uint32_t, size_t>> parts;  // place, count
+  std::vector<std::pair<uint32_t, size_t>> parts;  // position, count
   std::vector<const int64_t*> where;
   int64_t next = 0;
-  for (size_t count = 0; count < 900; ++count) {  // many blocks, none evenly full
+  for (size_t count = 0; count < 900; ++count) {  // many partially filled blocks
     std::vector<int64_t> values(count);
     std::iota(values.begin(), values.end(), next);
     EXPECT_EQ(arena.append(values), next);

@@ -1,4 +1,4 @@
-// Events move to the times of their device activities, and stay in order.
+// Events move to the times of their device activities and keep their order.
 #include "tracer/record/collect.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace lockstep::tracer {
 namespace {
 
-/// A kernel on a lane of device 0 (pid 1), as marks around it have timed it.
+/// A kernel on a lane of device 0 (pid 1), with times from the marks around it.
 Event task(int64_t id, int64_t ts, int64_t dur, double queued_us = 0,
            const char* cat = "kernel", int64_t lane = 0) {
   Event event;
@@ -32,7 +32,7 @@ TEST(RetimeEvents, AnEventGoesWhereItsKernelWas) {
   expect_at(events[0], 1100, 1300);
   EXPECT_EQ(events[0].args["cpu_us"], 0.2);
   EXPECT_EQ(events[0].args["activities"], 1);
-  expect_at(events[1], 2000, 2500);  // of this one nothing is known
+  expect_at(events[1], 2000, 2500);  // has no activity
   EXPECT_FALSE(events[1].args.contains("activities"));
 }
 
@@ -97,7 +97,7 @@ TEST(RetimeEvents, AHostsWaitEndsAfterAllThatItWaitedFor) {
   sync.waits_for = {2};
   std::vector<Event> events{sync, task(1, 1000, 500), task(2, 1500, 500)};
   retime_events(events,
-                {{1, 1100, 2100}, {2, 2100, 2200}});  // that clock is off by 150
+                {{1, 1100, 2100}, {2, 2100, 2200}});  // the device clock is off by 150
   expect_at(events[1], 1100, 2050);
   expect_at(events[2], 2050, 2050);
 }

@@ -195,7 +195,8 @@ struct NormalizeBackward {
   }
 };
 
-/// The same, with sums and count over all devices (batch_norm_backward_elemt).
+/// The same, with sums and element count reduced over all devices
+/// (batch_norm_backward_elemt).
 template <class T>
 struct SharedNormalizeBackward {
   const T *x, *dy;

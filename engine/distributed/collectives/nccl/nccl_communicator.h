@@ -56,7 +56,7 @@ class NcclCommunicator : public Communicator {
 /// Returns null if two ranks share a GPU. Must be called by all ranks of the store.
 std::unique_ptr<Communicator> make_nccl(const CommunicatorOptions& options);
 
-// Error codes and data types of NCCL:
+// NCCL error codes and data types:
 
 /// Throws std::runtime_error naming the call and the last error of `comm` on failure.
 void check_nccl(ncclResult_t status, const std::string& call,

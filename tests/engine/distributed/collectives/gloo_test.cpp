@@ -1,4 +1,4 @@
-// Collectives by Gloo: the same results as around our ring, and failures in our words.
+// Collectives by Gloo: the same results as with our ring, and our own error messages.
 #include <gtest/gtest.h>
 
 #include <latch>
@@ -18,7 +18,7 @@ namespace {
 
 using Use = std::function<void(Communicator&)>;
 
-/// Calls `use` with each rank's communicator, in a thread for each; what they throw.
+/// Runs `use` on one thread per rank. Returns the error messages.
 std::vector<std::string> on_ranks(int size, const char* backend, Milliseconds timeout,
                                   const Use& use) {
   const auto store = std::make_shared<HashStore>(timeout);
@@ -51,8 +51,8 @@ class GlooOf : public testing::TestWithParam<std::tuple<DType, int>> {
   DType type() const { return std::get<0>(GetParam()); }
   int size() const { return std::get<1>(GetParam()); }
 
-  /// Each rank's memories after `work` has worked on whole numbers: fewer than ranks,
-  /// and more than Gloo sends at once (1 MiB), too.
+  /// Returns each rank's memory after `work` has run on whole numbers. The counts
+  /// include fewer elements than ranks and more than Gloo sends at once (1 MiB).
   template <typename Work>
   std::vector<std::string> memory_after(const char* backend, int64_t parts, Work work) {
     std::vector<std::string> memory(size());
@@ -229,7 +229,7 @@ TEST_F(Gloo, RankThatNeverStartsIsNamed) {
 TEST_F(Gloo, AbortWakesWhoWaitsAndWhoComesLater) {
   std::latch aborted(1);
   const auto failures = on_ranks(2, "gloo", Milliseconds(20'000), [&](Communicator& c) {
-    if (c.rank() == 1) {  // does not come before rank 0 has given up
+    if (c.rank() == 1) {  // joins only after rank 0 has given up
       aborted.wait();
       return all_reduce(c);
     }

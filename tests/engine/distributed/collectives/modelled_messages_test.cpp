@@ -1,4 +1,4 @@
-// The messages of libraries that show none, by their algorithms.
+// Messages of libraries that do not report them, derived from their algorithms.
 #include "engine/distributed/collectives/modelled_messages.h"
 
 #include <gtest/gtest.h>
@@ -31,8 +31,8 @@ TEST(ModelledMessages, AllReduceGoesAroundTheRingTwiceLessTwoChunks) {
 }
 
 TEST(ModelledMessages, GlooEndsTheFirstHalfWithItsOwnChunk) {
-  // Chunks of 10 elements on 4 ranks: 2, 3, 2, 3. Rank 1 adds 3, 0, 1 and takes 2, 3,
-  // 0.
+  // Chunks of 10 elements on 4 ranks: 2, 3, 2, 3. Rank 1 reduces chunks 3, 0, 1 and
+  // receives chunks 2, 3, 0.
   const ModelledMessages expected{{2, 3}, {2, 2}, {2, 3}, {2, 2}, {2, 3}, {2, 2}};
   EXPECT_EQ(modelled_all_reduce(1, 4, 10, RingWay::previous), expected);
 }
@@ -45,7 +45,7 @@ TEST(ModelledMessages, AllGatherBringsEveryOther) {
   }
 }
 
-// A sender has received it earlier; the way from the root is as short as a tree's.
+// Each sender has received the data before, and the path from the root is logarithmic.
 TEST(ModelledMessages, BroadcastIsATree) {
   for (int size = 1; size <= 9; ++size) {
     for (int root = 0; root < size; ++root) {

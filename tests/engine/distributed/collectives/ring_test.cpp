@@ -1,4 +1,4 @@
-// Collectives around the ring: what they compute, and what happens to those who wait.
+// Collectives on the ring: their results, and failures while ranks wait.
 #include "engine/distributed/collectives/ring.h"
 
 #include <atomic>
@@ -21,7 +21,7 @@ class RingOf : public testing::TestWithParam<std::tuple<Wire, int>> {
  protected:
   int size() const { return std::get<1>(GetParam()); }
   World world() const { return {size(), std::get<0>(GetParam())}; }
-  /// Fewer elements than ranks, too: then some chunks are empty.
+  /// Includes fewer elements than ranks: some chunks are then empty.
   std::vector<int64_t> counts() const { return {0, 1, 2, size() - 1, size(), 1000}; }
 
   void on_all(test::CollectiveCheck check) const {
@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Wires, RingOf,
 
 TEST_P(RingOf, AllReduce) { on_all(test::expect_all_reduce); }
 
-// The order of additions differs from element to element, not from rank to rank.
+// The order of additions differs between elements, not between ranks.
 TEST_P(RingOf, AllReduceGivesAllRanksTheSameBits) {
   std::vector<Values> sums(size());
   test::on_ranks(world(), [&](Rank& rank) {
@@ -60,7 +60,7 @@ TEST_P(RingOf, AllGather) { on_all(test::expect_all_gather); }
 
 TEST_P(RingOf, ReduceScatter) { on_all(test::expect_reduce_scatter); }
 
-// Pairs of ranks count their messages on their own, so others' do not disturb them.
+// Each pair of ranks numbers its messages separately, so other pairs do not interfere.
 TEST_P(RingOf, SendAndReceive) { on_all(test::expect_send_and_receive); }
 
 TEST_P(RingOf, BarrierLetsNobodyPassBeforeAllHaveCome) {
@@ -84,7 +84,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != text.npos;
 }
 
-/// Two ranks do different things: the first to notice names both.
+/// Two ranks call different operations: the first to detect it names both.
 template <typename Function>
 void expect_disagreement(Wire wire, Function function) {
   const std::string message =
@@ -119,7 +119,7 @@ TEST_P(RingFailure, ADifferentOrderIsRefused) {
 TEST_P(RingFailure, WhoDoesNotComeIsNamedByThoseWhoWait) {
   const auto said = test::messages_of_ranks(
       {3, GetParam(), DeviceType::reference, Milliseconds(200)}, [](Rank& rank) {
-        rank.group->barrier(rank.device);  // connections are made before anyone is late
+        rank.group->barrier(rank.device);  // connects before any rank is late
         if (rank.rank == 2) return;
         rank.group->all_reduce(mine(rank, 9, DType::f64)).synchronize();
       });
@@ -161,7 +161,7 @@ TEST(RingGroup, CollectivesUnderWayOutliveTheirGroup) {
   const Tensor ours = ops::full_like(Tensor::empty({4}, first), 1);
   const Tensor theirs = ops::full_like(Tensor::empty({4}, second), 2);
   const distributed::Work work = groups[0]->all_reduce(ours);
-  groups[0] = nullptr;  // as when an exception unwinds its owner
+  groups[0] = nullptr;  // as when an exception destroys its owner
   groups[1]->all_reduce(theirs).synchronize();
   work.synchronize();
   EXPECT_EQ(test::values_of(ours), std::vector<double>(4, 3));

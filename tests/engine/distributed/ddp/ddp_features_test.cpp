@@ -1,4 +1,4 @@
-// DistributedDataParallel's features on small nets, against PyTorch's numbers.
+// DistributedDataParallel's features on small nets, against PyTorch's results.
 #include "engine/distributed/ddp/join.h"
 #include "engine/optim/sgd.h"
 #include "tests/engine/distributed/nets.h"
@@ -24,7 +24,8 @@ nn::ModulePtr model_of(const Rank& rank, nn::ModulePtr (*make)()) {
   return model;
 }
 
-/// All values of the tensors named in `golden`; null stands for "no such tensor".
+/// Compares all values of the tensors named in `golden`; null means that the tensor is
+/// undefined.
 template <typename Get>
 void expect_values(const nn::Module& model, const Json& golden, Get get,
                    const std::string& where) {
@@ -72,7 +73,7 @@ void expect_accumulation(const Json& golden, const std::string& net, Rank& rank)
       const int64_t calls = rank.group->last_call().first;
       const Tensor output = ddp(part.images);
       runtime::context(rank.device).synchronize();
-      rebuilt |= rank.group->last_call().first > calls;  // rank 0's order was sent
+      rebuilt |= rank.group->last_call().first > calls;  // rank 0's order was broadcast
       EXPECT_EQ(rebuilt, expected["rebuilt"][round][micro].get<bool>()) << where;
       const Tensor loss =
           ops::scale(ops::cross_entropy(output, part.labels), 1.0 / count);
@@ -96,7 +97,7 @@ TEST(DdpNoSync, AccumulatesAloneAndSynchronisesTheSum) {
   }
 }
 
-// Where the backward pass stands makes no difference.
+// It does not matter whether backward runs inside the no_sync scope.
 TEST(DdpNoSync, IsDecidedByTheForwardPass) {
   test::on_ranks({2}, [](Rank& rank) {
     const nn::ModulePtr model = model_of(rank, test::make_toy);

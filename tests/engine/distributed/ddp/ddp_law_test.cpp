@@ -1,5 +1,5 @@
-// The law: without batch norm, N ranks compute what one device computes on the whole
-// batch, whichever class synchronises the gradients, and however they travel.
+// The equivalence: without batch norm, N ranks give the result of one device on the
+// whole batch, for every class that synchronizes gradients and for every transport.
 #include "engine/optim/sgd.h"
 #include "tests/engine/distributed/nets.h"
 
@@ -12,7 +12,7 @@ using test::Batch;
 using test::Rank;
 using test::Wire;
 
-/// A net and what it is trained on: ten steps on the same rows.
+/// A net and its training: ten steps on the same rows.
 struct Training {
   nn::ModulePtr (*make)();
   std::vector<int64_t> image;
@@ -22,7 +22,8 @@ struct Training {
 
   Batch batch() const { return Batch::golden(12, image, classes, dtype); }
 
-  /// A model of golden values. `of_rank` > 0: of others, which the wrapper corrects.
+  /// A model with golden values. If `of_rank` > 0, the values differ and the wrapper
+  /// must overwrite them.
   nn::ModulePtr model(Device device, int of_rank = 0) const {
     nn::Construction construction;
     construction.dtype = dtype;
@@ -57,7 +58,7 @@ const Training kToyNet{test::make_toy, {5}, 2};
 const Training kSmallNet{test::make_small_net, {2, 8, 8}, 3};
 const Training kDeep{test::make_deep_net, {5}, 3};
 
-/// Many buckets, several of them from the first step on.
+/// Many buckets, several of them from the first step.
 DdpOptions in_tiny_buckets() {
   DdpOptions options;
   options.reducer.bucket_cap = 40;
@@ -65,8 +66,8 @@ DdpOptions in_tiny_buckets() {
   return options;
 }
 
-/// All ranks end with the same bits, and rank 0 is no farther than `tolerance`
-/// (relative L2 of each parameter) from the single device.
+/// All ranks end with identical bits, and rank 0 is within `tolerance` (relative L2 of
+/// each parameter) of the single device.
 void expect_law(const Training& training, const test::World& world,
                 const DdpOptions& options, double tolerance) {
   const Tensors expected = training.alone();
@@ -88,7 +89,7 @@ void expect_law(const Training& training, const test::World& world,
   }
 }
 
-/// Who synchronises gradients, for a scope.
+/// Selects the class that synchronizes gradients, for the enclosing scope.
 class InUse {
  public:
   explicit InUse(decltype(&distributed::make_reducer) factory)
@@ -157,7 +158,7 @@ TEST(DdpLawOptions, ACommHookOwnsTheDivision) {
   for (int size : {2, 3}) expect_law(kDeep, {size}, options, 1e-12);
 }
 
-/// Convolutions by one algorithm, whatever the batch, for a scope.
+/// Selects one convolution algorithm for every batch size, for the enclosing scope.
 class DirectConvolutions {
  public:
   DirectConvolutions() { use(ConvAlgorithm::direct); }

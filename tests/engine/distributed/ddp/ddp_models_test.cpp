@@ -1,4 +1,5 @@
-// What DistributedDataParallel keeps equal between the ranks' models, and refuses.
+// The state that DistributedDataParallel keeps equal between ranks, and rejected
+// models.
 #include "tests/engine/distributed/nets.h"
 
 namespace lockstep {
@@ -32,7 +33,7 @@ TEST(DdpModels, StartEqualToRank0s) {
   EXPECT_EQ(after, std::vector<uint64_t>(3, before[0]));
 }
 
-/// Running means after two forward passes in which rank r sees only the number r.
+/// Running means after two forward passes in which rank r's input is the number r.
 std::vector<std::vector<double>> running_means(bool broadcast_buffers) {
   std::vector<std::vector<double>> means(2);
   test::on_ranks({2}, [&](Rank& rank) {
@@ -53,7 +54,8 @@ std::vector<std::vector<double>> running_means(bool broadcast_buffers) {
   return means;
 }
 
-// mean ← 0.9·mean + 0.1·r, from 0: rank 1 has 0.1 and 0.19, or rank 0's 0 and then 0.1.
+// mean ← 0.9·mean + 0.1·r, from 0: rank 1 has 0.1 and then 0.19; with rank 0's buffers,
+// it starts from 0 and has 0.1.
 TEST(DdpModels, BuffersAreRank0sBeforeEachForwardUnlessToldOtherwise) {
   EXPECT_NEAR(running_means(true)[1][0], 0.1, 1e-15);
   EXPECT_NEAR(running_means(false)[1][0], 0.19, 1e-15);

@@ -1,4 +1,4 @@
-// DistributedDataParallel against PyTorch's numbers and PyTorch's buckets.
+// DistributedDataParallel against PyTorch's results and PyTorch's buckets.
 #include "engine/distributed/ddp/distributed_data_parallel.h"
 
 #include "engine/models/vgg.h"
@@ -16,7 +16,7 @@ using test::Rank;
 
 constexpr double kAsPyTorch = 1e-9;
 
-/// VGG's features with one linear layer.
+/// VGG's features with a single linear layer.
 class VggOfOneLinear : public nn::Module {
  public:
   VggOfOneLinear() {
@@ -36,7 +36,8 @@ class VggOfOneLinear : public nn::Module {
   std::shared_ptr<nn::Linear> head_;
 };
 
-/// A net of the goldens without values: `_cifar` stands for the stem and 10 classes.
+/// A golden net without values. The suffix `_cifar` selects the CIFAR stem and 10
+/// classes.
 nn::ModulePtr make(const std::string& net, DType dtype, int64_t classes) {
   nn::Construction nothing;
   nothing.dtype = dtype;
@@ -58,7 +59,7 @@ nn::ModulePtr make(const std::string& net, DType dtype, int64_t classes) {
   return model;
 }
 
-/// Names of parameters, bucket by bucket, from the golden's numbers.
+/// Names of parameters by bucket, from the golden file's indices.
 std::vector<std::vector<std::string>> names_in(const Json& buckets, const Json& names) {
   std::vector<std::vector<std::string>> found;
   for (const Json& bucket : buckets) {
@@ -76,7 +77,7 @@ class DdpGolden : public testing::TestWithParam<const char*> {
       Batch::golden(golden["batch"], golden["image"], golden["classes"]);
 };
 
-// Takes 15 GB and two minutes: --gtest_also_run_disabled_tests.
+// Takes 15 GB and two minutes; run with --gtest_also_run_disabled_tests.
 INSTANTIATE_TEST_SUITE_P(DISABLED_Large, DdpGolden, testing::Values("vgg16_n2"),
                          [](const auto& info) { return std::string(info.param); });
 
@@ -116,7 +117,7 @@ TEST_P(DdpGolden, EqualsPyTorchInDouble) {
     }
     parameters[rank.rank] = test::bits_of(model->parameters());
     for (const auto& [name, parameter] : model->named_parameters()) {
-      if (rank.rank > 0) break;  // to the bit the same
+      if (rank.rank > 0) break;  // the other ranks are bit-identical
       test::expect_fingerprint(name, parameter, golden["parameters"][name], kAsPyTorch);
     }
     for (const auto& [name, buffer] : model->named_buffers()) {
@@ -151,7 +152,7 @@ TEST_P(DdpGolden, LaunchesPyTorchsBuckets) {
   });
 }
 
-// --- the same buckets in float32, for every net and setting that was asked of PyTorch
+// --- the same buckets in float32, for every net and setting in the golden file
 
 class DdpBuckets : public testing::TestWithParam<const char*> {
  protected:

@@ -1,5 +1,5 @@
-// What the trace of DistributedDataParallel must show: each bucket waits for its
-// gradients by name, leaves before backward is over, and travels in 2(N−1) messages.
+// The trace of DistributedDataParallel: each bucket names the gradients it waits for,
+// starts before backward ends, and takes 2(N−1) messages.
 #include <algorithm>
 #include <map>
 
@@ -20,7 +20,7 @@ using Events = std::vector<Event>;
 
 constexpr int kTracedSteps = 2;
 
-/// Two recorded steps of the deep net in several buckets; step 1 has rebuilt ones.
+/// Records two steps of the deep net with several buckets. Step 1 uses rebuilt buckets.
 Events record(const test::World& world) {
   DdpOptions options;
   options.reducer.bucket_cap = 40;
@@ -57,7 +57,7 @@ std::vector<const Event*> buckets(const Events& events, int rank, int step) {
   return found;
 }
 
-/// By parameter: the kernel that finished its gradient.
+/// Maps each parameter to the kernel that computed its gradient.
 std::map<std::string, int64_t> ready(const Events& events, int rank, int step) {
   std::map<std::string, int64_t> found;
   for (const Event& event : events) {
@@ -102,7 +102,7 @@ TEST(DdpTrace, BucketsLeaveInOrderAndBeforeBackwardIsOver) {
       for (size_t i = 0; i < launched.size(); ++i) {
         EXPECT_EQ(launched[i]->args["bucket"], i);
       }
-      // Kernels are numbered as the autograd thread enqueues them.
+      // Kernels are numbered in the order in which the autograd thread enqueues them.
       int64_t last_gradient = 0;
       for (const auto& [name, kernel] : ready(events, rank, step)) {
         last_gradient = std::max(last_gradient, kernel);
@@ -127,7 +127,7 @@ INSTANTIATE_TEST_SUITE_P(Wires, DdpMessages,
 TEST_P(DdpMessages, OfABucketAreTwiceTheOtherRanks) {
   const auto [wire, size] = GetParam();
   const Events events = record({size, wire});
-  // A message is one event between threads; between processes it has two halves.
+  // A message is one event between threads and two events between processes.
   const std::string sent = wire == Wire::local ? "copy" : "send";
   const std::string received = wire == Wire::local ? "copy" : "recv";
   int compared = 0;

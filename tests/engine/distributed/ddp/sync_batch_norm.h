@@ -1,4 +1,4 @@
-// What the tests of SyncBatchNorm share: a layer that runs on one device or on several.
+// Helpers for tests of SyncBatchNorm: a layer that runs on one device or on several.
 #pragma once
 
 #include "engine/distributed/ddp/sync_batch_norm.h"
@@ -6,17 +6,17 @@
 
 namespace lockstep::test {
 
-/// What a batch norm computes, forward and back, of one rank's rows.
+/// The results of batch norm's forward and backward passes for one rank's rows.
 struct Normalized {
   Tensor y, dx, dgamma, dbeta, running_mean, running_var;
 };
 
-/// One layer's numbers; C is the number of channels of `x`.
+/// One layer's input; C is the number of channels of `x`.
 struct NormCase {
   Tensor x;   ///< N×C×H×W on the host
   Tensor dy;  ///< the gradient of y, of the same shape
   DType dtype = DType::f64;
-  bool in_blocks = false;  ///< through a convolution that changes the layout only
+  bool in_blocks = false;  ///< input passes through a layout-changing convolution
   bool relu = false;
 
   static NormCase random(const Shape& sizes, DType dtype = DType::f64) {
@@ -24,7 +24,7 @@ struct NormCase {
             signed_tensor("grad", sizes, 1, DType::f32), dtype};
   }
 
-  /// Rows `first` to `first + count` − 1, normalised on `device`; with a group, by the
+  /// Normalizes rows `first` to `first + count` − 1 on `device`. With a group, uses the
   /// statistics of all ranks.
   Normalized run(Device device, int64_t first, int64_t count,
                  const GroupPtr& group = nullptr) const {
@@ -58,7 +58,7 @@ struct NormCase {
   }
 };
 
-/// `count` rows for each rank, one after the other.
+/// Normalizes consecutive blocks of rows; rank r has `counts[r]` of them.
 inline std::vector<Normalized> normalized_by_ranks(const NormCase& layer,
                                                    const std::vector<int64_t>& counts,
                                                    DeviceType type) {
@@ -73,7 +73,7 @@ inline std::vector<Normalized> normalized_by_ranks(const NormCase& layer,
   return results;
 }
 
-/// The ranks' rows, one after the other; or their sum.
+/// Concatenates the ranks' rows, or returns their sum.
 inline Tensor joined(const std::vector<Normalized>& ranks, Tensor Normalized::* what) {
   std::vector<double> all;
   for (const Normalized& rank : ranks) {
@@ -91,7 +91,7 @@ inline Tensor summed(const std::vector<Normalized>& ranks, Tensor Normalized::* 
   return vector(sum);
 }
 
-/// Ranks that share their statistics compute what one device does on all rows.
+/// Ranks that share their statistics give the result of one device on all rows.
 inline void expect_as_one(const std::vector<Normalized>& ranks, const Normalized& one,
                           double tolerance) {
   EXPECT_LE(relative_l2(joined(ranks, &Normalized::y), one.y), tolerance);

@@ -1,6 +1,6 @@
-// SyncBatchNorm: N ranks normalise, and train, as one device on all of their batches.
-// PyTorch 1.13 refuses to run its own on CPUs, so there are no golden numbers: the law
-// stands in their place.
+// SyncBatchNorm: N ranks normalize and train like one device on the combined batch.
+// PyTorch 1.13 does not support SyncBatchNorm on CPUs, so there are no golden values;
+// the tests compare with one device instead.
 #include "engine/nn/layers.h"
 
 #include "engine/distributed/ddp/join.h"
@@ -46,7 +46,7 @@ TEST(DdpSyncBatchNorm, RunningStatisticsAreEqualToTheLastBit) {
   }
 }
 
-// In float32, E[x²] − E[x]² of such numbers has no correct digit.
+// In float32, E[x²] − E[x]² of such values has no correct digit.
 TEST(DdpSyncBatchNorm, ASmallVarianceBesideALargeMeanSurvives) {
   const Shape sizes{6, 2, 8, 8};
   NormCase layer{test::signed_tensor("x", sizes, 0.25, DType::f32, 1000),
@@ -59,8 +59,8 @@ TEST(DdpSyncBatchNorm, ASmallVarianceBesideALargeMeanSurvives) {
             1e-2);
 }
 
-// d(Σ over all ranks of y · w)/dx by central differences: a rank's x moves the others'
-// y.
+// d(Σ over all ranks of y · w)/dx by central differences: a rank's x affects the y of
+// the other ranks.
 TEST(DdpSyncBatchNorm, GradientsByFiniteDifferences) {
   constexpr double kStep = 1e-5, kTolerance = 1e-6;
   const Shape sizes{3, 2, 2, 1};
@@ -99,8 +99,8 @@ nn::ModulePtr make_normed_net() {
       std::make_shared<nn::Linear>(3, 3)});
 }
 
-/// Ten steps of SGD on the same rows. The loss is a sum, so that shares may differ:
-/// DDP divides gradients by the number of ranks.
+/// Ten steps of SGD on the same rows. The loss is a sum, so that ranks may have
+/// different numbers of rows; DDP divides gradients by the number of ranks.
 Tensors trained(nn::Module& net, const nn::Module& model, const Batch& batch,
                 double scale) {
   optim::Sgd sgd(model.named_parameters(), {0.05, 0.9, 1e-4});
@@ -160,7 +160,7 @@ TEST(DdpSyncBatchNorm, EvaluatesByRunningStatisticsWithoutACollective) {
     distributed::convert_sync_batchnorm(*layer, rank.group);
     EXPECT_STREQ(layer->type_name(), "SyncBatchNorm");
     layer->eval();
-    if (rank.rank == 0) {  // the other one does not answer
+    if (rank.rank == 0) {  // the other rank does not take part
       const Tensor y = (*layer)(test::on(rank.device, test::random("x", {2, 2, 3, 3})));
       runtime::context(rank.device).synchronize();
       EXPECT_EQ(rank.group->last_call().first, -1);
@@ -194,7 +194,7 @@ TEST(DdpSyncBatchNorm, GoesNeitherWithJoinNorWithReplicas) {
   });
 }
 
-/// Plugs functions into the slots, for a scope.
+/// Installs functions in the slots, for the enclosing scope.
 struct Plugged {
   Plugged(std::function<distributed::SyncStatistics> statistics,
           std::function<distributed::SyncBackwardSums> sums) {
@@ -207,7 +207,7 @@ struct Plugged {
   }
 };
 
-/// What is said when the slots hold these functions.
+/// Returns each rank's error message when the slots hold these functions.
 std::vector<std::string> said(std::function<distributed::SyncStatistics> statistics,
                               std::function<distributed::SyncBackwardSums> sums) {
   const Plugged plugged(std::move(statistics), std::move(sums));

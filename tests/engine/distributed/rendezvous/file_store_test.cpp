@@ -1,4 +1,4 @@
-// A store in a file: two processes, files of other runs, damaged files.
+// A store in a file: two processes, files of earlier runs, damaged files.
 #include "engine/distributed/rendezvous/file_store.h"
 
 #include <fcntl.h>
@@ -49,7 +49,7 @@ TEST_F(AStoreInAFile, IsRemovedByTheLastWhoLeaves) {
   auto a = std::make_unique<FileStore>(path_), b = std::make_unique<FileStore>(path_);
   EXPECT_EQ(a->describe(), "file://" + path_.string());
   a->join(0, 2);
-  a.reset();  // rank 1 has not even joined
+  a.reset();  // rank 1 has not joined yet
   EXPECT_TRUE(fs::exists(path_));
   b->join(1, 2);
   b->leave();
@@ -101,7 +101,7 @@ TEST_F(AStoreInAFile, MustBeWhole) {
   FileStore store(path_);
   fs::resize_file(path_, size - 1);
   expect_refused("is truncated in the record at byte 0", "delete it");
-  store.try_get("key");  // has read it before
+  store.try_get("key");  // reads the file before it is truncated
   write_file(path_, "");
   FileStore(path_).set("key", "an empty file counts as none");
 }
@@ -146,7 +146,7 @@ TEST_F(AStoreInAFile, IsNotLockedForever) {
   EXPECT_EQ(store.try_get("key"), std::nullopt);
 }
 
-/// How many descriptors of this process are open on the file.
+/// The number of this process's descriptors that are open on the file.
 int times_open(const fs::path& path) {
   int count = 0;
   for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {

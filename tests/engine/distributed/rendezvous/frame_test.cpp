@@ -1,4 +1,4 @@
-// The parser of frames: any bytes are a frame, the beginning of one, or garbage.
+// The parser of frames: any bytes are a frame, an incomplete frame, or garbage.
 #include "engine/distributed/rendezvous/frame.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TEST(StoreFrame, HoldsAMebibyteAndNoMore) {
   expect_error([&] { encode({Op::done, {most + "x"}}); }, "1048577", "1048576");
 }
 
-// What is taken for a frame is written again as the very bytes it was read from.
+// Encoding a parsed frame gives the bytes that it was parsed from.
 TEST(StoreFrame, AnyBytesAreParsed) {
   std::mt19937 random(20240501);
   int wholes = 0;

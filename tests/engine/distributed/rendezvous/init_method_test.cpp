@@ -1,5 +1,4 @@
-// env://, tcp://… and file:///…: what is read, what is refused, and the store behind
-// it.
+// env://, tcp://… and file:///…: accepted and rejected values, and the resulting store.
 #include "engine/distributed/rendezvous/init_method.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +15,7 @@ namespace {
 using Kind = InitMethod::Kind;
 constexpr auto kLong = std::chrono::seconds(60);
 
-/// A variable of the environment has a value (or none) as long as this lives.
+/// Sets or unsets an environment variable for the enclosing scope.
 class Variable {
  public:
   Variable(const char* name, const char* value) : name_(name) {
@@ -62,7 +61,7 @@ TEST(InitMethod, ReadsTheEnvironment) {
   EXPECT_EQ(init.port, 29500);
   EXPECT_EQ(init.rank, 3);
   EXPECT_EQ(init.world_size, 4);
-  EXPECT_EQ(parse_init_method("env://", 0).rank, 0);  // the caller knows better
+  EXPECT_EQ(parse_init_method("env://", 0).rank, 0);  // overrides the variable
 }
 
 TEST(InitMethod, NamesTheVariableThatIsMissingOrWrong) {
@@ -80,7 +79,7 @@ TEST(InitMethod, NamesTheVariableThatIsMissingOrWrong) {
   }
   Variable address("MASTER_ADDR", "node0"), port("MASTER_PORT", "29500"),
       rank("RANK", nullptr), size("WORLD_SIZE", nullptr);
-  EXPECT_EQ(parse_init_method("env://", 0, 1).rank, 0);  // neither is asked for
+  EXPECT_EQ(parse_init_method("env://", 0, 1).rank, 0);  // neither variable is read
 }
 
 void expect_refused(const std::string& url, const std::string& reason) {

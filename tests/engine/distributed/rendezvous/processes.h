@@ -1,4 +1,4 @@
-// Forked children, and pipes to talk with them.
+// Forked child processes, and pipes to communicate with them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace lockstep::distributed {
 
 /// Runs `work` in a forked child, which exits with 0, or with 1 if `work` throws. Must
-/// be constructed before there are threads.
+/// be constructed before any thread starts.
 class Child {
  public:
   explicit Child(const std::function<void()>& work) : pid_(::fork()) {
@@ -33,7 +33,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  /// Returns its exit status.
+  /// Returns the exit status.
   int wait() {
     int status = 0;
     ::waitpid(pid_, &status, 0);
@@ -51,7 +51,7 @@ class Child {
   bool waited_ = false;
 };
 
-/// Carries numbers from one process to another.
+/// Sends numbers from one process to another.
 class Pipe {
  public:
   Pipe() { EXPECT_EQ(::pipe(ends_), 0); }

@@ -1,4 +1,4 @@
-// A client that sends any bytes to a store's server, and random bytes for it.
+// A client that sends arbitrary bytes to a store's server, and a source of such bytes.
 #pragma once
 
 #include <arpa/inet.h>
@@ -17,7 +17,7 @@ namespace lockstep::distributed {
 
 namespace store {
 
-/// Returns noise, or damaged frames.
+/// Returns random bytes or damaged frames.
 inline std::string random_bytes(std::mt19937& random) {
   const auto below = [&](size_t end) { return random() % end; };
   const auto noise = [&](size_t size) {
@@ -53,7 +53,7 @@ inline sockaddr_in loopback(int port) {
 class RawClient {
  public:
   explicit RawClient(int port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    const timeval patience{60, 0};  // a server that never answers fails the test
+    const timeval patience{60, 0};  // fails the test if the server never answers
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     const sockaddr_in address = loopback(port);
     EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address),
@@ -61,7 +61,7 @@ class RawClient {
               0);
   }
 
-  /// The server may have hung up in the middle: that is not a failure.
+  /// The server may close the connection meanwhile; that is not a failure.
   void send(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t sent =
@@ -71,7 +71,7 @@ class RawClient {
     }
   }
 
-  /// Returns how many of these bytes the system takes without blocking.
+  /// Sends without blocking. Returns how many bytes the system accepted.
   size_t send_at_once(std::string_view bytes) {
     const ssize_t sent =
         ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -80,7 +80,7 @@ class RawClient {
 
   void end_sending() { ::shutdown(socket_.get(), SHUT_WR); }
 
-  /// Returns all bytes until the server closes the connection.
+  /// Returns all bytes received until the server closes the connection.
   std::string receive_all() {
     std::string all;
     char piece[4096];
@@ -88,11 +88,11 @@ class RawClient {
     while ((got = ::recv(socket_.get(), piece, sizeof piece, 0)) > 0) {
       all.append(piece, got);
     }
-    EXPECT_TRUE(got == 0 || errno == ECONNRESET) << "the server did not hang up";
+    EXPECT_TRUE(got == 0 || errno == ECONNRESET) << "connection not closed";
     return all;
   }
 
-  /// Returns the next answer.
+  /// Returns the next reply.
   store::Frame receive_frame() {
     for (;;) {
       const auto parsed = store::parse_frame(received_);
@@ -103,7 +103,7 @@ class RawClient {
       char piece[4096];
       const ssize_t got = ::recv(socket_.get(), piece, sizeof piece, 0);
       if (got <= 0 || parsed.state == store::Parsed::State::garbage) {
-        ADD_FAILURE() << "no answer came";
+        ADD_FAILURE() << "no answer was received";
         return {};
       }
       received_.append(piece, got);

@@ -1,4 +1,4 @@
-// The server without its sockets: who is answered, when, and with what.
+// The server without sockets: which clients it answers, when, and with what.
 #include "engine/distributed/rendezvous/service.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What all stores have in common, asked of each of them.
+// Properties common to all stores, tested for each of them.
 #include "engine/distributed/rendezvous/store.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using Keys = std::vector<std::string>;
 using std::chrono::milliseconds;
 constexpr auto kForAnswers = std::chrono::seconds(60);
 
-// Each gives as many views of one store as are asked for.
+// Each of these classes opens any number of views of one store.
 class InMemory {
  public:
   std::shared_ptr<Store> open() { return store_; }
@@ -29,7 +29,7 @@ class InMemory {
   std::shared_ptr<Store> store_ = std::make_shared<HashStore>();
 };
 
-class InAFile : public ScratchTest {  // for its folder only
+class InAFile : public ScratchTest {  // inherits only the folder
  public:
   std::shared_ptr<Store> open() {
     return std::make_shared<FileStore>(scratch_ / "store");
@@ -86,8 +86,8 @@ TYPED_TEST(EveryStore, TriesWithoutWaiting) {
   EXPECT_EQ(store->try_get("key"), "");
 }
 
-// Two threads on one object answer each other: each waits for what comes only after it
-// has begun to wait, and the other's calls are not held up by its waiting.
+// Two threads use one object. Each waits for a value that is set only after its wait
+// has begun; a waiting call must not block the other thread's calls.
 TYPED_TEST(EveryStore, GetWaitsForSet) {
   const auto store = this->open();
   constexpr int rounds = 20;
@@ -134,7 +134,7 @@ TYPED_TEST(EveryStore, NamesTheKeysThatDidNotCome) {
   expect_error([&] { store->get("two\nlines", milliseconds(-1)); }, "two?lines\"");
   try {
     store->wait({"a", "there", "b"}, milliseconds(1));
-    FAIL() << "nothing was missed";
+    FAIL() << "no timeout was thrown";
   } catch (const StoreTimeout& timeout) {
     EXPECT_EQ(timeout.keys().size(), 2u);
     EXPECT_TRUE(timeout.keys()[0].ends_with("a")) << timeout.what();
@@ -147,7 +147,7 @@ TYPED_TEST(EveryStore, NamesTheKeysThatDidNotCome) {
 TYPED_TEST(EveryStore, AddLosesNothing) {
   constexpr int threads = 8, times = 25;
   std::vector<int64_t> sums_of[threads];
-  std::latch together(threads);  // and nothing else in common but the store
+  std::latch together(threads);  // the threads share nothing else but the store
   std::vector<std::thread> adders;
   for (std::vector<int64_t>& sums : sums_of) {
     adders.emplace_back([&together, &sums, store = this->open()] {
@@ -176,7 +176,7 @@ TYPED_TEST(EveryStore, AddsToNumbersOnly) {
 
 TYPED_TEST(EveryStore, ComparesAndSetsAsPyTorchDoes) {
   const auto store = this->open();
-  EXPECT_EQ(store->compare_set("key", "old", "new"), "old");  // not there: not set
+  EXPECT_EQ(store->compare_set("key", "old", "new"), "old");  // no such key: not set
   EXPECT_EQ(store->try_get("key"), std::nullopt);
   EXPECT_EQ(store->compare_set("key", "", "first"), "first");
   EXPECT_EQ(store->compare_set("key", "", "second"), "first");

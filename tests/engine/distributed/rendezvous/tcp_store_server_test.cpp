@@ -1,5 +1,5 @@
-// The server among strangers: whatever a client sends or does not send, the others are
-// served.
+// The server with unknown clients: whatever a client sends or omits, the server keeps
+// serving the others.
 #include "engine/distributed/rendezvous/tcp_store.h"
 
 #include <gtest/gtest.h>
@@ -25,14 +25,14 @@ constexpr auto kForGuests = std::chrono::seconds(60);
 
 class Strangers : public testing::Test {
  protected:
-  /// The store still works, for old and new clients.
+  /// Checks that the store still works for existing and new clients.
   void expect_served() {
     const std::string value = std::to_string(++asked_);
     store_.set("served", value);
     EXPECT_EQ(TcpStore("127.0.0.1", server_.port()).get("served"), value);
   }
 
-  /// The server closes a connection that sends these bytes, without a reply.
+  /// Expects the server to close a connection that sends these bytes, without a reply.
   void expect_hung_up(const std::string& bytes) {
     RawClient stranger(server_.port());
     stranger.send(bytes);
@@ -40,7 +40,8 @@ class Strangers : public testing::Test {
     expect_served();
   }
 
-  /// The server reads no more from this client than the system's buffers hold.
+  /// Expects that the server does not read from this client; the system's buffers fill
+  /// up.
   void expect_not_heard(RawClient& client) {
     const std::string more(1 << 20, 'x');
     size_t taken = 0;
@@ -132,7 +133,7 @@ TEST_F(Strangers, WhoTakeNoAnswersFillNoMemory) {
   }
   store_.wait({"asked"}, kForGuests);
   expect_not_heard(deaf);
-  EXPECT_LT(store_.add("asked", 0), 200);  // the rest waits in the system's buffers
+  EXPECT_LT(store_.add("asked", 0), 200);  // the rest is in the system's buffers
 }
 
 TEST_F(Strangers, WhoTalkWhileTheyWaitFillNoMemory) {
@@ -168,7 +169,7 @@ TEST(StrangersBeyondTheLimit, MakeRoomForMembers) {
   RawClient one(server.port()), two(server.port()), three(server.port());
   TcpStore("127.0.0.1", server.port()).set("key", "value");
   EXPECT_EQ(one.receive_all(), "");
-  EXPECT_EQ(member.get("key"), "value");  // who has asked once is no stranger
+  EXPECT_EQ(member.get("key"), "value");  // a client is trusted after its first request
 }
 
 TEST(StrangersBeyondTheLimit, WaitUntilOthersAreDone) {
@@ -203,7 +204,7 @@ TEST_F(Strangers, WithRandomBytesChangeNothingForOthers) {
   for (int i = 0; i < 2000; ++i) {
     RawClient stranger(server_.port());
     stranger.send(store::random_bytes(random));
-    if (random() % 2) continue;  // gone before it is read
+    if (random() % 2) continue;  // closes the connection before the server reads
     stranger.end_sending();
     stranger.receive_all();
   }

@@ -1,4 +1,4 @@
-// The TCP store as its clients see it: meeting, losing the server, noticing deaths.
+// The TCP store from its clients' side: connecting, losing the server, failing peers.
 #include "engine/distributed/rendezvous/tcp_store.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(TcpStore, IsReachedByNameAndOverIPv6) {
 }
 
 TEST(TcpStore, WaitsForTheServer) {
-  for (int round = 0; round < 8; ++round) {  // which comes first is a matter of luck
+  for (int round = 0; round < 8; ++round) {  // either side may be first
     const int port = unused_port();
     Pipe begins;
     Child child([&] {
@@ -81,16 +81,16 @@ TEST(TcpStoreServer, ListensAtThePortOfTheLastRunAtOnce) {
   auto server = std::make_unique<TcpStoreServer>();
   const int port = server->port();
   const TcpStore client(kLocal, port);
-  server.reset();  // closes first, so its side of the connection stays for a minute
+  server.reset();  // closed first, so its connection is in TIME_WAIT for a minute
   TcpStoreServer(kLocal, port);
 }
 
-// Listens but is not a store, and accepts no connection unless told to.
+// A listener that is not a store. It accepts a connection only in `answer`.
 class OtherProgram {
  public:
   int port() const { return port_of(listener_); }
 
-  /// Answers the first request of the first client with `text`, and reads no more.
+  /// Answers the first request of the first client with `text`, then stops reading.
   void answer(std::string_view text) {
     wait_until_ready(listener_, POLLIN, deadline_after(kForPeers));
     connection_ = accept_from(listener_);
@@ -117,14 +117,14 @@ TEST(TcpStore, DoesNotWaitForeverForASilentServer) {
   const auto expect_unanswered = [](auto&& ask) {
     try {
       ask();
-      FAIL() << "somebody answered";
+      FAIL() << "an answer was received";
     } catch (const StoreGone& gone) {
       EXPECT_NE(std::string(gone.what()).find("does not answer"), std::string::npos);
     }
   };
   expect_unanswered([&] { TcpStore(kLocal, program.port(), milliseconds(50)); });
 
-  // The same when it was a store once, and its buffers are full.
+  // The same for a store that has stopped reading and whose buffers are full.
   OtherProgram stopped;
   std::thread thread([&] { stopped.answer(store::encode({store::Op::done, {}})); });
   TcpStore store(kLocal, stopped.port(), milliseconds(50));
@@ -144,10 +144,10 @@ TEST(TcpStore, SaysThatTheServerIsGone) {
   });
   server.reset();
   waiting.join();
-  // Sent in pieces, of which the first already meets a closed connection.
+  // Sent in parts; the first one already finds the connection closed.
   EXPECT_THROW(other.set("key", std::string(1'000'000, 'x')), StoreGone);
   expect_error([&] { store.try_get("key"); }, place, "was lost: Connection");
-  store.leave();  // without complaint
+  store.leave();  // does not throw
 }
 
 TEST(TcpStore, HoldsAMebibyteAtOnceAndNoMore) {
@@ -190,7 +190,7 @@ TEST(TcpStore, NoticesFailuresButNotThoseWhoLeave) {
     throw std::logic_error("the rank failed");
   } catch (const std::logic_error&) {
   }
-  // The server meets the ends of connections in their order.
+  // The server processes disconnections in order.
   TcpStore store(kLocal, server.port());
   EXPECT_EQ(store.get(gone_key(3), kForPeers), "connection lost");
   EXPECT_EQ(store.try_get(gone_key(1)), std::nullopt);
@@ -203,7 +203,7 @@ TEST(TcpStore, DestroyedWhileAnotherExceptionIsHandledItLeaves) {
   TcpStore store(kLocal, server.port());
   struct AtTheEnd {
     int port;
-    ~AtTheEnd() { TcpStore(kLocal, port).join(0, 2); }  // built while unwinding
+    ~AtTheEnd() { TcpStore(kLocal, port).join(0, 2); }  // during stack unwinding
   };
   try {
     AtTheEnd at_the_end{server.port()};
