@@ -18,7 +18,7 @@ class Recipes(TempTest):
                 ("--clip-grad-norm", ["--clip-grad-norm", 0]),
                 ("--norm-weight-decay", ["--norm-weight-decay", -1]),
                 ("--lr-gamma", ["--lr-gamma", "nan"]),
-                ("nothing is left", ["--epochs", 3, "--warmup-epochs", 3]),
+                ("must be less than", ["--epochs", 3, "--warmup-epochs", 3]),
                 ("--label-smoothing", ["--label-smoothing", 1.5]),
                 ("--accumulate", ["--accumulate", 0]),
                 ("--schedule", ["--schedule", "zigzag"]),
