@@ -8,8 +8,8 @@
     course_test.py LESSON alone              its tests use only this lesson's slots
 
 A mutant begins with `// rejected by: TEST` and `// because: WORDS`: that test must be
-the first to fail, and its message must contain those words. Its region `top` is inserted
-before the first line of the file.
+the first to fail, and its message must contain those words. Its region `top` is
+inserted before the first line of the file.
 """
 
 import gzip
