@@ -10,7 +10,8 @@
 namespace lockstep::cli {
 namespace {
 
-/// Returns the flag that begins so; `beginning` itself if there is none.
+/// Returns the flag that starts with `beginning`, or `beginning` itself if there is
+/// none. Throws UsageError if it is ambiguous.
 std::string whole_flag(const CLI::App& command, const std::string& beginning) {
   if (command.get_option_no_throw(beginning)) return beginning;
   std::set<const CLI::Option*> found;

@@ -116,7 +116,7 @@ int draw_pictures(const ViewOptions& o) {
       std::max(1, static_cast<int>(o.seconds * static_cast<float>(o.fps)));
   for (int i = 0; i < frames; ++i) film.add(frame(1.0f / static_cast<float>(o.fps)));
   film.finish();
-  std::printf("%s: %d frames, to %s\n", o.video.c_str(), frames,
+  std::printf("%s: %d frames written; last frame: %s\n", o.video.c_str(), frames,
               app.state_line().c_str());
   return 0;
 }

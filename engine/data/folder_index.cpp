@@ -97,7 +97,8 @@ FolderIndex::FolderIndex(const fs::path& root) : root_(root) {
                         "add images or remove it",
                         empty.size() == 1
                             ? ""
-                            : fmt::format(" and in {} others", empty.size() - 1)));
+                            : fmt::format(" and in {} other{}", empty.size() - 1,
+                                          empty.size() == 2 ? "" : "s")));
   }
   names_.shrink_to_fit();
   ends_.shrink_to_fit();

@@ -133,8 +133,8 @@ LESSON_TEST(5, bytes_once, "each byte of the batch leaves the host once") {
              {"one copy for each chunk: the samples of a chunk are contiguous in "
               "memory, so it travels as one message",
               "A view is not a copy", last(copies)});
-  exam.equal("of them labelled {\"scatter\", \"images\"}", size_t{4},
-             copies_because(trace, "scatter").size(),
+  exam.equal("copies in the scatter phase labelled {\"scatter\", \"images\"}",
+             size_t{4}, copies_because(trace, "scatter").size(),
              {"the label tells the trace what a copy is for", "A view is not a copy",
               last(copies)});
 }

@@ -271,7 +271,7 @@ LESSON_TEST(6, after_all,
 LESSON_TEST(6, large_tensor, "a tensor of 411 MB travels alone") {
   const tracer::Trace& vgg = exam.train(kVgg, kRun);
   const Events copies = reduce_copies(vgg);
-  exam.equal("bytes of replica 1's messages, of VGG16", group_bytes(vgg),
+  exam.equal("bytes in each of replica 1's messages, for VGG16", group_bytes(vgg),
              bytes_from(copies, 1),
              {"a tensor larger than the limit also begins a group of its own: the "
               "small ones before it need not wait for it",

@@ -150,7 +150,8 @@ class MemoryRing {
           fmt::format("from 0 to {}", numel_),
           fmt::format("{} to {}", first, first + piece.numel),
           {"the chunk begins before the tensor, because its number is negative: in C++ "
-           "-1 % 4 is -1, not 3 as in Python. Add the world before the %",
+           "-1 % 4 is -1, not 3 as in Python. Add the world size before taking the "
+           "remainder",
            "Chunks, and what is left"}};
     }
     throw Wrong{

@@ -32,8 +32,9 @@ class HeadStart {
  public:
   /// Rank 0 has enqueued all work of a step.
   void rank_0_is_ahead();
-  /// Another rank waits for that, in step `step`, for at most 300 ms: a rank 0 that
-  /// waits for the others on the host never gets ahead.
+  /// Called by the other ranks in step `step`: waits until rank 0 is ahead, but for at
+  /// most 300 ms, since a rank 0 that waits for the others on the host never gets
+  /// ahead.
   void wait_for_rank_0(int step);
 
  private:

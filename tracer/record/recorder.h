@@ -48,7 +48,8 @@ struct Arg {
   Arg(const char* k, double v) : key(k), kind(Kind::real), real(v) {}
   Arg(const char* k, const char* v) : key(k), kind(Kind::text), text(v) {}
   Arg(const char* k, bool v) : key(k), kind(Kind::boolean), integer(v) {}
-  /// A list of strings, given as one string with one line each; interned or a literal.
+  /// A list of strings, passed as one string with one element per line. `lines` must be
+  /// interned or a literal.
   static Arg texts(const char* key, const char* lines) {
     Arg arg(key, lines);
     arg.kind = Kind::texts;
