@@ -84,7 +84,7 @@ class Reducer : public GradientSync {
     if (--progress.missing == 0) launch_whose_turn_it_is();
     return;
     // [/solution-ready]
-    lessons::not_written("gradient_ready: pack it; which buckets may leave now?");
+    lessons::not_written("gradient_ready: pack it, and then: which buckets may leave?");
   }
 
   /// Launches every complete bucket whose turn it is. Turns go by number, on all ranks,
