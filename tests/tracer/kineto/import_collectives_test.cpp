@@ -76,7 +76,10 @@ TEST(ImportedCollectives, ASharedAnnotationTellsNoSize) {
   ProfilerFile file =
       annotated("nccl:coalesced", R"("Input Dims": [[8]], "Input type": ["int"])");
   file.step(1, 0, 100).kernel(kSendRecv, 17, 40, 10).kernel(kSendRecv, 20, 60, 10);
-  for (const auto& time : summarize(file.imported()).train.steps.at(0).collectives) {
+  const Summary summary = summarize(file.imported());
+  const auto& collectives = summary.train.steps.at(0).collectives;
+  EXPECT_EQ(collectives.size(), 2u);
+  for (const CollectiveTime& time : collectives) {
     EXPECT_EQ(time.bytes, kNone);
   }
 }
