@@ -191,10 +191,10 @@ void explain_speedups(const std::vector<ComparedRun>& runs, int devices) {
   say(fmt::format("  {} devices as fast as one core here, links of {} GB/s\n", devices,
                   link.gb_per_s));
   const auto here = print_speedups(runs, {.link = link});
-  say(
-      fmt::format("\n  {} devices {:.0f} times as fast, which is the speed of {} "
-                  "({:.0f} TFLOP/s), same links\n",
-                  devices, scale, kGpu, kGpuFlopsPerSecond / 1e12));
+  say(fmt::format(
+      "\n  {} devices {:.0f} times as fast: {:.0f} TFLOP/s, as {} reaches in "
+      "training VGG16; same links\n",
+      devices, scale, kGpuFlopsPerSecond / 1e12, kGpu));
   const auto gpus = print_speedups(runs, {.link = link, .compute_scale = scale});
   say(fmt::format("\n  {} such devices, links of {} GB/s\n", devices, fast.gb_per_s));
   const auto nvlink = print_speedups(runs, {.link = fast, .compute_scale = scale});
