@@ -53,7 +53,7 @@ TEST_F(ImageFolderTest, SaysWhatIsMissing) {
   fs::create_directories(scratch_ / "b");
   expect_error([&] { FolderIndex index(scratch_); }, "/b: no images", "class folder;");
   fs::create_directories(scratch_ / "c");
-  expect_error([&] { FolderIndex index(scratch_); }, "/b: no", "and in 1 others");
+  expect_error([&] { FolderIndex index(scratch_); }, "/b: no", "and in 1 other;");
 }
 
 TEST_F(ImageFolderTest, ALoopOfFoldersEnds) {
