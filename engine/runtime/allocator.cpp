@@ -1,7 +1,5 @@
 #include "engine/runtime/allocator.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
@@ -9,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/memory.h"
 #include "engine/runtime/stream.h"
 #include "tracer/record/recorder.h"
 
@@ -16,14 +15,12 @@ namespace lockstep::runtime {
 namespace {
 
 constexpr size_t kAlignment = 64;  // one cache line, one AVX-512 register
-constexpr size_t kHugePage = 2 * 1024 * 1024;
 
 /// Returns host memory, or null if not enough is available.
 void* host_allocate(size_t bytes) {
   const size_t alignment = bytes >= kHugePage ? kHugePage : kAlignment;
   void* data = std::aligned_alloc(alignment, bytes);
-  // Huge pages save hundreds of thousands of page faults in the first step.
-  if (data && bytes >= kHugePage) madvise(data, bytes, MADV_HUGEPAGE);
+  if (data) use_huge_pages(data, bytes);
   return data;
 }
 

@@ -196,7 +196,7 @@ class PathFinder {
 
 LongestPath longest_path(const Trace& trace, const Step& step) {
   const Lanes lanes(trace);
-  const TimingGraph graph(trace, lanes);
+  const TimingGraph graph(trace, lanes, TimingGraph::Covers::complete_events);
   const Schedule schedule = retime(graph, path_weights());
   PathFinder finder(lanes, graph, schedule);
   LongestPath path = finder.of({&step, 1}).front();
@@ -206,7 +206,7 @@ LongestPath longest_path(const Trace& trace, const Step& step) {
 
 std::vector<LongestPath> longest_paths(const Trace& trace, const Lanes& lanes,
                                        const std::vector<Step>& steps) {
-  const TimingGraph graph(trace, lanes);
+  const TimingGraph graph(trace, lanes, TimingGraph::Covers::complete_events);
   const Schedule schedule = retime(graph, path_weights());
   // Two threads. Later steps have longer ways back where the path exceeds the step.
   const std::span<const Step> all = steps;

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/memory.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
 
@@ -206,6 +207,8 @@ class PortScheduler {
 
 Schedule retime(const TimingGraph& graph, const Weights& weights) {
   Schedule schedule;
+  reserve_huge(schedule.times, graph.moments());
+  reserve_huge(schedule.decisive, graph.moments());
   schedule.times.resize(graph.moments());
   schedule.decisive.resize(graph.moments());
   for (const uint32_t moment : graph.order()) place(graph, weights, schedule, moment);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "base/memory.h"
 #include "base/program.h"
 #include "tracer/format/facts.h"
 
@@ -116,14 +117,14 @@ class MomentsByTime {
 
 }  // namespace
 
-TimingGraph::TimingGraph(const Trace& trace, const Lanes& lanes)
+TimingGraph::TimingGraph(const Trace& trace, const Lanes& lanes, Covers covers)
     : trace_(trace), lanes_(lanes), index_(trace), last_(moments()) {
-  edges_.reserve(moments() + trace.events.size() / 2);
+  reserve_huge(edges_, moments() + trace.events.size() / 2);
   edges_.resize(moments());
   add_host_lanes();
   add_tasks();
   add_messages();
-  add_carried();
+  if (covers == Covers::every_event) add_carried();
   last_ = {};
   if (!sort_moments()) fail_on_circle();
 }
@@ -323,7 +324,7 @@ bool TimingGraph::sort_moments() {
   enum State : uint8_t { unseen, waiting, sorted };
   std::vector<uint8_t> states(moments(), unseen);
   std::vector<std::pair<uint32_t, uint32_t>> path;  // moment and its next edge
-  order_.reserve(moments());
+  reserve_huge(order_, moments());
   for (size_t moment = 0; moment < moments(); ++moment) {
     if (states[moment] != unseen) continue;
     states[moment] = waiting;

@@ -49,9 +49,13 @@ struct TimingEdge {
 
 class TimingGraph {
  public:
+  /// Marks and counters wait for others, but nothing waits for them.
+  enum class Covers : uint8_t { every_event, complete_events };
+
   /// Throws std::runtime_error if events wait for each other in a cycle. The
   /// trace and its lanes must outlive the graph and must not be modified.
-  TimingGraph(const Trace& trace, const Lanes& lanes);
+  TimingGraph(const Trace& trace, const Lanes& lanes,
+              Covers covers = Covers::every_event);
 
   /// Event i starts at moment 2i and ends at moment 2i + 1.
   static size_t start_of(size_t event) { return 2 * event; }

@@ -8,6 +8,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "base/memory.h"
 #include "tracer/format/event_json.h"
 #include "tracer/format/file_io.h"
 #include "tracer/format/index.h"
@@ -149,7 +150,7 @@ class TraceBuilder {
                            static_cast<double>(place_of(file_.scan().at()));
       expected = static_cast<size_t>(static_cast<double>(count) * share * 1.02) + 1'000;
     }
-    trace_.events.reserve(std::min(std::max(expected, count), kMaxEvents));
+    reserve_huge(trace_.events, std::min(std::max(expected, count), kMaxEvents));
   }
 
   void take_member() {

@@ -70,7 +70,8 @@ Trace open_trace(const std::string& path) {
   } catch (const std::runtime_error& error) {
     return open_cut(path, error);
   }
-  return is_profilers(trace) ? import_kineto(trace) : trace;
+  if (is_profilers(trace)) return import_kineto(trace);
+  return trace;
 }
 
 }  // namespace lockstep::tracer
