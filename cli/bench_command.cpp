@@ -115,7 +115,8 @@ tracer::Json kernels_of_a_step(Bench& bench, int64_t& events) {
   events = tracer::recorded_events();
   std::map<std::string, int64_t> counts;
   for (const tracer::Event& event : tracer::collect()) {
-    if (event.is("kernel")) ++counts[event.args["impl"].get<std::string>()];
+    if (event.is(tracer::categories::kernel))
+      ++counts[event.args["impl"].get<std::string>()];
   }
   return counts;
 }

@@ -11,6 +11,7 @@
 #include "run/devices.h"
 #include "run/environment.h"
 #include "tracer/analysis/summary.h"
+#include "tracer/format/keys.h"
 #include "tracer/format/lanes.h"
 #include "tracer/record/collect.h"
 #include "tracer/record/recorder.h"
@@ -313,7 +314,7 @@ void Recording::write_summary() const {
                              {"peak_bytes_per_device", peaks_},
                              {"parameters", parameters},
                              {"skipped_images", skipped_images_},
-                             {"clock", "measured"}};
+                             {"clock", tracer::values::measured}};
   AtomicFile file(config_.output.summary);
   file.write(summary.dump(1) + "\n");
   file.commit();

@@ -5,6 +5,7 @@
 #include "engine/backends/load_cuda.h"
 #include "engine/backends/null/null_backend.h"
 #include "engine/backends/reference/reference_backend.h"
+#include "tracer/format/keys.h"
 #include "tracer/record/recorder.h"
 #ifdef LOCKSTEP_HAS_DNNL
 #include "engine/backends/cpu/cpu_backend.h"
@@ -78,7 +79,7 @@ PlanPtr Backend::plan(const PlanRequest& request) {
   PlanPtr& slot = cache_[request];
   if (!slot) {
     tracer::HostEvent event("op", "lockstep::create_plan");
-    event.arg({"kernel", name(request.code)});
+    event.arg({tracer::keys::kernel, name(request.code)});
     try {
       slot = make_plan(request);
     } catch (...) {

@@ -65,7 +65,7 @@ int64_t flops_of(const PlanRequest& r) {
 /// Fills in the trace record of the kernel. The innermost open event is the operation
 /// that launches it.
 void describe_kernel(runtime::Task& task, const KernelCall& call) {
-  task.record.cat = "kernel";
+  task.record.cat = tracer::categories::kernel;
   task.record.name = name(call.request.code);
   if (!tracer::recording()) return;
   task.record.id = tracer::next_id();

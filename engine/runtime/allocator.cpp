@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "engine/runtime/stream.h"
+#include "tracer/format/keys.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::runtime {
@@ -33,10 +34,7 @@ size_t round_up(size_t bytes) {
 }  // namespace
 
 const char* name(MemoryCategory category) {
-  static const char* const names[] = {"parameters",  "gradients", "buffers",
-                                      "activations", "inputs",    "optimizer",
-                                      "buckets",     "workspace", "other"};
-  return names[static_cast<int>(category)];
+  return tracer::memory_categories[static_cast<int>(category)];
 }
 
 Allocator::~Allocator() {

@@ -189,8 +189,9 @@ void Trainer::say_skipped(const std::string& prefix, int64_t batch, int64_t batc
 bool Trainer::is_skipped(const data::Batch& batch, bool reduce) {
   const bool empty = batch.size() == 0;
   if (!reduce || !options_.skips_batches) return empty;
-  const std::vector<int64_t> sums = distributed::sum_integers(
-      *options_.group, options_.devices[0], {empty, stop.load()}, "metrics");
+  const std::vector<int64_t> sums =
+      distributed::sum_integers(*options_.group, options_.devices[0],
+                                {empty, stop.load()}, tracer::reasons::metrics);
   all_stop_ = sums[1] > 0;
   return sums[0] > 0;
 }
@@ -280,7 +281,7 @@ void Trainer::reduce_metrics(StepResult& result) {
   const std::vector<double> sums = distributed::sum_reals(
       *options_.group, options_.devices[0],
       {result.loss * n, result.acc1 * n, result.acc5 * n, n, stop ? 1.0 : 0.0},
-      "metrics");
+      tracer::reasons::metrics);
   result.loss = sums[0] / sums[3];
   result.acc1 = sums[1] / sums[3];
   result.acc5 = sums[2] / sums[3];

@@ -23,7 +23,7 @@ void judge_header(TraceUnderTest& test) {
   expect(int_arg(file, top::format) == 1,
          "`lockstep.format` is not 1; fix: pass a trace that lockstep recorded");
   const std::string clock = string_arg(file, top::clock);
-  expect(clock == "measured" || clock == "emulated",
+  expect(clock == values::measured || clock == values::emulated,
          "`lockstep.clock` is neither `measured` nor `emulated`");
   expect(!string_arg(file, top::mode).empty(), "`lockstep.mode` is missing");
   expect(file.contains(top::devices) && file[top::devices].is_array() &&

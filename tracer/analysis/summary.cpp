@@ -196,7 +196,7 @@ Summary summarize(const Trace& trace) {
   const auto emulation = trace.lockstep.find(top::emulation);
   if (emulation != trace.lockstep.end()) {
     summary.assumed = string_arg(*emulation, "assumed");
-    summary.as_measured = string_arg(*emulation, "durations") == "measured";
+    summary.as_measured = string_arg(*emulation, "durations") == values::measured;
   }
 
   const Lanes lanes(trace);

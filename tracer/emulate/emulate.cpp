@@ -152,7 +152,7 @@ Trace emulate(const Trace& trace, const EmulateOptions& options) {
   result.lockstep[top::clock] = values::emulated;
   result.lockstep[top::emulation] = {
       {"assumed", assumptions(options)},
-      {"durations", options.measured_durations ? "measured" : "own hardware"},
+      {"durations", options.measured_durations ? values::measured : "own hardware"},
       {"link_gb_per_s", options.link.gb_per_s},
       {"link_latency_us", options.link.latency_us}};
   if (options.compute_scale != 1) {
