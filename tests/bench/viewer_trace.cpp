@@ -104,13 +104,14 @@ int64_t Writer::event(const char* cat, std::string_view name, int64_t pid, int64
 void Writer::kernel(const char* name, const char* phase, int device, int64_t ts,
                     int64_t dur, int64_t step, int64_t op) {
   int64_t& free = free_at_[device];
-  const int64_t begin = std::max(ts, free);
+  const int64_t queued = random(300);
+  const int64_t begin = std::max(ts, free) + queued;
   free = begin + dur;
   event("kernel", name, device + 1, 0, begin, dur, step,
         fmt::format(R"(,"op":{},"deps":[],"rank":0,"device":{},"stream":0,"impl":)"
                     R"("jit_wino_4x3:avx512_core","phase":"{}","queued_us":{},)"
                     R"("cpu_us":{})",
-                    op, device, phase, micro(random(90'000)), micro(dur)));
+                    op, device, phase, micro(queued), micro(dur)));
   if (random(5) == 0) counter(device, begin);
 }
 
@@ -184,7 +185,7 @@ void Writer::transfers(int64_t step, const char* why, int64_t at, bool to_device
                       R"("src":{},"dst":{},"bytes":24576,"why":"{}","tensor":)"
                       R"("parameters","dtype":"float32","phase":"{}","queued_us":)"
                       R"({},"cpu_us":2.494,"shape":[6144])",
-                      op, op, op, to, from, to, why, why, micro(random(90'000))));
+                      op, op, op, to, from, to, why, why, micro(random(100))));
   }
 }
 

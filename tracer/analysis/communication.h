@@ -35,6 +35,7 @@ struct CollectiveTime {
 /// When each device of each rank computed.
 class ComputingTime {
  public:
+  ComputingTime() = default;  ///< never
   ComputingTime(const Trace& trace, const Lanes& lanes);
   ComputingTime(const Step& step, const Lanes& lanes);
 

@@ -1,6 +1,7 @@
 #include "tracer/analysis/summary.h"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <unordered_map>
@@ -165,6 +166,36 @@ std::vector<KernelTime> kernel_times(const Trace& trace) {
   return sorted;
 }
 
+/// Leaves `finder` empty for a trace whose waits are not recorded or form a cycle,
+/// which `check` reports: everything else about it is still valid.
+void prepare_paths(const Trace& trace, const Lanes& lanes,
+                   std::optional<LongestPaths>& finder) {
+  if (trace.lockstep.contains(top::imported)) return;
+  try {
+    finder.emplace(trace, lanes);
+  } catch (const std::runtime_error&) {
+  }
+}
+
+bool has_collectives(const Step& step) {
+  return std::any_of(step.tasks.begin(), step.tasks.end(), [](const Event* task) {
+    return task->is(categories::collective);
+  });
+}
+
+std::vector<StepSummary> measure(const Trace& trace, const Lanes& lanes,
+                                 const std::vector<Step>& steps, Summary& summary) {
+  const bool any = std::any_of(steps.begin(), steps.end(), has_collectives);
+  const ComputingTime computing = any ? ComputingTime(trace, lanes) : ComputingTime();
+  std::vector<StepSummary> measured(steps.size());
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].interrupted) continue;
+    measured[i] =
+        StepMeter(steps[i], lanes, computing, group_of(steps[i], summary)).take();
+  }
+  return measured;
+}
+
 /// A file that names a rank contains only that rank; `trace merge` removes the name.
 void take_rank(const Trace& trace, Summary& summary) {
   const auto info = trace.other.find(top::distributed);
@@ -200,28 +231,19 @@ Summary summarize(const Trace& trace) {
   }
 
   const Lanes lanes(trace);
-  const std::vector<Step> steps = join_ranks(find_steps(trace, lanes));
-  std::vector<LongestPath> paths(steps.size());
-  const auto find_paths = [&] {
-    try {
-      if (!summary.imported) paths = longest_paths(trace, lanes, steps);
-    } catch (const std::runtime_error&) {
-      // `check` reports the cycle; everything else is still valid.
-    }
-  };
-  std::vector<StepSummary> measured(steps.size());
-  const auto measure = [&] {
-    const ComputingTime computing(trace, lanes);
-    for (size_t i = 0; i < steps.size(); ++i) {
-      if (steps[i].interrupted) continue;
-      measured[i] =
-          StepMeter(steps[i], lanes, computing, group_of(steps[i], summary)).take();
-    }
-    summary.memory = memory_peaks(trace, lanes);
-    summary.kernels = kernel_times(trace);
-    if (summary.imported) summary.recording = device_times(trace, lanes);
-  };
-  run_both(find_paths, measure);
+  std::optional<LongestPaths> finder;
+  std::vector<Step> steps;
+  std::vector<StepSummary> measured;
+  run_both([&] { prepare_paths(trace, lanes, finder); },
+           [&] {
+             steps = join_ranks(find_steps(trace, lanes));
+             measured = measure(trace, lanes, steps, summary);
+             summary.memory = memory_peaks(trace, lanes);
+             summary.kernels = kernel_times(trace);
+             if (summary.imported) summary.recording = device_times(trace, lanes);
+           });
+  const std::vector<LongestPath> paths =
+      finder ? finder->of(steps) : std::vector<LongestPath>(steps.size());
   for (size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].interrupted) continue;
     take_path(paths[i], measured[i]);

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "tracer/analysis/run_both.h"
-#include "tracer/emulate/retime.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
 
@@ -204,16 +203,20 @@ LongestPath longest_path(const Trace& trace, const Step& step) {
   return path;
 }
 
-std::vector<LongestPath> longest_paths(const Trace& trace, const Lanes& lanes,
-                                       const std::vector<Step>& steps) {
-  const TimingGraph graph(trace, lanes, TimingGraph::Covers::complete_events);
-  const Schedule schedule = retime(graph, path_weights());
-  // Two threads. Later steps have longer ways back where the path exceeds the step.
+LongestPaths::LongestPaths(const Trace& trace, const Lanes& lanes)
+    : lanes_(lanes),
+      graph_(trace, lanes, TimingGraph::Covers::complete_events),
+      schedule_(retime(graph_, path_weights())) {}
+
+std::vector<LongestPath> LongestPaths::of(const std::vector<Step>& steps) const {
   const std::span<const Step> all = steps;
-  const size_t early = all.size() * 7 / 10;
+  const size_t half = all.size() / 2;
+  const auto find = [&](std::span<const Step> some) {
+    return PathFinder(lanes_, graph_, schedule_).of(some);
+  };
   std::vector<LongestPath> paths, late;
-  run_both([&] { paths = PathFinder(lanes, graph, schedule).of(all.first(early)); },
-           [&] { late = PathFinder(lanes, graph, schedule).of(all.subspan(early)); });
+  run_both([&] { paths = find(all.first(half)); },
+           [&] { late = find(all.subspan(half)); });
   std::move(late.begin(), late.end(), std::back_inserter(paths));
   return paths;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tracer/analysis/steps.h"
+#include "tracer/emulate/retime.h"
 #include "tracer/format/trace.h"
 
 namespace lockstep::tracer {
@@ -32,9 +33,19 @@ struct LongestPath {
 /// from the trace, the path is too short. Throws std::runtime_error on cycles.
 LongestPath longest_path(const Trace& trace, const Step& step);
 
-/// Same as `longest_path` for several steps of one trace. Builds the
-/// graph only once and returns only the sums of the pieces.
-std::vector<LongestPath> longest_paths(const Trace& trace, const Lanes& lanes,
-                                       const std::vector<Step>& steps);
+/// Finds the paths of several steps of one trace, whose graph is built only once.
+class LongestPaths {
+ public:
+  /// Throws std::runtime_error on cycles. The trace and its lanes must outlive this.
+  LongestPaths(const Trace& trace, const Lanes& lanes);
+
+  /// Returns the sums of the pieces, without the pieces.
+  std::vector<LongestPath> of(const std::vector<Step>& steps) const;
+
+ private:
+  const Lanes& lanes_;
+  const TimingGraph graph_;
+  const Schedule schedule_;
+};
 
 }  // namespace lockstep::tracer

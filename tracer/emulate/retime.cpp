@@ -29,9 +29,10 @@ struct Wait {
 Wait wait_for_all(const TimingGraph& graph, const Schedule& schedule, size_t moment) {
   Wait wait;
   for (const TimingEdge& edge : graph.edges(moment)) {
-    const int64_t time = add_within_range(schedule.times[edge.from], edge.delay);
+    const int64_t delay = graph.delay(edge, moment);
+    const int64_t time = add_within_range(schedule.times[edge.from], delay);
     if (time > wait.time) wait.time = time, wait.decisive = edge.from;
-    const int64_t recorded = add_within_range(graph.recorded(edge.from), edge.delay);
+    const int64_t recorded = add_within_range(graph.recorded(edge.from), delay);
     wait.recorded = std::max(wait.recorded, recorded);
   }
   return wait;

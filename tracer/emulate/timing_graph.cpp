@@ -129,8 +129,8 @@ TimingGraph::TimingGraph(const Trace& trace, const Lanes& lanes, Covers covers)
   if (!sort_moments()) fail_on_circle();
 }
 
-void TimingGraph::add(size_t to, Kind kind, size_t from, int64_t delay) {
-  const TimingEdge edge{delay, static_cast<uint32_t>(from), kind};
+void TimingGraph::add(size_t to, Kind kind, size_t from, Delay delay) {
+  const TimingEdge edge{static_cast<uint32_t>(from), delay == Delay::as_recorded, kind};
   if (edges_[to].kind == Kind::none) {
     edges_[to] = edge;
     return;
@@ -148,9 +148,6 @@ void TimingGraph::clear(size_t moment) {
 
 void TimingGraph::add_host_lanes() {
   const HostLanes lanes(trace_);
-  const auto since = [&](size_t moment, size_t from) {
-    return recorded(moment) - recorded(from);
-  };
   for (const auto& [lane, thread] : lanes.all()) {
     const HostLanes::Passed* before = nullptr;
     for (const HostLanes::Passed& passed : thread.passed) {
@@ -158,7 +155,7 @@ void TimingGraph::add_host_lanes() {
       const uint32_t previous = before != nullptr ? before->moment : kNobody;
       const HostLanes::Passed* last = std::exchange(before, &passed);
       if (!may_wait) {
-        if (last != nullptr) add(moment, Kind::host, previous, time - last->time);
+        if (last != nullptr) add(moment, Kind::host, previous, Delay::as_recorded);
         continue;
       }
       const Event& event = trace_.events[event_of(moment)];
@@ -184,10 +181,10 @@ void TimingGraph::add_host_lanes() {
         }
         if (!idle) caller = kNobody;
       }
-      if (caller != kNobody) add(moment, Kind::parent, caller, since(moment, caller));
+      if (caller != kNobody) add(moment, Kind::parent, caller, Delay::as_recorded);
       if (previous != kNobody) {
         add(moment, Kind::host, previous,
-            caller != kNobody ? 0 : since(moment, previous));
+            caller != kNobody ? Delay::none : Delay::as_recorded);
       }
     }
   }
@@ -231,7 +228,7 @@ void TimingGraph::add_tasks() {
     if (!inside) stream.collective = kNobody;
     stream.last = static_cast<uint32_t>(i);
     if (is_collective) stream.collective = static_cast<uint32_t>(i);
-    add(end_of(i), Kind::task, start, event.dur);
+    add(end_of(i), Kind::task, start, Delay::as_recorded);
     if (inside) {  // the last message determines when the collective ends
       clear(end_of(around));
       add(end_of(around), Kind::message, end_of(i));
@@ -312,9 +309,9 @@ void TimingGraph::add_carried() {
     if (anchor == kNobody && event.ph == 'C') anchor = host_last[last.rank];
     if (anchor == kNobody) anchor = last.moment;
     if (anchor != kNobody) {
-      add(moment, Kind::carried, anchor, recorded(moment) - recorded(anchor));
+      add(moment, Kind::carried, anchor, Delay::as_recorded);
     }
-    add(end_of(i), Kind::carried, moment, event.dur);
+    add(end_of(i), Kind::carried, moment, Delay::as_recorded);
   });
 }
 

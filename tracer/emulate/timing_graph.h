@@ -41,8 +41,8 @@ struct TimingEdge {
     message,
     carried
   };
-  int64_t delay = 0;       ///< recorded time from `from` to here; 0 for pure waits
-  uint32_t from : 28 = 0;  ///< moment: a trace has at most 20 million events
+  uint32_t from : 27 = 0;    ///< moment: a trace has at most 20 million events
+  uint32_t delayed : 1 = 0;  ///< the recorded time passes from `from` to here
   Kind kind : 4 = Kind::none;
   uint32_t next = 0;  ///< further edge of the same moment (see TimingGraph), or 0
 };
@@ -101,6 +101,11 @@ class TimingGraph {
   };
   Edges edges(size_t moment) const { return {*this, first(moment)}; }
 
+  /// Returns the ns that pass at least between the two ends of an edge.
+  int64_t delay(const TimingEdge& edge, size_t to) const {
+    return edge.delayed ? recorded(to) - recorded(edge.from) : 0;
+  }
+
   /// Returns all moments, each after everything that it waits for.
   const std::vector<uint32_t>& order() const { return order_; }
 
@@ -116,7 +121,8 @@ class TimingGraph {
     return edges_[edge].next == 0 ? kNoEdge : edges_[edge].next;
   }
 
-  void add(size_t to, TimingEdge::Kind kind, size_t from, int64_t delay = 0);
+  enum class Delay : uint8_t { none, as_recorded };
+  void add(size_t to, TimingEdge::Kind kind, size_t from, Delay delay = Delay::none);
   void clear(size_t moment);
   void add_host_lanes();
   void add_tasks();

@@ -47,6 +47,10 @@ EventPart read_part(const char* begin, const char* limit, const char* text_end,
     }
     part.end = file.scan().at();
   }
+  part.sorted = std::is_sorted(part.events.begin(), part.events.end(), comes_before);
+  part.has_flows = std::any_of(
+      part.events.begin(), part.events.end(),
+      [](const Event& event) { return event.ph == 's' || event.ph == 'f'; });
   return part;
 }
 

@@ -20,6 +20,8 @@ namespace lockstep::tracer {
 struct EventPart {
   const char *begin = nullptr, *end = nullptr;
   std::vector<Event> events;
+  bool sorted = true;      ///< no event comes before its predecessor
+  bool has_flows = false;  ///< `s` or `f`
 };
 
 class ReadAhead {

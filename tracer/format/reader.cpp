@@ -69,6 +69,22 @@ class Diagnosis : public nlohmann::json_sax<Json> {
   bool end_array() override { return true; }
 };
 
+bool is_launch_flow(const Event& event) {
+  return (event.ph == 's' || event.ph == 'f') && event.is(categories::launch);
+}
+
+/// The flows from op to kernel duplicate `args.op`; the writer regenerates them. Flows
+/// from other programs are kept.
+void drop_launch_flows(Trace& trace) {
+  const std::vector<Event>& events = trace.events;
+  if (std::none_of(events.begin(), events.end(), is_launch_flow)) return;
+  const IdMap launched(
+      events, [](const Event& event) { return event.ph == 'X' && event.op != kNone; });
+  std::erase_if(trace.events, [&](const Event& event) {
+    return is_launch_flow(event) && launched.contains(event.id);
+  });
+}
+
 /// Builds the trace from the content of the file, or fails with a one-sentence reason.
 class TraceBuilder {
  public:
@@ -85,6 +101,7 @@ class TraceBuilder {
       if (found == Found::member) take_member();
     }
     close();
+    put_in_order();
     return std::move(trace_);
   }
 
@@ -108,6 +125,16 @@ class TraceBuilder {
     if (!file_.has_events()) fail("has no `traceEvents`; fix: name a Chrome trace");
   }
 
+  void put_in_order() {
+    std::vector<Event>& events = trace_.events;
+    if (has_flows_) {
+      drop_launch_flows(trace_);
+      trace_.sorted_in_file =
+          std::is_sorted(events.begin(), events.end(), comes_before);
+    }
+    if (!trace_.sorted_in_file) sort_events(events);
+  }
+
   void take_event() {
     std::vector<Event>& events = trace_.events;
     if (events.size() >= kMaxEvents) {
@@ -125,6 +152,13 @@ class TraceBuilder {
       events.pop_back();
       fail(fmt::format("{}: {}", here(), error.what()));
     }
+    const Event& event = events.back();
+    has_flows_ |= event.ph == 's' || event.ph == 'f';
+    if (events.size() > 1) check_order(events[events.size() - 2], event);
+  }
+
+  void check_order(const Event& event, const Event& next) {
+    trace_.sorted_in_file &= !comes_before(next, event);
   }
 
   /// Takes over what was read ahead, beginning after the event that was just read.
@@ -136,6 +170,9 @@ class TraceBuilder {
       if (part->events.empty() || count > kMaxEvents) return;
       file_.skip_to(part->end);
       reserve(count);
+      check_order(events.back(), part->events.front());
+      trace_.sorted_in_file &= part->sorted;
+      has_flows_ |= part->has_flows;
       std::move(part->events.begin(), part->events.end(), std::back_inserter(events));
     }
   }
@@ -213,31 +250,10 @@ class TraceBuilder {
   const std::string& name_;
   File file_;
   Trace trace_;
+  bool has_flows_ = false;
   EventReader reader_;
   ReadAhead ahead_;
 };
-
-bool in_order(const Event& a, const Event& b) {
-  if ((a.ph == 'M') != (b.ph == 'M')) return a.ph == 'M';
-  if (a.ph == 'M') return false;
-  return a.ts != b.ts ? a.ts < b.ts : a.dur > b.dur;
-}
-
-bool is_launch_flow(const Event& event) {
-  return (event.ph == 's' || event.ph == 'f') && event.is(categories::launch);
-}
-
-/// The flows from op to kernel duplicate `args.op`; the writer regenerates them. Flows
-/// from other programs are kept.
-void drop_launch_flows(Trace& trace) {
-  const std::vector<Event>& events = trace.events;
-  if (std::none_of(events.begin(), events.end(), is_launch_flow)) return;
-  const IdMap launched(
-      events, [](const Event& event) { return event.ph == 'X' && event.op != kNone; });
-  std::erase_if(trace.events, [&](const Event& event) {
-    return is_launch_flow(event) && launched.contains(event.id);
-  });
-}
 
 Trace parse(const FileText& file, const std::string& name) {
   Trace trace;
@@ -249,18 +265,14 @@ Trace parse(const FileText& file, const std::string& name) {
                              "fewer steps with --trace-steps A:B");
   }
   trace.texts.push_back(file.owner);
-  drop_launch_flows(trace);
-  trace.sorted_in_file =
-      std::is_sorted(trace.events.begin(), trace.events.end(), in_order);
-  if (!trace.sorted_in_file) sort_events(trace.events);
   return trace;
 }
 
 }  // namespace
 
 void sort_events(std::vector<Event>& events) {
-  if (std::is_sorted(events.begin(), events.end(), in_order)) return;
-  std::stable_sort(events.begin(), events.end(), in_order);
+  if (std::is_sorted(events.begin(), events.end(), comes_before)) return;
+  std::stable_sort(events.begin(), events.end(), comes_before);
 }
 
 Trace parse_trace(std::string text, const std::string& name) {

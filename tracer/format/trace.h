@@ -57,8 +57,14 @@ struct Trace {
   std::vector<std::shared_ptr<const void>> texts;
 };
 
-/// Sorts by ts, then longer first, then by the order in which they were
-/// recorded; metadata (`M`), which has no time, comes before everything else.
+/// Returns true if `a` comes before `b`: by ts, then longer first; metadata (`M`),
+/// which has no time, comes before everything else.
+inline bool comes_before(const Event& a, const Event& b) {
+  if (a.ph == 'M' || b.ph == 'M') return a.ph == 'M' && b.ph != 'M';
+  return a.ts != b.ts ? a.ts < b.ts : a.dur > b.dur;
+}
+
+/// Sorts by `comes_before`, then by the order in which the events were recorded.
 void sort_events(std::vector<Event>& events);
 
 /// Reads `.json` or `.json.gz` (detected by content, not by name). Throws
