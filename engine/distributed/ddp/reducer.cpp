@@ -9,7 +9,6 @@
 #include "engine/autograd/engine.h"
 #include "engine/distributed/collectives/small_collectives.h"
 #include "engine/runtime/device_context.h"
-#include "tracer/format/keys.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::distributed {
@@ -174,8 +173,7 @@ void Reducer::check_finished() const {
 /// different orders; therefore all ranks use rank 0's order.
 void Reducer::rebuild() {
   std::vector<int64_t> order(ready_order_.begin(), ready_order_.end());
-  order = broadcast_integers(group_, parameters_[0].value.device(), order,
-                             tracer::reasons::rebuild);
+  order = broadcast_integers(group_, parameters_[0].value.device(), order, "rebuild");
   build(plan::rebuilt_buckets(bucket_items(parameters_), {order.begin(), order.end()},
                               options_.bucket_cap));
   rebuilt_ = true;
