@@ -19,6 +19,7 @@ struct Activity {
   std::string text;
   uint32_t event = kNoEvent;
   int64_t in = 0;
+  bool waits = false;  ///< nothing runs, though work is enqueued
 };
 
 Activity activity_of(const OpenTrace& trace, int device) {
@@ -46,19 +47,21 @@ Activity activity_of(const OpenTrace& trace, int device) {
       return {task_name(model, own.running[stream]), own.running[stream]};
     }
   }
-  return {};
+  const Waiting waiting = waiting_on(model, device, trace.state.now);
+  const bool waits = waiting.cause != Waiting::For::nothing;
+  return {waiting_words(model, waiting), kNoEvent, 0, waits};
 }
 
 void draw_compact(const Ui& ui, const Rect& r, const OpenTrace& trace, int device,
                   const std::string& name, const Activity& now) {
   const Theme& t = ui.theme;
   ui.text_cut(r.x + 8, r.y + 7, r.w - 14, Type::strong, t.text, name);
-  const ImU32 ink = now.event == kNoEvent ? t.faint
-                    : t.dark              ? event_colour(t, *trace.model, now.event)
-                                          : t.text;
+  const ImU32 ink = now.waits               ? t.dim
+                    : now.event == kNoEvent ? t.faint
+                    : t.dark                ? event_colour(t, *trace.model, now.event)
+                                            : t.text;
   if (r.h > 64) {
-    ui.text_cut(r.x + 8, r.y + 25, r.w - 14, Type::small, ink,
-                now.text.empty() ? "idle" : now.text);
+    ui.text_cut(r.x + 8, r.y + 25, r.w - 14, Type::small, ink, now.text);
   }
   const Memory& memory = trace.state.devices[device].memory;
   ui.text_cut(r.x + 8, r.bottom() - 32, r.w - 14, Type::small, t.dim,
@@ -138,11 +141,15 @@ void draw_device_card(const Ui& ui, const Rect& r, const OpenTrace& trace, int d
   const bool runs = lit && now.in <= 0;
   ui.fill(box, runs ? mixed(t.sunken, colour, t.dark ? 0.16f : 0.2f) : t.sunken, 5);
   if (lit && !runs) ui.frame(box, mixed(t.sunken, colour, 0.55f), 5);
-  const std::string text = now.text.empty() ? "idle" : now.text;
+  if (now.waits) ui.hatch(box, t.waiting);
   float wide = box.w - 16;
   if (now.in > 0) wide -= draw_delay(ui, box, now.in, wide);
   ui.text_cut(box.x + 9, box.y + (box.h - ui.line_height(Type::body)) / 2, wide,
-              Type::body, lit ? (t.dark ? colour : t.text) : t.faint, text);
+              Type::body,
+              lit         ? (t.dark ? colour : t.text)
+              : now.waits ? t.dim
+                          : t.faint,
+              now.text);
   room.take_top(10);
   if (room.h < 34 || model.devices[device].memory.empty()) return;
   const Rect words = room.take_top(17);

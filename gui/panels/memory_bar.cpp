@@ -9,6 +9,16 @@
 
 namespace lockstep::gui {
 
+namespace {
+
+/// Returns the name of an event, or the reason for a copy, in Model::strings.
+uint32_t waited_name(const Model& model, uint32_t event) {
+  const Copy* copy = model.copy_of(event);
+  return copy != nullptr ? copy->why : model.events[event].name;
+}
+
+}  // namespace
+
 void draw_memory(const Ui& ui, const Rect& r, const Memory& memory, int64_t scale) {
   ui.fill(r, ui.theme.sunken, 3);
   float x = r.x;
@@ -60,6 +70,24 @@ std::string task_name(const Model& model, uint32_t index) {
     return model.strings[copy->why] + " from " + device_label(model, copy->src);
   }
   return model.name_of(event);
+}
+
+std::string waiting_words(const Model& model, const Waiting& waiting) {
+  if (waiting.cause == Waiting::For::nothing) return "idle";
+  const std::string task = task_name(model, waiting.task);
+  switch (waiting.cause) {
+    case Waiting::For::core:
+      return "waits for a core: " + task;
+    case Waiting::For::ranks:
+      return "waits for other ranks: " + task;
+    case Waiting::For::event:
+      return "waits for " + model.strings[waited_name(model, waiting.awaited)] + ": " +
+             task;
+    case Waiting::For::port:
+      return "waits for a port: " + task;
+    default:
+      return "enqueued: " + task;
+  }
 }
 
 }  // namespace lockstep::gui

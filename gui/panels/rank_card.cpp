@@ -18,9 +18,10 @@ namespace {
 struct StreamActivity {
   std::string text;
   ImU32 colour = 0;
-  float share = 1;   ///< progress, 0 … 1
-  bool lit = false;  ///< is running or caused by the current event
-  int64_t in = 0;    ///< ns until it begins, for work that has not started
+  float share = 1;     ///< progress, 0 … 1
+  bool lit = false;    ///< is running or caused by the current event
+  int64_t in = 0;      ///< ns until it begins, for work that has not started
+  bool waits = false;  ///< nothing runs, though work is enqueued
 };
 
 /// Returns the call or op that a rank's host executes, or a wait if there is none.
@@ -78,7 +79,9 @@ StreamActivity compute_of(const Ui& ui, const OpenTrace& trace, int device) {
   for (const int stream : {0, 1}) {
     if (own.running[stream] != kNoEvent) return named(own.running[stream]);
   }
-  return {"idle", ui.theme.faint, 0, false};
+  const Waiting waiting = waiting_on(model, device, trace.state.now);
+  const bool waits = waiting.cause != Waiting::For::nothing;
+  return {waiting_words(model, waiting), ui.theme.faint, 0, false, 0, waits};
 }
 
 StreamActivity comm_of(const Ui& ui, const OpenTrace& trace, int device, bool brief) {
@@ -120,6 +123,8 @@ void draw_stream(const Ui& ui, const Rect& r, const char* stream,
     ui.frame(r, mixed(t.sunken, busy.colour, 0.55f), 4);
   } else if (busy.lit) {
     ui.fill(r, mixed(t.sunken, busy.colour, t.dark ? 0.24f : 0.26f), 4);
+  } else if (busy.waits) {
+    ui.hatch(r, t.waiting);
   }
   if (busy.lit) {
     const float line = r.h > 16 ? 3.0f : 2.0f;
@@ -137,7 +142,8 @@ void draw_stream(const Ui& ui, const Rect& r, const char* stream,
     ui.text(x, y, Type::small, t.faint, stream);
     x += 54;
   }
-  const ImU32 ink = !busy.lit ? t.faint : busy.in > 0 ? t.dim : t.text;
+  const bool ahead = busy.waits || busy.in > 0;
+  const ImU32 ink = ahead ? t.dim : busy.lit ? t.text : t.faint;
   float room = r.right() - x - 6;
   if (busy.in > 0) room -= draw_delay(ui, r, busy.in, room);
   ui.text_cut(x, y, room, Type::small, ink, busy.text);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gui/app/app.h"
+#include "gui/model/waiting.h"
 #include "gui/ui/ui.h"
 
 namespace lockstep::gui {
@@ -67,6 +68,8 @@ int64_t largest_memory(const OpenTrace& trace);     ///< over all devices, now
 
 /// Returns "conv2d" or "h2d from host".
 std::string task_name(const Model& model, uint32_t event);
+/// Returns "waits for a core: conv2d", or "idle" if no task is enqueued.
+std::string waiting_words(const Model& model, const Waiting& waiting);
 
 // ---- Data in transit: the appearance of packets on all stages.
 

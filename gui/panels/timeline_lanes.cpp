@@ -18,6 +18,7 @@ constexpr size_t kMaxVisits = 24'000;  ///< search budget per frame
 constexpr int kMaxTries = 6;           ///< after this, a row is drawn in a few pieces
 constexpr double kMarkRoom = 9;        ///< minimum distance between marks, in points
 constexpr float kRounded = 6;          ///< points; narrower boxes have square corners
+constexpr float kWaited = 3;           ///< points; shorter waits are not drawn
 constexpr float kDimmed = 0.3f;        ///< for events that do not match the search
 
 struct DrawnRow {
@@ -146,6 +147,7 @@ class LanePainter {
       const float right = scale_.at(static_cast<double>(span.end));
       const float x0 = std::max(snapped(left), f_.plot.x - 8);
       float x1 = std::min(snapped(right), f_.plot.right() + 8);
+      if (single && right - left >= kWaited) paint_wait(row, span, x0);
       if (x1 - x0 >= 4) x1 -= 1;  // a gap between neighbours
       x1 = std::max(x1, x0 + 1);
       const Rect box{x0, row.y, x1 - x0, row.strip->row_height};
@@ -162,6 +164,23 @@ class LanePainter {
       f_.count(1);
       if (box.w >= 22 && box.h >= 13) label(row, span, box, colour, found);
     }
+  }
+
+  /// Draws the time in which a task waited for a core: stripes up to its start, which
+  /// do not reach into the task before it.
+  void paint_wait(const DrawnRow& row, const Span& span, float x1) {
+    const uint32_t event = event_of(row, span);
+    if (!f_.model.events[event].is_task()) return;
+    const int64_t queued = f_.queued_before(event);
+    if (queued == 0) return;
+    const auto from = static_cast<double>(span.begin - queued);
+    float x0 = std::max(snapped(scale_.at(from)), f_.plot.x);
+    if (&span != &spans_[row.first]) {
+      x0 = std::max(x0, snapped(scale_.at(static_cast<double>((&span - 1)->end))));
+    }
+    if (x1 - x0 < kWaited) return;
+    ui_.hatch({x0, row.y, x1 - x0 - 1, row.strip->row_height}, theme_.waiting);
+    f_.count(1);
   }
 
   void label(const DrawnRow& row, const Span& span, const Rect& box, ImU32 ground,

@@ -1,6 +1,7 @@
 // Short names for small boxes.
 #include <cctype>
 
+#include "gui/model/waiting.h"
 #include "gui/panels/timeline_parts.h"
 
 namespace lockstep::gui {
@@ -56,6 +57,12 @@ const ShortName& TimelineFrame::name_of(const Event& event) {
     entry->second.text = short_name(model.name_of(event));
     entry->second.width = ui.width(Type::small, entry->second.text);
   }
+  return entry->second;
+}
+
+int64_t TimelineFrame::queued_before(uint32_t event) {
+  const auto [entry, fresh] = cache.queued.try_emplace(event);
+  if (fresh) entry->second = gui::queued_before(model, model.events[event]);
   return entry->second;
 }
 

@@ -109,6 +109,7 @@ struct TimelineCache {
   uint32_t flows_event = kNoEvent;
   std::vector<Flow> flows;
   std::unordered_map<uint32_t, ShortName> names;
+  std::unordered_map<uint32_t, int64_t> queued;  ///< by event: see queued_before
   std::pair<int64_t, int64_t> stats_range{0, 0};
   std::vector<std::string> stats;
 };
@@ -129,6 +130,7 @@ struct TimelineFrame {
   float top_of(const Strip& strip) const { return plot.y + strip.y - view.scroll; }
   void count(size_t primitives) const { view.primitives += primitives; }
   const ShortName& name_of(const Event& event);
+  int64_t queued_before(uint32_t event);  ///< ns
 };
 
 // ---- Time: the origin of the axis, and number formats

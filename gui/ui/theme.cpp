@@ -22,6 +22,7 @@ Theme make_dark() {
   t.accent = rgb(0xF0A81C), t.on_accent = rgb(0x1A1204),
   t.accent_background = rgb(0x3A2A0C);
   t.warning = rgb(0xF4765E), t.warning_background = rgb(0x3A1C18);
+  t.waiting = rgb(0x3C4957);
   t.orange = rgb(0xF0A81C), t.sky = rgb(0x5CB8EA), t.green = rgb(0x2FB68A);
   t.yellow = rgb(0xE9DC55), t.blue = rgb(0x5B8DEF), t.pink = rgb(0xE08DBB);
   t.violet = rgb(0xAE8CF0), t.slate = rgb(0x7486A4), t.grey = rgb(0x56616E);
@@ -41,6 +42,7 @@ Theme make_light() {
   t.accent = rgb(0xB97400), t.on_accent = rgb(0xFFFFFF),
   t.accent_background = rgb(0xFBEBCB);
   t.warning = rgb(0xC0381F), t.warning_background = rgb(0xFBE2DC);
+  t.waiting = rgb(0xB9C3CE);
   t.orange = rgb(0xDD9200), t.sky = rgb(0x2B95D0), t.green = rgb(0x0E9570);
   t.yellow = rgb(0xC7B400), t.blue = rgb(0x2E6BD8), t.pink = rgb(0xC4639C);
   t.violet = rgb(0x7E57D0), t.slate = rgb(0x6B7C99), t.grey = rgb(0xA4AEB9);

@@ -17,6 +17,7 @@ struct Theme {
   ImU32 text, dim, faint;  ///< text colours, from strong to weak
   ImU32 accent, on_accent, accent_background;
   ImU32 warning, warning_background;
+  ImU32 waiting;  ///< stripes where work is enqueued and nothing runs
 
   // Colours that carry meaning.
   ImU32 orange, sky, green, yellow, blue, pink, violet, slate, grey;

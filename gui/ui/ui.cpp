@@ -150,6 +150,17 @@ void Ui::frame(const Rect& r, ImU32 colour, float rounding, float width) const {
   list->AddRect(r.min(), r.max(), colour, rounding, 0, width);
 }
 
+void Ui::hatch(const Rect& r, ImU32 colour) const {
+  constexpr float kPitch = 6;
+  list->PushClipRect(r.min(), r.max(), true);
+  // Stripes begin at multiples of the pitch, so that neighbouring areas continue them.
+  float x = std::floor((r.x - r.h) / kPitch) * kPitch;
+  for (; x < r.right(); x += kPitch) {
+    list->AddLine({x, r.bottom()}, {x + r.h, r.y}, colour, 1.2f);
+  }
+  list->PopClipRect();
+}
+
 Rect Ui::card(const Rect& r, std::string_view title, std::string_view note) const {
   fill(r, theme.panel, 8);
   frame(r, theme.line, 8);

@@ -1,0 +1,78 @@
+#include "gui/model/waiting.h"
+
+#include <algorithm>
+
+#include "gui/model/details.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+/// Returns the first task of the lane that starts after `ts`, or kNoEvent.
+uint32_t next_task(const Model& model, const Lane& lane, int64_t ts) {
+  const auto after =
+      std::upper_bound(lane.events.begin(), lane.events.end(), ts,
+                       [&](int64_t t, uint32_t e) { return t < model.events[e].ts; });
+  const auto task = std::find_if(after, lane.events.end(),
+                                 [&](uint32_t e) { return model.events[e].is_task(); });
+  return task == lane.events.end() ? kNoEvent : *task;
+}
+
+bool is_enqueued(const Model& model, const Event& task, int64_t ts) {
+  return task.parent != kNoEvent && model.events[task.parent].ts <= ts;
+}
+
+int64_t queued_ns(const tracer::Json& args) {
+  const double queued = number_arg(args, keys::queued_us) * 1e3;
+  return queued > 0 && queued < kMaxSpan ? static_cast<int64_t>(queued) : 0;
+}
+
+/// Returns the event of `deps` that ends last, after `ts`; kNoEvent if there is none.
+uint32_t awaited_at(const Model& model, const tracer::Json& args, int64_t ts) {
+  uint32_t last = kNoEvent;
+  for (const int64_t id : tracer::ints_arg(args, "deps")) {
+    const uint32_t event = model.event_of_id(id);
+    if (event == kNoEvent || model.events[event].end() <= ts) continue;
+    if (last == kNoEvent || model.events[event].end() > model.events[last].end()) {
+      last = event;
+    }
+  }
+  return last;
+}
+
+}  // namespace
+
+Waiting waiting_on(const Model& model, const Lane& lane, int64_t ts) {
+  if (!is_ours(model) || lane.is_host()) return {};
+  const uint32_t next = next_task(model, lane, ts);
+  if (next == kNoEvent || !is_enqueued(model, model.events[next], ts)) return {};
+  const Event& task = model.events[next];
+  const tracer::Json args = args_of(model, task);
+  using enum Waiting::For;
+  if (ts >= task.ts - queued_ns(args)) {
+    return {task.what() == Kind::collective ? ranks : core, next};
+  }
+  const uint32_t awaited = awaited_at(model, args, ts);
+  if (awaited != kNoEvent) return {event, next, awaited};
+  const uint32_t holder = model.event_of_id(int_arg(args, keys::port_held_by, -1));
+  if (holder != kNoEvent && model.events[holder].end() > ts)
+    return {port, next, holder};
+  return {start, next};
+}
+
+Waiting waiting_on(const Model& model, int device, int64_t ts) {
+  for (const int stream : {0, 2, 1}) {
+    for (const Lane& lane : model.lanes) {
+      if (lane.device != device || lane.stream != stream) continue;
+      const Waiting waiting = waiting_on(model, lane, ts);
+      if (waiting.cause != Waiting::For::nothing) return waiting;
+    }
+  }
+  return {};
+}
+
+int64_t queued_before(const Model& model, const Event& task) {
+  return task.is_task() ? queued_ns(args_of(model, task)) : 0;
+}
+
+}  // namespace lockstep::gui

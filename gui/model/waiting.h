@@ -1,0 +1,34 @@
+// Why a stream that has work does nothing: what its next task waits for.
+#pragma once
+
+#include "gui/model/model.h"
+
+namespace lockstep::gui {
+
+/// A task that was enqueued and has not started.
+struct Waiting {
+  enum class For : uint8_t {
+    nothing,  ///< no task is enqueued: the stream is idle
+    core,     ///< everything that it depends on is done, and no core is free
+    ranks,    ///< other ranks have not joined the collective
+    event,    ///< `awaited` has not ended
+    port,     ///< `awaited`, a copy, holds a port that it needs
+    start,    ///< the cause is not recorded
+  };
+  For cause = For::nothing;
+  uint32_t task = kNoEvent;
+  uint32_t awaited = kNoEvent;
+};
+
+/// Returns what a stream of a device waits for at `ts`, when it runs nothing. Of a
+/// trace from another program, `nothing`: when its tasks were enqueued is not known.
+Waiting waiting_on(const Model& model, const Lane& lane, int64_t ts);
+
+/// Returns what the first stream of a device that waits waits for: compute, comm, copy.
+Waiting waiting_on(const Model& model, int device, int64_t ts);
+
+/// Returns the ns that a task waited for a core, or a collective for other ranks, until
+/// it started: args.queued_us; 0 if there is none.
+int64_t queued_before(const Model& model, const Event& task);
+
+}  // namespace lockstep::gui
