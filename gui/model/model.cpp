@@ -68,6 +68,13 @@ std::string Model::meta_text(const char* key) const {
   return found != all.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+bool Model::has_device_times() const {
+  return !is_measured() ||
+         std::none_of(devices.begin(), devices.end(), [](const Device& device) {
+           return device.name.starts_with("null");
+         });
+}
+
 int Model::ranks() const {
   int most = 0;
   for (const Lane& lane : lanes) most = std::max(most, lane.rank);

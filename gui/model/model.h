@@ -140,6 +140,8 @@ struct Model {
   int rank_of(uint32_t event) const { return lanes[events[event].lane].rank; }
   std::string meta_text(const char* key) const;  ///< "" if absent or not text
   bool is_measured() const { return meta_text(top::clock) != values::emulated; }
+  /// Returns false for measured times of null devices, which compute nothing.
+  bool has_device_times() const;
   int ranks() const;
 
   // The index of args.id: dense if ids are small, else sorted pairs.

@@ -21,6 +21,7 @@ const tracer::NamedPhase* named(const Breakdown& from, const std::string& name) 
 
 std::string speed_line(const OpenTrace& trace) {
   const Breakdown& step = trace.step;
+  if (!trace.model->has_device_times()) return "null devices: no times";
   std::string text = "step " + human_time(step.length);
   if (step.batch > 0 && step.length > 0) {
     const double rate =
@@ -76,12 +77,13 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
     const float text_y = y + (row - ui.line_height(Type::body)) / 2;
     ui.text_cut(room.x, text_y, name_width - 6, Type::body, now ? t.accent : t.text,
                 name);
-    const std::string time =
-        (phase.cost.on_device() ? "" : "host ") + human_time(phase.cost.cost());
+    const bool timed = !phase.cost.on_device() || model.has_device_times();
+    const std::string time = (phase.cost.on_device() ? "" : "host ") +
+                             (timed ? human_time(phase.cost.cost()) : "–");
     ui.text_right(right, text_y, Type::body, now ? t.text : t.dim, time);
     const Rect bar{room.x + name_width, y + row / 2 - 3,
                    right - room.x - name_width - 62, 7};
-    if (bar.w > 12 && phase.cost.on_device()) {
+    if (bar.w > 12 && phase.cost.on_device() && timed) {
       const auto part = [&](int64_t ns) {
         return static_cast<float>(static_cast<double>(ns) /
                                   static_cast<double>(longest));

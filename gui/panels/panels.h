@@ -14,6 +14,8 @@ void draw_top_bar(const Ui& ui, const Rect& area, App& app);
 constexpr float kNamesTrace = 1250;
 /// Returns "resnet18 · DataParallel · 4 devices".
 std::string trace_title(const Model& model);
+/// Returns "measured", "emulated", or "null: no times".
+std::string_view clock_words(const Model& model);
 void draw_calls(const Ui& ui, const Rect& area, App& app);
 /// Draws the call tree inside the "calls" card.
 void draw_call_tree(const Ui& ui, Rect inside, App& app);

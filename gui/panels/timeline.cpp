@@ -1,6 +1,8 @@
 // The timeline: what ran when on each lane, at any zoom from the whole trace down to
 // one nanosecond.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -74,13 +76,13 @@ bool update_hover(const Rect& area) {
 void draw_trace_name(const TimelineFrame& frame, const Rect& area,
                      const std::string& note) {
   const Ui& ui = frame.ui;
-  const bool measured = frame.model.is_measured();
+  const bool measured = frame.model.is_measured() && frame.model.has_device_times();
   const float x = area.x + 35 + ui.width(Type::small, "TIMELINE");
   const float room = area.right() - 35 - ui.width(Type::small, note) - x;
   if (room < 60) return;
-  ui.text_cut(x, area.y + 9, room, Type::small,
-              measured ? ui.theme.dim : ui.theme.warning,
-              trace_title(frame.model) + (measured ? " · measured" : " · emulated"));
+  ui.text_cut(
+      x, area.y + 9, room, Type::small, measured ? ui.theme.dim : ui.theme.warning,
+      fmt::format("{} · {}", trace_title(frame.model), clock_words(frame.model)));
 }
 
 }  // namespace

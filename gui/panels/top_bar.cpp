@@ -8,6 +8,11 @@
 
 namespace lockstep::gui {
 
+std::string_view clock_words(const Model& model) {
+  if (!model.has_device_times()) return "null: no times";
+  return model.is_measured() ? values::measured : values::emulated;
+}
+
 std::string trace_title(const Model& model) {
   const std::string mode = model.meta_text(top::mode);
   const auto n = model.devices.size();
@@ -172,7 +177,7 @@ void draw_top_bar(const Ui& ui, const Rect& bar, App& app) {
   draw_right(ui, bar, transport_x + kTransportWidth + 10, app);
   if (!roomy) return;
 
-  const std::string clock = model.is_measured() ? values::measured : values::emulated;
+  const std::string clock(clock_words(model));
   const float clock_width = chip_width(ui, clock);
   const std::string open = trace_title(model);
   const float room = transport_x - x - clock_width - 20;
@@ -184,9 +189,12 @@ void draw_top_bar(const Ui& ui, const Rect& bar, App& app) {
     app.select_trace((app.current() + 1) % app.traces().size());
   }
   const Rect clock_box{open_box.right() + 6, y, clock_width, kHeight};
-  chip(ui, "clock", clock_box, clock, model.is_measured() ? t.dim : t.warning,
-       model.is_measured() ? "wall-clock times, as recorded"
-                           : "the same events re-timed on emulated devices");
+  chip(ui, "clock", clock_box, clock,
+       model.is_measured() && model.has_device_times() ? t.dim : t.warning,
+       !model.has_device_times() ? "null devices compute nothing: order and bytes are "
+                                   "real, times are not"
+       : model.is_measured()     ? "wall-clock times, as recorded"
+                                 : "the same events re-timed on emulated devices");
 }
 
 }  // namespace lockstep::gui

@@ -284,5 +284,19 @@ TEST(Loader, KeysBehindTheEventsCount) {
   EXPECT_FALSE(model.is_measured());
 }
 
+TEST(Loader, MeasuredTimesOfNullDevicesAreNone) {
+  const auto times_of = [](const char* name, const char* clock) {
+    const std::string meta = fmt::format(
+        R"({{"clock":"{}","devices":[{{"id":0,"name":"{}"}}]}})", clock, name);
+    const std::string task = x_event("1", "1", R"("device":0,"stream":0)");
+    return load_model("t.json",
+                      R"({"lockstep":)" + meta + R"(,"traceEvents":[)" + task + "]}")
+        .has_device_times();
+  };
+  EXPECT_TRUE(times_of("cpu:0", "measured"));
+  EXPECT_FALSE(times_of("null:0", "measured"));
+  EXPECT_TRUE(times_of("null:0", "emulated"));
+}
+
 }  // namespace
 }  // namespace lockstep::gui
