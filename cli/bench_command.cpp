@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/flags.h"
@@ -29,6 +30,7 @@ struct BenchOptions {
   ConvAlgorithm conv = ConvAlgorithm::automatic;
   int64_t batch = 128, size = 0, classes = 0;  ///< 0: the default of the model
   int threads = 1, steps = 7, warmup = 2;
+  std::optional<models::Stem> stem;  ///< default: cifar up to 64 pixels
   DeviceType device_type = DeviceType::cpu;
   bool trace = false, amp = false, benchmark = false, cuda_graph = false;
 };
@@ -62,7 +64,8 @@ class Bench {
   explicit Bench(const BenchOptions& o) : device_{o.device_type, 0} {
     models::ZooOptions zoo;
     zoo.classes = o.classes;
-    zoo.stem = o.size <= 64 ? models::Stem::cifar : models::Stem::imagenet;
+    zoo.stem =
+        o.stem.value_or(o.size <= 64 ? models::Stem::cifar : models::Stem::imagenet);
     const nn::ModulePtr model = models::make(o.arch, zoo);
     model->to(device_);
     step_ = std::make_unique<train::TrainStep>(
@@ -188,6 +191,7 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_option("--size", o->size)->check(CLI::Range(1, 4096));
   command->add_option("--classes", o->classes)->check(CLI::Range(1, 1 << 20));
   command->add_option("--threads", o->threads)->check(CLI::Range(1, 256));
+  add_choice<models::Stem>(*command, "--stem", o->stem, "");
   add_choice<ConvAlgorithm>(*command, "--conv", o->conv, "");
   command->add_option("--steps", o->steps)->check(CLI::Range(1, 1 << 20));
   command->add_option("--warmup", o->warmup)->check(CLI::Range(0, 1000));

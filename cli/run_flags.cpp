@@ -36,7 +36,8 @@ void add_flags_of_the_example(CLI::App& c, run::RunConfig& o) {
                "number of steps between progress lines")
       ->check(Numbers(1, 1 << 30));
   c.add_flag("-e,--evaluate", o.evaluate, "evaluate on the test set and stop");
-  c.add_option("--pretrained", o.model.pretrained, "initial weights (safetensors)");
+  c.add_option("--pretrained", o.model.pretrained,
+               "initial weights (.safetensors, .pth)");
   c.add_option("--world-size", o.distributed.world_size,
                "number of nodes, or of processes without --multiprocessing-distributed")
       ->default_str("1");
@@ -99,7 +100,7 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
   add_choice<run::InputOn>(c, "--input-on", o.device.input_on,
                            "DP: where the images are before scattering");
   add_choice<ConvAlgorithm>(c, "--conv", o.device.conv,
-                            "auto: Winograd where available");
+                            "auto: Winograd where it is faster");
   add_choice<DType>(c, "--dtype", o.device.dtype, "float64: reference and null only");
   c.add_flag(
       "--benchmark", o.device.benchmark,
@@ -157,8 +158,10 @@ void add_training_flags(CLI::App& c, run::RunConfig& o) {
   c.add_option("--checkpoint", o.checkpoint.folder,
                "folder for checkpoint.safetensors, written after every epoch, and "
                "model_best.safetensors (default: no checkpoints)");
-  c.add_option("--resume", o.checkpoint.resume,
-               "checkpoint to resume from; flags not given are taken from it");
+  c.add_option(
+      "--resume", o.checkpoint.resume,
+      "checkpoint to resume from, ours or main.py's; flags not given are taken "
+      "from it");
   add_choice<optim::Schedule::Kind>(
       c, "--schedule", o.recipe.schedule,
       "learning rate schedule: step (divide by 10 every 30 epochs) or cosine");

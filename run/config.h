@@ -26,7 +26,7 @@ struct ModelConfig {
   std::string arch = "resnet18";
   std::optional<models::Stem> stem;  ///< default: cifar up to 64 pixels
   double dropout = 0.5;
-  std::string pretrained;  ///< initial weights (safetensors)
+  std::string pretrained;  ///< initial weights (.safetensors, .pth)
 };
 
 struct DataConfig {

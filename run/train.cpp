@@ -148,8 +148,21 @@ void say_what_runs(const RunConfig& c, const DataSets& data,
 
 namespace {
 
+/// `--pretrained`: for training, a file may be one of another number of classes.
+void load_pretrained(const RunConfig& c, nn::Module& model, bool says) {
+  const std::string& file = c.model.pretrained;
+  const auto classes = c.evaluate ? train::Classes::same : train::Classes::any;
+  const auto left_out = train::load_weights(model, file, classes);
+  if (!says) return;
+  fmt::print("=> loaded weights '{}'\n", file);
+  if (left_out.empty()) return;
+  fmt::print("=> left out: {}, which has another number of classes in the file\n",
+             fmt::join(left_out, ", "));
+}
+
 /// Creates a model for that data, with fresh weights or those of --pretrained.
-nn::ModulePtr make_model(const RunConfig& c, const DataSets& data) {
+nn::ModulePtr make_model(const RunConfig& c, const DataSets& data,
+                         const RankPlace& place) {
   const bool features = data.train->sample_shape().size() == 1;
   if (features != is_toy(c)) {
     throw UsageError(is_toy(c) ? "-a toy requires --dataset random"
@@ -167,7 +180,9 @@ nn::ModulePtr make_model(const RunConfig& c, const DataSets& data) {
   construction.dtype = c.device.dtype;
   nn::construction() = construction;  // replicas use the same dtype
   nn::ModulePtr model = models::make(c.model.arch, zoo);
-  if (!c.model.pretrained.empty()) train::load_weights(*model, c.model.pretrained);
+  if (!c.model.pretrained.empty()) {
+    load_pretrained(c, *model, place.main() && !c.output.quiet);
+  }
   return model;
 }
 
@@ -265,7 +280,7 @@ int train_rank(const RunConfig& c, const DataSets& data, const RankPlace& place,
                const RecordingHooks& hooks, tracer::Trace* trace) {
   train::TrainerOptions options = trainer_options(c, place);
   const auto devices = place.is_process ? options.devices : devices_of(c);
-  train::Trainer trainer(make_model(c, data), options);
+  train::Trainer trainer(make_model(c, data, place), options);
   std::optional<Recording> recording;
   if (hooks.records) {
     recording.emplace(c, trainer, data, devices, place, planned_steps(c, data, place));

@@ -131,8 +131,7 @@ void validate_checkpoint(const RunConfig& c) {
   if (!pretrained.empty() && !std::filesystem::is_regular_file(pretrained)) {
     throw UsageError(fmt::format(
         "--pretrained {}: {}; fix: unlike main.py's, it takes a file of weights: "
-        "--pretrained FILE.safetensors DIR (tools/convert_weights.py makes one of "
-        "torchvision's .pth)",
+        "--pretrained FILE DIR, such as torchvision's resnet18-f37072fd.pth",
         pretrained,
         std::filesystem::exists(pretrained) ? "is not a file" : "no such file"));
   }

@@ -68,7 +68,8 @@ const Words<DType>& words<DType>() {
 template <>
 const Words<ConvAlgorithm>& words<ConvAlgorithm>() {
   static const Words<ConvAlgorithm> all{{"auto", ConvAlgorithm::automatic},
-                                        {"direct", ConvAlgorithm::direct}};
+                                        {"direct", ConvAlgorithm::direct},
+                                        {"winograd", ConvAlgorithm::winograd}};
   return all;
 }
 

@@ -140,7 +140,7 @@ struct Backend {
 };
 
 /// Options that determine which kernels are used.
-enum class ConvAlgorithm { automatic, direct };
+enum class ConvAlgorithm { automatic, direct, winograd };
 struct BackendOptions {
   ConvAlgorithm conv = ConvAlgorithm::automatic;  ///< `cpu` only
   bool benchmark = false;      ///< time algorithms once per shape and print the choice

@@ -24,21 +24,13 @@ constexpr uint64_t kLongestHeader =
 
 [[noreturn]] void refuse(const std::string& file, const std::string& what) {
   throw std::runtime_error(
-      fmt::format("{}: {}; fix: choose a .safetensors file", file, what));
+      fmt::format("{}: {}; fix: choose a .safetensors or .pth file", file, what));
 }
 
 void read_bytes(std::istream& in, void* bytes, uint64_t count,
                 const std::string& file) {
   in.read(static_cast<char*>(bytes), static_cast<std::streamsize>(count));
   if (!in) refuse(file, "cannot be read completely");
-}
-
-/// Returns what a file that PyTorch wrote is, by its first bytes; otherwise nullptr.
-const char* pytorch_format(uint64_t first_bytes) {
-  if ((first_bytes & 0xFFFFFFFF) == 0x04034B50) return "a zip archive";  // PK 3 4
-  const uint64_t pickle =
-      0x9CFC6C0A8A0280;  // a protocol, a long integer: torch's magic
-  return (first_bytes & 0xFFFFFFFFFFFFFF) == pickle ? "a pickle" : nullptr;
 }
 
 /// The location of each tensor, and the file offset of the data.
@@ -57,13 +49,6 @@ Places read_header(std::istream& in, const std::string& name, Metadata* metadata
   read_bytes(in, &header_size, 8, name);
   const auto after = static_cast<uint64_t>(size) - 8;
   if (header_size > std::min(after, kLongestHeader)) {
-    if (const char* format = pytorch_format(header_size)) {
-      throw std::runtime_error(fmt::format(
-          "{0}: is PyTorch's .pth format ({1}), not safetensors; fix: convert it with "
-          "tools/convert_weights.py {0} FILE.safetensors and use that with "
-          "--pretrained",
-          name, format));
-    }
     refuse(name, fmt::format("not a safetensors file, or a truncated one: it declares "
                              "a header of {} bytes, but {} bytes follow",
                              header_size, after));

@@ -12,23 +12,16 @@
 #include <stdexcept>
 #include <vector>
 
-#include "base/hash.h"
 #include "engine/distributed/collectives/small_collectives.h"
 #include "engine/ops/ops.h"
+#include "engine/train/weight_files.h"
 
 namespace lockstep::train {
 namespace fs = std::filesystem;
 namespace {
 
-const std::string kMomentum = "optimizer.momentum_buffer.";
-
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
   throw std::runtime_error(path + ": " + what);
-}
-
-std::string checksum(const data::TensorFileEntry& entry) {
-  const auto* bytes = reinterpret_cast<const char*>(entry.data.data());
-  return fmt::format("{:016x}", fnv1a64({bytes, entry.data.size()}));
 }
 
 /// Returns the number of dropout masks drawn per device, gathered from all ranks.
@@ -107,12 +100,12 @@ void save_checkpoint(const std::string& path, const Snapshot& snapshot) {
 }
 
 Progress read_progress(const std::string& path) {
-  return parse_header(data::read_safetensors_metadata(path), path).progress;
+  return parse_header(read_weight_metadata(path), path).progress;
 }
 
 Progress load_checkpoint(const std::string& path, Trainer& trainer) {
   data::Metadata metadata;
-  auto file = data::read_safetensors(path, &metadata);
+  auto file = read_weight_file(path, &metadata);
   const CheckpointHeader header = parse_header(metadata, path);
   Entries model, momentum;
   for (data::TensorFileEntry& entry : file) {

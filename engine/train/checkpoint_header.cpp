@@ -32,6 +32,18 @@ std::string checksum_of(Json header) {
 
 }  // namespace
 
+std::string checksum(const data::TensorFileEntry& entry) {
+  const auto* bytes = reinterpret_cast<const char*>(entry.data.data());
+  return fmt::format("{:016x}", fnv1a64({bytes, entry.data.size()}));
+}
+
+std::string without_module(std::string name) {
+  for (size_t at; (at = ("." + name).find(".module.")) != std::string::npos;) {
+    name.erase(at, 7);
+  }
+  return name;
+}
+
 bool is_checkpoint(const data::Metadata& metadata) { return metadata.count(kKey) > 0; }
 
 bool is_optimizers(const std::string& name) { return name.starts_with("optimizer."); }

@@ -47,6 +47,14 @@ data::Metadata format_header(const CheckpointHeader& header);
 /// `path` and the fix if it does not belong to a checkpoint or is inconsistent.
 CheckpointHeader parse_header(const data::Metadata& metadata, const std::string& path);
 
+inline const std::string kMomentum = "optimizer.momentum_buffer.";
+
+/// Returns the checksum of a tensor's bytes.
+std::string checksum(const data::TensorFileEntry& entry);
+
+/// `features.module.0.weight` → `features.0.weight`: names in files omit wrappers.
+std::string without_module(std::string name);
+
 /// Return whether metadata belongs to a checkpoint and whether a tensor belongs to the
 /// optimizer, respectively.
 bool is_checkpoint(const data::Metadata& metadata);

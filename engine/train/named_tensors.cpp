@@ -5,6 +5,7 @@
 
 #include "engine/ops/copy.h"
 #include "engine/train/checkpoint.h"
+#include "engine/train/weight_files.h"
 
 namespace lockstep::train {
 namespace {
@@ -24,13 +25,6 @@ const char* file_type(DType type) {
 }
 
 }  // namespace
-
-std::string without_module(std::string name) {
-  for (size_t at; (at = ("." + name).find(".module.")) != std::string::npos;) {
-    name.erase(at, 7);
-  }
-  return name;
-}
 
 std::vector<nn::Named<Tensor>> all_tensors(const nn::Module& model) {
   std::vector<nn::Named<Tensor>> tensors = model.named_parameters();
@@ -98,17 +92,53 @@ void save_weights(const nn::Module& model, const std::string& path) {
   data::write_safetensors(path, entries, {{"format", "pt"}});
 }
 
-void load_weights(nn::Module& model, const std::string& path) {
+namespace {
+
+/// Returns the names of the last layer's tensors if their numbers of outputs differ
+/// from those in the file, and all other sizes are equal.
+std::vector<std::string> other_outputs(const nn::Module& model,
+                                       const Entries& entries) {
+  const auto parameters = model.named_parameters();
+  if (parameters.empty()) return {};
+  std::vector<std::string> names;
+  const std::string last = without_module(parameters.back().name);
+  const std::string layer = last.substr(0, last.rfind('.') + 1);
+  for (const auto& [name, tensor] : parameters) {
+    const std::string in_file = without_module(name);
+    if (!in_file.starts_with(layer)) continue;
+    const auto found = entries.find(in_file);
+    if (found == entries.end()) return {};
+    std::vector<int64_t> sizes(tensor.sizes().begin(), tensor.sizes().end());
+    const std::vector<int64_t>& shape = found->second.shape;
+    if (shape.empty() || sizes.empty() || shape[0] == sizes[0]) return {};
+    sizes[0] = shape[0];
+    if (shape != sizes) return {};
+    names.push_back(in_file);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> load_weights(nn::Module& model, const std::string& path,
+                                      Classes classes) {
   Entries entries;
   data::Metadata metadata;
-  for (data::TensorFileEntry& entry : data::read_safetensors(path, &metadata)) {
+  for (data::TensorFileEntry& entry : read_weight_file(path, &metadata)) {
     if (is_checkpoint(metadata) && is_optimizers(entry.name)) continue;
     const std::string name = without_module(entry.name);
     entries[name] = std::move(entry);
   }
-  const auto tensors = all_tensors(model);
+  auto tensors = all_tensors(model);
+  std::vector<std::string> left_out;
+  if (classes == Classes::any) left_out = other_outputs(model, entries);
+  for (const std::string& name : left_out) {
+    entries.erase(name);
+    std::erase_if(tensors, [&](const auto& named) { return named.name == name; });
+  }
   require_fitting(entries, tensors, path);
   assign(entries, tensors);
+  return left_out;
 }
 
 }  // namespace lockstep::train

@@ -11,9 +11,6 @@
 
 namespace lockstep::train {
 
-/// `features.module.0.weight` → `features.0.weight`: names in files omit wrappers.
-std::string without_module(std::string name);
-
 /// Returns all parameters and buffers, without `module.` in their names.
 std::vector<nn::Named<Tensor>> all_tensors(const nn::Module& model);
 
@@ -37,9 +34,16 @@ void assign(const Entries& entries, const std::vector<nn::Named<Tensor>>& tensor
 /// names. Waits for the devices.
 void save_weights(const nn::Module& model, const std::string& path);
 
-/// Reads a file into `model`, on any device. Names may contain `module.`; the file may
-/// be a checkpoint (checkpoint.h). Throws std::runtime_error naming the tensor if one
-/// is missing, unexpected or of the wrong shape or type; `model` is then unchanged.
-void load_weights(nn::Module& model, const std::string& path);
+/// Whether a file may be one of another number of classes.
+enum class Classes { same, any };
+
+/// Reads a file (weight_files.h) into `model`, on any device. Names may contain
+/// `module.`; the file may be a checkpoint (checkpoint.h). With Classes::any, if the
+/// last layer has another number of outputs than the file's, it is left as it is, and
+/// the names of its tensors are returned. Throws std::runtime_error naming the tensor
+/// if one is missing, unexpected or of the wrong shape or type; `model` is then
+/// unchanged.
+std::vector<std::string> load_weights(nn::Module& model, const std::string& path,
+                                      Classes classes = Classes::same);
 
 }  // namespace lockstep::train

@@ -56,7 +56,7 @@ def main():
     images, labels = read_images(folder, count)
     accumulate = recipe.get("accumulate", 1)
     losses, rates = [], []
-    for _ in range(epochs):
+    for epoch in range(epochs):
         rates.append(optimizer.param_groups[0]["lr"])
         batches = list(zip(images.split(batch), labels.split(batch)))
         for start in range(0, len(batches), accumulate):
@@ -70,6 +70,11 @@ def main():
                 torch.nn.utils.clip_grad_norm_(net.parameters(), recipe["clip"])
             optimizer.step()
         plan.step()
+        if epoch == 0 and "checkpoint" in recipe:  # what main.py saves
+            torch.save({"epoch": 1, "arch": "resnet18", "best_acc1": torch.tensor(12.5),
+                        "state_dict": torch.nn.DataParallel(net).state_dict(),
+                        "optimizer": optimizer.state_dict(),
+                        "scheduler": plan.state_dict()}, recipe["checkpoint"])
     print(json.dumps({"losses": losses, "rates": rates}))
 
 

@@ -96,6 +96,53 @@ class LiveTraining(TempTest):
         self.assertEqual(len(error.splitlines()), 1)
         self.assertFalse(os.path.exists(self.path("x.safetensors")))
 
+    def test_a_run_of_main_py_is_resumed(self):
+        """Weights, momentum, epoch and learning rates come from its .pth.tar."""
+        saved, summary = self.path("checkpoint.pth.tar"), self.path("s.json")
+        recipe = {"lr": 0.02, "wd": 0.01, "step_size": 1, "gamma": 0.5,
+                  "checkpoint": saved}
+        theirs = json.loads(ask(PEER, self.path("set"), self.weights, BATCH, 2, IMAGES,
+                                json.dumps(recipe)))["losses"]
+        net = [word for word in self.net if word not in ("--stem", "imagenet")]
+        text, _ = run(*net, "--resume", saved, "--no-shuffle", "--no-augment",
+                      "--epochs", 2, "--steps", 2, "--summary", summary)
+        self.assertIn(f"=> loaded checkpoint '{saved}' (epoch 1)\n", text)
+        with open(summary, encoding="utf-8") as file:
+            ours = [step["loss"] for step in json.load(file)["steps"]]
+        self.assertEqual(len(ours), 2)
+        for mine, torchs in zip(ours, theirs[IMAGES // BATCH:]):
+            self.assertAlmostEqual(mine, torchs, delta=1e-7)
+        run(*net, "-e", "--resume", saved)
+        _, error = run(*net, "-e", "--pretrained", saved, "--stem", "cifar", code=1)
+        self.assertIn("'conv1.weight' is F64 [64, 3, 7, 7]", error)
+
+    def test_pretrained_of_another_number_of_classes(self):
+        """The last layer keeps its initial values; an evaluation is refused."""
+        weights = self.path("c100.pth")
+        ask("-c", f"""if True:
+            import torch, torchvision
+            net = torchvision.models.resnet18(num_classes=100).double()
+            torch.save(net.state_dict(), {weights!r})
+            """)
+        again = [*self.net, "--seed", 3, "--steps", 0]
+        text, _ = run(*again, "--pretrained", weights, "--save", self.path("a"))
+        self.assertIn(f"=> loaded weights '{weights}'\n=> left out: fc.weight, fc.bias, "
+                      "which has another number of classes in the file\n", text)
+        loaded, initial, theirs = (
+            json.loads(ask("-c", f"""if True:
+                import json, sys
+                sys.path.insert(0, {os.path.dirname(PEER)!r})
+                import torch
+                from torch_ddp_peer import read_weights
+                name = {name!r}
+                state = torch.load(name) if name.endswith("pth") else read_weights(name)
+                print(json.dumps([state[n].flatten()[:9].tolist()
+                                  for n in ("fc.weight", "conv1.weight")]))
+                """)) for name in (self.path("a"), self.weights, weights))
+        self.assertEqual(loaded, [initial[0], theirs[1]])
+        _, error = run(*self.net, "-e", "--pretrained", weights, code=1)
+        self.assertIn("'fc.weight' is F64 [100, 512]", error)
+
     def test_what_main_py_saves_is_converted(self):
         """With the optimizer's floats, in both formats; and half-precision weights."""
         ask("-c", f"""if True:

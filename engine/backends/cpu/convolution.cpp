@@ -1,8 +1,7 @@
 // Convolutions. Winograd's algorithm (3×3, stride 1) requires 2.25 to 4 times fewer
 // multiplications. oneDNN 2 supports it for AVX-512 only, and only on explicit request;
-// other processors use ours (winograd.h). A fixed rule selects the algorithm, so that
-// it is the same for every batch size; with `--benchmark`, the candidates are timed
-// instead, once per shape.
+// other processors use ours (winograd.h). A fixed rule about the shape selects the
+// algorithm; with `--benchmark`, the candidates are timed instead, once per shape.
 #include "engine/backends/cpu/cpu_backend.h"
 #include "engine/backends/cpu/program.h"
 #include "engine/backends/cpu/winograd.h"
@@ -16,7 +15,7 @@ using dnnl::prop_kind;
 struct Problem {
   Shape x, w, y;
   dnnl::memory::dims strides, padding, padding_end;
-  bool winograd_rule;
+  bool is_winograd;  ///< whether Winograd's algorithm can compute it
 
   Problem(const Shape& x, const Shape& w, const Shape& y, const Attributes& a)
       : x(x),
@@ -28,10 +27,10 @@ struct Problem {
       padding_end.push_back((y[2 + i] - 1) * a.stride[i] + w[2 + i] - x[2 + i] -
                             a.padding[i]);
     }
-    winograd_rule = backend_options().conv == ConvAlgorithm::automatic && w[2] == 3 &&
-                    w[3] == 3 && a.stride[0] == 1 && a.stride[1] == 1 &&
-                    a.padding[0] == 1 && a.padding[1] == 1 && w[0] % 16 == 0 &&
-                    w[1] % 16 == 0;
+    is_winograd = backend_options().conv != ConvAlgorithm::direct && w[2] == 3 &&
+                  w[3] == 3 && a.stride[0] == 1 && a.stride[1] == 1 &&
+                  a.padding[0] == 1 && a.padding[1] == 1 && w[0] % 16 == 0 &&
+                  w[1] % 16 == 0;
   }
 };
 
@@ -186,18 +185,48 @@ PlanPtr try_plan(const PlanRequest& r, const Problem& p, algorithm a) {
   }
 }
 
+/// Above which sizes Winograd's kernels are faster than the direct ones.
+struct WinogradRule {
+  int64_t tiles, channels;
+};
+constexpr WinogradRule kOneDnnRule{64, 64}, kOwnRule{32, 16};
+
+/// Winograd's kernels transform the weights of all channels, whatever the batch, and
+/// compute whole tiles of 4×4 results. So they need enough tiles in the batch, and
+/// tiles that are at least 3/4 inside the map: not 1×1 to 3×3, 5×5, 6×6. Measured by
+/// tests/bench/conv_bench (RESULTS.md): with 32 tiles oneDNN's take 0.79 to 1.20 times
+/// the time of direct ones, with 64 tiles 0.45 to 0.92; ours with 16 tiles 0.56
+/// to 1.17, with 32 tiles 0.50 to 0.92.
+bool winograd_pays(const Problem& p, const WinogradRule& rule) {
+  if (backend_options().conv == ConvAlgorithm::winograd) return true;
+  const int64_t tiles = (p.y[2] + 3) / 4 * ((p.y[3] + 3) / 4);
+  return p.y[0] * tiles >= rule.tiles && p.y[2] * p.y[3] >= 12 * tiles &&
+         p.w[0] >= rule.channels && p.w[1] >= rule.channels;
+}
+
+/// Returns null if Winograd's algorithm cannot be used, or, unless `always`, would be
+/// slower.
+PlanPtr plan_winograd(const PlanRequest& r, const Problem& p, bool always) {
+  PlanPtr plan;
+  if (!p.is_winograd) return plan;
+  if (always || winograd_pays(p, kOneDnnRule)) {
+    plan = try_plan(r, p, algorithm::convolution_winograd);
+  }
+  if (!plan && (always || winograd_pays(p, kOwnRule))) plan = plan_own_winograd(r, p);
+  return plan;
+}
+
 }  // namespace
 
 PlanPtr plan_convolution(const PlanRequest& r) {
   const Problem p = problem_of(r);
-  PlanPtr winograd;
-  if (p.winograd_rule) winograd = try_plan(r, p, algorithm::convolution_winograd);
-  if (p.winograd_rule && !winograd) winograd = plan_own_winograd(r, p);
   const BackendOptions& options = backend_options();
-  if (!options.benchmark || options.deterministic) {
-    return winograd ? winograd : try_plan(r, p, algorithm::convolution_direct);
+  if (options.benchmark && !options.deterministic) {
+    return fastest(
+        r, {plan_winograd(r, p, true), try_plan(r, p, algorithm::convolution_direct)});
   }
-  return fastest(r, {winograd, try_plan(r, p, algorithm::convolution_direct)});
+  const PlanPtr winograd = plan_winograd(r, p, false);
+  return winograd ? winograd : try_plan(r, p, algorithm::convolution_direct);
 }
 
 }  // namespace lockstep::cpu

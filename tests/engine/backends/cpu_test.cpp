@@ -31,6 +31,12 @@ class Cpu : public testing::TestWithParam<int> {
     EXPECT_EQ(name.find("ref:"), std::string::npos) << name << " is a slow fallback";
     return name;
   }
+  void TearDown() override { use(ConvAlgorithm::automatic); }
+  void use(ConvAlgorithm algorithm) {
+    if (!has_backend(DeviceType::cpu)) return;
+    backend_options().conv = algorithm;
+    backend_of(DeviceType::cpu).clear_cache();
+  }
   void expect_convolution(const Convolution& c);
   Device device_;
 };
@@ -53,23 +59,26 @@ void Cpu::expect_convolution(const Convolution& c) {
     test::backward_from(l.y);
     return l;
   };
-  const test::Layer mine = run(device_, DType::f32);
   const test::Layer truth = run(test::kReference, DType::f64);
 
   Attributes a;
   a.kernel = {c.kernel, c.kernel};
   a.stride = {c.stride, c.stride};
   a.padding = {c.padding, c.padding};
-  const TensorSpec y{mine.y.sizes(), DType::f32, nullptr};
-  const Tensor dy = mine.y.detach();
-  EXPECT_LE(test::relative_l2(mine.y, truth.y),
-            tolerance(impl(OpCode::conv2d, {mine.x, mine.weight, mine.bias}, {y}, a)));
-  EXPECT_LE(test::relative_l2(mine.x.grad(), truth.x.grad()),
-            tolerance(impl(OpCode::conv2d_backward_data, {dy, mine.weight},
-                           {mine.x.spec()}, a)));
-  impl(OpCode::conv2d_backward_weight, {mine.x, dy}, {mine.weight.spec()}, a);
-  EXPECT_LE(test::relative_l2(mine.weight.grad(), truth.weight.grad()), kWeight);
-  if (c.bias) {
+  for (const auto algorithm : {ConvAlgorithm::winograd, ConvAlgorithm::direct}) {
+    use(algorithm);
+    const test::Layer mine = run(device_, DType::f32);
+    const TensorSpec y{mine.y.sizes(), DType::f32, nullptr};
+    const Tensor dy = mine.y.detach();
+    EXPECT_LE(
+        test::relative_l2(mine.y, truth.y),
+        tolerance(impl(OpCode::conv2d, {mine.x, mine.weight, mine.bias}, {y}, a)));
+    EXPECT_LE(test::relative_l2(mine.x.grad(), truth.x.grad()),
+              tolerance(impl(OpCode::conv2d_backward_data, {dy, mine.weight},
+                             {mine.x.spec()}, a)));
+    impl(OpCode::conv2d_backward_weight, {mine.x, dy}, {mine.weight.spec()}, a);
+    EXPECT_LE(test::relative_l2(mine.weight.grad(), truth.weight.grad()), kWeight);
+    if (!c.bias) continue;
     EXPECT_LE(test::relative_l2(mine.bias.grad(), truth.bias.grad()), kWeight);
   }
 }
@@ -84,23 +93,73 @@ TEST_P(Cpu, ConvolutionsOfResNet50) {
   for (const Convolution& c : test::kResNet50) expect_convolution(c);
 }
 
-TEST_P(Cpu, WinogradWhereTheRuleSaysSo) {
+/// A 3×3 convolution, and whether Winograd's kernels compute it.
+struct ConvolutionChoice {
+  int64_t batch, in, out, size;
+  bool with_avx512, with_avx2;
+};
+
+// The figures behind them: tests/bench/RESULTS.md.
+constexpr ConvolutionChoice kConvolutionChoices[] = {
+    // ResNets on CIFAR-10 with --stem imagenet, whose maps are 8×8 to 1×1.
+    {15, 64, 64, 8, false, true},
+    {16, 64, 64, 8, true, true},
+    {256, 64, 64, 8, true, true},
+    {4, 128, 128, 4, false, false},
+    {32, 128, 128, 4, false, true},
+    {64, 128, 128, 4, true, true},
+    {256, 256, 256, 2, false, false},
+    {256, 512, 512, 1, false, false},
+    // With --stem cifar, and VGG16.
+    {16, 64, 64, 32, true, true},
+    {16, 128, 128, 16, true, true},
+    {16, 256, 256, 8, true, true},
+    {16, 512, 512, 4, false, false},
+    {256, 512, 512, 4, true, true},
+    {256, 512, 512, 2, false, false},
+    // ImageNet's.
+    {1, 64, 64, 56, true, true},
+    {2, 256, 256, 14, false, true},
+    {4, 256, 256, 14, true, true},
+    {8, 512, 512, 7, false, true},
+    {16, 512, 512, 7, true, true},
+    // Tiles that are mostly outside the map, and few channels.
+    {256, 256, 256, 3, false, false},
+    {256, 256, 256, 5, false, false},
+    {256, 256, 256, 6, false, false},
+    {256, 16, 64, 8, false, true},
+    {256, 64, 32, 8, false, true},
+};
+
+TEST_P(Cpu, WinogradWhereItIsFaster) {
   if (!__builtin_cpu_supports("avx2")) {
     GTEST_SKIP() << "this processor has no AVX2; Winograd's kernels need it";
   }
   Attributes a;
   a.kernel = {3, 3};
   a.padding = {1, 1};
-  const TensorSpec x{{4, 64, 16, 16}, DType::f32, nullptr};
-  const Tensor image = Tensor::unset(x);
-  const Tensor weight = Tensor::unset({{64, 64, 3, 3}, DType::f32, nullptr});
-  auto is_winograd = [](const std::string& name) {
-    return name.find("wino") != std::string::npos;
+  const auto spec = [](const Shape& sizes) {
+    return TensorSpec{sizes, DType::f32, nullptr};
   };
-  EXPECT_TRUE(is_winograd(impl(OpCode::conv2d, {image, weight, {}}, {x}, a)));
-  EXPECT_TRUE(is_winograd(impl(OpCode::conv2d_backward_data, {image, weight}, {x}, a)));
-  EXPECT_TRUE(is_winograd(
-      impl(OpCode::conv2d_backward_weight, {image, image}, {weight.spec()}, a)));
+  const TensorSpec large = spec({1, 64, 64, 64}), filters = spec({64, 64, 3, 3});
+  const bool own = impl(OpCode::conv2d_backward_data,
+                        {Tensor::unset(large), Tensor::unset(filters)}, {large},
+                        a) == "lockstep:winograd";
+  for (const ConvolutionChoice& c : kConvolutionChoices) {
+    SCOPED_TRACE(testing::PrintToString(std::vector{c.batch, c.in, c.out, c.size}));
+    const TensorSpec x = spec({c.batch, c.in, c.size, c.size}),
+                     y = spec({c.batch, c.out, c.size, c.size}),
+                     w = spec({c.out, c.in, 3, 3});
+    const Tensor none, in = Tensor::unset(x), out = Tensor::unset(y),
+                       weight = Tensor::unset(w);
+    const bool wanted = own ? c.with_avx2 : c.with_avx512;
+    for (const std::string& name :
+         {impl(OpCode::conv2d, {in, weight, none}, {y}, a),
+          impl(OpCode::conv2d_backward_data, {out, weight}, {x}, a),
+          impl(OpCode::conv2d_backward_weight, {in, out}, {w}, a)}) {
+      EXPECT_EQ(name.find("wino") != std::string::npos, wanted) << name;
+    }
+  }
 }
 
 /// Compares y and dx of a layer without parameters on both backends.

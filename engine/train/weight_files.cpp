@@ -1,0 +1,251 @@
+#include "engine/train/weight_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "engine/data/pth.h"
+#include "engine/train/checkpoint_header.h"
+
+namespace lockstep::train {
+namespace {
+
+using data::PickledValue;
+using Kind = PickledValue::Kind;
+
+constexpr const char* kOnlyWeights = "load its weights with --pretrained";
+constexpr const char* kTracked = ".num_batches_tracked";
+
+bool is_buffer(const std::string& name) {
+  return name.ends_with(".running_mean") || name.ends_with(".running_var") ||
+         name.ends_with(kTracked);
+}
+
+/// A file of PyTorch as tensors and metadata of ours.
+class MainPyFile {
+ public:
+  explicit MainPyFile(const std::string& path)
+      : file_(path), content_(file_.content()) {
+    const PickledValue& root = file_.root();
+    state_dict_ = content_.find(root, "state_dict");
+    is_checkpoint_ = state_dict_ && content_.find(root, "optimizer");
+    if (!state_dict_) state_dict_ = &root;
+    list_weights();
+    if (is_checkpoint_) list_momentum();
+  }
+
+  bool is_checkpoint() const { return is_checkpoint_; }
+
+  CheckpointHeader header() {
+    CheckpointHeader header;
+    const PickledValue &arch = member("arch"), &epoch = member("epoch");
+    const bool counts =
+        epoch.kind == Kind::integer && epoch.integer >= 0 && epoch.integer <= INT32_MAX;
+    if (arch.kind != Kind::text || !counts) {
+      file_.refuse("has no arch or no epoch", kOnlyWeights);
+    }
+    header.progress.arch = arch.text;
+    header.progress.epoch = static_cast<int>(epoch.integer);
+    header.progress.best_acc1 = number(member("best_acc1"), "best_acc1");
+    header.progress.recipe = recipe(arch.text);
+    return header;
+  }
+
+  std::vector<data::TensorFileEntry> read() {
+    auto entries = file_.read(requests_);
+    add_untracked(entries);
+    return entries;
+  }
+
+ private:
+  const PickledValue& member(const char* key) const {
+    const PickledValue* found = content_.find(file_.root(), key);
+    if (!found) file_.refuse(fmt::format("has no {}", key), kOnlyWeights);
+    return *found;
+  }
+
+  void list_weights() {
+    if (state_dict_->kind != Kind::dict || state_dict_->items.empty()) {
+      file_.refuse("contains no state_dict", "save model.state_dict()");
+    }
+    for (size_t i = 0; i + 1 < state_dict_->items.size(); i += 2) {
+      const PickledValue &name = content_.at(state_dict_->items[i]),
+                         &value = content_.at(state_dict_->items[i + 1]);
+      if (name.kind != Kind::text || value.kind != Kind::tensor) {
+        file_.refuse(
+            fmt::format("'{}' is not a tensor", data::printable_text(name.text)),
+            "save model.state_dict()");
+      }
+      requests_.push_back({name.text, static_cast<size_t>(value.integer)});
+      if (!is_buffer(name.text)) parameters_.push_back(name.text);
+    }
+  }
+
+  /// Returns the only group of parameters.
+  const PickledValue& group() const {
+    const PickledValue* groups = content_.find(member("optimizer"), "param_groups");
+    if (!groups || groups->kind != Kind::list || groups->items.size() != 1) {
+      file_.refuse("its optimizer has not one group of parameters", kOnlyWeights);
+    }
+    return content_.at(groups->items[0]);
+  }
+
+  void list_momentum() {
+    const PickledValue* state = content_.find(member("optimizer"), "state");
+    const PickledValue* params = content_.find(group(), "params");
+    if (!state || state->kind != Kind::dict || !params ||
+        params->items.size() != parameters_.size()) {
+      file_.refuse("its optimizer has other parameters than its state_dict",
+                   kOnlyWeights);
+    }
+    std::map<int64_t, std::string> names;
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      names[content_.at(params->items[i]).integer] = parameters_[i];
+    }
+    std::set<int64_t> seen;
+    for (size_t i = 0; i + 1 < state->items.size(); i += 2) {
+      const int64_t key = content_.at(state->items[i]).integer;
+      const auto name = names.find(key);
+      if (name == names.end() || !seen.insert(key).second) {
+        file_.refuse("its optimizer has other parameters than its state_dict",
+                     kOnlyWeights);
+      }
+      add_momentum(name->second, content_.at(state->items[i + 1]));
+    }
+  }
+
+  void add_momentum(const std::string& parameter, const PickledValue& state) {
+    for (size_t i = 0; i + 1 < state.items.size(); i += 2) {
+      const PickledValue &name = content_.at(state.items[i]),
+                         &buffer = content_.at(state.items[i + 1]);
+      if (name.text != "momentum_buffer") {
+        file_.refuse(
+            fmt::format("its optimizer is not SGD with momentum: it stores '{}'",
+                        data::printable_text(name.text)),
+            kOnlyWeights);
+      }
+      if (buffer.kind == Kind::none) continue;  // had no gradient
+      if (buffer.kind != Kind::tensor) {
+        file_.refuse("its momentum is not a tensor", kOnlyWeights);
+      }
+      requests_.push_back(
+          {kMomentum + without_module(parameter), static_cast<size_t>(buffer.integer)});
+    }
+  }
+
+  /// main.py stores the best accuracy as a number or as a tensor of one number.
+  double number(const PickledValue& value, const char* what) {
+    if (value.kind == Kind::real) return value.real;
+    if (value.kind == Kind::integer) return static_cast<double>(value.integer);
+    if (value.kind == Kind::tensor) {
+      const auto entry = file_.read({{what, static_cast<size_t>(value.integer)}})[0];
+      if (entry.dtype == "F32" && entry.data.size() == sizeof(float)) {
+        float number = 0;
+        std::memcpy(&number, entry.data.data(), sizeof number);
+        return number;
+      }
+      if (entry.dtype == "F64" && entry.data.size() == sizeof(double)) {
+        double number = 0;
+        std::memcpy(&number, entry.data.data(), sizeof number);
+        return number;
+      }
+    }
+    file_.refuse(fmt::format("its {} is not a number", what), kOnlyWeights);
+  }
+
+  /// Returns the flags that the file determines, as a JSON object.
+  std::string recipe(const std::string& arch) {
+    const PickledValue& options = group();
+    const auto add = [&](nlohmann::json& to, const char* flag,
+                         const PickledValue* value, const char* what) {
+      if (value) to[flag] = number(*value, what);
+    };
+    for (const char* other : {"nesterov", "maximize", "dampening"}) {
+      const PickledValue* value = content_.find(options, other);
+      if (value && value->kind != Kind::none &&
+          (value->integer != 0 || value->real != 0)) {
+        file_.refuse(fmt::format("its optimizer uses {}", other), kOnlyWeights);
+      }
+    }
+    nlohmann::json recipe{{"--arch", arch}, {"--stem", stem()}};
+    add(recipe, "--momentum", content_.find(options, "momentum"), "momentum");
+    add(recipe, "--weight-decay", content_.find(options, "weight_decay"),
+        "weight_decay");
+    add(recipe, "--lr", content_.find(options, "initial_lr"), "initial_lr");
+    const PickledValue* scheduler = content_.find(file_.root(), "scheduler");
+    const PickledValue* steps =
+        scheduler ? content_.find(*scheduler, "step_size") : nullptr;
+    if (!scheduler) return recipe.dump();
+    if (!steps || steps->kind != Kind::integer || steps->integer < 1 ||
+        steps->integer > INT32_MAX) {
+      file_.refuse("its scheduler is not StepLR", kOnlyWeights);
+    }
+    recipe["--schedule"] = "step";
+    recipe["--lr-step-size"] = steps->integer;
+    add(recipe, "--lr-gamma", content_.find(*scheduler, "gamma"), "gamma");
+    return recipe.dump();
+  }
+
+  /// torchvision's ResNets begin with 7×7, whatever the size of the images.
+  std::string stem() const {
+    for (const data::PthFile::Request& request : requests_) {
+      if (without_module(request.name) != "conv1.weight") continue;
+      const auto& shape = content_.tensors[request.tensor].shape;
+      if (shape.size() == 4 && shape[2] == 3) return "cifar";
+    }
+    return "imagenet";
+  }
+
+  /// PyTorch before 0.4.1 did not count the batches.
+  static void add_untracked(std::vector<data::TensorFileEntry>& entries) {
+    constexpr std::string_view kMean = ".running_mean";
+    std::vector<std::string> means;
+    for (const auto& entry : entries) {
+      if (entry.name.ends_with(kTracked)) return;
+      if (entry.name.ends_with(kMean)) means.push_back(entry.name);
+    }
+    for (const std::string& mean : means) {
+      entries.push_back({mean.substr(0, mean.size() - kMean.size()) + kTracked,
+                         "I64",
+                         {},
+                         std::vector<std::byte>(8)});
+    }
+  }
+
+  data::PthFile file_;
+  const data::Pickle& content_;
+  const PickledValue* state_dict_ = nullptr;
+  bool is_checkpoint_ = false;
+  std::vector<data::PthFile::Request> requests_;
+  std::vector<std::string> parameters_;  ///< in the optimizer's order
+};
+
+}  // namespace
+
+std::vector<data::TensorFileEntry> read_weight_file(const std::string& path,
+                                                    data::Metadata* metadata) {
+  if (!data::is_pth(path)) return data::read_safetensors(path, metadata);
+  MainPyFile file(path);
+  metadata->clear();
+  if (!file.is_checkpoint()) return file.read();
+  CheckpointHeader header = file.header();
+  auto entries = file.read();
+  for (auto& entry : entries) {
+    entry.name = without_module(entry.name);
+    header.checksums[entry.name] = checksum(entry);
+  }
+  *metadata = format_header(header);
+  return entries;
+}
+
+data::Metadata read_weight_metadata(const std::string& path) {
+  if (!data::is_pth(path)) return data::read_safetensors_metadata(path);
+  MainPyFile file(path);
+  return file.is_checkpoint() ? format_header(file.header()) : data::Metadata{};
+}
+
+}  // namespace lockstep::train

@@ -1,0 +1,109 @@
+// Checkpoints of main.py as checkpoints of ours, against the numbers that PyTorch reads
+// from them (tests/engine/data/make_pth_golden.py).
+#include "engine/train/weight_files.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "engine/train/checkpoint_header.h"
+#include "tests/base/test_files.h"
+#include "tests/engine/data/pth_golden.h"
+
+namespace lockstep::train {
+namespace {
+
+using data::expect_pth_golden;
+using data::pth_golden;
+using data::pth_golden_path;
+using Json = nlohmann::json;
+
+CheckpointHeader header_of(const std::string& name) {
+  return parse_header(read_weight_metadata(pth_golden_path(name)), name);
+}
+
+std::map<std::string, data::TensorFileEntry> tensors_of(const std::string& name,
+                                                        CheckpointHeader* header) {
+  data::Metadata metadata;
+  std::map<std::string, data::TensorFileEntry> tensors;
+  for (auto& entry : read_weight_file(pth_golden_path(name), &metadata)) {
+    tensors[entry.name] = entry;
+  }
+  *header = parse_header(metadata, name);
+  return tensors;
+}
+
+TEST(WeightFiles, ReadMainPysCheckpoints) {
+  CheckpointHeader header;
+  const auto tensors = tensors_of("checkpoint.pth.tar", &header);
+  EXPECT_EQ(header.progress.arch, "resnet18");
+  EXPECT_EQ(header.progress.epoch, 2);
+  EXPECT_EQ(header.progress.best_acc1, 37.5);
+  EXPECT_EQ(header.progress.recipe, header_of("checkpoint.pth.tar").progress.recipe);
+  // The file's rate is that of its next epoch; the first epoch's determines all.
+  EXPECT_EQ(Json::parse(header.progress.recipe), (Json{{"--arch", "resnet18"},
+                                                       {"--stem", "imagenet"},
+                                                       {"--lr", 0.2},
+                                                       {"--momentum", 0.9},
+                                                       {"--weight-decay", 1e-3},
+                                                       {"--schedule", "step"},
+                                                       {"--lr-step-size", 1},
+                                                       {"--lr-gamma", 0.5}}));
+
+  size_t expected = 0;
+  for (const auto& [name, values] : pth_golden()["state_dict"].items()) {
+    const std::string plain = without_module(name);
+    ASSERT_TRUE(tensors.contains(plain)) << name;
+    expect_pth_golden(tensors.at(plain), values);
+    EXPECT_EQ(header.checksums.at(plain), checksum(tensors.at(plain)));
+    ++expected;
+  }
+  // conv1.weight is frozen: PyTorch numbers it, but has no momentum for it.
+  EXPECT_EQ(pth_golden()["momentum"].size(), 4u);
+  for (const auto& [name, values] : pth_golden()["momentum"].items()) {
+    ASSERT_TRUE(tensors.contains(kMomentum + name)) << name;
+    expect_pth_golden(tensors.at(kMomentum + name), values);
+    ++expected;
+  }
+  EXPECT_EQ(tensors.size(), expected);
+}
+
+// Without a scheduler the file does not say what the first rate was.
+TEST(WeightFiles, ReadOlderCheckpoints) {
+  CheckpointHeader header;
+  const auto tensors = tensors_of("older.pth.tar", &header);
+  EXPECT_EQ(header.progress.best_acc1, 37.5);
+  const Json recipe = Json::parse(header.progress.recipe);
+  EXPECT_FALSE(recipe.contains("--lr"));
+  EXPECT_EQ(recipe["--momentum"], 0.9);
+  const auto& tracked = tensors.at("bn1.num_batches_tracked");
+  EXPECT_EQ(tracked.dtype, "I64");
+  EXPECT_EQ(tracked.data, std::vector<std::byte>(8));
+  expect_pth_golden(tensors.at(kMomentum + "fc.weight"),
+                    pth_golden()["momentum"]["fc.weight"]);
+}
+
+TEST(WeightFiles, ReadWeightsAlone) {
+  data::Metadata metadata{{"left", "over"}};
+  EXPECT_EQ(read_weight_file(pth_golden_path("types.pth"), &metadata).size(),
+            pth_golden()["types"].size());
+  EXPECT_TRUE(metadata.empty());
+  expect_error([] { header_of("types.pth"); }, "types.pth", "contains weights",
+               "--pretrained");
+}
+
+TEST(WeightFiles, RefuseOtherOptimizers) {
+  const auto refused = [](const std::string& name, auto... parts) {
+    data::Metadata metadata;
+    expect_error([&] { read_weight_file(pth_golden_path(name), &metadata); }, name,
+                 "; fix: ", parts...);
+    expect_error([&] { read_weight_metadata(pth_golden_path(name)); }, name, parts...);
+  };
+  refused("adam.pth.tar", "is not SGD with momentum: it stores 'step'");
+  refused("nesterov.pth.tar", "its optimizer uses nesterov");
+  refused("number.pth", "'n' is not a tensor");
+  refused("args.pth.tar", "argparse.Namespace");
+}
+
+}  // namespace
+}  // namespace lockstep::train
