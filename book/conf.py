@@ -16,7 +16,7 @@ extensions = ["myst_parser", "sphinx.ext.mathjax", "literate"]
 root_doc = "book/index"
 include_patterns = ["book/**.md", "lessons/*/chapter.md"]
 exclude_patterns = ["build", ".git", "book/README.md", "book/literate/README.md",
-                    "book/output", "book/figures"]
+                    "book/output", "book/figures", "book/drawings"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 language = "en"
@@ -27,6 +27,7 @@ html_theme = "furo"
 html_title = "lockstep"
 html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
 html_css_files = ["book.css", "print.css"]
 html_js_files = ["book.js"]
 html_copy_source = False
@@ -45,8 +46,9 @@ mathjax2_config = {
 }
 
 
-def colours(ground, panel, raised, hover, line, text, dim, faint, accent, link):
-    """The viewer's colours (gui/ui/theme.cpp) as furo's variables."""
+def colours(ground, panel, raised, hover, line, text, dim, faint, accent, told, link):
+    """The viewer's colours (gui/ui/theme.cpp) as furo's variables. `told`: the accent in
+    which words are set, of a contrast of at least 4.5; so are `dim` and `faint`."""
     return {
         "font-stack": "Inter, system-ui, sans-serif",
         "font-stack--monospace": "'JetBrains Mono', ui-monospace, monospace",
@@ -58,11 +60,11 @@ def colours(ground, panel, raised, hover, line, text, dim, faint, accent, link):
         "color-background-hover": hover,
         "color-background-hover--transparent": hover + "00",
         "color-background-border": line, "color-background-item": line,
-        "color-brand-primary": accent, "color-brand-content": link,
+        "color-brand-primary": told, "color-brand-content": link,
         "color-inline-code-background": raised,
         "color-sidebar-link-text--top-level": dim,
         "color-sidebar-item-background--current": raised,
-        "color-toc-item-text--active": accent, "color-link-underline": line,
+        "color-toc-item-text--active": told, "color-link-underline": line,
         "color-link-underline--hover": link,
         "color-problematic": "#C0381F",
         "color-highlighted-background": accent + "44",
@@ -77,10 +79,10 @@ def colours(ground, panel, raised, hover, line, text, dim, faint, accent, link):
 html_theme_options = {
     "light_css_variables": colours(
         ground="#F5F7F9", panel="#FFFFFF", raised="#F5F7F9", hover="#E6EBF1",
-        line="#D5DBE2", text="#171C22", dim="#55606C", faint="#74808C",
-        accent="#B97400", link="#2458C5"),
+        line="#D5DBE2", text="#171C22", dim="#55606C", faint="#606B76",
+        accent="#B97400", told="#8F5A00", link="#2458C5"),
     "dark_css_variables": colours(
         ground="#0C1015", panel="#10151B", raised="#171E26", hover="#222C38",
-        line="#27313D", text="#E2E8EE", dim="#A3AFBC", faint="#7C8996",
-        accent="#F0A81C", link="#82AAFF"),
+        line="#27313D", text="#E2E8EE", dim="#A3AFBC", faint="#8794A1",
+        accent="#F0A81C", told="#F0A81C", link="#82AAFF"),
 }

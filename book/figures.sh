@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Renders the book's figures from the traces of tests/golden/viewer. Needs no display.
+# Renders the book's figures from the traces of tests/golden/viewer and of the lessons.
+# Needs no display.
 #
 #   book/figures.sh          # from anywhere; LOCKSTEP_BIN names another program
 set -euo pipefail
@@ -8,10 +9,23 @@ lockstep=$(realpath "${LOCKSTEP_BIN:-build/release/lockstep}")
 traces=tests/golden/viewer
 mkdir -p book/figures
 
-draw() {  # draw NAME TRACE OPTION…
-  "$lockstep" view "$traces/$2.json.gz" --size 1280x800 "${@:3}" \
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+show() {  # show NAME FILE OPTION…
+  "$lockstep" view "$2" --size 1280x800 "${@:3}" \
     --screenshot "book/figures/$1.png"
   echo "$1: $(( $(stat -c %s "book/figures/$1.png") / 1024 )) KB" >&2
+}
+
+draw() {  # draw NAME TRACE OPTION…
+  show "$1" "$traces/$2.json.gz" "${@:3}"
+}
+
+draw_fast() {  # draw_fast NAME LESSON OPTION…: with devices 30 times as fast
+  "$lockstep" emulate "lessons/$2/trace.json.gz" --compute-scale 30 \
+    -o "$work/$2.json.gz" > /dev/null
+  show "$1" "$work/$2.json.gz" "${@:3}"
 }
 
 draw single-forward single --at 2:forward
@@ -22,3 +36,6 @@ draw dp-parallel-apply dp --at 2:parallel_apply
 draw dp-reduce dp --at 2:reduce
 draw dp-tree dp --at 2:forward --tree
 draw ddp-all-reduce ddp --at 1:all_reduce
+show host-lead lessons/04-async-time/trace.json.gz --at 0:forward
+draw_fast naive-wall 11-ddp-naive --at @27.5ms
+draw_fast bucket-overlap 12-ddp-buckets --at @18.5ms

@@ -1,5 +1,6 @@
 // `lockstep lesson`: the exercises.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,6 +45,20 @@ const char* state_of(const Workspace& workspace, const Lesson& lesson) {
   return workspace.started(lesson) ? "started" : "new";
 }
 
+std::string remark(const Lesson& lesson, const Progress& progress) {
+  std::vector<std::string> remarks;
+  if (lesson.quiz) remarks.push_back("requires no compiler");
+  if (progress.checkpoints > 0 && !progress.passed) {
+    remarks.push_back(fmt::format("{} of {} checkpoints", progress.checkpoints,
+                                  lesson.checkpoints.size()));
+  }
+  if (progress.hints > 0) {
+    remarks.push_back(
+        fmt::format("{} hint{} used", progress.hints, progress.hints == 1 ? "" : "s"));
+  }
+  return fmt::format("{}", fmt::join(remarks, ", "));
+}
+
 int list(const LessonOptions& o) {
   const Workspace workspace = open_workspace(o);
   if (o.json) {
@@ -59,6 +74,8 @@ int list(const LessonOptions& o) {
                       {"passed_on", progress.passed_on},
                       {"checks", progress.checks},
                       {"hints", progress.hints},
+                      {"checkpoints", lesson.checkpoints.size()},
+                      {"checkpoints_passed", progress.checkpoints},
                       {"solution_shown_early", progress.solution_shown_early}});
     }
     std::puts(
@@ -76,11 +93,7 @@ int list(const LessonOptions& o) {
                state == "passed"    ? "✓"
                : state == "started" ? "…"
                                     : " ",
-               lesson.number, lesson.title, lesson.minutes,
-               progress.hints > 0 ? fmt::format("{} hint{} used", progress.hints,
-                                                progress.hints == 1 ? "" : "s")
-               : lesson.quiz      ? "requires no compiler"
-                                  : "");
+               lesson.number, lesson.title, lesson.minutes, remark(lesson, progress));
   }
   fmt::print("\n{} of {} passed; workspace: {}\n", passed,
              lessons::all_lessons().size(), workspace.root().string());
@@ -102,18 +115,33 @@ void prepare_headers(const Workspace& workspace, const Lesson& lesson) {
   }
 }
 
-/// Returns where to read the chapter.
+/// Returns where to read the chapter: its page in the built book, in which the listings
+/// are, or the command that builds it. Of a lesson under development, the source.
 std::string chapter_of(const Lesson& lesson) {
-  const fs::path inside = fs::path(lesson.slug) / "chapter.md";
-  for (const fs::path& lessons :
-       {lessons::course_folder(), fs::current_path() / "lessons",
-        fs::path(program_path()).parent_path() / "../../lessons"}) {
-    if (!lessons.empty() && fs::exists(lessons / inside)) {
-      return fs::absolute(lessons / inside).lexically_normal().string();
-    }
+  const fs::path source = lessons::course_folder() / lesson.slug / "chapter.md";
+  if (!lessons::course_folder().empty() && fs::exists(source)) {
+    return fs::absolute(source).lexically_normal().string();
   }
-  return fmt::format("“Lesson {:02}: {}” in the book ({} book)", lesson.number,
-                     lesson.title, program());
+  const fs::path page = fs::path("lessons") / lesson.slug / "chapter.html";
+  const fs::path build = fs::path(program_path()).parent_path().parent_path();
+  if (fs::exists(build / "book" / page)) return (build / "book" / page).string();
+  if (fs::exists(build.parent_path() / "book" / "build.bash")) {
+    return fmt::format("{} book     (builds it: {})", program(),
+                       (build / "book" / page).string());
+  }
+  return fmt::format("“Lesson {:02}: {}” in the book (a checkout's ./lockstep book)",
+                     lesson.number, lesson.title);
+}
+
+void introduce(const Workspace& workspace, const Lesson& lesson) {
+  fmt::print("{}  {}\n{}\n\n", lesson.slug, lesson.title, lesson.goal);
+  fmt::print("  your file   {}\n", workspace.file(lesson).string());
+  fmt::print("  the chapter {}\n", chapter_of(lesson));
+  for (const lessons::Checkpoint& stage : lesson.checkpoints) {
+    const auto number = &stage - lesson.checkpoints.data() + 1;
+    fmt::print("  {} {} of {}      {} ({} min)\n", number == 1 ? "stage" : "     ",
+               number, lesson.checkpoints.size(), stage.title, stage.minutes);
+  }
 }
 
 int start(const LessonOptions& o) {
@@ -121,21 +149,23 @@ int start(const LessonOptions& o) {
   const Lesson& lesson = lessons::find_lesson(o.lesson);
   workspace.start(lesson);
   prepare_headers(workspace, lesson);
-  fmt::print("{}  {}\n{}\n\n", lesson.slug, lesson.title, lesson.goal);
-  fmt::print("  your file   {}\n", workspace.file(lesson).string());
-  fmt::print("  the chapter {}\n", chapter_of(lesson));
+  introduce(workspace, lesson);
   fmt::print("  check it    {}     (watch {}: checks whenever you save)\n",
              lesson_command(fmt::format("check {}", lesson.number)), lesson.number);
   return 0;
 }
 
-int check(const LessonOptions& o) {
-  const Workspace workspace = open_workspace(o);
-  const Lesson& lesson = lessons::find_lesson(o.lesson);
-  const lessons::Verdict verdict = lessons::check(workspace, lesson, o.sanitizer);
+int check_one(const LessonOptions& o, const Workspace& workspace,
+              const Lesson& lesson) {
+  const lessons::Verdict verdict =
+      lessons::check(workspace, lesson, o.sanitizer, o.checkpoint);
   Progress progress = workspace.progress(lesson);
   ++progress.checks;
-  if (verdict.status == "pass") {
+  progress.checkpoints =
+      std::max(progress.checkpoints, lessons::passed_checkpoints(verdict));
+  const bool whole =
+      o.checkpoint == 0 || o.checkpoint == std::ssize(lesson.checkpoints);
+  if (verdict.status == "pass" && whole) {
     if (!progress.passed) progress.passed_on = today();
     progress.passed = true;
     progress.passed_text = workspace.fingerprint(lesson);
@@ -149,22 +179,55 @@ int check(const LessonOptions& o) {
   return verdict.status == "pass" ? 0 : 1;
 }
 
-int watch(const LessonOptions& o) {
-  const Workspace workspace = open_workspace(o);
-  const Lesson& lesson = lessons::find_lesson(o.lesson);
-  if (!workspace.started(lesson)) workspace.start(lesson);
-  prepare_headers(workspace, lesson);
+int check(const LessonOptions& o) {
+  return check_one(o, open_workspace(o), lessons::find_lesson(o.lesson));
+}
+
+/// Returns the next lesson that has not passed; null after the last one.
+const Lesson* lesson_after(const Workspace& workspace, const Lesson& lesson) {
+  for (const Lesson& next : lessons::all_lessons()) {
+    if (next.number > lesson.number && !workspace.progress(next).passed) return &next;
+  }
+  return nullptr;
+}
+
+bool saved(const Workspace& workspace, const Lesson& lesson, lessons::FileWatch& file) {
+  fmt::print("\nWaiting for you to save {} (Ctrl-C ends)\n",
+             workspace.file(lesson).string());
+  std::fflush(stdout);
+  return file.wait();
+}
+
+/// Checks now, or else after the next save, and again until the lesson passes. Returns
+/// false if interrupted.
+bool watch_one(const LessonOptions& o, const Workspace& workspace, const Lesson& lesson,
+               bool now) {
   lessons::FileWatch file(workspace.file(lesson));
-  std::signal(SIGINT, SIG_DFL);
+  if (!now && !saved(workspace, lesson, file)) return false;
   for (;;) {
     if (colours()) std::fputs("\033[H\033[2J", stdout);
-    const int code = check(o);
-    if (code == 0) return 0;
-    fmt::print("\nWaiting for you to save {} (Ctrl-C ends)\n",
-               workspace.file(lesson).string());
-    std::fflush(stdout);
-    if (!file.wait()) return 130;
+    if (check_one(o, workspace, lesson) == 0) return true;
+    if (!saved(workspace, lesson, file)) return false;
   }
+}
+
+int watch(const LessonOptions& o) {
+  const Workspace workspace = open_workspace(o);
+  const Lesson& first = lessons::find_lesson(o.lesson);
+  std::signal(SIGINT, SIG_DFL);
+  for (const Lesson* lesson = &first; lesson;
+       lesson = lesson_after(workspace, *lesson)) {
+    if (!workspace.started(*lesson)) workspace.start(*lesson);
+    prepare_headers(workspace, *lesson);
+    if (lesson != &first) {
+      std::fputs("\n", stdout);
+      introduce(workspace, *lesson);
+    }
+    if (!watch_one(o, workspace, *lesson, lesson == &first)) return 130;
+  }
+  fmt::print("\nThere is no further lesson. Your progress: {}\n",
+             lesson_command("list"));
+  return 0;
 }
 
 int hint(const LessonOptions& o) {
@@ -202,7 +265,7 @@ int solution(const LessonOptions& o) {
     progress.solution_shown_early = true;
     workspace.save(lesson, progress);
   }
-  std::fputs(lessons::solution_of(lesson.exercise(), lesson.slug).c_str(), stdout);
+  std::fputs(workspace.solution(lesson).c_str(), stdout);
   return 0;
 }
 
@@ -260,7 +323,9 @@ void add_lesson(CLI::App& app, Action& action) {
       {{"address", Sanitizer::address},
        {"leak", Sanitizer::leak},
        {"thread", Sanitizer::thread}});
-  add("watch", "check whenever you save", watch, true);
+  checking->add_option("--checkpoint", options->checkpoint,
+                       "check only up to this stage of a long lesson, from 1");
+  add("watch", "check whenever you save, lesson after lesson", watch, true);
   add("hint", "show the next of three hints, each more explicit", hint, true)
       ->add_flag("--again", options->again, "show only the hints already used");
   add("solution", "show the reference solution, once you have passed", solution, true)
@@ -278,12 +343,12 @@ void add_lesson(CLI::App& app, Action& action) {
 
   auto* judging = command->add_subcommand("judge", "")->group("");  // not in --help
   judging->add_option("LESSON", options->lesson)->required();
-  judging->add_option("FILES", options->judge)->expected(3)->required();
+  judging->add_option("FILES", options->judge)->expected(4)->required();
   judging->callback([&action, options] {
     action = [options] {
       const auto& files = options->judge;
       return lessons::judge(lessons::find_lesson(options->lesson),
-                            {files[0], files[1], files[2]});
+                            {files[0], files[1], files[2], files[3]});
     };
   });
   require_known_subcommand(*command);

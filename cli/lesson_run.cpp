@@ -145,18 +145,44 @@ std::string trace_in(const Words& words) {
   return "";
 }
 
-/// Reports the pieces that the run never called.
-void warn_uncalled(const Pieces& pieces, const std::string& file) {
+std::string slots_of(const std::vector<const Lesson*>& lessons) {
+  Words slots;
+  for (const Lesson* lesson : lessons) {
+    slots.insert(slots.end(), lesson->slots.begin(), lesson->slots.end());
+  }
+  return fmt::format("{}", fmt::join(slots, ", "));
+}
+
+bool called(const tracer::Trace& trace, const Lesson& lesson) {
+  return std::ranges::any_of(lesson.slots, [&](const auto& slot) {
+    return lessons::shows_call(trace, lesson, slot);
+  });
+}
+
+/// Warns if the run never called the piece that it was made for.
+void expect_call(const Lesson& lesson, const std::string& file) {
+  if (!lesson.calls_traced || called(tracer::read_trace(file), lesson)) return;
+  std::fprintf(stderr,
+               "lockstep: your %s was not called: this run does not use it; fix: train "
+               "with %s, as without other arguments\n",
+               slots_of({&lesson}).c_str(), lesson.run.c_str());
+}
+
+/// Says which pieces the run called, where to see them, and what comes next.
+void sum_up(const Workspace& workspace, const Pieces& pieces, const std::string& file) {
   const tracer::Trace trace = tracer::read_trace(file);
-  for (const Lesson* lesson : pieces.lessons) {
-    const bool called = std::ranges::any_of(lesson->slots, [&](const auto& slot) {
-      return lessons::shows_call(trace, *lesson, slot);
-    });
-    if (!lesson->calls_traced || called) continue;
-    std::fprintf(
-        stderr, "lockstep: your %s was not called: this run does not use it; fix: %s\n",
-        fmt::format("{}", fmt::join(lesson->slots, ", ")).c_str(),
-        lesson_command(fmt::format("run --mine {}", lesson->number)).c_str());
+  std::vector<const Lesson*> seen;
+  std::ranges::copy_if(pieces.lessons, std::back_inserter(seen),
+                       [&](const Lesson* lesson) { return called(trace, *lesson); });
+  if (!seen.empty()) fmt::print("This run called your {}.\n", slots_of(seen));
+  fmt::print("See it: {} view {}\n", program(), file);
+  for (const Lesson& lesson : lessons::all_lessons()) {
+    if (workspace.progress(lesson).passed) continue;
+    if (lesson.number < pieces.lessons.front()->number) continue;
+    fmt::print("Next: {}\n", lesson_command(fmt::format(
+                                 "{} {}", workspace.started(lesson) ? "check" : "start",
+                                 lesson.number)));
+    return;
   }
 }
 
@@ -185,11 +211,7 @@ int run_with_pieces(const LessonOptions& o) {
   Words words{program_path(), "train"};
   words.insert(words.end(), of_train.begin(), of_train.end());
   if (o.mine) {
-    Words slots;
-    for (const Lesson* lesson : pieces.lessons) {
-      slots.insert(slots.end(), lesson->slots.begin(), lesson->slots.end());
-    }
-    fmt::print("=> using your {}\n", fmt::join(slots, ", "));
+    fmt::print("=> with your {}\n", slots_of(pieces.lessons));
   }
   std::fflush(stdout);
   fs::create_directories(workspace.root());
@@ -198,7 +220,8 @@ int run_with_pieces(const LessonOptions& o) {
                  {{"LOCKSTEP_SLOTS", pieces.libraries},
                   {"LOCKSTEP_WORKSPACE_ROOT", workspace.root().string()}});
   const int code = children.wait(train::Trainer::stop);
-  if (code == 0 && o.mine) warn_uncalled(pieces, trace_in(of_train));
+  if (code == 0 && only) expect_call(*only, trace_in(of_train));
+  if (code == 0 && o.mine && !only) sum_up(workspace, pieces, trace_in(of_train));
   return code;
 }
 

@@ -88,6 +88,65 @@
     mark();
   };
 
+  // ← and → turn the page, unless the key means something where the focus is.
+  const turnPages = () => {
+    addEventListener("keydown", (event) => {
+      const other = event.ctrlKey || event.altKey || event.metaKey || event.shiftKey;
+      const key = { ArrowLeft: "prev", ArrowRight: "next" }[event.key];
+      if (!key || other || event.target.closest("input, textarea, .scrolls-itself")) return;
+      const link = document.querySelector(`link[rel="${key}"]`);
+      if (link) location.href = link.href;
+    });
+  };
+
+  // A box that scrolls sideways can be reached with Tab, and then scrolled with ← and →.
+  const markScrolling = () => {
+    const boxes = document.querySelectorAll(
+      "article pre, article table.docutils, .math-wrapper, .table-wrapper, .scrolls");
+    const mark = () => {
+      for (const box of boxes) {
+        const scrolls = box.scrollWidth > box.clientWidth + 1;
+        box.classList.toggle("scrolls-itself", scrolls);
+        if (scrolls) box.tabIndex = 0; else box.removeAttribute("tabindex");
+      }
+    };
+    addEventListener("resize", mark);
+    addEventListener("toggle", mark, true);  // a fold opens
+    addEventListener("load", mark);
+    window.MathJax?.Hub?.Queue(mark);
+    mark();
+  };
+
+  // Below each result of the search, the words around the first hit.
+  const addExcerpts = () => {
+    const results = document.getElementById("search-results");
+    if (!results || !window.bookProse) return;
+    const words = (new URLSearchParams(location.search).get("q") || "").toLowerCase()
+      .split(/\s+/).filter((word) => word);
+    const about = (link) => {
+      const page = new URL(link.href).pathname.replace(/\.html$/, "");
+      const name = Object.keys(bookProse).find((one) => page.endsWith(`/${one}`));
+      const text = bookProse[name] || "", small = text.toLowerCase();
+      const at = words.map((word) => small.indexOf(word)).find((place) => place >= 0);
+      if (at === undefined) return "";
+      const from = Math.max(0, small.lastIndexOf(" ", Math.max(0, at - 80)));
+      return `${from ? "… " : ""}${text.slice(from, from + 200).trim()} …`;
+    };
+    new MutationObserver(() => {
+      for (const item of results.querySelectorAll("li:not(.told)")) {
+        item.classList.add("told");
+        const link = item.querySelector("a");
+        const text = link && about(link);
+        if (!text) continue;
+        const excerpt = document.createElement("p");
+        excerpt.className = "context";
+        excerpt.textContent = text;
+        item.append(excerpt);
+      }
+    }).observe(results, { childList: true, subtree: true });
+  };
+
+  addExcerpts();
   document.addEventListener("DOMContentLoaded", () => {
     for (const button of document.getElementsByClassName("theme-toggle")) {
       button.addEventListener("click", switchLight);
@@ -99,10 +158,12 @@
     }
     openForPrinting();
     followReading();
+    turnPages();
+    markScrolling();
     document.querySelector(".sidebar-tree .current-page")
       ?.scrollIntoView({ block: "nearest" });
     // A link to a place inside a fold opens the fold.
-    const inside = location.hash && document.getElementById(location.hash.slice(1));
+    const inside = document.getElementById(location.hash.slice(1));
     inside?.closest("details")?.setAttribute("open", "");
   });
 })();

@@ -79,7 +79,7 @@ def unused(top, what_is_shown):
 
 def unused_pictures(top, what_is_shown):
     used = {what.path for what in what_is_shown}
-    for folder in ("book/output", "book/figures"):
+    for folder in ("book/output", "book/figures", "book/drawings"):
         for path in sorted((top / folder).glob("*.*")):
             name = path.relative_to(top).as_posix()
             if name not in used:

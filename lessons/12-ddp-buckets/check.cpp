@@ -84,8 +84,9 @@ LESSON_TEST(12, cut_backwards, "parameters are cut into buckets from the last on
   ByHand by_hand(group, {DeviceType::reference, 0});
   try {
     by_hand.step(kBackwards);
-  } catch (const NotWritten&) {
-    throw;
+  } catch (const NotWritten&) {  // after_backward comes later
+    runtime::context(by_hand.device).synchronize();
+    if (calls->buckets.empty()) throw;
   } catch (const std::runtime_error&) {  // the Work of a bucket that never left
     if (!calls->buckets.empty()) throw;
   }

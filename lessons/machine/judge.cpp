@@ -197,6 +197,22 @@ std::string about_end(const Ended& ended, const Limits& limits, const Lesson& le
                      ended.exit_code, while_loaded, more);
 }
 
+/// Returns the last test of a checkpoint; "" for the whole lesson.
+std::string last_test(const Lesson& lesson, int checkpoint) {
+  const int count = static_cast<int>(lesson.checkpoints.size());
+  if (checkpoint == 0) return "";
+  if (count == 0) {
+    throw std::runtime_error(
+        fmt::format("{} has no checkpoints; fix: {}", lesson.slug,
+                    lesson_command(fmt::format("check {}", lesson.number))));
+  }
+  if (checkpoint < 1 || checkpoint > count) {
+    throw std::runtime_error(fmt::format("{} has no checkpoint {}; fix: 1 to {}",
+                                         lesson.slug, checkpoint, count));
+  }
+  return lesson.checkpoints[checkpoint - 1].until;
+}
+
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
       .count();
@@ -225,6 +241,7 @@ int judge(const Lesson& lesson, const Judging& files) {
     bool passed = lesson.quiz || passes(kOwnCode, [&] { load(lesson, files.library); });
     for (const Test& test : tests) {  // later tests build on earlier ones
       passed = passed && passes(test.name, [&] { test.run(exam); });
+      if (test.name == files.until) break;
     }
     say({{"complete", true}});
   } catch (const Refused& error) {
@@ -233,7 +250,11 @@ int judge(const Lesson& lesson, const Judging& files) {
   return 0;
 }
 
-Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer sanitizer) {
+namespace {
+
+/// Builds and judges the file with the tests up to `until`.
+Verdict judged(const Workspace& workspace, const Lesson& lesson, Sanitizer sanitizer,
+               const std::string& until) {
   if (!workspace.started(lesson)) {
     throw std::runtime_error(
         fmt::format("{} does not exist; fix: {}", workspace.file(lesson).string(),
@@ -275,7 +296,7 @@ Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer saniti
   ResultsReader results;
   const Ended ended = run_contained(
       {program_path(), "lesson", "judge", lesson.slug, built.library.string(),
-       workspace.traces(lesson).string(), tests.string()},
+       workspace.traces(lesson).string(), tests.string(), until},
       environment, limits, results.for_process());
   verdict.run_seconds = seconds_since(start);
   verdict.output = without_prefix(ended.output, workspace.root().string() + "/");
@@ -302,7 +323,19 @@ Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer saniti
   verdict.status = "pass";
   for (const TestResult& test : verdict.tests) {
     if (test.status != "pass") verdict.status = "fail";
+    if (test.name == until) break;
   }
+  return verdict;
+}
+
+}  // namespace
+
+Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer sanitizer,
+              int checkpoint) {
+  const std::string until = last_test(lesson, checkpoint);
+  Verdict verdict = judged(workspace, lesson, sanitizer, until);
+  verdict.asked = checkpoint;
+  judge_checkpoints(lesson, verdict);
   return verdict;
 }
 

@@ -20,6 +20,13 @@ struct TestResult {
   int64_t event = -1;
 };
 
+struct CheckpointResult {
+  std::string title;
+  int minutes = 0;
+  std::string first, last;  ///< its tests
+  bool passed = false;
+};
+
 /// The result of `lesson check`.
 struct Verdict {
   /// pass; fail (a test failed); error (could not be judged: it does not compile,
@@ -28,6 +35,8 @@ struct Verdict {
   std::string message;  ///< of an error, for the learner
   std::string output;   ///< the output of the learner's code
   std::vector<TestResult> tests;
+  std::vector<CheckpointResult> checkpoints;
+  int asked = 0;  ///< the checkpoint that was asked for; 0: the whole lesson
   double build_seconds = 0, run_seconds = 0;
 };
 
@@ -37,10 +46,16 @@ nlohmann::ordered_json verdict_json(const Lesson& lesson, const Verdict& verdict
 /// Returns text for a terminal, wrapped at 80 columns; with colours if requested.
 std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colours);
 
-/// Builds and judges the learner's file. Throws std::runtime_error if the lesson has
-/// not been started.
+/// Fills in the checkpoints of a verdict from its tests.
+void judge_checkpoints(const Lesson& lesson, Verdict& verdict);
+/// Returns the number of checkpoints that have passed.
+int passed_checkpoints(const Verdict& verdict);
+
+/// Builds and judges the learner's file; with `checkpoint`, only up to that one (from
+/// 1), else completely. Throws std::runtime_error if the lesson has not been started or
+/// has no such checkpoint.
 Verdict check(const Workspace& workspace, const Lesson& lesson,
-              Sanitizer sanitizer = Sanitizer::none);
+              Sanitizer sanitizer = Sanitizer::none, int checkpoint = 0);
 
 /// Runs in the judged process: lists the tests, runs them, and reports each to the
 /// judge, which is at the other end of standard input. Returns the exit code.
@@ -48,6 +63,7 @@ struct Judging {
   std::string library;  ///< the learner's; for a quiz, the file with the answers
   std::string traces;   ///< folder for the traces of this run
   std::string tests;    ///< library containing the tests; empty: built in
+  std::string until;    ///< last test to run; empty: all
 };
 int judge(const Lesson& lesson, const Judging& files);
 

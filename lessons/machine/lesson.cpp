@@ -72,6 +72,10 @@ Lesson read_lesson(const std::string& slug) {
     lesson.gates.push_back({gate.at("name"), gate.at("unit"), gate.at("why"),
                             gate.at("naive"), gate.at("correct"), gate.at("limit")});
   }
+  for (const Json& stage : facts.value("checkpoints", Json::array())) {
+    lesson.checkpoints.push_back(
+        {stage.at("title"), stage.at("minutes"), stage.at("until")});
+  }
   lesson.hints = split_hints(needed_file(slug, "hints.md"));
   return lesson;
 }

@@ -15,6 +15,13 @@ struct Gate {
   double naive = 0, correct = 0, limit = 0;
 };
 
+/// A stage of a long lesson: some of its tests, in order.
+struct Checkpoint {
+  std::string title;  ///< `Buckets leave in turn`
+  int minutes = 0;    ///< approximate duration
+  std::string until;  ///< its last test
+};
+
 struct Lesson {
   int number = 0;
   std::string slug;   ///< `05-scatter`, the folder's name
@@ -29,6 +36,7 @@ struct Lesson {
   std::string run;           ///< arguments of `train` that call them; "": always
   bool calls_traced = true;  ///< false: called where no calls are recorded
   std::vector<Gate> gates;
+  std::vector<Checkpoint> checkpoints;  ///< of lessons over 40 minutes; else empty
   std::vector<std::string> hints;  ///< three, each more explicit than the previous one
 
   std::string exercise() const;  ///< the text with solution regions

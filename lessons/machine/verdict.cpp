@@ -69,7 +69,43 @@ std::string details(const TestResult& test) {
   return text;
 }
 
+/// Returns the heading of the checkpoint that begins with this test; "" if none does.
+std::string heading_before(const TestResult& test, const Verdict& verdict,
+                           const Paint& paint) {
+  const auto& stages = verdict.checkpoints;
+  const auto found = std::ranges::find(stages, test.name, &CheckpointResult::first);
+  if (found == stages.end()) return "";
+  const std::string title =
+      fmt::format("Checkpoint {} of {}: {}", found - stages.begin() + 1, stages.size(),
+                  found->title);
+  const std::string state =
+      found->passed ? paint("32", "✓") : fmt::format("({} min)", found->minutes);
+  return (found == stages.begin() ? "" : "\n") + std::string("  ") + paint("1", title) +
+         " " + state + "\n";
+}
+
 }  // namespace
+
+void judge_checkpoints(const Lesson& lesson, Verdict& verdict) {
+  auto test = verdict.tests.begin();
+  bool passed = true;
+  for (const Checkpoint& stage : lesson.checkpoints) {
+    CheckpointResult result{stage.title, stage.minutes, "", stage.until};
+    if (test != verdict.tests.end()) result.first = test->name;
+    bool ended = false;
+    for (; !ended && test != verdict.tests.end(); ++test) {
+      passed = passed && test->status == "pass";
+      ended = test->name == stage.until;
+    }
+    result.passed = passed && ended;
+    verdict.checkpoints.push_back(std::move(result));
+  }
+}
+
+int passed_checkpoints(const Verdict& verdict) {
+  return static_cast<int>(
+      std::ranges::count(verdict.checkpoints, true, &CheckpointResult::passed));
+}
 
 nlohmann::ordered_json verdict_json(const Lesson& lesson, const Verdict& verdict) {
   nlohmann::ordered_json tests = nlohmann::ordered_json::array();
@@ -88,12 +124,20 @@ nlohmann::ordered_json verdict_json(const Lesson& lesson, const Verdict& verdict
     if (test.event >= 0) row["event"] = test.event;
     tests.push_back(std::move(row));
   }
+  nlohmann::ordered_json checkpoints = nlohmann::ordered_json::array();
+  for (const CheckpointResult& stage : verdict.checkpoints) {
+    checkpoints.push_back({{"title", stage.title},
+                           {"until", stage.last},
+                           {"status", stage.passed ? "pass" : "fail"}});
+  }
   return {{"version", 1},
           {"lesson", lesson.slug},
           {"status", verdict.status},
           {"message", verdict.message},
           {"output", verdict.output},
           {"tests", tests},
+          {"checkpoints", checkpoints},
+          {"checkpoint", verdict.asked},
           {"build_seconds", verdict.build_seconds},
           {"run_seconds", verdict.run_seconds}};
 }
@@ -103,6 +147,7 @@ std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colo
   std::string text = paint("1", lesson.slug + "  " + lesson.title) + "\n\n";
   bool explained = false;  // show one failure at a time
   for (const TestResult& test : verdict.tests) {
+    text += heading_before(test, verdict, paint);
     if (test.status == "pass") {
       text += "  " + paint("32", "✓") + " " + test.title + "\n";
     } else if (test.status == "not_run" || explained) {
@@ -118,7 +163,12 @@ std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colo
     const bool compiling = verdict.tests.empty();
     text += (compiling ? "" : "What was printed:\n") + indented(verdict.output) + "\n";
   }
-  if (verdict.status == "pass") {
+  const int stages = static_cast<int>(verdict.checkpoints.size());
+  if (verdict.status == "pass" && verdict.asked > 0 && verdict.asked < stages) {
+    text +=
+        paint("32", fmt::format("Checkpoint {} of {} passed.", verdict.asked, stages)) +
+        fmt::format(" Next: {}\n", verdict.checkpoints[verdict.asked].title);
+  } else if (verdict.status == "pass") {
     text += paint("32", "Passed.") +
             fmt::format(" Now compare: {}\n",
                         lesson_command(fmt::format("solution {}", lesson.number)));

@@ -61,8 +61,16 @@ std::string& flag() {
   return text;
 }
 
-std::string skeleton(const Lesson& lesson) {
-  return skeleton_of(lesson.exercise(), lesson.slug);
+void replace_all(std::string& text, const std::string& old, const std::string& by) {
+  for (size_t at = 0; (at = text.find(old, at)) != std::string::npos; at += by.size()) {
+    text.replace(at, old.size(), by);
+  }
+}
+
+/// Returns the path as the user types it here: relative if it is below this folder.
+std::string typed(const fs::path& path) {
+  const fs::path near = path.lexically_proximate(fs::current_path());
+  return (*near.begin() == ".." ? path : near).string();
 }
 
 }  // namespace
@@ -113,10 +121,25 @@ void Workspace::start(const Lesson& lesson) const {
 void Workspace::write_exercise(const Lesson& lesson) const {
   make_folder(folder(lesson));
   make_folder(built());
-  write(file(lesson), skeleton(lesson));
+  write(file(lesson), skeleton_of(exercise(lesson), lesson.slug));
   if (const auto trace = lesson_file(lesson.slug, "trace.json.gz")) {
     write(folder(lesson) / "trace.json.gz", *trace);  // already compressed
   }
+}
+
+/// Exercises name `./lockstep` and `workspace/`; other programs and folders take their
+/// place.
+std::string Workspace::exercise(const Lesson& lesson) const {
+  std::string text = lesson.exercise();
+  const std::string check = fmt::format("check {}", lesson.number);
+  replace_all(text, "./lockstep lesson " + check, lesson_command(check));
+  replace_all(text, "./lockstep ", program() + " ");
+  replace_all(text, "workspace/" + lesson.slug, typed(folder(lesson)));
+  return text;
+}
+
+std::string Workspace::solution(const Lesson& lesson) const {
+  return solution_of(exercise(lesson), lesson.slug);
 }
 
 fs::path Workspace::reset(const Lesson& lesson) const {
@@ -162,6 +185,7 @@ Progress Workspace::progress(const Lesson& lesson) const {
   progress.passed_on = found->value("passed_on", "");
   progress.checks = found->value("checks", 0);
   progress.hints = found->value("hints", 0);
+  progress.checkpoints = found->value("checkpoints", 0);
   progress.passed_text = found->value("passed_text", "");
   progress.solution_shown_early = found->value("solution_shown_early", false);
   return progress;
@@ -174,6 +198,7 @@ void Workspace::save(const Lesson& lesson, const Progress& progress) const {
       {"passed_on", progress.passed_on},
       {"checks", progress.checks},
       {"hints", progress.hints},
+      {"checkpoints", progress.checkpoints},
       {"solution_shown_early", progress.solution_shown_early},
       {"passed_text", progress.passed_text}};
   make_folder(built());

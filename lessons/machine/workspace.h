@@ -14,6 +14,7 @@ struct Progress {
   std::string passed_on;  ///< date of the first pass, `2026-11-22`
   int checks = 0;         ///< times the lesson was judged
   int hints = 0;          ///< hints shown
+  int checkpoints = 0;    ///< the most that one check has passed
   bool solution_shown_early = false;
   std::string passed_text;  ///< fingerprint of the file when it last passed
 };
@@ -59,8 +60,12 @@ class Workspace {
   Progress progress(const Lesson& lesson) const;
   void save(const Lesson& lesson, const Progress& progress) const;
 
+  /// Returns the lesson's solution, with the paths and commands of this workspace.
+  std::string solution(const Lesson& lesson) const;
+
  private:
   void write_exercise(const Lesson& lesson) const;
+  std::string exercise(const Lesson& lesson) const;
 
   std::filesystem::path root_;
 };

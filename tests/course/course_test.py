@@ -4,6 +4,7 @@
     course_test.py LESSON solution           passes
     course_test.py LESSON mutant NAME        a wrong solution fails for its own reason
     course_test.py LESSON unplugged          without its registration it fails
+    course_test.py LESSON checkpoints        stages of long lessons can be passed alone
     course_test.py LESSON folder             has a chapter, hints, gates and a trace
     course_test.py LESSON alone              its tests use only this lesson's slots
 
@@ -158,6 +159,11 @@ class Mutant(Lesson):
         result = self.check(passes=False)
         failure = self.first_failure(result)
         self.assertEqual(failure["name"], by[1], json.dumps(result, indent=1))
+        ends = [stage["until"] for stage in result["checkpoints"]]
+        order = [test["name"] for test in result["tests"]]
+        passed = [order.index(end) < order.index(by[1]) for end in ends]
+        self.assertEqual([stage["status"] == "pass" for stage in result["checkpoints"]],
+                         passed)
         told = " ".join(str(failure.get(key, ""))
                         for key in ("about", "expected", "got", "likely"))
         self.assertIn(because[1], told)
@@ -185,11 +191,54 @@ class Unplugged(Lesson):
                 self.assertIn("LOCKSTEP_LESSON(", failure["likely"])
 
 
+class Checkpoints(Lesson):
+    """Stages of a lesson: each ends with one of its tests."""
+
+    def stages(self):
+        return self.facts.get("checkpoints", [])
+
+    def mutants_rejected_by(self, tests):
+        return [path.stem for path in (self.folder / "mutants").iterdir()
+                if any(f"rejected by: {test}\n" in path.read_text() for test in tests)]
+
+    def test_each_ends_with_a_test_and_can_fail(self):
+        self.assertEqual(sum(stage["minutes"] for stage in self.stages()),
+                         self.facts["minutes"])
+        self.assertTrue(all(stage["minutes"] <= 40 for stage in self.stages()))
+        tests = re.findall(r"LESSON_TEST\(\d+, (\w+)",
+                           (self.folder / "check.cpp").read_text())
+        ends = [tests.index(stage["until"]) for stage in self.stages()]
+        self.assertEqual(ends, sorted(set(ends)))
+        self.assertEqual(tests[-1], self.stages()[-1]["until"])
+        begins = [0, *(end + 1 for end in ends)]
+        for begin, end in zip(begins, ends):
+            self.assertTrue(self.mutants_rejected_by(tests[begin:end + 1]))
+
+    def test_a_part_of_the_solution_passes_the_first_ones(self):
+        for number, stage in enumerate(self.stages(), 1):
+            if "regions" not in stage:
+                continue
+            rest = regions(self.source.read_text(), "exercise").keys()
+            self.file.write_text(self.exercise_with(
+                {name: "" for name in rest if name not in stage["regions"]}))
+            result = json.loads(self.lesson("check", "--checkpoint", number, "--json"))
+            self.assertEqual((result["status"], result["checkpoint"]),
+                             ("pass", number))
+            passed = [one["status"] for one in result["checkpoints"]]
+            self.assertEqual(passed, ["pass"] * number
+                             + ["fail"] * (len(passed) - number))
+            self.assertIn("not_run", [test["status"] for test in result["tests"]])
+            self.lesson("solution", code=1)  # the lesson itself has not passed
+            self.lesson("check", "--checkpoint", len(self.stages()), code=1)
+
+
 class Folder(Lesson):
     def test(self):
         regions(self.source.read_text(), self.source.name)
         for key in ("title", "goal", "minutes", "file", "slots", "gates"):
             self.assertIn(key, self.facts)
+        if self.facts["minutes"] > 40:
+            self.assertGreaterEqual(len(self.facts["checkpoints"]), 2)
         for gate in self.facts["gates"]:
             naive, correct, limit = gate["naive"], gate["correct"], gate["limit"]
             low, high = min(naive, correct), max(naive, correct)
@@ -259,7 +308,8 @@ class Alone(Lesson):
 def main(words):
     Lesson.slug, what = words[0], words[1]
     case = {"skeleton": Skeleton, "solution": Solution, "mutant": Mutant,
-            "unplugged": Unplugged, "folder": Folder, "alone": Alone}[what]
+            "unplugged": Unplugged, "checkpoints": Checkpoints,
+            "folder": Folder, "alone": Alone}[what]
     if what == "mutant":
         Mutant.mutant = words[2]
     tests = unittest.defaultTestLoader.loadTestsFromTestCase(case)
