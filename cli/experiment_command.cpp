@@ -97,8 +97,7 @@ void add_batch_size(CLI::App& experiment, Action& action) {
 }  // namespace
 
 void add_experiment(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand(
-      "experiment", "repeat published studies: several runs, a table and a plot");
+  auto* command = app.add_subcommand("experiment", kExperimentHelp);
   add_imagenet(*command, action);
   add_batch_size(*command, action);
   require_known_subcommand(*command);

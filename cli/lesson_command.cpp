@@ -107,7 +107,8 @@ std::string chapter_of(const Lesson& lesson) {
   const fs::path inside = fs::path(lesson.slug) / "chapter.md";
   for (const fs::path& lessons :
        {lessons::course_folder(), fs::current_path() / "lessons",
-        fs::path(program_path()).parent_path() / "../../lessons"}) {
+        fs::path(program_path()).parent_path() / "../../lessons",
+        installed("share/lockstep/lessons")}) {
     if (!lessons.empty() && fs::exists(lessons / inside)) {
       return fs::absolute(lessons / inside).lexically_normal().string();
     }
@@ -232,7 +233,7 @@ Workspace open_workspace(const LessonOptions& o) {
 }
 
 void add_lesson(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("lesson", "start, check and solve the exercises");
+  auto* command = app.add_subcommand("lesson", kLessonHelp);
   auto options = std::make_shared<LessonOptions>();
   const auto add = [&](const char* name, const char* help,
                        int (*run)(const LessonOptions&), bool about_one) {
