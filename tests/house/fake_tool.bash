@@ -47,14 +47,17 @@ case $me in
       exit 1
     fi
     printf '[0/2] Re-checking globbed directories...\n'
-    if [[ ! -e $folder/lockstep ]]; then
+    program=$folder/lockstep
+    if [[ $* == *lockstep_core* ]]; then program=$folder/core/lockstep; fi
+    mkdir -p "${program%/*}"
+    if [[ ! -e $program ]]; then
       for i in 1 2 3 4 5 6 7 8; do echo "[$i/8] Building CXX object $i.o"; done
       # shellcheck disable=SC2016  # for the program
       printf '#!/bin/bash\necho "program $LOCKSTEP_PROGRAM" >> "$FAKE/calls"\n' \
-        > "$folder/lockstep"
+        > "$program"
       # shellcheck disable=SC2016
-      printf 'printf "<%%s>" "$PWD" "$@"; exit 3\n' >> "$folder/lockstep"
-      chmod +x "$folder/lockstep"
+      printf 'printf "<%%s>" "$PWD" "$@"; exit 3\n' >> "$program"
+      chmod +x "$program"
     fi ;;
   ctest)
     echo "LOCKSTEP_SHARED=${LOCKSTEP_SHARED:-} OMP=${OMP_NUM_THREADS:-}" >> "$FAKE/calls"

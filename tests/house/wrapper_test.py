@@ -14,7 +14,7 @@ FAKES = "dpkg-query apt-get sudo id cmake ninja ctest".split()
 REAL = ("bash env readlink cksum mkdir rm cat grep head tail cut flock awk nproc sed "
         "chmod python3 uname").split()
 PACKAGES = ("# all\n[required]\ng++\ncmake  # why\n\n"
-            "[tests]\npython3\n[optional]\ntorch\n")
+            "[window]\nglfw\n[tests]\npython3\n[optional]\ntorch\n")
 
 
 class Wrapper(unittest.TestCase):
@@ -36,7 +36,7 @@ class Wrapper(unittest.TestCase):
             (self.bin / tool).symlink_to(shutil.which(tool))
         for tool in FAKES:
             (self.bin / tool).symlink_to(ROOT / "tests/house/fake_tool.bash")
-        self.say("installed", "g++\ncmake\npython3\n")
+        self.say("installed", "g++\ncmake\nglfw\npython3\n")
         self.say("uid", "1000")
         self.environment = {"PATH": str(self.bin), "FAKE": str(self.fake)}
 
@@ -86,7 +86,39 @@ class Wrapper(unittest.TestCase):
         self.assertEqual(done.stdout,
                          f"<{self.home}/elsewhere><train><a b><><--yes>")
         self.assertEqual(self.calls("ninja"),
-                         [f"ninja -C {self.root}/build/release lockstep"])
+                         [f"ninja -C {self.root}/build/release lockstep_core backends"])
+
+    def targets(self, *arguments):
+        self.start(*arguments)
+        (call,) = self.calls("ninja")
+        return call.split("build/release ")[1]
+
+    def test_builds_no_more_than_the_command_needs(self):
+        for words in (["demo"], ["trace", "check", "lesson"], ["view"], ["--help"], []):
+            self.assertEqual(self.targets(*words), "lockstep_core", words)
+        for word in ("train", "doctor", "launch", "bench"):  # may need a GPU
+            self.assertEqual(self.targets(word), "lockstep_core backends")
+        self.environment["LOCKSTEP_SLOTS"] = "mine.so"
+        self.assertEqual(self.targets("train"), "lockstep")
+
+    def test_keeps_to_the_whole_program_once_a_command_needed_it(self):
+        for word in ("lesson", "experiment"):
+            shutil.rmtree(self.root / "build", ignore_errors=True)
+            self.assertEqual(self.targets("demo"), "lockstep_core")
+            self.assertEqual(self.targets(word), "lockstep")
+            self.assertEqual(self.targets("demo"), "lockstep")
+
+    def test_installs_packages_of_the_window_where_there_is_a_display(self):
+        self.say("uid", "0")
+        self.say("installed", "g++\ncmake\n")
+        self.start("demo")
+        self.assertEqual(self.calls("apt-get"), [])
+        for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+            self.environment[name] = ":0"
+            self.say("installed", "g++\ncmake\n")
+            shutil.rmtree(self.root / "build")
+            self.expect(self.start("demo"), 3, "packages missing: glfw")
+            del self.environment[name]
 
     def test_tells_the_program_how_it_was_started(self):
         self.start("demo", script="./lockstep", cwd=self.root)
@@ -197,10 +229,10 @@ class Wrapper(unittest.TestCase):
 
     def test_tools_of_the_tests_may_be_absent_but_not_what_is_required(self):
         self.say("uid", "0")
-        self.say("installed", "g++\ncmake\n")
+        self.say("installed", "g++\ncmake\nglfw\n")
         self.say("apt_lacks", "python3")
         self.expect(self.start("test"), 0,
-                    "python3 cannot be installed; tests that need it")
+                    "python3 cannot be installed; what needs it is skipped")
         self.say("installed", "g++\n")
         self.say("apt_lacks", "cmake")
         self.expect(self.start("demo"), 1, "cmake cannot be installed; log: ")
