@@ -20,6 +20,10 @@ endif()
 set(documents share/doc/lockstep)
 install(FILES README.md LICENSE NOTICE DESTINATION ${documents} COMPONENT program)
 install(FILES LICENSE DESTINATION ${documents} RENAME copyright COMPONENT program)
+foreach(package libcli11-dev nlohmann-json3-dev libimgui-dev)  # compiled in
+  install(FILES /usr/share/doc/${package}/copyright DESTINATION ${documents}/licences
+    RENAME ${package} COMPONENT program OPTIONAL)
+endforeach()
 install(DIRECTORY docs/ DESTINATION ${documents}/docs COMPONENT program
   FILES_MATCHING PATTERN *.md PATTERN *.yml PATTERN *.png PATTERN *.webp)
 install(DIRECTORY lessons/ DESTINATION share/lockstep/lessons COMPONENT program
