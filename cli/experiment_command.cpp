@@ -132,8 +132,7 @@ void add_scaling(CLI::App& experiment, Action& action) {
 }  // namespace
 
 void add_experiment(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand(
-      "experiment", "repeat published studies: several runs, a table and a plot");
+  auto* command = app.add_subcommand("experiment", kExperimentHelp);
   add_imagenet(*command, action);
   add_batch_size(*command, action);
   add_scaling(*command, action);

@@ -129,6 +129,11 @@ std::string chapter_of(const Lesson& lesson) {
     return fmt::format("{} book     (builds it: {})", program(),
                        (build / "book" / page).string());
   }
+  for (const fs::path& file :
+       {installed("share/doc/lockstep/book") / page,
+        installed("share/lockstep/lessons") / lesson.slug / "chapter.md"}) {
+    if (fs::exists(file)) return file.lexically_normal().string();
+  }
   return fmt::format("“Lesson {:02}: {}” in the book (a checkout's ./lockstep book)",
                      lesson.number, lesson.title);
 }
@@ -295,7 +300,7 @@ Workspace open_workspace(const LessonOptions& o) {
 }
 
 void add_lesson(CLI::App& app, Action& action) {
-  auto* command = app.add_subcommand("lesson", "start, check and solve the exercises");
+  auto* command = app.add_subcommand("lesson", kLessonHelp);
   auto options = std::make_shared<LessonOptions>();
   const auto add = [&](const char* name, const char* help,
                        int (*run)(const LessonOptions&), bool about_one) {

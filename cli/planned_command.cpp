@@ -1,4 +1,8 @@
 // Commands that this build does not have, with the reason.
+#include <cstdio>
+#include <filesystem>
+
+#include "base/program.h"
 #include "cli/commands.h"
 
 namespace lockstep::cli {
@@ -22,6 +26,11 @@ void add_planned(CLI::App& app, Action& action) {
   book->allow_extras();
   book->callback([&action] {
     action = []() -> int {
+      const auto page = installed("share/doc/lockstep/book/index.html");
+      if (std::filesystem::exists(page)) {
+        std::puts(page.c_str());
+        return 0;
+      }
       throw std::runtime_error(
           "the book can only be built in a checkout; fix: ./lockstep book");
     };

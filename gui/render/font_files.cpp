@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "base/program.h"
 #include "tracer/format/file_io.h"
 
 namespace lockstep::gui {
@@ -16,6 +17,7 @@ namespace fs = std::filesystem;
 
 std::vector<fs::path> system_folders() {
   std::vector<fs::path> folders{"/usr/share/fonts", "/usr/local/share/fonts"};
+  folders.push_back(installed("share/lockstep/fonts"));
   if (const char* home = std::getenv("HOME")) {
     folders.push_back(fs::path(home) / ".local/share/fonts");
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Replaces dpkg-query, apt-get, sudo, id, cmake, ninja, ctest and uname in
+# Replaces dpkg-query, apt-get, sudo, id, cmake, ninja, ctest, cpack and uname in
 # wrapper_test.py. Logs each call to $FAKE/calls; files in $FAKE control its behaviour.
 me=${0##*/}
 if [[ $me != id && $me != dpkg-query ]]; then echo "$me $*" >> "$FAKE/calls"; fi
@@ -47,15 +47,24 @@ case $me in
       exit 1
     fi
     printf '[0/2] Re-checking globbed directories...\n'
-    if [[ ! -e $folder/lockstep ]]; then
+    program=$folder/lockstep
+    if [[ $* == *lockstep_core* ]]; then program=$folder/core/lockstep; fi
+    mkdir -p "${program%/*}"
+    if [[ ! -e $program ]]; then
       for i in 1 2 3 4 5 6 7 8; do echo "[$i/8] Building CXX object $i.o"; done
       # shellcheck disable=SC2016  # for the program
       printf '#!/bin/bash\necho "program $LOCKSTEP_PROGRAM" >> "$FAKE/calls"\n' \
-        > "$folder/lockstep"
+        > "$program"
       # shellcheck disable=SC2016
-      printf 'printf "<%%s>" "$PWD" "$@"; exit 3\n' >> "$folder/lockstep"
-      chmod +x "$folder/lockstep"
+      printf 'printf "<%%s>" "$PWD" "$@"; exit 3\n' >> "$program"
+      chmod +x "$program"
     fi ;;
+  cpack)
+    if says cpack_fails; then echo "CPack Error: no libdnnl"; exit 1; fi
+    packages=$(after --config "$@")
+    packages=${packages%/release/*}/packages
+    mkdir -p "$packages/_CPack_Packages"
+    : > "$packages/lockstep_1_amd64.deb" ;;
   ctest)
     echo "LOCKSTEP_SHARED=${LOCKSTEP_SHARED:-} OMP=${OMP_NUM_THREADS:-}" >> "$FAKE/calls"
     if says ctest_finds_nothing; then exit 8; fi

@@ -59,9 +59,9 @@ run_tests() {
   jobs=$(awk '/^MemAvailable/ {print int($2 / 4194304)}' /proc/meminfo)
   jobs=$(( jobs < 1 ? 1 : jobs > cores ? cores : jobs ))
   if in_ci; then  # the book's tests must not be skipped in CI
-    ensure_packages required tests book
+    ensure_packages required window package tests book
   else
-    ensure_packages required tests
+    ensure_packages required window package tests
   fi
   if in_ci; then print_versions; fi
 

@@ -10,11 +10,11 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FAKES = "dpkg-query apt-get sudo id cmake ninja ctest".split()
+FAKES = "dpkg-query apt-get sudo id cmake ninja ctest cpack".split()
 REAL = ("bash env readlink cksum mkdir rm cat grep head tail cut flock awk nproc sed "
-        "chmod python3 uname").split()
+        "chmod ls python3 uname").split()
 PACKAGES = ("# all\n[required]\ng++\ncmake  # why\n\n"
-            "[tests]\npython3\n[optional]\ntorch\n")
+            "[window]\nglfw\n[package]\nfile\n[tests]\npython3\n[optional]\ntorch\n")
 
 
 class Wrapper(unittest.TestCase):
@@ -25,8 +25,9 @@ class Wrapper(unittest.TestCase):
         self.fake = self.home / "fake"
         self.root = self.home / "checkout"
         (self.root / "tests/house").mkdir(parents=True)
+        (self.root / "cmake").mkdir()
         for name in ("lockstep", "CMakePresets.json", "tests/house/run_tests.bash",
-                     "tests/house/count_tests.py"):
+                     "tests/house/count_tests.py", "cmake/package.bash"):
             shutil.copy(ROOT / name, self.root / name)
         (self.root / "packages.txt").write_text(PACKAGES)
         self.bin = self.home / "bin"
@@ -36,7 +37,7 @@ class Wrapper(unittest.TestCase):
             (self.bin / tool).symlink_to(shutil.which(tool))
         for tool in FAKES:
             (self.bin / tool).symlink_to(ROOT / "tests/house/fake_tool.bash")
-        self.say("installed", "g++\ncmake\npython3\n")
+        self.say("installed", "g++\ncmake\nglfw\nfile\npython3\n")
         self.say("uid", "1000")
         self.environment = {"PATH": str(self.bin), "FAKE": str(self.fake)}
 
@@ -86,7 +87,39 @@ class Wrapper(unittest.TestCase):
         self.assertEqual(done.stdout,
                          f"<{self.home}/elsewhere><train><a b><><--yes>")
         self.assertEqual(self.calls("ninja"),
-                         [f"ninja -C {self.root}/build/release lockstep"])
+                         [f"ninja -C {self.root}/build/release lockstep_core backends"])
+
+    def targets(self, *arguments):
+        self.start(*arguments)
+        (call,) = self.calls("ninja")
+        return call.split("build/release ")[1]
+
+    def test_builds_no_more_than_the_command_needs(self):
+        for words in (["demo"], ["trace", "check", "lesson"], ["view"], ["--help"], []):
+            self.assertEqual(self.targets(*words), "lockstep_core", words)
+        for word in ("train", "doctor", "launch", "bench"):  # may need a GPU
+            self.assertEqual(self.targets(word), "lockstep_core backends")
+        self.environment["LOCKSTEP_SLOTS"] = "mine.so"
+        self.assertEqual(self.targets("train"), "lockstep")
+
+    def test_keeps_to_the_whole_program_once_a_command_needed_it(self):
+        for word in ("lesson", "experiment"):
+            shutil.rmtree(self.root / "build", ignore_errors=True)
+            self.assertEqual(self.targets("demo"), "lockstep_core")
+            self.assertEqual(self.targets(word), "lockstep")
+            self.assertEqual(self.targets("demo"), "lockstep")
+
+    def test_installs_packages_of_the_window_where_there_is_a_display(self):
+        self.say("uid", "0")
+        self.say("installed", "g++\ncmake\n")
+        self.start("demo")
+        self.assertEqual(self.calls("apt-get"), [])
+        for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+            self.environment[name] = ":0"
+            self.say("installed", "g++\ncmake\n")
+            shutil.rmtree(self.root / "build")
+            self.expect(self.start("demo"), 3, "packages missing: glfw")
+            del self.environment[name]
 
     def test_tells_the_program_how_it_was_started(self):
         self.start("demo", script="./lockstep", cwd=self.root)
@@ -197,10 +230,10 @@ class Wrapper(unittest.TestCase):
 
     def test_tools_of_the_tests_may_be_absent_but_not_what_is_required(self):
         self.say("uid", "0")
-        self.say("installed", "g++\ncmake\n")
+        self.say("installed", "g++\ncmake\nglfw\nfile\n")
         self.say("apt_lacks", "python3")
         self.expect(self.start("test"), 0,
-                    "python3 cannot be installed; tests that need it")
+                    "python3 cannot be installed; what needs it is skipped")
         self.say("installed", "g++\n")
         self.say("apt_lacks", "cmake")
         self.expect(self.start("demo"), 1, "cmake cannot be installed; log: ")
@@ -224,6 +257,35 @@ class Wrapper(unittest.TestCase):
         self.assertNotIn("ccache", done.stderr)
         self.assertIn("ccache", log.read_text())
         self.assertEqual(done.stdout, "")
+
+    # --- package
+
+    def test_package_builds_the_whole_program_and_prints_the_files(self):
+        self.say("uid", "0")
+        self.say("installed", "g++\ncmake\nglfw\n")
+        old = self.root / "build/packages/lockstep_0_amd64.deb"
+        old.parent.mkdir(parents=True)
+        old.touch()
+        done = self.start("package")
+        self.expect(done, 0, "packages missing: file", "packaging without the book")
+        self.assertEqual(done.stdout, f"{old.parent}/lockstep_1_amd64.deb\n")
+        self.assertEqual([path.name for path in old.parent.iterdir()],
+                         ["lockstep_1_amd64.deb"])
+        self.assertEqual(self.calls("ninja"),
+                         [f"ninja -C {self.root}/build/release lockstep"])
+        (self.root / "build/book").mkdir()
+        (self.root / "build/book/index.html").touch()
+        self.assertEqual(self.start("package").stderr, "")
+
+    def test_package_that_fails_names_its_log(self):
+        self.say("cpack_fails")
+        self.expect(self.start("package"), 1, "CPack Error: no libdnnl",
+                    f"cannot be made; full log: {self.root}/build/package.log\n")
+
+    def test_package_explains_itself_and_takes_no_options(self):
+        self.assertIn("usage: ./lockstep package", self.start("package", "-h").stdout)
+        self.expect(self.start("package", "--rpm"), 2)
+        self.assertEqual(self.calls("ninja"), [])
 
     # --- test
 
