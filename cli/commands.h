@@ -29,6 +29,8 @@ void add_bench(CLI::App& app, Action& action);
 inline constexpr char kLessonHelp[] = "start, check and solve the exercises";
 inline constexpr char kExperimentHelp[] =
     "repeat published studies: several runs, a table and a plot";
+inline constexpr char kLogHelp[] =
+    "compare training logs of lockstep or main.py: times, loss, accuracy";
 void add_lesson(CLI::App& app, Action& action);
 void add_experiment(CLI::App& app, Action& action);
 void add_log(CLI::App& app, Action& action);

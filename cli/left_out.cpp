@@ -32,6 +32,10 @@ void add_experiment(CLI::App& app, Action& action) {
   add_name(app, action, "experiment", kExperimentHelp);
 }
 
+void add_log(CLI::App& app, Action& action) {
+  add_name(app, action, "log", kLogHelp);
+}
+
 }  // namespace cli
 
 void lessons::plug_from_environment() {

@@ -7,8 +7,7 @@
 namespace lockstep::cli {
 
 void add_log(CLI::App& app, Action& action) {
-  auto* c = app.add_subcommand(
-      "log", "compare training logs of lockstep or main.py: times, loss, accuracy");
+  auto* c = app.add_subcommand("log", kLogHelp);
   auto o = std::make_shared<experiments::LogOptions>();
   c->add_option("FILE", o->files,
                 "logs in the format of PyTorch's ImageNet example, of any version")
