@@ -43,6 +43,7 @@ const char* name(OpCode code) {
                                       "scale",
                                       "fill",
                                       "copy",
+                                      "transpose",
                                       "flatten_many",
                                       "dropout",
                                       "dropout_backward",
@@ -51,7 +52,9 @@ const char* name(OpCode code) {
                                       "nll_loss",
                                       "nll_loss_backward",
                                       "correct_in_top_k",
-                                      "sgd"};
+                                      "sgd",
+                                      "adam",
+                                      "rmsprop"};
   static_assert(std::size(names) == static_cast<size_t>(OpCode::count_));
   return names[static_cast<int>(code)];
 }
