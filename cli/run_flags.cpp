@@ -3,6 +3,8 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <sstream>
+#include <vector>
 
 namespace lockstep::cli {
 namespace {
@@ -15,10 +17,24 @@ std::string fits_in_64_bits(const std::string& number) {
   return errno == ERANGE ? number + " is not less than 2^64" : "";
 }
 
+/// Returns the integers of `1,0`.
+std::vector<int> parse_device_ids(const std::string& text) {
+  std::vector<int> numbers;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    const bool digits = !word.empty() && word.size() < 3 &&
+                        word.find_first_not_of("0123456789") == word.npos;
+    if (!digits)
+      throw CLI::ValidationError("--device-ids", text + " is not a list such as 1,0");
+    numbers.push_back(std::stoi(word));
+  }
+  return numbers;
+}
+
 void add_flags_of_the_example(CLI::App& c, run::RunConfig& o) {
   const auto positive = Numbers(int64_t{1}, int64_t{1} << 40);
   c.add_option("-a,--arch", o.model.arch,
-               "resnet18|34|50, vgg16, vgg16_bn, vgg16_legacy, toy");
+               "alexnet, resnet18|34|50, vgg16, vgg16_bn, vgg16_legacy, toy");
   c.add_option("-j,--workers", o.data.workers, "number of data loading threads")
       ->check(Numbers(0, 256));
   c.add_option("--epochs", o.recipe.epochs, "number of epochs to run")
@@ -30,8 +46,8 @@ void add_flags_of_the_example(CLI::App& c, run::RunConfig& o) {
       ->check(positive);
   c.add_option("--lr,--learning-rate", o.recipe.lr,
                "initial learning rate (see --schedule)");
-  c.add_option("--momentum", o.recipe.momentum, "SGD momentum");
-  c.add_option("--wd,--weight-decay", o.recipe.weight_decay, "SGD weight decay");
+  c.add_option("--momentum", o.recipe.momentum, "momentum of SGD and RMSprop");
+  c.add_option("--wd,--weight-decay", o.recipe.weight_decay, "weight decay");
   c.add_option("-p,--print-freq", o.output.print_freq,
                "number of steps between progress lines")
       ->check(Numbers(1, 1 << 30));
@@ -76,8 +92,8 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
                "seconds to wait for a batch from a loader worker; 0: no timeout")
       ->check(Numbers(0.0, 1e6));
   add_choice<train::Mode>(c, "--mode", o.mode,
-                          "default: dp, or dp-features for VGG as in the ImageNet "
-                          "example; ddp: one thread per device");
+                          "default: dp, or dp-features for AlexNet and VGG as in the "
+                          "ImageNet example; ddp: one thread per device");
   c.add_option("--devices", o.device.count,
                "number of devices; if there are fewer GPUs, several share one")
       ->check(Numbers(1, 64))
@@ -97,8 +113,21 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
   c.add_flag("--no-augment", o.data.no_augment, "do not crop or flip the images");
   add_choice<models::Stem>(c, "--stem", o.model.stem,
                            "first layers of a ResNet (default: cifar up to 64 pixels)");
-  add_choice<run::InputOn>(c, "--input-on", o.device.input_on,
-                           "DP: where the images are before scattering");
+  add_choice<run::InputOn>(
+      c, "--input-on", o.device.input_on,
+      "DP: where the images are before scattering (default: host; the toy: device0)");
+  c.add_option_function<std::string>(
+       "--device-ids",
+       [&o](const std::string& ids) { o.device.device_ids = parse_device_ids(ids); },
+       "DP of the toy: its devices, in any order, such as 1,0; the first one holds the "
+       "model")
+      ->default_str("0,1,…");
+  c.add_option("--output-device", o.device.output_device,
+               "DP of the toy: where the outputs are gathered")
+      ->check(Numbers(0, 63))
+      ->default_str("the first of --device-ids");
+  c.add_flag("--print-model", o.output.print_model,
+             "print the tree of modules, as print(model) does");
   add_choice<ConvAlgorithm>(c, "--conv", o.device.conv,
                             "auto: Winograd where it is faster");
   add_choice<DType>(c, "--dtype", o.device.dtype, "float64: reference and null only");
@@ -124,7 +153,8 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
                "number of samples (default: generated 5000, random 100)")
       ->check(positive)
       ->default_str("");
-  c.add_option("--dropout", o.model.dropout, "dropout probability of VGG's classifier")
+  c.add_option("--dropout", o.model.dropout,
+               "dropout probability of the classifier of AlexNet and VGG")
       ->check(Numbers(0.0, 0.999));
   c.add_option("--bucket-cap-mb", o.ddp.bucket_cap_mb, "DDP: bucket size in MiB")
       ->check(Numbers(1, 1 << 20));
@@ -152,6 +182,23 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
       "A:B records steps A to B - 1 (default: 2:7; all steps of a run of at most 7)");
   c.add_option("--summary", o.output.summary,
                "write loss, times and memory per step (JSON)");
+}
+
+void add_optimizer_flags(CLI::App& c, run::RunConfig& o) {
+  add_choice<run::OptimizerKind>(
+      c, "--optimizer", o.recipe.optimizer,
+      "adam and rmsprop have PyTorch's defaults: --lr 0.001 and 0.01, --wd 0, "
+      "--momentum 0");
+  c.add_option("--beta1", o.recipe.beta1, "Adam: decay of the gradient's average");
+  c.add_option("--beta2", o.recipe.beta2,
+               "Adam: decay of the squared gradient's average");
+  c.add_option("--alpha", o.recipe.alpha,
+               "RMSprop: decay of the squared gradient's average");
+  c.add_option("--eps", o.recipe.eps, "Adam, RMSprop: added to the denominator");
+  c.add_flag("--amsgrad", o.recipe.amsgrad,
+             "Adam: divide by the largest average so far");
+  c.add_flag("--centered", o.recipe.centered,
+             "RMSprop: divide by the gradient's standard deviation");
 }
 
 void add_training_flags(CLI::App& c, run::RunConfig& o) {
@@ -204,6 +251,7 @@ void add_run_flags(CLI::App& c, run::RunConfig& o) {
       "image folders (train/, val/) or CIFAR-10 (default: ./data, else ~/data)");
   add_flags_of_the_example(c, o);
   add_own_flags(c, o);
+  add_optimizer_flags(c, o);
   add_training_flags(c, o);
 }
 

@@ -5,16 +5,32 @@
 namespace lockstep::run {
 namespace {
 
-constexpr std::string_view kToy = "toy", kVgg = "vgg", kByEnvironment = "env://";
+constexpr std::string_view kToy = "toy", kAlexNet = "alexnet", kVgg = "vgg",
+                           kByEnvironment = "env://";
 
 bool has_ranks(const RunConfig& c) {
   return c.distributed.multiprocessing || c.distributed.world_size > 1 ||
          c.environment.is_launched_rank() || meets_by_environment(c);
 }
 
+/// The example's --lr, --momentum and --wd are meant for SGD. Without them, the other
+/// optimizers have PyTorch's defaults.
+void adopt_defaults(RunConfig& c) {
+  RecipeConfig& recipe = c.recipe;
+  if (recipe.optimizer == OptimizerKind::sgd) return;
+  const bool adam = recipe.optimizer == OptimizerKind::adam;
+  const optim::RmspropOptions rmsprop;
+  if (!c.given.contains("--lr")) {
+    recipe.lr = adam ? optim::AdamOptions{}.lr : rmsprop.lr;
+  }
+  if (!c.given.contains("--weight-decay")) recipe.weight_decay = 0;
+  if (!c.given.contains("--momentum")) recipe.momentum = rmsprop.momentum;
+}
+
 }  // namespace
 
 void resolve_switches(RunConfig& c) {
+  adopt_defaults(c);
   DataConfig& data = c.data;
   if (data.dummy) {
     if (data.kind.value_or(DataKind::generated) != DataKind::generated) {
@@ -51,7 +67,9 @@ train::Mode mode_of(const RunConfig& c) {
 
 bool is_toy(const RunConfig& c) { return c.model.arch == kToy; }
 
-bool has_features(const RunConfig& c) { return c.model.arch.starts_with(kVgg); }
+bool has_features(const RunConfig& c) {
+  return c.model.arch.starts_with(kAlexNet) || c.model.arch.starts_with(kVgg);
+}
 
 bool meets_by_environment(const RunConfig& c) {
   return c.distributed.world_size < 0 && c.distributed.url == kByEnvironment;

@@ -21,6 +21,7 @@ enum class OnBadImage { error, skip };
 enum class InputOn { host, device0 };
 enum class DistBackend { ring, gloo, nccl };
 enum class DdpSync { reducer, naive, bucketed };
+enum class OptimizerKind { sgd, adam, rmsprop };
 
 struct ModelConfig {
   std::string arch = "resnet18";
@@ -44,7 +45,11 @@ struct DataConfig {
 struct RecipeConfig {
   int64_t batch_size = 256;  ///< per node
   int epochs = 90, start_epoch = 0;
+  OptimizerKind optimizer = OptimizerKind::sgd;
+  /// The example's, which are SGD's; resolve_switches() sets those of the others.
   double lr = 0.1, momentum = 0.9, weight_decay = 1e-4;
+  double beta1 = 0.9, beta2 = 0.999, alpha = 0.99, eps = 1e-8;
+  bool amsgrad = false, centered = false;
   std::optional<double> norm_weight_decay, bias_weight_decay;
   optim::Schedule::Kind schedule = optim::Schedule::Kind::step;
   int lr_step_size = 30, warmup_epochs = 0;
@@ -58,12 +63,14 @@ struct RecipeConfig {
 
 struct DeviceConfig {
   DeviceType type = DeviceType::cpu;
-  int count = 0;           ///< 0: all GPUs, or 4 virtual devices
-  std::optional<int> gpu;  ///< train on this GPU only
-  int threads = 0;         ///< per device; 0: 1, or all cores for a single device
+  int count = 0;                     ///< 0: all GPUs, or 4 virtual devices
+  std::optional<int> gpu;            ///< train on this GPU only
+  std::vector<int> device_ids;       ///< DP, the notebook: empty means 0, 1, …
+  std::optional<int> output_device;  ///< DP, the notebook: default device_ids[0]
+  int threads = 0;  ///< per device; 0: 1, or all cores for a single device
   DType dtype = DType::f32;
   ConvAlgorithm conv = ConvAlgorithm::automatic;
-  InputOn input_on = InputOn::host;
+  std::optional<InputOn> input_on;  ///< DP: default host; the notebook: device0
   bool benchmark = false, deterministic = false, no_tf32 = false, amp = false;
   bool launch_blocking = false, cuda_graph = false;
   bool no_accel = false;  ///< the example's: one device, the CPU
@@ -96,7 +103,7 @@ struct CheckpointConfig {
 struct OutputConfig {
   std::string trace, trace_steps, summary, save;
   int print_freq = 10;
-  bool quiet = false;
+  bool quiet = false, print_model = false;
 };
 
 struct RunConfig {
@@ -116,8 +123,8 @@ struct RunConfig {
   Environment environment;
 };
 
-/// Replaces the example's switches that stand for other options. Throws UsageError if
-/// these were given other values.
+/// Replaces the example's switches that stand for other options, and the defaults that
+/// depend on --optimizer. Throws UsageError if these were given other values.
 void resolve_switches(RunConfig& config);
 
 /// Draws the seed if `draws_seed`. As in the example, a given --seed selects
@@ -129,7 +136,7 @@ train::Mode mode_of(const RunConfig& config);
 
 /// Returns whether this is the notebook's model, which prints the vectors it receives.
 bool is_toy(const RunConfig& config);
-/// Returns whether the model has a submodule `features` (VGG).
+/// Returns whether the model has a submodule `features` (AlexNet, VGG).
 bool has_features(const RunConfig& config);
 /// Returns whether torchrun's variables identify the rank: env://, no --world-size.
 bool meets_by_environment(const RunConfig& config);

@@ -23,6 +23,9 @@ parallel::Devices devices_of(const RunConfig& c) {
   parallel::Devices devices;
   const int count = c.device.count > 0 ? c.device.count : default_count(type);
   for (int i = 0; i < count; ++i) devices.push_back({type, i});
+  if (c.device.device_ids.empty()) return devices;
+  devices.clear();
+  for (const int id : c.device.device_ids) devices.push_back({type, id});
   return devices;
 }
 

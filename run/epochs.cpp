@@ -130,11 +130,4 @@ bool train_epochs(const RunConfig& c, train::Trainer& trainer, const DataSets& d
   return kept;
 }
 
-void run_notebook(const RunConfig& c, train::Trainer& trainer, const DataSets& data,
-                  size_t devices) {
-  if (devices > 1) std::printf("Let's use %zu GPUs!\n", devices);  // as in the notebook
-  const auto loader = train_loader(c, data, {});
-  trainer.forward_only(*loader, c.steps);
-}
-
 }  // namespace lockstep::run

@@ -23,9 +23,16 @@ void for_each_in_recipe(Config& c, Visit visit) {
   visit("--dropout", c.model.dropout);
   visit("--epochs", c.recipe.epochs);
   visit("--batch-size", c.recipe.batch_size);
+  visit("--optimizer", c.recipe.optimizer);
   visit("--lr", c.recipe.lr);
   visit("--momentum", c.recipe.momentum);
   visit("--weight-decay", c.recipe.weight_decay);
+  visit("--beta1", c.recipe.beta1);
+  visit("--beta2", c.recipe.beta2);
+  visit("--alpha", c.recipe.alpha);
+  visit("--eps", c.recipe.eps);
+  visit("--amsgrad", c.recipe.amsgrad);
+  visit("--centered", c.recipe.centered);
   visit("--norm-weight-decay", c.recipe.norm_weight_decay);
   visit("--bias-weight-decay", c.recipe.bias_weight_decay);
   visit("--schedule", c.recipe.schedule);

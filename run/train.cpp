@@ -11,6 +11,7 @@
 
 #include "engine/backends/backend.h"
 #include "engine/distributed/collectives/small_collectives.h"
+#include "engine/models/alexnet.h"
 #include "engine/ops/ops.h"
 #include "engine/plan/chunk.h"
 #include "engine/runtime/device_context.h"
@@ -22,6 +23,7 @@
 #include "run/printable.h"
 #include "run/recipe.h"
 #include "run/recording.h"
+#include "run/words.h"
 #include "tracer/analysis/summary.h"
 
 namespace lockstep::run {
@@ -134,6 +136,10 @@ void say_what_runs(const RunConfig& c, const DataSets& data,
              train::name(mode_of(c)), devices.size(), devices.size() == 1 ? "" : "s",
              where, describe_batch(c, devices.size(), place), threads,
              threads == 1 ? "" : "s");
+  if (c.recipe.optimizer != OptimizerKind::sgd) {
+    fmt::print("=> optimizer {}, lr {}, weight decay {}\n", word(c.recipe.optimizer),
+               c.recipe.lr, c.recipe.weight_decay);
+  }
   fmt::print("{}", describe_gpus(devices));
   if (c.draws_seed) {
     fmt::print("=> seed {}, drawn; to use it again: --seed {}\n", c.recipe.seed,
@@ -160,6 +166,17 @@ void load_pretrained(const RunConfig& c, nn::Module& model, bool says) {
              fmt::join(left_out, ", "));
 }
 
+/// PyTorch would fail in the last pooling: "Output size is too small".
+void require_large_enough(const RunConfig& c, int64_t pixels) {
+  constexpr int64_t kSmallest = models::AlexNet::kSmallestImage;
+  if (c.model.arch != "alexnet" || pixels >= kSmallest) return;
+  throw UsageError(
+      fmt::format("-a alexnet requires images of at least {} pixels, since its three "
+                  "poolings leave nothing of {}; fix: image folders, or --dataset "
+                  "generated --image-size 64",
+                  kSmallest, pixels));
+}
+
 /// Creates a model for that data, with fresh weights or those of --pretrained.
 nn::ModulePtr make_model(const RunConfig& c, const DataSets& data,
                          const RankPlace& place) {
@@ -168,6 +185,7 @@ nn::ModulePtr make_model(const RunConfig& c, const DataSets& data,
     throw UsageError(is_toy(c) ? "-a toy requires --dataset random"
                                : "--dataset random requires -a toy");
   }
+  if (!features) require_large_enough(c, data.train->sample_shape()[1]);
   models::ZooOptions zoo;
   zoo.classes = data.train->classes();
   zoo.dropout = c.model.dropout;
@@ -186,17 +204,34 @@ nn::ModulePtr make_model(const RunConfig& c, const DataSets& data,
   return model;
 }
 
+optim::AnyOptions optimizer_options(const RecipeConfig& r) {
+  switch (r.optimizer) {
+    case OptimizerKind::adam:
+      return optim::AdamOptions{r.lr,  r.beta1,        r.beta2,
+                                r.eps, r.weight_decay, r.amsgrad};
+    case OptimizerKind::rmsprop:
+      return optim::RmspropOptions{r.lr,           r.alpha,    r.eps,
+                                   r.weight_decay, r.momentum, r.centered};
+    default:
+      return optim::SgdOptions{r.lr, r.momentum, r.weight_decay};
+  }
+}
+
 train::TrainerOptions trainer_options(const RunConfig& c, const RankPlace& place) {
   train::TrainerOptions options;
   options.mode = mode_of(c);
   options.devices = devices_of(c);
-  options.input_on_device0 = c.device.input_on == InputOn::device0 || is_toy(c);
+  const InputOn by_default = is_toy(c) ? InputOn::device0 : InputOn::host;
+  options.input_on_device0 = c.device.input_on.value_or(by_default) == InputOn::device0;
+  if (const auto output = c.device.output_device) {
+    options.output_device = {c.device.type, *output};
+  }
   options.dtype = c.device.dtype;
   options.print_freq = c.output.print_freq;
   options.quiet = c.output.quiet || !place.main();
   options.warn = place.main();
   options.skips_batches = c.data.on_bad_image == OnBadImage::skip;
-  options.sgd = {c.recipe.lr, c.recipe.momentum, c.recipe.weight_decay};
+  options.optimizer = optimizer_options(c.recipe);
   options.norm_weight_decay = c.recipe.norm_weight_decay;
   options.bias_weight_decay = c.recipe.bias_weight_decay;
   options.label_smoothing = c.recipe.label_smoothing;
@@ -274,22 +309,36 @@ int end_quietly(const RankPlace& place, const train::Trainer& trainer) {
   return 130;
 }
 
+/// Returns every device of this process that the run uses, in ascending order.
+parallel::Devices all_devices(const train::TrainerOptions& options,
+                              const RunConfig& c) {
+  parallel::Devices devices = devices_of(c);
+  if (options.output_device) devices.push_back(*options.output_device);
+  std::sort(devices.begin(), devices.end());
+  devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
+  return devices;
+}
+
 }  // namespace
 
 int train_rank(const RunConfig& c, const DataSets& data, const RankPlace& place,
                const RecordingHooks& hooks, tracer::Trace* trace) {
   train::TrainerOptions options = trainer_options(c, place);
-  const auto devices = place.is_process ? options.devices : devices_of(c);
+  const auto devices = place.is_process ? options.devices : all_devices(options, c);
   train::Trainer trainer(make_model(c, data, place), options);
   std::optional<Recording> recording;
   if (hooks.records) {
     recording.emplace(c, trainer, data, devices, place, planned_steps(c, data, place));
   }
   hooks.around(trainer);
+  const bool notebook = is_toy(c) && !place.group;  // it prints the model itself
+  if (c.output.print_model && place.main() && !notebook) {
+    std::puts(trainer.callable()->repr().c_str());
+  }
   bool kept = true;
   try {
-    if (is_toy(c) && !place.group) {
-      run_notebook(c, trainer, data, devices.size());
+    if (notebook) {
+      run_notebook(c, trainer, data);
     } else {
       kept = train_epochs(c, trainer, data, place);
     }

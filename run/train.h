@@ -46,9 +46,10 @@ int64_t planned_steps(const RunConfig& config, const DataSets& data,
 bool train_epochs(const RunConfig& config, train::Trainer& trainer,
                   const DataSets& data, const RankPlace& place);
 
-/// Runs the notebook: a model that prints its inputs, in forward passes only.
+/// Runs the notebook (notebook.cpp): prints what its cells print, then a forward pass
+/// for each batch, with a model that prints its inputs.
 void run_notebook(const RunConfig& config, train::Trainer& trainer,
-                  const DataSets& data, size_t devices);
+                  const DataSets& data);
 
 // DistributedDataParallel with threads of one process as ranks (rank_threads.cpp), and
 // with processes as ranks (rank_process.cpp).

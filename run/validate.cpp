@@ -7,6 +7,7 @@
 
 #include "engine/backends/backend.h"
 #include "run/config.h"
+#include "run/devices.h"
 #include "run/environment.h"
 #include "run/words.h"
 
@@ -117,6 +118,36 @@ void validate_recipe(const RunConfig& c) {
   }
 }
 
+/// Rejects flags that the selected optimizer would not read.
+void validate_optimizer(const RunConfig& c) {
+  using Kind = OptimizerKind;
+  const RecipeConfig& recipe = c.recipe;
+  const std::pair<const char*, std::vector<Kind>> readers[] = {
+      {"--momentum", {Kind::sgd, Kind::rmsprop}},
+      {"--beta1", {Kind::adam}},
+      {"--beta2", {Kind::adam}},
+      {"--amsgrad", {Kind::adam}},
+      {"--eps", {Kind::adam, Kind::rmsprop}},
+      {"--alpha", {Kind::rmsprop}},
+      {"--centered", {Kind::rmsprop}}};
+  for (const auto& [flag, kinds] : readers) {
+    const bool reads =
+        std::find(kinds.begin(), kinds.end(), recipe.optimizer) != kinds.end();
+    if (reads || !c.given.contains(flag)) continue;
+    throw UsageError(
+        fmt::format("{} has no effect on {}; fix: omit it, or use "
+                    "--optimizer {}",
+                    flag, word(recipe.optimizer), word(kinds[0])));
+  }
+  require_number("--eps", recipe.eps);
+  for (const auto& [flag, value] : {std::pair{"--beta1", recipe.beta1},
+                                    {"--beta2", recipe.beta2},
+                                    {"--alpha", recipe.alpha}}) {
+    if (value >= 0 && value < 1) continue;
+    throw UsageError(fmt::format("{} must be at least 0 and less than 1", flag));
+  }
+}
+
 void validate_checkpoint(const RunConfig& c) {
   const CheckpointConfig& checkpoint = c.checkpoint;
   if (is_toy(c) && mode_of(c) != train::Mode::ddp &&
@@ -164,6 +195,40 @@ void validate_devices(const RunConfig& c) {
   }
 }
 
+/// Rejects arguments of DataParallel that the run would ignore or could not obey.
+void validate_data_parallel(const RunConfig& c) {
+  const DeviceConfig& device = c.device;
+  const bool parallel =
+      mode_of(c) == train::Mode::dp || mode_of(c) == train::Mode::dp_features;
+  if (device.input_on && !parallel) {
+    throw UsageError(
+        fmt::format("--input-on says where DataParallel finds its input, but --mode {} "
+                    "copies it to "
+                    "its device; fix: omit it, or use --mode dp",
+                    train::name(mode_of(c))));
+  }
+  if (device.device_ids.empty() && !device.output_device) return;
+  const char* flag = device.device_ids.empty() ? "--output-device" : "--device-ids";
+  if (!is_toy(c) || mode_of(c) != train::Mode::dp) {
+    throw UsageError(fmt::format(
+        "{} requires -a toy with DataParallel: a training uses devices 0, 1, … in this "
+        "order; fix: choose their number with --devices",
+        flag));
+  }
+  RunConfig all = c;
+  all.device.device_ids.clear();
+  const int count = static_cast<int>(devices_of(all).size());
+  std::vector<int> used = device.device_ids;
+  if (device.output_device) used.push_back(*device.output_device);
+  for (const int id : used) {
+    if (id >= 0 && id < count) continue;
+    throw UsageError(
+        fmt::format("{}: Invalid device id {}: there {} {} device{}; fix: "
+                    "more --devices",
+                    flag, id, count == 1 ? "is" : "are", count, count == 1 ? "" : "s"));
+  }
+}
+
 void validate_graph(const RunConfig& c) {
   if (!c.device.cuda_graph) return;
   if (c.device.type != DeviceType::cuda) {
@@ -173,6 +238,11 @@ void validate_graph(const RunConfig& c) {
   }
   if (mode_of(c) != train::Mode::single) {
     throw UsageError("--cuda-graph captures the step of one device; fix: add --gpu 0");
+  }
+  if (c.recipe.optimizer == OptimizerKind::adam) {
+    throw UsageError(
+        "--cuda-graph always replays the same step, but Adam's bias correction differs "
+        "in each; fix: omit it, or use --optimizer sgd");
   }
   if (c.recipe.accumulate > 1 || c.recipe.clip_grad_norm) {
     throw UsageError(
@@ -189,8 +259,10 @@ void validate(const RunConfig& c) {
   validate_kernels(c);
   validate_data(c);
   validate_recipe(c);
+  validate_optimizer(c);
   validate_checkpoint(c);
   validate_devices(c);
+  validate_data_parallel(c);
   validate_graph(c);
 }
 

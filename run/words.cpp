@@ -88,6 +88,14 @@ const Words<optim::Schedule::Kind>& words<optim::Schedule::Kind>() {
 }
 
 template <>
+const Words<OptimizerKind>& words<OptimizerKind>() {
+  static const Words<OptimizerKind> all{{"sgd", OptimizerKind::sgd},
+                                        {"adam", OptimizerKind::adam},
+                                        {"rmsprop", OptimizerKind::rmsprop}};
+  return all;
+}
+
+template <>
 const Words<plan::BucketRule>& words<plan::BucketRule>() {
   static const Words<plan::BucketRule> all{{"current", plan::BucketRule::current},
                                            {"1.11", plan::BucketRule::torch_1_11}};

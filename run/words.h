@@ -40,6 +40,8 @@ const Words<models::Stem>& words<models::Stem>();
 template <>
 const Words<optim::Schedule::Kind>& words<optim::Schedule::Kind>();
 template <>
+const Words<OptimizerKind>& words<OptimizerKind>();
+template <>
 const Words<plan::BucketRule>& words<plan::BucketRule>();
 
 /// Returns the word for a value. Throws std::out_of_range if it has none.

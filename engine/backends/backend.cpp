@@ -44,6 +44,7 @@ const char* name(OpCode code) {
                                       "scale",
                                       "fill",
                                       "copy",
+                                      "transpose",
                                       "flatten_many",
                                       "dropout",
                                       "dropout_backward",
@@ -52,7 +53,9 @@ const char* name(OpCode code) {
                                       "nll_loss",
                                       "nll_loss_backward",
                                       "correct_in_top_k",
-                                      "sgd"};
+                                      "sgd",
+                                      "adam",
+                                      "rmsprop"};
   static_assert(std::size(names) == static_cast<size_t>(OpCode::count_));
   return names[static_cast<int>(code)];
 }

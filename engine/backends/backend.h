@@ -55,6 +55,7 @@ enum class OpCode : uint8_t {
   scale,                         ///< x → x · scalar[0]
   fill,                          ///< → scalar[0] everywhere
   copy,                          ///< x → y, same elements, y plain (also `contiguous`)
+  transpose,                     ///< x R×C, plain → xᵀ
   flatten_many,                  ///< n plain tensors → one flat tensor
   dropout,                       ///< x → y, mask u8; scalars p, seed, stream
   dropout_backward,              ///< dy, mask → dx; scalar p
@@ -64,6 +65,10 @@ enum class OpCode : uint8_t {
   nll_loss_backward,             ///< dloss [], labels → d log p
   correct_in_top_k,  ///< logits N×C, labels → percentage of rows within top k
   sgd,               ///< (p, g, buf)* → in place; scalars lr, momentum, wd, first
+  adam,              ///< (p, g, m, v, [max v])* → in place; k: tensors per parameter;
+                     ///< scalars lr, beta1, beta2, eps, wd, step
+  rmsprop,           ///< (p, g, v, [avg], [buf])* → in place; k: tensors per parameter;
+                     ///< scalars lr, alpha, eps, wd, momentum, first, centered
   count_
 };
 
@@ -80,7 +85,7 @@ struct Attributes {
 };
 
 /// Arguments that may change with each launch.
-using Scalars = std::array<double, 4>;
+using Scalars = std::array<double, 7>;
 
 /// A kernel's arguments; valid only during the call.
 struct KernelArgs {

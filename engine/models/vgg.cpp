@@ -72,9 +72,4 @@ Tensor VGG::forward(const Tensor& input) {
   return (*classifier_)(x);
 }
 
-void VGG::set_features(nn::ModulePtr features) {
-  replace_child("features", features);
-  features_ = std::move(features);
-}
-
 }  // namespace lockstep::models

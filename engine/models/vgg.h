@@ -3,7 +3,7 @@
 // Source: torchvision/models/vgg.py.
 #pragma once
 
-#include "engine/nn/layers.h"
+#include "engine/models/alexnet.h"
 #include "engine/runtime/slot.h"
 
 namespace lockstep::models {
@@ -21,20 +21,16 @@ struct VggSettings {
 /// averages them to 7×7, then flattens. This is a slot (runtime/slot.h).
 runtime::Slot<Tensor(const Tensor& features)>& classifier_input();
 
-class VGG : public nn::Module {
+class VGG : public FeatureModel {
  public:
   explicit VGG(const VggSettings& settings);
   Tensor forward(const Tensor& x) override;
   const char* type_name() const override { return "VGG"; }
   nn::ModulePtr make_like() const override { return std::make_shared<VGG>(settings_); }
 
-  const nn::ModulePtr& features() const { return features_; }
-  /// Replaces the features with a wrapper: `model.features = DataParallel(features)`.
-  void set_features(nn::ModulePtr features);
-
  private:
   VggSettings settings_;
-  nn::ModulePtr features_, avgpool_, classifier_;
+  nn::ModulePtr avgpool_, classifier_;
 };
 
 }  // namespace lockstep::models

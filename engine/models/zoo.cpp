@@ -24,8 +24,9 @@ Tensor Toy::forward(const Tensor& input) {
 }
 
 const std::vector<std::string>& names() {
-  static const std::vector<std::string> all{
-      "resnet18", "resnet34", "resnet50", "vgg16", "vgg16_bn", "vgg16_legacy", "toy"};
+  static const std::vector<std::string> all{"alexnet",      "resnet18", "resnet34",
+                                            "resnet50",     "vgg16",    "vgg16_bn",
+                                            "vgg16_legacy", "toy"};
   return all;
 }
 
@@ -38,6 +39,9 @@ nn::ModulePtr make(const std::string& arch, const ZooOptions& o) {
   auto vgg = [&o](bool batch_norm, bool legacy) {
     return std::make_shared<VGG>(VggSettings{o.classes, batch_norm, o.dropout, legacy});
   };
+  if (arch == "alexnet") {
+    model = std::make_shared<AlexNet>(AlexNetSettings{o.classes, o.dropout});
+  }
   if (arch == "resnet18") model = resnet(false, {2, 2, 2, 2});
   if (arch == "resnet34") model = resnet(false, {3, 4, 6, 3});
   if (arch == "resnet50") model = resnet(true, {3, 4, 6, 3});

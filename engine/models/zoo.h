@@ -15,7 +15,8 @@ struct ZooOptions {
   double dropout = 0.5;
 };
 
-/// `resnet18`, `resnet34`, `resnet50`, `vgg16`, `vgg16_bn`, `vgg16_legacy`, `toy`.
+/// `alexnet`, `resnet18`, `resnet34`, `resnet50`, `vgg16`, `vgg16_bn`, `vgg16_legacy`,
+/// `toy`.
 const std::vector<std::string>& names();
 
 /// Creates the model named `arch`. Throws std::invalid_argument listing the valid names

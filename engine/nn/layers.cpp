@@ -1,14 +1,34 @@
 #include "engine/nn/layers.h"
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 
 namespace lockstep::nn {
+namespace {
+
+/// Returns a number as Python prints a float: 0.5, 1.0, 1e-05.
+std::string python_float(double value) {
+  const std::string text = fmt::format("{}", value);
+  return text.find_first_not_of("-0123456789") == text.npos ? text + ".0" : text;
+}
+
+}  // namespace
 
 Conv2d::Conv2d(const Conv2dSettings& s) : settings_(s) {
-  weight_ =
-      register_parameter("weight", {s.out, s.in, s.kernel, s.kernel},
-                         Init::kaiming_normal_fan_out(s.out * s.kernel * s.kernel));
-  if (s.bias) bias_ = register_parameter("bias", {s.out}, Init::constant(0));
+  const Init he = Init::kaiming_normal_fan_out(s.out * s.kernel * s.kernel);
+  weight_ = register_parameter("weight", {s.out, s.in, s.kernel, s.kernel},
+                               s.init.value_or(he));
+  if (!s.bias) return;
+  bias_ = register_parameter("bias", {s.out}, s.init.value_or(Init::constant(0)));
+}
+
+std::string Conv2d::extra_repr() const {
+  const Conv2dSettings& s = settings_;
+  std::string text = fmt::format("{0}, {1}, kernel_size=({2}, {2}), stride=({3}, {3})",
+                                 s.in, s.out, s.kernel, s.stride);
+  if (s.padding != 0) text += fmt::format(", padding=({0}, {0})", s.padding);
+  return s.bias ? text : text + ", bias=False";
 }
 
 Tensor Conv2d::forward(const Tensor& input) {
@@ -27,6 +47,10 @@ Linear::Linear(int64_t in, int64_t out, const Init& weight, const Init& bias)
   bias_ = register_parameter("bias", {out}, bias);
 }
 
+std::string Linear::extra_repr() const {
+  return fmt::format("in_features={}, out_features={}, bias=True", in_, out_);
+}
+
 Tensor Linear::forward(const Tensor& input) {
   return ops::linear(input, weight_, bias_);
 }
@@ -42,6 +66,11 @@ BatchNorm2d::BatchNorm2d(int64_t channels) : channels_(channels) {
   state_.tracked = register_buffer("num_batches_tracked",
                                    skeleton ? Tensor::unset({{}, DType::i64, nullptr})
                                             : Tensor::scalar(0, DType::i64));
+}
+
+std::string BatchNorm2d::extra_repr() const {
+  return fmt::format(
+      "{}, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True", channels_);
 }
 
 Tensor BatchNorm2d::forward(const Tensor& input) {
@@ -64,17 +93,33 @@ ModulePtr BatchNorm2d::make_like() const {
   return std::make_shared<BatchNorm2d>(channels_);
 }
 
+std::string ReLU::extra_repr() const { return "inplace=True"; }
+
 Tensor ReLU::forward(const Tensor& input) {
   Tensor output = input;  // a handle to the same memory
   return ops::relu_(output);
+}
+
+std::string MaxPool2d::extra_repr() const {
+  return fmt::format(
+      "kernel_size={}, stride={}, padding={}, dilation=1, ceil_mode=False",
+      options_.kernel, options_.stride, options_.padding);
 }
 
 Tensor MaxPool2d::forward(const Tensor& input) {
   return ops::max_pool2d(input, options_);
 }
 
+std::string AdaptiveAvgPool2d::extra_repr() const {
+  return fmt::format("output_size=({0}, {0})", size_);
+}
+
 Tensor AdaptiveAvgPool2d::forward(const Tensor& input) {
   return ops::adaptive_avg_pool2d(input, size_, size_);
+}
+
+std::string Dropout::extra_repr() const {
+  return "p=" + python_float(p_) + ", inplace=False";
 }
 
 Tensor Dropout::forward(const Tensor& input) {

@@ -2,6 +2,8 @@
 // defaults and initial values match PyTorch's.
 #pragma once
 
+#include <optional>
+
 #include "engine/nn/module.h"
 #include "engine/ops/ops.h"
 
@@ -11,15 +13,17 @@ struct Conv2dSettings {
   int64_t in, out, kernel;
   int64_t stride = 1, padding = 0;
   bool bias = true;
+  std::optional<Init> init = {};  ///< of weight and bias; default: see Conv2d
 };
 
-/// Parameters: `weight` out×in×k×k, `bias` out. Weights are initialized with He's
-/// fan-out rule, as in torchvision's models.
+/// Parameters: `weight` out×in×k×k, `bias` out. Without `init`, weights are initialized
+/// with He's fan-out rule and biases with 0, as in torchvision's ResNet and VGG.
 class Conv2d : public Module {
  public:
   explicit Conv2d(const Conv2dSettings& settings);
   Tensor forward(const Tensor& input) override;
   const char* type_name() const override { return "Conv2d"; }
+  std::string extra_repr() const override;
   ModulePtr make_like() const override { return std::make_shared<Conv2d>(settings_); }
 
  private:
@@ -34,6 +38,7 @@ class Linear : public Module {
   Linear(int64_t in, int64_t out, const Init& weight);  ///< and bias 0
   Tensor forward(const Tensor& input) override;
   const char* type_name() const override { return "Linear"; }
+  std::string extra_repr() const override;
   ModulePtr make_like() const override { return std::make_shared<Linear>(in_, out_); }
 
  private:
@@ -55,6 +60,7 @@ class BatchNorm2d : public Module {
   explicit BatchNorm2d(int64_t channels);
   Tensor forward(const Tensor& input) override;
   const char* type_name() const override;
+  std::string extra_repr() const override;
   ModulePtr make_like() const override;
 
   /// Turns this layer into a SyncBatchNorm; see convert_sync_batchnorm.
@@ -72,6 +78,7 @@ class ReLU : public Module {
  public:
   Tensor forward(const Tensor& input) override;
   const char* type_name() const override { return "ReLU"; }
+  std::string extra_repr() const override;
   ModulePtr make_like() const override { return std::make_shared<ReLU>(); }
 };
 
@@ -80,6 +87,7 @@ class MaxPool2d : public Module {
   explicit MaxPool2d(const ops::Pool2dOptions& options) : options_(options) {}
   Tensor forward(const Tensor& input) override;
   const char* type_name() const override { return "MaxPool2d"; }
+  std::string extra_repr() const override;
   ModulePtr make_like() const override { return std::make_shared<MaxPool2d>(options_); }
 
  private:
@@ -91,6 +99,7 @@ class AdaptiveAvgPool2d : public Module {
   explicit AdaptiveAvgPool2d(int64_t size) : size_(size) {}
   Tensor forward(const Tensor& input) override;
   const char* type_name() const override { return "AdaptiveAvgPool2d"; }
+  std::string extra_repr() const override;
   ModulePtr make_like() const override {
     return std::make_shared<AdaptiveAvgPool2d>(size_);
   }
@@ -104,6 +113,7 @@ class Dropout : public Module {
   explicit Dropout(double p = 0.5) : p_(p) {}
   Tensor forward(const Tensor& input) override;
   const char* type_name() const override { return "Dropout"; }
+  std::string extra_repr() const override;
   ModulePtr make_like() const override { return std::make_shared<Dropout>(p_); }
 
  private:

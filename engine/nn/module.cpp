@@ -44,6 +44,15 @@ Tensor Module::call_impl(const Tensor& input, std::source_location site) {
   return output;
 }
 
+std::string Module::repr() const {
+  std::string text = std::string(type_name()) + "(" + extra_repr();
+  for (const auto& [name, child] : children_) {
+    text += "\n  (" + name + "): ";
+    for (const char c : child->repr()) text += c == '\n' ? "\n  " : std::string(1, c);
+  }
+  return text + (children_.empty() ? ")" : "\n)");
+}
+
 void Module::collect(std::vector<Named<Tensor>>& out, const std::string& prefix,
                      std::vector<Named<Tensor>> Module::* kind) const {
   for (const auto& [name, tensor] : this->*kind) out.push_back({prefix + name, tensor});
@@ -84,6 +93,7 @@ Module& Module::train(bool on) {
 
 Module& Module::to(Device device) {
   auto move = [device](Tensor tensor, MemoryCategory category) {
+    if (!tensor.storage()) return;  // of a skeleton
     CategoryScope scope(category);
     tensor.set_data(ops::copy_to(tensor.detach(), device, {"h2d", "model"}));
   };

@@ -49,6 +49,13 @@ class Module {
   /// Returns the class name as PyTorch prints it: `ResNet`, `Conv2d`.
   virtual const char* type_name() const = 0;
 
+  /// Returns what PyTorch prints in the parentheses after the class name:
+  /// `in_features=5, out_features=2, bias=True`.
+  virtual std::string extra_repr() const { return ""; }
+
+  /// Returns the tree of modules as `print(model)` prints it, without a final newline.
+  std::string repr() const;
+
   /// Returns a module of the same structure, created by the same constructor. C++ has
   /// no counterpart to Python's `module._replicate_for_data_parallel()`, which copies
   /// an object of any class. Within a `Construction` with `skeleton` (init.h), the new

@@ -1,4 +1,7 @@
-// Addition, scaling, filling, flattening, and conversion to the plain memory layout.
+// Addition, scaling, filling, flattening, permuting, and conversion to the plain memory
+// layout.
+#include <algorithm>
+
 #include "engine/ops/checks.h"
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"
@@ -11,6 +14,14 @@ void check_same_shape(const char* op, const Tensor& a, const Tensor& b) {
   check(a.sizes() == b.sizes(),
         "The size of tensor a {} must match the size of tensor b {}", a.sizes().str(),
         b.sizes().str());
+}
+
+/// Copies xᵀ to y; x is rows×columns.
+template <typename T>
+void transpose(const T* x, T* y, int64_t rows, int64_t columns) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) y[c * rows + r] = x[r * columns + c];
+  }
 }
 
 Tensors pass_to_both(Tensors grads) { return {grads[0], grads[0]}; }
@@ -60,6 +71,34 @@ Tensor contiguous(const Tensor& x, Site site) {
   // The gradient may stay in plain layout: the node that receives it reorders it.
   autograd::set_history("CloneBackward0", {x}, {y}, op.id(),
                         [](Tensors grads) { return grads; });
+  return y;
+}
+
+Tensor rotate_dims(const Tensor& x, int64_t by, Site site) {
+  check_defined("permute", {{"input", x}});
+  std::vector<int64_t> sizes(x.sizes().begin(), x.sizes().end());
+  std::rotate(sizes.begin(), sizes.begin() + by, sizes.end());
+  int64_t rows = 1;
+  for (int64_t i = 0; i < by; ++i) rows *= x.size(static_cast<int>(i));
+  const int64_t columns = rows == 0 ? 0 : x.numel() / rows;
+  if (x.device().is_host()) {
+    Tensor y = Tensor::empty(Shape(sizes), kHost, x.dtype());
+    if (item_size(x.dtype()) == 8) {
+      transpose(x.view().as<int64_t>(), y.view().as<int64_t>(), rows, columns);
+    } else {
+      transpose(x.data<float>(), y.data<float>(), rows, columns);
+    }
+    return y;
+  }
+  const Tensor plain = contiguous(x, site);
+  OpCall op("aten::permute", {x}, site);
+  Tensor y =
+      compute_one(OpCode::transpose, {plain.reshaped({rows, columns})}, {columns, rows})
+          .reshaped(Shape(sizes));
+  autograd::set_history("PermuteBackward0", {plain}, {y}, op.id(),
+                        [back = x.dim() - by](Tensors grads) -> Tensors {
+                          return {rotate_dims(grads[0], back)};
+                        });
   return y;
 }
 

@@ -65,6 +65,11 @@ Tensor div(const Tensor& a, const Tensor& b, Site site = Site::current());
 /// Returns the elements of all tensors as one flat tensor. Not differentiable.
 Tensor cat(const Tensors& tensors, Site site = Site::current());
 
+/// Moves the first `by` dims behind the others: x.permute(by, …, 0, …, by − 1). Also
+/// for host tensors, without a gradient, in the calling thread. REQUIRES: 0 < by <
+/// dims.
+Tensor rotate_dims(const Tensor& x, int64_t by, Site site = Site::current());
+
 /// N×… → N×rest. Returns a view if the memory is plain.
 Tensor flatten(const Tensor& x, Site site = Site::current());
 

@@ -30,6 +30,13 @@ std::vector<Tensor> parallel_apply(const std::vector<nn::ModulePtr>& replicas,
 /// scatters the gradient.
 Tensor gather(const std::vector<Tensor>& outputs, Device to);
 
+/// Like the slots `scatter` and `gather`, but along dim `dim` (negative: from the end).
+/// Memory is row-major and chunks are contiguous only along dim 0, so another dim is
+/// moved to the front before, and back after. Throws std::runtime_error, worded like
+/// PyTorch's IndexError, if there is no such dim.
+std::vector<Tensor> scatter_along(int dim, const Tensor& input, const Devices& devices);
+Tensor gather_along(int dim, const std::vector<Tensor>& outputs, Device to);
+
 /// Copies tensors on device 0 to every device; returns result[device][i]. Small tensors
 /// are sent together in groups of about 10 MiB, and the copies are views into these
 /// groups. result[0] contains the original tensors.

@@ -1,5 +1,7 @@
 // Scatter splits the batch and sends the chunks. Gather receives and joins the outputs.
 // Each is the gradient of the other. Source: torch/nn/parallel/_functions.py.
+#include <stdexcept>
+
 #include "engine/autograd/node.h"
 #include "engine/ops/copy.h"
 #include "engine/ops/op_call.h"
@@ -55,6 +57,38 @@ Tensor gather(const std::vector<Tensor>& outputs, Device to) {
         return pieces;
       });
   return joined;
+}
+
+namespace {
+
+/// Returns the dim counted from 0.
+int checked_dim(int dim, int64_t rank) {
+  if (dim >= -rank && dim < rank) return static_cast<int>(dim < 0 ? dim + rank : dim);
+  throw std::runtime_error("Dimension out of range (expected to be in range of [" +
+                           std::to_string(-rank) + ", " + std::to_string(rank - 1) +
+                           "], but got " + std::to_string(dim) + ")");
+}
+
+}  // namespace
+
+std::vector<Tensor> scatter_along(int dim, const Tensor& input,
+                                  const Devices& devices) {
+  const int64_t rank = input.dim(), front = checked_dim(dim, rank);
+  if (front == 0) return primitives().scatter(input, devices);
+  std::vector<Tensor> chunks =
+      primitives().scatter(ops::rotate_dims(input, front), devices);
+  for (Tensor& chunk : chunks) chunk = ops::rotate_dims(chunk, rank - front);
+  return chunks;
+}
+
+Tensor gather_along(int dim, const std::vector<Tensor>& outputs, Device to) {
+  const int64_t rank = outputs[0].dim(), front = checked_dim(dim, rank);
+  if (front == 0) return primitives().gather(outputs, to);
+  std::vector<Tensor> rotated;
+  for (const Tensor& output : outputs) {
+    rotated.push_back(ops::rotate_dims(output, front));
+  }
+  return ops::rotate_dims(primitives().gather(rotated, to), rank - front);
 }
 
 }  // namespace lockstep::parallel

@@ -20,6 +20,8 @@ namespace lockstep::train {
 namespace fs = std::filesystem;
 namespace {
 
+const std::string kOptimizer = "optimizer.";
+
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
   throw std::runtime_error(path + ": " + what);
 }
@@ -70,10 +72,41 @@ void require_undamaged(const CheckpointHeader& header,
           "' is damaged (its checksum differs); fix: resume from another checkpoint");
 }
 
-std::vector<nn::Named<Tensor>> named_momentum(Trainer& trainer) {
-  auto buffers = trainer.optimizer().momentum_buffers();
-  for (auto& [name, buffer] : buffers) name = without_module(name);
-  return buffers;
+/// Returns the tensors of the file that belong to the optimizer, under the names of its
+/// parameters. Throws if they are those of another optimizer.
+std::vector<nn::Named<Tensor>> state_in_file(Trainer& trainer, Entries state,
+                                             const std::string& path) {
+  const std::vector<std::string>& parts = trainer.optimizer().state_names();
+  std::vector<nn::Named<Tensor>> found, like;
+  for (const auto& [name, parameter] : trainer.model()->named_parameters()) {
+    const std::string plain = "." + without_module(name);
+    if (std::none_of(parts.begin(), parts.end(), [&](const std::string& part) {
+          return state.contains(part + plain);
+        })) {
+      continue;  // had no gradient when saved
+    }
+    for (const std::string& part : parts) {
+      const Tensor shape =
+          part == "step" ? Tensor::unset({{}, DType::i64, nullptr}) : parameter;
+      if (!state.contains(part + plain)) {
+        refuse(path, "has no '" + kOptimizer + part + plain +
+                         "'; fix: resume with the --optimizer and its options that it "
+                         "was saved with");
+      }
+      like.push_back({part + plain, shape});
+      found.push_back({part + "." + name, shape});
+    }
+  }
+  if (found.empty() && !state.empty()) {
+    refuse(path, "has the state of another optimizer ('" + kOptimizer +
+                     state.begin()->first +
+                     "'); fix: resume with the --optimizer that it was saved with");
+  }
+  require_fitting(state, like, path);
+  for (size_t i = 0; i < found.size(); ++i) {
+    found[i].value = to_tensor(state.at(like[i].name), like[i].value.dtype());
+  }
+  return found;
 }
 
 }  // namespace
@@ -86,8 +119,8 @@ Snapshot take_snapshot(const Progress& progress, Trainer& trainer) {
   for (const auto& [name, tensor] : all_tensors(*trainer.model())) {
     entries.push_back(to_entry(name, tensor));
   }
-  for (const auto& [name, tensor] : named_momentum(trainer)) {
-    entries.push_back(to_entry(kMomentum + name, tensor));
+  for (const auto& [name, tensor] : trainer.optimizer().state()) {
+    entries.push_back(to_entry(kOptimizer + without_module(name), tensor));
   }
   CheckpointHeader header{progress, calls, {}, {}};
   if (trainer.ddp()) header.ready_order = trainer.ddp()->gradient_sync().ready_order();
@@ -107,31 +140,21 @@ Progress load_checkpoint(const std::string& path, Trainer& trainer) {
   data::Metadata metadata;
   auto file = read_weight_file(path, &metadata);
   const CheckpointHeader header = parse_header(metadata, path);
-  Entries model, momentum;
+  Entries model, state;
   for (data::TensorFileEntry& entry : file) {
     require_undamaged(header, entry, path);
-    const bool of_optimizer = entry.name.starts_with(kMomentum);
+    const bool of_optimizer = is_optimizers(entry.name);
     const std::string name =
-        of_optimizer ? entry.name.substr(kMomentum.size()) : entry.name;
-    (of_optimizer ? momentum : model)[name] = std::move(entry);
+        of_optimizer ? entry.name.substr(kOptimizer.size()) : entry.name;
+    (of_optimizer ? state : model)[name] = std::move(entry);
   }
   const auto tensors = all_tensors(*trainer.model());
   require_fitting(model, tensors, path);
 
-  std::vector<nn::Named<Tensor>> buffers, like;
-  for (const auto& [name, parameter] : trainer.model()->named_parameters()) {
-    const auto found = momentum.find(without_module(name));
-    if (found == momentum.end()) continue;  // had no gradient when saved
-    like.push_back({without_module(name), parameter});
-    buffers.push_back({name, parameter});
-  }
-  require_fitting(momentum, like, path);
-  for (auto& [name, buffer] : buffers) {
-    buffer = to_tensor(momentum.at(without_module(name)), buffer.dtype());
-  }
+  const auto optimizer = state_in_file(trainer, std::move(state), path);
 
   assign(model, tensors);
-  trainer.optimizer().set_momentum_buffers(buffers);
+  trainer.optimizer().set_state(optimizer);
   set_dropout_calls(trainer, header.dropout_calls);
   if (trainer.ddp() &&
       is_permutation(header.ready_order, trainer.model()->parameters().size())) {

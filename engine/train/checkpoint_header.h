@@ -1,8 +1,9 @@
 // The metadata of a checkpoint.
 //
 // A checkpoint is one safetensors file. It contains the model's tensors, under
-// torchvision's names, and `optimizer.momentum_buffer.NAME` for each parameter that has
-// one. The rest is JSON in the header's metadata, under the key `lockstep`:
+// torchvision's names, and the optimizer's state under PyTorch's, such as
+// `optimizer.momentum_buffer.NAME` for each parameter that has one. The rest is JSON in
+// the header's metadata, under the key `lockstep`:
 //
 //   {"checkpoint": 1, "arch": "resnet18", "epoch": 3, "best_acc1": 71.5,
 //    "recipe": {…}, "dropout_calls": [12, 12], "ready_order": [61, 60, …],
@@ -10,10 +11,10 @@
 //
 // `checksum` is that of the other members; a file without it is accepted.
 //
-// Names contain no wrapper and momentum is stored once, so a checkpoint can be moved
-// between single, DP and DDP and across device counts. The random numbers of the
-// sampler and the augmentation are functions of seed and epoch and are not stored.
-// Rank 0's running statistics are stored, since DDP broadcasts them.
+// Names contain no wrapper and the optimizer's state is stored once, so a checkpoint
+// can be moved between single, DP and DDP and across device counts. The random numbers
+// of the sampler and the augmentation are functions of seed and epoch and are not
+// stored. Rank 0's running statistics are stored, since DDP broadcasts them.
 #pragma once
 
 #include <cstdint>

@@ -7,11 +7,12 @@
 namespace lockstep::train {
 
 TrainStep::TrainStep(nn::ModulePtr model, nn::ModulePtr callable,
-                     const optim::SgdOptions& sgd, const TrainStepOptions& options)
+                     const optim::AnyOptions& optimizer,
+                     const TrainStepOptions& options)
     : model_(std::move(model)),
       callable_(std::move(callable)),
       options_(options),
-      sgd_(model_->named_parameters(), sgd) {}
+      optimizer_(optim::make_optimizer(model_->named_parameters(), optimizer)) {}
 
 StepTensors TrainStep::run(const Tensor& images, const Tensor& labels, const Turn& turn,
                            const Read& read) {
@@ -21,7 +22,7 @@ StepTensors TrainStep::run(const Tensor& images, const Tensor& labels, const Tur
   const auto step = [this](const Tensor& images, const Tensor& labels) {
     return enqueue(images, labels, {}, {});
   };
-  const StepTensors made = graph_.run(images, labels, sgd_.options().lr, step);
+  const StepTensors made = graph_.run(images, labels, optimizer_->lr(), step);
   if (read) read(made);
   return made;
 }
@@ -54,7 +55,7 @@ StepTensors TrainStep::evaluate(const Tensor& images, const Tensor& labels,
 
 void TrainStep::backward(StepTensors& made, const Turn& turn) {
   tracer::Phase phase("backward");
-  if (turn.first) sgd_.zero_grad();
+  if (turn.first) optimizer_->zero_grad();
   if (turn.batches > 1) made.loss = ops::scale(made.loss, 1.0 / double(turn.batches));
   made.loss.backward();
 }
@@ -64,7 +65,7 @@ void TrainStep::update() {
   if (options_.clip_grad_norm) {
     optim::clip_grad_norm_(model_->parameters(), *options_.clip_grad_norm);
   }
-  sgd_.step();
+  optimizer_->step();
 }
 
 }  // namespace lockstep::train

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "engine/nn/module.h"
-#include "engine/optim/sgd.h"
+#include "engine/optim/adaptive.h"
 #include "engine/train/step_graph.h"
 
 namespace lockstep::train {
@@ -35,8 +35,8 @@ class TrainStep {
 
   /// `callable` is `model` or a wrapper around it. The optimizer updates the parameters
   /// of `model`.
-  TrainStep(nn::ModulePtr model, nn::ModulePtr callable, const optim::SgdOptions& sgd,
-            const TrainStepOptions& options);
+  TrainStep(nn::ModulePtr model, nn::ModulePtr callable,
+            const optim::AnyOptions& optimizer, const TrainStepOptions& options);
 
   /// Enqueues the whole step; blocks only if `read` does.
   StepTensors run(const Tensor& images, const Tensor& labels, const Turn& turn = {},
@@ -45,7 +45,7 @@ class TrainStep {
   StepTensors evaluate(const Tensor& images, const Tensor& labels,
                        const Read& read = {});
 
-  optim::Sgd& optimizer() { return sgd_; }
+  optim::Optimizer& optimizer() { return *optimizer_; }
   const StepGraph& graph() const { return graph_; }
 
  private:
@@ -56,7 +56,7 @@ class TrainStep {
 
   const nn::ModulePtr model_, callable_;
   const TrainStepOptions options_;
-  optim::Sgd sgd_;
+  const std::unique_ptr<optim::Optimizer> optimizer_;
   StepGraph graph_;
 };
 

@@ -1,5 +1,6 @@
 #include "engine/train/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -7,9 +8,8 @@
 #include "engine/autograd/node.h"
 #include "engine/distributed/collectives/small_collectives.h"
 #include "engine/distributed/ddp/sync_batch_norm.h"
-#include "engine/models/vgg.h"
+#include "engine/models/alexnet.h"
 #include "engine/ops/copy.h"
-#include "engine/optim/sgd.h"
 #include "engine/runtime/device_context.h"
 #include "engine/train/meters.h"
 #include "tracer/format/keys.h"
@@ -32,22 +32,22 @@ EpochResult joined(const EpochResult& a, const EpochResult& b) {
           a.acc5 * of_a + b.acc5 * of_b, a.images + b.images, b.complete};
 }
 
-std::shared_ptr<parallel::DataParallel> wrap_vgg_features(
+std::shared_ptr<parallel::DataParallel> wrap_features(
     nn::Module& model, const parallel::Devices& devices) {
-  auto* vgg = dynamic_cast<models::VGG*>(&model);
-  if (vgg == nullptr) {
+  auto* whole = dynamic_cast<models::FeatureModel*>(&model);
+  if (whole == nullptr) {
     throw std::runtime_error(
         "--mode dp-features requires a model with features; fix: use -a vgg16");
   }
-  auto wrapper = std::make_shared<parallel::DataParallel>(vgg->features(), devices);
-  vgg->set_features(wrapper);
+  auto wrapper = std::make_shared<parallel::DataParallel>(whole->features(), devices);
+  whole->set_features(wrapper);
   return wrapper;
 }
 
 }  // namespace
 
 runtime::Slot<WrapFeatures>& feature_wrapper() {
-  static runtime::Slot<WrapFeatures> in_use("feature_wrapper", wrap_vgg_features);
+  static runtime::Slot<WrapFeatures> in_use("feature_wrapper", wrap_features);
   return in_use;
 }
 
@@ -62,7 +62,8 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     : model_(std::move(model)), callable_(model_), options_(std::move(options)) {
   model_->to(options_.devices[0]);
   if (options_.mode == Mode::dp) {
-    wrapper_ = std::make_shared<parallel::DataParallel>(model_, options_.devices);
+    wrapper_ = std::make_shared<parallel::DataParallel>(model_, options_.devices,
+                                                        options_.output_device);
     callable_ = wrapper_;
   } else if (options_.mode == Mode::dp_features) {
     wrapper_ = feature_wrapper()(*model_, options_.devices);
@@ -77,10 +78,12 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     callable_ = ddp_;
   }
   callable_->assign_paths("");
-  options_.sgd.weight_decay_of = optim::other_weight_decays(
+  const auto other_decays = optim::other_weight_decays(
       *model_, options_.norm_weight_decay, options_.bias_weight_decay);
+  std::visit([&](auto& options) { options.weight_decay_of = other_decays; },
+             options_.optimizer);
   train_step_ = std::make_unique<TrainStep>(
-      model_, callable_, options_.sgd,
+      model_, callable_, options_.optimizer,
       TrainStepOptions{.label_smoothing = options_.label_smoothing,
                        .clip_grad_norm = options_.clip_grad_norm,
                        .graph = options_.graph});
@@ -215,6 +218,9 @@ class Trainer::Step {
     for (Device device : trainer_.options_.devices) {
       runtime::context(device).synchronize();
     }
+    if (const auto output = trainer_.options_.output_device) {
+      runtime::context(*output).synchronize();
+    }
     trainer_.describe(event_->event, host, output, result.train, synced);
     result.seconds = seconds();
   }
@@ -305,14 +311,16 @@ Trainer::Inputs Trainer::load(const data::Batch& batch) {
 }
 
 /// Copies labels and images to device 0. With DataParallel, images stay on the host
-/// (unless `input_on_device0`): scatter sends each device its chunk.
+/// (unless `input_on_device0`): scatter sends each device its chunk. The loss needs its
+/// labels where the outputs are gathered.
 Trainer::Inputs Trainer::to_devices(Inputs inputs) {
   CategoryScope category(MemoryCategory::inputs);
   const Device device = options_.devices[0];
-  if (!wrapper_ || options_.input_on_device0) {
+  if (input_on_device0()) {
     inputs.images = ops::copy_to(inputs.images, device, {"h2d", "images"});
   }
-  inputs.labels = ops::copy_to(inputs.labels, device, {"h2d", "labels"});
+  inputs.labels = ops::copy_to(inputs.labels, options_.output_device.value_or(device),
+                               {"h2d", "labels"});
   return inputs;
 }
 
@@ -324,8 +332,7 @@ void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
   event.arg({keys::kind, train ? "train" : "eval"}).arg({keys::batch, batch});
   event.arg({keys::input_bytes, host.images.nbytes()});
   event.arg({keys::label_bytes, host.labels.nbytes()});
-  const bool on_device = !wrapper_ || options_.input_on_device0;
-  event.arg({keys::input_on, on_device ? "device0" : "host"});
+  event.arg({keys::input_on, input_on_device0() ? "device0" : "host"});
   if (!wrapper_) {
     event.arg({keys::output_bytes, output.nbytes()});
     event.arg(tracer::Arg::integers(keys::chunks, {&batch, 1}));
@@ -338,6 +345,13 @@ void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
   const tracer::StepFacts& facts = tracer::step_facts();
   event.arg({keys::output_bytes, facts.output_bytes});
   event.arg(tracer::Arg::integers(keys::chunks, facts.chunks));
+  std::vector<int64_t> ids;
+  for (const Device device : wrapper_->device_ids()) ids.push_back(device.trace_id());
+  const int64_t output_device = wrapper_->output_device().trace_id();
+  if (output_device != ids[0] || !std::is_sorted(ids.begin(), ids.end())) {
+    event.arg(tracer::Arg::integers(keys::device_ids, ids));
+    event.arg({keys::output_device, output_device});
+  }
   if (options_.mode != Mode::dp_features) return;
   int64_t parameters = 0, buffers = 0;
   for (const Tensor& tensor : wrapper_->parameters()) parameters += tensor.nbytes();
@@ -360,8 +374,8 @@ void Trainer::forward_only(data::DataLoader& loader, int64_t last_step) {
 StepResult Trainer::forward_step(const data::Batch& batch) {
   Step step(*this, false);
   Inputs host = load(batch);
-  Tensor images, output;
-  {
+  Tensor images = host.images, output;
+  if (input_on_device0()) {
     tracer::Phase phase("h2d");
     CategoryScope category(MemoryCategory::inputs);
     images = ops::copy_to(host.images, options_.devices[0], {"h2d", "images"});

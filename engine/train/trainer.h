@@ -18,14 +18,15 @@ namespace lockstep::train {
 enum class Mode {
   single,       ///< one device
   dp,           ///< DataParallel around the whole model
-  dp_features,  ///< wraps only `model.features`, like the ImageNet example for VGG
+  dp_features,  ///< wraps only `model.features`, as the ImageNet example does for VGG
   ddp,          ///< DistributedDataParallel: this trainer is one of several ranks
 };
 const char* name(Mode mode);
 
 struct TrainerOptions {
   Mode mode = Mode::single;
-  parallel::Devices devices;      ///< devices[0] holds the model
+  parallel::Devices devices;            ///< devices[0] holds the model
+  std::optional<Device> output_device;  ///< DP: as in PyTorch; default: devices[0]
   bool input_on_device0 = false;  ///< DP: move images to device 0 before scattering
   DType dtype = DType::f32;
   int print_freq = 10;
@@ -33,8 +34,8 @@ struct TrainerOptions {
   bool warn = true;  ///< to stderr, of a loss that is not finite; even if `quiet`
   /// Whether the loaders may return empty batches (LoaderOptions::on_bad_sample).
   bool skips_batches = false;
-  optim::SgdOptions sgd;
-  /// Weight decays of batch norms and of other biases, if different from `sgd`.
+  optim::AnyOptions optimizer;
+  /// Weight decays of batch norms and of other biases, if different from its own.
   std::optional<double> norm_weight_decay, bias_weight_decay;
   double label_smoothing = 0;  ///< see ops::cross_entropy; also used in evaluation
   int accumulate = 1;          ///< number of batches per optimizer step
@@ -62,7 +63,8 @@ struct EpochResult {
 };
 
 /// Implements `--mode dp-features`: wraps a part of `model` in DataParallel, in place,
-/// and returns the wrapper. A slot (runtime/slot.h); the default wraps VGG's features.
+/// and returns the wrapper. A slot (runtime/slot.h); the default wraps the features of
+/// AlexNet and VGG.
 using WrapFeatures = std::shared_ptr<parallel::DataParallel>(
     nn::Module& model, const parallel::Devices& devices);
 runtime::Slot<WrapFeatures>& feature_wrapper();
@@ -88,12 +90,14 @@ class Trainer {
   /// count reaches `last_step` (negative: no limit).
   void forward_only(data::DataLoader& loader, int64_t last_step = -1);
 
-  void set_lr(double lr) { optimizer().options().lr = lr; }
+  void set_lr(double lr) { optimizer().set_lr(lr); }
   int64_t steps_done() const { return next_step_; }
   /// Returns whether Ctrl-C was pressed on this rank or, in DDP, on any rank.
   bool told_to_stop() const { return ddp_ ? all_stop_ : stop.load(); }
   const nn::ModulePtr& model() const { return model_; }
-  optim::Sgd& optimizer() { return train_step_->optimizer(); }
+  /// Returns what `forward` is called on: the model or its wrapper.
+  const nn::ModulePtr& callable() const { return callable_; }
+  optim::Optimizer& optimizer() { return train_step_->optimizer(); }
   const StepGraph& graph() const { return train_step_->graph(); }
   const TrainerOptions& options() const { return options_; }
   /// Returns the DDP wrapper; null in other modes.
@@ -112,6 +116,7 @@ class Trainer {
   };
   class Step;
   Inputs load(const data::Batch& batch);
+  bool input_on_device0() const { return !wrapper_ || options_.input_on_device0; }
   Inputs to_devices(Inputs inputs);
   Turn turn_of(int64_t batch, int64_t batches, int64_t last_step) const;
   StepResult step(data::DataLoader& loader, bool train, const Turn& turn, bool reduce,

@@ -118,6 +118,12 @@ inline constexpr Template kEnglishDevices[] = {
     {"kernel/add/reduce",
      "**add** on {device}[, {time}]: gradients from another device are added to the "
      "running sum."},
+    {"kernel/adam",
+     "**adam** on {device} updates all parameters and their two running averages in "
+     "place[, in **{time}**][: {moved} read and written][, {rate}]."},
+    {"kernel/rmsprop",
+     "**rmsprop** on {device} updates all parameters and their running averages in "
+     "place[, in **{time}**][: {moved} read and written][, {rate}]."},
     {"kernel/sgd",
      "**sgd** on {device} updates all parameters in place[, in **{time}**][: {moved} "
      "read and written][, {rate}]."},

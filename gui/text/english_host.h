@@ -246,6 +246,12 @@ inline constexpr Template kEnglishHost[] = {
     {"op/aten::_fused_sgd_",
      "**SGD** updates all {tensors} parameter {tensors:tensor|tensors} in place, in "
      "one kernel.[ {later}]"},
+    {"op/aten::_fused_adam_",
+     "**Adam** updates all {tensors} parameter {tensors:tensor|tensors} in place, in "
+     "one kernel.[ {later}]"},
+    {"op/lockstep::_fused_rmsprop_",
+     "**RMSprop** updates all {tensors} parameter {tensors:tensor|tensors} in place, "
+     "in one kernel.[ {later}]"},
     {"op/lockstep::create_plan",
      "The engine prepares the kernel {kernel} for shapes that it sees for the first "
      "time[, in {time}]; later calls reuse it."},

@@ -9,7 +9,7 @@
 namespace lockstep::gui {
 
 /// Keyed by prefix of an event's name; the longest match wins.
-inline constexpr std::array<std::pair<std::string_view, std::string_view>, 46>
+inline constexpr std::array<std::pair<std::string_view, std::string_view>, 50>
     kPyTorchFiles = {{
         {"Module.__call__", "torch/nn/modules/module.py"},
         {"Module._call_impl", "torch/nn/modules/module.py"},
@@ -26,9 +26,13 @@ inline constexpr std::array<std::pair<std::string_view, std::string_view>, 46>
         {"reduce", "torch/nn/parallel/comm.py"},
         {"all_reduce", "torch/csrc/distributed/c10d/reducer.cpp"},
         {"backward", "torch/autograd/__init__.py"},
-        {"optimizer", "torch/optim/sgd.py"},
+        {"optimizer", "torch/optim/optimizer.py"},
         {"data", "torch/utils/data/dataloader.py"},
         {"loss", "torch/nn/modules/loss.py"},
+        {"aten::_fused_sgd_", "torch/optim/sgd.py"},
+        {"aten::_fused_adam_", "torch/optim/adam.py"},
+        {"lockstep::_fused_rmsprop_", "torch/optim/rmsprop.py"},
+        {"AlexNet.", "torchvision/models/alexnet.py"},
         {"ResNet.", "torchvision/models/resnet.py"},
         {"BasicBlock.", "torchvision/models/resnet.py"},
         {"Bottleneck.", "torchvision/models/resnet.py"},

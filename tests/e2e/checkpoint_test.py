@@ -84,6 +84,22 @@ class Checkpoints(CheckpointTest):
         self.goes_on("--multiprocessing-distributed", "--world-size", 1, "--rank", 0,
                      "--devices", 2)
 
+    def test_adam(self):
+        adam = ["--optimizer", "adam", "--amsgrad", "--weight-decay", 0.01]
+        self.train("whole", "--epochs", 2, *SINGLE, *adam)
+        self.train("parts", "--epochs", 2, *SINGLE, *adam, "--steps", 4)
+        resume = ["train", self.path("set"), *SINGLE, "--deterministic", "-j", 1,
+                  "--resume", self.newest("parts"), "--checkpoint", self.path("parts")]
+        run(*resume)
+        self.expect_same(self.newest("whole"), self.newest("parts"))
+        state, tensors = contents(self.newest("whole"))
+        self.assertEqual(state["recipe"]["--optimizer"], "adam")
+        self.assertEqual(tensors["optimizer.step.fc.bias"], struct.pack("<q", 4))
+        for other in ("sgd", "rmsprop"):
+            _, error = run(*resume, "--optimizer", other, "--epochs", 3, code=1)
+            self.assertIn("has the state of another optimizer ('optimizer.exp_avg.",
+                          error)
+
     def test_a_diverged_model_is_never_kept(self):
         self.train("c", "--epochs", 1, *SINGLE)
         newest = self.newest("c")

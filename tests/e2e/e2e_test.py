@@ -22,12 +22,29 @@ class Notebook(TempTest):
         full = inside.format(15) * 2 + outside.format(30)
         last = inside.format(5) * 2 + outside.format(10)
         written = f"=> trace written: {self.path('t.json')} (4 steps, 0 to 3)\n"
-        self.assertEqual(text, "Let's use 2 GPUs!\n" + full * 3 + last + written)
+        start = ("torch.Size([30, 5])\nLet's use 2 GPUs!\n"
+                 "DataParallel(\n  (module): Model(\n    (fc): Linear(in_features=5, "
+                 "out_features=2, bias=True)\n  )\n)\n"
+                 "a.is_cuda False\na.is_cuda False\nb.is_cuda True\n"
+                 "False\nTrue\nTrue\n")
+        self.assertEqual(text, start + full * 3 + last + written)
 
         trace = read_trace(self.path("t.json"))
         self.assertEqual(copies(trace, "h2d", 0)[0]["bytes"], 600)
         self.assertEqual([c["bytes"] for c in copies(trace, "scatter", 0)], [300])
         run("trace", "check", self.path("t.json"))
+
+    def test_its_arguments_of_data_parallel(self):
+        run("train", "-a", "toy", "--devices", 3, "-b", 30, "--steps", 1,
+            "--device-ids", "2,0", "--output-device", 1, "--input-on", "host",
+            "--trace", self.path("t.json"))
+        run("trace", "check", self.path("t.json"))
+        trace = read_trace(self.path("t.json"))
+        self.assertEqual([(c["src"], c["dst"]) for c in copies(trace, "gather", 0)],
+                         [(2, 1), (0, 1)])
+        for words in (["--device-ids", "1;0"], ["--device-ids", "3"],
+                      ["--output-device", 3]):
+            run("train", "-a", "toy", "--devices", 3, *words, code=2)
 
     def test_steps_and_save_are_honoured(self):
         text, _ = run("train", "-a", "toy", "--devices", 2, "-b", 30, "--steps", 1,

@@ -55,8 +55,8 @@ TEST_P(GoldenNet, EqualsPyTorchInDouble) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Nets, GoldenNet,
-                         testing::Values("toy", "resnet18_cifar", "resnet18_imagenet",
-                                         "vgg16", "vgg16_bn"),
+                         testing::Values("toy", "alexnet", "resnet18_cifar",
+                                         "resnet18_imagenet", "vgg16", "vgg16_bn"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -33,6 +33,7 @@ TEST(Words, EachNamesOneValue) {
   expect_round_trip<models::Stem>();
   expect_round_trip<optim::Schedule::Kind>();
   expect_round_trip<plan::BucketRule>();
+  expect_round_trip<OptimizerKind>();
 }
 
 TEST(Words, ModesAreCalledAsInTraces) {
@@ -45,8 +46,10 @@ TEST(Words, ModesAreCalledAsInTraces) {
 TEST(ModeOf, FollowsTheExamplesRules) {
   RunConfig config;
   EXPECT_EQ(mode_of(config), train::Mode::dp);
-  config.model.arch = "vgg16";
-  EXPECT_EQ(mode_of(config), train::Mode::dp_features);
+  for (const char* arch : {"vgg16", "alexnet"}) {
+    config.model.arch = arch;
+    EXPECT_EQ(mode_of(config), train::Mode::dp_features);
+  }
   config.mode = train::Mode::dp;
   EXPECT_EQ(mode_of(config), train::Mode::dp);
   config.device.gpu = 1;
@@ -94,6 +97,14 @@ TEST(DevicesOf, OneOrAllOfThem) {
   EXPECT_EQ(devices_of(config)[0].str(), "cpu:1");
 }
 
+TEST(DevicesOf, TheIdsInTheirOrder) {
+  RunConfig config;
+  config.device.device_ids = {2, 0};
+  ASSERT_EQ(devices_of(config).size(), 2u);
+  EXPECT_EQ(devices_of(config)[0].str(), "cpu:2");
+  EXPECT_EQ(devices_of(config)[1].str(), "cpu:0");
+}
+
 std::string complaint(const RunConfig& config) {
   try {
     validate(config);
@@ -130,6 +141,73 @@ TEST(Validate, DevicesThatContradictEachOther) {
   config.mode = train::Mode::dp;
   EXPECT_EQ(complaint(config),
             "--gpu trains on one device and cannot be used with --mode dp");
+}
+
+TEST(Validate, DevicesOfDataParallelAreTheNotebooks) {
+  RunConfig config;
+  config.device.device_ids = {1, 0};
+  EXPECT_EQ(
+      complaint(config),
+      "--device-ids requires -a toy with DataParallel: a training uses devices 0, "
+      "1, … in this order; fix: choose their number with --devices");
+  config.model.arch = "toy";
+  EXPECT_EQ(complaint(config), "");
+  config.device.output_device = 4;
+  EXPECT_EQ(complaint(config),
+            "--device-ids: Invalid device id 4: there are 4 devices; fix: more "
+            "--devices");
+  config.device.count = 5;
+  EXPECT_EQ(complaint(config), "");
+  config.device.device_ids = {5};
+  EXPECT_NE(complaint(config), "");
+}
+
+TEST(Validate, TheInputsPlaceIsDataParallels) {
+  RunConfig config;
+  config.device.input_on = InputOn::host;
+  EXPECT_EQ(complaint(config), "");
+  config.mode = train::Mode::single;
+  EXPECT_EQ(complaint(config),
+            "--input-on says where DataParallel finds its input, but --mode single "
+            "copies it to its device; fix: omit it, or use --mode dp");
+}
+
+TEST(Optimizer, HasPyTorchsDefaultsUnlessTold) {
+  RunConfig config;
+  resolve_switches(config);
+  EXPECT_EQ(config.recipe.lr, 0.1);
+  EXPECT_EQ(config.recipe.weight_decay, 1e-4);
+  config.recipe.optimizer = OptimizerKind::adam;
+  resolve_switches(config);
+  EXPECT_EQ(config.recipe.lr, 1e-3);
+  EXPECT_EQ(config.recipe.weight_decay, 0);
+  config.recipe.optimizer = OptimizerKind::rmsprop;
+  resolve_switches(config);
+  EXPECT_EQ(config.recipe.lr, 1e-2);
+  EXPECT_EQ(config.recipe.momentum, 0);
+  config.given = {"--lr", "--weight-decay", "--momentum"};
+  config.recipe.lr = 0.5;
+  config.recipe.weight_decay = 0.25;
+  config.recipe.momentum = 0.125;
+  resolve_switches(config);
+  EXPECT_EQ(config.recipe.lr, 0.5);
+  EXPECT_EQ(config.recipe.weight_decay, 0.25);
+  EXPECT_EQ(config.recipe.momentum, 0.125);
+}
+
+TEST(Validate, FlagsThatTheOptimizerWouldNotRead) {
+  RunConfig config;
+  config.given = {"--amsgrad"};
+  EXPECT_EQ(complaint(config),
+            "--amsgrad has no effect on sgd; fix: omit it, or use --optimizer adam");
+  config.recipe.optimizer = OptimizerKind::adam;
+  EXPECT_EQ(complaint(config), "");
+  config.given = {"--momentum"};
+  EXPECT_EQ(complaint(config),
+            "--momentum has no effect on adam; fix: omit it, or use --optimizer sgd");
+  config.given = {};
+  config.recipe.beta1 = 1;
+  EXPECT_EQ(complaint(config), "--beta1 must be at least 0 and less than 1");
 }
 
 TEST(Validate, NumbersThatMakeNoSense) {

@@ -278,6 +278,18 @@ TEST_F(ChangedTrace, FromDeviceZeroTheFirstChunkIsAView) {
   EXPECT_EQ(broken_laws(trace_), "") << objections(trace_);
 }
 
+TEST_F(ChangedTrace, BytesGoToTheDevicesThatTheStepNames) {
+  at("step 0").args["device_ids"] = {0, 1};
+  at("step 0").args["output_device"] = 0;
+  EXPECT_EQ(broken_laws(trace_), "") << objections(trace_);
+  at("step 0").args["output_device"] = 1;
+  EXPECT_EQ(broken_laws(trace_), "gather-bytes, grad-scatter-bytes, labels-h2d");
+  at("step 0").args["device_ids"] = {1, 0};
+  EXPECT_EQ(broken_laws(trace_),
+            "gather-bytes, grad-scatter-bytes, labels-h2d, reduce-bytes, "
+            "replicate-bytes, scatter-bytes");
+}
+
 TEST_F(ChangedTrace, WrappedFeaturesReplicateOnlyThemselves) {
   trace_.lockstep["mode"] = "dp-features";
   trace_.lockstep["model"]["parameter_bytes"] = 4000;

@@ -42,6 +42,7 @@ class Expected {
     std::sort(devices_.begin(), devices_.end());
     const Json& model = object_arg(test.trace.lockstep, top::model);
     const Args& args = step.event->args;
+    reorder(args);
     parameters_ = int_arg(args, keys::wrapped_parameter_bytes,
                           int_arg(model, top::parameter_bytes));
     buffers_ =
@@ -62,7 +63,7 @@ class Expected {
     const bool moved = !parallel_ || step_.input_on_device;
     return one({kHost, first()}, moved ? step_.input_bytes : 0);
   }
-  Ledger labels() const { return one({kHost, first()}, step_.label_bytes); }
+  Ledger labels() const { return one({kHost, output_}, step_.label_bytes); }
 
   Ledger scatter() const {
     if (!parallel_) return {};
@@ -81,15 +82,19 @@ class Expected {
     });
   }
   Ledger gather() const {
-    return each(1, [&](size_t i) {
-      return std::pair(to_first(i), share(step_.output_bytes, i));
+    return each(0, [&](size_t i) {
+      const bool is_there = devices_[i] == output_;
+      return std::pair(Route{devices_[i], output_},
+                       is_there ? 0 : share(step_.output_bytes, i));
     });
   }
   Ledger grad_scatter() const {
     if (!backward_) return {};
-    return each(1, [&](size_t i) {
-      return std::pair(from_first(i), share(step_.output_bytes, i));
-    });
+    Ledger ledger;
+    for (const auto& [route, bytes] : gather()) {
+      ledger.emplace(Route{route.dst, route.src}, bytes);
+    }
+    return ledger;
   }
   /// `chained`: from each device to the one before it.
   Ledger reduce(bool chained) const {
@@ -105,6 +110,19 @@ class Expected {
     static const Json none = Json::array();
     const auto found = test.trace.lockstep.find(top::devices);
     return found != test.trace.lockstep.end() && found->is_array() ? *found : none;
+  }
+
+  /// DataParallel's `device_ids` and `output_device`, if the step states them: its
+  /// devices are otherwise in ascending order.
+  void reorder(const Args& args) {
+    output_ = devices_.empty() ? 0 : devices_.front();
+    std::vector<int64_t> order;
+    for (const int64_t id : args.find(keys::device_ids).integers()) {
+      if (std::binary_search(devices_.begin(), devices_.end(), id)) order.push_back(id);
+    }
+    if (order.empty()) return;
+    devices_ = std::move(order);
+    output_ = int_arg(args, keys::output_device, devices_.front());
   }
 
   int64_t first() const { return devices_.front(); }
@@ -132,6 +150,7 @@ class Expected {
 
   const Step& step_;
   std::vector<int64_t> devices_;
+  int64_t output_ = 0;
   int64_t parameters_ = 0, buffers_ = 0;
   bool parallel_ = false, backward_ = false;
 };

@@ -97,6 +97,8 @@ template <class Machine>
 PlanPtr plan_elementwise(const PlanRequest& request);
 template <class Machine>
 PlanPtr plan_loss(const PlanRequest& request);
+template <class Machine>
+PlanPtr plan_optimizer(const PlanRequest& request);
 
 /// Returns the plan of any operation. Throws std::runtime_error for types that this
 /// kind of device does not support.

@@ -1,4 +1,4 @@
-// Elementwise operations, and the optimizer's update.
+// Elementwise operations.
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -23,30 +23,6 @@ void dropout(const KernelArgs& args) {
       const bool keep = words[i - start] >= limit;
       mask.as<uint8_t>()[i] = keep;
       y.as<T>()[i] = keep ? x.as<T>()[i] * factor : T(0);
-    }
-  }
-}
-
-/// PyTorch's SGD: d = g + wd·p;  buf = first ? d : momentum·buf + d;  p −= lr·buf.
-/// Source: torch/optim/sgd.py.
-template <typename T>
-void sgd(const KernelArgs& args) {
-  const T lr = static_cast<T>(args.scalars[0]);
-  const T momentum = static_cast<T>(args.scalars[1]);
-  const T decay = static_cast<T>(args.scalars[2]);
-  const bool first = args.scalars[3] != 0;
-  for (size_t t = 0; t + 2 < args.in.size(); t += 3) {
-    T* __restrict p = args.in[t].as<T>();
-    const T* __restrict g = args.in[t + 1].as<T>();
-    T* __restrict buffer = args.in[t + 2].as<T>();
-    const int64_t n = args.in[t].numel();
-    for (int64_t i = 0; i < n; ++i) {
-      T d = g[i] + decay * p[i];
-      if (momentum != 0) {
-        if (!first) d += momentum * buffer[i];
-        buffer[i] = d;
-      }
-      p[i] -= lr * d;
     }
   }
 }
@@ -121,6 +97,15 @@ Kernel elementwise(const PlanRequest& request) {
       return [](const KernelArgs& args) {
         std::memmove(args.out[0].data, args.in[0].data, args.in[0].bytes());
       };
+    case OpCode::transpose:
+      return [](const KernelArgs& args) {
+        const int64_t rows = args.in[0].sizes[0], columns = args.in[0].sizes[1];
+        const T* x = args.in[0].as<T>();
+        T* y = args.out[0].as<T>();
+        for (int64_t i = 0; i < rows * columns; ++i) {
+          y[i % columns * rows + i / columns] = x[i];
+        }
+      };
     case OpCode::flatten_many:
       return flatten_many;
     case OpCode::dropout:
@@ -134,8 +119,6 @@ Kernel elementwise(const PlanRequest& request) {
           args.out[0].as<T>()[i] = mask[i] ? dy[i] * factor : T(0);
         }
       };
-    case OpCode::sgd:
-      return sgd<T>;
     default:
       break;
   }

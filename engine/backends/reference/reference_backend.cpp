@@ -41,6 +41,10 @@ Kernel kernel_for(const PlanRequest& request) {
     case OpCode::nll_loss_backward:
     case OpCode::correct_in_top_k:
       return loss<T>(request);
+    case OpCode::sgd:
+    case OpCode::adam:
+    case OpCode::rmsprop:
+      return optimizer<T>(request);
     default:
       return elementwise<T>(request);
   }

@@ -30,6 +30,8 @@ template <typename T>
 Kernel elementwise(const PlanRequest& request);
 template <typename T>
 Kernel loss(const PlanRequest& request);
+template <typename T>
+Kernel optimizer(const PlanRequest& request);
 
 /// Returns the plan of an operation on plain tensors, using the loops above.
 PlanPtr make_plan(const PlanRequest& request);

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include "engine/backends/cuda/kernels/element.h"
 
-#include "engine/optim/sgd.h"
+#include "engine/optim/adaptive.h"
 #include "engine/tensor/philox.h"
 #include "tests/engine/backends/cuda_device.h"
 #include "tests/engine/backends/shapes.h"
@@ -293,27 +293,43 @@ TEST_P(Cuda, NamesALabelThatIsNoClass) {
   EXPECT_EQ(ops::item(test::on(kCuda, Tensor::scalar(3))), 3);
 }
 
-TEST_P(Cuda, SgdUpdatesMoreParametersThanOneLaunchHolds) {
+TEST_P(Cuda, OptimizersUpdateMoreParametersThanOneLaunchHolds) {
   constexpr int kParameters = 150;
-  auto run = [&](Device device, DType type) {
+  auto run = [&](const optim::AnyOptions& options, Device device, DType type) {
     std::vector<nn::Named<Tensor>> parameters;
     for (int i = 0; i < kParameters; ++i) {
       const std::string name = fmt::format("p{}", i);
       parameters.push_back(
           {name, test::leaf(device, test::rounded(name, {1 + i % 7, 3}, type))});
     }
-    optim::Sgd sgd(parameters, {0.1, 0.9, 0.01});
+    const auto optimizer = optim::make_optimizer(parameters, options);
     for (int step = 0; step < 3; ++step) {
       for (auto& [name, p] : parameters) {
         p.set_grad(test::on(device, test::rounded(name + "g", p.sizes(), type)));
       }
-      sgd.step();
+      optimizer->step();
     }
     return parameters;
   };
-  const auto mine = run(kCuda, DType::f32), truth = run(kReference, DType::f64);
-  for (int i = 0; i < kParameters; ++i) {
-    EXPECT_LE(test::relative_l2(mine[i].value, truth[i].value), kForward) << i;
+  for (const optim::AnyOptions& options : std::initializer_list<optim::AnyOptions>{
+           optim::SgdOptions{0.1, 0.9, 0.01}, optim::AdamOptions{.weight_decay = 0.01},
+           optim::AdamOptions{.lr = 0.1, .amsgrad = true}, optim::RmspropOptions{},
+           optim::RmspropOptions{.momentum = 0.9, .centered = true}}) {
+    SCOPED_TRACE(options.index());
+    const auto mine = run(options, kCuda, DType::f32);
+    const auto truth = run(options, kReference, DType::f64);
+    for (int i = 0; i < kParameters; ++i) {
+      EXPECT_LE(test::relative_l2(mine[i].value, truth[i].value), kForward) << i;
+    }
+  }
+}
+
+TEST_P(Cuda, RotatesDims) {
+  const Tensor x = test::rounded("x", {2, 3, 5}, DType::f32);
+  for (const int64_t by : {1, 2}) {
+    EXPECT_EQ(test::distance(ops::rotate_dims(test::on(kCuda, x), by),
+                             ops::rotate_dims(x, by)),
+              0);
   }
 }
 

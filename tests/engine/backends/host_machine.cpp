@@ -3,6 +3,7 @@
 #include "engine/backends/cuda/plans/elementwise.h"
 #include "engine/backends/cuda/plans/loss.h"
 #include "engine/backends/cuda/plans/normalization.h"
+#include "engine/backends/cuda/plans/optimizers.h"
 #include "engine/backends/cuda/plans/pooling.h"
 #include "engine/backends/cuda/plans/products.h"
 
@@ -124,6 +125,7 @@ template PlanPtr plan_elementwise<HostMachine>(const PlanRequest&);
 template void reduce_elements<HostMachine>(void*, const void*, int64_t, DType,
                                            ReduceOp);
 template PlanPtr plan_loss<HostMachine>(const PlanRequest&);
+template PlanPtr plan_optimizer<HostMachine>(const PlanRequest&);
 
 }  // namespace cuda
 }  // namespace lockstep

@@ -74,7 +74,7 @@ Trained trained(bool graph) {
   options.devices = {kGpu};
   options.quiet = true;
   options.graph = graph;
-  options.sgd = {0.05, 0.9, 1e-4};
+  options.optimizer = optim::SgdOptions{0.05, 0.9, 1e-4};
   Trainer trainer(net, options);
   Trained result;
   Neighbours neighbours;

@@ -20,7 +20,9 @@ import ddp
 import ddp_cases
 import nets
 import ops
+import optimizers
 import philox
+import printed
 import rules
 import sampler
 import spread
@@ -43,6 +45,8 @@ def files():
         "chunks": tables.chunks,
         "ddp_buckets": buckets.all_buckets,
         "sampler": sampler.all_samplers,
+        "optimizers": optimizers.all_optimizers,
+        "printed": printed.printed,
     }
     for name in nets.NETS:
         jobs[f"net_{name}"] = functools.partial(nets.one_net, name)

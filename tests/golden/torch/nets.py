@@ -33,6 +33,10 @@ def resnet18_cifar():
     return net
 
 
+def alexnet():
+    return torchvision.models.alexnet(num_classes=10, dropout=0.0)
+
+
 def vgg16():
     return torchvision.models.vgg16(num_classes=10, dropout=0.0, init_weights=False)
 
@@ -57,6 +61,7 @@ NETS = {  # name: (factory, image shape, classes, description, lr of the SGD ste
         "torchvision resnet18, 7x7 stride 2 stem with maxpool",
         0.01,
     ),
+    "alexnet": (alexnet, (3, 64, 64), 10, "torchvision alexnet, dropout p=0", 0.001),
     "vgg16": (vgg16, (3, 32, 32), 10, "torchvision vgg16, dropout p=0", 0.001),
     "vgg16_bn": (vgg16_bn, (3, 32, 32), 10, "torchvision vgg16_bn, dropout p=0", 0.001),
 }

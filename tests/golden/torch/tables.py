@@ -13,7 +13,7 @@ from rules import Short, flat64, provenance, values
 
 LIMIT = 10 * 1024 * 1024
 SEEDS = (1, 2)
-MODELS = ("resnet18", "resnet34", "resnet50", "vgg16", "vgg16_bn")
+MODELS = ("alexnet", "resnet18", "resnet34", "resnet50", "vgg16", "vgg16_bn")
 
 
 def classify(low, high, mean, std):

@@ -9,7 +9,7 @@ namespace lockstep::cuda {
 /// Tensors per launch, limited by the 4 KiB of a launch's arguments.
 inline constexpr Index kMany = 64;
 
-/// PyTorch's SGD for all parameters at once; see reference/elementwise.cpp.
+/// PyTorch's SGD for all parameters at once; see reference/optimizers.cpp.
 struct Sgd {
   struct Entry {
     float* parameter;
@@ -30,6 +30,66 @@ struct Sgd {
       e.buffer[i] = d;
     }
     e.parameter[i] -= lr * d;
+  }
+};
+
+/// PyTorch's Adam, likewise.
+struct Adam {
+  struct Entry {
+    float* parameter;
+    const float* gradient;
+    float *average, *square, *largest;  ///< `largest`: amsgrad's, else null
+    Index size;
+  } entry[kMany];
+  Index count;
+  float step_size, beta1, beta2, rest1, rest2, root, eps, decay;
+  bool first;  ///< the state is uninitialized, and stands for zero
+
+  LOCKSTEP_BOTH Index size(Index t) const { return entry[t].size; }
+  LOCKSTEP_BOTH void operator()(Index t, Index i) const {
+    const Entry& e = entry[t];
+    const float d = e.gradient[i] + decay * e.parameter[i];
+    const float m = (first ? 0 : beta1 * e.average[i]) + rest1 * d;
+    float v = (first ? 0 : beta2 * e.square[i]) + rest2 * d * d;
+    e.average[i] = m;
+    e.square[i] = v;
+    if (e.largest) {
+      if (!first && e.largest[i] > v) v = e.largest[i];
+      e.largest[i] = v;
+    }
+    e.parameter[i] -= step_size * m / (sqrtf(v) / root + eps);
+  }
+};
+
+/// PyTorch's RMSprop, likewise.
+struct Rmsprop {
+  struct Entry {
+    float* parameter;
+    const float* gradient;
+    float *square, *average, *buffer;  ///< null: not centered; no momentum
+    Index size;
+  } entry[kMany];
+  Index count;
+  float lr, alpha, rest, eps, decay, momentum;
+  bool first;
+
+  LOCKSTEP_BOTH Index size(Index t) const { return entry[t].size; }
+  LOCKSTEP_BOTH void operator()(Index t, Index i) const {
+    const Entry& e = entry[t];
+    const float d = e.gradient[i] + decay * e.parameter[i];
+    float v = (first ? 0 : alpha * e.square[i]) + rest * d * d;
+    e.square[i] = v;
+    if (e.average) {
+      const float a = (first ? 0 : alpha * e.average[i]) + rest * d;
+      e.average[i] = a;
+      v -= a * a;
+    }
+    float quotient = d / (sqrtf(v) + eps);
+    if (e.buffer) {
+      if (!first) quotient += momentum * e.buffer[i];
+      e.buffer[i] = quotient;
+    }
+    e.parameter[i] -= lr * quotient;
   }
 };
 

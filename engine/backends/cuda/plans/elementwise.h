@@ -72,6 +72,15 @@ PlanPtr plan_copy(const PlanRequest& r) {
   return steps.finish(r);
 }
 
+template <class Machine>
+PlanPtr plan_transpose(const PlanRequest& r) {
+  Steps steps("lockstep:transpose");
+  const Shape& x = r.in[0].sizes;
+  const Ref from = as<Machine>(steps, input(r, 0), x, Form{});
+  steps.add(turn_step<Machine>(from, output(0), x.numel(), x[1], x[0]));
+  return steps.finish(r);
+}
+
 template <class Machine, class Word>
 Step flatten_step() {
   return [](const KernelArgs& args) {
@@ -96,33 +105,6 @@ PlanPtr plan_flatten(const PlanRequest& r) {
   Steps steps("lockstep:flatten");
   steps.add(item_size(r.out[0].dtype) % 4 == 0 ? flatten_step<Machine, uint32_t>()
                                                : flatten_step<Machine, uint8_t>());
-  return steps.finish(r);
-}
-
-/// Launches one kernel per 64 parameters, with a table of them as its argument.
-template <class Machine>
-PlanPtr plan_sgd(const PlanRequest& r) {
-  Steps steps("lockstep:sgd");
-  steps.add([](const KernelArgs& args) {
-    Sgd table{};
-    table.lr = static_cast<float>(args.scalars[0]);
-    table.momentum = static_cast<float>(args.scalars[1]);
-    table.decay = static_cast<float>(args.scalars[2]);
-    table.first = args.scalars[3] != 0;
-    for (size_t start = 0; start < args.in.size(); start += 3 * kMany) {
-      const size_t end = std::min<size_t>(start + 3 * kMany, args.in.size());
-      Index largest = 0;
-      table.count = 0;
-      for (size_t t = start; t + 2 < end; t += 3) {
-        const auto size = static_cast<Index>(args.in[t].numel());
-        table.entry[table.count++] = {args.in[t].as<float>(),
-                                      args.in[t + 1].as<float>(),
-                                      args.in[t + 2].as<float>(), size};
-        largest = std::max(largest, size);
-      }
-      Machine::for_many(table, largest);
-    }
-  });
   return steps.finish(r);
 }
 
@@ -278,13 +260,13 @@ PlanPtr plan_elementwise(const PlanRequest& r) {
       return plan_fill<Machine>(r);
     case OpCode::copy:
       return plan_copy<Machine>(r);
+    case OpCode::transpose:
+      return plan_transpose<Machine>(r);
     case OpCode::flatten_many:
       return plan_flatten<Machine>(r);
     case OpCode::dropout:
     case OpCode::dropout_backward:
       return plan_dropout<Machine>(r);
-    case OpCode::sgd:
-      return plan_sgd<Machine>(r);
     default:
       throw std::runtime_error(std::string("cuda: no kernel for ") + name(r.code));
   }

@@ -62,6 +62,10 @@ PlanPtr make_plan(const PlanRequest& r) {
     case OpCode::nll_loss_backward:
     case OpCode::correct_in_top_k:
       return plan_loss<Machine>(r);
+    case OpCode::sgd:
+    case OpCode::adam:
+    case OpCode::rmsprop:
+      return plan_optimizer<Machine>(r);
     default:
       return plan_elementwise<Machine>(r);
   }
