@@ -2,11 +2,14 @@
 // since it may do anything.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "lessons/machine/build.h"
+#include "lessons/machine/contain.h"
 #include "lessons/machine/lesson.h"
 #include "lessons/machine/workspace.h"
 
@@ -34,13 +37,28 @@ struct Verdict {
 /// Returns the JSON described in docs/lesson-result.md; version 1.
 nlohmann::ordered_json verdict_json(const Lesson& lesson, const Verdict& verdict);
 
-/// Returns text for a terminal, wrapped at 80 columns; with colours if requested.
-std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colours);
+/// Returns text for a terminal, wrapped at 80 columns; with colours, and with the
+/// learner's next command, if requested.
+std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colours,
+                         bool next = true);
 
 /// Builds and judges the learner's file. Throws std::runtime_error if the lesson has
 /// not been started.
 Verdict check(const Workspace& workspace, const Lesson& lesson,
               Sanitizer sanitizer = Sanitizer::none);
+
+/// The judged process, as the judge starts it.
+struct JudgedProcess {
+  /// Runs it with the given limits and standard input, and waits for it.
+  std::function<Ended(const Limits&, int results)> run;
+  Sanitizer sanitizer = Sanitizer::none;
+  std::filesystem::path library;  ///< the learner's
+  std::filesystem::path stuck;    ///< where report_when_stuck() writes
+  std::filesystem::path root;     ///< omitted in the output that learners see
+};
+
+/// Runs it, and completes the verdict from what it reports and from how it ends.
+void decide(const Lesson& lesson, const JudgedProcess& process, Verdict& verdict);
 
 /// Runs in the judged process: lists the tests, runs them, and reports each to the
 /// judge, which is at the other end of standard input. Returns the exit code.

@@ -98,7 +98,8 @@ nlohmann::ordered_json verdict_json(const Lesson& lesson, const Verdict& verdict
           {"run_seconds", verdict.run_seconds}};
 }
 
-std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colours) {
+std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colours,
+                         bool next) {
   const Paint paint(colours);
   std::string text = paint("1", lesson.slug + "  " + lesson.title) + "\n\n";
   bool explained = false;  // show one failure at a time
@@ -119,10 +120,13 @@ std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colo
     text += (compiling ? "" : "What was printed:\n") + indented(verdict.output) + "\n";
   }
   if (verdict.status == "pass") {
-    text += paint("32", "Passed.") +
-            fmt::format(" Now compare: {}\n",
-                        lesson_command(fmt::format("solution {}", lesson.number)));
-  } else {
+    text += paint("32", "Passed.");
+    if (next) {
+      text += " Now compare: " +
+              lesson_command(fmt::format("solution {}", lesson.number));
+    }
+    text += "\n";
+  } else if (next) {
     text += fmt::format("Stuck? {}\n",
                         lesson_command(fmt::format("hint {}", lesson.number)));
   }
