@@ -27,7 +27,7 @@ class ExecArguments {
   explicit ExecArguments(const Command& command)
       : file_(command.file.empty() ? command.words[0] : command.file),
         words_(command.words) {
-    for (char** entry = environ; *entry; ++entry) {
+    for (char** entry = environ; command.inherit_environment && *entry; ++entry) {
       const std::string text = *entry;
       const std::string name = text.substr(0, text.find('='));
       if (!command.environment.contains(name)) settings_.push_back(text);

@@ -7,6 +7,9 @@
 
 namespace lockstep {
 
+/// The program's name and version, as `--version` prints them.
+inline constexpr const char* kVersion = "lockstep 0.1.0";
+
 /// Returns the command by which the user runs this program, so that hints can be copied
 /// verbatim: the value of LOCKSTEP_PROGRAM, which the checkout's wrapper script sets
 /// (for example, to `./lockstep`), otherwise `lockstep`.

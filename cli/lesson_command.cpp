@@ -38,8 +38,6 @@ std::string today() {
   return text;
 }
 
-bool colours() { return isatty(STDOUT_FILENO) && std::getenv("NO_COLOR") == nullptr; }
-
 const char* state_of(const Workspace& workspace, const Lesson& lesson) {
   if (workspace.progress(lesson).passed) return "passed";
   return workspace.started(lesson) ? "started" : "new";
@@ -185,6 +183,7 @@ int check_one(const LessonOptions& o, const Workspace& workspace,
 }
 
 int check(const LessonOptions& o) {
+  if (o.grade) return check_for_a_grade(o);
   return check_one(o, open_workspace(o), lessons::find_lesson(o.lesson));
 }
 
@@ -285,6 +284,8 @@ int reset(const LessonOptions& o) {
 
 }  // namespace
 
+bool colours() { return isatty(STDOUT_FILENO) && std::getenv("NO_COLOR") == nullptr; }
+
 Workspace open_workspace(const LessonOptions& o) {
   if (!o.course.empty()) setenv("LOCKSTEP_COURSE", o.course.c_str(), 1);
   const char* named = std::getenv("LOCKSTEP_WORKSPACE");
@@ -330,12 +331,26 @@ void add_lesson(CLI::App& app, Action& action) {
        {"thread", Sanitizer::thread}});
   checking->add_option("--checkpoint", options->checkpoint,
                        "check only up to this stage of a long lesson, from 1");
+  checking->add_flag("--grade", options->grade,
+                     "judge somebody else's file, in a sandbox; writes no progress");
+  checking->add_option("--result", options->result,
+                       "with --grade: write a result signed with --key");
+  checking->add_option("--key", options->key,
+                       "with --grade: file with your Ed25519 private key (PEM)");
   add("watch", "check whenever you save, lesson after lesson", watch, true);
   add("hint", "show the next of three hints, each more explicit", hint, true)
       ->add_flag("--again", options->again, "show only the hints already used");
   add("solution", "show the reference solution, once you have passed", solution, true)
       ->add_flag("--show-anyway", options->show_anyway,
                  "show it before you have passed");
+  auto* verifying =
+      add("verify", "verify a result of check --grade", verify_result, false);
+  verifying->add_option("FILE", options->result, "the result")->required();
+  verifying
+      ->add_option("--key", options->key, "your key, private or public (Ed25519, PEM)")
+      ->required();
+  verifying->add_option("--submission", options->submission,
+                        "file that must be the one that was judged");
   add("reset", "start over; your file is saved under another name", reset, true);
   auto* running = add("run", "train a model; with --mine, using your solutions",
                       run_with_pieces, false);

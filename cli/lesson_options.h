@@ -13,7 +13,9 @@ struct LessonOptions {
   std::string lesson, workspace, course;
   int checkpoint = 0;  ///< of `check`; 0: the whole lesson
   lessons::Sanitizer sanitizer = lessons::Sanitizer::none;
-  bool json = false, show_anyway = false, mine = false, again = false;
+  bool json = false, show_anyway = false, mine = false, again = false, grade = false;
+  std::string result, key;  ///< files of graded results
+  std::string submission;   ///< to compare with a graded result
   std::vector<std::string> train;
   std::vector<std::string> judge;  ///< see lessons::Judging
 };
@@ -21,6 +23,15 @@ struct LessonOptions {
 /// Returns the workspace named by the options, the environment or the current folder;
 /// also selects the course for all later calls.
 lessons::Workspace open_workspace(const LessonOptions& options);
+
+/// Returns whether standard output shows colours.
+bool colours();
+
+/// Implements `lesson check --grade`: judges somebody else's file.
+int check_for_a_grade(const LessonOptions& options);
+
+/// Implements `lesson verify FILE --key KEY`.
+int verify_result(const LessonOptions& options);
 
 /// Implements `lesson run [--mine [LESSON]] [-- TRAIN_ARGS]`: trains with the learner's
 /// pieces.

@@ -43,7 +43,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   std::vector<std::string> words(argv + 1, argv + argc);
   const std::vector<std::string> started = cut_launched_command(words);
-  app.set_version_flag("--version", "lockstep 0.1.0");
+  app.set_version_flag("--version", kVersion);
   Action action;
   add_demo(app, action);
   add_train(app, action);

@@ -42,6 +42,26 @@ fs::path precompiled(const fs::path& include) {
          fmt::format("{:016x}", fnv1a64(compiler()));
 }
 
+std::vector<std::string> command_with(const Workspace& workspace,
+                                      const std::vector<std::string>& options) {
+  const fs::path include = workspace.headers();
+  std::vector<std::string> command = {compiler()};
+  const auto add = [&](const std::vector<std::string>& more) {
+    command.insert(command.end(), more.begin(), more.end());
+  };
+  add(common_options());
+  add({"-Wall", "-Wextra", "-Wno-unused-parameter", "-fmax-errors=5",
+       "-fdiagnostics-color=never",
+       "-ffile-prefix-map=" + workspace.root().string() + "/=workspace/",
+       "-I" + include.string()});
+  add(options);
+  if (options == std::vector<std::string>{kAssertions} &&
+      fs::exists(precompiled(include))) {
+    add({"-include", (include / "lessons" / "prelude.h").string()});
+  }
+  return command;
+}
+
 /// Compiles `source` to `library` unless it is up to date, that is, has the
 /// modification time of `source`. (A file saved during compilation is compiled again.)
 Built compile(const Workspace& workspace, const fs::path& source,
@@ -54,24 +74,10 @@ Built compile(const Workspace& workspace, const fs::path& source,
     built.ok = true;
     return built;
   }
-  const fs::path include = workspace.headers();
   fs::create_directories(workspace.built());
-  const std::string root = workspace.root().string() + "/";
   const fs::path part = library.string() + ".part";
-  std::vector<std::string> command = {compiler()};
-  const auto add = [&](const std::vector<std::string>& more) {
-    command.insert(command.end(), more.begin(), more.end());
-  };
-  add(common_options());
-  add({"-shared", "-Wall", "-Wextra", "-Wno-unused-parameter", "-fmax-errors=5",
-       "-fdiagnostics-color=never", "-ffile-prefix-map=" + root + "=workspace/",
-       "-I" + include.string()});
-  add(options);
-  if (options == std::vector<std::string>{kAssertions} &&
-      fs::exists(precompiled(include))) {
-    add({"-include", (include / "lessons" / "prelude.h").string()});
-  }
-  command.insert(command.end(), {source.string(), "-o", part.string()});
+  std::vector<std::string> command = command_with(workspace, options);
+  command.insert(command.end(), {"-shared", source.string(), "-o", part.string()});
   ProcessResult result;
   try {
     result = run_process(command);
@@ -82,7 +88,8 @@ Built compile(const Workspace& workspace, const fs::path& source,
   }
   built.ok = result.exit_code == 0;
   built.messages =
-      without_prefix(without_prefix(result.errors, include.string() + "/"), root);
+      without_prefix(without_prefix(result.errors, workspace.headers().string() + "/"),
+                     workspace.root().string() + "/");
   if (built.ok) {
     fs::last_write_time(part, saved, none);
     fs::rename(part, library);
@@ -93,6 +100,10 @@ Built compile(const Workspace& workspace, const fs::path& source,
 }
 
 }  // namespace
+
+std::vector<std::string> compiler_command(const Workspace& workspace) {
+  return command_with(workspace, {kAssertions});
+}
 
 std::string without_prefix(std::string text, const std::string& prefix) {
   for (size_t at = 0; (at = text.find(prefix, at)) != std::string::npos;) {

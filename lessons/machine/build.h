@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "lessons/machine/workspace.h"
 
@@ -29,6 +30,10 @@ bool headers_are_prepared(const Workspace& workspace);
 /// Throws std::runtime_error if there is no compiler.
 Built build_library(const Workspace& workspace, const Lesson& lesson,
                     Sanitizer sanitizer = Sanitizer::none);
+
+/// Returns the compiler and its options for a learner's file, without a sanitizer; the
+/// file and the kind of output are to be added. Writes the headers if they are missing.
+std::vector<std::string> compiler_command(const Workspace& workspace);
 
 /// Returns `text` without any occurrence of `prefix`: paths as shown to learners
 /// (`05-scatter/scatter.cpp:7`).

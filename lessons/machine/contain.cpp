@@ -50,6 +50,7 @@ Ended run_contained(const std::vector<std::string>& arguments,
   const Fd output(ends[0]);
   Fd output_of_child(ends[1]);
   Command command{arguments, environment};
+  command.inherit_environment = limits.inherit_environment;
   command.input = input;
   command.output = command.errors = output_of_child.get();
   command.own_group = true;

@@ -13,6 +13,7 @@ struct Limits {
   int last_words = 2;                 ///< additional seconds to report where it was
   int64_t memory = int64_t{8} << 30;  ///< bytes of address space; 0: no limit
   int64_t file = int64_t{1} << 30;    ///< maximum size of a file in bytes
+  bool inherit_environment = true;    ///< false: it gets `environment` only
 };
 
 struct Ended {

@@ -2,11 +2,14 @@
 // since it may do anything.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "lessons/machine/build.h"
+#include "lessons/machine/contain.h"
 #include "lessons/machine/lesson.h"
 #include "lessons/machine/workspace.h"
 
@@ -43,8 +46,10 @@ struct Verdict {
 /// Returns the JSON described in docs/lesson-result.md; version 1.
 nlohmann::ordered_json verdict_json(const Lesson& lesson, const Verdict& verdict);
 
-/// Returns text for a terminal, wrapped at 80 columns; with colours if requested.
-std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colours);
+/// Returns text for a terminal, wrapped at 80 columns; with colours, and with the
+/// learner's next command, if requested.
+std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colours,
+                         bool next = true);
 
 /// Fills in the checkpoints of a verdict from its tests.
 void judge_checkpoints(const Lesson& lesson, Verdict& verdict);
@@ -56,6 +61,20 @@ int passed_checkpoints(const Verdict& verdict);
 /// has no such checkpoint.
 Verdict check(const Workspace& workspace, const Lesson& lesson,
               Sanitizer sanitizer = Sanitizer::none, int checkpoint = 0);
+
+/// The judged process, as the judge starts it.
+struct JudgedProcess {
+  /// Runs it with the given limits and standard input, and waits for it.
+  std::function<Ended(const Limits&, int results)> run;
+  Sanitizer sanitizer = Sanitizer::none;
+  std::filesystem::path library;  ///< the learner's
+  std::filesystem::path stuck;    ///< where report_when_stuck() writes
+  std::filesystem::path root;     ///< omitted in the output that learners see
+  std::string until;              ///< last test that counts; empty: all
+};
+
+/// Runs it, and completes the verdict from what it reports and from how it ends.
+void decide(const Lesson& lesson, const JudgedProcess& process, Verdict& verdict);
 
 /// Runs in the judged process: lists the tests, runs them, and reports each to the
 /// judge, which is at the other end of standard input. Returns the exit code.

@@ -1,71 +1,18 @@
 #include "lessons/machine/own_code.h"
 
-#include <cxxabi.h>
-#include <elf.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <memory>
 #include <sstream>
 #include <string_view>
 
 #include "lessons/machine/slots.h"
+#include "lessons/machine/symbols.h"
 #include "tracer/format/keys.h"
 
 namespace lockstep::lessons {
 namespace {
-
-/// The names in a library's dynamic symbol table, without parameters.
-struct Symbols {
-  std::vector<std::string> used;     ///< defined elsewhere, for example in the engine
-  std::vector<std::string> defined;  ///< here
-};
-
-std::string demangled(const char* symbol) {
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
-  std::string name = status == 0 ? text.get() : symbol;
-  name.erase(std::min(name.find_first_of("(["), name.size()));
-  return name;
-}
-
-/// Returns the T at `offset` of a file's contents; zeros if it is too short.
-template <typename T>
-T read_at(const std::string& file, size_t offset) {
-  T value{};
-  if (offset <= file.size() && sizeof(T) <= file.size() - offset) {
-    std::memcpy(&value, file.data() + offset, sizeof(T));
-  }
-  return value;
-}
-
-Symbols symbols_of(const std::string& library) {
-  std::ifstream stream(library, std::ios::binary);
-  const std::string file{std::istreambuf_iterator<char>(stream), {}};
-  const auto header = read_at<Elf64_Ehdr>(file, 0);
-  const auto section = [&](size_t i) {
-    return read_at<Elf64_Shdr>(file, header.e_shoff + i * sizeof(Elf64_Shdr));
-  };
-  Symbols symbols;
-  for (size_t i = 0; i < header.e_shnum; ++i) {
-    const Elf64_Shdr table = section(i);
-    if (table.sh_type != SHT_DYNSYM) continue;
-    const size_t names = section(table.sh_link).sh_offset;
-    for (size_t at = 0; at < table.sh_size; at += sizeof(Elf64_Sym)) {
-      const auto symbol = read_at<Elf64_Sym>(file, table.sh_offset + at);
-      const size_t name = names + symbol.st_name;
-      if (symbol.st_name == 0 || name >= file.size()) continue;
-      auto& list = symbol.st_shndx == SHN_UNDEF ? symbols.used : symbols.defined;
-      list.push_back(demangled(file.c_str() + name));
-    }
-  }
-  return symbols;
-}
 
 /// Returns the end of the skeleton, `LOCKSTEP_LESSON(5) { … }`, in one line.
 std::string registration_of(const Lesson& lesson) {
@@ -119,6 +66,18 @@ void expect_written(const Lesson& lesson, const std::string& library) {
   if (!std::ranges::count(symbols.defined, "lockstep_lesson") &&
       !lesson.slots.empty()) {
     refuse_empty_slot(lesson, in_words(lesson.slots));
+  }
+}
+
+void expect_nothing_of_the_system(const std::string& library) {
+  for (const std::string& name : symbols_of(library).used) {
+    if (is_harmless(name)) continue;
+    throw Wrong{"functions that your file calls",
+                "the engine's, and those of the C++ and C standard libraries",
+                fmt::format("your file calls `{}`", name),
+                {"a graded exercise must not talk to the operating system itself: no "
+                 "processes, files or sockets of its own, and no symbols by name",
+                 ""}};
   }
 }
 

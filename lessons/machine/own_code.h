@@ -18,6 +18,10 @@ std::string own_code_title(const Lesson& lesson);
 /// machine that judges it, or lacks its entry. Loads nothing.
 void expect_written(const Lesson& lesson, const std::string& library);
 
+/// Throws Wrong naming a function of the operating system that the library calls, such
+/// as `fork`, `socket` or `dlsym`. Loads nothing.
+void expect_nothing_of_the_system(const std::string& library);
+
 /// Throws Wrong naming a slot of the lesson into which nothing is plugged. The library
 /// must be loaded.
 void expect_plugged(const Lesson& lesson);

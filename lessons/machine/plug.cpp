@@ -16,6 +16,7 @@
 namespace lockstep::lessons {
 
 void plug(const std::string& library) {
+  forbid_references();  // the library's constructors run while it is loaded
   // RTLD_NOW: detects functions missing from the engine here rather than in training.
   // Never closed: the engine may keep the learner's functions until exit.
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -36,7 +37,7 @@ void plug(const std::string& library) {
         " lesson check " + std::to_string(plugin.lesson));
   }
   plugin.plug();
-  forbid_references();
+  allow_references_of_empty_slots();
   report_when_stuck(library);
 }
 

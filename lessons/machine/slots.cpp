@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <vector>
 
@@ -20,18 +21,22 @@ namespace {
 struct NamedSlot {
   std::string name;
   std::function<bool()> plugged;
-  std::function<void()> forbid_reference;
+  std::function<void()> forbid_reference, allow_reference;
 };
 
 template <typename Result, typename... Args>
 NamedSlot named(runtime::Slot<Result(Args...)>& slot) {
-  const auto forbid = [&slot] {
+  using Function = std::function<Result(Args...)>;
+  const auto kept = std::make_shared<Function>();
+  const auto forbid = [&slot, kept] {
+    if (!*kept) *kept = slot.reference();
     slot.set_reference([name = std::string(slot.name())](Args...) -> Result {
       throw std::logic_error("the engine's own `" + name +
                              "` must be written here, not called");
     });
   };
-  return {slot.name(), [&slot] { return slot.plugged(); }, forbid};
+  const auto allow = [&slot, kept] { slot.set_reference(*kept); };
+  return {slot.name(), [&slot] { return slot.plugged(); }, forbid, allow};
 }
 
 const std::vector<NamedSlot>& all_slots() {
@@ -67,8 +72,12 @@ bool is_plugged(const std::string& slot) {
 }
 
 void forbid_references() {
+  for (const NamedSlot& slot : all_slots()) slot.forbid_reference();
+}
+
+void allow_references_of_empty_slots() {
   for (const NamedSlot& slot : all_slots()) {
-    if (slot.plugged()) slot.forbid_reference();
+    if (!slot.plugged()) slot.allow_reference();
   }
 }
 

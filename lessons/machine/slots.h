@@ -9,10 +9,14 @@ namespace lockstep::lessons {
 /// std::logic_error if the engine has no such slot.
 bool is_plugged(const std::string& slot);
 
-/// Puts the engine's own functions of all plugged slots out of reach, for the rest of
-/// the process: their `reference()` throws std::logic_error when it is called. The
-/// engine calls it in no thread, since it calls the learner's function. Tests that
-/// compute expected values with a reference keep a copy from before.
+/// Puts the engine's own functions of all slots out of reach: their `reference()`
+/// throws std::logic_error when it is called. Must be called before a learner's library
+/// is loaded, which could otherwise copy them. Tests that compute expected values with
+/// a reference keep a copy from before.
 void forbid_references();
+
+/// Undoes forbid_references() for the slots in which the engine's own function runs:
+/// those into which nothing is plugged.
+void allow_references_of_empty_slots();
 
 }  // namespace lockstep::lessons

@@ -142,7 +142,8 @@ nlohmann::ordered_json verdict_json(const Lesson& lesson, const Verdict& verdict
           {"run_seconds", verdict.run_seconds}};
 }
 
-std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colours) {
+std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colours,
+                         bool next) {
   const Paint paint(colours);
   std::string text = paint("1", lesson.slug + "  " + lesson.title) + "\n\n";
   bool explained = false;  // show one failure at a time
@@ -169,10 +170,13 @@ std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colo
         paint("32", fmt::format("Checkpoint {} of {} passed.", verdict.asked, stages)) +
         fmt::format(" Next: {}\n", verdict.checkpoints[verdict.asked].title);
   } else if (verdict.status == "pass") {
-    text += paint("32", "Passed.") +
-            fmt::format(" Now compare: {}\n",
-                        lesson_command(fmt::format("solution {}", lesson.number)));
-  } else {
+    text += paint("32", "Passed.");
+    if (next) {
+      text +=
+          " Now compare: " + lesson_command(fmt::format("solution {}", lesson.number));
+    }
+    text += "\n";
+  } else if (next) {
     text += fmt::format("Stuck? {}\n",
                         lesson_command(fmt::format("hint {}", lesson.number)));
   }

@@ -1,0 +1,5 @@
+// because: No such file or directory
+//
+// A message of the compiler would show that the key is there, and how old it is.
+#pragma GCC dependency "@KEY@"
+
