@@ -2,10 +2,8 @@
 # components: `program`; `cuda`, a .deb of its own; `libraries`, which only the tarball
 # has: the shared libraries and fonts that the .deb names as packages.
 set(private_libraries lib/lockstep)
-set_target_properties(lockstep PROPERTIES
-  INSTALL_RPATH "$ORIGIN/../${private_libraries}")
-# An old-style RPATH also holds for the libraries of the libraries.
-target_link_options(lockstep PRIVATE LINKER:--disable-new-dtags)
+set(program_rpath "$ORIGIN/../${private_libraries}")
+set_target_properties(lockstep PROPERTIES INSTALL_RPATH ${program_rpath})
 set_target_properties(lockstep_engine lockstep_tracer PROPERTIES
   INSTALL_RPATH "$ORIGIN")
 install(TARGETS lockstep RUNTIME DESTINATION bin COMPONENT program)
@@ -35,7 +33,6 @@ install(CODE "
          PATTERN .doctrees EXCLUDE PATTERN .buildinfo EXCLUDE)
   endif()" COMPONENT program)
 
-set(LOCKSTEP_BUNDLE_TO ${private_libraries})
 configure_file(cmake/bundle.cmake.in ${PROJECT_BINARY_DIR}/bundle.cmake @ONLY)
 install(SCRIPT ${PROJECT_BINARY_DIR}/bundle.cmake COMPONENT libraries)
 

@@ -3,6 +3,7 @@ checkout is used. Also the smaller program of a first build."""
 
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -68,11 +69,13 @@ class Package(TempTest):
                 self.assertNotIn(ROOT.encode() + b"/", file.read(), path)
 
     def test_documents_come_along(self):
-        names = {os.path.relpath(path, self.prefix) for path in files_below(self.prefix)}
+        names = {os.path.relpath(path, self.prefix)
+                 for path in files_below(self.prefix)}
         for name in ("README.md", "LICENSE", "NOTICE", "copyright", "docs/commands.md"):
             self.assertIn("share/doc/lockstep/" + name, names)
         self.assertEqual({name for name in names if "mutants" in name}, set())
 
+    @unittest.skipUnless(shutil.which("patchelf"), "patchelf is not installed")
     def test_the_tarball_has_all_libraries_but_the_compilers(self):
         prefix = os.path.realpath(self.path("tarball"))
         for component in ("program", "libraries"):
@@ -91,7 +94,8 @@ class Package(TempTest):
 class FirstBuild(TempTest):
     def core(self, *words, **environment):
         return subprocess.run([CORE, *words], capture_output=True, text=True,
-                              timeout=60, check=False, env={**os.environ, **environment})
+                              timeout=60, check=False,
+                              env={**os.environ, **environment})
 
     def test_help_lists_the_same_commands(self):
         self.assertEqual(self.core("--help").stdout, run("--help")[0])
