@@ -28,8 +28,9 @@
       const text = copy.textContent.replace(/\n$/, "");
       // Of a console only what was typed.
       if (!box.matches(".highlight-console")) return text;
-      const typed = text.split("\n").filter((line) => line.startsWith("$ "));
-      return typed.length ? typed.map((line) => line.slice(2)).join("\n") : text;
+      const typed = text.split("\n").filter((line, i, all) =>
+        line.startsWith("$ ") || all[i - 1]?.endsWith("\\") || all[i - 1]?.endsWith("|"));
+      return typed.length ? typed.map((line) => line.replace(/^\$ /, "")).join("\n") : text;
     }).join("\n");
 
   const copy = async (text) => {

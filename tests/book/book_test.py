@@ -68,11 +68,98 @@ class Built(unittest.TestCase):
                  for hit in asks.finditer(page.read_text(encoding="utf-8"))]
         self.assertEqual(found, [])
 
+    def test_words_come_before_code(self):
+        folder, wrong = built(self), []
+        for page in browser.pages(folder):
+            for lines, first, heading in ListingReader(
+                    page.read_text(encoding="utf-8")).runs:
+                if first or lines > MOST_LINES:
+                    wrong.append(f"{page.relative_to(folder)}, “{heading}”: {lines} "
+                                 f"lines {'first' if first else 'without a word'}")
+        self.assertEqual(wrong, [])
+
+    def test_every_chapter_has_a_picture(self):
+        for chapter in (ROOT / "lessons").glob("*/chapter.md"):
+            text = chapter.read_text(encoding="utf-8")
+            self.assertRegex(text, r"```\{(trace-figure|drawing)\} ", chapter)
+
+    def test_commands_can_be_pasted(self):
+        """In the repository's root, and each lesson's traces are in its workspace."""
+        pages = [*(ROOT / "book").rglob("*.md"), *(ROOT / "lessons").glob("*/*.md"),
+                 *(ROOT / "book/output").glob("*.txt"), *(ROOT / "docs").glob("*.md")]
+        commands = ("lesson|train|view|trace|emulate|demo|book|experiment|launch|"
+                    "doctor|data|bench-step")
+        bare = re.compile(rf"(?:`|^\$ )lockstep (?:{commands})\b", re.M)
+        wrong = []
+        for page in pages:
+            text = page.read_text(encoding="utf-8")
+            wrong += [f"{page}: {hit[0]}" for hit in bare.finditer(text)]
+            if page.name == "chapter.md":
+                wrong += [f"{page}: {hit[0]}" for hit in re.finditer(
+                    r"^.*(?:(?:view|summary|emulate|--trace|-o) (?!workspace/)\S+\.json"
+                    r"|lessons/\S+\.json).*$", text, re.M)]
+        self.assertEqual(wrong, [])
+
     def test_figures_are_small(self):
         large = [f"{file.name}: {file.stat().st_size}"
                  for file in (ROOT / "book/figures").glob("*.png")
                  if file.stat().st_size > 260_000]
         self.assertEqual(large, [])
+
+
+class ListingReader(html.parser.HTMLParser):
+    """Runs of listings without a word between them: (lines, whether their section
+    begins with them, its heading)."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.runs, self.lines, self.heading = [], 0, ""
+        self.first = self.at_start = False
+        self.inside = {"article": 0, "fold": 0, "figure": 0, "pre": 0, "h": 0}
+        self.details = []
+        self.feed(text)
+
+    def end_run(self):
+        if self.lines:
+            self.runs.append((self.lines, self.first, self.heading.strip("\n #")))
+        self.lines = 0
+
+    def handle_starttag(self, tag, attributes):
+        kind = (dict(attributes).get("class") or "").split()
+        if tag == "details":
+            self.details.append("fold" in kind)
+            self.inside["fold"] = sum(self.details)
+        elif tag in ("h1", "h2", "h3"):
+            self.end_run()
+            self.heading, self.inside["h"], self.at_start = "", 1, True
+        elif tag == "figure":
+            self.inside["figure"] = int("listing" in kind)
+        elif tag == "pre" and self.inside["figure"] and not self.inside["fold"]:
+            self.first = self.at_start if not self.lines else self.first
+            self.inside["pre"] = 1
+        elif tag in ("p", "li", "td") and not self.inside["figure"]:
+            self.end_run()
+            self.at_start = False
+
+    def handle_endtag(self, tag):
+        if tag == "details":
+            self.details.pop()
+            self.inside["fold"] = sum(self.details)
+        elif tag in ("h1", "h2", "h3"):
+            self.inside["h"] = 0
+        elif tag in ("figure", "pre"):
+            self.inside[tag] = 0
+        elif tag == "article":
+            self.end_run()
+
+    def handle_data(self, text):
+        if self.inside["h"]:
+            self.heading += text
+        if self.inside["pre"]:
+            self.lines += text.count("\n")
+
+
+MOST_LINES = 72  # of code without a word between them
 
 
 class PageReader(html.parser.HTMLParser):
@@ -124,9 +211,67 @@ class Printed(unittest.TestCase):
                 env={**os.environ, "PYTHONPATH": str(ROOT / "book")}, check=True)
             text = file.read_text(encoding="utf-8")
         self.assertEqual(text.count('<article class="sheet"'),
-                         len(browser.pages(folder)))
-        self.assertGreaterEqual(text.count('<details open class="answer"'), 13)
+                         len(browser.pages(folder)) + 1)
         self.assertEqual(text.count("<details"), text.count("<details open"))
+        pages, answers = text.split('<article class="sheet" id="answers">')
+        self.assertGreaterEqual(answers.count('<h2 id="answer-'), 13)
+        self.assertEqual(answers.count('<h2 id="answer-'),
+                         pages.count('<p class="answered" id="question-'))
+        self.assertIn("44,734,408 bytes to each of the three replicas", answers)
+        self.assertNotIn("44,734,408 bytes to each of the three replicas", pages)
+
+
+PAGE_JS = """(() => {
+  const shown = (x) => x.checkVisibility() && x.getBoundingClientRect().width > 0;
+  const wide = (x) => x.scrollWidth > x.clientWidth + 1
+    && ["auto", "scroll"].includes(getComputedStyle(x).overflowX);
+  const boxes = [...document.querySelectorAll("article *")].filter(wide);
+  return {
+    width: document.documentElement.scrollWidth,
+    broken: [...document.images].filter((x) => !x.naturalWidth).map((x) => x.src),
+    formulas: [...document.querySelectorAll(".math")]
+      .filter((x) => !x.querySelector(".mjx-chtml")).length,
+    unreachable: boxes.filter((x) => x.tabIndex < 0).map((x) => x.className),
+    sideways: boxes.filter((x) => shown(x) && !x.matches(".math-wrapper, .scrolls"))
+      .map((x) => x.className || x.tagName),
+    levels: [...document.querySelectorAll("[role=heading]:not([aria-level])")].length,
+  };
+})()"""
+
+# The contrast of each text with its ground, by the formula of WCAG 2.
+CONTRAST_JS = """(() => {
+  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+  const luminance = (c) => {
+    const [r, g, b] = c.slice(0, 3).map((x) => x / 255)
+      .map((x) => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (x) => {
+    for (; x; x = x.parentElement) {
+      const c = rgb(getComputedStyle(x).backgroundColor);
+      if (c.length < 4 || c[3] > 0.99) return c;
+    }
+    return [255, 255, 255];
+  };
+  const low = {};
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const x = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || !x.checkVisibility()
+        || x.closest("svg, script, style, .visually-hidden, button.copy, .headerlink")) {
+      continue;
+    }
+    const style = getComputedStyle(x), size = parseFloat(style.fontSize);
+    const large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+    const a = luminance(rgb(style.color)), b = luminance(ground(x));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < (large ? 3 : 4.5)) {
+      low[`${x.tagName} ${x.className}`] =
+        `${ratio.toFixed(2)} ${texts.currentNode.data.trim().slice(0, 20)}`;
+    }
+  }
+  return low;
+})()"""
 
 
 class Pages(unittest.TestCase):
@@ -138,22 +283,64 @@ class Pages(unittest.TestCase):
             skip_or_fail(self, "no chromium; fix: apt-get install chromium")
         wrong = []
         with browser.Browser() as reader:
-            for page in browser.pages(folder):
+            for page in [*browser.pages(folder), folder / "search.html"]:
                 for width in browser.WIDTHS:
                     reader.open(page.as_uri(), width, "light")
-                    wide, broken, formulas = reader.value("""[
-                      document.documentElement.scrollWidth,
-                      [...document.images].filter((x) => !x.naturalWidth)
-                        .map((x) => x.src),
-                      [...document.querySelectorAll(".math")]
-                        .filter((x) => !x.querySelector(".mjx-chtml")).length]""")
-                    name = page.relative_to(folder)
-                    if wide > width:
-                        wrong.append(f"{name}: {wide} pixels wide in {width}")
-                    wrong += [f"{name}: broken picture {image}" for image in broken]
-                    if formulas > 0:
-                        wrong.append(f"{name}: {formulas} formulas are not set")
+                    seen = reader.value(PAGE_JS)
+                    name = f"{page.relative_to(folder)} at {width}"
+                    if seen["width"] > width:
+                        wrong.append(f"{name}: {seen['width']} pixels wide")
+                    wrong += [f"{name}: broken picture {one}" for one in seen["broken"]]
+                    if seen["formulas"] > 0:
+                        wrong.append(f"{name}: {seen['formulas']} formulas are not set")
+                    wrong += [f"{name}: Tab does not reach the box {one}"
+                              for one in seen["unreachable"]]
+                    if width < 600:
+                        wrong += [f"{name}: {one} scrolls sideways"
+                                  for one in seen["sideways"]]
+                    if seen["levels"]:
+                        wrong.append(f"{name}: headings without aria-level")
+                    wrong += [f"{name}: {one}" for one in reader.complaints]
         self.assertEqual(wrong, [])
+
+    def test_words_stand_out_from_their_ground(self):
+        folder = built(self)
+        if not browser.chromium():
+            skip_or_fail(self, "no chromium; fix: apt-get install chromium")
+        low = {}
+        with browser.Browser() as reader:
+            for name in ("book/index", "book/rosetta", "book/engine/nn",
+                         "lessons/07-dp-cost/chapter"):
+                for theme in browser.THEMES:
+                    reader.open((folder / f"{name}.html").as_uri(), 1280, theme)
+                    found = reader.value(CONTRAST_JS)
+                    low.update({f"{theme} {where}": what
+                                for where, what in found.items()})
+        self.assertEqual(low, {})
+
+    def test_keys_turn_pages_and_skip_the_navigation(self):
+        folder = built(self)
+        if not browser.chromium():
+            skip_or_fail(self, "no chromium; fix: apt-get install chromium")
+        page = folder / "book/engine/nn.html"
+        text = page.read_text(encoding="utf-8")
+        following = re.search(r'<link rel="next"[^>]* href="([^"]+)"', text)[1]
+        with browser.Browser() as reader:
+            reader.open(page.as_uri(), 1280, "light")
+            reader.press("Tab")
+            self.assertEqual(reader.value("document.activeElement.className"), "skip")
+            reader.press("Enter")
+            self.assertEqual(reader.value("document.activeElement.id"), "text")
+            reader.press("ArrowRight", leaves=True)
+            self.assertEqual(reader.value("location.pathname.split('/').pop()"),
+                             following)
+            reader.press("ArrowLeft", leaves=True)
+            self.assertEqual(reader.value("location.pathname.split('/').pop()"),
+                             "nn.html")
+            reader.value("document.querySelector('.sidebar-search').focus()")
+            reader.press("ArrowRight")  # moves the cursor
+            self.assertEqual(reader.value("location.pathname.split('/').pop()"),
+                             "nn.html")
 
     def test_dark_is_dark_and_the_switch_works(self):
         folder = built(self)
@@ -209,12 +396,14 @@ class Pages(unittest.TestCase):
             reader.open((folder / "search.html").as_uri() + "?q=scatter", 1280, "light")
             found = reader.value("""new Promise((done) => {
               const look = () => {
-                const hits = document.querySelectorAll("#search-results li").length;
-                if (hits > 3) done(hits); else requestAnimationFrame(look);
+                const hits = document.querySelectorAll(
+                  "#search-results li .context").length;
+                if (hits > 3) done(document.querySelector(
+                  "#search-results .context").textContent); else requestAnimationFrame(look);
               };
               look();
             })""")
-        self.assertGreater(found, 3)
+        self.assertIn("scatter", found.lower())  # an excerpt
 
     def test_copied_code_has_no_line_numbers(self):
         folder = built(self)
@@ -234,7 +423,7 @@ class Pages(unittest.TestCase):
             })""")
         self.assertTrue(copied.startswith("std::vector<Group> coalesce_broadcast("),
                         copied)
-        self.assertEqual(typed, "lockstep train -a toy --devices 2 -b 30 --steps 2")
+        self.assertEqual(typed, "./lockstep train -a toy --devices 2 -b 30 --steps 2")
 
 
 if __name__ == "__main__":

@@ -42,8 +42,10 @@ class Browser:
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target,
                                  flatten=True)["sessionId"]
-        self.call("Page.enable")
-        self.call("Runtime.enable")
+        self.loads = 0
+        self.complaints = []  # of the current page: errors of scripts, missing files
+        for part in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{part}.enable")
         return self
 
     def __exit__(self, *_):
@@ -61,11 +63,24 @@ class Browser:
         while True:
             while b"\0" in self.rest:
                 message, self.rest = self.rest.split(b"\0", 1)
-                yield json.loads(message)
+                message = json.loads(message)
+                self.note(message.get("method"), message.get("params", {}))
+                yield message
             fresh = os.read(self.out, 1 << 20)
             if not fresh:
                 raise RuntimeError("the browser has gone")
             self.rest += fresh
+
+    def note(self, method, about):
+        if method == "Page.loadEventFired":
+            self.loads += 1
+        elif method == "Runtime.exceptionThrown":
+            details = about["exceptionDetails"]
+            self.complaints.append(
+                f"{details.get('exception', {}).get('description', details['text'])}")
+        elif method == "Log.entryAdded" and about["entry"]["level"] == "error":
+            self.complaints.append(
+                f"{about['entry']['text']} {about['entry'].get('url', '')}")
 
     def call(self, method, **parameters):
         self.number += 1
@@ -84,14 +99,31 @@ class Browser:
                   deviceScaleFactor=1, mobile=width < 600)
         self.call("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": theme}])
+        self.complaints, before = [], self.loads
         self.call("Page.navigate", url=url)
-        for message in self.messages():
-            if message.get("method") == "Page.loadEventFired":
-                break
+        self.wait_for_load(before)
         self.value("""new Promise((done) => {
             if (!window.MathJax?.Hub) return done();
             MathJax.Hub.Queue(() => done());
         })""")
+
+    def wait_for_load(self, before):
+        """Waits until more pages than `before` have been loaded."""
+        messages = self.messages()
+        while self.loads == before:
+            next(messages)
+
+    def press(self, key, leaves=False):
+        """Presses a key; `leaves`: and waits for the page that it leads to."""
+        code = {"Tab": 9, "Enter": 13, "ArrowLeft": 37, "ArrowRight": 39}[key]
+        words = {"text": "\r"} if key == "Enter" else {}
+        before = self.loads
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key,
+                  windowsVirtualKeyCode=code, **words)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=key,
+                  windowsVirtualKeyCode=code)
+        if leaves:
+            self.wait_for_load(before)
 
     def value(self, expression):
         """The value of a JavaScript expression."""
