@@ -133,7 +133,7 @@
       const from = Math.max(0, small.lastIndexOf(" ", Math.max(0, at - 80)));
       return `${from ? "… " : ""}${text.slice(from, from + 200).trim()} …`;
     };
-    new MutationObserver(() => {
+    const add = () => {
       for (const item of results.querySelectorAll("li:not(.told)")) {
         item.classList.add("told");
         const link = item.querySelector("a");
@@ -144,11 +144,13 @@
         excerpt.textContent = text;
         item.append(excerpt);
       }
-    }).observe(results, { childList: true, subtree: true });
+    };
+    new MutationObserver(add).observe(results, { childList: true, subtree: true });
+    add();
   };
 
-  addExcerpts();
   document.addEventListener("DOMContentLoaded", () => {
+    addExcerpts();
     for (const button of document.getElementsByClassName("theme-toggle")) {
       button.addEventListener("click", switchLight);
     }

@@ -15,6 +15,7 @@ import unittest
 import urllib.parse
 
 import browser
+from listings import ListingReader
 from support import ROOT, main, ready, skip_or_fail
 
 _built = {}
@@ -107,58 +108,6 @@ class Built(unittest.TestCase):
         self.assertEqual(large, [])
 
 
-class ListingReader(html.parser.HTMLParser):
-    """Runs of listings without a word between them: (lines, whether their section
-    begins with them, its heading)."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.runs, self.lines, self.heading = [], 0, ""
-        self.first = self.at_start = False
-        self.inside = {"article": 0, "fold": 0, "figure": 0, "pre": 0, "h": 0}
-        self.details = []
-        self.feed(text)
-
-    def end_run(self):
-        if self.lines:
-            self.runs.append((self.lines, self.first, self.heading.strip("\n #")))
-        self.lines = 0
-
-    def handle_starttag(self, tag, attributes):
-        kind = (dict(attributes).get("class") or "").split()
-        if tag == "details":
-            self.details.append("fold" in kind)
-            self.inside["fold"] = sum(self.details)
-        elif tag in ("h1", "h2", "h3"):
-            self.end_run()
-            self.heading, self.inside["h"], self.at_start = "", 1, True
-        elif tag == "figure":
-            self.inside["figure"] = int("listing" in kind)
-        elif tag == "pre" and self.inside["figure"] and not self.inside["fold"]:
-            self.first = self.at_start if not self.lines else self.first
-            self.inside["pre"] = 1
-        elif tag in ("p", "li", "td") and not self.inside["figure"]:
-            self.end_run()
-            self.at_start = False
-
-    def handle_endtag(self, tag):
-        if tag == "details":
-            self.details.pop()
-            self.inside["fold"] = sum(self.details)
-        elif tag in ("h1", "h2", "h3"):
-            self.inside["h"] = 0
-        elif tag in ("figure", "pre"):
-            self.inside[tag] = 0
-        elif tag == "article":
-            self.end_run()
-
-    def handle_data(self, text):
-        if self.inside["h"]:
-            self.heading += text
-        if self.inside["pre"]:
-            self.lines += text.count("\n")
-
-
 MOST_LINES = 72  # of code without a word between them
 
 
@@ -221,59 +170,6 @@ class Printed(unittest.TestCase):
         self.assertNotIn("44,734,408 bytes to each of the three replicas", pages)
 
 
-PAGE_JS = """(() => {
-  const shown = (x) => x.checkVisibility() && x.getBoundingClientRect().width > 0;
-  const wide = (x) => x.scrollWidth > x.clientWidth + 1
-    && ["auto", "scroll"].includes(getComputedStyle(x).overflowX);
-  const boxes = [...document.querySelectorAll("article *")].filter(wide);
-  return {
-    width: document.documentElement.scrollWidth,
-    broken: [...document.images].filter((x) => !x.naturalWidth).map((x) => x.src),
-    formulas: [...document.querySelectorAll(".math")]
-      .filter((x) => !x.querySelector(".mjx-chtml")).length,
-    unreachable: boxes.filter((x) => x.tabIndex < 0).map((x) => x.className),
-    sideways: boxes.filter((x) => shown(x) && !x.matches(".math-wrapper, .scrolls"))
-      .map((x) => x.className || x.tagName),
-    levels: [...document.querySelectorAll("[role=heading]:not([aria-level])")].length,
-  };
-})()"""
-
-# The contrast of each text with its ground, by the formula of WCAG 2.
-CONTRAST_JS = """(() => {
-  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
-  const luminance = (c) => {
-    const [r, g, b] = c.slice(0, 3).map((x) => x / 255)
-      .map((x) => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const ground = (x) => {
-    for (; x; x = x.parentElement) {
-      const c = rgb(getComputedStyle(x).backgroundColor);
-      if (c.length < 4 || c[3] > 0.99) return c;
-    }
-    return [255, 255, 255];
-  };
-  const low = {};
-  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (texts.nextNode()) {
-    const x = texts.currentNode.parentElement;
-    if (!texts.currentNode.data.trim() || !x.checkVisibility()
-        || x.closest("svg, script, style, .visually-hidden, button.copy, .headerlink")) {
-      continue;
-    }
-    const style = getComputedStyle(x), size = parseFloat(style.fontSize);
-    const large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
-    const a = luminance(rgb(style.color)), b = luminance(ground(x));
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (ratio < (large ? 3 : 4.5)) {
-      low[`${x.tagName} ${x.className}`] =
-        `${ratio.toFixed(2)} ${texts.currentNode.data.trim().slice(0, 20)}`;
-    }
-  }
-  return low;
-})()"""
-
-
 class Pages(unittest.TestCase):
     """In Chromium, with wide and narrow windows."""
 
@@ -286,7 +182,7 @@ class Pages(unittest.TestCase):
             for page in [*browser.pages(folder), folder / "search.html"]:
                 for width in browser.WIDTHS:
                     reader.open(page.as_uri(), width, "light")
-                    seen = reader.value(PAGE_JS)
+                    seen = reader.value(browser.PAGE_JS)
                     name = f"{page.relative_to(folder)} at {width}"
                     if seen["width"] > width:
                         wrong.append(f"{name}: {seen['width']} pixels wide")
@@ -313,7 +209,7 @@ class Pages(unittest.TestCase):
                          "lessons/07-dp-cost/chapter"):
                 for theme in browser.THEMES:
                     reader.open((folder / f"{name}.html").as_uri(), 1280, theme)
-                    found = reader.value(CONTRAST_JS)
+                    found = reader.value(browser.CONTRAST_JS)
                     low.update({f"{theme} {where}": what
                                 for where, what in found.items()})
         self.assertEqual(low, {})

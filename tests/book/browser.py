@@ -16,6 +16,60 @@ WIDTHS = (1280, 400)
 THEMES = ("light", "dark")
 
 
+# What is wrong with a page's boxes, pictures and formulas.
+PAGE_JS = """(() => {
+  const shown = (x) => x.checkVisibility() && x.getBoundingClientRect().width > 0;
+  const wide = (x) => x.scrollWidth > x.clientWidth + 1
+    && ["auto", "scroll"].includes(getComputedStyle(x).overflowX);
+  const boxes = [...document.querySelectorAll("article *")].filter(wide);
+  return {
+    width: document.documentElement.scrollWidth,
+    broken: [...document.images].filter((x) => !x.naturalWidth).map((x) => x.src),
+    formulas: [...document.querySelectorAll(".math")]
+      .filter((x) => !x.querySelector(".mjx-chtml")).length,
+    unreachable: boxes.filter((x) => x.tabIndex < 0).map((x) => x.className),
+    sideways: boxes.filter((x) => shown(x) && !x.matches(".math-wrapper, .scrolls"))
+      .map((x) => x.className || x.tagName),
+    levels: [...document.querySelectorAll("[role=heading]:not([aria-level])")].length,
+  };
+})()"""
+
+# The contrast of each text with its ground, by the formula of WCAG 2.
+CONTRAST_JS = """(() => {
+  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+  const luminance = (c) => {
+    const [r, g, b] = c.slice(0, 3).map((x) => x / 255)
+      .map((x) => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (x) => {
+    for (; x; x = x.parentElement) {
+      const c = rgb(getComputedStyle(x).backgroundColor);
+      if (c.length < 4 || c[3] > 0.99) return c;
+    }
+    return [255, 255, 255];
+  };
+  const low = {};
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const x = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || !x.checkVisibility()
+        || x.closest("svg, script, style, .visually-hidden, button.copy, .headerlink")) {
+      continue;
+    }
+    const style = getComputedStyle(x), size = parseFloat(style.fontSize);
+    const large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+    const a = luminance(rgb(style.color)), b = luminance(ground(x));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < (large ? 3 : 4.5)) {
+      low[`${x.tagName} ${x.className}`] =
+        `${ratio.toFixed(2)} ${texts.currentNode.data.trim().slice(0, 20)}`;
+    }
+  }
+  return low;
+})()"""
+
+
 def chromium():
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
