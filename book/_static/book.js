@@ -133,10 +133,14 @@
       const from = Math.max(0, small.lastIndexOf(" ", Math.max(0, at - 80)));
       return `${from ? "… " : ""}${text.slice(from, from + 200).trim()} …`;
     };
+    const seen = new Set();  // a page's title is a result twice, as page and as heading
     const add = () => {
       for (const item of results.querySelectorAll("li:not(.told)")) {
         item.classList.add("told");
         const link = item.querySelector("a");
+        const title = link && `${new URL(link.href).pathname} ${link.textContent}`;
+        if (title && seen.has(title)) item.remove();
+        seen.add(title);
         const text = link && about(link);
         if (!text) continue;
         const excerpt = document.createElement("p");

@@ -1,5 +1,5 @@
 """Joins all pages of a built book into one, in order, for printing. Answers go to the
-back, so that nobody reads them before the question.
+back, so that they cannot be read before their questions.
 
     python3 -m literate.one_page BOOK FILE.html
 """

@@ -294,12 +294,26 @@ class Pages(unittest.TestCase):
               const look = () => {
                 const hits = document.querySelectorAll(
                   "#search-results li .context").length;
-                if (hits > 3) done(document.querySelector(
-                  "#search-results .context").textContent); else requestAnimationFrame(look);
+                if (hits <= 3) return requestAnimationFrame(look);
+                done(document.querySelector("#search-results .context").textContent);
+              };
+              look();
+            })""")
+            reader.open((folder / "search.html").as_uri() + "?q=Glossary", 1280,
+                        "light")
+            titles = reader.value("""new Promise((done) => {
+              const look = () => {
+                const told = document.querySelector(".search-summary")?.textContent;
+                if (!told?.startsWith("Search finished")) {
+                  return requestAnimationFrame(look);
+                }
+                done([...document.querySelectorAll("#search-results li a")]
+                  .map((link) => link.textContent));
               };
               look();
             })""")
         self.assertIn("scatter", found.lower())  # an excerpt
+        self.assertEqual(titles.count("Glossary"), 1)
 
     def test_copied_code_has_no_line_numbers(self):
         folder = built(self)

@@ -7,6 +7,7 @@ import base64
 import json
 import os
 import pathlib
+import select
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import tempfile
 
 WIDTHS = (1280, 400)
 THEMES = ("light", "dark")
+SILENCE = 60  # seconds after which a test gives up
 
 
 # What is wrong with a page's boxes, pictures and formulas.
@@ -54,7 +56,7 @@ CONTRAST_JS = """(() => {
   while (texts.nextNode()) {
     const x = texts.currentNode.parentElement;
     if (!texts.currentNode.data.trim() || !x.checkVisibility()
-        || x.closest("svg, script, style, .visually-hidden, button.copy, .headerlink")) {
+        || x.closest("svg, script, style, .visually-hidden, .copy, .headerlink")) {
       continue;
     }
     const style = getComputedStyle(x), size = parseFloat(style.fontSize);
@@ -120,6 +122,8 @@ class Browser:
                 message = json.loads(message)
                 self.note(message.get("method"), message.get("params", {}))
                 yield message
+            if not select.select([self.out], [], [], SILENCE)[0]:
+                raise RuntimeError(f"the browser said nothing for {SILENCE} s")
             fresh = os.read(self.out, 1 << 20)
             if not fresh:
                 raise RuntimeError("the browser has gone")

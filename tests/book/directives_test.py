@@ -248,7 +248,8 @@ class Evidence(SmallBook):
 
 
 class Drawings(SmallBook):
-    PAGE = ("```{drawing} book/drawings/queue.svg\n:alt: a \"queue\"\nA caption.\n```\n")
+    PAGE = ("```{drawing} book/drawings/queue.svg\n:alt: a \"queue\"\n"
+            "A caption.\n```\n")
     SVG = '<svg viewBox="0 0 9 9"><rect class="box" width="9" height="9"/></svg>\n'
 
     def test_it_is_part_of_the_page(self):
@@ -267,7 +268,8 @@ class Drawings(SmallBook):
         self.write("book/drawings/queue.svg", "<p>no drawing</p>")
         self.fails(self.PAGE, "is not an <svg>")
         self.write("book/drawings/queue.svg", self.SVG)
-        self.fails(self.PAGE.replace("A caption.\n", ""), "requires :alt: and a caption")
+        self.fails(self.PAGE.replace("A caption.\n", ""),
+                   "requires :alt: and a caption")
         self.fails("", "book/drawings/queue.svg: no page shows it")
 
 
