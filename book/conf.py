@@ -46,7 +46,8 @@ mathjax2_config = {
 }
 
 
-def colours(ground, panel, raised, hover, line, text, dim, faint, accent, told, link):
+def colours(ground, panel, raised, hover, line, text, dim, faint, accent, told,
+            link):
     """The viewer's colours (gui/ui/theme.cpp) as furo's variables. `told`: the accent in
     which words are set, of a contrast of at least 4.5; so are `dim` and `faint`."""
     return {

@@ -12,7 +12,7 @@ if [[ ! $chromium ]]; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Joins all pages into one, with every fold open.
+# Joins all pages into one, with every fold open and the answers at the back.
 PYTHONPATH=$here /usr/bin/python3 -m literate.one_page "$book" "$work/book.html"
 "$chromium" --headless=new --no-sandbox --disable-gpu --no-first-run \
   --user-data-dir="$work/profile" --virtual-time-budget=60000 --no-pdf-header-footer \

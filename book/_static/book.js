@@ -28,8 +28,9 @@
       const text = copy.textContent.replace(/\n$/, "");
       // Of a console only what was typed.
       if (!box.matches(".highlight-console")) return text;
-      const typed = text.split("\n").filter((line) => line.startsWith("$ "));
-      return typed.length ? typed.map((line) => line.slice(2)).join("\n") : text;
+      const typed = text.split("\n").filter((line, i, all) =>
+        line.startsWith("$ ") || all[i - 1]?.endsWith("\\") || all[i - 1]?.endsWith("|"));
+      return typed.length ? typed.map((line) => line.replace(/^\$ /, "")).join("\n") : text;
     }).join("\n");
 
   const copy = async (text) => {
@@ -132,10 +133,14 @@
       const from = Math.max(0, small.lastIndexOf(" ", Math.max(0, at - 80)));
       return `${from ? "… " : ""}${text.slice(from, from + 200).trim()} …`;
     };
-    new MutationObserver(() => {
+    const seen = new Set();  // a page's title is a result twice, as page and as heading
+    const add = () => {
       for (const item of results.querySelectorAll("li:not(.told)")) {
         item.classList.add("told");
         const link = item.querySelector("a");
+        const title = link && `${new URL(link.href).pathname} ${link.textContent}`;
+        if (title && seen.has(title)) item.remove();
+        seen.add(title);
         const text = link && about(link);
         if (!text) continue;
         const excerpt = document.createElement("p");
@@ -143,11 +148,13 @@
         excerpt.textContent = text;
         item.append(excerpt);
       }
-    }).observe(results, { childList: true, subtree: true });
+    };
+    new MutationObserver(add).observe(results, { childList: true, subtree: true });
+    add();
   };
 
-  addExcerpts();
   document.addEventListener("DOMContentLoaded", () => {
+    addExcerpts();
     for (const button of document.getElementsByClassName("theme-toggle")) {
       button.addEventListener("click", switchLight);
     }

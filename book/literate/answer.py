@@ -30,7 +30,7 @@ def visit(self, node):
 
 
 def depart(self, node):
-    self.body.append("</div>\n</details>\n")
+    self.body.append("</div>\n<!-- answer ends --></details>\n")  # for one_page.py
 
 
 def nothing(self, node):

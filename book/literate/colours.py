@@ -20,7 +20,7 @@ def styles(text, comment, keyword, kind, number, string, call, prompt):
 
 class Day(Style):
     background_color = "#F5F7F9"
-    styles = styles("#171C22", "#6A7580", "#8A3FBF", "#0C7C70", "#B5500F", "#3F7A14",
+    styles = styles("#171C22", "#626D78", "#8A3FBF", "#0C7C70", "#B5500F", "#3F7A14",
                     "#2458C5", "#B97400")
 
 

@@ -1,5 +1,6 @@
-"""The directive `drawing`: an SVG of book/drawings, put into the page itself, so that it
-has the page's colours by day and by night. Its classes are in book/_static/book.css.
+"""The directive `drawing`: an SVG of book/drawings, put into the page itself, so that
+it has the page's colours by day and by night. Its classes are in
+book/_static/book.css.
 """
 
 import re

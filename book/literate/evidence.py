@@ -40,19 +40,23 @@ class Output(SourceDirective):
 
     def excerpt(self, lines):
         """Returns the input, and the lines between the two texts."""
-        first, last = 1, len(lines) - 1
+        typed = 1  # the lines of input
+        while typed < len(lines) and (lines[typed - 1].endswith("\\")
+                                      or lines[typed].startswith("$ ")):
+            typed += 1
+        first, last = typed, len(lines) - 1
         for option, text in self.options.items():
-            found = [i for i, line in enumerate(lines[1:], 1) if text in line]
+            found = [i for i, line in enumerate(lines) if i >= typed and text in line]
             if not found:
                 raise SourceError(f"no line has '{text}'")
             if option == "from":
                 first = found[0]
             else:
                 last = next((i for i in found if i >= first), first)
-        before = ["…"] if first > 1 else []
+        before = ["…"] if first > typed else []
         rest = len(lines) - 1 - last
         after = [f"… ({rest} more lines)"] if rest else []
-        return [lines[0], *before, *lines[first:last + 1], *after]
+        return [*lines[:typed], *before, *lines[first:last + 1], *after]
 
 
 class TraceFigure(SourceDirective):

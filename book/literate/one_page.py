@@ -1,4 +1,5 @@
-"""Joins all pages of a built book into one, in order, for printing.
+"""Joins all pages of a built book into one, in order, for printing. Answers go to the
+back, so that they cannot be read before their questions.
 
     python3 -m literate.one_page BOOK FILE.html
 """
@@ -12,6 +13,9 @@ import urllib.parse
 ARTICLE = re.compile(r'<article role="main"[^>]*>(.*)</article>', re.S)
 NEXT = re.compile(r'<link rel="next"[^>]* href="([^"]+)"')
 LINK = re.compile(r'(\s(?:href|src))="([^"]*)"')
+TITLE = re.compile(r"<h1>(.*?)<a ", re.S)
+ANSWER = re.compile(r'<details class="answer">\s*<summary>Answer</summary>(.*?)'
+                    r'<!-- answer ends --></details>', re.S)
 ID = re.compile(r'(\sid)="([^"]*)"')
 
 
@@ -46,8 +50,31 @@ def article(book, page, known):
             return f'{hit[1]}="#{anchor(book, target, parts.fragment)}"'
         return f'{hit[1]}="{target.as_uri()}"'
 
-    text = LINK.sub(link, text).replace("<details ", "<details open ")
+    text = LINK.sub(link, text).replace('<details class="answer">', "<answer>")
+    text = text.replace("<details ", "<details open ").replace(
+        "<answer>", '<details class="answer">')
     return f'<article class="sheet" id="{anchor(book, page)}">{text}</article>'
+
+
+def answers_at_the_back(articles):
+    """Returns the articles with a link in place of each answer, and the answers."""
+    answers = []
+
+    def move(page, hit):
+        number = len(answers) + 1
+        title = TITLE.search(page).group(1)
+        answers.append(
+            f'<h2 id="answer-{number}">{number}. {title}</h2>{hit[1]}'
+            f'<p><a href="#question-{number}">Back to the question</a></p>')
+        return (f'<p class="answered" id="question-{number}">'
+                f'<a href="#answer-{number}">Answer {number}, at the back</a></p>')
+
+    pages = [ANSWER.sub(lambda hit, page=page: move(page, hit), page)
+             for page in articles]
+    if answers:
+        pages.append(f'<article class="sheet" id="answers"><h1>Answers</h1>'
+                     f'{"".join(answers)}</article>')
+    return pages
 
 
 def main(book, out):
@@ -63,7 +90,8 @@ def main(book, out):
     head = head.replace('href="../', f'href="{book.as_uri()}/')
     scripts = (config + (math.group(0) if math else "")).replace(
         'src="../', f'src="{book.as_uri()}/')
-    body = "".join(article(book, page, set(pages)) for page in pages)
+    body = "".join(answers_at_the_back(
+        [article(book, page, set(pages)) for page in pages]))
     pathlib.Path(out).write_text(
         f'{head}<body data-theme="light" class="printed">{scripts}{body}</body></html>',
         encoding="utf-8")

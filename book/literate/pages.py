@@ -17,7 +17,7 @@ def without_module(app, page, template, context, doctree):
 
 
 def prose(doctree):
-    """Returns the paragraphs of a page as one text: without code, tables and formulas."""
+    """Returns a page's paragraphs as one text: without code, tables and formulas."""
     told = []
     for paragraph in doctree.findall(nodes.paragraph):
         above, skipped = paragraph.parent, False

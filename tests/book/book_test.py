@@ -15,6 +15,7 @@ import unittest
 import urllib.parse
 
 import browser
+from listings import ListingReader
 from support import ROOT, main, ready, skip_or_fail
 
 _built = {}
@@ -68,11 +69,46 @@ class Built(unittest.TestCase):
                  for hit in asks.finditer(page.read_text(encoding="utf-8"))]
         self.assertEqual(found, [])
 
+    def test_words_come_before_code(self):
+        folder, wrong = built(self), []
+        for page in browser.pages(folder):
+            for lines, first, heading in ListingReader(
+                    page.read_text(encoding="utf-8")).runs:
+                if first or lines > MOST_LINES:
+                    wrong.append(f"{page.relative_to(folder)}, “{heading}”: {lines} "
+                                 f"lines {'first' if first else 'without a word'}")
+        self.assertEqual(wrong, [])
+
+    def test_every_chapter_has_a_picture(self):
+        for chapter in (ROOT / "lessons").glob("*/chapter.md"):
+            text = chapter.read_text(encoding="utf-8")
+            self.assertRegex(text, r"```\{(trace-figure|drawing)\} ", chapter)
+
+    def test_commands_can_be_pasted(self):
+        """In the repository's root, and each lesson's traces are in its workspace."""
+        pages = [*(ROOT / "book").rglob("*.md"), *(ROOT / "lessons").glob("*/*.md"),
+                 *(ROOT / "book/output").glob("*.txt"), *(ROOT / "docs").glob("*.md")]
+        commands = ("lesson|train|view|trace|emulate|demo|book|experiment|launch|"
+                    "doctor|data|bench-step")
+        bare = re.compile(rf"(?:`|^\$ )lockstep (?:{commands})\b", re.M)
+        wrong = []
+        for page in pages:
+            text = page.read_text(encoding="utf-8")
+            wrong += [f"{page}: {hit[0]}" for hit in bare.finditer(text)]
+            if page.name == "chapter.md":
+                wrong += [f"{page}: {hit[0]}" for hit in re.finditer(
+                    r"^.*(?:(?:view|summary|emulate|--trace|-o) (?!workspace/)\S+\.json"
+                    r"|lessons/\S+\.json).*$", text, re.M)]
+        self.assertEqual(wrong, [])
+
     def test_figures_are_small(self):
         large = [f"{file.name}: {file.stat().st_size}"
                  for file in (ROOT / "book/figures").glob("*.png")
                  if file.stat().st_size > 260_000]
         self.assertEqual(large, [])
+
+
+MOST_LINES = 72  # of code without a word between them
 
 
 class PageReader(html.parser.HTMLParser):
@@ -124,9 +160,14 @@ class Printed(unittest.TestCase):
                 env={**os.environ, "PYTHONPATH": str(ROOT / "book")}, check=True)
             text = file.read_text(encoding="utf-8")
         self.assertEqual(text.count('<article class="sheet"'),
-                         len(browser.pages(folder)))
-        self.assertGreaterEqual(text.count('<details open class="answer"'), 13)
+                         len(browser.pages(folder)) + 1)
         self.assertEqual(text.count("<details"), text.count("<details open"))
+        pages, answers = text.split('<article class="sheet" id="answers">')
+        self.assertGreaterEqual(answers.count('<h2 id="answer-'), 13)
+        self.assertEqual(answers.count('<h2 id="answer-'),
+                         pages.count('<p class="answered" id="question-'))
+        self.assertIn("44,734,408 bytes to each of the three replicas", answers)
+        self.assertNotIn("44,734,408 bytes to each of the three replicas", pages)
 
 
 class Pages(unittest.TestCase):
@@ -138,22 +179,64 @@ class Pages(unittest.TestCase):
             skip_or_fail(self, "no chromium; fix: apt-get install chromium")
         wrong = []
         with browser.Browser() as reader:
-            for page in browser.pages(folder):
+            for page in [*browser.pages(folder), folder / "search.html"]:
                 for width in browser.WIDTHS:
                     reader.open(page.as_uri(), width, "light")
-                    wide, broken, formulas = reader.value("""[
-                      document.documentElement.scrollWidth,
-                      [...document.images].filter((x) => !x.naturalWidth)
-                        .map((x) => x.src),
-                      [...document.querySelectorAll(".math")]
-                        .filter((x) => !x.querySelector(".mjx-chtml")).length]""")
-                    name = page.relative_to(folder)
-                    if wide > width:
-                        wrong.append(f"{name}: {wide} pixels wide in {width}")
-                    wrong += [f"{name}: broken picture {image}" for image in broken]
-                    if formulas > 0:
-                        wrong.append(f"{name}: {formulas} formulas are not set")
+                    seen = reader.value(browser.PAGE_JS)
+                    name = f"{page.relative_to(folder)} at {width}"
+                    if seen["width"] > width:
+                        wrong.append(f"{name}: {seen['width']} pixels wide")
+                    wrong += [f"{name}: broken picture {one}" for one in seen["broken"]]
+                    if seen["formulas"] > 0:
+                        wrong.append(f"{name}: {seen['formulas']} formulas are not set")
+                    wrong += [f"{name}: Tab does not reach the box {one}"
+                              for one in seen["unreachable"]]
+                    if width < 600:
+                        wrong += [f"{name}: {one} scrolls sideways"
+                                  for one in seen["sideways"]]
+                    if seen["levels"]:
+                        wrong.append(f"{name}: headings without aria-level")
+                    wrong += [f"{name}: {one}" for one in reader.complaints]
         self.assertEqual(wrong, [])
+
+    def test_words_stand_out_from_their_ground(self):
+        folder = built(self)
+        if not browser.chromium():
+            skip_or_fail(self, "no chromium; fix: apt-get install chromium")
+        low = {}
+        with browser.Browser() as reader:
+            for name in ("book/index", "book/rosetta", "book/engine/nn",
+                         "lessons/07-dp-cost/chapter"):
+                for theme in browser.THEMES:
+                    reader.open((folder / f"{name}.html").as_uri(), 1280, theme)
+                    found = reader.value(browser.CONTRAST_JS)
+                    low.update({f"{theme} {where}": what
+                                for where, what in found.items()})
+        self.assertEqual(low, {})
+
+    def test_keys_turn_pages_and_skip_the_navigation(self):
+        folder = built(self)
+        if not browser.chromium():
+            skip_or_fail(self, "no chromium; fix: apt-get install chromium")
+        page = folder / "book/engine/nn.html"
+        text = page.read_text(encoding="utf-8")
+        following = re.search(r'<link rel="next"[^>]* href="([^"]+)"', text)[1]
+        with browser.Browser() as reader:
+            reader.open(page.as_uri(), 1280, "light")
+            reader.press("Tab")
+            self.assertEqual(reader.value("document.activeElement.className"), "skip")
+            reader.press("Enter")
+            self.assertEqual(reader.value("document.activeElement.id"), "text")
+            reader.press("ArrowRight", leaves=True)
+            self.assertEqual(reader.value("location.pathname.split('/').pop()"),
+                             following)
+            reader.press("ArrowLeft", leaves=True)
+            self.assertEqual(reader.value("location.pathname.split('/').pop()"),
+                             "nn.html")
+            reader.value("document.querySelector('.sidebar-search').focus()")
+            reader.press("ArrowRight")  # moves the cursor
+            self.assertEqual(reader.value("location.pathname.split('/').pop()"),
+                             "nn.html")
 
     def test_dark_is_dark_and_the_switch_works(self):
         folder = built(self)
@@ -209,12 +292,28 @@ class Pages(unittest.TestCase):
             reader.open((folder / "search.html").as_uri() + "?q=scatter", 1280, "light")
             found = reader.value("""new Promise((done) => {
               const look = () => {
-                const hits = document.querySelectorAll("#search-results li").length;
-                if (hits > 3) done(hits); else requestAnimationFrame(look);
+                const hits = document.querySelectorAll(
+                  "#search-results li .context").length;
+                if (hits <= 3) return requestAnimationFrame(look);
+                done(document.querySelector("#search-results .context").textContent);
               };
               look();
             })""")
-        self.assertGreater(found, 3)
+            reader.open((folder / "search.html").as_uri() + "?q=Glossary", 1280,
+                        "light")
+            titles = reader.value("""new Promise((done) => {
+              const look = () => {
+                const told = document.querySelector(".search-summary")?.textContent;
+                if (!told?.startsWith("Search finished")) {
+                  return requestAnimationFrame(look);
+                }
+                done([...document.querySelectorAll("#search-results li a")]
+                  .map((link) => link.textContent));
+              };
+              look();
+            })""")
+        self.assertIn("scatter", found.lower())  # an excerpt
+        self.assertEqual(titles.count("Glossary"), 1)
 
     def test_copied_code_has_no_line_numbers(self):
         folder = built(self)
@@ -234,7 +333,7 @@ class Pages(unittest.TestCase):
             })""")
         self.assertTrue(copied.startswith("std::vector<Group> coalesce_broadcast("),
                         copied)
-        self.assertEqual(typed, "lockstep train -a toy --devices 2 -b 30 --steps 2")
+        self.assertEqual(typed, "./lockstep train -a toy --devices 2 -b 30 --steps 2")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import base64
 import json
 import os
 import pathlib
+import select
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,61 @@ import tempfile
 
 WIDTHS = (1280, 400)
 THEMES = ("light", "dark")
+SILENCE = 60  # seconds after which a test gives up
+
+
+# What is wrong with a page's boxes, pictures and formulas.
+PAGE_JS = """(() => {
+  const shown = (x) => x.checkVisibility() && x.getBoundingClientRect().width > 0;
+  const wide = (x) => x.scrollWidth > x.clientWidth + 1
+    && ["auto", "scroll"].includes(getComputedStyle(x).overflowX);
+  const boxes = [...document.querySelectorAll("article *")].filter(wide);
+  return {
+    width: document.documentElement.scrollWidth,
+    broken: [...document.images].filter((x) => !x.naturalWidth).map((x) => x.src),
+    formulas: [...document.querySelectorAll(".math")]
+      .filter((x) => !x.querySelector(".mjx-chtml")).length,
+    unreachable: boxes.filter((x) => x.tabIndex < 0).map((x) => x.className),
+    sideways: boxes.filter((x) => shown(x) && !x.matches(".math-wrapper, .scrolls"))
+      .map((x) => x.className || x.tagName),
+    levels: [...document.querySelectorAll("[role=heading]:not([aria-level])")].length,
+  };
+})()"""
+
+# The contrast of each text with its ground, by the formula of WCAG 2.
+CONTRAST_JS = """(() => {
+  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+  const luminance = (c) => {
+    const [r, g, b] = c.slice(0, 3).map((x) => x / 255)
+      .map((x) => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (x) => {
+    for (; x; x = x.parentElement) {
+      const c = rgb(getComputedStyle(x).backgroundColor);
+      if (c.length < 4 || c[3] > 0.99) return c;
+    }
+    return [255, 255, 255];
+  };
+  const low = {};
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const x = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || !x.checkVisibility()
+        || x.closest("svg, script, style, .visually-hidden, .copy, .headerlink")) {
+      continue;
+    }
+    const style = getComputedStyle(x), size = parseFloat(style.fontSize);
+    const large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+    const a = luminance(rgb(style.color)), b = luminance(ground(x));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < (large ? 3 : 4.5)) {
+      low[`${x.tagName} ${x.className}`] =
+        `${ratio.toFixed(2)} ${texts.currentNode.data.trim().slice(0, 20)}`;
+    }
+  }
+  return low;
+})()"""
 
 
 def chromium():
@@ -42,8 +98,10 @@ class Browser:
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target,
                                  flatten=True)["sessionId"]
-        self.call("Page.enable")
-        self.call("Runtime.enable")
+        self.loads = 0
+        self.complaints = []  # of the current page: errors of scripts, missing files
+        for part in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{part}.enable")
         return self
 
     def __exit__(self, *_):
@@ -61,11 +119,26 @@ class Browser:
         while True:
             while b"\0" in self.rest:
                 message, self.rest = self.rest.split(b"\0", 1)
-                yield json.loads(message)
+                message = json.loads(message)
+                self.note(message.get("method"), message.get("params", {}))
+                yield message
+            if not select.select([self.out], [], [], SILENCE)[0]:
+                raise RuntimeError(f"the browser said nothing for {SILENCE} s")
             fresh = os.read(self.out, 1 << 20)
             if not fresh:
                 raise RuntimeError("the browser has gone")
             self.rest += fresh
+
+    def note(self, method, about):
+        if method == "Page.loadEventFired":
+            self.loads += 1
+        elif method == "Runtime.exceptionThrown":
+            details = about["exceptionDetails"]
+            self.complaints.append(
+                f"{details.get('exception', {}).get('description', details['text'])}")
+        elif method == "Log.entryAdded" and about["entry"]["level"] == "error":
+            self.complaints.append(
+                f"{about['entry']['text']} {about['entry'].get('url', '')}")
 
     def call(self, method, **parameters):
         self.number += 1
@@ -84,14 +157,31 @@ class Browser:
                   deviceScaleFactor=1, mobile=width < 600)
         self.call("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": theme}])
+        self.complaints, before = [], self.loads
         self.call("Page.navigate", url=url)
-        for message in self.messages():
-            if message.get("method") == "Page.loadEventFired":
-                break
+        self.wait_for_load(before)
         self.value("""new Promise((done) => {
             if (!window.MathJax?.Hub) return done();
             MathJax.Hub.Queue(() => done());
         })""")
+
+    def wait_for_load(self, before):
+        """Waits until more pages than `before` have been loaded."""
+        messages = self.messages()
+        while self.loads == before:
+            next(messages)
+
+    def press(self, key, leaves=False):
+        """Presses a key; `leaves`: and waits for the page that it leads to."""
+        code = {"Tab": 9, "Enter": 13, "ArrowLeft": 37, "ArrowRight": 39}[key]
+        words = {"text": "\r"} if key == "Enter" else {}
+        before = self.loads
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key,
+                  windowsVirtualKeyCode=code, **words)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=key,
+                  windowsVirtualKeyCode=code)
+        if leaves:
+            self.wait_for_load(before)
 
     def value(self, expression):
         """The value of a JavaScript expression."""

@@ -217,6 +217,14 @@ class Evidence(SmallBook):
         self.fails("```{output} book/output/toy.txt\n:from: four\n```\n",
                    "no line has 'four'")
 
+    def test_all_that_was_typed_is_shown(self):
+        self.write("book/output/toy.txt", "$ lockstep train \\\n      -a toy\n"
+                   "$ lockstep emulate\none\ntwo\n")
+        html = self.passes("```{output} book/output/toy.txt\n:from: two\n```\n")
+        for text in ("-a<", "toy\n", "emulate", "two"):
+            self.assertIn(text, html)
+        self.assertNotIn("one\n", html)
+
     def test_output_without_a_maker_fails(self):
         self.write("book/output/toy.txt", "$ lockstep train\none\n")
         self.write("book/capture.sh", "prints other\n")
@@ -237,6 +245,32 @@ class Evidence(SmallBook):
         self.fails(self.FIGURE.replace(":alt: a picture\n", ""), "requires :alt:")
         self.write("book/figures.sh", "draw another\n")
         self.fails(self.FIGURE, "book/figures.sh does not generate forward.png")
+
+
+class Drawings(SmallBook):
+    PAGE = ("```{drawing} book/drawings/queue.svg\n:alt: a \"queue\"\n"
+            "A caption.\n```\n")
+    SVG = '<svg viewBox="0 0 9 9"><rect class="box" width="9" height="9"/></svg>\n'
+
+    def test_it_is_part_of_the_page(self):
+        self.write("book/drawings/queue.svg", self.SVG)
+        html = self.passes(self.PAGE)
+        self.assertIn('<svg role="img" aria-label="a &quot;queue&quot;" viewBox', html)
+        self.assertIn("A caption.", html)
+
+    def test_it_has_the_colours_of_the_page(self):
+        self.write("book/drawings/queue.svg",
+                   self.SVG.replace('class="box"', 'fill="#fff"'))
+        self.fails(self.PAGE, "has colours of its own")
+
+    def test_what_is_missing_fails(self):
+        self.fails(self.PAGE, "there is no such file")
+        self.write("book/drawings/queue.svg", "<p>no drawing</p>")
+        self.fails(self.PAGE, "is not an <svg>")
+        self.write("book/drawings/queue.svg", self.SVG)
+        self.fails(self.PAGE.replace("A caption.\n", ""),
+                   "requires :alt: and a caption")
+        self.fails("", "book/drawings/queue.svg: no page shows it")
 
 
 class Answers(SmallBook):

@@ -147,7 +147,8 @@ class Lessons(Workspace):
         self.assertIn("the chapter “Lesson 00: First trace” in the book", start("a"))
         (checkout / "book").mkdir()
         (checkout / "book/build.bash").write_text("")
-        self.assertIn(f"the chapter ./lockstep book     (builds it: {page})", start("b"))
+        self.assertIn(f"the chapter ./lockstep book     (builds it: {page})",
+                      start("b"))
         page.parent.mkdir(parents=True)
         page.write_text("")
         self.assertIn(f"the chapter {page}\n", start("c"))
@@ -183,7 +184,7 @@ class Lessons(Workspace):
         self.assertIn("05-scatter has no checkpoints; fix: ", errors)
 
     def test_pieces_of_another_mode_are_no_fault(self):
-        """A run with all pieces says which of them it called, and names no other run."""
+        """A run with all pieces says which it called, and names no other run."""
         self.write_solution()
         self.check(passes=True)
         self.lesson("start", 9)
