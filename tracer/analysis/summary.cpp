@@ -182,6 +182,16 @@ void take_devices(const Trace& trace, Summary& summary) {
   }
 }
 
+void take_utilisation(const Trace& trace, const std::vector<Step>& steps,
+                      Summary& summary) {
+  std::vector<const Step*> train, eval;
+  for (const Step& step : steps) {
+    if (!step.interrupted) (step.train ? train : eval).push_back(&step);
+  }
+  summary.train.utilisation = measure_utilisation(trace, train);
+  summary.eval.utilisation = measure_utilisation(trace, eval);
+}
+
 }  // namespace
 
 Summary summarize(const Trace& trace) {
@@ -190,6 +200,7 @@ Summary summarize(const Trace& trace) {
   summary.arch = string_arg(trace.lockstep, top::arch);
   summary.clock = string_arg(trace.lockstep, top::clock);
   summary.imported = trace.lockstep.contains(top::imported);
+  summary.failure = string_arg(object_arg(trace.lockstep, top::failure), top::error);
   summary.cut = string_arg(object_arg(trace.lockstep, top::imported), "cut");
   take_devices(trace, summary);
   take_rank(trace, summary);
@@ -217,6 +228,7 @@ Summary summarize(const Trace& trace) {
       measured[i] =
           StepMeter(steps[i], lanes, computing, group_of(steps[i], summary)).take();
     }
+    take_utilisation(trace, steps, summary);
     summary.memory = memory_peaks(trace, lanes);
     summary.kernels = kernel_times(trace);
     if (summary.imported) summary.recording = device_times(trace, lanes);
