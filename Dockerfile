@@ -2,11 +2,11 @@
 # (2026-11-22, 8 minutes on two cores), and the demo ran in it; not yet by Docker.
 #
 #   docker build -t lockstep .
-#   docker run --rm --ipc=host lockstep demo
+#   docker run --rm -v "$PWD/traces:/lockstep/traces" lockstep demo
 #
-# --ipc=host: a container's shared memory is 64 MB by default. PyTorch's loader workers
-# hand batches over through it and die of a "bus error" when it is full.
-# lockstep's loader uses threads and needs none; the flag is for comparisons with PyTorch.
+# --ipc=host is not needed: lockstep's loader uses threads. (A container's shared memory
+# is 64 MB by default; PyTorch's loader workers hand batches over through it and die of a
+# "bus error" when it is full.) docs/docker.md: limits, and what makes a run slow.
 FROM debian:12-slim
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates \
       python3 && rm -rf /var/lib/apt/lists/*

@@ -65,3 +65,12 @@ quietly train "${generated[@]}" --device-type null -a vgg16 --mode dp --devices 
 prints null-ports trace summary vgg16.json
 before=()
 prints legacy train "${generated[@]}" --device-type null -a vgg16_legacy -b 4 --steps 1
+
+null=("${generated[@]}" --device-type null --steps 1)
+prints detective train "${generated[@]}" --device-type null -a vgg16_legacy --mode dp \
+  -b 1600 --trace legacy.json
+prints detective-single train "${null[@]}" -a vgg16_legacy --gpu 0 -b 2
+prints detective-fixed train "${null[@]}" -a vgg16 --mode dp -b 1600
+prints detective-224 train "${null[@]}" -a vgg16_legacy --mode dp -b 8 --image-size 224 \
+  --length 8
+"$lockstep" view legacy.json --size 1280x800 --screenshot "$root/book/figures/detective.png"

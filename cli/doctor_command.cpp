@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "base/container.h"
 #include "base/program.h"
 #include "cli/commands.h"
 #include "engine/backends/backend.h"
@@ -41,6 +42,10 @@ int report() {
        std::to_string(cores) +
            "; virtual devices share them on the measured clock; on the emulated clock "
            "each has its own");
+  const ContainerLimits limits = read_limits();
+  line(true, "CPU quota", describe_cpus(limits.cpus, static_cast<int>(cores)));
+  line(true, "memory limit", describe_memory(limits.memory));
+  line(true, "/dev/shm", describe_shared(limits.shared));
   const bool cpu = has_backend(DeviceType::cpu);
   line(cpu, "oneDNN (cpu)",
        cpu ? "--device-type cpu, the default"

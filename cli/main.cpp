@@ -11,6 +11,7 @@
 #include "run/printable.h"
 #include "tracer/record/collect.h"
 #include "tracer/record/embedded.h"
+#include "tracer/record/traceback.h"
 
 namespace lockstep::cli {
 
@@ -21,8 +22,10 @@ void on_interrupt(int) {
   if (train::Trainer::stop.exchange(true)) std::_Exit(130);
 }
 
+/// An error of the model is preceded by the calls that led to it, as in Python.
 void say_failed(const std::exception& error) {
-  std::fprintf(stderr, "lockstep: %s\n",
+  const std::string calls = tracer::traceback_text(tracer::take_traceback());
+  std::fprintf(stderr, "%slockstep: %s\n", run::printable(calls).c_str(),
                run::printable(run::shortened(error.what())).c_str());
 }
 

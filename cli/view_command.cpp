@@ -57,7 +57,7 @@ Size parse_size(const std::string& text) {
 
 void open_all(const ViewOptions& o, gui::App& app) {
   for (const std::string& file : o.files) {
-    const tracer::FileText trace = tracer::open_file_text(file);
+    const auto trace = tracer::open_file_text(file, SIZE_MAX, tracer::Ending::any);
     app.begin_loading(file, trace.text, trace.owner);
     app.finish_loading();
     if (!app.error.empty()) throw std::runtime_error(app.error);

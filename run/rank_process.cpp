@@ -19,6 +19,7 @@
 #include "run/words.h"
 #include "tracer/format/merge.h"
 #include "tracer/record/recorder.h"
+#include "tracer/record/traceback.h"
 
 namespace lockstep::run {
 namespace {
@@ -245,6 +246,8 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
     }
   } catch (const std::exception& error) {
     std::fflush(stdout);
+    const std::string calls = tracer::traceback_text(tracer::take_traceback());
+    std::fputs(printable(calls).c_str(), stderr);
     end_with(monitor.explain(error.what()));
   }
   store->leave();

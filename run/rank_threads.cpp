@@ -11,7 +11,7 @@
 #include "engine/nn/init.h"
 #include "run/devices.h"
 #include "run/train.h"
-#include "tracer/record/recorder.h"
+#include "tracer/record/traceback.h"
 
 namespace lockstep::run {
 namespace {
@@ -84,6 +84,19 @@ std::unique_ptr<distributed::Communicator> communicator(
                                              "default");
 }
 
+/// Names the rank if the model failed on it; other errors are of all ranks alike.
+[[noreturn]] void rethrow(const std::exception_ptr& error, tracer::Traceback traceback,
+                          int rank) {
+  if (traceback.frames.empty()) std::rethrow_exception(error);
+  const std::string name = "rank " + std::to_string(rank);
+  tracer::continue_traceback(std::move(traceback), "the thread of " + name);
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& failure) {
+    throw std::runtime_error(name + ": " + failure.what());
+  }
+}
+
 }  // namespace
 
 int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* trace) {
@@ -96,7 +109,8 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
   Gate gate(world);
   std::mutex mutex;
   std::exception_ptr first_error;
-  int code = 0;
+  tracer::Traceback traceback;  // of `first_error`
+  int failed_rank = 0, code = 0;
 
   const auto run = [&](int rank) {
     tracer::set_rank(rank);
@@ -120,7 +134,11 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
     } catch (const std::exception& error) {
       {
         std::lock_guard lock(mutex);
-        if (!first_error) first_error = std::current_exception();
+        if (!first_error) {
+          first_error = std::current_exception();
+          traceback = tracer::take_traceback();
+          failed_rank = rank;
+        }
       }
       gate.open();
       if (!place.group) return;  // no rank waits for this one
@@ -131,7 +149,7 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
   std::vector<std::thread> threads;
   for (int rank = 0; rank < world; ++rank) threads.emplace_back(run, rank);
   for (std::thread& thread : threads) thread.join();
-  if (first_error) std::rethrow_exception(first_error);
+  if (first_error) rethrow(first_error, std::move(traceback), failed_rank);
   return code;
 }
 

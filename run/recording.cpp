@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/file.h"
+#include "base/program.h"
 #include "engine/runtime/device_context.h"
 #include "run/devices.h"
 #include "run/environment.h"
@@ -123,7 +125,17 @@ void Recording::choose_steps(int64_t planned) {
 
 void Recording::before(int64_t step) {
   const bool traced = step >= first_ && step < last_;
-  if (traced || time_all_) tracer::start_recording();
+  // Most mistakes in a model show in the first step.
+  watches_first_ =
+      !traced && !time_all_ && last_ > 0 && !place_.group && is_first_of_run();
+  if (traced || time_all_ || watches_first_) tracer::start_recording();
+}
+
+void Recording::forget_first_step() {
+  tracer::stop_recording();
+  for (Device device : devices_) runtime::context(device).synchronize();
+  tracer::collect();
+  tracer::set_origin(0);  // the trace begins with the first traced step
 }
 
 void Recording::after(const train::StepResult& result) {
@@ -132,6 +144,7 @@ void Recording::after(const train::StepResult& result) {
   } else {
     left_out_.insert(result.step);
   }
+  if (std::exchange(watches_first_, false)) forget_first_step();
   const int64_t next = result.step + 1;
   const bool end_of_trace = next == last_;
   const bool start_of_trace = next == first_;
@@ -153,6 +166,10 @@ void Recording::drain() {
 
 void Recording::take_events() {
   std::vector<tracer::Event> events = tracer::collect();
+  for (const tracer::Event& event : events) {
+    if (!event.is("phase") || event.name != "step") continue;
+    if (bool_arg(event.args, tracer::keys::interrupted)) failed_ = event.step;
+  }
   std::erase_if(events, [this](const tracer::Event& event) {
     return left_out_.contains(event.step);
   });
@@ -168,9 +185,10 @@ void Recording::take_events() {
     }
   }
   for (tracer::Event& event : events) {
-    const bool traced = event.step == tracer::kNone
-                            ? last_ > 0
-                            : event.step >= first_ && event.step < last_;
+    const bool traced =
+        event.step == tracer::kNone
+            ? last_ > 0
+            : (event.step >= first_ && event.step < last_) || event.step == failed_;
     if (traced) kept_.push_back(std::move(event));
   }
 }
@@ -202,26 +220,45 @@ void Recording::finish() {
     std::printf("=> summary written: %s\n", config_.output.summary.c_str());
 }
 
-void Recording::rescue() noexcept {
+void Recording::write_until_failure(const std::string& error) {
+  const int64_t event = tracer::failed_event();
+  tracer::stop_recording();
+  for (Device device : devices_) {
+    try {
+      runtime::context(device).synchronize();
+    } catch (const std::exception&) {  // the caller reports the failure
+    }
+  }
+  take_events();
+  if (place_.group) failed_ = tracer::kNone;  // its collectives are incomplete
+  const int64_t done = results_.empty() ? 0 : results_.back().step + 1;
+  std::erase_if(kept_, [&](const tracer::Event& e) {
+    return e.step >= done && e.step != failed_;
+  });
+  if (done <= first_ && failed_ == tracer::kNone) return;
+  assemble_trace();
+  if (failed_ != tracer::kNone) {
+    tracer::Json& failure = trace_.lockstep[tracer::top::failure];
+    failure = {{tracer::top::error, error}};
+    if (event != tracer::kNone) failure[tracer::top::event] = event;
+  }
+  write_trace();
+}
+
+void Recording::rescue(const std::string& error) noexcept {
   if (std::exchange(finished_, true) || last_ == 0) return;
   try {
     if (!trace_.events.empty() && !written_) write_trace();
-    if (!written_) {
-      tracer::stop_recording();
-      for (Device device : devices_) {
-        try {
-          runtime::context(device).synchronize();
-        } catch (const std::exception&) {  // the caller reports the failure
-        }
-      }
-      take_events();
-      const int64_t done = results_.empty() ? 0 : results_.back().step + 1;
-      if (done <= first_) return;
-      std::erase_if(kept_, [done](const tracer::Event& e) { return e.step >= done; });
-      write_trace();
+    if (!written_) write_until_failure(error);
+    if (!written_) return;
+    const char* file = config_.output.trace.c_str();
+    if (failed_ != tracer::kNone) {
+      std::fprintf(stderr, "lockstep: the trace ends at the failing call: %s view %s\n",
+                   program().c_str(), file);
+      return;
     }
     std::fprintf(stderr, "lockstep: the trace of the preceding steps is in %s%s\n",
-                 config_.output.trace.c_str(),
+                 file,
                  place_.is_process ? "; `trace merge` merges the ranks' files" : "");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "lockstep: no trace of the preceding steps: %s\n",

@@ -25,8 +25,9 @@ class Recording {
   void finish();
 
   /// Writes, after a failure, the trace of the steps completed before it, and prints
-  /// its path. REQUIRES: no other thread of this process trains.
-  void rescue() noexcept;
+  /// its path. Without ranks it also contains the step that failed, up to the failing
+  /// call, and `lockstep.failure`. REQUIRES: no other thread of this process trains.
+  void rescue(const std::string& error) noexcept;
 
   /// Returns the recorded steps as a trace.
   const tracer::Trace& trace();
@@ -49,6 +50,9 @@ class Recording {
   void after(const train::StepResult& result);
   void drain();
   void take_events();
+  bool is_first_of_run() const { return results_.empty() && left_out_.empty(); }
+  void forget_first_step();
+  void write_until_failure(const std::string& error);
   void write_summary() const;
 
   const RunConfig& config_;
@@ -57,7 +61,9 @@ class Recording {
   parallel::Devices devices_;
   const RankPlace place_;
   int64_t first_ = 0, last_ = 0;
+  int64_t failed_ = tracer::kNone;  ///< the step that failed, if it was recorded
   bool time_all_ = false;
+  bool watches_first_ = false;  ///< records it only in case it fails
   std::vector<tracer::Event> kept_;
   std::vector<train::StepResult> results_;
   std::set<int64_t> left_out_;         ///< steps whose batch was skipped

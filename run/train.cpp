@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <thread>
 
+#include "base/container.h"
 #include "engine/backends/backend.h"
 #include "engine/distributed/collectives/small_collectives.h"
 #include "engine/models/alexnet.h"
@@ -70,7 +70,7 @@ void configure(const RunConfig& c) {
   if (c.device.threads > 0) {
     runtime.threads_per_device = c.device.threads;
   } else {  // one device may use all cores, several share them
-    const int cores = static_cast<int>(std::thread::hardware_concurrency());
+    const int cores = usable_cores();
     runtime.threads_per_device = mode_of(c) == train::Mode::single ? cores : 1;
   }
   runtime.launch_blocking = c.device.launch_blocking;
@@ -342,8 +342,10 @@ int train_rank(const RunConfig& c, const DataSets& data, const RankPlace& place,
     } else {
       kept = train_epochs(c, trainer, data, place);
     }
-  } catch (...) {
-    if (recording && (place.is_process || !place.group)) recording->rescue();
+  } catch (const std::exception& error) {
+    if (recording && (place.is_process || !place.group)) {
+      recording->rescue(error.what());
+    }
     throw;
   }
   const int64_t skipped = skipped_by_all(c, place, devices[0]);

@@ -9,6 +9,13 @@ namespace {
 constexpr int kConfiguration[] = {64, 64,  0,   128, 128, 0,   256, 256, 256,
                                   0,  512, 512, 512, 0,   512, 512, 512, 0};
 
+constexpr const char* kWhyLegacyFails =
+    "; this is classifier.0: vgg16_legacy flattens the features without pooling them, "
+    "so its "
+    "images must be 224 to 255 pixels high and wide, which gives 512 x 7 x 7 = 25088 "
+    "features; torchvision 0.3 added adaptive average pooling before the classifier; "
+    "fix: use -a vgg16";
+
 nn::ModulePtr make_features(bool batch_norm) {
   std::vector<nn::ModulePtr> layers;
   int64_t in = 3;
@@ -60,16 +67,12 @@ Tensor VGG::forward(const Tensor& input) {
   if (classifier_input().plugged()) return (*classifier_)(classifier_input()(x));
   if (avgpool_) x = (*avgpool_)(x);
   x = ops::flatten(x);
-  if (settings_.legacy && x.size(1) != 512 * 7 * 7) {
-    throw std::runtime_error(
-        "size mismatch, m1: [" + std::to_string(x.size(0)) + " x " +
-        std::to_string(x.size(1)) +
-        "], m2: [25088 x 4096] in classifier.0: vgg16_legacy flattens the features "
-        "without pooling them, so its images must be 224 to 255 pixels high and wide, "
-        "which gives 512 x 7 x 7 = 25088 features; torchvision 0.3 added adaptive "
-        "average pooling before the classifier; fix: use -a vgg16");
+  try {
+    return (*classifier_)(x);
+  } catch (const std::runtime_error& error) {
+    if (!settings_.legacy || x.size(1) == 512 * 7 * 7) throw;
+    throw std::runtime_error(std::string(error.what()) + kWhyLegacyFails);
   }
-  return (*classifier_)(x);
 }
 
 }  // namespace lockstep::models

@@ -6,19 +6,22 @@
 #include "engine/ops/op_call.h"
 #include "tracer/format/keys.h"
 #include "tracer/record/recorder.h"
+#include "tracer/record/traceback.h"
 
 namespace lockstep::nn {
 namespace keys = tracer::keys;
 namespace {
 
 /// Records a `call` event: PyTorch's name, C++ name, call site, module path and input
-/// shape. The definition's file and line are looked up when the trace is written.
+/// shape. The call is `below` lines after `site`. The definition's file and line are
+/// looked up when the trace is written.
 class CallEvent {
  public:
   CallEvent(const Module& module, const std::string& name, const std::string& cpp,
-            const Tensor& input, const std::source_location& site);
+            const Tensor& input, const std::source_location& site, int below = 0);
 
  private:
+  tracer::CallSite site_;
   tracer::HostEvent event_;
 };
 
@@ -37,7 +40,7 @@ Tensor Module::call_impl(const Tensor& input, std::source_location site) {
   {
     const std::string type = type_name();
     CallEvent inner(*this, type + ".forward", type + "::forward", input,
-                    std::source_location::current());
+                    std::source_location::current(), 1);
     output = forward(input);
   }
   for (const ForwardHook& hook : hooks_) hook(*this, input, output);
@@ -153,12 +156,13 @@ namespace {
 
 CallEvent::CallEvent(const Module& module, const std::string& name,
                      const std::string& cpp, const Tensor& input,
-                     const std::source_location& site)
-    : event_("call", tracer::recording() ? tracer::intern(name) : "") {
+                     const std::source_location& site, int below)
+    : site_(site, module.path(), below),
+      event_("call", tracer::recording() ? tracer::intern(name) : "") {
   if (!event_.on()) return;
   event_.arg({keys::cpp, tracer::intern(cpp)});
   event_.arg({keys::file, site.file_name()});
-  event_.arg({keys::line, static_cast<int64_t>(site.line())});
+  event_.arg({keys::line, static_cast<int64_t>(site.line()) + below});
   event_.arg({keys::module, module.path()});
   ops::describe_shapes(event_, {input});
 }

@@ -42,13 +42,13 @@ Tensor evaluate(const Tensor& x, const BatchNormState& s, const Attributes& attr
 Tensor batch_norm(const Tensor& x, const BatchNormState& s, bool training,
                   double momentum, double eps, Site site) {
   check_defined("batch_norm", {{"input", x}, {"weight", s.weight}, {"bias", s.bias}});
+  OpCall op("aten::batch_norm", {x, s.weight, s.bias}, site);
   check(x.dim() == 4, "expected 4D input (got {}D input)", x.dim());
   check(x.size(1) == s.weight.numel(), "running_mean should contain {} elements not {}",
         x.size(1), s.weight.numel());
   check(!training || x.numel() > x.size(1),
         "Expected more than 1 value per channel when training, got input size {}",
         "torch.Size(" + x.sizes().str() + ")");
-  OpCall op("aten::batch_norm", {x, s.weight, s.bias}, site);
   Attributes attributes;
   attributes.eps = eps;
   attributes.momentum = momentum;

@@ -10,7 +10,7 @@ int64_t output_size(int64_t in, int64_t kernel, const Conv2dOptions& o) {
   return (in + 2 * o.padding - kernel) / o.stride + 1;
 }
 
-void check_shapes(const Tensor& x, const Tensor& w, const Conv2dOptions& o) {
+void check_convolution(const Tensor& x, const Tensor& w, const Conv2dOptions& o) {
   check(x.dim() == 4,
         "Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of "
         "size: {}",
@@ -31,8 +31,8 @@ void check_shapes(const Tensor& x, const Tensor& w, const Conv2dOptions& o) {
 Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, Conv2dOptions o,
               Site site) {
   check_defined("conv2d", {{"input", x}, {"weight", w}});
-  check_shapes(x, w, o);
   OpCall op("aten::conv2d", {x, w, b}, site);
+  check_convolution(x, w, o);
   Attributes attributes;
   attributes.kernel = {w.size(2), w.size(3)};
   attributes.stride = {o.stride, o.stride};

@@ -4,13 +4,23 @@
 #include "engine/ops/ops.h"
 
 namespace lockstep::ops {
+namespace {
+
+/// Throws in PyTorch's words: today's, and those of its older versions.
+void check_shapes(const Tensor& x, const Tensor& w) {
+  const int64_t rows = x.size(0), columns = rows ? x.numel() / rows : 0;
+  check(x.dim() == 2 && x.size(1) == w.size(1),
+        "mat1 and mat2 shapes cannot be multiplied ({0}x{1} and {2}x{3}); in older "
+        "PyTorch: size mismatch, m1: [{0} x {1}], m2: [{2} x {3}]",
+        rows, columns, w.size(1), w.size(0));
+}
+
+}  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b, Site site) {
   check_defined("linear", {{"input", x}, {"weight", w}});
-  check(x.dim() == 2 && x.size(1) == w.size(1),
-        "size mismatch, m1: [{} x {}], m2: [{} x {}]", x.size(0),
-        x.size(0) ? x.numel() / x.size(0) : 0, w.size(1), w.size(0));
   OpCall op("aten::linear", {x, w, b}, site);
+  check_shapes(x, w);
   Tensor y = compute_one(OpCode::linear, {x, w, b}, {x.size(0), w.size(0)});
 
   const bool x_needs = x.requires_grad();

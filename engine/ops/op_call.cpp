@@ -132,6 +132,7 @@ OpEvent::OpEvent(const char* name, const Tensors& inputs) : event_("op", name) {
 OpEvent::OpEvent(const char* name, const Tensors& inputs,
                  const std::source_location& site)
     : OpEvent(name, inputs) {
+  site_.emplace(site);
   event_.arg({keys::file, site.file_name()});
   event_.arg({keys::line, static_cast<int64_t>(site.line())});
 }

@@ -1,16 +1,19 @@
 // The dispatcher: functionality shared by all operations.
 #pragma once
 
+#include <optional>
 #include <source_location>
 
 #include "engine/autograd/node.h"
 #include "engine/backends/backend.h"
 #include "tracer/record/recorder.h"
+#include "tracer/record/traceback.h"
 
 namespace lockstep::ops {
 
 /// Records an operation on the host, from construction to destruction, as an `op` event
-/// with PyTorch's name, the shapes of `inputs` (if any) and, if given, the call site.
+/// with PyTorch's name, the shapes of `inputs` (if any) and, if given, the call site,
+/// which then also appears in tracebacks.
 class OpEvent {
  public:
   OpEvent(const char* name, const Tensors& inputs);
@@ -18,6 +21,7 @@ class OpEvent {
   int64_t id() const { return event_.id(); }
 
  private:
+  std::optional<tracer::CallSite> site_;
   tracer::HostEvent event_;
 };
 

@@ -44,8 +44,9 @@ Tensor average(const char* op_name, const char* node_name, OpCode forward,
 }  // namespace
 
 Tensor max_pool2d(const Tensor& x, Pool2dOptions o, Site site) {
-  const Shape out = pooled("max_pool2d", x, o);
+  check_defined("max_pool2d", {{"input", x}});
   OpCall op("aten::max_pool2d", {x}, site);
+  const Shape out = pooled("max_pool2d", x, o);
   const Attributes attributes = window(o);
   Tensors y = compute(OpCode::max_pool2d, {x}, {{out, x.dtype(), nullptr}}, attributes);
   autograd::set_history(

@@ -8,6 +8,7 @@
 #include "engine/parallel/primitives.h"
 #include "tracer/format/keys.h"
 #include "tracer/record/recorder.h"
+#include "tracer/record/traceback.h"
 
 namespace lockstep::parallel {
 namespace keys = tracer::keys;
@@ -17,10 +18,14 @@ namespace {
 struct Outcome {
   Tensor output;
   std::exception_ptr error;
+  tracer::Traceback traceback;  ///< of `error`
   int64_t last_event = tracer::kNone;
 };
 
-[[noreturn]] void rethrow(const Outcome& outcome, size_t replica, Device device) {
+[[noreturn]] void rethrow(Outcome& outcome, size_t replica, Device device) {
+  tracer::continue_traceback(std::move(outcome.traceback),
+                             "the thread of replica " + std::to_string(replica) + " (" +
+                                 device.str() + "), started by parallel_apply");
   try {
     std::rethrow_exception(outcome.error);
   } catch (const std::exception& error) {
@@ -62,6 +67,7 @@ std::vector<Tensor> parallel_apply(const std::vector<nn::ModulePtr>& replicas,
       outcomes[i].output = (*replicas[i])(inputs[i]);
     } catch (...) {
       outcomes[i].error = std::current_exception();
+      outcomes[i].traceback = tracer::take_traceback();
     }
     outcomes[i].last_event = tracer::last_closed_event();
   };

@@ -2,8 +2,8 @@
 
 #include <map>
 #include <stdexcept>
-#include <thread>
 
+#include "base/container.h"
 #include "engine/backends/backend.h"
 #include "tracer/format/keys.h"
 
@@ -30,9 +30,8 @@ Driver* DeviceContext::driver() const { return backend_->driver(); }
 
 CoreTokens& DeviceContext::tokens() {
   // Never destroyed: streams may still run tasks while the process exits.
-  static auto* const tokens = new CoreTokens(
-      options().cores > 0 ? options().cores
-                          : static_cast<int>(std::thread::hardware_concurrency()));
+  static auto* const tokens =
+      new CoreTokens(options().cores > 0 ? options().cores : usable_cores());
   return *tokens;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 
 #include "engine/autograd/node.h"
 #include "engine/distributed/collectives/small_collectives.h"
@@ -208,7 +209,14 @@ class Trainer::Step {
     result.train = train;
     tracer::set_step(result.step);
     tracer::step_facts() = {};
-    event_.emplace("step");
+    event_.emplace("step").event.arg({keys::kind, train ? "train" : "eval"});
+  }
+
+  /// The byte laws do not apply to a step that an exception ends.
+  ~Step() {
+    if (std::uncaught_exceptions() > exceptions_) {
+      event_->event.arg({keys::interrupted, true});
+    }
   }
 
   double seconds() const { return seconds_since(started_); }
@@ -221,7 +229,7 @@ class Trainer::Step {
     if (const auto output = trainer_.options_.output_device) {
       runtime::context(*output).synchronize();
     }
-    trainer_.describe(event_->event, host, output, result.train, synced);
+    trainer_.describe(event_->event, host, output, synced);
     result.seconds = seconds();
   }
 
@@ -230,6 +238,7 @@ class Trainer::Step {
  private:
   Trainer& trainer_;
   const int64_t started_ = tracer::now_ns();
+  const int exceptions_ = std::uncaught_exceptions();
   std::optional<tracer::Phase> event_;
 };
 
@@ -326,10 +335,10 @@ Trainer::Inputs Trainer::to_devices(Inputs inputs) {
 
 /// Adds the facts required by the trace's byte laws to the step's event.
 void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
-                       const Tensor& output, bool train, bool synced) const {
+                       const Tensor& output, bool synced) const {
   if (!event.on()) return;
   const int64_t batch = host.images.size(0);
-  event.arg({keys::kind, train ? "train" : "eval"}).arg({keys::batch, batch});
+  event.arg({keys::batch, batch});
   event.arg({keys::input_bytes, host.images.nbytes()});
   event.arg({keys::label_bytes, host.labels.nbytes()});
   event.arg({keys::input_on, input_on_device0() ? "device0" : "host"});

@@ -130,7 +130,7 @@ class Trainer {
   void say_skipped(const std::string& prefix, int64_t batch, int64_t batches);
   bool is_skipped(const data::Batch& batch, bool reduce);
   void describe(tracer::HostEvent& event, const Inputs& host, const Tensor& output,
-                bool train, bool synced) const;
+                bool synced) const;
 
   nn::ModulePtr model_;     ///< as created
   nn::ModulePtr callable_;  ///< the callable: model_ or its wrapper

@@ -57,7 +57,8 @@ void App::open(Model model) {
   OpenTrace trace;
   trace.model = std::make_unique<Model>(std::move(model));
   trace.mean = mean_breakdown(*trace.model);
-  const uint32_t first = trace.model->steps.front().event;
+  const uint32_t failed = trace.model->failed;
+  const uint32_t first = failed == kNoEvent ? trace.model->steps.front().event : failed;
   trace.position = first == kNoEvent ? Position{} : at_event(*trace.model, first);
   traces_.push_back(std::move(trace));
   current_ = traces_.size() - 1;

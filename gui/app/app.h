@@ -102,7 +102,8 @@ class App {
   /// Loader; `owned`, if not null, keeps it alive.
   void begin_loading(std::string name, std::string_view text,
                      std::shared_ptr<const void> owned);
-  /// Opens a trace that is already loaded.
+  /// Opens a trace that is already loaded: at its first step or, if the recorded run
+  /// failed, at the failing call.
   void open(Model model);
   void fail(std::string message);  ///< shows an error on the start screen
   bool is_loading() const { return loader_ != nullptr; }

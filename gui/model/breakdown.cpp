@@ -44,7 +44,7 @@ int64_t worker_of(const Model& model, uint32_t task) {
 Breakdown break_down(const Model& model, size_t number) {
   const Step& step = model.steps[number];
   Breakdown result;
-  result.length = step.end - step.begin;
+  result.length = step.length;
   const std::vector<uint32_t> one = {step.event};
   for (const uint32_t event : step.by_rank.empty() ? one : step.by_rank) {
     if (event == kNoEvent) continue;

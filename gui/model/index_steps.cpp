@@ -1,7 +1,10 @@
 // Finds the training steps of a trace.
 #include <algorithm>
+#include <map>
 #include <unordered_map>
+#include <vector>
 
+#include "gui/model/details.h"
 #include "gui/model/raw_model.h"
 #include "tracer/format/lanes.h"
 
@@ -69,10 +72,112 @@ void take_ranks(RawModel& raw) {
   }
 }
 
+/// A step of one rank, as tracer/analysis/steps.h defines it for a profiler's file.
+struct Lined {
+  uint32_t number;
+  int64_t begin, end;
+  int64_t first_task = INT64_MAX;
+};
+
+/// Lets each step begin where the one before it ends. REQUIRES: they are sorted.
+void line_up(std::vector<Lined>& steps) {
+  for (size_t i = 1; i < steps.size(); ++i) {
+    steps[i].begin = std::max(steps[i].begin, steps[i - 1].end);
+    steps[i].end = std::max(steps[i].end, steps[i].begin);
+  }
+}
+
+/// The steps of each rank, lined up.
+class LinedRanks {
+ public:
+  explicit LinedRanks(const RawModel& raw) : model_(raw.model) {
+    for (const RawStep& step : raw.steps) add(model_.events[step.event]);
+    for (const Event& event : model_.events) take_task(event);
+    for (const Event& event : model_.events) take_earlier(event);
+    for (auto& [rank, steps] : ranks_) {
+      steps[0].end = std::max(steps[0].end, steps[0].begin);
+      line_up(steps);
+    }
+  }
+
+  /// Joins the ranks' steps by number: from the first begin to the last end.
+  std::vector<Lined> joined() const {
+    std::vector<Lined> all;
+    std::unordered_map<uint32_t, size_t> places;
+    for (const auto& [rank, steps] : ranks_) {
+      for (const Lined& step : steps) {
+        const auto [place, is_new] = places.emplace(step.number, all.size());
+        if (is_new) {
+          all.push_back(step);
+          continue;
+        }
+        Lined& sum = all[place->second];
+        sum.begin = std::min(sum.begin, step.begin);
+        sum.end = std::max(sum.end, step.end);
+      }
+    }
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Lined& a, const Lined& b) { return a.begin < b.begin; });
+    line_up(all);
+    return all;
+  }
+
+ private:
+  int rank_of(const Event& event) const { return model_.lanes[event.lane].rank; }
+  static uint64_t key(int rank, uint32_t number) {
+    return static_cast<uint64_t>(rank) << 32 | number;
+  }
+
+  void add(const Event& event) {
+    if (event.step == kNoStep) return;
+    const auto number = static_cast<uint32_t>(event.step);
+    std::vector<Lined>& steps = ranks_[rank_of(event)];
+    if (!places_.emplace(key(rank_of(event), number), steps.size()).second) return;
+    steps.push_back({number, event.ts, event.end()});
+  }
+
+  void take_task(const Event& event) {
+    if (!event.is_task()) return;
+    const auto place =
+        places_.find(key(rank_of(event), static_cast<uint32_t>(event.step)));
+    if (place == places_.end()) return;
+    Lined& step = ranks_[rank_of(event)][place->second];
+    step.end = std::max<int64_t>(step.end, event.end());
+    step.first_task = std::min<int64_t>(step.first_task, event.ts);
+  }
+
+  /// What was launched before the first step delays it.
+  void take_earlier(const Event& event) {
+    if (!event.is_task() || event.step != kNoStep) return;
+    const auto rank = ranks_.find(rank_of(event));
+    if (rank == ranks_.end()) return;
+    Lined& first = rank->second[0];
+    if (first.first_task == INT64_MAX || event.end() >= first.first_task) return;
+    first.begin = std::max<int64_t>(first.begin, event.end());
+  }
+
+  const Model& model_;
+  std::map<int, std::vector<Lined>> ranks_;
+  std::unordered_map<uint64_t, size_t> places_;  ///< by rank and number
+};
+
+void measure_profiler_steps(RawModel& raw) {
+  std::unordered_map<uint32_t, int64_t> lengths;
+  for (const Lined& step : LinedRanks(raw).joined()) {
+    lengths[step.number] = step.end - step.begin;
+  }
+  for (Step& step : raw.model.steps) {
+    const auto length = lengths.find(step.number);
+    if (length != lengths.end()) step.length = length->second;
+  }
+}
+
 }  // namespace
 
 void index_steps(RawModel& raw) {
   Model& model = raw.model;
+  const bool imported = meta_of(model).contains(top::imported);
+  const bool profiler = raw.steps.empty() && !raw.profiler_steps.empty();
   if (raw.steps.empty()) take_profiler_steps(raw);
   const auto ends = last_ends(model);
   int rank = INT32_MAX;
@@ -100,6 +205,8 @@ void index_steps(RawModel& raw) {
     all.end = model.length;
     model.steps.push_back(all);
   }
+  for (Step& step : model.steps) step.length = step.end - step.begin;
+  if (imported || profiler) measure_profiler_steps(raw);
 }
 
 }  // namespace lockstep::gui

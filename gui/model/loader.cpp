@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "gui/model/details.h"
 #include "gui/model/event_reader.h"
 #include "gui/model/raw_model.h"
 #include "tracer/format/args.h"
@@ -20,6 +21,14 @@ constexpr size_t kMaxEvents = 100'000'000;
 
 [[noreturn]] void refuse(const std::string& name, const std::string& why) {
   throw std::runtime_error(name + " " + why);
+}
+
+void find_failure(Model& model) {
+  const tracer::Json& meta = meta_of(model);
+  const auto failure = meta.find(top::failure);
+  if (failure == meta.end() || !failure->is_object()) return;
+  model.failure = string_arg(*failure, top::error);
+  model.failed = model.event_of_id(int_arg(*failure, top::event, -1));
 }
 
 /// The scanner has already checked that the object ends and is not nested too deeply.
@@ -172,7 +181,9 @@ Model Loader::finish() {
                (model.problems.empty() ? "" : ": " + model.problems.back()) +
                "; fix: record it again with lockstep train --trace FILE");
   }
-  return index_model(std::move(r.raw));
+  Model indexed = index_model(std::move(r.raw));
+  find_failure(indexed);
+  return indexed;
 }
 
 Model load_model(std::string name, std::string text) {

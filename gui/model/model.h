@@ -96,6 +96,8 @@ struct Step {
   uint32_t event = kNoEvent;
   uint32_t number = 0;
   int64_t begin = 0, end = 0;  ///< ns; ends with its last host or device event
+  int64_t length =
+      0;  ///< ns; steps of a profiler overlap: as in tracer/analysis/steps.h
   bool train = true;
   std::vector<uint32_t> by_rank;  ///< each rank's event, if there are several ranks
   /// Returns the `step` event of one rank, or kNoEvent if it has none.
@@ -125,6 +127,8 @@ struct Model {
   std::vector<Port> ports;            ///< one per device, then the host's
   std::vector<Step> steps;            ///< by time; those of rank 0 if there are several
   int64_t length = 0;                 ///< duration of the trace, ns
+  std::string failure;                ///< why the recorded run failed, if it did
+  uint32_t failed = kNoEvent;         ///< the innermost event that its error ended
   std::vector<std::string> problems;  ///< defects of the file, in plain English
 
   /// Returns the event with this args.id, or kNoEvent.

@@ -15,6 +15,8 @@ using tracer::Json;
 constexpr int64_t kFewBytes = 65'536;
 constexpr int64_t kShortKernel = 10'000;  ///< ns
 
+constexpr size_t kLongestError = 480;  ///< characters of a failed run's error
+
 constexpr double kWakingUp = 20'000;  ///< ns; a shorter wait is just thread wake-up
 
 /// One method per kind of event. Each collects facts and lists the templates to try,
@@ -24,6 +26,10 @@ class Narrator : EventFacts {
   using EventFacts::EventFacts;
 
   std::string sentence() {
+    if (model_.failed != kNoEvent && model_.failed == state_.event) {
+      facts_.text("error", model_.failure, kLongestError);
+      return say({"failed"});
+    }
     const std::string text = of_its_kind();
     return text.empty() ? say({"other"}) : text;
   }

@@ -236,14 +236,35 @@ uint32_t find_in(const Model& model, uint32_t whole, std::string_view name) {
   return kNoEvent;
 }
 
+/// Returns the first event of this name in a step of a rank that no call of the step
+/// encloses: on a thread of autograd, or a collective without its launch.
+uint32_t find_beside(const Model& model, uint32_t step, std::string_view name) {
+  const size_t own = model.step_of(model.events[step]);
+  const int rank = model.rank_of(step);
+  for (uint32_t i = 0; i < model.events.size(); ++i) {
+    const Event& event = model.events[i];
+    if (event.step == model.events[step].step && model.rank_of(i) == rank &&
+        model.name_of(event) == name && model.step_of(event) == own) {
+      return i;
+    }
+  }
+  return kNoEvent;
+}
+
 /// Resolves nested names: `backward`, `ResNet.forward`, `forward/conv2d`.
 std::optional<Position> at_names(const Model& model, uint32_t step, int64_t number,
                                  std::string_view names, std::string& why) {
+  // A file's name in another program's call contains slashes, too.
+  for (const auto find : {find_in, find_beside}) {
+    const uint32_t whole = find(model, step, names);
+    if (whole != kNoEvent) return at_event(model, whole);
+  }
   uint32_t at = step;
   for (;;) {
     const size_t end = names.find('/');
     const std::string_view name = names.substr(0, end);
-    const uint32_t found = find_in(model, at, name);
+    uint32_t found = find_in(model, at, name);
+    if (found == kNoEvent && at == step) found = find_beside(model, step, name);
     if (found == kNoEvent) {
       why = fmt::format("step {} has no phase, call or operation '{}'{}", number, name,
                         at == step ? "" : " in " + model.name_of(model.events[at]));

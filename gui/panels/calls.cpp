@@ -142,20 +142,25 @@ void draw_row(const Ui& ui, const Rect& r, float indent, const Line& row, App& a
   const std::string time = event.dur > 0 ? human_time(event.dur) : std::string();
   const float time_width = ui.width(Type::small, time);
   ui.text_right(r.right() - 12, y + 1, Type::small, current ? t.text : t.faint, time);
-  const ImU32 ink = current                    ? t.accent
+  const ImU32 ink = row.event == model.failed  ? t.warning
+                    : current                  ? t.accent
                     : row.tense == Tense::path ? t.text
                     : row.tense == Tense::past ? t.dim
                                                : t.faint;
   const float room = r.right() - 22 - time_width - x;
   const float used = ui.text_cut(x, y, room, Type::mono, ink,
                                  display_name(model, event, app.settings.cpp_names));
-  if (event.what() != Kind::call || room - used < 50) return;
+  if (room - used < 50) return;
+  const auto tag = [&](const char* word, ImU32 colour) {
+    const float width = ui.width(Type::small, word) + 12;
+    ui.fill({x + used + 8, r.y + 4, width, r.h - 8}, with_alpha(colour, 0.25f), 4);
+    ui.text(x + used + 14, y + 1, Type::small, colour, word);
+  };
+  if (row.event == model.failed) return tag("failed", t.warning);
+  if (event.what() != Kind::call) return;
   const tracer::Json args = args_of(model, event);
   if (!string_arg(args, keys::slot).empty()) {  // implemented by the learner
-    const float width = ui.width(Type::small, "yours") + 12;
-    ui.fill({x + used + 8, r.y + 4, width, r.h - 8}, with_alpha(t.green, 0.25f), 4);
-    ui.text(x + used + 14, y + 1, Type::small, t.green, "yours");
-    return;
+    return tag("yours", t.green);
   }
   ui.text_cut(x + used + 8, y + 1, room - used - 8, Type::mono_small, t.faint,
               string_arg(args, keys::module));

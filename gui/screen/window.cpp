@@ -123,7 +123,7 @@ void open_next(App& app, Queue& queue, RecentFiles& memory) {
   const std::string path = queue.files.front();
   queue.files.erase(queue.files.begin());
   try {
-    const tracer::FileText trace = tracer::open_file_text(path);
+    const auto trace = tracer::open_file_text(path, SIZE_MAX, tracer::Ending::any);
     app.begin_loading(path, trace.text, trace.owner);
     std::error_code ignored;
     const std::string whole = std::filesystem::absolute(path, ignored).string();

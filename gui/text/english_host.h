@@ -30,6 +30,9 @@ inline constexpr Template kEnglishHost[] = {
     {"later/copy", "The copy is queued here; it began **{delay} later**."},
     {"later/none", "It needs no work on a device."},
 
+    // Where the recorded run failed.
+    {"failed", "**The run failed here.** {error}"},
+
     // Steps and phases.
     {"step/ddp",
      "**Step {step}** of rank {rank} trains on **{batch} {batch:image|images}**, its "

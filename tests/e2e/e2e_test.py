@@ -206,7 +206,8 @@ class Training(TempTest):
 class Commands(TempTest):
     def test_doctor(self):
         text, _ = run("doctor")
-        for part in ("cores", "oneDNN", "CUDA", "CIFAR-10"):
+        for part in ("cores", "CPU quota", "memory limit", "/dev/shm", "oneDNN", "CUDA",
+                     "CIFAR-10"):
             self.assertIn(part, text)
 
     def test_a_generated_set_is_called_so(self):

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import unittest
 
-from support import LOCKSTEP, NULL, RECORD, ROOT, TempTest, cifar_file, run
+from support import (LOCKSTEP, NULL, RECORD, ROOT, TempTest, cifar_file, expect_schema,
+                     read_trace, run)
 
 
 class Faults(TempTest):
@@ -177,10 +178,35 @@ class Faults(TempTest):
         run("trace", "check", trace)
 
     def test_size_mismatch_of_old_torchvision(self):
-        self.fails(["[400 x 512]", "[25088 x 4096]", "classifier.0",
-                    "224 to 255 pixels"],
-                   "train", *NULL, "-a", "vgg16_legacy", "--mode", "single", "-b", 400,
-                   "--length", 400, "--steps", 1)
+        """The calls that led to the error, and a trace that ends and opens there."""
+        trace, legacy = self.path("t.json"), ["train", *NULL, "-a", "vgg16_legacy"]
+        _, error = run(*legacy, "--mode", "dp", "-b", 1600, "--trace", trace, code=1)
+        *calls, last = error.splitlines()
+        self.assertRegex(last, r"^lockstep: Caught RuntimeError in replica 0 on device "
+                         r"0: mat1 and mat2 shapes cannot be multiplied \(400x512 and "
+                         r"25088x4096\).* size mismatch, m1: \[400 x 512\], m2: "
+                         r"\[25088 x 4096\].*classifier\.0.*224 to 255 pixels.*; fix: ")
+        self.assertEqual(calls[-2:], [
+            '  File "engine/nn/layers.cpp", line ' + re.findall(r"\d+", calls[-2])[0] +
+            ", in Linear.forward (classifier.0)",
+            "    return ops::linear(input, weight_, bias_);"])
+        where = calls.index("  In the thread of replica 0 (null:0), started by "
+                            "parallel_apply:")
+        self.assertIn("Traceback (most recent call last):", calls[:where])
+        self.assertIn("    return (*classifier_)(x);", calls[where:])
+        self.assertIn("    output = forward(input);", calls[where:])
+        self.assertIn("every law holds", run("trace", "check", trace)[0])
+        self.assertIn("the run failed: Caught", run("trace", "summary", trace)[0])
+        expect_schema([read_trace(trace)])
+        shown, _ = run("view", trace, "--screenshot", self.path("t.png"))
+        self.assertIn(" aten::linear", shown)
+
+    def test_a_failing_rank_is_named(self):
+        _, error = run("train", *NULL, "-a", "vgg16_legacy", "--mode", "ddp",
+                       "--devices", 2, "-b", 8, "--length", 8, "--steps", 1, code=1)
+        *calls, last = error.splitlines()
+        self.assertRegex(last, r"^lockstep: rank [01]: mat1 and mat2 shapes")
+        self.assertEqual(calls[1], f"  In the thread of {last[10:16]}:")
 
     def test_not_built_yet_is_said(self):
         if re.search(r"^ok\b.*\bCUDA\b", run("doctor")[0], re.M):

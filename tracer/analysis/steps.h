@@ -15,7 +15,7 @@ struct Step {
   int64_t number = 0;
   int64_t rank = 0;          ///< kNone for the joined step of all ranks
   bool train = true;         ///< kind `train`; else `eval`
-  bool interrupted = false;  ///< marked as incomplete because of Ctrl-C
+  bool interrupted = false;  ///< marked as cut short by an error
   bool imported = false;     ///< from another program: the next one may start before
                              ///< its kernels have ended
   int64_t batch = 0;

@@ -213,6 +213,16 @@ void take_devices(const Trace& trace, Summary& summary) {
   }
 }
 
+void take_utilisation(const Trace& trace, const std::vector<Step>& steps,
+                      Summary& summary) {
+  std::vector<const Step*> train, eval;
+  for (const Step& step : steps) {
+    if (!step.interrupted) (step.train ? train : eval).push_back(&step);
+  }
+  summary.train.utilisation = measure_utilisation(trace, train);
+  summary.eval.utilisation = measure_utilisation(trace, eval);
+}
+
 }  // namespace
 
 Summary summarize(const Trace& trace) {
@@ -221,6 +231,7 @@ Summary summarize(const Trace& trace) {
   summary.arch = string_arg(trace.lockstep, top::arch);
   summary.clock = string_arg(trace.lockstep, top::clock);
   summary.imported = trace.lockstep.contains(top::imported);
+  summary.failure = string_arg(object_arg(trace.lockstep, top::failure), top::error);
   summary.cut = string_arg(object_arg(trace.lockstep, top::imported), "cut");
   take_devices(trace, summary);
   take_rank(trace, summary);
@@ -238,6 +249,7 @@ Summary summarize(const Trace& trace) {
            [&] {
              steps = join_ranks(find_steps(trace, lanes));
              measured = measure(trace, lanes, steps, summary);
+             take_utilisation(trace, steps, summary);
              summary.memory = memory_peaks(trace, lanes);
              summary.kernels = kernel_times(trace);
              if (summary.imported) summary.recording = device_times(trace, lanes);

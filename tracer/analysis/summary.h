@@ -9,6 +9,7 @@
 #include "tracer/analysis/communication.h"
 #include "tracer/analysis/device_times.h"
 #include "tracer/analysis/spans.h"
+#include "tracer/analysis/utilisation.h"
 #include "tracer/format/trace.h"
 
 namespace lockstep::tracer {
@@ -54,6 +55,7 @@ struct Port {
 struct StepGroup {
   std::vector<StepSummary> steps;
   std::map<std::string, int64_t> bytes_by_why;  ///< over all steps
+  Utilisation utilisation;
   std::map<int64_t, Port> ports;  ///< device (kHost: the host) → bytes, over all steps
 
   int64_t mean_length() const;
@@ -88,6 +90,7 @@ struct Summary {
   int64_t devices = 0;
   bool null_devices = false;  ///< devices of type null, which compute nothing
   bool imported = false;      ///< dependencies between events are unknown
+  std::string failure;        ///< the error that ended the run, if one did
   std::string cut;            ///< of an import: what its file lacks
   int64_t rank = kNone;       ///< rank of the file, if it holds one rank of several
   int64_t world_size = 1;

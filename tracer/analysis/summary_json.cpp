@@ -66,6 +66,7 @@ Json group_json(const StepGroup& group, bool imported) {
     json["mean_overhang"] = seconds(group.mean_overhang());
   }
   json["longest_path"] = path_json(group.mean_path());
+  json["utilisation"] = utilisation_json(group.utilisation);
   json["devices_computing"] = group.devices_computing();
   json["bytes_by_why"] = Json::object();
   for (const auto& [why, bytes] : group.bytes_by_why) json["bytes_by_why"][why] = bytes;
@@ -147,6 +148,7 @@ Json summary_json(const Summary& summary) {
     json["rank"] = summary.rank;
     json["world_size"] = summary.world_size;
   }
+  if (!summary.failure.empty()) json["failure"] = summary.failure;
   if (summary.imported) json["recording"] = recording_json(summary.recording);
   json["peak_memory"] = Json::object();
   for (const auto& [device, peak] : summary.memory) {

@@ -228,6 +228,7 @@ std::string group_text(const char* title, const StepGroup& group, bool imported)
       count, count == 1 ? "" : "s", human_time(length), images_per_second(group),
       group.devices_computing());
   if (imported) text += overhang_text(group);
+  text += utilisation_text(group.utilisation);
   text += phase_table(group);
   text += path_table(group);
   text += collective_table(group, imported);
@@ -302,6 +303,9 @@ std::string summary_text(const Summary& summary) {
         summary.rank, summary.world_size);
   }
   if (!summary.cut.empty()) text += summary.cut + "\n";
+  if (!summary.failure.empty()) {
+    text += fmt::format("the run failed: {}\n", summary.failure);
+  }
   if (!summary.assumed.empty()) text += fmt::format("assumed: {}\n", summary.assumed);
   text += recording_table(summary);
   // A profiler's file does not say what its steps are for.

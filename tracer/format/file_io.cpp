@@ -53,14 +53,14 @@ class Mapping {
   size_t size_;
 };
 
-FileText in_memory(const std::string& path) {
-  const auto owner = std::make_shared<const std::string>(read_whole_file(path));
+FileText in_memory(const std::string& path, Ending ending) {
+  const auto owner = std::make_shared<const std::string>(read_whole_file(path, ending));
   return {*owner, owner};
 }
 
 }  // namespace
 
-std::string read_whole_file(const std::string& path) {
+std::string read_whole_file(const std::string& path, Ending ending) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
     fail_reading(path, "is a folder; fix: name a trace file");
@@ -79,7 +79,9 @@ std::string read_whole_file(const std::string& path) {
     text.resize(before + std::max(got, 0));
     int code = Z_OK;
     const char* reason = gzerror(file.get(), &code);
-    if (got < 0 || code == Z_BUF_ERROR) {
+    const bool cut = code == Z_BUF_ERROR;
+    if (cut && ending == Ending::any && !text.empty()) return text;
+    if (got < 0 || cut) {
       fail_reading(
           path,
           fmt::format("cannot be read past byte {} ({}), perhaps after an incomplete "
@@ -95,12 +97,12 @@ std::string read_whole_file(const std::string& path) {
   }
 }
 
-FileText open_file_text(const std::string& path, size_t most) {
+FileText open_file_text(const std::string& path, size_t most, Ending ending) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat info{};
   if (file < 0 || fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
     if (file >= 0) close(file);
-    return in_memory(path);  // which reports the error, or reads the pipe
+    return in_memory(path, ending);  // which reports the error, or reads the pipe
   }
   unsigned char magic[2] = {0, 0};
   const bool gzip =
@@ -108,12 +110,12 @@ FileText open_file_text(const std::string& path, size_t most) {
   const auto size = static_cast<size_t>(info.st_size);
   if (gzip || size < kMapped) {
     close(file);
-    return in_memory(path);
+    return in_memory(path, ending);
   }
   const auto mapping = std::make_shared<const Mapping>(file, size);
   close(file);
   if (size > most) fail_too_large(path, most);
-  if (!mapping->ok()) return in_memory(path);
+  if (!mapping->ok()) return in_memory(path, ending);
   return {mapping->text(), mapping};
 }
 

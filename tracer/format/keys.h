@@ -199,6 +199,10 @@ inline constexpr char sources[] = "sources";
 inline constexpr char emulation[] = "emulation";
 inline constexpr char imported[] = "imported";
 inline constexpr char rank_clock[] = "rank_clock";
+inline constexpr char failure[] = "failure";
+// In `lockstep.failure`.
+inline constexpr char error[] = "error";
+inline constexpr char event[] = "event";
 // In `distributedInfo`.
 inline constexpr char rank[] = "rank";
 inline constexpr char world_size[] = "world_size";

@@ -24,8 +24,8 @@ bool is_profilers(const Trace& trace) {
   });
 }
 
-/// Returns the text up to its last whole event, with the brackets that are missing; ""
-/// unless the text is a trace that ends early.
+/// Returns the text up to its last whole event, with the brackets that are missing (a
+/// whole text unchanged); "" unless the text is a trace that ends early.
 std::string whole_events(std::string_view text) {
   using File = TraceFile<Grammar::tolerant>;
   const size_t first = text.find_first_of("{[");
@@ -35,6 +35,7 @@ std::string whole_events(std::string_view text) {
   while (file.next() != File::Found::end) {
     if (file.in_events()) end = file.scan().at();
   }
+  if (file.scan().error() == nullptr) return std::string(text);  // only its gzip is cut
   const bool cut =
       file.scan().error() != nullptr && file.scan().at() >= text.data() + text.size();
   if (!cut || end == nullptr) return "";
@@ -49,7 +50,7 @@ std::string whole_events(std::string_view text) {
 Trace open_cut(const std::string& path, const std::runtime_error& error) {
   std::string whole;
   try {
-    whole = whole_events(read_whole_file(path));
+    whole = whole_events(read_whole_file(path, Ending::any));
   } catch (const std::runtime_error&) {
     throw error;
   }

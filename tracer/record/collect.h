@@ -47,6 +47,9 @@ struct RunFacts {
 /// `text` must outlive all traces of the process. Not thread-safe: call it at startup.
 void add_source(std::string_view path, std::string_view text);
 
+/// Returns the text of a registered file, or "" if there is none.
+std::string_view source_text(std::string_view path);
+
 /// Returns the trace of `events`: adds the definition of each called function, the
 /// text of every source file that an event refers to, and the `lockstep` object.
 Trace finish_trace(std::vector<Event> events, const RunFacts& facts);

@@ -111,6 +111,11 @@ void add_source(std::string_view path, std::string_view text) {
   sources()[std::string(path)] = text;
 }
 
+std::string_view source_text(std::string_view path) {
+  const auto found = sources().find(path);
+  return found == sources().end() ? std::string_view() : found->second;
+}
+
 Trace finish_trace(std::vector<Event> events, const RunFacts& facts) {
   add_definitions(events);
   std::set<int64_t> steps;

@@ -28,7 +28,7 @@ struct Local {
   Buffer* buffer = nullptr;
   int lane = 0;
   HostEvent* innermost = nullptr;
-  int64_t last_closed = kNone;
+  int64_t last_closed = kNone, failed = kNone;
   ThreadContext context;
 
   Local() {
@@ -179,9 +179,22 @@ HostEvent::HostEvent(const char* cat, const char* name) {
   record_.step = me.context.step;
   if (outer_ == nullptr) record_.parent = me.context.parent;
   me.innermost = this;
+  me.failed = kNone;
+  exceptions_ = std::uncaught_exceptions();
   record_.id = next_id();
   record_.ts = now_ns();
 }
+
+HostEvent::~HostEvent() {
+  if (!on()) return;
+  if (std::uncaught_exceptions() > exceptions_ && local().failed == kNone) {
+    local().failed = record_.id;
+  }
+  close();
+}
+
+int64_t failed_event() { return local().failed; }
+void set_failed_event(int64_t id) { local().failed = id; }
 
 HostEvent& HostEvent::arg(const Arg& arg) {
   if (on() && arg_count_ < static_cast<int>(args_.size())) args_[arg_count_++] = arg;

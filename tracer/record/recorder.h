@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <string>
 #include <string_view>
@@ -161,7 +162,7 @@ int64_t last_closed_event();
 class HostEvent {
  public:
   HostEvent(const char* cat, const char* name);
-  ~HostEvent() { close(); }
+  ~HostEvent();  ///< also notes the event if an exception ends it; see failed_event
   HostEvent(const HostEvent&) = delete;
   HostEvent& operator=(const HostEvent&) = delete;
 
@@ -182,7 +183,13 @@ class HostEvent {
   int arg_count_ = 0;
   std::vector<int64_t> waits_for_;
   HostEvent* outer_ = nullptr;
+  int exceptions_ = 0;  ///< those in flight at construction
 };
+
+/// Returns the id of the innermost event of this thread that an exception ended; kNone
+/// if there is none, or if a later event has begun.
+int64_t failed_event();
+void set_failed_event(int64_t id);
 
 /// Returns the innermost open event of this thread, or nullptr.
 HostEvent* innermost_host_event();

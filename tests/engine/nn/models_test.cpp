@@ -152,8 +152,11 @@ TEST(Models, LegacyVggSaysWhyItFails) {
   }
   const Tensor small = Tensor::empty({2, 3, 32, 32}, null);
   const std::string message = test::message_of([&] { (*model)(small); });
-  EXPECT_EQ(message.substr(0, 54),
-            "size mismatch, m1: [2 x 512], m2: [25088 x 4096] in cl");
+  for (const char* part :
+       {"mat1 and mat2 shapes cannot be multiplied (2x512 and 25088x4096)",
+        "size mismatch, m1: [2 x 512], m2: [25088 x 4096]", "classifier.0"}) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  }
   EXPECT_NE(message.find("use -a vgg16"), std::string::npos);
   EXPECT_EQ((*model)(Tensor::empty({2, 3, 224, 224}, null)).sizes(), (Shape{2, 10}));
 }

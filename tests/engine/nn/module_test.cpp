@@ -128,9 +128,11 @@ TEST(ShapeErrors, ConvolutionInPyTorchsWords) {
 }
 
 TEST(ShapeErrors, OthersInPyTorchsWords) {
-  EXPECT_EQ(error([](const Tensors& in) { return ops::linear(in[0], in[1], {}); },
-                  {{3, 512}, {4096, 25088}}),
-            "size mismatch, m1: [3 x 512], m2: [25088 x 4096]");
+  EXPECT_EQ(
+      error([](const Tensors& in) { return ops::linear(in[0], in[1], {}); },
+            {{3, 512}, {4096, 25088}}),
+      "mat1 and mat2 shapes cannot be multiplied (3x512 and 25088x4096); in older "
+      "PyTorch: size mismatch, m1: [3 x 512], m2: [25088 x 4096]");
   EXPECT_EQ(
       error([](const Tensors& in) { return ops::max_pool2d(in[0], {2, 2, 0}); },
             {{1, 3, 1, 1}}),

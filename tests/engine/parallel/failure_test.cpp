@@ -4,6 +4,7 @@
 
 #include "engine/parallel/data_parallel.h"
 #include "tests/engine/parallel/nets.h"
+#include "tracer/record/traceback.h"
 
 namespace lockstep {
 namespace {
@@ -57,6 +58,44 @@ TEST(FailingReplica, IsNamedAndTheOthersFinish) {
   f.state->throws_on = -1;
   const Tensor y = dp(f.images);
   EXPECT_EQ(test::distance(y, (*f.model)(test::on(test::reference(0), f.images))), 0);
+}
+
+TEST(FailingReplica, LeavesTheCallsOfItsThread) {
+  Fixture f;
+  f.model->to(test::reference(0));
+  DataParallel dp(f.model, test::devices(2));
+  f.state->throws_on = 1;
+  EXPECT_NE(test::message_of([&] { dp(f.images); }), "");
+  const std::string calls = tracer::traceback_text(tracer::take_traceback());
+  const char* in_order[] = {"in Module.__call__\n", "in Module._call_impl\n",
+                            "In the thread of replica 1 (reference:1), started by "
+                            "parallel_apply:\n",
+                            "in parallel_apply\n", "in Module._call_impl\n"};
+  size_t at = 0;
+  for (const char* part : in_order) {
+    at = calls.find(part, at);
+    ASSERT_NE(at, std::string::npos) << part << "\nis not in\n" << calls;
+  }
+  EXPECT_EQ(calls.find("replica 0"), std::string::npos);
+
+  f.state->throws_on = -1;
+  dp(f.images);
+  EXPECT_TRUE(tracer::take_traceback().frames.empty());
+}
+
+TEST(FailingReplica, NamesTheOperationThatFails) {
+  const nn::ModulePtr model = test::in_double(test::make_toy);  // of 5 features
+  model->to(test::reference(0));
+  DataParallel dp(model, test::devices(2));
+  const std::string message =
+      test::message_of([&] { dp(test::random("images", {4, 3})); });
+  EXPECT_EQ(
+      message,
+      "Caught RuntimeError in replica 0 on device 0: mat1 and mat2 shapes cannot "
+      "be multiplied (2x3 and 5x2); in older PyTorch: size mismatch, m1: [2 x 3], "
+      "m2: [5 x 2]");
+  const std::string calls = tracer::traceback_text(tracer::take_traceback());
+  EXPECT_NE(calls.find("in Linear.forward (fc)\n"), std::string::npos) << calls;
 }
 
 TEST(FailingReplica, IsNamedByItsDevice) {

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <random>
 
+#include "gui/model/details.h"
+#include "gui/model/narration.h"
 #include "tests/gui/app/driver.h"
 
 namespace lockstep::gui {
@@ -29,6 +31,49 @@ TEST(Keys, StepFromTheStepDownToOneConvolution) {
   EXPECT_EQ(viewer.event().what(), Kind::kernel);
   viewer.press(Key::up);
   EXPECT_EQ(viewer.name(), "aten::conv2d");
+}
+
+/// The text of the viewer's trace, as of a run that failed in event `id`.
+std::string failed_in(Driver& viewer, int64_t id) {
+  std::string text(viewer.model().text);
+  const size_t open = text.find('{', text.find("\"lockstep\"")) + 1;
+  text.insert(open, R"("failure":{"error":"size mismatch, m1: [400 x 512]","event":)" +
+                        std::to_string(id) + "},");
+  return text;
+}
+
+void open_text(Driver& viewer, std::string text) {
+  const auto owned = std::make_shared<const std::string>(std::move(text));
+  viewer.app.begin_loading("failed", *owned, owned);
+  viewer.app.finish_loading();
+  viewer.settled();
+}
+
+std::string narration(Driver& viewer) {
+  const OpenTrace& trace = viewer.app.trace();
+  return narrate(*trace.model, trace.state, trace.step).text;
+}
+
+TEST(FailedRun, OpensAtTheFailingCallAndSaysTheError) {
+  Driver viewer;
+  viewer.go("2:Linear.forward");
+  EXPECT_EQ(viewer.model().failed, kNoEvent);
+  const int64_t id = int_arg(args_of(viewer.model(), viewer.event()), keys::id, -1);
+  open_text(viewer, failed_in(viewer, id));
+  EXPECT_EQ(viewer.name(), "Linear.forward");
+  EXPECT_EQ(viewer.model().failed, viewer.app.trace().state.event);
+  EXPECT_EQ(narration(viewer),
+            "**The run failed here.** size mismatch, m1: [400 x 512]");
+  viewer.press(Key::up);
+  EXPECT_EQ(narration(viewer).find("failed"), std::string::npos);
+}
+
+TEST(FailedRun, WithoutTheEventOpensAtTheFirstStep) {
+  Driver viewer;
+  open_text(viewer, failed_in(viewer, 99'999'999));
+  EXPECT_EQ(viewer.name(), "step");
+  EXPECT_EQ(viewer.model().failed, kNoEvent);
+  EXPECT_EQ(viewer.model().failure, "size mismatch, m1: [400 x 512]");
 }
 
 TEST(Keys, OverAndBack) {

@@ -3,8 +3,11 @@
 
 #include <cstdlib>
 
+#include "gui/model/breakdown.h"
 #include "gui/model/state.h"
 #include "tests/gui/model/valid.h"
+#include "tracer/analysis/summary.h"
+#include "tracer/kineto/kineto.h"
 
 namespace lockstep::gui {
 namespace {
@@ -80,6 +83,62 @@ TEST(ForeignModel, StepsKernelsAndCopiesWithoutOurArguments) {
   const Lane& device = model.lanes.back();
   EXPECT_EQ(device.stream, 7);
   EXPECT_EQ(model.devices.at(device.device).id, 2);
+}
+
+/// Two steps that overlap: the first one's kernel ends after the second has begun.
+/// Autograd has a thread of its own, whose calls no step encloses.
+std::string overlapping_steps() {
+  const char* const host = R"("pid": 4711, "tid": 4711)";
+  const char* const autograd = R"("pid": 4711, "tid": 4712)";
+  const char* const stream = R"("pid": 0, "tid": 7)";
+  const auto launch = [&](int ts, const char* correlation) {
+    return kineto("cuda_runtime", "cudaLaunchKernel", host,
+                  fmt::format(R"("ts": {}, "dur": 5)", ts).c_str(), correlation);
+  };
+  const auto kernel = [&](const char* times, const char* correlation) {
+    return kineto("kernel", "sgemm", stream, times, correlation);
+  };
+  const char* const first = R"("device": 0, "stream": 7, "correlation": 1)";
+  const char* const second = R"("device": 0, "stream": 7, "correlation": 2)";
+  return R"({"traceEvents": [)" +
+         kineto("user_annotation", "ProfilerStep#4", host, R"("ts": 100, "dur": 100)",
+                "") +
+         "," + launch(150, first) + "," + kernel(R"("ts": 160, "dur": 120)", first) +
+         "," +
+         kineto("user_annotation", "ProfilerStep#5", host, R"("ts": 200, "dur": 100)",
+                "") +
+         "," +
+         kineto("python_function", "torch/autograd/function.py(12): apply", autograd,
+                R"("ts": 210, "dur": 20)", "") +
+         "," + launch(250, second) + "," + kernel(R"("ts": 290, "dur": 70)", second) +
+         "]}";
+}
+
+TEST(ForeignModel, StepsThatOverlapAreMeasuredAsInTheSummary) {
+  const Model model = load_model("kineto.json", overlapping_steps());
+  ASSERT_EQ(model.steps.size(), 2u);
+  EXPECT_EQ(model.steps[0].length, 180'000) << "to the end of its kernel";
+  EXPECT_EQ(model.steps[1].length, 80'000) << "from there on";
+  EXPECT_EQ(break_down(model, 1).length, 80'000);
+  const tracer::Summary summary = tracer::summarize(
+      tracer::import_kineto(tracer::parse_trace(overlapping_steps(), "kineto.json")));
+  ASSERT_EQ(summary.train.steps.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(summary.train.steps[i].length, model.steps[i].length);
+  }
+}
+
+TEST(ForeignModel, CallsOfOtherThreadsAndNamesWithSlashesAreFound) {
+  const Model model = load_model("kineto.json", overlapping_steps());
+  std::string why;
+  const auto at = parse_position(model, "5:torch/autograd/function.py(12): apply", why);
+  ASSERT_TRUE(at) << why;
+  EXPECT_EQ(model.name_of(model.events[event_at(model, *at)]),
+            "torch/autograd/function.py(12): apply");
+  EXPECT_FALSE(parse_position(model, "4:torch/autograd/function.py(12): apply", why));
+  const auto kernel = parse_position(model, "5:sgemm", why);
+  ASSERT_TRUE(kernel) << why;
+  EXPECT_EQ(model.events[event_at(model, *kernel)].ts, 190'000);
 }
 
 TEST_F(ForeignModels, Open) {

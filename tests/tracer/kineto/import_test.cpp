@@ -5,6 +5,7 @@
 #include <fstream>
 #include <set>
 
+#include "base/file.h"
 #include "tests/tracer/golden.h"
 #include "tests/tracer/kineto/profiler_file.h"
 #include "tracer/analysis/check.h"
@@ -124,6 +125,30 @@ TEST(KinetoImport, OpeningImportsWhatIsTheProfilers) {
   EXPECT_TRUE(
       open_trace(golden() / "torch_profiler.json").lockstep.contains("imported"));
   EXPECT_FALSE(open_trace(minimal_path()).lockstep.contains("imported"));
+}
+
+TEST(KinetoImport, OpeningReadsWhatIsLeftOfACutGzip) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "whole.json.gz", cut = folder / "cut.json.gz";
+  AtomicFile file(path);
+  file.write(torchs());
+  file.commit();
+  const std::string whole = slurp(path);
+  const auto opened = [&](size_t bytes) {
+    std::ofstream(cut, std::ios::binary) << whole.substr(0, bytes);
+    return open_trace(cut);
+  };
+  size_t events = 0;
+  for (size_t bytes = whole.size() / 2; bytes < whole.size(); bytes += 97) {
+    const Trace trace = opened(bytes);
+    EXPECT_NE(summary_text(summarize(trace)).find("the file ends early"),
+              std::string::npos);
+    EXPECT_GE(trace.events.size(), events) << "at byte " << bytes;
+    events = trace.events.size();
+  }
+  EXPECT_EQ(named(opened(whole.size() - 1), "sgemm").ts, 6'500) << "in its checksum";
+  EXPECT_THROW(opened(25), std::runtime_error) << "before the first event";
+  EXPECT_THROW(read_trace(cut), std::runtime_error) << "not as a trace of ours";
 }
 
 TEST(KinetoImport, OpeningReadsWhatIsLeftOfACutFile) {

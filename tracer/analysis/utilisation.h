@@ -1,0 +1,38 @@
+// How much of the steps the loader, the cores and the ports were in use.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tracer/analysis/steps.h"
+
+namespace lockstep::tracer {
+
+/// Shares of the steps' time; std::nullopt where the trace does not say.
+struct Utilisation {
+  std::optional<double> data;     ///< in which a host waited in the phase `data`
+  std::optional<double> workers;  ///< of the loader's workers' time, to keep up
+  int64_t worker_count = 0;
+  std::optional<double> cores;  ///< mean number of cores that ran kernels
+  /// The device's port that was in use the longest.
+  struct BusiestPort {
+    double share = 0;  ///< 0: nothing was copied
+    int64_t device = 0;
+    bool out = false;
+  };
+  std::optional<BusiestPort> port;
+};
+
+/// Measures `steps`, which are all of one kind and joined over ranks. Times are
+/// unknown if they are not those of a device: on devices of type null. Unknown are also
+/// cores on the emulated clock, on GPUs and in imports, and ports if a collective's
+/// messages are not recorded.
+Utilisation measure_utilisation(const Trace& trace,
+                                const std::vector<const Step*>& steps);
+
+/// Returns one line.
+std::string utilisation_text(const Utilisation& use);
+Json utilisation_json(const Utilisation& use);  ///< null for unknown
+
+}  // namespace lockstep::tracer
