@@ -28,6 +28,7 @@ void add_doctor(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_lesson(CLI::App& app, Action& action);
 void add_experiment(CLI::App& app, Action& action);
+void add_log(CLI::App& app, Action& action);
 void add_view(CLI::App& app, Action& action);
 /// Registers the commands that are planned but not implemented; they print a message
 /// and fail.

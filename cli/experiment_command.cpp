@@ -17,8 +17,6 @@ void add_common(CLI::App& c, experiments::StudyOptions& o, const std::string& da
   c.add_option("-a,--arch", o.arch, "model architecture")->check(CLI::IsMember(archs));
   c.add_option("--data", o.data, data);
   c.add_option("--out", o.out, "output folder for logs, table and plot");
-  c.add_option("--epochs", o.epochs, "number of epochs per run")
-      ->check(CLI::Range(1, 1 << 20));
   c.add_option(
        "--threads-per-device", o.threads_per_device,
        "cores per virtual device; 0: all for a single device, one each for several")
@@ -27,12 +25,18 @@ void add_common(CLI::App& c, experiments::StudyOptions& o, const std::string& da
                          {{"cpu", DeviceType::cpu},
                           {"cuda", DeviceType::cuda},
                           {"null", DeviceType::null}});
-  c.add_option("--seed", o.seed, "random seed for weights and shuffling");
+  c.add_option("--seed", o.seed, "random seed for weights and shuffling")
+      ->default_str("0; on cuda drawn by each run");
   c.add_flag("--again", o.again, "repeat runs that already have a log");
   c.add_flag("--json", o.json, "print the table as JSON");
   c.add_option("WORDS", o.more,
                "after --: additional arguments for every train command")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void add_epochs(CLI::App& c, experiments::StudyOptions& o) {
+  c.add_option("--epochs", o.epochs, "number of epochs per run")
+      ->check(CLI::Range(1, 1 << 20));
 }
 
 void add_imagenet(CLI::App& experiment, Action& action) {
@@ -43,6 +47,7 @@ void add_imagenet(CLI::App& experiment, Action& action) {
   o->common.arch = "resnet50";
   o->common.out = "results/imagenet-table";
   add_common(*c, o->common, "image folders with train/ and val/ (default: generated)");
+  add_epochs(*c, o->common);
   c->add_option("--devices", o->common.devices,
                 "number of devices for the multi-device runs")
       ->check(CLI::Range(1, 64));
@@ -74,6 +79,7 @@ void add_batch_size(CLI::App& experiment, Action& action) {
   o->common.threads_per_device = 0;
   add_common(*c, o->common,
              "folder with CIFAR-10 (default: ./data, ~/data, else generated)");
+  add_epochs(*c, o->common);
   c->add_option("--batches", o->batches,
                 "batch sizes in ascending order, such as 64,256,1024")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -94,6 +100,35 @@ void add_batch_size(CLI::App& experiment, Action& action) {
       [o, &action] { action = [o] { return experiments::run_batch_size(*o); }; });
 }
 
+void add_scaling(CLI::App& experiment, Action& action) {
+  auto* c = experiment.add_subcommand(
+      "scaling", "128 images on one device take a second; why not 256 on two?");
+  auto o = std::make_shared<experiments::ScalingStudy>();
+  o->common.arch = "resnet18";
+  o->common.out = "results/scaling";
+  add_common(*c, o->common,
+             "folder with CIFAR-10 or image folders (default: generated images)");
+  c->add_option("--devices", o->devices, "numbers of devices, such as 1,2,4")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->delimiter(',')
+      ->check(CLI::Range(1, 64));
+  c->add_option("-b,--batch-per-device", o->batch, "number of images on each device")
+      ->check(CLI::Range(int64_t{2}, int64_t{1} << 20));
+  c->add_option("--steps", o->steps, "number of steps to record, after two others")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+  c->add_option("--image-size", o->image_size, "size of generated images in pixels")
+      ->check(CLI::Range(16, 1024));
+  add_choice<models::Stem>(*c, "--stem", o->stem,
+                           "first layers of a ResNet; cifar: 16 times the work");
+  c->add_option("--compute-scale", o->compute_scale,
+                "emulated clock: devices are this many times as fast")
+      ->check(CLI::Range(1e-6, 1e6));
+  c->add_option("--link-gb-per-s", o->link_gb_per_s,
+                "emulated clock: bandwidth of each device's link")
+      ->check(CLI::Range(1e-6, 1e6));
+  c->callback([o, &action] { action = [o] { return experiments::run_scaling(*o); }; });
+}
+
 }  // namespace
 
 void add_experiment(CLI::App& app, Action& action) {
@@ -101,6 +136,7 @@ void add_experiment(CLI::App& app, Action& action) {
       "experiment", "repeat published studies: several runs, a table and a plot");
   add_imagenet(*command, action);
   add_batch_size(*command, action);
+  add_scaling(*command, action);
   require_known_subcommand(*command);
 }
 

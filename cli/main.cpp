@@ -55,6 +55,7 @@ int run(int argc, char** argv) {
   add_bench(app, action);
   add_lesson(app, action);
   add_experiment(app, action);
+  add_log(app, action);
 #ifdef LOCKSTEP_HAS_GUI
   add_view(app, action);
 #endif

@@ -20,6 +20,7 @@ void add_train(CLI::App& app, Action& action) {
         config->given.insert("--" + name);
       }
     }
+    config->draws_seed = !config->given.contains("--seed");
     config->environment = run::read_environment();
     action = [config] { return run::run_training(*config); };
   });

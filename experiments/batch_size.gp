@@ -13,6 +13,8 @@ dash_of(run) = int(word(recipe_dashes, recipe[run]))
 set multiplot layout 2,2 title heading font ',13' noenhanced
 
 set xlabel 'epochs'
+stats $curves using 1 nooutput
+set xtics ceil(STATS_max / 10.0)  # whole epochs
 set yrange [0:100]
 set title 'training Acc@1, % (each epoch''s batches as they were trained)'
 unset key
@@ -25,6 +27,7 @@ plot for [run=1:runs] $curves index run-1 using 1:3 with lines linewidth 2 \
     dashtype dash_of(run) linecolor rgb colour_of(run) title label[run]
 
 set xlabel 'batch'
+set xtics autofreq
 set logscale x 2
 set offsets graph 0.05, graph 0.05, graph 0.1, graph 0.1
 unset yrange

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/imagenet.h"
 #include "experiments/log.h"
 #include "experiments/plot.h"
 #include "experiments/text_table.h"
@@ -46,6 +47,8 @@ std::vector<BatchSizeRun> batch_size_runs(const BatchSizeRuns& options);
 struct BatchSizeResult {
   BatchSizeRun run;
   Log log;
+  bool short_last = false;  ///< an epoch's last batch is smaller, and not counted
+  StepShares measured;      ///< unknown without a trace
 };
 
 /// Values after the last epoch, in percent and percentage points.
@@ -55,6 +58,9 @@ struct BatchSizeFigures {
   double gap = 0;      ///< train - test
   double behind = 0;   ///< the smallest batch's test - test
   double seconds = 0;  ///< total time of the iterations of all epochs
+  /// Seconds of a single iteration, except the first and the smaller ones: the mean,
+  /// the shortest, the longest.
+  std::optional<double> mean, least, most;
 };
 
 /// The first result is that of the smallest batch. Throws std::runtime_error naming the

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "engine/data/cifar10.h"
 #include "engine/data/generated.h"
@@ -10,8 +11,11 @@
 #include "experiments/studies.h"
 #include "run/environment.h"
 #include "run/words.h"
+#include "tracer/analysis/summary.h"
+#include "tracer/format/trace.h"
 
 namespace lockstep::experiments {
+namespace fs = std::filesystem;
 namespace {
 
 /// Returns the data set given, or the one in ./data or ~/data; otherwise a generated
@@ -38,8 +42,9 @@ std::string find_set(const BatchSizeStudy& o) {
 
 std::vector<std::string> words_for_all(const BatchSizeStudy& o) {
   const StudyOptions& c = o.common;
-  std::vector<std::string> words{"-p", "1",      "--workers",
-                                 "2",  "--seed", fmt::to_string(c.seed)};
+  std::vector<std::string> words{"-p", "1", "--workers", "2"};
+  const auto seed = seed_words(c);
+  words.insert(words.end(), seed.begin(), seed.end());
   // At 32 pixels, ImageNet's stem reduces the work of a net to a sixteenth.
   if (c.arch.starts_with("resnet"))
     words.insert(words.end(), {"--stem", std::string(run::word(o.stem))});
@@ -74,12 +79,21 @@ int run_batch_size(const BatchSizeStudy& o) {
                            words_for_all(o)};
   std::vector<BatchSizeResult> results;
   for (const auto& run : batch_size_runs(plan)) {
+    LoggedRun one{run.name, run.words};
+    const std::string trace = o.common.out + "/" + run.name + ".trace.json.gz";
+    if (o.common.device_type == DeviceType::cpu) {
+      one.words.insert(one.words.end(), {"--trace", trace, "--trace-steps", "1:3"});
+    }
     int code = 0;
-    const auto log = run_or_read(o.common, {run.name, run.words}, code);
+    const auto log = run_or_read(o.common, one, code);
     if (!log) return code;
-    results.push_back({run, *log});
+    results.push_back({run, *log, pictures % run.batch != 0, {}});
+    if (!fs::exists(trace)) continue;
+    results.back().measured =
+        step_shares(tracer::summarize(tracer::read_trace(trace)).train);
   }
   const bool generated = data::is_generated(folder);
+  const auto seed = seed_words(o.common);
   StudyOptions machine = o.common;
   machine.devices = 1;
   Findings findings;
@@ -98,9 +112,13 @@ int run_batch_size(const BatchSizeStudy& o) {
       "train: measured over the batches of the last epoch, while the weights still "
       "changed; gap: train minus test; behind: test accuracy lost relative to the "
       "first row",
-      fmt::format("one run each, seed {}: differences of one or two points are within "
-                  "the noise",
-                  o.common.seed)};
+      "s/iteration: all but the first of each run and those with a smaller batch; "
+      "least "
+      "and most: the shortest and the longest of them; forward, backward: their shares "
+      "of what the second and third step waited for",
+      fmt::format("one run each, {}: differences of one or two points are within the "
+                  "noise",
+                  seed.empty() ? "each with a seed of its own" : "seed " + seed[1])};
   if (generated) {
     findings.notes.push_back(
         "accuracies on generated images say nothing about CIFAR-10");

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <stdexcept>
+#include <tuple>
 
 namespace lockstep::experiments {
 namespace {
@@ -27,17 +28,24 @@ std::vector<BatchSizeFigures> figures(const std::vector<BatchSizeResult>& result
   std::vector<BatchSizeFigures> all;
   for (const BatchSizeResult& result : results) {
     const EpochLog& last = result.log.epochs.back();
-    if (!last.test_acc1) {
+    if (!last.test_acc1 || !last.acc1) {
       throw std::runtime_error(
           result.run.name +
           ".log: no evaluation (* Acc@1 …) at the end; fix: delete the file to rerun");
     }
     BatchSizeFigures f;
-    f.train = last.acc1;
+    f.train = *last.acc1;
     f.test = *last.test_acc1;
     f.gap = f.train - f.test;
     f.behind = (all.empty() ? f.test : all.front().test) - f.test;
     for (const EpochLog& epoch : result.log.epochs) f.seconds += epoch.all.seconds;
+    const Iterations counted = result.log.counted(result.short_last);
+    if (counted.count > 0) {
+      f.mean = counted.seconds / static_cast<double>(counted.count);
+    }
+    if (const auto spread = result.log.spread(result.short_last)) {
+      std::tie(f.least, f.most) = *spread;
+    }
     all.push_back(f);
   }
   return all;
@@ -45,7 +53,11 @@ std::vector<BatchSizeFigures> figures(const std::vector<BatchSizeResult>& result
 
 Rows batch_size_rows(const std::vector<BatchSizeResult>& results) {
   Rows rows{{"log", "learning rate", "batch", "lr", "iterations", "train Acc@1",
-             "test Acc@1", "gap", "behind", "seconds"}};
+             "test Acc@1", "gap", "behind", "seconds", "s/iteration", "least", "most",
+             "forward", "backward"}};
+  const auto seconds = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.3f}", *value) : "–";
+  };
   const auto all = figures(results);
   for (size_t i = 0; i < results.size(); ++i) {
     const BatchSizeRun& run = results[i].run;
@@ -55,13 +67,19 @@ Rows batch_size_rows(const std::vector<BatchSizeResult>& results) {
          fmt::format("{:.2f}", all[i].train), fmt::format("{:.2f}", all[i].test),
          fmt::format("{:.2f}", all[i].gap),
          i == 0 ? "–" : fmt::format("{:.2f}", all[i].behind),
-         fmt::format("{:.0f}", all[i].seconds)});
+         fmt::format("{:.0f}", all[i].seconds), seconds(all[i].mean),
+         seconds(all[i].least), seconds(all[i].most),
+         share_cell(results[i].measured.forward),
+         share_cell(results[i].measured.backward)});
   }
   return rows;
 }
 
 Json batch_size_json(const std::vector<BatchSizeResult>& results,
                      const std::vector<std::string>& notes) {
+  const auto json = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json();
+  };
   Json runs = Json::array();
   const auto all = figures(results);
   for (size_t i = 0; i < results.size(); ++i) {
@@ -69,8 +87,8 @@ Json batch_size_json(const std::vector<BatchSizeResult>& results,
     Json epochs = Json::array();
     for (const EpochLog& epoch : results[i].log.epochs) {
       epochs.push_back({{"epoch", epoch.epoch},
-                        {"train_acc1", epoch.acc1},
-                        {"train_loss", epoch.loss},
+                        {"train_acc1", json(epoch.acc1)},
+                        {"train_loss", json(epoch.loss)},
                         {"test_acc1", epoch.test_acc1.value_or(0)}});
     }
     runs.push_back({{"log", run.name + ".log"},
@@ -84,6 +102,11 @@ Json batch_size_json(const std::vector<BatchSizeResult>& results,
                     {"gap", all[i].gap},
                     {"behind_smallest_batch", all[i].behind},
                     {"seconds", all[i].seconds},
+                    {"seconds_per_iteration", json(all[i].mean)},
+                    {"shortest_iteration", json(all[i].least)},
+                    {"longest_iteration", json(all[i].most)},
+                    {"forward_share", json(results[i].measured.forward)},
+                    {"backward_share", json(results[i].measured.backward)},
                     {"epochs", epochs}});
   }
   return {{"experiment", "batch-size"}, {"notes", notes}, {"runs", runs}};
@@ -96,7 +119,7 @@ std::string curves(const std::vector<BatchSizeResult>& results) {
   std::string rows;
   for (const BatchSizeResult& result : results) {
     for (const EpochLog& epoch : result.log.epochs) {
-      rows += fmt::format("{} {} {}\n", epoch.epoch + 1, epoch.acc1,
+      rows += fmt::format("{} {} {}\n", epoch.epoch + 1, epoch.acc1.value_or(0),
                           epoch.test_acc1.value_or(0));
     }
     rows += "\n\n";
@@ -125,7 +148,8 @@ Plot batch_size_plot(const std::vector<BatchSizeResult>& results,
                      const std::string& title) {
   std::vector<std::string> labels, batches, recipes;
   std::map<int64_t, size_t> number_of;  // key: batch; numbers start at 1
-  for (const auto& [run, log] : results) {
+  for (const BatchSizeResult& result : results) {
+    const BatchSizeRun& run = result.run;
     const size_t number =
         number_of.try_emplace(run.batch, number_of.size() + 1).first->second;
     labels.push_back(quoted(fmt::format("{}, {}", run.batch, recipe_in_words(run))));

@@ -10,6 +10,7 @@
 #include "experiments/log.h"
 #include "experiments/plot.h"
 #include "experiments/text_table.h"
+#include "tracer/analysis/summary.h"
 #include "tracer/format/trace.h"
 
 namespace lockstep::experiments {
@@ -26,7 +27,7 @@ struct ImageNetRuns {
 /// resnet_d_256, … (s: one device, p: DataParallel, d: DistributedDataParallel).
 struct ImageNetRun {
   std::string name, how;
-  int64_t batch = 0;
+  int64_t batch = 0;               ///< 0: unknown
   std::vector<std::string> words;  ///< arguments after `lockstep`: train …
   bool on_several = false;         ///< uses several devices
   double seed_seconds = 0;         ///< the seed's time per iteration; 0: unknown
@@ -44,6 +45,14 @@ bool same_command(const std::string& one, const std::string& other);
 /// Returns the arguments quoted for a shell.
 std::string typed(const std::vector<std::string>& words);
 
+/// The parts of a step that several devices can share: fractions of what it waited for.
+struct StepShares {
+  std::optional<double> forward, backward;
+};
+StepShares step_shares(const tracer::StepGroup& group);
+/// Returns "36 %", or a dash if it is unknown.
+std::string share_cell(const std::optional<double>& share);
+
 /// A completed run.
 struct ImageNetResult {
   ImageNetRun run;
@@ -52,12 +61,14 @@ struct ImageNetResult {
   /// Seconds per iteration on devices with dedicated hardware (from the emulator);
   /// empty without a trace.
   std::optional<double> emulated;
+  StepShares measured;  ///< unknown without a trace
 };
 
 /// A row of the table. Speed-ups compare images per second with those of the first run
 /// (one device, batch 256): at equal batch size, this is the ratio of times.
 struct ImageNetFigures {
   std::optional<double> seconds, data_seconds, images_per_second, speedup;
+  std::optional<double> least, most;  ///< seconds of a single counted iteration
   std::optional<double> emulated_speedup, seed_speedup;
   std::optional<double> acc1, acc5;  ///< on the test set, after the last epoch
 };

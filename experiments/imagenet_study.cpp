@@ -53,8 +53,9 @@ std::vector<std::string> words_for_all(const ImageNetStudy& o) {
   const StudyOptions& c = o.common;
   std::vector<std::string> words{"--epochs",     fmt::to_string(c.epochs),
                                  "--image-size", fmt::to_string(image_size(o)),
-                                 "-p",           "1",
-                                 "--seed",       fmt::to_string(c.seed)};
+                                 "-p",           "1"};
+  const auto seed = seed_words(c);
+  words.insert(words.end(), seed.begin(), seed.end());
   const auto add = [&words](const char* flag, const std::string& value) {
     words.insert(words.end(), {flag, value});
   };
@@ -111,12 +112,15 @@ std::string trace_of(const ImageNetStudy& o, const std::string& name) {
   return o.common.out + "/" + name + ".trace.json.gz";
 }
 
-/// Returns the emulator's seconds per iteration for the run's trace.
-std::optional<double> emulated(const std::string& trace) {
-  if (!fs::exists(trace)) return std::nullopt;
-  const auto summary = tracer::summarize(tracer::emulate(tracer::read_trace(trace)));
-  if (summary.train.steps.empty()) return std::nullopt;
-  return static_cast<double>(summary.train.mean_length()) / 1e9;
+/// Adds what the run's trace says, if there is one: the emulator's seconds per
+/// iteration, and the shares of forward and backward as measured.
+void add_traced(const std::string& file, ImageNetResult& result) {
+  if (!fs::exists(file)) return;
+  const tracer::Trace trace = tracer::read_trace(file);
+  result.measured = step_shares(tracer::summarize(trace).train);
+  const auto summary = tracer::summarize(tracer::emulate(trace));
+  if (summary.train.steps.empty()) return;
+  result.emulated = static_cast<double>(summary.train.mean_length()) / 1e9;
 }
 
 std::vector<std::string> notes(const ImageNetStudy& o, const std::string& data,
@@ -130,8 +134,10 @@ std::vector<std::string> notes(const ImageNetStudy& o, const std::string& data,
                   o.steps > 0 ? fmt::format(", at most {} iterations", o.steps) : "",
                   machine_note(c)),
       "s/iteration is the mean over all iterations except the first of each run and "
-      "those with a smaller batch; speed-ups compare images per second with the first "
-      "row"};
+      "those with a smaller batch; least and most are the shortest and the longest of "
+      "them; speed-ups compare images per second with the first row",
+      "forward, backward: their shares of what the recorded steps waited for, with "
+      "their copies; only these can be shared among devices"};
   if (c.device_type == DeviceType::cpu && c.threads_per_device == 1 &&
       c.devices > cores) {
     notes.push_back(
@@ -193,8 +199,9 @@ int run_imagenet_table(const ImageNetStudy& o) {
     int code = 0;
     const auto log = run_or_read(o.common, one, code);
     if (!log) return code;
-    results.push_back({run, *log, pictures % run.batch != 0 && pictures > run.batch,
-                       emulated(trace_of(o, run.name))});
+    results.push_back(
+        {run, *log, pictures % run.batch != 0 && pictures > run.batch, {}, {}});
+    add_traced(trace_of(o, run.name), results.back());
     any_emulated = any_emulated || results.back().emulated;
   }
   Findings findings;

@@ -23,8 +23,19 @@ struct BatchSizeStudy {
   int64_t length = 5000;  ///< training images of a generated set
 };
 
-/// Both return the exit code and throw UsageError or std::runtime_error.
+struct ScalingStudy {
+  StudyOptions common;
+  int64_t batch = 128;  ///< on each device
+  std::vector<int64_t> devices{1, 2, 4};
+  int64_t steps = 5;  ///< recorded, after two
+  int64_t image_size = 32;
+  models::Stem stem = models::Stem::imagenet;
+  double compute_scale = 1, link_gb_per_s = 12;  ///< of the emulated clock
+};
+
+/// All return the exit code and throw UsageError or std::runtime_error.
 int run_imagenet_table(const ImageNetStudy& options);
 int run_batch_size(const BatchSizeStudy& options);
+int run_scaling(const ScalingStudy& options);
 
 }  // namespace lockstep::experiments

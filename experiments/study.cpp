@@ -79,6 +79,11 @@ std::string processor() {
 
 }  // namespace
 
+std::vector<std::string> seed_words(const StudyOptions& o) {
+  if (!o.seed && o.device_type == DeviceType::cuda) return {};
+  return {"--seed", fmt::to_string(o.seed.value_or(0))};
+}
+
 std::optional<Log> run_or_read(const StudyOptions& o, const LoggedRun& run,
                                int& exit_code) {
   const fs::path path = fs::path(o.out) / (run.name + ".log");

@@ -20,10 +20,14 @@ struct StudyOptions {
   std::string data, out, arch;
   DeviceType device_type = DeviceType::cpu;
   int devices = 4, threads_per_device = 1, epochs = 1;
-  uint64_t seed = 0;
+  std::optional<uint64_t> seed;
   bool again = false, json = false;
   std::vector<std::string> more;  ///< after `--`: extra arguments for every `train`
 };
+
+/// Returns `--seed N` for every `train`. If none is given: 0 on CPUs, and nothing on
+/// GPUs, where any seed would select slower, deterministic kernels.
+std::vector<std::string> seed_words(const StudyOptions& options);
 
 /// One run: `out`/`name`.log receives the output of `lockstep words…`, preceded by a
 /// line with the command itself.

@@ -1,5 +1,7 @@
 #include "run/config.h"
 
+#include <random>
+
 namespace lockstep::run {
 namespace {
 
@@ -29,6 +31,14 @@ void resolve_switches(RunConfig& c) {
     }
     const bool alone = !c.mode && !has_ranks(c);
     if (alone && c.device.count == 0) c.mode = train::Mode::single;
+  }
+}
+
+void resolve_seed(RunConfig& c) {
+  if (c.draws_seed) {
+    c.recipe.seed = std::random_device{}();
+  } else if (c.given.contains("--seed") && !c.device.benchmark) {
+    c.device.deterministic = true;
   }
 }
 

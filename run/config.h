@@ -111,6 +111,7 @@ struct RunConfig {
   OutputConfig output;
   int64_t steps = -1;  ///< stop after this many; negative: after all epochs
   bool evaluate = false;
+  bool draws_seed = false;  ///< the example's default: no --seed, each run draws one
   std::set<std::string> given;  ///< long names of the flags on the command line
   Environment environment;
 };
@@ -118,6 +119,10 @@ struct RunConfig {
 /// Replaces the example's switches that stand for other options. Throws UsageError if
 /// these were given other values.
 void resolve_switches(RunConfig& config);
+
+/// Draws the seed if `draws_seed`. As in the example, a given --seed selects
+/// deterministic kernels; here --benchmark, if given too, takes precedence.
+void resolve_seed(RunConfig& config);
 
 /// Returns the mode requested, or the one that the example's rules select.
 train::Mode mode_of(const RunConfig& config);

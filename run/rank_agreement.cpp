@@ -47,6 +47,10 @@ Facts shared_options(const RunConfig& c) {
   };
   const Json recipe = Json::parse(recipe_of(c));
   for (const auto& [flag, value] : recipe.items()) {
+    if (flag == "--seed" && c.draws_seed) {  // each rank has drawn another
+      facts.emplace_back(flag, "no");
+      continue;
+    }
     facts.emplace_back(flag, value.is_boolean()  ? on(value.get<bool>())
                              : value.is_null()   ? "no"
                              : value.is_string() ? value.get<std::string>()

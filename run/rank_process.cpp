@@ -89,16 +89,22 @@ std::string origin_of_rank_0(distributed::Store& store, const RankPlace& place,
 /// Returns the common time origin of all ranks, on this machine's clock. It is exact on
 /// rank 0's machine; ranks on other machines use the time at which they receive it
 /// while all ranks are waiting for it: they are late by the latency of one message.
-int64_t common_origin(distributed::Store& store, const RankPlace& place,
+///
+/// If no --seed was given, all ranks also adopt the seed that rank 0 has drawn.
+int64_t common_origin(distributed::Store& store, RunConfig& c, const RankPlace& place,
                       Milliseconds timeout) {
   if (place.rank == 0) {
-    store.set("origin", tracer::boot_id() + " " + std::to_string(tracer::now_ns()));
+    store.set("origin", fmt::format("{} {} {}", tracer::boot_id(), tracer::now_ns(),
+                                    c.recipe.seed));
   }
   const std::string origin = origin_of_rank_0(store, place, timeout);
   const int64_t heard = tracer::now_ns();
   const size_t space = origin.find(' ');
   const bool same_machine = origin.substr(0, space) == tracer::boot_id();
   tracer::set_run(origin);
+  if (c.draws_seed) {
+    c.recipe.seed = std::strtoull(origin.c_str() + origin.rfind(' '), nullptr, 10);
+  }
   return same_machine ? std::atoll(origin.c_str() + space + 1) : heard;
 }
 
@@ -135,9 +141,8 @@ void become_rank(const RunConfig& c, const RankPlace& place) {
   tracer::claim_device(place.rank, place.rank);
 }
 
-/// Waits for all ranks, and for their common time origin.
-std::shared_ptr<distributed::Store> meet_at_store(const RunConfig& c,
-                                                  const RankPlace& place,
+/// Waits for all ranks, and for their common time origin and seed.
+std::shared_ptr<distributed::Store> meet_at_store(RunConfig& c, const RankPlace& place,
                                                   const distributed::InitMethod& init,
                                                   Milliseconds timeout) {
   if (!c.environment.is_launched_rank() && place.world > 1) {
@@ -153,7 +158,7 @@ std::shared_ptr<distributed::Store> meet_at_store(const RunConfig& c,
     throw;
   }
   waiting = false;
-  tracer::set_origin(common_origin(*store, place, timeout));
+  tracer::set_origin(common_origin(*store, c, place, timeout));
   return store;
 }
 

@@ -307,6 +307,7 @@ void Recording::write_summary() const {
                              {"dataset", dataset_},
                              {"devices", peaks_.size()},
                              {"world_size", place_.world},
+                             {"seed", config_.recipe.seed},
                              {"global_batch", global_batch(config_, place_)},
                              {"steps", steps},
                              {"images_per_second", images_per_second()},

@@ -50,6 +50,7 @@ int run_training(RunConfig c, tracer::Trace* trace) {
   resolve_switches(c);
   if (!c.checkpoint.resume.empty()) adopt_checkpoint(c);
   validate(c);
+  resolve_seed(c);
   const auto place = rank_of_process(c);
   require_writable_outputs(c, place ? place->main() : c.distributed.rank <= 0);
   if (place) return train_in_process(c, *place);
@@ -134,6 +135,15 @@ void say_what_runs(const RunConfig& c, const DataSets& data,
              where, describe_batch(c, devices.size(), place), threads,
              threads == 1 ? "" : "s");
   fmt::print("{}", describe_gpus(devices));
+  if (c.draws_seed) {
+    fmt::print("=> seed {}, drawn; to use it again: --seed {}\n", c.recipe.seed,
+               c.recipe.seed);
+  } else if (c.device.deterministic && c.given.contains("--seed") &&
+             c.device.type == DeviceType::cuda) {  // main.py warns, too
+    fmt::print(stderr,
+               "lockstep: --seed allows only deterministic algorithms of cuDNN, which "
+               "can make training considerably slower\n");
+  }
 }
 
 namespace {

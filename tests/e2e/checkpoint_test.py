@@ -212,6 +212,17 @@ class Checkpoints(CheckpointTest):
             self.assertIn("; fix: ", done.stderr)
             self.assertEqual(done.stdout, "")
 
+    def test_a_drawn_seed_is_that_of_the_resumed_run(self):
+        seeds = []
+        run("data", "make", self.path("set"), "--train", 20, "--test", 8)
+        for words in (["--epochs", 1, "--checkpoint", self.path("c")],
+                      ["--epochs", 2, "--resume", self.newest("c")]):
+            run("train", self.path("set"), "--device-type", "null", "-b", 12, *words,
+                "--summary", self.path("s.json"), draws_seed=True)
+            with open(self.path("s.json"), encoding="utf-8") as file:
+                seeds.append(json.load(file)["seed"])
+        self.assertEqual(seeds[0], seeds[1])
+
     def test_a_full_disk_loses_nothing(self):
         self.train("c", "--epochs", 1, *SINGLE)
         before = contents(self.newest("c"))

@@ -37,6 +37,23 @@ class Ranks(TempTest):
             for one, many in zip(alone, losses, strict=True):
                 self.assertAlmostEqual(one, many, delta=1e-12, msg=f"{how}, {ranks}")
 
+    def test_without_a_seed_all_ranks_use_the_one_that_rank_0_draws(self):
+        def losses(*words, **options):
+            text, error = run(*TOY64, *PROCESSES, "--devices", 2, "--steps", 3,
+                              "--summary", self.path("s.json"), *words, **options)
+            with open(self.path("s.json"), encoding="utf-8") as file:
+                summary = json.load(file)
+            found = [step["loss"] for step in summary["steps"]]
+            return found, summary["seed"], text + error
+
+        drawn, seed, text = losses(draws_seed=True)
+        self.assertEqual(text.count("=> seed "), 1, text)
+        self.assertIn(f"=> seed {seed}, drawn; to use it again: --seed {seed}\n", text)
+        again, same, text = losses("--seed", seed)
+        self.assertEqual((again, same), (drawn, seed))
+        self.assertNotIn("seed", text)
+        self.assertNotEqual(losses(draws_seed=True)[0], drawn)
+
     def test_traces_are_whole(self):
         for how in THREADS, PROCESSES:
             run(*TOY64, *how, "--devices", 3, "--steps", 3, "--trace",

@@ -93,6 +93,68 @@ class Experiments(TempTest):
         self.assertEqual(table["runs"][0]["acc1"], 20)
         self.assertEqual(read(out, "plot.svg"), "older")
 
+    def test_scaling(self):
+        out = self.path("s")
+        words = ["experiment", "scaling", "--devices", "1,2", "-b", 2, "--steps", 2,
+                 "--image-size", 16, "--out", out]
+        text, _ = run(*words)
+        runs = json.loads(read(out, "table.json"))["runs"]
+        self.assertEqual([(r["log"], r["clock"], r["devices"], r["batch"])
+                          for r in runs],
+                         [(name + ".log", clock, devices, 2 * devices)
+                          for name, devices in (("resnet_s_2", 1), ("resnet_p_4", 2),
+                                                ("resnet_d_4", 2))
+                          for clock in ("measured", "emulated")])
+        for one in runs:
+            self.assertEqual(one["steps"], 2)
+            parts = one["parts"]
+            inner = [name for name in parts if name.startswith("forward: ")]
+            self.assertAlmostEqual(sum(parts[name] for name in inner),
+                                   parts["forward"], delta=1e-9)
+            self.assertAlmostEqual(sum(parts[name] for name in parts
+                                       if name not in inner), one["seconds"],
+                                   delta=1e-9)
+            self.assertEqual(one["speedup"] is None, one["devices"] == 1)
+        # Of two devices, DataParallel reduces gradients, and so does DDP.
+        for one in runs:
+            if one["clock"] == "emulated" and one["devices"] == 2:
+                self.assertGreater(one["parts"]["reduce, all_reduce"], 0)
+        self.assertIn("DP, 4 on 2: 4 images on 2 devices take", text)
+        self.expect_pictures(out)
+        # The emulated clock is recomputed from the traces, without new runs.
+        text, _ = run(*words, "--compute-scale", 2, "--json")
+        self.assertEqual(text.count("already finished"), 3)
+        os.remove(os.path.join(out, "resnet_p_4.trace.json.gz"))
+        _, error = run(*words, code=1)
+        self.assertIn("resnet_p_4.trace.json.gz: missing; fix: --again", error)
+        for wrong in ("2,4", "1", "1,1"):
+            _, error = run("experiment", "scaling", "--devices", wrong, "--out", out,
+                           code=2)
+            self.assertIn("in ascending order, beginning with 1", error)
+
+    def test_logs(self):
+        log = self.path("ours.log")
+        text, _ = run("train", *NO_SUMS, "--dataset", "generated", "--length", 12, "-b",
+                      4, "--epochs", 1, "-p", 1, "--devices", 2)
+        with open(log, "w", encoding="utf-8") as file:
+            file.write(text)
+        table, _ = run("log", log, log, "-b", "4,8")
+        rows = table.splitlines()
+        self.assertIn("mode dp, 2 devices", rows[1])
+        self.assertIn("2.000x", rows[2])  # the same times, said to be of twice the batch
+        read_as = json.loads(run("log", log, "--json")[0])["logs"][0]
+        self.assertEqual((read_as["iterations"], read_as["batch"]), (3, None))
+        self.assertIn(f" * Acc@1 {read_as['acc1']:.3f}", text)
+        self.assertIn("unknown", run("log", log)[0])
+        for words, code, wanted in ((["/nowhere"], 1, "/nowhere: cannot be read"),
+                                    ([log, self.folder], 1, "cannot be read"),
+                                    ([LOCKSTEP], 1, "no progress lines found"),
+                                    ([log, "-b", "1,2"], 2, "2 batch sizes for 1 log"),
+                                    ([], 2, "FILE")):
+            _, error = run("log", *words, code=code)
+            self.assertEqual(len(error.splitlines()), 1, error)
+            self.assertIn(wanted, error)
+
     def test_an_interrupted_run_is_repeated(self):
         out = self.path("t")
         words = [LOCKSTEP, *map(str, TABLE + NO_SUMS), "--out", out,
@@ -137,7 +199,7 @@ class Experiments(TempTest):
                 ([*TABLE, "--data", self.path("none")], 1, "no such folder"),
                 (["experiment", "imagenet-table", "-a", "resnet99"], 2, "resnet99"),
                 (["experiment", "imagenet-table", "-a", "toy"], 2, "toy"),
-                (["experiment", "nothing"], 2, "imagenet-table, batch-size"),
+                (["experiment", "nothing"], 2, "imagenet-table, batch-size, scaling"),
                 (["experiment", "imagenet-table", "--length", 32], 2, "--epochs 3"),
                 ([*TABLE, "--divide-batches", 0], 2, "--divide-batches"),
                 ([*TABLE, "--divide-batches", 128], 2, "resnet_s_1 would leave"),

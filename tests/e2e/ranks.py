@@ -6,7 +6,7 @@ import socket
 import subprocess
 import threading
 
-from support import LOCKSTEP
+from support import LOCKSTEP, seeded
 
 TOY = ["train", "-a", "toy", "--device-type", "reference", "-b", "6"]
 STEP = "Epoch: ["  # the prefix of a progress line
@@ -20,7 +20,7 @@ class Run:
         self.out, self.err = [], []
         self._news = threading.Condition()
         self._process = subprocess.Popen(
-            [*before, LOCKSTEP, *map(str, words)], text=True, cwd=cwd,
+            [*before, LOCKSTEP, *seeded(words)], text=True, cwd=cwd,
             start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env={**os.environ, "DISPLAY": "", "WAYLAND_DISPLAY": "",
                  **{name: str(value) for name, value in environment.items()}})

@@ -16,9 +16,20 @@ NULL = ["--device-type", "null", "--dataset", "generated", "-j", "1"]
 RECORD = 3073
 
 
-def run(*words, code=0, cwd=None, **environment):
+def seeded(words):
+    """Adds `--seed 0` to a `train` that would draw a seed, so that runs can be
+    compared. A run that resumes has its checkpoint's."""
+    words = list(map(str, words))
+    if "train" not in words or {"--seed", "--resume"} & set(words):
+        return words
+    after = words.index("train") + 1
+    return [*words[:after], "--seed", "0", *words[after:]]
+
+
+def run(*words, code=0, cwd=None, draws_seed=False, **environment):
     """Runs lockstep without a display. Returns (stdout, stderr). Fails on any other
-    exit code."""
+    exit code. `train` gets --seed 0 if it has none, unless `draws_seed`."""
+    words = words if draws_seed else seeded(words)
     no_display = {"DISPLAY": "", "WAYLAND_DISPLAY": ""}
     done = subprocess.run([LOCKSTEP, *map(str, words)], capture_output=True,
                           text=True, cwd=cwd, timeout=600,

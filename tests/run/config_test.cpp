@@ -55,6 +55,35 @@ TEST(ModeOf, FollowsTheExamplesRules) {
   EXPECT_EQ(mode_of(config), train::Mode::ddp);
 }
 
+/// As in the example: without --seed each run differs, with it kernels repeat.
+TEST(Seed, IsDrawnUnlessGiven) {
+  RunConfig config;
+  config.recipe.seed = 5;
+  resolve_seed(config);  // of a program that sets it
+  EXPECT_EQ(config.recipe.seed, 5u);
+  EXPECT_FALSE(config.device.deterministic);
+  std::set<uint64_t> drawn;
+  config.draws_seed = true;
+  for (int i = 0; i < 20; ++i) {
+    resolve_seed(config);
+    drawn.insert(config.recipe.seed);
+  }
+  EXPECT_GT(drawn.size(), 15u);
+  EXPECT_FALSE(config.device.deterministic);
+}
+
+TEST(Seed, IfGivenSelectsDeterministicKernels) {
+  RunConfig config;
+  config.recipe.seed = 5;
+  config.given = {"--seed"};
+  resolve_seed(config);
+  EXPECT_TRUE(config.device.deterministic);
+  EXPECT_EQ(config.recipe.seed, 5u);
+  config.device = {.benchmark = true};
+  resolve_seed(config);
+  EXPECT_FALSE(config.device.deterministic) << "--benchmark takes precedence";
+}
+
 TEST(DevicesOf, OneOrAllOfThem) {
   RunConfig config;
   EXPECT_EQ(devices_of(config).size(), 4u);

@@ -121,6 +121,17 @@ TEST(Agreement, TellsAllRanksTheSame) {
   EXPECT_EQ(said[1], said[0]);
 }
 
+TEST(Agreement, RanksThatDrawTheirSeedsAgree) {
+  RunConfig one, other;
+  one.draws_seed = other.draws_seed = true;
+  one.recipe.seed = 1, other.recipe.seed = 2;
+  EXPECT_EQ(shared_options(one), shared_options(other));
+  one.draws_seed = false;
+  EXPECT_EQ(agreement_of(shared_options(one), shared_options(other))[1],
+            "rank 1 has no --seed, but rank 0 has --seed 1; fix: start all ranks with "
+            "the same options");
+}
+
 TEST(Agreement, NcclOnCpusIsRing) {
   RunConfig nccl, ring;
   ring.distributed.backend = DistBackend::ring;

@@ -162,6 +162,10 @@ bool is_computing(const std::string& what) {
   return computing.contains(what);
 }
 
+bool is_disturbed(const Summary& summary) {
+  return summary.clock != values::emulated && wall_over_cpu(summary.train) > kDisturbed;
+}
+
 std::string limiting_sentence(const Summary& summary, const Summary* single) {
   if (summary.null_devices) return fmt::format("{}.", kNullSentence);
   if (summary.imported) {
@@ -181,9 +185,9 @@ std::string limiting_sentence(const Summary& summary, const Summary* single) {
   }
   if (whole <= 0) return "The trace contains no complete training step to judge.";
 
-  double ratio = wall_over_cpu(summary.train);
-  if (single) ratio = std::max(ratio, wall_over_cpu(single->train));
-  if (summary.clock != values::emulated && ratio > kDisturbed) {
+  if (is_disturbed(summary) || (single && is_disturbed(*single))) {
+    double ratio = wall_over_cpu(summary.train);
+    if (single) ratio = std::max(ratio, wall_over_cpu(single->train));
     return fmt::format(
         "{}no conclusion about the devices is possible: kernels took {:.1f} times "
         "their CPU time, so other programs (or this run's loading threads) used the "

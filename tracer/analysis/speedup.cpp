@@ -13,8 +13,7 @@ namespace lockstep::tracer {
 
 namespace {
 
-constexpr char kSmallerKernels[] = "smaller kernels", kOther[] = "other",
-               kWakeUps[] = "wake-ups";
+constexpr char kSmallerKernels[] = "smaller kernels", kOther[] = "other";
 
 /// Losses below this are added up as `other`.
 constexpr int kWorthNaming = 5;  // 0.05x
@@ -27,12 +26,9 @@ std::string cause_of(const std::string& what) {
 /// Returns the mean time of each cause in a step, in ns; together, they are the step.
 std::map<std::string, double> times_by_cause(const StepGroup& group) {
   std::map<std::string, double> times;
-  double rest = static_cast<double>(group.mean_length());
-  for (const PathShare& share : group.mean_path()) {
+  for (const PathShare& share : group.mean_parts()) {
     times[cause_of(share.what)] += static_cast<double>(share.nanoseconds);
-    rest -= static_cast<double>(share.nanoseconds);
   }
-  times[kWakeUps] += rest;
   return times;
 }
 

@@ -268,6 +268,15 @@ std::vector<PathShare> StepGroup::mean_path() const {
   return mean;
 }
 
+std::vector<PathShare> StepGroup::mean_parts() const {
+  std::vector<PathShare> parts = mean_path();
+  if (parts.empty()) return parts;
+  int64_t rest = mean_length();
+  for (const PathShare& share : parts) rest -= share.nanoseconds;
+  parts.push_back({kWakeUps, rest});
+  return parts;
+}
+
 std::vector<MeanCollective> StepGroup::mean_collectives() const {
   std::vector<const std::vector<CollectiveTime>*> all;
   for (const StepSummary& step : steps) all.push_back(&step.collectives);

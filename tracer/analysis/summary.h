@@ -22,6 +22,8 @@ struct PathShare {
 /// Returns true if a share of the path is the kernels' own work.
 bool is_computing(const std::string& what);
 
+inline constexpr const char* kWakeUps = "wake-ups";
+
 struct StepSummary {
   int64_t step = 0, batch = 0;  ///< for all ranks together
   int64_t length = 0;    ///< ns, to the later of its last host and last device event
@@ -60,6 +62,9 @@ struct StepGroup {
   /// Return the mean of `phases` and `path_shares` over all steps.
   std::vector<NamedPhase> mean_phases() const;
   std::vector<PathShare> mean_path() const;
+  /// Returns `mean_path` and, as kWakeUps, what a step takes beyond it, while threads
+  /// wake up: together, exactly `mean_length`. Empty if the path is unknown.
+  std::vector<PathShare> mean_parts() const;
   /// Returns the average number of devices that compute at the same time.
   double devices_computing() const;
   std::vector<MeanCollective> mean_collectives() const;
@@ -107,6 +112,10 @@ inline constexpr const char* kNullSentence =
 /// something else used the cores, or on null devices. `single` is the same program
 /// on one device, on the same clock; if given, the speedup is added.
 std::string limiting_sentence(const Summary& summary, const Summary* single = nullptr);
+
+/// Returns whether kernels took so much longer than their CPU time that other programs
+/// must have used the cores. Never on the emulated clock.
+bool is_disturbed(const Summary& summary);
 
 std::string summary_text(const Summary& summary);  ///< 100 columns wide
 Json summary_json(const Summary& summary);         ///< times in seconds
