@@ -63,6 +63,7 @@ static const EmbeddedFile embedded_files[] = {
 const EmbeddedFile* lockstep_embedded_files() { return embedded_files; }
 size_t lockstep_embedded_file_count() { return @number@; }
 ]])
-  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${files}")
+  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${files}"
+    SKIP_UNITY_BUILD_INCLUSION ON)  # a unity build would lose OBJECT_DEPENDS
   set(${out} ${source} PARENT_SCOPE)
 endfunction()

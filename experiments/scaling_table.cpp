@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "experiments/imagenet.h"
@@ -158,8 +159,10 @@ void add_comparison(Rows& rows, const std::vector<ScalingResult>& results,
   add_row(rows, results, clock, "difference",
           [](const Summary& ours, const Summary& single) {
             const auto got = reached(ours, single), wanted = predicted(ours, single);
-            return cell_of(ours, got ? std::optional(*got - *wanted) : std::nullopt,
-                           "{:+.2f}x");
+            if (!got) return cell_of(ours, got, "");
+            const double hundredths =
+                std::round(100 * *got) - std::round(100 * *wanted);
+            return cell_of(ours, hundredths / 100, "{:+.2f}x");
           });
 }
 
@@ -271,7 +274,7 @@ std::string speedups(const std::vector<ScalingResult>& results, size_t clock) {
     const Summary &ours = result.clocks[clock], &single = results[0].clocks[clock];
     if (ours.devices == 1) continue;
     const auto text = [](const std::optional<double>& value) {
-      return value ? fmt::format("{:.4f}", *value) : kNothing;
+      return value ? fmt::format("{:.2f}", *value) : kNothing;
     };
     rows += fmt::format("\"{}\" {} {} {}\n", result.run.heading,
                         text(reached(ours, single)), text(predicted(ours, single)),
@@ -286,15 +289,16 @@ Plot scaling_plot(const std::vector<ScalingResult>& results, const std::string& 
   std::vector<std::string> names = names_of_parts("forward: "), clocks;
   names.erase(names.begin());
   for (std::string& name : names) name = experiments::quoted(name);
+  std::string steps, gains;
   Plot plot{"scaling.gp", 1200, 0, title, ""};
   for (size_t clock = 0; clock < results.at(0).clocks.size(); ++clock) {
     clocks.push_back(quoted(results[0].clocks[clock].clock));
-    plot.data +=
-        data_block(fmt::format("steps{}", clock + 1), stacks(results, clock)) +
-        data_block(fmt::format("speedups{}", clock + 1), speedups(results, clock));
+    steps += stacks(results, clock) + "\n\n";
+    gains += speedups(results, clock) + "\n\n";
   }
   plot.height = 440 * static_cast<int>(clocks.size());
-  plot.data = array("part", names) + array("clock", clocks) + plot.data;
+  plot.data = array("part", names) + array("clock", clocks) +
+              data_block("steps", steps) + data_block("speedups", gains);
   return plot;
 }
 

@@ -141,14 +141,16 @@ class Experiments(TempTest):
         table, _ = run("log", log, log, "-b", "4,8")
         rows = table.splitlines()
         self.assertIn("mode dp, 2 devices", rows[1])
-        self.assertIn("2.000x", rows[2])  # the same times, said to be of twice the batch
+        self.assertIn("2.000x", rows[2])  # twice the batch in the same time
         read_as = json.loads(run("log", log, "--json")[0])["logs"][0]
         self.assertEqual((read_as["iterations"], read_as["batch"]), (3, None))
         self.assertIn(f" * Acc@1 {read_as['acc1']:.3f}", text)
         self.assertIn("unknown", run("log", log)[0])
+        with open(self.path("noise"), "wb") as file:
+            file.write(bytes(range(256)) * 40)
         for words, code, wanted in ((["/nowhere"], 1, "/nowhere: cannot be read"),
                                     ([log, self.folder], 1, "cannot be read"),
-                                    ([LOCKSTEP], 1, "no progress lines found"),
+                                    ([self.path("noise")], 1, "no progress lines found"),
                                     ([log, "-b", "1,2"], 2, "2 batch sizes for 1 log"),
                                     ([], 2, "FILE")):
             _, error = run("log", *words, code=code)

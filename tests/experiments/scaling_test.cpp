@@ -128,9 +128,9 @@ TEST(Scaling, ThePlotHasABlockPerClock) {
   }
   const std::string data = scaling_plot(both, "t").data;
   EXPECT_NE(data.find("array clock[2] = ['measured', 'emulated']"), data.npos);
-  EXPECT_NE(data.find("$steps2 << EOD\n\"128 on 1\" 0.0094 0.0000 300.0001"), data.npos)
+  EXPECT_NE(data.find("$steps << EOD\n\"128 on 1\" 0.0094 0.0000 300.0001"), data.npos)
       << data;
-  EXPECT_NE(data.find("$speedups1 << EOD\n\"DP, 256 on 2\" 1.8182 2.0000 2\n"),
+  EXPECT_NE(data.find("$speedups << EOD\n\"DP, 256 on 2\" 1.82 2.00 2\n\n\n\"DP"),
             data.npos)
       << data;
 }
