@@ -150,7 +150,7 @@ class Experiments(TempTest):
             file.write(bytes(range(256)) * 40)
         for words, code, wanted in ((["/nowhere"], 1, "/nowhere: cannot be read"),
                                     ([log, self.folder], 1, "cannot be read"),
-                                    ([self.path("noise")], 1, "no progress lines found"),
+                                    ([self.path("noise")], 1, "no progress lines"),
                                     ([log, "-b", "1,2"], 2, "2 batch sizes for 1 log"),
                                     ([], 2, "FILE")):
             _, error = run("log", *words, code=code)

@@ -14,6 +14,7 @@ Log log_of(int64_t iterations, double seconds, std::optional<double> acc1 = {}) 
   EpochLog& epoch = log.epochs[0];
   epoch.all = {iterations + 1, 99 + seconds * static_cast<double>(iterations), 0};
   epoch.first = {1, 99, 0};
+  epoch.times = {99, seconds / 2, seconds * 2};
   epoch.acc1 = 90;
   epoch.test_acc1 = acc1;
   return log;
@@ -51,6 +52,11 @@ TEST(ImageNetTable, SpeedUpIsTheSeedsArithmetic) {
   EXPECT_EQ(all[1].acc1, 61);
 
   const Rows rows = imagenet_rows(results);
+  const std::vector<std::string> spread_and_shares(rows[2].begin() + 4,
+                                                   rows[2].begin() + 9);
+  EXPECT_EQ(spread_and_shares,
+            (std::vector<std::string>{"0.189", "0.756", "0.000", "30 %", "60 %"}));
+  EXPECT_EQ(rows[1][7], "–");  // no trace
   EXPECT_EQ(rows[2][10], "1.963x");
   EXPECT_EQ(rows[2][16], "1.963x");
   EXPECT_EQ(rows[3][16], "–");
@@ -59,6 +65,20 @@ TEST(ImageNetTable, SpeedUpIsTheSeedsArithmetic) {
   EXPECT_TRUE(json["runs"][2]["seed_speedup"].is_null());
   EXPECT_NE(imagenet_plot(results, "t").data.find("\"p_256\" 677.2"),
             std::string::npos);
+}
+
+TEST(ImageNetTable, SharesAreThoseOfTheTrace) {
+  tracer::StepGroup group;
+  EXPECT_FALSE(step_shares(group).forward);
+  group.steps.emplace_back();
+  group.steps[0].length = 1000;
+  EXPECT_FALSE(step_shares(group).forward) << "the path is unknown";
+  group.steps[0].path_shares = {
+      {"replicate", 100}, {"parallel_apply", 200}, {"grad_scatter", 10},
+      {"backward", 490},  {"reduce", 150},
+  };
+  EXPECT_NEAR(*step_shares(group).forward, 0.3, 1e-12);
+  EXPECT_NEAR(*step_shares(group).backward, 0.5, 1e-12);
 }
 
 TEST(Plot, AScriptIsItsDataTheStyleAndACommittedProgram) {
@@ -125,7 +145,13 @@ TEST(BatchSizeTable, Gaps) {
   EXPECT_EQ(all[0].behind, 0);
   EXPECT_EQ(all[1].behind, 14.5);
   EXPECT_EQ(batch_size_json(results, {})["runs"][1]["behind_smallest_batch"], 14.5);
+  const Rows rows = batch_size_rows(results);
+  EXPECT_EQ((std::vector<std::string>(rows[1].end() - 5, rows[1].end())),
+            (std::vector<std::string>{"1.000", "0.500", "2.000", "–", "–"}));
   const Plot plot = batch_size_plot(results, "t");
+  EXPECT_NE(script_of(plot, "p").find("set xtics ceil(STATS_max / 10.0)"),
+            std::string::npos)
+      << "epochs are whole numbers";
   EXPECT_NE(plot.data.find("array label[2] = ['32, constant rate', '256, constant "
                            "rate']\narray batch[2] = [1, 2]\narray recipe[2] = [1, 1]"),
             std::string::npos);
