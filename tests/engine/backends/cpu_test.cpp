@@ -142,9 +142,9 @@ TEST_P(Cpu, WinogradWhereItIsFaster) {
     return TensorSpec{sizes, DType::f32, nullptr};
   };
   const TensorSpec large = spec({1, 64, 64, 64}), filters = spec({64, 64, 3, 3});
-  const bool own = impl(OpCode::conv2d_backward_data,
-                        {Tensor::unset(large), Tensor::unset(filters)}, {large},
-                        a) == "lockstep:winograd";
+  const bool own =
+      impl(OpCode::conv2d_backward_data, {Tensor::unset(large), Tensor::unset(filters)},
+           {large}, a) == "lockstep:winograd";
   for (const ConvolutionChoice& c : kConvolutionChoices) {
     SCOPED_TRACE(testing::PrintToString(std::vector{c.batch, c.in, c.out, c.size}));
     const TensorSpec x = spec({c.batch, c.in, c.size, c.size}),
