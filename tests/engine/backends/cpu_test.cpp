@@ -102,8 +102,9 @@ struct ConvolutionChoice {
 // The figures behind them: tests/bench/RESULTS.md.
 constexpr ConvolutionChoice kConvolutionChoices[] = {
     // ResNets on CIFAR-10 with --stem imagenet, whose maps are 8×8 to 1×1.
-    {15, 64, 64, 8, false, true},
-    {16, 64, 64, 8, true, true},
+    {16, 64, 64, 8, false, true},
+    {31, 64, 64, 8, false, true},
+    {32, 64, 64, 8, true, true},
     {256, 64, 64, 8, true, true},
     {4, 128, 128, 4, false, false},
     {32, 128, 128, 4, false, true},
