@@ -1,6 +1,9 @@
 #include "run/train.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +14,12 @@
 
 namespace lockstep::run {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 /// `--resume`: prints what main.py prints. Returns the progress of the training.
 train::Progress resume(const RunConfig& c, train::Trainer& trainer,
@@ -73,6 +82,17 @@ void say_diverged(const train::CheckpointFolder& folder, int epoch, double loss)
 
 }  // namespace
 
+std::string describe_epoch(int epoch, int64_t images, double training, double whole,
+                           int epochs_left) {
+  std::string line = fmt::format("=> epoch {}: {:.1f} training images/s", epoch,
+                                 static_cast<double>(images) / training);
+  if (epochs_left < 1) return line;
+  const auto left = static_cast<int64_t>(std::llround(whole * epochs_left));
+  return line + fmt::format(", about {}:{:02}:{:02} left for {} epoch{}", left / 3600,
+                            left / 60 % 60, left % 60, epochs_left,
+                            epochs_left == 1 ? "" : "s");
+}
+
 int64_t planned_steps(const RunConfig& c, const DataSets& data,
                       const RankPlace& place) {
   const int64_t batch = global_batch(c, place);
@@ -110,12 +130,20 @@ bool train_epochs(const RunConfig& c, train::Trainer& trainer, const DataSets& d
   }
   bool kept = true;
   for (int epoch = c.recipe.start_epoch; epoch < c.recipe.epochs; ++epoch) {
+    const auto began = Clock::now();
     trainer.set_lr(lr_of_epoch(c.recipe, global_batch(c, place), epoch));
     const train::EpochResult result = trainer.train_epoch(*loader, epoch, c.steps);
+    const double training = seconds_since(began);
     const bool all_steps_done = c.steps >= 0 && trainer.steps_done() >= c.steps;
     if (!result.complete || all_steps_done) return kept;
     const train::EpochResult tested = trainer.validate(*test.share, test.rest.get());
     if (!tested.complete) return kept;
+    const bool computes = c.device.type != DeviceType::null;
+    if (place.main() && !c.output.quiet && c.steps < 0 && computes) {
+      std::puts(describe_epoch(epoch, data.train->size(), training,
+                               seconds_since(began), c.recipe.epochs - epoch - 1)
+                    .c_str());
+    }
     progress.epoch = epoch + 1;
     if (!std::isfinite(tested.loss)) {
       if (folder) say_diverged(*folder, epoch, tested.loss);

@@ -41,6 +41,12 @@ int train_rank(const RunConfig& config, const DataSets& data, const RankPlace& p
 int64_t planned_steps(const RunConfig& config, const DataSets& data,
                       const RankPlace& place);
 
+/// Returns the line after an epoch that main.py does not print: training images per
+/// second of `training` seconds, and the time left if every epoch takes `whole` seconds
+/// as this one, with its evaluation.
+std::string describe_epoch(int epoch, int64_t images, double training, double whole,
+                           int epochs_left);
+
 /// Trains and evaluates, starting at `start_epoch` after `--resume`; writes a
 /// checkpoint after every epoch. Returns false if the last one could not be written.
 bool train_epochs(const RunConfig& config, train::Trainer& trainer,

@@ -24,6 +24,7 @@ struct KnownName {
   StorageType type = {};
 };
 
+// [names]
 constexpr std::array kKnownNames{
     KnownName{"collections.OrderedDict", Meaning::ordered_dict},
     KnownName{"torch._utils._rebuild_tensor", Meaning::tensor},
@@ -41,6 +42,7 @@ constexpr std::array kKnownNames{
     KnownName{"torch.ByteStorage", Meaning::storage_type, StorageType::u8},
     KnownName{"torch.BoolStorage", Meaning::storage_type, StorageType::boolean},
 };
+// [/names]
 
 [[noreturn]] void refuse_pickle(const std::string& what) {
   throw std::runtime_error(what);

@@ -178,12 +178,12 @@ class Checkpoints(CheckpointTest):
             refused(bad, bad, *parts)
 
         refused(self.path("none"), "No such file")
-        for start, kind in ((b"PK\x03\x04\0\0\x08\x08", "zip archive"),
-                            (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.", "pickle")):
-            damaged(start + bytes(100), f"is PyTorch's .pth format (a {kind})",
-                    "; fix: convert it with tools/convert_weights.py")
+        for start, problem in ((b"PK\x03\x04\0\0\x08\x08", "is truncated: a zip"),
+                               (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.",
+                                "its pickle has the instruction 0x00")):
+            damaged(start + bytes(100), problem, "; fix: copy or save it again")
             _, error = run("train", self.path("set"), "--pretrained", bad, code=1)
-            self.assertIn("is PyTorch's .pth format", error)
+            self.assertIn(problem, error)
         refused(weights, "contains weights", "--pretrained")
         damaged(good[:-5], "truncated", "tensor")
         damaged(good[:1000], "header")

@@ -13,6 +13,15 @@
 namespace lockstep::run {
 namespace {
 
+TEST(Epochs, SayHowFastAndHowLong) {
+  EXPECT_EQ(describe_epoch(0, 50'000, 80, 100, 89),
+            "=> epoch 0: 625.0 training images/s, about 2:28:20 left for 89 epochs");
+  EXPECT_EQ(describe_epoch(88, 50'000, 80, 59.6, 1),
+            "=> epoch 88: 625.0 training images/s, about 0:01:00 left for 1 epoch");
+  EXPECT_EQ(describe_epoch(89, 50'000, 80, 100, 0),
+            "=> epoch 89: 625.0 training images/s");
+}
+
 TEST(LrOfEpoch, StepsDownAsTheExample) {
   RecipeConfig recipe;
   EXPECT_EQ(lr_of_epoch(recipe, 256, 0), 0.1);

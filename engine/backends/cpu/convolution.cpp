@@ -2,6 +2,8 @@
 // multiplications. oneDNN 2 supports it for AVX-512 only, and only on explicit request;
 // other processors use ours (winograd.h). A fixed rule about the shape selects the
 // algorithm; with `--benchmark`, the candidates are timed instead, once per shape.
+#include <algorithm>
+
 #include "engine/backends/cpu/cpu_backend.h"
 #include "engine/backends/cpu/program.h"
 #include "engine/backends/cpu/winograd.h"
@@ -188,20 +190,23 @@ PlanPtr try_plan(const PlanRequest& r, const Problem& p, algorithm a) {
 /// Above which sizes Winograd's kernels are faster than the direct ones.
 struct WinogradRule {
   int64_t tiles, channels;
+  int64_t tiles_by_channels;  ///< of their product
 };
-constexpr WinogradRule kOneDnnRule{64, 64}, kOwnRule{32, 16};
+constexpr WinogradRule kOneDnnRule{64, 64, 128 * 64}, kOwnRule{32, 16, 0};
 
 /// Winograd's kernels transform the weights of all channels, whatever the batch, and
 /// compute whole tiles of 4×4 results. So they need enough tiles in the batch, and
-/// tiles that are at least 3/4 inside the map: not 1×1 to 3×3, 5×5, 6×6. Measured by
-/// tests/bench/conv_bench (RESULTS.md): with 32 tiles oneDNN's take 0.79 to 1.20 times
-/// the time of direct ones, with 64 tiles 0.45 to 0.92; ours with 16 tiles 0.56
-/// to 1.17, with 32 tiles 0.50 to 0.92.
+/// tiles that are at least 3/4 inside the map: not 1×1 to 3×3, 5×5, 6×6. oneDNN's also
+/// fill 7 MB of buffers, which few channels do not pay for. Measured by
+/// tests/bench/conv_bench (RESULTS.md): oneDNN's take 0.75 to 1.20 times the time of
+/// direct ones with 32 tiles, 0.40 to 0.92 times with 64; ours 0.56 to 1.19 times with
+/// 16 tiles, 0.46 to 0.92 times with 32.
 bool winograd_pays(const Problem& p, const WinogradRule& rule) {
   if (backend_options().conv == ConvAlgorithm::winograd) return true;
-  const int64_t tiles = (p.y[2] + 3) / 4 * ((p.y[3] + 3) / 4);
-  return p.y[0] * tiles >= rule.tiles && p.y[2] * p.y[3] >= 12 * tiles &&
-         p.w[0] >= rule.channels && p.w[1] >= rule.channels;
+  const int64_t of_map = (p.y[2] + 3) / 4 * ((p.y[3] + 3) / 4);
+  const int64_t tiles = p.y[0] * of_map, channels = std::min(p.w[0], p.w[1]);
+  return tiles >= rule.tiles && p.y[2] * p.y[3] >= 12 * of_map &&
+         channels >= rule.channels && tiles * channels >= rule.tiles_by_channels;
 }
 
 /// Returns null if Winograd's algorithm cannot be used, or, unless `always`, would be

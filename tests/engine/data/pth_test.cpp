@@ -171,7 +171,7 @@ TEST(PickleReader, ReadsPlainValues) {
       "\x80\x02}(U\x01"
       "a](K\x01J\xfe\xff\xff\xffG@\x04\0\0\0\0\0\0\x88NeU\x01"
       "a\x8a\x01\x07\x85u.rest"s);
-  EXPECT_EQ(p.bytes, 39u);
+  EXPECT_EQ(p.bytes, 37u);
   const PickledValue* a = p.find(p.at(p.root), "a");
   ASSERT_NE(a, nullptr);
   EXPECT_EQ(a->kind, PickledValue::Kind::tuple);
