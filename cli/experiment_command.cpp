@@ -9,11 +9,13 @@
 namespace lockstep::cli {
 namespace {
 
-void add_common(CLI::App& c, experiments::StudyOptions& o, const std::string& data) {
+void add_common(CLI::App& c, experiments::StudyOptions& o, const std::string& data,
+                bool cifar10 = false) {
   c.option_defaults()->always_capture_default();
   c.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   std::vector<std::string> archs = models::names();
-  std::erase(archs, "toy");  // cannot be trained
+  std::erase(archs, "toy");                   // cannot be trained
+  if (cifar10) std::erase(archs, "alexnet");  // 32 pixels are too few
   c.add_option("-a,--arch", o.arch, "model architecture")->check(CLI::IsMember(archs));
   c.add_option("--data", o.data, data);
   c.add_option("--out", o.out, "output folder for logs, table and plot");
@@ -78,7 +80,8 @@ void add_batch_size(CLI::App& experiment, Action& action) {
   o->common.epochs = 10;
   o->common.threads_per_device = 0;
   add_common(*c, o->common,
-             "folder with CIFAR-10 (default: ./data, ~/data, else generated)");
+             "folder with CIFAR-10 (default: ./data, ~/data, else generated)",
+             /*cifar10=*/true);
   add_epochs(*c, o->common);
   c->add_option("--batches", o->batches,
                 "batch sizes in ascending order, such as 64,256,1024")

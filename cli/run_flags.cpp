@@ -121,7 +121,7 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
        [&o](const std::string& ids) { o.device.device_ids = parse_device_ids(ids); },
        "DP of the toy: its devices, in any order, such as 1,0; the first one holds the "
        "model")
-      ->default_str("0,1,…");
+      ->default_str("all, in order");
   c.add_option("--output-device", o.device.output_device,
                "DP of the toy: where the outputs are gathered")
       ->check(Numbers(0, 63))

@@ -182,9 +182,10 @@ TEST(Dim, AlongTheFeaturesALinearLayerFails) {
   DataParallel dp(toy, test::devices(2), {}, 1);
   const std::string why =
       test::message_of([&] { dp(test::random("images", {30, 5})); });
-  EXPECT_EQ(why,
-            "Caught RuntimeError in replica 0 on device 0: size mismatch, m1: [30 x 3], "
-            "m2: [5 x 2]");
+  EXPECT_EQ(
+      why,
+      "Caught RuntimeError in replica 0 on device 0: size mismatch, m1: [30 x 3], "
+      "m2: [5 x 2]");
 }
 
 TEST(RotateDims, IsPyTorchsPermute) {
