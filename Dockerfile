@@ -1,5 +1,5 @@
 # lockstep on CPUs: virtual devices, no GPU needed. Built by buildah on a fresh Debian 12
-# (2026-11-22, 8 minutes on two cores), and the demo ran in it; not yet by Docker.
+# (2026-11-22), and the demo ran in it; not yet by Docker.
 #
 #   docker build -t lockstep .
 #   docker run --rm -v "$PWD/traces:/lockstep/traces" lockstep demo
@@ -12,7 +12,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates
       python3 && rm -rf /var/lib/apt/lists/*
 COPY . /lockstep
 WORKDIR /lockstep
-# The wrapper installs the packages of packages.txt and builds.
-RUN apt-get update && ./lockstep --yes doctor && rm -rf /var/lib/apt/lists/*
+# The wrapper installs the packages of packages.txt and builds the whole program.
+RUN apt-get update && ./lockstep --yes lesson list && rm -rf /var/lib/apt/lists/*
 ENTRYPOINT ["./lockstep"]
 CMD ["doctor"]

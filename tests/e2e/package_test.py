@@ -21,7 +21,7 @@ CAN_HIDE = subprocess.run([*HIDE, "true"], capture_output=True, check=False,
 
 def install(prefix, component):
     subprocess.run(["cmake", "--install", BUILD, "--prefix", prefix, "--component",
-                    component], check=True, stdout=subprocess.DEVNULL, timeout=120)
+                    component], check=True, stdout=subprocess.DEVNULL, timeout=600)
 
 
 def files_below(folder):
