@@ -48,8 +48,9 @@ mathjax2_config = {
 
 def colours(ground, panel, raised, hover, line, text, dim, faint, accent, told,
             link):
-    """The viewer's colours (gui/ui/theme.cpp) as furo's variables. `told`: the accent in
-    which words are set, of a contrast of at least 4.5; so are `dim` and `faint`."""
+    """The viewer's colours (gui/ui/theme.cpp) as furo's variables. Words in `text`,
+    `dim`, `faint`, `link` and `told`, the accent for words, have a contrast of at least
+    4.5 with their ground."""
     return {
         "font-stack": "Inter, system-ui, sans-serif",
         "font-stack--monospace": "'JetBrains Mono', ui-monospace, monospace",

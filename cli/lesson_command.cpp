@@ -142,8 +142,8 @@ void introduce(const Workspace& workspace, const Lesson& lesson) {
   fmt::print("  the chapter {}\n", chapter_of(lesson));
   for (const lessons::Checkpoint& stage : lesson.checkpoints) {
     const auto number = &stage - lesson.checkpoints.data() + 1;
-    fmt::print("  {} {} of {}      {} ({} min)\n", number == 1 ? "stage" : "     ",
-               number, lesson.checkpoints.size(), stage.title, stage.minutes);
+    fmt::print("  {:<11} {}. {} ({} min)\n", number == 1 ? "checkpoints" : "", number,
+               stage.title, stage.minutes);
   }
 }
 

@@ -15,7 +15,7 @@ import tempfile
 
 WIDTHS = (1280, 400)
 THEMES = ("light", "dark")
-SILENCE = 60  # seconds after which a test gives up
+SILENCE = 300  # seconds after which a test gives up
 
 
 # What is wrong with a page's boxes, pictures and formulas.

@@ -163,7 +163,8 @@ class Lessons(Workspace):
 
     def test_stages_of_a_long_lesson(self):
         out, _ = self.lesson("start", 9)
-        self.assertIn("2 of 3      Chunks of any size (10 min)", out)
+        self.assertIn("  checkpoints 1. The sum, with equal chunks (25 min)\n"
+                      "              2. Chunks of any size (10 min)\n", out)
         file = pathlib.Path(self.workspace, "09-ring", "ring.cpp")
         solution = self.lesson("solution", 9, "--show-anyway")[0]
         equal = solution.replace("data.numel * (i + 1) / world",
