@@ -73,21 +73,6 @@ LESSON_TEST(3, take_waits, "take waits for the next batch and for no other") {
           "A lost wake-up"});
 }
 
-LESSON_TEST(3, put_wakes_the_loop, "put wakes the training loop, not a worker") {
-  const Queue queue(2);
-  for (int64_t number : {0, 1}) queue.reserve(number);
-  std::vector<Call> all{queue.reserve(2), queue.reserve(3), queue.reserve(4)};
-  const Call take = queue.take();
-  queue.put(0);
-  all.push_back(take);
-  settle(all);
-  expect(exam, "take of batch 0, after put(0), while 3 workers wait for room",
-         "batch 0", take,
-         {"workers and the training loop wait on the same condition variable, and "
-          "notify_one may wake a worker instead: use one for each, or notify_all",
-          "A lost wake-up"});
-}
-
 LESSON_TEST(3, bounded, "at most `depth` batches are reserved but not taken") {
   const Queue wanted(3);
   int64_t reserved = 0;
@@ -216,6 +201,21 @@ LESSON_TEST(3, lets_go, "the queue no longer holds taken batches") {
             {"the bound counts only batches that are not taken, so the queue must "
              "release taken ones: move the batch out and empty its place",
              "Reserve before you make"});
+}
+
+LESSON_TEST(3, put_wakes_the_loop, "put wakes the training loop, not a worker") {
+  const Queue queue(2);
+  for (int64_t number : {0, 1}) queue.reserve(number);
+  std::vector<Call> all{queue.reserve(2), queue.reserve(3), queue.reserve(4)};
+  const Call take = queue.take();
+  queue.put(0);
+  all.push_back(take);
+  settle(all);
+  expect(exam, "take of batch 0, after put(0), while 3 workers wait for room",
+         "batch 0", take,
+         {"workers and the training loop wait on the same condition variable, and "
+          "notify_one may wake a worker instead: use one for each, or notify_all",
+          "A lost wake-up"});
 }
 
 LESSON_TEST(3, errors_in_turn, "an error takes its batch's turn, and ends nothing") {

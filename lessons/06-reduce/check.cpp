@@ -141,77 +141,6 @@ LESSON_TEST(6, same_training, "DP(2), DP(3) and DP(4) train as one device does")
   }
 }
 
-// --- the trace of one call
-
-/// Returns gradients of these elements on each device, each from a kernel of its own.
-std::vector<Tensors> computed_gradients(const parallel::Devices& devices,
-                                        const std::vector<int64_t>& elements) {
-  std::vector<Tensors> gradients(devices.size());
-  for (size_t d = 0; d < devices.size(); ++d) {
-    for (int64_t count : elements) {
-      const Tensor here = ops::copy_to(counting({count}), devices[d], {"h2d", "test"});
-      gradients[d].push_back(ops::add(here, here));
-    }
-  }
-  return gradients;
-}
-
-LESSON_TEST(6, any_devices, "this holds for devices of any index, and in every step") {
-  const DeviceType type = DeviceType::reference;
-  const parallel::Devices devices{{type, 1}, {type, 4}, {type, 3}};
-  for (const char* step : {"first", "second"}) {
-    const tracer::Trace trace = recorded(5, [&] {
-      const auto gradients = computed_gradients(devices, {7});
-      parallel::primitives().reduce_add_coalesced(gradients, devices[0]);
-    });
-    std::map<int64_t, const tracer::Event*> gradients;
-    for (const tracer::Event* kernel : events_of(trace, "kernel")) {
-      const tracer::Event*& first = gradients[kernel->pid];
-      if (!first || kernel->id < first->id) first = kernel;
-    }
-    for (const tracer::Event* copy : events_of(trace, "copy")) {
-      if (text(*copy, "src") == "host") continue;  // the test's own
-      for (const auto& [pid, kernel] : gradients) {
-        exam.that(
-            depends_on(trace, copy->id, kernel->id),
-            fmt::format("in the {} call, the copy from device {}", step,
-                        number(*copy, "src")),
-            fmt::format("waits for the gradient of device {}", pid - 1),
-            "may begin before it",
-            {"ask a replica's gradients for their device, which need not have the "
-             "replica's number, and record its event in each call",
-             "Ready on the host is not ready on the device"});
-      }
-    }
-  }
-}
-
-LESSON_TEST(6, doubles_and_memory,
-            "groups count bytes, and their memory is free again") {
-  constexpr int64_t kElements = 800'000;  // 6.4 MB: two exceed 10 MiB, as floats not
-  const parallel::Devices devices = reference_devices(2);
-  const auto gradients = computed_gradients(devices, {kElements, kElements});
-  const auto live = [&] {
-    for (const Device device : devices) runtime::context(device).synchronize();
-    return runtime::context(devices[0]).allocator().live_bytes() +
-           runtime::context(devices[1]).allocator().live_bytes();
-  };
-  int64_t before = live(), after = 0;
-  const tracer::Trace trace = recorded(
-      2, [&] { parallel::primitives().reduce_add_coalesced(gradients, devices[0]); });
-  after = live();
-  exam.equal(
-      "messages, for two gradients of 6.4 MB in float64", size_t{2},
-      events_of(trace, "copy").size(),
-      {"10 MiB are bytes, and an element has 4 or 8: ask the tensor for nbytes()",
-       "Few large messages"});
-  exam.equal("bytes on both devices that remain after the sums were dropped", before,
-             after,
-             {"messages need memory for one group only while it travels: the engine "
-              "keeps what enqueued work uses, so nothing has to be held until later",
-              "Few large messages"});
-}
-
 // --- the trace of a training run
 
 /// Records one run for three tests, to keep checks fast.
@@ -389,6 +318,77 @@ LESSON_TEST(6, groups_alone, "groups hold up to the limit, and none is empty") {
                   "then it begins a new one",
                   fmt::format(" (drawn with seed {})", exam.seed()));
   }
+}
+
+// --- the trace of one call
+
+/// Returns gradients of these elements on each device, each from a kernel of its own.
+std::vector<Tensors> computed_gradients(const parallel::Devices& devices,
+                                        const std::vector<int64_t>& elements) {
+  std::vector<Tensors> gradients(devices.size());
+  for (size_t d = 0; d < devices.size(); ++d) {
+    for (int64_t count : elements) {
+      const Tensor here = ops::copy_to(counting({count}), devices[d], {"h2d", "test"});
+      gradients[d].push_back(ops::add(here, here));
+    }
+  }
+  return gradients;
+}
+
+LESSON_TEST(6, any_devices, "this holds for devices of any index, and in every step") {
+  const DeviceType type = DeviceType::reference;
+  const parallel::Devices devices{{type, 1}, {type, 4}, {type, 3}};
+  for (const char* step : {"first", "second"}) {
+    const tracer::Trace trace = recorded(5, [&] {
+      const auto gradients = computed_gradients(devices, {7});
+      parallel::primitives().reduce_add_coalesced(gradients, devices[0]);
+    });
+    std::map<int64_t, const tracer::Event*> gradients;
+    for (const tracer::Event* kernel : events_of(trace, "kernel")) {
+      const tracer::Event*& first = gradients[kernel->pid];
+      if (!first || kernel->id < first->id) first = kernel;
+    }
+    for (const tracer::Event* copy : events_of(trace, "copy")) {
+      if (text(*copy, "src") == "host") continue;  // the test's own
+      for (const auto& [pid, kernel] : gradients) {
+        exam.that(
+            depends_on(trace, copy->id, kernel->id),
+            fmt::format("in the {} call, the copy from device {}", step,
+                        number(*copy, "src")),
+            fmt::format("waits for the gradient of device {}", pid - 1),
+            "may begin before it",
+            {"ask a replica's gradients for their device, which need not have the "
+             "replica's number, and record its event in each call",
+             "Ready on the host is not ready on the device"});
+      }
+    }
+  }
+}
+
+LESSON_TEST(6, doubles_and_memory,
+            "groups count bytes, and their memory is free again") {
+  constexpr int64_t kElements = 800'000;  // 6.4 MB: two exceed 10 MiB, as floats not
+  const parallel::Devices devices = reference_devices(2);
+  const auto gradients = computed_gradients(devices, {kElements, kElements});
+  const auto live = [&] {
+    for (const Device device : devices) runtime::context(device).synchronize();
+    return runtime::context(devices[0]).allocator().live_bytes() +
+           runtime::context(devices[1]).allocator().live_bytes();
+  };
+  int64_t before = live(), after = 0;
+  const tracer::Trace trace = recorded(
+      2, [&] { parallel::primitives().reduce_add_coalesced(gradients, devices[0]); });
+  after = live();
+  exam.equal(
+      "messages, for two gradients of 6.4 MB in float64", size_t{2},
+      events_of(trace, "copy").size(),
+      {"10 MiB are bytes, and an element has 4 or 8: ask the tensor for nbytes()",
+       "Few large messages"});
+  exam.equal("bytes on both devices that remain after the sums were dropped", before,
+             after,
+             {"messages need memory for one group only while it travels: the engine "
+              "keeps what enqueued work uses, so nothing has to be held until later",
+              "Few large messages"});
 }
 
 }  // namespace
