@@ -1,5 +1,3 @@
-#include <time.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <functional>
@@ -7,183 +5,20 @@
 #include <optional>
 #include <thread>
 
-#include "engine/data/batch_queue.h"
 #include "engine/data/generated.h"
 #include "engine/data/loader.h"
 #include "lessons/machine/exam.h"
-#include "lessons/machine/stuck.h"
-#include "lessons/plugin.h"
+#include "lessons/machine/locks.h"
+#include "lessons/machine/queue_calls.h"
+#include "lessons/machine/symbols.h"
 
 namespace lockstep::lessons {
 namespace {
 
-// --- threads that may wait forever, and are not joined
-
-/// One call of the learner's queue, on a separate thread.
-class Call {
- public:
-  explicit Call(std::function<std::string()> body) : state_(std::make_shared<State>()) {
-    std::thread([state = state_, body = std::move(body)]() mutable {
-      pthread_getcpuclockid(pthread_self(), &state->cpu);
-      state->thread = gettid();
-      std::string result;
-      std::exception_ptr not_written;
-      try {
-        result = body();
-      } catch (const NotWritten&) {
-        not_written = std::current_exception();
-      } catch (const std::exception& error) {
-        result = std::string("thrown: ") + error.what();
-      }
-      body = nullptr;  // it shares the queue
-      std::lock_guard lock(state->mutex);
-      state->result = std::move(result);
-      state->not_written = not_written;
-      state->returned = true;
-    }).detach();
-  }
-
-  bool returned() const {
-    std::lock_guard lock(state_->mutex);
-    return state_->returned;
-  }
-
-  /// REQUIRES: returned().
-  std::string result() const {
-    if (state_->not_written) std::rethrow_exception(state_->not_written);
-    return state_->result;
-  }
-
-  /// "" while it is awake.
-  std::string rest() const {
-    return returned() ? "returned" : sleep_of(state_->thread);
-  }
-
-  /// True after more than a fifth of a second of CPU time (not wall-clock time).
-  bool spins() const {
-    timespec used{};
-    return state_->thread != 0 && clock_gettime(state_->cpu, &used) == 0 &&
-           (used.tv_sec > 0 || used.tv_nsec > 200'000'000);
-  }
-
- private:
-  struct State {
-    std::atomic<pid_t> thread{0};
-    clockid_t cpu{};
-    std::mutex mutex;  // not an atomic flag: ThreadSanitizer, which was not enabled for
-                       // this file, understands mutexes
-    bool returned = false;
-    std::string result;
-    std::exception_ptr not_written;
-  };
-  std::shared_ptr<State> state_;
-};
-
-/// Lets the calls run until each has returned or sleeps. If all slept, and none was
-/// scheduled between two checks, then no thread was left that could wake another: they
-/// sleep until the next call.
-void settle(const Exam& exam, const std::vector<Call>& calls) {
-  const auto look = [&] {
-    std::vector<std::string> rests;
-    for (const Call& call : calls) rests.push_back(call.rest());
-    return rests;
-  };
-  for (;;) {
-    const auto before = look(), after = look();
-    if (before == after && std::ranges::find(after, "") == after.end()) return;
-    for (const Call& call : calls) {
-      exam.that(call.returned() || !call.spins(), "a waiting thread", "it sleeps",
-                "it keeps a core busy",
-                {"a busy loop occupies a core that should compute: "
-                 "std::condition_variable::wait sleeps until it is woken",
-                 "Waiting without burning a core"});
-    }
-    std::this_thread::yield();
-  }
-}
-
-// --- the learner's queue, and calls of it
-
-/// Identifies a batch by its label.
-std::string text_of(const data::Made& made) {
-  if (made.batch) return fmt::format("batch {}", made.batch->labels.at(0));
-  try {
-    std::rethrow_exception(made.error);
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-}
-
-data::Made batch(int64_t number) {
-  data::Made made;
-  made.batch = data::Batch{{1}, {}, {number}};
-  return made;
-}
-
-/// Starts each call, and returns it once it has returned or sleeps.
-class Queue {
- public:
-  Queue(const Exam& exam, int64_t depth)
-      : exam_(exam), queue_(data::batch_queue()(depth)) {}
-
-  Call reserve(int64_t number) const {
-    return settled(
-        [queue = queue_, number] { return queue->reserve(number) ? "true" : "false"; });
-  }
-  Call put(int64_t number) const { return put(number, batch(number)); }
-  Call put(int64_t number, data::Made made) const {
-    return settled([queue = queue_, number, made = std::move(made)]() mutable {
-      queue->put(number, std::exchange(made, {}));
-      return "done";
-    });
-  }
-  Call take() const {
-    return settled([queue = queue_] { return text_of(queue->take()); });
-  }
-  Call close() const {
-    return settled([queue = queue_] {
-      queue->close();
-      return "done";
-    });
-  }
-
- private:
-  Call settled(std::function<std::string()> body) const {
-    Call call(std::move(body));
-    settle(exam_, {call});
-    return call;
-  }
-
-  const Exam& exam_;
-  std::shared_ptr<data::BatchQueue> queue_;  // shared with threads that never wake up
-};
-
-void expect(const Exam& exam, const std::string& what, const std::string& expected,
-            const Call& call, const Because& because) {
-  exam.equal(what, expected, call.returned() ? call.result() : "it waits", because);
-}
-
-void fill(const Exam& exam, const Queue& queue, std::initializer_list<int64_t> order) {
-  for (int64_t number = *std::ranges::min_element(order);
-       number <= *std::ranges::max_element(order); ++number) {
-    expect(exam, fmt::format("reserve({}), with room for it", number), "true",
-           queue.reserve(number),
-           {"with depth D, batches up to taken + D − 1 have room: no slot is left "
-            "empty as a sentinel",
-            "Reserve before you make"});
-  }
-  for (int64_t number : order) {
-    expect(exam, fmt::format("put({})", number), "done", queue.put(number),
-           {"put never waits for another call: a worker that finishes a batch early "
-            "stores it and continues; take restores the order",
-            "The consumer determines the order"});
-  }
-}
-
 LESSON_TEST(3, in_order,
             "batches come out in order of their numbers, whatever the order in which "
             "they arrived") {
-  const Queue queue(exam, 4);
+  const Queue queue(4);
   fill(exam, queue, {2, 0, 3, 1});
   for (int64_t number = 0; number < 4; ++number) {
     expect(exam, "take, after put 2, 0, 3, 1", fmt::format("batch {}", number),
@@ -192,6 +27,15 @@ LESSON_TEST(3, in_order,
             "number of workers: take the next number, not what came first",
             "The consumer determines the order"});
   }
+  const Queue deep(12);
+  fill(exam, deep, {11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0});
+  for (int64_t number = 0; number < 12; ++number) {
+    expect(exam, "take, with depth 12, after put 11 … 0",
+           fmt::format("batch {}", number), deep.take(),
+           {"the queue must have `depth` places, whatever the depth: with a fixed "
+            "number of them, a batch overwrites another",
+            "Reserve before you make"});
+  }
 }
 
 LESSON_TEST(3, take_waits, "take waits for the next batch and for no other") {
@@ -199,7 +43,14 @@ LESSON_TEST(3, take_waits, "take waits for the next batch and for no other") {
       "the next batch in order is the only one that may be handed out, even if later "
       "ones have already arrived",
       "The consumer determines the order"};
-  const Queue queue(exam, 2);
+  const Queue abandoned(2);
+  fill(exam, abandoned, {0, 1});
+  expect(exam, "take of a new queue, after another one was abandoned with 2 batches",
+         "it waits", Queue(2).take(),
+         {"every epoch has a queue of its own: what a queue holds must be in its "
+          "members, neither static nor global",
+          "The consumer determines the order"});
+  const Queue queue(2);
   fill(exam, queue, {0, 1});
   queue.take();
   queue.take();
@@ -212,10 +63,10 @@ LESSON_TEST(3, take_waits, "take waits for the next batch and for no other") {
           "taken batch must be empty",
           "The consumer determines the order"});
   const Call later = queue.put(3);
-  settle(exam, {take});
+  settle({take});
   expect(exam, "take of batch 2, after put(3)", "it waits", take, next);
   queue.put(2);
-  settle(exam, {take});
+  settle({take});
   expect(exam, "take of batch 2, after put(2)", "batch 2", take,
          {"the training loop sleeps and is never woken: put must notify the condition "
           "variable on which take waits",
@@ -223,7 +74,7 @@ LESSON_TEST(3, take_waits, "take waits for the next batch and for no other") {
 }
 
 LESSON_TEST(3, bounded, "at most `depth` batches are reserved but not taken") {
-  const Queue wanted(exam, 3);
+  const Queue wanted(3);
   int64_t reserved = 0;
   for (int64_t number = 0; number < 12; ++number) {
     if (wanted.reserve(number).returned()) ++reserved;
@@ -234,7 +85,7 @@ LESSON_TEST(3, bounded, "at most `depth` batches are reserved but not taken") {
                 "that is off by one) they fill the memory",
                 "Reserve before you make"});
 
-  const Queue queue(exam, 3);
+  const Queue queue(3);
   fill(exam, queue, {0, 1, 2});
   const Call fourth = queue.reserve(3);
   expect(exam, "reserve(3) with depth 3, when batches 0, 1 and 2 were put", "it waits",
@@ -243,16 +94,39 @@ LESSON_TEST(3, bounded, "at most `depth` batches are reserved but not taken") {
           "room, not put",
           "Reserve before you make"});
   queue.take();
-  settle(exam, {fourth});
+  settle({fourth});
   expect(exam, "reserve(3) after the first take", "true", fourth,
          {"take made room but woke no worker: notify the workers that wait for room",
           "A lost wake-up"});
+  for (int64_t number = 4; number < 10; ++number) {
+    queue.put(number - 1);
+    queue.take();
+    expect(exam,
+           fmt::format("reserve({}) with depth 3, after {} takes", number, number - 2),
+           "true", queue.reserve(number),
+           {"`taken` counts all batches that were ever taken: an index into the ring, "
+            "which starts again at 0, cannot be compared with batch numbers",
+            "Reserve before you make"});
+  }
+
+  const Queue hungry(3);
+  for (int64_t number : {0, 1, 2}) hungry.reserve(number);
+  const Call take = hungry.take();
+  expect(exam, "reserve(3) with depth 3, while take waits for batch 0", "it waits",
+         hungry.reserve(3),
+         {"a batch counts as taken once it is there and taken, not when the training "
+          "loop begins to wait for it",
+          "Reserve before you make"});
 }
 
 LESSON_TEST(3, room_by_number,
             "room is reserved for a batch number, not for any worker") {
-  const Queue queue(exam, 2);
-  queue.reserve(1);
+  const Queue queue(2);
+  expect(exam, "reserve(1) with depth 2, before any other call", "true",
+         queue.reserve(1),
+         {"a worker must not wait for another's reservation: room depends on the "
+          "batch's number and on what was taken, not on who came before",
+          "Reserve before you make"});
   expect(exam, "reserve(3) with depth 2, when only batch 1 is reserved", "it waits",
          queue.reserve(3),
          {"counting reservations lets fast workers occupy the places that the oldest "
@@ -263,26 +137,31 @@ LESSON_TEST(3, room_by_number,
 
 LESSON_TEST(3, take_wakes_all, "take wakes every worker that waits for room") {
   for (const auto& [first, second] : {std::pair{2, 3}, std::pair{3, 2}}) {
-    const Queue queue(exam, 2);
+    const Queue queue(2);
     fill(exam, queue, {0, 1});
     const Call a = queue.reserve(first), b = queue.reserve(second);
     queue.take();
-    settle(exam, {a, b});
+    settle({a, b});
     expect(exam, "reserve(2), after a take, while another worker waits for batch 3",
            "true", first == 2 ? a : b,
            {"notify_one wakes one worker, perhaps one whose batch still has no room; "
             "it sleeps again, and the right one is never woken: use notify_all",
+            "A lost wake-up"});
+    expect(exam, "reserve(3), after a take that made room for batch 2", "it waits",
+           first == 2 ? b : a,
+           {"a notification only says “look again”: wait(lock, condition) looks each "
+            "time it wakes, wait(lock) does not",
             "A lost wake-up"});
   }
 }
 
 LESSON_TEST(3, close_wakes_all,
             "close ends every worker, including those that call later") {
-  const Queue queue(exam, 2);
+  const Queue queue(2);
   fill(exam, queue, {0, 1});
   const std::vector<Call> waiting{queue.reserve(2), queue.reserve(3), queue.reserve(4)};
   queue.close();
-  settle(exam, waiting);
+  settle(waiting);
   for (const Call& call : waiting) {
     expect(
         exam, "reserve, asleep when the queue is closed", "false", call,
@@ -290,7 +169,7 @@ LESSON_TEST(3, close_wakes_all,
          "close must wake all of them, and reserve must check whether it was closed",
          "A lost wake-up"});
   }
-  const Queue empty(exam, 2);
+  const Queue empty(2);
   empty.close();
   expect(
       exam, "reserve(0) of a closed queue with room", "false", empty.reserve(0),
@@ -303,7 +182,7 @@ LESSON_TEST(3, lets_go, "the queue no longer holds taken batches") {
     Heavy() : std::runtime_error("a batch of 1 GiB") {}
     std::shared_ptr<int> memory = std::make_shared<int>(0);
   };
-  const Queue queue(exam, 2);
+  const Queue queue(2);
   queue.reserve(0);
   std::weak_ptr<int> memory;
   {
@@ -322,6 +201,133 @@ LESSON_TEST(3, lets_go, "the queue no longer holds taken batches") {
             {"the bound counts only batches that are not taken, so the queue must "
              "release taken ones: move the batch out and empty its place",
              "Reserve before you make"});
+}
+
+LESSON_TEST(3, put_wakes_the_loop, "put wakes the training loop, not a worker") {
+  const Queue queue(2);
+  for (int64_t number : {0, 1}) queue.reserve(number);
+  std::vector<Call> all{queue.reserve(2), queue.reserve(3), queue.reserve(4)};
+  const Call take = queue.take();
+  queue.put(0);
+  all.push_back(take);
+  settle(all);
+  expect(exam, "take of batch 0, after put(0), while 3 workers wait for room",
+         "batch 0", take,
+         {"workers and the training loop wait on the same condition variable, and "
+          "notify_one may wake a worker instead: use one for each, or notify_all",
+          "A lost wake-up"});
+}
+
+LESSON_TEST(3, errors_in_turn, "an error takes its batch's turn, and ends nothing") {
+  const Queue queue(2);
+  for (int64_t number : {0, 1}) queue.reserve(number);
+  data::Made error;
+  error.error = std::make_exception_ptr(std::runtime_error("a broken image"));
+  queue.put(1, std::move(error));
+  const Call first = queue.take();
+  expect(exam, "take, after an error was put as batch 1, before batch 0", "it waits",
+         first,
+         {"with 4 workers, which batches precede an error depends on luck if it jumps "
+          "the queue: it waits for its turn",
+          "The consumer determines the order"});
+  queue.put(0);
+  settle({first});
+  expect(exam, "take, of batch 0", "batch 0", first, {});
+  expect(exam, "take, of the error put as batch 1", "a broken image", queue.take(), {});
+  const Because counts{
+      "an error is taken like a batch: it counts, its place becomes free, and the next "
+      "call continues with the next batch",
+      "The consumer determines the order"};
+  expect(exam, "reserve(3) with depth 2, after batch 0 and the error were taken",
+         "true", queue.reserve(3), counts);
+  queue.reserve(2);
+  queue.put(2);
+  expect(exam, "take, after the error", "batch 2", queue.take(), counts);
+}
+
+LESSON_TEST(3, moved, "a batch changes hands without being copied") {
+  const auto queue = std::shared_ptr<data::BatchQueue>(data::batch_queue()(2));
+  queue->reserve(0);
+  data::Made made = batch(0);
+  const int64_t* labels = made.batch->labels.data();
+  queue->put(0, std::move(made));
+  const bool moved = queue->take().batch->labels.data() == labels;
+  exam.that(moved, "the memory of a batch that was put and taken", "the same",
+            "other memory: it was copied",
+            {"a batch of 256 images has 150 MB, and is copied while all workers wait "
+             "for the mutex: std::move it in and out",
+             "The consumer determines the order"});
+}
+
+// --- races that almost never show
+
+/// Throws Wrong unless the call locked a mutex before it notified.
+void expect_locked(const Exam& exam, const std::string& what, const Call& call) {
+  exam.that(locks(call.locks()), "mutexes that " + what + " locks", "at least one",
+            "none",
+            {"what several threads access is read and written under the mutex, also "
+             "for a short look, also if it is atomic: otherwise a thread that is about "
+             "to sleep misses the notification",
+             "A lost wake-up"});
+  exam.that(!notifies_only_before_lock(call.locks()), "the notification of " + what,
+            "after it has locked the mutex", "before",
+            {"a thread that is woken before the change looks, sees nothing new, and "
+             "sleeps on: change first, then notify",
+             "A lost wake-up"});
+}
+
+void expect_same_mutex(const Exam& exam, const std::string& what, const Call& one,
+                       const Call& other) {
+  exam.that(share_a_mutex(one.locks(), other.locks()), "the mutexes of " + what,
+            "one that both lock", "different ones",
+            {"one mutex guards what both access; each condition variable has its own "
+             "threads, but not its own mutex",
+             "A lost wake-up"});
+}
+
+LESSON_TEST(3, locked, "what threads share is accessed under one mutex") {
+  for (const std::string& name : symbols_of(exam.library()).used) {
+    const bool timed = name == "pthread_cond_clockwait" || name == "usleep" ||
+                       name == "pthread_cond_timedwait" || name == "nanosleep" ||
+                       name == "clock_nanosleep";
+    exam.that(!timed, "calls that wait for a time", "none",
+              fmt::format("your file calls `{}`", name),
+              {"to look again every millisecond is a busy loop with pauses: it wakes "
+               "for nothing, and late; wait until you are notified",
+               "Waiting without burning a core"});
+  }
+  note_locks(exam.library());
+  const Queue queue(2);
+  const Call reserve = queue.reserve(0), put = queue.put(0), take = queue.take();
+  expect_locked(exam, "reserve", reserve);
+  expect_locked(exam, "put", put);
+  expect_locked(exam, "take", take);
+  expect_same_mutex(exam, "put and take", put, take);
+  expect_same_mutex(exam, "take and reserve", take, reserve);
+  const Call close = queue.close();
+  expect_locked(exam, "close", close);
+  expect_same_mutex(exam, "close and reserve", close, reserve);
+}
+
+LESSON_TEST(3, counted_in_time, "a batch counts as taken before the mutex is free") {
+  const auto queue = std::shared_ptr<data::BatchQueue>(data::batch_queue()(1));
+  queue->reserve(0);
+  queue->put(0, batch(0));
+  std::optional<Call> next;  // begins when take first unlocks
+  bool room = false;
+  after_each_unlock([&] {
+    if (!next) next.emplace([queue] { return queue->reserve(1) ? "true" : "false"; });
+    settle({*next});
+    room = next->returned();
+  });
+  queue->take();
+  after_each_unlock({});
+  exam.that(
+      !next || room, "room for batch 1 when take has unlocked the mutex", "there is",
+      "not yet",
+      {"`taken` changes after the mutex is free, atomic or not: a worker that has "
+       "just looked, and is about to sleep, misses the notification",
+       "A lost wake-up"});
 }
 
 /// Returns batches 0 … 11 as text: every label and every element of every image.

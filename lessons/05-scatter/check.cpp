@@ -1,6 +1,7 @@
 #include <numeric>
 #include <random>
 
+#include "engine/ops/copy.h"
 #include "engine/parallel/primitives.h"
 #include "engine/plan/chunk.h"
 #include "lessons/machine/exam.h"
@@ -56,18 +57,35 @@ LESSON_TEST(5, nine_over_four, "9 samples over 4 devices make 3 chunks") {
                "rule has no exception for small batches");
 }
 
-LESSON_TEST(5, right_samples, "every sample arrives once, in order, on its device") {
-  const std::vector<Tensor> chunks = scatter(10, 4);
-  exam.equal("number of chunks of 10 samples over 4 devices", size_t{4}, chunks.size(),
-             {"there is a chunk for each of the sizes 3, 3, 3 and 1",
+/// Throws Wrong unless the chunks of `batch` samples are on the first of `devices`.
+void expect_chunks(const Exam& exam, int64_t batch, const parallel::Devices& devices,
+                   const std::string& likely, DType dtype = DType::f64) {
+  const std::vector<Tensor> chunks =
+      parallel::primitives().scatter(counting({batch, 2}, 0, dtype), devices);
+  exam.equal(fmt::format("number of chunks of {} samples over {} devices", batch,
+                         devices.size()),
+             plan::chunk_sizes(batch, std::ssize(devices)).size(), chunks.size(),
+             {"there is a chunk for each of the sizes, and no other",
               "Ceil, and what is left"});
   double first = 0;
   for (size_t i = 0; i < chunks.size(); ++i) {
     const std::string what = fmt::format("chunk {}", i);
-    exam.equal(what + ": device",
-               Device{DeviceType::reference, static_cast<int>(i)}.str(),
-               chunks[i].device().str(),
-               {"chunk i must be copied to device i; a view stays where it is",
+    exam.that(
+        chunks[i].defined(), what, "a tensor", "an undefined one",
+        {"an idle device gets no chunk, not an undefined one: the list is as long "
+         "as there are chunks",
+         "Ceil, and what is left"});
+    exam.equal(what + ": device", devices[i].str(), chunks[i].device().str(),
+               {likely, "A view is not a copy"});
+    exam.equal(what + ": type", std::string(name(dtype)),
+               std::string(name(chunks[i].dtype())),
+               {"a chunk is part of the batch: its type and its shape, except for the "
+                "number of samples, are those of the input",
+                "A view is not a copy"});
+    exam.equal(what + ": sizes of a sample", int64_t{2},
+               chunks[i].dim() == 2 ? chunks[i].size(1) : 0,
+               {"a chunk is part of the batch: its type and its shape, except for the "
+                "number of samples, are those of the input",
                 "A view is not a copy"});
     std::vector<double> expected(chunks[i].numel());
     std::iota(expected.begin(), expected.end(), first);
@@ -77,6 +95,21 @@ LESSON_TEST(5, right_samples, "every sample arrives once, in order, on its devic
                 "previous one ends",
                 "Ceil, and what is left"});
   }
+}
+
+LESSON_TEST(5, right_samples, "every sample arrives once, in order, on its device") {
+  const char* const copied =
+      "chunk i must be copied to device i; a view stays where it is";
+  expect_chunks(exam, 10, reference_devices(4), copied);
+  expect_chunks(exam, 5, reference_devices(1), copied);
+  expect_chunks(exam, 2, reference_devices(4),
+                "the first devices get the chunks; if there are fewer than devices, "
+                "the last ones are idle");
+  const DeviceType type = DeviceType::reference;
+  expect_chunks(exam, 10, {{type, 3}, {type, 0}, {type, 2}, {type, 1}},
+                "chunk i goes to devices[i], whatever that device's index: the list "
+                "may have any order");
+  expect_chunks(exam, 10, reference_devices(4), copied, DType::i64);
 }
 
 /// Returns the sizes of the chunks that the learner's `scatter` makes.
@@ -103,6 +136,30 @@ LESSON_TEST(5, any_size, "the same holds for any number of samples and devices")
     exam.equal("sizes of the chunks that scatter makes of " + drawn, expected,
                sizes_of(scatter(batch, devices)), because);
   }
+  expect_sizes(exam, 16'777'217, 1, {16'777'217},
+               "a float has 24 bits and cannot hold this number: divide integers as "
+               "integers, (batch + devices - 1) / devices");
+}
+
+/// Throws Wrong unless each device's first kernel waits for its chunk.
+void expect_awaited(const Exam& exam, const tracer::Trace& trace,
+                    const Events& copies) {
+  for (const tracer::Event* copy : copies) {
+    const tracer::Event* user = nullptr;
+    for (const tracer::Event* kernel : events_of(trace, "kernel")) {
+      if (kernel->pid != copy->pid || kernel->id < copy->id) continue;
+      if (!user || kernel->id < user->id) user = kernel;
+    }
+    if (!user) continue;
+    exam.that(
+        depends_on(trace, user->id, copy->id),
+        fmt::format("the first kernel on device {} after its chunk was sent, `{}`",
+                    number(*copy, "dst"), user->name),
+        "it waits for the chunk", "it may begin before the chunk is there",
+        {"the compute stream must wait for the copy: ops::copy_to sees to that, a "
+         "copy of your own does not",
+         "A view is not a copy", copy->id});
+  }
 }
 
 LESSON_TEST(5, bytes_once, "each byte of the batch leaves the host once") {
@@ -120,6 +177,12 @@ LESSON_TEST(5, bytes_once, "each byte of the batch leaves the host once") {
     if (text(*event, "src") != "host") relayed.push_back(event);
   }
   const auto last = [](const Events& of) { return of.empty() ? -1 : of.back()->id; };
+  const Events waits = host_waits_in(trace, {"scatter"});
+  exam.equal(
+      "waits of the host for a device in scatter", size_t{0}, waits.size(),
+      {"the host enqueues the copies and goes on, before a byte has arrived: the "
+       "devices wait, in their streams",
+       "A view is not a copy", last(waits)});
   exam.equal("copies in the scatter phase that leave a device, not the host", size_t{0},
              relayed.size(),
              {"every chunk goes straight from the host to its device: what goes over "
@@ -137,6 +200,27 @@ LESSON_TEST(5, bytes_once, "each byte of the batch leaves the host once") {
              size_t{4}, copies_because(trace, "scatter").size(),
              {"the label tells the trace what a copy is for", "A view is not a copy",
               last(copies)});
+  expect_awaited(exam, trace, copies);
+}
+
+LESSON_TEST(5, from_a_device, "a batch that is on a device is sent from there") {
+  const Device first{DeviceType::reference, 0};
+  const Tensor batch = ops::copy_to(counting({8, 2}), first, {"h2d", "images"});
+  const tracer::Trace trace =
+      recorded(4, [&] { parallel::primitives().scatter(batch, reference_devices(4)); });
+  int64_t to_host = 0, last = -1;
+  const Events copies = events_of(trace, "copy");
+  for (const tracer::Event* copy : copies) {
+    if (text(*copy, "dst") == "host") ++to_host;
+    last = copy->id;
+  }
+  const std::string likely =
+      "ops::copy_to sends from where the tensor is, and returns it unchanged if it is "
+      "already there: device 0's chunk does not travel, and the host sees none";
+  exam.equal("copies to the host, of a batch on device 0", int64_t{0}, to_host,
+             {likely, "A view is not a copy"});
+  exam.equal("copies, of a batch on device 0 for 4 devices", size_t{3}, copies.size(),
+             {likely, "A view is not a copy"});
 }
 
 }  // namespace

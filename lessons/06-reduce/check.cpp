@@ -1,4 +1,5 @@
 #include <cmath>
+#include <map>
 #include <random>
 #include <set>
 
@@ -7,6 +8,7 @@
 #include "engine/optim/sgd.h"
 #include "engine/parallel/data_parallel.h"
 #include "engine/plan/coalesce.h"
+#include "engine/runtime/device_context.h"
 #include "lessons/machine/exam.h"
 #include "lessons/machine/predicates.h"
 
@@ -47,10 +49,9 @@ std::string why_not(double sum, double got, double of_replica_0, int replicas) {
          "replicas";
 }
 
-LESSON_TEST(6, sums_on_device_0,
-            "every gradient is summed over replicas, on device 0") {
-  const parallel::Devices devices = reference_devices(3);
-  const std::vector<Shape> shapes{{2, 3}, {4}, {1, 2, 2}, {3}};
+/// Throws Wrong unless gradients of these shapes are summed on the first of `devices`.
+void expect_sums(const Exam& exam, const std::vector<Shape>& shapes,
+                 const parallel::Devices& devices) {
   std::vector<Tensors> gradients(devices.size());
   std::vector<std::vector<double>> expected;
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -65,21 +66,40 @@ LESSON_TEST(6, sums_on_device_0,
   const Tensors sums =
       parallel::primitives().reduce_add_coalesced(gradients, devices[0]);
   exam.equal(
-      "gradients returned, of 4 parameters", shapes.size(), sums.size(),
+      fmt::format("gradients returned, of {} parameters", shapes.size()), shapes.size(),
+      sums.size(),
       {"the last group is never closed by a following tensor, but it must be sent, too",
        "Few large messages"});
   for (size_t i = 0; i < sums.size(); ++i) {
     const std::string what = fmt::format("gradient of parameter {}", i);
-    exam.equal(what + ": device", devices[0].str(), sums[i].device().str(),
-               {"the parameters that the optimizer updates live on device 0; replicas "
-                "are discarded after the step",
-                "One model, and its replicas"});
+    exam.equal(
+        what + ": device", devices[0].str(), sums[i].device().str(),
+        {"the parameters that the optimizer updates live on device `to`, the first "
+         "of the list; replicas are discarded after the step",
+         "One model, and its replicas"});
     const std::vector<double> got = values(sums[i]);
     const double first = got.empty() ? 0 : got[0];
     exam.close(what, expected[i], got, 0,
-               {why_not(expected[i][0], first, 100.0 + 10.0 * i, 3),
+               {why_not(expected[i][0], first, 100.0 + 10.0 * i,
+                        static_cast<int>(devices.size())),
                 "A sum, since the loss was a mean"});
+    exam.close(
+        fmt::format("replica 0's own gradient of parameter {}, afterwards", i),
+        values(counting(shapes[i], 100.0 + 10.0 * i)), values(gradients[0][i]), 0,
+        {"the sum was added into a gradient that came in: add into a new tensor, "
+         "as packing makes one, also for a group of one",
+         "A sum, since the loss was a mean"});
   }
+}
+
+LESSON_TEST(6, sums_on_device_0,
+            "every gradient is summed over replicas, on device 0") {
+  const std::vector<Shape> shapes{{2, 3}, {4}, {1, 2, 2}, {3}};
+  expect_sums(exam, shapes, reference_devices(3));
+  expect_sums(exam, {{5}}, reference_devices(2));
+  expect_sums(exam, shapes, reference_devices(6));
+  const DeviceType type = DeviceType::reference;
+  expect_sums(exam, shapes, {{type, 1}, {type, 0}, {type, 2}});
 }
 
 /// Returns all parameters of a small model after three steps on these devices.
@@ -121,7 +141,7 @@ LESSON_TEST(6, same_training, "DP(2), DP(3) and DP(4) train as one device does")
   }
 }
 
-// --- the trace
+// --- the trace of a training run
 
 /// Records one run for three tests, to keep checks fast.
 const tracer::Trace& resnet(Exam& exam) { return exam.train(kResNet, kRun); }
@@ -228,24 +248,10 @@ Events last_gradients(const tracer::Trace& trace) {
   return found;
 }
 
-/// Returns the host's waits for a device in the reduce phase.
-Events host_waits(const tracer::Trace& trace) {
-  Events waits;
-  for (const tracer::Event* phase : events_of(trace, "phase", "reduce")) {
-    for (const tracer::Event* sync : events_of(trace, "sync")) {
-      if (sync->tid == phase->tid && sync->ts >= phase->ts &&
-          sync->end() <= phase->end()) {
-        waits.push_back(sync);
-      }
-    }
-  }
-  return waits;
-}
-
 LESSON_TEST(6, after_all,
             "nothing is sent before the last gradient of the last replica") {
   const tracer::Trace& trace = resnet(exam);
-  const Events waits = host_waits(trace);
+  const Events waits = host_waits_in(trace, {"reduce_add_coalesced"});
   exam.equal(
       "waits of the host in reduce", size_t{0}, waits.size(),
       {"let the copy stream wait for an event; a waiting host can enqueue nothing",
@@ -312,6 +318,77 @@ LESSON_TEST(6, groups_alone, "groups hold up to the limit, and none is empty") {
                   "then it begins a new one",
                   fmt::format(" (drawn with seed {})", exam.seed()));
   }
+}
+
+// --- the trace of one call
+
+/// Returns gradients of these elements on each device, each from a kernel of its own.
+std::vector<Tensors> computed_gradients(const parallel::Devices& devices,
+                                        const std::vector<int64_t>& elements) {
+  std::vector<Tensors> gradients(devices.size());
+  for (size_t d = 0; d < devices.size(); ++d) {
+    for (int64_t count : elements) {
+      const Tensor here = ops::copy_to(counting({count}), devices[d], {"h2d", "test"});
+      gradients[d].push_back(ops::add(here, here));
+    }
+  }
+  return gradients;
+}
+
+LESSON_TEST(6, any_devices, "this holds for devices of any index, and in every step") {
+  const DeviceType type = DeviceType::reference;
+  const parallel::Devices devices{{type, 1}, {type, 4}, {type, 3}};
+  for (const char* step : {"first", "second"}) {
+    const tracer::Trace trace = recorded(5, [&] {
+      const auto gradients = computed_gradients(devices, {7});
+      parallel::primitives().reduce_add_coalesced(gradients, devices[0]);
+    });
+    std::map<int64_t, const tracer::Event*> gradients;
+    for (const tracer::Event* kernel : events_of(trace, "kernel")) {
+      const tracer::Event*& first = gradients[kernel->pid];
+      if (!first || kernel->id < first->id) first = kernel;
+    }
+    for (const tracer::Event* copy : events_of(trace, "copy")) {
+      if (text(*copy, "src") == "host") continue;  // the test's own
+      for (const auto& [pid, kernel] : gradients) {
+        exam.that(
+            depends_on(trace, copy->id, kernel->id),
+            fmt::format("in the {} call, the copy from device {}", step,
+                        number(*copy, "src")),
+            fmt::format("waits for the gradient of device {}", pid - 1),
+            "may begin before it",
+            {"ask a replica's gradients for their device, which need not have the "
+             "replica's number, and record its event in each call",
+             "Ready on the host is not ready on the device"});
+      }
+    }
+  }
+}
+
+LESSON_TEST(6, doubles_and_memory,
+            "groups count bytes, and their memory is free again") {
+  constexpr int64_t kElements = 800'000;  // 6.4 MB: two exceed 10 MiB, as floats not
+  const parallel::Devices devices = reference_devices(2);
+  const auto gradients = computed_gradients(devices, {kElements, kElements});
+  const auto live = [&] {
+    for (const Device device : devices) runtime::context(device).synchronize();
+    return runtime::context(devices[0]).allocator().live_bytes() +
+           runtime::context(devices[1]).allocator().live_bytes();
+  };
+  int64_t before = live(), after = 0;
+  const tracer::Trace trace = recorded(
+      2, [&] { parallel::primitives().reduce_add_coalesced(gradients, devices[0]); });
+  after = live();
+  exam.equal(
+      "messages, for two gradients of 6.4 MB in float64", size_t{2},
+      events_of(trace, "copy").size(),
+      {"10 MiB are bytes, and an element has 4 or 8: ask the tensor for nbytes()",
+       "Few large messages"});
+  exam.equal("bytes on both devices that remain after the sums were dropped", before,
+             after,
+             {"messages need memory for one group only while it travels: the engine "
+              "keeps what enqueued work uses, so nothing has to be held until later",
+              "Few large messages"});
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -84,14 +85,26 @@ struct Answers {
   }
 };
 
+bool near(const Numbers& a, const Numbers& b) {
+  return std::ranges::equal(
+      a, b, [](double x, double y) { return std::abs(x - y) <= kTolerance; });
+}
+
 void expect_means(const Exam& exam, const std::vector<int64_t>& counts,
                   const std::string& likely) {
   const Answers answers(counts);
   const Moments all(counts, 0, static_cast<int>(counts.size()));
   for (size_t r = 0; r < counts.size(); ++r) {
+    const Moments own(counts, static_cast<int>(r), static_cast<int>(r) + 1);
+    const bool alone = near(answers.mean[r], own.mean);
     exam.close(fmt::format("rank {} of {}, which hold {} elements: mean", r,
                            counts.size(), fmt::join(counts, ", ")),
-               all.mean, answers.mean[r], kTolerance, {likely, kSums});
+               all.mean, answers.mean[r], kTolerance,
+               {alone ? "this is the mean of this rank's own part: the sum was used "
+                        "before it had arrived (wait() comes first, on every rank), or "
+                        "this rank's result does not depend on the others"
+                      : likely,
+                kSums});
   }
 }
 
@@ -170,6 +183,36 @@ LESSON_TEST(8, variance, "the variance over ranks whose means differ") {
   }
 }
 
+LESSON_TEST(8, next_batch, "each call combines what it gets, and keeps its results") {
+  const std::vector<int64_t> full{8, 8}, rest{9, 2};
+  std::vector<Numbers> first(2), second(2);
+  on_ranks(2, kSameCalls, kOtherCalls, [&](Rank& rank) {
+    const auto& [r, size, device, group] = rank;
+    const auto combined = [&](const std::vector<int64_t>& counts) {
+      const Moments mine(counts, r, r + 1);
+      return distributed::sync_statistics()(
+          {on(device, mine.mean, {kChannels}), on(device, mine.var, {kChannels}),
+           on(device, {mine.count}, {1})},
+          *group, kLabel);
+    };
+    const BatchStatistics one = combined(full), other = combined(rest);
+    first[r] = values(one.mean);
+    second[r] = values(other.mean);
+  });
+  for (int r = 0; r < 2; ++r) {
+    exam.close(fmt::format("rank {}: mean of the same layer's next batch", r),
+               Moments(rest, 0, 2).mean, second[r], kTolerance,
+               {"counts differ from batch to batch, as in the last one of an epoch: "
+                "send them each time",
+                kSums});
+    exam.close(fmt::format("rank {}: mean of a batch, after the next call", r),
+               Moments(full, 0, 2).mean, first[r], kTolerance,
+               {"a later call overwrote it: backward still needs what forward "
+                "returned, so return new tensors, not a buffer that is used again",
+                kBack});
+  }
+}
+
 LESSON_TEST(8, backward_sums,
             "in backward, every rank receives the sums over all ranks") {
   constexpr int kRanks = 3;
@@ -197,12 +240,18 @@ LESSON_TEST(8, backward_sums,
     const Numbers second = values(sums.dy_xmu);
     got[r].insert(got[r].end(), second.begin(), second.end());
   });
+  Numbers swapped = expected;
+  std::ranges::rotate(swapped, swapped.begin() + kChannels);
   for (int r = 0; r < kRanks; ++r) {
     exam.close(
         fmt::format("rank {}: Σdy, then Σdy·(x − mean)", r), expected, got[r],
         kTolerance,
-        {"a rank's x affects the mean and the variance on all ranks, so its gradient "
-         "depends on every rank's dy: sums over all ranks, not divided by anything",
+        {near(got[r], swapped) ? "these are the right sums in the wrong order: Σdy is "
+                                 "the first result, Σdy·(x − mean) the second"
+                               : "a rank's x affects the mean and the variance on all "
+                                 "ranks, so its gradient "
+                                 "depends on every rank's dy: sums over all ranks, not "
+                                 "divided by anything",
          kBack});
   }
 }
@@ -266,6 +315,38 @@ LESSON_TEST(8, as_one_device,
   }
 }
 
+/// Throws Wrong unless rank 0's collectives carry what they must, labelled, and the
+/// host waits for none.
+void expect_lean(const Exam& exam, const tracer::Trace& trace) {
+  const Events waits = host_waits_in(trace, {"sync_statistics", "sync_backward_sums"});
+  exam.equal("waits of the host for a device in your functions", size_t{0},
+             waits.size(),
+             {"item(), synchronize() and barrier() stop the host in every layer: "
+              "Work::wait() makes the device wait, and the host goes on",
+              "Waiting", waits.empty() ? tracer::kNone : waits[0]->id});
+  int64_t labelled = 0, bytes = 0, expected = 0;
+  for (const tracer::Event* collective : events_of(trace, "collective")) {
+    if (collective->pid / 100 != 0) continue;
+    if (text(*collective, tracer::keys::why) != "sync_batch_norm") continue;
+    ++labelled;
+    bytes += number(*collective, "bytes");
+  }
+  for (const tracer::Json& tensor : trace.lockstep["model"]["tensors"]) {
+    const std::string name = tensor["name"];
+    if (!name.ends_with("running_mean")) continue;
+    const int64_t channels = tensor["shape"][0];
+    expected += 4 * (2 * channels + 1) + 4 * 2 * channels;  // forward, backward
+  }
+  exam.equal("collectives of rank 0 with your label in a step", 2 * kLayers, labelled,
+             {"pass `label` to each collective: without it, nobody who reads the trace "
+              "knows whose message it is",
+              "One message"});
+  exam.equal("bytes of these collectives", expected, bytes,
+             {"a layer of C channels sends 2C + 1 numbers in forward and 2C in "
+              "backward: as many as it has, not as many as the largest layer",
+              "One message"});
+}
+
 LESSON_TEST(8, one_message, "each layer costs one all-reduce in each direction") {
   const tracer::Trace& trace = exam.train(
       kTraining, {"ResNet18 trains with your functions; its output is printed below",
@@ -282,6 +363,7 @@ LESSON_TEST(8, one_message, "each layer costs one all-reduce in each direction")
                 "few values it carries: pack everything into one tensor (ops::cat), in "
                 "forward and in backward",
                 "One message", last});
+  expect_lean(exam, trace);
 }
 
 }  // namespace

@@ -239,6 +239,12 @@ LESSON_TEST(9, two_ranks, "two ranks hold the sum of 4 elements") {
 
 LESSON_TEST(9, more_ranks, "so do 1, 3, 4 and 5 ranks") {
   for (int world : {1, 3, 4, 5}) expect_sums(exam, world, 2 * world, "Two halves");
+  MemoryRing ring(3, 6);
+  ring.run([all = distributed::ring_all_reduce().in_use()](auto& link, Buffer data) {
+    for (int call = 0; call < 2; ++call) all(link, data);
+  });
+  exam.equal("3 ranks, 6 elements, summed twice: rank 0, element 0", 333.0,
+             ring.element(0, 0), {"each call starts anew, from rank()", "Two halves"});
 }
 
 LESSON_TEST(9, remainder,
@@ -318,6 +324,47 @@ LESSON_TEST(9, fair_chunks, "messages differ by at most one element") {
            "Chunks, and what is left"});
     }
   }
+  MemoryRing few(5, 3);
+  few.run();
+  for (int r = 0; r < 5; ++r) {
+    for (int64_t length : few.sent(r)) {
+      exam.at_most(
+          fmt::format("3 elements, 5 ranks: length of a message of rank {}", r),
+          int64_t{1}, length,
+          {"sizes differ by at most one element, also if there are fewer elements than "
+           "ranks: three chunks hold one element each, and two are empty",
+           "Chunks, and what is left"});
+    }
+  }
+}
+
+/// One of 4 ranks, without memory: only counts what is sent.
+struct CountingLink : RingLink {
+  explicit CountingLink(int rank) : rank_(rank) {}
+  int rank() const override { return rank_; }
+  int size() const override { return 4; }
+  void exchange(Buffer out, Buffer, bool) override { sent += out.numel; }
+  const int rank_;
+  int64_t sent = 0;
+};
+
+LESSON_TEST(9, large_tensor, "no element of a large tensor is lost") {
+  constexpr int64_t kElements = (int64_t{1} << 26) + 1;
+  const MemoryRing::AllReduce half =
+      exam.function<void(RingLink&, Buffer)>("lesson_reduce_scatter");
+  int64_t sent = 0;
+  for (int r = 0; r < 4; ++r) {
+    CountingLink link(r);
+    half(link, {nullptr, kElements, DType::f32});
+    sent += link.sent;
+  }
+  exam.equal(fmt::format("{} elements, 4 ranks: elements sent in the first half by all "
+                         "ranks, three times each",
+                         kElements),
+             3 * kElements, sent,
+             {"a float has 24 bits, so it cannot hold the edges of chunks of a large "
+              "tensor: multiply first, then divide, as integers",
+              "Chunks, and what is left"});
 }
 
 LESSON_TEST(9, first_half, "after reduce_scatter, rank r has the sum of chunk r") {

@@ -93,6 +93,17 @@ std::string likely(const Numbers& got, const Numbers& mean, const Numbers& own) 
     return "this is half of this rank's own gradient: it was scaled before the other "
            "rank's share had arrived. all_reduce only enqueues: wait(), then scale";
   }
+  if (near(got, Numbers(got.size(), 0), 1)) {
+    return "it is 0: in C++ the quotient of two integers is an integer, and 1 / 2 is "
+           "0; "
+           "write 1.0 / divisor_";
+  }
+  Numbers rest = got;
+  for (size_t i = 0; i < rest.size(); ++i) rest[i] -= own[i];
+  if (near(rest, mean, 1)) {
+    return "this is the mean plus this rank's own gradient: set_grad replaces what "
+           "backward left there";
+  }
   if (near(got, own, 1)) {
     return "this is the gradient of this rank's rows alone: ranks must share gradients "
            "while backward runs or just after it, before any optimizer sees them. "
@@ -155,6 +166,15 @@ LESSON_TEST(11, in_backward, "one all-reduce per parameter, and the optimizer wa
   for (const tracer::Event& event : trace.events) {
     if (number(event, "device") != 0) continue;
     if (event.is("kernel") && text(event, "phase") == "optimizer") optimizer = &event;
+    if (event.is("collective") && text(event, "phase") == "all_reduce") {
+      exam.that(event.name == "all_reduce" && !text(event, "tensor").empty(),
+                fmt::format("collective #{} after backward", event.id),
+                "an all_reduce of a parameter's gradient",
+                fmt::format("{} `{}`", event.name, text(event, "tensor")),
+                {"one all-reduce for each gradient is enough: what else is exchanged "
+                 "costs its latency 62 times in a step",
+                 "Backward, not step", event.id});
+    }
     if (!event.is("collective") || text(event, tracer::keys::why) != "all_reduce")
       continue;
     last = &event;
@@ -167,6 +187,10 @@ LESSON_TEST(11, in_backward, "one all-reduce per parameter, and the optimizer wa
          "or of the parameter, sends all bytes again for nothing",
          "Backward, not step", event.id});
   }
+  exam.that(last && optimizer, "all-reduces of gradients in step 1", "62", "none",
+            {"equal models stay equal only as long as their gradients are: reduce in "
+             "every step",
+             "Backward, not step"});
   const Events waits = host_waits_in(
       trace, {"before_forward", "before_backward", "gradient_ready", "after_backward"});
   const bool host_waited = !waits.empty();
@@ -274,6 +298,35 @@ LESSON_TEST(11, any_order,
       });
 }
 
+LESSON_TEST(11, same_bits, "afterwards the ranks hold the same bits") {
+  std::vector<Numbers> got(3);
+  on_ranks(3, kSameCalls, kOtherCalls, [&](Rank& rank) {
+    const Tensor parameter = ops::copy_to(counting({256}), rank.device, {"h2d", "p"});
+    const auto sync =
+        distributed::make_gradient_sync({{"p", parameter}}, *rank.group, {});
+    Numbers gradient;
+    for (int i = 0; i < 256; ++i) {  // of different magnitude on each rank
+      gradient.push_back(std::sin(1 + 7 * i + rank.rank) * std::pow(50, rank.rank));
+    }
+    sync->before_forward();
+    sync->before_backward(parameter);
+    parameter.set_grad(ops::copy_to(Tensor::from(gradient, {256}, DType::f64),
+                                    rank.device, {"h2d", "g"}));
+    sync->gradient_ready(0);
+    sync->after_backward();
+    runtime::context(rank.device).synchronize();
+    got[rank.rank] = values(parameter.grad());
+  });
+  for (int r : {1, 2}) {
+    exam.close(fmt::format("rank {}'s gradient: bitwise equal to rank 0's", r), got[0],
+               got[r], 0,
+               {"a rank's own gradient was combined with the mean once more, and each "
+                "rank rounds differently: after the all-reduce the bits are equal, so "
+                "set them as they are",
+                "Backward, not step"});
+  }
+}
+
 LESSON_TEST(11, no_gradient, "a parameter may have no gradient on one rank") {
   std::vector<Numbers> got(2);
   on_ranks(2, kSameCalls,
@@ -305,14 +358,20 @@ LESSON_TEST(11, no_batch, "a rank without a batch takes part with zeros") {
             "Ranks meet call by call"},
            [&](Rank& rank) {
              ByHand by_hand(rank);
-             by_hand.step({2, 1, 0});  // so every .grad holds a value: 2
+             const bool last = rank.rank == 2;  // it has never used p1
+             by_hand.step(last ? std::vector<size_t>{2, 0}
+                               : std::vector<size_t>{2, 1, 0});  // p2's .grad is 2
              by_hand.sync->set_divisor(2);
-             if (rank.rank == 2) by_hand.sync->shadow_step();
+             if (last) by_hand.sync->shadow_step();
              if (rank.rank < 2) by_hand.step({2, 1, 0});
              runtime::context(rank.device).synchronize();
-             if (rank.rank < 2)
-               got[rank.rank] = values(by_hand.parameters[2].value.grad());
+             const Tensor& p2 = by_hand.parameters[2].value;
+             got[rank.rank] = values(last ? p2 : p2.grad());
            });
+  exam.close("rank 2's parameter p2 after shadow_step", {0, 1, 2, 3}, got[2], 0,
+             {"the parameter itself was handed to all_reduce, which overwrites its "
+              "argument: make zeros of its size, ops::full_like(parameter, 0)",
+              "Ranks meet call by call"});
   for (int r : {0, 1}) {
     const bool old = near(got[r], Numbers(4, 2.5), 1);  // (1 + 2 + its last 2) / 2
     exam.close(fmt::format("rank {}'s gradient of p2 where rank 2 has no batch and the "

@@ -3,14 +3,11 @@
 #include <numeric>
 #include <set>
 
-#include "engine/distributed/ddp/gradient_sync.h"
-#include "engine/ops/copy.h"
-#include "engine/ops/ops.h"
-#include "engine/runtime/device_context.h"
 #include "lessons/machine/exam.h"
 #include "lessons/machine/noted.h"
 #include "lessons/machine/predicates.h"
 #include "lessons/machine/ranks.h"
+#include "lessons/machine/reducer_by_hand.h"
 #include "lessons/plugin.h"
 #include "tracer/analysis/communication.h"
 #include "tracer/emulate/emulate.h"
@@ -26,55 +23,10 @@ using Buckets = std::vector<int64_t>;
 const Because kNeverComplete{
     "a bucket that is never complete never leaves, and the other ranks are matched "
     "with the next one or wait forever: in after_backward, treat missing gradients as "
-    "zeros that have arrived",
+    "zeros that have arrived, and only those: `arrived_` is set for each that comes, "
+    "and "
+    "reset in before_backward",
     "The way back"};
-
-/// Bytes of the parameters p0 to p5. With a cap of 64 bytes they must be divided into
-/// {p5, p4}, {p3}, {p2, p1} and {p0}.
-constexpr int64_t kBytes[] = {32, 48, 16, 72, 24, 40};
-/// The learner's reducer, called directly. Element i of p's gradient is (rank + 1) ·
-/// (10 p + i + 1).
-struct ByHand {
-  ByHand(ProcessGroup& group, Device device) : device(device), rank(group.rank()) {
-    for (size_t p = 0; p < std::size(kBytes); ++p) {
-      const Tensor values =
-          counting({kBytes[p] / 8}, 10.0 * static_cast<double>(p) + 1);
-      const Tensor parameter = ops::copy_to(values, device, {"h2d", "p"});
-      parameters.push_back({fmt::format("p{}", p), parameter});
-    }
-    distributed::ReducerOptions options;
-    options.bucket_cap = 64;
-    sync = distributed::make_gradient_sync(parameters, group, options);
-  }
-  void begin() {
-    for (const auto& [name, parameter] : parameters) parameter.set_grad({});
-    sync->before_forward();
-    sync->before_backward(parameters[0].value);
-  }
-  void ready(size_t p) {
-    const Tensor& parameter = parameters[p].value;
-    parameter.set_grad(ops::scale(parameter.detach(), rank + 1));
-    sync->gradient_ready(p);
-  }
-  void step(const std::vector<size_t>& order, HeadStart* head = nullptr) {
-    if (head != nullptr && rank > 0) head->wait_for_rank_0(steps);
-    begin();
-    for (size_t p : order) ready(p);
-    sync->after_backward();
-    if (head != nullptr && rank == 0) head->rank_0_is_ahead();
-    runtime::context(device).synchronize();
-    ++steps;
-  }
-  Numbers gradient(size_t p) const {
-    const Tensor grad = parameters[p].value.grad();
-    return grad.defined() ? values(grad) : Numbers{};
-  }
-
-  Device device;
-  int rank, steps = 0;
-  distributed::Parameters parameters;
-  std::unique_ptr<distributed::GradientSync> sync;
-};
 
 const std::vector<size_t> kBackwards{5, 4, 3, 2, 1, 0};
 
@@ -105,6 +57,31 @@ LESSON_TEST(12, cut_backwards, "parameters are cut into buckets from the last on
        "bucket for everything. Walk backwards, and close a bucket when it reaches the "
        "cap",
        "Which gradients travel together"});
+}
+
+/// Throws Wrong unless parameters of these bytes leave in these buckets.
+void expect_buckets(const Exam& exam, const Buckets& parameters, int64_t cap,
+                    const Buckets& expected, const std::string& likely) {
+  Noted* const calls = new Noted;
+  ProcessGroup group{std::unique_ptr<Noted>(calls)};
+  ByHand by_hand(group, {DeviceType::reference, 0}, parameters, cap);
+  std::vector<size_t> order(parameters.size());
+  std::iota(order.rbegin(), order.rend(), 0);
+  by_hand.step(order);
+  Buckets bytes;
+  for (const auto& [bucket, size] : calls->buckets) bytes.push_back(size);
+  exam.equal(fmt::format("bytes of the buckets of parameters of {} bytes, cap {}",
+                         parameters, cap),
+             expected, bytes, {likely, "Which gradients travel together"});
+}
+
+LESSON_TEST(12, limits, "a bucket is closed by the gradient that reaches its limit") {
+  expect_buckets(exam, {40, 40, 40, 40}, 64, {80, 80},
+                 "a gradient that crosses the limit still belongs to the bucket, and "
+                 "closes it: a bucket may be larger than its limit, as PyTorch's are");
+  expect_buckets(exam, {8, 1'020'000, 1'020'000}, 25 << 20, {2'040'000, 8},
+                 "the first bucket's limit is 1 MiB, plan::kFirstBucketBytes = "
+                 "1,048,576 bytes, and only the others' is `cap`");
 }
 
 const std::vector<std::set<size_t>> kMembers{{5, 4}, {3}, {2, 1}, {0}};
@@ -334,6 +311,32 @@ LESSON_TEST(12, no_gradient, "a gradient that never arrives counts as zero") {
       exam, "ranks 1 and 2 have no gradient of p5 and p1 in step 1",
       {{kBackwards, kBackwards, kBackwards}, {kBackwards, some, some}}, {5, 1}, 1.0 / 3,
       "zeros must be packed: the bucket still holds the gradients of the step before");
+  Noted* const calls = new Noted;
+  ProcessGroup group{std::unique_ptr<Noted>(calls)};
+  ByHand by_hand(group, {DeviceType::reference, 0});
+  by_hand.step({3, 2, 0});
+  calls->buckets.clear();
+  by_hand.begin();
+  exam.equal(
+      "buckets launched by before_backward", size_t{0}, calls->buckets.size(),
+      {"what was missing in the last step may arrive in this one", "The way back"});
+}
+
+LESSON_TEST(12, divisor, "gradients are divided by the divisor, as it is now") {
+  std::vector<Numbers> got(3);
+  on_ranks(3, "all launch the same buckets in the same order", kNeverComplete,
+           [&](Rank& rank) {
+             ByHand by_hand(*rank.group, rank.device);
+             by_hand.step(kBackwards);
+             by_hand.sync->set_divisor(2);
+             by_hand.step(kBackwards);
+             got[rank.rank] = by_hand.gradient(2);
+           });
+  exam.close("rank 0's gradient of p2 with divisor 2: (1 + 2 + 3) / 2 times its value",
+             {3 * 21.0, 3 * 22.0}, got[0], 1e-12,
+             {"divide by divisor_ when packing: it is the number of ranks only until "
+              "set_divisor changes it, when a rank has run out of batches",
+              "The way back"});
 }
 
 // --- the emulated clock, whose results depend on this table, not on this machine

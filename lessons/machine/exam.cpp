@@ -15,10 +15,13 @@
 #include "base/program.h"
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
+#include "engine/runtime/device_context.h"
 #include "lessons/machine/contain.h"
 #include "lessons/machine/own_code.h"
 #include "lessons/machine/workspace.h"
 #include "lessons/plugin.h"
+#include "tracer/record/collect.h"
+#include "tracer/record/recorder.h"
 
 namespace lockstep::lessons {
 namespace {
@@ -222,6 +225,25 @@ std::vector<double> values(const Tensor& tensor) {
     }
   }
   return numbers;
+}
+
+tracer::Trace recorded(int devices, const std::function<void()>& work) {
+  const auto wait = [&] {
+    for (int i = 0; i < devices; ++i) {
+      runtime::context({DeviceType::reference, i}).synchronize();
+    }
+  };
+  wait();
+  tracer::start_recording();
+  try {
+    work();
+    wait();
+  } catch (...) {
+    tracer::stop_recording();
+    throw;
+  }
+  tracer::stop_recording();
+  return tracer::finish_trace(tracer::collect(), {});
 }
 
 Tensor counting(const Shape& sizes, double first, DType dtype) {

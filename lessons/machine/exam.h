@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -118,6 +119,10 @@ class Exam {
 
 /// Returns the elements of a tensor on any device, in row-major order.
 std::vector<double> values(const Tensor& tensor);
+
+/// Returns the trace of `work`, which runs in this process on reference devices
+/// 0 … `devices` − 1. Must not be called while other threads record.
+tracer::Trace recorded(int devices, const std::function<void()>& work);
 
 /// Returns a host tensor with the values first, first + 1, …
 Tensor counting(const Shape& sizes, double first = 0, DType dtype = DType::f64);

@@ -1,5 +1,5 @@
-// rejected by: exposed_share
-// because: It is small when the first bucket is
+// rejected by: limits
+// because: only the others
 //
 // The misconception: all buckets are as large as the cap; the limit of the first one is
 // a detail.
