@@ -142,6 +142,9 @@ class Checkpoints(CheckpointTest):
     def test_best_evaluate_and_pretrained(self):
         text, _ = self.train("c", "--epochs", 2, *SINGLE)
         self.assertEqual(sorted(os.listdir(self.path("c"))), [NEWEST, BEST])
+        self.assertRegex(text, r"\n=> epoch 0: \d+\.\d training images/s, about "
+                               r"\d+:\d\d:\d\d left for 1 epoch\n")
+        self.assertRegex(text, r"\n=> epoch 1: \d+\.\d training images/s\n")
         accuracies = [line.split()[2] for line in text.splitlines()
                       if line.startswith(" * Acc@1")]
         best = contents(os.path.join(self.path("c"), BEST))[0]
