@@ -122,8 +122,8 @@ std::string verdict_text(const Lesson& lesson, const Verdict& verdict, bool colo
   if (verdict.status == "pass") {
     text += paint("32", "Passed.");
     if (next) {
-      text += " Now compare: " +
-              lesson_command(fmt::format("solution {}", lesson.number));
+      text +=
+          " Now compare: " + lesson_command(fmt::format("solution {}", lesson.number));
     }
     text += "\n";
   } else if (next) {
