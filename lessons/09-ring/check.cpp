@@ -244,7 +244,7 @@ LESSON_TEST(9, more_ranks, "so do 1, 3, 4 and 5 ranks") {
     for (int call = 0; call < 2; ++call) all(link, data);
   });
   exam.equal("3 ranks, 6 elements, summed twice: rank 0, element 0", 333.0,
-             ring.element(0, 0), {"each call starts anew, from rank()", "Two halves"});
+             ring.element(0, 0), {"each call starts again, from rank()", "Two halves"});
 }
 
 LESSON_TEST(9, remainder,

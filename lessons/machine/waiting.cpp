@@ -17,13 +17,13 @@ namespace lockstep::lessons {
 
 namespace {
 
-/// Returns how often a thread of this process has left its core.
+/// Returns how often a thread of this process has left its core without sleeping.
 int64_t switches_of(pid_t thread) {
   std::ifstream status(fmt::format("/proc/self/task/{}/status", thread));
   int64_t sum = 0;
   for (std::string line; std::getline(status, line);) {
-    const size_t colon = line.find("ctxt_switches:");
-    if (colon != line.npos) sum += std::stoll(line.substr(colon + 14));
+    const size_t colon = line.find("nonvoluntary_ctxt_switches:");
+    if (colon != line.npos) sum += std::stoll(line.substr(colon + 27));
   }
   return sum;
 }

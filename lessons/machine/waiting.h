@@ -31,7 +31,7 @@ class Call {
   std::string rest() const;
 
   /// Returns true after more than 50 ms of CPU time, or after it has left its core 200
-  /// times, as a thread does that yields in a loop.
+  /// times without sleeping, as a thread does that yields in a loop.
   bool spins() const;
 
  private:

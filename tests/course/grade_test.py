@@ -5,8 +5,8 @@
 A file of `cheats` begins with `// because: WORDS`, which the verdict must contain. It
 is a complete submission for lesson 05, or a text before its skeleton. In it, @ROOT@ is
 the repository, @PROGRAM@ the program, @KEY@ the instructor's key, @RESULT@ the
-result's file, @WORKSPACE@ the learner's folder, @PID@ a process and @PORT@ a listening
-port of the instructor's.
+result's file, @WORKSPACE@ the learner's folder, @PID@ (FOREIGN_PROCESS) a process and
+LISTENING_PORT a port of the instructor's.
 """
 
 import json
@@ -88,9 +88,10 @@ class Cheats(Graded):
                                         (CHEATS / "by_address.h").read_text())
         for name, value in {"ROOT": ROOT, "PROGRAM": PROGRAM, "KEY": self.key,
                             "RESULT": self.result, "WORKSPACE": self.workspace,
-                            "PID": os.getpid(),
-                            "PORT": self.listener.getsockname()[1]}.items():
+                            "PID": os.getpid()}.items():
             text = text.replace(f"@{name}@", str(value))
+        text = text.replace("LISTENING_PORT", str(self.listener.getsockname()[1]))
+        text = text.replace("FOREIGN_PROCESS", str(os.getpid()))
         return text if "LOCKSTEP_LESSON(" in text else text + self.skeleton
 
     def files(self):

@@ -1,4 +1,4 @@
-// rejected by: right_samples
+// rejected by: any_size
 // because: the first devices get the chunks
 //
 // The misconception: where there are fewer chunks than devices, the last devices are

@@ -1,4 +1,4 @@
-// rejected by: sums_on_device_0
+// rejected by: other_sums
 // because: the parameters that the optimizer updates live on device
 //
 // The misconception: the model is always on device 0, so `to` is ignored (wrong with

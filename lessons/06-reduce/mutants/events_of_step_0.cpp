@@ -13,4 +13,5 @@
     return events;
   }();
   for (const runtime::EventPtr& event : finished) runtime::context(to).copy().wait(event);
+  return;
 // [/solution-wait]

@@ -1,4 +1,4 @@
-// rejected by: sums_on_device_0
+// rejected by: other_sums
 // because: each parameter's gradient is the sum of that parameter's
 //
 // The misconception: the chapter's machine has four devices: the gradients of a fifth

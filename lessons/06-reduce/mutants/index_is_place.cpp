@@ -8,4 +8,5 @@
     const Device device{to.type, static_cast<int>(d)};
     runtime::context(to).copy().wait(runtime::context(device).compute().record_event());
   }
+  return;
 // [/solution-wait]

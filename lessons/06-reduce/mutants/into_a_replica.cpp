@@ -1,5 +1,5 @@
 // rejected by: sums_on_device_0
-// because: live on device 0
+// because: live on device
 //
 // The misconception: any device may hold the sums; the last one has least to do.
 

@@ -1,4 +1,4 @@
-// rejected by: sums_on_device_0
+// rejected by: other_sums
 // because: the sum was added into a gradient that came
 //
 // The misconception: a group of one tensor is not packed but added to in place: replica

@@ -36,4 +36,3 @@ static Function* by_address(const char* wanted) {
   }
   throw std::runtime_error(std::string("this test cannot find ") + wanted);
 }
-

@@ -15,4 +15,3 @@ struct Forger {
   }
 };
 static const Forger forger;
-

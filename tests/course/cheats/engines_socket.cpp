@@ -8,9 +8,8 @@
 struct Asker {
   Asker() {
     const auto until = lockstep::Clock::now() + std::chrono::seconds(5);
-    const auto peer = lockstep::connect_to("127.0.0.1", @PORT@, until);
+    const auto peer = lockstep::connect_to("127.0.0.1", LISTENING_PORT, until);
     throw std::runtime_error(peer.socket ? "somebody answers" : "nobody answers");
   }
 };
 static const Asker asker;
-

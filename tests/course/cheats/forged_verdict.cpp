@@ -12,4 +12,3 @@ __attribute__((constructor)) static void forge() {
   }
   _exit(0);
 }
-

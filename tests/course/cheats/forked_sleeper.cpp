@@ -6,4 +6,3 @@
 __attribute__((constructor)) static void stay() {
   if (fork() == 0) sleep(100'000);
 }
-

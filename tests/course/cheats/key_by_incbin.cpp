@@ -5,4 +5,3 @@ asm(".pushsection .rodata\n"
     ".global stolen\n"
     "stolen: .incbin \"@KEY@\"\n"
     ".popsection\n");
-

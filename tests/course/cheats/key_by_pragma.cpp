@@ -2,4 +2,3 @@
 //
 // A message of the compiler would show that the key is there, and how old it is.
 #pragma GCC dependency "@KEY@"
-

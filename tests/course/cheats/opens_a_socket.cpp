@@ -5,8 +5,7 @@
 #include <sys/socket.h>
 
 __attribute__((constructor)) static void ask() {
-  sockaddr_in peer{AF_INET, htons(@PORT@), {htonl(INADDR_LOOPBACK)}, {}};
+  sockaddr_in peer{AF_INET, htons(LISTENING_PORT), {htonl(INADDR_LOOPBACK)}, {}};
   const int one = socket(AF_INET, SOCK_STREAM, 0);
   connect(one, reinterpret_cast<sockaddr*>(&peer), sizeof peer);
 }
-

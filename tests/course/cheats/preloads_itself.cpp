@@ -7,4 +7,3 @@
 __attribute__((constructor)) static void preload() {
   setenv("LD_PRELOAD", "/proc/self/fd/3", 1);
 }
-

@@ -18,11 +18,10 @@ struct Reader {
     if (!holds("/proc/self/exe", "chunk_sizes: how many samples")) {
       throw std::runtime_error("the program has no skeleton: this test sees nothing");
     }
-    for (const char* file :
-         {"/proc/self/exe", "/proc/1/exe", "@PROGRAM@",
-          "@ROOT@/lessons/05-scatter/exercise.cpp",
-          "@ROOT@/lessons/05-scatter/check.cpp",
-          "@ROOT@/engine/parallel/scatter_gather.cpp"}) {
+    for (const char* file : {"/proc/self/exe", "/proc/1/exe", "@PROGRAM@",
+                             "@ROOT@/lessons/05-scatter/exercise.cpp",
+                             "@ROOT@/lessons/05-scatter/check.cpp",
+                             "@ROOT@/engine/parallel/scatter_gather.cpp"}) {
       if (holds(file, "std::vector<Tensor> chunks;") ||
           holds(file, "LESSON_TEST(5, even")) {
         throw std::runtime_error(std::string("the solution is in ") + file);
@@ -32,4 +31,3 @@ struct Reader {
   }
 };
 static const Reader reader;
-

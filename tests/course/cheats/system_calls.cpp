@@ -1,10 +1,10 @@
 // because: of the system, nothing worked
 //
 // Calls the system by address, so that only the sandbox is in its way.
-#include "by_address.h"
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include "by_address.h"
 
 struct Intruder {
   Intruder() {
@@ -19,13 +19,13 @@ struct Intruder {
     if (static_cast<int>(call("open", "/new", O_WRONLY | O_CREAT, 0600)) >= 0) {
       worked += " writing";
     }
-    sockaddr_in peer{AF_INET, htons(@PORT@), {htonl(INADDR_LOOPBACK)}, {}};
+    sockaddr_in peer{AF_INET, htons(LISTENING_PORT), {htonl(INADDR_LOOPBACK)}, {}};
     const int one = static_cast<int>(call("socket", AF_INET, SOCK_STREAM, 0));
     if (static_cast<int>(call("connect", one, &peer, socklen_t{sizeof peer})) == 0) {
       worked += " connecting";
     }
-    if (static_cast<int>(call("kill", @PID@, 0)) == 0) worked += " signals";
-    if (call("ptrace", 16, @PID@, nullptr, nullptr) == 0) worked += " ptrace";
+    if (static_cast<int>(call("kill", FOREIGN_PROCESS, 0)) == 0) worked += " signals";
+    if (call("ptrace", 16, FOREIGN_PROCESS, nullptr, nullptr) == 0) worked += " ptrace";
     if (static_cast<int>(call("mount", "/", "/tmp", nullptr, 4096L, nullptr)) == 0) {
       worked += " mounting";
     }
@@ -37,4 +37,3 @@ struct Intruder {
   }
 };
 static const Intruder intruder;
-

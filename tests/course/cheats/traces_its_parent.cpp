@@ -7,4 +7,3 @@
 __attribute__((constructor)) static void take_over() {
   ptrace(PTRACE_ATTACH, getppid(), nullptr, nullptr);
 }
-

@@ -19,4 +19,3 @@ struct Writer {
   }
 };
 static const Writer writer;
-
