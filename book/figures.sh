@@ -36,6 +36,10 @@ draw dp-parallel-apply dp --at 2:parallel_apply
 draw dp-reduce dp --at 2:reduce
 draw dp-tree dp --at 2:forward --tree
 draw ddp-all-reduce ddp --at 1:all_reduce
+# A run that fails: its trace ends at the call that failed.
+"$lockstep" train --dataset generated --device-type null -a vgg16_legacy --mode dp \
+  -b 1600 --trace "$work/detective.json" > /dev/null 2>&1 || true
+show detective "$work/detective.json"
 show host-lead lessons/04-async-time/trace.json.gz --at 0:forward
 draw_fast naive-wall 11-ddp-naive --at @27.5ms
 draw_fast bucket-overlap 12-ddp-buckets --at @18.5ms

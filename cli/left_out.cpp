@@ -32,9 +32,7 @@ void add_experiment(CLI::App& app, Action& action) {
   add_name(app, action, "experiment", kExperimentHelp);
 }
 
-void add_log(CLI::App& app, Action& action) {
-  add_name(app, action, "log", kLogHelp);
-}
+void add_log(CLI::App& app, Action& action) { add_name(app, action, "log", kLogHelp); }
 
 }  // namespace cli
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 
 #include "engine/autograd/node.h"
@@ -193,9 +192,8 @@ void Trainer::say_skipped(const std::string& prefix, int64_t batch, int64_t batc
 bool Trainer::is_skipped(const data::Batch& batch, bool reduce) {
   const bool empty = batch.size() == 0;
   if (!reduce || !options_.skips_batches) return empty;
-  const std::vector<int64_t> sums =
-      distributed::sum_integers(*options_.group, options_.devices[0],
-                                {empty, stop.load()}, tracer::reasons::metrics);
+  const std::vector<int64_t> sums = distributed::sum_integers(
+      *options_.group, options_.devices[0], {empty, stop.load()}, "metrics");
   all_stop_ = sums[1] > 0;
   return sums[0] > 0;
 }
@@ -296,7 +294,7 @@ void Trainer::reduce_metrics(StepResult& result) {
   const std::vector<double> sums = distributed::sum_reals(
       *options_.group, options_.devices[0],
       {result.loss * n, result.acc1 * n, result.acc5 * n, n, stop ? 1.0 : 0.0},
-      tracer::reasons::metrics);
+      "metrics");
   result.loss = sums[0] / sums[3];
   result.acc1 = sums[1] / sums[3];
   result.acc5 = sums[2] / sums[3];
@@ -310,12 +308,10 @@ Trainer::Inputs Trainer::load(const data::Batch& batch) {
   if (options_.dtype == DType::f64) {
     std::copy(batch.images.begin(), batch.images.end(), inputs.images.data<double>());
   } else {
-    std::memcpy(inputs.images.data<float>(), batch.images.data(),
-                inputs.images.nbytes());
+    std::copy(batch.images.begin(), batch.images.end(), inputs.images.data<float>());
   }
   inputs.labels = Tensor::empty({batch.size()}, kHost, DType::i64);
-  std::memcpy(inputs.labels.data<int64_t>(), batch.labels.data(),
-              inputs.labels.nbytes());
+  std::copy(batch.labels.begin(), batch.labels.end(), inputs.labels.data<int64_t>());
   return inputs;
 }
 
@@ -393,9 +389,8 @@ StepResult Trainer::forward_step(const data::Batch& batch) {
     tracer::Phase phase("forward");
     output = (*callable_)(images);
   }
-  const std::string line = "Outside: input size torch.Size(" + images.sizes().str() +
-                           ") output_size torch.Size(" + output.sizes().str() + ")\n";
-  std::fputs(line.c_str(), stdout);
+  std::printf("Outside: input size torch.Size(%s) output_size torch.Size(%s)\n",
+              images.sizes().str().c_str(), output.sizes().str().c_str());
   host.labels = Tensor::empty({0}, kHost, DType::i64);  // the notebook has no labels
   step.result.batch = output.size(0);
   step.finish(host, output, false);

@@ -208,11 +208,10 @@ LESSON_TEST(5, from_a_device, "a batch that is on a device is sent from there") 
   const Tensor batch = ops::copy_to(counting({8, 2}), first, {"h2d", "images"});
   const tracer::Trace trace =
       recorded(4, [&] { parallel::primitives().scatter(batch, reference_devices(4)); });
-  int64_t to_host = 0, last = -1;
+  int64_t to_host = 0;
   const Events copies = events_of(trace, "copy");
   for (const tracer::Event* copy : copies) {
     if (text(*copy, "dst") == "host") ++to_host;
-    last = copy->id;
   }
   const std::string likely =
       "ops::copy_to sends from where the tensor is, and returns it unchanged if it is "

@@ -164,22 +164,39 @@ LESSON_TEST(8, means_of_unequal_parts, "the mean over ranks with 9, 2 and 4 elem
                "many: weight each mean by its count");
 }
 
+/// Names the slip that gives `first` instead of `all.var[0]`.
+std::string about_variance(double first, const Moments& all,
+                           const std::vector<int64_t>& counts) {
+  double within = 0;  // the sum of the ranks' own variances
+  for (int r = 0; r < static_cast<int>(counts.size()); ++r) {
+    within += Moments(counts, r, r + 1).var[0];
+  }
+  const auto off_by = [&](double difference, double tolerance = kTolerance) {
+    return std::abs(first - all.var[0] - difference) < tolerance;
+  };
+  if (off_by(all.var[0] / (all.count - 1))) {
+    return "this is the unbiased variance (divided by n − 1): batch norm normalises by "
+           "the biased one, and the engine makes the running variance unbiased itself";
+  }
+  if (off_by(-within / all.count)) {
+    return "the variances that come in are biased (divided by n, not by n − 1): "
+           "multiply each by its count";
+  }
+  if (off_by(1e-5, 1e-7)) {
+    return "epsilon is no part of the variance: the engine adds it when it normalises";
+  }
+  return "the variances within the ranks ignore how far apart the ranks' means are: "
+         "combine sums of squares, not variances";
+}
+
 LESSON_TEST(8, variance, "the variance over ranks whose means differ") {
   const std::vector<int64_t> counts{9, 2, 4};
   const Answers answers(counts);
   const Moments all(counts, 0, 3);
   for (size_t r = 0; r < counts.size(); ++r) {
     const double first = answers.var[r].empty() ? 0 : answers.var[r][0];
-    const bool unbiased =
-        std::abs(first - all.var[0] * all.count / (all.count - 1)) < kTolerance;
-    exam.close(
-        fmt::format("rank {}: variance", r), all.var, answers.var[r], kTolerance,
-        {unbiased ? "this is the unbiased variance (divided by n − 1): batch norm "
-                    "normalises by the biased one, and the engine makes the "
-                    "running variance unbiased itself"
-                  : "the variances within the ranks ignore how far apart the ranks' "
-                    "means are: combine sums of squares, not variances",
-         kSums});
+    exam.close(fmt::format("rank {}: variance", r), all.var, answers.var[r], kTolerance,
+               {about_variance(first, all, counts), kSums});
   }
 }
 

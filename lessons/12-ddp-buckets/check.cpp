@@ -24,8 +24,7 @@ const Because kNeverComplete{
     "a bucket that is never complete never leaves, and the other ranks are matched "
     "with the next one or wait forever: in after_backward, treat missing gradients as "
     "zeros that have arrived, and only those: `arrived_` is set for each that comes, "
-    "and "
-    "reset in before_backward",
+    "and reset in before_backward",
     "The way back"};
 
 const std::vector<size_t> kBackwards{5, 4, 3, 2, 1, 0};

@@ -237,7 +237,7 @@ class Commands(TempTest):
         self.assertIn("train", run("--help")[0])
         text, _ = run("train", "--help")
         for part in ("--trace-steps", "=resnet18", "(default: 2:7",
-                     "dp-features for VGG", "mixed precision"):
+                     "dp-features for AlexNet and VGG", "mixed precision"):
             self.assertIn(part, text)
         self.assertIn("12 GB/s + 10 µs", run("emulate", "--help")[0])
         self.assertIn("lockstep 0.", run("--version")[0])
