@@ -1,5 +1,6 @@
 #include "base/container.h"
 
+#include <sched.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -174,9 +175,16 @@ int usable_cores(int visible, const Limit& cpus) {
   return std::max(1, static_cast<int>(std::ceil(cpus.value)));
 }
 
+int visible_cores() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) == 0) {
+    return std::max(1, CPU_COUNT(&set));
+  }
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
 int usable_cores() {
-  static const int cores = usable_cores(
-      static_cast<int>(std::thread::hardware_concurrency()), read_limits().cpus);
+  static const int cores = usable_cores(visible_cores(), read_limits().cpus);
   return cores;
 }
 

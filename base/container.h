@@ -31,6 +31,10 @@ struct ContainerLimits {
 /// or a copy of its files. Never throws.
 ContainerLimits read_limits(const std::filesystem::path& root = "/");
 
+/// Returns the number of cores that this process may run on: `taskset` and a
+/// container's
+/// `--cpuset-cpus` lower it.
+int visible_cores();
 /// Returns the number of cores that threads of this process can keep busy: those it
 /// may run on, or fewer if a CPU quota allows fewer (rounded up).
 int usable_cores();

@@ -37,7 +37,7 @@ bool in_path(const std::string& name) {
 }
 
 int report() {
-  const unsigned cores = std::thread::hardware_concurrency();
+  const int cores = visible_cores();
   line(true, "cores",
        std::to_string(cores) +
            "; virtual devices share them on the measured clock; on the emulated clock "

@@ -175,7 +175,9 @@ int check_one(const LessonOptions& o, const Workspace& workspace,
   }
   workspace.save(lesson, progress);
   if (o.json) {
-    std::puts(lessons::verdict_json(lesson, verdict).dump(2).c_str());
+    std::puts(lessons::verdict_json(lesson, verdict)  // output may be any bytes
+                  .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
+                  .c_str());
   } else {
     std::fputs(lessons::verdict_text(lesson, verdict, colours()).c_str(), stdout);
   }
@@ -184,6 +186,9 @@ int check_one(const LessonOptions& o, const Workspace& workspace,
 
 int check(const LessonOptions& o) {
   if (o.grade) return check_for_a_grade(o);
+  if (!o.result.empty() || !o.key.empty()) {
+    throw UsageError("--result and --key sign a grade; fix: add --grade");
+  }
   return check_one(o, open_workspace(o), lessons::find_lesson(o.lesson));
 }
 

@@ -20,6 +20,9 @@ void expect_consistent(const LessonOptions& o) {
   if (o.sanitizer != lessons::Sanitizer::none) {
     throw UsageError("--grade does not use --sanitize; fix: omit one of them");
   }
+  if (o.checkpoint != 0) {
+    throw UsageError("--grade judges the whole lesson; fix: omit --checkpoint");
+  }
   if (o.result.empty() != o.key.empty()) {
     throw UsageError(
         "a result is signed: --result needs --key, and --key needs "

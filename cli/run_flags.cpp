@@ -67,7 +67,7 @@ void add_flags_of_the_example(CLI::App& c, run::RunConfig& o) {
       "ring, gloo or nccl (falls back to ring on CPUs and on a shared GPU)");
   c.add_option("--seed", o.recipe.seed,
                "random seed for weights, shuffling, augmentation and dropout; implies "
-               "--deterministic")
+               "--deterministic, except with --benchmark")
       ->check(fits_in_64_bits, "")
       ->default_str("drawn, and printed");
   c.add_option("--gpu", o.device.gpu, "train on this device only")

@@ -196,7 +196,7 @@ void add_view(CLI::App& app, Action& action) {
   command->add_option("--tour", o->tour, "show this card of the tour")
       ->check(CLI::Range(0, 5));
   command->add_flag("--print-state", o->state,
-                    "print each position on standard output");
+                    "print each position to standard output");
   command->callback([o, &action] {
     const bool headless = !o->screenshot.empty() || !o->video.empty();
     if (o->compare && o->files.size() < 2) {

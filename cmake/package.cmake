@@ -53,8 +53,8 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME lockstep)
-set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "Trains ResNet and VGG on virtual devices, records
- every call and byte, and plays the recording. Requires AVX2 (x86-64-v3).")
+set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "Trains AlexNet, ResNet and VGG on virtual devices,
+ records every call and byte, and plays the recording. Requires AVX2 (x86-64-v3).")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
 # The lessons compile what the learner writes.

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <thread>
 
+#include "base/container.h"
 #include "engine/data/generated.h"
 #include "engine/data/image_folder.h"
 #include "engine/plan/chunk.h"
@@ -126,7 +127,7 @@ void add_traced(const std::string& file, ImageNetResult& result) {
 std::vector<std::string> notes(const ImageNetStudy& o, const std::string& data,
                                int64_t pictures, bool any_emulated) {
   const StudyOptions& c = o.common;
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  const auto cores = visible_cores();
   std::vector<std::string> notes{
       fmt::format("{} on {} ({} training images{}), {} pixels, {} epoch{}{}; {}",
                   c.arch, data, pictures, data::is_generated(data) ? ", generated" : "",

@@ -71,18 +71,18 @@ int64_t batch_of(const Log& log) {
   std::istringstream words(log.command);
   int64_t batch = 256;
   for (std::string word; words >> word;) {
-    const auto value = [&](const std::string& flag) -> std::string {
-      std::string next;
-      if (word == flag) return words >> next ? next : "";
-      return word.starts_with(flag + "=") ? word.substr(flag.size() + 1) : "";
-    };
-    for (const char* flag : {"-b", "--batch-size"}) {
-      const std::string text = value(flag);
-      if (text.empty()) continue;
-      long long number = 0;
-      const bool read = std::sscanf(text.c_str(), "%12lld", &number) == 1;
-      batch = read && number > 0 ? number : 0;
-    }
+    const size_t equals = std::min(word.find('='), word.size());
+    const std::string flag = word.substr(0, equals);
+    const bool is_long =
+        flag.size() > 2 && std::string("--batch-size").starts_with(flag);
+    const bool joined = word.size() > 2 && word.starts_with("-b");  // -b256, -b=256
+    if (word != "-b" && !joined && !is_long) continue;
+    std::string text = joined ? word.substr(2 + (word[2] == '=')) : "";
+    if (is_long && equals < word.size()) text = word.substr(equals + 1);
+    if (text.empty()) words >> text;
+    long long number = 0;
+    const bool read = std::sscanf(text.c_str(), "%12lld", &number) == 1;
+    batch = read && number > 0 ? number : 0;
   }
   return batch;
 }

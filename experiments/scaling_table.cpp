@@ -258,7 +258,10 @@ std::string stacks(const std::vector<ScalingResult>& results, size_t clock) {
   std::string rows;
   for (const ScalingResult& result : results) {
     rows += "\"" + result.run.heading + "\"";
-    const auto parts = scaling_parts(result.clocks[clock].train);
+    const auto parts = known_parts(result.clocks[clock]);
+    if (parts.empty()) {  // not known: nothing is drawn
+      for (size_t i = 1; i < names_of_parts("").size(); ++i) rows += " 0";
+    }
     for (size_t i = 1; i < parts.size(); ++i) {
       rows += fmt::format(
           " {:.4f}", std::max(0.0, static_cast<double>(parts[i].nanoseconds)) / 1e6);

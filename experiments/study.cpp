@@ -11,6 +11,7 @@
 #include <span>
 #include <thread>
 
+#include "base/container.h"
 #include "base/file.h"
 #include "base/program.h"
 #include "engine/train/trainer.h"
@@ -143,7 +144,7 @@ int report(const StudyOptions& o, const Findings& f) {
 }
 
 std::string machine_note(const StudyOptions& o) {
-  const unsigned cores = std::thread::hardware_concurrency();
+  const int cores = visible_cores();
   const std::string when = fmt::format("{:%Y-%m-%d}", fmt::localtime(std::time({})));
   if (o.device_type != DeviceType::cpu) {
     return fmt::format("{} {} devices, {}", o.devices, run::word(o.device_type), when);

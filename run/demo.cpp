@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/container.h"
 #include "base/program.h"
 #include "base/units.h"
 #include "engine/data/cifar10.h"
@@ -214,8 +215,7 @@ std::optional<std::vector<std::string>> compare_modes(const DemoOptions& o,
   std::filesystem::create_directories(o.out);
   const bool generated = data::is_generated(data::cifar10_folder(data).value_or(data));
   say(fmt::format("{} on {}{}, batch {}, on {} cores\n", o.arch, data,
-                  generated ? " (generated)" : "", o.batch,
-                  std::thread::hardware_concurrency()));
+                  generated ? " (generated)" : "", o.batch, visible_cores()));
   std::vector<ComparedRun> runs;
   for (const train::Mode mode :
        {train::Mode::single, train::Mode::dp, train::Mode::ddp}) {

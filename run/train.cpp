@@ -347,6 +347,11 @@ int train_rank(const RunConfig& c, const DataSets& data, const RankPlace& place,
       recording->rescue(error.what());
     }
     throw;
+  } catch (...) {
+    if (recording && (place.is_process || !place.group)) {
+      recording->rescue("not a std::exception");
+    }
+    throw;
   }
   const int64_t skipped = skipped_by_all(c, place, devices[0]);
   if (recording) {

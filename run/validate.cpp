@@ -203,8 +203,8 @@ void validate_data_parallel(const RunConfig& c) {
   if (device.input_on && !parallel) {
     throw UsageError(
         fmt::format("--input-on says where DataParallel finds its input, but --mode {} "
-                    "copies it to "
-                    "its device; fix: omit it, or use --mode dp",
+                    "copies the "
+                    "input to its device; fix: omit --input-on, or use --mode dp",
                     train::name(mode_of(c))));
   }
   if (device.device_ids.empty() && !device.output_device) return;

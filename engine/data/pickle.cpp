@@ -69,8 +69,7 @@ class Unpickler {
   explicit Unpickler(std::string_view program) : program_(program) {}
 
   Pickle run() {
-    while (step()) {
-    }
+    while (step()) continue;
     pickle_.root = pop();
     pickle_.bytes = at_;
     return std::move(pickle_);
@@ -171,14 +170,16 @@ class Unpickler {
   }
   std::vector<int64_t> integers(uint32_t tuple) const {
     std::vector<int64_t> result;
-    for (const uint32_t item : of_kind(tuple, Kind::tuple).items) {
+    const auto& items = of_kind(tuple, Kind::tuple).items;
+    if (items.size() > 64) refuse_damaged_pickle();  // PyTorch's most dims
+    for (const uint32_t item : items) {
       result.push_back(of_kind(item, Kind::integer).integer);
     }
     return result;
   }
 
   std::string_view program_;
-  size_t at_ = 0;
+  size_t at_ = 0, copied_ = 0;  ///< place; pairs copied from lists into dicts
   Pickle pickle_;
   std::vector<uint32_t> stack_;
   std::vector<size_t> marks_;  ///< sizes of the stack
@@ -316,7 +317,9 @@ void Unpickler::call() {
     case Meaning::ordered_dict: {
       std::vector<uint32_t> items;
       if (!arguments.empty()) {  // Python 2: a list of pairs
-        for (const uint32_t pair : of_kind(arguments[0], Kind::list).items) {
+        const auto& pairs = of_kind(arguments[0], Kind::list).items;
+        if ((copied_ += pairs.size()) > program_.size()) refuse_damaged_pickle();
+        for (const uint32_t pair : pairs) {
           const PickledValue& both = pickle_.at(pair);
           if (both.items.size() != 2) refuse_damaged_pickle();
           items.insert(items.end(), both.items.begin(), both.items.end());

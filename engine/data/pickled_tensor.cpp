@@ -51,9 +51,11 @@ void for_each_position(const PickledTensor& t, int64_t numel, Visit visit) {
   for (int64_t done = 0; done < numel; ++done) {
     visit(position);
     for (size_t i = index.size(); i-- > 0;) {
-      position += t.stride[i];
-      if (++index[i] < t.shape[i]) break;
-      position -= t.shape[i] * t.stride[i];
+      if (++index[i] < t.shape[i]) {
+        position += t.stride[i];
+        break;
+      }
+      position -= (t.shape[i] - 1) * t.stride[i];
       index[i] = 0;
     }
   }

@@ -123,7 +123,8 @@ void PthFile::open_legacy() {
   for (const PickledStorage& s : content_.storages) {
     int64_t count = 0;
     if (__builtin_mul_overflow(s.numel, item_size(s.type), &count)) count = INT64_MAX;
-    sizes[s.key] = static_cast<uint64_t>(count);
+    uint64_t& size = sizes[s.key];  // of several descriptions, the largest
+    size = std::max(size, static_cast<uint64_t>(count));
   }
   const Pickle keys = next();
   uint64_t place = at;

@@ -44,7 +44,7 @@ Tensor& relu_(Tensor& x, Site site = Site::current());
 struct Pool2dOptions {
   int64_t kernel = 2, stride = 2, padding = 0;
 };
-/// Ties are resolved to the first position in the window, as in PyTorch.
+/// Of equal values, the first position in the window counts, as in PyTorch.
 Tensor max_pool2d(const Tensor& x, Pool2dOptions options, Site site = Site::current());
 /// Divides by the full window size, including padding (PyTorch's default).
 Tensor avg_pool2d(const Tensor& x, Pool2dOptions options, Site site = Site::current());

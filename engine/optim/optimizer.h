@@ -35,8 +35,9 @@ class Optimizer {
   /// Returns the existing state as `momentum_buffer.conv1.weight` and so on; `step` is
   /// a host scalar.
   std::vector<nn::Named<Tensor>> state() const;
-  /// Replaces the state, on the parameters' device; others get an empty state.
-  /// REQUIRES: names and shapes of `state()`, and for a parameter all parts or none.
+  /// Replaces the state, copied to the parameters' devices; that of a parameter which
+  /// `state` does not name becomes empty. REQUIRES: the names and shapes that `state()`
+  /// returns; for each parameter, all parts or none.
   void set_state(const std::vector<nn::Named<Tensor>>& state);
 
  protected:

@@ -16,10 +16,11 @@ namespace lockstep::train {
 
 /// How work is distributed across devices.
 enum class Mode {
-  single,       ///< one device
-  dp,           ///< DataParallel around the whole model
-  dp_features,  ///< wraps only `model.features`, as the ImageNet example does for VGG
-  ddp,          ///< DistributedDataParallel: this trainer is one of several ranks
+  single,  ///< one device
+  dp,      ///< DataParallel around the whole model
+  /// Wraps only `model.features`, as the ImageNet example does for AlexNet and VGG.
+  dp_features,
+  ddp,  ///< DistributedDataParallel: this trainer is one of several ranks
 };
 const char* name(Mode mode);
 

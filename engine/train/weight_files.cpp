@@ -28,11 +28,12 @@ bool is_buffer(const std::string& name) {
 /// A file of PyTorch as tensors and metadata of ours.
 class MainPyFile {
  public:
-  explicit MainPyFile(const std::string& path)
+  explicit MainPyFile(const std::string& path, Part part = Part::all)
       : file_(path), content_(file_.content()) {
     const PickledValue& root = file_.root();
     state_dict_ = content_.find(root, "state_dict");
-    is_checkpoint_ = state_dict_ && content_.find(root, "optimizer");
+    is_checkpoint_ =
+        part == Part::all && state_dict_ && content_.find(root, "optimizer");
     if (!state_dict_) state_dict_ = &root;
     list_weights();
     if (is_checkpoint_) list_momentum();
@@ -227,9 +228,10 @@ class MainPyFile {
 }  // namespace
 
 std::vector<data::TensorFileEntry> read_weight_file(const std::string& path,
-                                                    data::Metadata* metadata) {
+                                                    data::Metadata* metadata,
+                                                    Part part) {
   if (!data::is_pth(path)) return data::read_safetensors(path, metadata);
-  MainPyFile file(path);
+  MainPyFile file(path, part);
   metadata->clear();
   if (!file.is_checkpoint()) return file.read();
   CheckpointHeader header = file.header();

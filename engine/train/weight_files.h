@@ -20,9 +20,12 @@ namespace lockstep::train {
 ///
 /// Throws std::runtime_error with a single line naming `path` and the fix if the file
 /// is damaged, contains anything but tensors and plain values, or is a checkpoint of
-/// another optimizer than SGD with momentum.
+/// another optimizer than SGD with momentum. With Part::weights, whatever else a
+/// checkpoint of main.py contains is not looked at, and its metadata are empty.
+enum class Part : uint8_t { all, weights };
 std::vector<data::TensorFileEntry> read_weight_file(const std::string& path,
-                                                    data::Metadata* metadata);
+                                                    data::Metadata* metadata,
+                                                    Part part = Part::all);
 
 /// Reads only the metadata; checks less. The metadata of main.py's checkpoints lack the
 /// tensors' checksums.

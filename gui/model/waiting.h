@@ -27,8 +27,8 @@ Waiting waiting_on(const Model& model, const Lane& lane, int64_t ts);
 /// Returns what the first stream of a device that waits waits for: compute, comm, copy.
 Waiting waiting_on(const Model& model, int device, int64_t ts);
 
-/// Returns the ns that a task waited for a core, or a collective for other ranks, until
-/// it started: args.queued_us; 0 if there is none.
+/// Returns how long a task waited before it started, in ns: a kernel for a core, a
+/// collective for other ranks. Taken from args.queued_us; 0 if it is absent.
 int64_t queued_before(const Model& model, const Event& task);
 
 }  // namespace lockstep::gui

@@ -120,7 +120,7 @@ LESSON_TEST(3, bounded, "at most `depth` batches are reserved but not taken") {
 }
 
 LESSON_TEST(3, room_by_number,
-            "room is reserved for a batch number, not for any worker") {
+            "room is reserved for a batch number, not for whichever worker asks") {
   const Queue queue(2);
   expect(exam, "reserve(1) with depth 2, before any other call", "true",
          queue.reserve(1),
@@ -290,7 +290,7 @@ LESSON_TEST(3, locked, "what threads share is accessed under one mutex") {
     const bool timed = name == "pthread_cond_clockwait" || name == "usleep" ||
                        name == "pthread_cond_timedwait" || name == "nanosleep" ||
                        name == "clock_nanosleep";
-    exam.that(!timed, "calls that wait for a time", "none",
+    exam.that(!timed, "calls that sleep or wait with a timeout", "none",
               fmt::format("your file calls `{}`", name),
               {"to look again every millisecond is a busy loop with pauses: it wakes "
                "for nothing, and late; wait until you are notified",
@@ -323,7 +323,8 @@ LESSON_TEST(3, counted_in_time, "a batch counts as taken before the mutex is fre
   queue->take();
   after_each_unlock({});
   exam.that(
-      !next || room, "room for batch 1 when take has unlocked the mutex", "there is",
+      !next || room,
+      "whether there is room for batch 1 once take has unlocked the mutex", "yes",
       "not yet",
       {"`taken` changes after the mutex is free, atomic or not: a worker that has "
        "just looked, and is about to sleep, misses the notification",

@@ -70,11 +70,10 @@ void expect_chunks(const Exam& exam, int64_t batch, const parallel::Devices& dev
   double first = 0;
   for (size_t i = 0; i < chunks.size(); ++i) {
     const std::string what = fmt::format("chunk {}", i);
-    exam.that(
-        chunks[i].defined(), what, "a tensor", "an undefined one",
-        {"an idle device gets no chunk, not an undefined one: the list is as long "
-         "as there are chunks",
-         "Ceil, and what is left"});
+    exam.that(chunks[i].defined(), what, "a tensor", "an undefined one",
+              {"an idle device gets no chunk, not an undefined one: the list has "
+               "exactly one entry per chunk",
+               "Ceil, and what is left"});
     exam.equal(what + ": device", devices[i].str(), chunks[i].device().str(),
                {likely, "A view is not a copy"});
     exam.equal(what + ": type", std::string(name(dtype)),
@@ -179,7 +178,7 @@ LESSON_TEST(5, bytes_once, "each byte of the batch leaves the host once") {
   const auto last = [](const Events& of) { return of.empty() ? -1 : of.back()->id; };
   const Events waits = host_waits_in(trace, {"scatter"});
   exam.equal(
-      "waits of the host for a device in scatter", size_t{0}, waits.size(),
+      "times that the host waits for a device in scatter", size_t{0}, waits.size(),
       {"the host enqueues the copies and goes on, before a byte has arrived: the "
        "devices wait, in their streams",
        "A view is not a copy", last(waits)});

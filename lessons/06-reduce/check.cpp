@@ -224,7 +224,7 @@ LESSON_TEST(6, few_messages, "gradients travel in groups of at most 10 MiB") {
                {"a message for each tensor: most tensors are tiny, and every message "
                 "costs its latency. Pack a group, send it, add it",
                 "Few large messages", last_id(copies)});
-  exam.equal("bytes of replica 1's messages (a group has at most 10485760)", groups,
+  exam.equal("bytes of replica 1's messages (a group holds at most 10485760)", groups,
              bytes_from(copies, 1),
              {"a group is closed before the tensor that would exceed the limit",
               "Few large messages", last_id(copies)});

@@ -336,7 +336,7 @@ LESSON_TEST(8, as_one_device,
 /// host waits for none.
 void expect_lean(const Exam& exam, const tracer::Trace& trace) {
   const Events waits = host_waits_in(trace, {"sync_statistics", "sync_backward_sums"});
-  exam.equal("waits of the host for a device in your functions", size_t{0},
+  exam.equal("times that the host waits for a device in your functions", size_t{0},
              waits.size(),
              {"item(), synchronize() and barrier() stop the host in every layer: "
               "Work::wait() makes the device wait, and the host goes on",

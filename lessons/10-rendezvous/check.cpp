@@ -344,7 +344,8 @@ LESSON_TEST(10, each_sample_once, "in an epoch, each sample is read by one rank"
     }
     const std::set<int64_t> once(read.begin(), read.end());
     exam.at_most(
-        "samples of 24 that no rank reads, with 4 ranks", size_t{0}, 24 - once.size(),
+        "number of the 24 samples that none of the 4 ranks reads", size_t{0},
+        24 - once.size(),
         {"each rank takes every fourth sample of *one* order. If each rank had its own "
          "order, some samples would be read twice and others never",
          "Equal, equal, different"});

@@ -206,8 +206,8 @@ LESSON_TEST(11, in_backward, "one all-reduce per parameter, and the optimizer wa
              "has only enqueued the all-reduce; wait() makes the device wait, not the "
              "host",
        "What wait() waits for", optimizer->id});
-  exam.equal("waits of the host for a device in your functions, in a step", size_t{0},
-             waits.size(),
+  exam.equal("times in a step that the host waits for a device in your functions",
+             size_t{0}, waits.size(),
              {"a waiting host can enqueue nothing, and the devices run dry after every "
               "all-reduce. wait() of a Work is enough: it makes the device wait, not "
               "the host",

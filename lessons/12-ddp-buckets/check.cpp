@@ -33,14 +33,7 @@ LESSON_TEST(12, cut_backwards, "parameters are cut into buckets from the last on
   Noted* const calls = new Noted;
   ProcessGroup group{std::unique_ptr<Noted>(calls)};
   ByHand by_hand(group, {DeviceType::reference, 0});
-  try {
-    by_hand.step(kBackwards);
-  } catch (const NotWritten&) {  // after_backward comes later
-    runtime::context(by_hand.device).synchronize();
-    if (calls->buckets.empty()) throw;
-  } catch (const std::runtime_error&) {  // the Work of a bucket that never left
-    if (!calls->buckets.empty()) throw;
-  }
+  step_as_far_as_written(by_hand, *calls, kBackwards);
   exam.that(!calls->buckets.empty(), "buckets launched for 6 gradients", "4", "none",
             {"no bucket was ever complete: before_backward must reset what is counted: "
              "`missing` to a bucket's members, nothing arrived, bucket 0 next",
@@ -66,7 +59,7 @@ void expect_buckets(const Exam& exam, const Buckets& parameters, int64_t cap,
   ByHand by_hand(group, {DeviceType::reference, 0}, parameters, cap);
   std::vector<size_t> order(parameters.size());
   std::iota(order.rbegin(), order.rend(), 0);
-  by_hand.step(order);
+  step_as_far_as_written(by_hand, *calls, order);
   Buckets bytes;
   for (const auto& [bucket, size] : calls->buckets) bytes.push_back(size);
   exam.equal(fmt::format("bytes of the buckets of parameters of {} bytes, cap {}",
@@ -146,7 +139,7 @@ void expect_no_waits(const Exam& exam, const tracer::Trace& trace,
                      const std::vector<std::string>& functions, Because because) {
   const Events waits = host_waits_in(trace, functions);
   if (!waits.empty()) because.event = waits.back()->id;
-  exam.equal(fmt::format("waits of the host for a device in {}, in a step",
+  exam.equal(fmt::format("times in a step that the host waits for a device in {}",
                          fmt::join(functions, " and ")),
              size_t{0}, waits.size(), because);
 }

@@ -79,12 +79,15 @@ uint64_t new_seed() {
   return given ? std::strtoull(given, nullptr, 10) : std::random_device{}();
 }
 
-/// GCC and Clang mark inline assembly in their output.
+/// GCC and Clang mark inline assembly in their output. What is smuggled into an asm
+/// label or a section's name is not marked, so directives that read files are refused.
 bool has_inline_assembly(const fs::path& assembly) {
   std::ifstream lines(assembly);
   for (std::string line; std::getline(lines, line);) {
-    if (line.ends_with("#APP") || line.find("InlineAsm Start") != line.npos)
-      return true;
+    for (const char* part : {"InlineAsm Start", ".incbin", ".include"}) {
+      if (line.find(part) != line.npos) return true;
+    }
+    if (line.ends_with("#APP")) return true;
   }
   return false;
 }
@@ -185,7 +188,13 @@ Grade grade(const Workspace& workspace, const Lesson& lesson) {
 
   const Workspace copy(scratch.path());
   fs::create_directories(copy.folder(lesson));
-  std::ofstream(copy.file(lesson), std::ios::binary) << grade.submission;
+  std::ofstream text(copy.file(lesson), std::ios::binary);
+  text << grade.submission << std::flush;
+  if (!text) {
+    throw std::runtime_error(copy.file(lesson).string() +
+                             ": cannot be written; fix: free space, or set TMPDIR");
+  }
+  text.close();
   const auto start = std::chrono::steady_clock::now();
   const fs::path judged =
       lesson.quiz ? copy.file(lesson) : compile(copy, lesson, grade.verdict);

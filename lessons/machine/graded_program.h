@@ -1,4 +1,4 @@
-// The program as the code of a graded exercise meets it.
+// The copy of this program, without answers, that grades an exercise.
 #pragma once
 
 #include <filesystem>

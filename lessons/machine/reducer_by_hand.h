@@ -9,7 +9,9 @@
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
 #include "lessons/machine/exam.h"
+#include "lessons/machine/noted.h"
 #include "lessons/machine/ranks.h"
+#include "lessons/plugin.h"
 
 namespace lockstep::lessons {
 
@@ -60,5 +62,19 @@ struct ByHand {
   distributed::Parameters parameters;
   std::unique_ptr<distributed::GradientSync> sync;
 };
+
+/// Runs a step whose after_backward may not have been written yet. Throws what the code
+/// throws, unless it launched buckets before.
+inline void step_as_far_as_written(ByHand& by_hand, const Noted& calls,
+                                   const std::vector<size_t>& order) {
+  try {
+    by_hand.step(order);
+  } catch (const NotWritten&) {  // after_backward comes later
+    runtime::context(by_hand.device).synchronize();
+    if (calls.buckets.empty()) throw;
+  } catch (const std::runtime_error&) {  // the Work of a bucket that never left
+    if (!calls.buckets.empty()) throw;
+  }
+}
 
 }  // namespace lockstep::lessons

@@ -105,6 +105,10 @@ TEST(Logs, OursNamesItsBatchAndDevices) {
   EXPECT_EQ(cell(results, "s/iteration"), "0.300");
   EXPECT_EQ(cell(results, "speed-up"), "0.618x");  // 64/0.3 over 256/0.742
   EXPECT_EQ(batch_of(result_of("$ lockstep train -b=8 x\n").log), 8);
+  EXPECT_EQ(batch_of(result_of("$ lockstep train -b64 x\n").log), 64);
+  EXPECT_EQ(batch_of(result_of("$ lockstep train --batch 16 x\n").log), 16);
+  EXPECT_EQ(
+      batch_of(result_of("$ lockstep train --batch-s=32 --bucket-cap-mb 1\n").log), 32);
   EXPECT_EQ(batch_of(result_of("$ lockstep train -a resnet18\n").log), 256);
   EXPECT_EQ(batch_of(result_of("$ lockstep train -b x -b\n").log), 0);
   EXPECT_EQ(batch_of(result_of(kTodays).log), 0);

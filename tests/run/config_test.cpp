@@ -169,7 +169,7 @@ TEST(Validate, TheInputsPlaceIsDataParallels) {
   config.mode = train::Mode::single;
   EXPECT_EQ(complaint(config),
             "--input-on says where DataParallel finds its input, but --mode single "
-            "copies it to its device; fix: omit it, or use --mode dp");
+            "copies the input to its device; fix: omit --input-on, or use --mode dp");
 }
 
 TEST(Optimizer, HasPyTorchsDefaultsUnlessTold) {

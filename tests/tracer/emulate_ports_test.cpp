@@ -85,9 +85,10 @@ TEST(EmulatedPorts, CheckRejectsAPortThatReceivesTwoCopiesAtOnce) {
   for (Event& event : trace.events) {
     if (event.id == 41) event.ts = 5500;
   }
-  EXPECT_EQ(objection_of(trace, "ports"),
-            "copy `another answer` starts at 5.500 µs, while device 0 still receives "
-            "copy `answer` #40");
+  EXPECT_EQ(
+      objection_of(trace, "ports"),
+      "copy `another answer` starts at 5.500 µs, while device 0 is still receiving "
+      "copy `answer` #40");
 }
 
 TEST(EmulatedPorts, CheckRejectsAPortThatSendsTwoCopiesAtOnce) {
@@ -95,9 +96,9 @@ TEST(EmulatedPorts, CheckRejectsAPortThatSendsTwoCopiesAtOnce) {
   for (Event& event : trace.events) {
     if (event.id == 20) event.ts = 500;  // first@device 2
   }
-  EXPECT_EQ(
-      objection_of(trace, "ports"),
-      "copy `first` starts at 0.500 µs, while device 0 still sends copy `first` #10");
+  EXPECT_EQ(objection_of(trace, "ports"),
+            "copy `first` starts at 0.500 µs, while device 0 is still sending copy "
+            "`first` #10");
 }
 
 }  // namespace

@@ -195,7 +195,7 @@ class EmulatedPort {
     });
     const Event*& holder = holder_[device];
     law_.expect(!holder || holder->end() <= copy.ts, copy.id, [&] {
-      return fmt::format("{} starts at {}, while device {} still {} {} #{}",
+      return fmt::format("{} starts at {}, while device {} is still {} {} #{}",
                          name_of(copy), at(copy.ts), device, verb_, name_of(*holder),
                          holder->id);
     });
@@ -214,7 +214,7 @@ void judge_ports(TraceUnderTest& test) {
   const Json& emulation = object_arg(test.trace.lockstep, top::emulation);
   const double gb_per_s = number_arg(emulation, "link_gb_per_s");
   if (string_arg(emulation, "durations") != "own hardware" || gb_per_s <= 0) return;
-  EmulatedPort sending(law, "sends"), receiving(law, "receives");
+  EmulatedPort sending(law, "sending"), receiving(law, "receiving");
   for (const Event& event : test.trace.events) {
     if (event.ph != 'X' || !event.is(categories::copy)) continue;
     const CopyFacts copy = copy_facts(event);

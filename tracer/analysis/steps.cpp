@@ -34,7 +34,8 @@ Step read_facts(const Event& event, int64_t rank) {
   return step;
 }
 
-/// What ran on this rank's devices before the first step's own work.
+/// Returns when the last task that was launched before the first step ended on this
+/// rank's devices; the step's begin if there was none later.
 int64_t end_before(const Step& first, const Trace& trace, const Lanes& lanes) {
   int64_t own = INT64_MAX, end = first.begin;
   for (const Event* task : first.tasks) own = std::min(own, task->ts);

@@ -25,8 +25,8 @@ struct EmulateOptions {
   double compute_scale = 1;
 };
 
-/// Returns the FLOP/s of a trace's kernels: their arithmetic over their CPU time,
-/// that of kernels without arithmetic included. 0 if no kernel records its FLOPs.
+/// Returns the FLOP/s of a trace's kernels: their total FLOPs divided by their total
+/// CPU time, including that of kernels without FLOPs. 0 if no kernel records its FLOPs.
 double kernel_flops_per_second(const Trace& trace);
 
 /// Returns one line that describes the assumptions behind the emulated times.

@@ -236,8 +236,8 @@ void TimingGraph::add_tasks() {
   }
 }
 
-/// A message starts to move only after its sender has also joined the collective.
-/// A sender that waits for the arrival of its message does so before it continues.
+/// A message starts to move only after its sender, too, has joined the collective. If
+/// the sender's collective ended after the message arrived, it waits for the arrival.
 void TimingGraph::add_messages() {
   using Key = std::tuple<int64_t, std::string_view, int64_t>;  // device, group, seq
   const auto number = [](int64_t seq) { return seq == kNone ? 0 : seq; };

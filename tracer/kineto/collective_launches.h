@@ -10,7 +10,7 @@ namespace lockstep::tracer {
 
 class CollectiveLaunches {
  public:
-  /// Takes the host's events in their order: annotations, operators and launches.
+  /// Takes the host's events in order: annotations, operators and launches.
   void take(const Event& event);
   /// Takes the devices' events, after all of the host's: an annotation in which several
   /// collectives were launched does not tell their sizes.

@@ -14,7 +14,8 @@ namespace lockstep::tracer {
 /// A `gpu_memcpy` is a `kernel` here: its name shows whether it leaves its device.
 std::string_view category_of_kineto(std::string_view cat);
 
-/// Returns 7 for `ProfilerStep#7`, the profiler's only mark of a step; -1 if not one.
+/// Returns 7 for `ProfilerStep#7`, the profiler's only mark of a step; -1 for any other
+/// name.
 int64_t profiler_step_number(std::string_view name);
 std::string profiler_step_name(int64_t step);
 

@@ -51,7 +51,8 @@ Payload given_payload(const Args& args) {
                  type_of_arg(string_arg(args, "dtype")));
 }
 
-/// Returns the elements of a shape, [65536, 384]; -1 if it is none, or of no dimension.
+/// Returns the number of elements of a shape such as [65536, 384]; -1 if it is invalid
+/// or has no dimensions.
 int64_t elements_of(const Json& shape) {
   if (!shape.is_array() || shape.empty()) return -1;
   int64_t elements = 1;

@@ -1,5 +1,6 @@
 #include "tracer/record/traceback.h"
 
+#include <algorithm>
 #include <cctype>
 #include <string_view>
 #include <utility>
@@ -33,6 +34,12 @@ std::string short_name(std::string_view function) {
   return is_type ? std::string(type) + "." + name : name;  // else a namespace
 }
 
+/// Returns true for a call that a module makes, or of one.
+bool is_of_a_module(const Frame& frame) {
+  const std::string name = short_name(frame.site.function_name());
+  return *frame.module || name.ends_with(".forward") || name.ends_with("_call_impl");
+}
+
 int number_of(const Frame& frame) {
   return static_cast<int>(frame.site.line()) + frame.below;
 }
@@ -54,7 +61,7 @@ std::string_view line_of(const Frame& frame) {
 
 CallSite::CallSite(const std::source_location& site, const char* module, int below)
     : site_(site), module_(module), below_(below) {
-  open_frames().clear();  // of an exception that was caught before this call
+  if (exceptions_ == 0) open_frames().clear();  // of one that was caught before
 }
 
 CallSite::~CallSite() {
@@ -79,7 +86,7 @@ void continue_traceback(Traceback inner, std::string thread) {
 
 std::string traceback_text(const Traceback& traceback) {
   const std::vector<Frame>& frames = traceback.frames;
-  if (frames.empty()) return "";
+  if (std::none_of(frames.begin(), frames.end(), is_of_a_module)) return "";
   std::string text = "Traceback (most recent call last):\n";
   const char* module = "";  // of the function that contains the call
   for (size_t i = frames.size(); i-- > 0;) {

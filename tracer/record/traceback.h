@@ -50,7 +50,8 @@ Traceback take_traceback();
 void continue_traceback(Traceback inner, std::string thread);
 
 /// Returns the calls as Python prints them, outermost first, with the lines of the
-/// sources that are embedded in the program; "" if there are none.
+/// sources that are embedded in the program; "" if no module was called: such an error,
+/// as that of a missing driver, is about the run and not about the model.
 std::string traceback_text(const Traceback& traceback);
 
 }  // namespace lockstep::tracer

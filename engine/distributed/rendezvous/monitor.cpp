@@ -11,7 +11,7 @@ std::string key(const char* what, int rank) {
   return std::string(what) + "/" + std::to_string(rank);
 }
 
-/// Returns a tenth of the timeout, clamped to 50 ms to 1 s.
+/// Returns a tenth of the timeout, between 50 ms and 1 s.
 Milliseconds interval_for(Milliseconds timeout) {
   return std::clamp(timeout / 10, Milliseconds(50), Milliseconds(1000));
 }

@@ -184,7 +184,8 @@ TEST(Dim, AlongTheFeaturesALinearLayerFails) {
       test::message_of([&] { dp(test::random("images", {30, 5})); });
   EXPECT_EQ(
       why,
-      "Caught RuntimeError in replica 0 on device 0: size mismatch, m1: [30 x 3], "
+      "Caught RuntimeError in replica 0 on device 0: mat1 and mat2 shapes cannot be "
+      "multiplied (30x3 and 5x2); in older PyTorch: size mismatch, m1: [30 x 3], "
       "m2: [5 x 2]");
 }
 

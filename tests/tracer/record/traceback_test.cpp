@@ -63,7 +63,7 @@ TEST(Traceback, ShowsTheLineThatCallsIfTheSourceIsKnown) {
   int line = 0;
   const Traceback traceback = traceback_of([&line] {
     line = std::source_location::current().line() + 1;
-    const CallSite call(std::source_location::current(), "", 2);
+    const CallSite call(std::source_location::current(), "fc", 2);
     throw std::runtime_error("broken");
   });
   const std::string wanted = std::to_string(line + 2);
@@ -72,6 +72,15 @@ TEST(Traceback, ShowsTheLineThatCallsIfTheSourceIsKnown) {
   EXPECT_NE(traceback_text(traceback).find("\n    line " + wanted + ";\n"),
             std::string::npos)
       << traceback_text(traceback);
+}
+
+TEST(Traceback, AnErrorOutsideOfModulesNeedsNone) {
+  const Traceback traceback = traceback_of([] {
+    const CallSite call(std::source_location::current());
+    throw std::runtime_error("no driver");
+  });
+  EXPECT_EQ(traceback.frames.size(), 1u);
+  EXPECT_EQ(traceback_text(traceback), "");
 }
 
 TEST(Traceback, OfAnotherThreadIsContinued) {

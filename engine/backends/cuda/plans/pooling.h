@@ -1,4 +1,4 @@
-// Plans of pooling operations.
+// Plans for pooling operations.
 #pragma once
 
 #include <stdexcept>
