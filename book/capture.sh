@@ -68,7 +68,7 @@ prints legacy train "${generated[@]}" --device-type null -a vgg16_legacy -b 4 --
 
 null=("${generated[@]}" --device-type null --steps 1)
 prints detective train "${generated[@]}" --device-type null -a vgg16_legacy --mode dp \
-  -b 1600
+  -b 1600 --trace legacy.json
 prints detective-single train "${null[@]}" -a vgg16_legacy --gpu 0 -b 2
 prints detective-fixed train "${null[@]}" -a vgg16 --mode dp -b 1600
 prints detective-224 train "${null[@]}" -a vgg16_legacy --mode dp -b 8 --image-size 224 \

@@ -49,7 +49,7 @@ Waiting waiting_on(const Model& model, const Lane& lane, int64_t ts) {
   const Event& task = model.events[next];
   const tracer::Json args = args_of(model, task);
   using enum Waiting::For;
-  if (ts >= task.ts - queued_ns(args)) {
+  if (ts >= task.ts - queued_ns(args) && model.has_device_times()) {
     return {task.what() == Kind::collective ? ranks : core, next};
   }
   const uint32_t awaited = awaited_at(model, args, ts);
