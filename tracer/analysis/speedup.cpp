@@ -107,8 +107,12 @@ std::optional<Speedup> divide_speedup(const Summary& ours, const Summary& single
 std::string speedup_line(const Speedup& speedup) {
   std::string line = fmt::format("{}.00x", speedup.devices);
   for (const SpeedupLoss& loss : speedup.losses) {
-    line += fmt::format(" {} {:.2f} {}", loss.hundredths < 0 ? "+" : "−",
-                        std::abs(loss.hundredths) / 100.0, loss.what);
+    const bool gain = loss.hundredths < 0;
+    // Kernels of smaller batches never gain; less computing on the longest path does.
+    const bool hidden = gain && loss.what == kSmallerKernels;
+    line += fmt::format(" {} {:.2f} {}", gain ? "+" : "−",
+                        std::abs(loss.hundredths) / 100.0,
+                        hidden ? "computing hidden behind other work" : loss.what);
   }
   return line + fmt::format(" = {:.2f}x", speedup.hundredths / 100.0);
 }
