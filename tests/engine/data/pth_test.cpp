@@ -203,6 +203,22 @@ TEST(PickleReader, RefusesDamage) {
   expect_pickle_refused("\x80\x09.", "protocol");
 }
 
+// OrderedDict(pairs) copies the pairs. Once is fine; six bytes that do it again and
+// again would fill any memory.
+TEST(PickleReader, CopiesNoListAgainAndAgain) {
+  std::string program = "ccollections\nOrderedDict\nq\x01](";
+  for (int i = 0; i < 1000; ++i) program += "K\x01K\x02\x86";
+  program += "eq\x02";
+  const std::string copy = "h\x01h\x02\x85R";
+  EXPECT_EQ(pickle_of(program + copy + ".")
+                .at(pickle_of(program + copy + ".").root)
+                .items.size(),
+            2000u);
+  std::string often = program;
+  for (int i = 0; i < 20; ++i) often += copy + "0";
+  expect_pickle_refused(often + copy + ".", "its pickle is damaged");
+}
+
 // A list that contains itself, and a million tuples, one in the other.
 TEST(PickleReader, SurvivesDepth) {
   EXPECT_EQ(pickle_of("]q\0h\0a."s).values.size(), 1u);

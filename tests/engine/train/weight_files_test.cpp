@@ -92,6 +92,20 @@ TEST(WeightFiles, ReadWeightsAlone) {
                "--pretrained");
 }
 
+// What --pretrained reads: whatever the optimizer is, its state is not looked at.
+TEST(WeightFiles, OfOtherOptimizersAreReadAlone) {
+  for (const char* name : {"adam.pth.tar", "nesterov.pth.tar"}) {
+    data::Metadata metadata;
+    const auto tensors =
+        read_weight_file(pth_golden_path(name), &metadata, Part::weights);
+    EXPECT_FALSE(tensors.empty()) << name;
+    EXPECT_TRUE(metadata.empty()) << name;
+    for (const auto& entry : tensors) {
+      EXPECT_FALSE(entry.name.starts_with("optimizer.")) << name;
+    }
+  }
+}
+
 TEST(WeightFiles, RefuseOtherOptimizers) {
   const auto refused = [](const std::string& name, auto... parts) {
     data::Metadata metadata;
