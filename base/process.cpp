@@ -98,6 +98,8 @@ bool replace_files(const Command& command) {
     if (files[target] == Command::kInherited) continue;
     if (::dup2(files[target], target) < 0) return false;
   }
+  // Other threads may be in libraries that open files without O_CLOEXEC.
+  ::close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   return true;
 }
 

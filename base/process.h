@@ -26,7 +26,8 @@ struct Command {
   std::vector<std::string> words;  ///< program (searched for in PATH) and arguments
   std::map<std::string, std::string> environment = {};  ///< in addition to ours
   bool inherit_environment = true;  ///< false: `environment` is all of it
-  /// Standard input, output and error: our descriptors, or one of the above.
+  /// Standard input, output and error: our descriptors, or one of the above. The child
+  /// inherits no other descriptor.
   int input = kNull, output = kInherited, errors = kInherited;
   bool own_group = false;  ///< start a process group, to which signal() applies
   ProcessLimits limits = {};

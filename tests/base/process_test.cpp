@@ -186,6 +186,13 @@ TEST(Process, ThreadsStartThemSideBySide) {
   EXPECT_EQ(alike, 100);
 }
 
+TEST(Process, InheritsNoOtherDescriptor) {
+  const std::vector<std::string> list{"ls", "/proc/self/fd"};
+  const std::string before = run_process(list).output;
+  const Fd ours(::open("/dev/null", O_RDONLY));  // without O_CLOEXEC
+  EXPECT_EQ(run_process(list).output, before);
+}
+
 TEST(Process, IsHeldToItsLimits) {
   Capture captured;
   Command command{{"sh", "-c", "ulimit -v; ulimit -f; ulimit -c"}};
