@@ -154,6 +154,8 @@ int import_trace(const ExchangeOptions& o) {
   });
   tracer::write_trace(imported, o.out);
   std::printf("=> trace written: %s (imported)\n", o.out.c_str());
+  const std::string left_out = tracer::left_out_text(imported.lockstep);
+  if (!left_out.empty()) std::printf("%s\n", left_out.c_str());
   return 0;
 }
 

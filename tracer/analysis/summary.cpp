@@ -233,6 +233,7 @@ Summary summarize(const Trace& trace) {
   summary.imported = trace.lockstep.contains(top::imported);
   summary.failure = string_arg(object_arg(trace.lockstep, top::failure), top::error);
   summary.cut = string_arg(object_arg(trace.lockstep, top::imported), "cut");
+  summary.left_out = left_out_text(trace.lockstep);
   take_devices(trace, summary);
   take_rank(trace, summary);
   const auto emulation = trace.lockstep.find(top::emulation);

@@ -92,6 +92,7 @@ struct Summary {
   bool imported = false;      ///< dependencies between events are unknown
   std::string failure;        ///< the error that ended the run, if one did
   std::string cut;            ///< of an import: what its file lacks
+  std::string left_out;       ///< … and what was not taken from it
   int64_t rank = kNone;       ///< rank of the file, if it holds one rank of several
   int64_t world_size = 1;
   StepGroup train, eval;
@@ -104,6 +105,10 @@ struct Summary {
 /// each other in a cycle has no longest path, and its `path` stays 0; the same
 /// applies to an imported trace, which does not contain the dependencies.
 Summary summarize(const Trace& trace);
+
+/// Returns what an import left out of the profiler's file, as one line: "left out: 3
+/// events of mtia_ccp_events". "" if `lockstep.imported` names nothing.
+std::string left_out_text(const Json& lockstep);
 
 /// Applies to every run on devices of type null.
 inline constexpr const char* kNullSentence =

@@ -288,6 +288,20 @@ std::string kernel_table(const Summary& summary) {
 
 }  // namespace
 
+std::string left_out_text(const Json& lockstep) {
+  const Json imported = object_arg(lockstep, top::imported);
+  std::string text;
+  for (const auto& [what, count] : object_arg(imported, "left_out").items()) {
+    if (!count.is_number_integer()) continue;
+    text += text.empty() ? "left out: " : ", ";
+    const char* plural = count == 1 ? "" : "s";
+    text += what == "Call stack"
+                ? fmt::format("the call stacks of {} operator{}", count.dump(), plural)
+                : fmt::format("{} event{} of {}", count.dump(), plural, what);
+  }
+  return text;
+}
+
 std::string summary_text(const Summary& summary) {
   const auto or_unknown = [](const std::string& text) {
     return text.empty() ? "unknown" : text;
@@ -303,6 +317,7 @@ std::string summary_text(const Summary& summary) {
         summary.rank, summary.world_size);
   }
   if (!summary.cut.empty()) text += summary.cut + "\n";
+  if (!summary.left_out.empty()) text += summary.left_out + "\n";
   if (!summary.failure.empty()) {
     text += fmt::format("the run failed: {}\n", summary.failure);
   }

@@ -214,6 +214,12 @@ int64_t EventReader::lane_number(std::string_view token, const char* key) {
   return numbers_.emplace(shown(content(token)), next).first->second;
 }
 
+std::map<int64_t, std::string> EventReader::numbered_texts() const {
+  std::map<int64_t, std::string> texts;
+  for (const auto& [text, number] : numbers_) texts.emplace(number, text);
+  return texts;
+}
+
 std::string event_line(const Event& event) { return Line(event).take(); }
 
 }  // namespace lockstep::tracer

@@ -25,6 +25,7 @@ class EventReader {
 
   /// Returns true if a string stood for a process or thread.
   bool has_numbered_texts() const { return !numbers_.empty(); }
+  std::map<int64_t, std::string> numbered_texts() const;  ///< by number
 
  private:
   Name name_of(std::string_view token, const char* key);

@@ -102,6 +102,7 @@ class TraceBuilder {
     }
     close();
     put_in_order();
+    trace_.lane_texts = reader_.numbered_texts();
     return std::move(trace_);
   }
 

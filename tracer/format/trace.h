@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -53,6 +54,8 @@ struct Trace {
   Json lockstep = Json::object();  ///< the top-level `lockstep` object
   Json other = Json::object();     ///< other top-level keys (`distributedInfo`, …)
   bool sorted_in_file = true;      ///< false if the reader had to sort (law `sorted`)
+  /// The texts that the file uses as pid or tid, by the number that stands for each.
+  std::map<int64_t, std::string> lane_texts;
   /// Keeps the texts of the files that the events' arguments refer to.
   std::vector<std::shared_ptr<const void>> texts;
 };

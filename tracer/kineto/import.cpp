@@ -14,6 +14,7 @@
 #include "tracer/format/args.h"
 #include "tracer/format/lanes.h"
 #include "tracer/kineto/collective_launches.h"
+#include "tracer/kineto/lane_names.h"
 #include "tracer/kineto/names.h"
 #include "tracer/kineto/tasks.h"
 
@@ -97,8 +98,7 @@ class KinetoImport {
 
   void add_host_event(const Event& from) {
     std::string_view cat = category_of_kineto(from.cat);
-    if (cat.empty() ||
-        cat == categories::sync) {  // cuda_sync is on streams; it moves nothing
+    if (cat.empty() || cat == categories::sync) {  // cuda_sync is on streams
       ++left_out_[from.cat];
       return;
     }
@@ -128,6 +128,7 @@ class KinetoImport {
     if (cat == categories::op) {
       const Value dims = from.args.find("Input Dims");
       if (dims.is_array()) event.args[keys::shapes] = dims.json();
+      if (from.args.contains("Call stack")) ++left_out_["Call stack"];
     }
     event.args[keys::rank] = rank_;
     remember(from, place);
@@ -319,8 +320,9 @@ class KinetoImport {
   void add_names() {
     name_lane(names::process_name, host_, 0, fmt::format("rank {} host", rank_),
               {{keys::rank, rank_}});
+    const LaneNames given(foreign_);
     for (const auto& [lane, tid] : threads_) {
-      name_lane(names::thread_name, host_, tid, fmt::format("thread {}", lane.tid));
+      name_lane(names::thread_name, host_, tid, given.of(lane));
     }
     if (threads_.empty()) name_lane(names::thread_name, host_, 0, "main");
     for (const auto& [from, tid] : arrivals_) {

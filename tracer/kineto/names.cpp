@@ -12,11 +12,26 @@ using Pair = std::pair<std::string_view, std::string_view>;
 
 // Most frequent ones first; PyTorch used the capitalized ones until 1.12.
 constexpr Pair kCategories[] = {
-    {"cpu_op", "op"},         {"cuda_runtime", "call"},    {"cuda_driver", "call"},
-    {"kernel", "kernel"},     {"python_function", "call"}, {"user_annotation", "call"},
-    {"gpu_memcpy", "kernel"}, {"gpu_memset", "kernel"},    {"cuda_sync", "sync"},
-    {"Operator", "op"},       {"Runtime", "call"},         {"Kernel", "kernel"},
-    {"Memcpy", "kernel"},     {"Memset", "kernel"},
+    {"cpu_op", "op"},
+    {"cuda_runtime", "call"},
+    {"cuda_driver", "call"},
+    {"kernel", "kernel"},
+    {"python_function", "call"},
+    {"user_annotation", "call"},
+    {"gpu_memcpy", "kernel"},
+    {"gpu_memset", "kernel"},
+    {"cuda_sync", "sync"},
+    {"Operator", "op"},
+    {"Runtime", "call"},
+    {"Kernel", "kernel"},
+    {"Memcpy", "kernel"},
+    {"Memset", "kernel"},
+    // Of other accelerators: calls to their runtimes. Their kernels are `kernel`.
+    {"xpu_runtime", "call"},
+    {"xpu_driver", "call"},
+    {"mtia_runtime", "call"},
+    {"privateuse1_runtime", "call"},
+    {"privateuse1_driver", "call"},
 };
 
 constexpr CollectiveNames kCollectives[] = {

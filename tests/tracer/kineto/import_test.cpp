@@ -121,6 +121,45 @@ TEST(KinetoImport, OldOperatorsAnnotatePhases) {
   EXPECT_EQ(named(trace, "optimizer").cat, "phase");
 }
 
+std::set<std::string> thread_names(const Trace& trace) {
+  std::set<std::string> threads;
+  for (const Event& event : trace.events) {
+    if (event.name == "thread_name" && event.pid == 0) {
+      threads.insert(string_arg(event.args, "name"));
+    }
+  }
+  return threads;
+}
+
+TEST(KinetoImport, ThreadsKeepTheirNames) {
+  const auto event = [](const char* tid, double ts) {
+    return fmt::format(R"(,{{"ph":"X","cat":"cpu_op","name":"aten::add","pid":9,)"
+                       R"("tid":{},"ts":{},"dur":1}})",
+                       tid, ts);
+  };
+  const std::string names = R"({"ph":"M","name":"thread_name","pid":9,"tid":12,)"
+                            R"x("args":{"name":"thread 12 (python)"}})x";
+  const Trace trace = imported(R"({"traceEvents":[)" + names + event("12", 1) +
+                               event("\"loader\"", 2) + event("13", 3) + "]}");
+  EXPECT_EQ(thread_names(trace),
+            (std::set<std::string>{"thread 12 (python)", "loader", "thread 13"}));
+}
+
+TEST(KinetoImport, SaysWhatItLeavesOut) {
+  testing::ProfilerFile file;
+  file.step(1, 0, 100).host("cpu_op", "aten::add", 1, 2, R"("Call stack": "a.py: f")");
+  EXPECT_EQ(left_out_text(file.imported().lockstep),
+            "left out: the call stacks of 1 operator");
+  file.host("mtia_ccp_events", "k", 3, 1).host("mtia_ccp_events", "k", 5, 1);
+  file.host("xpu_runtime", "zeInit", 7, 1);
+  const Trace trace = file.imported();
+  EXPECT_EQ(named(trace, "zeInit").cat, "call") << "of another accelerator's runtime";
+  const std::string said =
+      "left out: the call stacks of 1 operator, 2 events of mtia_ccp_events\n";
+  EXPECT_NE(summary_text(summarize(trace)).find(said), std::string::npos);
+  EXPECT_EQ(left_out_text(parse_trace(slurp(minimal_path()), "ours").lockstep), "");
+}
+
 TEST(KinetoImport, OpeningImportsWhatIsTheProfilers) {
   EXPECT_TRUE(
       open_trace(golden() / "torch_profiler.json").lockstep.contains("imported"));
