@@ -62,6 +62,7 @@ class EventFacts {
   // For traces with several ranks; defined in rank_facts.cpp.
   void add_rank();
   /// Adds a collective's bucket, parameters, bytes, ranks, sent bytes and overlap.
+  bool is_bucket(uint32_t collective) const;
   void add_collective(uint32_t event);
   /// Adds the bucket of a parameter's gradient in this step. Returns false if unknown.
   bool add_bucket_of(const std::string& param);

@@ -93,7 +93,12 @@ class Narrator : EventFacts {
       const uint32_t part = collective_below(state_.event);
       const bool reduces = name() == phases::all_reduce;
       if (reduces) special = part == kNoEvent ? "wait" : "bucket";
-      if (part != kNoEvent && name() != phases::forward) add_collective(part);
+      if (part != kNoEvent && reduces && !is_bucket(part)) {
+        special = "";  // all gradients, after backward
+        add_traffic(name(), false);
+      } else if (part != kNoEvent && name() != phases::forward) {
+        add_collective(part);
+      }
       if (part != kNoEvent && computes()) {
         facts_.time("delay", model_.events[part].ts - event_.ts);
       }

@@ -58,6 +58,10 @@ uint32_t EventFacts::collective_below(uint32_t event) const {
   return kNoEvent;
 }
 
+bool EventFacts::is_bucket(uint32_t collective) const {
+  return CollectiveArgs(model_, collective).facts.bucket >= 0;
+}
+
 void EventFacts::add_collective(uint32_t index) {
   const Event& event = model_.events[index];
   const CollectiveArgs own(model_, index);

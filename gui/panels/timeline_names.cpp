@@ -27,6 +27,10 @@ std::string_view without_signature(std::string_view name) {
 
 std::string short_name(std::string_view whole) {
   std::string_view name = whole;
+  if (const size_t place = name.find(".py("); place != name.npos) {
+    const size_t function = name.find("): ", place);
+    if (function != name.npos) return std::string(name.substr(function + 3));
+  }
   // "ConvolutionBackward0": a left arrow marks the backward pass.
   std::string_view head = name;
   while (!head.empty() && std::isdigit(static_cast<unsigned char>(head.back()))) {

@@ -36,7 +36,15 @@ std::string display_name(const Model& model, const Event& event, bool cpp) {
     const std::string name = string_arg(args_of(model, event), keys::cpp);
     if (!name.empty()) return name;
   }
-  return model.name_of(event);
+  return function_first(std::string(model.name_of(event)));
+}
+
+std::string function_first(const std::string& name) {
+  const size_t colon = name.find("): ");
+  if (colon == name.npos || name.rfind(".py(", colon) == name.npos) return name;
+  const size_t slash = name.rfind('/', colon);
+  const size_t file = slash == name.npos ? 0 : slash + 1;
+  return name.substr(colon + 3) + " · " + name.substr(file, colon + 1 - file);
 }
 
 std::string device_label(const Model& model, int device) {

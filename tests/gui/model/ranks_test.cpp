@@ -4,7 +4,9 @@
 #include <map>
 #include <set>
 
+#include "base/units.h"
 #include "gui/model/details.h"
+#include "gui/model/narration.h"
 #include "gui/model/state.h"
 #include "gui/model/transfers.h"
 #include "tests/gui/model/valid.h"
@@ -30,6 +32,24 @@ class Ranks : public ::testing::Test {
     return found;
   }
 };
+
+TEST(Narration, OfAllGradientsAtOnce) {  // and not of the first one alone
+  const Model model =
+      load_file(std::string(LOCKSTEP_SOURCE_DIR) + "/lessons/11-ddp-naive/trace.json.gz");
+  std::string why;
+  const auto at = parse_position(model, "2:all_reduce", why);
+  ASSERT_TRUE(at.has_value()) << why;
+  const State state = state_at(model, *at);
+  int64_t bytes = 0;
+  for (const Copy& copy : model.copies) {
+    const Event& event = model.events[copy.event];
+    const bool reduces = string_arg(args_of(model, event), "why") == "all_reduce";
+    if (reduces && event.step == model.events[state.event].step) bytes += copy.bytes;
+  }
+  EXPECT_EQ(human_bytes(bytes), "89.4 MB");
+  const std::string text = narrate(model, state, break_down(model, state.step)).text;
+  EXPECT_NE(text.find("**89.4 MB** over all links"), std::string::npos) << text;
+}
 
 TEST_F(Ranks, HaveAProgramEach) {
   ASSERT_EQ(model_.ranks(), kRanks);

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <random>
 
+#include "gui/panels/widgets.h"
 #include "tests/gui/panels/timeline_stage.h"
 
 namespace lockstep::gui::timeline {
@@ -149,9 +150,18 @@ TEST(Timeline, NamesAreShortened) {
   EXPECT_EQ(short_name("void at::native::copy_kernel<4, int>(int, float)"),
             "copy_kernel");
   EXPECT_EQ(short_name("Module._call_impl"), "Module._call_impl");
+  EXPECT_EQ(short_name("torch/nn/functional.py(2811): batch_norm"), "batch_norm");
   EXPECT_EQ(short_name("autograd queue"), "autograd queue");
   EXPECT_EQ(short_name(""), "");
   EXPECT_EQ(short_name("<lambda>"), "<lambda>");
+}
+
+TEST(Calls, PythonFramesBeginWithTheirFunction) {
+  EXPECT_EQ(function_first("torch/nn/modules/module.py(1780): _call_impl"),
+            "_call_impl · module.py(1780)");
+  EXPECT_EQ(function_first("train.py(62): <module>"), "<module> · train.py(62)");
+  EXPECT_EQ(function_first("nn.Module: ResNet_0"), "nn.Module: ResNet_0");
+  EXPECT_EQ(function_first("cub::Sort(int): step"), "cub::Sort(int): step");
 }
 
 }  // namespace
