@@ -119,6 +119,20 @@ TEST(UsableCores, AreThoseOfTheQuotaRoundedUp) {
   EXPECT_LE(usable_cores(), static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+TEST(UsableCores, AreThoseThatTheThreadMayUse) {
+  cpu_set_t before, one;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  CPU_ZERO(&one);
+  for (int core = 0; core < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++core) {
+    if (CPU_ISSET(core, &before)) CPU_SET(core, &one);
+  }
+  ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  const int visible = visible_cores();
+  ASSERT_EQ(::sched_setaffinity(0, sizeof before, &before), 0);
+  EXPECT_EQ(visible, 1);
+  EXPECT_EQ(visible_cores(), CPU_COUNT(&before));
+}
+
 TEST(DescribedLimits, SayWhatTheyMeanForWorkers) {
   EXPECT_EQ(describe_cpus({State::set, 2.5}, 16),
             "2.5 CPUs of 16 visible cores: threads beyond it are stopped until the "

@@ -117,6 +117,50 @@ TEST(PthFile, DamagedLegacyFilesAreReadOrRefused) {
   }
 }
 
+/// A pickle's instructions for a float tensor of `dims` dimensions, one element each,
+/// in the storage `0`, of which they say that it has `numel` elements.
+std::string tensor_program(int dims, int64_t numel) {
+  std::string count(8, '\0'), ones;
+  std::memcpy(count.data(), &numel, sizeof numel);
+  for (int i = 0; i < dims; ++i) ones += "K\x01";
+  return "ctorch._utils\n_rebuild_tensor_v2\n((U\x07storagectorch\nFloatStorage\n"
+         "U\x01"
+         "0U\x03"
+         "cpu\x8a\x08"s +
+         count + "NtQK\0("s + ones + "t(" + ones +
+         "t\x89"
+         "ccollections\nOrderedDict\n)RtR";
+}
+
+/// A file in the format before PyTorch 1.6 with these instructions for a dict, and the
+/// storage `0`, of one number.
+std::string legacy_file(const std::string& dict) {
+  return "\x80\x02\x8a\x0al\xfc\x9c"
+         "F\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.\x80\x02}.\x80\x02"s +
+         dict +
+         ".\x80\x02]U\x01"
+         "0a.\x01\0\0\0\0\0\0\0\0\0\x80?"s;
+}
+
+TEST(PthFile, AStorageDescribedTwiceHasTheLargerSize) {
+  const auto file = [](int64_t first, int64_t second) {
+    return legacy_file(
+        "}(U\x01"
+        "a"s +
+        tensor_program(1, first) +
+        "U\x01"
+        "b" +
+        tensor_program(1, second) + "u");
+  };
+  const auto entries = read_everything(file(1, 1));
+  ASSERT_EQ(entries.size(), 2u);
+  float value = 0;
+  std::memcpy(&value, entries[1].data.data(), sizeof value);
+  EXPECT_EQ(value, 1.0f);
+  expect_pth_refused(file(int64_t{1} << 50, 1), "is truncated");
+  expect_pth_refused(file(1, int64_t{1} << 50), "is truncated");
+}
+
 /// Overwrites the number at the `index`-th directory entry's `offset`.
 std::string with_directory(std::string zip, int index, size_t offset, uint32_t value) {
   size_t at = 0;
@@ -201,6 +245,11 @@ TEST(PickleReader, RefusesDamage) {
   }
   expect_pickle_refused("\x8a\x0a" + std::string(10, 'x') + ".", "more than 64 bits");
   expect_pickle_refused("\x80\x09.", "protocol");
+}
+
+TEST(PickleReader, ReadsNoMoreDimensionsThanPyTorchHas) {
+  EXPECT_EQ(pickle_of(tensor_program(64, 1) + ".").tensors.at(0).shape.size(), 64u);
+  expect_pickle_refused(tensor_program(65, 1) + ".", "its pickle is damaged");
 }
 
 // OrderedDict(pairs) copies the pairs. Once is fine; six bytes that do it again and
