@@ -12,6 +12,7 @@
 
 #include "base/program.h"
 #include "lessons/machine/graded_program.h"
+#include "lessons/machine/plain_text.h"
 #include "lessons/machine/sandbox.h"
 #include "tracer/format/file_io.h"
 
@@ -79,8 +80,8 @@ uint64_t new_seed() {
   return given ? std::strtoull(given, nullptr, 10) : std::random_device{}();
 }
 
-/// GCC and Clang mark inline assembly in their output. What is smuggled into an asm
-/// label or a section's name is not marked, so directives that read files are refused.
+/// GCC and Clang mark inline assembly in their output. Directives that read files are
+/// refused in any form.
 bool has_inline_assembly(const fs::path& assembly) {
   std::ifstream lines(assembly);
   for (std::string line; std::getline(lines, line);) {
@@ -89,6 +90,18 @@ bool has_inline_assembly(const fs::path& assembly) {
     }
     if (line.ends_with("#APP")) return true;
   }
+  return false;
+}
+
+/// Returns false, with the reason in `verdict`, for a text that could write assembly
+/// otherwise: in an asm label, or in a section's name.
+bool is_plain(const std::string& text, Verdict& verdict) {
+  const std::string why = not_plain(text);
+  if (why.empty()) return true;
+  verdict.message = fmt::format(
+      "it {}, with which machine code could be smuggled past the compiler; an exercise "
+      "needs only plain C++.",
+      why);
   return false;
 }
 
@@ -196,8 +209,10 @@ Grade grade(const Workspace& workspace, const Lesson& lesson) {
   }
   text.close();
   const auto start = std::chrono::steady_clock::now();
-  const fs::path judged =
-      lesson.quiz ? copy.file(lesson) : compile(copy, lesson, grade.verdict);
+  const fs::path judged = lesson.quiz ? copy.file(lesson)
+                          : is_plain(grade.submission, grade.verdict)
+                              ? compile(copy, lesson, grade.verdict)
+                              : fs::path();
   grade.verdict.build_seconds = seconds_from(start);
   if (!judged.empty()) run_tests(copy, lesson, judged, program, grade);
   return grade;

@@ -1,4 +1,4 @@
-// because: inline assembly
+// because: uses `asm`
 //
 // The assembler puts the key into the library.
 asm(".pushsection .rodata\n"
