@@ -91,8 +91,9 @@ Limit stricter(const Limit& a, const Limit& b) {
   return a.state == State::unknown ? a : b;
 }
 
-/// Returns the strictest limit of a group and those that enclose it. If the path is
-/// not there, as in a container that sees only its own group, that is the root.
+/// Returns the strictest limit of a group and of those that enclose it. If the path
+/// does not exist, as in a container that sees only its own group, returns the limit of
+/// the root.
 template <typename Read>
 Limit strictest(const fs::path& mount, std::string path, Read read) {
   if (!fs::is_directory(mount)) return {};
@@ -106,7 +107,7 @@ Limit strictest(const fs::path& mount, std::string path, Read read) {
   return limit;
 }
 
-/// Returns the path of this process's group by controller; "" stands for v2.
+/// Returns the paths of this process's groups by controller; "" stands for v2.
 std::map<std::string, std::string> groups_of(const fs::path& root) {
   std::map<std::string, std::string> groups;
   std::ifstream file(root / "proc/self/cgroup");
@@ -127,7 +128,7 @@ fs::path mount_v1(const fs::path& all, const std::string& controller) {
   return all / controller;
 }
 
-/// Where the cgroups of v2 are mounted, also beside those of v1.
+/// Returns where cgroup v2 is mounted, whether alone or beside v1.
 fs::path mount_v2(const fs::path& all) {
   return fs::exists(all / "cgroup.controllers") ? all : all / "unified";
 }
@@ -196,10 +197,10 @@ std::string describe_cpus(const Limit& cpus, int visible) {
       std::to_string(visible) + " visible core" + (visible == 1 ? "" : "s");
   if (cpus.value >= visible) return quota + ", not fewer than the " + cores;
   return quota + " of " + cores +
-         ": threads beyond it are stopped until the next period; lockstep computes "
-         "with " +
+         ": threads that use more are stopped until the next period; lockstep "
+         "computes with " +
          std::to_string(usable_cores(visible, cpus)) +
-         ", and --workers needs at most " +
+         ", and --workers should be at most " +
          std::to_string(std::max(1, static_cast<int>(cpus.value)));
 }
 
@@ -207,15 +208,15 @@ std::string describe_memory(const Limit& memory) {
   if (memory.state == State::unknown) return "unknown: no cgroup file could be read";
   if (memory.state == State::none) return "none besides the machine's memory";
   return human_bytes(static_cast<int64_t>(memory.value)) +
-         ": a process that needs more is killed; each of --workers keeps up to 2 "
-         "batches in it";
+         ": a process that needs more is killed; each worker (--workers) keeps up to "
+         "2 batches in it";
 }
 
 std::string describe_shared(const std::optional<SharedMemory>& shared) {
   if (!shared) return "unknown: /dev/shm cannot be read";
   return human_bytes(shared->size) + ", " + human_bytes(shared->free) +
-         " free; --workers are threads and use none of it (PyTorch's are processes: "
-         "batches pass through it; NCCL's ranks use it, too)";
+         " free; --workers are threads and use none of it (PyTorch's are processes "
+         "and pass batches through it; NCCL's ranks use it, too)";
 }
 
 }  // namespace lockstep

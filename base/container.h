@@ -1,5 +1,5 @@
-// What this process may use: limits of its cgroups (a container's, for example), which
-// no count of cores or of memory shows, and shared memory.
+// What this process may use: the limits of its cgroups (a container's, for example),
+// which core and memory counts do not show, and shared memory.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +32,14 @@ struct ContainerLimits {
 ContainerLimits read_limits(const std::filesystem::path& root = "/");
 
 /// Returns the number of cores that this process may run on: `taskset` and a
-/// container's
-/// `--cpuset-cpus` lower it.
+/// container's `--cpuset-cpus` lower it.
 int visible_cores();
 /// Returns the number of cores that threads of this process can keep busy: those it
 /// may run on, or fewer if a CPU quota allows fewer (rounded up).
 int usable_cores();
 int usable_cores(int visible, const Limit& cpus);
 
-/// Return what a limit means for `--workers` and threads, for `doctor`.
+/// Describe what a limit means for `--workers` and threads; `doctor` prints the text.
 std::string describe_cpus(const Limit& cpus, int visible);
 std::string describe_memory(const Limit& memory);
 std::string describe_shared(const std::optional<SharedMemory>& shared);

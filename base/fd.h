@@ -13,7 +13,7 @@ class Fd {
   Fd() = default;
   explicit Fd(int fd) : fd_(fd) {}
   Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  /// Closes the descriptor held before.
+  /// Closes the previous descriptor.
   Fd& operator=(Fd&& other) noexcept {
     const Fd old(std::exchange(fd_, std::exchange(other.fd_, -1)));
     return *this;

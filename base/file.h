@@ -1,8 +1,9 @@
 // Atomically written files and folders: they appear complete or not at all.
 //
-// Data is written to a temporary file next to the target (`.NAME.3f2c09d1.tmp`), which
-// commit() renames. If commit() is not called, for example because of an exception, the
-// destructor removes the temporary file and leaves the target unchanged.
+// Data is written to a temporary file next to the target (`.NAME.3f2c09d1.tmp`);
+// commit() renames it to the target. If commit() is not called, for example because of
+// an exception, the destructor removes the temporary file and leaves the target
+// unchanged.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,7 @@ class AtomicFile {
   };
   enum class Durability {
     synced,   ///< on disk before it is renamed: survives a power failure
-    renamed,  ///< quicker, for many small files that can be made again
+    renamed,  ///< faster, for many small files that can be recreated
   };
 
   /// Creates the temporary file with default permissions. Follows symbolic links:
@@ -43,7 +44,7 @@ class AtomicFile {
   void write(std::string_view bytes);
   void write(std::span<const std::byte> bytes);
 
-  /// Syncs to disk (if `synced`) and renames over the target, replacing it if it
+  /// Syncs the file to disk (if `synced`) and renames it, replacing the target if it
   /// exists. Must be called once; nothing may be written afterwards.
   void commit();
 

@@ -11,9 +11,9 @@ namespace lockstep {
 
 inline constexpr size_t kHugePage = size_t{2} << 20;
 
-/// Asks the kernel to back the huge pages that lie completely in the block with one
-/// page each, which saves 511 of 512 page faults. Must be called before the memory is
-/// used. It is a hint: where the kernel does not follow it, nothing changes.
+/// Asks the kernel to back each aligned 2 MiB range that lies completely within the
+/// block with one huge page, which saves 511 of 512 page faults. Must be called before
+/// the memory is used. This is a hint: if the kernel ignores it, nothing changes.
 inline void use_huge_pages(void* begin, size_t bytes) {
   const auto at = reinterpret_cast<uintptr_t>(begin);
   const uintptr_t first = (at + kHugePage - 1) / kHugePage * kHugePage;

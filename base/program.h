@@ -24,8 +24,9 @@ inline std::string program_path() {
   return std::filesystem::read_symlink("/proc/self/exe").string();
 }
 
-/// Returns `path` below the folder into which the program is installed, the one that
-/// contains `bin`: `share/…` of /usr for /usr/bin/lockstep. It need not exist.
+/// Returns `path` below the folder into which the program is installed (the one that
+/// contains `bin`): `share/…` becomes /usr/share/… for /usr/bin/lockstep. It need not
+/// exist.
 inline std::filesystem::path installed(const std::string& path) {
   std::error_code none;
   const auto here = std::filesystem::read_symlink("/proc/self/exe", none);

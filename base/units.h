@@ -10,7 +10,7 @@ namespace lockstep {
 /// exactly if it is below 1000 bytes.
 std::string human_bytes(int64_t bytes);
 
-/// Formats a duration in ns to s with three significant digits; 0 becomes "0".
+/// Formats a duration in ns, µs, ms or s with three significant digits; 0 becomes "0".
 std::string human_time(int64_t nanoseconds);
 
 /// Formats a fraction as a whole percentage: 0.123 → "12 %".

@@ -105,7 +105,8 @@ void add_batch_size(CLI::App& experiment, Action& action) {
 
 void add_scaling(CLI::App& experiment, Action& action) {
   auto* c = experiment.add_subcommand(
-      "scaling", "128 images on one device take a second; why not 256 on two?");
+      "scaling",
+      "128 images on one device take a second; why do 256 on two take longer?");
   auto o = std::make_shared<experiments::ScalingStudy>();
   o->common.arch = "resnet18";
   o->common.out = "results/scaling";
@@ -117,7 +118,8 @@ void add_scaling(CLI::App& experiment, Action& action) {
       ->check(CLI::Range(1, 64));
   c->add_option("-b,--batch-per-device", o->batch, "number of images on each device")
       ->check(CLI::Range(int64_t{2}, int64_t{1} << 20));
-  c->add_option("--steps", o->steps, "number of steps to record, after two others")
+  c->add_option("--steps", o->steps,
+                "number of steps to record, after two warm-up steps")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   c->add_option("--image-size", o->image_size, "size of generated images in pixels")
       ->check(CLI::Range(16, 1024));

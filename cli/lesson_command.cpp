@@ -113,8 +113,8 @@ void prepare_headers(const Workspace& workspace, const Lesson& lesson) {
   }
 }
 
-/// Returns where to read the chapter: its page in the built book, in which the listings
-/// are, or the command that builds it. Of a lesson under development, the source.
+/// Returns where to read the chapter: its page in the built book, which has the
+/// listings, or the command that builds it; for a lesson under development, the source.
 std::string chapter_of(const Lesson& lesson) {
   const fs::path source = lessons::course_folder() / lesson.slug / "chapter.md";
   if (!lessons::course_folder().empty() && fs::exists(source)) {
@@ -207,8 +207,8 @@ bool saved(const Workspace& workspace, const Lesson& lesson, lessons::FileWatch&
   return file.wait();
 }
 
-/// Checks now, or else after the next save, and again until the lesson passes. Returns
-/// false if interrupted.
+/// Checks immediately if `now`, else after the next save, and again until the lesson
+/// passes. Returns false if interrupted.
 bool watch_one(const LessonOptions& o, const Workspace& workspace, const Lesson& lesson,
                bool now) {
   lessons::FileWatch file(workspace.file(lesson));
@@ -360,8 +360,8 @@ void add_lesson(CLI::App& app, Action& action) {
   auto* running = add("run", "train a model; with --mine, using your solutions",
                       run_with_pieces, false);
   running->add_flag("--mine", options->mine,
-                    "use all solutions that have passed; with a LESSON, only that file "
-                    "in its current state");
+                    "use all solutions that have passed; with a LESSON, only its file, "
+                    "as it is now");
   running->add_option("WORDS", options->train,
                       "LESSON, then after -- arguments for `train`");
   running->positionals_at_end();

@@ -81,8 +81,8 @@ int verify_result(const LessonOptions& o) {
   const std::string judged = result["submission"]["sha256"];
   if (!o.submission.empty() && lessons::sha256(text_of_file(o.submission)) != judged) {
     throw std::runtime_error(fmt::format(
-        "{} is the result of another file than {}; fix: judge that file, too", o.result,
-        o.submission));
+        "{} is the result of a different file than {}; fix: judge that file, too",
+        o.result, o.submission));
   }
   fmt::print("{}  {}  judged {} by {}, seed {}\nsubmission SHA-256 {}\n",
              result["lesson"].get<std::string>(), result["status"].get<std::string>(),

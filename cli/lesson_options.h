@@ -11,7 +11,7 @@ namespace lockstep::cli {
 
 struct LessonOptions {
   std::string lesson, workspace, course;
-  int checkpoint = 0;  ///< of `check`; 0: the whole lesson
+  int checkpoint = 0;  ///< for `check`; 0: the whole lesson
   lessons::Sanitizer sanitizer = lessons::Sanitizer::none;
   bool json = false, show_anyway = false, mine = false, again = false, grade = false;
   std::string result, key;  ///< files of graded results

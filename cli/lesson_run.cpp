@@ -164,7 +164,7 @@ void expect_call(const Lesson& lesson, const std::string& file) {
   if (!lesson.calls_traced || called(tracer::read_trace(file), lesson)) return;
   std::fprintf(stderr,
                "lockstep: your %s was not called: this run does not use it; fix: train "
-               "with %s, as without other arguments\n",
+               "with %s, the default without other arguments\n",
                slots_of({&lesson}).c_str(), lesson.run.c_str());
 }
 

@@ -22,7 +22,7 @@ void on_interrupt(int) {
   if (train::Trainer::stop.exchange(true)) std::_Exit(130);
 }
 
-/// An error of the model is preceded by the calls that led to it, as in Python.
+/// An error in the model is preceded by the calls that led to it, as in Python.
 void say_failed(const std::exception& error) {
   const std::string calls = tracer::traceback_text(tracer::take_traceback());
   std::fprintf(stderr, "%slockstep: %s\n", run::printable(calls).c_str(),

@@ -17,7 +17,7 @@ std::string fits_in_64_bits(const std::string& number) {
   return errno == ERANGE ? number + " is not less than 2^64" : "";
 }
 
-/// Returns the integers of `1,0`.
+/// Returns the integers in a list such as `1,0`.
 std::vector<int> parse_device_ids(const std::string& text) {
   std::vector<int> numbers;
   std::istringstream words(text);
@@ -160,7 +160,7 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
       ->check(Numbers(1, 1 << 20));
   add_choice<plan::BucketRule>(
       c, "--bucket-rule", o.ddp.bucket_rule,
-      "DDP: how the first step's buckets are built; 1.11: as PyTorch 1.11");
+      "DDP: how the first step's buckets are built; 1.11: as in PyTorch 1.11");
   c.add_flag("--find-unused-parameters", o.ddp.find_unused_parameters,
              "DDP: allow parameters that get no gradient in a step");
   c.add_flag("--gradient-as-bucket-view", o.ddp.gradient_as_bucket_view,

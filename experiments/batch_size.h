@@ -58,8 +58,8 @@ struct BatchSizeFigures {
   double gap = 0;      ///< train - test
   double behind = 0;   ///< the smallest batch's test - test
   double seconds = 0;  ///< total time of the iterations of all epochs
-  /// Seconds of a single iteration, except the first and the smaller ones: the mean,
-  /// the shortest, the longest.
+  /// Seconds of a single iteration, except the first and those with a smaller batch:
+  /// the mean, the shortest, the longest.
   std::optional<double> mean, least, most;
 };
 

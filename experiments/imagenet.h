@@ -38,7 +38,7 @@ std::vector<ImageNetRun> imagenet_runs(const ImageNetRuns& options);
 /// Returns resnet for resnet50, as in the names of the seed's logs.
 std::string family(const std::string& arch);
 
-/// Returns whether two commands are the same run. The port of DDP and the name of the
+/// Returns whether two commands start the same run. The port of DDP and the name of the
 /// program may differ.
 bool same_command(const std::string& one, const std::string& other);
 

@@ -23,8 +23,8 @@ namespace lockstep::experiments {
 namespace fs = std::filesystem;
 namespace {
 
-/// On CPUs the images are 32 pixels wide by default: this takes 1/49 of the work of
-/// 224, so that the whole table takes only minutes.
+/// On CPUs the images are 32 pixels wide by default: this is 1/49 of the work at 224,
+/// so that the whole table takes only minutes.
 int64_t image_size(const ImageNetStudy& o) {
   if (o.image_size > 0) return o.image_size;
   return o.common.device_type == DeviceType::cpu ? 32 : 224;
@@ -71,7 +71,7 @@ std::vector<std::string> words_for_all(const ImageNetStudy& o) {
   return words;
 }
 
-/// Returns the iterations of a run; counted(): those counted (experiments/log.h).
+/// Return the number of all and of the counted iterations of a run (experiments/log.h).
 int64_t iterations(const ImageNetStudy& o, int64_t pictures, int64_t batch) {
   const int64_t all = (pictures + batch - 1) / batch * o.common.epochs;
   return o.steps > 0 ? std::min(all, o.steps) : all;

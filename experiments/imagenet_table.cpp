@@ -22,7 +22,7 @@ std::string cell(const Number& number, const char* format) {
 
 Json json(const Number& number) { return number ? Json(*number) : Json(); }
 
-/// Returns the mean seconds, selected by `which`, of the counted iterations.
+/// Returns the mean, over the counted iterations, of the times that `which` selects.
 Number mean(const ImageNetResult& result, double Iterations::* which) {
   const Iterations counted = result.log.counted(result.short_last);
   if (counted.count < 1 || !std::isfinite(counted.*which)) return std::nullopt;

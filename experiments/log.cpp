@@ -15,7 +15,7 @@
 namespace lockstep::experiments {
 namespace {
 
-/// Parses the number after `word`, and the next in parentheses: `Time 0.7 ( 0.8)`.
+/// The number after a word, and the next one, in parentheses: `Time 0.7 ( 0.8)`.
 struct Meter {
   double now = 0, mean = 0;
 };
@@ -117,15 +117,15 @@ class Reader {
 
   void take(const ProgressLine& line) {
     std::vector<EpochLog>& epochs = log_.epochs;
-    // Today's main.py counts iterations from 1, its former versions and lockstep from
-    // 0.
+    // Today's main.py counts iterations from 1; its earlier versions and lockstep count
+    // from 0.
     if (epochs.empty()) from_one_ = line.iteration == 1;
     const long done = from_one_ ? line.iteration : line.iteration + 1;
     const auto count = static_cast<double>(done);
     const Iterations all{done, line.time.mean * count,
                          line.data ? line.data->mean * count : std::nan("")};
     const bool behind = !epochs.empty() && line.epoch < epochs.back().epoch;
-    if (behind || done < 1) return;  // from another rank: the example's all print
+    if (behind || done < 1) return;  // from another rank: the example's ranks all print
     if (epochs.empty() || line.epoch > epochs.back().epoch) {
       epochs.emplace_back();
       epochs.back().epoch = line.epoch;
@@ -145,7 +145,7 @@ class Reader {
     now.acc1 = line.acc1;
   }
 
-  /// Adds one more rank's figures of the same iteration to their mean.
+  /// Includes another rank's figures for the same iteration in their mean.
   void take_of_another_rank(EpochLog& now, const ProgressLine& line,
                             const Iterations& all) {
     log_.ranks = std::max(log_.ranks, ++same_);

@@ -20,7 +20,7 @@ struct Iterations {
 /// The log of one epoch. Accuracies are percentages.
 struct EpochLog {
   int epoch = 0;
-  int64_t planned = 0;        ///< its iterations
+  int64_t planned = 0;        ///< iterations in the whole epoch
   Iterations all;             ///< up to the last progress line
   Iterations first;           ///< up to the first progress line (usually one)
   Iterations last;            ///< those after the second-to-last progress line
@@ -40,11 +40,10 @@ struct Log {
   /// in which libraries build their kernels and loaders start, and, if `short_last`,
   /// each epoch's last, whose batch is smaller. May be empty.
   Iterations counted(bool short_last = false) const;
-  /// Returns the shortest and the longest of them that has a progress line.
+  /// Returns the shortest and the longest of those that have a progress line.
   std::optional<std::pair<double, double>> spread(bool short_last = false) const;
   int64_t iterations() const;  ///< including those not counted
-  /// Returns the mean seconds of an epoch: those of its logged iterations, in
-  /// proportion.
+  /// Returns the mean seconds of an epoch, extrapolated from its logged iterations.
   std::optional<double> epoch_seconds() const;
 };
 
@@ -53,7 +52,7 @@ struct Log {
 ///    * Acc@1 12.345 Acc@5 34.567
 /// They may follow a prefix such as torchrun's `[default0]:`. Also accepts `Prec@1`,
 /// the example's former name, and logs of today's main.py, whose first line is [1/391]
-/// rather than [0/391]. Of several ranks, takes the mean of what they print for the
+/// rather than [0/391]. For several ranks, takes the mean of what they print for the
 /// same iteration. Ignores other and damaged lines.
 Log read_log(std::istream& lines);
 

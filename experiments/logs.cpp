@@ -55,8 +55,8 @@ ImageNetResult read_result(const LogOptions& o, size_t file) {
 
 constexpr char kNotes[] =
     "- s/iteration: mean over all iterations except the first; least and most: the "
-    "shortest and the\n  longest that has a progress line; s/epoch: of the iterations "
-    "that were logged, in proportion\n"
+    "shortest and the\n  longest that have a progress line; s/epoch: extrapolated from "
+    "the logged iterations\n"
     "- speed-up: in images per second, over the first log; without a batch size (-b) "
     "it "
     "is unknown\n"

@@ -14,7 +14,7 @@ struct Plot {
   std::string data;  ///< the variables and data blocks required by the program
 };
 
-/// Returns a data block of gnuplot with `rows` between its delimiters.
+/// Returns a gnuplot data block with `rows` between its delimiters.
 std::string data_block(const std::string& name, const std::string& rows);
 /// Returns `name = 'text'`.
 std::string variable(const std::string& name, const std::string& text);

@@ -1,5 +1,5 @@
 // The question of one of the notes: 128 images on one GPU take a second; why do 256 on
-// two not take a second? The runs that answer it, and the table of their steps.
+// two take longer? The runs that answer it, and the table of their steps.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct ScalingRuns {
 };
 
 /// One run. `name` is resnet_s_128, resnet_p_256, resnet_d_512, … (s: one device, p:
-/// DataParallel, d: DistributedDataParallel), `heading` its column's.
+/// DataParallel, d: DistributedDataParallel); `heading` is the heading of its column.
 struct ScalingRun {
   std::string name, heading;
   int64_t devices = 1, batch = 0;
@@ -37,7 +37,8 @@ struct ScalingResult {
   std::vector<tracer::Summary> clocks;
 };
 
-/// A row of the table: a part of the step, in ns. `inner` is included in the one above.
+/// A row of the table: a part of the step, in ns. An `inner` part is included in the
+/// one above.
 struct ScalingPart {
   std::string name;
   bool inner = false;

@@ -1,4 +1,4 @@
-// `lockstep experiment scaling`: the same batch on each of more and more devices.
+// `lockstep experiment scaling`: the same batch per device on more and more devices.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,8 +17,8 @@ namespace lockstep::experiments {
 namespace fs = std::filesystem;
 namespace {
 
-/// Not recorded: kernels are built in the first step, DDP's buckets rebuilt in the
-/// second.
+/// Not recorded: kernels are built in the first step, and DDP's buckets are rebuilt in
+/// the second.
 constexpr int64_t kWarmUp = 2;
 
 std::string trace_of(const ScalingStudy& o, const std::string& name) {
@@ -91,9 +91,8 @@ std::vector<std::string> notes(const ScalingStudy& o,
       "runs meanwhile costs nothing and is not listed. Without its inner rows, a "
       "column "
       "adds up to the step; other: reading the loss, metrics, and threads waking up",
-      "missing: longer than the step of one device, which has as many images; "
-      "speed-up: "
-      "in images per second",
+      "missing: how much longer the step is than that of one device, which has as many "
+      "images; speed-up: in images per second",
       "predicted: 1/((1 − p) + p/N) for N devices, where p is the share of forward and "
       "backward in one device's step, and the rest takes as long for each image"};
   if (o.common.device_type == DeviceType::cpu) {

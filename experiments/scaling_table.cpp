@@ -51,7 +51,8 @@ std::vector<ScalingPart> known_parts(const Summary& summary) {
   return scaling_parts(summary.train);
 }
 
-/// Returns the name of a row, and of each inner one, in the order of scaling_parts().
+/// Returns the names of the rows, in the order of scaling_parts(); `inner` is prefixed
+/// to those of inner rows.
 std::vector<std::string> names_of_parts(const char* inner) {
   std::vector<std::string> names;
   for (const PartOfStep& part : parts_of_step()) {
@@ -91,7 +92,7 @@ std::vector<std::string> cells_of(const Summary& summary,
 Rows rows_of_parts(const std::vector<ScalingResult>& results, size_t clock) {
   const tracer::RoundedTimes rounded(longest_step(results, clock));
   Rows rows;
-  for (const std::string& name : names_of_parts("· of it ")) {
+  for (const std::string& name : names_of_parts("· of which ")) {
     rows.push_back({results[0].clocks[clock].clock, name});
   }
   for (const ScalingResult& result : results) {

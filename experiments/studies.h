@@ -27,10 +27,10 @@ struct ScalingStudy {
   StudyOptions common;
   int64_t batch = 128;  ///< on each device
   std::vector<int64_t> devices{1, 2, 4};
-  int64_t steps = 5;  ///< recorded, after two
+  int64_t steps = 5;  ///< recorded, after two warm-up steps
   int64_t image_size = 32;
   models::Stem stem = models::Stem::imagenet;
-  double compute_scale = 1, link_gb_per_s = 12;  ///< of the emulated clock
+  double compute_scale = 1, link_gb_per_s = 12;  ///< for the emulated clock
 };
 
 /// All return the exit code and throw UsageError or std::runtime_error.

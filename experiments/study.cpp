@@ -29,7 +29,7 @@ void write_file(const fs::path& path, const std::string& text) {
   file.commit();
 }
 
-/// On a terminal, replaces the displayed line by the run's newest line.
+/// On a terminal, replaces the displayed line with the run's newest line.
 void show_progress(const std::string& line) {
   if (isatty(STDERR_FILENO) == 0 || line.find("Epoch:") == line.npos) return;
   std::string shown = line.substr(0, line.find("\tAcc@"));

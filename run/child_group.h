@@ -38,8 +38,8 @@ class LineReader {
 /// Copies of this program, each with its own arguments and environment.
 class ChildGroup {
  public:
-  /// If one fails, the others have `grace` to exit on their own (and report which rank
-  /// is to blame); after that they are terminated, and killed if necessary.
+  /// If a child fails, the others have `grace` to exit on their own (and report which
+  /// rank is to blame); after that they are terminated, and killed if necessary.
   explicit ChildGroup(Milliseconds grace) : grace_(grace) {}
   ~ChildGroup() = default;  ///< kills the remaining children
   ChildGroup(const ChildGroup&) = delete;
@@ -56,15 +56,15 @@ class ChildGroup {
   void start(const std::string& name, const std::vector<std::string>& arguments,
              const Variables& environment, Output output = Output::inherited);
 
-  /// Passes its standard output to `on_line` (called on a dedicated thread until wait()
-  /// returns); its standard error is inherited.
+  /// Passes the child's standard output to `on_line` (called on a dedicated thread
+  /// until wait() returns); its standard error is inherited.
   void start(const std::string& name, const std::vector<std::string>& arguments,
              OnLine on_line);
 
   /// Waits until all children have exited. Forwards SIGINT (by sigqueue) and SIGTERM;
-  /// `interrupted` set means that a SIGINT arrived earlier. Returns the first nonzero
-  /// exit code (128 + signal for a killed child), or 0. Reports a child killed by a
-  /// signal from outside, since the child could not report it itself.
+  /// If `interrupted` is set, a SIGINT arrived earlier. Returns the first nonzero exit
+  /// code (128 + signal for a killed child), or 0. Reports a child killed by a signal
+  /// from outside, since the child could not report it itself.
   int wait(const std::atomic<bool>& interrupted);
 
  private:

@@ -13,8 +13,8 @@ bool has_ranks(const RunConfig& c) {
          c.environment.is_launched_rank() || meets_by_environment(c);
 }
 
-/// The example's --lr, --momentum and --wd are meant for SGD. Without them, the other
-/// optimizers have PyTorch's defaults.
+/// The example's --lr, --momentum and --wd are meant for SGD. If they are not given,
+/// the other optimizers use PyTorch's defaults.
 void adopt_defaults(RunConfig& c) {
   RecipeConfig& recipe = c.recipe;
   if (recipe.optimizer == OptimizerKind::sgd) return;

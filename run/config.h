@@ -38,7 +38,7 @@ struct DataConfig {
   OnBadImage on_bad_image = OnBadImage::error;
   bool no_shuffle = false, no_augment = false;
   int64_t image_size = 0, classes = 0, length = 0;  ///< 0: the data set's default
-  bool dummy = false;  ///< the example's: generated data of ImageNet's size
+  bool dummy = false;  ///< --dummy: generated data of ImageNet's size
 };
 
 /// Training hyperparameters other than model, data and devices.
@@ -46,7 +46,7 @@ struct RecipeConfig {
   int64_t batch_size = 256;  ///< per node
   int epochs = 90, start_epoch = 0;
   OptimizerKind optimizer = OptimizerKind::sgd;
-  /// The example's, which are SGD's; resolve_switches() sets those of the others.
+  /// The example's values, for SGD; resolve_switches() sets those of other optimizers.
   double lr = 0.1, momentum = 0.9, weight_decay = 1e-4;
   double beta1 = 0.9, beta2 = 0.999, alpha = 0.99, eps = 1e-8;
   bool amsgrad = false, centered = false;
@@ -73,13 +73,13 @@ struct DeviceConfig {
   std::optional<InputOn> input_on;  ///< DP: default host; the notebook: device0
   bool benchmark = false, deterministic = false, no_tf32 = false, amp = false;
   bool launch_blocking = false, cuda_graph = false;
-  bool no_accel = false;  ///< the example's: one device, the CPU
+  bool no_accel = false;  ///< --no-accel: one device, the CPU
 };
 
 /// How ranks that are processes rendezvous.
 struct DistributedConfig {
   bool multiprocessing = false;    ///< one process per device of this node
-  int world_size = -1, rank = -1;  ///< of nodes if `multiprocessing`, else of processes
+  int world_size = -1, rank = -1;  ///< count nodes if `multiprocessing`, else processes
   std::string url = "tcp://224.66.41.62:23456";
   DistBackend backend = DistBackend::nccl;
   double timeout = 60;  ///< seconds that a rank waits for the others
@@ -124,7 +124,8 @@ struct RunConfig {
 };
 
 /// Replaces the example's switches that stand for other options, and the defaults that
-/// depend on --optimizer. Throws UsageError if these were given other values.
+/// depend on --optimizer. Throws UsageError if those options were also given and
+/// conflict.
 void resolve_switches(RunConfig& config);
 
 /// Draws the seed if `draws_seed`. As in the example, a given --seed selects

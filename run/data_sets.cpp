@@ -53,7 +53,7 @@ DataSets open_generated(const RunConfig& c) {
   return sets;
 }
 
-/// Says what a folder without CIFAR-10 lacks to be one of images or of CIFAR-10.
+/// Throws an error stating what the folder lacks to be CIFAR-10 or image folders.
 [[noreturn]] void refuse_folder(const DataConfig& c) {
   if (fs::is_directory(c.dir) && c.kind != DataKind::cifar10) {
     throw std::runtime_error(fmt::format(

@@ -11,7 +11,7 @@
 namespace lockstep::run {
 
 struct DataSets {
-  std::string name;   ///< `cifar10`; `generated` also for generated data in its format
+  std::string name;   ///< `cifar10`, …; `generated` for generated data of any format
   std::string place;  ///< the folder or other source of the samples
   std::shared_ptr<const data::Dataset> train, test;
   std::string classes = "";   ///< for image folders: " of 63 classes; …"

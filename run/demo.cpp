@@ -45,7 +45,7 @@ std::string find_data(const DemoOptions& o) {
 }
 
 /// What a GPU reaches in training: an NVIDIA RTX 2080 Ti trains VGG16 (30.9 GFLOP
-/// forward and twice that backward for an image of 224x224) with 12 images in 85.4 ms,
+/// forward and twice that backward for an image of 224x224) on 12 images in 85.4 ms,
 /// in PyTorch and float32, over PCIe 3.0.
 /// Source: github.com/ryujaehun/pytorch-gpu-benchmark, folder 2080ti(2).
 constexpr double kGpuFlopsPerSecond = 13e12;
@@ -166,8 +166,8 @@ void print_bytes(const std::vector<ComparedRun>& runs) {
   }
 }
 
-/// Prints what keeps each way of sharing from N times the speed of one device, if the
-/// hardware is as `options` describe. Returns DataParallel's speedup.
+/// Prints what keeps each mode from being N times as fast as one device, on hardware as
+/// described by `options`. Returns DataParallel's speedup.
 std::optional<tracer::Speedup> print_speedups(const std::vector<ComparedRun>& runs,
                                               const tracer::EmulateOptions& options) {
   std::optional<tracer::Speedup> of_data_parallel;

@@ -1,7 +1,6 @@
 // The environment of a process: its command line, and the variables that make it one
-// rank of a job. `env://` is resolved by
-// engine/distributed/rendezvous/init_method.cpp. Also the error for an invalid command
-// line.
+// rank of a job. `env://` is resolved by engine/distributed/rendezvous/init_method.cpp.
+// Also defines the error for an invalid command line.
 #pragma once
 
 #include <map>

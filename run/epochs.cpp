@@ -52,8 +52,8 @@ train::Progress resume(const RunConfig& c, train::Trainer& trainer,
 /// still exists, and the next epoch tries again.
 bool keep_checkpoint(const train::CheckpointFolder& folder,
                      const train::Snapshot& snapshot, bool is_best) {
-  // Writes the best one first: a process killed between the two resumes before this
-  // epoch, and reproduces it.
+  // Writes the best one first: a run killed between the two writes resumes at the start
+  // of this epoch and reproduces it.
   bool kept = true;
   for (const auto& path : {folder.best(), folder.newest()}) {
     if (path == folder.best() && !is_best) continue;

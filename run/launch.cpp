@@ -61,7 +61,7 @@ int spawn_ranks(const RunConfig& c) {
 
 namespace {
 
-/// Returns `host:port` on rank 0's machine.
+/// Splits `host:port`, an endpoint on rank 0's machine.
 std::pair<std::string, std::string> split_endpoint(const std::string& endpoint) {
   const size_t colon = endpoint.rfind(':');
   if (colon == endpoint.npos || colon == 0 || colon + 1 == endpoint.size()) {

@@ -7,11 +7,11 @@
 namespace lockstep::run {
 
 /// Returns `text` with control characters as `\x1b`, so that no name can move the
-/// terminal's cursor or change its colours. Keeps tabs and line ends.
+/// terminal's cursor or change its colours. Keeps tabs and newlines.
 std::string printable(std::string_view text);
 
-/// Returns the message on one screen: the middle of a very long one, which quotes a
-/// file, is left out.
+/// Shortens a message to fit on one screen: omits the middle of a very long one, which
+/// quotes a file.
 std::string shortened(const std::string& message);
 
 }  // namespace lockstep::run

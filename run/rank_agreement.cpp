@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Returns `--lr 0.1`, for example; empty for a switch that is off.
+/// Returns, for example, `--lr 0.1`; `no --amp` for a switch that is off.
 std::string shown(const std::string& name, const std::string& value) {
   if (value == "no") return "no " + name;
   return value == "yes" ? name : name + " " + value;
@@ -35,7 +35,7 @@ Facts shared_options(const RunConfig& c) {
       {"--evaluate", on(c.evaluate)},
       {"--resume", on(!c.checkpoint.resume.empty())},
       {"--checkpoint",
-       on(!c.checkpoint.folder.empty())},  // rank 0 writes data from all
+       on(!c.checkpoint.folder.empty())},  // rank 0 writes data of all ranks
       {"--amp", on(c.device.amp)},
       {"--on-bad-image", std::string(word(c.data.on_bad_image))},
       {"--ddp-sync", std::string(word(c.ddp.sync))},
@@ -47,7 +47,7 @@ Facts shared_options(const RunConfig& c) {
   };
   const Json recipe = Json::parse(recipe_of(c));
   for (const auto& [flag, value] : recipe.items()) {
-    if (flag == "--seed" && c.draws_seed) {  // each rank has drawn another
+    if (flag == "--seed" && c.draws_seed) {  // each rank has drawn its own
       facts.emplace_back(flag, "no");
       continue;
     }

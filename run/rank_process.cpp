@@ -82,7 +82,7 @@ std::string origin_of_rank_0(distributed::Store& store, const RankPlace& place,
   } catch (const distributed::StoreTimeout&) {
     throw std::runtime_error(
         fmt::format("rank {}: rank 0 stopped after the rendezvous at {}; fix: see its "
-                    "output, or, if that is a file left by another run, delete it",
+                    "output, or delete the rendezvous file if another run left it",
                     place.rank, place.init));
   }
 }
@@ -163,8 +163,8 @@ std::shared_ptr<distributed::Store> meet_at_store(RunConfig& c, const RankPlace&
   return store;
 }
 
-/// Makes every rank write its own trace, and only rank 0 the other files. Returns the
-/// path of the requested trace, to be merged.
+/// Makes every rank write its own trace; only rank 0 writes the other files. Returns
+/// the path of the requested trace, to be merged.
 std::string take_own_files(OutputConfig& output, const RankPlace& place) {
   const std::string trace = output.trace;
   if (!trace.empty()) {

@@ -84,7 +84,7 @@ std::unique_ptr<distributed::Communicator> communicator(
                                              "default");
 }
 
-/// Names the rank if the model failed on it; other errors are of all ranks alike.
+/// Names the rank if the model failed on it; other errors concern all ranks alike.
 [[noreturn]] void rethrow(const std::exception_ptr& error, tracer::Traceback traceback,
                           int rank) {
   if (traceback.frames.empty()) std::rethrow_exception(error);

@@ -11,10 +11,10 @@ namespace lockstep::run {
 /// checkpoint.
 std::string recipe_of(const RunConfig& config);
 
-/// `--resume`: takes the values of recipe flags that were not given from the
-/// checkpoint, and `--start-epoch` from its epoch. Flags that were given keep their
-/// values, and are listed in `changed_recipe` if they differ. Throws std::runtime_error
-/// if the file is not a checkpoint.
+/// `--resume`: recipe flags that were not given take their values from the checkpoint,
+/// and `--start-epoch` its epoch. Flags that were given keep their values and are
+/// listed in `changed_recipe` if they differ. Throws std::runtime_error if the file is
+/// not a checkpoint.
 void adopt_checkpoint(RunConfig& config);
 
 /// Returns an epoch's learning rate (--lr, --scale-lr, --schedule, --warmup-epochs).

@@ -104,7 +104,8 @@ Recording::Recording(const RunConfig& config, train::Trainer& trainer,
   trainer.after_step = [this](const train::StepResult& result) { after(result); };
 }
 
-/// Five steps after the first two, unless the run is shorter or the user overrides it.
+/// Selects the five steps after the first two, unless the run is shorter or the user
+/// has chosen others.
 void Recording::choose_steps(int64_t planned) {
   if (planned == 0) throw UsageError("--trace: a run of 0 steps has nothing to record");
   first_ = planned > 7 ? 2 : 0;
@@ -152,7 +153,7 @@ void Recording::after(const train::StepResult& result) {
   if (end_of_trace || start_of_trace || (time_all_ && next % kDrainEvery == 0)) drain();
   if (!end_of_trace) return;
   try {
-    write_trace();                       // now, since a long training may be killed
+    write_trace();                       // now, since a long run may be killed
   } catch (const std::runtime_error&) {  // finish() tries again and reports
   }
 }

@@ -21,12 +21,13 @@ class Recording {
             const parallel::Devices& devices, const RankPlace& place,
             int64_t steps_planned);
 
-  /// Writes the requested files. Must be called once, also after Ctrl-C.
+  /// Writes the requested files. Must be called once, even after Ctrl-C.
   void finish();
 
   /// Writes, after a failure, the trace of the steps completed before it, and prints
-  /// its path. Without ranks it also contains the step that failed, up to the failing
-  /// call, and `lockstep.failure`. REQUIRES: no other thread of this process trains.
+  /// its path. Without ranks, the trace also contains the step that failed, up to the
+  /// failing call, and `lockstep.failure`. REQUIRES: no other thread of this process
+  /// trains.
   void rescue(const std::string& error) noexcept;
 
   /// Returns the recorded steps as a trace.
@@ -37,7 +38,7 @@ class Recording {
 
   /// Returns the peak bytes of this process's devices.
   std::vector<int64_t> measure_peaks() const;
-  /// Sets those of all ranks' devices, if ranks are processes.
+  /// Sets the peak bytes of all ranks' devices, if ranks are processes.
   void set_peaks(std::vector<int64_t> peaks) { peaks_ = std::move(peaks); }
   /// Sets the number of images skipped by all ranks, if ranks are processes.
   void set_skipped_images(int64_t count) { skipped_images_ = count; }

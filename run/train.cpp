@@ -38,7 +38,7 @@ void warn_if_ranks_are_ignored(const Environment& environment) {
   }
 }
 
-/// Batch systems send SIGTERM: it ends a run as Ctrl-C does, whose handler is set.
+/// Batch systems send SIGTERM: it gets the handler of Ctrl-C, which is already set.
 void handle_termination() {
   struct sigaction as_interrupt{};
   ::sigaction(SIGINT, nullptr, &as_interrupt);
@@ -69,7 +69,7 @@ void configure(const RunConfig& c) {
   runtime::Options& runtime = runtime::options();
   if (c.device.threads > 0) {
     runtime.threads_per_device = c.device.threads;
-  } else {  // one device may use all cores, several share them
+  } else {  // a single device may use all cores; several share them
     const int cores = usable_cores();
     runtime.threads_per_device = mode_of(c) == train::Mode::single ? cores : 1;
   }
@@ -154,7 +154,7 @@ void say_what_runs(const RunConfig& c, const DataSets& data,
 
 namespace {
 
-/// `--pretrained`: for training, a file may be one of another number of classes.
+/// `--pretrained`: for training, a file may have a different number of classes.
 void load_pretrained(const RunConfig& c, nn::Module& model, bool says) {
   const std::string& file = c.model.pretrained;
   const auto classes = c.evaluate ? train::Classes::same : train::Classes::any;
@@ -162,22 +162,22 @@ void load_pretrained(const RunConfig& c, nn::Module& model, bool says) {
   if (!says) return;
   fmt::print("=> loaded weights '{}'\n", file);
   if (left_out.empty()) return;
-  fmt::print("=> left out: {}, which has another number of classes in the file\n",
+  fmt::print("=> left out: {}, whose number of classes differs in the file\n",
              fmt::join(left_out, ", "));
 }
 
-/// PyTorch would fail in the last pooling: "Output size is too small".
+/// PyTorch would fail in the last pooling layer: "Output size is too small".
 void require_large_enough(const RunConfig& c, int64_t pixels) {
   constexpr int64_t kSmallest = models::AlexNet::kSmallestImage;
   if (c.model.arch != "alexnet" || pixels >= kSmallest) return;
   throw UsageError(
       fmt::format("-a alexnet requires images of at least {} pixels, since its three "
-                  "poolings leave nothing of {}; fix: image folders, or --dataset "
-                  "generated --image-size 64",
+                  "pooling layers leave nothing of {}; fix: use image folders, or "
+                  "--dataset generated --image-size 64",
                   kSmallest, pixels));
 }
 
-/// Creates a model for that data, with fresh weights or those of --pretrained.
+/// Creates a model for the data, with fresh weights or those of --pretrained.
 nn::ModulePtr make_model(const RunConfig& c, const DataSets& data,
                          const RankPlace& place) {
   const bool features = data.train->sample_shape().size() == 1;
@@ -251,7 +251,7 @@ train::TrainerOptions trainer_options(const RunConfig& c, const RankPlace& place
   return options;
 }
 
-/// Counts those of this process, or of all processes if ranks are processes.
+/// Counts the images skipped by this process, or by all if ranks are processes.
 int64_t skipped_by_all(const RunConfig& c, const RankPlace& place, Device device) {
   if (!place.is_process || c.data.on_bad_image == OnBadImage::error) {
     return skipped_images();

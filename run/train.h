@@ -37,13 +37,14 @@ int train_rank(const RunConfig& config, const DataSets& data, const RankPlace& p
 // The loop over epochs (epochs.cpp): the part of the ImageNet example's main.py after
 // the setup.
 
-/// Returns the number of steps of train_epochs() or run_notebook(), with evaluation.
+/// Returns the number of steps of train_epochs() or run_notebook(), including
+/// evaluation.
 int64_t planned_steps(const RunConfig& config, const DataSets& data,
                       const RankPlace& place);
 
-/// Returns the line after an epoch that main.py does not print: training images per
-/// second of `training` seconds, and the time left if every epoch takes `whole` seconds
-/// as this one, with its evaluation.
+/// Returns a line to print after an epoch (main.py prints none): images per second over
+/// its `training` seconds, and the time left if every epoch, with its evaluation, takes
+/// `whole` seconds.
 std::string describe_epoch(int epoch, int64_t images, double training, double whole,
                            int epochs_left);
 

@@ -75,7 +75,7 @@ void validate_data(const RunConfig& c) {
   if (!c.data.dir.empty() &&
       (c.data.kind == DataKind::random || c.data.kind == DataKind::generated)) {
     throw UsageError(
-        fmt::format("--dataset {} makes its samples; it cannot use the folder {}",
+        fmt::format("--dataset {} makes its own samples; it cannot use the folder {}",
                     word(*c.data.kind), c.data.dir));
   }
   if (!c.output.trace_steps.empty() && c.output.trace.empty()) {
@@ -211,8 +211,8 @@ void validate_data_parallel(const RunConfig& c) {
   const char* flag = device.device_ids.empty() ? "--output-device" : "--device-ids";
   if (!is_toy(c) || mode_of(c) != train::Mode::dp) {
     throw UsageError(fmt::format(
-        "{} requires -a toy with DataParallel: a training uses devices 0, 1, … in this "
-        "order; fix: choose their number with --devices",
+        "{} requires -a toy with DataParallel: a training run uses devices 0, 1, … in "
+        "this order; fix: choose their number with --devices",
         flag));
   }
   RunConfig all = c;
@@ -224,7 +224,7 @@ void validate_data_parallel(const RunConfig& c) {
     if (id >= 0 && id < count) continue;
     throw UsageError(
         fmt::format("{}: Invalid device id {}: there {} {} device{}; fix: "
-                    "more --devices",
+                    "increase --devices",
                     flag, id, count == 1 ? "is" : "are", count, count == 1 ? "" : "s"));
   }
 }

@@ -50,7 +50,7 @@ std::string_view word(Enum value) {
   for (const auto& [text, of] : words<Enum>()) {
     if (of == value) return text;
   }
-  throw std::out_of_range("an enum's value without a word");
+  throw std::out_of_range("an enum value without a word");
 }
 
 /// Returns the value for a word, or nullopt if there is none.

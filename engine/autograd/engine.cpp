@@ -33,7 +33,7 @@ struct GraphTask {
   std::condition_variable finished;
   std::unordered_map<Node*, int> dependencies;       ///< gradients still missing
   std::unordered_map<Node*, Tensors> input_buffers;  ///< gradients already received
-  /// Host events after which the gradients of a node were there, if recording.
+  /// Host events that delivered a node's gradients, if recording.
   std::unordered_map<Node*, std::vector<int64_t>> delivered_by;
   int outstanding = 0;  ///< nodes queued or running
   std::exception_ptr error;

@@ -30,8 +30,9 @@ bool is_one_of(const std::string& word, std::initializer_list<const char*> words
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Returns the folder's real path, with a slash at its end. `above` are those of the
-/// folders through which it was reached. Throws if it is one of them or contains one.
+/// Returns the folder's real path, with a slash at its end. `above` holds the real
+/// paths of the folders through which it was reached. Throws if the folder is one of
+/// these or contains one.
 std::string enter(const fs::path& folder, const std::vector<std::string>& above) {
   std::string real = (fs::canonical(folder) / "").native();
   for (const std::string& outer : above) {

@@ -17,8 +17,8 @@
 
 namespace lockstep::data {
 
-/// Draws image `index` for `seed`, which is of class index % classes, into 3 planes of
-/// bytes. A pure function; other seeds yield other images of the same classes.
+/// Draws image `index` for `seed` into 3 planes of bytes; its class is index % classes.
+/// A pure function; other seeds yield other images of the same classes.
 void draw_picture(int64_t index, int64_t classes, ImageSize size, uint64_t seed,
                   std::span<uint8_t> bytes);
 
@@ -76,8 +76,8 @@ void generate_image_folders(const std::filesystem::path& folder,
                             const GeneratedFolders& options);
 
 /// The notebook's data set, torch.randn(length, features): `length` vectors of normally
-/// distributed values. The notebook's vectors have no
-/// labels; here each has one of two random classes, so that a loss can be computed.
+/// distributed values. The notebook's vectors have no labels; here each has one of two
+/// random classes, so that a loss can be computed.
 class RandomDataset : public Dataset {
  public:
   RandomDataset(int64_t length, int64_t features, uint64_t seed = 0)

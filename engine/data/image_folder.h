@@ -13,10 +13,9 @@
 namespace lockstep::data {
 
 /// A memory-efficient index of the images in a folder of class folders: the images
-/// below `root`/<class>/ in the order of torchvision's ImageFolder: classes
-/// sorted by name (bytewise), then folders by path, then files by name. Includes only
-/// files whose names end in .jpg, .jpeg or .png (case-insensitive). Follows symbolic
-/// links to folders.
+/// below `root`/<class>/, ordered as in torchvision's ImageFolder (classes by name,
+/// bytewise, then folders by path, then files by name). Includes only files whose names
+/// end in .jpg, .jpeg or .png (case-insensitive). Follows symbolic links to folders.
 ///
 /// Each image takes the length of its name plus 8 bytes: names are concatenated in one
 /// string, and the class is found by binary search. 1,000,000 images with names as in
@@ -24,8 +23,8 @@ namespace lockstep::data {
 class FolderIndex {
  public:
   /// Lists the folder. Throws std::runtime_error with a one-line message if `root` is
-  /// not a folder, has no class folders, cannot be listed, or a class has no images, or
-  /// if a symbolic link leads back to a folder above it.
+  /// not a folder, cannot be listed or has no class folders, if a class has no images,
+  /// or if a symbolic link leads back to a folder above it.
   explicit FolderIndex(const std::filesystem::path& root);
 
   int64_t size() const { return static_cast<int64_t>(ends_.size()); }

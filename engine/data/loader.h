@@ -92,7 +92,7 @@ class DataLoader {
   /// exception for this batch, in order; with workers, as a std::runtime_error "Caught
   /// … in DataLoader worker 1 (batch 5, sample 17): …" that nests the original. The
   /// next call continues with the following batch. Throws LoaderTimeout, naming the
-  /// sample, if a worker does not deliver its batch within options.timeout; its workers
+  /// sample, if a worker does not deliver its batch within options.timeout; the workers
   /// are then abandoned, and the next start_epoch() starts new ones.
   std::optional<Batch> next();
 

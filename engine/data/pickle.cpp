@@ -171,7 +171,7 @@ class Unpickler {
   std::vector<int64_t> integers(uint32_t tuple) const {
     std::vector<int64_t> result;
     const auto& items = of_kind(tuple, Kind::tuple).items;
-    if (items.size() > 64) refuse_damaged_pickle();  // PyTorch's most dims
+    if (items.size() > 64) refuse_damaged_pickle();  // PyTorch's limit on dims
     for (const uint32_t item : items) {
       result.push_back(of_kind(item, Kind::integer).integer);
     }
@@ -182,7 +182,7 @@ class Unpickler {
   size_t at_ = 0, copied_ = 0;  ///< place; pairs copied from lists into dicts
   Pickle pickle_;
   std::vector<uint32_t> stack_;
-  std::vector<size_t> marks_;  ///< sizes of the stack
+  std::vector<size_t> marks_;  ///< the stack's size at each mark
   std::unordered_map<uint64_t, uint32_t> memo_;
 };
 
@@ -193,7 +193,7 @@ bool Unpickler::step() {
     case 0x80:  // PROTO
       if (take<uint8_t>() > 5) refuse_pickle("has a pickle protocol above 5");
       return true;
-    case 0x95:  // FRAME: groups instructions, without a meaning
+    case 0x95:  // FRAME: groups instructions; has no effect
       take(8);
       return true;
     case '.':  // STOP
@@ -227,11 +227,11 @@ bool Unpickler::step() {
       push({Kind::real, 0, take_real(), {}, {}});
       return true;
     case 'X':  // BINUNICODE
-    case 'T':  // BINSTRING, of Python 2
+    case 'T':  // BINSTRING (Python 2)
       push_text(take<uint32_t>());
       return true;
     case 0x8C:  // SHORT_BINUNICODE
-    case 'U':   // SHORT_BINSTRING, of Python 2
+    case 'U':   // SHORT_BINSTRING (Python 2)
       push_text(take<uint8_t>());
       return true;
     case ')':  // EMPTY_TUPLE
@@ -351,8 +351,8 @@ void Unpickler::call() {
   }
 }
 
-/// Sets attributes: of a state_dict, `_metadata` with the versions of its modules,
-/// which no tensor depends on.
+/// Ignores an object's attributes: those of a state_dict are the versions of its
+/// modules (`_metadata`), on which no tensor depends.
 void Unpickler::build() {
   pop();
   of_kind(top(), Kind::dict);

@@ -1,8 +1,8 @@
 // Python's pickle format, as far as torch.save needs it for tensors and plain values.
 //
 // A pickle is a program for a machine with a stack and a memo; Python's `pickle` calls
-// any function that it names. This machine calls none: the few names that files of
-// PyTorch need are a fixed list, each with a meaning of its own, and any other name is
+// any function that it names. This machine calls none: the few names that PyTorch's
+// files need form a fixed list, each with its own meaning, and any other name is
 // refused. Source: Lib/pickletools.py, PyTorch's torch/serialization.py.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace lockstep::data {
 /// The element types of PyTorch's storages.
 enum class StorageType { f16, bf16, f32, f64, i64, i32, i16, i8, u8, boolean };
 
-/// Returns the bytes of one element.
+/// Returns the size of an element in bytes.
 int64_t item_size(StorageType type);
 
 struct PickledStorage {
@@ -64,7 +64,7 @@ struct Pickle {
 
   const PickledValue& at(uint32_t index) const { return values[index]; }
   /// Returns the value of a text key of `dict`; null if there is none, or if `dict` is
-  /// not a dict. Of equal keys the last counts, as in Python.
+  /// not a dict. If keys are equal, the last one wins, as in Python.
   const PickledValue* find(const PickledValue& dict, std::string_view key) const;
 };
 

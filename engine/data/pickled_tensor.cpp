@@ -1,4 +1,4 @@
-// Tensors of a pickle as contiguous tensors of a file.
+// Converts the strided tensors of a pickle to contiguous ones.
 #include <fmt/format.h>
 
 #include <algorithm>

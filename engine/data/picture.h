@@ -68,7 +68,8 @@ void decode_jpeg(std::span<const uint8_t> bytes, const ChooseBox& choose,
 void decode_png(std::span<const uint8_t> bytes, const ChooseBox& choose,
                 Picture& picture, int64_t most_pixels);
 
-/// Returns the chosen box. Throws std::runtime_error if the file's size is not allowed.
+/// Returns the chosen box. Throws std::runtime_error if the image's size is not
+/// allowed.
 Box checked_box(PictureSize size, const ChooseBox& choose, int64_t most_pixels);
 
 /// Encodes `picture` as a baseline JPEG with a quality of 1 to 100. Throws

@@ -37,9 +37,9 @@ class Prefetcher {
   ~Prefetcher();
 
   /// Returns the next batch in order, or nullopt after the last. Rethrows an exception
-  /// of `make`; the next call then returns the following batch, as in PyTorch. Must be
-  /// called by one thread only. Throws LoaderTimeout if a worker hangs; the destructor
-  /// would then wait for it.
+  /// thrown by `make`; the next call then returns the following batch, as in PyTorch.
+  /// Must be called by one thread only. Throws LoaderTimeout if a worker hangs; the
+  /// destructor would then wait for it.
   std::optional<Batch> next();
 
   /// Stops starting batches and does not wait for the workers: returns immediately even

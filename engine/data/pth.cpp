@@ -72,7 +72,7 @@ void PthFile::refuse(const std::string& what, const std::string& fix) const {
 void PthFile::open() {
   if (beginning(*in_, kZipMagic.size()) == kZipMagic) return open_zip();
   if (beginning(*in_, kLegacyMagic.size()) == kLegacyMagic) return open_legacy();
-  throw std::runtime_error("is not a file of torch.save");
+  throw std::runtime_error("was not written by torch.save");
 }
 
 void PthFile::open_zip() {

@@ -1,7 +1,8 @@
-// Files of torch.save (.pth, .pt, .pth.tar), read without executing anything.
+// Files written by torch.save (.pth, .pt, .pth.tar), read without executing anything.
 //
 //   since PyTorch 1.6   a zip archive: NAME/data.pkl describes the object and refers to
-//                       storages, NAME/data/KEY contains their bytes; byteorder
+//                       storages, NAME/data/KEY contains their bytes, and
+//                       NAME/byteorder the order of these bytes
 //   before              pickles one after the other: a magic number, the version, the
 //                       system, the object, the keys of its storages; then for each
 //                       key 8 bytes with the number of elements, and their bytes
@@ -29,11 +30,13 @@ TensorFileEntry contiguous(const std::string& name, const PickledTensor& tensor,
                            const PickledStorage& storage,
                            const std::vector<std::byte>& bytes);
 
-/// Returns true if the file begins as one of torch.save does, whatever its name is.
+/// Returns true if the file begins like one written by torch.save, whatever its name
+/// is.
 bool is_pth(const std::filesystem::path& path);
 
-/// A file of torch.save: dicts, lists, numbers and texts in memory, tensors on demand.
-/// Every error is a std::runtime_error with one line naming the file and the fix.
+/// A file written by torch.save: keeps dicts, lists, numbers and texts in memory and
+/// reads tensors on demand. Every error is a std::runtime_error with one line naming
+/// the file and the fix.
 class PthFile {
  public:
   explicit PthFile(const std::filesystem::path& path);
@@ -50,7 +53,7 @@ class PthFile {
   /// Returns the tensors, as `contiguous` does, in the order of the requests.
   std::vector<TensorFileEntry> read(const std::vector<Request>& requests);
 
-  /// Throws the error of a file that is not what the caller needs.
+  /// Throws the error for a file that is not what the caller needs.
   [[noreturn]] void refuse(const std::string& what, const std::string& fix) const;
 
  private:

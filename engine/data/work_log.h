@@ -17,9 +17,9 @@ struct Work {
 
 /// Workers run ahead of the training steps and may be busy when the recorder is
 /// switched on or off. They therefore only log their work; the training loop records
-/// it: each worker has a lane `loader worker N` on its rank's host, with a call
-/// `_MapDatasetFetcher.fetch` per batch. The event belongs to the step in which it is
-/// completed, which is rarely the step that trains on the batch (given by `batch`).
+/// it: each worker has a `loader worker N` lane on its rank's host, with one
+/// `_MapDatasetFetcher.fetch` call per batch. The event belongs to the step in which it
+/// is completed, which is rarely the step that trains on the batch (given by `batch`).
 ///
 /// Two dependencies link a worker to the training loop, and re-timing a trace preserves
 /// them: a batch is started after an earlier one was taken or the epoch began

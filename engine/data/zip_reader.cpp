@@ -168,7 +168,8 @@ void ZipReader::read_directory(const Directory& directory) {
   }
 }
 
-/// A small file whose members are the same bytes could otherwise fill the memory.
+/// Refuses overlapping members: a small file whose members share their bytes could
+/// otherwise fill the memory.
 void ZipReader::require_disjoint() const {
   std::vector<std::pair<uint64_t, uint64_t>> places;
   for (const auto& [name, member] : members_) {

@@ -22,7 +22,8 @@ class ZipReader {
 
   std::vector<std::string> names() const;
   bool contains(const std::string& name) const { return members_.contains(name); }
-  /// Returns the bytes of a member after decompression. Throws if there is none.
+  /// Returns the size in bytes of a member after decompression. Throws if there is
+  /// none.
   uint64_t size(const std::string& name) const { return member(name).size; }
   /// Returns the contents of a member. Throws if there is none or if it is damaged.
   std::vector<std::byte> read(const std::string& name);

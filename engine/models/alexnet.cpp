@@ -3,8 +3,8 @@
 namespace lockstep::models {
 namespace {
 
-/// A convolution with PyTorch's default initial values: torchvision gives AlexNet no
-/// others.
+/// A convolution with PyTorch's default initial values, which torchvision keeps for
+/// AlexNet.
 nn::ModulePtr default_conv(nn::Conv2dSettings settings) {
   settings.init =
       nn::Init::default_uniform(settings.in * settings.kernel * settings.kernel);

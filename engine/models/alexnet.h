@@ -27,7 +27,7 @@ struct AlexNetSettings {
 
 class AlexNet : public FeatureModel {
  public:
-  /// The smallest images that its three poolings leave a pixel of.
+  /// The side of the smallest images of which the three max poolings leave a pixel.
   static constexpr int64_t kSmallestImage = 63;
 
   explicit AlexNet(const AlexNetSettings& settings);

@@ -1,4 +1,4 @@
-// Creation of models by name, and the smallest of them.
+// Creates models by name; also defines the smallest one.
 #pragma once
 
 #include <string>

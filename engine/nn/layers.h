@@ -35,7 +35,7 @@ class Conv2d : public Module {
 class Linear : public Module {
  public:
   Linear(int64_t in, int64_t out);  ///< U(±1/√in), PyTorch's default
-  Linear(int64_t in, int64_t out, const Init& weight);  ///< and bias 0
+  Linear(int64_t in, int64_t out, const Init& weight);  ///< with zero bias
   Tensor forward(const Tensor& input) override;
   const char* type_name() const override { return "Linear"; }
   std::string extra_repr() const override;
@@ -48,7 +48,7 @@ class Linear : public Module {
 };
 
 /// Training-mode batch norm with statistics over the batches of several processes; see
-/// convert_sync_batchnorm. `path` is the module's path, `site` the call site.
+/// convert_sync_batchnorm. `path` is the module's path; `site` is the call site.
 using SyncBatchNorm =
     std::function<Tensor(const Tensor& input, const ops::BatchNormState& state,
                          const char* path, std::source_location site)>;
@@ -73,7 +73,7 @@ class BatchNorm2d : public Module {
   SyncBatchNorm sync_;  ///< null for a regular batch norm
 };
 
-/// Operates in place, as torchvision uses it.
+/// Operates in place, as in torchvision's models.
 class ReLU : public Module {
  public:
   Tensor forward(const Tensor& input) override;

@@ -67,7 +67,8 @@ Tensor batch_norm(const Tensor& x, const BatchNormState& s, bool training,
                                           OpCode::batch_norm_backward);
                         });
   if (auto call = held_call(y[0])) {
-    // A weak reference: the call ends on its stream, memory is freed in program order.
+    // A weak reference: the call ends on its stream, but memory is freed in program
+    // order.
     call->absorb_relu = [tape = std::weak_ptr(saved)](const Tensor& mask) {
       if (const auto s = tape.lock()) s->relu_mask = mask;
     };

@@ -6,7 +6,7 @@
 namespace lockstep::ops {
 namespace {
 
-/// Throws in PyTorch's words: today's, and those of its older versions.
+/// Throws with PyTorch's message, as worded by current and by older versions.
 void check_shapes(const Tensor& x, const Tensor& w) {
   const int64_t rows = x.size(0), columns = rows ? x.numel() / rows : 0;
   check(x.dim() == 2 && x.size(1) == w.size(1),

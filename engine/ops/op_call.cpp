@@ -23,8 +23,8 @@ Device common_device(const Tensors& inputs) {
   if (first == nullptr) throw std::runtime_error("an operation requires an input");
   if (first->device().is_host()) {
     throw std::runtime_error(
-        "operations run on devices; fix: move the tensor to a device first: x.to({cpu, "
-        "0})");
+        "operations run on devices, not on the host; fix: copy the tensor to a device "
+        "first, with ops::copy_to");
   }
   return first->device();
 }
@@ -42,7 +42,7 @@ int64_t bytes_touched(const KernelCall& call) {
 }
 
 /// Returns the nominal number of floating-point operations of a convolution or linear
-/// layer (a multiply-add counts as two, padding as data); 0 for everything else.
+/// layer (a multiply-add counts as two; padding counts as data); 0 for everything else.
 int64_t flops_of(const PlanRequest& r) {
   switch (r.code) {
     case OpCode::conv2d:  // each output requires C·kH·kW products

@@ -44,7 +44,7 @@ Tensor& relu_(Tensor& x, Site site = Site::current());
 struct Pool2dOptions {
   int64_t kernel = 2, stride = 2, padding = 0;
 };
-/// Of equal values, the first position in the window counts, as in PyTorch.
+/// If values are equal, the first position in the window wins, as in PyTorch.
 Tensor max_pool2d(const Tensor& x, Pool2dOptions options, Site site = Site::current());
 /// Divides by the full window size, including padding (PyTorch's default).
 Tensor avg_pool2d(const Tensor& x, Pool2dOptions options, Site site = Site::current());
@@ -65,8 +65,8 @@ Tensor div(const Tensor& a, const Tensor& b, Site site = Site::current());
 /// Returns the elements of all tensors as one flat tensor. Not differentiable.
 Tensor cat(const Tensors& tensors, Site site = Site::current());
 
-/// Moves the first `by` dims behind the others: x.permute(by, …, 0, …, by − 1). Also
-/// for host tensors, without a gradient, in the calling thread. REQUIRES: 0 < by <
+/// Moves the first `by` dims behind the others: x.permute(by, …, 0, …, by − 1). Host
+/// tensors are permuted on the calling thread, without a gradient. REQUIRES: 0 < by <
 /// dims.
 Tensor rotate_dims(const Tensor& x, int64_t by, Site site = Site::current());
 

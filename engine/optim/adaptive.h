@@ -17,7 +17,7 @@ struct AdamOptions {
 
 /// torch.optim.Adam (Kingma & Ba, 2015): m and v are running averages of the gradient
 /// and of its square; p −= lr · m̂ / (√v̂ + eps). The averages start at zero, which m̂
-/// = m / (1 − beta1^step) and v̂ correct. With `amsgrad`, v̂ is the largest so far.
+/// = m / (1 − beta1^step) and v̂ correct for. With `amsgrad`, v̂ is the largest so far.
 /// Source: torch/optim/adam.py.
 class Adam : public Optimizer {
  public:

@@ -35,9 +35,10 @@ class Optimizer {
   /// Returns the existing state as `momentum_buffer.conv1.weight` and so on; `step` is
   /// a host scalar.
   std::vector<nn::Named<Tensor>> state() const;
-  /// Replaces the state, copied to the parameters' devices; that of a parameter which
-  /// `state` does not name becomes empty. REQUIRES: the names and shapes that `state()`
-  /// returns; for each parameter, all parts or none.
+  /// Replaces the state with copies on the parameters' devices; the state of a
+  /// parameter that `state` does not name becomes empty. REQUIRES: `state` has the
+  /// names and shapes that `state()` returns and, for each parameter, all parts or
+  /// none.
   void set_state(const std::vector<nn::Named<Tensor>>& state);
 
  protected:

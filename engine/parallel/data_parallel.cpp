@@ -33,8 +33,9 @@ void DataParallel::check_devices() const {
   std::set<Device> seen;
   for (const Device device : device_ids_) {
     if (device.type == device_ids_[0].type && seen.insert(device).second) continue;
-    throw std::runtime_error("DataParallel requires different devices of one type: " +
-                             device.str() + " is not; fix: check device_ids");
+    throw std::runtime_error(
+        "DataParallel requires different devices of one type: " + device.str() +
+        " is repeated or of another type; fix: check device_ids");
   }
 }
 

@@ -28,7 +28,7 @@ void enqueue(Device device, runtime::Task task) {
   part.compute().wait(part.copy().enqueue(std::move(task)));
 }
 
-/// CUDA_LAUNCH_BLOCKING must wait after all parts are enqueued, to avoid a deadlock.
+/// For CUDA_LAUNCH_BLOCKING: waits once all parts are enqueued, to avoid a deadlock.
 void wait_if_blocking(const Tensors& parts) {
   if (!runtime::options().launch_blocking) return;
   for (const Tensor& part : parts) context(part.device()).synchronize();

@@ -11,8 +11,8 @@ namespace lockstep::parallel {
 
 using Devices = std::vector<Device>;
 
-/// Splits `input` along dim 0 into chunks of `plan::chunk_sizes` and copies chunk i to
-/// device i. Returns at most one chunk per device. A chunk that is already on its
+/// Splits `input` along dim 0 into chunks (sizes: `plan::chunk_sizes`) and copies chunk
+/// i to device i. Returns at most one chunk per device. A chunk that is already on its
 /// device is returned as a view, not a copy.
 std::vector<Tensor> scatter(const Tensor& input, const Devices& devices);
 
@@ -21,8 +21,9 @@ std::vector<Tensor> scatter(const Tensor& input, const Devices& devices);
 /// of its buffers persist.
 std::vector<nn::ModulePtr> replicate(const nn::Module& module, const Devices& devices);
 
-/// Runs replica i on input i, each in its own thread (a single one in the caller's).
-/// Rethrows the exception of the first failed replica after all have finished.
+/// Runs replica i on input i, each in its own thread (a single replica in the
+/// caller's). Rethrows the exception of the first failed replica after all have
+/// finished.
 std::vector<Tensor> parallel_apply(const std::vector<nn::ModulePtr>& replicas,
                                    const std::vector<Tensor>& inputs);
 
@@ -31,9 +32,9 @@ std::vector<Tensor> parallel_apply(const std::vector<nn::ModulePtr>& replicas,
 Tensor gather(const std::vector<Tensor>& outputs, Device to);
 
 /// Like the slots `scatter` and `gather`, but along dim `dim` (negative: from the end).
-/// Memory is row-major and chunks are contiguous only along dim 0, so another dim is
-/// moved to the front before, and back after. Throws std::runtime_error, worded like
-/// PyTorch's IndexError, if there is no such dim.
+/// Memory is row-major and chunks are contiguous only along dim 0, so any other dim is
+/// first moved to the front and afterwards moved back. Throws std::runtime_error,
+/// worded like PyTorch's IndexError, if there is no such dim.
 std::vector<Tensor> scatter_along(int dim, const Tensor& input, const Devices& devices);
 Tensor gather_along(int dim, const std::vector<Tensor>& outputs, Device to);
 

@@ -41,9 +41,9 @@ enum class BucketRule {
 
 /// Returns the first step's buckets in launch order; within a bucket, tensors are in
 /// registration order. The guess (`torch_1_11`, and always with
-/// `find_unused_parameters`) assigns with limits [1 MiB, cap] starting at the first
-/// parameter and reverses the list, so the small bucket is launched last. "One bucket"
-/// means one per key.
+/// `find_unused_parameters`) assigns the parameters in order, with limits [1 MiB, cap],
+/// and reverses the list, so the small bucket is launched last. "One bucket" means one
+/// per key.
 /// Source: torch/nn/parallel/distributed.py, `_ddp_init_helper`.
 std::vector<Bucket> first_buckets(const std::vector<BucketItem>& parameters,
                                   BucketRule rule, bool find_unused_parameters,

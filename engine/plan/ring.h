@@ -23,11 +23,12 @@ struct RingStep {
 /// REQUIRES (also below): 0 ≤ rank < world.
 std::vector<RingStep> ring_reduce_scatter(int rank, int world);
 
-/// Returns `world` − 1 steps from rank r owning chunk r to every rank owning all.
+/// Returns `world` − 1 steps before which rank r owns chunk r and after which every
+/// rank owns all chunks.
 std::vector<RingStep> ring_all_gather(int rank, int world);
 
 /// Returns both in sequence: 2 (`world` − 1) steps. The numbering is that of NCCL's
-/// `runRing` in src/device/all_reduce.h. (Elsewhere, rank r may end with r + 1.)
+/// `runRing` in src/device/all_reduce.h. (Elsewhere, rank r may end with chunk r + 1.)
 std::vector<RingStep> ring_all_reduce(int rank, int world);
 
 /// A range of a flat buffer, in elements.

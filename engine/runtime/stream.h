@@ -81,8 +81,8 @@ class Stream {
 
   /// Captures the tasks that `enqueue_all` enqueues on this stream instead of running
   /// them. Blocks; rethrows what `enqueue_all` throws. Returns null, with the device
-  /// poisoned, if a task failed. REQUIRES: a hardware queue, and no other thread
-  /// enqueues on this stream during the call.
+  /// poisoned, if a task failed. REQUIRES: the stream has a hardware queue, and no
+  /// other thread enqueues on it during the call.
   GraphPtr capture(const std::function<void()>& enqueue_all);
   /// Runs a graph captured on this stream as one task. The caller must keep the graph
   /// alive until that task has completed.

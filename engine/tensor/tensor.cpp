@@ -51,7 +51,7 @@ Tensor Tensor::from(const std::vector<double>& values, const Shape& sizes,
 void Tensor::throw_undefined() {
   throw UndefinedTensor(
       "Expected a proper Tensor but got None (or an undefined Tensor in C++): it was "
-      "never assigned, or has been moved away");
+      "never assigned, or has been moved from");
 }
 
 View Tensor::view() const {
@@ -68,7 +68,7 @@ void* Tensor::host_data(size_t item) const {
   if (!device().is_host()) {
     throw std::runtime_error(
         "a tensor on " + device().str() +
-        " cannot be read by the host; fix: copy it with to(kHost)");
+        " cannot be read by the host; fix: copy it there with ops::copy_to");
   }
   if (item != item_size(dtype())) {
     throw std::runtime_error(std::string("unexpected dtype ") + name(dtype()));

@@ -90,8 +90,8 @@ std::vector<nn::Named<Tensor>> state_in_file(Trainer& trainer, Entries state,
           part == "step" ? Tensor::unset({{}, DType::i64, nullptr}) : parameter;
       if (!state.contains(part + plain)) {
         refuse(path, "has no '" + kOptimizer + part + plain +
-                         "'; fix: resume with the --optimizer and its options that it "
-                         "was saved with");
+                         "'; fix: resume with the same --optimizer and options as the "
+                         "saved run");
       }
       like.push_back({part + plain, shape});
       found.push_back({part + "." + name, shape});

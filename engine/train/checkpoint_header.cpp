@@ -24,7 +24,7 @@ constexpr const char* kChecksum = "checksum";
   refuse_header(path, "has a damaged header; fix: resume from another checkpoint");
 }
 
-/// Detects changes by hand, which would make a resumed run another one.
+/// Detects manual edits, which would turn the resumed run into a different one.
 std::string checksum_of(Json header) {
   header.erase(kChecksum);
   return fmt::format("{:016x}", fnv1a64(header.dump()));
@@ -78,7 +78,7 @@ CheckpointHeader parse_header(const data::Metadata& metadata, const std::string&
     if (json.contains(kChecksum) && json[kChecksum] != checksum_of(json)) {
       refuse_header(path,
                     "has an edited or damaged header (its checksum differs); fix: "
-                    "resume from another checkpoint, and change options by flags");
+                    "resume from another checkpoint, and change options with flags");
     }
     header.progress.arch = json.at("arch").get<std::string>();
     const auto epoch = json.at("epoch").get<int64_t>();

@@ -9,12 +9,12 @@
 //    "recipe": {…}, "dropout_calls": [12, 12], "ready_order": [61, 60, …],
 //    "checksums": {"conv1.weight": "9f…", …}, "checksum": "03…"}
 //
-// `checksum` is that of the other members; a file without it is accepted.
+// `checksum` covers the other members; a file without it is accepted.
 //
 // Names contain no wrapper and the optimizer's state is stored once, so a checkpoint
-// can be moved between single, DP and DDP and across device counts. The random numbers
-// of the sampler and the augmentation are functions of seed and epoch and are not
-// stored. Rank 0's running statistics are stored, since DDP broadcasts them.
+// can be moved between modes (single, DP, DDP) and device counts. The random numbers of
+// the sampler and the augmentation are functions of seed and epoch and are not stored.
+// Rank 0's running statistics are stored, since DDP broadcasts them.
 #pragma once
 
 #include <cstdint>

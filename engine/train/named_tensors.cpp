@@ -64,7 +64,7 @@ void require_fitting(const Entries& entries,
     }
     throw std::runtime_error(
         path + ": '" + name + "' is " + entry.dtype + " " + Shape(entry.shape).str() +
-        ", the model expects " + file_type(tensor.dtype()) + " " +
+        ", but the model expects " + file_type(tensor.dtype()) + " " +
         tensor.sizes().str() +
         "; fix: check -a, --stem, --dtype and the number of classes");
   }

@@ -34,14 +34,14 @@ void assign(const Entries& entries, const std::vector<nn::Named<Tensor>>& tensor
 /// names. Waits for the devices.
 void save_weights(const nn::Module& model, const std::string& path);
 
-/// Whether a file may be one of another number of classes.
+/// Whether a file may have a different number of classes.
 enum class Classes { same, any };
 
 /// Reads a file (weight_files.h) into `model`, on any device. Names may contain
 /// `module.`; the file may be a checkpoint (checkpoint.h). With Classes::any, if the
-/// last layer has another number of outputs than the file's, it is left as it is, and
-/// the names of its tensors are returned. Throws std::runtime_error naming the tensor
-/// if one is missing, unexpected or of the wrong shape or type; `model` is then
+/// number of outputs of the last layer differs from the file's, the layer is left as it
+/// is, and the names of its tensors are returned. Throws std::runtime_error naming the
+/// tensor if one is missing, unexpected or of the wrong shape or type; `model` is then
 /// unchanged.
 std::vector<std::string> load_weights(nn::Module& model, const std::string& path,
                                       Classes classes = Classes::same);

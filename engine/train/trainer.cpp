@@ -123,7 +123,7 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
   AverageMeter time("Time", ":6.3f"), data_time("Data", ":6.3f"), loss("Loss", ":.4e"),
       acc1("Acc@1", ":6.2f"), acc5("Acc@5", ":6.2f");
   EpochResult epoch;
-  int64_t skipped = 0;  // batches of which no sample could be loaded
+  int64_t skipped = 0;  // batches without a sample that could be loaded
   for (int64_t i = 0; i < loader.size(); ++i) {
     if (ended(last_step)) {
       epoch.complete = false;
@@ -173,7 +173,7 @@ void Trainer::warn_if_diverged(const StepResult& result) {
   warned_ = true;
   std::fprintf(stderr,
                "lockstep: warning: the loss of training step %lld is %s; the weights "
-               "are probably lost; fix: a lower --lr, or --clip-grad-norm\n",
+               "are probably lost; fix: use a lower --lr, or --clip-grad-norm\n",
                static_cast<long long>(result.step),
                std::isnan(result.loss) ? "nan" : "infinite");
 }
@@ -187,7 +187,7 @@ void Trainer::say_skipped(const std::string& prefix, int64_t batch, int64_t batc
                static_cast<long long>(batches), ddp_ ? "a rank's" : "its");
 }
 
-/// Returns whether the batch is empty; in DDP, whether that of any rank is: the ranks
+/// Returns whether the batch is empty; in DDP, whether any rank's batch is: the ranks
 /// skip it together, since each collective needs all of them.
 bool Trainer::is_skipped(const data::Batch& batch, bool reduce) {
   const bool empty = batch.size() == 0;
@@ -198,8 +198,8 @@ bool Trainer::is_skipped(const data::Batch& batch, bool reduce) {
   return sums[0] > 0;
 }
 
-/// A step of the run, from construction to destruction: holds its number, event and
-/// start time.
+/// A step of the run, from construction to destruction: holds its number, its event and
+/// its start time.
 class Trainer::Step {
  public:
   Step(Trainer& trainer, bool train) : trainer_(trainer) {
@@ -256,7 +256,7 @@ StepResult Trainer::step(data::DataLoader& loader, bool train, const Turn& turn,
     inputs = to_devices(host);
   }
   // As in main.py, item() blocks the host until the device has finished the whole
-  // forward pass, so the phase `loss` is long on the host timeline and short on the
+  // forward pass, so the `loss` phase is long on the host timeline and short on the
   // device's.
   const auto read = [&result = step.result](const StepTensors& made) {
     result.loss = ops::item(made.loss);

@@ -32,11 +32,11 @@ struct TrainerOptions {
   DType dtype = DType::f32;
   int print_freq = 10;
   bool quiet = false;
-  bool warn = true;  ///< to stderr, of a loss that is not finite; even if `quiet`
+  bool warn = true;  ///< print warnings to stderr, even if `quiet`
   /// Whether the loaders may return empty batches (LoaderOptions::on_bad_sample).
   bool skips_batches = false;
   optim::AnyOptions optimizer;
-  /// Weight decays of batch norms and of other biases, if different from its own.
+  /// Weight decays of batch norms and other biases, if different from the optimizer's.
   std::optional<double> norm_weight_decay, bias_weight_decay;
   double label_smoothing = 0;  ///< see ops::cross_entropy; also used in evaluation
   int accumulate = 1;          ///< number of batches per optimizer step
@@ -137,7 +137,7 @@ class Trainer {
   nn::ModulePtr callable_;  ///< the callable: model_ or its wrapper
   std::shared_ptr<parallel::DataParallel> wrapper_;
   std::shared_ptr<distributed::DistributedDataParallel> ddp_;
-  bool warned_ = false;    ///< of a loss that is not finite
+  bool warned_ = false;    ///< whether it has warned of a non-finite loss
   bool all_stop_ = false;  ///< DDP: whether any rank was told to stop
   TrainerOptions options_;
   std::unique_ptr<TrainStep> train_step_;

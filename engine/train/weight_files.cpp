@@ -25,7 +25,7 @@ bool is_buffer(const std::string& name) {
          name.ends_with(kTracked);
 }
 
-/// A file of PyTorch as tensors and metadata of ours.
+/// Presents a PyTorch file as tensors and metadata of ours.
 class MainPyFile {
  public:
   explicit MainPyFile(const std::string& path, Part part = Part::all)
@@ -90,7 +90,8 @@ class MainPyFile {
   const PickledValue& group() const {
     const PickledValue* groups = content_.find(member("optimizer"), "param_groups");
     if (!groups || groups->kind != Kind::list || groups->items.size() != 1) {
-      file_.refuse("its optimizer has not one group of parameters", kOnlyWeights);
+      file_.refuse("its optimizer does not have exactly one group of parameters",
+                   kOnlyWeights);
     }
     return content_.at(groups->items[0]);
   }
@@ -100,7 +101,7 @@ class MainPyFile {
     const PickledValue* params = content_.find(group(), "params");
     if (!state || state->kind != Kind::dict || !params ||
         params->items.size() != parameters_.size()) {
-      file_.refuse("its optimizer has other parameters than its state_dict",
+      file_.refuse("its optimizer and its state_dict have different parameters",
                    kOnlyWeights);
     }
     std::map<int64_t, std::string> names;
@@ -112,7 +113,7 @@ class MainPyFile {
       const int64_t key = content_.at(state->items[i]).integer;
       const auto name = names.find(key);
       if (name == names.end() || !seen.insert(key).second) {
-        file_.refuse("its optimizer has other parameters than its state_dict",
+        file_.refuse("its optimizer and its state_dict have different parameters",
                      kOnlyWeights);
       }
       add_momentum(name->second, content_.at(state->items[i + 1]));
@@ -191,7 +192,7 @@ class MainPyFile {
     return recipe.dump();
   }
 
-  /// torchvision's ResNets begin with 7×7, whatever the size of the images.
+  /// torchvision's ResNets begin with a 7×7 convolution, whatever the image size.
   std::string stem() const {
     for (const data::PthFile::Request& request : requests_) {
       if (without_module(request.name) != "conv1.weight") continue;

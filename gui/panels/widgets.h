@@ -19,9 +19,9 @@ void draw_tabs(const Ui& ui, const Rect& area, const std::array<Tab, 2>& tabs,
 
 /// Returns the name of an event: if `cpp` is true, its C++ name if that is known.
 std::string display_name(const Model& model, const Event& event, bool cpp);
-/// Returns the function of a Python frame before its place: "forward · resnet.py(284)"
-/// for "torchvision/models/resnet.py(284): forward", so that a narrow panel cuts off the
-/// place. Returns any other name unchanged.
+/// Returns "forward · resnet.py(284)" for "torchvision/models/resnet.py(284): forward",
+/// so that a narrow panel cuts off the place and not the function. Returns any name
+/// that is not a Python frame's unchanged.
 std::string function_first(const std::string& name);
 /// Returns "host" or "device 2".
 std::string device_label(const Model& model, int device);

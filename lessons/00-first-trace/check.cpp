@@ -59,7 +59,7 @@ std::optional<double> number_in(const std::string& answer) {
     if (unit.starts_with(name)) scale = size;
   }
   digits.erase(digits.find_last_of("0123456789") + 1);
-  // 9.46 and 9,46 have a decimal separator, 9,461,800 and 9.461.800 do not.
+  // 9.46 and 9,46 have a decimal separator; 9,461,800 and 9.461.800 do not.
   const size_t mark = digits.find_last_of(".,");
   bool decimal = mark != std::string::npos && digits.find(digits[mark]) == mark;
   if (decimal && digits.find_first_of(".,") == mark && digits.size() - mark == 4) {
@@ -142,7 +142,7 @@ LESSON_TEST(0, who_calls_forward, "1: who calls ResNet.forward") {
   const std::string text = answer(exam, 1), got = letters(text);
   const std::string right = letters(above.back()->name);
   Because because{
-      "stop at ResNet.forward: in the panel CALLS its caller is directly above it",
+      "stop at ResNet.forward: in the CALLS panel its caller is directly above it",
       "Who calls forward", forward.id};
   for (const Event* call : above) {
     if (got != letters(call->name) || call == above.back()) continue;
@@ -191,7 +191,7 @@ LESSON_TEST(0, bytes_of_bucket, "3: how many bytes of gradients are in bucket 0"
   for (double size : {1e3, 1e6, 0x1p10, 0x1p20}) {
     ideas.emplace_back(right / size,
                        "the digits are right, but a number without a unit means bytes: "
-                       "write kB or MB behind it");
+                       "write kB or MB after it");
   }
   expect_number(exam, 3, right, ideas,
                 {"stop at an all_reduce of bucket 0: its bytes are shown in the middle "

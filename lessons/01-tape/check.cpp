@@ -14,7 +14,7 @@ namespace {
 using autograd::Edge;
 using Numbers = std::vector<double>;
 
-/// The engine's walk, kept before the learner's library is loaded.
+/// The engine's walk, saved before the learner's library is loaded.
 const std::function<autograd::TapeWalk> engines_walk =
     autograd::tape_walk().reference();
 
@@ -181,7 +181,7 @@ LESSON_TEST(1, diamond,
                                               {"root", 1}, {"shared", 1}, {"short", 1}};
   exam.equal("how often each node ran", once, graph.runs(),
              {"`shared` receives two gradients and `leaf` one: count each edge once, "
-              "and run a node when that many have arrived",
+              "and run a node once a gradient has arrived along every edge to it",
               "When a node may run"});
   exam.close(
       "the gradient passed to `shared`: 2 · 2 along the short path plus 3 · 2 · 2 "
@@ -222,7 +222,7 @@ LESSON_TEST(1, undefined, "an undefined gradient counts as arrived") {
   const auto b = graph.node("b", {{leaf}});
   const auto root = graph.node("root", {{a}, {b}});
   graph.walk_from(root);
-  exam.equal("how often each node ran, where `a` sends an undefined gradient to `leaf`",
+  exam.equal("how often each node ran, when `a` sends an undefined gradient to `leaf`",
              {{"a", 1}, {"b", 1}, {"leaf", 1}, {"root", 1}}, graph.runs(),
              {"an undefined gradient stands for zero. It adds nothing, but it has "
               "arrived: count it",
@@ -246,7 +246,7 @@ LESSON_TEST(1, one_tensor_two_owners,
 }
 
 LESSON_TEST(1, residual_block,
-            "ResNet's block receives the same gradients as from the engine's walk") {
+            "ResNet's block gets the same gradients as from the engine's walk") {
   nn::ConstructionScope doubles({.dtype = DType::f64, .seed = 1});
   models::BasicBlock block(2, 3, 2);
   block.to(kDevice);

@@ -106,7 +106,7 @@ std::vector<Layer> resnet18(bool imagenet_stem) {
 }
 
 /// Returns the output shapes of the convolutions and poolings of a recorded step, in
-/// order, as the shapes of the gradients that each received. Omits shortcuts, whose
+/// order: the shapes of the gradients that they received. Omits shortcuts, whose
 /// kernels have one cell.
 std::vector<std::string> recorded_shapes(const tracer::Trace& trace) {
   std::map<int64_t, std::string> shapes;  // by the forward operation
@@ -138,7 +138,7 @@ void expect_shapes(Exam& exam, const std::string& net, int64_t size,
                i < got.size() ? got[i].str() : "no more",
                {"each layer's input is the previous layer's output. A convolution has "
                 "as many output channels as filters; pooling handles each channel "
-                "separately and keeps them",
+                "separately and keeps their number",
                 "From layer to layer"});
   }
 }
@@ -192,7 +192,7 @@ LESSON_TEST(2, adaptive_windows, "the cells averaged by adaptive pooling") {
   }
 }
 
-/// The engine's function, kept before the learner's library is loaded.
+/// The engine's function, saved before the learner's library is loaded.
 const auto engines_input = models::classifier_input().reference();
 
 LESSON_TEST(2, adapter, "features of any size become 25088 values per image") {

@@ -33,7 +33,7 @@ LESSON_TEST(3, in_order,
     expect(exam, "take, with depth 12, after put 11 … 0",
            fmt::format("batch {}", number), deep.take(),
            {"the queue must have `depth` places, whatever the depth: with a fixed "
-            "number of them, a batch overwrites another",
+            "number of places, one batch overwrites another",
             "Reserve before you make"});
   }
 }
@@ -45,7 +45,7 @@ LESSON_TEST(3, take_waits, "take waits for the next batch and for no other") {
       "The consumer determines the order"};
   const Queue abandoned(2);
   fill(exam, abandoned, {0, 1});
-  expect(exam, "take of a new queue, after another one was abandoned with 2 batches",
+  expect(exam, "take from a new queue, after another one was abandoned with 2 batches",
          "it waits", Queue(2).take(),
          {"every epoch has a queue of its own: what a queue holds must be in its "
           "members, neither static nor global",
@@ -81,8 +81,8 @@ LESSON_TEST(3, bounded, "at most `depth` batches are reserved but not taken") {
   }
   exam.at_most("batches reserved but not taken, with depth 3, when 12 are requested",
                int64_t{3}, reserved,
-               {"workers are faster than the device, so without a bound (or with one "
-                "that is off by one) they fill the memory",
+               {"workers are faster than the device: without a bound they fill the "
+                "memory, and a bound that is off by one admits one batch too many",
                 "Reserve before you make"});
 
   const Queue queue(3);
@@ -114,8 +114,8 @@ LESSON_TEST(3, bounded, "at most `depth` batches are reserved but not taken") {
   const Call take = hungry.take();
   expect(exam, "reserve(3) with depth 3, while take waits for batch 0", "it waits",
          hungry.reserve(3),
-         {"a batch counts as taken once it is there and taken, not when the training "
-          "loop begins to wait for it",
+         {"a batch counts as taken once take has removed it from the queue, not when "
+          "the training loop begins to wait for it",
           "Reserve before you make"});
 }
 
@@ -172,7 +172,7 @@ LESSON_TEST(3, close_wakes_all,
   const Queue empty(2);
   empty.close();
   expect(
-      exam, "reserve(0) of a closed queue with room", "false", empty.reserve(0),
+      exam, "reserve(0) on a closed queue with room", "false", empty.reserve(0),
       {"a worker that calls reserve after close must also end, although there is room",
        "A lost wake-up"});
 }
@@ -227,8 +227,8 @@ LESSON_TEST(3, errors_in_turn, "an error takes its batch's turn, and ends nothin
   const Call first = queue.take();
   expect(exam, "take, after an error was put as batch 1, before batch 0", "it waits",
          first,
-         {"with 4 workers, which batches precede an error depends on luck if it jumps "
-          "the queue: it waits for its turn",
+         {"an error must wait for its turn: if it jumps the queue, luck decides which "
+          "batches precede it",
           "The consumer determines the order"});
   queue.put(0);
   settle({first});
@@ -254,25 +254,25 @@ LESSON_TEST(3, moved, "a batch changes hands without being copied") {
   const bool moved = queue->take().batch->labels.data() == labels;
   exam.that(moved, "the memory of a batch that was put and taken", "the same",
             "other memory: it was copied",
-            {"a batch of 256 images has 150 MB, and is copied while all workers wait "
+            {"a batch of 256 images takes 150 MB, and is copied while all workers wait "
              "for the mutex: std::move it in and out",
              "The consumer determines the order"});
 }
 
-// --- races that almost never show
+// --- races that almost never show up
 
 /// Throws Wrong unless the call locked a mutex before it notified.
 void expect_locked(const Exam& exam, const std::string& what, const Call& call) {
   exam.that(locks(call.locks()), "mutexes that " + what + " locks", "at least one",
             "none",
-            {"what several threads access is read and written under the mutex, also "
-             "for a short look, also if it is atomic: otherwise a thread that is about "
-             "to sleep misses the notification",
+            {"what several threads access is read and written under the mutex, even "
+             "for a brief check and even if it is atomic: otherwise a thread that is "
+             "about to sleep misses the notification",
              "A lost wake-up"});
   exam.that(!notifies_only_before_lock(call.locks()), "the notification of " + what,
             "after it has locked the mutex", "before",
             {"a thread that is woken before the change looks, sees nothing new, and "
-             "sleeps on: change first, then notify",
+             "goes back to sleep: change first, then notify",
              "A lost wake-up"});
 }
 
@@ -281,7 +281,7 @@ void expect_same_mutex(const Exam& exam, const std::string& what, const Call& on
   exam.that(share_a_mutex(one.locks(), other.locks()), "the mutexes of " + what,
             "one that both lock", "different ones",
             {"one mutex guards what both access; each condition variable has its own "
-             "threads, but not its own mutex",
+             "waiting threads, but not its own mutex",
              "A lost wake-up"});
 }
 
@@ -292,8 +292,8 @@ LESSON_TEST(3, locked, "what threads share is accessed under one mutex") {
                        name == "clock_nanosleep";
     exam.that(!timed, "calls that sleep or wait with a timeout", "none",
               fmt::format("your file calls `{}`", name),
-              {"to look again every millisecond is a busy loop with pauses: it wakes "
-               "for nothing, and late; wait until you are notified",
+              {"checking every millisecond is a busy loop with pauses: the thread "
+               "wakes in vain, and late; wait until it is notified",
                "Waiting without burning a core"});
   }
   note_locks(exam.library());
@@ -364,7 +364,7 @@ LESSON_TEST(3, same_batches, "four workers load the same batches as none") {
   for (size_t i = 0; i < expected.size(); ++i) {
     exam.that(expected[i] == got[i], fmt::format("batch {} of 12", i),
               expected[i].substr(0, 60) + " …", got[i].substr(0, 60) + " …",
-              {"a batch must come out as it was put, including its images, however "
+              {"a batch must come out as it was put in, including its images, however "
                "many other batches are waiting",
                "The consumer determines the order"});
   }

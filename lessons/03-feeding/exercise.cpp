@@ -47,7 +47,7 @@ class PrefetchQueue : public data::BatchQueue {
     lessons::not_written("put: store batch `number`, and wake the waiting thread");
   }
 
-  /// Waits until the next batch in order (0, 1, 2, …) is there, and returns it. An
+  /// Waits until the next batch in order (0, 1, 2, …) has arrived, and returns it. An
   /// error is returned like a batch: the caller of next() throws it. The queue no
   /// longer holds what it has returned.
   Made take() override {

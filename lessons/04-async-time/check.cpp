@@ -85,8 +85,8 @@ class SlowDevice {
     return !before.empty() && sleep_of(host_thread_) == before;
   }
 
-  /// If everything is done, the host has waited for it, and the device's time has
-  /// passed, too.
+  /// If everything is done, the host has waited for it, so the host's clock catches up
+  /// with the device's.
   void meet() {
     if (done_ == begun_) host_ = std::max(host_, device_);
   }
@@ -194,11 +194,11 @@ LESSON_TEST(4, ahead, "how far the host was ahead of each kernel") {
   };
   const std::map<int64_t, int64_t> expected{{2, 2}, {4, 6}, {5, 35}, {7, 0}};
   exam.equal(
-      "kernel → ns between its op's end and its start, in a trace of four kernels",
+      "kernel → ns from the end of its op to its start, in a trace of four kernels",
       expected, (*exam.function<Leads>("leads"))(trace),
-      {"from the end of the op that enqueued it (found by its id, since names repeat "
-       "and kernels of several streams overtake each other) to the kernel's start, and "
-       "0 where the op was still running",
+      {"a lead extends from the end of the op that enqueued the kernel (found by its "
+       "id, since names repeat and kernels of several streams overtake each other) to "
+       "the kernel's start; it is 0 if the op was still running",
        "What the trace shows"});
 }
 

@@ -10,7 +10,7 @@
 
 using namespace lockstep;
 
-/// Returns the seconds of one `enqueue()`, measured over `calls` of them.
+/// Returns the seconds that one `enqueue()` takes, measured over `calls` of them.
 ///
 /// `enqueue` puts work for `device` into the device's queue and returns at once.
 /// `runtime::context(device).synchronize()` waits until the device has finished all of
@@ -33,12 +33,12 @@ extern "C" double seconds_per_call(Device device, const std::function<void()>& e
   lessons::not_written("seconds_per_call: warm up, wait, read the clock, …");
 }
 
-/// Returns, for each kernel of a recorded trace, by its id, how many nanoseconds before
-/// the kernel's start its op had ended on the host: how far the host was ahead. 0 if
-/// the kernel started while its op was still running.
+/// Returns how far the host was ahead of each kernel of a recorded trace, by the
+/// kernel's id: the nanoseconds from the end of its op on the host to its own start. 0
+/// if the kernel started while its op was still running.
 ///
 /// A tracer::Event (tracer/format/trace.h) has `is("kernel")`, `is("op")`, `id`, `ts`
-/// (start, ns), `end()`, and, of a kernel, `op`: the id of the op that enqueued it.
+/// (start, ns), `end()`, and, for a kernel, `op`: the id of the op that enqueued it.
 extern "C" std::map<int64_t, int64_t> leads(const tracer::Trace& trace) {
   // [solution-leads]
   std::map<int64_t, int64_t> op_ended, found;

@@ -154,7 +154,7 @@ void expect_awaited(const Exam& exam, const tracer::Trace& trace,
         depends_on(trace, user->id, copy->id),
         fmt::format("the first kernel on device {} after its chunk was sent, `{}`",
                     number(*copy, "dst"), user->name),
-        "it waits for the chunk", "it may begin before the chunk is there",
+        "it waits for the chunk", "it may begin before the chunk arrives",
         {"the compute stream must wait for the copy: ops::copy_to sees to that, a "
          "copy of your own does not",
          "A view is not a copy", copy->id});
@@ -184,8 +184,8 @@ LESSON_TEST(5, bytes_once, "each byte of the batch leaves the host once") {
        "A view is not a copy", last(waits)});
   exam.equal("copies in the scatter phase that leave a device, not the host", size_t{0},
              relayed.size(),
-             {"every chunk goes straight from the host to its device: what goes over "
-              "another device, or from device to device, passes two ports",
+             {"every chunk goes straight from the host to its device: a chunk that "
+              "goes through another device passes two more ports",
               "A view is not a copy", last(relayed)});
   exam.at_most("bytes that leave the host in scatter", batch, bytes_of(copies),
                {"the whole batch travels to every device and is cut there, or a chunk "
@@ -213,8 +213,9 @@ LESSON_TEST(5, from_a_device, "a batch that is on a device is sent from there") 
     if (text(*copy, "dst") == "host") ++to_host;
   }
   const std::string likely =
-      "ops::copy_to sends from where the tensor is, and returns it unchanged if it is "
-      "already there: device 0's chunk does not travel, and the host sees none";
+      "ops::copy_to sends a tensor from where it is, and returns it unchanged if it is "
+      "on the target already: device 0's chunk does not travel, and no chunk passes "
+      "through the host";
   exam.equal("copies to the host, of a batch on device 0", int64_t{0}, to_host,
              {likely, "A view is not a copy"});
   exam.equal("copies, of a batch on device 0 for 4 devices", size_t{3}, copies.size(),

@@ -34,7 +34,7 @@ parallel::Devices reference_devices(int count) {
 
 // --- values
 
-/// Returns the misconception that gives this first element.
+/// Returns the misconception that explains a sum whose first element is `got`.
 std::string why_not(double sum, double got, double of_replica_0, int replicas) {
   if (std::abs(got - sum / replicas) < 1e-9) {
     return "that is the mean. The loss is already a mean over the whole gathered "
@@ -86,8 +86,8 @@ void expect_sums(const Exam& exam, const std::vector<Shape>& shapes,
     exam.close(
         fmt::format("replica 0's own gradient of parameter {}, afterwards", i),
         values(counting(shapes[i], 100.0 + 10.0 * i)), values(gradients[0][i]), 0,
-        {"the sum was added into a gradient that came in: add into a new tensor, "
-         "as packing makes one, also for a group of one",
+        {"the sum was added into an input gradient: add into a new tensor, such as the "
+         "one that packing makes, even for a group of one",
          "A sum, since the loss was a mean"});
   }
 }
@@ -130,7 +130,7 @@ LESSON_TEST(6, same_training, "DP(2), DP(3) and DP(4) train as one device does")
     exam.close(
         fmt::format("parameters after 3 steps of 10 samples on {} devices", count),
         single, trained_on(count), 1e-12,
-        {"each call of reduce stands for one step: its sums must contain nothing of "
+        {"each call to reduce serves one step: its sums must contain nothing from "
          "the step before",
          "A sum, since the loss was a mean"});
   }
@@ -254,7 +254,7 @@ LESSON_TEST(6, after_all,
   const Events last = last_gradients(trace);
   std::set<int64_t> receivers;
   for (const tracer::Event* copy : reduce_copies(trace)) {
-    if (!receivers.insert(copy->pid).second) continue;  // after its stream's first one
+    if (!receivers.insert(copy->pid).second) continue;  // only a stream's first copy
     for (const tracer::Event* kernel : last) {
       exam.that(
           depends_on(trace, copy->id, kernel->id),
@@ -295,9 +295,9 @@ void expect_groups(const Exam& exam, const std::vector<int64_t>& bytes, int64_t 
 
 LESSON_TEST(6, groups_alone, "groups hold up to the limit, and none is empty") {
   expect_groups(exam, {9, 1}, 8,
-                "a group is opened by the tensor that joins it: before a first tensor "
-                "above the limit there is no group to close, and an empty group would "
-                "be an empty message");
+                "a group is opened by the first tensor that joins it: if the very "
+                "first tensor exceeds the limit, there is no group to close yet, and "
+                "an empty group would be an empty message");
   expect_groups(exam, {4, 4, 4}, 8,
                 "a tensor begins a new group only if the open one would *exceed* the "
                 "limit: a group of exactly the limit is allowed");
@@ -325,7 +325,7 @@ LESSON_TEST(6, other_sums, "this holds for any number and order of devices") {
 
 // --- the trace of one call
 
-/// Returns gradients of these elements on each device, each from a kernel of its own.
+/// Returns gradients of these lengths on each device, each computed by its own kernel.
 std::vector<Tensors> computed_gradients(const parallel::Devices& devices,
                                         const std::vector<int64_t>& elements) {
   std::vector<Tensors> gradients(devices.size());
@@ -360,8 +360,8 @@ LESSON_TEST(6, any_devices, "this holds for devices of any index, and in every s
                         number(*copy, "src")),
             fmt::format("waits for the gradient of device {}", pid - 1),
             "may begin before it",
-            {"ask a replica's gradients for their device, which need not have the "
-             "replica's number, and record its event in each call",
+            {"ask a replica's gradients for their device, whose index need not be the "
+             "replica's number, and record a new event in each call",
              "Ready on the host is not ready on the device"});
       }
     }
@@ -369,8 +369,8 @@ LESSON_TEST(6, any_devices, "this holds for devices of any index, and in every s
 }
 
 LESSON_TEST(6, doubles_and_memory,
-            "groups count bytes, and their memory is free again") {
-  constexpr int64_t kElements = 800'000;  // 6.4 MB: two exceed 10 MiB, as floats not
+            "groups are limited in bytes, and their memory is freed") {
+  constexpr int64_t kElements = 800'000;  // 6.4 MB: two exceed 10 MiB
   const parallel::Devices devices = reference_devices(2);
   const auto gradients = computed_gradients(devices, {kElements, kElements});
   const auto live = [&] {
@@ -385,12 +385,12 @@ LESSON_TEST(6, doubles_and_memory,
   exam.equal(
       "messages, for two gradients of 6.4 MB in float64", size_t{2},
       events_of(trace, "copy").size(),
-      {"10 MiB are bytes, and an element has 4 or 8: ask the tensor for nbytes()",
+      {"10 MiB counts bytes, and an element has 4 or 8: ask the tensor for nbytes()",
        "Few large messages"});
   exam.equal("bytes on both devices that remain after the sums were dropped", before,
              after,
-             {"messages need memory for one group only while it travels: the engine "
-              "keeps what enqueued work uses, so nothing has to be held until later",
+             {"a message needs memory only while it travels: the engine keeps what "
+              "enqueued work uses, so your code need not hold on to anything",
               "Few large messages"});
 }
 

@@ -36,7 +36,7 @@ void unpack(const Tensor& flat, const Tensors& like, size_t first, size_t count,
 /// Divides tensors of these sizes (in bytes), in order, into groups that are sent
 /// together. Returns how many tensors each group holds. A tensor joins the open group
 /// unless that would exceed `limit`; then it begins a new one. So only a tensor that is
-/// too large by itself forms a group above the limit, and it is alone in it.
+/// too large by itself forms a group above the limit, and it is alone in that group.
 std::vector<size_t> group_sizes(const std::vector<int64_t>& bytes, int64_t limit) {
   // [solution-groups]
   std::vector<size_t> groups;

@@ -58,8 +58,8 @@ std::vector<Port> recorded(const tracer::Trace& trace, int64_t devices) {
   return all;
 }
 
-/// Returns the single mistake that explains a prediction for two devices that is `off`
-/// by that much; otherwise "".
+/// Returns the single mistake that makes a prediction for two devices wrong by `off`
+/// bytes; "" if there is none.
 std::string slip(const Step& step, int64_t place, bool in, int64_t off) {
   const int64_t half = step.batch / 2;
   if (place == tracer::kHost) {
@@ -126,7 +126,7 @@ LESSON_TEST(7, two_devices, "your ledger holds for ResNet18 on 2 devices") {
 
 LESSON_TEST(7, uneven, "and for 10 samples on 4 devices") {
   expect_ports(exam, exam.train(training("resnet18", 4, 10), kRun), 4,
-               "chunks have ceil(10 / 4) = 3 samples, and the last one what is left: "
+               "chunks have ceil(10 / 4) = 3 samples, except the last, smaller one: "
                "images and outputs travel in chunks");
 }
 

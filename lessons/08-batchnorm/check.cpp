@@ -183,7 +183,7 @@ std::string about_variance(double first, const Moments& all,
            "multiply each by its count";
   }
   if (off_by(1e-5, 1e-7)) {
-    return "epsilon is no part of the variance: the engine adds it when it normalises";
+    return "epsilon is not part of the variance: the engine adds it when normalising";
   }
   return "the variances within the ranks ignore how far apart the ranks' means are: "
          "combine sums of squares, not variances";
@@ -332,8 +332,8 @@ LESSON_TEST(8, as_one_device,
   }
 }
 
-/// Throws Wrong unless rank 0's collectives carry what they must, labelled, and the
-/// host waits for none.
+/// Throws Wrong unless rank 0's collectives are labelled and carry exactly the required
+/// bytes, and the host waits for none of them.
 void expect_lean(const Exam& exam, const tracer::Trace& trace) {
   const Events waits = host_waits_in(trace, {"sync_statistics", "sync_backward_sums"});
   exam.equal("times that the host waits for a device in your functions", size_t{0},

@@ -142,7 +142,7 @@ class MemoryRing {
   /// A piece that begins in or near the tensor must lie in it.
   void expect_inside(int r, const char* does, Buffer piece) {
     const auto first = static_cast<const double*>(piece.data) - tensor(r);
-    if (first < -kBeyond || first >= numel_ + kBeyond) return;  // the learner's own
+    if (first < -kBeyond || first >= numel_ + kBeyond) return;  // the learner's memory
     if (first >= 0 && first + piece.numel <= numel_) return;
     if (first < 0) {
       throw Wrong{
@@ -202,8 +202,8 @@ std::string likely(const std::vector<int>& shares) {
   for (int count : shares) {
     if (count < 2) continue;
     return "a share was added twice. In the second half the incoming chunk is already "
-           "the sum: it replaces (adds = false). In the first half a chunk must not be "
-           "sent twice: the next one to send is the one that has just arrived";
+           "the sum: it replaces yours (adds = false). In the first half a chunk must "
+           "not be sent twice: the next one to send is the one that has just arrived";
   }
   return "shares are missing. Either a chunk did not visit every rank in the first "
          "half (the next one to send is the one that has just arrived), or the "
@@ -275,8 +275,8 @@ LESSON_TEST(9, traffic, "each rank sends 2(N-1)/N of a bucket, in 2(N-1) message
   const tracer::Trace& trace = exam.train(
       "-a resnet18 --dataset generated --device-type null --mode ddp --devices 4 -b 4 "
       "--steps 1 --bucket-rule 1.11 --timeout 5",
-      {"four ranks train ResNet18 around your ring, on devices that hold no numbers: "
-       "`data.data` is null there. The run's error is printed above",
+      {"four ranks train ResNet18 with your ring, on devices that hold no numbers: "
+       "`data.data` is null there. The run's output is printed below",
        "What the trace shows"});
   std::map<std::pair<int64_t, int64_t>, Traffic> sent;  // by collective and rank
   for (const tracer::Event* copy : copies_because(trace, "all_reduce")) {
@@ -331,7 +331,7 @@ LESSON_TEST(9, fair_chunks, "messages differ by at most one element") {
       exam.at_most(
           fmt::format("3 elements, 5 ranks: length of a message of rank {}", r),
           int64_t{1}, length,
-          {"sizes differ by at most one element, also if there are fewer elements than "
+          {"sizes differ by at most one element, even if there are fewer elements than "
            "ranks: three chunks hold one element each, and two are empty",
            "Chunks, and what is left"});
     }
@@ -386,8 +386,8 @@ LESSON_TEST(9, first_half, "after reduce_scatter, rank r has the sum of chunk r"
                               world, i, r, r),
                   fmt::format("{}", expected),
                   fmt::format("{}: {}", got, in_words(shares_in(got, i, world))),
-                  {"the two halves fit together, but the first ends with another chunk "
-                   "than rank(): others that use it alone (ZeRO, FSDP) rely on that. "
+                  {"the two halves fit together, but the first must end with chunk "
+                   "rank(): code that uses it alone (ZeRO, FSDP) relies on this. "
                    "The last chunk to arrive must be rank()'s own",
                    "Two halves"});
       }

@@ -26,8 +26,8 @@ Buffer chunk(Buffer data, int64_t i, int64_t world) {
 ///
 /// `link.exchange(out, in, true)` sends `out` to rank() + 1 and, at the same time,
 /// receives a message of `in`'s length from rank() − 1, which is added to `in`. Both
-/// are pieces of `data`; `link.size()` is the world. Do not access `data.data`: on
-/// devices that compute nothing it is null.
+/// are pieces of `data`; `link.size()` is the world size. Do not access
+/// `data.data`: on devices that compute nothing it is null.
 void reduce_scatter(RingLink& link, Buffer data) {
   // [solution-reduce-scatter]
   const int rank = link.rank(), world = link.size();

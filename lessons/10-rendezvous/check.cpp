@@ -30,7 +30,7 @@ using distributed::StoreTimeout;
 
 // --- observed ranks
 
-constexpr int kMostCalls = 20;  ///< calls of the store by one rank at one barrier
+constexpr int kMostCalls = 20;  ///< calls to the store by one rank at one barrier
 
 struct Rank {
   enum class State { away, runs, waits, through, failed } state = State::away;
@@ -47,7 +47,7 @@ struct Meeting {
   std::vector<Rank> ranks;
   bool expired = false;  ///< the timeout has passed
 
-  /// A value was written: waiting ranks look again.
+  /// Called after a value was written: lets the waiting ranks check again.
   void wake() {
     for (Rank& rank : ranks) {
       if (rank.state == Rank::State::waits && !rank.frozen) {
@@ -146,7 +146,7 @@ class World {
   }
   ~World() { std::filesystem::remove(path_); }
 
-  /// Rank `rank` enters the barrier; returns when every rank waits or has left.
+  /// Makes rank `rank` enter the barrier; returns when every rank waits or has left.
   void enter(int rank, const std::string& name = "step") {
     auto* barrier =
         exam_.function<void(Store&, const std::string&, int)>("store_barrier");
@@ -206,9 +206,9 @@ class World {
     });
     for (const Rank& rank : meeting_->ranks) {
       exam_.at_most(
-          "calls of the store by one rank at one barrier", kMostCalls, rank.calls,
+          "calls to the store by one rank at one barrier", kMostCalls, rank.calls,
           {"a rank that asks again and again keeps the store busy, and a single "
-           "process serves it for all ranks: wait for a key that the last rank sets",
+           "process runs it for all ranks: wait for a key that the last rank sets",
            "A barrier on a store"});
       if (!rank.error) continue;
       try {
@@ -227,7 +227,7 @@ class World {
   std::filesystem::path path_;
 };
 
-/// Ranks 0 and 1 arrive, then rank 2, and all may leave.
+/// Lets ranks 0 and 1 arrive, then rank 2; then all three may leave.
 void meet(const Exam& exam, World& world, const std::string& which,
           const Because& too_early) {
   world.change([](Meeting& all) { all.ranks.assign(3, {}); });  // all have left

@@ -19,9 +19,9 @@ using namespace lockstep;
 ///
 ///   store.add(key, 1)     adds to a counter and returns the sum (1 for the first)
 ///   store.set(key, text)
-///   store.wait({key})     sleeps until the key is there; throws StoreTimeout, which
-///                         names the key, if it does not come: do not catch it,
-///                         since it tells the user which rank is missing
+///   store.wait({key})     sleeps until the key is set; throws StoreTimeout, which
+///                         names the key, if it is never set: do not catch it,
+///                         since its message tells the user what is missing
 ///
 /// Keys are arbitrary text, such as fmt::format("{}/{}", name, 7).
 extern "C" void store_barrier(distributed::Store& store, const std::string& name,
@@ -44,8 +44,8 @@ struct SeedPlan {
   uint64_t augment;  ///< for crops and flips: different on every rank
 };
 
-/// Returns what rank `rank` of a run with `--seed seed` uses. Another seed is another
-/// run: none of its seeds may be equal, or repetitions of an experiment would not be
+/// Returns what rank `rank` of a run with `--seed seed` uses. Runs with different seeds
+/// must share none of these numbers, or repetitions of an experiment would not be
 /// independent. Seeds are small numbers (0 … 9), and so are ranks (0 … 7).
 ///
 /// Philox{key}.block(counter, stream) returns four 32-bit words, different for every

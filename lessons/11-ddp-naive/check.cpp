@@ -171,8 +171,8 @@ LESSON_TEST(11, in_backward, "one all-reduce per parameter, and the optimizer wa
                 fmt::format("collective #{} after backward", event.id),
                 "an all_reduce of a parameter's gradient",
                 fmt::format("{} `{}`", event.name, text(event, "tensor")),
-                {"one all-reduce for each gradient is enough: what else is exchanged "
-                 "costs its latency 62 times in a step",
+                {"one all-reduce for each gradient is enough: anything else that is "
+                 "exchanged pays its latency 62 times in a step",
                  "Backward, not step", event.id});
     }
     if (!event.is("collective") || text(event, tracer::keys::why) != "all_reduce")
@@ -209,7 +209,7 @@ LESSON_TEST(11, in_backward, "one all-reduce per parameter, and the optimizer wa
   exam.equal("times in a step that the host waits for a device in your functions",
              size_t{0}, waits.size(),
              {"a waiting host can enqueue nothing, and the devices run dry after every "
-              "all-reduce. wait() of a Work is enough: it makes the device wait, not "
+              "all-reduce. A Work's wait() is enough: it makes the device wait, not "
               "the host",
               "What wait() waits for", waits.empty() ? -1 : waits.back()->id});
 }
@@ -287,9 +287,9 @@ LESSON_TEST(11, any_order,
             "gradients may become ready in a different order on each rank") {
   on_ranks(
       2, kSameCalls,
-      {"gradient_ready is called in whatever order backward has: a rank that reduces "
-       "there is matched with another rank's different parameter. In after_backward, "
-       "use the order of parameters_, which is the same on all ranks",
+      {"gradient_ready is called in the order of this rank's backward: a rank that "
+       "reduces there is matched with a different parameter on another rank. In "
+       "after_backward, use the order of parameters_, which is the same on all ranks",
        "Ranks meet call by call"},
       [](Rank& rank) {
         ByHand by_hand(rank);
@@ -374,7 +374,7 @@ LESSON_TEST(11, no_batch, "a rank without a batch takes part with zeros") {
               "Ranks meet call by call"});
   for (int r : {0, 1}) {
     const bool old = near(got[r], Numbers(4, 2.5), 1);  // (1 + 2 + its last 2) / 2
-    exam.close(fmt::format("rank {}'s gradient of p2 where rank 2 has no batch and the "
+    exam.close(fmt::format("rank {}'s gradient of p2 when rank 2 has no batch and the "
                            "divisor is 2: (1 + 2 + 0) / 2",
                            r),
                Numbers(4, 1.5), got[r], kExact,

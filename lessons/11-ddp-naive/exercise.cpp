@@ -11,8 +11,8 @@
 using namespace lockstep;
 using namespace lockstep::distributed;
 
-/// Each rank has one for its model. The DDP wrapper calls it during `loss.backward()`;
-/// the optimizer is not aware of it.
+/// Each rank has a NaiveSync for its model. The DDP wrapper calls it during
+/// `loss.backward()`; the optimizer is not aware of it.
 class NaiveSync : public GradientSync {
  public:
   NaiveSync(Parameters parameters, ProcessGroup& group)
@@ -38,8 +38,8 @@ class NaiveSync : public GradientSync {
   ///   ops::scale(tensor, 0.5)              a new tensor: half of it
   ///   ops::contiguous(tensor)              collectives require contiguous tensors
   ///   group_.all_reduce(tensor, ReduceOp::sum, label(name))
-  ///                                        in place, on the comm stream; gives a Work
-  ///   work.wait()                          the device goes on only when it is done
+  ///                                        in place on the comm stream; returns a Work
+  ///   work.wait()                          the device goes on once the work is done
   ///   parameter.set_grad(tensor)
   void after_backward() override {
     tracer::Phase phase("all_reduce");  // shown in the trace

@@ -22,9 +22,9 @@ using Buckets = std::vector<int64_t>;
 
 const Because kNeverComplete{
     "a bucket that is never complete never leaves, and the other ranks are matched "
-    "with the next one or wait forever: in after_backward, treat missing gradients as "
-    "zeros that have arrived, and only those: `arrived_` is set for each that comes, "
-    "and reset in before_backward",
+    "with the next one or wait forever: in after_backward, treat missing gradients, "
+    "and only those, as zeros that have arrived. `arrived_` is set for each gradient "
+    "that comes, and reset in before_backward",
     "The way back"};
 
 const std::vector<size_t> kBackwards{5, 4, 3, 2, 1, 0};
@@ -35,8 +35,8 @@ LESSON_TEST(12, cut_backwards, "parameters are cut into buckets from the last on
   ByHand by_hand(group, {DeviceType::reference, 0});
   step_as_far_as_written(by_hand, *calls, kBackwards);
   exam.that(!calls->buckets.empty(), "buckets launched for 6 gradients", "4", "none",
-            {"no bucket was ever complete: before_backward must reset what is counted: "
-             "`missing` to a bucket's members, nothing arrived, bucket 0 next",
+            {"no bucket was ever complete: before_backward must reset what is counted "
+             "(`missing` to the number of members, nothing arrived, bucket 0 next)",
              "Turns"});
   Buckets bytes;
   for (const auto& [bucket, size] : calls->buckets) bytes.push_back(size);
@@ -73,7 +73,7 @@ LESSON_TEST(12, limits, "a bucket is closed by the gradient that reaches its lim
                  "closes it: a bucket may be larger than its limit, as PyTorch's are");
   expect_buckets(exam, {8, 1'020'000, 1'020'000}, 25 << 20, {2'040'000, 8},
                  "the first bucket's limit is 1 MiB, plan::kFirstBucketBytes = "
-                 "1,048,576 bytes, and only the others' is `cap`");
+                 "1,048,576 bytes; `cap` limits only the others");
 }
 
 const std::vector<std::set<size_t>> kMembers{{5, 4}, {3}, {2, 1}, {0}};
@@ -158,15 +158,15 @@ LESSON_TEST(12, in_flight, "few messages, and backward continues") {
       "Only the bucket must wait: for the events in its `after`",
       "Turns"};
   const Because afterwards{
-      "the host waits until the sums are there, and the optimizer's kernels are "
-      "enqueued late. wait() of a Work is enough: it makes the device wait, not the "
+      "the host waits until the sums have arrived, so the optimizer's kernels are "
+      "enqueued late. A Work's wait() is enough: it makes the device wait, not the "
       "host",
       "The way back"};
   expect_no_waits(exam, trace, {"gradient_ready"}, in_hook);
   expect_no_waits(exam, trace, {"before_backward", "after_backward"}, afterwards);
   exam.at_most("all-reduces of ResNet18's 62 gradients in a step", size_t{3},
                buckets.size(),
-               {"each message has its latency: after the first bucket of 1 MiB the "
+               {"each message pays its latency: after the first bucket of 1 MiB the "
                 "limit is `cap`",
                 "Which gradients travel together"});
 
@@ -338,8 +338,8 @@ constexpr double kFlopsPerNs = 5000, kBytesPerNs = 800;  ///< a device's kernels
 constexpr double kKernelNs = 2000;                       ///< kernel launch
 const tracer::EmulateOptions kLinks{.link = {.gb_per_s = 12, .latency_us = 10}};
 
-/// Makes the host free: every recorded time becomes its rank among all times. Kernels
-/// take the time given by the table.
+/// Makes the host cost nothing: replaces every recorded time by its position among all
+/// times. Kernels take the time given by the table.
 tracer::Trace by_the_table(tracer::Trace trace) {
   std::set<int64_t> times;
   for (const auto& event : trace.events) times.insert({event.ts, event.end()});

@@ -14,7 +14,7 @@ using namespace lockstep::distributed;
 /// Which parameters are sent together: the numbers of each bucket's parameters, with
 /// buckets in the order in which they leave. Backward reaches the last layer first, so
 /// walk the parameters from the last to the first. The first bucket is closed as soon
-/// as it holds 1 MiB (or `cap` bytes, if that is less), the others at `cap`.
+/// as it holds 1 MiB (or `cap` bytes, if that is less); the others are closed at `cap`.
 ///
 /// `bucket_items(parameters)` returns the sizes, by number.
 /// `plan::assign_buckets(sizes, limits)` walks the sizes and closes a bucket when it

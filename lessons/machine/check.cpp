@@ -193,7 +193,7 @@ void decide(const Lesson& lesson, const JudgedProcess& process, Verdict& verdict
   limits.seconds = lesson.seconds;
   if (process.sanitizer != Sanitizer::none) {
     limits.seconds *= 5;
-    limits.memory = 0;  // sanitizers reserve terabytes of addresses
+    limits.memory = 0;  // sanitizers reserve terabytes of address space
   }
   const auto start = std::chrono::steady_clock::now();
   ResultsReader results;

@@ -49,7 +49,8 @@ class Scratch {
   fs::path path_;
 };
 
-/// Returns the learner's text. A link could make compiler messages show another file.
+/// Returns the learner's text. Rejects links, which could make compiler messages show
+/// another file.
 std::string submission_of(const Workspace& workspace, const Lesson& lesson) {
   const fs::path file = workspace.file(lesson);
   std::error_code error;
@@ -64,12 +65,12 @@ std::string submission_of(const Workspace& workspace, const Lesson& lesson) {
   if (real != root / lesson.slug / lesson.file || !fs::is_regular_file(real)) {
     throw std::runtime_error(file.string() +
                              " is a link or not a regular file, and is not judged; "
-                             "fix: replace it by the learner's text");
+                             "fix: replace it with the learner's text");
   }
   if (fs::file_size(real) > kMostText) {
     throw std::runtime_error(file.string() +
                              " is larger than 1 MiB; fix: judge a "
-                             "text that a learner wrote");
+                             "file that a learner wrote");
   }
   std::ifstream stream(real, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
@@ -105,9 +106,9 @@ bool is_plain(const std::string& text, Verdict& verdict) {
   return false;
 }
 
-/// Compiles the copy in `copy` where only it, headers and compilers can be read, and
-/// assembles it if it contains no assembly of its own. Returns an empty path, with the
-/// reason in `verdict`, if there is no library.
+/// Compiles the learner's file in `copy` in a sandbox that contains only this file,
+/// headers and compilers, and assembles the output if it contains no inline assembly.
+/// Returns the library; on failure an empty path, with the reason in `verdict`.
 fs::path compile(const Workspace& copy, const Lesson& lesson, Verdict& verdict) {
   const fs::path source = copy.file(lesson), folder = copy.root() / "output";
   const fs::path assembly = folder / "lesson.s", library = folder / "lesson.so";

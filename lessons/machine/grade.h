@@ -1,4 +1,4 @@
-// `lesson check --grade`: judges a file of somebody who is not trusted, in a sandbox.
+// `lesson check --grade`: judges an untrusted learner's file in a sandbox.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct Grade {
   std::string sandbox;     ///< `bubblewrap 0.8.0`
 };
 
-/// Builds and judges the learner's file in a sandbox that shows neither the workspace
-/// nor solutions, tests or keys, and writes nothing in the workspace. Throws
-/// std::runtime_error with the fix if no sandbox can be made here, or if the file is
-/// missing, not a regular file in the workspace, or larger than 1 MiB.
+/// Builds and judges the learner's file in a sandbox that contains neither keys nor the
+/// workspace nor the sources of solutions and tests. Writes nothing to the workspace.
+/// Throws std::runtime_error with the fix if no sandbox can be created here, or if the
+/// file is missing, not a regular file in the workspace, or larger than 1 MiB.
 Grade grade(const Workspace& workspace, const Lesson& lesson);
 
 /// Returns the signed result described in docs/lesson-result.md, as a file's text.

@@ -13,8 +13,8 @@ namespace lockstep::lessons {
 /// and exercises are skeletons.
 void write_program_without_answers(const std::filesystem::path& to);
 
-/// Writes a lesson's files, as lesson_file() finds them, into the folder `to`; the
-/// exercise as its skeleton.
+/// Writes a lesson's files, as lesson_file() finds them, to the folder `to`, with the
+/// exercise reduced to its skeleton.
 void write_lesson_without_answers(const Lesson& lesson,
                                   const std::filesystem::path& to);
 

@@ -72,7 +72,8 @@ struct Refused : std::runtime_error {
 /// Whether `lesson check --grade` started this process.
 bool graded() { return std::getenv("LOCKSTEP_GRADED") != nullptr; }
 
-/// Limits the processes and threads of a sandbox; outside, it would limit the user's.
+/// Limits the number of processes and threads in the sandbox. Must not be called
+/// outside it, where all of the user's processes would count.
 void limit_processes() {
   const rlimit most{1024, 1024};
   ::setrlimit(RLIMIT_NPROC, &most);
@@ -90,7 +91,7 @@ void load(const Lesson& lesson, const std::string& library) {
   expect_plugged(lesson);
 }
 
-/// Runs one test; returns its result as a JSON line.
+/// Runs one test; returns its result as a JSON row.
 Json run_test(const std::string& name, Exam& exam, const std::function<void()>& test) {
   exam.set_test(name);
   Json row{{"end", name}, {"status", "pass"}};

@@ -56,9 +56,9 @@ void judge_checkpoints(const Lesson& lesson, Verdict& verdict);
 /// Returns the number of checkpoints that have passed.
 int passed_checkpoints(const Verdict& verdict);
 
-/// Builds and judges the learner's file; with `checkpoint`, only up to that one (from
-/// 1), else completely. Throws std::runtime_error if the lesson has not been started or
-/// has no such checkpoint.
+/// Builds and judges the learner's file: up to `checkpoint`, counted from 1, or
+/// completely if it is 0. Throws std::runtime_error if the lesson has not been started
+/// or has no such checkpoint.
 Verdict check(const Workspace& workspace, const Lesson& lesson,
               Sanitizer sanitizer = Sanitizer::none, int checkpoint = 0);
 
@@ -73,17 +73,18 @@ struct JudgedProcess {
   std::string until;              ///< last test that counts; empty: all
 };
 
-/// Runs it, and completes the verdict from what it reports and from how it ends.
+/// Runs the process, and completes the verdict from what it reports and how it ends.
 void decide(const Lesson& lesson, const JudgedProcess& process, Verdict& verdict);
 
-/// Runs in the judged process: lists the tests, runs them, and reports each to the
-/// judge, which is at the other end of standard input. Returns the exit code.
+/// The files of the judged process, and which tests it runs.
 struct Judging {
   std::string library;  ///< the learner's; for a quiz, the file with the answers
   std::string traces;   ///< folder for the traces of this run
   std::string tests;    ///< library containing the tests; empty: built in
   std::string until;    ///< last test to run; empty: all
 };
+/// Runs in the judged process: lists the tests, runs them, and reports each to the
+/// judge, which is at the other end of standard input. Returns the exit code.
 int judge(const Lesson& lesson, const Judging& files);
 
 /// Loads a lesson's library and plugs its functions into the engine's slots. Throws

@@ -32,7 +32,7 @@ struct Lesson {
   bool quiz = false;  ///< answers in a text file; needs no compiler
   int seconds = 20;   ///< time limit of one check
   std::vector<std::string> slots;       ///< the engine's slots that the solution fills
-  std::vector<std::string> not_called;  ///< the engine's own solutions of the exercise
+  std::vector<std::string> not_called;  ///< the engine's own solutions to the exercise
   std::string run;           ///< arguments of `train` that call them; "": always
   bool calls_traced = true;  ///< false: called where no calls are recorded
   std::vector<Gate> gates;

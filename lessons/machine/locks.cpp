@@ -52,7 +52,7 @@ const Replacement kReplacements[] = {
     {"_ZNSt18condition_variable10notify_allEv",
      reinterpret_cast<void*>(notify_all_noted)}};
 
-/// What the dynamic section of a library says about its calls of other libraries.
+/// What a library's dynamic section says about its calls to other libraries.
 struct Dynamic {
   const ElfW(Sym) * symbols = nullptr;
   const char* names = nullptr;
@@ -97,7 +97,7 @@ Dynamic dynamic_of(const dl_phdr_info& info) {
   return found;
 }
 
-/// Makes the library's pointer at `place` lead to `function`.
+/// Makes the library's pointer at `place` point to `function`.
 void redirect(uintptr_t place, void* function) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   void* const begin = reinterpret_cast<void*>(place / page * page);

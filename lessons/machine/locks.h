@@ -1,5 +1,5 @@
-// Which mutexes a learner's library locks and when it notifies, so that tests can
-// reject races that almost never show.
+// Records which mutexes a learner's library locks, and when it notifies, so that tests
+// can reject races that almost never show up.
 #pragma once
 
 #include <functional>
@@ -14,21 +14,21 @@ struct LockCall {
   const void* mutex = nullptr;  ///< nullptr for a notification
 };
 
-/// Notes the library's calls of std::mutex and std::condition_variable, from now on and
-/// on all threads. The library must be loaded. Does nothing if it has no such calls.
+/// Records the library's calls to std::mutex and std::condition_variable, from now on
+/// and on all threads. The library must be loaded. Does nothing without such calls.
 void note_locks(const std::string& library);
 
-/// Returns the calls noted on this thread since the last call of this function.
+/// Returns the calls recorded on this thread since the last call to this function.
 std::vector<LockCall> take_noted_locks();
 
-/// Return whether a call locked a mutex; whether it notified, but only before that; and
-/// whether two calls locked the same mutex.
+/// Return whether a call locked a mutex; whether it notified, but only before its first
+/// lock; and whether two calls locked the same mutex.
 bool locks(const std::vector<LockCall>& call);
 bool notifies_only_before_lock(const std::vector<LockCall>& call);
 bool share_a_mutex(const std::vector<LockCall>& one,
                    const std::vector<LockCall>& other);
 
-/// Runs `action` on this thread after each unlock that is noted on it. An empty
+/// Runs `action` on this thread after each unlock that is recorded on it. An empty
 /// function ends this.
 void after_each_unlock(std::function<void()> action);
 

@@ -49,18 +49,18 @@ void expect_written(const Lesson& lesson, const std::string& library) {
   for (const std::string& name : symbols.used) {
     for (const std::string& reference : lesson.not_called) {
       if (name != "lockstep::" + reference) continue;
-      throw Wrong{fmt::format("calls of the engine's own `{}`", reference),
+      throw Wrong{fmt::format("calls to the engine's own `{}`", reference),
                   "none",
                   "your file calls it",
-                  {"this is the engine's solution of the exercise: it must be written, "
-                   "not called",
+                  {"this is the engine's solution to the exercise: yours must be "
+                   "written, not called",
                    ""}};
     }
     if (name.starts_with("lockstep::lessons::")) {
-      throw Wrong{"calls of the machine that judges your code",
+      throw Wrong{"calls to the machinery that judges your code",
                   "none",
                   fmt::format("your file calls `{}`", name),
-                  {"exercises use the engine and lessons/plugin.h only", ""}};
+                  {"exercises may use only the engine and lessons/plugin.h", ""}};
     }
   }
   if (!std::ranges::count(symbols.defined, "lockstep_lesson") &&
@@ -76,7 +76,7 @@ void expect_nothing_of_the_system(const std::string& library) {
                 "the engine's, and those of the C++ and C standard libraries",
                 fmt::format("your file calls `{}`", name),
                 {"a graded exercise must not talk to the operating system itself: no "
-                 "processes, files or sockets of its own, and no symbols by name",
+                 "processes, files or sockets of its own, and no lookup of symbols",
                  ""}};
   }
 }
@@ -93,7 +93,7 @@ bool shows_call(const tracer::Trace& trace, const Lesson& lesson,
   return std::ranges::any_of(trace.events, [&](const tracer::Event& event) {
     if (!event.args.contains(tracer::keys::slot)) return false;
     if (tracer::string_arg(event.args, tracer::keys::slot) == slot) return true;
-    // The slot makes an object, whose functions are recorded by their own names.
+    // The slot creates an object whose functions are recorded under their own names.
     return lesson.slots.size() == 1 &&
            tracer::string_arg(event.args, tracer::keys::file) == file;
   });
@@ -104,7 +104,7 @@ void expect_called(const Lesson& lesson, const tracer::Trace& trace,
   if (!lesson.calls_traced) return;
   for (const std::string& slot : lesson.slots) {
     if (shows_call(trace, lesson, slot)) continue;
-    throw Wrong{fmt::format("calls of your `{}` in a training run, `{}`", slot, run),
+    throw Wrong{fmt::format("calls to your `{}` in a training run, `{}`", slot, run),
                 "some",
                 "none: the engine's own code ran instead",
                 {fmt::format("your function must stay plugged into the slot `{}`, in "

@@ -14,8 +14,9 @@ inline constexpr const char* kOwnCode = "own_code";
 /// Returns its title: `your code is in its place: \`scatter\``.
 std::string own_code_title(const Lesson& lesson);
 
-/// Throws Wrong if the library refers to a function that the exercise asks for, to the
-/// machine that judges it, or lacks its entry. Loads nothing.
+/// Throws Wrong if the library refers to a function that the exercise asks for, if it
+/// refers to the machinery that judges it, or if it lacks its entry point. Loads
+/// nothing.
 void expect_written(const Lesson& lesson, const std::string& library);
 
 /// Throws Wrong naming a function of the operating system that the library calls, such

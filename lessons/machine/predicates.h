@@ -26,8 +26,8 @@ Events in_step(const Events& events, int64_t step);
 /// Returns the kernels and copies of a phase.
 Events in_phase(const tracer::Trace& trace, std::string_view phase);
 
-/// Returns the host's waits for a device inside calls of learners' functions with these
-/// names; on all lanes.
+/// Returns the host's waits for a device inside calls to learners' functions with these
+/// names, on all lanes.
 Events host_waits_in(const tracer::Trace& trace,
                      const std::vector<std::string>& functions);
 

@@ -1,4 +1,4 @@
-// The learner's queue of lesson 03, and calls of it, each on a thread of its own.
+// The learner's queue from lesson 03, and calls to it, each on its own thread.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ inline data::Made batch(int64_t number) {
   return made;
 }
 
-/// Starts each call, and returns it once it has returned or sleeps.
+/// Each function starts a Call, and waits until it has returned or sleeps.
 class Queue {
  public:
   explicit Queue(int64_t depth) : queue_(data::batch_queue()(depth)) {}

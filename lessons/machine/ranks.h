@@ -26,11 +26,11 @@ struct Rank {
 void on_ranks(int size, const std::string& expected, const Because& because,
               const std::function<void(Rank&)>& work);
 
-/// Lets rank 0 work first, so that whatever should wait for the other ranks and does
-/// not gets a value from before their arrival, every time.
+/// Lets rank 0 run ahead, so that code that fails to wait for the other ranks reads a
+/// value from before their arrival every time.
 class HeadStart {
  public:
-  /// Rank 0 has enqueued all work of a step.
+  /// Called when rank 0 has enqueued all work of a step.
   void rank_0_is_ahead();
   /// Called by the other ranks in step `step`: waits until rank 0 is ahead, but for at
   /// most 300 ms, since a rank 0 that waits for the others on the host never gets

@@ -63,8 +63,8 @@ struct ByHand {
   std::unique_ptr<distributed::GradientSync> sync;
 };
 
-/// Runs a step whose after_backward may not have been written yet. Throws what the code
-/// throws, unless it launched buckets before.
+/// Runs a step whose after_backward may not have been written yet. Rethrows what the
+/// code throws, unless it had already launched buckets.
 inline void step_as_far_as_written(ByHand& by_hand, const Noted& calls,
                                    const std::vector<size_t>& order) {
   try {
@@ -72,7 +72,7 @@ inline void step_as_far_as_written(ByHand& by_hand, const Noted& calls,
   } catch (const NotWritten&) {  // after_backward comes later
     runtime::context(by_hand.device).synchronize();
     if (calls.buckets.empty()) throw;
-  } catch (const std::runtime_error&) {  // the Work of a bucket that never left
+  } catch (const std::runtime_error&) {  // the Work of a bucket that was never launched
     if (!calls.buckets.empty()) throw;
   }
 }

@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kTokens = 128;     // three rows for each test, and one at the end
-constexpr size_t kMostText = 8192;  // of one text in a row, so that a row is sent whole
+constexpr size_t kMostText = 8192;  // bytes of a text, so that rows are sent whole
 
 std::string random_token() {
   static std::random_device device;
@@ -59,7 +59,7 @@ std::vector<Json> ResultsReader::read() {
   theirs_ = Fd();
   std::string text;
   char part[4096];
-  for (;;) {  // what was sent is here already; nobody is waited for
+  for (;;) {  // everything sent has already arrived; never waits
     const ssize_t count = ::recv(ours_.get(), part, sizeof part, MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
@@ -89,7 +89,7 @@ ResultsWriter::ResultsWriter()
   for (char byte; !text.ends_with("\n\n");) {
     if (::recv(socket_.get(), &byte, 1, 0) != 1) {
       throw std::runtime_error(
-          "only `lesson check` can start `lesson judge`; fix: lesson check");
+          "only `lesson check` can start `lesson judge`; fix: run `lesson check`");
     }
     text += byte;
   }

@@ -24,7 +24,7 @@ class ResultsReader {
   /// Reads all rows once the judged process has ended.
   std::vector<nlohmann::ordered_json> read();
 
-  /// Returns whether read() met anything but rows with their tokens.
+  /// Returns whether read() found anything but rows with their tokens.
   bool forged() const { return forged_; }
 
  private:

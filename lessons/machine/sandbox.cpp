@@ -109,7 +109,7 @@ Ended Sandbox::run(const std::vector<std::string>& words, Limits limits,
   command.insert(command.end(), mounts_.begin(), mounts_.end());
   command.insert(command.end(), {"--remount-ro", "/", "--chdir", "/tmp", "--"});
   command.insert(command.end(), words.begin(), words.end());
-  limits.inherit_environment = false;  // also not that of bubblewrap's own processes
+  limits.inherit_environment = false;  // not even for bubblewrap's own processes
   try {
     return run_contained(command, environment_, limits, input);
   } catch (const std::system_error& error) {

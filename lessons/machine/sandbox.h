@@ -1,4 +1,4 @@
-// Runs programs in a sandbox, which bubblewrap makes of Linux namespaces: no network,
+// Runs programs in a sandbox that bubblewrap builds from Linux namespaces: no network,
 // no other processes, no capabilities, no environment, and no files except those shown.
 #pragma once
 
@@ -41,7 +41,7 @@ class Sandbox {
   std::map<std::string, std::string> environment_;
 };
 
-/// Returns the name and version of what makes the sandbox: `bubblewrap 0.8.0`. Throws
+/// Returns the name and version of the sandboxing program: `bubblewrap 0.8.0`. Throws
 /// std::runtime_error with the fix if `program`, which must accept `--version`, does
 /// not run in a sandbox here: bubblewrap is missing, or namespaces are forbidden.
 std::string require_sandbox(const std::filesystem::path& program);

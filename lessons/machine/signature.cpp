@@ -16,7 +16,7 @@ namespace lockstep::lessons {
 
 namespace {
 
-constexpr size_t kPublic = 32, kSignature = 64;  // bytes, of Ed25519
+constexpr size_t kPublic = 32, kSignature = 64;  // bytes in Ed25519
 
 using Bytes = std::basic_string<unsigned char>;
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
@@ -50,7 +50,7 @@ EVP_PKEY* evp(const std::shared_ptr<void>& key) {
   return static_cast<EVP_PKEY*>(key.get());
 }
 
-/// OpenSSL asks for a passphrase on the terminal unless it is given a function.
+/// OpenSSL asks for a passphrase on the terminal unless it is given a callback.
 int no_passphrase(char*, int, int, void*) { return -1; }
 
 EVP_PKEY* read_key(const std::filesystem::path& path, bool is_private) {

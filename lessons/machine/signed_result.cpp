@@ -19,8 +19,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kKind = "lockstep lesson result";
 constexpr uintmax_t kMostBytes = 1 << 20;
 
-/// Returns the text that is signed, and of which the file consists: one form for one
-/// content, whatever the learner's output contains.
+/// Returns the text that is signed and written to the file. Equal contents give equal
+/// text, whatever the learner's output contains.
 std::string text_of(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -89,8 +89,8 @@ Json verified_result(const fs::path& file, const Key& key) {
   const Json signature = json["signature"];
   if (signature["key"] != key.name()) {
     refuse(file,
-           fmt::format("names the key {}, and yours is {}: it was not signed with "
-                       "it; fix: verify it with the key it was signed with",
+           fmt::format("names the key {}, but yours is {}: it was not signed with "
+                       "yours; fix: verify it with the key that it was signed with",
                        signature["key"].get<std::string>(), key.name()));
   }
   const bool as_written = text == text_of(json);

@@ -31,8 +31,9 @@ NamedSlot named(runtime::Slot<Result(Args...)>& slot) {
   const auto forbid = [&slot, kept] {
     if (!*kept) *kept = slot.reference();
     slot.set_reference([name = std::string(slot.name())](Args...) -> Result {
-      throw std::logic_error("the engine's own `" + name +
-                             "` must be written here, not called");
+      throw std::logic_error("`" + name +
+                             "` must be written here, not called: the engine's own "
+                             "is disabled");
     });
   };
   const auto allow = [&slot, kept] { slot.set_reference(*kept); };

@@ -11,8 +11,8 @@ bool is_plugged(const std::string& slot);
 
 /// Puts the engine's own functions of all slots out of reach: their `reference()`
 /// throws std::logic_error when it is called. Must be called before a learner's library
-/// is loaded, which could otherwise copy them. Tests that compute expected values with
-/// a reference keep a copy from before.
+/// is loaded, since the library could otherwise copy them. Tests that compute expected
+/// values with a reference use a copy made earlier.
 void forbid_references();
 
 /// Undoes forbid_references() for the slots in which the engine's own function runs:

@@ -1,5 +1,5 @@
-// Where a learner's code is if it does not terminate, and whether a thread sleeps: its
-// state, from the kernel, so that tests of waiting do not need a clock.
+// Reports where a learner's code hangs, and whether a thread sleeps. The latter is read
+// from the kernel, so that tests of waiting do not need a clock.
 #pragma once
 
 #include <sys/types.h>

@@ -22,7 +22,7 @@ std::string demangled(const char* symbol) {
   return name;
 }
 
-/// Returns the T at `offset` of a file's contents; zeros if it is too short.
+/// Returns the T at `offset` in a file's contents; zeros if the file is too short.
 template <typename T>
 T read_at(const std::string& file, size_t offset) {
   T value{};
@@ -32,8 +32,8 @@ T read_at(const std::string& file, size_t offset) {
   return value;
 }
 
-/// C functions that a graded exercise may call, those for `double` also as variants for
-/// `float` and `long double`: `sinf`, `sinl`.
+/// C functions that a graded exercise may call. The variants of a function for `float`
+/// and `long double` (`sinf`, `sinl`) are allowed, too.
 constexpr std::string_view kPlainC[] = {"memcpy",
                                         "memmove",
                                         "memset",
@@ -140,7 +140,7 @@ constexpr std::string_view kPlainC[] = {"memcpy",
                                         "lrint",
                                         "llrint"};
 
-/// Beginnings of the names that compilers and their libraries use.
+/// Prefixes of the names that compilers and their runtime libraries use.
 constexpr std::string_view kRuntime[] = {
     "__cxa_",         "_Unwind_",         "_ITM_",         "__gxx_",
     "__gmon_start__", "__tls_",           "__stack_",      "__dynamic_cast",
@@ -186,7 +186,7 @@ Symbols symbols_of(const std::string& library) {
 }
 
 bool is_harmless(const std::string& name) {
-  // C++ names are qualified or those of operators and tables.
+  // C++ names are qualified, or contain a space, as `operator new` does.
   if (name.find("::") != std::string::npos || name.find(' ') != std::string::npos) {
     return true;
   }

@@ -11,11 +11,11 @@ struct Symbols {
   std::vector<std::string> defined;  ///< here
 };
 
-/// Returns the names, those of C++ without parameters. A damaged file has none.
+/// Returns the names, C++ names without their parameter lists; none for a damaged file.
 Symbols symbols_of(const std::string& library);
 
-/// Returns whether a graded exercise may use this name: it is C++, or the part of C
-/// that computes, allocates or prints.
+/// Returns whether a graded exercise may use this name: whether it belongs to C++, or
+/// to the part of C that computes, allocates or prints.
 bool is_harmless(const std::string& name);
 
 }  // namespace lockstep::lessons

@@ -33,8 +33,8 @@ int64_t switches_of(pid_t thread) {
 struct Call::State {
   std::atomic<pid_t> thread{0};
   clockid_t cpu{};
-  std::mutex mutex;  // not an atomic flag: ThreadSanitizer, which was not enabled for
-                     // this file, understands mutexes
+  std::mutex mutex;  // not an atomic flag: ThreadSanitizer sees mutexes even in files
+                     // that were compiled without it, such as this one
   bool returned = false;
   std::string result;
   std::vector<LockCall> locks;
@@ -54,7 +54,7 @@ Call::Call(std::function<std::string()> body) : state_(std::make_shared<State>()
     } catch (const std::exception& error) {
       result = std::string("thrown: ") + error.what();
     }
-    body = nullptr;  // it shares what it calls
+    body = nullptr;  // it shares ownership of what it calls
     std::lock_guard lock(state->mutex);
     state->locks = take_noted_locks();
     state->result = std::move(result);

@@ -1,4 +1,4 @@
-// Calls that may wait forever: each on a thread of its own, which is never joined.
+// Calls that may wait forever: each runs on its own thread, which is never joined.
 #pragma once
 
 #include <functional>
@@ -31,7 +31,7 @@ class Call {
   std::string rest() const;
 
   /// Returns true after more than 50 ms of CPU time, or after it has left its core 200
-  /// times without sleeping, as a thread does that yields in a loop.
+  /// times without sleeping, as a thread that yields in a loop does.
   bool spins() const;
 
  private:

@@ -67,7 +67,8 @@ void replace_all(std::string& text, const std::string& old, const std::string& b
   }
 }
 
-/// Returns the path as the user types it here: relative if it is below this folder.
+/// Returns the path as the user would type it: relative if it is below the current
+/// folder.
 std::string typed(const fs::path& path) {
   const fs::path near = path.lexically_proximate(fs::current_path());
   return (*near.begin() == ".." ? path : near).string();
@@ -127,8 +128,8 @@ void Workspace::write_exercise(const Lesson& lesson) const {
   }
 }
 
-/// Exercises name `./lockstep` and `workspace/`; other programs and folders take their
-/// place.
+/// Returns the text of the exercise, with `./lockstep` and `workspace/` replaced by the
+/// actual program and folder.
 std::string Workspace::exercise(const Lesson& lesson) const {
   std::string text = lesson.exercise();
   const std::string check = fmt::format("check {}", lesson.number);

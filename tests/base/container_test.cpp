@@ -135,11 +135,11 @@ TEST(UsableCores, AreThoseThatTheThreadMayUse) {
 
 TEST(DescribedLimits, SayWhatTheyMeanForWorkers) {
   EXPECT_EQ(describe_cpus({State::set, 2.5}, 16),
-            "2.5 CPUs of 16 visible cores: threads beyond it are stopped until the "
-            "next period; lockstep computes with 3, and --workers needs at most 2");
+            "2.5 CPUs of 16 visible cores: threads that use more are stopped until the "
+            "next period; lockstep computes with 3, and --workers should be at most 2");
   EXPECT_EQ(describe_cpus({State::set, 16}, 16),
             "16 CPUs, not fewer than the 16 visible cores");
-  EXPECT_NE(describe_cpus({State::set, 0.5}, 1).find("--workers needs at most 1"),
+  EXPECT_NE(describe_cpus({State::set, 0.5}, 1).find("--workers should be at most 1"),
             std::string::npos);
   EXPECT_EQ(describe_cpus({State::none, 0}, 16), "none: all visible cores can be used");
   EXPECT_EQ(describe_cpus({}, 16), "unknown: no cgroup file could be read");

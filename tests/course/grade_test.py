@@ -165,7 +165,7 @@ class Results(Graded):
         told = self.lesson("verify", *words, self.file)
         self.assertIn("05-scatter  pass", told)
         self.file.write_text(self.skeleton)
-        self.assertIn("the result of another file",
+        self.assertIn("the result of a different file",
                       self.lesson("verify", *words, self.file, code=1))
         self.assertIn("cannot sign", self.lesson(
             "check", 5, "--grade", "--key", public, "--result", self.result, code=1))
@@ -188,7 +188,7 @@ class Results(Graded):
                 self.assertEqual(told.count("\n"), 1, told)
         self.result.write_text(whole)
         other = self.new_key("other.pem")
-        self.assertIn("it was not signed with it",
+        self.assertIn("it was not signed with yours",
                       self.lesson("verify", self.result, "--key", other, code=1))
         renamed = json.loads(whole)  # claims to be signed with the other key
         self.lesson("check", 5, "--grade", "--key", other, "--result", self.path / "o",

@@ -132,8 +132,8 @@ class Meeting(TempTest):
 
     def test_the_examples_default_address(self):
         _, error = run(*ONE, "--world-size", 2, "--rank", 0, code=1)
-        self.assertIn("224.66.41.62 is a multicast address, where no process can "
-                      "listen; use the address of the node with rank 0", error)
+        self.assertIn("224.66.41.62 is a multicast address, on which no process "
+                      "can listen; use the address of the node with rank 0", error)
 
     def test_a_rank_outside_the_world(self):
         _, error = run(*ONE, "--world-size", 2, "--rank", 2, "--dist-url",

@@ -127,7 +127,7 @@ class LiveTraining(TempTest):
         again = [*self.net, "--seed", 3, "--steps", 0]
         text, _ = run(*again, "--pretrained", weights, "--save", self.path("a"))
         self.assertIn(f"=> loaded weights '{weights}'\n=> left out: fc.weight, "
-                      "fc.bias, which has another number of classes in the file\n",
+                      "fc.bias, whose number of classes differs in the file\n",
                       text)
         loaded, initial, theirs = (
             json.loads(ask("-c", f"""if True:

@@ -89,7 +89,7 @@ TEST(Scaling, TheTableAddsUpAsPrinted) {
     EXPECT_EQ(sum, std::stoi(cell(rows, "the step", column)));
     EXPECT_EQ(inner, std::stoi(cell(rows, "forward", column)));
   }
-  EXPECT_EQ(cell(rows, "· of it replicate, broadcast"), "20");
+  EXPECT_EQ(cell(rows, "· of which replicate, broadcast"), "20");
   EXPECT_EQ(cell(rows, "reduce, all_reduce"), "60");
   EXPECT_EQ(cell(rows, "backward"), "641");  // with the gradients' scatter
   EXPECT_EQ(cell(rows, "the step"), "1045");

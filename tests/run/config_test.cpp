@@ -148,14 +148,14 @@ TEST(Validate, DevicesOfDataParallelAreTheNotebooks) {
   config.device.device_ids = {1, 0};
   EXPECT_EQ(
       complaint(config),
-      "--device-ids requires -a toy with DataParallel: a training uses devices 0, "
+      "--device-ids requires -a toy with DataParallel: a training run uses devices 0, "
       "1, … in this order; fix: choose their number with --devices");
   config.model.arch = "toy";
   EXPECT_EQ(complaint(config), "");
   config.device.output_device = 4;
   EXPECT_EQ(complaint(config),
-            "--device-ids: Invalid device id 4: there are 4 devices; fix: more "
-            "--devices");
+            "--device-ids: Invalid device id 4: there are 4 devices; fix: "
+            "increase --devices");
   config.device.count = 5;
   EXPECT_EQ(complaint(config), "");
   config.device.device_ids = {5};

@@ -32,7 +32,8 @@ bool starts_number(std::string_view token) {
   return !token.empty() && (token[0] == '-' || is_digit(token[0]));
 }
 
-/// "[1,22]", "[[1,2],[3]]": unchanged if it is parsed and written again.
+/// Returns true for a list, such as "[1,22]" or "[[1,2],[3]]", that stays the same when
+/// it is parsed and written again.
 bool is_plain_list(std::string_view token) {
   size_t digits = 0;
   for (const char c : token) {

@@ -21,7 +21,7 @@ class Bytes16 {
     return static_cast<uint32_t>(
         _mm_movemask_epi8(_mm_cmpeq_epi8(bytes_, _mm_set1_epi8(c))));
   }
-  /// Compares as unsigned numbers.
+  /// Compares the bytes as unsigned numbers.
   uint32_t at_most(char c) const {
     const __m128i lower = _mm_min_epu8(bytes_, _mm_set1_epi8(c));
     return static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes_, lower)));

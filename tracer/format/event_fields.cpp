@@ -133,7 +133,7 @@ void read_args(BasicScanner<grammar>& scan, EventFields& f) {
   f.args = {begin, static_cast<size_t>(scan.at() - begin)};
 }
 
-/// Handles a name that is spelled with escapes like the same name without them.
+/// Treats a name that is spelled with escapes like the same name without them.
 void take_escaped(EventFields& f, std::string_view key, std::string_view value) {
   const Json name = Json::parse('"' + std::string(key) + '"', nullptr, false);
   if (name == "ph") f.ph = value;

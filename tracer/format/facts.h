@@ -46,7 +46,7 @@ struct CallFacts {
 };
 
 /// Return true for a copy within a device and for a memset, which PyTorch's profiler
-/// records by these names; in an import they are `kernel` events.
+/// records under these names; in an import they are `kernel` events.
 inline bool is_memcpy(const Event& event) {
   return event.is(categories::kernel) && event.name.view().starts_with("Memcpy ");
 }

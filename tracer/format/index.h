@@ -14,7 +14,8 @@ namespace lockstep::tracer {
 /// as in traces recorded by this project, a hash table for all others.
 class IdMap {
  public:
-  /// Indexes events for which `counts(event)`. If two share an id, the first is used.
+  /// Indexes the events for which `counts(event)` is true. If two share an id, the
+  /// first is used.
   template <typename Counts>
   IdMap(const std::vector<Event>& events, Counts counts) {
     const size_t limit = 4 * events.size() + 1024;
@@ -62,7 +63,8 @@ class Index {
     return position == IdMap::kAbsent ? nullptr : &trace_.events[position];
   }
 
-  /// Returns its position in `trace.events`; REQUIRES that `find(id)` found one.
+  /// Returns the position of that event in `trace.events`. REQUIRES: `find(id)` found
+  /// one.
   size_t position(int64_t id) const { return positions_.position(id); }
 
  private:

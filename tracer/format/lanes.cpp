@@ -39,7 +39,7 @@ class PlaceFinder {
   }
 
  private:
-  /// A pid is an entire host or device, so one task is enough for all its lanes.
+  /// A pid stands for an entire host or device, so one event locates all of its lanes.
   struct Process {
     Lane lane;
     const Event* first_host_event = nullptr;

@@ -53,9 +53,9 @@ void check_together(const std::vector<Trace>& ranks,
   }
 }
 
-/// Returns the origin of a rank's times, relative to those of `first`. Ranks on the
-/// same boot of a machine share CLOCK_MONOTONIC, so their origins can be compared;
-/// ranks on different machines chose the same moment, each on its own clock.
+/// Returns the origin of a rank's times on the clock of `first`. Ranks in the same boot
+/// of a machine share CLOCK_MONOTONIC, so their origins can be compared; ranks on
+/// different machines chose the same moment, each on its own clock.
 int64_t origin_of(const Trace& trace, const Trace& first) {
   const Json& mine = object_arg(trace.lockstep, top::rank_clock);
   const Json& theirs = object_arg(first.lockstep, top::rank_clock);

@@ -9,8 +9,8 @@
 
 namespace lockstep::tracer {
 
-/// Throws std::runtime_error if imported ranks are not of one job: they have different
-/// numbers of ranks, or were recorded more than a minute apart.
+/// Throws std::runtime_error if the imported files are not from one job: they state
+/// different numbers of ranks, or were recorded more than a minute apart.
 void check_one_job(const std::vector<Trace>& ranks,
                    const std::vector<std::string>& names);
 

@@ -12,8 +12,8 @@
 
 namespace lockstep::tracer {
 
-/// Compares with a name of the schema (keys.h). The length of that is a constant, so
-/// comparing takes a few instructions and no call.
+/// Compares with a name of the schema (keys.h). The length of such a name is a
+/// constant, so comparing takes a few instructions and no call.
 template <size_t N>
 bool is_name(std::string_view text, const char (&name)[N]) {
   return text.size() == N - 1 && std::memcmp(text.data(), name, N - 1) == 0;

@@ -26,7 +26,7 @@ const char* likely_end(const char* at, const char* end) {
   return nullptr;
 }
 
-/// Reads the events after `begin` up to `limit`. Those of `spare` are overwritten.
+/// Reads the events after `begin` up to `limit`. The events of `spare` are overwritten.
 EventPart read_part(const char* begin, const char* limit, const char* text_end,
                     std::vector<Event> spare) {
   using File = TraceFile<Grammar::strict>;
@@ -72,7 +72,7 @@ void ReadAhead::start_parts() {
                 ? likely_end(begin + kPart, text_end_)
                 : nullptr;
     const char* const limit = next_ != nullptr ? next_ : text_end_;
-    // Where no thread can be started, the part is read when it is asked for.
+    // If no thread can be started, the part is read when it is asked for.
     parts_.emplace_back(begin, std::async(read_part, begin, limit, text_end_,
                                           std::move(current_.events)));
   }

@@ -182,7 +182,7 @@ class BasicScanner {
     return Bytes16(last);
   }
 
-  /// Returns where bytes of a string end it, or need a closer look.
+  /// Returns a mask of the bytes that end a string or need a closer look.
   static uint32_t stops(const Bytes16& bytes) {
     uint32_t found = bytes.equal('"') | bytes.equal('\\');
     if constexpr (kStrict) found |= bytes.at_most('\x1f') | bytes.beyond_ascii();

@@ -25,7 +25,7 @@ constexpr const char* kStreamNames[] = {"compute", "copy", "comm"};
 
 bool is_message(const Event& task) { return task.args.contains(keys::ring_step); }
 
-/// Our ids start at 0, PyTorch's at 1.
+/// Our ids start at 0; PyTorch's start at 1.
 int64_t number_of(int64_t id) { return add_within_range(id, 1); }
 
 class RankEvents {
@@ -62,7 +62,7 @@ class RankEvents {
 
   bool is_mine(const Event& event) const { return lanes_.of(event).rank == rank_; }
 
-  /// The thread that runs the steps is the main one: its tid is its pid, as in Linux.
+  /// The thread that runs the steps is the main one: its tid is its pid, as on Linux.
   void find_host_threads() {
     for (const Event& event : trace_.events) {
       if (event.ph != 'X' || is_task(event) || !is_mine(event)) continue;
@@ -241,8 +241,8 @@ class RankEvents {
         annotation;
   }
 
-  /// Launch times within an operator were not recorded: spreads them evenly, in
-  /// order, before the task began and without crossing the thread's other events.
+  /// Launch times within an operator were not recorded: spreads the launches evenly, in
+  /// order, each before its task began and without crossing the thread's other events.
   void add_launches(const Event& op, std::vector<const Event*>& tasks) {
     const auto by_id = [](const Event* a, const Event* b) { return a->id < b->id; };
     std::sort(tasks.begin(), tasks.end(), by_id);

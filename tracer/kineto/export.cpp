@@ -115,8 +115,9 @@ Json about(const Trace& trace) {
         "kernels are named OPERATION [IMPLEMENTATION]; calls have C++ files and lines",
         "collectives are named like NCCL kernels, regardless of the backend; their "
         "messages are left out",
-        "streams: 7 compute, 13 copies to and 14 from the device, 20 collectives",
-        "the phases data and optimizer are named as torch.profiler annotates them"}},
+        "streams: 7 compute, 13 copies to the device, 14 copies from it, 20 "
+        "collectives",
+        "the data and optimizer phases are named as torch.profiler annotates them"}},
       {"not_measured",
        {"cudaLaunchKernel and cudaMemcpyAsync: spread evenly over their operator's "
         "time, at most 1 us long",

@@ -134,7 +134,8 @@ class KinetoImport {
     remember(from, place);
   }
 
-  /// Records the operator that encloses a launch and the operators connected by flows.
+  /// Remembers an operator, for the launches in it and for flows; for a launch,
+  /// remembers the operator that encloses it.
   void remember(const Event& from, size_t place) {
     auto& open = open_[lane_of(from)];
     while (!open.empty() && trace_.events[open.back()].end() <= from.ts - origin_) {

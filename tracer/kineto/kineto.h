@@ -9,9 +9,9 @@
 
 namespace lockstep::tracer {
 
-/// Reads a trace of ours, or of torch.profiler, which it imports. A profiler's file
-/// that ends early is read up to its last whole event, and `lockstep.imported.cut`
-/// says so. Throws std::runtime_error if the file cannot be read otherwise.
+/// Reads one of our traces, or imports one of torch.profiler's. A profiler's file that
+/// ends early is read up to its last whole event, and `lockstep.imported.cut` says so.
+/// Throws std::runtime_error if the file cannot be read for any other reason.
 Trace open_trace(const std::string& path);
 
 /// Converts one rank's torch.profiler file to our format: steps, host threads, kernels

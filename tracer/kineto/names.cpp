@@ -26,7 +26,7 @@ constexpr Pair kCategories[] = {
     {"Kernel", "kernel"},
     {"Memcpy", "kernel"},
     {"Memset", "kernel"},
-    // Of other accelerators: calls to their runtimes. Their kernels are `kernel`.
+    // Calls to the runtimes of other accelerators, whose kernels are `kernel`.
     {"xpu_runtime", "call"},
     {"xpu_driver", "call"},
     {"mtia_runtime", "call"},

@@ -29,7 +29,7 @@ struct CollectiveNames {
   std::string_view arg;     ///< `Collective name`: `allreduce`
   std::string_view kernel;  ///< `AllReduce`, as in ncclKernel_AllReduce_RING_Sum_…
 };
-/// Return nullptr if unknown. For a kernel's name, the collective that it contains.
+/// Return nullptr if unknown. A kernel's name only has to contain the collective's.
 const CollectiveNames* collective_of_ours(std::string_view name);
 const CollectiveNames* collective_of_arg(std::string_view arg);
 const CollectiveNames* collective_of_kernel(std::string_view kernel);

@@ -1,5 +1,5 @@
-// Files of both kinds, as ours. A profiler's file that ends early (its program was
-// killed while it wrote) is read as far as it goes.
+// Opens files of both kinds as our traces. A profiler's file that ends early (its
+// program was killed while it wrote) is read as far as it goes.
 #include <algorithm>
 #include <stdexcept>
 
@@ -46,7 +46,8 @@ std::string whole_events(std::string_view text) {
   return whole + (file.is_bare() ? "]" : "]}");
 }
 
-/// Returns the trace of a file that ends early; throws again if it is none.
+/// Returns the trace of a profiler's file that ends early; throws `error` for any
+/// other.
 Trace open_cut(const std::string& path, const std::runtime_error& error) {
   std::string whole;
   try {

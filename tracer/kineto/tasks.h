@@ -8,8 +8,8 @@
 namespace lockstep::tracer {
 
 /// Returns, for example, `conv2d [jit:avx2]`, `Memcpy HtoD (Pageable -> Device)`,
-/// or `ncclKernel_AllReduce_RING_Sum_float`: the NCCL spelling until
-/// 2.18, because HTA's straggler search does not recognize any other.
+/// or `ncclKernel_AllReduce_RING_Sum_float`: NCCL's spelling up to version 2.18,
+/// because HTA's straggler search does not recognize any other.
 std::string kineto_name(const Event& task);
 
 /// Returns placeholders for the properties of a kernel that
@@ -31,7 +31,7 @@ struct CollectiveLaunch {
 
 /// The reverse: sets the arguments of our `collective` from the kernel `from`. Name and
 /// size are those of the kernel's own arguments or else of what enclosed its launch: a
-/// kernel's name tells SendRecv of every all-to-all. An unknown size is left out.
+/// kernel's name says SendRecv for every all-to-all. An unknown size is left out.
 void name_collective(const Event& from, const CollectiveLaunch& launch,
                      Event& collective);
 

@@ -39,7 +39,7 @@ Definition find_definition(const std::string& function) {
 }
 
 /// Changes the line of a slot's event from the line that registered the learner's
-/// function to that of the function (or method) with this name in the same file.
+/// function to that of the function (or method) with the event's name in the same file.
 void point_to_learners_function(Event& event) {
   const auto found = sources().find(string_arg(event.args, keys::file));
   if (found == sources().end()) return;

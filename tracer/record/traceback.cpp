@@ -34,7 +34,7 @@ std::string short_name(std::string_view function) {
   return is_type ? std::string(type) + "." + name : name;  // else a namespace
 }
 
-/// Returns true for a call that a module makes, or of one.
+/// Returns true for a call that a module makes, or for the call of a module.
 bool is_of_a_module(const Frame& frame) {
   const std::string name = short_name(frame.site.function_name());
   return *frame.module || name.ends_with(".forward") || name.ends_with("_call_impl");
@@ -61,7 +61,7 @@ std::string_view line_of(const Frame& frame) {
 
 CallSite::CallSite(const std::source_location& site, const char* module, int below)
     : site_(site), module_(module), below_(below) {
-  if (exceptions_ == 0) open_frames().clear();  // of one that was caught before
+  if (exceptions_ == 0) open_frames().clear();  // of an exception caught earlier
 }
 
 CallSite::~CallSite() {

@@ -1,5 +1,5 @@
-// The calls through which an exception left, as in Python's traceback. They are kept
-// whether or not the recorder is on. All functions are about the calling thread.
+// The calls that an exception left, as in Python's traceback. They are kept whether or
+// not the recorder is on. All functions refer to the calling thread.
 #pragma once
 
 #include <exception>
@@ -15,7 +15,7 @@ namespace lockstep::tracer {
 struct Frame {
   std::source_location site;  ///< where the function was called
   int below = 0;              ///< lines from there to the call
-  const char* module = "";    ///< path of the called module, if it is one
+  const char* module = "";    ///< path of the module, if one is called
   std::string thread;  ///< if not empty: only names the thread of the calls inside it
 };
 
@@ -51,7 +51,7 @@ void continue_traceback(Traceback inner, std::string thread);
 
 /// Returns the calls as Python prints them, outermost first, with the lines of the
 /// sources that are embedded in the program; "" if no module was called: such an error,
-/// as that of a missing driver, is about the run and not about the model.
+/// for example a missing driver, concerns the run and not the model.
 std::string traceback_text(const Traceback& traceback);
 
 }  // namespace lockstep::tracer

@@ -64,8 +64,8 @@ PlanPtr plan_forward(const PlanRequest& r, bool training) {
 PlanPtr plan_backward(const PlanRequest& r, bool training) {
   const Md x = described(r.in[0]), channel = plain(r.in[2].sizes);
   const bool relu = r.attributes.relu;
-  // The gradient in evaluation mode requires a forward hint of training kind that uses
-  // the given statistics.
+  // In evaluation mode, the gradient requires a `forward_training` hint that uses the
+  // given statistics.
   auto flags = normalization_flags::use_scale | normalization_flags::use_shift;
   if (!training) flags |= normalization_flags::use_global_stats;
   if (relu) flags |= normalization_flags::fuse_norm_relu;

@@ -30,7 +30,7 @@ void* address(const Ref& ref, const KernelArgs& args) {
   return nullptr;
 }
 
-/// Returns the block size of channels, as in the layout that a convolution prefers.
+/// Returns the number of channels per block in the layout that a convolution prefers.
 int64_t channel_block() {
   static const int64_t block = [] {
     using namespace dnnl;

@@ -29,8 +29,8 @@ constexpr int64_t kPad = 16;
 /// Strides of a tile's 6×6 values, one in the matrix of each point.
 Strides points(int64_t point) { return {6 * point, point}; }
 
-/// Returns a number of tiles whose matrices fit into the L2 cache, but which is large
-/// enough to amortise loading all filters.
+/// Returns how many tiles to process together: few enough for their matrices to fit
+/// into the L2 cache, but enough to amortise loading all filters.
 int64_t tiles_together(int64_t c, int64_t k, int64_t tiles) {
   constexpr int64_t kFloats = 1 << 18;  // 1 MiB
   const int64_t fitting = std::clamp<int64_t>(kFloats / (kPoints * (c + k)), 48, 192);

@@ -12,7 +12,7 @@ namespace lockstep::cpu {
 bool has_winograd();
 
 /// The three kernels of one convolution. Activations are N × C/8 × H × W × 8 (oneDNN's
-/// nChw8c), weights plain K × C × 3 × 3; C and K must be multiples of 16. Results
+/// nChw8c); weights are plain K × C × 3 × 3; C and K must be multiples of 16. Results
 /// depend neither on the number of OpenMP threads nor on how a batch is split, except
 /// for the last bits of backward_weight, which sums over the batch.
 class Winograd {

@@ -17,7 +17,7 @@ Form form_of(const TensorSpec& spec);
 /// Returns the form of activations of that shape: channels last unless both orders
 /// coincide.
 Form activation_form(const Shape& sizes, bool bf16);
-/// Returns the form without bfloat16, or plain.
+/// Returns `form` with float32 elements.
 Form float_form(Form form);
 size_t bytes_of(const Shape& sizes, Form form);
 /// Returns null for plain float32; layouts of equal form and size share one object.

@@ -15,7 +15,8 @@ struct Gpus {
 /// Returns the GPUs of this machine. Queries the driver only once.
 const Gpus& gpus();
 
-/// Returns the GPU of a device: GPU i for device i, or shared if there are fewer GPUs.
+/// Returns the GPU of a device: GPU i for device i; if there are fewer GPUs than
+/// devices, devices share them.
 int gpu_of(Device device);
 
 /// Makes `gpu` current for the calling thread until the end of the scope. If the thread

@@ -7,7 +7,8 @@
 //   for_each(n, f)             f(i) for every i < n, in any order, concurrently
 //   for_many(f, largest)       f(t, i) for every i < f.size(t), t < f.count (many.h)
 //   for_rows(rows, f)          f(row, lane) for every lane that shares the row
-//   (element.h) for_columns(rows, columns, f)
+//                              (element.h)
+//   for_columns(rows, columns, f)
 //                              f(k, row · columns + c) with k = f.column(c), which is
 //                              computed once for many rows
 //   sum_columns(rows, columns, f, scratch)
@@ -15,7 +16,7 @@
 //                              order of summation (normalization.h)
 //   scratch_bytes(rows, columns, size)   scratch for sums of `size` bytes
 //   fault()                    where kernels of the current device report errors
-//   convolution(Convolution), gemm(Gemm)   planned calls of a library
+//   convolution(Convolution), gemm(Gemm)   planned library calls
 #pragma once
 
 #include <algorithm>

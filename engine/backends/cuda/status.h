@@ -1,4 +1,4 @@
-// Checks the status of calls to CUDA's libraries. Throws an error naming a failed call.
+// Checks the status of calls to CUDA's libraries. Errors name the call that failed.
 #pragma once
 
 #include <cublas_v2.h>

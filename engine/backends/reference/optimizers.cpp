@@ -31,8 +31,8 @@ void sgd(const KernelArgs& args) {
   }
 }
 
-/// A parameter's tensors among the arguments, `each` of them: itself, its gradient, its
-/// state. The state starts at zero.
+/// Returns the `each` tensors of the parameter at argument `at`: the parameter itself,
+/// its gradient and its state. If `first`, sets the state to zero.
 template <typename T>
 std::span<const View> tensors_of(const KernelArgs& args, size_t at, size_t each,
                                  bool first) {

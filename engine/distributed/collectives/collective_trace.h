@@ -9,7 +9,7 @@
 namespace lockstep::distributed {
 
 /// Fills in the trace fields of `task`, which runs `call` on a tensor of type `dtype`,
-/// and the fields of `call` with which its messages are recorded. `task.waits` must be
+/// and the fields of `call` that the records of its messages need. `task.waits` must be
 /// complete, and the innermost open event must be the op that makes the call. Records
 /// nothing if the recorder is off.
 void describe_collective(runtime::Task& task, Collective& call,
@@ -62,7 +62,7 @@ class TracedTransport : public Transport {
   const std::unique_ptr<Transport> transport_;
   const char* group_;
   const int rank_;
-  int64_t seq_ = -1;             ///< of the current collective
+  int64_t seq_ = -1;             ///< `seq` of the current collective
   std::vector<int64_t> causes_;  ///< events after which our next message is ready
   std::vector<runtime::EventPtr> waits_;  ///< work that our first message waits for
   int64_t last_ended_ = 0;                ///< when the previous message arrived

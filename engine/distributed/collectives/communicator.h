@@ -37,7 +37,7 @@ int64_t ended(const std::vector<runtime::EventPtr>& events);
 /// Extends the collective's recorded span to include [begin, end), in ns.
 void extend_span(const Collective& call, int64_t begin, int64_t end);
 
-/// An algorithm that connects `size()` ranks; each rank holds its own object. Calls
+/// An algorithm for collectives of `size()` ranks; each rank has its own object. Calls
 /// must be made from one thread (the comm stream's) and in the same order on all ranks.
 /// A call blocks until this rank's part is done, or enqueued if hardware performs it.
 /// Throws std::runtime_error naming the rank that is missing or disagrees; the

@@ -21,8 +21,8 @@ struct CommunicatorOptions {
   Device device = kHost;  ///< device of the tensors, if the host cannot read its memory
 };
 
-/// Must be called by all ranks of `store`. Throws std::runtime_error, including if this
-/// build lacks the backend.
+/// Must be called by all ranks of `store`. Throws std::runtime_error on failure,
+/// including if this build lacks the backend.
 std::unique_ptr<Communicator> make_communicator(const CommunicatorOptions& options);
 
 /// Returns whether this build includes Gloo.

@@ -37,9 +37,9 @@ struct CollectiveLabel {
   const char* why = nullptr;  ///< the collective's name by default
   std::string tensor = {};    ///< `bucket 0`, `buffers`
   int64_t bucket = -1;
-  std::vector<std::string> params = {};  ///< names of the parameters it contains
+  std::vector<std::string> params = {};  ///< names of the parameters in the tensor
   /// Events that the collective waits for, in addition to all work already enqueued on
-  /// the compute stream. Each is recorded in its `deps` in the trace.
+  /// the compute stream. Recorded as the collective's `deps` in the trace.
   std::vector<runtime::EventPtr> after = {};
 };
 

@@ -34,7 +34,7 @@ std::vector<T> sum(ProcessGroup& group, Device device, std::vector<T> mine,
   const Tensor tensor = to_device(mine, device, why);
   group.all_reduce(tensor, ReduceOp::sum, {why, "numbers"}).wait();
   if (device.type != DeviceType::null) return to_host<T>(tensor, why);
-  for (T& number : mine) number *= group.size();  // all ranks are assumed to be equal
+  for (T& number : mine) number *= group.size();  // assumes equal lists on all ranks
   return mine;
 }
 

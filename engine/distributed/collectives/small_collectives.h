@@ -7,8 +7,9 @@
 
 namespace lockstep::distributed {
 
-/// Each function blocks the host until the result is available. Transfers via `device`;
-/// on devices that compute nothing, all ranks count as equal. `why` is for the trace.
+/// Each function blocks the host until the result is available. Transfers go through
+/// `device`; if it computes nothing, the lists of all ranks are assumed to be equal.
+/// `why` is for the trace.
 std::vector<int64_t> broadcast_integers(ProcessGroup& group, Device device,
                                         std::vector<int64_t> mine, const char* why);
 std::vector<int64_t> sum_integers(ProcessGroup& group, Device device,

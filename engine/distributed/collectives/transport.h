@@ -49,7 +49,7 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  /// Sends `out` and receives `in` concurrently; either may be null. Throws
+  /// Sends `out` and receives `in` concurrently; either may be null. On failure, throws
   /// std::runtime_error naming the rank at the other end.
   virtual Exchanged exchange(const Outgoing* out, const Incoming* in,
                              const Collective& call) = 0;

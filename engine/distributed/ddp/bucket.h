@@ -18,13 +18,15 @@ class Bucket {
   /// Returns a view of the part of the flat tensor that holds the gradient of member i.
   const Tensor& view(size_t i) const { return views_[i]; }
 
-  /// Writes `factor` times `grad` to the view of member i; zeros if it is undefined.
+  /// Writes `factor` times `grad` to the view of member i; zeros if `grad` is
+  /// undefined.
   void pack(size_t i, const Tensor& grad, double factor);
   /// Copies the view of member i into `grad`.
   void unpack(size_t i, const Tensor& grad) const;
   void fill_with_zeros();
 
-  /// Returns `bucket 0` and its parameter names. `waits`: events the sum must wait for.
+  /// Returns a label such as `bucket 0`, with the names of the parameters. `waits`:
+  /// events that the sum must wait for.
   CollectiveLabel label(const Parameters& parameters,
                         std::vector<runtime::EventPtr> waits) const;
 

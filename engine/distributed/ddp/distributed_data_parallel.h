@@ -1,6 +1,6 @@
 // DistributedDataParallel: one process (or thread) per device, each with its own copy
-// of the model and its share of the batch. Only gradients are exchanged, while backward
-// is still running.
+// of the model and its share of the batch. Only gradients (while backward is still
+// running) and buffers are exchanged.
 #pragma once
 
 #include <memory>

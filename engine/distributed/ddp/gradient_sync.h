@@ -1,5 +1,6 @@
 // How DistributedDataParallel synchronises gradients: a *slot* (engine/runtime/slot.h)
-// with three implementations, from the simplest to PyTorch's. Learners can plug in one.
+// with three implementations, from the simplest to PyTorch's. Learners can plug in
+// their own.
 #pragma once
 
 #include <functional>
@@ -20,7 +21,7 @@ class GradientSync {
 
   /// Called before a forward pass with gradients enabled, whether synchronised or not.
   virtual void before_forward() {}
-  /// Called after a synchronised forward pass returned `output`, before its backward.
+  /// Called after a synchronised forward pass has returned `output`, before backward.
   virtual void before_backward(const Tensor& output) { (void)output; }
   /// Called when the gradient of parameter `parameter` is available in `.grad()`, on
   /// the autograd thread during the backward pass.
@@ -38,7 +39,7 @@ class GradientSync {
   /// else an empty list. Saved in checkpoints: the order determines which gradients
   /// share a bucket, and therefore the order of floating-point additions.
   virtual std::vector<size_t> ready_order() const { return {}; }
-  /// Continues as if `order` had been observed. Must be identical on all ranks.
+  /// Continues as if `order` had been observed. All ranks must pass the same order.
   virtual void set_ready_order(const std::vector<size_t>& order) { (void)order; }
 };
 
@@ -51,7 +52,7 @@ struct GradBucket {
   CollectiveLabel label;
 };
 
-/// Replaces the all-reduce of a bucket. Responsible for dividing by the world size.
+/// Replaces the all-reduce of a bucket. Must also divide by the world size.
 using CommHook = std::function<Work(ProcessGroup&, GradBucket&)>;
 
 struct ReducerOptions {
@@ -68,10 +69,11 @@ using GradientSyncFactory = std::unique_ptr<GradientSync>(Parameters, ProcessGro
 /// Returns PyTorch's reducer: buckets, all-reduced while backward runs (reducer.h).
 std::unique_ptr<GradientSync> make_reducer(Parameters, ProcessGroup&,
                                            const ReducerOptions&);
-/// Returns the simplest: an all-reduce per gradient, after backward (simple_sync.cpp).
+/// Returns the simplest sync: an all-reduce per gradient, after backward.
 std::unique_ptr<GradientSync> make_naive_sync(Parameters, ProcessGroup&,
                                               const ReducerOptions&);
-/// Returns an all-reduce per bucket, after backward: few large messages, no overlap.
+/// Returns one with an all-reduce per bucket, after backward: few large messages, no
+/// overlap (simple_sync.cpp).
 std::unique_ptr<GradientSync> make_bucketed_sync(Parameters, ProcessGroup&,
                                                  const ReducerOptions&);
 

@@ -72,7 +72,8 @@ void Reducer::mark_ready(size_t parameter) {
   if (seen_[parameter]) {
     throw std::runtime_error(fmt::format(
         "Expected to mark a variable ready only once. Parameter {} ({}) was marked "
-        "twice in one backward pass: it is used by several of them, or by none",
+        "twice: it is used by several backward passes, or the output of forward does "
+        "not depend on it",
         parameter, parameters_[parameter].name));
   }
   seen_[parameter] = true;

@@ -62,7 +62,7 @@ class Reducer : public GradientSync {
   bool rebuilt_ = false, unfinished_ = false, unused_marked_ = false;
   std::vector<size_t> unused_;       ///< parameters that the graph does not reach
   std::vector<bool> used_;           ///< on this rank, by parameter: its hook ran
-  std::vector<bool> used_anywhere_;  ///< the same across all ranks
+  std::vector<bool> used_anywhere_;  ///< the same, on any rank
 };
 
 }  // namespace lockstep::distributed

@@ -58,8 +58,8 @@ void refuse_multicast(const std::string& url, const std::string& host) {
       !(is_v6 && IN6_IS_ADDR_MULTICAST(&v6))) {
     return;
   }
-  refuse(url, fmt::format("{} is a multicast address, where no process can listen; use "
-                          "the address of the node with rank 0 instead",
+  refuse(url, fmt::format("{} is a multicast address, on which no process can listen; "
+                          "use the address of the node with rank 0 instead",
                           host));
 }
 

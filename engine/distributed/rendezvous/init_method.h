@@ -1,4 +1,4 @@
-// PyTorch's `init_method` of init_process_group: where the processes of a run meet.
+// The `init_method` of PyTorch's init_process_group: where the processes of a run meet.
 // Source: torch/distributed/rendezvous.py.
 #pragma once
 
@@ -15,7 +15,7 @@ struct InitMethod {
   std::string host;                ///< env and tcp: rank 0's host
   int port = 0;                    ///< 0: chosen by rank 0; only for a world size of 1
   std::string path;                ///< file: path of the file
-  int rank = -1, world_size = -1;  ///< as passed; for env, else RANK and WORLD_SIZE
+  int rank = -1, world_size = -1;  ///< as passed, or (env) RANK and WORLD_SIZE
 };
 
 /// Parses `env://` (reads MASTER_ADDR, MASTER_PORT and, unless passed, RANK and
@@ -27,7 +27,7 @@ InitMethod parse_init_method(const std::string& url, int rank = -1,
 /// Returns the store described by `init`, after join(rank, world_size). For env and
 /// tcp, rank 0 hosts the server, which listens on `init.host`: an address of its
 /// machine, not loopback if any rank runs elsewhere. `timeout` limits connecting and
-/// becomes the store's timeout. Throws what the constructor and join() throw.
+/// becomes the store's timeout. Throws what the store's constructor and join() throw.
 std::shared_ptr<Store> make_store(const InitMethod& init, int rank, int world_size,
                                   Milliseconds timeout = kDefaultStoreTimeout);
 

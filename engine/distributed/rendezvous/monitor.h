@@ -14,16 +14,17 @@
 
 namespace lockstep::distributed {
 
-/// A thread of this rank that periodically (every tenth of the timeout, but every 50 ms
-/// to 1 s) writes a heartbeat and the rank's latest collective to the store and reads
-/// those of the others. If a rank is gone or has failed, it aborts the group's
-/// communicator so that no collective waits for that rank. (A rank whose neighbours are
-/// alive would otherwise detect a death only at its timeout.) Thread-safe.
+/// A thread of this rank that periodically (at intervals of a tenth of the timeout, but
+/// at least 50 ms and at most 1 s) writes a heartbeat and the rank's latest collective
+/// to the store and reads those of the others. If a rank is gone or has failed, the
+/// monitor aborts the group's communicator so that no collective waits for that rank.
+/// (A rank whose neighbours are alive would otherwise detect a death only at its
+/// timeout.) Thread-safe.
 class Monitor {
  public:
   /// Calls `last_resort` on the monitor's thread, with the message naming the culprit,
-  /// if this rank has not called explain() within 1.5 s of a failure on another rank,
-  /// because it may be busy elsewhere. `group` must outlive the monitor.
+  /// if this rank, which may be busy elsewhere, has not called explain() within 1.5 s
+  /// of a failure on another rank. `group` must outlive the monitor.
   Monitor(std::shared_ptr<Store> store, ProcessGroup& group, Milliseconds timeout,
           std::function<void(const std::string&)> last_resort = {});
   ~Monitor();

@@ -1,4 +1,4 @@
-// The request handling of a store's server, without sockets and threads (see
+// The request handling of a store's server, without sockets or threads (see
 // tcp_store_server.cpp for those).
 //
 // Each request is answered exactly once: immediately or, for get and wait, when another

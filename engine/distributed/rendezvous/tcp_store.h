@@ -97,7 +97,7 @@ class TcpStoreServer {
 /// Source: torch/csrc/distributed/c10d/TCPStore.cpp.
 class TcpStore : public Store {
  public:
-  /// Connects, retrying until `timeout` because the server may start later. Rank 0
+  /// Connects, retrying for up to `timeout` because the server may start later. Rank 0
   /// passes its `server`, which then lives as long as this object. Throws StoreGone if
   /// no server is listening in time, and std::runtime_error if the host cannot be
   /// resolved or if the listener is not a store.

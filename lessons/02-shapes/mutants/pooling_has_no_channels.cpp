@@ -1,5 +1,5 @@
 // rejected by: nets
-// because: keeps them
+// because: keeps their number
 //
 // The misconception: the configuration's 0 is the number of channels.
 

@@ -1,5 +1,5 @@
 // rejected by: moved
-// because: a batch of 256 images has 150 MB
+// because: a batch of 256 images takes 150 MB
 //
 // The misconception: the batch is copied into the queue, and by the way while the mutex
 // is held.

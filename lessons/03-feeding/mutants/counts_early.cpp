@@ -1,5 +1,5 @@
 // rejected by: bounded
-// because: a batch counts as taken once it is there
+// because: a batch counts as taken once take has
 //
 // The misconception: the batch counts as taken before it is there, so there is room for
 // one too many while take waits.

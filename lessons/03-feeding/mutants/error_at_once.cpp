@@ -1,5 +1,5 @@
 // rejected by: errors_in_turn
-// because: depends on luck if it jumps
+// because: if it jumps the queue
 //
 // The misconception: an error is reported at once, with the next call of take, before
 // the batches that precede it.

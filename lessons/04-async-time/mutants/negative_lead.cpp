@@ -1,5 +1,5 @@
 // rejected by: ahead
-// because: 0 where the op was still running
+// because: 0 if the op was still running
 //
 // The misconception: a lead may be negative.
 

@@ -1,5 +1,5 @@
 // rejected by: from_a_device
-// because: the host sees none
+// because: no chunk passes through the host
 //
 // The misconception: the batch always comes from main memory: one that is on a device
 // already is fetched to the host first.

@@ -1,5 +1,5 @@
 // rejected by: other_sums
-// because: the sum was added into a gradient that came
+// because: the sum was added into an input gradient
 //
 // The misconception: a group of one tensor is not packed but added to in place: replica
 // 0's own gradient is overwritten.

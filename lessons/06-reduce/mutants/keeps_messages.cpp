@@ -1,5 +1,5 @@
 // rejected by: doubles_and_memory
-// because: messages need memory for one group only while it
+// because: a message needs memory only while it
 //
 // The misconception: every message is kept alive until the next step, for fear that its
 // memory is reused while the sum is enqueued.

@@ -1,5 +1,5 @@
 // rejected by: uneven
-// because: and the last one what is left
+// because: except the last, smaller one
 //
 // The misconception: all devices get the same share.
 

@@ -1,5 +1,5 @@
 // rejected by: variance
-// because: epsilon is no part of the variance
+// because: epsilon is not part of the variance
 //
 // The misconception: epsilon belongs to the variance, so it is added here and again by
 // the engine.

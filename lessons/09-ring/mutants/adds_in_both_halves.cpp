@@ -1,5 +1,5 @@
 // rejected by: two_ranks
-// because: it replaces (adds = false)
+// because: it replaces yours (adds = false)
 //
 // The misconception: a ring adds, always.
 

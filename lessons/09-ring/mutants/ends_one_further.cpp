@@ -1,5 +1,5 @@
 // rejected by: first_half
-// because: ends with another chunk than rank()
+// because: must end with chunk rank()
 //
 // Both halves fit together, one chunk further than the first promises.
 

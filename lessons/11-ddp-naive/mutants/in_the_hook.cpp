@@ -1,5 +1,5 @@
 // rejected by: any_order
-// because: matched with another rank's different parameter
+// because: matched with a different parameter on another rank
 //
 // The misconception: reduce each gradient in its hook, as soon as it is there. That even
 // overlaps with backward, as long as backward has the same order everywhere.

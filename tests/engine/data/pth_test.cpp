@@ -73,8 +73,8 @@ TEST(PthFile, RefusesByNameWhatIsNotDataOnly) {
   refused("big_endian.pth", "big-endian");
   expect_error([] { PthFile(pth_golden_path("absent.pth")); }, "absent.pth",
                "No such file", "; fix: ");
-  expect_pth_refused("", "is not a file of torch.save");
-  expect_pth_refused("{\"a\": 1}", "is not a file of torch.save");
+  expect_pth_refused("", "was not written by torch.save");
+  expect_pth_refused("{\"a\": 1}", "was not written by torch.save");
 }
 
 // A zip archive has checksums: whatever is accepted is what was written.

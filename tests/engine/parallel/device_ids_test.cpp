@@ -119,8 +119,8 @@ TEST(DeviceIds, MustBeDifferent) {
         [&] { DataParallel(doubles_on(reference(0), received), std::move(ids)); });
   };
   EXPECT_EQ(refused({reference(0), reference(1), reference(0)}),
-            "DataParallel requires different devices of one type: reference:0 is not; "
-            "fix: check device_ids");
+            "DataParallel requires different devices of one type: reference:0 is "
+            "repeated or of another type; fix: check device_ids");
   EXPECT_NE(refused({reference(0), {DeviceType::null, 1}}), "");
   EXPECT_EQ(refused({}), "DataParallel requires a device");
 }

@@ -34,8 +34,8 @@ class Ranks : public ::testing::Test {
 };
 
 TEST(Narration, OfAllGradientsAtOnce) {  // and not of the first one alone
-  const Model model =
-      load_file(std::string(LOCKSTEP_SOURCE_DIR) + "/lessons/11-ddp-naive/trace.json.gz");
+  const std::string lessons = std::string(LOCKSTEP_SOURCE_DIR) + "/lessons/";
+  const Model model = load_file(lessons + "11-ddp-naive/trace.json.gz");
   std::string why;
   const auto at = parse_position(model, "2:all_reduce", why);
   ASSERT_TRUE(at.has_value()) << why;

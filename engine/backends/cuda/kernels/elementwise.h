@@ -71,7 +71,8 @@ struct Add {
   }
 };
 
-/// Adds to y the bias of its channel (the innermost dimension), and an optional ReLU.
+/// Adds to each y the bias of its channel (the innermost dimension), then applies an
+/// optional ReLU.
 template <class T, int N>
 struct AddBias {
   const float* bias;

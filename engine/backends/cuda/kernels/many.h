@@ -66,7 +66,7 @@ struct Rmsprop {
   struct Entry {
     float* parameter;
     const float* gradient;
-    float *square, *average, *buffer;  ///< null: not centered; no momentum
+    float *square, *average, *buffer;  ///< `average` and `buffer`: null if unused
     Index size;
   } entry[kMany];
   Index count;

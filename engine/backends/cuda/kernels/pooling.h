@@ -1,5 +1,6 @@
-// Pooling of N×H×W×C images. In backward, every input pixel gathers from the windows
-// that cover it: no two threads write the same element, so the order of sums is fixed.
+// Pooling of N×H×W×C images. In the backward pass, every input pixel gathers from the
+// windows that cover it: no two threads write the same element, so the order of sums is
+// fixed.
 #pragma once
 
 #include "engine/backends/cuda/kernels/element.h"

@@ -9,8 +9,8 @@
 
 namespace lockstep::cuda {
 
-/// Launches a kernel per 64 parameters, with a table of them as its argument; `each`
-/// tensors belong to a parameter, and entry(tensors, size) is its row of the table.
+/// Launches a kernel per 64 parameters, with a table of them as its argument; each
+/// parameter has `each` tensors, and entry(tensors, size) returns its row of the table.
 template <class Machine, class Table, class Entry>
 void update_many(const KernelArgs& args, size_t each, Table& table, Entry entry) {
   for (size_t start = 0; start < args.in.size(); start += each * kMany) {

@@ -1,5 +1,5 @@
 // Plans of convolutions and linear layers: the tensors are converted, then a library's
-// kernel runs, followed by small kernels of ours (bias, ReLU).
+// kernel runs, followed by our own small kernels (bias, ReLU).
 #pragma once
 
 #include "engine/backends/cuda/kernels/elementwise.h"
@@ -110,7 +110,7 @@ PlanPtr plan_convolution(const PlanRequest& r) {
 
 template <class Machine>
 PlanPtr plan_linear(const PlanRequest& r) {
-  // A dot product of two vectors is a sum of squares: keep full precision.
+  // A single output is a dot product, such as a sum of squares: keep full precision.
   const bool dot = r.code == OpCode::linear && r.out[0].sizes.numel() == 1;
   const Form form{false, autocast() && !dot};
   Steps steps(form.bf16 ? "cublas:bfloat16" : "cublas:float32");

@@ -18,8 +18,8 @@ namespace lockstep::distributed {
 /// Uses Gloo over TCP, with one connection per pair of ranks. All-reduce is Gloo's ring
 /// (that of its newer interface), broadcast is a tree, and reduce is a ring followed by
 /// a gather. Reduce-scatter, which the newer interface lacks, is an all-reduce of which
-/// only one part is kept. Buffers without data are not exchanged, so such ranks do not
-/// wait for each other.
+/// only one part is kept. Buffers without data are not exchanged, so ranks do not wait
+/// for each other in such calls.
 ///
 /// Gloo's errors do not name a rank; Monitor identifies it. Gloo does not compare the
 /// ranks' calls either, so each collective is preceded by a small all-gather that does.
