@@ -11,6 +11,7 @@
 #include "gui/app/app.h"
 #include "gui/render/film.h"
 #include "gui/render/offscreen.h"
+#include "gui/screen/trace_files.h"
 #include "tracer/format/file_io.h"
 #ifdef LOCKSTEP_HAS_WINDOW
 #include "gui/screen/window.h"
@@ -56,8 +57,10 @@ Size parse_size(const std::string& text) {
 }
 
 void open_all(const ViewOptions& o, gui::App& app) {
-  for (const std::string& file : o.files) {
-    const auto trace = tracer::open_file_text(file, SIZE_MAX, tracer::Ending::any);
+  gui::TraceFiles files{o.files, o.compare};
+  while (!files.paths.empty()) {
+    const gui::TraceText trace = gui::next_text(files);
+    const std::string& file = trace.name;
     app.begin_loading(file, trace.text, trace.owner);
     app.finish_loading();
     if (!app.error.empty()) throw std::runtime_error(app.error);
@@ -162,9 +165,10 @@ int picture_of_trace(const std::string& file, const std::string& at,
 void add_view(CLI::App& app, Action& action) {
   auto o = std::make_shared<ViewOptions>();
   auto* command = app.add_subcommand("view", "play a trace, step by step");
-  command->add_option(
-      "TRACE", o->files,
-      "trace files (.json, .json.gz) of lockstep or of PyTorch's profiler");
+  command->add_option("TRACE", o->files,
+                      "trace files (.json, .json.gz) of lockstep or of PyTorch's "
+                      "profiler; the files of "
+                      "a job's ranks are merged");
   command->add_option("--at", o->at,
                       "2 | 2:backward | 2:ResNet.forward | '#1234' (an id) | "
                       "@12.5ms");

@@ -274,6 +274,8 @@ Tensors apply_node(Node& node, Tensors grads) {
   CategoryScope category(MemoryCategory::gradients);
   tracer::HostEvent event("op", node.name());
   event.set_fwd(node.forward_op());
+  event.arg({keys::file, node.site().file_name()});
+  event.arg({keys::line, static_cast<int64_t>(node.site().line())});
   ops::describe_shapes(event, grads);
   return node.apply(std::move(grads));
 }

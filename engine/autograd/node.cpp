@@ -14,8 +14,8 @@ thread_local bool grad_mode = true;
 /// A node whose formula is a closure.
 class FormulaNode : public Node {
  public:
-  FormulaNode(const char* name, Device device, Formula formula)
-      : Node(name, device), formula_(std::move(formula)) {}
+  FormulaNode(const char* name, Device device, Formula formula, Site site)
+      : Node(name, device, site), formula_(std::move(formula)) {}
 
   Tensors apply(Tensors grads) override {
     Formula formula = std::move(formula_);  // frees the saved tensors on return
@@ -46,8 +46,8 @@ void mark_gradient(const Tensor& variable) {
 
 }  // namespace
 
-Node::Node(const char* name, Device device)
-    : name_(name), device_(device), sequence_nr_(sequence_counter++) {}
+Node::Node(const char* name, Device device, Site site)
+    : name_(name), device_(device), sequence_nr_(sequence_counter++), site_(site) {}
 
 /// Frees a long tape iteratively, to avoid a stack frame per node.
 Node::~Node() {
@@ -110,10 +110,10 @@ bool needs_history(const Tensors& inputs) {
 }
 
 NodePtr set_history(const char* name, const Tensors& inputs, const Tensors& outputs,
-                    int64_t forward_op, Formula formula) {
+                    int64_t forward_op, Formula formula, Node::Site site) {
   if (!needs_history(inputs)) return nullptr;
-  auto node =
-      std::make_shared<FormulaNode>(name, outputs[0].device(), std::move(formula));
+  auto node = std::make_shared<FormulaNode>(name, outputs[0].device(),
+                                            std::move(formula), site);
   node->set_forward_op(forward_op);
   node->output_count = static_cast<uint32_t>(outputs.size());
   for (const Tensor& input : inputs) node->next_edges.push_back(gradient_edge(input));

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <source_location>
 #include <vector>
 
 #include "engine/tensor/tensor.h"
@@ -21,9 +22,13 @@ struct Edge {
 /// gradients of its inputs. Source: torch/csrc/autograd/function.h.
 class Node {
  public:
-  Node(const char* name, Device device);
-  Node(const char* name, Device device, uint64_t sequence_nr)
-      : name_(name), device_(device), sequence_nr_(sequence_nr) {}
+  using Site = std::source_location;
+
+  /// `site` is where the gradient formula is written: the source of its event.
+  Node(const char* name, Device device, Site site = Site::current());
+  Node(const char* name, Device device, uint64_t sequence_nr,
+       Site site = Site::current())
+      : name_(name), device_(device), sequence_nr_(sequence_nr), site_(site) {}
   virtual ~Node();
 
   /// Must be called once, with one gradient per output of the forward operation; an
@@ -36,6 +41,7 @@ class Node {
   uint64_t sequence_nr() const { return sequence_nr_; }
   int64_t forward_op() const { return forward_op_; }  ///< trace id, or kNone
   void set_forward_op(int64_t id) { forward_op_ = id; }
+  const Site& site() const { return site_; }
 
   std::vector<Edge> next_edges;
   uint32_t output_count = 1;  ///< number of outputs of the forward operation
@@ -44,6 +50,7 @@ class Node {
   const char* name_;
   Device device_;
   uint64_t sequence_nr_;
+  Site site_;
   int64_t forward_op_ = tracer::kNone;
 };
 
@@ -71,7 +78,8 @@ using Formula = std::function<Tensors(Tensors grads)>;
 /// or null. The formula must capture outputs only through `detach()`: a node that owns
 /// its own output is never freed.
 NodePtr set_history(const char* name, const Tensors& inputs, const Tensors& outputs,
-                    int64_t forward_op, Formula formula);
+                    int64_t forward_op, Formula formula,
+                    Node::Site site = Node::Site::current());
 
 /// Returns whether `set_history` would create a node for these inputs.
 bool needs_history(const Tensors& inputs);

@@ -72,6 +72,7 @@ std::shared_ptr<Block> Allocator::allocate(size_t bytes, MemoryCategory category
     }
   }
   count(category, static_cast<int64_t>(bytes));
+  record(*block);
   return {block.release(), [this](Block* b) { release(b); }};
 }
 
@@ -128,6 +129,7 @@ void Allocator::release(Block* block) {
   for (Stream* stream : block->other_streams) events.push_back(stream->record_event());
   std::lock_guard lock(mutex_);
   count(block->category, -static_cast<int64_t>(block->bytes));
+  record(*block);
   if (block->data == nullptr) return;
   if (events.empty()) {
     free_.emplace(block->capacity, Free{block->data, block->stream, block->pool});
@@ -167,19 +169,29 @@ void Allocator::recategorize(Block& block, MemoryCategory category) {
   count(block.category, -static_cast<int64_t>(block.bytes));
   block.category = category;
   count(category, static_cast<int64_t>(block.bytes));
+  record(block);
 }
 
-/// REQUIRES: mutex_ is held, so that the trace's counters are in program order.
 void Allocator::count(MemoryCategory category, int64_t bytes) {
   live_[static_cast<int>(category)] += bytes;
   total_ += bytes;
   peak_ = std::max(peak_, total_);
+}
+
+/// Appends a counter to the trace, after `block` was taken, freed or moved to another
+/// category. Its lane is the last of the streams that use the block: compute, copy,
+/// comm. REQUIRES: mutex_ is held, so that the counters are in program order.
+void Allocator::record(const Block& block) const {
   if (!tracer::recording()) return;
   std::array<tracer::Arg, kMemoryCategories> args;
   for (int i = 0; i < kMemoryCategories; ++i) {
     args[i] = tracer::Arg(name(static_cast<MemoryCategory>(i)), live_[i]);
   }
-  tracer::Record record{'C', "memory", "memory", device_.trace_id(), 0};
+  StreamKind last = block.stream->kind();
+  for (const Stream* stream : block.other_streams)
+    last = std::max(last, stream->kind());
+  tracer::Record record{'C', "memory", "memory", device_.trace_id(),
+                        static_cast<int>(last)};
   record.ts = tracer::now_ns();
   tracer::append(record, args);
 }

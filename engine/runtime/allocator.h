@@ -91,6 +91,7 @@ class Allocator {
   void give_back_unused();
   void reclaim_pending();
   void count(MemoryCategory category, int64_t bytes);
+  void record(const Block& block) const;
 
   struct Free {  ///< a block that its stream may reuse immediately
     void* data;

@@ -80,7 +80,8 @@ class PhaseSlot<Result(Args...)> : public Slot<Result(Args...)> {
   using Slot<Result(Args...)>::Slot;
 
   Result operator()(Args... args) const {
-    const tracer::Phase phase(this->name());
+    // Its source is the function that runs inside it, not this line.
+    const tracer::Phase phase(this->name(), std::source_location());
     return Slot<Result(Args...)>::operator()(std::forward<Args>(args)...);
   }
 };

@@ -41,6 +41,7 @@ struct Task {
   std::shared_ptr<TaskParts> parts;  ///< of the parts with their own events, or null
   EventPtr done;                     ///< set by `enqueue`
   int64_t enqueued = 0;              ///< ns, if recorded
+  int64_t ordered = 0;  ///< ns, if recorded: when its place in the queue was determined
 
   bool recorded() const { return record.id != tracer::kNone; }
 };

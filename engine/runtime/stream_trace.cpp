@@ -44,6 +44,7 @@ std::vector<TraceEnd> Stream::describe(Task& task) {
   task.record.rank = tracer::current_rank();
   task.record.lane = on_host ? task.host_lane : static_cast<int>(kind_);
   if (!task.recorded()) return {};
+  task.ordered = tracer::now_ns();
   task.waits.insert(task.waits.end(), untraced_waits_.begin(), untraced_waits_.end());
   untraced_waits_.clear();
   return {{task.record.id, this}};
@@ -66,6 +67,7 @@ void Stream::record(Task& task, int64_t start, int64_t end, int64_t cpu) {
   task.args.emplace_back(keys::queued_us,
                          static_cast<double>(start - ready_time(task)) / 1e3);
   last_end_ = end;
+  task.args.emplace_back(keys::memory_counters, task.ordered);  // see collect.cpp
   task.args.emplace_back(keys::cpu_us, static_cast<double>(cpu) / 1e3);
   if (task.record.cat == std::string_view("copy")) {
     task.args.push_back(tracer::Arg::integers(keys::shape, task.shape));

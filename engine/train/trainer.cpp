@@ -198,8 +198,7 @@ bool Trainer::is_skipped(const data::Batch& batch, bool reduce) {
   return sums[0] > 0;
 }
 
-/// A step of the run, from construction to destruction: holds its number, its event and
-/// its start time.
+/// A step of the run, from construction to destruction: its number, event and start.
 class Trainer::Step {
  public:
   Step(Trainer& trainer, bool train) : trainer_(trainer) {
@@ -207,7 +206,8 @@ class Trainer::Step {
     result.train = train;
     tracer::set_step(result.step);
     tracer::step_facts() = {};
-    event_.emplace("step").event.arg({keys::kind, train ? "train" : "eval"});
+    event_.emplace("step", std::source_location::current())
+        .event.arg({keys::kind, train ? "train" : "eval"});
   }
 
   /// The byte laws do not apply to a step that an exception ends.

@@ -57,6 +57,12 @@ void App::open(Model model) {
   OpenTrace trace;
   trace.model = std::make_unique<Model>(std::move(model));
   trace.mean = mean_breakdown(*trace.model);
+  trace.verdict = judge(*trace.model);
+  if (trace.verdict.state == Verdict::State::broken && trace.model->problems.empty()) {
+    const Verdict::Violation& broken = trace.verdict.violations.front();
+    trace.model->problems.push_back(
+        fmt::format("breaks the law `{}`: {}", broken.law, broken.message));
+  }
   const uint32_t failed = trace.model->failed;
   const uint32_t first = failed == kNoEvent ? trace.model->steps.front().event : failed;
   trace.position = first == kNoEvent ? Position{} : at_event(*trace.model, first);
@@ -89,6 +95,17 @@ void App::move(Move move) {
   to.progress = 0;
   settings.transport.playing = false;
   go(to);
+}
+
+void App::go_to_violation() {
+  OpenTrace& own = trace();
+  const auto& violations = own.verdict.violations;
+  for (size_t i = 0; i < violations.size(); ++i) {
+    const uint32_t event = violations[own.violation++ % violations.size()].event;
+    if (event == kNoEvent) continue;
+    settings.transport.playing = false;
+    return go(at_event(*own.model, event));
+  }
 }
 
 void App::focus_rank(int rank) {

@@ -14,6 +14,7 @@
 #include "gui/model/breakdown.h"
 #include "gui/model/loader.h"
 #include "gui/model/state.h"
+#include "gui/model/verdict.h"
 #include "gui/ui/ui.h"
 
 namespace lockstep::gui {
@@ -58,7 +59,9 @@ struct OpenTrace {
   size_t step_of = SIZE_MAX;  ///< the step that `step` describes
   TimelineView timeline;
   std::vector<Position> bookmarks;
-  bool problems_seen = false;   ///< the user dismissed the file's problems
+  Verdict verdict;             ///< of `trace check`, computed when the trace was opened
+  size_t violation = 0;        ///< the violation that the next jump goes to
+  bool problems_seen = false;  ///< the user dismissed the file's problems
   std::vector<CallEntry> tree;  ///< for step `tree_of` of one rank
   size_t tree_of = SIZE_MAX;
   int tree_rank = 0;
@@ -123,6 +126,7 @@ class App {
   /// Moves to a position in the current trace, and moves compared traces accordingly.
   void go(const Position& position);
   void move(Move move);
+  void go_to_violation();     ///< goes to the (next) event that breaks a law
   void focus_rank(int rank);  ///< goes to the same program point, or the same time
 
   Settings settings;

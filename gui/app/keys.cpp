@@ -22,6 +22,7 @@ const std::vector<KeyHelp>& key_help() {
       {"Jump", "p / shift p", "next, previous phase"},
       {"Jump", "page ↓ / page ↑", "next, previous training step"},
       {"Jump", "home / end", "beginning, end of the trace"},
+      {"Jump", "x", "the next event that breaks a law (trace check)"},
       {"Jump", "b / shift b", "set a bookmark, go to the next one"},
       {"View", "z / shift z", "timeline: zoom to the event, to the step"},
       {"View", "w / s", "timeline: zoom in, out"},
@@ -109,6 +110,7 @@ void view_keys(App& app, bool shift) {
     const int ranks = trace.model->ranks();
     app.focus_rank((trace.state.rank + (shift ? ranks - 1 : 1)) % ranks);
   }
+  if (pressed('x')) app.go_to_violation();
   if (pressed('k')) settings.tree = !settings.tree;
   if (pressed('v')) settings.overlap = !settings.overlap;
   if (pressed('c')) settings.cpp_names = !settings.cpp_names;

@@ -58,23 +58,6 @@ std::string shape_arg(const tracer::Json& args, const char* key) {
   return found != args.end() && found->is_array() ? in_brackets(*found, 0) : "";
 }
 
-Memory memory_at(const Model& model, const Device& device, int64_t ts) {
-  Memory memory;
-  if (device.memory.empty()) return memory;
-  auto after = std::upper_bound(device.memory.begin(), device.memory.end(), ts,
-                                [](int64_t t, const auto& p) { return t < p.first; });
-  if (after != device.memory.begin()) --after;
-  const tracer::Json json =
-      tracer::Json::parse(object_at(model.text, after->second), nullptr, false);
-  const auto args = json.is_object() ? json.find("args") : json.end();
-  if (!json.is_object() || args == json.end()) return memory;
-  for (size_t i = 0; i < memory.bytes.size(); ++i) {
-    const int64_t bytes = int_arg(*args, tracer::memory_categories[i]);
-    memory.bytes[i] = std::clamp<int64_t>(bytes, 0, int64_t{1} << 56);
-  }
-  return memory;
-}
-
 const tracer::Json& meta_of(const Model& model) {
   static const tracer::Json none = tracer::Json::object();
   return model.meta ? *model.meta : none;

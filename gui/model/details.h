@@ -41,9 +41,6 @@ struct CollectiveArgs {
   const tracer::CollectiveFacts facts;
 };
 
-/// Returns the device's live bytes at `ts`; before the first counter, that counter's.
-Memory memory_at(const Model& model, const Device& device, int64_t ts);
-
 /// Returns the trace's top-level `lockstep` object, or an empty one if there is none.
 const tracer::Json& meta_of(const Model& model);
 

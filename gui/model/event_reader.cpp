@@ -95,6 +95,9 @@ void EventReader::take_details(const tracer::EventFields& f, Event& event,
       lane.lane.stream = static_cast<int>(std::min<int64_t>(f.stream, INT32_MAX));
     }
   }
+  if (f.memory_counters >= 0 || f.src_memory_counters >= 0) {
+    raw_.queued.push_back({index, f.memory_counters, f.src_memory_counters});
+  }
   if (event.what() == Kind::copy) take_copy(f, index);
   if (event.what() == Kind::collective) {
     const uint32_t group = string_number(raw_.model.strings, f.group);

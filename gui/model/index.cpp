@@ -16,6 +16,7 @@ Model index_model(RawModel raw) {
   index_steps(raw);
   order_program(raw.model);
   index_copies(raw);
+  index_memory(raw);
   index_collectives(raw);
   return std::move(raw.model);
 }

@@ -75,6 +75,7 @@ void sort_events(RawModel& raw) {
     const std::vector<uint32_t> to = sort_by_time(raw);
     follow(to, raw.copies);
     follow(to, raw.collectives);
+    follow(to, raw.queued);
     follow(to, raw.steps);
     follow(to, raw.profiler_steps);
     follow(to, raw.launches);

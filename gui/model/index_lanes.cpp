@@ -94,9 +94,12 @@ void place_counters(RawModel& raw) {
   for (const RawCounter& counter : raw.counters) {
     const int device = device_of(counter);
     if (device == kHostDevice) continue;
-    devices[device].memory.emplace_back(counter.ts, counter.text);
+    const int64_t stream = raw.lanes[counter.lane].lane.tid;
+    devices[device].memory.push_back(
+        {counter.ts, counter.text,
+         static_cast<uint64_t>(std::clamp<int64_t>(stream, 0, 2))});
   }
-  const auto earlier = [](const auto& a, const auto& b) { return a.first < b.first; };
+  const auto earlier = [](const auto& a, const auto& b) { return a.ts < b.ts; };
   for (Device& device : devices) {
     if (!std::is_sorted(device.memory.begin(), device.memory.end(), earlier)) {
       std::stable_sort(device.memory.begin(), device.memory.end(), earlier);

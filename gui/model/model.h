@@ -50,19 +50,35 @@ struct Lane {
   bool is_host() const { return device == kHostDevice; }
 };
 
-struct Device {
-  int64_t id = 0;  ///< id in the trace
-  std::string name;
-  int rank = 0;
-  std::vector<std::pair<int64_t, uint64_t>> memory;  ///< counters: (ts, text offset)
-};
-
 /// Live bytes of a device, in the order of the memory categories.
 struct Memory {
   std::array<int64_t, std::size(tracer::memory_categories)> bytes{};
   int64_t total() const {
     return std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
   }
+};
+
+/// A change of a device's live bytes, when the device reaches it: see memory.h.
+struct MemoryChange {
+  int64_t when = 0;
+  int64_t bytes = 0;
+  uint8_t category = 0;
+};
+
+struct Device {
+  struct Counter {
+    int64_t ts = 0;
+    uint64_t text : 56;   ///< offset of its JSON object in the trace's text
+    uint64_t stream : 8;  ///< the last of the streams that use the block: 0, 1 or 2
+  };
+
+  int64_t id = 0;  ///< id in the trace
+  std::string name;
+  int rank = 0;
+  std::vector<Counter> memory;        ///< in the order of the host
+  Memory first_memory;                ///< the first counter's
+  std::vector<MemoryChange> changes;  ///< after it, by time; empty if unknown
+  std::vector<Memory> sums;           ///< before every 64th change
 };
 
 /// A transfer between memories.

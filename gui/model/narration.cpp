@@ -65,6 +65,7 @@ class Narrator : EventFacts {
     if (event_.step != kNoStep) facts_.number("step", event_.step);
     facts_.number("batch", int_arg(args_, keys::batch, -1));
     facts_.time("length", step_.length);
+    if (event_.dur != step_.length) facts_.time("host_time", event_.dur);
     if (computes()) facts_.per_second("rate", step_.batch, step_.length);
     const auto longest = std::max_element(
         step_.phases.begin(), step_.phases.end(),

@@ -52,6 +52,12 @@ struct RawCounter {
   uint64_t text = 0;
 };
 
+/// A task: how many counters of its device, and of its sender, precede it.
+struct RawQueued {
+  uint32_t event = 0;
+  int64_t counters = -1, src_counters = -1;
+};
+
 struct RawStep {
   uint32_t event = 0;
   bool train = true;
@@ -84,6 +90,7 @@ struct RawModel {
   std::vector<RawCopy> copies;
   std::vector<RawCollective> collectives;
   std::vector<RawCounter> counters;
+  std::vector<RawQueued> queued;
   std::vector<RawStep> steps;           ///< from our own traces
   std::vector<RawStep> profiler_steps;  ///< "ProfilerStep#7"
   std::vector<RawLaunch> launches, launched;
@@ -103,6 +110,7 @@ void nest_events(RawModel& raw);        // index_events.cpp
 void index_steps(RawModel& raw);        // index_steps.cpp
 void order_program(Model& model);       // index_events.cpp
 void index_copies(RawModel& raw);       // index_lanes.cpp
+void index_memory(RawModel& raw);       // memory.cpp
 void index_collectives(RawModel& raw);  // index.cpp
 
 }  // namespace lockstep::gui

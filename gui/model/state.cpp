@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gui/model/details.h"
+#include "gui/model/memory.h"
 #include "gui/model/transfers.h"
 
 namespace lockstep::gui {
@@ -176,7 +177,12 @@ State state_at(const Model& model, const Position& position) {
         std::max<int64_t>(0, now.in - before.in);
     (host ? state.host_out : state.devices[i].out) =
         std::max<int64_t>(0, now.out - before.out);
-    if (!host) state.devices[i].memory = memory_at(model, model.devices[i], state.now);
+    if (host) continue;
+    const Device& device = model.devices[i];
+    DeviceState& own = state.devices[i];
+    own.as_queued = position.order == Order::program || !knows_memory_order(device);
+    own.memory = own.as_queued ? memory_queued(model, device, state.now)
+                               : memory_reached(device, state.now);
   }
   return state;
 }

@@ -31,6 +31,7 @@ struct DeviceState {
   uint32_t running[3] = {kNoEvent, kNoEvent, kNoEvent};
   uint32_t collective = kNoEvent;  ///< the one its rank is in; its messages run inside
   Memory memory;
+  bool as_queued = true;    ///< `memory` is as the host has queued it: see memory.h
   int64_t in = 0, out = 0;  ///< bytes through its port since the start of the step
   Effects effects;          ///< in program order
 };

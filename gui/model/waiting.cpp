@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gui/model/details.h"
+#include "gui/model/state.h"
 
 namespace lockstep::gui {
 
@@ -49,7 +50,8 @@ Waiting waiting_on(const Model& model, const Lane& lane, int64_t ts) {
   const Event& task = model.events[next];
   const tracer::Json args = args_of(model, task);
   using enum Waiting::For;
-  if (ts >= task.ts - queued_ns(args) && model.has_device_times()) {
+  const bool ready = ts >= task.ts - queued_ns(args);
+  if (ready && model.has_device_times() && task.what() != Kind::copy) {
     return {task.what() == Kind::collective ? ranks : core, next};
   }
   const uint32_t awaited = awaited_at(model, args, ts);
@@ -64,6 +66,7 @@ Waiting waiting_on(const Model& model, int device, int64_t ts) {
   for (const int stream : {0, 2, 1}) {
     for (const Lane& lane : model.lanes) {
       if (lane.device != device || lane.stream != stream) continue;
+      if (running_on(model, lane, ts) != kNoEvent) continue;
       const Waiting waiting = waiting_on(model, lane, ts);
       if (waiting.cause != Waiting::For::nothing) return waiting;
     }

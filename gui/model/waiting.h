@@ -9,8 +9,8 @@ namespace lockstep::gui {
 struct Waiting {
   enum class For : uint8_t {
     nothing,  ///< no task is enqueued: the stream is idle
-    core,     ///< everything that it depends on is done, and no core is free; never
-              ///< of null devices, whose times have no meaning
+    core,     ///< a kernel: everything that it depends on is done, and no core is free;
+              ///< never of null devices, whose times have no meaning
     ranks,    ///< other ranks have not joined the collective
     event,    ///< `awaited` has not ended
     port,     ///< `awaited`, a copy, holds a port that it needs

@@ -19,8 +19,14 @@ struct Activity {
   std::string text;
   uint32_t event = kNoEvent;
   int64_t in = 0;
-  bool waits = false;  ///< nothing runs, though work is enqueued
+  bool waits = false;      ///< nothing runs, though work is enqueued
+  std::string brief = {};  ///< if not empty, replaces a text that does not fit
 };
+
+const std::string& words_for(const Ui& ui, Type type, float room, const Activity& now) {
+  const bool fits = now.brief.empty() || ui.width(type, now.text) <= room;
+  return fits ? now.text : now.brief;
+}
 
 Activity activity_of(const OpenTrace& trace, int device) {
   const Model& model = *trace.model;
@@ -49,7 +55,8 @@ Activity activity_of(const OpenTrace& trace, int device) {
   }
   const Waiting waiting = waiting_on(model, device, trace.state.now);
   const bool waits = waiting.cause != Waiting::For::nothing;
-  return {waiting_words(model, waiting), kNoEvent, 0, waits};
+  return {waiting_words(model, waiting), kNoEvent, 0, waits,
+          brief_waiting_words(model, waiting)};
 }
 
 void draw_compact(const Ui& ui, const Rect& r, const OpenTrace& trace, int device,
@@ -61,11 +68,13 @@ void draw_compact(const Ui& ui, const Rect& r, const OpenTrace& trace, int devic
                     : t.dark                ? event_colour(t, *trace.model, now.event)
                                             : t.text;
   if (r.h > 64) {
-    ui.text_cut(r.x + 8, r.y + 25, r.w - 14, Type::small, ink, now.text);
+    ui.text_cut(r.x + 8, r.y + 25, r.w - 14, Type::small, ink,
+                words_for(ui, Type::small, r.w - 14, now));
   }
+  if (trace.model->devices[device].memory.empty()) return;
   const Memory& memory = trace.state.devices[device].memory;
   ui.text_cut(r.x + 8, r.bottom() - 32, r.w - 14, Type::small, t.dim,
-              human_bytes(memory.total()));
+              memory_amount(trace.state.devices[device]));
   draw_memory(ui, {r.x + 8, r.bottom() - 14, r.w - 16, 7}, memory,
               largest_memory(trace));
 }
@@ -106,6 +115,14 @@ void draw_device_card(const Ui& ui, const Rect& r, const OpenTrace& trace, int d
   const Model& model = *trace.model;
   const DeviceState& own = trace.state.devices[device];
   const Activity now = activity_of(trace, device);
+  ImGui::PushID(device);
+  bool hovered = false;
+  ui.clicked("device", r, &hovered);
+  if (hovered) {
+    ui.tooltip(fmt::format("{}: {}\n{}: {}", device_label(model, device), now.text,
+                           memory_label(own), human_bytes(own.memory.total())));
+  }
+  ImGui::PopID();
   const bool lit = now.event != kNoEvent;
   const ImU32 colour = lit ? event_colour(t, model, now.event) : t.line;
   ui.fill({r.x, r.y + 2, r.w, r.h + 2}, t.shadow, 9);
@@ -149,13 +166,18 @@ void draw_device_card(const Ui& ui, const Rect& r, const OpenTrace& trace, int d
               lit         ? (t.dark ? colour : t.text)
               : now.waits ? t.dim
                           : t.faint,
-              now.text);
+              words_for(ui, Type::body, wide, now));
   room.take_top(10);
   if (room.h < 34 || model.devices[device].memory.empty()) return;
   const Rect words = room.take_top(17);
-  ui.text(words.x, words.y, Type::small, t.dim, "memory");
-  ui.text_right(words.right(), words.y, Type::small, t.text,
-                human_bytes(own.memory.total()));
+  const std::string amount = human_bytes(own.memory.total());
+  ui.text_right(words.right(), words.y, Type::small, t.text, amount);
+  const float left = words.w - ui.width(Type::small, amount) - 6;
+  const bool fits = ui.width(Type::small, memory_label(own)) <= left;
+  ui.text_cut(words.x, words.y, left, Type::small, t.dim,
+              fits            ? memory_label(own)
+              : own.as_queued ? "queued"
+                              : "memory");
   draw_memory(ui, room.take_top(9), own.memory, largest_memory(trace));
   room.take_top(7);
   draw_memory_legend(ui, room, own.memory);

@@ -155,9 +155,18 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index) {
   }
   add_rates(model, event, args, facts);
   add_links(model, index, args, facts);
-  static constexpr std::string_view hidden[] = {
-      keys::deps, keys::waits_for, keys::parent, keys::op,  keys::fwd,
-      keys::rank, keys::step,      keys::src,    keys::dst, keys::why};
+  static constexpr std::string_view hidden[] = {keys::deps,
+                                                keys::waits_for,
+                                                keys::parent,
+                                                keys::op,
+                                                keys::fwd,
+                                                keys::rank,
+                                                keys::step,
+                                                keys::src,
+                                                keys::dst,
+                                                keys::why,
+                                                keys::memory_counters,
+                                                keys::src_memory_counters};
   for (const auto& [key, value] : args.items()) {
     if (std::find(std::begin(hidden), std::end(hidden), key) != std::end(hidden))
       continue;

@@ -63,6 +63,14 @@ int64_t largest_memory(const OpenTrace& trace) {
   return most;
 }
 
+const char* memory_label(const DeviceState& device) {
+  return device.as_queued ? "memory as queued" : "memory";
+}
+
+std::string memory_amount(const DeviceState& device) {
+  return human_bytes(device.memory.total()) + (device.as_queued ? " queued" : "");
+}
+
 std::string task_name(const Model& model, uint32_t index) {
   const Event& event = model.events[index];
   if (event.what() == Kind::copy) {
@@ -88,6 +96,11 @@ std::string waiting_words(const Model& model, const Waiting& waiting) {
     default:
       return "enqueued: " + task;
   }
+}
+
+std::string brief_waiting_words(const Model& model, const Waiting& waiting) {
+  if (waiting.cause == Waiting::For::nothing) return "idle";
+  return task_name(model, waiting.task) + " waits";
 }
 
 }  // namespace lockstep::gui

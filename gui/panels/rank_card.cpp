@@ -18,10 +18,11 @@ namespace {
 struct StreamActivity {
   std::string text;
   ImU32 colour = 0;
-  float share = 1;     ///< progress, 0 … 1
-  bool lit = false;    ///< is running or caused by the current event
-  int64_t in = 0;      ///< ns until it begins, for work that has not started
-  bool waits = false;  ///< nothing runs, though work is enqueued
+  float share = 1;         ///< progress, 0 … 1
+  bool lit = false;        ///< is running or caused by the current event
+  int64_t in = 0;          ///< ns until it begins, for work that has not started
+  bool waits = false;      ///< nothing runs, though work is enqueued
+  std::string brief = {};  ///< if not empty, replaces a text that does not fit
 };
 
 /// Returns the call or op that a rank's host executes, or a wait if there is none.
@@ -41,14 +42,12 @@ uint32_t host_event(const OpenTrace& trace, int rank) {
   return waiting;
 }
 
-void draw_host_strip(const Ui& ui, const Rect& r, const OpenTrace& trace, int rank,
-                     size_t more) {
+void draw_host_strip(const Ui& ui, const Rect& r, const OpenTrace& trace, int rank) {
   const Theme& t = ui.theme;
   const bool focus = rank == trace.state.rank;
   ui.fill(r, focus ? t.accent_background : t.raised, 6);
   ui.frame(r, focus ? t.accent : t.line, 6, focus ? 1.6f : 1);
-  std::string name = fmt::format("rank {}", rank);
-  if (more > 0) name += fmt::format(" + {}", more);
+  const std::string name = fmt::format("rank {}", rank);
   const float pad = r.w < 70 ? 4 : r.w < 90 ? 6 : 11;
   const Type type = r.w < 70 ? Type::small : Type::strong;
   const float used = ui.text_cut(r.x + pad, r.y + (r.h - ui.line_height(type)) / 2,
@@ -81,7 +80,8 @@ StreamActivity compute_of(const Ui& ui, const OpenTrace& trace, int device) {
   }
   const Waiting waiting = waiting_on(model, device, trace.state.now);
   const bool waits = waiting.cause != Waiting::For::nothing;
-  return {waiting_words(model, waiting), ui.theme.faint, 0, false, 0, waits};
+  return {waiting_words(model, waiting),      ui.theme.faint, 0, false, 0, waits,
+          brief_waiting_words(model, waiting)};
 }
 
 StreamActivity comm_of(const Ui& ui, const OpenTrace& trace, int device, bool brief) {
@@ -146,7 +146,8 @@ void draw_stream(const Ui& ui, const Rect& r, const char* stream,
   const ImU32 ink = ahead ? t.dim : busy.lit ? t.text : t.faint;
   float room = r.right() - x - 6;
   if (busy.in > 0) room -= draw_delay(ui, r, busy.in, room);
-  ui.text_cut(x, y, room, Type::small, ink, busy.text);
+  const bool fits = busy.brief.empty() || ui.width(Type::small, busy.text) <= room;
+  ui.text_cut(x, y, room, Type::small, ink, fits ? busy.text : busy.brief);
 }
 
 /// Draws the names of the largest categories, side by side if the card is wide.
@@ -173,7 +174,7 @@ void draw_head(const Ui& ui, Rect& room, const OpenTrace& trace, int device,
   const Memory& memory = trace.state.devices[device].memory;
   const Rect head = room.take_top(compact ? 17 : 20);
   const Type type = room.w < 60 ? Type::small : compact ? Type::body : Type::strong;
-  const std::string amount = human_bytes(memory.total());
+  const std::string amount = memory_amount(trace.state.devices[device]);
   const bool known = !model.devices[device].memory.empty();
   const float wide = known ? ui.width(Type::small, amount) : 0;
   const std::string name = room.w < 60 ? fmt::format("dev {}", model.devices[device].id)
@@ -203,10 +204,25 @@ std::string collective_label(const Model& model, uint32_t event, bool brief) {
   return tensor.empty() ? text : text + " · " + tensor;
 }
 
+std::string rank_tip(const Ui& ui, const OpenTrace& trace, int device) {
+  const Model& model = *trace.model;
+  const uint32_t event = host_event(trace, model.devices[device].rank);
+  const DeviceState& own = trace.state.devices[device];
+  std::string tip = fmt::format(
+      "rank {}, {}\nhost: {}\ncompute: {}\ncomm: {}", model.devices[device].rank,
+      device_label(model, device),
+      event == kNoEvent ? "idle" : model.name_of(model.events[event]),
+      compute_of(ui, trace, device).text, comm_of(ui, trace, device, false).text);
+  if (!model.devices[device].memory.empty()) {
+    tip += fmt::format("\n{}: {}", memory_label(own), human_bytes(own.memory.total()));
+  }
+  return tip + "\nclick: show this rank's program  (r)";
+}
+
 void draw_rank_card(const Ui& ui, const RankCard& card, const OpenTrace& trace) {
   const Theme& t = ui.theme;
   const int rank = trace.model->devices[card.number].rank;
-  draw_host_strip(ui, card.host, trace, rank, card.more);
+  draw_host_strip(ui, card.host, trace, rank);
   const bool low = card.device.h < 76;  // place the streams side by side
   const bool brief = card.device.w < (low ? 320 : 180);
   const StreamActivity compute = compute_of(ui, trace, card.number);

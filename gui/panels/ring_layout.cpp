@@ -25,12 +25,51 @@ struct Heights {
 
 Heights heights_of(const Rect& room) {
   Heights h{};
-  h.channel = std::clamp(room.h * 0.27f, 84.0f, 150.0f);
+  h.channel = std::clamp(room.h * 0.27f, room.h < 232 ? 64.0f : 84.0f, 150.0f);
   const float row = (room.h - h.channel) / 2;
   h.host = row > 130 ? 27 : 20;
   h.gap = std::clamp(row * 0.1f, 7.0f, 24.0f);
   h.device = std::clamp(row - h.host - h.gap, 40.0f, 230.0f);
   return h;
+}
+
+/// Returns the number of cards for ranks that do not all have one.
+size_t window_of(const Rect& room) {
+  constexpr float kLeastWidth = 96, kGap = 14;
+  const auto in_a_row = static_cast<size_t>((room.w + kGap) / (kLeastWidth + kGap));
+  return 2 * std::clamp<size_t>(in_a_row, 2, kMaxCards / 2);
+}
+
+/// Cuts the strip off `room`: marks of at least 6 points, in up to four rows.
+Rect take_strip(Rect& room, size_t ranks) {
+  constexpr float kRow = 15;
+  const float in_a_row = std::max(1.0f, room.w / 6);
+  const float rows =
+      std::clamp(std::ceil(static_cast<float>(ranks) / in_a_row), 1.0f, 4.0f);
+  const Rect strip = room.take_top(rows * kRow);
+  room.take_top(9);
+  return strip;
+}
+
+/// Chooses the ranks that have a card: all, or the part of the ring whose upper row has
+/// `focus` in its middle. Returns their number.
+size_t choose_ranks(RingLayout& layout, Rect& room, const std::vector<int>& order,
+                    int focus) {
+  const bool all = order.size() <= kMaxCards;
+  const size_t cards = all ? std::max<size_t>(order.size(), 2) : window_of(room);
+  layout.card.assign(order.size(), RingLayout::kNoCard);
+  size_t first = 0;
+  if (!all) {
+    layout.strip = take_strip(room, order.size());
+    const auto at = static_cast<size_t>(std::find(order.begin(), order.end(), focus) -
+                                        order.begin());
+    first = (at + order.size() - (cards / 2 - 1) / 2) % order.size();
+  }
+  for (size_t i = 0; i < std::min(cards, order.size()); ++i) {
+    layout.shown.push_back(order[(first + i) % order.size()]);
+    layout.card[layout.shown.back()] = i;
+  }
+  return cards;
 }
 
 /// Returns the position on the loop, 0 to 1, of a point on its upper or lower side.
@@ -64,12 +103,14 @@ bool follow_ring(const Model& model, const Collective& collective,
 
 }  // namespace
 
-std::vector<int> ring_order(const Model& model) {
+std::vector<int> ring_order(const Model& model, bool* recorded) {
   std::vector<int> order(model.devices.size());
   std::iota(order.begin(), order.end(), 0);
   const size_t looked_at = std::min<size_t>(model.collectives.size(), 64);
   for (size_t i = 0; i < looked_at; ++i) {
-    if (follow_ring(model, model.collectives[i], order)) break;
+    if (!follow_ring(model, model.collectives[i], order)) continue;
+    if (recorded != nullptr) *recorded = true;
+    break;
   }
   return order;
 }
@@ -86,13 +127,10 @@ bool is_ring(const Model& model) {
   return true;
 }
 
-RingLayout lay_out_ring(const Rect& room, const std::vector<int>& order) {
+RingLayout lay_out_ring(const Rect& whole, const std::vector<int>& order, int focus) {
   RingLayout layout;
-  const size_t cards = std::clamp<size_t>(order.size(), 2, kMaxCards);
-  layout.card.resize(order.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    layout.card[order[i]] = std::min(i, cards - 1);
-  }
+  Rect room = whole;
+  const size_t cards = choose_ranks(layout, room, order, focus);
   const TwoRows rows{(cards + 1) / 2, cards / 2};
   const Heights h = heights_of(room);
   const auto columns = static_cast<float>(rows.columns());
@@ -132,6 +170,7 @@ RingLayout lay_out_ring(const Rect& room, const std::vector<int>& order) {
     layout.ports.push_back(
         share_at(layout.loop, layout.devices[i].centre().x, i < rows.top));
   }
+  layout.others = (layout.ports.back() + layout.ports.front() + 1) / 2;
   return layout;
 }
 
@@ -163,14 +202,17 @@ ImVec2 on_ring_path(const RingLayout& layout, size_t from, size_t to, float t) {
   const auto between = [](ImVec2 a, ImVec2 b, float share) {
     return ImVec2(a.x + (b.x - a.x) * share, a.y + (b.y - a.y) * share);
   };
-  const float a = layout.ports[from];
-  float b = layout.ports[to];
+  const float a = layout.share(from);
+  float b = layout.share(to);
   if (b <= a) b += 1;
-  if (t < kOut) return between(layout.port(from), layout.on_loop(a), t / kOut);
-  if (t > 1 - kOut) {
+  if (t < kOut && from != RingLayout::kNoCard) {
+    return between(layout.port(from), layout.on_loop(a), t / kOut);
+  }
+  if (t > 1 - kOut && to != RingLayout::kNoCard) {
     return between(layout.on_loop(b), layout.port(to), (t - 1 + kOut) / kOut);
   }
-  return layout.on_loop(a + (b - a) * (t - kOut) / (1 - 2 * kOut));
+  const float way = std::clamp((t - kOut) / (1 - 2 * kOut), 0.0f, 1.0f);
+  return layout.on_loop(a + (b - a) * way);
 }
 
 }  // namespace lockstep::gui

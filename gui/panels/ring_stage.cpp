@@ -40,7 +40,7 @@ void draw_arrow(const Ui& ui, const RingLayout& layout, float share, ImU32 colou
                              {back.x + uy, back.y - ux}, colour);
 }
 
-void draw_ring(const Ui& ui, const RingLayout& layout, ImU32 colour) {
+void draw_ring(const Ui& ui, const RingLayout& layout, ImU32 colour, bool recorded) {
   draw_arc(ui, layout, 0, 1, ui.theme.sunken, 8);
   draw_arc(ui, layout, 0, 1, mixed(ui.theme.line, colour, 0.25f), 2.4f);
   const size_t count = layout.ports.size();
@@ -48,7 +48,9 @@ void draw_ring(const Ui& ui, const RingLayout& layout, ImU32 colour) {
     const float from = layout.ports[i];
     float to = layout.ports[(i + 1) % count];
     if (to <= from) to += 1;
-    draw_arrow(ui, layout, (from + to) / 2, mixed(ui.theme.line, colour, 0.7f));
+    if (recorded) {
+      draw_arrow(ui, layout, (from + to) / 2, mixed(ui.theme.line, colour, 0.7f));
+    }
     const ImVec2 at = layout.on_loop(from);
     ui.list->AddLine(layout.port(i), at, mixed(ui.theme.line, colour, 0.25f), 2.4f);
     ui.list->AddCircleFilled(at, 4, mixed(ui.theme.line, colour, 0.5f));
@@ -64,21 +66,23 @@ std::string when(const OpenTrace& trace, const Underway& now) {
 }
 
 /// Draws the current collective inside the ring: what it reduces and its progress.
-void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace) {
+void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace,
+                 bool recorded) {
   const Theme& t = ui.theme;
   const Model& model = *trace.model;
   const Underway& now = trace.state.underway;
   const Rect& loop = layout.loop;
   const float pad = std::min(24.0f, loop.h * 0.22f);
-  const Rect room{loop.x + loop.h * 0.4f, loop.y + pad, loop.w - loop.h * 0.8f,
-                  loop.h - 2 * pad};
+  // Leaves the ends of the ring to the messages that pass there.
+  const float side = std::max(loop.h * 0.4f, std::min(54.0f, loop.w * 0.2f));
+  const Rect room{loop.x + side, loop.y + pad, loop.w - 2 * side, loop.h - 2 * pad};
   const auto line = [&](float y, Type type, ImU32 ink, const std::string& text) {
     const float wide = std::min(room.w, ui.width(type, text));
     ui.text_cut(room.centre().x - wide / 2, y, room.w + 1, type, ink, text);
   };
   if (!now.any()) {
     line(room.centre().y - ui.line_height(Type::small) / 2, Type::small, t.faint,
-         fmt::format("ring of {} ranks", model.ranks()));
+         fmt::format("{}{} ranks", recorded ? "ring of " : "", model.ranks()));
     return;
   }
   const Collective& whole = model.collectives[now.collective];
@@ -111,20 +115,23 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace)
 
 /// Draws a message on the ring: "+2 6.62 MB" adds chunk 2, "=2 6.62 MB" replaces it.
 void draw_message(const Ui& ui, const RingLayout& layout, const Model& model,
-                  const Copy& copy, float progress, bool wordy) {
+                  const Rect& room, const Copy& copy, float progress, bool wordy) {
   const ImU32 colour = reason_colour(ui.theme, model.strings[copy.why]);
   const size_t from = layout.card[copy.src], to = layout.card[copy.dst];
-  if (from == to) return;  // both are on the last card
-  const ImVec2 at = on_ring_path(layout, from, to, progress);
+  if (from == to) return;  // neither has a card
+  ImVec2 at = on_ring_path(layout, from, to, progress);
   const RingMessage message = ring_message(model, copy);
   std::string words = message.chunk < 0
                           ? ""
                           : (message.adds ? "+" : "=") + std::to_string(message.chunk);
   if (wordy) words += (words.empty() ? "" : "  ") + human_bytes(copy.bytes);
-  if (words.empty())
+  if (words.empty()) {
     draw_packet(ui, at, packet_size(copy.bytes), colour);
-  else
-    draw_pill(ui, at, colour, words);
+    return;
+  }
+  const float half = ui.width(Type::small, words) / 2 + 7;  // keep it on the stage
+  at.x = std::clamp(at.x, room.x + half, std::max(room.x, room.right() - half));
+  draw_pill(ui, at, colour, words);
 }
 
 /// Draws a copy between a rank's host and its device.
@@ -134,6 +141,7 @@ void draw_host_copy(const Ui& ui, const RingLayout& layout, const Rect& room,
   const int device = copy.src == kHostDevice ? copy.dst : copy.src;
   if (device == kHostDevice) return;
   const size_t card = layout.card[device];
+  if (card == RingLayout::kNoCard) return;
   const bool above = layout.is_top(card);
   const Rect &host = layout.hosts[card], &own = layout.devices[card];
   const float x = host.x + host.w * 0.5f;
@@ -161,11 +169,11 @@ void draw_messages(const Ui& ui, const RingLayout& layout, const Rect& room,
     const Copy& copy = model.copies[packet.copy];
     if (!on_ring(copy)) continue;
     const size_t from = layout.card[copy.src], to = layout.card[copy.dst];
-    float end = layout.ports[to];
-    if (end <= layout.ports[from]) end += 1;
+    float end = layout.share(to);
+    if (end <= layout.share(from)) end += 1;
     const ImU32 colour = reason_colour(ui.theme, model.strings[copy.why]);
     if (from != to) {
-      draw_arc(ui, layout, layout.ports[from], end, with_alpha(colour, 0.75f), 3);
+      draw_arc(ui, layout, layout.share(from), end, with_alpha(colour, 0.75f), 3);
     }
   }
   std::vector<int> named;  // one label per device
@@ -173,7 +181,7 @@ void draw_messages(const Ui& ui, const RingLayout& layout, const Rect& room,
     const Copy& copy = model.copies[packet.copy];
     if (on_ring(copy)) {
       const bool wordy = layout.loop.w / static_cast<float>(cards) > 60;
-      draw_message(ui, layout, model, copy, packet.progress, wordy);
+      draw_message(ui, layout, model, room, copy, packet.progress, wordy);
       continue;
     }
     const int device = std::max(copy.src, copy.dst);
@@ -183,28 +191,41 @@ void draw_messages(const Ui& ui, const RingLayout& layout, const Rect& room,
   }
 }
 
+int device_of_rank(const Model& model, int rank) {
+  for (size_t i = 0; i < model.devices.size(); ++i) {
+    if (model.devices[i].rank == rank) return static_cast<int>(i);
+  }
+  return 0;
+}
+
 }  // namespace
 
 void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace) {
   const Model& model = *trace.model;
-  const std::vector<int> order = ring_order(model);
-  const RingLayout layout = lay_out_ring(room, order);
+  bool recorded = false;
+  const std::vector<int> order = ring_order(model, &recorded);
+  const RingLayout layout =
+      lay_out_ring(room, order, device_of_rank(model, trace.state.rank));
   const Underway& now = trace.state.underway;
   const ImU32 colour =
       now.any() ? event_colour(ui.theme, model,
                                model.collectives[now.collective].events.front())
                 : ui.theme.slate;
-  draw_ring(ui, layout, colour);
+  draw_ring(ui, layout, colour, recorded);
+  if (layout.without_card() > 0) {
+    draw_rank_strip(ui, layout, order, app, trace);
+    const ImVec2 at = layout.on_loop(layout.others);
+    ui.text(at.x + 9, at.y - ui.line_height(Type::small) / 2, Type::small, ui.theme.dim,
+            fmt::format("+{}", layout.without_card()));
+  }
   for (size_t card = 0; card < layout.devices.size(); ++card) {
     const Rect &host = layout.hosts[card], &device = layout.devices[card];
     const float x = host.centre().x;
     const bool above = layout.is_top(card);
     ui.list->AddLine({x, above ? host.bottom() : host.y},
                      {x, above ? device.y : device.bottom()}, ui.theme.line, 1.4f);
-    const bool last = card + 1 == layout.devices.size();
-    const size_t more = last ? order.size() - layout.devices.size() : 0;
-    const int number = order[card];
-    draw_rank_card(ui, {host, device, number, more, layout.compact}, trace);
+    const int number = layout.shown[card];
+    draw_rank_card(ui, {host, device, number, layout.compact}, trace);
     const float top = std::min(host.y, device.y);
     const Rect both{host.x, top, host.w,
                     std::max(host.bottom(), device.bottom()) - top};
@@ -213,10 +234,10 @@ void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace)
     if (ui.clicked("rank", both, &hovered) && &trace == &app.trace()) {
       app.focus_rank(model.devices[number].rank);
     }
-    if (hovered) ui.tooltip("show this rank's program  (r)");
+    if (hovered) ui.tooltip(rank_tip(ui, trace, number));
     ImGui::PopID();
   }
-  draw_centre(ui, layout, trace);
+  draw_centre(ui, layout, trace, recorded);
   draw_messages(ui, layout, room, trace);
 }
 

@@ -20,27 +20,30 @@ struct SourcePlace {
   int64_t line = 0;
   std::string caller_file;
   int64_t caller_line = 0;
+  /// The event that recorded it, if that is a caller of the one that is shown.
+  uint32_t caller = kNoEvent;
   bool known() const { return !file.empty() && line > 0; }
 };
 
-/// Returns the location of the innermost call or op on the stack that has one: the
-/// definition of a call, or the line that calls an op.
+/// Returns the location of the event, or that of its nearest caller that has one: the
+/// definition of a call, the line that calls an op, where a phase begins.
 SourcePlace place_of(const Model& model, const State& state) {
   for (auto at = state.stack.rbegin(); at != state.stack.rend(); ++at) {
     const Event& event = model.events[*at];
-    if (event.is_task() || event.what() == Kind::mark) continue;
     const tracer::Json args = args_of(model, event);
     SourcePlace place{string_arg(args, keys::def_file), int_arg(args, keys::def_line),
                       string_arg(args, keys::file), int_arg(args, keys::line)};
     if (!place.known()) {
       place = {place.caller_file, place.caller_line, "", 0};
     }
+    if (*at != state.event) place.caller = *at;
     if (place.known()) return place;
   }
   return {};
 }
 
-/// Returns the location of a phase, which is that of the first call or op inside it.
+/// Returns the location of a phase that records none: it is that of the first call or
+/// op inside it.
 SourcePlace place_inside(const Model& model, uint32_t index) {
   const Event& event = model.events[index];
   const uint32_t end = std::min(event.last, event.order + 64);
@@ -80,14 +83,15 @@ void draw_source(const Ui& ui, const Rect& area, App& app) {
   const Theme& t = ui.theme;
   const OpenTrace& trace = app.trace();
   const Model& model = *trace.model;
-  SourcePlace place;
+  SourcePlace place = place_of(model, trace.state);
   bool inside_of_phase = false;
   const Kind kind = model.events[trace.state.event].what();
-  if (kind == Kind::phase || kind == Kind::step) {
-    place = place_inside(model, trace.state.event);
-    inside_of_phase = place.known();
+  if (!(place.known() && place.caller == kNoEvent) &&
+      (kind == Kind::phase || kind == Kind::step)) {
+    const SourcePlace first = place_inside(model, trace.state.event);
+    inside_of_phase = first.known();
+    if (inside_of_phase) place = first;
   }
-  if (!place.known()) place = place_of(model, trace.state);
   const std::string note =
       place.known() ? fmt::format("{}{}:{}", inside_of_phase ? "first call: " : "",
                                   place.file, place.line)
@@ -114,6 +118,14 @@ void draw_source(const Ui& ui, const Rect& area, App& app) {
                 fmt::format("{}:{}", place.caller_file, place.caller_line));
   }
 
+  if (place.caller != kNoEvent) {
+    const Event& event = model.events[trace.state.event];
+    const bool enqueued = event.is_task() && event.parent == place.caller;
+    const Rect line = inside.take_top(20);
+    ui.text_cut(line.x + 13, line.y + 4, line.w - 25, Type::small, t.dim,
+                (enqueued ? "enqueued by " : "nearest recorded caller: ") +
+                    model.name_of(model.events[place.caller]));
+  }
   const std::string* text = place.known() ? source_of(model, place.file) : nullptr;
   if (text == nullptr) {
     const char* why = place.known()

@@ -102,8 +102,10 @@ std::string subtitle(const OpenTrace& trace) {
   const std::string mode = model.meta_text(top::mode);
   if (mode == "dp" || mode == "dp-features") return "star · device 0 is the root";
   if (is_ring(model)) {
-    return fmt::format("ring of {} ranks · rank {} in focus", model.ranks(),
-                       trace.state.rank);
+    bool recorded = false;
+    ring_order(model, &recorded);
+    return fmt::format("{}{} ranks · rank {} in focus", recorded ? "ring of " : "",
+                       model.ranks(), trace.state.rank);
   }
   return model.devices.size() == 1 ? "one device" : "";
 }

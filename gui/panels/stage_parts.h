@@ -66,10 +66,18 @@ void draw_memory_legend(const Ui& ui, Rect r, const Memory& memory);
 std::vector<size_t> by_size(const Memory& memory);  ///< categories, largest first
 int64_t largest_memory(const OpenTrace& trace);     ///< over all devices, now
 
+/// Returns "memory" if the bytes are those that the device has reached, or "memory as
+/// queued" if they are those that the host has enqueued by now: see memory.h.
+const char* memory_label(const DeviceState& device);
+/// Returns the live bytes and, if they are as queued, says so.
+std::string memory_amount(const DeviceState& device);
+
 /// Returns "conv2d" or "h2d from host".
 std::string task_name(const Model& model, uint32_t event);
 /// Returns "waits for a core: conv2d", or "idle" if no task is enqueued.
 std::string waiting_words(const Model& model, const Waiting& waiting);
+/// Returns "conv2d waits", for cards on which the cause does not fit; "idle" as above.
+std::string brief_waiting_words(const Model& model, const Waiting& waiting);
 
 // ---- Data in transit: the appearance of packets on all stages.
 
@@ -92,46 +100,66 @@ std::string packet_label(const Model& model, const Copy& copy);
 // the outside and its device on the ring.
 
 struct RingLayout {
-  std::vector<Rect> hosts, devices;  ///< by card; ranks after the 15th share the last
+  static constexpr size_t kNoCard = SIZE_MAX;
+
+  std::vector<Rect> hosts, devices;  ///< by card
   std::vector<float>
       ports;  ///< where each card is attached: a fraction of the ring's length
-  std::vector<size_t> card;  ///< by device
+  std::vector<int> shown;    ///< the devices that have a card, by card
+  std::vector<size_t> card;  ///< by device; kNoCard if it has none
+  float others = 0;          ///< where the ranks without a card are, as in `ports`
+  Rect strip;                ///< for a mark per rank; empty if each has a card
   Rect loop;                 ///< bounds of the ring, which has rounded ends
   bool compact = false;      ///< cards are small and show only the essentials
+
+  size_t without_card() const { return card.size() - shown.size(); }
 
   bool is_top(size_t of_card) const { return devices[of_card].y < loop.y; }
   /// Returns a point on the ring, clockwise from the upper left; ignores whole turns.
   ImVec2 on_loop(float share) const;
+  /// Returns where on the ring a card, or kNoCard, is attached.
+  float share(size_t of_card) const {
+    return of_card == kNoCard ? others : ports[of_card];
+  }
   /// Returns the point where a card's connection to the ring begins.
   ImVec2 port(size_t of_card) const;
 };
 
 /// Returns the devices in ring order, as given by the rings in the trace if there are
-/// any, and otherwise by number.
-std::vector<int> ring_order(const Model& model);
+/// any, and otherwise by number. Sets `recorded` if there is one.
+std::vector<int> ring_order(const Model& model, bool* recorded = nullptr);
 
 /// Returns true if there are several ranks with one device each.
 bool is_ring(const Model& model);
 
-RingLayout lay_out_ring(const Rect& room, const std::vector<int>& order);
+/// Places the ranks of `order` if there are at most 16, otherwise those around the
+/// device `focus`, and a strip with a mark for each rank.
+RingLayout lay_out_ring(const Rect& room, const std::vector<int>& order, int focus = 0);
 
-/// Returns the position of a message on its clockwise path, for `t` from 0 to 1.
+/// Returns the position of a message on its clockwise path, for `t` from 0 to 1. At
+/// most one of its ends is kNoCard.
 ImVec2 on_ring_path(const RingLayout& layout, size_t from, size_t to, float t);
 
 // ---- One rank on the ring: the activity of its host, and its device.
 
 struct RankCard {
   Rect host, device;
-  int number = 0;   ///< the device's index
-  size_t more = 0;  ///< number of further ranks that share the card
+  int number = 0;  ///< the device's index
   bool compact = false;
 };
 
 void draw_rank_card(const Ui& ui, const RankCard& card, const OpenTrace& trace);
+/// Returns what the rank's device does, a line per stream, for cards too narrow for it.
+std::string rank_tip(const Ui& ui, const OpenTrace& trace, int device);
 
 /// Returns a label for a rank's part in a collective: "all_reduce · bucket 1" or
 /// "broadcast · buffers"; if `brief` is true, "bucket 1" or "broadcast".
 std::string collective_label(const Model& model, uint32_t event, bool brief = false);
+
+/// Draws one mark per rank in ring order: above what it computes, below what it
+/// communicates. A click chooses the rank. `layout.strip` must not be empty.
+void draw_rank_strip(const Ui& ui, const RingLayout& layout,
+                     const std::vector<int>& order, App& app, const OpenTrace& trace);
 
 void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace);
 

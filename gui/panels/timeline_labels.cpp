@@ -1,6 +1,7 @@
 // The column on the left: lane names and per-rank headings.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "gui/panels/panels.h"
@@ -49,6 +50,13 @@ void draw_label(const TimelineFrame& frame, const Strip& strip, float y) {
     const float wide = ui.text_cut(left + indent, line, right - left - indent - 12,
                                    Type::small, colour, name);
     if (more || open) chevron(frame, left + indent + wide + 6, middle + 0.5f, open);
+    return left + indent + wide + (more || open ? 20 : 10);
+  };
+  // At the right, as much as fits after `from`.
+  const auto beside = [&](float from, const std::string& name) {
+    const float wide = std::min(ui.width(Type::small, name), right - from);
+    if (wide < 12) return;
+    ui.text_cut(right - wide, line, wide + 1, Type::small, theme.faint, name);
   };
   const bool more = strip.depth > strip.rows;
   frame.count(2);
@@ -75,18 +83,17 @@ void draw_label(const TimelineFrame& frame, const Strip& strip, float y) {
     case Role::stream: {
       if (strip.members == 0) {
         if (strip.row_height < kSmallLabel) return;
-        ui.text_right(right, line, Type::small, theme.faint, stream_name(lane));
+        beside(left, stream_name(lane));
         return;
       }
       if (strip.folded) {
         head(fmt::format("rank {}", lane.rank), true, false, theme.dim);
         return;
       }
-      head(device_label(frame.model, lane.device), more && lane.rows > strip.rows,
-           strip.is_open, theme.text);
-      if (lane.stream != 0) {
-        ui.text_right(right, line, Type::small, theme.faint, stream_name(lane));
-      }
+      const float after =
+          head(device_label(frame.model, lane.device), more && lane.rows > strip.rows,
+               strip.is_open, theme.text);
+      if (lane.stream != 0) beside(after, stream_name(lane));
       return;
     }
   }

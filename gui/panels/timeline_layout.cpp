@@ -25,6 +25,7 @@ constexpr Measure kMeasures[] = {
 constexpr Measure kScrolled = {3, 17, 4, 18, 10, 4},
                   kScrolledLow = {2, 15, 2, 15, 4, 2};
 constexpr float kLowRoom = 170;  ///< in points
+constexpr float kLabelled = 13;  ///< least height of a bar with its name
 constexpr size_t kMaxMinis = 12;
 constexpr size_t kRoomy = 3;  ///< number of measures tried before ranks are collapsed
 
@@ -119,12 +120,23 @@ class Builder {
       const bool main = i == 0 || model_.lanes[lanes[i - 1]].device != lane.device;
       if (main && i > 0) y_ += m_.gap;
       const bool is_side = !main && lane.stream > 0;
-      const float height = is_side ? m_.side : m_.compute;
+      float height = is_side ? m_.side : m_.compute;
+      if (is_side && m_.side > 6 && has_collectives(lane)) {
+        height = std::max(height, kLabelled);
+      }
       Strip& strip = add(Role::stream, lanes[i], lanes[i], height,
                          std::min(lane.rows, 3), m_.gap < 2 ? 1 : 2);
       strip.members = main ? 1 : 0;
     }
     if (!lanes.empty()) y_ += m_.gap;
+  }
+
+  bool has_collectives(const Lane& lane) const {
+    const size_t looked_at = std::min<size_t>(lane.events.size(), 8);
+    return std::any_of(lane.events.begin(), lane.events.begin() + looked_at,
+                       [&](uint32_t event) {
+                         return model_.events[event].what() == Kind::collective;
+                       });
   }
 
   /// Lays out a collapsed rank: computation, with communication below it.

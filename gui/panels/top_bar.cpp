@@ -51,6 +51,27 @@ bool chip(const Ui& ui, const char* id, const Rect& r, std::string_view text, Im
   return clicked;
 }
 
+/// Draws the verdict of `trace check`: a tick, or in words what is broken.
+void draw_verdict(const Ui& ui, const Rect& r, App& app) {
+  const Theme& t = ui.theme;
+  const Verdict& verdict = app.trace().verdict;
+  const bool broken = verdict.state == Verdict::State::broken;
+  const std::string tip = verdict_tip(verdict);
+  const ImU32 ink = broken ? t.warning : t.dim;
+  if (chip(ui, "verdict", r, verdict_words(verdict), ink, tip.c_str()) && broken) {
+    app.go_to_violation();
+  }
+  if (verdict.state != Verdict::State::holds) return;
+  const ImVec2 c = r.centre();
+  const ImVec2 tick[] = {{c.x - 5, c.y}, {c.x - 1.5f, c.y + 4}, {c.x + 5.5f, c.y - 4}};
+  ui.list->AddPolyline(tick, 3, verdict.unjudged > 0 ? t.dim : t.green, 0, 2);
+}
+
+float verdict_width(const Ui& ui, const Verdict& verdict) {
+  if (verdict.state == Verdict::State::holds) return kHeight;
+  return chip_width(ui, verdict_words(verdict));
+}
+
 struct Button {
   const char* id;
   Icon icon;
@@ -147,6 +168,10 @@ void draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
     settings.transport.pace =
         settings.transport.pace == Pace::even ? Pace::real : Pace::even;
   }
+  if (const Verdict& verdict = trace.verdict;
+      bar.w <= kNamesTrace && verdict.state == Verdict::State::broken) {
+    draw_verdict(ui, place(verdict_words(verdict)), app);
+  }
   const Rect names_box = place("PyTorch");
   if (chip(ui, "names", names_box, settings.cpp_names ? "C++" : "PyTorch", t.dim,
            "PyTorch names or the names of this C++ code  (c)")) {
@@ -179,8 +204,9 @@ void draw_top_bar(const Ui& ui, const Rect& bar, App& app) {
 
   const std::string clock(clock_words(model));
   const float clock_width = chip_width(ui, clock);
+  const float verdict_wide = verdict_width(ui, app.trace().verdict);
   const std::string open = trace_title(model);
-  const float room = transport_x - x - clock_width - 20;
+  const float room = transport_x - x - clock_width - verdict_wide - 26;
   const Rect open_box{x, y, std::min(room, chip_width(ui, open)), kHeight};
   const bool several = app.traces().size() > 1;
   if (chip(ui, "open", open_box, open, t.text,
@@ -195,6 +221,7 @@ void draw_top_bar(const Ui& ui, const Rect& bar, App& app) {
                                    "real, times are not"
        : model.is_measured()     ? "wall-clock times, as recorded"
                                  : "the same events re-timed on emulated devices");
+  draw_verdict(ui, {clock_box.right() + 6, y, verdict_wide, kHeight}, app);
 }
 
 }  // namespace lockstep::gui

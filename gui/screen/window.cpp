@@ -13,6 +13,7 @@
 
 #include "gui/render/fonts.h"
 #include "gui/screen/recent.h"
+#include "gui/screen/trace_files.h"
 #include "tracer/format/file_io.h"
 
 namespace lockstep::gui {
@@ -111,19 +112,18 @@ class Window {
 
 /// The files to open, from the command line, drag and drop, or the recent list.
 struct Queue {
-  std::vector<std::string> files;
+  TraceFiles files;
 };
 
 void open_next(App& app, Queue& queue, RecentFiles& memory) {
   if (!app.requested_file.empty()) {
-    queue.files.push_back(std::move(app.requested_file));
+    queue.files.paths.push_back(std::move(app.requested_file));
     app.requested_file.clear();
   }
-  if (app.is_loading() || queue.files.empty()) return;
-  const std::string path = queue.files.front();
-  queue.files.erase(queue.files.begin());
+  if (app.is_loading() || queue.files.paths.empty()) return;
   try {
-    const auto trace = tracer::open_file_text(path, SIZE_MAX, tracer::Ending::any);
+    const TraceText trace = next_text(queue.files);
+    const std::string& path = trace.name;
     app.begin_loading(path, trace.text, trace.owner);
     std::error_code ignored;
     const std::string whole = std::filesystem::absolute(path, ignored).string();
@@ -187,11 +187,13 @@ void run_window(const WindowOptions& options) {
   RecentFiles memory = load_recent();
   app.recent = memory.files;
   if (!memory.toured && !options.print_state) app.settings.tour = 1;
-  Queue queue{options.files};
+  Queue queue{{options.files, options.compare}};
   glfwSetWindowUserPointer(window.glfw(), &queue);
   glfwSetDropCallback(window.glfw(), [](GLFWwindow* w, int count, const char** paths) {
     auto* dropped = static_cast<Queue*>(glfwGetWindowUserPointer(w));
-    dropped->files.insert(dropped->files.end(), paths, paths + count);
+    auto& files = dropped->files;
+    files.apart = !files.paths.empty();  // files dropped together may be one job's
+    files.paths.insert(files.paths.end(), paths, paths + count);
   });
 
   std::string said, at = options.at;
@@ -200,7 +202,7 @@ void run_window(const WindowOptions& options) {
   Clock::time_point before = Clock::now();
   while (!glfwWindowShouldClose(window.glfw())) {
     // No animation is running, so sleep until there is input.
-    const bool busy = app.is_loading() || !queue.files.empty() ||
+    const bool busy = app.is_loading() || !queue.files.paths.empty() ||
                       app.settings.transport.playing || app.is_settling();
     if (busy)
       glfwPollEvents();
@@ -212,7 +214,8 @@ void run_window(const WindowOptions& options) {
     before = now;
     draw(window, app, std::min(passed.count(), 0.1f));
     if (busy) slow.add(std::chrono::duration<double>(Clock::now() - now).count());
-    if (!at.empty() && app.has_trace() && !app.is_loading() && queue.files.empty()) {
+    if (!at.empty() && app.has_trace() && !app.is_loading() &&
+        queue.files.paths.empty()) {
       std::string why;
       const auto position = parse_position(*app.trace().model, at, why);
       if (!position) throw std::runtime_error("--at: " + why);

@@ -9,6 +9,7 @@
 //   {shape} {shape2}       shapes of the first two operands: "[8, 3, 32, 32]"
 //   {module} {type}        "layer1.0.conv1", "Conv2d"; {callee} is {module} or "model"
 //   {cost}                 a phase's time on the devices
+//   {length} {host_time}   a step's length, and how long its host event lasts
 //   {delay} {run}          from the host's request to the device's start; the run time
 //   {behind}               how long the devices finish after the host
 //   {ahead} {later}        filled from the keys ahead… and later/… below

@@ -46,7 +46,12 @@ inline constexpr Template kEnglishHost[] = {
      "**Step {step}** evaluates **{batch} {batch:image|images}**[, cut into {chunks} "
      "chunks of {sizes}], in **{length}**[: {rate} images per second]. There is no "
      "backward pass, and no parameter changes."},
-    {"step", "**Step {step}**[ takes **{length}**]."},
+    {"step",
+     "**Step {step}** takes **{length}** on {ranks} ranks[; the host of rank {rank} is "
+     "in it for {host_time}]."},
+    {"step",
+     "**Step {step}** takes **{length}**[; the host is in it for {host_time}]."},
+    {"step", "**Step {step}**."},
     {"step", "One step[ takes **{length}**]."},
     {"phase/data",
      "The data loader hands over the next batch[, {batch} {batch:image|images}], after "

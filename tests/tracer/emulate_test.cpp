@@ -59,6 +59,10 @@
 //   _MapDatasetFetcher.fetch#2
 #include "tracer/emulate/emulate.h"
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "tests/tracer/emulated.h"
 #include "tracer/analysis/check.h"
 #include "tracer/analysis/steps.h"
@@ -284,6 +288,22 @@ TEST(Emulate, ABatchIsNotTakenBeforeItIsMade) {
   EXPECT_EQ(fast.begin("wait for batch"), 21'000);
   EXPECT_EQ(fast.end("wait for batch"), 40'000) << "made at 39; woken 1 µs later";
   EXPECT_EQ(fast.begin(kThirdBatch), 41'000);
+}
+
+/// The memory counters of each device, as their arguments in order.
+std::map<int64_t, std::vector<std::string>> counters_of(const Trace& trace) {
+  std::map<int64_t, std::vector<std::string>> counters;
+  for (const Event& event : trace.events) {
+    if (event.ph == 'C') counters[event.pid].push_back(event.args.json().dump());
+  }
+  return counters;
+}
+
+TEST(Emulate, TheCountersOfADeviceKeepTheirOrder) {
+  for (const char* name : {"viewer/dp.json.gz", "viewer/ddp.json.gz"}) {
+    const Trace trace = read_trace(golden() / name);
+    EXPECT_EQ(counters_of(emulate(trace)), counters_of(trace)) << name;
+  }
 }
 
 TEST(Emulate, ACopyLastsWhatTheLinkSays) {

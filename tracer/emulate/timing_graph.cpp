@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "base/memory.h"
 #include "base/program.h"
@@ -268,7 +269,8 @@ void TimingGraph::add_messages() {
 }
 
 /// A mark moves with the kernel that caused it, or with its lane; a counter moves
-/// with the host threads of its rank, because memory is counted in their order.
+/// with the host threads of its rank, because memory is counted in their order; the
+/// counters of a device keep theirs.
 void TimingGraph::add_carried() {
   const bool any = std::any_of(
       trace_.events.begin(), trace_.events.end(),
@@ -279,8 +281,9 @@ void TimingGraph::add_carried() {
     uint32_t rank = kNobody;  ///< 1 + index into `host_last`; 0: not looked up yet
   };
   LaneMap<Last> lane_last;
-  LaneMap<uint32_t> ranks;          // 1 + index into `host_last`
-  std::vector<uint32_t> host_last;  // by rank
+  std::map<int64_t, size_t> counter_last;  // by pid: a counter belongs to its process
+  LaneMap<uint32_t> ranks;                 // 1 + index into `host_last`
+  std::vector<uint32_t> host_last;         // by rank
   const auto last_on = [&](const Event& event) -> Last& {
     Last& last = lane_last[lane_of(event)];
     if (last.rank != kNobody) return last;
@@ -306,7 +309,11 @@ void TimingGraph::add_carried() {
         by != kNone && index_.find(by)) {
       anchor = static_cast<uint32_t>(end_of(index_.position(by)));
     }
-    if (anchor == kNobody && event.ph == 'C') anchor = host_last[last.rank];
+    if (anchor == kNobody && event.ph == 'C') {
+      anchor = host_last[last.rank];
+      const auto [before, first] = counter_last.emplace(event.pid, moment);
+      if (!first) add(moment, Kind::carried, std::exchange(before->second, moment));
+    }
     if (anchor == kNobody) anchor = last.moment;
     if (anchor != kNobody) {
       add(moment, Kind::carried, anchor, Delay::as_recorded);

@@ -49,6 +49,7 @@ class ArgReader {
         if (is(keys::line)) return skip();
         break;
       case 'm':
+        if (is(keys::memory_counters)) return number(f_.memory_counters);
         if (is(keys::module)) return skip();
         break;
       case 'n':
@@ -82,6 +83,7 @@ class ArgReader {
           f_.has_src = true;
           return number(f_.src);
         }
+        if (is(keys::src_memory_counters)) return number(f_.src_memory_counters);
         if (is(keys::sort_index)) return number(f_.sort_index);
         break;
       case 'w':

@@ -33,6 +33,7 @@ struct EventFields {
   int64_t src = -1, dst = -1;  ///< a device's id; -1 is the host
   bool has_src = false;
   int64_t seq = -1, ring_step = -1;  ///< of a collective and its messages
+  int64_t memory_counters = -1, src_memory_counters = -1;
   std::string_view group, why, phase, kind;
   std::string_view text;  ///< args.name, for metadata
 };

@@ -120,6 +120,10 @@ inline constexpr char queued_us[] = "queued_us";
 inline constexpr char port_held_by[] =
     "port_held_by";  ///< the copy that held a port until this one could start
 inline constexpr char cpu_us[] = "cpu_us";
+/// The number of its device's (its sender's) memory counters that were recorded before
+/// the task was enqueued.
+inline constexpr char memory_counters[] = "memory_counters";
+inline constexpr char src_memory_counters[] = "src_memory_counters";
 inline constexpr char activities[] = "activities";  ///< number of GPU activities timed
 inline constexpr char modelled[] =
     "modelled";  ///< as prescribed by the library's algorithm

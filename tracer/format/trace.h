@@ -84,4 +84,7 @@ Trace parse_trace(std::string text, const std::string& name);
 /// from each op to what it enqueued. Throws std::runtime_error on failure.
 void write_trace(const Trace& trace, const std::string& path);
 
+/// Returns what `write_trace` writes, uncompressed.
+std::string trace_text(const Trace& trace);
+
 }  // namespace lockstep::tracer

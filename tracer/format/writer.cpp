@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/file.h"
 #include "tracer/format/event_json.h"
@@ -35,10 +38,17 @@ std::vector<Event> launch_flows(const Trace& trace) {
   return flows;
 }
 
+/// A text in memory that is written like a file.
+struct TextSink {
+  std::string text;
+  void write(std::string_view piece) { text += piece; }
+};
+
 /// Writes events as JSON, one event per line.
+template <typename Sink>
 class EventLines {
  public:
-  explicit EventLines(AtomicFile& file) : file_(file) {}
+  explicit EventLines(Sink& file) : file_(file) {}
 
   void add(const Event& event) {
     file_.write(first_ ? "\n" : ",\n");
@@ -47,14 +57,15 @@ class EventLines {
   }
 
  private:
-  AtomicFile& file_;
+  Sink& file_;
   bool first_ = true;
 };
 
-void write_events(const Trace& trace, AtomicFile& file) {
+template <typename Sink>
+void write_events(const Trace& trace, Sink& file) {
   const std::vector<Event> flows = launch_flows(trace);
   auto flow = flows.begin();
-  EventLines lines(file);
+  EventLines<Sink> lines(file);
   for (const Event& event : trace.events) {
     while (flow != flows.end() && event.ph != 'M' && flow->ts < event.ts) {
       lines.add(*flow++);
@@ -68,10 +79,8 @@ std::string indented(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace
-
-void write_trace(const Trace& trace, const std::string& path) {
-  AtomicFile file(path);
+template <typename Sink>
+void write_to(const Trace& trace, Sink& file) {
   file.write("{\n");
   if (!trace.other.contains(top::time_unit)) {
     file.write("\"displayTimeUnit\": \"ms\",\n");
@@ -85,7 +94,20 @@ void write_trace(const Trace& trace, const std::string& path) {
   file.write("\"traceEvents\": [");
   write_events(trace, file);
   file.write("\n]}\n");
+}
+
+}  // namespace
+
+void write_trace(const Trace& trace, const std::string& path) {
+  AtomicFile file(path);
+  write_to(trace, file);
   file.commit();
+}
+
+std::string trace_text(const Trace& trace) {
+  TextSink sink;
+  write_to(trace, sink);
+  return std::move(sink.text);
 }
 
 }  // namespace lockstep::tracer

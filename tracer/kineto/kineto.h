@@ -2,6 +2,7 @@
 // have, for tools that read its files.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,12 @@ namespace lockstep::tracer {
 /// ends early is read up to its last whole event, and `lockstep.imported.cut` says so.
 /// Throws std::runtime_error if the file cannot be read for any other reason.
 Trace open_trace(const std::string& path);
+
+/// Opens the files of several ranks of one job, the profiler's or ours, and merges them
+/// (format/merge.h). Returns nothing if a file does not name its rank or two name the
+/// same: they are separate traces. If the ranks are of different jobs, also sets `why`.
+/// Throws std::runtime_error if a file cannot be read.
+std::optional<Trace> open_job(const std::vector<std::string>& paths, std::string& why);
 
 /// Converts one rank's torch.profiler file to our format: steps, host threads, kernels
 /// by device and stream with the operator that launched them, copies with their bytes,

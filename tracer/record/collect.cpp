@@ -1,5 +1,7 @@
 #include "tracer/record/collect.h"
 
+#include <algorithm>
+#include <map>
 #include <sstream>
 #include <unordered_map>
 
@@ -136,6 +138,26 @@ void place_marks(std::vector<Event>& events) {
   }
 }
 
+/// When a device's memory counters were recorded, in ns since the origin.
+using CounterTimes = std::map<int, std::vector<int64_t>>;
+
+/// Replaces the time at which a task was enqueued by the number of counters of its
+/// device (and, for a copy, of its sender) that precede it: the order of allocations
+/// and tasks in the host's program stays known if times change.
+void count_memory_counters(Event& event, const CounterTimes& times, int64_t origin) {
+  const int64_t enqueued = int_arg(event.args, keys::memory_counters) - origin;
+  event.args.erase(keys::memory_counters);
+  const auto count = [&](const char* key, const char* as) {
+    const auto of_device = times.find(static_cast<int>(int_arg(event.args, key, -1)));
+    if (of_device == times.end()) return;
+    const std::vector<int64_t>& counters = of_device->second;
+    event.args[as] =
+        std::upper_bound(counters.begin(), counters.end(), enqueued) - counters.begin();
+  };
+  count(keys::device, keys::memory_counters);
+  count(keys::src, keys::src_memory_counters);
+}
+
 /// Queries all sources without holding the lock: a source may call the recorder.
 std::vector<DeviceActivity> reported_activities() {
   std::vector<DeviceActivitySource> sources;
@@ -177,11 +199,20 @@ std::vector<Event> collect() {
   const std::vector<DeviceActivity> activities = reported_activities();
   std::lock_guard lock(shared().mutex);
   std::vector<Event> events;
+  CounterTimes counters;
   for (const auto& buffer : shared().buffers) {
     buffer->entries.for_each([&](const Entry& entry) {
       events.push_back(to_event(entry, *buffer, shared().origin));
+      if (entry.record.ph == 'C') {
+        counters[entry.record.device].push_back(events.back().ts);
+      }
     });
     *buffer = Buffer();
+  }
+  for (auto& [device, times] : counters) std::sort(times.begin(), times.end());
+  for (Event& event : events) {
+    if (!event.args.contains(keys::memory_counters)) continue;
+    count_memory_counters(event, counters, shared().origin);
   }
   shared().first_kept = next_id();
   retime_events(events, since_origin(activities));

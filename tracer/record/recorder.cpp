@@ -224,8 +224,12 @@ void HostEvent::close() {
   record_.id = kNone;
 }
 
-Phase::Phase(const char* name) : event("phase", name), outer_(thread_context().phase) {
+Phase::Phase(const char* name, std::source_location site)
+    : event("phase", name), outer_(thread_context().phase) {
   thread_context().phase = name;
+  if (site.line() == 0) return;
+  event.arg({keys::file, site.file_name()});
+  event.arg({keys::line, static_cast<int64_t>(site.line())});
 }
 
 Phase::~Phase() { thread_context().phase = outer_; }

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -195,10 +196,12 @@ void set_failed_event(int64_t id);
 HostEvent* innermost_host_event();
 
 /// A phase of a training step, from construction to
-/// destruction. Tasks enqueued inside it carry its name.
+/// destruction. Tasks enqueued inside it carry its name. `site` becomes its
+/// `file` and `line`; a default-constructed one is omitted.
 class Phase {
  public:
-  explicit Phase(const char* name);
+  explicit Phase(const char* name,
+                 std::source_location site = std::source_location::current());
   ~Phase();
   HostEvent event;
 

@@ -52,11 +52,11 @@ ProcessGroup::ProcessGroup(std::unique_ptr<Communicator> communicator, std::stri
 }
 
 Work ProcessGroup::enqueue(const char* collective, const char* op_name,
-                           const Tensors& tensors, CollectiveLabel label, Run run,
-                           int64_t pair_seq) {
+                           const Tensors& tensors, CollectiveLabel label,
+                           const Site& site, Run run, int64_t pair_seq) {
   check(tensors, collective);
   runtime::DeviceContext& device = runtime::context(tensors[0].device());
-  const ops::OpEvent op(op_name, tensors);
+  const ops::OpEvent op(op_name, tensors, site);
 
   Collective call;
   call.name = collective;
@@ -86,64 +86,67 @@ std::pair<int64_t, std::string> ProcessGroup::last_call() const {
   return shared_->last_call;
 }
 
-Work ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op,
-                              CollectiveLabel label) {
+Work ProcessGroup::all_reduce(const Tensor& tensor, ReduceOp op, CollectiveLabel label,
+                              Site site) {
   return enqueue(
-      "all_reduce", "c10d::allreduce_", {tensor}, std::move(label),
+      "all_reduce", "c10d::allreduce_", {tensor}, std::move(label), site,
       [data = buffer_of(tensor), op](Communicator& c, const Collective& call) {
         c.all_reduce(data, op, call);
       });
 }
 
-Work ProcessGroup::broadcast(const Tensor& tensor, int root, CollectiveLabel label) {
+Work ProcessGroup::broadcast(const Tensor& tensor, int root, CollectiveLabel label,
+                             Site site) {
   return enqueue(
-      "broadcast", "c10d::broadcast_", {tensor}, std::move(label),
+      "broadcast", "c10d::broadcast_", {tensor}, std::move(label), site,
       [data = buffer_of(tensor), root](Communicator& c, const Collective& call) {
         c.broadcast(data, root, call);
       });
 }
 
 Work ProcessGroup::reduce(const Tensor& tensor, int root, ReduceOp op,
-                          CollectiveLabel label) {
+                          CollectiveLabel label, Site site) {
   return enqueue(
-      "reduce", "c10d::reduce_", {tensor}, std::move(label),
+      "reduce", "c10d::reduce_", {tensor}, std::move(label), site,
       [data = buffer_of(tensor), root, op](Communicator& c, const Collective& call) {
         c.reduce(data, root, op, call);
       });
 }
 
 Work ProcessGroup::all_gather(const Tensor& output, const Tensor& input,
-                              CollectiveLabel label) {
+                              CollectiveLabel label, Site site) {
   check_parts(output, input, size(), "all_gather");
   return enqueue(
-      "all_gather", "c10d::_allgather_base_", {output, input}, std::move(label),
+      "all_gather", "c10d::_allgather_base_", {output, input}, std::move(label), site,
       [in = buffer_of(input), out = buffer_of(output)](
           Communicator& c, const Collective& call) { c.all_gather(in, out, call); });
 }
 
 Work ProcessGroup::reduce_scatter(const Tensor& output, const Tensor& input,
-                                  ReduceOp op, CollectiveLabel label) {
+                                  ReduceOp op, CollectiveLabel label, Site site) {
   check_parts(input, output, size(), "reduce_scatter");
   return enqueue("reduce_scatter", "c10d::_reduce_scatter_base_", {input, output},
-                 std::move(label),
+                 std::move(label), site,
                  [in = buffer_of(input), out = buffer_of(output), op](
                      Communicator& c, const Collective& call) {
                    c.reduce_scatter(in, out, op, call);
                  });
 }
 
-Work ProcessGroup::send(const Tensor& tensor, int to, CollectiveLabel label) {
+Work ProcessGroup::send(const Tensor& tensor, int to, CollectiveLabel label,
+                        Site site) {
   return enqueue(
-      "send", "c10d::send", {tensor}, std::move(label),
+      "send", "c10d::send", {tensor}, std::move(label), site,
       [data = buffer_of(tensor), to](Communicator& c, const Collective& call) {
         c.send(data, to, call);
       },
       sent_[to]++);
 }
 
-Work ProcessGroup::recv(const Tensor& tensor, int from, CollectiveLabel label) {
+Work ProcessGroup::recv(const Tensor& tensor, int from, CollectiveLabel label,
+                        Site site) {
   return enqueue(
-      "recv", "c10d::recv_", {tensor}, std::move(label),
+      "recv", "c10d::recv_", {tensor}, std::move(label), site,
       [data = buffer_of(tensor), from](Communicator& c, const Collective& call) {
         c.recv(data, from, call);
       },

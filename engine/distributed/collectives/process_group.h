@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -46,10 +47,13 @@ struct CollectiveLabel {
 /// A group of ranks, as seen by one of them. A collective is a task on the comm stream
 /// of the tensor's device: the call returns immediately, and a failure poisons the
 /// device so that the next wait throws. Every rank must make the same calls in the same
-/// order. May be used by one thread of the rank at a time.
+/// order. May be used by one thread of the rank at a time. `site` is the call site that
+/// traces show.
 /// Source: torch/csrc/distributed/c10d/ProcessGroup.hpp.
 class ProcessGroup {
  public:
+  using Site = std::source_location;
+
   explicit ProcessGroup(std::unique_ptr<Communicator> communicator,
                         std::string name = "default");
 
@@ -60,21 +64,25 @@ class ProcessGroup {
 
   /// Replaces `tensor` in place with its sum (minimum, maximum) over all ranks.
   Work all_reduce(const Tensor& tensor, ReduceOp op = ReduceOp::sum,
-                  CollectiveLabel label = {});
+                  CollectiveLabel label = {}, Site site = Site::current());
   /// Replaces `tensor` in place with the root's tensor.
-  Work broadcast(const Tensor& tensor, int root, CollectiveLabel label = {});
+  Work broadcast(const Tensor& tensor, int root, CollectiveLabel label = {},
+                 Site site = Site::current());
   /// Replaces the root's tensor with the sum over all ranks; the other ranks' tensors
   /// are unchanged.
   Work reduce(const Tensor& tensor, int root, ReduceOp op = ReduceOp::sum,
-              CollectiveLabel label = {});
+              CollectiveLabel label = {}, Site site = Site::current());
   /// `output` has size() times as many elements as `input`, ordered by rank.
-  Work all_gather(const Tensor& output, const Tensor& input,
-                  CollectiveLabel label = {});
+  Work all_gather(const Tensor& output, const Tensor& input, CollectiveLabel label = {},
+                  Site site = Site::current());
   /// `input` has size() times as many elements as `output`.
   Work reduce_scatter(const Tensor& output, const Tensor& input,
-                      ReduceOp op = ReduceOp::sum, CollectiveLabel label = {});
-  Work send(const Tensor& tensor, int to, CollectiveLabel label = {});
-  Work recv(const Tensor& tensor, int from, CollectiveLabel label = {});
+                      ReduceOp op = ReduceOp::sum, CollectiveLabel label = {},
+                      Site site = Site::current());
+  Work send(const Tensor& tensor, int to, CollectiveLabel label = {},
+            Site site = Site::current());
+  Work recv(const Tensor& tensor, int from, CollectiveLabel label = {},
+            Site site = Site::current());
   /// Blocks until every rank has called it.
   void barrier(Device device);
 
@@ -85,7 +93,7 @@ class ProcessGroup {
  private:
   using Run = std::function<void(Communicator&, const Collective&)>;
   Work enqueue(const char* collective, const char* op_name, const Tensors& tensors,
-               CollectiveLabel label, Run run, int64_t pair_seq = -1);
+               CollectiveLabel label, const Site& site, Run run, int64_t pair_seq = -1);
 
   /// State that a collective needs until it has run, even if the group is destroyed.
   struct Shared {

@@ -299,5 +299,31 @@ TEST(Tour, HasFiveCards) {
   EXPECT_EQ(viewer.app.settings.tour, 0);
 }
 
+TEST(BrokenLaw, IsSaidAndXGoesToItsEvent) {
+  Driver viewer;
+  EXPECT_EQ(viewer.app.trace().verdict.state, Verdict::State::holds);
+  EXPECT_TRUE(viewer.model().problems.empty());
+  const uint32_t at_first = viewer.app.trace().state.event;
+  viewer.press('x');
+  EXPECT_EQ(viewer.app.trace().state.event, at_first) << "nothing is broken";
+
+  open_text(viewer, tracer::read_whole_file(std::string(LOCKSTEP_SOURCE_DIR) +
+                                            "/tests/golden/damaged/gather-bytes."
+                                            "bytes.json"));
+  ASSERT_EQ(viewer.app.trace().verdict.state, Verdict::State::broken);
+  ASSERT_FALSE(viewer.model().problems.empty());
+  EXPECT_TRUE(
+      viewer.model().problems.back().starts_with("breaks the law `copy-bytes`: "))
+      << viewer.model().problems.back();
+  viewer.press('x');
+  const auto& violations = viewer.app.trace().verdict.violations;
+  EXPECT_TRUE(std::any_of(violations.begin(), violations.end(),
+                          [&](const auto& broken) {
+                            return broken.event == viewer.app.trace().state.event;
+                          }))
+      << viewer.name();
+  EXPECT_NE(viewer.app.trace().state.event, viewer.model().steps.front().event);
+}
+
 }  // namespace
 }  // namespace lockstep::gui

@@ -1,4 +1,6 @@
 // The viewer with a trace of 3 ranks, driven like a user.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <random>
 
@@ -71,6 +73,49 @@ TEST(ViewRanks, AllPlayToTheirEnd) {
   EXPECT_EQ(viewer.place() + 1, viewer.model().rank_places[2]);
 }
 
+/// A trace of `ranks` ranks in which each runs a kernel at 10 µs.
+std::string many_ranks(int ranks) {
+  std::string events, devices;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int host = 100 * rank, id = 10 * rank;
+    devices += fmt::format(R"({}{{"id":{},"name":"cpu:{}","rank":{}}})",
+                           rank > 0 ? "," : "", rank, rank, rank);
+    const auto event = [&](const char* cat, const char* name, int pid, int ts, int dur,
+                           const std::string& args) {
+      events += fmt::format(R"({{"ph":"X","cat":"{}","name":"{}","pid":{},"tid":0,)"
+                            R"("ts":{},"dur":{},"args":{{"step":0,"rank":{},{}}}}},)",
+                            cat, name, pid, ts, dur, rank, args);
+    };
+    event("phase", "step", host, 0, 50, fmt::format(R"("id":{})", id));
+    event("op", "aten::relu", host, 5, 2, fmt::format(R"("id":{})", id + 1));
+    event(
+        "kernel", "relu", host + 1 + rank, 10, 10,
+        fmt::format(R"("id":{},"op":{},"device":{},"stream":0)", id + 2, id + 1, rank));
+  }
+  events.pop_back();
+  return fmt::format(R"({{"lockstep":{{"format":1,"mode":"ddp","clock":"measured",)"
+                     R"("devices":[{}]}},"traceEvents":[{}]}})",
+                     devices, events);
+}
+
+TEST(ViewRanks, AnyOfManyCanBeChosenOnTheStrip) {
+  Driver viewer("");
+  const auto text = std::make_shared<const std::string>(many_ranks(64));
+  viewer.app.begin_loading("many", *text, text);
+  viewer.app.finish_loading();
+  viewer.frame();
+  // Clicks on the strip, which spans the stage, from left to right.
+  std::vector<int> chosen;
+  for (float x = 330; x < 990; x += 50) {
+    viewer.click(x, 111);
+    chosen.push_back(viewer.app.trace().state.rank);
+  }
+  EXPECT_TRUE(std::is_sorted(chosen.begin(), chosen.end(), std::less_equal<>()))
+      << testing::PrintToString(chosen) << ": further to the right with each click";
+  EXPECT_LT(chosen.front(), 8);
+  EXPECT_GT(chosen.back(), 55);
+}
+
 bool overlap(const Rect& a, const Rect& b) {
   return a.x < b.right() && b.x < a.right() && a.y < b.bottom() && b.y < a.bottom();
 }
@@ -87,11 +132,24 @@ TEST(RingLayout, NothingOverlapsOrLeavesTheStage) {
       SCOPED_TRACE(testing::Message() << w << " x " << h << ", " << ranks);
       std::vector<int> order;
       for (int i = 0; i < ranks; ++i) order.push_back(i);
-      const RingLayout layout = lay_out_ring(room, order);
-      ASSERT_EQ(layout.devices.size(), std::min<size_t>(order.size(), 16));
+      const int focus = ranks * 2 / 3;
+      const RingLayout layout = lay_out_ring(room, order, focus);
+      const size_t cards = layout.devices.size();
+      if (ranks <= 16) {
+        ASSERT_EQ(cards, order.size());
+        ASSERT_EQ(layout.strip.h, 0);
+      } else {
+        ASSERT_GE(cards, 4u);
+        ASSERT_LE(cards, 16u);
+        ASSERT_GT(layout.strip.h, 0);
+      }
+      ASSERT_EQ(layout.without_card(), order.size() - cards);
+      ASSERT_LT(layout.card[focus], cards) << "the rank in focus has a card";
+      EXPECT_TRUE(layout.is_top(layout.card[focus]) || ranks <= 16);
       std::vector<Rect> all = layout.devices;
       all.insert(all.end(), layout.hosts.begin(), layout.hosts.end());
       all.push_back(layout.loop);
+      if (ranks > 16) all.push_back(layout.strip);
       for (size_t i = 0; i < all.size(); ++i) {
         EXPECT_GE(all[i].x, room.x - 1);
         EXPECT_LE(all[i].right(), room.right() + 1);
@@ -103,7 +161,14 @@ TEST(RingLayout, NothingOverlapsOrLeavesTheStage) {
       for (size_t i = 1; i < layout.ports.size(); ++i) {
         EXPECT_GT(layout.ports[i], layout.ports[i - 1]);
       }
-      EXPECT_EQ(layout.card[order.back()], layout.devices.size() - 1);
+      // The cards are a part of the ring; the other ranks are between its ends.
+      for (size_t card = 0; card < cards; ++card) {
+        EXPECT_EQ(layout.card[layout.shown[card]], card);
+        EXPECT_EQ(layout.shown[card],
+                  (layout.shown[0] + static_cast<int>(card)) % ranks);
+      }
+      EXPECT_GT(layout.others, layout.ports.back());
+      EXPECT_LT(layout.others, layout.ports.front() + 1);
     }
   }
 }

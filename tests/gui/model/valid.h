@@ -181,8 +181,8 @@ inline void expect_valid(const Model& m) {
   for (const Device& device : m.devices) {
     ASSERT_TRUE(
         std::is_sorted(device.memory.begin(), device.memory.end(),
-                       [](const auto& a, const auto& b) { return a.first < b.first; }));
-    for (const auto& [ts, text] : device.memory) ASSERT_LT(text, m.text.size());
+                       [](const auto& a, const auto& b) { return a.ts < b.ts; }));
+    for (const auto& counter : device.memory) ASSERT_LT(counter.text, m.text.size());
   }
   expect_valid_lanes(m);
   expect_valid_copies(m);

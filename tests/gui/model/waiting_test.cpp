@@ -51,6 +51,28 @@ TEST_F(WaitingTest, OnceEverythingIsDoneItWaitsForACore) {
   EXPECT_EQ(words(0, 59), "waits for a core: conv2d");
 }
 
+TEST_F(WaitingTest, ACopyNeedsNoCore) {
+  const Model model = test::made("dp", R"(
+    phase step 0 0 200
+    op to 0 10 5
+    copy h2d 1 60 10 op=2 why=h2d src=host dst=0 bytes=8 queued_us=40
+  )")
+                          .model();
+  EXPECT_EQ(waiting_words(model, waiting_on(model, 0, 50'000)),
+            "enqueued: h2d from host");
+}
+
+TEST_F(WaitingTest, AStreamThatRunsSomethingDoesNotWait) {
+  const Model model = test::made("dp", R"(
+    phase step 0 0 200
+    op reduce 0 10 5
+    collective all_reduce 1 20 100 op=2
+    copy message 1 60 10 op=2 why=all_reduce src=1 dst=0 bytes=8
+  )")
+                          .model();
+  EXPECT_EQ(waiting_on(model, 0, 30'000).cause, Waiting::For::nothing);
+}
+
 TEST_F(WaitingTest, ACopyWaitsForAPort) {
   EXPECT_EQ(words(2, 39), "idle");
   EXPECT_EQ(words(2, 50), "waits for a port: scatter from device 0");

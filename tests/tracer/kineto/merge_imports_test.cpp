@@ -1,4 +1,6 @@
 // Files of PyTorch's profiler from several ranks, merged.
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
 
 #include "tests/tracer/golden.h"
@@ -101,6 +103,47 @@ TEST(MergedImports, DifferentJobsAreRefused) {
             "a.json and b.json are from different jobs, of 2 and 4 ranks");
   EXPECT_EQ(refused(rank_of_two(0, 30), rank_of_two(1, 60, 1e6)), "nothing was thrown")
       << "a second apart: their clocks may differ";
+}
+
+/// A folder with files of ranks.
+class JobFiles : public ::testing::Test {
+ protected:
+  JobFiles() { fs::create_directories(folder_); }
+  ~JobFiles() override { fs::remove_all(folder_); }
+
+  std::string file(const std::string& name, const std::string& text) const {
+    const std::string path = (folder_ / name).string();
+    std::ofstream(path) << text;
+    return path;
+  }
+  std::string rank_file(int rank, int ranks = 2) const {
+    ProfilerFile made(rank, ranks);
+    made.step(1, 0, 100).kernel("sgemm", 1, 10, 20);
+    return file("rank-" + std::to_string(rank) + ".json", made.text());
+  }
+
+  const fs::path folder_ = fs::path(::testing::TempDir()) / "lockstep_job_files";
+  std::string why_;
+};
+
+TEST_F(JobFiles, OfAllRanksAreOneTrace) {
+  const auto job = open_job({rank_file(1), rank_file(0)}, why_);
+  ASSERT_TRUE(job) << why_;
+  EXPECT_EQ(job->lockstep[top::devices].size(), 2u);
+  EXPECT_TRUE(check_trace(*job).ok());
+  const Trace again = parse_trace(trace_text(*job), "merged");
+  EXPECT_EQ(again.lockstep, job->lockstep);
+  EXPECT_GE(again.events.size(), job->events.size());  // and the flows
+}
+
+TEST_F(JobFiles, OfOneRankOrWithoutARankStayApart) {
+  EXPECT_FALSE(open_job({rank_file(0)}, why_));
+  const std::string same = file("same.json", ProfilerFile(0, 2).step(1, 0, 9).text());
+  EXPECT_FALSE(open_job({rank_file(0), same}, why_));
+  EXPECT_FALSE(open_job({rank_file(0), file("other.json", "[]")}, why_));
+  EXPECT_EQ(why_, "");
+  EXPECT_FALSE(open_job({rank_file(0), rank_file(1, 4)}, why_));
+  EXPECT_NE(why_.find("are from different jobs, of 2 and 4 ranks"), why_.npos) << why_;
 }
 
 }  // namespace

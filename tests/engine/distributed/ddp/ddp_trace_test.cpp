@@ -1,6 +1,7 @@
 // The trace of DistributedDataParallel: each bucket names the gradients it waits for,
 // starts before backward ends, and takes 2(N−1) messages.
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "tests/engine/distributed/nets.h"
@@ -112,6 +113,37 @@ TEST(DdpTrace, BucketsLeaveInOrderAndBeforeBackwardIsOver) {
           << "rank " << rank << ", step " << step << ": bucket 0 waits for all";
     }
   }
+}
+
+/// The file that the first event of this category and name names; "" if none.
+std::string source_of(const Events& events, const char* cat, const char* name) {
+  for (const Event& event : events) {
+    if (event.is(cat) && event.name == name) {
+      return tracer::string_arg(event.args, "file");
+    }
+  }
+  return "";
+}
+
+TEST(DdpTrace, EachOperationAndPhaseNamesItsSource) {
+  const Events events = record({2});
+  size_t named = 0;
+  for (const Event& event : events) {
+    if (!event.is("op") && !event.is("phase") && !event.is("call")) continue;
+    const std::string file = tracer::string_arg(event.args, "file");
+    ASSERT_TRUE(
+        std::filesystem::exists(std::filesystem::path(LOCKSTEP_SOURCE_DIR) / file) &&
+        !file.empty())
+        << event.cat << " " << event.name << " names " << file;
+    EXPECT_GT(tracer::int_arg(event.args, "line", 0), 0) << event.name;
+    ++named;
+  }
+  EXPECT_GT(named, 100u);
+  const std::string reducer = "engine/distributed/ddp/reducer.cpp";
+  EXPECT_EQ(source_of(events, "phase", "all_reduce"), reducer);
+  EXPECT_EQ(source_of(events, "op", "c10d::allreduce_"), reducer);
+  EXPECT_EQ(source_of(events, "op", "AddmmBackward0"), "engine/ops/linear.cpp");
+  EXPECT_EQ(source_of(events, "op", "AccumulateGrad"), "engine/autograd/node.cpp");
 }
 
 class DdpMessages : public testing::TestWithParam<std::tuple<Wire, int>> {};
