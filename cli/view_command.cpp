@@ -21,12 +21,14 @@ namespace {
 
 enum class Theme { dark, light };
 
+constexpr float kFilm = 6, kLongestFilm = 3600;  ///< seconds
+
 struct ViewOptions {
   std::vector<std::string> files;
   std::string screenshot, video, at, size;
   Theme theme = Theme::dark;
-  gui::Pace pace = gui::Pace::even;
-  float scale = 1, speed = 1, seconds = 6;
+  gui::Pace pace = gui::Pace::director;
+  float scale = 1, speed = 1, seconds = 0;
   int fps = 30, tour = 0;
   bool compare = false, cpp = false, tree = false, help = false, time_order = false,
        state = false;
@@ -112,9 +114,14 @@ int draw_pictures(const ViewOptions& o) {
   app.settings.transport.playing = true;
   app.settings.transport.speed = o.speed;
   app.settings.transport.pace = o.pace;
-  const int frames =
-      std::max(1, static_cast<int>(o.seconds * static_cast<float>(o.fps)));
-  for (int i = 0; i < frames; ++i) film.add(frame(1.0f / static_cast<float>(o.fps)));
+  const bool directed = o.pace == gui::Pace::director;
+  const float seconds = o.seconds > 0 ? o.seconds : directed ? kLongestFilm : kFilm;
+  const int most = std::max(1, static_cast<int>(seconds * static_cast<float>(o.fps)));
+  int frames = 0;
+  while (frames < most && (!directed || app.settings.transport.playing)) {
+    film.add(frame(1.0f / static_cast<float>(o.fps)));
+    ++frames;
+  }
   film.finish();
   std::printf("%s: %d frames written; last frame: %s\n", o.video.c_str(), frames,
               app.state_line().c_str());
@@ -173,14 +180,20 @@ void add_view(CLI::App& app, Action& action) {
   command->add_option(
       "--video", o->video,
       "render to .mp4 .webm .webp .gif (needs ffmpeg) or FRAME%04d.png");
-  command->add_option("--seconds", o->seconds, "length of the video")
+  command
+      ->add_option(
+          "--seconds", o->seconds,
+          "length of the video (default: until the step ends; 6 at other paces)")
       ->check(CLI::Range(0.1, 3600.0));
   command->add_option("--fps", o->fps, "frames per second")->check(CLI::Range(1, 120));
   command->add_option("--speed", o->speed, "playback speed")
       ->check(CLI::Range(0.0001, 10000.0));
   add_choice<gui::Pace>(*command, "--pace", o->pace,
-                        "even: all events take equally long; real: recorded durations",
-                        {{"even", gui::Pace::even}, {"real", gui::Pace::real}});
+                        "director: about 45 s per step; even: all events take equally "
+                        "long; real: recorded durations",
+                        {{"director", gui::Pace::director},
+                         {"even", gui::Pace::even},
+                         {"real", gui::Pace::real}});
   command->add_option("--size", o->size, "WIDTHxHEIGHT in points (default 1440x900)");
   command->add_option("--scale", o->scale, "pixels per point")
       ->check(CLI::Range(0.5, 4.0));

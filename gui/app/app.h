@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "gui/app/director.h"
 #include "gui/model/breakdown.h"
 #include "gui/model/loader.h"
 #include "gui/model/state.h"
@@ -57,6 +58,7 @@ struct OpenTrace {
   Breakdown mean;             ///< of all steps
   size_t step_of = SIZE_MAX;  ///< the step that `step` describes
   TimelineView timeline;
+  Director director;
   std::vector<Position> bookmarks;
   bool problems_seen = false;   ///< the user dismissed the file's problems
   std::vector<CallEntry> tree;  ///< for step `tree_of` of one rank
@@ -69,14 +71,15 @@ struct OpenTrace {
 /// How playback maps time to events; real time is rarely useful, as most events last
 /// only microseconds.
 enum class Pace : uint8_t {
-  even,  ///< every event takes the same time
-  real,  ///< real time, multiplied by `speed`
+  director,  ///< the script of the step: see gui/model/script.h
+  even,      ///< every event takes the same time
+  real,      ///< real time, multiplied by `speed`
 };
 
 struct Transport {
   bool playing = false;
   bool loop = false;  ///< repeat the same training step
-  Pace pace = Pace::even;
+  Pace pace = Pace::director;
   float speed = 1;
 };
 
@@ -151,8 +154,8 @@ class App {
 /// Events per second at an even pace and a speed of 1.
 inline constexpr float kEvenRate = 4;
 
-/// Returns the position after `seconds` of playback. Stops playback at the end of the
-/// trace.
+/// Returns the position after `seconds` of playback at an even pace or in real time.
+/// Stops playback at the end of the trace.
 Position played(const Model& model, const Position& from, Transport& transport,
                 float seconds);
 

@@ -9,7 +9,7 @@ const std::vector<KeyHelp>& key_help() {
   static const std::vector<KeyHelp> help = {
       {"Play", "space", "play, pause"},
       {"Play", "- / =", "slower, faster"},
-      {"Play", "e", "even pace or real time"},
+      {"Play", "e", "director's pace, even pace or real time"},
       {"Play", "o", "program order or time order"},
       {"Play", "l", "loop this training step"},
       {"Step", "→ / ←", "over: to the next call, or back"},
@@ -57,9 +57,7 @@ void play_keys(App& app) {
   }
   if (key_pressed(key_of('-'), true)) change_speed(transport, false);
   if (key_pressed(key_of('='), true)) change_speed(transport, true);
-  if (pressed('e')) {
-    transport.pace = transport.pace == Pace::even ? Pace::real : Pace::even;
-  }
+  if (pressed('e')) transport.pace = next_pace(transport.pace);
   if (pressed('l')) transport.loop = !transport.loop;
   if (pressed('o')) {
     app.go(trace.position.order == Order::program

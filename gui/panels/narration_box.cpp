@@ -12,6 +12,12 @@ constexpr float kPad = 15;
 
 std::string sentence(App& app) {
   OpenTrace& trace = app.trace();
+  const Caption caption = caption_now(trace, app.settings.transport);
+  if (!caption.text.empty()) return caption.text;
+  if (caption.says != kNoEvent && caption.says != trace.state.event) {
+    const State said = state_at(*trace.model, at_event(*trace.model, caption.says));
+    return narrate(*trace.model, said, trace.step).text;
+  }
   return narrate(*trace.model, trace.state, trace.step).text;
 }
 
