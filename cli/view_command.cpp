@@ -31,7 +31,7 @@ struct ViewOptions {
   float scale = 1, speed = 1, seconds = 0;
   int fps = 30, tour = 0;
   bool compare = false, cpp = false, tree = false, help = false, time_order = false,
-       state = false;
+       state = false, quiz = false;
 };
 
 struct Size {
@@ -99,6 +99,7 @@ int draw_pictures(const ViewOptions& o) {
   app.settings.tour = o.tour;
   open_all(o, app);
   go_to(o, app);
+  if (o.quiz && app.has_trace()) gui::ask_here(app);
   const gui::Rect whole{0, 0, static_cast<float>(size.width),
                         static_cast<float>(size.height)};
   const auto frame = [&](float seconds) -> const gui::Image& {
@@ -137,6 +138,7 @@ int open_window(const ViewOptions& o) {
   if (!o.size.empty()) options.width = size.width, options.height = size.height;
   options.light = o.theme == Theme::light;
   options.compare = o.compare;
+  options.quiz = o.quiz;
   options.print_state = o.state;
   gui::run_window(options);
   return 0;
@@ -205,6 +207,8 @@ void add_view(CLI::App& app, Action& action) {
                     "show the step's call tree instead of the call stack");
   command->add_flag("--time-order", o->time_order,
                     "order events by time, not by calls");
+  command->add_flag("--quiz", o->quiz,
+                    "predict, then reveal: playing asks a question before a phase");
   command->add_flag("--keys", o->help, "show the list of keys");
   command->add_option("--tour", o->tour, "show this card of the tour")
       ->check(CLI::Range(0, 5));

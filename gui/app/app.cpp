@@ -131,7 +131,11 @@ void App::frame(const Rect& screen, float seconds) {
     } else if (at.order == Order::program && at.progress < kSettled) {
       at.progress = std::min(kSettled, at.progress + seconds * kSettlePerSecond);
     }
+    if (settings.quiz && settings.transport.playing) {
+      at = paused_for_question(*this, own.position, at);
+    }
     go(at);
+    close_if_left(own);
     if (directs) direct_timeline(own, seconds);
   }
   Ui ui(theme(), *fonts_);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gui/app/director.h"
+#include "gui/app/quiz.h"
 #include "gui/model/breakdown.h"
 #include "gui/model/loader.h"
 #include "gui/model/state.h"
@@ -59,6 +60,7 @@ struct OpenTrace {
   size_t step_of = SIZE_MAX;  ///< the step that `step` describes
   TimelineView timeline;
   Director director;
+  Quiz quiz;
   std::vector<Position> bookmarks;
   bool problems_seen = false;   ///< the user dismissed the file's problems
   std::vector<CallEntry> tree;  ///< for step `tree_of` of one rank
@@ -92,6 +94,7 @@ struct Settings {
   bool help = false;       ///< show the overlay of keys
   bool compare = false;    ///< show all open traces side by side
   int tour = 0;            ///< current card of the first-run tour; 0 if none
+  bool quiz = false;       ///< playing asks a question before a phase
   Transport transport;
   std::string search;
   bool searching = false;  ///< the search field has keyboard focus
