@@ -114,9 +114,15 @@ class ProgramShots {
         count == 0 ? kBetween
                    : std::min(kMostRepeats,
                               kRepeats + kPerRepeat * static_cast<double>(count));
+    const bool goes_on = count == 0 && !shots_.empty() &&
+                         shots_.back().kind != Shot::Kind::time &&
+                         shots_.back().phase == scope.event;
+    const uint32_t says = goes_on ? shots_.back().says : kNoEvent;
+    const std::string caption = goes_on ? shots_.back().caption : words;
     Shot& shot = add(scope, Shot::Kind::sweep, run_first_, run_last_, seconds);
     shot.repeats = count > 0;
-    shot.caption = words;
+    shot.caption = caption;
+    if (goes_on) shot.says = says;  // nothing worth saying: what was said stays
     run_first_ = run_last_ = 0;
   }
 
@@ -212,6 +218,9 @@ class ProgramShots {
 
   void play_phase(uint32_t place) {
     const Event& event = at(place);
+    if (model_.name_of(event) == phases::reduce) {
+      play_in_time(model_.strings.find(phases::backward));  // its result is reduced
+    }
     Scope scope;
     scope.event = model_.program[place];
     scope.name = event.name;
@@ -225,9 +234,13 @@ class ProgramShots {
             scope.shows_copies ? seconds_of_moves(place, event.last) : kTitle);
     title.still = !scope.shows_copies;
     if (!whole) play_inside(scope, place + 1, event.last);
-    if (event.what() == Kind::phase && in_time_.insert(event.name).second) {
-      add_parallel_shots(model_, tasks_, event.name, shots_);
-    }
+    if (event.what() == Kind::phase) play_in_time(event.name);
+  }
+
+  /// Shows what the devices do at once in phases of this name, the first time.
+  void play_in_time(uint32_t phase) {
+    if (phase == Strings::kUnknown || !in_time_.insert(phase).second) return;
+    add_parallel_shots(model_, tasks_, phase, shots_);
   }
 
   /// Returns true if a phase does little else than move data: its title shows it all.
