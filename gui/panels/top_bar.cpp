@@ -138,7 +138,7 @@ void draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
     app.go(program ? in_time_order(model, trace.position)
                    : in_program_order(model, trace.position));
   }
-  const Rect pace_box = place(pace, 150);
+  const Rect pace_box = place(pace, 112);
   if (chip(ui, "pace", pace_box, pace, t.dim,
            "director: 45 s per step, the first of each pattern in full. Even pace: "
            "every "
