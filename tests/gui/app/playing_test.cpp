@@ -162,7 +162,9 @@ TEST(Director, ZoomsTheTimelineToThePhase) {
   const TimelineView& view = viewer.app.trace().timeline;
   EXPECT_LT(view.to - view.from, before / 2);
   const Event& phase = viewer.event();
-  EXPECT_LT(view.from, static_cast<double>(phase.ts));
+  const double before_phase = static_cast<double>(phase.ts) - view.from;
+  EXPECT_GT(before_phase, 0);
+  EXPECT_LT(before_phase, 0.1 * (view.to - view.from));
   EXPECT_GT(view.to, static_cast<double>(phase.end()));
 }
 

@@ -227,6 +227,7 @@ TEST(Script, OfAnotherProgramShortensIdleTime) {
   const Model model = load_events(kernel("0") + "," + kernel("10000"));
   const Script script = script_of(model, 0, 0);
   ASSERT_EQ(script.shots.size(), 3u);
+  EXPECT_NEAR(script.seconds(), kStepSeconds, 5);
   EXPECT_EQ(script.shots[1].caption,
             "No device works for **9.90 ms**: this gap is shortened.");
   EXPECT_GT(script.shots[1].rate(), 50 * script.shots[0].rate());
