@@ -85,7 +85,8 @@ Caption caption_now(const OpenTrace& trace, const Transport& transport) {
   Caption caption{shot.caption, shot.says};
   if (shot.kind != Shot::Kind::time) return caption;
   caption.text += fmt::format(
-      " At {}.", rate_in_words(shot.rate() * static_cast<double>(transport.speed)));
+      " At {}.",
+      rate_in_words(*trace.model, shot.rate() * static_cast<double>(transport.speed)));
   return caption;
 }
 
@@ -94,7 +95,7 @@ std::string pace_text(const OpenTrace& trace, const Transport& transport) {
   if (transport.pace == Pace::real) return "real time · " + speed_text(transport);
   const double rate = directs(trace, transport) ? shot_now(trace).rate() : 0;
   if (rate <= 0) return "director · " + speed_text(transport);
-  return rate_in_words(rate * static_cast<double>(transport.speed));
+  return rate_in_words(*trace.model, rate * static_cast<double>(transport.speed));
 }
 
 Pace next_pace(Pace pace) {

@@ -162,13 +162,14 @@ double seconds_at(const Model& model, const Script& script, const Position& posi
   return found;
 }
 
-std::string rate_in_words(double rate) {
+std::string rate_in_words(const Model& model, double rate) {
+  const char* clock = model.is_measured() ? "real time" : "emulated time";
   const double slower = 1e9 / std::max(1e-3, rate);
-  if (slower < 1.05 && slower > 0.95) return "real time";
-  if (slower < 1) return fmt::format("{:.3g}x real time", 1 / slower);
-  if (slower < 9.5) return fmt::format("1/{:.2g} of real time", slower);
+  if (slower < 1.05 && slower > 0.95) return clock;
+  if (slower < 1) return fmt::format("{:.3g}x {}", 1 / slower, clock);
+  if (slower < 9.5) return fmt::format("1/{:.2g} of {}", slower, clock);
   const double digit = std::pow(10, std::floor(std::log10(slower)) - 1);
-  return fmt::format("1/{:.0f} of real time", std::round(slower / digit) * digit);
+  return fmt::format("1/{:.0f} of {}", std::round(slower / digit) * digit, clock);
 }
 
 }  // namespace lockstep::gui

@@ -63,7 +63,8 @@ Position position_at(const Model& model, const Script& script, double seconds);
 /// shot that holds it, or inside the one that passes it.
 double seconds_at(const Model& model, const Script& script, const Position& position);
 
-/// Returns "1/40 of real time" for 25,000,000 ns per second, or "4x real time".
-std::string rate_in_words(double rate);
+/// Returns "1/40 of real time" for 25,000,000 ns per second, or "4x real time"; of an
+/// emulated trace, "1/40 of emulated time".
+std::string rate_in_words(const Model& model, double rate);
 
 }  // namespace lockstep::gui

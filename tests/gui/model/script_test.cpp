@@ -237,11 +237,15 @@ TEST(Script, OfAnotherProgramShortensIdleTime) {
 }
 
 TEST(Script, SaysRates) {
-  EXPECT_EQ(rate_in_words(25e6), "1/40 of real time");
-  EXPECT_EQ(rate_in_words(1e9), "real time");
-  EXPECT_EQ(rate_in_words(4e9), "4x real time");
-  EXPECT_EQ(rate_in_words(1e9 / 283), "1/280 of real time");
-  EXPECT_EQ(rate_in_words(1e9 / 3.5), "1/3.5 of real time");
+  const Model model = load_file(golden() / "viewer/dp.json.gz");
+  EXPECT_EQ(rate_in_words(model, 25e6), "1/40 of real time");
+  EXPECT_EQ(rate_in_words(model, 1e9), "real time");
+  EXPECT_EQ(rate_in_words(model, 4e9), "4x real time");
+  EXPECT_EQ(rate_in_words(model, 1e9 / 283), "1/280 of real time");
+  EXPECT_EQ(rate_in_words(model, 1e9 / 3.5), "1/3.5 of real time");
+  std::string text = tracer::read_whole_file(golden() / "viewer/dp.json.gz");
+  text.replace(text.find("\"measured\""), 10, "\"emulated\"");
+  EXPECT_EQ(rate_in_words(load_model("dp", text), 25e6), "1/40 of emulated time");
 }
 
 }  // namespace
