@@ -176,6 +176,7 @@ void sum_up(const Workspace& workspace, const Pieces& pieces, const std::string&
                        [&](const Lesson* lesson) { return called(trace, *lesson); });
   if (!seen.empty()) fmt::print("This run called your {}.\n", slots_of(seen));
   fmt::print("See it: {} view {}\n", program(), file);
+  fmt::print("Predict it first: {} view --quiz {}\n", program(), file);
   for (const Lesson& lesson : lessons::all_lessons()) {
     if (workspace.progress(lesson).passed) continue;
     if (lesson.number < pieces.lessons.front()->number) continue;

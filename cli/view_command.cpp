@@ -22,15 +22,17 @@ namespace {
 
 enum class Theme { dark, light };
 
+constexpr float kFilm = 6, kLongestFilm = 3600;  ///< seconds
+
 struct ViewOptions {
   std::vector<std::string> files;
   std::string screenshot, video, at, size;
   Theme theme = Theme::dark;
-  gui::Pace pace = gui::Pace::even;
-  float scale = 1, speed = 1, seconds = 6;
+  gui::Pace pace = gui::Pace::director;
+  float scale = 1, speed = 1, seconds = 0;
   int fps = 30, tour = 0;
   bool compare = false, cpp = false, tree = false, help = false, time_order = false,
-       state = false;
+       state = false, quiz = false;
 };
 
 struct Size {
@@ -100,6 +102,7 @@ int draw_pictures(const ViewOptions& o) {
   app.settings.tour = o.tour;
   open_all(o, app);
   go_to(o, app);
+  if (o.quiz && app.has_trace()) gui::ask_here(app);
   const gui::Rect whole{0, 0, static_cast<float>(size.width),
                         static_cast<float>(size.height)};
   const auto frame = [&](float seconds) -> const gui::Image& {
@@ -115,9 +118,14 @@ int draw_pictures(const ViewOptions& o) {
   app.settings.transport.playing = true;
   app.settings.transport.speed = o.speed;
   app.settings.transport.pace = o.pace;
-  const int frames =
-      std::max(1, static_cast<int>(o.seconds * static_cast<float>(o.fps)));
-  for (int i = 0; i < frames; ++i) film.add(frame(1.0f / static_cast<float>(o.fps)));
+  const bool directed = o.pace == gui::Pace::director;
+  const float seconds = o.seconds > 0 ? o.seconds : directed ? kLongestFilm : kFilm;
+  const int most = std::max(1, static_cast<int>(seconds * static_cast<float>(o.fps)));
+  int frames = 0;
+  while (frames < most && (!directed || app.settings.transport.playing)) {
+    film.add(frame(1.0f / static_cast<float>(o.fps)));
+    ++frames;
+  }
   film.finish();
   std::printf("%s: %d frames written; last frame: %s\n", o.video.c_str(), frames,
               app.state_line().c_str());
@@ -133,6 +141,7 @@ int open_window(const ViewOptions& o) {
   if (!o.size.empty()) options.width = size.width, options.height = size.height;
   options.light = o.theme == Theme::light;
   options.compare = o.compare;
+  options.quiz = o.quiz;
   options.print_state = o.state;
   gui::run_window(options);
   return 0;
@@ -177,14 +186,20 @@ void add_view(CLI::App& app, Action& action) {
   command->add_option(
       "--video", o->video,
       "render to .mp4 .webm .webp .gif (needs ffmpeg) or FRAME%04d.png");
-  command->add_option("--seconds", o->seconds, "length of the video")
+  command
+      ->add_option(
+          "--seconds", o->seconds,
+          "length of the video (default: until the step ends; 6 at other paces)")
       ->check(CLI::Range(0.1, 3600.0));
   command->add_option("--fps", o->fps, "frames per second")->check(CLI::Range(1, 120));
   command->add_option("--speed", o->speed, "playback speed")
       ->check(CLI::Range(0.0001, 10000.0));
   add_choice<gui::Pace>(*command, "--pace", o->pace,
-                        "even: all events take equally long; real: recorded durations",
-                        {{"even", gui::Pace::even}, {"real", gui::Pace::real}});
+                        "director: about 45 s per step; even: all events take equally "
+                        "long; real: recorded durations",
+                        {{"director", gui::Pace::director},
+                         {"even", gui::Pace::even},
+                         {"real", gui::Pace::real}});
   command->add_option("--size", o->size, "WIDTHxHEIGHT in points (default 1440x900)");
   command->add_option("--scale", o->scale, "pixels per point")
       ->check(CLI::Range(0.5, 4.0));
@@ -196,6 +211,8 @@ void add_view(CLI::App& app, Action& action) {
                     "show the step's call tree instead of the call stack");
   command->add_flag("--time-order", o->time_order,
                     "order events by time, not by calls");
+  command->add_flag("--quiz", o->quiz,
+                    "predict, then reveal: playing asks a question before a phase");
   command->add_flag("--keys", o->help, "show the list of keys");
   command->add_option("--tour", o->tour, "show this card of the tour")
       ->check(CLI::Range(0, 5));

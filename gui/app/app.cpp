@@ -139,12 +139,21 @@ void App::frame(const Rect& screen, float seconds) {
   if (has_trace()) {
     OpenTrace& own = trace();
     Position at = own.position;
-    if (settings.transport.playing) {
+    const bool directs =
+        settings.transport.playing && settings.transport.pace == Pace::director;
+    if (directs) {
+      at = directed(own, settings.transport, seconds);
+    } else if (settings.transport.playing) {
       at = played(*own.model, at, settings.transport, seconds);
     } else if (at.order == Order::program && at.progress < kSettled) {
       at.progress = std::min(kSettled, at.progress + seconds * kSettlePerSecond);
     }
+    if (settings.quiz && settings.transport.playing) {
+      at = paused_for_question(*this, own.position, at);
+    }
     go(at);
+    close_if_left(own);
+    if (directs) direct_timeline(own, seconds);
   }
   Ui ui(theme(), *fonts_);
   draw_screen(ui, screen, *this, loader_ ? loader_->progress() : 1, loading_name_);

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "gui/app/director.h"
+#include "gui/app/quiz.h"
 #include "gui/model/breakdown.h"
 #include "gui/model/loader.h"
 #include "gui/model/state.h"
@@ -58,6 +60,8 @@ struct OpenTrace {
   Breakdown mean;             ///< of all steps
   size_t step_of = SIZE_MAX;  ///< the step that `step` describes
   TimelineView timeline;
+  Director director;
+  Quiz quiz;
   std::vector<Position> bookmarks;
   Verdict verdict;             ///< of `trace check`, computed when the trace was opened
   size_t violation = 0;        ///< the violation that the next jump goes to
@@ -72,14 +76,15 @@ struct OpenTrace {
 /// How playback maps time to events; real time is rarely useful, as most events last
 /// only microseconds.
 enum class Pace : uint8_t {
-  even,  ///< every event takes the same time
-  real,  ///< real time, multiplied by `speed`
+  director,  ///< the script of the step: see gui/model/script.h
+  even,      ///< every event takes the same time
+  real,      ///< real time, multiplied by `speed`
 };
 
 struct Transport {
   bool playing = false;
   bool loop = false;  ///< repeat the same training step
-  Pace pace = Pace::even;
+  Pace pace = Pace::director;
   float speed = 1;
 };
 
@@ -92,6 +97,7 @@ struct Settings {
   bool help = false;       ///< show the overlay of keys
   bool compare = false;    ///< show all open traces side by side
   int tour = 0;            ///< current card of the first-run tour; 0 if none
+  bool quiz = false;       ///< playing asks a question before a phase
   Transport transport;
   std::string search;
   bool searching = false;  ///< the search field has keyboard focus
@@ -155,8 +161,8 @@ class App {
 /// Events per second at an even pace and a speed of 1.
 inline constexpr float kEvenRate = 4;
 
-/// Returns the position after `seconds` of playback. Stops playback at the end of the
-/// trace.
+/// Returns the position after `seconds` of playback at an even pace or in real time.
+/// Stops playback at the end of the trace.
 Position played(const Model& model, const Position& from, Transport& transport,
                 float seconds);
 

@@ -9,8 +9,9 @@ const std::vector<KeyHelp>& key_help() {
   static const std::vector<KeyHelp> help = {
       {"Play", "space", "play, pause"},
       {"Play", "- / =", "slower, faster"},
-      {"Play", "e", "even pace or real time"},
+      {"Play", "e", "director's pace, even pace or real time"},
       {"Play", "o", "program order or time order"},
+      {"Play", "q", "predict, then reveal: ask before a phase"},
       {"Play", "l", "loop this training step"},
       {"Step", "→ / ←", "over: to the next call, or back"},
       {"Step", "↓ / shift ↓", "into what it caused, and back out"},
@@ -58,8 +59,13 @@ void play_keys(App& app) {
   }
   if (key_pressed(key_of('-'), true)) change_speed(transport, false);
   if (key_pressed(key_of('='), true)) change_speed(transport, true);
-  if (pressed('e')) {
-    transport.pace = transport.pace == Pace::even ? Pace::real : Pace::even;
+  if (pressed('e')) transport.pace = next_pace(transport.pace);
+  if (pressed('q')) {
+    app.settings.quiz = !app.settings.quiz;
+    trace.quiz = {};
+  }
+  for (size_t i = 0; trace.quiz.is_open() && i < 4; ++i) {
+    if (pressed(static_cast<char>('1' + i))) answer_choice(trace.quiz, i);
   }
   if (pressed('l')) transport.loop = !transport.loop;
   if (pressed('o')) {

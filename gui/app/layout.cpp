@@ -77,7 +77,9 @@ void draw_columns(const Ui& ui, Rect room, App& app) {
   const float ports = between(84, 31 + 18 + 17 * port_lines(trace), right.h * 0.25f);
   draw_step_times(ui, right.take_top(times), app);
   right.take_top(kGap);
-  draw_ports(ui, right.take_top(ports), app);
+  // The bytes of the step are the answer to some questions.
+  const bool hides = trace.quiz.is_open() && !trace.quiz.is_answered();
+  if (!hides) draw_ports(ui, right.take_top(ports), app);
   right.take_top(kGap);
   draw_inspector(ui, right, app);
 }

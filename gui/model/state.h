@@ -57,6 +57,9 @@ struct State {
   std::vector<DeviceState> devices;
   int64_t host_in = 0, host_out = 0;
   std::vector<Packet> packets;
+  /// In program order: one copy (an index into Model::copies) for each pair of memories
+  /// between which the event moves data.
+  std::vector<uint32_t> links;
   Underway underway;  ///< the first one if there are several
 
   /// In program order: ns from the event's start to its first effect on a device, and

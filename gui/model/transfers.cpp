@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <set>
 
 #include "gui/model/details.h"
@@ -14,7 +16,10 @@ namespace lockstep::gui {
 namespace {
 
 constexpr uint32_t kMaxScanned = 50'000;
-constexpr size_t kMaxCopies = 96, kMaxRounds = 4096;
+constexpr size_t kMaxCopies = 2048, kMaxRounds = 4096;
+// If durations have no meaning: the share of the time that a copy flies, and the number
+// of copies that fly at once.
+constexpr float kInFlight = 0.34f, kAtOnce = 12;
 
 /// Adds the rounds `from` to `to` of a collective, one transfer per round.
 void add_rounds(const Model& model, uint32_t collective, int from, int to,
@@ -29,13 +34,17 @@ void add_rounds(const Model& model, uint32_t collective, int from, int to,
   }
 }
 
+/// Adjusts progress so that 0.5, where a step comes to rest, becomes `rest`.
+float resting_at(float rest, float progress) {
+  return progress <= 0.5f ? progress * 2 * rest
+                          : rest + (progress - 0.5f) * 2 * (1 - rest);
+}
+
 /// Adjusts progress so that 0.5, where a step comes to rest, lies inside a round: with
 /// an even number of rounds, it would fall exactly between two of them.
 float paused_in_a_round(float progress, size_t rounds) {
   if (rounds % 2 != 0) return progress;
-  const float half = 0.5f - 0.5f / static_cast<float>(rounds);
-  return progress <= 0.5f ? progress * 2 * half
-                          : half + (progress - 0.5f) * 2 * (1 - half);
+  return resting_at(0.5f - 0.5f / static_cast<float>(rounds), progress);
 }
 
 }  // namespace
@@ -66,39 +75,149 @@ std::vector<Transfer> transfers_of(const Model& model, const Event& cause) {
   return transfers;
 }
 
-/// Spreads the copies evenly, each in flight for a third of the time: with real times,
-/// most would be too brief to see. Rounds wait for each other, as they really do.
+namespace {
+
+/// When a transfer is in flight, as shares of the progress.
+struct Flight {
+  float start = 0, length = 1;
+};
+
+/// Spreads the transfers evenly. Rounds wait for each other, as they really do.
+std::vector<Flight> spread_evenly(size_t count, float least) {
+  const float length = std::max(least, 1.0f / static_cast<float>(count));
+  std::vector<Flight> flights(count);
+  for (size_t i = 0; i < count && count > 1; ++i) {
+    const float share = static_cast<float>(i) / static_cast<float>(count - 1);
+    flights[i] = {share * (1 - length), length};
+  }
+  return flights;
+}
+
+/// Time in which copies are in flight, without the gaps between them. Half of it shows
+/// their durations; the other half is divided evenly, so that short ones are visible.
+class FlyingTime {
+ public:
+  FlyingTime(const Model& model, const std::vector<Transfer>& transfers) {
+    for (const Transfer& transfer : transfers) {
+      const Event& copy = model.events[model.copies[transfer.copies.front()].event];
+      spans_.emplace_back(copy.ts, std::max<int64_t>(copy.end(), copy.ts + 1));
+      times_.push_back(spans_.back().first);
+      times_.push_back(spans_.back().second);
+    }
+    std::sort(times_.begin(), times_.end());
+    times_.erase(std::unique(times_.begin(), times_.end()), times_.end());
+    find_shares();
+  }
+
+  std::vector<Flight> flights() const {
+    std::vector<Flight> all;
+    for (const auto& [begin, end] : spans_) {
+      const auto from = static_cast<float>(share_at(begin));
+      all.push_back({from, static_cast<float>(share_at(end)) - from});
+    }
+    return all;
+  }
+
+  /// Returns the middle of the part with most copies in flight, near the half.
+  float fullest() const {
+    double best = 0.5;
+    int most = 0;
+    for (size_t i = 0; i + 1 < times_.size(); ++i) {
+      const double middle = (shares_[i] + shares_[i + 1]) / 2;
+      const bool nearer = std::abs(middle - 0.5) < std::abs(best - 0.5);
+      if (middle < 0.2 || middle > 0.8 || counts_[i] < most) continue;
+      if (counts_[i] > most || nearer) best = middle, most = counts_[i];
+    }
+    return static_cast<float>(best);
+  }
+
+ private:
+  std::vector<std::pair<int64_t, int64_t>> spans_;  ///< ns, by transfer
+  std::vector<int64_t> times_;                      ///< at which any begins or ends
+  std::vector<int> counts_;                         ///< in flight after each time
+  std::vector<double> shares_;                      ///< of the progress at each time
+
+  size_t index_of(int64_t time) const {
+    return std::lower_bound(times_.begin(), times_.end(), time) - times_.begin();
+  }
+  double share_at(int64_t time) const { return shares_[index_of(time)]; }
+
+  void find_shares() {
+    counts_.assign(times_.size(), 0);
+    for (const auto& [begin, end] : spans_) {
+      ++counts_[index_of(begin)];
+      --counts_[index_of(end)];
+    }
+    std::partial_sum(counts_.begin(), counts_.end(), counts_.begin());
+    double flying = 0, parts = 0;
+    for (size_t i = 0; i + 1 < times_.size(); ++i) {
+      if (counts_[i] == 0) continue;
+      flying += static_cast<double>(times_[i + 1] - times_[i]);
+      ++parts;
+    }
+    shares_.assign(times_.size(), 0);
+    for (size_t i = 0; i + 1 < times_.size(); ++i) {
+      const double time = static_cast<double>(times_[i + 1] - times_[i]);
+      const double share = counts_[i] == 0 ? 0 : (time / flying + 1 / parts) / 2;
+      shares_[i + 1] = shares_[i] + share;
+    }
+  }
+};
+
+/// Adds one copy for each pair of memories, whether it is in flight or not.
+void add_links(const Model& model, const std::vector<Transfer>& transfers,
+               State& state) {
+  std::set<std::pair<int, int>> known;
+  for (const Transfer& transfer : transfers) {
+    for (const uint32_t index : transfer.copies) {
+      const Copy& copy = model.copies[index];
+      if (known.emplace(copy.src, copy.dst).second) state.links.push_back(index);
+    }
+  }
+}
+
+void add_round(const Model& model, const Transfer& transfer, State& state) {
+  Underway& now = state.underway;
+  now = {};
+  now.collective = transfer.collective;
+  now.round = transfer.round;
+  now.to_come = true;
+  const Collective& whole = model.collectives[now.collective];
+  now.messages = whole.copies.size();
+  for (const uint32_t copy : whole.copies) {
+    now.arrived += model.copies[copy].round < now.round;
+  }
+}
+
+}  // namespace
+
 void add_packets(const Model& model, const std::vector<Transfer>& transfers,
                  State& state) {
+  add_links(model, transfers, state);
   const bool rounds = std::any_of(transfers.begin(), transfers.end(),
                                   [](const Transfer& t) { return t.round >= 0; });
   const size_t count = transfers.size();
-  const float progress = rounds ? paused_in_a_round(state.position.progress, count)
-                                : state.position.progress;
-  const float least = rounds ? 0.0f : 0.34f;
-  const float length =
-      count == 1 ? 1 : std::max(least, 1.0f / static_cast<float>(count));
+  const bool timed = !rounds && count > 1 && model.has_device_times();
+  float progress = state.position.progress;
+  if (rounds) progress = paused_in_a_round(progress, count);
+  std::vector<Flight> flights;
+  if (timed) {
+    const FlyingTime time(model, transfers);
+    progress = resting_at(time.fullest(), progress);
+    flights = time.flights();
+  } else {
+    const float least = std::min(kInFlight, kAtOnce / static_cast<float>(count));
+    flights = spread_evenly(count, rounds ? 0.0f : least);
+  }
   for (size_t i = 0; i < count; ++i) {
-    const float start = count == 1 ? 0
-                                   : static_cast<float>(i) /
-                                         static_cast<float>(count - 1) * (1 - length);
-    const float at = (progress - start) / length;
+    const auto [start, length] = flights[i];
     constexpr float kRounding = 1e-5f;  // the last one arrives exactly at 1
-    if (at < -kRounding || at > 1 + kRounding) continue;
+    if (progress < start - kRounding || progress > start + length + kRounding) continue;
+    const float at = (progress - start) / std::max(kRounding, length);
     for (const uint32_t copy : transfers[i].copies) {
       state.packets.push_back({copy, std::clamp(at, 0.0f, 1.0f)});
     }
-    if (transfers[i].round < 0) continue;
-    Underway& now = state.underway;
-    now = {};
-    now.collective = transfers[i].collective;
-    now.round = transfers[i].round;
-    now.to_come = true;
-    const Collective& whole = model.collectives[now.collective];
-    now.messages = whole.copies.size();
-    for (const uint32_t copy : whole.copies) {
-      now.arrived += model.copies[copy].round < now.round;
-    }
+    if (transfers[i].round >= 0) add_round(model, transfers[i], state);
   }
 }
 

@@ -21,7 +21,10 @@ struct Transfer {
 /// Scans at most 50,000 events.
 std::vector<Transfer> transfers_of(const Model& model, const Event& cause);
 
-/// Adds to `state` the packets in flight at its progress, and their collective.
+/// Adds to `state` the packets in flight at its progress, their collective, and all
+/// links that the transfers use. Copies that overlapped fly at the same time, others
+/// one after the other, and gaps between them are left out; those of null devices,
+/// whose times have no meaning, are spread evenly.
 void add_packets(const Model& model, const std::vector<Transfer>& transfers,
                  State& state);
 

@@ -24,6 +24,9 @@ void draw_stage(const Ui& ui, const Rect& area, App& app, OpenTrace& trace);
 void draw_narration(const Ui& ui, const Rect& area, App& app);
 /// Returns the height required by the narration at the given width.
 float narration_height(const Ui& ui, float width, App& app);
+/// Draws the open question of the quiz in the place of the narration.
+void draw_quiz(const Ui& ui, const Rect& area, App& app);
+float quiz_height(const Ui& ui, float width, const OpenTrace& trace);
 void draw_step_times(const Ui& ui, const Rect& area, App& app);
 void draw_ports(const Ui& ui, const Rect& area, App& app);
 /// Draws computation and communication for each device, inside the card.

@@ -165,16 +165,19 @@ void draw_messages(const Ui& ui, const RingLayout& layout, const Rect& room,
   const auto on_ring = [](const Copy& c) {
     return c.src != kHostDevice && c.dst != kHostDevice;
   };
-  for (const Packet& packet : trace.state.packets) {
-    const Copy& copy = model.copies[packet.copy];
-    if (!on_ring(copy)) continue;
+  const auto light = [&](const Copy& copy, float alpha) {
+    if (!on_ring(copy)) return;
     const size_t from = layout.card[copy.src], to = layout.card[copy.dst];
     float end = layout.share(to);
     if (end <= layout.share(from)) end += 1;
     const ImU32 colour = reason_colour(ui.theme, model.strings[copy.why]);
     if (from != to) {
-      draw_arc(ui, layout, layout.share(from), end, with_alpha(colour, 0.75f), 3);
+      draw_arc(ui, layout, layout.share(from), end, with_alpha(colour, alpha), 3);
     }
+  };
+  for (const uint32_t link : trace.state.links) light(model.copies[link], 0.4f);
+  for (const Packet& packet : trace.state.packets) {
+    light(model.copies[packet.copy], 0.75f);
   }
   std::vector<int> named;  // one label per device
   for (const Packet& packet : trace.state.packets) {

@@ -33,14 +33,43 @@ std::set<std::pair<int, int>> links_of(const OpenTrace& trace) {
 }
 
 void draw_path(const Ui& ui, const Path& path, ImU32 colour, float width) {
-  const auto& p = path.points;
-  ui.list->AddBezierCubic(p[0], p[1], p[2], p[3], colour, width, 40);
+  for (const auto& p : path.curves) {
+    ui.list->AddBezierCubic(p[0], p[1], p[2], p[3], colour, width, 40);
+  }
 }
 
 struct Traffic {
   const Copy* copy = nullptr;
   float progress = 0;
 };
+
+/// Draws the line between two rows of cards that joins the devices.
+void draw_bus(const Ui& ui, const StageLayout& layout) {
+  const float left = layout.cards.front().centre().x;
+  const float right = layout.cards[(layout.cards.size() - 1) / 2].centre().x;
+  ui.list->AddLine({left, layout.bus}, {right, layout.bus}, ui.theme.line, 4);
+}
+
+/// Says how many links share the bus.
+void draw_bus_count(const Ui& ui, const StageLayout& layout, size_t links) {
+  const std::string words = fmt::format("{} link{}", links, links == 1 ? "" : "s");
+  const float wide = ui.width(Type::small, words) + 12;
+  const Rect label{layout.host.centre().x - wide / 2, layout.bus - 9, wide, 18};
+  ui.fill(label, ui.theme.panel, 5);
+  ui.frame(label, ui.theme.line, 5);
+  ui.text_centred(label, Type::small, ui.theme.dim, words);
+}
+
+/// Lights all links that the event uses, also those with nothing in flight now.
+void draw_used_links(const Ui& ui, const StageLayout& layout, const Model& model,
+                     const State& state) {
+  for (const uint32_t index : state.links) {
+    const Copy& copy = model.copies[index];
+    const ImU32 colour = reason_colour(ui.theme, model.strings[copy.why]);
+    draw_path(ui, path_between(layout, copy.src, copy.dst), with_alpha(colour, 0.45f),
+              2.4f);
+  }
+}
 
 void draw_flows(const Ui& ui, const StageLayout& layout, const Model& model,
                 const std::vector<Packet>& packets) {
@@ -154,9 +183,15 @@ void draw_stage(const Ui& ui, const Rect& area, App& app, OpenTrace& trace) {
     return;
   }
   const StageLayout layout = lay_out(inside, model.devices.size());
+  size_t between_devices = 0;
   for (const auto& [from, to] : links_of(trace)) {
     draw_path(ui, path_between(layout, from, to), ui.theme.line, 1.4f);
+    between_devices += from != kHostDevice;
   }
+  const bool has_bus = layout.two_rows && between_devices > 0;
+  if (has_bus) draw_bus(ui, layout);
+  draw_used_links(ui, layout, model, trace.state);
+  if (has_bus) draw_bus_count(ui, layout, between_devices);
   draw_host(ui, layout.host, trace);
   draw_when(ui, inside, layout.host, trace);
   const int hot = busiest_device(trace);

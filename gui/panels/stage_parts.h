@@ -22,7 +22,9 @@ struct StageLayout {
   std::vector<Rect> cards;  ///< one per device; all devices after the 15th share one
   bool compact = false;     ///< cards are small and show only the essentials
   bool two_rows = false;
-  Rect below;  ///< room for arcs between devices
+  float gap = 0;  ///< between two columns of cards
+  float bus = 0;  ///< with two rows: y of the line between them that joins the devices
+  Rect below;     ///< room for arcs between devices
 
   /// Returns the index of a device's card.
   size_t card_of(int device) const {
@@ -32,14 +34,16 @@ struct StageLayout {
 
 StageLayout lay_out(const Rect& room, size_t devices);
 
-/// A cubic Bézier curve from one memory to another.
+/// Cubic Bézier curves from one memory to another, each beginning where the one before
+/// it ends.
 struct Path {
-  std::array<ImVec2, 4> points;
-  ImVec2 at(float t) const;
+  std::vector<std::array<ImVec2, 4>> curves;
+  ImVec2 at(float t) const;  ///< t from 0 to 1, by length
 };
 
 /// Returns the path between the host (kHostDevice) and a device, or between two
-/// devices.
+/// devices. It crosses no card: with two rows, paths to the lower row run between the
+/// columns, and those between devices along the bus.
 Path path_between(const StageLayout& layout, int from, int to);
 
 // ---- One device: its name, its current work, its memory and its port.

@@ -139,9 +139,7 @@ void draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
   const std::string where =
       phase.empty() || phase == names::step ? step_text : step_text + " · " + phase;
   const std::string time = fmt::format("{:.3f} ms", since);
-  const std::string pace = fmt::format(
-      "{} · {}", settings.transport.pace == Pace::even ? "even pace" : "real time",
-      speed_text(settings.transport));
+  const std::string pace = pace_text(trace, settings.transport);
   // In decreasing order of importance, placed from the right.
   const Rect time_box = place(time, 96);
   if (time_box.w > 0) {
@@ -163,10 +161,10 @@ void draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
   }
   const Rect pace_box = place(pace, 112);
   if (chip(ui, "pace", pace_box, pace, t.dim,
-           "even pace: every event takes the same time on screen. Real time: as fast "
-           "as recorded  (e, − and =)")) {
-    settings.transport.pace =
-        settings.transport.pace == Pace::even ? Pace::real : Pace::even;
+           "director: 45 s per step, the first of each pattern in full. Even pace: "
+           "every "
+           "event takes the same time. Real time: as fast as recorded  (e, − and =)")) {
+    settings.transport.pace = next_pace(settings.transport.pace);
   }
   if (const Verdict& verdict = trace.verdict;
       bar.w <= kNamesTrace && verdict.state == Verdict::State::broken) {

@@ -184,6 +184,7 @@ void run_window(const WindowOptions& options) {
   App app(window.fonts());
   app.settings.dark = !options.light;
   app.settings.compare = options.compare;
+  app.settings.quiz = options.quiz;
   RecentFiles memory = load_recent();
   app.recent = memory.files;
   if (!memory.toured && !options.print_state) app.settings.tour = 1;

@@ -13,6 +13,7 @@ struct WindowOptions {
   std::string at;                  ///< a position, see parse_position; empty: the start
   int width = 0, height = 0;       ///< in points; 0: fit the screen
   bool light = false, compare = false;
+  bool quiz = false;         ///< ask before a phase
   bool print_state = false;  ///< print a line to stdout whenever the position changes
 };
 

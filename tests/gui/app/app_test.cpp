@@ -144,47 +144,6 @@ TEST(Search, TypedNamesAreFound) {
   EXPECT_EQ(viewer.place(), first);
 }
 
-TEST(Playing, SpacePlaysAndPauses) {
-  Driver viewer;
-  const uint32_t begin = viewer.place();
-  viewer.press(Key::space);
-  EXPECT_TRUE(viewer.app.settings.transport.playing);
-  for (int i = 0; i < 20; ++i) viewer.frame(0.1f);
-  EXPECT_EQ(viewer.place(), begin + 8);  // 2 s at 4 events per second
-  viewer.press(Key::space);
-  EXPECT_FALSE(viewer.app.settings.transport.playing);
-  const uint32_t paused = viewer.place();
-  for (int i = 0; i < 20; ++i) viewer.frame(0.1f);
-  EXPECT_EQ(viewer.place(), paused);
-}
-
-TEST(Playing, TheLoopStaysInItsStep) {
-  Driver viewer;
-  viewer.app.settings.transport.loop = true;
-  viewer.app.settings.transport.playing = true;
-  viewer.app.settings.transport.speed = 256;
-  const auto step = viewer.event().step;
-  for (int i = 0; i < 60; ++i) {
-    viewer.frame(0.1f);
-    EXPECT_EQ(viewer.model().steps[viewer.app.trace().state.step].number, step);
-  }
-  EXPECT_TRUE(viewer.app.settings.transport.playing);
-}
-
-TEST(Playing, EndsAtTheEnd) {
-  Driver viewer;
-  for (const Order order : {Order::program, Order::time}) {
-    viewer.press(Key::home);
-    if (order == Order::time) viewer.press('o');
-    viewer.app.settings.transport.playing = true;
-    viewer.app.settings.transport.speed = 1024;
-    for (int i = 0; i < 200 && viewer.app.settings.transport.playing; ++i) {
-      viewer.frame(0.1f);
-    }
-    EXPECT_FALSE(viewer.app.settings.transport.playing);
-  }
-}
-
 /// The state, and so the picture, depends only on the position.
 TEST(Pictures, ForwardAndBackAgainIsTheSamePicture) {
   Driver viewer("single.json.gz", 1024, 700);

@@ -35,6 +35,10 @@
 //       loss to the host  [copies to the host]
 #include "gui/model/state.h"
 
+#include <map>
+#include <set>
+
+#include "tests/gui/model/made_trace.h"
 #include "tests/gui/model/named_model.h"
 #include "tests/gui/model/valid.h"
 
@@ -176,6 +180,75 @@ TEST_F(MinimalState, EffectsFlyOneAfterTheOther) {
   ASSERT_FALSE(end.packets.empty());
   EXPECT_EQ(name_of_copy(begin.packets.front()), "scatter images@cpu:0");
   EXPECT_EQ(name_of_copy(end.packets.back()), "gather outputs@cpu:0");
+}
+
+/// Two copies that overlap by half, a long gap, and a third one: names and whether each
+/// is in flight at a share of the progress.
+constexpr const char* kOverlapping = R"(
+phase scatter 0 0 1000
+copy a 2 100 20 op=1 why=scatter src=host dst=0 bytes=1000
+copy b 3 110 20 op=1 why=scatter src=host dst=1 bytes=1000
+copy c 2 900 20 op=1 why=scatter src=host dst=0 bytes=1000
+)";
+
+std::string flying(const Model& model, float progress) {
+  Position position = at_event(model, 0);
+  position.progress = progress;
+  std::string names;
+  for (const Packet& packet : state_at(model, position).packets) {
+    names += model.name_of(model.events[model.copies[packet.copy].event]);
+  }
+  return names;
+}
+
+TEST(Packets, CopiesThatOverlappedFlyTogetherAndGapsAreLeftOut) {
+  const Model model = made("dp", kOverlapping).model();
+  std::string order;
+  for (float progress = 0.001f; progress < 1; progress += 0.002f) {
+    const std::string now = flying(model, progress);
+    EXPECT_NE(now, "") << "at " << progress;
+    if (!order.ends_with(" " + now)) order += " " + now;
+  }
+  EXPECT_EQ(order, " a ab b c");
+  EXPECT_EQ(flying(model, 0.5f), "ab") << "a step comes to rest where most copies fly";
+}
+
+/// Their times have no meaning: each copy flies for the same share of the progress.
+TEST(Packets, OfNullDevicesAreSpreadEvenly) {
+  std::string text = tracer::read_whole_file(golden() / "viewer/dp.json.gz");
+  for (size_t at = 0; (at = text.find("\"cpu:", at)) != text.npos;) {
+    text.replace(at, 5, "\"null:");
+  }
+  const Model model = load_model("null.json", text);
+  ASSERT_FALSE(model.has_device_times());
+  std::string why;
+  Position at = *parse_position(model, "2:replicate", why);
+  std::map<uint32_t, int> flown;
+  for (at.progress = 0.0005f; at.progress < 1; at.progress += 0.001f) {
+    for (const Packet& packet : state_at(model, at).packets) ++flown[packet.copy];
+  }
+  ASSERT_GT(flown.size(), 3u);
+  for (const auto& [copy, times] : flown) {
+    EXPECT_NEAR(times, flown.begin()->second, 3);
+  }
+}
+
+TEST(Links, OfAPausedPhaseAreAllKnown) {
+  const Model model = load_file(golden() / "viewer/dp.json.gz");
+  const auto devices = model.devices.size();
+  for (const auto& [phase, links] : {std::pair("2:scatter", devices),
+                                     {"2:gather", devices - 1},
+                                     {"2:replicate", devices - 1},
+                                     {"2:data", size_t{0}}}) {
+    std::string why;
+    const auto at = parse_position(model, phase, why);
+    ASSERT_TRUE(at) << why;
+    std::set<std::pair<int, int>> pairs;
+    for (const uint32_t copy : state_at(model, *at).links) {
+      pairs.emplace(model.copies[copy].src, model.copies[copy].dst);
+    }
+    EXPECT_EQ(pairs.size(), links) << phase;
+  }
 }
 
 TEST_F(MinimalState, RunsOnALane) {
