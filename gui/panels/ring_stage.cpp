@@ -95,7 +95,7 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace)
   const float lines = ui.line_height(Type::strong) + ui.line_height(Type::small) +
                       (has_bar ? 16.0f : 2.0f);
   float y = std::round(room.centre().y - lines / 2);
-  line(y, Type::strong, colour, what);
+  line(y, Type::strong, readable(colour, t.panel), what);
   y += ui.line_height(Type::strong) + 2;
   line(y, Type::small, t.dim, when(trace, now) + round_in_words(model, now));
   y += ui.line_height(Type::small) + 6;
@@ -193,7 +193,7 @@ void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace)
   const ImU32 colour =
       now.any() ? event_colour(ui.theme, model,
                                model.collectives[now.collective].events.front())
-                : ui.theme.slate;
+                : ui.theme.grey;
   draw_ring(ui, layout, colour);
   for (size_t card = 0; card < layout.devices.size(); ++card) {
     const Rect &host = layout.hosts[card], &device = layout.devices[card];

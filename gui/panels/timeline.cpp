@@ -124,6 +124,7 @@ void draw_timeline(const Ui& ui, const Rect& area, App& app) {
   draw_selection(frame);
   draw_current(frame);
   draw_flows(frame);
+  draw_notes(frame);
   draw_playhead(frame);
   draw_overview(frame);
   draw_scrollbar(frame);
