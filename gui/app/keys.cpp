@@ -26,6 +26,11 @@ const std::vector<KeyHelp>& key_help() {
       {"Jump", "home / end", "beginning, end of the trace"},
       {"Jump", "b / shift b", "set or remove a bookmark, go to the next one"},
       {"Jump", "a", "write a note here; it is kept beside the trace"},
+      {"File", "ctrl o", "open a trace; or drag one onto the window"},
+      {"File", "ctrl c", "copy the event's name and id"},
+      {"File", "ctrl shift c", "copy the command line that opens this place"},
+      {"File", "ctrl s", "save a picture beside the trace"},
+      {"File", "ctrl e", "save the table of kernels as CSV"},
       {"View", "z / shift z", "timeline: zoom to the event, to the step"},
       {"View", "w / s", "timeline: zoom in, out"},
       {"View", "[ / ]", "timeline: pan"},
@@ -40,11 +45,6 @@ const std::vector<KeyHelp>& key_help() {
       {"View", "shift drag", "timeline: select a time range, for its statistics"},
       {"View", "double click", "a panel's title: enlarge it, esc: restore it"},
       {"View", "tab", "next open trace"},
-      {"File", "ctrl o", "open a trace; or drag one onto the window"},
-      {"File", "ctrl c", "copy the event's name and id"},
-      {"File", "ctrl shift c", "copy the command line that opens this place"},
-      {"File", "ctrl s", "save a picture beside the trace"},
-      {"File", "ctrl e", "save the table of kernels as CSV"},
       {"View", "?", "this list; esc closes it"},
   };
   return help;

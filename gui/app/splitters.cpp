@@ -28,7 +28,8 @@ void draw_splitter(const Ui& ui, const char* id, const Rect& gap, float from,
     share = 0;
   } else if (held && ImGui::IsMouseDragging(0, 2)) {
     const ImVec2 mouse = ImGui::GetIO().MousePos;
-    const float wanted = std::abs((sideways ? mouse.x : mouse.y) - from);
+    const float middle = (sideways ? gap.w : gap.h) / 2;
+    const float wanted = std::abs((sideways ? mouse.x : mouse.y) - from) - middle;
     const float kept =
         std::clamp(wanted, extent.least, std::max(extent.least, extent.most));
     share = std::max(0.001f, kept / extent.whole);

@@ -104,8 +104,12 @@ std::vector<std::string_view> wrapped(std::string_view line, size_t columns,
       if (begins && ++characters > room) break;
     }
     if (cut < line.size()) {
-      const size_t good = line.substr(0, cut).find_last_of(" ,;([{");
-      if (good != std::string_view::npos && good + 1 > cut / 2) cut = good + 1;
+      for (const char* ends : {" ,;([{", ".:>"}) {
+        const size_t good = line.substr(0, cut).find_last_of(ends);
+        if (good == std::string_view::npos || good + 1 <= cut / 3) continue;
+        cut = good + 1;
+        break;
+      }
     }
     pieces.push_back(line.substr(0, cut));
     line.remove_prefix(cut);

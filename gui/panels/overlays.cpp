@@ -88,39 +88,44 @@ void draw_help(const Ui& ui, const Rect& screen, App& app) {
   if (dim_screen(ui, screen, "help veil")) app.settings.help = false;
   const auto& help = key_help();
   const bool columns = screen.w > 900;
-  // The second column starts with the "Jump" group.
-  const auto is_jump = [](const KeyHelp& key) {
-    return std::string(key.group) == "Jump";
+  // The second column is the "View" group. A low window gets smaller rows.
+  const auto is_view = [](const KeyHelp& key) {
+    return std::string(key.group) == "View";
   };
   const auto second =
-      static_cast<float>(help.end() - std::find_if(help.begin(), help.end(), is_jump));
+      static_cast<float>(help.end() - std::find_if(help.begin(), help.end(), is_view));
   const auto rows = static_cast<float>(help.size());
   const float longest = columns ? std::max(second, rows - second) : rows;
-  const float high = 66 + 24 * longest + (columns ? 3 : 5) * 30 + 14;
-  const Rect card = centred(screen, columns ? 920 : 520, high);
+  const bool low = screen.h < 860;
+  const Type keys_type = low ? Type::mono_small : Type::mono;
+  const Type words_type = low ? Type::small : Type::body;
+  const float row = low ? 18 : 24, head = low ? 18 : 20, gap = low ? 6 : 10;
+  const float high = 66 + row * longest + (columns ? 5 : 6) * (head + gap) + 8;
+  const Rect card = centred(screen, columns ? 940 : 520, high);
   ui.fill(card, t.panel, 12);
   ui.frame(card, t.line, 12);
-  ui.text(card.x + 28, card.y + 22, Type::huge, t.text, "Keys");
-  ui.text_right(card.right() - 28, card.y + 30, Type::body, t.faint, "esc to close");
+  ui.text(card.x + 28, card.y + 18, Type::huge, t.text, "Keys");
+  ui.text_right(card.right() - 28, card.y + 26, Type::body, t.faint, "esc to close");
   const float column = columns ? (card.w - 56 - 32) / 2 : card.w - 56;
-  float x = card.x + 28, y = card.y + 66;
+  const float top = card.y + (low ? 54 : 66);
+  float x = card.x + 28, y = top;
   std::string group;
   for (const KeyHelp& key : help) {
     if (group != key.group) {
-      if (columns && std::string(key.group) == "Jump") {
+      if (columns && is_view(key)) {
         x += column + 32;
-        y = card.y + 66;
+        y = top;
       } else if (!group.empty()) {
-        y += 10;
+        y += gap;
       }
       group = key.group;
       ui.text(x, y, Type::small, t.accent, group);
-      y += 20;
+      y += head;
     }
-    if (y + 20 > card.bottom()) break;
-    ui.text(x, y, Type::mono, t.text, key.keys);
-    ui.text_cut(x + 150, y, column - 150, Type::body, t.dim, key.what);
-    y += 24;
+    if (y + row > card.bottom()) break;
+    ui.text(x, y, keys_type, t.text, key.keys);
+    ui.text_cut(x + 130, y, column - 130, words_type, t.dim, key.what);
+    y += row;
   }
 }
 

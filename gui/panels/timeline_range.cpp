@@ -139,15 +139,11 @@ void draw_selection(const TimelineFrame& frame) {
   const float left = std::max(scale.at(static_cast<double>(t0)), frame.plot.x);
   const float right = std::min(scale.at(static_cast<double>(t1)), frame.plot.right());
   if (right < frame.plot.x || left > frame.plot.right()) return;
-  ui.fill({left, frame.axis.y, right - left, frame.plot.bottom() - frame.axis.y},
+  ui.fill({left, frame.plot.y, right - left, frame.plot.h},
           with_alpha(theme.accent, theme.dark ? 0.14f : 0.18f));
   for (const float x : {left, right - 1}) {
     ui.fill({std::round(x), frame.axis.y, 1, frame.plot.bottom() - frame.axis.y},
             with_alpha(theme.accent, 0.8f));
-  }
-  if (frame.cache.stats_range != frame.view.selected) {
-    frame.cache.stats = range_lines(frame.model, frame.cache.lod, t0, t1);
-    frame.cache.stats_range = frame.view.selected;
   }
   frame.count(3);
 }

@@ -45,6 +45,17 @@ class SlowFrames {
   bool said_ = false;
 };
 
+/// Returns the current place as part of a file name: "step_1_backward_conv2d".
+std::string file_word(const OpenTrace& trace) {
+  std::string word;
+  for (const char c : place_words(*trace.model, trace.position)) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    if (plain) word += c;
+    if (!plain && !word.ends_with('_')) word += '_';
+  }
+  return word;
+}
+
 /// The window, the App in it, and what it reads and writes.
 class Session {
  public:
@@ -84,6 +95,10 @@ class Session {
            app_.settings.transport.playing || app_.is_settling();
   }
   bool types() const { return ImGui::GetIO().WantTextInput; }
+  bool opens_text() const {
+    const Settings& settings = app_.settings;
+    return settings.searching || settings.editing >= 0 || app_.opening.shown;
+  }
 
   void open_next() {
     if (!app_.requested_file.empty()) {
@@ -114,6 +129,10 @@ class Session {
     for (bool more = true; more; seconds = 0) {
       more = inbox_.keys.feed(ImGui::GetIO());
       draw_frame(seconds, !more);
+      // A text field gets the focus some frames after the key that opens it.
+      for (int i = 0; more && opens_text() && !types() && i < 4; ++i) {
+        draw_frame(0, false);
+      }
       read_new_notes();
       print_state();
     }
@@ -152,12 +171,8 @@ class Session {
     Export& wanted = app_.exports;
     if (!app_.has_trace() || (!wanted.picture && wanted.csv.empty())) return;
     const OpenTrace& trace = app_.trace();
-    std::string place = place_words(*trace.model, trace.position);
-    for (char& c : place) {
-      if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-    }
     if (wanted.picture) {
-      app_.say(save_beside(trace.model->name, "." + place + ".png",
+      app_.say(save_beside(trace.model->name, "." + file_word(trace) + ".png",
                            encode_png(window_.picture())));
     }
     if (!wanted.csv.empty()) {

@@ -127,12 +127,13 @@ class Window(TempTest):
         subprocess.run(["xdotool", *words], env=self.env, check=True, timeout=60)
 
     def key(self, viewer, name, wanted):
-        """Holds the key until the viewer has processed it: it polls keys once per
-        frame."""
-        self.xdotool("keydown", name)
-        line = self.wait_for(viewer, wanted)
-        self.xdotool("keyup", name)
-        return line
+        self.xdotool("key", "--delay", "0", name)
+        return self.wait_for(viewer, wanted)
+
+    def count(self, viewer, lines):
+        """Waits for this number of state lines."""
+        for _ in range(lines):
+            self.wait_for(viewer, "state:")
 
     def test_without_opengl_it_offers_pictures(self):
         screen = Screen("-extension", "GLX")  # like many remote connections
@@ -145,7 +146,8 @@ class Window(TempTest):
         self.assertIn("--screenshot", error)
 
     def test_keys_move_it(self):
-        viewer = self.start(DP, "--at", "2:forward")
+        trace = shutil.copy(DP, self.folder)  # notes are written beside it
+        viewer = self.start(trace, "--at", "2:forward")
         self.wait_for(viewer, "forward")
         found = subprocess.run(
             ["xdotool", "search", "--sync", "--name", "^lockstep$"], env=self.env,
@@ -155,7 +157,15 @@ class Window(TempTest):
         self.key(viewer, "Up", " forward")
         self.key(viewer, "Right", " loss")
         self.key(viewer, "Left", " forward")
+        # No tap is lost, however short: each changes the order, and the state line.
+        self.xdotool("key", "--delay", "1", *["o"] * 40)
+        self.count(viewer, 40)
+        # What the user writes is kept at once.
+        self.xdotool("key", "--delay", "1", *"aslow", "Return")
         self.key(viewer, "space", "playing")
+        self.count(viewer, 2)  # drawn after the note was kept
+        with open(trace + ".notes.json") as file:
+            self.assertIn('"text": "slow"', file.read())
         viewer.send_signal(signal.SIGTERM)
         viewer.wait(timeout=60)
 
