@@ -76,7 +76,10 @@ void command_keys(App& app, bool shift) {
     copy_text(app, fmt::format("{} {}", trace.model->name_of(event),
                                place_text(*trace.model, trace.position)));
   }
-  if (on('s')) app.exports.picture = true;
+  if (on('s')) {
+    app.exports.picture = true;
+    app.message_left = 0;  // the picture shows the trace alone
+  }
   if (on('e')) {
     std::vector<OpRow> rows = trace.ops.rows;
     if (rows.empty()) rows = op_table_of_step(*trace.model, trace.state.step);

@@ -113,8 +113,11 @@ void draw_right(const Ui& ui, Rect column, App& app) {
     std::tie(times_high, ports_high) = heights(kLowRow);
   }
   if (times_high + ports_high + kEvent > room) {
-    times_high = std::min(times_high, room * 0.44f);
-    ports_high = std::min(ports_high, room * 0.27f);
+    const auto cut = [](float high, float most) {  // by whole rows
+      return high - kLowRow * std::ceil(std::max(0.0f, high - most) / kLowRow);
+    };
+    times_high = cut(times_high, room * 0.46f);
+    ports_high = cut(ports_high, room * 0.29f);
   }
   const Extent times{column.h, times_high, 110, column.h - 110 - 78 - 2 * kGap};
   const float top = column.y;
@@ -189,8 +192,9 @@ void draw_screen(Ui& ui, const Rect& screen, App& app, double progress,
       room.take_top(kGap);
     }
     if (app.traces().size() > 1 && !app.settings.compare) {
-      draw_trace_tabs(ui, room.take_top(27), app);
-      room.take_top(kGap);
+      const bool low = screen.h < 700;
+      draw_trace_tabs(ui, room.take_top(low ? 24 : 27), app);
+      room.take_top(low ? 6 : kGap);
     }
     if (app.has_trace()) draw_panels(ui, room, app);
   }

@@ -48,7 +48,8 @@ std::string place_words(const Model& model, const Position& position) {
     phase = model.events[phase].parent;
   }
   if (phase != kNoEvent) words += " · " + model.name_of(model.events[phase]);
-  if (phase != event && own.what() != Kind::step) words += " · " + model.name_of(own);
+  const bool named = phase != kNoEvent && model.events[phase].name == own.name;
+  if (!named && own.what() != Kind::step) words += " · " + model.name_of(own);
   if (position.order == Order::time) {
     const Step& step = model.steps[model.step_of(own)];
     const auto since = static_cast<double>(position.time - step.begin) * 1e-6;

@@ -61,29 +61,39 @@ const char* row_kind(Kind kind) {
                               : "collective";
 }
 
-std::vector<OpRow> op_table(const Model& model, int64_t from, int64_t to) {
+namespace {
+
+/// Returns the rows of the events that start in [from, to) and belong to a step.
+std::vector<OpRow> table_between(const Model& model, int64_t from, int64_t to,
+                                 size_t step) {
   const auto before = [](const Event& e, int64_t t) { return e.ts < t; };
   const auto& events = model.events;
   RowCollector collector;
   auto at = std::lower_bound(events.begin(), events.end(), from, before);
   for (; at != events.end() && at->ts < to; ++at) {
-    if (is_listed(*at)) collector.add(*at, static_cast<uint32_t>(at - events.begin()));
+    if (!is_listed(*at) || !belongs_to(model, *at, step)) continue;
+    collector.add(*at, static_cast<uint32_t>(at - events.begin()));
   }
   std::vector<OpRow> rows = std::move(collector).rows();
   sort_rows(model, rows, OpColumn::total, false);
   return rows;
 }
 
+}  // namespace
+
+std::vector<OpRow> op_table(const Model& model, int64_t from, int64_t to) {
+  return table_between(model, from, to, SIZE_MAX);
+}
+
 std::vector<OpRow> op_table_of_step(const Model& model, size_t step) {
   if (step == SIZE_MAX) return op_table(model, INT64_MIN, INT64_MAX);
-  RowCollector collector;
-  for (uint32_t i = 0; i < model.events.size(); ++i) {
-    const Event& event = model.events[i];
-    if (is_listed(event) && belongs_to(model, event, step)) collector.add(event, i);
+  int64_t from = model.steps[step].begin, to = model.steps[step].end;
+  for (const uint32_t of_rank : model.steps[step].by_rank) {
+    if (of_rank == kNoEvent) continue;
+    from = std::min<int64_t>(from, model.events[of_rank].ts);
+    to = std::max<int64_t>(to, model.events[of_rank].end());
   }
-  std::vector<OpRow> rows = std::move(collector).rows();
-  sort_rows(model, rows, OpColumn::total, false);
-  return rows;
+  return table_between(model, from, to + 1, step);
 }
 
 void sort_rows(const Model& model, std::vector<OpRow>& rows, OpColumn column,

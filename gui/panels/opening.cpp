@@ -62,8 +62,8 @@ void draw_trace_tabs(const Ui& ui, const Rect& area, App& app) {
     ImGui::PopID();
     ui.fill(r, own ? t.raised : hovered ? t.hover : t.panel, 6);
     ui.frame(r, own ? t.accent : t.line, 6);
-    ui.text_cut(r.x + 12, r.y + 5, wide - 44, Type::body, own ? t.text : t.dim,
-                titles[i]);
+    ui.text_cut(r.x + 12, r.y + (r.h - ui.line_height(Type::body)) / 2, wide - 44,
+                Type::body, own ? t.text : t.dim, titles[i]);
     ui.text_centred(cross, Type::body, over_cross ? t.text : t.faint, "×");
     x += wide + 6;
   }

@@ -69,6 +69,7 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace)
   const Model& model = *trace.model;
   const Underway& now = trace.state.underway;
   const Rect& loop = layout.loop;
+  if (loop.h < 44) return;  // the messages fill it
   const float pad = std::min(24.0f, loop.h * 0.22f);
   const Rect room{loop.x + loop.h * 0.4f, loop.y + pad, loop.w - loop.h * 0.8f,
                   loop.h - 2 * pad};

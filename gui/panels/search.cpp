@@ -23,6 +23,20 @@ uint32_t next_hit(const Model& model, const std::string& needle, uint32_t from,
   return kNoEvent;
 }
 
+namespace {
+
+/// Returns the next (or previous) event of a sorted list, or kNoEvent.
+uint32_t next_listed(const std::vector<uint32_t>& events, uint32_t from, bool forward) {
+  if (forward) {
+    const auto next = std::upper_bound(events.begin(), events.end(), from);
+    return next == events.end() ? kNoEvent : *next;
+  }
+  const auto next = std::lower_bound(events.begin(), events.end(), from);
+  return next == events.begin() ? kNoEvent : *(next - 1);
+}
+
+}  // namespace
+
 SearchHits find_hits(const Model& model, const Lod& lod, const std::string& needle) {
   SearchHits hits;
   hits.needle = needle;
@@ -59,8 +73,12 @@ size_t SearchHits::rank(size_t place) const {
 void go_to_hit(App& app, bool forward) {
   if (app.settings.search.empty() || !app.has_trace()) return;
   OpenTrace& trace = app.trace();
+  const TimelineCache* cache = trace.timeline.cache.get();
+  const bool listed = cache != nullptr && cache->hits.needle == app.settings.search &&
+                      cache->hits.count == cache->hits.events.size();
   const uint32_t hit =
-      next_hit(*trace.model, app.settings.search, trace.state.event, forward);
+      listed ? next_listed(cache->hits.events, trace.state.event, forward)
+             : next_hit(*trace.model, app.settings.search, trace.state.event, forward);
   if (hit == kNoEvent) return;
   app.settings.transport.playing = false;
   app.go(at_event(*trace.model, hit));

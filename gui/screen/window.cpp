@@ -127,12 +127,13 @@ class Session {
     const bool busy = moves();
     float seconds = std::min(passed.count(), 0.1f);
     for (bool more = true; more; seconds = 0) {
+      // A text field gets and loses the focus some frames after the key that opens or
+      // leaves it; keys wait for that.
+      for (int i = 0; focused_ != types() && i < 4; ++i) draw_frame(0, false);
       more = inbox_.keys.feed(ImGui::GetIO());
+      const bool before = opens_text();
       draw_frame(seconds, !more);
-      // A text field gets the focus some frames after the key that opens it.
-      for (int i = 0; more && opens_text() && !types() && i < 4; ++i) {
-        draw_frame(0, false);
-      }
+      focused_ = opens_text() || (types() && !before);
       read_new_notes();
       print_state();
     }
@@ -250,6 +251,7 @@ class Session {
   WindowClock::time_point before_ = WindowClock::now();
   size_t with_notes_ = 0;  ///< traces whose notes were read
   std::string said_, at_;
+  bool focused_ = false;  ///< a text field has the focus, or will have it
 };
 
 }  // namespace

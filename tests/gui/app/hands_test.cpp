@@ -227,6 +227,23 @@ TEST(Drawer, TheTableSortsAndWalksInstances) {
   EXPECT_EQ(viewer.app.settings.drawer, Drawer::none);
 }
 
+TEST(Drawer, TheTableOfAStepHasAllOfItsEvents) {
+  for (const char* name : {"dp.json.gz", "ddp.json.gz", "single.json.gz"}) {
+    Driver viewer(name);
+    const Model& model = viewer.model();
+    for (size_t step = 0; step < model.steps.size(); ++step) {
+      uint64_t counted = 0, recorded = 0;
+      for (const OpRow& row : op_table_of_step(model, step)) counted += row.count;
+      for (const Event& event : model.events) {
+        const bool listed = event.is_task() || event.what() == Kind::op;
+        if (listed && model.step_of(event) == step) ++recorded;
+      }
+      EXPECT_EQ(counted, recorded) << name << ", step " << step;
+      EXPECT_GT(counted, 0u);
+    }
+  }
+}
+
 TEST(Commands, CopyTheIdAndTheCommandLine) {
   Driver viewer;
   viewer.go("2:backward");
