@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "gui/app/app.h"
+#include "gui/files/notes_file.h"
 #include "gui/render/film.h"
 #include "gui/render/offscreen.h"
 #include "gui/screen/trace_files.h"
@@ -25,9 +26,10 @@ enum class Theme { dark, light };
 constexpr float kFilm = 6, kLongestFilm = 3600;  ///< seconds
 
 struct ViewOptions {
-  std::vector<std::string> files;
+  std::vector<std::string> files, notes;
   std::string screenshot, video, at, size;
   Theme theme = Theme::dark;
+  bool themed = false;  ///< a theme was asked for
   gui::Pace pace = gui::Pace::director;
   float scale = 1, speed = 1, seconds = 0;
   int fps = 30, tour = 0;
@@ -71,6 +73,16 @@ void open_all(const ViewOptions& o, gui::App& app) {
     }
   }
   app.select_trace(0);
+  for (gui::OpenTrace& trace : app.traces()) {
+    const std::string problem = gui::load_notes(trace);
+    if (!problem.empty()) std::fprintf(stderr, "lockstep: %s\n", problem.c_str());
+    for (const std::string& note : o.notes) {
+      std::string why;
+      const auto parsed = gui::parse_note(*trace.model, note, why);
+      if (!parsed) throw UsageError("--note: " + why);
+      gui::add_note(*trace.model, trace.notes.placed, *parsed);
+    }
+  }
 }
 
 void go_to(const ViewOptions& o, gui::App& app) {
@@ -139,7 +151,8 @@ int open_window(const ViewOptions& o) {
   options.files = o.files;
   options.at = o.at;
   if (!o.size.empty()) options.width = size.width, options.height = size.height;
-  options.light = o.theme == Theme::light;
+  if (o.themed) options.light = o.theme == Theme::light;
+  options.notes = o.notes;
   options.compare = o.compare;
   options.quiz = o.quiz;
   options.print_state = o.state;
@@ -181,6 +194,11 @@ void add_view(CLI::App& app, Action& action) {
   command->add_option("--at", o->at,
                       "2 | 2:backward | 2:ResNet.forward | '#1234' (an id) | "
                       "@12.5ms");
+  command
+      ->add_option("--note", o->notes,
+                   "STEP[:PHASE]=text: add a note; it is drawn on the timeline")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--screenshot", o->screenshot,
                       "write a PNG image without opening a window");
   command->add_option(
@@ -218,7 +236,8 @@ void add_view(CLI::App& app, Action& action) {
       ->check(CLI::Range(0, 5));
   command->add_flag("--print-state", o->state,
                     "print each position to standard output");
-  command->callback([o, &action] {
+  command->callback([o, command, &action] {
+    o->themed = command->get_option("--theme")->count() > 0;
     const bool headless = !o->screenshot.empty() || !o->video.empty();
     if (o->compare && o->files.size() < 2) {
       throw UsageError("--compare requires two or three traces");

@@ -35,6 +35,7 @@ void App::fail(std::string message) {
 }
 
 bool App::is_settling() const {
+  if (message_left > 0) return true;
   if (traces_.empty()) return false;
   const Position& at = traces_[current_].position;
   return at.order == Order::program && at.progress < kSettled;
@@ -108,6 +109,20 @@ void App::go_to_violation() {
   }
 }
 
+void App::say(std::string words) {
+  constexpr float kShown = 6;
+  message = std::move(words);
+  message_left = kShown;
+}
+
+void App::close_trace(size_t index) {
+  if (index >= traces_.size()) return;
+  traces_.erase(traces_.begin() + static_cast<std::ptrdiff_t>(index));
+  if (current_ > index || (current_ == traces_.size() && current_ > 0)) --current_;
+  settings.editing = -1;
+  if (traces_.size() < 2) settings.compare = false;
+}
+
 void App::focus_rank(int rank) {
   settings.transport.playing = false;
   go(at_rank(*trace().model, trace().position, rank));
@@ -135,6 +150,7 @@ void App::frame(const Rect& screen, float seconds) {
       fail(failure.what());
     }
   }
+  message_left = std::max(0.0f, message_left - seconds);
   handle_keys(*this);
   if (has_trace()) {
     OpenTrace& own = trace();

@@ -15,6 +15,8 @@
 #include "gui/app/quiz.h"
 #include "gui/model/breakdown.h"
 #include "gui/model/loader.h"
+#include "gui/model/notes.h"
+#include "gui/model/op_table.h"
 #include "gui/model/state.h"
 #include "gui/model/verdict.h"
 #include "gui/ui/ui.h"
@@ -62,9 +64,12 @@ struct OpenTrace {
   TimelineView timeline;
   Director director;
   Quiz quiz;
-  std::vector<Position> bookmarks;
   Verdict verdict;             ///< of `trace check`, computed when the trace was opened
   size_t violation = 0;        ///< the violation that the next jump goes to
+  Notes notes;                 ///< bookmarks, with or without words
+  bool notes_changed = false;  ///< they differ from the file; the caller saves them
+  std::string notes_file;      ///< where they are kept; "" if not yet anywhere
+  OpTable ops;                 ///< of the drawer
   bool problems_seen = false;  ///< the user dismissed the file's problems
   std::vector<CallEntry> tree;  ///< for step `tree_of` of one rank
   size_t tree_of = SIZE_MAX;
@@ -88,6 +93,47 @@ struct Transport {
   float speed = 1;
 };
 
+/// What the user typed to open a file, and the files that it could mean, which the
+/// caller looks up: the App reads no folders.
+struct OpenField {
+  bool shown = false;
+  std::string typed;
+  std::string listed;  ///< what `found` belongs to
+  std::vector<std::string> found;
+};
+
+/// What the caller writes to disk; it reports back through `App::say`.
+struct Export {
+  bool picture = false;  ///< of the next frame
+  std::string csv;       ///< a table; "" if none was asked for
+};
+
+/// A panel of the layout.
+enum class Pane : uint8_t {
+  none,
+  calls,
+  source,
+  stage,
+  drawer,
+  times,
+  ports,
+  inspector,
+  timeline,
+};
+
+/// What the drawer below the stage shows.
+enum class Drawer : uint8_t { none, notes, table, hits, range };
+
+/// The shares of the screen that the user gave to panels by moving splitters; 0 where
+/// the layout decides.
+struct Panes {
+  float left = 0, right = 0;    ///< of the width
+  float timeline = 0;           ///< of the height
+  float calls = 0, drawer = 0;  ///< of their column's height
+  float times = 0, ports = 0;   ///< of the right column's height
+  bool operator==(const Panes&) const = default;
+};
+
 /// The user's settings, which do not depend on a trace.
 struct Settings {
   bool dark = true;
@@ -101,6 +147,13 @@ struct Settings {
   Transport transport;
   std::string search;
   bool searching = false;  ///< the search field has keyboard focus
+  Panes panes;
+  Pane enlarged = Pane::none;  ///< fills the room of all panels
+  Drawer drawer = Drawer::none;
+  int editing = -1;          ///< index of the note whose text has keyboard focus
+  bool whole_trace = false;  ///< the table shows all steps instead of this one
+  OpColumn sorted = OpColumn::total;
+  bool reversed = false;  ///< the table is sorted the other way
 };
 
 class App {
@@ -133,11 +186,18 @@ class App {
   void go(const Position& position);
   void move(Move move);
   void go_to_violation();     ///< goes to the (next) event that breaks a law
+  void close_trace(size_t index);
+  /// Shows one line at the bottom of the screen for a few seconds.
+  void say(std::string message);
   void focus_rank(int rank);  ///< goes to the same program point, or the same time
 
   Settings settings;
   std::vector<std::string> recent;  ///< recently opened files, newest first
-  std::string requested_file;       ///< set when the user chooses one of `recent`
+  std::string requested_file;       ///< set when the user chooses a file
+  OpenField opening;
+  Export exports;
+  std::string message;     ///< see `say`
+  float message_left = 0;  ///< seconds
   /// The areas of the screen that the tour describes; set by the layout.
   std::array<Rect, 5> tour_places{};
   std::string error;  ///< why the last file could not be opened
@@ -179,6 +239,16 @@ struct KeyHelp {
   const char* keys;
   const char* what;
 };
+
+/// Sets a bookmark at the current position or, if there is one without words, removes
+/// it.
+void toggle_bookmark(App& app);
+/// Sets a bookmark at the current position and starts editing its words.
+void write_note(App& app);
+/// Handles the keys with ctrl: open, copy, picture, table.
+void command_keys(App& app, bool shift);
+/// Returns a command line that opens this file at this position.
+std::string command_line(const OpenTrace& trace);
 
 /// Handles the key presses in ImGui's input.
 void handle_keys(App& app);

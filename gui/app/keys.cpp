@@ -1,4 +1,6 @@
 // The keyboard: a single table serves both key handling and the overlay.
+#include <algorithm>
+
 #include "gui/app/app.h"
 #include "gui/panels/panels.h"
 #include "gui/render/imgui_compat.h"
@@ -17,14 +19,20 @@ const std::vector<KeyHelp>& key_help() {
       {"Step", "↓ / shift ↓", "into what it caused, and back out"},
       {"Step", "↑", "up to the caller"},
       {"Step", "shift →", "out: past everything the caller caused"},
-      {"Find", "/", "search names"},
+      {"Find", "/", "search: a name, or dev:2 phase:reduce bytes>1M"},
       {"Find", "n / shift n", "next, previous hit"},
       {"Jump", "m / shift m", "next, previous data transfer"},
       {"Jump", "p / shift p", "next, previous phase"},
       {"Jump", "page ↓ / page ↑", "next, previous training step"},
       {"Jump", "home / end", "beginning, end of the trace"},
       {"Jump", "x", "the next event that breaks a law (trace check)"},
-      {"Jump", "b / shift b", "set a bookmark, go to the next one"},
+      {"Jump", "b / shift b", "set or remove a bookmark, go to the next one"},
+      {"Jump", "a", "write a note here; it is kept beside the trace"},
+      {"File", "ctrl o", "open a trace; or drag one onto the window"},
+      {"File", "ctrl c", "copy the event's name and id"},
+      {"File", "ctrl shift c", "copy the command line that opens this place"},
+      {"File", "ctrl s", "save a picture beside the trace"},
+      {"File", "ctrl e", "save the table of kernels as CSV"},
       {"View", "z / shift z", "timeline: zoom to the event, to the step"},
       {"View", "w / s", "timeline: zoom in, out"},
       {"View", "[ / ]", "timeline: pan"},
@@ -35,6 +43,9 @@ const std::vector<KeyHelp>& key_help() {
       {"View", "c", "PyTorch or C++ names"},
       {"View", "d", "compare the open traces side by side"},
       {"View", "t", "toggle dark and light theme"},
+      {"View", "x", "drawer: notes, kernels, search results, selection"},
+      {"View", "shift drag", "timeline: select a time range, for its statistics"},
+      {"View", "double click", "a panel's title: enlarge it, esc: restore it"},
       {"View", "tab", "next open trace"},
       {"View", "?", "this list; esc closes it"},
   };
@@ -92,21 +103,16 @@ void move_keys(App& app, bool shift) {
 }
 
 void bookmark_keys(App& app, bool shift) {
+  if (pressed('a')) write_note(app);
   if (!pressed('b')) return;
-  OpenTrace& trace = app.trace();
-  if (!shift) {
-    trace.bookmarks.push_back(trace.position);
-    return;
-  }
-  if (trace.bookmarks.empty()) return;
-  const int64_t now = trace.state.now;
-  const Position* next = &trace.bookmarks.front();
-  for (const Position& mark : trace.bookmarks) {
-    const int64_t at = time_of(*trace.model, mark);
-    const int64_t best = time_of(*trace.model, *next);
-    if (at > now && (best <= now || at < best)) next = &mark;
-  }
-  app.go(*next);
+  if (!shift) return toggle_bookmark(app);
+  const OpenTrace& trace = app.trace();
+  const std::vector<Note>& notes = trace.notes.placed;
+  if (notes.empty()) return;
+  const auto next = std::find_if(notes.begin(), notes.end(), [&](const Note& note) {
+    return time_of(*trace.model, note.at) > trace.state.now;
+  });
+  app.go((next == notes.end() ? notes.front() : *next).at);
 }
 
 void view_keys(App& app, bool shift) {
@@ -123,6 +129,9 @@ void view_keys(App& app, bool shift) {
   if (pressed('d') && app.traces().size() > 1) {
     settings.compare = !settings.compare;
     app.go(app.trace().position);
+  }
+  if (pressed('x')) {
+    settings.drawer = settings.drawer == Drawer::none ? Drawer::table : Drawer::none;
   }
   if (key_pressed(Key::tab))
     app.select_trace((app.current() + 1) % app.traces().size());
@@ -147,10 +156,16 @@ void handle_keys(App& app) {
     settings.help = false;
     settings.tour = 0;
     settings.searching = false;
+    if (settings.enlarged == Pane::none) settings.drawer = Drawer::none;
+    settings.enlarged = Pane::none;
+    settings.editing = -1;
+    app.opening.shown = false;
   }
-  if (settings.searching || ImGui::GetIO().WantTextInput) return;
+  if (settings.searching || settings.editing >= 0 || app.opening.shown) return;
+  if (ImGui::GetIO().WantTextInput) return;
   const bool find = held.ctrl && pressed('f');
   if (find) settings.searching = true;
+  if (held.ctrl) command_keys(app, held.shift);
   if (held.ctrl || held.alt || held.super) return;
   if (pressed('/')) {
     if (held.shift)

@@ -2,8 +2,10 @@
 // middle, numbers on the right, and the timeline at the bottom.
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "gui/app/app.h"
+#include "gui/app/splitters.h"
 #include "gui/panels/panels.h"
 #include "gui/render/imgui_compat.h"
 
@@ -39,49 +41,133 @@ void end_background() {
   ImGui::PopStyleColor(5);
 }
 
-float between(float low, float share, float high) {
-  return std::round(std::clamp(share, low, std::max(low, high)));
+void draw_pane(const Ui& ui, Pane pane, const Rect& area, App& app) {
+  switch (pane) {
+    case Pane::calls:
+      draw_calls(ui, area, app);
+      break;
+    case Pane::source:
+      draw_source(ui, area, app);
+      break;
+    case Pane::stage:
+      draw_stage(ui, area, app, app.trace());
+      break;
+    case Pane::drawer:
+      draw_drawer(ui, area, app);
+      break;
+    case Pane::times:
+      draw_step_times(ui, area, app);
+      break;
+    case Pane::ports:  // hidden while they are the answer to a question
+      if (app.trace().quiz.is_open() && !app.trace().quiz.is_answered()) return;
+      draw_ports(ui, area, app);
+      break;
+    case Pane::inspector:
+      draw_inspector(ui, area, app);
+      break;
+    case Pane::timeline:
+      draw_timeline(ui, area, app);
+      break;
+    case Pane::none:
+      return;
+  }
+  toggle_by_title(area, pane, app.settings);
 }
 
-/// Returns the number of lines in the port panel: one for each device and direction
-/// that carries any data.
-float port_lines(const OpenTrace& trace) {
-  float lines = 0;
-  const PortBytes* before = nullptr;
-  for (const PortBytes& port : trace.step.ports) {
-    lines +=
-        before == nullptr || before->device != port.device || before->out != port.out;
-    before = &port;
+void draw_left(const Ui& ui, Rect column, App& app) {
+  float& share = app.settings.panes.calls;
+  const Extent calls{column.h, column.h * 0.5f - kGap / 2, 90, column.h - 90};
+  const float top = column.y;
+  draw_pane(ui, Pane::calls, column.take_top(calls.of(share)), app);
+  draw_splitter(ui, "calls|source", column.take_top(kGap), top, calls, share);
+  draw_pane(ui, Pane::source, column, app);
+}
+
+/// Draws the stage, and the drawer below it or, in a low window, in its place.
+void draw_middle(const Ui& ui, Rect column, App& app) {
+  constexpr float kBoth = 480;
+  const bool opened = app.settings.drawer != Drawer::none;
+  if (opened && column.h < kBoth) return draw_pane(ui, Pane::drawer, column, app);
+  if (opened) {
+    float& share = app.settings.panes.drawer;
+    const Extent drawer{column.h, column.h * 0.4f, 120, column.h - 260};
+    const float end = column.bottom();
+    const Rect area = column.take_bottom(drawer.of(share));
+    draw_splitter(ui, "stage|drawer", column.take_bottom(kGap), end, drawer, share);
+    draw_pane(ui, Pane::drawer, area, app);
   }
-  return std::max(1.0f, lines);
+  draw_pane(ui, Pane::stage, column, app);
+}
+
+/// Gives the two upper panels the height of all of their rows if the event keeps some
+/// room, and else a fraction of the column; they show whole rows in any height.
+void draw_right(const Ui& ui, Rect column, App& app) {
+  constexpr float kLowRow = 16, kRow = 18, kEvent = 118;
+  const OpenTrace& trace = app.trace();
+  Panes& panes = app.settings.panes;
+  const float room = column.h - 2 * kGap;
+  const auto heights = [&](float row) {
+    return std::pair(step_times_height(trace, row), ports_height(trace, row));
+  };
+  auto [times_high, ports_high] = heights(kRow);
+  if (times_high + ports_high + kEvent > room) {
+    std::tie(times_high, ports_high) = heights(kLowRow);
+  }
+  if (times_high + ports_high + kEvent > room) {
+    const auto cut = [](float high, float most) {  // by whole rows
+      return high - kLowRow * std::ceil(std::max(0.0f, high - most) / kLowRow);
+    };
+    times_high = cut(times_high, room * 0.46f);
+    ports_high = cut(ports_high, room * 0.29f);
+  }
+  const Extent times{column.h, times_high, 110, column.h - 110 - 78 - 2 * kGap};
+  const float top = column.y;
+  draw_pane(ui, Pane::times, column.take_top(times.of(panes.times)), app);
+  draw_splitter(ui, "times|ports", column.take_top(kGap), top, times, panes.times);
+  const Extent ports{room + 2 * kGap, ports_high, 78, column.h - 78 - kGap};
+  const float middle = column.y;
+  draw_pane(ui, Pane::ports, column.take_top(ports.of(panes.ports)), app);
+  draw_splitter(ui, "ports|event", column.take_top(kGap), middle, ports, panes.ports);
+  draw_pane(ui, Pane::inspector, column, app);
 }
 
 void draw_columns(const Ui& ui, Rect room, App& app) {
-  Rect left = room.take_left(between(232, room.w * 0.225f, 620));
-  room.take_left(kGap);
-  Rect right = room.take_right(between(222, room.w * 0.205f, 520));
-  room.take_right(kGap);
-
+  constexpr float kStage = 320;  ///< least width
+  Panes& panes = app.settings.panes;
+  const Rect whole = room;
+  const Extent right_extent{whole.w, std::clamp(whole.w * 0.205f, 222.0f, 520.0f), 200,
+                            whole.w - kStage - 200 - 2 * kGap};
+  const float right_wide = right_extent.of(panes.right);
+  const Extent left_extent{whole.w, std::clamp(whole.w * 0.255f, 232.0f, 620.0f), 200,
+                           whole.w - kStage - right_wide - 2 * kGap};
+  const Rect left = room.take_left(left_extent.of(panes.left));
+  draw_splitter(ui, "left|stage", room.take_left(kGap), whole.x, left_extent,
+                panes.left);
+  const Rect right = room.take_right(right_wide);
+  draw_splitter(ui, "stage|right", room.take_right(kGap), whole.right(), right_extent,
+                panes.right);
   app.tour_places = {room, app.tour_places[1], left, right, app.tour_places[4]};
-  draw_calls(ui, left.take_top(std::round(left.h * 0.5f) - kGap / 2), app);
-  left.take_top(kGap);
-  draw_source(ui, left, app);
+  draw_left(ui, left, app);
+  draw_middle(ui, room, app);
+  draw_right(ui, right, app);
+}
 
-  draw_stage(ui, room, app, app.trace());
-
-  // Each panel gets its preferred height, up to a fraction of the column; the inspector
-  // gets the rest.
-  const OpenTrace& trace = app.trace();
-  const auto phases = static_cast<float>(std::max<size_t>(3, trace.mean.phases.size()));
-  const float times = between(110, 31 + 16 + 18 * phases + 30, right.h * 0.41f);
-  const float ports = between(84, 31 + 18 + 17 * port_lines(trace), right.h * 0.25f);
-  draw_step_times(ui, right.take_top(times), app);
-  right.take_top(kGap);
-  // The bytes of the step are the answer to some questions.
-  const bool hides = trace.quiz.is_open() && !trace.quiz.is_answered();
-  if (!hides) draw_ports(ui, right.take_top(ports), app);
-  right.take_top(kGap);
-  draw_inspector(ui, right, app);
+void draw_panels(const Ui& ui, Rect room, App& app) {
+  const bool compares = app.settings.compare && app.traces().size() > 1;
+  const Pane enlarged = app.settings.enlarged;
+  if (enlarged != Pane::none && !compares) return draw_pane(ui, enlarged, room, app);
+  float& share = app.settings.panes.timeline;
+  const Extent extent{room.h, std::clamp(room.h * 0.27f, 168.0f, 560.0f), 100,
+                      room.h - 240};
+  const float end = room.bottom();
+  const Rect timeline = room.take_bottom(extent.of(share));
+  draw_splitter(ui, "timeline", room.take_bottom(kGap), end, extent, share);
+  app.tour_places[4] = timeline;
+  if (compares)
+    draw_compare(ui, room, app);
+  else
+    draw_columns(ui, room, app);
+  draw_pane(ui, Pane::timeline, timeline, app);
 }
 
 }  // namespace
@@ -106,16 +192,17 @@ void draw_screen(Ui& ui, const Rect& screen, App& app, double progress,
       draw_problems(ui, room.take_top(28), trace);
       room.take_top(kGap);
     }
-    const Rect timeline = room.take_bottom(between(168, room.h * 0.27f, 560));
-    room.take_bottom(kGap);
-    app.tour_places[4] = timeline;
-    if (app.settings.compare && app.traces().size() > 1)
-      draw_compare(ui, room, app);
-    else
-      draw_columns(ui, room, app);
-    draw_timeline(ui, timeline, app);
+    if (app.traces().size() > 1 && !app.settings.compare) {
+      const bool low = screen.h < 700;
+      draw_trace_tabs(ui, room.take_top(low ? 24 : 27), app);
+      room.take_top(low ? 6 : kGap);
+    }
+    if (app.has_trace()) draw_panels(ui, room, app);
   }
-  if (app.settings.tour > 0) draw_tour(ui, screen, app);
+  const bool whole = app.has_trace() && app.settings.enlarged == Pane::none;
+  if (app.settings.tour > 0 && whole) draw_tour(ui, screen, app);
+  if (app.opening.shown) draw_open(ui, screen, app);
+  draw_message_line(ui, screen, app);
   if (app.settings.help) draw_help(ui, screen, app);
   end_background();
 }

@@ -13,6 +13,7 @@ namespace lockstep::gui {
 namespace {
 
 constexpr float kRow = 20;
+constexpr float kTime = 46;  ///< minimum width of the column of times, in points
 
 /// Returns true if an entry is expanded. By default, the first levels and the ancestors
 /// of the current event are; the user can toggle each entry.
@@ -53,7 +54,8 @@ void draw_row(const Ui& ui, const Rect& r, const Row& row, bool current, float i
   const CallEntry& entry = trace.tree[row.entry];
   const std::string& search = app.settings.search;
   const bool dimmed =
-      !search.empty() && !contains(trace.model->strings[entry.name], search);
+      !search.empty() &&
+      !name_matches(parse_filter(search), trace.model->strings[entry.name]);
   const float x = r.x + 12 + indent * static_cast<float>(entry.depth);
   const float y = r.y + (kRow - ui.line_height(Type::mono)) / 2;
   ImGui::PushID(static_cast<int>(row.entry));
@@ -87,14 +89,23 @@ void draw_row(const Ui& ui, const Rect& r, const Row& row, bool current, float i
   }
   const std::string time = human_time(entry.time);
   const std::string count = entry.count > 1 ? fmt::format("×{}", entry.count) : "";
-  ui.text_right(r.right() - 12, y + 1, Type::small, dimmed ? t.faint : t.dim, time);
-  ui.text_right(r.right() - 68, y + 1, Type::small, t.faint, count);
-  ui.text_cut(x + 12, y, r.right() - 104 - x - 12, Type::mono,
+  const Event& event = trace.model->events[entry.first];
+  const std::string name = display_name(*trace.model, event, app.settings.cpp_names);
+  const float count_width = count.empty() ? 0 : ui.width(Type::small, count) + 10;
+  const float time_width = std::max(
+      kTime,
+      draw_clocked(ui, r.right() - 12, y + 1, time, clock_of(event),
+                   dimmed ? t.faint : t.dim,
+                   r.right() - 34 - x - count_width - ui.width(Type::mono, name)));
+  const float right = r.right() - 12 - time_width;
+  if (!count.empty()) {
+    ui.text_right(right - 10, y + 1, Type::small, t.faint, count);
+  }
+  ui.text_cut(x + 12, y, right - count_width - 8 - x - 12, Type::mono,
               dimmed    ? t.faint
               : current ? t.accent
                         : t.text,
-              display_name(*trace.model, trace.model->events[entry.first],
-                           app.settings.cpp_names));
+              name);
 }
 
 }  // namespace
@@ -109,20 +120,26 @@ void draw_call_tree(const Ui& ui, Rect inside, App& app) {
   const std::vector<bool> on_the_path = path_to(trace);
   std::vector<Row> rows;
   uint32_t current = 0;
-  int deepest = 1;
+  float indent = 11;
+  const float character = ui.width(Type::mono, "m");
   for (uint32_t entry = 0; entry < trace.tree.size();) {
     const bool has_more = trace.tree[entry].last > entry + 1;
     const bool open = has_more && is_open(trace, entry, on_the_path);
     if (on_the_path[entry]) current = static_cast<uint32_t>(rows.size());
     rows.push_back({entry, has_more, open});
-    deepest = std::max(deepest, trace.tree[entry].depth);
+    const CallEntry& own = trace.tree[entry];
+    const float need =
+        static_cast<float>(trace.model->strings[own.name].size()) * character + kTime +
+        (own.count > 1 ? 80.0f : 46.0f);
+    if (own.depth > 0) {
+      indent = std::min(indent, (inside.w - need) / static_cast<float>(own.depth));
+    }
     entry = open ? entry + 1 : trace.tree[entry].last;
   }
-  const float indent =
-      std::clamp((inside.w - 200) / static_cast<float>(deepest), 3.0f, 11.0f);
+  indent = std::max(indent, 3.0f);
   const Scroll scroll(ui, "tree", inside, kRow * static_cast<float>(rows.size()),
                       kRow * static_cast<float>(current) - inside.h * 0.55f,
-                      static_cast<int>(trace.state.event));
+                      static_cast<int>(trace.state.event), kRow);
   for (size_t i = 0; i < rows.size(); ++i) {
     const Rect r{inside.x, scroll.top() + kRow * static_cast<float>(i), inside.w, kRow};
     if (!scroll.shows(r.y, r.h)) continue;

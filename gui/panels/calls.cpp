@@ -140,21 +140,23 @@ void draw_row(const Ui& ui, const Rect& r, float indent, const Line& row, App& a
     ui.fill(r, t.hover);
   }
   const std::string time = event.dur > 0 ? human_time(event.dur) : std::string();
-  const float time_width = ui.width(Type::small, time);
-  ui.text_right(r.right() - 12, y + 1, Type::small, current ? t.text : t.faint, time);
+  const std::string name = display_name(model, event, app.settings.cpp_names);
+  const float time_width = draw_clocked(
+      ui, r.right() - 12, y + 1, time, clock_of(event), current ? t.text : t.dim,
+      r.right() - 22 - x - ui.width(Type::mono, name));
   const ImU32 ink = row.event == model.failed  ? t.warning
                     : current                  ? t.accent
                     : row.tense == Tense::path ? t.text
                     : row.tense == Tense::past ? t.dim
                                                : t.faint;
   const float room = r.right() - 22 - time_width - x;
-  const float used = ui.text_cut(x, y, room, Type::mono, ink,
-                                 display_name(model, event, app.settings.cpp_names));
+  const float used = ui.text_cut(x, y, room, Type::mono, ink, name);
   if (room - used < 50) return;
   const auto tag = [&](const char* word, ImU32 colour) {
     const float width = ui.width(Type::small, word) + 12;
-    ui.fill({x + used + 8, r.y + 4, width, r.h - 8}, with_alpha(colour, 0.25f), 4);
-    ui.text(x + used + 14, y + 1, Type::small, colour, word);
+    const ImU32 ground = mixed(t.panel, colour, 0.25f);
+    ui.fill({x + used + 8, r.y + 4, width, r.h - 8}, ground, 4);
+    ui.text(x + used + 14, y + 1, Type::small, readable(colour, ground), word);
   };
   if (row.event == model.failed) return tag("failed", t.warning);
   if (event.what() != Kind::call) return;
@@ -193,16 +195,23 @@ void draw_calls(const Ui& ui, const Rect& area, App& app) {
   }
   std::vector<Line> rows;
   add_level(model, trace.state.stack, 0, rows);
-  const auto deepest = std::max_element(
-      rows.begin(), rows.end(), [](auto& a, auto& b) { return a.depth < b.depth; });
-  const float indent = std::clamp(
-      (inside.w - 190) / static_cast<float>(std::max(1, deepest->depth)), 3.0f, 12.0f);
+  float indent = 12;
+  for (const Line& row : rows) {
+    if (row.event == kNoEvent || row.depth == 0) continue;
+    const Event& event = model.events[row.event];
+    const float need =
+        ui.width(Type::mono, display_name(model, event, app.settings.cpp_names)) +
+        clocked_width(ui, human_time(event.dur), clock_of(event)) + 37;
+    indent = std::min(indent, (inside.w - need) / static_cast<float>(row.depth));
+  }
+  indent = std::max(indent, 2.0f);
   const auto current = std::find_if(rows.begin(), rows.end(), [](const Line& row) {
     return row.tense == Tense::current;
   });
   const float current_y = kRowHeight * static_cast<float>(current - rows.begin());
   const Scroll scroll(ui, "calls", inside, kRowHeight * static_cast<float>(rows.size()),
-                      current_y - inside.h * 0.6f, static_cast<int>(trace.state.event));
+                      current_y - inside.h * 0.6f, static_cast<int>(trace.state.event),
+                      kRowHeight);
   for (size_t i = 0; i < rows.size(); ++i) {
     const Rect r{inside.x, scroll.top() + kRowHeight * static_cast<float>(i), inside.w,
                  kRowHeight};

@@ -94,4 +94,28 @@ ImU32 token_colour(const Theme& theme, TokenKind kind) {
   }
 }
 
+std::vector<std::string_view> wrapped(std::string_view line, size_t columns,
+                                      size_t indent) {
+  std::vector<std::string_view> pieces;
+  for (size_t room = columns;; room = columns - indent) {
+    size_t cut = 0, characters = 0;
+    for (; cut < line.size(); ++cut) {
+      const bool begins = (static_cast<unsigned char>(line[cut]) & 0xC0) != 0x80;
+      if (begins && ++characters > room) break;
+    }
+    if (cut < line.size()) {
+      for (const char* ends : {" ,;([{", ".:>"}) {
+        const size_t good = line.substr(0, cut).find_last_of(ends);
+        if (good == std::string_view::npos || good + 1 <= cut / 3) continue;
+        cut = good + 1;
+        break;
+      }
+    }
+    pieces.push_back(line.substr(0, cut));
+    line.remove_prefix(cut);
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    if (line.empty()) return pieces;
+  }
+}
+
 }  // namespace lockstep::gui

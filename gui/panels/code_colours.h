@@ -19,6 +19,12 @@ struct CodeToken {
 /// begins or ends, respectively, inside a /* comment.
 std::vector<CodeToken> code_tokens(std::string_view line, bool& in_comment);
 
+/// Splits a line into pieces of at most `columns` characters, the second and later ones
+/// shorter by `indent`; breaks after a space, comma or bracket where one is near.
+/// The pieces point into `line`. `columns` must exceed `indent` by at least 8.
+std::vector<std::string_view> wrapped(std::string_view line, size_t columns,
+                                      size_t indent);
+
 ImU32 token_colour(const Theme& theme, TokenKind kind);
 
 }  // namespace lockstep::gui

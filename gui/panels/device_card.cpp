@@ -65,8 +65,9 @@ void draw_compact(const Ui& ui, const Rect& r, const OpenTrace& trace, int devic
   ui.text_cut(r.x + 8, r.y + 7, r.w - 14, Type::strong, t.text, name);
   const ImU32 ink = now.waits               ? t.dim
                     : now.event == kNoEvent ? t.faint
-                    : t.dark                ? event_colour(t, *trace.model, now.event)
-                                            : t.text;
+                    : t.dark
+                        ? readable(event_colour(t, *trace.model, now.event), t.raised)
+                        : t.text;
   if (r.h > 64) {
     ui.text_cut(r.x + 8, r.y + 25, r.w - 14, Type::small, ink,
                 words_for(ui, Type::small, r.w - 14, now));
@@ -156,14 +157,15 @@ void draw_device_card(const Ui& ui, const Rect& r, const OpenTrace& trace, int d
   }
   const Rect box = room.take_top(31);
   const bool runs = lit && now.in <= 0;
-  ui.fill(box, runs ? mixed(t.sunken, colour, t.dark ? 0.16f : 0.2f) : t.sunken, 5);
+  const ImU32 ground = runs ? mixed(t.sunken, colour, t.dark ? 0.16f : 0.2f) : t.sunken;
+  ui.fill(box, ground, 5);
   if (lit && !runs) ui.frame(box, mixed(t.sunken, colour, 0.55f), 5);
   if (now.waits) ui.hatch(box, t.waiting);
   float wide = box.w - 16;
   if (now.in > 0) wide -= draw_delay(ui, box, now.in, wide);
   ui.text_cut(box.x + 9, box.y + (box.h - ui.line_height(Type::body)) / 2, wide,
               Type::body,
-              lit         ? (t.dark ? colour : t.text)
+              lit         ? (t.dark ? readable(colour, ground) : t.text)
               : now.waits ? t.dim
                           : t.faint,
               words_for(ui, Type::body, wide, now));

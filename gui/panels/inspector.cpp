@@ -188,7 +188,8 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index) {
 ImU32 title_colour(const Theme& theme, const Model& model, uint32_t index) {
   const Event& event = model.events[index];
   const bool coloured = event.is_task() || event.what() == Kind::phase;
-  return coloured ? event_colour(theme, model, index) : theme.text;
+  return coloured ? readable(event_colour(theme, model, index), theme.panel)
+                  : theme.text;
 }
 
 }  // namespace
@@ -207,8 +208,8 @@ void draw_inspector(const Ui& ui, const Rect& area, App& app) {
 
   const std::vector<Fact> facts = facts_of(model, index);
   constexpr float kRow = 18;
-  const Scroll scroll(ui, "facts", room, kRow * static_cast<float>(facts.size()) + 4, 0,
-                      static_cast<int>(index));
+  const Scroll scroll(ui, "facts", room, kRow * static_cast<float>(facts.size()), 0,
+                      static_cast<int>(index), kRow);
   const float name_width = std::min(88.0f, room.w * 0.38f);
   float y = scroll.top();
   for (size_t i = 0; i < facts.size(); ++i, y += kRow) {

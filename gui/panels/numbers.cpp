@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/units.h"
 #include "gui/panels/panels.h"
@@ -31,14 +32,70 @@ std::string speed_line(const OpenTrace& trace) {
   return text;
 }
 
+constexpr float kLeastRow = 16, kMostRow = 21;
+
+/// Returns a height at which all rows fit into `room`, or the least one.
+float row_height(float room, size_t rows) {
+  const float each = std::floor(room / static_cast<float>(std::max<size_t>(1, rows)));
+  return std::clamp(each, kLeastRow, kMostRow);
+}
+
+/// Says in the title bar what the bars and their ticks are, in as many words as fit.
+void draw_times_legend(const Ui& ui, const Rect& area, const OpenTrace& trace) {
+  const Theme& t = ui.theme;
+  const std::string device = "device time";
+  const size_t steps = std::min(trace.model->steps.size(), kMeanSteps);
+  std::string mean = steps > 1 ? fmt::format("mean of {} steps", steps) : "";
+  const auto needed = [&] {
+    const float tick = mean.empty() ? 0 : 17 + ui.width(Type::small, mean);
+    return 19 + ui.width(Type::small, device) + tick;
+  };
+  const float room = area.w - 42 - ui.width(Type::small, "THIS STEP");
+  if (needed() > room && !mean.empty()) mean = "mean";
+  if (needed() > room) return;
+  const float y = area.y + 9;
+  float x = area.right() - 13 - needed();
+  ui.fill({x, y + 4, 14, 7}, t.grey, 3);
+  ui.text(x + 19, y, Type::small, t.faint, device);
+  if (mean.empty()) return;
+  x += 19 + ui.width(Type::small, device) + 10;
+  ui.fill({x, y + 2, 1.5f, 11}, t.text);
+  ui.text(x + 7, y, Type::small, t.faint, mean);
+}
+
+/// Returns "loss: host 271 ms, devices 246 µs (first start to last end)".
+std::string both_times(const Model& model, const tracer::NamedPhase& phase) {
+  std::string text = phase.name + ": host " + human_time(phase.cost.host);
+  if (!phase.cost.on_device()) return text + ", no work on devices";
+  if (!model.has_device_times()) return text;
+  return text + ", devices " + human_time(phase.cost.device) +
+         " from the first start to the last end";
+}
+
 }  // namespace
+
+float step_times_height(const OpenTrace& trace, float row) {
+  const size_t rows = std::max<size_t>(3, trace.step.phases.size());
+  return 71 + row * static_cast<float>(rows);
+}
+
+float ports_height(const OpenTrace& trace, float row) {
+  float lines = 0;  // one for each device and direction that carries any data
+  const PortBytes* before = nullptr;
+  for (const PortBytes& port : trace.step.ports) {
+    lines +=
+        before == nullptr || before->device != port.device || before->out != port.out;
+    before = &port;
+  }
+  return 45 + row * std::max(2.0f, lines);
+}
 
 void draw_step_times(const Ui& ui, const Rect& area, App& app) {
   const Theme& t = ui.theme;
   const OpenTrace& trace = app.trace();
   const Model& model = *trace.model;
-  const std::string note = model.steps.size() > 1 ? "tick: mean" : "";
-  Rect room = ui.card(area, "THIS STEP", note);
+  Rect room = ui.card(area, "THIS STEP");
+  draw_times_legend(ui, area, trace);
   room = {room.x + 13, room.y + 8, room.w - 26, room.h - 12};
   const Rect foot = room.take_bottom(24);
   ui.list->AddLine({foot.x, foot.y}, {foot.right(), foot.y}, t.line);
@@ -63,13 +120,11 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
     current = model.strings[model.phases[event.phase]];
   }
   const float name_width = std::min(108.0f, room.w * 0.47f);
-  const float row = std::clamp(
-      room.h / static_cast<float>(std::max<size_t>(1, trace.step.phases.size())), 16.0f,
-      21.0f);
+  const float row = row_height(room.h, trace.step.phases.size());
   const bool scrolls = row * static_cast<float>(trace.step.phases.size()) > room.h + 1;
   const float right = room.right() - (scrolls ? 8 : 0);
   const Scroll scroll(ui, "times", room,
-                      row * static_cast<float>(trace.step.phases.size()), 0, 0);
+                      row * static_cast<float>(trace.step.phases.size()), 0, 0, row);
   float y = scroll.top();
   for (const tracer::NamedPhase& phase : trace.step.phases) {
     const std::string& name = phase.name;
@@ -77,6 +132,11 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
     const float text_y = y + (row - ui.line_height(Type::body)) / 2;
     ui.text_cut(room.x, text_y, name_width - 6, Type::body, now ? t.accent : t.text,
                 name);
+    bool hovered = false;
+    if (scroll.shows(y, row)) {
+      ui.clicked(name.c_str(), {room.x, y, room.w, row}, &hovered);
+    }
+    if (hovered) ui.tooltip(both_times(model, phase));
     const bool timed = !phase.cost.on_device() || model.has_device_times();
     const std::string time = (phase.cost.on_device() ? "" : "host ") +
                              (timed ? human_time(phase.cost.cost()) : "–");
@@ -140,8 +200,9 @@ void draw_ports(const Ui& ui, const Rect& area, App& app) {
     lines.back().parts.push_back(&port);
     most = std::max(most, lines.back().bytes);
   }
-  const float row = std::clamp(room.h / static_cast<float>(lines.size()), 16.0f, 20.0f);
-  const Scroll scroll(ui, "ports", room, row * static_cast<float>(lines.size()), 0, 0);
+  const float row = row_height(room.h, lines.size());
+  const Scroll scroll(ui, "ports", room, row * static_cast<float>(lines.size()), 0, 0,
+                      row);
   const bool scrolls = row * static_cast<float>(lines.size()) > room.h + 1;
   const float right = room.right() - (scrolls ? 8 : 0);
   const float name_width = std::min(82.0f, room.w * 0.36f);

@@ -23,6 +23,18 @@ std::array<Part, 3> parts_of(const Theme& t, const DeviceTime& device) {
            {"communicates", device.communicating - device.both, t.pink}}};
 }
 
+/// Draws the names of the colours; drops words rather than cutting one.
+void draw_legend(const Ui& ui, const Rect& legend) {
+  float x = legend.x;
+  for (const Part& part : parts_of(ui.theme, {})) {
+    const float wide = ui.width(Type::small, part.name);
+    if (x + 12 + wide > legend.right()) break;
+    ui.fill({x, legend.y + 8, 7, 7}, part.colour, 2);
+    ui.text(x + 11, legend.y + 5, Type::small, ui.theme.dim, part.name);
+    x += 11 + wide + 10;
+  }
+}
+
 }  // namespace
 
 void draw_overlap(const Ui& ui, Rect room, const OpenTrace& trace) {
@@ -33,7 +45,8 @@ void draw_overlap(const Ui& ui, Rect room, const OpenTrace& trace) {
   const float row = std::clamp(
       room.h / static_cast<float>(std::max<size_t>(1, devices.size())), 16.0f, 20.0f);
   const float all = row * static_cast<float>(devices.size());
-  const Scroll scroll(ui, "overlap", room, all, 0, 0);
+  draw_legend(ui, legend);
+  const Scroll scroll(ui, "overlap", room, all, 0, 0, row);
   const float right = room.right() - (all > room.h + 1 ? 8 : 0);
   const float name_width = std::min(52.0f, room.w * 0.3f);
   const float words = 84;
@@ -63,14 +76,6 @@ void draw_overlap(const Ui& ui, Rect room, const OpenTrace& trace) {
       ui.fill({x, bar.y, std::min(wide, bar.right() - x), bar.h}, part.colour, 1);
       x += wide;
     }
-  }
-  float x = legend.x;
-  for (const Part& part : parts_of(t, {})) {
-    const float wide = ui.width(Type::small, part.name);
-    if (x + 12 + wide > legend.right()) break;
-    ui.fill({x, legend.y + 8, 7, 7}, part.colour, 2);
-    ui.text(x + 11, legend.y + 5, Type::small, t.dim, part.name);
-    x += 11 + wide + 10;
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "gui/app/app.h"
 #include "gui/panels/panels.h"
+#include "gui/panels/widgets.h"
 #include "gui/text/english.h"
 
 namespace lockstep::gui {
@@ -25,7 +26,61 @@ Rect centred(const Rect& screen, float wide, float high) {
           high};
 }
 
+/// Draws one card of the tour, with its buttons.
+void draw_tour_card(const Ui& ui, const Rect& card, const TourCard& stop, App& app) {
+  const Theme& t = ui.theme;
+  const int count = static_cast<int>(kTour.size());
+  ui.fill(card, t.panel, 12);
+  ui.frame(card, t.accent, 12, 1.4f);
+  ui.text(card.x + 20, card.y + 16, Type::title, t.text, stop.title);
+  ui.text_right(card.right() - 20, card.bottom() - 70, Type::small, t.faint,
+                fmt::format("{} of {}", app.settings.tour, count));
+  ui.text_rich({card.x + 20, card.y + 42, card.w - 40, card.h}, Type::body,
+               Type::strong, t.dim, t.text, stop.text);
+  const Rect next{card.right() - 20 - 92, card.bottom() - 44, 92, 28};
+  const bool last = app.settings.tour == count;
+  const Rect skip{card.x + 14, card.bottom() - 44, 64, 28};
+  if (!last && ui.clicked("tour skip", skip)) {
+    app.settings.tour = 0;
+    return;
+  }
+  if (!last) ui.text_centred(skip, Type::body, t.faint, "Skip");
+  if (ui.button("tour next", next, last ? "Begin" : "Next", true)) ++app.settings.tour;
+}
+
+float overlapping(const Rect& a, const Rect& b) {
+  const float wide = std::min(a.right(), b.right()) - std::max(a.x, b.x);
+  const float high = std::min(a.bottom(), b.bottom()) - std::max(a.y, b.y);
+  return wide > 0 && high > 0 ? wide * high : 0;
+}
+
 }  // namespace
+
+Rect beside(const Rect& focus, const Rect& screen, std::span<const float> wide,
+            const std::function<float(float)>& height_of) {
+  constexpr float kGap = 12;
+  Rect best;
+  float least = FLT_MAX;
+  for (const float w : wide) {
+    const float h = height_of(w);
+    const float middle = focus.x + (focus.w - w) / 2, top = focus.y + focus.h * 0.2f;
+    for (const Rect at :
+         {Rect{focus.right() + kGap, top, w, h}, Rect{focus.x - kGap - w, top, w, h},
+          Rect{middle, focus.bottom() + kGap, w, h},
+          Rect{middle, focus.y - kGap - h, w, h}}) {
+      Rect card = at;
+      card.x = std::clamp(card.x, screen.x + kGap,
+                          std::max(screen.x + kGap, screen.right() - w - kGap));
+      card.y = std::clamp(card.y, screen.y + kGap,
+                          std::max(screen.y + kGap, screen.bottom() - h - kGap));
+      const float covered = overlapping(card, focus);
+      if (covered >= least) continue;
+      least = covered;
+      best = card;
+    }
+  }
+  return best;
+}
 
 void draw_help(const Ui& ui, const Rect& screen, App& app) {
   const Theme& t = ui.theme;
@@ -33,39 +88,44 @@ void draw_help(const Ui& ui, const Rect& screen, App& app) {
   if (dim_screen(ui, screen, "help veil")) app.settings.help = false;
   const auto& help = key_help();
   const bool columns = screen.w > 900;
-  // The second column starts with the "Jump" group.
-  const auto is_jump = [](const KeyHelp& key) {
-    return std::string(key.group) == "Jump";
+  // The second column is the "View" group. A low window gets smaller rows.
+  const auto is_view = [](const KeyHelp& key) {
+    return std::string(key.group) == "View";
   };
   const auto second =
-      static_cast<float>(help.end() - std::find_if(help.begin(), help.end(), is_jump));
+      static_cast<float>(help.end() - std::find_if(help.begin(), help.end(), is_view));
   const auto rows = static_cast<float>(help.size());
   const float longest = columns ? std::max(second, rows - second) : rows;
-  const float high = 66 + 24 * longest + (columns ? 3 : 5) * 30 + 14;
-  const Rect card = centred(screen, columns ? 920 : 520, high);
+  const bool low = screen.h < 860;
+  const Type keys_type = low ? Type::mono_small : Type::mono;
+  const Type words_type = low ? Type::small : Type::body;
+  const float row = low ? 18 : 24, head = low ? 18 : 20, gap = low ? 6 : 10;
+  const float high = 66 + row * longest + (columns ? 5 : 6) * (head + gap) + 8;
+  const Rect card = centred(screen, columns ? 940 : 520, high);
   ui.fill(card, t.panel, 12);
   ui.frame(card, t.line, 12);
-  ui.text(card.x + 28, card.y + 22, Type::huge, t.text, "Keys");
-  ui.text_right(card.right() - 28, card.y + 30, Type::body, t.faint, "esc to close");
+  ui.text(card.x + 28, card.y + 18, Type::huge, t.text, "Keys");
+  ui.text_right(card.right() - 28, card.y + 26, Type::body, t.faint, "esc to close");
   const float column = columns ? (card.w - 56 - 32) / 2 : card.w - 56;
-  float x = card.x + 28, y = card.y + 66;
+  const float top = card.y + (low ? 54 : 66);
+  float x = card.x + 28, y = top;
   std::string group;
   for (const KeyHelp& key : help) {
     if (group != key.group) {
-      if (columns && std::string(key.group) == "Jump") {
+      if (columns && is_view(key)) {
         x += column + 32;
-        y = card.y + 66;
+        y = top;
       } else if (!group.empty()) {
-        y += 10;
+        y += gap;
       }
       group = key.group;
       ui.text(x, y, Type::small, t.accent, group);
-      y += 20;
+      y += head;
     }
-    if (y + 20 > card.bottom()) break;
-    ui.text(x, y, Type::mono, t.text, key.keys);
-    ui.text_cut(x + 150, y, column - 150, Type::body, t.dim, key.what);
-    y += 24;
+    if (y + row > card.bottom()) break;
+    ui.text(x, y, keys_type, t.text, key.keys);
+    ui.text_cut(x + 130, y, column - 130, words_type, t.dim, key.what);
+    y += row;
   }
 }
 
@@ -77,11 +137,6 @@ void draw_tour(const Ui& ui, const Rect& screen, App& app) {
     return;
   }
   const TourCard& stop = kTour[static_cast<size_t>(app.settings.tour - 1)];
-  // Place the card next to the area that it describes.
-  const float wide = std::min(400.0f, screen.w - 40);
-  const float text_high = ui.text_rich({0, 0, wide - 40, 0}, Type::body, Type::strong,
-                                       0, 0, stop.text, false);
-  const float high = text_high + 104;
   const Rect focus =
       app.tour_places[static_cast<size_t>(app.settings.tour - 1)].inset(-4);
   const ImU32 shade = with_alpha(t.background, t.dark ? 0.66f : 0.55f);
@@ -91,30 +146,15 @@ void draw_tour(const Ui& ui, const Rect& screen, App& app) {
   ui.fill({screen.x, focus.y, focus.x - screen.x, focus.h}, shade);
   ui.fill({focus.right(), focus.y, screen.right() - focus.right(), focus.h}, shade);
   ui.frame(focus, t.accent, 10, 2);
-  Rect card{0, 0, wide, high};
-  const bool fits_right = focus.right() + wide + 16 < screen.right();
-  const bool fits_left = focus.x - wide - 16 > screen.x;
-  card.x = fits_right  ? focus.right() + 14
-           : fits_left ? focus.x - wide - 14
-                       : focus.x + (focus.w - wide) / 2;
-  card.y = fits_right || fits_left  ? focus.y + focus.h * 0.2f
-           : focus.y > screen.h / 2 ? focus.y - high - 14
-                                    : focus.y + focus.h * 0.3f;
-  card.x = std::clamp(card.x, screen.x + 12, screen.right() - wide - 12);
-  card.y = std::clamp(card.y, screen.y + 12, screen.bottom() - high - 12);
-  ui.fill(card, t.panel, 12);
-  ui.frame(card, t.accent, 12, 1.4f);
-  ui.text(card.x + 20, card.y + 16, Type::title, t.text, stop.title);
-  ui.text_right(card.right() - 20, card.y + 18, Type::small, t.faint,
-                fmt::format("{} of {}", app.settings.tour, count));
-  ui.text_rich({card.x + 20, card.y + 42, wide - 40, text_high}, Type::body,
-               Type::strong, t.dim, t.text, stop.text);
-  const Rect next{card.right() - 20 - 92, card.bottom() - 44, 92, 28};
-  const bool last = app.settings.tour == count;
-  if (ui.button("tour next", next, last ? "Begin" : "Next", true)) ++app.settings.tour;
-  const Rect skip{card.x + 14, card.bottom() - 44, 64, 28};
-  if (!last && ui.clicked("tour skip", skip)) app.settings.tour = 0;
-  if (!last) ui.text_centred(skip, Type::body, t.faint, "Skip");
+  constexpr float kWidths[] = {400, 340, 280, 230};
+  const auto text_height = [&](float wide) {
+    return ui.text_rich({0, 0, wide - 40, 0}, Type::body, Type::strong, 0, 0, stop.text,
+                        false);
+  };
+  const Rect card = beside(focus, screen, kWidths,
+                           [&](float wide) { return text_height(wide) + 104; });
+  const Overlay over(ui, "tour", card);
+  draw_tour_card(over.ui, card, stop, app);
 }
 
 }  // namespace lockstep::gui

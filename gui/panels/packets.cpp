@@ -47,8 +47,8 @@ void draw_packet_label(const Ui& ui, ImVec2 at, float size, const Rect& within,
   float x = at.x + size / 2 + 9;
   if (x + wide > within.right()) x = at.x - size / 2 - 9 - wide;
   const Rect box{x, at.y - 10, wide, 20};
-  ui.fill(box, with_alpha(ui.theme.panel, 0.86f), 5);
-  ui.text(box.x + 7, box.y + 3, Type::strong, colour, label);
+  ui.fill(box, ui.theme.panel, 5);
+  ui.text(box.x + 7, box.y + 3, Type::strong, readable(colour, ui.theme.panel), label);
 }
 
 std::string packet_label(const Model& model, const Copy& copy) {

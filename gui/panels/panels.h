@@ -2,9 +2,12 @@
 // clicks into calls to the App; panels hold no state.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 
 #include "gui/app/app.h"
+#include "gui/model/filter.h"
 #include "gui/ui/ui.h"
 
 namespace lockstep::gui {
@@ -29,8 +32,13 @@ void draw_quiz(const Ui& ui, const Rect& area, App& app);
 float quiz_height(const Ui& ui, float width, const OpenTrace& trace);
 void draw_step_times(const Ui& ui, const Rect& area, App& app);
 void draw_ports(const Ui& ui, const Rect& area, App& app);
+/// Return the heights at which these panels show all rows, of height `row` (16 to 21).
+float step_times_height(const OpenTrace& trace, float row);
+float ports_height(const OpenTrace& trace, float row);
 /// Draws computation and communication for each device, inside the card.
 void draw_overlap(const Ui& ui, Rect room, const OpenTrace& trace);
+/// Draws the drawer: notes, the table of kernels, search results, or the selection.
+void draw_drawer(const Ui& ui, const Rect& area, App& app);
 void draw_inspector(const Ui& ui, const Rect& area, App& app);
 void draw_compare(const Ui& ui, const Rect& area, App& app);
 /// Draws the problems found in the file on one line; a click dismisses it.
@@ -40,6 +48,16 @@ void draw_loading(const Ui& ui, const Rect& area, double progress,
                   const std::string& name);
 void draw_help(const Ui& ui, const Rect& screen, App& app);
 void draw_tour(const Ui& ui, const Rect& screen, App& app);
+/// Returns the area of a card of `wide` widths to choose from, beside `focus` where it
+/// fits without covering it; `height_of` gives its height at a width.
+Rect beside(const Rect& focus, const Rect& screen, std::span<const float> wide,
+            const std::function<float(float)>& height_of);
+/// Draws the field for opening a file, with completions or the recent files.
+void draw_open(const Ui& ui, const Rect& screen, App& app);
+/// Draws one tab per open trace.
+void draw_trace_tabs(const Ui& ui, const Rect& area, App& app);
+/// Draws `App::message`, if any.
+void draw_message_line(const Ui& ui, const Rect& screen, const App& app);
 
 // ---- The timeline
 
@@ -51,13 +69,10 @@ void timeline_keys(App& app);
 
 // ---- Search
 
-/// Returns true if `name` contains `needle`, ignoring case.
-bool contains(const std::string& name, const std::string& needle);
-
 void draw_search_line(const Ui& ui, const Rect& area, App& app);
 
-/// Returns the next (or previous) event in time order whose name contains `needle`,
-/// ignoring case, or kNoEvent.
+/// Returns the next (or previous) event in time order that matches the filter `needle`
+/// (gui/model/filter.h), or kNoEvent.
 uint32_t next_hit(const Model& model, const std::string& needle, uint32_t from,
                   bool forward);
 

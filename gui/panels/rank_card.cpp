@@ -118,11 +118,14 @@ StreamActivity comm_of(const Ui& ui, const OpenTrace& trace, int device, bool br
 void draw_stream(const Ui& ui, const Rect& r, const char* stream,
                  const StreamActivity& busy) {
   const Theme& t = ui.theme;
+  const bool runs = busy.lit && busy.in <= 0;
+  const ImU32 ground =
+      runs ? mixed(t.sunken, busy.colour, t.dark ? 0.24f : 0.26f) : t.sunken;
   ui.fill(r, t.sunken, 4);
   if (busy.lit && busy.in > 0) {
     ui.frame(r, mixed(t.sunken, busy.colour, 0.55f), 4);
   } else if (busy.lit) {
-    ui.fill(r, mixed(t.sunken, busy.colour, t.dark ? 0.24f : 0.26f), 4);
+    ui.fill(r, ground, 4);
   } else if (busy.waits) {
     ui.hatch(r, t.waiting);
   }
@@ -139,7 +142,7 @@ void draw_stream(const Ui& ui, const Rect& r, const char* stream,
   float x = r.x + 8;
   if (r.h < 13 || r.w < 50) return;
   if (r.w > 168) {
-    ui.text(x, y, Type::small, t.faint, stream);
+    ui.text(x, y, Type::small, readable(t.faint, ground), stream);
     x += 54;
   }
   const bool ahead = busy.waits || busy.in > 0;
@@ -233,6 +236,15 @@ void draw_rank_card(const Ui& ui, const RankCard& card, const OpenTrace& trace) 
   const ImU32 edge = comm.lit ? comm.colour : compute.lit ? compute.colour : t.line;
   ui.frame(r, edge, 8, comm.lit || compute.lit ? 1.8f : 1);
   const float pad = card.compact ? 7 : 12;
+  if (r.h < 40) {  // only its name and memory in words
+    const float y = r.y + (r.h - ui.line_height(Type::small)) / 2;
+    const std::string amount =
+        human_bytes(trace.state.devices[card.number].memory.total());
+    ui.text_right(r.right() - pad, y, Type::small, t.dim, amount);
+    ui.text_cut(r.x + pad, y, r.w - 3 * pad - ui.width(Type::small, amount),
+                Type::small, t.text, device_label(*trace.model, card.number));
+    return;
+  }
   Rect room{r.x + pad, r.y + (r.h < 100 ? 6 : 10), r.w - 2 * pad,
             r.h - (r.h < 100 ? 11 : 18)};
   draw_head(ui, room, trace, card.number, card.compact);

@@ -10,7 +10,8 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr float kStub = 13;  ///< points between a card and the ring
+constexpr float kStub = 13;        ///< points between a card and the ring
+constexpr float kFullCards = 218;  ///< height in points from which cards have all parts
 
 /// Half of the cards above, from left to right; the rest below, from right to left.
 struct TwoRows {
@@ -25,6 +26,12 @@ struct Heights {
 
 Heights heights_of(const Rect& room) {
   Heights h{};
+  if (room.h < kFullCards) {  // two compared traces in a small window
+    h.channel = std::clamp(room.h * 0.3f, 36.0f, 84.0f);
+    h.host = 15, h.gap = 3;
+    h.device = std::max(18.0f, (room.h - h.channel) / 2 - h.host - h.gap);
+    return h;
+  }
   h.channel = std::clamp(room.h * 0.27f, room.h < 232 ? 64.0f : 84.0f, 150.0f);
   const float row = (room.h - h.channel) / 2;
   h.host = row > 130 ? 27 : 20;

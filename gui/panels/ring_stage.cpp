@@ -72,6 +72,7 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace,
   const Model& model = *trace.model;
   const Underway& now = trace.state.underway;
   const Rect& loop = layout.loop;
+  if (loop.h < 44) return;  // the messages fill it
   const float pad = std::min(24.0f, loop.h * 0.22f);
   // Leaves the ends of the ring to the messages that pass there.
   const float side = std::max(loop.h * 0.4f, std::min(54.0f, loop.w * 0.2f));
@@ -99,7 +100,7 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace,
   const float lines = ui.line_height(Type::strong) + ui.line_height(Type::small) +
                       (has_bar ? 16.0f : 2.0f);
   float y = std::round(room.centre().y - lines / 2);
-  line(y, Type::strong, colour, what);
+  line(y, Type::strong, readable(colour, t.panel), what);
   y += ui.line_height(Type::strong) + 2;
   line(y, Type::small, t.dim, when(trace, now) + round_in_words(model, now));
   y += ui.line_height(Type::small) + 6;
@@ -213,7 +214,7 @@ void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace)
   const ImU32 colour =
       now.any() ? event_colour(ui.theme, model,
                                model.collectives[now.collective].events.front())
-                : ui.theme.slate;
+                : ui.theme.grey;
   draw_ring(ui, layout, colour, recorded);
   if (layout.without_card() > 0) {
     draw_rank_strip(ui, layout, order, app, trace);

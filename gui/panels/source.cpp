@@ -77,6 +77,41 @@ void draw_line(const Ui& ui, float x, float y, std::string_view line,
   }
 }
 
+constexpr float kCode = 46;  ///< points from the left edge of the panel to the code
+
+/// The lit line, cut into rows that fit.
+struct LitLine {
+  std::vector<std::string_view> rows;
+  float indent = 0;  ///< of all rows but the first, in points
+};
+
+LitLine lit_line(const Ui& ui, std::string_view line, float room) {
+  const float character = ui.width(Type::mono, "m");
+  const auto columns = static_cast<size_t>(std::max(16.0f, room / character));
+  const size_t blanks = std::min(line.find_first_not_of(' '), line.size());
+  const size_t indent = std::min(blanks + 4, columns / 2);
+  return {wrapped(line, columns, indent), static_cast<float>(indent) * character};
+}
+
+/// Draws the rows of the lit line; colours do not depend on where it is cut.
+void draw_lit(const Ui& ui, float x, float y, const LitLine& lit, std::string_view line,
+              bool& in_comment) {
+  const std::vector<CodeToken> tokens = code_tokens(line, in_comment);
+  for (const std::string_view row : lit.rows) {
+    float at = x + (row.data() == line.data() ? 0 : lit.indent);
+    for (const CodeToken& token : tokens) {
+      const char* begin = std::max(token.text.data(), row.data());
+      const char* end =
+          std::min(token.text.data() + token.text.size(), row.data() + row.size());
+      if (begin >= end) continue;
+      const std::string_view part(begin, static_cast<size_t>(end - begin));
+      ui.text(at, y, Type::mono, token_colour(ui.theme, token.kind), part);
+      at += ui.width(Type::mono, part);
+    }
+    y += kLine;
+  }
+}
+
 }  // namespace
 
 void draw_source(const Ui& ui, const Rect& area, App& app) {
@@ -138,17 +173,19 @@ void draw_source(const Ui& ui, const Rect& area, App& app) {
   const auto lit = static_cast<size_t>(
       std::clamp<int64_t>(place.line - 1, 0, static_cast<int64_t>(lines.size()) - 1));
   inside = {inside.x + 1, inside.y + 4, inside.w - 2, inside.h - 4};
+  const LitLine whole = lit_line(ui, lines[lit], inside.w - kCode - 10);
+  const size_t extra = whole.rows.size() - 1;
   const Scroll scroll(ui, "source", inside,
-                      kLine * static_cast<float>(lines.size()) + 8,
+                      kLine * static_cast<float>(lines.size() + extra),
                       kLine * static_cast<float>(lit) - inside.h * 0.4f,
-                      static_cast<int>(trace.state.event));
-  const auto first =
-      static_cast<size_t>(std::max(0.0f, (inside.y - scroll.top()) / kLine));
+                      static_cast<int>(trace.state.event), kLine);
   bool in_comment = false;
   for (size_t i = 0; i < lines.size(); ++i) {
-    const float y = scroll.top() + kLine * static_cast<float>(i);
-    if (y > inside.bottom()) break;
-    if (i < first) {
+    const float y =
+        scroll.top() + kLine * static_cast<float>(i + (i > lit ? extra : 0));
+    const float high = kLine * static_cast<float>(i == lit ? extra + 1 : 1);
+    if (y >= scroll.bottom()) break;
+    if (!scroll.shows(y, high)) {
       if (lines[i].find("/*") != std::string_view::npos)
         code_tokens(lines[i], in_comment);
       else if (in_comment)
@@ -156,12 +193,15 @@ void draw_source(const Ui& ui, const Rect& area, App& app) {
       continue;
     }
     if (i == lit) {
-      ui.fill({inside.x, y, inside.w, kLine}, t.accent_background);
-      ui.fill({inside.x, y, 3, kLine}, t.accent);
+      ui.fill({inside.x, y, inside.w, high}, t.accent_background);
+      ui.fill({inside.x, y, 3, high}, t.accent);
     }
     ui.text_right(inside.x + 36, y + 2, Type::mono_small, i == lit ? t.accent : t.faint,
                   std::to_string(i + 1));
-    draw_line(ui, inside.x + 46, y + 1, lines[i], in_comment);
+    if (i == lit)
+      draw_lit(ui, inside.x + kCode, y + 1, whole, lines[i], in_comment);
+    else
+      draw_line(ui, inside.x + kCode, y + 1, lines[i], in_comment);
   }
 }
 

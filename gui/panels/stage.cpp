@@ -170,7 +170,8 @@ void draw_stage(const Ui& ui, const Rect& area, App& app, OpenTrace& trace) {
     draw_narration(ui, inside.take_bottom(high), app);
     inside.take_bottom(6);
   }
-  ui.list->PushClipRect(area.min(), area.max(), true);
+  constexpr float kTitle = 32;  // nothing is drawn over the title bar
+  ui.list->PushClipRect({area.x, area.y + kTitle}, area.max(), true);
   if (model.devices.empty()) {
     ui.text_centred(inside, Type::body, ui.theme.faint,
                     "This trace names no devices; the timeline shows its events.");

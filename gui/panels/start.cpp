@@ -39,13 +39,19 @@ void draw_start(const Ui& ui, const Rect& area, App& app) {
     room.take_top(18);
   }
   ui.text(room.x, room.y, Type::strong, t.text,
-          "Drag a trace onto this window, or record one");
+          "Drag a trace onto this window, press ctrl o, or record one");
   room.take_top(26);
   command(
       ui, room.take_top(32),
       "./lockstep train --dataset generated --mode dp --steps 5 --trace run.json.gz");
   room.take_top(6);
   command(ui, room.take_top(32), "./lockstep view run.json.gz");
+  room.take_top(16);
+  ui.text(
+      room.x, room.y, Type::strong, t.text,
+      "Or record one device, DataParallel and DistributedDataParallel, with a tour");
+  room.take_top(26);
+  command(ui, room.take_top(32), "./lockstep demo");
   room.take_top(22);
   if (app.recent.empty()) return;
   ui.text(room.x, room.y, Type::strong, t.text, "Recently opened");

@@ -118,12 +118,13 @@ void draw_timeline(const Ui& ui, const Rect& area, App& app) {
   ui.card(area, "TIMELINE", note);
   if (ImGui::GetIO().DisplaySize.x <= kNamesTrace) draw_trace_name(frame, area, note);
   draw_grid(frame);
+  draw_selection(frame);
   draw_lanes(frame);
   draw_labels(frame);
   draw_axis(frame);
-  draw_selection(frame);
   draw_current(frame);
   draw_flows(frame);
+  draw_notes(frame);
   draw_playhead(frame);
   draw_overview(frame);
   draw_scrollbar(frame);

@@ -53,14 +53,13 @@ void draw_curve(const TimelineFrame& frame, ImVec2 a, ImVec2 b, float strength) 
     const float alpha =
         strength * fading(frame.plot, (last.x + next.x) / 2, (last.y + next.y) / 2);
     if (alpha > 0.02f) {
-      frame.ui.list->AddLine(last, next, with_alpha(frame.ui.theme.accent, alpha),
-                             1.6f);
+      frame.ui.list->AddLine(last, next, with_alpha(frame.ui.theme.arrow, alpha), 1.6f);
       frame.count(1);
     }
     last = next;
   }
   const float alpha = strength * fading(frame.plot, b.x, b.y);
-  if (alpha > 0.02f) arrow_head(frame, b, 1, with_alpha(frame.ui.theme.accent, alpha));
+  if (alpha > 0.02f) arrow_head(frame, b, 1, with_alpha(frame.ui.theme.arrow, alpha));
 }
 
 /// Moves distant end points closer, so that the curve leaves at a gentle slope.

@@ -260,6 +260,9 @@ void handle_mouse(TimelineFrame& frame) {
     if (!held) {
       const bool left = ImGui::IsMouseReleased(0);
       if (!view.gesture.moved && left) click(frame);
+      if (view.gesture.moved && view.gesture.drag == Drag::select) {
+        frame.app.settings.drawer = Drawer::range;
+      }
       view.gesture.drag = Drag::none;
     }
   } else if (frame.hovered) {

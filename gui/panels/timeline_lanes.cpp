@@ -190,17 +190,18 @@ class LanePainter {
     const float room = std::min(box.right(), f_.plot.right()) - 3 - x0;
     if (room < 14) return;
     const float y = box.y + (box.h - ui_.line_height(Type::small)) / 2;
-    const ImU32 ink = found ? ink_on(ground) : theme_.faint;
+    const ImU32 ink = found ? ink_on(ground) : readable(theme_.faint, ground);
     if (span.count > 1) {
       if (room < 70) return;
-      ui_.text_cut(x0, y, room, Type::small, with_alpha(ink, 0.75f),
+      ui_.text_cut(x0, y, room, Type::small, readable(mixed(ground, ink, 0.7f), ground),
                    grouped(span.count) + " events");
     } else {
       const uint32_t index = event_of(row, span);
       const ShortName& name = f_.name_of(f_.model.events[index]);
       if (name.width <= room) {
         ui_.text(x0, y, Type::small, ink, name.text);
-        bytes(index, x0 + name.width + 6, y, room - name.width - 6, ink);
+        bytes(index, x0 + name.width + 6, y, room - name.width - 6,
+              readable(mixed(ground, ink, 0.7f), ground));
       } else if (room >= 44) {
         ui_.text_cut(x0, y, room, Type::small, ink, name.text);
       } else if (!beginning(x0, y, room, ink, name.text)) {
@@ -228,7 +229,7 @@ class LanePainter {
     if (copy == nullptr) return;
     const std::string text = human_bytes(copy->bytes);
     if (ui_.width(Type::small, text) > room) return;
-    ui_.text(x, y, Type::small, with_alpha(ink, 0.7f), text);
+    ui_.text(x, y, Type::small, ink, text);
     f_.count(1);
   }
 

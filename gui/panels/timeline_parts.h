@@ -61,16 +61,19 @@ inline constexpr uint32_t kWholeRank = 1u << 30;      ///< group; the rank is ad
 LaneLayout lay_out(const Model& model, const Lod& lod,
                    const std::vector<uint32_t>& open, float room, int focus = -1);
 
+inline constexpr size_t kMostListed = 100'000;
+
 /// The positions in the Lod whose events match the search.
 struct SearchHits {
   std::string needle;
+  std::string error;             ///< what is wrong with it, as a sentence
+  size_t count = 0;              ///< of all events that match
+  std::vector<uint32_t> events;  ///< the first kMostListed of them, in time order
   std::vector<uint64_t> bits;
   std::vector<uint32_t> before;  ///< number of hits before each word of `bits`
   size_t rank(size_t place) const;
 };
 SearchHits find_hits(const Model& model, const Lod& lod, const std::string& needle);
-/// Returns, for each name, whether it contains `needle`, ignoring case.
-std::vector<uint8_t> matching_names(const Model& model, const std::string& needle);
 
 /// A curve between two events, and the reason for it.
 struct Flow {
@@ -168,6 +171,7 @@ void draw_current(const TimelineFrame& frame);
 void draw_flows(const TimelineFrame& frame);
 void draw_playhead(const TimelineFrame& frame);
 void draw_selection(const TimelineFrame& frame);
+void draw_notes(const TimelineFrame& frame);
 void draw_hover(const TimelineFrame& frame);
 void draw_overview(const TimelineFrame& frame);
 void draw_scrollbar(const TimelineFrame& frame);

@@ -1,4 +1,4 @@
-// Shows the selected time range and what ran in it.
+// The selected time range and what ran in it; the drawer shows the statistics.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -139,37 +139,13 @@ void draw_selection(const TimelineFrame& frame) {
   const float left = std::max(scale.at(static_cast<double>(t0)), frame.plot.x);
   const float right = std::min(scale.at(static_cast<double>(t1)), frame.plot.right());
   if (right < frame.plot.x || left > frame.plot.right()) return;
-  ui.fill({left, frame.axis.y, right - left, frame.plot.bottom() - frame.axis.y},
+  ui.fill({left, frame.plot.y, right - left, frame.plot.h},
           with_alpha(theme.accent, theme.dark ? 0.14f : 0.18f));
   for (const float x : {left, right - 1}) {
     ui.fill({std::round(x), frame.axis.y, 1, frame.plot.bottom() - frame.axis.y},
             with_alpha(theme.accent, 0.8f));
   }
-  if (frame.cache.stats_range != frame.view.selected) {
-    frame.cache.stats = range_lines(frame.model, frame.cache.lod, t0, t1);
-    frame.cache.stats_range = frame.view.selected;
-  }
-  const Ui over = floating(ui);
-  const auto lines = static_cast<float>(frame.cache.stats.size());
-  Rect box{right + 10, frame.plot.y + 8, 214, lines * 17 + 14};
-  if (box.right() > frame.plot.right())
-    box.x = std::max(frame.plot.x, left - 10 - box.w);
-  const float bottom = frame.overview.bottom() - 2;
-  if (box.bottom() > bottom) box.y = bottom - box.h;
-  over.fill({box.x, box.y + 2, box.w, box.h}, theme.shadow, 7);
-  over.fill(box, theme.raised, 7);
-  over.frame(box, theme.line, 7);
-  float y = box.y + 7;
-  for (size_t i = 0; i < frame.cache.stats.size(); ++i, y += 17) {
-    const std::string& line = frame.cache.stats[i];
-    const size_t tab = line.find('\t');
-    const std::string value = line.substr(tab + 1);
-    const float wide = over.width(Type::small, value);
-    over.text_cut(box.x + 11, y, box.w - 32 - wide, Type::small,
-                  i == 0 ? theme.text : theme.dim, line.substr(0, tab));
-    over.text_right(box.right() - 11, y, Type::small, theme.text, value);
-  }
-  frame.count(6 + 2 * frame.cache.stats.size());
+  frame.count(3);
 }
 
 }  // namespace lockstep::gui

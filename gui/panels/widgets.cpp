@@ -140,4 +140,27 @@ float draw_delay(const Ui& ui, const Rect& box, int64_t delay, float room) {
   return wide;
 }
 
+Clock clock_of(const Event& event) {
+  const Kind kind = event.what();
+  if (kind == Kind::mark || kind == Kind::other) return {"", false};
+  const bool phase = kind == Kind::phase || kind == Kind::step;
+  return {event.is_task() ? "device" : "host", phase || event.is_task()};
+}
+
+float clocked_width(const Ui& ui, const std::string& time, Clock clock) {
+  const float wide = ui.width(Type::small, time);
+  return clock.always ? wide + ui.width(Type::small, clock.word) + 5 : wide;
+}
+
+float draw_clocked(const Ui& ui, float right, float y, const std::string& time,
+                   Clock clock, ImU32 ink, float room) {
+  if (time.empty()) return 0;
+  const float wide = ui.width(Type::small, time);
+  ui.text_right(right, y, Type::small, ink, time);
+  const float word = ui.width(Type::small, clock.word) + 5;
+  if (*clock.word == 0 || (!clock.always && wide + word + 10 > room)) return wide;
+  ui.text_right(right - wide - 5, y, Type::small, ui.theme.faint, clock.word);
+  return wide + word;
+}
+
 }  // namespace lockstep::gui

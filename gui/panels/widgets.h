@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "gui/app/app.h"
 #include "gui/ui/ui.h"
@@ -16,6 +17,26 @@ struct Tab {
 };
 void draw_tabs(const Ui& ui, const Rect& area, const std::array<Tab, 2>& tabs,
                bool& second);
+
+/// What the user does in a text field: it has no focus, has it, ends by enter, or
+/// leaves it.
+enum class Typing : uint8_t { off, on, entered, left };
+/// Draws a text field. `focused`: gives it keyboard focus. `found`, if not null: what
+/// the tab key completes to.
+Typing text_field(const Ui& ui, const char* id, const Rect& box, const char* hint,
+                  std::string& text, bool focused,
+                  const std::vector<std::string>* found = nullptr);
+
+/// A window of ImGui's on top of the panels, so that it gets the mouse first. Draw with
+/// `ui` while it exists.
+class Overlay {
+ public:
+  Overlay(const Ui& base, const char* name, const Rect& area);
+  ~Overlay();
+  Overlay(const Overlay&) = delete;
+  Overlay& operator=(const Overlay&) = delete;
+  Ui ui;
+};
 
 /// Returns the name of an event: if `cpp` is true, its C++ name if that is known.
 std::string display_name(const Model& model, const Event& event, bool cpp);
@@ -34,6 +55,19 @@ void draw_icon(const Ui& ui, const Rect& box, Icon icon, ImU32 colour);
 
 /// Draws the reasons for copies from x to `right`, largest first, as many as fit.
 void draw_reasons(const Ui& ui, float x, float y, float right, const OpenTrace& trace);
+
+/// Whose time a duration is: a call's, spent by a host thread, or a task's on a device.
+struct Clock {
+  const char* word;  ///< "host", "device", "" where neither is recorded
+  bool always;       ///< the same name may also have a time on the other clock
+};
+Clock clock_of(const Event& event);
+/// Draws "host 6.55 ms", ending at `right`. Omits the word if it does not fit into
+/// `room`, unless it must be said. Returns the width.
+float draw_clocked(const Ui& ui, float right, float y, const std::string& time,
+                   Clock clock, ImU32 ink, float room);
+/// Returns the width that `draw_clocked` needs at least.
+float clocked_width(const Ui& ui, const std::string& time, Clock clock);
 
 /// Returns the ns from the current time to the event's start; at most 0 once it began.
 int64_t time_until(const OpenTrace& trace, uint32_t event);

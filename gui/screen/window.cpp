@@ -2,138 +2,28 @@
 
 #include <GLFW/glfw3.h>
 #include <fmt/format.h>
+#include <imgui.h>
 #include <imgui_impl_glfw.h>
 #include <imgui_impl_opengl3.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <stdexcept>
 
-#include "gui/render/fonts.h"
-#include "gui/screen/recent.h"
-#include "gui/screen/trace_files.h"
-#include "tracer/format/file_io.h"
+#include "gui/files/notes_file.h"
+#include "gui/files/state_file.h"
+#include "gui/screen/glfw_window.h"
 
 namespace lockstep::gui {
 
 namespace {
 
-constexpr const char* kInstead =
-    "fix: lockstep view TRACE --screenshot picture.png (or --video film.mp4) renders "
-    "without a display";
+using WindowClock = std::chrono::steady_clock;
+
 constexpr double kSlowFrame =
     0.15;  ///< seconds; a slow connection or software rendering
-
-std::string glfw_said;  ///< GLFW's last error
-
-[[noreturn]] void no_window(const std::string& why) {
-  throw std::runtime_error("no window: " + why +
-                           (glfw_said.empty() ? "" : " (" + glfw_said + ")") + "; " +
-                           kInstead);
-}
-
-/// Owns GLFW, a window with OpenGL 3, and ImGui; destroys them in reverse order.
-class Window {
- public:
-  explicit Window(const WindowOptions& options) {
-    glfwSetErrorCallback([](int, const char* what) { glfw_said = what; });
-    if (!glfwInit()) no_window("no display");
-    glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
-    glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 0);
-    glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
-    int width = options.width, height = options.height;
-    if (width == 0) fit_screen(width, height);
-    window_ = glfwCreateWindow(width, height, "lockstep", nullptr, nullptr);
-    if (window_ == nullptr) {
-      glfwTerminate();
-      no_window("OpenGL 3 is not available");
-    }
-    glfwSetWindowSizeLimits(window_, 640, 480, GLFW_DONT_CARE, GLFW_DONT_CARE);
-    glfwMakeContextCurrent(window_);
-    glfwSwapInterval(1);
-    float scale_x = 1, scale_y = 1;
-    glfwGetWindowContentScale(window_, &scale_x, &scale_y);
-    int points = 0, pixels = 0, ignored = 0;
-    glfwGetWindowSize(window_, &points, &ignored);
-    glfwGetFramebufferSize(window_, &pixels, &ignored);
-    // On X11, window sizes are in pixels, so scale the whole UI instead.
-    ui_scale_ = pixels > points ? 1.0f : std::max(1.0f, scale_x);
-    const float font_scale =
-        pixels > points
-            ? static_cast<float>(pixels) / static_cast<float>(std::max(points, 1))
-            : ui_scale_;
-    ImGui::CreateContext();
-    ImGuiIO& io = ImGui::GetIO();
-    io.IniFilename = nullptr;
-    fonts_ = load_fonts(*io.Fonts, font_scale);
-    if (!fonts_.message.empty()) {
-      std::fprintf(stderr, "lockstep: %s\n", fonts_.message.c_str());
-    }
-    ImGui_ImplGlfw_InitForOpenGL(window_, true);
-    if (!ImGui_ImplOpenGL3_Init("#version 130")) {
-      close();
-      no_window("OpenGL 3 does not work");
-    }
-  }
-  ~Window() { close(); }
-  Window(const Window&) = delete;
-  Window& operator=(const Window&) = delete;
-
-  GLFWwindow* glfw() const { return window_; }
-  const Fonts& fonts() const { return fonts_; }
-  float ui_scale() const { return ui_scale_; }
-
- private:
-  static void fit_screen(int& width, int& height) {
-    width = 1440, height = 900;
-    GLFWmonitor* monitor = glfwGetPrimaryMonitor();
-    const GLFWvidmode* mode = monitor ? glfwGetVideoMode(monitor) : nullptr;
-    if (mode == nullptr) return;
-    width = std::min(width, mode->width * 9 / 10);
-    height = std::min(height, mode->height * 9 / 10);
-  }
-
-  void close() {
-    if (window_ == nullptr) return;
-    if (ImGui::GetIO().BackendRendererUserData != nullptr) ImGui_ImplOpenGL3_Shutdown();
-    if (ImGui::GetIO().BackendPlatformUserData != nullptr) ImGui_ImplGlfw_Shutdown();
-    ImGui::DestroyContext();
-    glfwDestroyWindow(window_);
-    glfwTerminate();
-    window_ = nullptr;
-  }
-
-  GLFWwindow* window_ = nullptr;
-  Fonts fonts_;
-  float ui_scale_ = 1;
-};
-
-/// The files to open, from the command line, drag and drop, or the recent list.
-struct Queue {
-  TraceFiles files;
-};
-
-void open_next(App& app, Queue& queue, RecentFiles& memory) {
-  if (!app.requested_file.empty()) {
-    queue.files.paths.push_back(std::move(app.requested_file));
-    app.requested_file.clear();
-  }
-  if (app.is_loading() || queue.files.paths.empty()) return;
-  try {
-    const TraceText trace = next_text(queue.files);
-    const std::string& path = trace.name;
-    app.begin_loading(path, trace.text, trace.owner);
-    std::error_code ignored;
-    const std::string whole = std::filesystem::absolute(path, ignored).string();
-    std::erase(memory.files, whole);
-    memory.files.insert(memory.files.begin(), whole);
-    app.recent = memory.files;
-  } catch (const std::exception& failure) {
-    app.fail(failure.what());
-  }
-}
 
 /// Warns once if this connection or driver is slow, and suggests an alternative.
 class SlowFrames {
@@ -154,83 +44,216 @@ class SlowFrames {
   bool said_ = false;
 };
 
-void draw(Window& window, App& app, float seconds) {
-  ImGui_ImplOpenGL3_NewFrame();
-  ImGui_ImplGlfw_NewFrame();
-  ImGuiIO& io = ImGui::GetIO();
-  const float scale = window.ui_scale();
-  if (scale != 1) {
-    io.DisplaySize = {io.DisplaySize.x / scale, io.DisplaySize.y / scale};
-    io.DisplayFramebufferScale = {scale, scale};
-    if (io.MousePos.x > -1e6f) {
-      io.MousePos = {io.MousePos.x / scale, io.MousePos.y / scale};
+/// Returns the current place as part of a file name: "step_1_backward_conv2d".
+std::string file_word(const OpenTrace& trace) {
+  std::string word;
+  for (const char c : place_words(*trace.model, trace.position)) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    if (plain) word += c;
+    if (!plain && !word.ends_with('_')) word += '_';
+  }
+  return word;
+}
+
+/// The window, the App in it, and what it reads and writes.
+class Session {
+ public:
+  explicit Session(const WindowOptions& options)
+      : options_(options), window_(options, inbox_), app_(window_.fonts()) {
+    inbox_.files = {options.files, options.compare};
+    kept_ = load_kept();
+    apply_kept(kept_, app_.settings);
+    if (options.light) app_.settings.dark = !*options.light;
+    app_.settings.compare = options.compare;
+    app_.settings.quiz = options.quiz;
+    app_.recent = kept_.files;
+    at_ = options.at;
+    if (!kept_.toured && !options.print_state) app_.settings.tour = 1;
+    saved_ = kept_;
+  }
+
+  void run() {
+    while (!glfwWindowShouldClose(window_.glfw())) {
+      const double wait = inbox_.pacing.wait(moves(), types());
+      if (wait == 0)
+        glfwPollEvents();
+      else
+        glfwWaitEventsTimeout(wait);
+      open_next();
+      if (!inbox_.pacing.draws(moves(), types())) continue;
+      draw_all();
+      go_to_start();
+      keep();
+    }
+    keep();
+  }
+
+ private:
+  /// Returns true while a frame differs from the last one without any input.
+  bool moves() const {
+    return app_.is_loading() || !inbox_.files.paths.empty() ||
+           app_.settings.transport.playing || app_.is_settling();
+  }
+  bool types() const { return ImGui::GetIO().WantTextInput; }
+  bool opens_text() const {
+    const Settings& settings = app_.settings;
+    return settings.searching || settings.editing >= 0 || app_.opening.shown;
+  }
+
+  void open_next() {
+    if (!app_.requested_file.empty()) {
+      inbox_.files.paths.push_back(std::move(app_.requested_file));
+      app_.requested_file.clear();
+    }
+    if (app_.is_loading() || inbox_.files.paths.empty()) return;
+    try {
+      const TraceText trace = next_text(inbox_.files);
+      app_.begin_loading(trace.name, trace.text, trace.owner);
+      note_opened(trace.name, kept_);
+      app_.recent = kept_.files;
+    } catch (const std::exception& failure) {
+      app_.fail(failure.what());
+      if (app_.has_trace()) app_.say(failure.what());
     }
   }
-  ImGui::NewFrame();
-  app.frame({0, 0, io.DisplaySize.x, io.DisplaySize.y}, seconds);
-  ImGui::Render();
-  int width = 0, height = 0;
-  glfwGetFramebufferSize(window.glfw(), &width, &height);
-  glViewport(0, 0, width, height);
-  glClear(GL_COLOR_BUFFER_BIT);
-  ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
-  glfwSwapBuffers(window.glfw());
-}
+
+  /// Draws a frame for each key press that arrived; shows the last one.
+  void draw_all() {
+    const WindowClock::time_point now = WindowClock::now();
+    const std::chrono::duration<float> passed = now - before_;
+    before_ = now;
+    const bool busy = moves();
+    float seconds = std::min(passed.count(), 0.1f);
+    for (bool more = true; more; seconds = 0) {
+      // A text field gets and loses the focus some frames after the key that opens or
+      // leaves it; keys wait for that.
+      for (int i = 0; focused_ != types() && i < 4; ++i) draw_frame(0, false);
+      more = inbox_.keys.feed(ImGui::GetIO());
+      const bool before = opens_text();
+      draw_frame(seconds, !more);
+      focused_ = opens_text() || (types() && !before);
+      read_new_notes();
+      print_state();
+    }
+    if (busy) {
+      slow_.add(std::chrono::duration<double>(WindowClock::now() - now).count());
+    }
+  }
+
+  void draw_frame(float seconds, bool shown) {
+    ImGui_ImplOpenGL3_NewFrame();
+    ImGui_ImplGlfw_NewFrame();
+    ImGuiIO& io = ImGui::GetIO();
+    const float scale = window_.ui_scale();
+    if (scale != 1) {
+      io.DisplaySize = {io.DisplaySize.x / scale, io.DisplaySize.y / scale};
+      io.DisplayFramebufferScale = {scale, scale};
+      if (io.MousePos.x > -1e6f) {
+        io.MousePos = {io.MousePos.x / scale, io.MousePos.y / scale};
+      }
+    }
+    ImGui::NewFrame();
+    app_.frame({0, 0, io.DisplaySize.x, io.DisplaySize.y}, seconds);
+    ImGui::Render();
+    if (!shown) return;
+    int width = 0, height = 0;
+    glfwGetFramebufferSize(window_.glfw(), &width, &height);
+    glViewport(0, 0, width, height);
+    glClear(GL_COLOR_BUFFER_BIT);
+    ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+    export_files();
+    glfwSwapBuffers(window_.glfw());
+  }
+
+  /// Writes the picture and the table that were asked for, and says where they are.
+  void export_files() {
+    Export& wanted = app_.exports;
+    if (!app_.has_trace() || (!wanted.picture && wanted.csv.empty())) return;
+    const OpenTrace& trace = app_.trace();
+    if (wanted.picture) {
+      app_.say(save_beside(trace.model->name, "." + file_word(trace) + ".png",
+                           encode_png(window_.picture())));
+    }
+    if (!wanted.csv.empty()) {
+      app_.say(save_beside(trace.model->name, ".kernels.csv", wanted.csv));
+    }
+    wanted = {};
+    inbox_.pacing.wake();
+  }
+
+  /// Reads the notes of traces that were opened since the last call.
+  void read_new_notes() {
+    for (; with_notes_ < app_.traces().size(); ++with_notes_) {
+      OpenTrace& trace = app_.traces()[with_notes_];
+      const std::string problem = load_notes(trace);
+      if (!problem.empty()) app_.say(problem);
+      for (const std::string& note : options_.notes) {
+        std::string why;
+        const auto parsed = parse_note(*trace.model, note, why);
+        if (!parsed) throw std::runtime_error("--note: " + why);
+        add_note(*trace.model, trace.notes.placed, *parsed);
+        trace.notes_changed = true;
+      }
+    }
+    with_notes_ = app_.traces().size();  // traces may be closed, too
+  }
+
+  void go_to_start() {
+    if (at_.empty() || !app_.has_trace() || app_.is_loading()) return;
+    if (!inbox_.files.paths.empty()) return;
+    std::string why;
+    const auto position = parse_position(*app_.trace().model, at_, why);
+    if (!position) throw std::runtime_error("--at: " + why);
+    app_.go(*position);
+    at_.clear();
+    inbox_.pacing.wake();
+  }
+
+  void print_state() {
+    if (!options_.print_state || app_.state_line() == said_) return;
+    said_ = app_.state_line();
+    std::printf("state: %s\n", said_.c_str());
+    std::fflush(stdout);
+  }
+
+  /// Saves what changed at once: notes, choices, recent files; and looks up the files
+  /// that the user is typing.
+  void keep() {
+    if (app_.settings.editing < 0) {
+      for (OpenTrace& trace : app_.traces()) {
+        const std::string problem = trace.notes_changed ? save_notes(trace) : "";
+        if (!problem.empty()) app_.say(problem);
+      }
+    }
+    OpenField& field = app_.opening;
+    if (field.shown && (field.listed != field.typed || field.found.empty())) {
+      field.found = complete_path(field.typed);
+      field.listed = field.typed;
+    }
+    if (ImGui::GetIO().MouseDown[0]) return;  // a splitter may be moving
+    note_settings(app_.settings, kept_);
+    if (!options_.print_state && app_.settings.tour == 0 && app_.has_trace()) {
+      kept_.toured = true;
+    }
+    if (kept_ == saved_) return;
+    save_kept(kept_);
+    saved_ = kept_;
+  }
+
+  const WindowOptions& options_;
+  Inbox inbox_;
+  Window window_;
+  App app_;
+  Kept kept_, saved_;
+  SlowFrames slow_;
+  WindowClock::time_point before_ = WindowClock::now();
+  size_t with_notes_ = 0;  ///< traces whose notes were read
+  std::string said_, at_;
+  bool focused_ = false;  ///< a text field has the focus, or will have it
+};
 
 }  // namespace
 
-void run_window(const WindowOptions& options) {
-  Window window(options);
-  App app(window.fonts());
-  app.settings.dark = !options.light;
-  app.settings.compare = options.compare;
-  app.settings.quiz = options.quiz;
-  RecentFiles memory = load_recent();
-  app.recent = memory.files;
-  if (!memory.toured && !options.print_state) app.settings.tour = 1;
-  Queue queue{{options.files, options.compare}};
-  glfwSetWindowUserPointer(window.glfw(), &queue);
-  glfwSetDropCallback(window.glfw(), [](GLFWwindow* w, int count, const char** paths) {
-    auto* dropped = static_cast<Queue*>(glfwGetWindowUserPointer(w));
-    auto& files = dropped->files;
-    files.apart = !files.paths.empty();  // files dropped together may be one job's
-    files.paths.insert(files.paths.end(), paths, paths + count);
-  });
-
-  std::string said, at = options.at;
-  SlowFrames slow;
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point before = Clock::now();
-  while (!glfwWindowShouldClose(window.glfw())) {
-    // No animation is running, so sleep until there is input.
-    const bool busy = app.is_loading() || !queue.files.paths.empty() ||
-                      app.settings.transport.playing || app.is_settling();
-    if (busy)
-      glfwPollEvents();
-    else
-      glfwWaitEventsTimeout(0.25);
-    open_next(app, queue, memory);
-    const Clock::time_point now = Clock::now();
-    const std::chrono::duration<float> passed = now - before;
-    before = now;
-    draw(window, app, std::min(passed.count(), 0.1f));
-    if (busy) slow.add(std::chrono::duration<double>(Clock::now() - now).count());
-    if (!at.empty() && app.has_trace() && !app.is_loading() &&
-        queue.files.paths.empty()) {
-      std::string why;
-      const auto position = parse_position(*app.trace().model, at, why);
-      if (!position) throw std::runtime_error("--at: " + why);
-      app.go(*position);
-      at.clear();
-    }
-    if (options.print_state && app.state_line() != said) {
-      said = app.state_line();
-      std::printf("state: %s\n", said.c_str());
-      std::fflush(stdout);
-    }
-  }
-  memory.toured = true;
-  save_recent(memory);
-}
+void run_window(const WindowOptions& options) { Session(options).run(); }
 
 }  // namespace lockstep::gui

@@ -1,6 +1,7 @@
 // Runs the viewer in a window on the screen, with GLFW and OpenGL 3.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,9 @@ struct WindowOptions {
   std::vector<std::string> files;  ///< opened in this order
   std::string at;                  ///< a position, see parse_position; empty: the start
   int width = 0, height = 0;       ///< in points; 0: fit the screen
-  bool light = false, compare = false;
+  std::vector<std::string> notes;  ///< see parse_note; added to every trace
+  std::optional<bool> light;       ///< not given: as the user left it
+  bool compare = false;
   bool quiz = false;         ///< ask before a phase
   bool print_state = false;  ///< print a line to stdout whenever the position changes
 };

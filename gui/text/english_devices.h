@@ -14,8 +14,9 @@ inline constexpr Template kEnglishDevices[] = {
      "**{bytes}**[ of {tensor}] go from {from} to {to}[, at {rate}]: a kernel reads "
      "only the memory of its own device."},
     {"copy/scatter/chunk",
-     "**images{rows}** of the batch go from {from} to {to}: {bytes}[ at {rate}]. This "
-     "is chunk {chunk} of {chunks}, counted from 0."},
+     "**images{rows}** of the batch go from {from} to {to}: {bytes}[ at {rate}]: "
+     "**chunk "
+     "{chunk} of {chunks}**."},
     {"copy/scatter",
      "{To} gets its {tensor}[, {shape}]: **{bytes}** from {from}[ at {rate}]."},
     {"copy/replicate/parameters",

@@ -18,17 +18,18 @@ Theme make_dark() {
   t.background = rgb(0x0C1015), t.panel = rgb(0x131920), t.raised = rgb(0x1B232D);
   t.sunken = rgb(0x0D1218), t.line = rgb(0x27313D), t.hover = rgb(0x222C38);
   t.shadow = IM_COL32(0, 0, 0, 90);
-  t.text = rgb(0xEAEFF4), t.dim = rgb(0x98A5B3), t.faint = rgb(0x66727F);
+  t.text = rgb(0xEAEFF4), t.dim = rgb(0xA3AFBC), t.faint = rgb(0x8A96A3);
   t.accent = rgb(0xF0A81C), t.on_accent = rgb(0x1A1204),
   t.accent_background = rgb(0x3A2A0C);
   t.warning = rgb(0xF4765E), t.warning_background = rgb(0x3A1C18);
-  t.waiting = rgb(0x3C4957);
-  t.orange = rgb(0xF0A81C), t.sky = rgb(0x5CB8EA), t.green = rgb(0x2FB68A);
+  t.waiting = rgb(0x4B4A48), t.arrow = rgb(0xC9D3DE), t.host = rgb(0x83868C);
+  t.lime = rgb(0xA3CF4B), t.tan = rgb(0xB3926B), t.sky = rgb(0x5CB8EA),
+  t.green = rgb(0x2FB68A);
   t.yellow = rgb(0xE9DC55), t.blue = rgb(0x5B8DEF), t.pink = rgb(0xE08DBB);
   t.violet = rgb(0xAE8CF0), t.slate = rgb(0x7486A4), t.grey = rgb(0x56616E);
   t.code_keyword = rgb(0xC792EA), t.code_type = rgb(0x66D0C0);
   t.code_number = rgb(0xF2905A), t.code_text = rgb(0xA5D075);
-  t.code_comment = rgb(0x74808D), t.code_call = rgb(0x82AAFF);
+  t.code_comment = rgb(0x8C97A4), t.code_call = rgb(0x82AAFF);
   return t;
 }
 
@@ -38,17 +39,18 @@ Theme make_light() {
   t.background = rgb(0xEFF1F4), t.panel = rgb(0xFFFFFF), t.raised = rgb(0xF5F7F9);
   t.sunken = rgb(0xE9EDF1), t.line = rgb(0xD5DBE2), t.hover = rgb(0xE6EBF1);
   t.shadow = IM_COL32(30, 40, 60, 28);
-  t.text = rgb(0x171C22), t.dim = rgb(0x55606C), t.faint = rgb(0x828D99);
-  t.accent = rgb(0xB97400), t.on_accent = rgb(0xFFFFFF),
+  t.text = rgb(0x171C22), t.dim = rgb(0x46505B), t.faint = rgb(0x59636E);
+  t.accent = rgb(0x925B00), t.on_accent = rgb(0xFFFFFF),
   t.accent_background = rgb(0xFBEBCB);
-  t.warning = rgb(0xC0381F), t.warning_background = rgb(0xFBE2DC);
-  t.waiting = rgb(0xB9C3CE);
-  t.orange = rgb(0xDD9200), t.sky = rgb(0x2B95D0), t.green = rgb(0x0E9570);
+  t.warning = rgb(0xB02F18), t.warning_background = rgb(0xFBE2DC);
+  t.waiting = rgb(0xC4C1BB), t.arrow = rgb(0x3A4550), t.host = rgb(0x8C9096);
+  t.lime = rgb(0x7FA312), t.tan = rgb(0xA07D55), t.sky = rgb(0x2B95D0),
+  t.green = rgb(0x0E9570);
   t.yellow = rgb(0xC7B400), t.blue = rgb(0x2E6BD8), t.pink = rgb(0xC4639C);
   t.violet = rgb(0x7E57D0), t.slate = rgb(0x6B7C99), t.grey = rgb(0xA4AEB9);
-  t.code_keyword = rgb(0x8A3FBF), t.code_type = rgb(0x0C7C70);
-  t.code_number = rgb(0xB5500F), t.code_text = rgb(0x3F7A14);
-  t.code_comment = rgb(0x828D99), t.code_call = rgb(0x2458C5);
+  t.code_keyword = rgb(0x8A3FBF), t.code_type = rgb(0x0B6B61);
+  t.code_number = rgb(0x9C440B), t.code_text = rgb(0x356911);
+  t.code_comment = rgb(0x5C6670), t.code_call = rgb(0x2458C5);
   return t;
 }
 
@@ -59,7 +61,7 @@ ImU32 look_up(const Theme& theme, const std::string& name,
   for (const auto& [key, hue] : table) {
     if (name == key) return theme.*hue;
   }
-  return theme.slate;
+  return theme.grey;
 }
 
 }  // namespace
@@ -76,9 +78,9 @@ const Theme& light_theme() {
 
 ImU32 reason_colour(const Theme& theme, const std::string& why) {
   return look_up(theme, why,
-                 {{reasons::replicate, &Theme::orange},
-                  {reasons::broadcast, &Theme::orange},
-                  {reasons::rebuild, &Theme::orange},
+                 {{reasons::replicate, &Theme::lime},
+                  {reasons::broadcast, &Theme::lime},
+                  {reasons::rebuild, &Theme::lime},
                   {reasons::metrics, &Theme::green},
                   {reasons::sync_batch_norm, &Theme::yellow},
                   {reasons::reduce, &Theme::pink},
@@ -86,7 +88,7 @@ ImU32 reason_colour(const Theme& theme, const std::string& why) {
                   {reasons::scatter, &Theme::sky},
                   {reasons::h2d, &Theme::blue},
                   {reasons::gather, &Theme::green},
-                  {reasons::grad_scatter, &Theme::yellow},
+                  {reasons::grad_scatter, &Theme::slate},
                   {reasons::d2h, &Theme::violet}});
 }
 
@@ -95,7 +97,7 @@ ImU32 phase_colour(const Theme& theme, const std::string& phase) {
                  {{phases::data, &Theme::grey},
                   {phases::h2d, &Theme::blue},
                   {phases::scatter, &Theme::sky},
-                  {phases::replicate, &Theme::orange},
+                  {phases::replicate, &Theme::lime},
                   {phases::forward, &Theme::blue},
                   {phases::parallel_apply, &Theme::blue},
                   {phases::gather, &Theme::green},
@@ -103,15 +105,17 @@ ImU32 phase_colour(const Theme& theme, const std::string& phase) {
                   {phases::backward, &Theme::slate},
                   {phases::reduce, &Theme::pink},
                   {phases::all_reduce, &Theme::pink},
-                  {phases::broadcast, &Theme::orange},
+                  {phases::broadcast, &Theme::lime},
                   {phases::metrics, &Theme::green},
                   {phases::optimizer, &Theme::yellow}});
 }
 
 ImU32 memory_colour(const Theme& theme, size_t category) {
+  // The model's own memory has the colours of its copies: parameters those of
+  // replicate, gradients of reduce, inputs of scatter, activations of forward.
   static constexpr std::array<Hue, 9> hues = {
-      &Theme::orange, &Theme::pink,   &Theme::yellow, &Theme::sky, &Theme::blue,
-      &Theme::green,  &Theme::violet, &Theme::slate,  &Theme::grey};
+      &Theme::lime,   &Theme::pink,   &Theme::green, &Theme::blue, &Theme::sky,
+      &Theme::yellow, &Theme::violet, &Theme::tan,   &Theme::grey};
   return theme.*hues[category < hues.size() ? category : hues.size() - 1];
 }
 
@@ -119,13 +123,13 @@ ImU32 event_colour(const Theme& theme, const Model& model, uint32_t index) {
   const Event& event = model.events[index];
   switch (event.what()) {
     case Kind::step:
-      return mixed(theme.panel, theme.slate, 0.45f);
+      return mixed(theme.panel, theme.host, 0.45f);
     case Kind::phase:
       return phase_colour(theme, model.name_of(event));
     case Kind::call:
-      return mixed(theme.panel, theme.slate, 0.62f);
+      return mixed(theme.panel, theme.host, 0.62f);
     case Kind::op:
-      return mixed(theme.panel, theme.slate, 0.85f);
+      return mixed(theme.panel, theme.host, 0.85f);
     case Kind::kernel:
     case Kind::collective: {
       const std::string& phase = model.strings[model.phases[event.phase]];
@@ -133,7 +137,7 @@ ImU32 event_colour(const Theme& theme, const Model& model, uint32_t index) {
     }
     case Kind::copy: {
       const Copy* copy = model.copy_of(index);
-      return copy == nullptr ? theme.slate
+      return copy == nullptr ? theme.grey
                              : reason_colour(theme, model.strings[copy->why]);
     }
     case Kind::sync:
@@ -157,12 +161,6 @@ ImU32 mixed(ImU32 a, ImU32 b, float share) {
     result |= static_cast<ImU32>(from + (to - from) * part / 256) << shift;
   }
   return result;
-}
-
-ImU32 ink_on(ImU32 ground) {
-  const int red = ground & 255, green = ground >> 8 & 255, blue = ground >> 16 & 255;
-  const bool light = red * 30 + green * 59 + blue * 11 > 100 * 122;
-  return light ? IM_COL32(12, 16, 22, 235) : IM_COL32(255, 255, 255, 240);
 }
 
 }  // namespace lockstep::gui

@@ -1,4 +1,4 @@
-// The viewer's colours. The hues are from Okabe and Ito's palette (2008), which people
+// The viewer's colours. Most hues are from Okabe and Ito's palette (2008), which people
 // with any common colour blindness can distinguish. The colours also differ in
 // lightness, and every meaningful colour is accompanied by a word.
 #pragma once
@@ -18,9 +18,11 @@ struct Theme {
   ImU32 accent, on_accent, accent_background;
   ImU32 warning, warning_background;
   ImU32 waiting;  ///< stripes where work is enqueued and nothing runs
+  ImU32 arrow;    ///< curves between events
+  ImU32 host;     ///< calls on the host, in shades
 
-  // Colours that carry meaning.
-  ImU32 orange, sky, green, yellow, blue, pink, violet, slate, grey;
+  // Colours that carry meaning; `accent` (what is current) is none of them.
+  ImU32 lime, sky, green, yellow, blue, pink, violet, slate, tan, grey;
 
   // Source code.
   ImU32 code_keyword, code_type, code_number, code_text, code_comment, code_call;
@@ -29,7 +31,7 @@ struct Theme {
 const Theme& dark_theme();
 const Theme& light_theme();
 
-/// Returns the colour for a copy's reason: orange for `replicate`, pink for `reduce`, …
+/// Returns the colour for a copy's reason: lime for `replicate`, pink for `reduce`, …
 ImU32 reason_colour(const Theme& theme, const std::string& why);
 /// Returns the colour of a phase, also used for the kernels of that phase.
 ImU32 phase_colour(const Theme& theme, const std::string& phase);
@@ -41,7 +43,17 @@ ImU32 event_colour(const Theme& theme, const Model& model, uint32_t event);
 
 ImU32 with_alpha(ImU32 colour, float alpha);      ///< scales opacity, 0 … 1
 ImU32 mixed(ImU32 a, ImU32 b, float share_of_b);  ///< 0 … 1
-/// Returns the ink colour, dark or light, that contrasts better with `ground`.
+
+// ---- Contrast: all text has at least kReadable (tests/gui/app/contrast_test.cpp).
+
+/// The ratio that WCAG 2.2 requires of text (success criterion 1.4.3).
+inline constexpr float kReadable = 4.5f;
+/// Returns the contrast ratio of two opaque colours, 1 to 21, as WCAG 2.2 defines it.
+float contrast(ImU32 a, ImU32 b);
+/// Returns the ink colour, black or white, that contrasts better with `ground`; its
+/// ratio is at least 4.58.
 ImU32 ink_on(ImU32 ground);
+/// Returns `colour`, mixed with ink_on(ground) until it is readable on `ground`.
+ImU32 readable(ImU32 colour, ImU32 ground);
 
 }  // namespace lockstep::gui

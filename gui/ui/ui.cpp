@@ -224,8 +224,11 @@ void Ui::tooltip(std::string_view text) const {
 }
 
 Scroll::Scroll(const Ui& ui, const char* id, const Rect& area, float content,
-               float wanted, int stamp)
+               float wanted, int stamp, float row)
     : ui_(ui), area_(area) {
+  if (row > 0 && content > area.h) {
+    area_.h = std::max(row, std::floor(area.h / row) * row);
+  }
   ImGuiStorage* storage = ImGui::GetStateStorage();
   ImGui::PushID(id);
   const ImGuiID stamp_key = ImGui::GetID("stamp"), moved_key = ImGui::GetID("moved");
@@ -234,21 +237,22 @@ Scroll::Scroll(const Ui& ui, const char* id, const Rect& area, float content,
     storage->SetInt(stamp_key, stamp);
     storage->SetFloat(moved_key, 0);
   }
-  const float most = std::max(0.0f, content - area.h);
+  const float most = std::max(0.0f, content - area_.h);
   wanted = std::clamp(wanted, 0.0f, most);
   float moved = storage->GetFloat(moved_key, 0);
   const ImGuiIO& io = ImGui::GetIO();
-  const bool over = area.contains(io.MousePos) && ImGui::IsWindowHovered();
+  const bool over = area_.contains(io.MousePos) && ImGui::IsWindowHovered();
   if (over && io.MouseWheel != 0 && !io.KeyCtrl) moved -= io.MouseWheel * 54;
   moved = std::clamp(wanted + moved, 0.0f, most) - wanted;
   storage->SetFloat(moved_key, moved);
   offset_ = std::round(wanted + moved);
+  if (row > 0) offset_ = std::min(most, std::round(offset_ / row) * row);
 
-  ui.list->PushClipRect(area.min(), area.max(), true);
+  ui.list->PushClipRect(area_.min(), area_.max(), true);
   if (most > 0) {
-    const float grip = std::max(24.0f, area.h * area.h / content);
-    const float at = (area.h - grip) * offset_ / most;
-    ui.fill({area.right() - 5, area.y + at, 3, grip},
+    const float grip = std::min(area_.h, std::max(24.0f, area_.h * area_.h / content));
+    const float at = (area_.h - grip) * offset_ / most;
+    ui.fill({area_.right() - 5, area_.y + at, 3, grip},
             with_alpha(ui.theme.dim, over ? 0.5f : 0.25f), 1.5f);
   }
 }

@@ -82,16 +82,18 @@ std::string_view fitting_prefix(const ImFont& font, float size, std::string_view
 class Scroll {
  public:
   /// Clips drawing to `area`. `content` is the total height, `wanted` is the desired
-  /// scroll offset, and `stamp` identifies the current item.
+  /// scroll offset, and `stamp` identifies the current item. If `row` is not 0, shows
+  /// whole rows of this height only.
   Scroll(const Ui& ui, const char* id, const Rect& area, float content, float wanted,
-         int stamp);
+         int stamp, float row = 0);
   ~Scroll();
   Scroll(const Scroll&) = delete;
   Scroll& operator=(const Scroll&) = delete;
 
   float top() const { return area_.y - offset_; }  ///< top of the content
+  float bottom() const { return area_.bottom(); }  ///< of what is shown
   bool shows(float y, float height) const {
-    return y + height >= area_.y && y <= area_.bottom();
+    return y + height > area_.y + 0.5f && y < area_.bottom() - 0.5f;
   }
 
  private:

@@ -51,6 +51,8 @@ class Pictures(TempTest):
                 ([os.path.join(ROOT, "README.md")], 1, "README.md"),
                 ([DP, "--at", "7"], 2, "7"),
                 ([DP, "--at", "2:lunch"], 2, "lunch"),
+                ([DP, "--note", "2:lunch=slow"], 2, "lunch"),
+                ([DP, "--note", "2:forward"], 2, "STEP[:PHASE]=text"),
                 ([DP, "--at", "#99999999"], 2, "99999999"),
                 ([DP, "--size", "3x3"], 2, "3x3"),
                 ([DP, "--theme", "pink"], 2, "pink"),
@@ -98,7 +100,7 @@ class Window(TempTest):
         self.screen = Screen()
         self.addCleanup(self.screen.close)
         self.env = dict(os.environ, DISPLAY=self.screen.display, HOME=self.folder,
-                        LIBGL_ALWAYS_SOFTWARE="1")
+                        XDG_STATE_HOME=self.path("state"), LIBGL_ALWAYS_SOFTWARE="1")
 
     def start(self, *words):
         viewer = subprocess.Popen(
@@ -127,12 +129,13 @@ class Window(TempTest):
         subprocess.run(["xdotool", *words], env=self.env, check=True, timeout=60)
 
     def key(self, viewer, name, wanted):
-        """Holds the key until the viewer has processed it: it polls keys once per
-        frame."""
-        self.xdotool("keydown", name)
-        line = self.wait_for(viewer, wanted)
-        self.xdotool("keyup", name)
-        return line
+        self.xdotool("key", "--delay", "0", name)
+        return self.wait_for(viewer, wanted)
+
+    def count(self, viewer, lines):
+        """Waits for this number of state lines."""
+        for _ in range(lines):
+            self.wait_for(viewer, "state:")
 
     def test_without_opengl_it_offers_pictures(self):
         screen = Screen("-extension", "GLX")  # like many remote connections
@@ -145,7 +148,8 @@ class Window(TempTest):
         self.assertIn("--screenshot", error)
 
     def test_keys_move_it(self):
-        viewer = self.start(DP, "--at", "2:forward")
+        trace = shutil.copy(DP, self.folder)  # notes are written beside it
+        viewer = self.start(trace, "--at", "2:forward")
         self.wait_for(viewer, "forward")
         found = subprocess.run(
             ["xdotool", "search", "--sync", "--name", "^lockstep$"], env=self.env,
@@ -155,7 +159,19 @@ class Window(TempTest):
         self.key(viewer, "Up", " forward")
         self.key(viewer, "Right", " loss")
         self.key(viewer, "Left", " forward")
+        # No tap is lost, however short: each changes the order, and the state line.
+        self.xdotool("key", "--delay", "1", *["o"] * 40)
+        self.count(viewer, 40)
+        # What the user writes and chooses is kept at once.
+        self.xdotool("key", "--delay", "1", "t", *"aslow", "Return")
         self.key(viewer, "space", "playing")
+        self.count(viewer, 2)  # drawn after the note was kept
+        with open(trace + ".notes.json") as file:
+            self.assertIn('"text": "slow"', file.read())
+        with open(os.path.join(self.folder, "state", "lockstep", "viewer")) as file:
+            kept = file.read()
+        self.assertIn("light\n", kept)
+        self.assertIn(f"file {trace}\n", kept)
         viewer.send_signal(signal.SIGTERM)
         viewer.wait(timeout=60)
 

@@ -78,7 +78,7 @@ State while_running(const Model& model, const std::string& name) {
   return state_at(model, in_time_order(model, at_event(model, named(model, name))));
 }
 
-std::string said(const Model& model, const std::string& name) {
+std::string said_of(const Model& model, const std::string& name) {
   const State state = state_at(model, at_event(model, named(model, name)));
   return narrate(model, state, break_down(model, state.step)).text;
 }
@@ -109,13 +109,13 @@ TEST(ForeignState, CopiesDoNotComputeAndCollectivesCommunicate) {
 }
 
 TEST(ForeignNarration, DoesNotExplainPyTorchsWaitsByOurs) {
-  const std::string text = said(imported(), "cudaDeviceSynchronize");
+  const std::string text = said_of(imported(), "cudaDeviceSynchronize");
   EXPECT_NE(text.find("waits"), std::string::npos) << text;
   EXPECT_EQ(text.find("lockstep"), std::string::npos) << text;
 }
 
 TEST(ForeignNarration, DoesNotGuessWhatIsSummed) {
-  const std::string text = said(imported(), "all_reduce");
+  const std::string text = said_of(imported(), "all_reduce");
   EXPECT_EQ(text.find("gradient"), std::string::npos) << text;
   EXPECT_NE(text.find("8 ranks"), std::string::npos) << text;
 }

@@ -1,0 +1,176 @@
+#include "gui/files/notes_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <stdexcept>
+
+#include "base/file.h"
+#include "gui/files/state_file.h"
+
+namespace lockstep::gui {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr size_t kMostCompletions = 10;
+
+/// Returns the contents of a file, or "" if there is none.
+std::string contents(const fs::path& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// Returns true if a file exists that is not notes: it must not be replaced.
+bool is_foreign(const Model& model, const fs::path& path) {
+  const std::string text = contents(path);
+  if (text.empty()) return false;
+  try {
+    read_notes(model, text);
+    return false;
+  } catch (const std::exception&) {
+    return true;
+  }
+}
+
+void write_file(const fs::path& path, std::string_view bytes) {
+  AtomicFile file(path, AtomicFile::Packing::none);
+  file.write(bytes);
+  file.commit();
+}
+
+/// Writes the notes; a trace without any has no file.
+void keep_notes(OpenTrace& trace, const fs::path& path) {
+  const Notes& notes = trace.notes;
+  if (is_foreign(*trace.model, path)) {
+    throw std::runtime_error(path.string() + " holds something else");
+  }
+  if (notes.placed.empty() && notes.unplaced.empty()) {
+    fs::remove(path);
+    return;
+  }
+  write_file(path, notes_json(*trace.model, notes));
+}
+
+std::string expanded(const std::string& typed) {
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || !typed.starts_with("~/")) return typed;
+  return home + typed.substr(1);
+}
+
+bool is_trace_name(const std::string& name) {
+  return (name.ends_with(".json") && !name.ends_with(".notes.json")) ||
+         name.ends_with(".json.gz");
+}
+
+}  // namespace
+
+fs::path notes_beside(const std::string& trace) { return trace + ".notes.json"; }
+
+fs::path notes_elsewhere(const std::string& trace) {
+  const fs::path folder = state_folder();
+  if (folder.empty()) return {};
+  std::error_code ignored;
+  const std::string whole = fs::absolute(trace, ignored).string();
+  return folder / "notes" /
+         fmt::format("{}-{:016x}.notes.json", fs::path(trace).filename().string(),
+                     std::hash<std::string>{}(whole));
+}
+
+std::string load_notes(OpenTrace& trace) {
+  const Model& model = *trace.model;
+  std::string problem;
+  for (const fs::path& path : {notes_beside(model.name), notes_elsewhere(model.name)}) {
+    const std::string text = path.empty() ? "" : contents(path);
+    if (text.empty()) continue;
+    try {
+      Notes read = read_notes(model, text);
+      for (Note& note : read.placed) {
+        add_note(model, trace.notes.placed, std::move(note));
+      }
+      for (UnplacedNote& note : read.unplaced) {
+        trace.notes.unplaced.push_back(std::move(note));
+      }
+      if (trace.notes_file.empty()) trace.notes_file = path.string();
+    } catch (const std::exception& failure) {
+      problem = path.string() + ": " + failure.what();
+    }
+  }
+  return problem;
+}
+
+std::string save_notes(OpenTrace& trace) {
+  trace.notes_changed = false;
+  const fs::path beside = notes_beside(trace.model->name);
+  const fs::path elsewhere = notes_elsewhere(trace.model->name);
+  std::string why;
+  try {
+    keep_notes(trace, beside);
+    trace.notes_file = beside.string();
+    std::error_code ignored;
+    if (!elsewhere.empty()) fs::remove(elsewhere, ignored);
+    return "";
+  } catch (const std::exception& failure) {
+    why = failure.what();
+  }
+  try {
+    if (elsewhere.empty()) throw std::runtime_error("no home folder is known");
+    fs::create_directories(elsewhere.parent_path());
+    keep_notes(trace, elsewhere);
+    trace.notes_file = elsewhere.string();
+    return fmt::format("notes are kept in {}, because {}", elsewhere.string(), why);
+  } catch (const std::exception& failure) {
+    trace.notes_file.clear();
+    return fmt::format(
+        "notes are NOT saved: {}; {}; fix: copy the trace to a folder that you can "
+        "write",
+        why, failure.what());
+  }
+}
+
+std::string save_beside(const std::string& trace, const std::string& ending,
+                        std::string_view bytes) {
+  const fs::path beside = trace + ending;
+  std::string why;
+  for (const fs::path& path : {beside, fs::path(beside.filename())}) {
+    try {
+      write_file(path, bytes);
+      return "saved " + path.string();
+    } catch (const std::exception& failure) {
+      if (why.empty()) why = failure.what();
+    }
+  }
+  return "not saved: " + why;
+}
+
+std::vector<std::string> complete_path(const std::string& typed) {
+  const std::string path = expanded(typed);
+  const size_t slash = path.find_last_of('/');
+  const std::string folder =
+      slash == std::string::npos ? "" : path.substr(0, slash + 1);
+  const std::string begun = path.substr(folder.size());
+  std::vector<std::string> found;
+  std::error_code failed;
+  fs::directory_iterator at(folder.empty() ? "." : folder, failed);
+  for (; !failed && at != fs::directory_iterator(); at.increment(failed)) {
+    const std::string name = at->path().filename().string();
+    if (!name.starts_with(begun) || (name.starts_with('.') && begun.empty())) continue;
+    std::error_code ignored;
+    if (at->is_directory(ignored))
+      found.push_back(folder + name + "/");
+    else if (is_trace_name(name))
+      found.push_back(folder + name);
+  }
+  std::sort(found.begin(), found.end());
+  if (found.size() > kMostCompletions) found.resize(kMostCompletions);
+  return found;
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,137 @@
+// Files of the viewer: notes beside a trace or, if that cannot be written, elsewhere;
+// what is kept between runs; completion of paths.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "gui/files/notes_file.h"
+#include "gui/files/state_file.h"
+#include "tests/gui/model/made_trace.h"
+
+namespace lockstep::gui {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Files : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "lockstep_files_XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    setenv("XDG_STATE_HOME", (folder_ / "state").c_str(), 1);
+  }
+  void TearDown() override {
+    unsetenv("XDG_STATE_HOME");
+    fs::remove_all(folder_);
+  }
+
+  OpenTrace opened(const fs::path& path) {
+    OpenTrace trace;
+    trace.model = std::make_unique<Model>(
+        test::Made().x("phase", "step", 0, 0, 9, R"("kind":"train")").model());
+    trace.model->name = path.string();
+    return trace;
+  }
+  static void write(const fs::path& path, const std::string& text) {
+    std::ofstream(path) << text;
+  }
+  static std::string read(const fs::path& path) {
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Files, NotesAreKeptBesideTheTrace) {
+  OpenTrace trace = opened(folder_ / "run.json.gz");
+  add_note(*trace.model, trace.notes.placed, {at_event(*trace.model, 0), "here"});
+  trace.notes_changed = true;
+  EXPECT_EQ(save_notes(trace), "");
+  EXPECT_FALSE(trace.notes_changed);
+  EXPECT_EQ(trace.notes_file, (folder_ / "run.json.gz.notes.json").string());
+  OpenTrace again = opened(folder_ / "run.json.gz");
+  EXPECT_EQ(load_notes(again), "");
+  EXPECT_EQ(again.notes, trace.notes);
+  again.notes.placed.clear();
+  EXPECT_EQ(save_notes(again), "");
+  EXPECT_FALSE(fs::exists(folder_ / "run.json.gz.notes.json"));
+}
+
+TEST_F(Files, AnUnwritableFolderIsSaidAndNothingIsLost) {
+  // The folder of the trace does not exist, which no user can write to.
+  OpenTrace trace = opened(folder_ / "gone" / "run.json");
+  add_note(*trace.model, trace.notes.placed, {at_event(*trace.model, 0), "here"});
+  const std::string said = save_notes(trace);
+  EXPECT_TRUE(said.starts_with("notes are kept in " + (folder_ / "state").string()))
+      << said;
+  OpenTrace again = opened(folder_ / "gone" / "run.json");
+  load_notes(again);
+  EXPECT_EQ(again.notes, trace.notes);
+  // Once the folder can be written, they move beside the trace.
+  fs::create_directories(folder_ / "gone");
+  EXPECT_EQ(save_notes(again), "");
+  EXPECT_FALSE(fs::exists(notes_elsewhere(again.model->name)));
+  // Nowhere at all.
+  write(folder_ / "file", "x");
+  setenv("XDG_STATE_HOME", (folder_ / "file").c_str(), 1);
+  trace.model->name = (folder_ / "lost" / "run.json").string();
+  EXPECT_TRUE(save_notes(trace).starts_with("notes are NOT saved"));
+  EXPECT_EQ(trace.notes.placed.size(), 1u);
+}
+
+TEST_F(Files, AnotherFileIsNotReplaced) {
+  const fs::path beside = folder_ / "run.json.notes.json";
+  write(beside, "a shopping list");
+  OpenTrace trace = opened(folder_ / "run.json");
+  EXPECT_NE(load_notes(trace).find("run.json.notes.json"), std::string::npos);
+  add_note(*trace.model, trace.notes.placed, {at_event(*trace.model, 0), "here"});
+  EXPECT_NE(save_notes(trace).find("holds something else"), std::string::npos);
+  EXPECT_EQ(read(beside), "a shopping list");
+  EXPECT_TRUE(fs::exists(notes_elsewhere(trace.model->name)));
+}
+
+TEST_F(Files, ChoicesSurvive) {
+  Kept kept;
+  kept.files = {"/a b.json", "/c.json.gz"};
+  kept.toured = kept.light = kept.tree = true;
+  kept.panes.left = 0.25f, kept.panes.ports = 0.125f;
+  save_kept(kept);
+  EXPECT_EQ(load_kept(), kept);
+  Settings settings;
+  apply_kept(kept, settings);
+  EXPECT_FALSE(settings.dark);
+  EXPECT_EQ(settings.panes, kept.panes);
+  // Lines of other versions, and damage, are ignored.
+  EXPECT_EQ(parse_kept("toured\npanel left 7\npanel top 0.5\nnovel\nfile x\n").files,
+            std::vector<std::string>{"x"});
+  EXPECT_EQ(parse_kept("panel left nan\npanel left 7").panes, Panes{});
+}
+
+TEST_F(Files, PathsAreCompleted) {
+  fs::create_directories(folder_ / "runs");
+  for (const char* name :
+       {"run1.json.gz", "run2.json", "run2.json.notes.json", "x.png"}) {
+    write(folder_ / name, "x");
+  }
+  const std::string base = folder_.string() + "/";
+  EXPECT_EQ(complete_path(base + "r"),
+            (std::vector<std::string>{base + "run1.json.gz", base + "run2.json",
+                                      base + "runs/"}));
+  EXPECT_TRUE(complete_path(base + "nothing").empty());
+  EXPECT_TRUE(complete_path("/no/such/folder/").empty());
+}
+
+TEST_F(Files, PicturesAndTablesAreSavedBesideTheTrace) {
+  EXPECT_EQ(save_beside((folder_ / "run.json").string(), ".kernels.csv", "a,b\n"),
+            "saved " + (folder_ / "run.json.kernels.csv").string());
+  EXPECT_EQ(read(folder_ / "run.json.kernels.csv"), "a,b\n");
+}
+
+}  // namespace
+}  // namespace lockstep::gui
