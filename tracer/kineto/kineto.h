@@ -14,6 +14,10 @@ namespace lockstep::tracer {
 /// says so. Throws std::runtime_error if the file cannot be read otherwise.
 Trace open_trace(const std::string& path);
 
+/// The same for the text of a file, which `text.owner` keeps alive or which outlives
+/// the trace. Throws std::runtime_error.
+Trace open_text(const FileText& text, const std::string& name);
+
 /// Converts one rank's torch.profiler file to our format: steps, host threads, kernels
 /// by device and stream with the operator that launched them, copies with their bytes,
 /// NCCL kernels as collectives. `lockstep.imported` lists what was left out and what
