@@ -29,7 +29,7 @@ struct ViewOptions {
   float scale = 1, speed = 1, seconds = 6;
   int fps = 30, tour = 0;
   bool compare = false, cpp = false, tree = false, help = false, time_order = false,
-       state = false;
+       state = false, why = false;
 };
 
 struct Size {
@@ -93,9 +93,13 @@ int draw_pictures(const ViewOptions& o) {
   app.settings.compare = o.compare;
   app.settings.cpp_names = o.cpp;
   app.settings.tree = o.tree;
+  app.settings.why = o.why;
   app.settings.help = o.help;
   app.settings.tour = o.tour;
   open_all(o, app);
+  while (const gui::Model* model = app.awaits_why()) {
+    app.take_why(model->text.data(), gui::analyse(gui::why_source(*model)));
+  }
   go_to(o, app);
   const gui::Rect whole{0, 0, static_cast<float>(size.width),
                         static_cast<float>(size.height)};
@@ -130,6 +134,7 @@ int open_window(const ViewOptions& o) {
   if (!o.size.empty()) options.width = size.width, options.height = size.height;
   options.light = o.theme == Theme::light;
   options.compare = o.compare;
+  options.why = o.why;
   options.print_state = o.state;
   gui::run_window(options);
   return 0;
@@ -190,6 +195,8 @@ void add_view(CLI::App& app, Action& action) {
   command->add_flag("--cpp", o->cpp, "show C++ names instead of PyTorch's");
   command->add_flag("--tree", o->tree,
                     "show the step's call tree instead of the call stack");
+  command->add_flag("--why", o->why,
+                    "show why N devices are not N times as fast, and the longest path");
   command->add_flag("--time-order", o->time_order,
                     "order events by time, not by calls");
   command->add_flag("--keys", o->help, "show the list of keys");

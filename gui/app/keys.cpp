@@ -17,7 +17,7 @@ const std::vector<KeyHelp>& key_help() {
       {"Step", "↑", "up to the caller"},
       {"Step", "shift →", "out: past everything the caller caused"},
       {"Find", "/", "search names"},
-      {"Find", "n / shift n", "next, previous hit"},
+      {"Find", "n / shift n", "next, previous hit; with y: on the path"},
       {"Jump", "m / shift m", "next, previous data transfer"},
       {"Jump", "p / shift p", "next, previous phase"},
       {"Jump", "page ↓ / page ↑", "next, previous training step"},
@@ -29,6 +29,7 @@ const std::vector<KeyHelp>& key_help() {
       {"View", "f", "timeline: toggle follow mode"},
       {"View", "r / shift r", "the same point in the next, previous rank's program"},
       {"View", "k", "call stack, or the step's call tree"},
+      {"View", "y", "why not N times as fast? or the stage"},
       {"View", "v", "bytes by port, or hidden communication"},
       {"View", "c", "PyTorch or C++ names"},
       {"View", "d", "compare the open traces side by side"},
@@ -109,6 +110,7 @@ void view_keys(App& app, bool shift) {
     const int ranks = trace.model->ranks();
     app.focus_rank((trace.state.rank + (shift ? ranks - 1 : 1)) % ranks);
   }
+  if (pressed('y')) settings.why = !settings.why;
   if (pressed('k')) settings.tree = !settings.tree;
   if (pressed('v')) settings.overlap = !settings.overlap;
   if (pressed('c')) settings.cpp_names = !settings.cpp_names;
@@ -150,7 +152,8 @@ void handle_keys(App& app) {
     else
       settings.searching = true;
   }
-  if (pressed('n')) go_to_hit(app, !held.shift);
+  const bool on_path = settings.why && settings.search.empty() && app.has_trace();
+  if (pressed('n')) on_path ? walk_path(app, !held.shift) : go_to_hit(app, !held.shift);
   if (pressed('t')) settings.dark = !settings.dark;
   if (settings.tour > 0 && key_pressed(Key::enter)) ++settings.tour;
   if (!app.has_trace()) return;

@@ -67,13 +67,17 @@ void draw_columns(const Ui& ui, Rect room, App& app) {
   left.take_top(kGap);
   draw_source(ui, left, app);
 
-  draw_stage(ui, room, app, app.trace());
+  if (app.settings.why) {
+    draw_why(ui, room, app);
+  } else {
+    draw_stage(ui, room, app, app.trace());
+  }
 
   // Each panel gets its preferred height, up to a fraction of the column; the inspector
   // gets the rest.
   const OpenTrace& trace = app.trace();
   const auto phases = static_cast<float>(std::max<size_t>(3, trace.mean.phases.size()));
-  const float times = between(110, 31 + 16 + 18 * phases + 30, right.h * 0.41f);
+  const float times = between(110, 31 + 16 + 20 + 18 * phases + 30, right.h * 0.45f);
   const float ports = between(84, 31 + 18 + 17 * port_lines(trace), right.h * 0.25f);
   draw_step_times(ui, right.take_top(times), app);
   right.take_top(kGap);

@@ -45,6 +45,8 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
   ui.text_cut(foot.x, foot.y + 6, foot.w, Type::body, t.dim, speed_line(trace));
   room.take_bottom(4);
 
+  room.take_top(draw_why_bar(ui, room, app));
+
   int64_t longest = 1;
   for (const tracer::NamedPhase& phase : trace.step.phases) {
     longest = std::max(longest, phase.cost.cost());

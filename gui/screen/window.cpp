@@ -13,6 +13,7 @@
 
 #include "gui/render/fonts.h"
 #include "gui/screen/recent.h"
+#include "gui/screen/why_job.h"
 #include "tracer/format/file_io.h"
 
 namespace lockstep::gui {
@@ -184,6 +185,7 @@ void run_window(const WindowOptions& options) {
   App app(window.fonts());
   app.settings.dark = !options.light;
   app.settings.compare = options.compare;
+  app.settings.why = options.why;
   RecentFiles memory = load_recent();
   app.recent = memory.files;
   if (!memory.toured && !options.print_state) app.settings.tour = 1;
@@ -196,17 +198,20 @@ void run_window(const WindowOptions& options) {
 
   std::string said, at = options.at;
   SlowFrames slow;
+  WhyJob why;
   using Clock = std::chrono::steady_clock;
   Clock::time_point before = Clock::now();
   while (!glfwWindowShouldClose(window.glfw())) {
     // No animation is running, so sleep until there is input.
     const bool busy = app.is_loading() || !queue.files.empty() ||
-                      app.settings.transport.playing || app.is_settling();
+                      app.settings.transport.playing || app.is_settling() ||
+                      why.is_running();
     if (busy)
       glfwPollEvents();
     else
       glfwWaitEventsTimeout(0.25);
     open_next(app, queue, memory);
+    why.update(app);
     const Clock::time_point now = Clock::now();
     const std::chrono::duration<float> passed = now - before;
     before = now;

@@ -12,7 +12,7 @@ struct WindowOptions {
   std::vector<std::string> files;  ///< opened in this order
   std::string at;                  ///< a position, see parse_position; empty: the start
   int width = 0, height = 0;       ///< in points; 0: fit the screen
-  bool light = false, compare = false;
+  bool light = false, compare = false, why = false;
   bool print_state = false;  ///< print a line to stdout whenever the position changes
 };
 
