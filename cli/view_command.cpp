@@ -34,7 +34,7 @@ struct ViewOptions {
   float scale = 1, speed = 1, seconds = 0;
   int fps = 30, tour = 0;
   bool compare = false, cpp = false, tree = false, help = false, time_order = false,
-       state = false, quiz = false;
+       state = false, quiz = false, why = false;
 };
 
 struct Size {
@@ -110,9 +110,13 @@ int draw_pictures(const ViewOptions& o) {
   app.settings.compare = o.compare;
   app.settings.cpp_names = o.cpp;
   app.settings.tree = o.tree;
+  app.settings.why = o.why;
   app.settings.help = o.help;
   app.settings.tour = o.tour;
   open_all(o, app);
+  while (const gui::Model* model = app.awaits_why()) {
+    app.take_why(model->text.data(), gui::analyse(gui::why_source(*model)));
+  }
   go_to(o, app);
   if (o.quiz && app.has_trace()) gui::ask_here(app);
   const gui::Rect whole{0, 0, static_cast<float>(size.width),
@@ -155,6 +159,7 @@ int open_window(const ViewOptions& o) {
   options.notes = o.notes;
   options.compare = o.compare;
   options.quiz = o.quiz;
+  options.why = o.why;
   options.print_state = o.state;
   gui::run_window(options);
   return 0;
@@ -227,6 +232,8 @@ void add_view(CLI::App& app, Action& action) {
   command->add_flag("--cpp", o->cpp, "show C++ names instead of PyTorch's");
   command->add_flag("--tree", o->tree,
                     "show the step's call tree instead of the call stack");
+  command->add_flag("--why", o->why,
+                    "show why N devices are not N times as fast, and the longest path");
   command->add_flag("--time-order", o->time_order,
                     "order events by time, not by calls");
   command->add_flag("--quiz", o->quiz,

@@ -199,6 +199,14 @@ void explain_speedups(const std::vector<ComparedRun>& runs, int devices) {
   const auto gpus = print_speedups(runs, {.link = link, .compute_scale = scale});
   say(fmt::format("\n  {} such devices, links of {} GB/s\n", devices, fast.gb_per_s));
   const auto nvlink = print_speedups(runs, {.link = fast, .compute_scale = scale});
+  say("\n"
+      "  smaller kernels: forward, loss and backward take more than one N-th of one "
+      "device's time.\n"
+      "  host: no device has work until the host launches some. The host is not faster "
+      "with faster\n"
+      "  devices or links, so its time is a larger part of a shorter step.\n"
+      "  wake-ups: everything awaited has ended, but a thread still wakes up.\n"
+      "  bucket copies: kernels copy gradients into ddp's buckets and back.\n");
   if (!here || !gpus || !nvlink) return;
   say("\n" +
       tracer::scaling_sentences(runs[1].emulated, runs[2].emulated,

@@ -67,6 +67,9 @@ void App::open(Model model) {
   const uint32_t failed = trace.model->failed;
   const uint32_t first = failed == kNoEvent ? trace.model->steps.front().event : failed;
   trace.position = first == kNoEvent ? Position{} : at_event(*trace.model, first);
+  if (trace.model->events.size() <= kAnalysedAtOnce) {
+    trace.why = placed(*trace.model, analyse(why_source(*trace.model)));
+  }
   traces_.push_back(std::move(trace));
   current_ = traces_.size() - 1;
   refresh(traces_.back());
@@ -77,6 +80,24 @@ void App::refresh(OpenTrace& trace) {
   if (trace.step_of == trace.state.step) return;
   trace.step = break_down(*trace.model, trace.state.step);
   trace.step_of = trace.state.step;
+}
+
+const Model* App::awaits_why() {
+  const bool wanted = has_trace() && (settings.why || settings.compare);
+  if (!wanted) return nullptr;
+  if (trace().why == nullptr) return trace().model.get();
+  for (const OpenTrace& other : traces_) {
+    if (other.why == nullptr) return other.model.get();
+  }
+  return nullptr;
+}
+
+void App::take_why(const char* text, WhyAnalysis analysis) {
+  for (OpenTrace& own : traces_) {
+    if (own.model->text.data() != text) continue;
+    own.why = placed(*own.model, std::move(analysis));
+    return;
+  }
 }
 
 void App::go(const Position& position) {

@@ -19,6 +19,7 @@
 #include "gui/model/op_table.h"
 #include "gui/model/state.h"
 #include "gui/model/verdict.h"
+#include "gui/model/why.h"
 #include "gui/ui/ui.h"
 
 namespace lockstep::gui {
@@ -57,10 +58,13 @@ struct TimelineView {
 struct OpenTrace {
   std::unique_ptr<Model> model;
   Position position;
-  State state;                ///< at `position`
-  Breakdown step;             ///< of the step that contains `state`
-  Breakdown mean;             ///< of all steps
-  size_t step_of = SIZE_MAX;  ///< the step that `step` describes
+  State state;                     ///< at `position`
+  Breakdown step;                  ///< of the step that contains `state`
+  Breakdown mean;                  ///< of all steps
+  size_t step_of = SIZE_MAX;       ///< the step that `step` describes
+  std::shared_ptr<const Why> why;  ///< nullptr until it is computed
+  size_t segment = 0;              ///< of the longest path of `segment_step`: walked to
+  size_t segment_step = SIZE_MAX;
   TimelineView timeline;
   Director director;
   Quiz quiz;
@@ -142,6 +146,7 @@ struct Settings {
   bool cpp_names = false;  ///< show C++ names instead of PyTorch's
   bool help = false;       ///< show the overlay of keys
   bool compare = false;    ///< show all open traces side by side
+  bool why = false;        ///< show "Why not 4x?" instead of the stage
   int tour = 0;            ///< current card of the first-run tour; 0 if none
   bool quiz = false;       ///< playing asks a question before a phase
   Transport transport;
@@ -181,6 +186,12 @@ class App {
   OpenTrace& trace() { return traces_[current_]; }
   size_t current() const { return current_; }
   void select_trace(size_t trace) { current_ = trace; }
+
+  /// Returns the model of a large trace that "Why not 4x?" needs analysed, or nullptr.
+  /// The caller passes what `analyse` returns to `take_why`, with the model's
+  /// `text.data()`.
+  const Model* awaits_why();
+  void take_why(const char* text, WhyAnalysis analysis);
 
   /// Moves to a position in the current trace, and moves compared traces accordingly.
   void go(const Position& position);

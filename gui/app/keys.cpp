@@ -20,7 +20,7 @@ const std::vector<KeyHelp>& key_help() {
       {"Step", "↑", "up to the caller"},
       {"Step", "shift →", "out: past everything the caller caused"},
       {"Find", "/", "search: a name, or dev:2 phase:reduce bytes>1M"},
-      {"Find", "n / shift n", "next, previous hit"},
+      {"Find", "n / shift n", "next, previous hit; with y: on the path"},
       {"Jump", "m / shift m", "next, previous data transfer"},
       {"Jump", "p / shift p", "next, previous phase"},
       {"Jump", "page ↓ / page ↑", "next, previous training step"},
@@ -39,6 +39,7 @@ const std::vector<KeyHelp>& key_help() {
       {"View", "f", "timeline: toggle follow mode"},
       {"View", "r / shift r", "the same point in the next, previous rank's program"},
       {"View", "k", "call stack, or the step's call tree"},
+      {"View", "y", "why not N times as fast? or the stage"},
       {"View", "v", "bytes by port, or hidden communication"},
       {"View", "c", "PyTorch or C++ names"},
       {"View", "d", "compare the open traces side by side"},
@@ -123,6 +124,7 @@ void view_keys(App& app, bool shift) {
     app.focus_rank((trace.state.rank + (shift ? ranks - 1 : 1)) % ranks);
   }
   if (pressed('x')) app.go_to_violation();
+  if (pressed('y')) settings.why = !settings.why;
   if (pressed('k')) settings.tree = !settings.tree;
   if (pressed('v')) settings.overlap = !settings.overlap;
   if (pressed('c')) settings.cpp_names = !settings.cpp_names;
@@ -173,7 +175,8 @@ void handle_keys(App& app) {
     else
       settings.searching = true;
   }
-  if (pressed('n')) go_to_hit(app, !held.shift);
+  const bool on_path = settings.why && settings.search.empty() && app.has_trace();
+  if (pressed('n')) on_path ? walk_path(app, !held.shift) : go_to_hit(app, !held.shift);
   if (pressed('t')) settings.dark = !settings.dark;
   if (settings.tour > 0 && key_pressed(Key::enter)) ++settings.tour;
   if (!app.has_trace()) return;

@@ -50,7 +50,11 @@ void draw_pane(const Ui& ui, Pane pane, const Rect& area, App& app) {
       draw_source(ui, area, app);
       break;
     case Pane::stage:
-      draw_stage(ui, area, app, app.trace());
+      if (app.settings.why) {
+        draw_why(ui, area, app);
+      } else {
+        draw_stage(ui, area, app, app.trace());
+      }
       break;
     case Pane::drawer:
       draw_drawer(ui, area, app);

@@ -28,6 +28,11 @@ void each_event(const Model& model, const Step& step, Visit visit) {
   }
 }
 
+bool is_part_of_forward(const std::string& phase) {
+  return phase == phases::scatter || phase == phases::replicate ||
+         phase == phases::parallel_apply || phase == phases::gather;
+}
+
 /// Returns the id of the device that runs a task; for a copy that arrives at the host,
 /// of its sender.
 int64_t worker_of(const Model& model, uint32_t task) {
@@ -51,7 +56,7 @@ Breakdown break_down(const Model& model, size_t number) {
     const int64_t batch = int_arg(args_of(model, model.events[event]), keys::batch);
     result.batch += std::clamp<int64_t>(batch, 0, kMaxBytes / (kMaxRanks + 1));
   }
-  tracer::PhaseMeter meter;
+  tracer::PhaseMeter meter, forward;
   std::map<std::tuple<int, bool, uint32_t>, int64_t> ports;
   std::vector<Busy> busy(model.devices.size());
   each_event(model, step, [&](uint32_t index, const Event& event) {
@@ -60,8 +65,12 @@ Breakdown break_down(const Model& model, size_t number) {
     }
     if (!event.is_task()) return;
     if (event.phase != 0) {
-      meter.add_task(model.strings[model.phases[event.phase]], worker_of(model, index),
-                     event.ts, event.end());
+      const std::string& phase = model.strings[model.phases[event.phase]];
+      meter.add_task(phase, worker_of(model, index), event.ts, event.end());
+      if (is_part_of_forward(phase)) {
+        forward.add_task(phases::forward, worker_of(model, index), event.ts,
+                         event.end());
+      }
     }
     const int device = model.lanes[event.lane].device;
     const auto communicates = [&](int d) {
@@ -84,6 +93,9 @@ Breakdown break_down(const Model& model, size_t number) {
     ports[{shown(copy->dst), true, copy->why}] += copy->bytes;
   });
   result.phases = meter.costs();
+  for (tracer::NamedPhase& joined : forward.costs()) {
+    result.joined_forward = std::move(joined.cost);
+  }
   for (const auto& [key, bytes] : ports) {
     const auto& [device, in, why] = key;
     result.ports.push_back(

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "gui/model/model.h"
@@ -29,7 +30,10 @@ struct Breakdown {
   int64_t length = 0;  ///< ns
   int64_t batch = 0;   ///< images; 0 if the trace does not record it
   std::vector<tracer::NamedPhase> phases;  ///< in the order in which they began
-  std::vector<PortBytes> ports;            ///< by device, out before in; the host last
+  /// DataParallel's forward: scatter, replicate, parallel_apply and gather together, to
+  /// compare with other modes; its phase `forward` has no tasks of its own.
+  std::optional<tracer::PhaseCost> joined_forward;
+  std::vector<PortBytes> ports;  ///< by device, out before in; the host last
   std::vector<DeviceTime> devices;
 };
 

@@ -1,10 +1,14 @@
-// Compares two or three traces side by side, at the same phase of the same step.
+// Compares two or three traces side by side, at the same phase of the same step, and
+// says which is the fastest.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "base/units.h"
 #include "gui/panels/panels.h"
+#include "tracer/analysis/verdict.h"
 
 namespace lockstep::gui {
 
@@ -35,27 +39,36 @@ std::vector<std::string> all_phases(const std::vector<OpenTrace*>& traces) {
   return names;
 }
 
-/// The device time of a phase, or its host time if it has no device tasks.
-struct Cost {
-  int64_t time = 0;
-  bool on_device = true;
+/// What one trace spends in a phase of this step.
+struct ComparedCost {
+  int64_t time =
+      0;  ///< ns, from the first kernel or copy to the last; else on the host
+  int64_t busy = 0;  ///< … in which the device that is busy the longest ran part of it
+  bool on_device = false;
+  bool works() const { return on_device && busy * 10 >= time; }
 };
 
-Cost cost_of(const OpenTrace& trace, const std::string& phase) {
+ComparedCost compared_cost(const OpenTrace& trace, const std::string& phase) {
   for (const tracer::NamedPhase& own : trace.step.phases) {
-    if (own.name == phase) return {own.cost.cost(), own.cost.on_device()};
+    if (own.name != phase) continue;
+    const bool joined = phase == phases::forward && trace.step.joined_forward;
+    const tracer::PhaseCost& cost = joined ? *trace.step.joined_forward : own.cost;
+    ComparedCost result{cost.cost(), 0, cost.on_device()};
+    for (const auto& [device, busy] : cost.busy) {
+      result.busy = std::max(result.busy, busy);
+    }
+    return result;
   }
   return {};
 }
 
-/// Returns the ratio, or "" if a time is 0 or only one of them is device time.
-std::string difference(const Cost& first, const Cost& other) {
-  if (first.time == 0 || other.time == 0 || first.on_device != other.on_device)
-    return "";
-  const double ratio =
-      static_cast<double>(other.time) / static_cast<double>(first.time);
-  if (ratio >= 1000) return ">999×";
-  return fmt::format("{:.{}f}×", ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0);
+/// Returns how a phase compares with the first trace's: "" if one of them is host time,
+/// the devices only wait in it, or both are shorter than `shortest`.
+std::string compared_words(const ComparedCost& first, const ComparedCost& other,
+                           int64_t shortest) {
+  if (first.time <= 0 || other.time <= 0 || !first.works() || !other.works()) return "";
+  if (first.time < shortest && other.time < shortest) return "";
+  return tracer::faster_words(first.time, other.time);
 }
 
 /// Returns a warning if the traces do different work, or an empty string otherwise.
@@ -75,58 +88,170 @@ std::string different_work(const std::vector<OpenTrace*>& traces) {
   return "";
 }
 
+/// One line of the table: a text for each trace, and a bar for some.
+struct ComparedRow {
+  std::string name;
+  struct Cell {
+    int64_t bar = 0;  ///< ns busy
+    std::string value, of, words;
+  };
+  std::vector<Cell> cells;
+};
+
+ComparedRow step_row(const std::vector<OpenTrace*>& traces) {
+  ComparedRow row{"step", {}};
+  const int64_t first = traces[0]->step.length;
+  for (const OpenTrace* trace : traces) {
+    const int64_t length = trace->step.length;
+    ComparedRow::Cell cell{0, "–", "", ""};
+    if (trace->model->has_device_times() && length > 0) {
+      cell.value = human_time(length);
+      const bool compared =
+          trace != traces[0] && first > 0 && traces[0]->model->has_device_times();
+      if (compared) cell.words = tracer::faster_words(first, length);
+    }
+    row.cells.push_back(cell);
+  }
+  return row;
+}
+
+ComparedRow phase_row(const std::vector<OpenTrace*>& traces, const std::string& phase) {
+  ComparedRow row{phase, {}};
+  const ComparedCost first = compared_cost(*traces[0], phase);
+  for (const OpenTrace* trace : traces) {
+    const ComparedCost cost = compared_cost(*trace, phase);
+    ComparedRow::Cell cell{0, "–", "", ""};
+    const bool timed = !cost.on_device || trace->model->has_device_times();
+    if (cost.time > 0 && timed && cost.on_device) {
+      cell = {cost.busy, human_time(cost.busy), "of " + human_time(cost.time), ""};
+      if (trace != traces[0])
+        cell.words = compared_words(first, cost, trace->step.length / 100);
+    } else if (cost.time > 0 && timed) {
+      cell.of = "host " + human_time(cost.time);
+      cell.value.clear();
+    }
+    row.cells.push_back(cell);
+  }
+  return row;
+}
+
+ComparedRow bytes_row(const std::vector<OpenTrace*>& traces) {
+  ComparedRow row{"bytes moved", {}};
+  for (const OpenTrace* trace : traces) {
+    int64_t sum = 0;
+    std::map<std::pair<int, bool>, int64_t> ports;
+    for (const PortBytes& port : trace->step.ports) {
+      if (!port.out) sum += port.bytes;
+      ports[{port.device, port.out}] += port.bytes;
+    }
+    int64_t most = 0;
+    std::string busiest;
+    for (const auto& [port, bytes] : ports) {
+      if (port.first == kHostDevice || bytes <= most) continue;
+      most = bytes;
+      busiest = fmt::format("{} {} dev {}", human_bytes(bytes),
+                            port.second ? "out of" : "into",
+                            trace->model->devices[port.first].id);
+    }
+    row.cells.push_back({0, human_bytes(sum), busiest, ""});
+  }
+  return row;
+}
+
+ComparedRow memory_row(const std::vector<OpenTrace*>& traces) {
+  ComparedRow row{"peak memory", {}};
+  for (const OpenTrace* trace : traces) {
+    ComparedRow::Cell cell{0, "unknown", "", ""};
+    if (trace->why != nullptr) {
+      int64_t most = 0;
+      for (const auto& [device, peak] : trace->why->summary.memory) {
+        if (peak.total <= most) continue;
+        most = peak.total;
+        cell.value = human_bytes(most);
+        cell.of = fmt::format("on dev {}", device);
+      }
+    }
+    row.cells.push_back(cell);
+  }
+  return row;
+}
+
+std::string compared_verdict(const std::vector<OpenTrace*>& traces) {
+  std::vector<const tracer::Summary*> runs;
+  for (const OpenTrace* trace : traces) {
+    if (trace->why == nullptr) return "Computing …";
+    if (!trace->why->problem.empty()) return "";
+    runs.push_back(&trace->why->summary);
+  }
+  const std::string said = tracer::verdict_sentence(runs);
+  const bool several = traces[0]->model->steps.size() > 1;
+  return said.empty() || !several ? said : "Mean of all steps: " + said;
+}
+
+void draw_compared_row(const Ui& ui, const Rect& line, const ComparedRow& row,
+                       bool strong, int64_t longest) {
+  const Theme& t = ui.theme;
+  const float name_width = 112;
+  const float column = (line.w - name_width) / static_cast<float>(row.cells.size());
+  const float y = line.y + (line.h - ui.line_height(Type::body)) / 2;
+  ui.text_cut(line.x, y, name_width - 8, Type::body, strong ? t.text : t.dim, row.name);
+  for (size_t i = 0; i < row.cells.size(); ++i) {
+    const ComparedRow::Cell& cell = row.cells[i];
+    const float x = line.x + name_width + column * static_cast<float>(i);
+    const float words = i > 0 || row.cells.size() < 2 ? 96.0f : 0;
+    const float of = column > 380 ? 138.0f : 100.0f;
+    const float value = x + column - words - of - 12;
+    const float bar = value - 62 - x;
+    if (cell.bar > 0 && bar > 16) {
+      ui.bar({x, line.y + line.h / 2 - 3, bar, 7},
+             static_cast<float>(static_cast<double>(cell.bar) /
+                                static_cast<double>(longest)),
+             phase_colour(t, row.name));
+    }
+    ui.text_right(value, y, strong ? Type::strong : Type::body, t.text, cell.value);
+    ui.text_cut(value + 8, y, of, Type::body, t.dim, cell.of);
+    if (words > 0) ui.text_right(x + column - 14, y, Type::body, t.dim, cell.words);
+  }
+}
+
 void draw_table(const Ui& ui, const Rect& area, const std::vector<OpenTrace*>& traces) {
   const Theme& t = ui.theme;
   const std::string warning = different_work(traces);
   Rect room = ui.card(
       area, "THIS STEP, PHASE BY PHASE",
-      warning.empty() ? "outlined: host time · ×: relative to the first trace" : "");
+      warning.empty() ? "busy time of the busiest device, of the time from the phase's "
+                        "first kernel or copy to its last; faster than the first trace"
+                      : "");
   if (!warning.empty()) {
     ui.text_right(room.right() - 13, area.y + 9, Type::small, t.warning, warning);
   }
   room = {room.x + 14, room.y + 6, room.w - 28, room.h - 10};
-  const std::vector<std::string> phases = all_phases(traces);
-  int64_t longest = 1;
-  for (const OpenTrace* trace : traces) {
-    for (const std::string& phase : phases) {
-      longest = std::max(longest, cost_of(*trace, phase).time);
-    }
+  const std::string said = compared_verdict(traces);
+  if (!said.empty()) {
+    room.take_top(
+        ui.text_rich(room, Type::strong, Type::strong, t.accent, t.accent, said) + 4);
   }
-  const float name_width = 112;
-  const float column = (room.w - name_width) / static_cast<float>(traces.size());
-  const float row =
-      std::clamp(room.h / static_cast<float>(phases.size() + 1), 14.0f, 21.0f);
-  const auto draw_row = [&](const std::string& name, auto value, bool whole) {
-    const Rect line = room.take_top(row);
-    const float y = line.y + (row - ui.line_height(Type::body)) / 2;
-    ui.text_cut(line.x, y, name_width - 8, Type::body, whole ? t.text : t.dim, name);
-    for (size_t i = 0; i < traces.size(); ++i) {
-      const float x = line.x + name_width + column * static_cast<float>(i);
-      const Cost cost = value(*traces[i]);
-      const float bar_width = column - 160;
-      if (!whole && bar_width > 20) {
-        ui.bar({x, line.y + row / 2 - 3, bar_width, 7},
-               static_cast<float>(static_cast<double>(cost.time) /
-                                  static_cast<double>(longest)),
-               phase_colour(t, name), cost.on_device);
-      }
-      const float right = x + column - 70;
-      ui.text_right(right, y, whole ? Type::strong : Type::body,
-                    cost.time == 0 ? t.faint : t.text,
-                    cost.time == 0 ? "–" : human_time(cost.time));
-      if (i > 0) {
-        ui.text_right(x + column - 16, y, Type::body, t.dim,
-                      difference(value(*traces[0]), cost));
-      }
-    }
-  };
-  draw_row(
-      "step", [](const OpenTrace& trace) { return Cost{trace.step.length, true}; },
-      true);
-  for (const std::string& phase : phases) {
-    if (room.h < row) break;
-    draw_row(
-        phase, [&](const OpenTrace& trace) { return cost_of(trace, phase); }, false);
+  std::vector<ComparedRow> rows = {step_row(traces), bytes_row(traces),
+                                   memory_row(traces)};
+  for (const std::string& phase : all_phases(traces)) {
+    rows.push_back(phase_row(traces, phase));
+  }
+  int64_t longest = 1;
+  for (const ComparedRow& row : rows) {
+    for (const ComparedRow::Cell& cell : row.cells)
+      longest = std::max(longest, cell.bar);
+  }
+  const float high = std::clamp(room.h / static_cast<float>(rows.size()), 17.0f, 21.0f);
+  const float all = high * static_cast<float>(rows.size());
+  room.h = high * std::floor(room.h / high);
+  const Scroll scroll(ui, "compare", room, all, 0, 0);
+  const float width = room.w - (all > room.h + 1 ? 8 : 0);
+  float y = scroll.top();
+  for (const ComparedRow& row : rows) {
+    const Rect line{room.x, y, width, high};
+    if (scroll.shows(y, high))
+      draw_compared_row(ui, line, row, row.name == "step", longest);
+    y += high;
   }
 }
 
@@ -139,7 +264,7 @@ void draw_compare(const Ui& ui, const Rect& area, App& app) {
     if (traces.size() < kMaxTraces) traces.push_back(&trace);
   }
   Rect room = area;
-  const float table = std::clamp(41 + 18 * 13.0f, 120.0f, room.h * 0.44f);
+  const float table = std::clamp(41 + 26 + 18 * 16.0f, 120.0f, room.h * 0.5f);
   draw_table(ui, room.take_bottom(table), traces);
   room.take_bottom(9);
   const float gap = 9;

@@ -76,7 +76,7 @@ std::string both_times(const Model& model, const tracer::NamedPhase& phase) {
 
 float step_times_height(const OpenTrace& trace, float row) {
   const size_t rows = std::max<size_t>(3, trace.step.phases.size());
-  return 71 + row * static_cast<float>(rows);
+  return 71 + why_bar_height(trace) + row * static_cast<float>(rows);
 }
 
 float ports_height(const OpenTrace& trace, float row) {
@@ -101,6 +101,8 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
   ui.list->AddLine({foot.x, foot.y}, {foot.right(), foot.y}, t.line);
   ui.text_cut(foot.x, foot.y + 6, foot.w, Type::body, t.dim, speed_line(trace));
   room.take_bottom(4);
+
+  room.take_top(draw_why_bar(ui, room, app));
 
   int64_t longest = 1;
   for (const tracer::NamedPhase& phase : trace.step.phases) {

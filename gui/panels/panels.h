@@ -30,6 +30,18 @@ float narration_height(const Ui& ui, float width, App& app);
 /// Draws the open question of the quiz in the place of the narration.
 void draw_quiz(const Ui& ui, const Rect& area, App& app);
 float quiz_height(const Ui& ui, float width, const OpenTrace& trace);
+/// Draws "Why not 4x?": devices x step time by class, the speed-up, the longest path.
+void draw_why(const Ui& ui, const Rect& area, App& app);
+std::string why_title(const OpenTrace& trace);
+/// Draws its bar, which opens it; returns the height that it takes, 0 if the classes
+/// are unknown.
+float draw_why_bar(const Ui& ui, const Rect& room, App& app);
+float why_bar_height(const OpenTrace& trace);
+/// Returns the segment of the longest path that was walked to, or that runs now.
+/// REQUIRES that the step has a path.
+size_t current_segment(const OpenTrace& trace);
+/// Goes to the next (or previous) segment of the longest path.
+void walk_path(App& app, bool forward);
 void draw_step_times(const Ui& ui, const Rect& area, App& app);
 void draw_ports(const Ui& ui, const Rect& area, App& app);
 /// Return the heights at which these panels show all rows, of height `row` (16 to 21).

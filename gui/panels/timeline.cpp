@@ -123,6 +123,7 @@ void draw_timeline(const Ui& ui, const Rect& area, App& app) {
   draw_labels(frame);
   draw_axis(frame);
   draw_current(frame);
+  draw_path(frame);
   draw_flows(frame);
   draw_notes(frame);
   draw_playhead(frame);

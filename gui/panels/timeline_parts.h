@@ -169,6 +169,7 @@ Place place_of(const TimelineFrame& frame, uint32_t event);
 
 void draw_current(const TimelineFrame& frame);
 void draw_flows(const TimelineFrame& frame);
+void draw_path(const TimelineFrame& frame);  ///< while "Why not 4x?" is shown
 void draw_playhead(const TimelineFrame& frame);
 void draw_selection(const TimelineFrame& frame);
 void draw_notes(const TimelineFrame& frame);

@@ -15,6 +15,7 @@
 #include "gui/files/notes_file.h"
 #include "gui/files/state_file.h"
 #include "gui/screen/glfw_window.h"
+#include "gui/screen/why_job.h"
 
 namespace lockstep::gui {
 
@@ -66,6 +67,7 @@ class Session {
     if (options.light) app_.settings.dark = !*options.light;
     app_.settings.compare = options.compare;
     app_.settings.quiz = options.quiz;
+    app_.settings.why = options.why;
     app_.recent = kept_.files;
     at_ = options.at;
     if (!kept_.toured && !options.print_state) app_.settings.tour = 1;
@@ -80,6 +82,7 @@ class Session {
       else
         glfwWaitEventsTimeout(wait);
       open_next();
+      why_.update(app_);
       if (!inbox_.pacing.draws(moves(), types())) continue;
       draw_all();
       go_to_start();
@@ -92,7 +95,7 @@ class Session {
   /// Returns true while a frame differs from the last one without any input.
   bool moves() const {
     return app_.is_loading() || !inbox_.files.paths.empty() ||
-           app_.settings.transport.playing || app_.is_settling();
+           app_.settings.transport.playing || app_.is_settling() || why_.is_running();
   }
   bool types() const { return ImGui::GetIO().WantTextInput; }
   bool opens_text() const {
@@ -246,6 +249,7 @@ class Session {
   App app_;
   Kept kept_, saved_;
   SlowFrames slow_;
+  WhyJob why_;
   WindowClock::time_point before_ = WindowClock::now();
   size_t with_notes_ = 0;  ///< traces whose notes were read
   std::string said_, at_;

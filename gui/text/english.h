@@ -65,8 +65,9 @@ inline constexpr std::array<TourCard, 5> kTour = {{
      "what comes next. Below them, the source code that runs, with the current line "
      "highlighted."},
     {"Where time and bytes go",
-     "Each **phase** of this step, the bytes through each **port**, and everything the "
-     "trace records about the current event. Click anything blue to go there."},
+     "The bar: what all devices did, or waited for; **y** explains why they are not as "
+     "many times as fast. Below: each **phase** of this step, the bytes through each "
+     "**port**, and everything recorded about the current event."},
     {"The whole trace",
      "Every thread and every device **stream**. Drag to pan, wheel to zoom, click an "
      "event to go there, drag the playhead to scrub. **?** lists all keys."},

@@ -23,6 +23,9 @@ Summary of_devices(int64_t devices, const Shares& shares) {
   for (const PathShare& share : shares) {
     step.length += share.nanoseconds;
     if (is_computing(share.what)) step.kernel_cpu += devices * share.nanoseconds;
+    if (is_shared_computing(share.what)) {
+      step.computing_cpu += devices * share.nanoseconds;
+    }
   }
   step.kernel_wall = step.kernel_cpu;
   for (int64_t device = 0; device < devices; ++device) {
@@ -133,8 +136,7 @@ TEST(Sentence, NamesACauseOnlyFromATenthOfAStepOn) {
   for (const auto& [what, words] : kSentences) {
     EXPECT_NE(said_of(what, 110).find(words), std::string::npos) << said_of(what, 110);
     EXPECT_EQ(said_of(what, 90).find(words), std::string::npos) << said_of(what, 90);
-    EXPECT_NE(said_of(what, 90).find("devices compute at the same time"),
-              std::string::npos)
+    EXPECT_NE(said_of(what, 90).find("of 4 devices on average"), std::string::npos)
         << said_of(what, 90);
   }
 }
@@ -157,24 +159,69 @@ TEST(Sentence, ThatItPaysTakesTheSpeedOfOneDevice) {
   const auto said = [&](int64_t backward) {
     return limiting_sentence(of_devices(4, {{"backward", backward}}), &single);
   };
-  EXPECT_NE(said(260).find("the extra devices pay off: on average 4.0 of 4"),
+  EXPECT_NE(said(260).find("the extra devices pay off: kernels run on 4.0 of 4"),
             std::string::npos)
       << said(260);
   EXPECT_EQ(said(260).find("although"), std::string::npos) << said(260);
   EXPECT_NE(said(320).find("the extra devices pay off: "), std::string::npos)
       << said(320);
-  EXPECT_NE(said(320).find("although the kernels of 4 smaller batches take 1.28 times"),
-            std::string::npos)
+  EXPECT_NE(
+      said(320).find(
+          "although forward, loss and backward of 4 smaller batches take 1.28 times"),
+      std::string::npos)
       << said(320);
   // 2.5x of 4: that all devices compute all the time is true, that it pays is not.
   EXPECT_EQ(said(400).find("the extra devices pay off"), std::string::npos)
       << said(400);
-  EXPECT_NE(said(400).find("but the kernels of 4 smaller batches take 1.60 times"),
+  EXPECT_NE(said(400).find("but forward, loss and backward of 4 smaller batches take "
+                           "1.60 times the CPU time of one device's (a loss of 1.50x)"),
             std::string::npos)
-      << said(400);
+      << "4.00x − 1.50 smaller kernels = 2.50x: " << said(400);
   EXPECT_EQ(limiting_sentence(of_devices(4, {{"backward", 250}})).find("pay off"),
             std::string::npos)
       << "the speed of one device is unknown";
+}
+
+TEST(SpeedupSentence, TakesTheRunOfOneDeviceOrSaysThatItEstimates) {
+  const Summary single = one_device();
+  const Summary four = of_devices(4, {{"backward", 400}, {"host", 100}});
+  EXPECT_EQ(
+      speedup_sentence(four, &single),
+      "4 devices are 2.00x as fast as one: the mean step takes 500 ns, on one device "
+      "1.00 µs.");
+  const std::string estimated = speedup_sentence(four);
+  EXPECT_EQ(
+      estimated.find("Estimated from the kernels' CPU time: 4 devices are 3.20x as "
+                     "fast as one. Their kernels of forward, loss and backward add "
+                     "up to 1.60 µs a step, which takes 500 ns;"),
+      0u)
+      << estimated;
+  const Summary slow = of_devices(4, {{"backward", 400}, {"replicate", 1600}});
+  EXPECT_EQ(speedup_sentence(slow, &single).find("4 devices are 2.00x as slow as one:"),
+            0u);
+  const Summary equal = of_devices(4, {{"backward", 1001}});
+  EXPECT_EQ(speedup_sentence(equal, &single).find("4 devices are as fast as one:"), 0u);
+}
+
+TEST(SpeedupSentence, DoesNotCompareOtherWork) {
+  const Summary single = one_device(), dp = of_devices(4, {{"backward", 400}});
+  const auto compared = [](const Summary& ours, const Summary& theirs) {
+    return speedup_sentence(ours, &theirs).find("on one device") != std::string::npos;
+  };
+  EXPECT_TRUE(compared(dp, single));
+  EXPECT_FALSE(compared(dp, dp)) << "not one device";
+  Summary other = single;
+  other.arch = "vgg16";
+  EXPECT_FALSE(compared(dp, other));
+  other = single, other.clock = "measured";
+  EXPECT_FALSE(compared(dp, other));
+  other = single, other.train.steps[0].batch = 16;
+  EXPECT_FALSE(compared(dp, other));
+  EXPECT_EQ(speedup_sentence(single, &single), "") << "of one device, nothing is said";
+  other = dp, other.null_devices = true;
+  EXPECT_EQ(speedup_sentence(other, &single), "");
+  other = dp, other.train.steps[0].computing_cpu = 0;
+  EXPECT_EQ(speedup_sentence(other), "") << "nothing to estimate from";
 }
 
 }  // namespace

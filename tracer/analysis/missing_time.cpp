@@ -66,7 +66,7 @@ std::vector<PathShare> added_parts(const StepGroup& ours, const StepGroup& singl
   std::vector<PathShare> parts;
   for (const auto& [group, sign] : {std::pair{&ours, 1}, std::pair{&single, -1}}) {
     for (const PathShare& share : group->mean_parts()) {
-      const bool computes = is_computing(share.what) && share.what != phases::optimizer;
+      const bool computes = is_shared_computing(share.what);
       add_part(parts, computes ? kComputingPart : share.what, sign * share.nanoseconds);
     }
   }

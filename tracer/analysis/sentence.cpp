@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/units.h"
@@ -107,13 +108,22 @@ std::string explain_one_device(const std::string& what, const std::string& share
   return fmt::format("`{}` takes {} of a step, while the device waits", what, share);
 }
 
-double kernel_cpu(const StepGroup& group) {
+/// Returns the CPU time of forward, loss and backward in a step, in ns.
+double computing_cpu(const StepGroup& group) {
   double cpu = 0;
   for (const StepSummary& step : group.steps) {
-    cpu +=
-        static_cast<double>(step.kernel_cpu) / static_cast<double>(group.steps.size());
+    cpu += static_cast<double>(step.computing_cpu) /
+           static_cast<double>(group.steps.size());
   }
   return cpu;
+}
+
+/// Returns the loss, in 0.01x, that `speedup_line` calls `smaller kernels`.
+int lost_to_smaller_kernels(const Speedup& speedup) {
+  for (const SpeedupLoss& loss : speedup.losses) {
+    if (loss.what == kSmallerKernels) return loss.hundredths;
+  }
+  return 0;
 }
 
 /// Returns what can be said if only computing takes a large share of the path.
@@ -123,19 +133,21 @@ std::string nothing_stands_out(const Summary& summary, const Summary* single,
     return fmt::format("the device computes during {} of a step", percent(1 - exposed));
   }
   const std::string busy = fmt::format(
-      "on average {:.1f} of {} devices compute at the same time, and {} of a step is "
-      "not "
-      "computation",
+      "kernels run on {:.1f} of {} devices on average, and {} of the longest path is "
+      "not computing",
       summary.train.devices_computing(), summary.devices, percent(exposed));
   const auto speedup = single ? divide_speedup(summary, *single) : std::nullopt;
   if (!speedup) return busy;
-  const double alone = kernel_cpu(single->train);
-  const double cpu = alone > 0 ? kernel_cpu(summary.train) / alone : 1;
+  const double alone = computing_cpu(single->train);
+  const double cpu = alone > 0 ? computing_cpu(summary.train) / alone : 1;
   const bool longer = cpu > kLongerKernels;
-  const std::string kernels = fmt::format(
-      "the kernels of {} smaller batches take {:.2f} times the CPU time of one "
-      "device's",
-      summary.devices, cpu);
+  const int lost = lost_to_smaller_kernels(*speedup);
+  const std::string kernels =
+      fmt::format(
+          "forward, loss and backward of {} smaller batches take {:.2f} times the CPU "
+          "time of one device's",
+          summary.devices, cpu) +
+      (lost > 0 ? fmt::format(" (a loss of {:.2f}x)", lost / 100.0) : "");
   if (speedup->hundredths >= kPays * static_cast<double>(100 * summary.devices)) {
     return "the extra devices pay off: " + busy +
            (longer ? ", although " + kernels : "");
@@ -153,17 +165,50 @@ std::string compare(const Summary& summary, const Summary& single) {
                      human_time(single.train.mean_length()), theirs / ours);
 }
 
+bool does_the_same_work(const Summary& summary, const Summary& single) {
+  const auto batch = [](const Summary& s) {
+    return s.train.steps.empty() ? 0 : s.train.steps.front().batch;
+  };
+  return single.devices == 1 && !single.null_devices && !single.imported &&
+         summary.arch == single.arch && summary.clock == single.clock &&
+         batch(summary) == batch(single) && single.train.mean_length() > 0;
+}
+
 }  // namespace
 
-bool is_computing(const std::string& what) {
-  static const std::set<std::string> computing = {
+bool is_computing(std::string_view what) {
+  static const std::set<std::string_view> computing = {
       phases::forward, phases::parallel_apply, phases::backward,
       phases::loss,    phases::optimizer,      categories::kernel};
   return computing.contains(what);
 }
 
+bool is_shared_computing(std::string_view what) {
+  return is_computing(what) && what != phases::optimizer;
+}
+
 bool is_disturbed(const Summary& summary) {
   return summary.clock != values::emulated && wall_over_cpu(summary.train) > kDisturbed;
+}
+
+std::string speedup_sentence(const Summary& summary, const Summary* single) {
+  const int64_t step = summary.train.mean_length();
+  if (summary.devices < 2 || summary.null_devices || step <= 0) return {};
+  if (single != nullptr && does_the_same_work(summary, *single)) {
+    const int64_t alone = single->train.mean_length();
+    return fmt::format(
+        "{} devices are {} as one: the mean step takes {}, on one device {}.",
+        summary.devices, as_fast(alone, step), human_time(step), human_time(alone));
+  }
+  const auto alone = std::llround(computing_cpu(summary.train));
+  if (alone <= 0) return {};
+  return fmt::format(
+      "Estimated from the kernels' {}: {} devices are {} as one. Their kernels of "
+      "forward, loss and backward add up to {} a step, which takes {}; one device, "
+      "with "
+      "larger kernels, may need less.",
+      summary.imported ? "times" : "CPU time", summary.devices, as_fast(alone, step),
+      human_time(alone), human_time(step));
 }
 
 std::string limiting_sentence(const Summary& summary, const Summary* single) {

@@ -13,14 +13,14 @@ namespace lockstep::tracer {
 
 namespace {
 
-constexpr char kSmallerKernels[] = "smaller kernels", kOther[] = "other";
+constexpr char kOther[] = "other";
 
 /// Losses below this are added up as `other`.
 constexpr int kWorthNaming = 5;  // 0.05x
 
 /// Returns the cause to which a share of the longest path belongs.
 std::string cause_of(const std::string& what) {
-  return is_computing(what) && what != phases::optimizer ? kSmallerKernels : what;
+  return is_shared_computing(what) ? kSmallerKernels : what;
 }
 
 /// Returns the mean time of each cause in a step, in ns; together, they are the step.
@@ -80,6 +80,12 @@ void tidy(std::vector<SpeedupLoss>& losses) {
 }
 
 }  // namespace
+
+std::string as_fast(int64_t theirs, int64_t ours) {
+  const double ratio = static_cast<double>(theirs) / static_cast<double>(ours);
+  if (ratio >= 1.005) return fmt::format("{:.2f}x as fast", ratio);
+  return ratio > 1 / 1.005 ? "as fast" : fmt::format("{:.2f}x as slow", 1 / ratio);
+}
 
 std::optional<Speedup> divide_speedup(const Summary& ours, const Summary& single) {
   if (!comparable(ours, single)) return std::nullopt;

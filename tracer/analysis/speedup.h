@@ -23,6 +23,13 @@ struct Speedup {
   std::vector<SpeedupLoss> losses;  ///< largest first; small ones are one, `other`
 };
 
+/// The loss to smaller batches, whose computing takes more than its share.
+inline constexpr const char* kSmallerKernels = "smaller kernels";
+
+/// Returns "2.50x as fast", "as fast" or "1.11x as slow": how a step of `ours` ns
+/// compares with one of `theirs`.
+std::string as_fast(int64_t theirs, int64_t ours);
+
 /// Divides the difference between N and the speedup of N devices over one. Both runs
 /// must train the same architecture with the same batch per step, on the same clock.
 /// A cause's loss is N times its added time over the step time, where the times are

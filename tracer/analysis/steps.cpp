@@ -72,6 +72,7 @@ std::vector<Step> join_ranks(std::vector<Step> steps) {
   std::map<int64_t, size_t> places;  // by number
   for (Step& step : steps) {         // sorted by time: the first rank comes first
     step.rank_lengths[step.rank] = step.length();
+    step.rank_spans[step.rank] = {step.begin, step.last_end};
     const auto [place, is_new] = places.try_emplace(step.number, joined.size());
     if (is_new) {
       joined.push_back(std::move(step));
@@ -90,6 +91,7 @@ std::vector<Step> join_ranks(std::vector<Step> steps) {
     all.last_end = std::max(all.last_end, step.last_end);
     all.host_end = std::max(all.host_end, step.host_end);
     all.rank_lengths.merge(step.rank_lengths);
+    all.rank_spans.merge(step.rank_spans);
   }
   line_up(joined);
   return joined;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tracer/format/lanes.h"
@@ -29,6 +30,8 @@ struct Step {
   int64_t last_end = 0;  ///< end of its last event, except a loader's
   int64_t host_end = 0;  ///< end of `event`
   std::map<int64_t, int64_t> rank_lengths;  ///< by rank, after ranks are joined
+  /// … when each rank's step begins and ends.
+  std::map<int64_t, std::pair<int64_t, int64_t>> rank_spans;
 
   bool has_phase(const char* name) const;
   int64_t length() const { return last_end - begin; }  ///< the step's `seconds`

@@ -66,6 +66,10 @@ class StepMeter {
     summary_.queued = add_within_range(summary_.queued, facts.queued);
     summary_.kernel_wall = add_within_range(summary_.kernel_wall, kernel.dur);
     summary_.kernel_cpu = add_within_range(summary_.kernel_cpu, facts.cpu);
+    const bool shared = facts.phase.empty() || is_shared_computing(facts.phase);
+    if (computes(kernel) && shared) {
+      summary_.computing_cpu = add_within_range(summary_.computing_cpu, facts.cpu);
+    }
     add_to_phase(kernel, facts.phase, device);
   }
 
@@ -187,11 +191,13 @@ std::vector<StepSummary> measure(const Trace& trace, const Lanes& lanes,
                                  const std::vector<Step>& steps, Summary& summary) {
   const bool any = std::any_of(steps.begin(), steps.end(), has_collectives);
   const ComputingTime computing = any ? ComputingTime(trace, lanes) : ComputingTime();
+  const Splitter splitter(trace, lanes);
   std::vector<StepSummary> measured(steps.size());
   for (size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].interrupted) continue;
     measured[i] =
         StepMeter(steps[i], lanes, computing, group_of(steps[i], summary)).take();
+    measured[i].split = splitter.of(steps[i]);
   }
   return measured;
 }
@@ -310,6 +316,12 @@ std::vector<PathShare> StepGroup::mean_parts() const {
   for (const PathShare& share : parts) rest -= share.nanoseconds;
   parts.push_back({kWakeUps, rest});
   return parts;
+}
+
+Split StepGroup::mean_split() const {
+  std::vector<const Split*> splits;
+  for (const StepSummary& step : steps) splits.push_back(&step.split);
+  return tracer::mean_split(splits);
 }
 
 std::vector<MeanCollective> StepGroup::mean_collectives() const {

@@ -4,11 +4,13 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tracer/analysis/communication.h"
 #include "tracer/analysis/device_times.h"
 #include "tracer/analysis/spans.h"
+#include "tracer/analysis/split.h"
 #include "tracer/analysis/utilisation.h"
 #include "tracer/format/trace.h"
 
@@ -21,7 +23,9 @@ struct PathShare {
 };
 
 /// Returns true if a share of the path is the kernels' own work.
-bool is_computing(const std::string& what);
+bool is_computing(std::string_view what);
+/// … and if N devices divide it among them, as they do not divide the optimizer's.
+bool is_shared_computing(std::string_view what);
 
 inline constexpr const char* kWakeUps = "wake-ups";
 
@@ -33,12 +37,14 @@ struct StepSummary {
   std::vector<NamedPhase> phases;        ///< in the order in which they began
   std::map<int64_t, int64_t> computing;  ///< device → ns in which a kernel ran
   int64_t queued = 0;                    ///< ns that kernels waited for a core, total
-  int64_t kernel_wall = 0;  ///< ns from the start to the end of each kernel, total
-  int64_t kernel_cpu = 0;   ///< ns of CPU time used by kernels
+  int64_t kernel_wall = 0;    ///< ns from the start to the end of each kernel, total
+  int64_t kernel_cpu = 0;     ///< ns of CPU time used by kernels
+  int64_t computing_cpu = 0;  ///< … by those of forward, loss and backward
   std::map<int64_t, int64_t> rank_lengths;  ///< rank → ns of that rank's step
   std::vector<CollectiveTime> collectives;  ///< DDP's, by rank
   int64_t path = 0;                         ///< ns, length of the longest path
   std::vector<PathShare> path_shares;       ///< its components, largest first
+  Split split;                              ///< devices x step, by class
 };
 
 /// Averages of one rank over all steps: its step time and all its collectives.
@@ -67,7 +73,8 @@ struct StepGroup {
   /// Returns `mean_path` and, as kWakeUps, what a step takes beyond it, while threads
   /// wake up: together, exactly `mean_length`. Empty if the path is unknown.
   std::vector<PathShare> mean_parts() const;
-  /// Returns the average number of devices that compute at the same time.
+  Split mean_split() const;
+  /// Returns the average number of devices on which a kernel runs, of any phase.
   double devices_computing() const;
   std::vector<MeanCollective> mean_collectives() const;
   std::vector<MeanRank> mean_ranks() const;  ///< sorted by rank
@@ -120,6 +127,12 @@ inline constexpr const char* kNullSentence =
 /// something else used the cores, or on null devices. `single` is the same program
 /// on one device, on the same clock; if given, the speedup is added.
 std::string limiting_sentence(const Summary& summary, const Summary* single = nullptr);
+
+/// Returns how fast the devices are against one, in one sentence. `single` is used if
+/// it trained the same architecture with the same batch per step on one device, on the
+/// same clock. Otherwise one device's step is estimated from the time of our kernels.
+/// "" for one device, and where times mean nothing.
+std::string speedup_sentence(const Summary& summary, const Summary* single = nullptr);
 
 /// Returns whether kernels took so much longer than their CPU time that other programs
 /// must have used the cores. Never on the emulated clock.

@@ -66,6 +66,7 @@ Json group_json(const StepGroup& group, bool imported) {
     json["mean_overhang"] = seconds(group.mean_overhang());
   }
   json["longest_path"] = path_json(group.mean_path());
+  json["device_time"] = split_json(group.mean_split());
   json["utilisation"] = utilisation_json(group.utilisation);
   json["devices_computing"] = group.devices_computing();
   json["bytes_by_why"] = Json::object();
@@ -133,6 +134,7 @@ Json step_json(const StepSummary& step) {
   json["kernel_cpu"] = seconds(step.kernel_cpu);
   json["longest_path_seconds"] = seconds(step.path);
   json["longest_path"] = path_json(step.path_shares);
+  json["device_time"] = split_json(step.split);
   return json;
 }
 
@@ -162,6 +164,7 @@ Json summary_json(const Summary& summary) {
                                {"wall", seconds(time.wall)},
                                {"cpu", seconds(time.cpu)}});
   }
+  json["speedup_sentence"] = speedup_sentence(summary);
   json["sentence"] = limiting_sentence(summary);
   return json;
 }

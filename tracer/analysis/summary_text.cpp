@@ -35,13 +35,17 @@ std::string bytes_or_unknown(int64_t bytes) {
   return bytes == kNone ? "unknown" : human_bytes(bytes);
 }
 
-std::string bar(double share) {
+}  // namespace
+
+std::string text_bar(double share) {
   static const char* const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const int filled = static_cast<int>(std::clamp(share, 0.0, 1.0) * 24 * 8 + 0.5);
   std::string text;
   for (int i = 0; i < filled / 8; ++i) text += "█";
   return text + eighths[filled % 8];
 }
+
+namespace {
 
 /// Has one column per device; more than six would not fit.
 std::string phase_table(const StepGroup& group) {
@@ -84,7 +88,7 @@ std::string path_table(const StepGroup& group) {
   for (const auto& [what, time] : shares) {
     const double share = static_cast<double>(time) / whole;
     text += fmt::format("  {:<20}{:>10}{:>6}  {}\n", what, human_time(time),
-                        percent(share), bar(share));
+                        percent(share), text_bar(share));
   }
   return text;
 }
@@ -224,12 +228,13 @@ std::string group_text(const char* title, const StepGroup& group, bool imported)
   const size_t count = group.steps.size();
   const int64_t length = group.mean_length();
   std::string text = fmt::format(
-      "\n{} · {} step{} · {} each{} · {:.1f} devices computing on average\n", title,
+      "\n{} · {} step{} · {} each{} · kernels on {:.1f} devices on average\n", title,
       count, count == 1 ? "" : "s", human_time(length), images_per_second(group),
       group.devices_computing());
   if (imported) text += overhang_text(group);
   text += utilisation_text(group.utilisation);
   text += phase_table(group);
+  text += split_text(group.mean_split());
   text += path_table(group);
   text += collective_table(group, imported);
   text += rank_table(group, imported);
@@ -334,6 +339,8 @@ std::string summary_text(const Summary& summary) {
   }
   text += memory_table(summary);
   text += kernel_table(summary);
+  const std::string speedup = speedup_sentence(summary);
+  if (!speedup.empty()) text += fmt::format("\n{}\n", speedup);
   text += fmt::format("\n{}\n", limiting_sentence(summary));
   return text;
 }

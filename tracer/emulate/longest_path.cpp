@@ -28,7 +28,7 @@ Weights path_weights() {
 class PathFinder {
  public:
   PathFinder(const Lanes& lanes, const TimingGraph& graph, const Schedule& schedule)
-      : trace_(graph.trace()), lanes_(lanes), schedule_(schedule) {}
+      : trace_(graph.trace()), graph_(graph), lanes_(lanes), schedule_(schedule) {}
 
   std::vector<LongestPath> of(std::span<const Step> steps) {
     const std::vector<size_t> ends = last_moments(steps);
@@ -45,11 +45,13 @@ class PathFinder {
   std::vector<PathPiece> pieces(const Step& step) {
     const size_t begin = TimingGraph::start_of(place_of(step));
     std::vector<PathPiece> pieces;
-    walk_back(
-        begin, last_moments({&step, 1}).front(), [&](uint32_t link, int64_t length) {
-          const size_t event = TimingGraph::event_of(links_[link].moment);
-          pieces.push_back({trace_.events[event].id, whats_[what_at(link)], length});
-        });
+    walk_back(begin, last_moments({&step, 1}).front(),
+              [&](uint32_t link, int64_t length) {
+                const size_t event = TimingGraph::event_of(links_[link].moment);
+                const int64_t end = graph_.recorded(links_[link].moment);
+                pieces.push_back({trace_.events[event].id, whats_[what_at(link)],
+                                  length, end - trace_.events[event].ts});
+              });
     std::reverse(pieces.begin(), pieces.end());
     return pieces;
   }
@@ -184,6 +186,7 @@ class PathFinder {
   }
 
   const Trace& trace_;
+  const TimingGraph& graph_;
   const Lanes& lanes_;
   const Schedule& schedule_;
   std::vector<std::string> whats_;
@@ -207,6 +210,10 @@ LongestPaths::LongestPaths(const Trace& trace, const Lanes& lanes)
     : lanes_(lanes),
       graph_(trace, lanes, TimingGraph::Covers::complete_events),
       schedule_(retime(graph_, path_weights())) {}
+
+std::vector<PathPiece> LongestPaths::pieces(const Step& step) const {
+  return PathFinder(lanes_, graph_, schedule_).pieces(step);
+}
 
 std::vector<LongestPath> LongestPaths::of(const std::vector<Step>& steps) const {
   const std::span<const Step> all = steps;

@@ -17,6 +17,7 @@ struct PathPiece {
   int64_t event = kNone;  ///< id of the task, or of the host event containing it
   std::string what;       ///< `host`, `waiting for a core`, or the task's phase
   int64_t nanoseconds = 0;
+  int64_t offset = 0;  ///< ns from the event's recorded start to the piece's end
 };
 
 struct LongestPath {
@@ -41,6 +42,9 @@ class LongestPaths {
 
   /// Returns the sums of the pieces, without the pieces.
   std::vector<LongestPath> of(const std::vector<Step>& steps) const;
+
+  /// Returns the pieces of one step's path, from its start to its end.
+  std::vector<PathPiece> pieces(const Step& step) const;
 
  private:
   const Lanes& lanes_;

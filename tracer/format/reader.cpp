@@ -281,6 +281,10 @@ Trace parse_trace(std::string text, const std::string& name) {
   return parse({*owner, owner}, name);
 }
 
+Trace parse_trace(const FileText& text, const std::string& name) {
+  return parse(text, name);
+}
+
 Trace read_trace(const std::string& path) {
   return parse(open_file_text(path, kMaxText), path);
 }

@@ -79,6 +79,10 @@ Trace read_trace(const std::string& path);
 /// Parses JSON text; `name` identifies the file in messages.
 Trace parse_trace(std::string text, const std::string& name);
 
+struct FileText;  // file_io.h
+/// Parses text that `text.owner` keeps alive, or that outlives the trace.
+Trace parse_trace(const FileText& text, const std::string& name);
+
 /// Writes a temporary file and renames it (base/file.h), so a failed write never leaves
 /// a partial file. Compresses with gzip if `path` ends in `.gz`. Adds the `s`/`f` flow
 /// from each op to what it enqueued. Throws std::runtime_error on failure.

@@ -20,6 +20,9 @@ Trace open_trace(const std::string& path);
 /// same: they are separate traces. If the ranks are of different jobs, also sets `why`.
 /// Throws std::runtime_error if a file cannot be read.
 std::optional<Trace> open_job(const std::vector<std::string>& paths, std::string& why);
+/// The same for the text of a file, which `text.owner` keeps alive or which outlives
+/// the trace. Throws std::runtime_error.
+Trace open_text(const FileText& text, const std::string& name);
 
 /// Converts one rank's torch.profiler file to our format: steps, host threads, kernels
 /// by device and stream with the operator that launched them, copies with their bytes,

@@ -46,15 +46,11 @@ std::string whole_events(std::string_view text) {
   return whole + (file.is_bare() ? "]" : "]}");
 }
 
-/// Returns the trace of a profiler's file that ends early; throws `error` for any
+/// Returns the trace of a profiler's text that ends early; throws `error` for any
 /// other.
-Trace open_cut(const std::string& path, const std::runtime_error& error) {
-  std::string whole;
-  try {
-    whole = whole_events(read_whole_file(path, Ending::any));
-  } catch (const std::runtime_error&) {
-    throw error;
-  }
+Trace parse_cut(std::string_view text, const std::string& path,
+                const std::runtime_error& error) {
+  std::string whole = whole_events(text);
   if (whole.empty()) throw error;
   Trace trace = parse_trace(std::move(whole), path);
   if (!is_profilers(trace)) throw error;
@@ -63,7 +59,27 @@ Trace open_cut(const std::string& path, const std::runtime_error& error) {
   return trace;
 }
 
+Trace open_cut(const std::string& path, const std::runtime_error& error) {
+  std::string text;
+  try {
+    text = read_whole_file(path, Ending::any);
+  } catch (const std::runtime_error&) {
+    throw error;
+  }
+  return parse_cut(text, path, error);
+}
+
 }  // namespace
+
+Trace open_text(const FileText& text, const std::string& name) {
+  Trace trace;
+  try {
+    trace = parse_trace(text, name);
+  } catch (const std::runtime_error& error) {
+    return parse_cut(text.text, name, error);
+  }
+  return is_profilers(trace) ? import_kineto(trace) : trace;
+}
 
 Trace open_trace(const std::string& path) {
   Trace trace;
