@@ -54,7 +54,7 @@ bool is_device_category(const std::string& cat) {
 }
 
 /// A trace as a list of facts.
-struct Facts {
+struct PlainFacts {
   std::vector<Task> tasks;
   std::vector<Moved> copies;
   std::map<int64_t, std::pair<int64_t, int64_t>> span_of_id;  ///< begin, end
@@ -62,7 +62,7 @@ struct Facts {
   bool ours = false, null = false, precise = true;
   int64_t origin = INT64_MAX;
 
-  explicit Facts(const json& trace) {
+  explicit PlainFacts(const json& trace) {
     if (trace.is_object() && trace.contains("lockstep")) {
       const json& meta = trace["lockstep"];
       ours = meta.contains("format") && !meta.contains("imported");
@@ -195,7 +195,8 @@ int kind_of(const Task& task) {
 
 class Agreement {
  public:
-  Agreement(const Model& model, const Facts& facts) : model_(model), facts_(facts) {}
+  Agreement(const Model& model, const PlainFacts& facts)
+      : model_(model), facts_(facts) {}
 
   void check(const Position& position) const {
     const State state = state_at(model_, position);
@@ -262,7 +263,7 @@ class Agreement {
   }
 
   const Model& model_;
-  const Facts& facts_;
+  const PlainFacts& facts_;
 };
 
 std::vector<std::string> traces_in(const fs::path& folder) {
@@ -284,7 +285,7 @@ void expect_agreement(const std::string& path, int positions) {
   SCOPED_TRACE(path);
   const std::string text = tracer::read_whole_file(path, tracer::Ending::any);
   const Model model = load_model(path, text);
-  const Facts facts(json::parse(text));
+  const PlainFacts facts(json::parse(text));
   const Agreement agreement(model, facts);
   std::mt19937_64 random(17);
   for (int i = 0; i < positions && !testing::Test::HasFailure(); ++i) {
