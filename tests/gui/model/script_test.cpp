@@ -70,6 +70,17 @@ TEST(Script, TakesAbout45Seconds) {
   });
 }
 
+/// Toys have few events, yet nothing stands still for long.
+TEST(Script, HasNoLongShot) {
+  for_each_script([](const Model& model, const Script& script, const Step&) {
+    for (const Shot& shot : script.shots) {
+      EXPECT_LE(shot.seconds, 8)
+          << (shot.says == kNoEvent ? shot.caption
+                                    : model.name_of(model.events[shot.says]));
+    }
+  });
+}
+
 TEST(Script, ShowsEachPhaseForAWhile) {
   for_each_script([](const Model& model, const Script& script, const Step& step) {
     const uint32_t own = step.event_of(script.rank);
