@@ -157,8 +157,9 @@ void draw_device_card(const Ui& ui, const Rect& r, const OpenTrace& trace, int d
   const Rect words = room.take_top(17);
   const std::string amount = human_bytes(own.memory.total());
   ui.text_right(words.right(), words.y, Type::small, t.text, amount);
-  ui.text_cut(words.x, words.y, words.w - ui.width(Type::small, amount) - 8,
-              Type::small, t.dim, "memory");
+  if (ui.width(Type::small, "memory") + ui.width(Type::small, amount) + 6 <= words.w) {
+    ui.text(words.x, words.y, Type::small, t.dim, "memory");
+  }
   draw_memory(ui, room.take_top(9), own.memory, largest_memory(trace));
   room.take_top(7);
   draw_memory_legend(ui, room, own.memory);
