@@ -165,7 +165,7 @@ void draw_panels(const Ui& ui, Rect room, App& app) {
                       room.h - 240};
   const float end = room.bottom();
   const Rect timeline = room.take_bottom(extent.of(share));
-  draw_splitter(ui, "timeline", room.take_bottom(kGap), end, extent, share);
+  draw_splitter(ui, "stage|timeline", room.take_bottom(kGap), end, extent, share);
   app.tour_places[4] = timeline;
   if (compares)
     draw_compare(ui, room, app);

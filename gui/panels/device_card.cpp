@@ -175,11 +175,13 @@ void draw_device_card(const Ui& ui, const Rect& r, const OpenTrace& trace, int d
   const std::string amount = human_bytes(own.memory.total());
   ui.text_right(words.right(), words.y, Type::small, t.text, amount);
   const float left = words.w - ui.width(Type::small, amount) - 6;
-  const bool fits = ui.width(Type::small, memory_label(own)) <= left;
-  ui.text_cut(words.x, words.y, left, Type::small, t.dim,
-              fits            ? memory_label(own)
-              : own.as_queued ? "queued"
-                              : "memory");
+  const std::string label = memory_label(own);
+  const std::string low = own.as_queued ? "queued" : "memory";
+  for (const std::string& text : {label, low}) {
+    if (ui.width(Type::small, text) > left) continue;
+    ui.text(words.x, words.y, Type::small, t.dim, text);
+    break;
+  }
   draw_memory(ui, room.take_top(9), own.memory, largest_memory(trace));
   room.take_top(7);
   draw_memory_legend(ui, room, own.memory);

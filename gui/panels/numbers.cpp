@@ -136,7 +136,7 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
                 name);
     bool hovered = false;
     if (scroll.shows(y, row)) {
-      ui.clicked(name.c_str(), {room.x, y, room.w, row}, &hovered);
+      ui.clicked(("time of " + name).c_str(), {room.x, y, room.w, row}, &hovered);
     }
     if (hovered) ui.tooltip(both_times(model, phase));
     const bool timed = !phase.cost.on_device() || model.has_device_times();

@@ -93,6 +93,14 @@ LitLine lit_line(const Ui& ui, std::string_view line, float room) {
   return {wrapped(line, columns, indent), static_cast<float>(indent) * character};
 }
 
+/// Returns the scroll offset at which the lit line is visible with all of its rows, and
+/// some lines before it.
+float wanted_top(size_t lit, size_t rows, float high) {
+  const float top = kLine * static_cast<float>(lit);
+  const float least = top + kLine * static_cast<float>(rows + 1) - high;
+  return std::min(top, std::max(top - high * 0.4f, least));
+}
+
 /// Draws the rows of the lit line; colours do not depend on where it is cut.
 void draw_lit(const Ui& ui, float x, float y, const LitLine& lit, std::string_view line,
               bool& in_comment) {
@@ -177,7 +185,7 @@ void draw_source(const Ui& ui, const Rect& area, App& app) {
   const size_t extra = whole.rows.size() - 1;
   const Scroll scroll(ui, "source", inside,
                       kLine * static_cast<float>(lines.size() + extra),
-                      kLine * static_cast<float>(lit) - inside.h * 0.4f,
+                      wanted_top(lit, whole.rows.size(), inside.h),
                       static_cast<int>(trace.state.event), kLine);
   bool in_comment = false;
   for (size_t i = 0; i < lines.size(); ++i) {

@@ -97,6 +97,7 @@ class Window(TempTest):
                 if os.environ.get("CI"):
                     self.fail(f"{tool} is missing")
                 self.skipTest(f"{tool} is not installed")
+        self.unread = ""  # what the viewer has written beyond the last line returned
         self.screen = Screen()
         self.addCleanup(self.screen.close)
         self.env = dict(os.environ, DISPLAY=self.screen.display, HOME=self.folder,
@@ -112,17 +113,22 @@ class Window(TempTest):
         return viewer
 
     def wait_for(self, viewer, wanted):
+        # Lines are split here: select() does not know what a reader has buffered.
         seen, deadline = [], time.monotonic() + 120
         while time.monotonic() < deadline:
+            if "\n" in self.unread:
+                line, self.unread = self.unread.split("\n", 1)
+                seen.append(line)
+                if wanted in line:
+                    return line
+                continue
             if not select.select([viewer.stdout], [], [], 1)[0]:
                 self.assertIsNone(viewer.poll(), "the viewer has ended")
                 continue
-            line = viewer.stdout.readline()
-            seen.append(line)
-            if wanted in line:
-                return line
-            if not line:
+            read = os.read(viewer.stdout.fileno(), 1 << 16).decode()
+            if not read:
                 break
+            self.unread += read
         self.fail(f"no state line with '{wanted}', but {seen[-3:]}")
 
     def xdotool(self, *words):

@@ -117,6 +117,23 @@ TEST(Splitters, MoveWithinLimitsAndResetByDoubleClick) {
   EXPECT_EQ(viewer.app.tour_places[2].w, before.w);
 }
 
+TEST(Splitters, StayWhileTheTimelineIsDragged) {
+  Driver viewer("dp.json.gz", 1280, 800);
+  const Rect timeline = viewer.app.tour_places[4];
+  const float y = timeline.y + timeline.h * 0.6f;
+  drag(viewer, timeline.x + 300, y, timeline.x + 400, y - 60);
+  EXPECT_EQ(viewer.app.settings.panes, Panes{});
+  viewer.screen.modifiers(kShift);
+  drag(viewer, timeline.x + 300, y, timeline.x + 500, y);
+  viewer.screen.modifiers({});
+  EXPECT_EQ(viewer.app.settings.panes, Panes{});
+  const auto [from, to] = viewer.app.trace().timeline.selected;
+  EXPECT_LT(from, to);
+  viewer.frame();
+  EXPECT_EQ(viewer.app.settings.drawer, Drawer::range);
+  EXPECT_FALSE(viewer.app.trace().ops.rows.empty());
+}
+
 TEST(Panels, TitlesEnlargeAndRestore) {
   Driver viewer("dp.json.gz", 1280, 800);
   const Rect timeline = viewer.app.tour_places[4], left = viewer.app.tour_places[2];
