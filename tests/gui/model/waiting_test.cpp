@@ -67,7 +67,7 @@ TEST_F(WaitingTest, AStreamThatRunsSomethingDoesNotWait) {
     phase step 0 0 200
     op reduce 0 10 5
     collective all_reduce 1 20 100 op=2
-    copy message 1 60 10 op=2 why=all_reduce src=1 dst=0 bytes=8
+    collective next 1 130 10 op=2
   )")
                           .model();
   EXPECT_EQ(waiting_on(model, 0, 30'000).cause, Waiting::For::nothing);
