@@ -12,8 +12,6 @@
 namespace lockstep::plan {
 namespace {
 
-using Order = PipelineOrder;
-
 /// `F0 F1 B0 …` of rank `rank`, whose only stage has its number.
 std::string order_of(const std::vector<PipelineAction>& rank, bool with_stage = false) {
   std::string text;
@@ -42,7 +40,7 @@ std::vector<int> peaks(const PipelineSchedule& schedule) {
 }
 
 TEST(Pipeline, GPipeRunsAllForwardThenAllBackward) {
-  const PipelineSchedule schedule = pipeline_schedule(Order::gpipe, 4, 8);
+  const PipelineSchedule schedule = pipeline_schedule(PipelineOrder::gpipe, 4, 8);
   for (const auto& rank : schedule) {
     EXPECT_EQ(order_of(rank), "F0 F1 F2 F3 F4 F5 F6 F7 B0 B1 B2 B3 B4 B5 B6 B7");
   }
@@ -51,7 +49,7 @@ TEST(Pipeline, GPipeRunsAllForwardThenAllBackward) {
 
 // PyTorch's and Megatron's order, which agree.
 TEST(Pipeline, OneFOneB) {
-  const PipelineSchedule schedule = pipeline_schedule(Order::one_f_one_b, 4, 8);
+  const PipelineSchedule schedule = pipeline_schedule(PipelineOrder::one_f_one_b, 4, 8);
   EXPECT_EQ(order_of(schedule[0]), "F0 F1 F2 F3 B0 F4 B1 F5 B2 F6 B3 F7 B4 B5 B6 B7");
   EXPECT_EQ(order_of(schedule[1]), "F0 F1 F2 B0 F3 B1 F4 B2 F5 B3 F6 B4 F7 B5 B6 B7");
   EXPECT_EQ(order_of(schedule[2]), "F0 F1 B0 F2 B1 F3 B2 F4 B3 F5 B4 F6 B5 F7 B6 B7");
@@ -60,12 +58,13 @@ TEST(Pipeline, OneFOneB) {
 }
 
 TEST(Pipeline, EagerOneFOneB) {
-  EXPECT_EQ(peaks(pipeline_schedule(Order::eager_one_f_one_b, 4, 8)),
+  EXPECT_EQ(peaks(pipeline_schedule(PipelineOrder::eager_one_f_one_b, 4, 8)),
             (std::vector<int>{7, 5, 3, 1}));
 }
 
 TEST(Pipeline, InterleavedWithTwoStagesPerRank) {
-  const PipelineSchedule schedule = pipeline_schedule(Order::interleaved, 4, 8, 2);
+  const PipelineSchedule schedule =
+      pipeline_schedule(PipelineOrder::interleaved, 4, 8, 2);
   const char* const published[] = {
       "0F0 0F1 0F2 0F3 4F0 4F1 4F2 4F3 0F4 0F5 0F6 4B0 0F7 4B1 4F4 4B2 4F5 4B3 4F6 0B0 "
       "4F7 0B1 0B2 0B3 4B4 4B5 4B6 4B7 0B4 0B5 0B6 0B7",
@@ -82,14 +81,15 @@ TEST(Pipeline, InterleavedWithTwoStagesPerRank) {
 }
 
 TEST(PipelineTimes, OfEqualStages) {
-  const auto gpipe = pipeline_schedule(Order::gpipe, 4, 8);
-  const auto alternating = pipeline_schedule(Order::one_f_one_b, 4, 8);
+  const auto gpipe = pipeline_schedule(PipelineOrder::gpipe, 4, 8);
+  const auto alternating = pipeline_schedule(PipelineOrder::one_f_one_b, 4, 8);
   EXPECT_EQ(makespan_of(gpipe, equal_costs(4, 1, 1)), 22);
   EXPECT_EQ(makespan_of(gpipe, equal_costs(4, 1, 2)), 33);
   EXPECT_EQ(makespan_of(alternating, equal_costs(4, 1, 1)), 22);
   EXPECT_EQ(makespan_of(alternating, equal_costs(4, 1, 2)), 33);
-  EXPECT_EQ(makespan_of(pipeline_schedule(Order::gpipe, 1, 8), equal_costs(1, 1, 2)),
-            24);
+  EXPECT_EQ(
+      makespan_of(pipeline_schedule(PipelineOrder::gpipe, 1, 8), equal_costs(1, 1, 2)),
+      24);
 }
 
 // 2 M V + 2 (P − 1) for stages of time 1.
@@ -106,8 +106,8 @@ TEST(PipelineTimes, OfInterleavedStages) {
                         {4, 3, 12, 78},
                         {3, 2, 4, 20},
                         {4, 2, 10, 46}}) {
-    const auto schedule =
-        pipeline_schedule(Order::interleaved, c.ranks, c.micro_batches, c.stages);
+    const auto schedule = pipeline_schedule(PipelineOrder::interleaved, c.ranks,
+                                            c.micro_batches, c.stages);
     EXPECT_EQ(broken_rule(schedule, c.micro_batches), "");
     EXPECT_EQ(makespan_of(schedule, equal_costs(c.ranks * c.stages, 1, 1)), c.makespan)
         << c.ranks << " ranks";
@@ -126,38 +126,42 @@ TEST(PipelineTimes, OfLinksWithLatency) {
                         {1, 39, 49, 46, 39}}) {
     const PipelineCosts whole = equal_costs(4, 1, 2, c.latency);
     const PipelineCosts half = equal_costs(8, 0.5, 1, c.latency);
-    const auto near = [&](Order order, const PipelineCosts& costs, double expected) {
+    const auto near = [&](PipelineOrder order, const PipelineCosts& costs,
+                          double expected) {
       const int stages = static_cast<int>(costs.forward.size()) / 4;
       EXPECT_NEAR(makespan_of(pipeline_schedule(order, 4, 8, stages), costs), expected,
                   1e-9)
           << "latency " << c.latency;
     };
-    near(Order::gpipe, whole, c.gpipe);
-    near(Order::one_f_one_b, whole, c.alternating);
-    near(Order::interleaved, half, c.interleaved);
-    near(Order::eager_one_f_one_b, whole, c.eager);
+    near(PipelineOrder::gpipe, whole, c.gpipe);
+    near(PipelineOrder::one_f_one_b, whole, c.alternating);
+    near(PipelineOrder::interleaved, half, c.interleaved);
+    near(PipelineOrder::eager_one_f_one_b, whole, c.eager);
   }
 }
 
 TEST(PipelineTimes, OfOneSlowStage) {
   PipelineCosts costs = equal_costs(4, 1, 2);
   costs.forward[1] = 2, costs.backward[1] = 4;
-  EXPECT_EQ(makespan_of(pipeline_schedule(Order::gpipe, 4, 8), costs), 57);
-  EXPECT_EQ(makespan_of(pipeline_schedule(Order::one_f_one_b, 4, 8), costs), 53);
+  EXPECT_EQ(makespan_of(pipeline_schedule(PipelineOrder::gpipe, 4, 8), costs), 57);
+  EXPECT_EQ(makespan_of(pipeline_schedule(PipelineOrder::one_f_one_b, 4, 8), costs),
+            53);
 }
 
 TEST(Pipeline, EveryScheduleObeysTheRules) {
   for (int ranks = 1; ranks <= 6; ++ranks) {
     for (int m = 1; m <= 13; ++m) {
-      EXPECT_EQ(broken_rule(pipeline_schedule(Order::gpipe, ranks, m), m), "");
+      EXPECT_EQ(broken_rule(pipeline_schedule(PipelineOrder::gpipe, ranks, m), m), "");
       if (m >= ranks) {
-        for (const Order order : {Order::one_f_one_b, Order::eager_one_f_one_b}) {
+        for (const PipelineOrder order :
+             {PipelineOrder::one_f_one_b, PipelineOrder::eager_one_f_one_b}) {
           EXPECT_EQ(broken_rule(pipeline_schedule(order, ranks, m), m), "");
         }
       }
       if (m % std::max(1, m / ranks) != 0) continue;
       for (int stages = 1; stages <= 3; ++stages) {
-        const auto schedule = pipeline_schedule(Order::interleaved, ranks, m, stages);
+        const auto schedule =
+            pipeline_schedule(PipelineOrder::interleaved, ranks, m, stages);
         EXPECT_EQ(broken_rule(schedule, m), "") << ranks << " " << m << " " << stages;
       }
     }
@@ -165,16 +169,18 @@ TEST(Pipeline, EveryScheduleObeysTheRules) {
 }
 
 TEST(Pipeline, RefusesNumbersWithoutASchedule) {
-  EXPECT_THROW(pipeline_schedule(Order::one_f_one_b, 4, 3), std::invalid_argument);
-  EXPECT_THROW(pipeline_schedule(Order::gpipe, 4, 8, 2), std::invalid_argument);
-  EXPECT_THROW(pipeline_schedule(Order::gpipe, 0, 8), std::invalid_argument);
-  EXPECT_THROW(pipeline_schedule(Order::interleaved, 4, 13, 2), std::invalid_argument);
-  EXPECT_NO_THROW(pipeline_schedule(Order::interleaved, 4, 10, 2));
-  EXPECT_NO_THROW(pipeline_schedule(Order::interleaved, 4, 3, 2));
+  EXPECT_THROW(pipeline_schedule(PipelineOrder::one_f_one_b, 4, 3),
+               std::invalid_argument);
+  EXPECT_THROW(pipeline_schedule(PipelineOrder::gpipe, 4, 8, 2), std::invalid_argument);
+  EXPECT_THROW(pipeline_schedule(PipelineOrder::gpipe, 0, 8), std::invalid_argument);
+  EXPECT_THROW(pipeline_schedule(PipelineOrder::interleaved, 4, 13, 2),
+               std::invalid_argument);
+  EXPECT_NO_THROW(pipeline_schedule(PipelineOrder::interleaved, 4, 10, 2));
+  EXPECT_NO_THROW(pipeline_schedule(PipelineOrder::interleaved, 4, 3, 2));
 }
 
 TEST(Pipeline, TextIsReadAsItIsWritten) {
-  const auto schedule = pipeline_schedule(Order::interleaved, 4, 8, 2);
+  const auto schedule = pipeline_schedule(PipelineOrder::interleaved, 4, 8, 2);
   EXPECT_EQ(parse_schedule(to_csv(schedule)), schedule);
   EXPECT_EQ(to_csv(parse_schedule("0F0, ,0F1,,0I0,0W0\r\n1F0")),
             "0F0,0F1,0I0,0W0\n1F0\n");
