@@ -82,7 +82,8 @@ WhyAnalysis analyse(const WhySource& source) {
     analysis.why.limit = tracer::limiting_sentence(analysis.why.summary);
     analysis.why.mean_train = analysis.why.summary.train.mean_split();
     analysis.why.mean_eval = analysis.why.summary.eval.mean_split();
-    if (analysis.why.summary.imported) return analysis;
+    const tracer::Summary& summary = analysis.why.summary;
+    if (summary.imported || summary.null_devices) return analysis;
     const tracer::Lanes lanes(trace);
     const tracer::LongestPaths paths(trace, lanes);
     for (const tracer::Step& step : tracer::join_ranks(tracer::find_steps(trace))) {

@@ -126,6 +126,18 @@ TEST(Why, OfAnImportThePathIsUnknown) {
   viewer.frame();
 }
 
+TEST(Why, NullDevicesHaveNoPath) {
+  Driver viewer("dp.json.gz");
+  std::string text(viewer.model().text);
+  for (size_t at = 0; (at = text.find("\"cpu:", at)) != text.npos; at += 6) {
+    text.replace(at, 5, "\"null:");
+  }
+  const WhyAnalysis analysis = analyse({text, nullptr, "null.json"});
+  EXPECT_EQ(analysis.why.problem, "");
+  EXPECT_TRUE(analysis.why.summary.null_devices);
+  EXPECT_TRUE(analysis.pieces.empty());
+}
+
 TEST(Why, TextThatIsNoTraceHasAProblem) {
   EXPECT_NE(analyse({"{\"traceEvents\": [", nullptr, "cut.json"}).why.problem, "");
   EXPECT_NE(analyse({"", nullptr, "empty.json"}).why.problem, "");
