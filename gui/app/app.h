@@ -196,7 +196,7 @@ class App {
   /// Moves to a position in the current trace, and moves compared traces accordingly.
   void go(const Position& position);
   void move(Move move);
-  void go_to_violation();     ///< goes to the (next) event that breaks a law
+  void go_to_violation();  ///< goes to the (next) event that breaks a law
   void close_trace(size_t index);
   /// Shows one line at the bottom of the screen for a few seconds.
   void say(std::string message);
@@ -240,7 +240,7 @@ Position played(const Model& model, const Position& from, Transport& transport,
 /// Halves or doubles the speed, between 1/1024 and 1024.
 void change_speed(Transport& transport, bool faster);
 
-/// Returns "1×" or "1/8×".
+/// Returns, for example, "1×" or "1/8×".
 std::string speed_text(const Transport& transport);
 
 // ---- The parts of `App::frame`

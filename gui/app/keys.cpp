@@ -25,7 +25,7 @@ const std::vector<KeyHelp>& key_help() {
       {"Jump", "p / shift p", "next, previous phase"},
       {"Jump", "page ↓ / page ↑", "next, previous training step"},
       {"Jump", "home / end", "beginning, end of the trace"},
-      {"Jump", "x", "the next event that breaks a law (trace check)"},
+      {"Jump", "g", "the next event that breaks a law (trace check)"},
       {"Jump", "b / shift b", "set or remove a bookmark, go to the next one"},
       {"Jump", "a", "write a note here; it is kept beside the trace"},
       {"File", "ctrl o", "open a trace; or drag one onto the window"},
@@ -123,7 +123,7 @@ void view_keys(App& app, bool shift) {
     const int ranks = trace.model->ranks();
     app.focus_rank((trace.state.rank + (shift ? ranks - 1 : 1)) % ranks);
   }
-  if (pressed('x')) app.go_to_violation();
+  if (pressed('g')) app.go_to_violation();
   if (pressed('y')) settings.why = !settings.why;
   if (pressed('k')) settings.tree = !settings.tree;
   if (pressed('v')) settings.overlap = !settings.overlap;

@@ -34,7 +34,7 @@ bool is_part_of_forward(const std::string& phase) {
 }
 
 /// Returns the id of the device that runs a task; for a copy that arrives at the host,
-/// of its sender.
+/// that of its sender.
 int64_t worker_of(const Model& model, uint32_t task) {
   int device = model.lanes[model.events[task].lane].device;
   if (device == kHostDevice) {

@@ -1,5 +1,6 @@
-// What a step consists of, from the viewer's compact events: its phases (their cost is
-// that of `trace summary`), bytes by port, the time of each device, and calls by name.
+// What a step consists of, from the viewer's compact events: its phases (with the cost
+// that `trace summary` shows), bytes by port, the time of each device, and calls by
+// name.
 #pragma once
 
 #include <cstdint>

@@ -11,10 +11,12 @@
 
 namespace lockstep::gui {
 
-/// Returns the kind by category: ours, or one of PyTorch's profiler (event_kind.cpp).
+/// Returns the kind of an event by its category, which is ours or one of PyTorch's
+/// profiler (event_kind.cpp).
 Kind kind_of(const tracer::EventFields& f);
 
-/// `ProfilerStep#7`: the only mark of a training step in traces of PyTorch's profiler.
+/// Returns true for `ProfilerStep#7`, the only mark of a training step in traces of
+/// PyTorch's profiler.
 bool is_profiler_step(const tracer::EventFields& f);
 int64_t profiler_step(const tracer::EventFields& f);
 

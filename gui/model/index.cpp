@@ -1,6 +1,7 @@
-// Converts file order and file ids to a Model. The last stage is here, too: it matches
-// collectives across ranks. Events with the same group and sequence number form one
-// collective, and copies with the same group and number are its messages.
+// Converts events in file order, linked by the ids in the file, to a Model. The last
+// stage is here, too: it matches collectives across ranks. Events with the same group
+// and sequence number form one collective, and copies with the same group and number
+// are its messages.
 #include <algorithm>
 #include <map>
 

@@ -9,8 +9,8 @@ namespace lockstep::gui {
 
 namespace {
 
-/// Sorts a nearly sorted list, as traces usually are. Returns false if the list is too
-/// far from sorted.
+/// Sorts a list that is nearly sorted, as traces usually are. Returns false if the list
+/// is too far from sorted.
 template <typename Less>
 bool sort_nearly_sorted(std::vector<uint32_t>& list, Less less) {
   size_t moves = 0;

@@ -22,7 +22,8 @@ class Devices {
     }
   }
 
-  /// Returns a device's index, adding new devices; kHostDevice if negative or too many.
+  /// Returns a device's index, adding new devices; kHostDevice if the id is negative or
+  /// there are too many devices.
   int index(int64_t id, int64_t rank) {
     if (id < 0) return kHostDevice;
     if (const auto found = numbers_.find(id); found != numbers_.end()) {

@@ -79,7 +79,7 @@ struct Lined {
   int64_t first_task = INT64_MAX;
 };
 
-/// Lets each step begin where the one before it ends. REQUIRES: they are sorted.
+/// Makes each step begin where the previous one ends. REQUIRES: the steps are sorted.
 void line_up(std::vector<Lined>& steps) {
   for (size_t i = 1; i < steps.size(); ++i) {
     steps[i].begin = std::max(steps[i].begin, steps[i - 1].end);

@@ -30,7 +30,8 @@ class LaneTable {
 
   explicit LaneTable(RawModel& raw) : raw_(raw) {}
 
-  /// Returns the index of the event's lane, or kNone, and counts it, if out of lanes.
+  /// Returns the index of the event's lane. If there are too many lanes, counts the
+  /// event and returns kNone.
   uint32_t lane(const tracer::EventFields& f);
   RawProcess& process(const tracer::EventFields& f);
   size_t refused() const { return refused_; }

@@ -62,7 +62,8 @@ class Lod {
   uint32_t event_at(const Model& model, uint32_t lane, uint32_t depth, int64_t ts,
                     int64_t reach) const;
 
-  /// Returns the ns between t0 and t1 in which the row's events ran, to within 0.01 %.
+  /// Returns the time between t0 and t1 in which the row's events ran, in ns, to within
+  /// 0.01 %.
   double busy(const Model& model, uint32_t lane, uint32_t depth, int64_t t0,
               int64_t t1) const;
 

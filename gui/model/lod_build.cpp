@@ -185,7 +185,8 @@ class LodBuilder {
     }
   }
 
-  /// Its class is the one whose nodes were busy the longest in total.
+  /// Returns a node that sums up several; its class is the one whose nodes were busy
+  /// the longest in total.
   static Node sum(const Node* first, const Node* last) {
     double busy = 0, most = -1;
     uint64_t end = 0;

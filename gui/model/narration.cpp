@@ -179,7 +179,7 @@ class Narrator : EventFacts {
                 "op/backward", "op"});
   }
 
-  /// What every program's operator of that name does; nothing about what it is for.
+  /// Describes what every program's operator of that name does, but not what it is for.
   std::string foreign_op(const Caused& caused) {
     static constexpr std::string_view kSame[] = {"aten::conv2d", "aten::linear",
                                                  "aten::batch_norm", "aten::max_pool2d",

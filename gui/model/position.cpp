@@ -236,8 +236,8 @@ uint32_t find_in(const Model& model, uint32_t whole, std::string_view name) {
   return kNoEvent;
 }
 
-/// Returns the first event of this name in a step of a rank that no call of the step
-/// encloses: on a thread of autograd, or a collective without its launch.
+/// Returns the first event of this name in a rank's step, even if no call of the step
+/// encloses it: one on an autograd thread, or a collective without its launch.
 uint32_t find_beside(const Model& model, uint32_t step, std::string_view name) {
   const size_t own = model.step_of(model.events[step]);
   const int rank = model.rank_of(step);
@@ -254,7 +254,7 @@ uint32_t find_beside(const Model& model, uint32_t step, std::string_view name) {
 /// Resolves nested names: `backward`, `ResNet.forward`, `forward/conv2d`.
 std::optional<Position> at_names(const Model& model, uint32_t step, int64_t number,
                                  std::string_view names, std::string& why) {
-  // A file's name in another program's call contains slashes, too.
+  // A call of another program may be named after a file, with slashes.
   for (const auto find : {find_in, find_beside}) {
     const uint32_t whole = find(model, step, names);
     if (whole != kNoEvent) return at_event(model, whole);

@@ -58,7 +58,7 @@ Position moved(const Model& model, const Position& position, Move move);
 /// running on the training loop's thread, or the nearest caller that is still running.
 uint32_t event_at(const Model& model, const Position& position);
 
-/// Returns the ns since the trace's first event.
+/// Returns the time since the trace's first event, in ns.
 int64_t time_of(const Model& model, const Position& position);
 
 Position at_event(const Model& model, uint32_t event);

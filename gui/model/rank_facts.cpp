@@ -13,8 +13,8 @@ using tracer::Json;
 
 constexpr uint32_t kMostOfOneCause = 20'000;
 
-/// Returns the ns between two times in which a device's compute stream ran kernels; in
-/// another program's trace, any of its streams.
+/// Returns the time between two moments in which a device's compute stream (in another
+/// program's trace, any of its streams) ran kernels, in ns.
 int64_t computed(const Model& model, int device, int64_t from, int64_t to) {
   const bool ours = is_ours(model);
   tracer::Spans computing;

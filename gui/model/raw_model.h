@@ -29,7 +29,7 @@ struct RawReference {
 };
 
 /// The same facts as tracer::CopyFacts, taken from EventFields as the file is read,
-/// with strings as indices: a large trace has millions.
+/// with strings as indices: a large trace has millions of copies.
 struct RawCopy {
   uint32_t event = 0;
   int64_t src = kHostDevice, dst = kHostDevice;  ///< the trace's device ids

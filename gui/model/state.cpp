@@ -26,7 +26,8 @@ float share(int64_t now, const Event& event) {
                             static_cast<double>(event.dur));
 }
 
-/// Returns the nearest event of that kind that encloses `event` on its lane, or itself.
+/// Returns the nearest event of that kind that is or encloses `event` on its lane;
+/// `otherwise` if there is none.
 uint32_t around(const Model& model, uint32_t event, Kind kind, uint32_t otherwise) {
   const uint64_t lane = model.events[event].lane;
   for (; event != kNoEvent && model.events[event].lane == lane;
@@ -36,8 +37,8 @@ uint32_t around(const Model& model, uint32_t event, Kind kind, uint32_t otherwis
   return otherwise;
 }
 
-/// Returns the place of a task in DeviceState::running. Our streams have a purpose
-/// each; another program's have any number, so that the task itself tells.
+/// Returns the place of a task in DeviceState::running. Each of our streams has its
+/// purpose; another program may use any number of streams, so the task itself decides.
 int stream_of(const Model& model, const Lane& lane, const Event& event) {
   if (is_ours(model) && lane.stream >= 0 && lane.stream < 3) return lane.stream;
   if (event.what() == Kind::collective) return 2;

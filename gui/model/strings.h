@@ -43,7 +43,8 @@ class Strings {
   size_t size() const { return texts_.size(); }
 
  private:
-  /// A slot of an open-addressing table: a power of two in number, at most half in use.
+  /// A slot of an open-addressing table. The number of slots is a power of two, and at
+  /// most half of them are in use.
   struct Slot {
     uint32_t hash = 0, number = 0;  ///< 0: empty
     uint32_t number_or_unknown() const { return number == 0 ? kUnknown : number; }

@@ -32,7 +32,7 @@ void add_packets(const Model& model, const std::vector<Transfer>& transfers,
 void find_underway(const Model& model, State& state);
 
 /// Which chunk a message carries, and whether the receiver adds it to its data or
-/// replaces them.
+/// replaces its data with it.
 struct RingMessage {
   int ranks = 0;   ///< ranks in the collective; 0 if unknown
   int rounds = 0;  ///< 2 (ranks - 1) for an all-reduce, else ranks - 1

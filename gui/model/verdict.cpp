@@ -94,7 +94,7 @@ std::string verdict_tip(const Verdict& verdict) {
   if (verdict.violations.size() > shown) {
     tip += fmt::format("\nand {} more", verdict.violations.size() - shown);
   }
-  return tip + "\nclick: go to the event  (x)";
+  return tip + "\nclick: go to the event  (g)";
 }
 
 }  // namespace lockstep::gui

@@ -21,11 +21,13 @@ struct Waiting {
   uint32_t awaited = kNoEvent;
 };
 
-/// Returns what a stream of a device waits for at `ts`, when it runs nothing. Of a
-/// trace from another program, `nothing`: when its tasks were enqueued is not known.
+/// Returns what a stream of a device waits for at `ts`, when it runs nothing. For a
+/// trace from another program, `nothing`: it does not record when its tasks were
+/// enqueued.
 Waiting waiting_on(const Model& model, const Lane& lane, int64_t ts);
 
-/// Returns what the first stream of a device that waits waits for: compute, comm, copy.
+/// Returns what a device's first waiting stream waits for, in the order compute, comm,
+/// copy.
 Waiting waiting_on(const Model& model, int device, int64_t ts);
 
 /// Returns how long a task waited before it started, in ns: a kernel for a core, a

@@ -14,7 +14,7 @@ namespace lockstep::gui {
 namespace {
 
 /// A description of a device's current work, its event, and, for an effect that has not
-/// started, the ns until it begins.
+/// started, the time until it begins.
 struct Activity {
   std::string text;
   uint32_t event = kNoEvent;
@@ -80,7 +80,8 @@ void draw_compact(const Ui& ui, const Rect& r, const OpenTrace& trace, int devic
               largest_memory(trace));
 }
 
-/// Returns true once over a tenth of the port's bytes in this step were transferred.
+/// Returns true once over a tenth of the port's bytes in this step have been
+/// transferred.
 bool is_port_busy(const OpenTrace& trace, int device) {
   int64_t whole = 0;
   for (const PortBytes& port : trace.step.ports) {

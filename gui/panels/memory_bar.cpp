@@ -11,7 +11,7 @@ namespace lockstep::gui {
 
 namespace {
 
-/// Returns the name of an event, or the reason for a copy, in Model::strings.
+/// Returns the index in Model::strings of an event's name or of a copy's reason.
 uint32_t waited_name(const Model& model, uint32_t event) {
   const Copy* copy = model.copy_of(event);
   return copy != nullptr ? copy->why : model.events[event].name;

@@ -13,9 +13,10 @@
 namespace lockstep::gui {
 
 void draw_top_bar(const Ui& ui, const Rect& area, App& app);
-/// Minimum width at which the top bar shows the trace's name; below, the timeline does.
+/// Minimum width at which the top bar shows the trace's name; in a narrower window, the
+/// timeline does.
 constexpr float kNamesTrace = 1250;
-/// Returns "resnet18 · DataParallel · 4 devices".
+/// Returns, for example, "resnet18 · DataParallel · 4 devices".
 std::string trace_title(const Model& model);
 /// Returns "measured", "emulated", or "null: no times".
 std::string_view clock_words(const Model& model);

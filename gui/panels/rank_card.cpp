@@ -114,7 +114,7 @@ StreamActivity comm_of(const Ui& ui, const OpenTrace& trace, int device, bool br
 }
 
 /// Draws one stream: its name, task and progress. Work that has not started is only
-/// outlined, because the other streams show the host's current time.
+/// outlined, because the other streams show what runs at the host's current time.
 void draw_stream(const Ui& ui, const Rect& r, const char* stream,
                  const StreamActivity& busy) {
   const Theme& t = ui.theme;

@@ -76,9 +76,9 @@ const char* memory_label(const DeviceState& device);
 /// Returns the live bytes and, if they are as queued, says so.
 std::string memory_amount(const DeviceState& device);
 
-/// Returns "conv2d" or "h2d from host".
+/// Returns, for example, "conv2d" or, for a copy, "h2d from host".
 std::string task_name(const Model& model, uint32_t event);
-/// Returns "waits for a core: conv2d", or "idle" if no task is enqueued.
+/// Returns, for example, "waits for a core: conv2d"; "idle" if no task is enqueued.
 std::string waiting_words(const Model& model, const Waiting& waiting);
 /// Returns "conv2d waits", for cards on which the cause does not fit; "idle" as above.
 std::string brief_waiting_words(const Model& model, const Waiting& waiting);
@@ -97,7 +97,7 @@ void draw_pill(const Ui& ui, ImVec2 at, ImU32 colour, const std::string& words);
 void draw_packet_label(const Ui& ui, ImVec2 at, float size, const Rect& within,
                        ImU32 colour, const std::string& label);
 
-/// Returns "2.37 MB all_reduce".
+/// Returns, for example, "2.37 MB  all_reduce".
 std::string packet_label(const Model& model, const Copy& copy);
 
 // ---- DistributedDataParallel: ranks in two rows around a ring, each with its host on

@@ -79,7 +79,7 @@ void draw_loading(const Ui& ui, const Rect& area, double progress,
   ui.bar(bar, static_cast<float>(progress), t.accent);
 }
 
-/// Draws a warning if the file is damaged; it is shown up to the damage.
+/// Draws a warning if the file is damaged, in which case it is shown up to the damage.
 void draw_problems(const Ui& ui, const Rect& area, OpenTrace& trace) {
   const Theme& t = ui.theme;
   const std::vector<std::string>& problems = trace.model->problems;

@@ -1,5 +1,5 @@
 // Shows why the current event ran when it did: curves to its cause, its effects and the
-// events it waited for, and between an operation and its backward.
+// events it waited for, and one between an operation and its backward operation.
 #include <cmath>
 
 #include "gui/model/details.h"
@@ -71,7 +71,8 @@ ImVec2 near(const Rect& plot, ImVec2 p) {
 void draw_flow(const TimelineFrame& frame, const Flow& flow) {
   const Place from = place_of(frame, flow.from), to = place_of(frame, flow.to);
   if (!from.shown || !to.shown) return;
-  // A wait's curve starts at the end of the awaited event, all others at the beginning.
+  // A wait's curve starts at the end of the awaited event; all others start at the
+  // beginning.
   const bool waited = flow.why == Flow::Why::waited;
   const ImVec2 a{waited ? from.x1 : from.x0, from.middle()};
   const ImVec2 b{to.x0, to.middle()};

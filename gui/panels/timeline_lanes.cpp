@@ -65,8 +65,8 @@ class LanePainter {
     }
   }
 
-  /// Collects all rows at the finest resolution. Then repeats those that exceed their
-  /// share of the budget at a coarser resolution, with the remaining budget.
+  /// Collects all rows at the finest resolution. Rows that exceed their share of the
+  /// budget are collected again at a coarser resolution, with the remaining budget.
   void collect() {
     LodBudget budget{kMaxSpans, kMaxVisits};
     std::vector<DrawnRow*> dense;
@@ -166,8 +166,8 @@ class LanePainter {
     }
   }
 
-  /// Draws the time in which a task waited for a core: stripes up to its start, which
-  /// do not reach into the task before it.
+  /// Draws the time during which a task waited for a core as stripes that end at its
+  /// start and do not reach into the previous task.
   void paint_wait(const DrawnRow& row, const Span& span, float x1) {
     const uint32_t event = event_of(row, span);
     if (!f_.model.events[event].is_task()) return;
@@ -233,8 +233,8 @@ class LanePainter {
     f_.count(1);
   }
 
-  /// Draws the marks at the end of kernels, which have a separate row, at the bottom of
-  /// the lane; omits marks that are too close together.
+  /// Draws the marks at the ends of kernels (which have a separate row) at the bottom
+  /// of the lane; omits marks that are too close together.
   void paint_marks(const DrawnRow& row) {
     for (size_t i = row.first; i < row.last; ++i) {
       if (spans_[i].count == 1) paint_mark(row, spans_[i]);

@@ -172,7 +172,7 @@ void draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
   }
   const Rect names_box = place("PyTorch");
   if (chip(ui, "names", names_box, settings.cpp_names ? "C++" : "PyTorch", t.dim,
-           "PyTorch names or the names of this C++ code  (c)")) {
+           "switch between PyTorch's names and the C++ names  (c)")) {
     settings.cpp_names = !settings.cpp_names;
   }
 }

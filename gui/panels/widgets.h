@@ -69,7 +69,7 @@ float draw_clocked(const Ui& ui, float right, float y, const std::string& time,
 /// Returns the width that `draw_clocked` needs at least.
 float clocked_width(const Ui& ui, const std::string& time, Clock clock);
 
-/// Returns the ns from the current time to the event's start; at most 0 once it began.
+/// Returns the time until the event starts, in ns; at most 0 once it has started.
 int64_t time_until(const OpenTrace& trace, uint32_t event);
 
 /// Draws a delay at the right of `box` if that leaves at least half of `room` free.

@@ -11,7 +11,7 @@
 //   {cost}                 a phase's time on the devices
 //   {length} {host_time}   a step's length, and how long its host event lasts
 //   {delay} {run}          from the host's request to the device's start; the run time
-//   {behind}               how long the devices finish after the host
+//   {behind}               how long after the host the devices finish
 //   {ahead} {later}        filled from the keys ahead… and later/… below
 //   {each}                 bytes of each of {others} devices; {other} if only one
 //   {rank} {ranks} {bucket} {params} {chunk} {sent} {overlap}

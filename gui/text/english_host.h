@@ -145,8 +145,8 @@ inline constexpr Template kEnglishHost[] = {
      "**optimizer.step()** updates each parameter from its gradient[, on {device}][, "
      "in {cost}][, {share} of the step]."},
     {"phase",
-     "The phase **{name}**[ takes {time}][ and the devices {cost}, {share} of the "
-     "step]."},
+     "The **{name}** phase[ takes {time}][; its work on the devices takes {cost}, "
+     "{share} of the step]."},
 
     // Calls.
     {"call/__call__/dp",
@@ -155,8 +155,8 @@ inline constexpr Template kEnglishHost[] = {
      "**__call__**, which is _call_impl, and that calls **forward**."},
     {"call/__call__/ddp",
      "**model(images)** in main.py arrives here: model is a DistributedDataParallel. "
-     "Each of {ranks} ranks runs the same program on its own device, with its own "
-     "whole model."},
+     "Each of {ranks} ranks runs the same program on its own device, with a whole "
+     "model of its own."},
     {"call/__call__/replica",
      "A separate host thread calls **replica(x)**[ for {device}]: {type}.__call__, "
      "which is _call_impl, which calls **forward**.[ x is {shape}, its chunk.]"},
@@ -202,7 +202,7 @@ inline constexpr Template kEnglishHost[] = {
      "**aten::conv2d**[ in {module}] moves the filters {shape2} over {shape}[: "
      "**{flops}**].[ {later}]"},
     {"op/aten::linear",
-     "**aten::linear**[ in {module}] multiplies {shape} with the weights {shape2} and "
+     "**aten::linear**[ in {module}] multiplies {shape} by the weights {shape2} and "
      "adds the bias[: **{flops}**].[ {later}]"},
     {"op/aten::batch_norm/split",
      "**aten::batch_norm**[ in {module}] normalises each channel of {shape} with the "
@@ -238,11 +238,12 @@ inline constexpr Template kEnglishHost[] = {
      "**aten::log_softmax** turns the scores {shape} into logarithms of probabilities, "
      "one row per image.[ {later}]"},
     {"op/aten::nll_loss/ddp",
-     "**aten::nll_loss** picks each image's value at its correct label and averages "
-     "over rank {rank}'s own images: that number is its **loss**.[ {later}]"},
+     "**aten::nll_loss** picks each image's value at the correct label and averages "
+     "these values over rank {rank}'s own images: that number is its **loss**.[ "
+     "{later}]"},
     {"op/aten::nll_loss",
-     "**aten::nll_loss** picks each image's value at its correct label and averages "
-     "over the whole batch: that number is the **loss**.[ {later}]"},
+     "**aten::nll_loss** picks each image's value at the correct label and averages "
+     "these values over the whole batch: that number is the **loss**.[ {later}]"},
     {"op/aten::topk",
      "**aten::topk** checks whether the correct label is among the highest scores of "
      "{shape}: that gives the accuracy.[ {later}]"},
@@ -261,7 +262,7 @@ inline constexpr Template kEnglishHost[] = {
      "**RMSprop** updates all {tensors} parameter {tensors:tensor|tensors} in place, "
      "in one kernel.[ {later}]"},
     {"op/lockstep::create_plan",
-     "The engine prepares the kernel {kernel} for shapes that it sees for the first "
+     "The engine prepares the {kernel} kernel for shapes that it sees for the first "
      "time[, in {time}]; later calls reuse it."},
     {"op/c10d::allreduce_",
      "**c10d::allreduce_** queues an all-reduce[ of {bytes}] on the comm stream: the "

@@ -20,7 +20,7 @@ size_t closing(std::string_view text, size_t at) {
   return at;
 }
 
-/// Returns form number `wanted` of "image|images", or the last one.
+/// Returns form number `wanted` of, for example, "image|images", or the last form.
 std::string_view form(std::string_view forms, size_t wanted) {
   int depth = 0;
   for (size_t i = 0, begin = 0, number = 0; i <= forms.size(); ++i) {

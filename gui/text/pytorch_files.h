@@ -8,7 +8,7 @@
 
 namespace lockstep::gui {
 
-/// Keyed by prefix of an event's name; the longest match wins.
+/// Keyed by a prefix of an event's name; the longest match wins.
 inline constexpr std::array<std::pair<std::string_view, std::string_view>, 50>
     kPyTorchFiles = {{
         {"Module.__call__", "torch/nn/modules/module.py"},

@@ -58,7 +58,8 @@ class Ui {
 
   void fill(const Rect& r, ImU32 colour, float rounding = 0) const;
   void frame(const Rect& r, ImU32 colour, float rounding = 0, float width = 1) const;
-  /// Draws diagonal stripes: time or room that is taken, in which nothing happens.
+  /// Draws diagonal stripes, for time or room that is taken but in which nothing
+  /// happens.
   void hatch(const Rect& r, ImU32 colour) const;
   /// Draws a panel with a title bar; returns the area inside.
   Rect card(const Rect& r, std::string_view title, std::string_view note = {}) const;

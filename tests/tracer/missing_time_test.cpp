@@ -122,7 +122,7 @@ TEST(MissingTime, ASentenceNamesWhatWasAddedAndPredicted) {
   EXPECT_TRUE(says(text,
                    "That is 1.56x as many images per second; the proportions predict "
                    "1.82x (forward and backward are 90.0 % of one device's step); "
-                   "0.26x less is reached."))
+                   "the run is 0.26x below that."))
       << text;
 }
 
@@ -132,7 +132,7 @@ TEST(MissingTime, NothingIsMissingFromAStepThatIsAsLong) {
   const std::string text = missing_sentence(equal, alone());
   EXPECT_TRUE(says(text, "no time is missing")) << text;
   EXPECT_FALSE(says(text, "+")) << text;
-  EXPECT_TRUE(says(text, "0.17x more is reached.")) << text;
+  EXPECT_TRUE(says(text, "the run is 0.17x above that.")) << text;
   EXPECT_FALSE(says(missing_sentence(data_parallel(), alone()), "no time is missing"));
 }
 

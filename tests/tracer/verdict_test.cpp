@@ -58,7 +58,7 @@ TEST(Verdict, DoesNotClaimThatAnythingIsHiddenIfNothingIs) {
   EXPECT_EQ(
       verdict({&kDp, &exposed}),
       "DDP is 1.24x as fast as DataParallel: a device of DataParallel spends 72.0 "
-      "ns more of each step on `reduce`.");
+      "ns more per step (reduce).");
   EXPECT_EQ(hidden_reduction(exposed.train), 0);
   EXPECT_EQ(hidden_reduction(kDp.train), 0) << "no collective";
   // Hiding does not explain why DDP is faster than one device.

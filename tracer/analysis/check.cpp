@@ -14,7 +14,7 @@ namespace {
 /// Laws for which the data of PyTorch's profiler is sufficient. Events of
 /// its threads may cross, and it does not record what a stream waited for.
 /// Kernels of one of its streams may overlap: with programmatic dependent
-/// launch and on ROCm they do, and older times are rounded.
+/// launch and on ROCm they do, and older files round their times.
 constexpr std::string_view kOfImported[] = {"format",          "times",
                                             "sorted",          "ids-unique",
                                             "references",      "lanes-named",

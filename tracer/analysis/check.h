@@ -20,7 +20,7 @@ struct Finding {
 };
 
 struct CheckReport {
-  std::vector<Finding> findings;  ///< in the order of the laws, at least one each
+  std::vector<Finding> findings;  ///< in the order of the laws, at least one for each
   bool ok() const;
 };
 

@@ -19,8 +19,8 @@ struct CollectiveTime {
   int64_t took = 0;      ///< from its start to its end
   int64_t transfer = 0;  ///< time during which its messages moved to this rank
   int64_t wait = 0;      ///< the rest: waiting for the other ranks
-  /// True if its messages were not recorded (imported), or not their times
-  /// (modelled, as for Gloo): transfer and wait are then 0 and have no meaning.
+  /// True if its messages (imported) or their times (modelled, as for Gloo) were not
+  /// recorded: transfer and wait are then 0 and have no meaning.
   bool unseen = false;
   int64_t exposed = 0;  ///< time during which this rank's device computed nothing
 
@@ -48,8 +48,8 @@ class ComputingTime {
   LaneMap<std::vector<std::pair<int64_t, int64_t>>> merged_;  ///< by rank and device
 };
 
-/// Returns the collectives sorted by rank and time. What is computed for other steps
-/// hides them too, if `computing` is that of the whole trace.
+/// Returns the collectives sorted by rank and time. Computation for other steps hides
+/// them, too, if `computing` covers the whole trace.
 std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lanes,
                                              const ComputingTime& computing);
 std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lanes);

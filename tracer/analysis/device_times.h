@@ -12,7 +12,7 @@ namespace lockstep::tracer {
 struct DeviceTimes {
   int64_t rank = 0, device = 0;
   int64_t recorded = 0;       ///< from its first task's start to its last task's end
-  int64_t computing = 0;      ///< time in which a kernel ran, no copy or memset
+  int64_t computing = 0;      ///< time in which a kernel ran (not a copy or memset)
   int64_t communicating = 0;  ///< … a collective
   int64_t both = 0;           ///< … a kernel and a collective
   int64_t memory = 0;         ///< … a copy or a memset

@@ -66,7 +66,7 @@ struct TraceUnderTest {
   std::deque<Law> laws;  ///< a deque, so that references to laws stay valid
 };
 
-/// Returns "kernel aten::conv2d #12", for use in messages.
+/// Returns, for example, "kernel aten::conv2d #12", for use in messages.
 std::string name_of(const Event& event);
 
 // The laws, defined in files with the same names.

@@ -53,7 +53,8 @@ class Expected {
 
   bool has_devices() const { return !devices_.empty(); }
 
-  /// Returns the sizes into which the batch must be split: whole if it is not shared.
+  /// Returns the sizes of the chunks into which the batch must be split; a batch that
+  /// is not shared is one chunk.
   std::vector<int64_t> chunks() const {
     if (!parallel_) return {step_.batch};
     return plan::chunk_sizes(step_.batch, static_cast<int64_t>(devices_.size()));
@@ -112,8 +113,8 @@ class Expected {
     return found != test.trace.lockstep.end() && found->is_array() ? *found : none;
   }
 
-  /// DataParallel's `device_ids` and `output_device`, if the step states them: its
-  /// devices are otherwise in ascending order.
+  /// Applies DataParallel's `device_ids` and `output_device` if the step states them;
+  /// otherwise, its devices are in ascending order.
   void reorder(const Args& args) {
     output_ = devices_.empty() ? 0 : devices_.front();
     std::vector<int64_t> order;
@@ -200,7 +201,8 @@ class Comparison {
     });
   }
 
-  /// Returns true if a library moved it, recorded only as prescribed by its algorithm.
+  /// Returns true if a library moved these bytes: such copies are recorded as its
+  /// algorithm prescribes them.
   bool modelled(std::string_view why) const {
     return std::any_of(moved_.begin(), moved_.end(), [&](const Moved& copy) {
       return copy.facts.why == why && copy.facts.modelled;

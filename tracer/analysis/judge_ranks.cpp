@@ -89,7 +89,8 @@ void judge_agreement(Law& law, const Whole& whole, int64_t ranks) {
 
 /// Returns how many times the tensor's bytes are sent, summed over all ranks; 0 if no
 /// law applies. Gloo's messages are modelled as a ring or a tree. (Its reduce ends with
-/// all ranks sending chunks to the root, which is not a whole number of times.)
+/// all ranks sending chunks to the root, so its bytes are not sent a whole number of
+/// times.)
 int64_t times_around(const Event& collective, std::string_view algorithm,
                      int64_t ranks) {
   if (algorithm != "ring" && algorithm != "gloo") return 0;
@@ -132,7 +133,7 @@ void judge_messages(Law& total, Law& share, Law& count, const Whole& whole,
   }
 }
 
-/// One rank's step: the marks `grad_ready` and the collectives of its buckets.
+/// One rank's step: the `grad_ready` marks and the collectives of its buckets.
 struct RankStep {
   std::map<std::string_view, int64_t> ready_by;  ///< parameter → kernel
   std::vector<Part> buckets;                     ///< sorted by time
@@ -160,8 +161,8 @@ LaneMap<RankStep> find_rank_steps(const TraceUnderTest& test) {
   return steps;
 }
 
-/// Returns true if it awaits that kernel or a later task of
-/// the same stream: a stream runs its tasks one after another.
+/// Returns true if `waiting` waits for `kernel` or for a later task of the same stream:
+/// a stream runs its tasks one after another.
 bool waits_for(const TraceUnderTest& test, const Event& waiting, int64_t kernel) {
   const Event* awaited = test.index.find(kernel);
   if (awaited == nullptr) return false;

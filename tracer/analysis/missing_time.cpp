@@ -39,7 +39,8 @@ std::string RoundedTimes::text(int64_t units) const {
 namespace {
 
 constexpr char kComputingPart[] = "computing", kRest[] = "other";
-/// Parts below this share of a step are joined; a step longer by less is as long.
+/// Parts below this share of a step are joined; a step that is longer by less than this
+/// counts as equally long.
 constexpr double kSmallPart = 0.01;
 
 int64_t batch_per_step(const Summary& summary) {
@@ -164,8 +165,8 @@ std::string missing_sentence(const Summary& ours, const Summary& single) {
       "(forward and backward are {:.1f} % of one device's step)",
       reached, predicted, 100 * share);
   if (hundredths == 0) return text + ".";
-  return text + fmt::format("; {:.2f}x {} is reached.", std::abs(hundredths) / 100,
-                            hundredths < 0 ? "less" : "more");
+  return text + fmt::format("; the run is {:.2f}x {} that.", std::abs(hundredths) / 100,
+                            hundredths < 0 ? "below" : "above");
 }
 
 }  // namespace lockstep::tracer

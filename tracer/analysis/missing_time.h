@@ -26,13 +26,13 @@ class RoundedTimes {
   int64_t unit_ = 1'000'000;  ///< ns
 };
 
-/// The difference between a step of N devices with N times the batch, and one of one
+/// The difference between a step of N devices with N times the batch and a step of one
 /// device. Without any cost of sharing, both would take the same time.
 struct MissingTime {
   int64_t devices = 0, batch = 0;
   int64_t alone = 0, step = 0;  ///< ns, of the mean step of one device, and of N
   /// `alone + Σ parts = step`; largest first, those below 1 % of the step as `other`.
-  /// `computing` joins what is_computing() except the optimizer.
+  /// `computing` sums up what is_computing() accepts, except the optimizer.
   std::vector<PathShare> parts;
 
   double speedup() const;  ///< in images per second
@@ -42,7 +42,7 @@ struct MissingTime {
 /// batch on each device, on the same clock, and the longest paths are known.
 std::optional<MissingTime> missing_time(const Summary& ours, const Summary& single);
 
-/// Returns "485 ms + 24 computing + 12 reduce = 521 ms".
+/// Returns, for example, "485 ms + 24 computing + 12 reduce = 521 ms".
 std::string missing_line(const MissingTime& missing);
 
 /// Returns the share of forward and backward in the steps of one device.

@@ -1,4 +1,4 @@
-// Two independent questions about a trace are answered at the same time.
+// Answers two independent questions about a trace at the same time.
 #pragma once
 
 #include <future>
@@ -6,7 +6,7 @@
 
 namespace lockstep::tracer {
 
-/// Runs both functions and returns when both have returned. Where no thread can be
+/// Runs both functions and returns when both have returned. If no thread can be
 /// started, they run one after the other. Rethrows what either of them throws.
 template <typename First, typename Second>
 void run_both(First first, Second second) {

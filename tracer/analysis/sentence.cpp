@@ -24,7 +24,7 @@ constexpr double kWorthMentioning = 0.10;
 /// measurement reflects the other load on the machine more than the devices.
 constexpr double kDisturbed = 1.3;
 
-/// From this share of N on, the speedup of N devices is said to pay.
+/// If the speedup is at least this share of N, the extra devices are said to pay off.
 constexpr double kPays = 0.75;
 
 /// Above this ratio, the CPU time of all kernels explains a missing speedup.
@@ -62,8 +62,8 @@ std::string explain(const std::string& what, const std::string& share,
   }
   if (what == "replicate") {
     return fmt::format(
-        "copying the model to the replicas ({} a step) takes {} of a step, regardless "
-        "of the batch size; a larger batch amortizes it better",
+        "copying the model to the replicas ({} a step) takes {} of a step; its time "
+        "does not depend on the batch size, so a larger batch amortizes it better",
         moved(), share);
   }
   if (what == "reduce") {

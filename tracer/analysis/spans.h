@@ -1,5 +1,5 @@
-// Time covered jointly by several events, and what the phases of a step cost by it: the
-// numbers of `trace summary` and of the viewer.
+// The time that several events cover together and, from it, the cost of each phase of a
+// step: the numbers that `trace summary` and the viewer show.
 #pragma once
 
 #include <algorithm>
@@ -77,9 +77,9 @@ struct NamedPhase {
 /// Measures the phases of one step.
 class PhaseMeter {
  public:
-  /// A host thread was in the phase.
+  /// Records that a host thread was in the phase.
   void add_host(std::string_view phase, int64_t from, int64_t to);
-  /// `device` ran a task of the phase.
+  /// Records that `device` ran a task of the phase.
   void add_task(std::string_view phase, int64_t device, int64_t from, int64_t to);
 
   /// Returns the phases in the order in which they began.
@@ -97,7 +97,7 @@ class PhaseMeter {
   std::vector<PhaseSpans> phases_;
 };
 
-/// Returns the mean over steps of each step's phases, in the order of their first step.
+/// Returns the mean cost of each phase over all steps, in order of first appearance.
 std::vector<NamedPhase> mean_phases(
     const std::vector<const std::vector<NamedPhase>*>& steps);
 

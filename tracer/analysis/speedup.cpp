@@ -23,7 +23,8 @@ std::string cause_of(const std::string& what) {
   return is_shared_computing(what) ? kSmallerKernels : what;
 }
 
-/// Returns the mean time of each cause in a step, in ns; together, they are the step.
+/// Returns the mean time of each cause in a step, in ns; they add up to the step's
+/// time.
 std::map<std::string, double> times_by_cause(const StepGroup& group) {
   std::map<std::string, double> times;
   for (const PathShare& share : group.mean_parts()) {
@@ -114,7 +115,7 @@ std::string speedup_line(const Speedup& speedup) {
   std::string line = fmt::format("{}.00x", speedup.devices);
   for (const SpeedupLoss& loss : speedup.losses) {
     const bool gain = loss.hundredths < 0;
-    // Kernels of smaller batches never gain; less computing on the longest path does.
+    // Smaller kernels never speed a step up; less computing on the longest path does.
     const bool hidden = gain && loss.what == kSmallerKernels;
     line += fmt::format(" {} {:.2f} {}", gain ? "+" : "−",
                         std::abs(loss.hundredths) / 100.0,
@@ -141,7 +142,7 @@ std::string times(const Speedup& speedup) {
   return fmt::format("{:.2f}x", speedup.hundredths / 100.0);
 }
 
-/// Returns "falls from 2.11x to 0.52x", or what else it does.
+/// Returns how the speedup changes: for example, "falls from 2.11x to 0.52x".
 std::string change(const Speedup& from, const Speedup& to) {
   if (from.hundredths == to.hundredths) return "stays at " + times(to);
   const char* verb = to.hundredths < from.hundredths ? "falls" : "rises";

@@ -1,4 +1,5 @@
-// Why N devices are not N times as fast: the difference to N, divided among its causes.
+// Why N devices are not N times as fast: the shortfall from N, divided among its
+// causes.
 #pragma once
 
 #include <optional>
@@ -12,7 +13,7 @@ namespace lockstep::tracer {
 /// A cause that keeps a step from taking one N-th of its time on one device.
 struct SpeedupLoss {
   std::string what;    ///< `smaller kernels`, `replicate`, `reduce`, `host`, …
-  int64_t added = 0;   ///< ns a step, over one N-th of what one device spends on it
+  int64_t added = 0;   ///< ns a step beyond one N-th of what one device spends on it
   int hundredths = 0;  ///< taken from the speedup, in 0.01x; negative: a gain
 };
 
@@ -20,7 +21,7 @@ struct SpeedupLoss {
 struct Speedup {
   int64_t devices = 0;
   int hundredths = 0;               ///< one device's step time over ours, in 0.01x
-  std::vector<SpeedupLoss> losses;  ///< largest first; small ones are one, `other`
+  std::vector<SpeedupLoss> losses;  ///< largest first; small ones joined as `other`
 };
 
 /// The loss to smaller batches, whose computing takes more than its share.
@@ -30,16 +31,16 @@ inline constexpr const char* kSmallerKernels = "smaller kernels";
 /// compares with one of `theirs`.
 std::string as_fast(int64_t theirs, int64_t ours);
 
-/// Divides the difference between N and the speedup of N devices over one. Both runs
-/// must train the same architecture with the same batch per step, on the same clock.
-/// A cause's loss is N times its added time over the step time, where the times are
-/// those on the longest path: computing (`smaller kernels`: one N-th of the batch takes
-/// more than one N-th of the kernel time), every reason to copy, host, waits, and
-/// `wake-ups`: what a step takes beyond the path, while threads wake up. Returns
-/// std::nullopt if the two cannot be compared or a path is unknown.
+/// Divides the difference between N and the speedup of N devices over one device among
+/// its causes. Both runs must train the same architecture with the same batch per step,
+/// on the same clock. A cause's loss is N times its added time over the step time,
+/// where the times are those on the longest path: computing (`smaller kernels`: one
+/// N-th of the batch takes more than one N-th of the kernel time), every reason to
+/// copy, host, waits, and `wake-ups`: what a step takes beyond the path, while threads
+/// wake up. Returns std::nullopt if the two cannot be compared or a path is unknown.
 std::optional<Speedup> divide_speedup(const Summary& ours, const Summary& single);
 
-/// Returns "4.00x − 0.62 replicate − 0.31 smaller kernels = 3.07x".
+/// Returns, for example, "4.00x − 0.62 replicate − 0.31 smaller kernels = 3.07x".
 std::string speedup_line(const Speedup& speedup);
 
 /// DataParallel's speedup on three kinds of hardware.

@@ -34,8 +34,8 @@ Step read_facts(const Event& event, int64_t rank) {
   return step;
 }
 
-/// Returns when the last task that was launched before the first step ended on this
-/// rank's devices; the step's begin if there was none later.
+/// Returns when this rank's devices finished the last task that was launched before the
+/// first step; the step's begin if that is later.
 int64_t end_before(const Step& first, const Trace& trace, const Lanes& lanes) {
   int64_t own = INT64_MAX, end = first.begin;
   for (const Event* task : first.tasks) own = std::min(own, task->ts);
@@ -48,7 +48,7 @@ int64_t end_before(const Step& first, const Trace& trace, const Lanes& lanes) {
   return end;
 }
 
-/// Lets each step begin where the one before it (on its rank) ends.
+/// Makes each step begin where the previous one on its rank ends.
 void line_up(std::vector<Step>& steps) {
   std::map<int64_t, int64_t> ends;  // by rank
   for (Step& step : steps) {        // sorted by time

@@ -26,7 +26,7 @@ struct Step {
 
   std::vector<const Event*> phases;  ///< the other phase events with this step number
   std::vector<const Event*> tasks;   ///< kernels, copies and collectives
-  int64_t begin = 0;     ///< of `event`; if imported, once the step before has ended
+  int64_t begin = 0;     ///< of `event`; if imported, not before the previous step ends
   int64_t last_end = 0;  ///< end of its last event, except a loader's
   int64_t host_end = 0;  ///< end of `event`
   std::map<int64_t, int64_t> rank_lengths;  ///< by rank, after ranks are joined
@@ -49,7 +49,7 @@ std::vector<Step> join_ranks(std::vector<Step> steps);
 /// run. Such a step ends with the last kernel or copy that it launched (or, if later,
 /// on the host) and lasts from the end of the step before it (or, if later, from its
 /// start on the host), so that the steps' lengths add up to the time they took. Work
-/// that was launched before the first step delays it but is no part of it.
+/// that was launched before the first step delays it but is not part of it.
 std::vector<Step> find_steps(const Trace& trace, const Lanes& lanes);
 std::vector<Step> find_steps(const Trace& trace);
 

@@ -53,7 +53,7 @@ class StepMeter {
   }
 
  private:
-  /// Returns the device that runs a task; for a task arriving at the host, its sender.
+  /// Returns the device that runs a task; for a copy to the host, its sender.
   int64_t worker_of(const Event& task) const {
     const Lane& lane = lanes_.of(task);
     return lane.is_host() ? port_arg(task.args, keys::src) : lane.device;

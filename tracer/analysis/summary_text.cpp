@@ -190,16 +190,16 @@ std::string images_per_second(const StepGroup& group) {
   return text + fmt::format(" ({} without step 0)", rate(warm.mean_length()));
 }
 
-/// The steps of an import overlap: how often one starts, and how far one outlasts its
-/// host's part.
+/// Returns how often a step starts and by how much the devices outlast the host in it;
+/// the steps of an import overlap.
 std::string overhang_text(const StepGroup& group) {
   if (group.mean_period() <= 0) return {};
   return fmt::format(
-      "  the host starts a step every {}; the devices end it {} after the host has\n",
+      "  the host starts a step every {}; the devices end it {} after the host does\n",
       human_time(group.mean_period()), human_time(group.mean_overhang()));
 }
 
-/// What the profiler's own tools show: a device's time, whatever the step.
+/// Shows what the profiler's own tools show: each device's time, regardless of steps.
 std::string recording_table(const Summary& summary) {
   if (summary.recording.empty()) return {};
   std::string text =

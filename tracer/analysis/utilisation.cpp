@@ -65,8 +65,8 @@ class UtilisationMeter {
     return any ? std::optional(waited / (length_ * ranks_)) : std::nullopt;
   }
 
-  /// Each step takes a batch for each rank. More batches than workers were fetched if
-  /// every worker is to appear in the trace.
+  /// Each step takes a batch for each rank. If no more batches were fetched than there
+  /// are workers in the trace, other workers may be missing from it.
   void take_workers(Utilisation& use) const {
     std::set<std::pair<int64_t, int64_t>> workers;
     double fetched = 0, time = 0;

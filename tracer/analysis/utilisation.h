@@ -1,4 +1,4 @@
-// How much of the steps the loader, the cores and the ports were in use.
+// For how much of the steps' time the loader, the cores and the ports were in use.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@ namespace lockstep::tracer {
 
 /// Shares of the steps' time; std::nullopt where the trace does not say.
 struct Utilisation {
-  std::optional<double> data;     ///< in which a host waited in the phase `data`
-  std::optional<double> workers;  ///< of the loader's workers' time, to keep up
+  std::optional<double> data;     ///< during which a host waited in the `data` phase
+  std::optional<double> workers;  ///< of the loader's workers' time, needed to keep up
   int64_t worker_count = 0;
   std::optional<double> cores;  ///< mean number of cores that ran kernels
   /// The device's port that was in use the longest.
@@ -24,10 +24,9 @@ struct Utilisation {
   std::optional<BusiestPort> port;
 };
 
-/// Measures `steps`, which are all of one kind and joined over ranks. Times are
-/// unknown if they are not those of a device: on devices of type null. Unknown are also
-/// cores on the emulated clock, on GPUs and in imports, and ports if a collective's
-/// messages are not recorded.
+/// Measures `steps`, which are all of one kind and joined over ranks. On devices of
+/// type null, all times are unknown. Cores are also unknown on the emulated clock, on
+/// GPUs and in imports; ports, if a collective's messages are not recorded.
 Utilisation measure_utilisation(const Trace& trace,
                                 const std::vector<const Step*>& steps);
 

@@ -69,7 +69,7 @@ std::string more_time(const Summary& fast, const Summary& slow,
     if (more > difference) most = i, difference = more;
   }
   if (static_cast<double>(difference) < kCause * static_cast<double>(b.step)) return {};
-  return fmt::format("a device of {} spends {} more of each step on `{}`", name,
+  return fmt::format("a device of {} spends {} more per step ({})", name,
                      human_time(difference), words_of(static_cast<Spent>(most)).name);
 }
 

@@ -71,8 +71,10 @@ void check_link(const Link& link) {
 
 void check_scale(double scale) {
   if (std::isfinite(scale) && scale > 0) return;
-  throw std::runtime_error(fmt::format(
-      "kernels cannot be {} times as fast; fix: a --compute-scale above 0", scale));
+  throw std::runtime_error(
+      fmt::format("kernels cannot be {} times as fast; fix: pass a --compute-scale "
+                  "above 0",
+                  scale));
 }
 
 /// Removes what an earlier emulation recorded about ports: the link may differ now.
@@ -131,8 +133,8 @@ Trace emulate(const Trace& trace, const EmulateOptions& options) {
   if (trace.lockstep.contains(top::imported)) {
     throw std::runtime_error(
         "an imported trace does not record what its kernels waited for, and without "
-        "that, kernels would run beside those they need; fix: emulate a trace that "
-        "lockstep recorded");
+        "that, kernels would run at the same time as those they depend on; fix: "
+        "emulate a trace that lockstep recorded");
   }
   check_link(options.link);
   check_scale(options.compute_scale);

@@ -99,9 +99,9 @@ class PathFinder {
     }
   }
 
-  /// A moment on the way back. Where steps last longer than the recorded ones, most of
-  /// the path is shared with the preceding step, so each link is looked up once and
-  /// stored contiguously.
+  /// A moment on the way back. If steps last longer in the schedule than in the
+  /// recording, most of a path is shared with the preceding step, so each link is
+  /// looked up once and stored contiguously.
   struct Link {
     int64_t time = 0;
     uint32_t moment = 0;

@@ -84,7 +84,7 @@ class Followers {
 
   bool waits(size_t moment) const { return missing_[moment] > 0; }
 
-  /// Calls `visit` for each moment that waited for this one last.
+  /// Calls `visit` for each moment that was waiting only for this one.
   template <typename Visit>
   void release(size_t moment, Visit visit) {
     for (uint32_t i = first_[moment]; i < first_[moment + 1]; ++i) {

@@ -22,7 +22,8 @@ using Kind = TimingEdge::Kind;
 
 constexpr uint32_t kNobody = UINT32_MAX;
 
-/// A thread is started by its caller, a loader worker by the event that makes room.
+/// A thread is started by its caller; a loader worker is started by the event that
+/// makes room for a batch.
 int64_t caller_of(const Event& event) {
   return runs_ahead(event) ? int_arg(event.args, keys::after, kNone) : event.parent;
 }
@@ -32,7 +33,7 @@ bool is_host_event(const Event& event) { return event.ph == 'X' && !is_task(even
 /// The moments of host lanes in the order in which each thread reached them.
 class HostLanes {
  public:
-  /// A moment, with what is needed of its event: those of a lane are far apart.
+  /// A moment, with the needed facts of its event: the events of a lane are far apart.
   struct Passed {
     int64_t time;
     uint32_t moment;
@@ -353,7 +354,8 @@ bool TimingGraph::sort_moments() {
   return true;
 }
 
-/// Throws naming the first event that waits for itself, or for one that does.
+/// Throws an error that names the first event that waits for itself or for one that
+/// does.
 void TimingGraph::fail_on_circle() const {
   std::vector<std::vector<uint32_t>> followers(moments());
   std::vector<uint32_t> missing(moments()), free;

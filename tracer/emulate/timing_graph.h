@@ -15,7 +15,7 @@
 //   port        … after the copy that held the port it needs (emulated traces only)
 //   task        a task ends when its work is done
 //   message     a collective with messages ends after the last of them; a message
-//               starts after the enclosing collective, and after the sender's
+//               starts after the enclosing collective and the sender's have started
 //   carried     marks and counters move with the moment before them
 #pragma once
 
@@ -101,7 +101,7 @@ class TimingGraph {
   };
   Edges edges(size_t moment) const { return {*this, first(moment)}; }
 
-  /// Returns the ns that pass at least between the two ends of an edge.
+  /// Returns the minimum time between the two ends of an edge, in ns.
   int64_t delay(const TimingEdge& edge, size_t to) const {
     return edge.delayed ? recorded(to) - recorded(edge.from) : 0;
   }

@@ -1,6 +1,7 @@
 // The viewer driven through ImGui's input like a user.
 #include <algorithm>
 #include <random>
+#include <set>
 
 #include "gui/model/details.h"
 #include "gui/model/narration.h"
@@ -258,12 +259,19 @@ TEST(Tour, HasFiveCards) {
   EXPECT_EQ(viewer.app.settings.tour, 0);
 }
 
-TEST(BrokenLaw, IsSaidAndXGoesToItsEvent) {
+TEST(Keys, EachHasOneMeaning) {
+  std::set<std::string> keys;
+  for (const KeyHelp& help : key_help()) {
+    EXPECT_TRUE(keys.insert(help.keys).second) << help.keys;
+  }
+}
+
+TEST(BrokenLaw, IsSaidAndGGoesToItsEvent) {
   Driver viewer;
   EXPECT_EQ(viewer.app.trace().verdict.state, Verdict::State::holds);
   EXPECT_TRUE(viewer.model().problems.empty());
   const uint32_t at_first = viewer.app.trace().state.event;
-  viewer.press('x');
+  viewer.press('g');
   EXPECT_EQ(viewer.app.trace().state.event, at_first) << "nothing is broken";
 
   open_text(viewer, tracer::read_whole_file(std::string(LOCKSTEP_SOURCE_DIR) +
@@ -274,7 +282,7 @@ TEST(BrokenLaw, IsSaidAndXGoesToItsEvent) {
   EXPECT_TRUE(
       viewer.model().problems.back().starts_with("breaks the law `copy-bytes`: "))
       << viewer.model().problems.back();
-  viewer.press('x');
+  viewer.press('g');
   const auto& violations = viewer.app.trace().verdict.violations;
   EXPECT_TRUE(std::any_of(violations.begin(), violations.end(),
                           [&](const auto& broken) {

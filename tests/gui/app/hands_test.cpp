@@ -124,7 +124,7 @@ TEST(Splitters, StayWhileTheTimelineIsDragged) {
   drag(viewer, timeline.x + 300, y, timeline.x + 400, y - 60);
   EXPECT_EQ(viewer.app.settings.panes, Panes{});
   viewer.screen.modifiers(kShift);
-  drag(viewer, timeline.x + 300, y, timeline.x + 500, y);
+  drag(viewer, timeline.x + 300, y, timeline.x + 900, y);
   viewer.screen.modifiers({});
   EXPECT_EQ(viewer.app.settings.panes, Panes{});
   const auto [from, to] = viewer.app.trace().timeline.selected;

@@ -113,7 +113,7 @@ TEST(Narration, OfTheMinimalTrace) {
        "devices. In Python, calling a Module runs **__call__**, which is _call_impl, "
        "and that calls **forward**."},
       {"aten::linear#1",
-       "**aten::linear** multiplies [2, 5] with the weights [2, 5] and adds the bias: "
+       "**aten::linear** multiplies [2, 5] by the weights [2, 5] and adds the bias: "
        "**40 FLOP**. The kernel is queued here; it ran **1.50 µs later** on device 0, "
        "for 11.5 µs."},
       {"wait for the loss",
