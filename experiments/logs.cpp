@@ -58,8 +58,7 @@ constexpr char kNotes[] =
     "shortest and the\n  longest that have a progress line; s/epoch: extrapolated from "
     "the logged iterations\n"
     "- speed-up: in images per second, over the first log; without a batch size (-b) "
-    "it "
-    "is unknown\n"
+    "it is unknown\n"
     "- loss, train: means over the training batches of the last epoch; Acc@1, Acc@5: "
     "on "
     "the test set\n";

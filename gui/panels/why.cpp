@@ -129,8 +129,9 @@ void draw_rows(const Ui& ui, Rect room, const tracer::Split& split,
       ui.text_right(x - 14, text, Type::body, t.dim,
                     percent(share_of(mean.spent, i)) + " mean");
     }
-    if (x + ui.width(Type::body, words.rule) < right) {
-      ui.text(x, text, Type::body, t.dim, words.rule);
+    constexpr float kReadable = 180;  // a row's tooltip has the whole rule
+    if (right - x > kReadable) {
+      ui.text_cut(x, text, right - x, Type::body, t.dim, words.rule);
     }
     bool hovered = false;
     ImGui::PushID(static_cast<int>(i));

@@ -205,8 +205,7 @@ std::string speedup_sentence(const Summary& summary, const Summary* single) {
   return fmt::format(
       "Estimated from the kernels' {}: {} devices are {} as one. Their kernels of "
       "forward, loss and backward add up to {} a step, which takes {}; one device, "
-      "with "
-      "larger kernels, may need less.",
+      "with larger kernels, may need less.",
       summary.imported ? "times" : "CPU time", summary.devices, as_fast(alone, step),
       human_time(alone), human_time(step));
 }

@@ -12,8 +12,7 @@ namespace {
 constexpr const char* kSplitLegend =
     "  Each moment of each device is in one class, so the times add up. A device that "
     "does nothing\n  is in the class of what it waits for; imbalance: for another "
-    "device "
-    "that computes, or for\n  another rank; host: nothing is launched for it; "
+    "device that computes, or for\n  another rank; host: nothing is launched for it; "
     "wake-ups: "
     "nothing more was awaited.\n";
 
