@@ -1,4 +1,4 @@
-// Spellings that Python's argparse accepts, and CLI11 does not.
+// Spellings that Python's argparse accepts but CLI11 does not.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -336,8 +336,9 @@ void add_lesson(CLI::App& app, Action& action) {
        {"thread", Sanitizer::thread}});
   checking->add_option("--checkpoint", options->checkpoint,
                        "check only up to this stage of a long lesson, from 1");
-  checking->add_flag("--grade", options->grade,
-                     "judge somebody else's file, in a sandbox; writes no progress");
+  checking->add_flag(
+      "--grade", options->grade,
+      "judge somebody else's file, in a sandbox, without recording progress");
   checking->add_option("--result", options->result,
                        "with --grade: write a result signed with --key");
   checking->add_option("--key", options->key,

@@ -27,8 +27,8 @@ std::string find_set(const BatchSizeStudy& o) {
   if (found) return found->string();
   if (!named.empty()) {
     throw std::runtime_error("--data " + named +
-                             ": does not contain CIFAR-10 in its binary version, as "
-                             "written by data fetch and data make");
+                             ": does not contain CIFAR-10's binary version, as "
+                             "`data fetch` and `data make` write it");
   }
   const std::string folder =
       o.common.out + fmt::format("/generated-{}/cifar-10-batches-bin", o.length);

@@ -49,7 +49,7 @@ std::string find_pictures(const ImageNetStudy& o) {
   return folder.string();
 }
 
-/// Returns the arguments added to the seed's for every run.
+/// Returns the arguments that all runs share, including those that set the seed.
 std::vector<std::string> words_for_all(const ImageNetStudy& o) {
   const StudyOptions& c = o.common;
   std::vector<std::string> words{"--epochs",     fmt::to_string(c.epochs),

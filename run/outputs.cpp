@@ -92,7 +92,7 @@ void require_different(const std::vector<Output>& outputs) {
       const bool is_new = equal && !fs::exists(a, none);
       if (!is_new && !is_same_file(a, b)) continue;
       throw std::runtime_error(
-          fmt::format("{} and {} would both write {}; fix: choose two files",
+          fmt::format("{} and {} would both write {}; fix: choose different files",
                       outputs[j].first, outputs[i].first, a.string()));
     }
   }

@@ -6,8 +6,8 @@
 
 namespace lockstep::run {
 
-/// Returns `text` with control characters as `\x1b`, so that no name can move the
-/// terminal's cursor or change its colours. Keeps tabs and newlines.
+/// Returns `text` with control characters escaped (such as `\x1b`), so that no name
+/// can move the terminal's cursor or change its colours. Keeps tabs and newlines.
 std::string printable(std::string_view text);
 
 /// Shortens a message to fit on one screen: omits the middle of a very long one, which

@@ -268,7 +268,7 @@ void Recording::rescue(const std::string& error) noexcept {
 }
 
 void Recording::assemble_trace() {
-  // Metadata may be repeated; memory counters outside steps are dropped.
+  // Several drains may deliver the same metadata: keep the first of each.
   std::map<std::string, bool> seen;
   std::erase_if(kept_, [&seen](const tracer::Event& event) {
     if (event.ph != 'M') return false;

@@ -11,9 +11,9 @@ namespace lockstep::parallel {
 class DeviceGroup {
  public:
   virtual ~DeviceGroup() = default;
-  /// Enqueues device i's part of a broadcast: device 0's `data` is copied into `data`,
-  /// `numel` elements of device i's memory. Must be called by the worker of a stream of
-  /// device `i`.
+  /// Enqueues device i's part of a broadcast, which copies `numel` elements from device
+  /// 0's `data` to `data` in device i's memory. Must be called by the worker of a
+  /// stream of device i.
   virtual void broadcast(size_t i, void* data, int64_t numel, DType dtype) = 0;
   /// Like broadcast, but sums into device 0's memory; that of the others is unchanged.
   virtual void reduce(size_t i, void* data, int64_t numel, DType dtype) = 0;

@@ -31,9 +31,10 @@ struct Director {
 
 // ---- Playing
 
-/// Returns the position after `seconds` of the director's script. Joins it where the
-/// trace is, and stops playback when the step ends; the next call then begins the next
-/// step.
+/// Advances the director's script by `seconds`, scaled by the speed, and returns the
+/// new position. If the user has moved, continues from the trace's position. At the
+/// end of the step, loops or stops playback; once stopped, the next call begins the
+/// next step.
 Position directed(OpenTrace& trace, Transport& transport, float seconds);
 
 /// Moves the timeline towards what the current shot shows.

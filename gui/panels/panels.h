@@ -28,7 +28,7 @@ void draw_stage(const Ui& ui, const Rect& area, App& app, OpenTrace& trace);
 void draw_narration(const Ui& ui, const Rect& area, App& app);
 /// Returns the height required by the narration at the given width.
 float narration_height(const Ui& ui, float width, App& app);
-/// Draws the open question of the quiz in the place of the narration.
+/// Draws the open question of the quiz in place of the narration.
 void draw_quiz(const Ui& ui, const Rect& area, App& app);
 float quiz_height(const Ui& ui, float width, const OpenTrace& trace);
 /// Draws "Why not 4x?": devices x step time by class, the speed-up, the longest path.

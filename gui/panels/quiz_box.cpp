@@ -1,4 +1,4 @@
-// The question that is asked before a phase, in the place of the narration.
+// The question that is asked before a phase, in place of the narration.
 #include <fmt/format.h>
 #include <imgui_stdlib.h>
 

@@ -51,7 +51,7 @@ bool chip(const Ui& ui, const char* id, const Rect& r, std::string_view text, Im
   return clicked;
 }
 
-/// Draws the verdict of `trace check`: a tick, or in words what is broken.
+/// Draws the verdict of `trace check`: a tick, or a few words on what is broken.
 void draw_verdict(const Ui& ui, const Rect& r, App& app) {
   const Theme& t = ui.theme;
   const Verdict& verdict = app.trace().verdict;

@@ -24,10 +24,11 @@ struct Fonts {
   std::string message;    ///< what is missing and how to install it, or empty
 };
 
-/// Loads all types enlarged by `scale` (pixels per point; must be positive) and draws
-/// them at nominal size, so that sizes remain in points. `body` is ImGui's default.
-/// Searches `folder` if it is not empty, otherwise the font folders of Debian and the
-/// user. Replaces missing fonts with DejaVu, or else with ImGui's built-in font.
+/// Loads the fonts of each `Type`, enlarged by `scale` (pixels per point; must be
+/// positive), and draws them at nominal size, so that sizes remain in points. `body` is
+/// ImGui's default. Searches `folder` if it is not empty, otherwise the font folders of
+/// Debian and the user. Replaces missing fonts with DejaVu, or else with ImGui's
+/// built-in font.
 ///
 /// Digits have equal widths, so that changing numbers do not jitter. The glyphs are
 /// Latin-1 and those Greek letters, punctuation marks, arrows and symbols that either

@@ -178,14 +178,14 @@ LESSON_TEST(5, bytes_once, "each byte of the batch leaves the host once") {
   const auto last = [](const Events& of) { return of.empty() ? -1 : of.back()->id; };
   const Events waits = host_waits_in(trace, {"scatter"});
   exam.equal(
-      "times that the host waits for a device in scatter", size_t{0}, waits.size(),
+      "number of waits of the host for a device in scatter", size_t{0}, waits.size(),
       {"the host enqueues the copies and goes on, before a byte has arrived: the "
        "devices wait, in their streams",
        "A view is not a copy", last(waits)});
   exam.equal("copies in the scatter phase that leave a device, not the host", size_t{0},
              relayed.size(),
              {"every chunk goes straight from the host to its device: a chunk that "
-              "goes through another device passes two more ports",
+              "goes through another device crosses two more ports",
               "A view is not a copy", last(relayed)});
   exam.at_most("bytes that leave the host in scatter", batch, bytes_of(copies),
                {"the whole batch travels to every device and is cut there, or a chunk "

@@ -121,7 +121,7 @@ void expect_ports(const Exam& exam, const tracer::Trace& trace, int64_t devices,
 LESSON_TEST(7, two_devices, "your ledger holds for ResNet18 on 2 devices") {
   expect_ports(exam, exam.train(training("resnet18", 2, 8), kRun), 2,
                "go through the reasons one by one: which of h2d, scatter, replicate, "
-               "gather, grad_scatter, reduce and d2h pass this port?");
+               "gather, grad_scatter, reduce and d2h go through this port?");
 }
 
 LESSON_TEST(7, uneven, "and for 10 samples on 4 devices") {

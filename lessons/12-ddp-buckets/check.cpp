@@ -41,8 +41,8 @@ LESSON_TEST(12, cut_backwards, "parameters are cut into buckets from the last on
   Buckets bytes;
   for (const auto& [bucket, size] : calls->buckets) bytes.push_back(size);
   exam.equal(
-      "bytes of the buckets of 6 parameters of 32, 48, 16, 72, 24 and 40 bytes, with a "
-      "cap of 64",
+      "bytes per bucket, for 6 parameters of 32, 48, 16, 72, 24 and 40 bytes and a cap "
+      "of 64",
       Buckets{64, 72, 64, 32}, bytes,
       {"backward produces the last parameters' gradients first: a bucket that holds "
        "the first layer's gradient can leave only at the very end, and so can a single "
@@ -62,7 +62,7 @@ void expect_buckets(const Exam& exam, const Buckets& parameters, int64_t cap,
   step_as_far_as_written(by_hand, *calls, order);
   Buckets bytes;
   for (const auto& [bucket, size] : calls->buckets) bytes.push_back(size);
-  exam.equal(fmt::format("bytes of the buckets of parameters of {} bytes, cap {}",
+  exam.equal(fmt::format("bytes per bucket, for parameters of {} bytes and a cap of {}",
                          parameters, cap),
              expected, bytes, {likely, "Which gradients travel together"});
 }

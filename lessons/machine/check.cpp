@@ -1,4 +1,4 @@
-// Builds a learner's file, starts the judged process, and decides.
+// Builds a learner's file, starts the judged process, and returns a verdict.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -110,7 +110,7 @@ bool Workspace::started(const Lesson& lesson) const { return fs::exists(file(les
 void Workspace::start(const Lesson& lesson) const {
   if (started(lesson)) {
     throw std::runtime_error(fmt::format(
-        "{} already exists and is not overwritten; fix: to start over, use {}",
+        "{} already exists and was not overwritten; fix: to start over, use {}",
         file(lesson).string(), lesson_command(fmt::format("reset {}", lesson.number))));
   }
   write_exercise(lesson);

@@ -24,7 +24,7 @@ struct PathShare {
 
 /// Returns true if a share of the path is the kernels' own work.
 bool is_computing(std::string_view what);
-/// … and if N devices divide it among them, as they do not divide the optimizer's.
+/// … and if N devices divide that work among themselves, unlike the optimizer's work.
 bool is_shared_computing(std::string_view what);
 
 inline constexpr const char* kWakeUps = "wake-ups";

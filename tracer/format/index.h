@@ -10,8 +10,8 @@
 
 namespace lockstep::tracer {
 
-/// Maps ids to positions in a list of events: a table for small ids,
-/// as in traces recorded by this project, a hash table for all others.
+/// Maps ids to positions in a list of events: with an array for small ids, as in traces
+/// recorded by this project, and with a hash table for all others.
 class IdMap {
  public:
   /// Indexes the events for which `counts(event)` is true. If two share an id, the

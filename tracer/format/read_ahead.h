@@ -16,7 +16,7 @@
 
 namespace lockstep::tracer {
 
-/// Consecutive events. Both ends are positions after the closing bracket of an event.
+/// Consecutive events. Both ends are positions after the closing brace of an event.
 struct EventPart {
   const char *begin = nullptr, *end = nullptr;
   std::vector<Event> events;

@@ -194,14 +194,14 @@ struct WinogradRule {
 };
 constexpr WinogradRule kOneDnnRule{64, 64, 128 * 64}, kOwnRule{32, 16, 0};
 
-/// Winograd's kernels transform the weights of all channels, whatever the batch, and
-/// compute whole tiles of 4×4 results. They therefore need enough tiles in the batch,
-/// and tiles that are at least 3/4 inside the map: maps of 1×1 to 3×3, 5×5, 6×6, 9×9,
-/// 10×10, 13×13 and 17×17 are excluded. oneDNN's kernels also fill 7 MB of buffers,
-/// which does not pay off with few channels. Measured by tests/bench/conv_bench
-/// (RESULTS.md): oneDNN's kernels take 0.75 to 1.20 times as long as direct ones with
-/// 32 tiles and 0.48 to 0.90 times with 64; ours take 0.56 to 1.17 times as long with
-/// 16 tiles and 0.50 to 0.92 times with 32.
+/// Winograd's kernels transform the weights of all channels, whatever the batch size,
+/// and compute whole tiles of 4×4 results. They therefore need enough tiles in the
+/// batch, and tiles that are at least 3/4 inside the map: maps of 1×1 to 3×3, 5×5, 6×6,
+/// 9×9, 10×10, 13×13 and 17×17 are excluded. oneDNN's kernels also fill 7 MB of
+/// buffers, which does not pay off with few channels. Measured by
+/// tests/bench/conv_bench (RESULTS.md): oneDNN's kernels take 0.75 to 1.20 times as
+/// long as direct ones with 32 tiles and 0.48 to 0.90 times with 64; ours take 0.56
+/// to 1.17 times as long with 16 tiles and 0.50 to 0.92 times with 32.
 bool winograd_pays(const Problem& p, const WinogradRule& rule) {
   if (backend_options().conv == ConvAlgorithm::winograd) return true;
   const int64_t of_map = (p.y[2] + 3) / 4 * ((p.y[3] + 3) / 4);

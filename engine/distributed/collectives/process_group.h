@@ -68,8 +68,8 @@ class ProcessGroup {
   /// Replaces `tensor` in place with the root's tensor.
   Work broadcast(const Tensor& tensor, int root, CollectiveLabel label = {},
                  Site site = Site::current());
-  /// Replaces the root's tensor with the sum over all ranks; the other ranks' tensors
-  /// are unchanged.
+  /// Replaces the root's tensor with the sum (minimum, maximum) over all ranks; the
+  /// other ranks' tensors are unchanged.
   Work reduce(const Tensor& tensor, int root, ReduceOp op = ReduceOp::sum,
               CollectiveLabel label = {}, Site site = Site::current());
   /// `output` has size() times as many elements as `input`, ordered by rank.

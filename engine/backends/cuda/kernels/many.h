@@ -6,7 +6,7 @@
 
 namespace lockstep::cuda {
 
-/// Tensors per launch, limited by the 4 KiB of a launch's arguments.
+/// Tensors per launch: their table must fit in the 4 KiB of a kernel's arguments.
 inline constexpr Index kMany = 64;
 
 /// PyTorch's SGD for all parameters at once; see reference/optimizers.cpp.

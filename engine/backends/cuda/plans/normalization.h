@@ -15,7 +15,7 @@ struct Matrix {
         count(static_cast<Index>(sizes.numel())) {}
 };
 
-/// Returns input `i` in the form of convolution outputs.
+/// Returns input `i`, converted to the `Form` that convolutions give their outputs.
 template <class Machine>
 Ref images(Steps& steps, const PlanRequest& r, size_t i) {
   const Shape& sizes = r.in[i].sizes;
