@@ -27,7 +27,7 @@ film() {
   "$lockstep" view "$1" --at 2 --size 1200x840 --fps $fps --speed "$2" \
     --video "$work/film%04d.png"
   ffmpeg -loglevel error -y -framerate $fps -i "$work/film%04d.png" \
-    -c:v libwebp_anim -lossless 1 -compression_level 6 -loop 0 \
+    -c:v libwebp_anim -quality 70 -compression_level 6 -loop 0 \
     "$pictures/data_parallel.webp"
 }
 
