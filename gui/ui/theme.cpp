@@ -87,6 +87,9 @@ ImU32 reason_colour(const Theme& theme, const std::string& why) {
                   {reasons::h2d, &Theme::blue},
                   {reasons::gather, &Theme::green},
                   {reasons::grad_scatter, &Theme::yellow},
+                  {reasons::targets, &Theme::sky},
+                  {reasons::loss, &Theme::green},
+                  {reasons::loss_grad, &Theme::yellow},
                   {reasons::d2h, &Theme::violet}});
 }
 
