@@ -19,7 +19,7 @@ std::string trace_title(const Model& model) {
   const std::string kind = mode == "single"         ? "one device"
                            : mode == "dp"           ? "DataParallel"
                            : mode == "dp-features"  ? "DataParallel of features"
-                           : mode == "dp-criterion" ? "DataParallel, loss on each"
+                           : mode == "dp-criterion" ? "DataParallelModel"
                            : mode == "ddp"          ? "DistributedDataParallel"
                                                     : mode;
   std::string text = model.meta_text(top::arch);
