@@ -93,7 +93,8 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
       ->check(Numbers(0.0, 1e6));
   add_choice<train::Mode>(c, "--mode", o.mode,
                           "default: dp, or dp-features for AlexNet and VGG as in the "
-                          "ImageNet example; ddp: one thread per device");
+                          "ImageNet example; dp-criterion: the loss on each device; "
+                          "ddp: one thread per device");
   c.add_option("--devices", o.device.count,
                "number of devices; if there are fewer GPUs, several share one")
       ->check(Numbers(1, 64))

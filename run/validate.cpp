@@ -198,14 +198,19 @@ void validate_devices(const RunConfig& c) {
 /// Rejects arguments of DataParallel that the run would ignore or could not obey.
 void validate_data_parallel(const RunConfig& c) {
   const DeviceConfig& device = c.device;
-  const bool parallel =
-      mode_of(c) == train::Mode::dp || mode_of(c) == train::Mode::dp_features;
+  const train::Mode mode = mode_of(c);
+  const bool parallel = mode != train::Mode::single && mode != train::Mode::ddp;
   if (device.input_on && !parallel) {
     throw UsageError(
         fmt::format("--input-on says where DataParallel finds its input, but --mode {} "
                     "copies the "
                     "input to its device; fix: omit --input-on, or use --mode dp",
                     train::name(mode_of(c))));
+  }
+  if (mode == train::Mode::dp_criterion && is_toy(c)) {
+    throw UsageError(
+        "-a toy runs forward passes only and prints the gathered output, but --mode "
+        "dp-criterion gathers none; fix: use --mode dp, or another model");
   }
   if (device.device_ids.empty() && !device.output_device) return;
   const char* flag = device.device_ids.empty() ? "--output-device" : "--device-ids";

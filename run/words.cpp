@@ -46,6 +46,7 @@ const Words<train::Mode>& words<train::Mode>() {
   static const Words<train::Mode> all{{"single", train::Mode::single},
                                       {"dp", train::Mode::dp},
                                       {"dp-features", train::Mode::dp_features},
+                                      {"dp-criterion", train::Mode::dp_criterion},
                                       {"ddp", train::Mode::ddp}};
   return all;
 }

@@ -25,7 +25,7 @@ Tensor DataParallel::forward(const Tensor& input) {
   const Devices used(device_ids_.begin(), device_ids_.begin() + inputs.size());
   const std::vector<nn::ModulePtr> replicas = use.replicate(*module_, used);
   const std::vector<Tensor> outputs = use.parallel_apply(replicas, inputs);
-  return gather_along(dim_, outputs, output_device_);
+  return gather(outputs);
 }
 
 void DataParallel::check_devices() const {

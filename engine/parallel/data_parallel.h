@@ -36,6 +36,12 @@ class DataParallel : public nn::Module {
   const Devices& device_ids() const { return device_ids_; }
   Device output_device() const { return output_device_; }
 
+ protected:
+  /// Joins the outputs of the replicas, of which there is more than one device's.
+  virtual Tensor gather(const Tensors& outputs) {
+    return gather_along(dim_, outputs, output_device_);
+  }
+
  private:
   void check_devices() const;
   void check_placement() const;

@@ -14,7 +14,7 @@ namespace lockstep::train {
 
 /// The results of a training step, on the device.
 struct StepTensors {
-  Tensor output, loss, acc1, acc5;
+  Tensor output, loss, acc1, acc5;  ///< `output` is undefined if it was not gathered
 };
 
 /// A small network on a fast GPU is host-bound: the host launches more than a hundred

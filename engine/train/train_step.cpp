@@ -11,6 +11,7 @@ TrainStep::TrainStep(nn::ModulePtr model, nn::ModulePtr callable,
                      const TrainStepOptions& options)
     : model_(std::move(model)),
       callable_(std::move(callable)),
+      outputs_stay_(dynamic_cast<parallel::DataParallelModel*>(callable_.get())),
       options_(options),
       optimizer_(optim::make_optimizer(model_->named_parameters(), optimizer)) {}
 
@@ -37,6 +38,7 @@ StepTensors TrainStep::enqueue(const Tensor& images, const Tensor& labels,
 
 StepTensors TrainStep::evaluate(const Tensor& images, const Tensor& labels,
                                 const Read& read) {
+  if (outputs_stay_) return evaluate_on_each(images, labels, read);
   StepTensors made;
   {
     tracer::Phase phase("forward");
@@ -48,6 +50,44 @@ StepTensors TrainStep::evaluate(const Tensor& images, const Tensor& labels,
   if (options_.accuracy) {
     made.acc1 = ops::accuracy(made.output, labels, 1);
     made.acc5 = ops::accuracy(made.output, labels, 5);
+  }
+  if (read) read(made);
+  return made;
+}
+
+namespace {
+
+/// The outputs are not gathered: each device counts its own correct predictions, and
+/// their percentages of the whole batch are added on device 0, as the losses are.
+Tensor accuracy_on_each(const Tensors& outputs, const Tensors& targets, int64_t batch,
+                        int64_t k) {
+  if (outputs.size() == 1) return ops::accuracy(outputs[0], targets[0], k);
+  Tensors shares;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const double weight = double(targets[i].size(0)) / double(batch);
+    shares.push_back(ops::scale(ops::accuracy(outputs[i], targets[i], k), weight));
+  }
+  return parallel::reduce_add(shares, {"metrics", "accuracy"});
+}
+
+}  // namespace
+
+StepTensors TrainStep::evaluate_on_each(const Tensor& images, const Tensor& labels,
+                                        const Read& read) {
+  Tensors outputs;
+  {
+    tracer::Phase phase("forward");
+    outputs = outputs_stay_->outputs_of(images);
+  }
+  tracer::Phase phase("loss");
+  const Tensors targets =
+      parallel::scatter_targets(labels, outputs_stay_->device_ids());
+  const parallel::DataParallelCriterion criterion(options_.label_smoothing);
+  StepTensors made;
+  made.loss = criterion(outputs, targets);
+  if (options_.accuracy) {
+    made.acc1 = accuracy_on_each(outputs, targets, labels.size(0), 1);
+    made.acc5 = accuracy_on_each(outputs, targets, labels.size(0), 5);
   }
   if (read) read(made);
   return made;

@@ -6,6 +6,7 @@
 
 #include "engine/nn/module.h"
 #include "engine/optim/adaptive.h"
+#include "engine/parallel/model_and_criterion.h"
 #include "engine/train/step_graph.h"
 
 namespace lockstep::train {
@@ -33,8 +34,9 @@ class TrainStep {
   /// the end.
   using Read = std::function<void(const StepTensors&)>;
 
-  /// `callable` is `model` or a wrapper around it. The optimizer updates the parameters
-  /// of `model`.
+  /// `callable` is `model` or a wrapper around it. With a DataParallelModel, the loss
+  /// is that of a DataParallelCriterion, and accuracies are those of the whole batch.
+  /// The optimizer updates the parameters of `model`.
   TrainStep(nn::ModulePtr model, nn::ModulePtr callable,
             const optim::AnyOptions& optimizer, const TrainStepOptions& options);
 
@@ -51,10 +53,13 @@ class TrainStep {
  private:
   StepTensors enqueue(const Tensor& images, const Tensor& labels, const Turn& turn,
                       const Read& read);
+  StepTensors evaluate_on_each(const Tensor& images, const Tensor& labels,
+                               const Read& read);
   void backward(StepTensors& made, const Turn& turn);
   void update();
 
   const nn::ModulePtr model_, callable_;
+  parallel::DataParallelModel* const outputs_stay_;  ///< `callable_`, or null
   const TrainStepOptions options_;
   const std::unique_ptr<optim::Optimizer> optimizer_;
   StepGraph graph_;

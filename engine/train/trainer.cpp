@@ -53,11 +53,6 @@ runtime::Slot<WrapFeatures>& feature_wrapper() {
 
 std::atomic<bool> Trainer::stop{false};
 
-const char* name(Mode mode) {
-  static const char* const names[] = {"single", "dp", "dp-features", "ddp"};
-  return names[static_cast<int>(mode)];
-}
-
 Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     : model_(std::move(model)), callable_(model_), options_(std::move(options)) {
   model_->to(options_.devices[0]);
@@ -65,6 +60,9 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     wrapper_ = std::make_shared<parallel::DataParallel>(model_, options_.devices,
                                                         options_.output_device);
     callable_ = wrapper_;
+  } else if (options_.mode == Mode::dp_criterion) {
+    callable_ = wrapper_ =
+        std::make_shared<parallel::DataParallelModel>(model_, options_.devices);
   } else if (options_.mode == Mode::dp_features) {
     wrapper_ = feature_wrapper()(*model_, options_.devices);
   } else if (options_.mode == Mode::ddp) {
@@ -270,7 +268,7 @@ StepResult Trainer::step(data::DataLoader& loader, bool train, const Turn& turn,
   const StepTensors made =
       train ? train_step_->run(inputs.images, inputs.labels, turn, read)
             : train_step_->evaluate(inputs.images, inputs.labels, read);
-  step.result.batch = made.output.size(0);
+  step.result.batch = host.labels.size(0);
   if (reduce) reduce_metrics(step.result);
   step.finish(host, made.output, train && turn.last);
   return step.result;
@@ -317,13 +315,14 @@ Trainer::Inputs Trainer::load(const data::Batch& batch) {
 
 /// Copies labels and images to device 0. With DataParallel, images stay on the host
 /// (unless `input_on_device0`): scatter sends each device its chunk. The loss needs its
-/// labels where the outputs are gathered.
+/// labels where the outputs are gathered; dp-criterion scatters them like the images.
 Trainer::Inputs Trainer::to_devices(Inputs inputs) {
   CategoryScope category(MemoryCategory::inputs);
   const Device device = options_.devices[0];
   if (input_on_device0()) {
     inputs.images = ops::copy_to(inputs.images, device, {"h2d", "images"});
   }
+  if (options_.mode == Mode::dp_criterion && !input_on_device0()) return inputs;
   inputs.labels = ops::copy_to(inputs.labels, options_.output_device.value_or(device),
                                {"h2d", "labels"});
   return inputs;

@@ -20,9 +20,14 @@ enum class Mode {
   dp,      ///< DataParallel around the whole model
   /// Wraps only `model.features`, as the ImageNet example does for AlexNet and VGG.
   dp_features,
+  /// DataParallelModel and DataParallelCriterion: outputs stay on their devices.
+  dp_criterion,
   ddp,  ///< DistributedDataParallel: this trainer is one of several ranks
 };
-const char* name(Mode mode);
+inline const char* name(Mode mode) {
+  const char* const names[] = {"single", "dp", "dp-features", "dp-criterion", "ddp"};
+  return names[static_cast<int>(mode)];
+}
 
 struct TrainerOptions {
   Mode mode = Mode::single;

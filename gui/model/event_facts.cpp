@@ -306,6 +306,12 @@ bool EventFacts::is_dp() const {
   return model_.meta_text(top::mode).starts_with("dp") && chunks_.size() > 1;
 }
 
+bool EventFacts::has_criterion() const {
+  return model_.meta_text(top::mode) == "dp-criterion";
+}
+
+bool EventFacts::loss_on_each() const { return is_dp() && has_criterion(); }
+
 bool EventFacts::trains() const {
   return string_arg(step_args_, keys::kind) == values::train;
 }

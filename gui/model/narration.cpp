@@ -105,6 +105,11 @@ class Narrator : EventFacts {
       }
     }
     if (is_dp() && name() != phases::scatter && name() != phases::h2d) special = "dp";
+    const bool computes_loss = name() == phases::forward || name() == phases::loss;
+    if (loss_on_each() && computes_loss) special = "criterion";
+    if (name() == phases::h2d && caused.copies == 0 && has_criterion()) {
+      special = "criterion";
+    }
     if (name() == phases::forward && !is_dp() && !is_ddp() && !trains())
       special = "eval";
     if (name() == phases::scatter && from_ != kHostDevice) special = "device";
@@ -132,6 +137,10 @@ class Narrator : EventFacts {
     if (is_root && phase_name() == phases::parallel_apply) special = "replica";
     facts_.text("callee", is_root ? say({"word/" + special}) : module);
     if (type == "DataParallel") special = "dp";
+    if (special == "replica" && function == "forward" && loss_on_each()) {
+      special = "criterion/replica";
+    }
+    if (type == "DataParallelModel") special = "criterion";
     if (type == "DistributedDataParallel") special = "ddp";
     add_later(add_caused());
     return say({"call/" + function + "/" + special, "call/" + function,
@@ -169,6 +178,11 @@ class Narrator : EventFacts {
       if (part != kNoEvent) add_collective(part);
     }
     if (name() == "aten::nll_loss" && is_ddp()) caller = "ddp";
+    if (name().starts_with("aten::") && loss_on_each()) {
+      if (name() == "aten::nll_loss") caller = "criterion";
+      if (name() == "aten::add_" && phase_name() == phases::reduce)
+        caller = "criterion";
+    }
     if (name() == "aten::mul" && is_ddp() && phase_name() == phases::backward) {
       caller = "bucket";
     }
@@ -240,6 +254,9 @@ class Narrator : EventFacts {
     if (why == reasons::scatter && add_chunk(copy)) special = "chunk";
     if (why == reasons::replicate || why == reasons::reduce) special = add_group(copy);
     if (why == reasons::d2h) special = copy.bytes <= 8 ? "number" : "";
+    const bool states_place = why == reasons::h2d && tensor == "labels";
+    if (loss_on_each() && (states_place || why == reasons::metrics))
+      special = "criterion";
     const std::string message = add_message(copy);
     if (!message.empty())
       special = message;

@@ -129,7 +129,8 @@ void draw_host(const Ui& ui, const Rect& r, const OpenTrace& trace) {
 std::string subtitle(const OpenTrace& trace) {
   const Model& model = *trace.model;
   const std::string mode = model.meta_text(top::mode);
-  if (mode == "dp" || mode == "dp-features") return "star · device 0 is the root";
+  if (mode == "dp" || mode == "dp-features" || mode == "dp-criterion")
+    return "star · device 0 is the root";
   if (is_ring(model)) {
     bool recorded = false;
     ring_order(model, &recorded);

@@ -16,11 +16,12 @@ std::string_view clock_words(const Model& model) {
 std::string trace_title(const Model& model) {
   const std::string mode = model.meta_text(top::mode);
   const auto n = model.devices.size();
-  const std::string kind = mode == "single"        ? "one device"
-                           : mode == "dp"          ? "DataParallel"
-                           : mode == "dp-features" ? "DataParallel of features"
-                           : mode == "ddp"         ? "DistributedDataParallel"
-                                                   : mode;
+  const std::string kind = mode == "single"         ? "one device"
+                           : mode == "dp"           ? "DataParallel"
+                           : mode == "dp-features"  ? "DataParallel of features"
+                           : mode == "dp-criterion" ? "DataParallelModel"
+                           : mode == "ddp"          ? "DistributedDataParallel"
+                                                    : mode;
   std::string text = model.meta_text(top::arch);
   if (text.empty()) text = model.name.substr(model.name.find_last_of('/') + 1);
   if (!kind.empty()) text += " · " + kind;

@@ -89,6 +89,9 @@ ImU32 reason_colour(const Theme& theme, const std::string& why) {
                   {reasons::h2d, &Theme::blue},
                   {reasons::gather, &Theme::green},
                   {reasons::grad_scatter, &Theme::slate},
+                  {reasons::targets, &Theme::sky},
+                  {reasons::loss, &Theme::green},
+                  {reasons::loss_grad, &Theme::slate},
                   {reasons::d2h, &Theme::violet}});
 }
 

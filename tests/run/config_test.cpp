@@ -172,6 +172,17 @@ TEST(Validate, TheInputsPlaceIsDataParallels) {
             "copies the input to its device; fix: omit --input-on, or use --mode dp");
 }
 
+TEST(Validate, TheNotebookPrintsGatheredOutputs) {
+  RunConfig config;
+  config.mode = train::Mode::dp_criterion;
+  config.device.input_on = InputOn::device0;
+  EXPECT_EQ(complaint(config), "");
+  config.model.arch = "toy";
+  EXPECT_EQ(complaint(config),
+            "-a toy runs forward passes only and prints the gathered output, but "
+            "--mode dp-criterion gathers none; fix: use --mode dp, or another model");
+}
+
 TEST(Optimizer, HasPyTorchsDefaultsUnlessTold) {
   RunConfig config;
   resolve_switches(config);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "engine/plan/chunk.h"
 #include "tracer/analysis/judge.h"
@@ -14,6 +15,8 @@
 namespace lockstep::tracer {
 
 namespace {
+
+constexpr std::string_view kLossOnEach = "dp-criterion";  ///< the mode
 
 struct Route {
   int64_t src, dst;
@@ -47,7 +50,9 @@ class Expected {
                           int_arg(model, top::parameter_bytes));
     buffers_ =
         int_arg(args, keys::wrapped_buffer_bytes, int_arg(model, top::buffer_bytes));
-    parallel_ = string_arg(test.trace.lockstep, top::mode) != "single";
+    const std::string mode = string_arg(test.trace.lockstep, top::mode);
+    parallel_ = mode != "single";
+    loss_on_each_ = mode == kLossOnEach;
     backward_ = step.train && step.has_phase(phases::backward);
   }
 
@@ -64,16 +69,13 @@ class Expected {
     const bool moved = !parallel_ || step_.input_on_device;
     return one({kHost, first()}, moved ? step_.input_bytes : 0);
   }
-  Ledger labels() const { return one({kHost, output_}, step_.label_bytes); }
-
-  Ledger scatter() const {
-    if (!parallel_) return {};
-    const bool from_device = step_.input_on_device;
-    return each(from_device ? 1 : 0, [&](size_t i) {
-      const Route route = {from_device ? first() : kHost, devices_[i]};
-      return std::pair(route, share(step_.input_bytes, i));
-    });
+  Ledger labels() const {
+    const bool moved = !loss_on_each_ || step_.input_on_device;
+    return one({kHost, output_}, moved ? step_.label_bytes : 0);
   }
+
+  Ledger scatter() const { return parallel_ ? scattered(step_.input_bytes) : Ledger{}; }
+  Ledger targets() const { return scattered(step_.label_bytes); }
   /// `chained`: a library's broadcast, from each device to the next.
   Ledger replicate(bool chained) const {
     const int64_t bytes = add_within_range(parameters_, buffers_);
@@ -83,6 +85,7 @@ class Expected {
     });
   }
   Ledger gather() const {
+    if (loss_on_each_) return {};
     return each(0, [&](size_t i) {
       const bool is_there = devices_[i] == output_;
       return std::pair(Route{devices_[i], output_},
@@ -96,6 +99,14 @@ class Expected {
       ledger.emplace(Route{route.dst, route.src}, bytes);
     }
     return ledger;
+  }
+  /// `bytes` from each device but the first.
+  Ledger scalars(int64_t bytes) const {
+    return each(1, [&](size_t i) { return std::pair(to_first(i), bytes); });
+  }
+  Ledger grads_of_scalars(int64_t bytes) const {
+    if (!backward_) return {};
+    return each(1, [&](size_t i) { return std::pair(from_first(i), bytes); });
   }
   /// `chained`: from each device to the one before it.
   Ledger reduce(bool chained) const {
@@ -139,6 +150,15 @@ class Expected {
     return bytes == 0 ? Ledger{} : Ledger{{route, bytes}};
   }
 
+  /// A chunk to each device, from where the input is.
+  Ledger scattered(int64_t bytes) const {
+    const bool from_device = step_.input_on_device;
+    return each(from_device ? 1 : 0, [&](size_t i) {
+      const Route route = {from_device ? first() : kHost, devices_[i]};
+      return std::pair(route, share(bytes, i));
+    });
+  }
+
   template <typename Transfer>
   Ledger each(size_t from, Transfer transfer) const {
     Ledger ledger;
@@ -153,7 +173,7 @@ class Expected {
   std::vector<int64_t> devices_;
   int64_t output_ = 0;
   int64_t parameters_ = 0, buffers_ = 0;
-  bool parallel_ = false, backward_ = false;
+  bool parallel_ = false, loss_on_each_ = false, backward_ = false;
 };
 
 constexpr int64_t kMaxBatch = int64_t{1} << 40;
@@ -182,6 +202,16 @@ bool judge_facts(Law& law, const Step& step, const Expected& expected) {
   return step.chunks == chunks;
 }
 
+int64_t item_size(std::string_view dtype) {
+  static constexpr std::pair<std::string_view, int64_t> kSizes[] = {
+      {"float32", 4}, {"float64", 8},  {"int64", 8}, {"int32", 4}, {"float16", 2},
+      {"uint8", 1},   {"bfloat16", 2}, {"int8", 1},  {"bool", 1}};
+  for (const auto& [name, size] : kSizes) {
+    if (name == dtype) return size;
+  }
+  return 0;
+}
+
 /// Compares what moved in a step with what was required to move, route by route.
 class Comparison {
  public:
@@ -207,6 +237,15 @@ class Comparison {
     return std::any_of(moved_.begin(), moved_.end(), [&](const Moved& copy) {
       return copy.facts.why == why && copy.facts.modelled;
     });
+  }
+
+  /// Returns the size of a scalar that is copied for this reason: 4 B for float32.
+  int64_t scalar_bytes(std::string_view why) const {
+    for (const Moved& copy : moved_) {
+      const int64_t size = copy.facts.why == why ? item_size(copy.facts.dtype) : 0;
+      if (size != 0) return size;
+    }
+    return item_size("float32");
   }
 
  private:
@@ -238,16 +277,6 @@ class Comparison {
   const Step& step_;
   std::vector<Moved> moved_;
 };
-
-int64_t item_size(std::string_view dtype) {
-  static constexpr std::pair<std::string_view, int64_t> kSizes[] = {
-      {"float32", 4}, {"float64", 8},  {"int64", 8}, {"int32", 4}, {"float16", 2},
-      {"uint8", 1},   {"bfloat16", 2}, {"int8", 1},  {"bool", 1}};
-  for (const auto& [name, size] : kSizes) {
-    if (name == dtype) return size;
-  }
-  return 0;
-}
 
 /// Laws that apply to each copy individually: its lane and its size.
 void judge_copies(TraceUnderTest& test) {
@@ -290,22 +319,50 @@ void judge_copies(TraceUnderTest& test) {
   }
 }
 
+/// The laws of a loss that is computed on each device; not opened for other traces.
+struct LossLaws {
+  explicit LossLaws(TraceUnderTest& test)
+      : targets(test.law("targets-bytes", "every device gets its chunk's labels")),
+        loss(test.law("loss-bytes", "device 0 gets a scalar from each replica")),
+        grads(test.law("loss-grad-bytes", "each replica gets the loss's gradient")),
+        metrics(test.law("metrics-bytes", "device 0 gets two accuracies from each")) {}
+
+  void judge(const Comparison& moved, const Expected& expected) {
+    const int64_t scalar = moved.scalar_bytes(reasons::loss);
+    moved.judge(targets, reasons::targets, expected.targets());
+    moved.judge(loss, reasons::loss, expected.scalars(scalar));
+    moved.judge(grads, reasons::loss_grad, expected.grads_of_scalars(scalar));
+    moved.judge(metrics, reasons::metrics, expected.scalars(2 * scalar));
+  }
+
+  Law &targets, &loss, &grads, &metrics;
+};
+
 }  // namespace
 
 void judge_bytes(TraceUnderTest& test) {
   judge_copies(test);
+  const std::string mode = string_arg(test.trace.lockstep, top::mode);
+  const bool on_each = mode == kLossOnEach;
   Law& facts = test.law("chunks", "a batch is split as torch.chunk splits it");
   Law& images =
       test.law("images-h2d", "images are copied to device 0 once or not at all");
-  Law& labels = test.law("labels-h2d", "labels go to device 0 and are never scattered");
+  Law& labels =
+      test.law("labels-h2d", on_each ? "labels go to device 0 only if the images do"
+                                     : "labels go to device 0 and are never scattered");
   Law& scatter = test.law("scatter-bytes", "every device gets its chunk: Σx_i = S");
   Law& replicate = test.law("replicate-bytes", "each replica gets P + B");
-  Law& gather = test.law("gather-bytes", "device 0 gets each output chunk: O − o_0");
-  Law& grads = test.law("grad-scatter-bytes", "replicas get their gradients: O − o_0");
+  Law& gather =
+      test.law("gather-bytes", on_each ? "no output leaves its device"
+                                       : "device 0 gets each output chunk: O − o_0");
+  Law& grads =
+      test.law("grad-scatter-bytes", on_each ? "no output's gradient leaves its device"
+                                             : "replicas get their gradients: O − o_0");
   Law& reduce = test.law("reduce-bytes", "each replica returns its gradients: P");
+  std::optional<LossLaws> loss;
+  if (on_each) loss.emplace(test);
 
-  const std::string mode = string_arg(test.trace.lockstep, top::mode);
-  if (mode != "single" && mode != "dp" && mode != "dp-features") return;
+  if (mode != "single" && mode != "dp" && mode != "dp-features" && !on_each) return;
   for (const Step& step : test.steps) {
     if (step.interrupted) continue;
     const Expected expected(test, step);
@@ -320,6 +377,7 @@ void judge_bytes(TraceUnderTest& test) {
     moved.judge(grads, reasons::grad_scatter, expected.grad_scatter());
     moved.judge(reduce, reasons::reduce,
                 expected.reduce(moved.modelled(reasons::reduce)));
+    if (loss) loss->judge(moved, expected);
   }
 }
 

@@ -70,6 +70,10 @@ inline constexpr char replicate[] = "replicate";
 inline constexpr char gather[] = "gather";
 inline constexpr char grad_scatter[] = "grad_scatter";
 inline constexpr char reduce[] = "reduce";
+// Copies of a loss that each device computes for its own outputs.
+inline constexpr char targets[] = "targets";      ///< a chunk of the labels
+inline constexpr char loss[] = "loss";            ///< a chunk's, to be added
+inline constexpr char loss_grad[] = "loss_grad";  ///< the sum's, to each device
 // Collectives and their messages.
 inline constexpr char all_reduce[] = "all_reduce";
 inline constexpr char broadcast[] = "broadcast";

@@ -11,10 +11,10 @@ namespace {
 
 using test::Gate;
 
-DeviceContext& device(int index) { return context(test::reference(index)); }
+DeviceContext& device_at(int index) { return context(test::reference(index)); }
 
 std::shared_ptr<Block> take(int index, Stream& stream) {
-  return device(index).allocator().allocate(64, MemoryCategory::activations, stream);
+  return device_at(index).allocator().allocate(64, MemoryCategory::activations, stream);
 }
 
 void enqueue(Stream& stream, const char* name, int source = -1) {
@@ -36,7 +36,7 @@ class MemoryCounters : public testing::Test {
   std::vector<int64_t> lanes(int index) const {
     std::vector<int64_t> found;
     for (const tracer::Event& event : events_) {
-      if (event.ph == 'C' && event.pid == 1 + device(index).device().trace_id()) {
+      if (event.ph == 'C' && event.pid == 1 + device_at(index).device().trace_id()) {
         found.push_back(event.tid);
       }
     }
@@ -50,18 +50,18 @@ TEST_F(MemoryCounters, ATaskCountsThoseRecordedBeforeItWasEnqueued) {
   tracer::collect();
   tracer::start_recording();
   {
-    const Gate gate(device(3).compute());  // the tasks run after everything below
-    const auto first = take(3, device(3).compute());
-    enqueue(device(3).compute(), "one before");
-    auto second = take(3, device(3).copy());
-    auto other = take(4, device(4).compute());
-    enqueue(device(3).copy(), "two before", device(4).device().trace_id());
-    device(3).allocator().record_stream(*second, device(3).comm());
+    const Gate gate(device_at(3).compute());  // the tasks run after everything below
+    const auto first = take(3, device_at(3).compute());
+    enqueue(device_at(3).compute(), "one before");
+    auto second = take(3, device_at(3).copy());
+    auto other = take(4, device_at(4).compute());
+    enqueue(device_at(3).copy(), "two before", device_at(4).device().trace_id());
+    device_at(3).allocator().record_stream(*second, device_at(3).comm());
     second.reset();
-    device(3).allocator().recategorize(*first, MemoryCategory::gradients);
-    enqueue(device(3).compute(), "four before");
+    device_at(3).allocator().recategorize(*first, MemoryCategory::gradients);
+    enqueue(device_at(3).compute(), "four before");
   }
-  device(3).synchronize();
+  device_at(3).synchronize();
   tracer::stop_recording();
   events_ = tracer::collect();
   EXPECT_EQ(number("one before", "memory_counters"), 1);

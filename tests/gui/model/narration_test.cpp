@@ -167,6 +167,60 @@ TEST(Narration, OfADataParallelStep) {
   expect_said(model, expected);
 }
 
+// Sentences of DataParallel that would be false: nothing is gathered, and no device
+// computes the loss of the whole batch.
+TEST(Narration, OfALossOnEachDevice) {
+  const Model model = made("dp-criterion", R"(
+phase step 0 0 99000 kind=train batch=3 chunks=[2,1] input_on=host
+phase h2d 0 10 20
+phase forward 0 100 400
+call DataParallelModel.__call__ 0 110 300 module="" shapes=[[3,5]]
+call DataParallelModel.forward 0 120 200 module="" shapes=[[3,5]]
+phase loss 0 1000 500
+copy labels 1 1100 10 op=6 why=targets src=host dst=0 bytes=16 tensor=labels
+op aten::nll_loss 0 1200 50 shapes=[[2,10],[2]]
+copy loss 1 1300 10 op=6 why=loss src=1 dst=0 bytes=4 tensor=loss
+copy accuracy 1 1350 10 op=6 why=metrics src=1 dst=0 bytes=4 tensor=accuracy
+phase backward 0 3000 900
+op ReduceBackward 0 3010 50
+copy loss_grad 2 3100 10 op=12 why=loss_grad src=0 dst=1 bytes=4 tensor=loss
+)")
+                          .model();
+  const Expected expected[] = {
+      {"h2d",
+       "Nothing is copied here: **scatter** will send each device its images, and the "
+       "criterion its labels."},
+      {"loss",
+       "Each device computes the loss of **its own chunk**. The 2 scalars are added on "
+       "the first device and divided by 2: the mean of the chunks' means."},
+      {"DataParallelModel.forward",
+       "**DataParallelModel.forward** splits one model(x) across 2 devices: scatter "
+       "the "
+       "batch, replicate the model, parallel_apply the replicas. The outputs are not "
+       "gathered. It takes the host 200 µs."},
+      {"labels@device 0",
+       "Device 0 gets the **labels of its chunk**: 16 B from the host. It computes the "
+       "loss of its own outputs."},
+      {"aten::nll_loss",
+       "**aten::nll_loss** picks each image's value at its correct label and averages "
+       "over this device's chunk only: the loss will be the **mean of these means**. "
+       "It "
+       "needs no work on a device."},
+      {"loss@device 0",
+       "The **loss of device 1's chunk** (4 B) goes to device 0, to be added to the "
+       "others. The outputs themselves stay on device 1."},
+      {"accuracy@device 0",
+       "Device 1's share of the **accuracy** (4 B) goes to device 0, to be added to "
+       "the "
+       "others."},
+      {"loss_grad@device 1",
+       "The **gradient of the sum of the losses** (4 B) goes from device 0 to device "
+       "1, "
+       "which can now run its own backward pass."},
+  };
+  expect_said(model, expected);
+}
+
 TEST(Narration, OfADistributedStep) {
   const Model model = made("ddp", kDistributed)
                           .mark("bucket_ready", R"("bucket":1)")
