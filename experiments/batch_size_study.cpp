@@ -112,10 +112,10 @@ int run_batch_size(const BatchSizeStudy& o) {
       "train: measured over the batches of the last epoch, while the weights still "
       "changed; gap: train minus test; behind: test accuracy lost relative to the "
       "first row",
-      "s/iteration: all but the first of each run and those with a smaller batch; "
-      "least "
-      "and most: the shortest and the longest of them; forward, backward: their shares "
-      "of what the second and third step waited for",
+      "s/iteration: the mean over all iterations except the first of each run and "
+      "those "
+      "with a smaller batch; least and most: the shortest and the longest of them; "
+      "forward, backward: their shares of what the second and third steps waited for",
       fmt::format("one run each, {}: differences of one or two points are within the "
                   "noise",
                   seed.empty() ? "each with a seed of its own" : "seed " + seed[1])};

@@ -11,7 +11,7 @@
 
 namespace lockstep::run {
 
-/// One rank of a job; the default is the only rank of a run without ranks.
+/// One rank of a job. The default stands for a run without ranks: rank 0 of 1.
 struct RankPlace {
   int rank = 0, world = 1;
   int local_rank = 0;

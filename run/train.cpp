@@ -303,7 +303,7 @@ int end_quietly(const RankPlace& place, const train::Trainer& trainer) {
   if (!trainer.told_to_stop() && !train::Trainer::stop) return 0;
   if (place.is_process && !train::Trainer::stop) {
     std::fprintf(stderr,
-                 "lockstep: rank %d stops because another rank was interrupted\n",
+                 "lockstep: rank %d is stopping because another rank was interrupted\n",
                  place.rank);
   }
   return 130;

@@ -51,8 +51,8 @@ std::unordered_map<uint32_t, int64_t> last_ends(const Model& model) {
   return ends;
 }
 
-/// Sets each rank's event of each step, if there are several ranks; a step begins with
-/// the earliest of them.
+/// Sets each rank's event for each step, if there are several ranks. A step begins with
+/// the earliest of its events.
 void take_ranks(RawModel& raw) {
   Model& model = raw.model;
   const auto ranks = static_cast<size_t>(model.ranks());

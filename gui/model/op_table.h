@@ -30,8 +30,8 @@ std::vector<OpRow> op_table_of_step(const Model& model, size_t step);
 void sort_rows(const Model& model, std::vector<OpRow>& rows, OpColumn column,
                bool reversed);
 
-/// Returns the next (or previous) event of a row after `from`, going around at the end;
-/// within one step unless `step` is SIZE_MAX.
+/// Returns the next (or previous) event of a row after (or before) `from`, wrapping
+/// around at the ends. Stays within one step unless `step` is SIZE_MAX.
 uint32_t next_instance(const Model& model, const OpRow& row, uint32_t from,
                        bool forward, size_t step);
 

@@ -38,7 +38,8 @@ enum class Move : uint8_t {
   last,
 };
 
-/// Returns the rank whose program a position is in; in program order, its event's rank.
+/// Returns the rank whose program is shown at a position: `position.rank` in time
+/// order, the rank of its event in program order.
 int rank_of(const Model& model, const Position& position);
 /// Returns the first and last index of that program.
 std::pair<uint32_t, uint32_t> places_of(const Model& model, const Position& position);

@@ -1,4 +1,4 @@
-// The part of a script that follows the host's calls.
+// The half of a script that shows the host's calls, one after another.
 #include <fmt/format.h>
 
 #include <algorithm>

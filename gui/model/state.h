@@ -1,5 +1,5 @@
 // What happens at a Position: a pure function of Model and Position, so that moving
-// back costs as much as moving forward, and n steps out and n back restore the state.
+// back costs as much as moving forward, and n steps forward and n back restore it.
 #pragma once
 
 #include <vector>

@@ -34,7 +34,7 @@ float quiz_height(const Ui& ui, float width, const OpenTrace& trace);
 /// Draws "Why not 4x?": devices x step time by class, the speed-up, the longest path.
 void draw_why(const Ui& ui, const Rect& area, App& app);
 std::string why_title(const OpenTrace& trace);
-/// Draws its bar, which opens it; returns the height that it takes, 0 if the classes
+/// Draws the bar that opens draw_why(). Returns the bar's height, or 0 if the classes
 /// are unknown.
 float draw_why_bar(const Ui& ui, const Rect& room, App& app);
 float why_bar_height(const OpenTrace& trace);

@@ -104,7 +104,8 @@ struct FilmKind {
   Words options;
 };
 
-/// Chroma is subsampled, so both sides must be even; players expect this colour matrix.
+/// Chroma is subsampled, so width and height must be even; players expect this colour
+/// matrix.
 constexpr const char* kVideoFilter =
     "pad=ceil(iw/2)*2:ceil(ih/2)*2,scale=out_color_matrix=bt709:out_range=tv,"
     "format=yuv420p";

@@ -47,10 +47,10 @@ inline constexpr Template kEnglishHost[] = {
      "chunks of {sizes}], in **{length}**[: {rate} images per second]. There is no "
      "backward pass, and no parameter changes."},
     {"step",
-     "**Step {step}** takes **{length}** on {ranks} ranks[; the host of rank {rank} is "
-     "in it for {host_time}]."},
+     "**Step {step}** takes **{length}** on {ranks} ranks[; the host of rank {rank} "
+     "spends {host_time} in it]."},
     {"step",
-     "**Step {step}** takes **{length}**[; the host is in it for {host_time}]."},
+     "**Step {step}** takes **{length}**[; the host spends {host_time} in it]."},
     {"step", "**Step {step}**."},
     {"step", "One step[ takes **{length}**]."},
     {"phase/data",
@@ -295,8 +295,8 @@ inline constexpr Template kEnglishHost[] = {
      "**AddBackward0** passes the gradient[ {shape}], unchanged, to both summands.[ "
      "{later}]"},
     {"op/ReluBackward0",
-     "**ReluBackward0** passes the gradient where forward's output[ in {module}] was "
-     "positive, and zeroes the rest.[ {later}]"},
+     "**ReluBackward0** passes the gradient through where forward's output[ in "
+     "{module}] was positive, and zeroes the rest.[ {later}]"},
     {"op/ViewBackward0",
      "**ViewBackward0** gives the gradient[ {shape}] the shape of {forward}'s input. "
      "Nothing is computed and nothing moves."},

@@ -133,8 +133,8 @@ LESSON_TEST(5, any_size, "the same holds for any number of samples and devices")
                sizes_of(scatter(batch, devices)), because);
   }
   expect_chunks(exam, 2, reference_devices(4),
-                "the first devices get the chunks; if there are fewer than devices, "
-                "the last ones are idle");
+                "the first devices get the chunks; if there are fewer chunks than "
+                "devices, the last devices are idle");
   expect_sizes(exam, 16'777'217, 1, {16'777'217},
                "a float has 24 bits and cannot hold this number: divide integers as "
                "integers, (batch + devices - 1) / devices");

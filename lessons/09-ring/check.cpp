@@ -176,7 +176,8 @@ class MemoryRing {
   std::exception_ptr failure_;
 };
 
-/// Returns how often each rank's share is in a sum; empty if it is not a sum of shares.
+/// Returns how many times each rank's share appears in a sum; empty if it is not a sum
+/// of shares.
 std::vector<int> shares_in(double sum, int64_t i, int world) {
   const double units = sum / static_cast<double>(i + 1);
   std::vector<int> counts;
@@ -338,7 +339,7 @@ LESSON_TEST(9, fair_chunks, "messages differ by at most one element") {
   }
 }
 
-/// One of 4 ranks, without memory: only counts what is sent.
+/// One of 4 ranks. Moves no data; only counts the elements sent.
 struct CountingLink : RingLink {
   explicit CountingLink(int rank) : rank_(rank) {}
   int rank() const override { return rank_; }

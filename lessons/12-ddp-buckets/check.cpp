@@ -315,7 +315,7 @@ LESSON_TEST(12, no_gradient, "a gradient that never arrives counts as zero") {
       {"what was missing in the last step may arrive in this one", "The way back"});
 }
 
-LESSON_TEST(12, divisor, "gradients are divided by the divisor, as it is now") {
+LESSON_TEST(12, divisor, "gradients are divided by the current divisor") {
   std::vector<Numbers> got(3);
   on_ranks(3, "all launch the same buckets in the same order", kNeverComplete,
            [&](Rank& rank) {

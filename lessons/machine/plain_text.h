@@ -1,5 +1,5 @@
-// Whether a learner's text can put text of its own into the compiler's output, which an
-// assembler reads: by assembly, asm labels, names of sections or `#ident`.
+// Whether a learner's source can inject text into the assembler input that the compiler
+// writes: through inline assembly, asm labels, section names or `#ident`.
 #pragma once
 
 #include <string>

@@ -144,7 +144,7 @@ class Ranks(TempTest):
         ranks[0].signal(signal.SIGINT)
         self.assertEqual([rank.end() for rank in ranks], [130, 130])
         self.assertEqual(ranks[1].err,
-                         ["lockstep: rank 1 stops because another rank was "
+                         ["lockstep: rank 1 is stopping because another rank was "
                            "interrupted"])
 
 

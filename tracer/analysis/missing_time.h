@@ -17,7 +17,8 @@ class RoundedTimes {
   /// `longest` is in ns, as are all other times.
   explicit RoundedTimes(int64_t longest);
 
-  /// Returns the parts in units of the last decimal; they add up to their rounded sum.
+  /// Returns the parts in units of the last decimal place; they add up to their rounded
+  /// sum.
   std::vector<int64_t> units(const std::vector<int64_t>& parts) const;
   std::string text(int64_t units) const;  ///< `12.1`
 
@@ -32,7 +33,7 @@ struct MissingTime {
   int64_t devices = 0, batch = 0;
   int64_t alone = 0, step = 0;  ///< ns, of the mean step of one device, and of N
   /// `alone + Σ parts = step`; largest first, those below 1 % of the step as `other`.
-  /// `computing` sums up what is_computing() accepts, except the optimizer.
+  /// `computing` is the sum of what is_computing() accepts, except the optimizer.
   std::vector<PathShare> parts;
 
   double speedup() const;  ///< in images per second

@@ -9,8 +9,8 @@
 
 namespace lockstep::tracer {
 
-/// Speed of a copy: latency + bytes / bandwidth. A device sends one copy at a time and
-/// receives one copy at a time; main memory has a link to each device.
+/// Duration of a copy: latency + bytes / bandwidth. A device sends one copy at a time
+/// and receives one copy at a time; main memory has a link to each device.
 struct Link {
   double gb_per_s = 12;    ///< PCIe 3.0 x16, as achieved by measured copies
   double latency_us = 10;  ///< one cudaMemcpyAsync, from call to first byte
