@@ -1,6 +1,7 @@
 #include "gui/model/waiting.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "gui/model/details.h"
 #include "gui/model/state.h"
@@ -23,9 +24,13 @@ bool is_enqueued(const Model& model, const Event& task, int64_t ts) {
   return task.parent != kNoEvent && model.events[task.parent].ts <= ts;
 }
 
-int64_t queued_ns(const tracer::Json& args) {
-  const double queued = number_arg(args, keys::queued_us) * 1e3;
+int64_t queued_ns(double us) {
+  const double queued = us * 1e3;
   return queued > 0 && queued < kMaxSpan ? static_cast<int64_t>(queued) : 0;
+}
+
+int64_t queued_ns(const tracer::Json& args) {
+  return queued_ns(number_arg(args, keys::queued_us));
 }
 
 /// Returns the event of `deps` that ends last, after `ts`; kNoEvent if there is none.
@@ -74,8 +79,19 @@ Waiting waiting_on(const Model& model, int device, int64_t ts) {
   return {};
 }
 
+// Reads the number from the event's text: the timeline asks for many events per frame,
+// and parsing each would take longer than drawing it.
 int64_t queued_before(const Model& model, const Event& task) {
-  return task.is_task() ? queued_ns(args_of(model, task)) : 0;
+  if (!task.is_task()) return 0;
+  const std::string_view text = object_at(model.text, task.text);
+  const std::string_view key = keys::queued_us;
+  size_t at = text.find(key);
+  if (at == text.npos) return 0;
+  at = text.find_first_not_of("\": ", at + key.size());
+  if (at == text.npos) return 0;
+  double us = 0;
+  std::from_chars(text.data() + at, text.data() + text.size(), us);
+  return queued_ns(us);
 }
 
 }  // namespace lockstep::gui

@@ -171,13 +171,14 @@ class LanePainter {
   void paint_wait(const DrawnRow& row, const Span& span, float x1) {
     const uint32_t event = event_of(row, span);
     if (!f_.model.events[event].is_task()) return;
-    const int64_t queued = f_.queued_before(event);
-    if (queued == 0) return;
-    const auto from = static_cast<double>(span.begin - queued);
-    float x0 = std::max(snapped(scale_.at(from)), f_.plot.x);
+    float x0 = f_.plot.x;
     if (&span != &spans_[row.first]) {
       x0 = std::max(x0, snapped(scale_.at(static_cast<double>((&span - 1)->end))));
     }
+    if (x1 - x0 < kWaited) return;  // before the event's text is read
+    const int64_t queued = f_.queued_before(event);
+    if (queued == 0) return;
+    x0 = std::max(x0, snapped(scale_.at(static_cast<double>(span.begin - queued))));
     if (x1 - x0 < kWaited) return;
     ui_.hatch({x0, row.y, x1 - x0 - 1, row.strip->row_height}, theme_.waiting);
     f_.count(1);
