@@ -206,7 +206,8 @@ void explain_speedups(const std::vector<ComparedRun>& runs, int devices) {
       "with faster\n"
       "  devices or links, so its time is a larger part of a shorter step.\n"
       "  wake-ups: everything awaited has ended, but a thread still wakes up.\n"
-      "  bucket copies: kernels copy gradients into ddp's buckets and back.\n");
+      "  bucket copies: kernels copy the means from ddp's buckets back to the "
+      "gradients.\n");
   if (!here || !gpus || !nvlink) return;
   say("\n" +
       tracer::scaling_sentences(runs[1].emulated, runs[2].emulated,

@@ -165,8 +165,33 @@ void Recording::drain() {
   take_events();
 }
 
+/// Tasks count the memory counters of their own collection; adds those that were kept
+/// before it.
+void Recording::continue_counting(std::vector<tracer::Event>& events) {
+  using namespace tracer;  // NOLINT
+  for (const Event& event : events) {
+    if (event.is(categories::kernel)) {
+      pid_of_device_[int_arg(event.args, keys::device, kNone)] = event.pid;
+    }
+  }
+  const std::map<int64_t, int64_t> before = counters_;
+  const auto shift = [&](Event& event, const char* key, const char* of) {
+    const auto pid = pid_of_device_.find(int_arg(event.args, of, kNone));
+    if (pid == pid_of_device_.end() || !event.args.contains(key)) return;
+    const auto kept = before.find(pid->second);
+    if (kept == before.end()) return;
+    event.args[key] = int_arg(event.args, key) + kept->second;
+  };
+  for (Event& event : events) {
+    if (event.ph == 'C') ++counters_[event.pid];
+    shift(event, keys::memory_counters, keys::device);
+    shift(event, keys::src_memory_counters, keys::src);
+  }
+}
+
 void Recording::take_events() {
   std::vector<tracer::Event> events = tracer::collect();
+  continue_counting(events);
   for (const tracer::Event& event : events) {
     if (!event.is("phase") || event.name != "step") continue;
     if (bool_arg(event.args, tracer::keys::interrupted)) failed_ = event.step;

@@ -1,6 +1,7 @@
 // The trace and the summary of a run.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -51,6 +52,7 @@ class Recording {
   void after(const train::StepResult& result);
   void drain();
   void take_events();
+  void continue_counting(std::vector<tracer::Event>& events);
   bool is_first_of_run() const { return results_.empty() && left_out_.empty(); }
   void forget_first_step();
   void write_until_failure(const std::string& error);
@@ -66,6 +68,8 @@ class Recording {
   bool time_all_ = false;
   bool watches_first_ = false;  ///< records it only in case it fails
   std::vector<tracer::Event> kept_;
+  std::map<int64_t, int64_t> counters_;  ///< pid → memory counters collected so far
+  std::map<int64_t, int64_t> pid_of_device_;
   std::vector<train::StepResult> results_;
   std::set<int64_t> left_out_;         ///< steps whose batch was skipped
   std::vector<tracer::Json> timings_;  ///< one per step

@@ -1,5 +1,6 @@
 #include "engine/backends/backend.h"
 
+#include <source_location>
 #include <stdexcept>
 
 #include "engine/backends/load_cuda.h"
@@ -83,6 +84,9 @@ PlanPtr Backend::plan(const PlanRequest& request) {
   if (!slot) {
     tracer::HostEvent event("op", "lockstep::create_plan");
     event.arg({tracer::keys::kernel, name(request.code)});
+    const auto here = std::source_location::current();
+    event.arg({tracer::keys::file, here.file_name()});
+    event.arg({tracer::keys::line, int64_t{here.line()}});
     try {
       slot = make_plan(request);
     } catch (...) {

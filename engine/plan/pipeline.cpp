@@ -105,7 +105,7 @@ std::string_view take(std::string_view& rest, char end) {
 bool take_number(std::string_view& text, int& number) {
   const auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number < 0) return false;
+  if (error != std::errc() || text.front() == '-') return false;
   text.remove_prefix(static_cast<size_t>(end - text.data()));
   return true;
 }
@@ -164,6 +164,10 @@ PipelineSchedule parse_schedule(std::string_view csv) {
   PipelineSchedule schedule;
   while (!csv.empty()) {
     std::string_view line = take(csv, '\n');
+    if (without_blanks(line).empty()) {
+      throw std::invalid_argument("line " + std::to_string(schedule.size() + 1) +
+                                  " is empty: every rank has a stage");
+    }
     Actions& rank = schedule.emplace_back();
     for (int cell = 1; !line.empty(); ++cell) {
       const std::string_view text = without_blanks(take(line, ','));

@@ -32,7 +32,7 @@ std::string to_text(const PipelineAction& action);
 /// The actions of each rank, in the order in which it runs them.
 using PipelineSchedule = std::vector<std::vector<PipelineAction>>;
 
-/// Which schedule, as `--schedule` names it.
+/// Which schedule.
 enum class PipelineOrder {
   gpipe,        ///< all forward passes, then all backward passes
   one_f_one_b,  ///< P − rank forward passes, then backward and forward in turn: at most

@@ -26,7 +26,8 @@ struct TimedAction {
 
 /// Returns the times by rank: each rank runs its actions in order, each as soon as its
 /// input has arrived. Sends overlap with computing. Returns std::nullopt if ranks wait
-/// for each other. `progress`, if given, receives how many actions each has run.
+/// for each other. REQUIRES costs for every stage. `progress`, if given, receives how
+/// many actions each has run.
 std::optional<std::vector<std::vector<TimedAction>>> pipeline_times(
     const PipelineSchedule& schedule, const PipelineCosts& costs,
     std::vector<size_t>* progress = nullptr);

@@ -32,6 +32,7 @@ void App::begin_loading(std::string name, std::string_view text,
 void App::fail(std::string message) {
   loader_.reset();
   error = std::move(message);
+  if (has_trace()) say(error);  // only the start screen shows `error`
 }
 
 bool App::is_settling() const {
@@ -71,7 +72,7 @@ void App::open(Model model) {
     trace.why = placed(*trace.model, analyse(why_source(*trace.model)));
   }
   traces_.push_back(std::move(trace));
-  current_ = traces_.size() - 1;
+  select_trace(traces_.size() - 1);
   refresh(traces_.back());
 }
 

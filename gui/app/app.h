@@ -185,7 +185,10 @@ class App {
   std::vector<OpenTrace>& traces() { return traces_; }
   OpenTrace& trace() { return traces_[current_]; }
   size_t current() const { return current_; }
-  void select_trace(size_t trace) { current_ = trace; }
+  void select_trace(size_t trace) {
+    current_ = trace;
+    settings.editing = -1;  // a note of the trace before
+  }
 
   /// Returns the model of a large trace that "Why not 4x?" needs analysed, or nullptr.
   /// The caller passes what `analyse` returns to `take_why`, with the model's

@@ -57,6 +57,8 @@ void write_note(App& app) {
   app.settings.editing = static_cast<int>(
       add_note(*trace.model, trace.notes.placed, {trace.position, ""}));
   app.settings.drawer = Drawer::notes;
+  app.settings.enlarged = Pane::none;  // the drawer shows the field
+  app.settings.compare = false;
   trace.notes_changed = true;
 }
 
@@ -81,7 +83,10 @@ void command_keys(App& app, bool shift) {
     app.message_left = 0;  // the picture shows the trace alone
   }
   if (on('e')) {
-    std::vector<OpRow> rows = trace.ops.rows;
+    const Drawer drawer = app.settings.drawer;
+    const bool shown = drawer == Drawer::table || drawer == Drawer::range;
+    std::vector<OpRow> rows;
+    if (shown) rows = trace.ops.rows;
     if (rows.empty()) rows = op_table_of_step(*trace.model, trace.state.step);
     app.exports.csv = csv_of(*trace.model, rows);
   }

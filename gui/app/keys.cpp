@@ -55,6 +55,17 @@ const std::vector<KeyHelp>& key_help() {
 
 namespace {
 
+void show_all_panels(Settings& settings) {
+  settings.enlarged = Pane::none;
+  settings.compare = false;
+}
+
+/// Gives the keyboard to the search line, which is in the CALLS panel.
+void start_search(Settings& settings) {
+  show_all_panels(settings);
+  settings.searching = true;
+}
+
 bool pressed(char c) { return key_pressed(key_of(c)); }
 
 void play_keys(App& app) {
@@ -75,6 +86,8 @@ void play_keys(App& app) {
   if (pressed('q')) {
     app.settings.quiz = !app.settings.quiz;
     trace.quiz = {};
+    show_all_panels(app.settings);  // among them the one that asks
+    app.settings.why = false;
   }
   for (size_t i = 0; trace.quiz.is_open() && i < 4; ++i) {
     if (pressed(static_cast<char>('1' + i))) answer_choice(trace.quiz, i);
@@ -162,18 +175,19 @@ void handle_keys(App& app) {
     settings.enlarged = Pane::none;
     settings.editing = -1;
     app.opening.shown = false;
+    if (app.has_trace()) app.trace().quiz.asking = SIZE_MAX;
   }
   if (settings.searching || settings.editing >= 0 || app.opening.shown) return;
   if (ImGui::GetIO().WantTextInput) return;
   const bool find = held.ctrl && pressed('f');
-  if (find) settings.searching = true;
+  if (find) start_search(settings);
   if (held.ctrl) command_keys(app, held.shift);
   if (held.ctrl || held.alt || held.super) return;
   if (pressed('/')) {
     if (held.shift)
       settings.help = !settings.help;
     else
-      settings.searching = true;
+      start_search(settings);
   }
   const bool on_path = settings.why && settings.search.empty() && app.has_trace();
   if (pressed('n')) on_path ? walk_path(app, !held.shift) : go_to_hit(app, !held.shift);

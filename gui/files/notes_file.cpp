@@ -28,10 +28,11 @@ std::string contents(const fs::path& path) {
   return text.str();
 }
 
-/// Returns true if a file exists that is not notes: it must not be replaced.
+/// Returns true if a file exists that cannot be read as notes: it must not be replaced.
 bool is_foreign(const Model& model, const fs::path& path) {
   const std::string text = contents(path);
-  if (text.empty()) return false;
+  std::error_code ignored;
+  if (text.empty()) return fs::exists(path, ignored) && !std::ifstream(path);
   try {
     read_notes(model, text);
     return false;
@@ -78,7 +79,7 @@ fs::path notes_elsewhere(const std::string& trace) {
   const fs::path folder = state_folder();
   if (folder.empty()) return {};
   std::error_code ignored;
-  const std::string whole = fs::absolute(trace, ignored).string();
+  const std::string whole = fs::weakly_canonical(trace, ignored).string();
   return folder / "notes" /
          fmt::format("{}-{:016x}.notes.json", fs::path(trace).filename().string(),
                      std::hash<std::string>{}(whole));
@@ -115,7 +116,8 @@ std::string save_notes(OpenTrace& trace) {
     keep_notes(trace, beside);
     trace.notes_file = beside.string();
     std::error_code ignored;
-    if (!elsewhere.empty()) fs::remove(elsewhere, ignored);
+    const bool ours = !elsewhere.empty() && !is_foreign(*trace.model, elsewhere);
+    if (ours) fs::remove(elsewhere, ignored);
     return "";
   } catch (const std::exception& failure) {
     why = failure.what();

@@ -87,7 +87,8 @@ std::optional<int64_t> quantity(const Parts& parts, const Unit (&units)[N],
   const double number = std::strtod(value.c_str(), &end);
   if (end != value.c_str() && std::isfinite(number) && std::abs(number) < 1e15) {
     for (const Unit& unit : units) {
-      if (unit.name == end) return std::llround(number * unit.scale);
+      if (unit.name != end || std::abs(number * unit.scale) > 9e18) continue;
+      return std::llround(number * unit.scale);
     }
   }
   error = fmt::format("{}: '{}' is not {}", parts.field, value, fix);

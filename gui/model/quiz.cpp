@@ -18,6 +18,8 @@ namespace {
 constexpr double kTolerance = 0.02;
 constexpr int64_t kClearLead = 10'000;  ///< ns: below, nobody is clearly the last
 constexpr size_t kMostChoices = 4;
+constexpr size_t kMostChunks = 65'536;
+constexpr int64_t kMostBatch = int64_t{1} << 40;  ///< more is damage
 
 /// What a phase copies between the memories.
 struct Moved {
@@ -130,11 +132,12 @@ class Questions {
     int64_t sum = 0;
     std::string list;
     for (size_t i = 0; i < chunks.size(); ++i) {
+      if (chunks[i] < 0 || chunks[i] > kMostBatch || i >= kMostChunks) return;
       sum += chunks[i];
       if (i < 8) list += fmt::format("{}{}", i == 0 ? "" : ", ", chunks[i]);
     }
     if (chunks.size() > 8) list += ", …";
-    if (chunks.size() < 2 || sum != batch) return;
+    if (chunks.size() < 2 || sum != batch || devices < 2) return;
     const int64_t last = chunks.back(), most = (batch + devices - 1) / devices;
     std::vector<int64_t> sizes = {last, batch, devices, last + most, most};
     std::sort(sizes.begin(), sizes.end());
@@ -343,7 +346,9 @@ class Questions {
           "the chunks, once to pass the sums on.",
           ranks - 1, ranks);
     }
-    add_amount(std::move(question), {sent, bytes, bytes / ranks, bytes * (ranks - 1)});
+    int64_t all = 0;
+    if (__builtin_mul_overflow(bytes, ranks - 1, &all)) all = bytes;
+    add_amount(std::move(question), {sent, bytes, bytes / ranks, all});
   }
 
   void ask_last_rank(uint32_t phase, uint32_t index) {

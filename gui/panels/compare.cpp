@@ -159,7 +159,7 @@ ComparedRow bytes_row(const std::vector<OpenTrace*>& traces) {
 }
 
 ComparedRow memory_row(const std::vector<OpenTrace*>& traces) {
-  ComparedRow row{"peak memory", {}};
+  ComparedRow row{"peak memory, whole run", {}};
   for (const OpenTrace* trace : traces) {
     ComparedRow::Cell cell{0, "unknown", "", ""};
     if (trace->why != nullptr) {

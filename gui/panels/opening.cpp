@@ -109,7 +109,8 @@ void draw_open(const Ui& base, const Rect& screen, App& app) {
     }
   }
   if (typing == Typing::entered) {
-    chosen = field.found.size() == 1 ? field.found.front() : field.typed;
+    const bool one = field.listed == field.typed && field.found.size() == 1;
+    chosen = one ? field.found.front() : field.typed;
   }
   if (chosen.empty()) return;
   if (chosen.ends_with('/')) {

@@ -166,7 +166,7 @@ void draw_stage(const Ui& ui, const Rect& area, App& app, OpenTrace& trace) {
   draw_reasons(ui, area.x + 35 + ui.width(Type::small, "STAGE"), area.y + 9,
                area.right() - 35 - ui.width(Type::small, note), trace);
   inside = {inside.x + 16, inside.y + 14, inside.w - 32, inside.h - 26};
-  if (!app.settings.compare) {
+  if (!app.settings.compare || app.traces().size() < 2) {
     const float high = narration_height(ui, inside.w, app);
     draw_narration(ui, inside.take_bottom(high), app);
     inside.take_bottom(6);

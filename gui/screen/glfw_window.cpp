@@ -118,9 +118,9 @@ void Window::listen(Inbox& inbox) {
   ImGui_ImplGlfw_InitForOpenGL(window_, true);
   // Keys go through the latch, not to ImGui's own callbacks.
   glfwSetKeyCallback(window_, [](GLFWwindow* w, int key, int, int action, int) {
-    if (key == GLFW_KEY_UNKNOWN || action == GLFW_REPEAT) return;
-    inbox_of(w).keys.key(key, action == GLFW_PRESS);
-    wake(w);
+    if (key == GLFW_KEY_UNKNOWN) return;
+    wake(w);  // ImGui repeats held keys, if frames are drawn
+    if (action != GLFW_REPEAT) inbox_of(w).keys.key(key, action == GLFW_PRESS);
   });
   glfwSetCharCallback(window_, [](GLFWwindow* w, unsigned point) {
     inbox_of(w).keys.character(point);

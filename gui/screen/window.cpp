@@ -88,6 +88,7 @@ class Session {
       go_to_start();
       keep();
     }
+    app_.settings.editing = -1;  // what was typed so far is kept, too
     keep();
   }
 
@@ -116,7 +117,6 @@ class Session {
       app_.recent = kept_.files;
     } catch (const std::exception& failure) {
       app_.fail(failure.what());
-      if (app_.has_trace()) app_.say(failure.what());
     }
   }
 
@@ -190,6 +190,7 @@ class Session {
       OpenTrace& trace = app_.traces()[with_notes_];
       const std::string problem = load_notes(trace);
       if (!problem.empty()) app_.say(problem);
+      if (with_notes_ >= options_.files.size()) continue;  // opened by hand
       for (const std::string& note : options_.notes) {
         std::string why;
         const auto parsed = parse_note(*trace.model, note, why);

@@ -24,9 +24,14 @@ bool is_reserved(std::string_view name) {
          (name.size() > 1 && name[0] == '_' && name[1] >= 'A' && name[1] <= 'Z');
 }
 
+std::string hex(char c) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const auto byte = static_cast<unsigned char>(c);
+  return {kDigits[byte / 16], kDigits[byte % 16]};
+}
+
 bool starts_name(char c) {
-  return c == '_' || c == '$' || std::isalpha(static_cast<unsigned char>(c)) ||
-         static_cast<unsigned char>(c) >= 0x80;
+  return c == '_' || c == '$' || std::isalpha(static_cast<unsigned char>(c));
 }
 bool continues_name(char c) {
   return starts_name(c) || std::isdigit(static_cast<unsigned char>(c));
@@ -34,6 +39,11 @@ bool continues_name(char c) {
 
 bool is_blank(char c) {
   return std::string_view(" \t\r\v\f\0", 6).find(c) != size_t(-1);
+}
+
+/// Returns true if no token can begin with `c` and go on after it.
+bool ends_token(char c) {
+  return is_blank(c) || std::string_view("(),;{}").find(c) != std::string_view::npos;
 }
 
 /// Reads the tokens of a text, as far as it takes to tell names from literals and
@@ -48,9 +58,9 @@ class PlainText {
   std::string why_not() {
     for (bool line_begins = true; at_ < text_.size() && why_.empty();) {
       const char c = text_[at_];
-      if (joins_lines(at_) && (at_ == 0 || is_blank(text_[at_ - 1]))) {
+      if (joins_lines(at_) && (at_ == 0 || ends_token(text_[at_ - 1]))) {
         skip_to("\n", at_);
-      } else if (std::isspace(static_cast<unsigned char>(c))) {
+      } else if (c == '\n' || is_blank(c)) {
         line_begins |= c == '\n';
         ++at_;
       } else if (follows("//") || follows("/*")) {
@@ -62,7 +72,6 @@ class PlainText {
         take_token();
       }
     }
-    if (why_.empty() && has_attributes_ && !naming_.empty()) refuse(naming_);
     return why_;
   }
 
@@ -110,10 +119,24 @@ class PlainText {
     if (name == "error" || name == "warning") return skip_message();
     if (name != "include") return;
     skip_blanks();
-    if (!follows("<")) return;
+    skip_header();
+  }
+
+  /// Skips the name after `#include`; a comment must not come first.
+  void skip_header() {
+    if (at_ >= text_.size() || follows("\"") || starts_name(text_[at_])) return;
+    if (!follows("<")) return refuse("#include");
     const size_t begin = at_;
     skip_to(">", at_);
     if (text_.substr(begin, at_ - begin).find('\n') != text_.npos) refuse("<");
+  }
+
+  void skip_header_in_brackets() {
+    skip_blanks();
+    if (!follows("(")) return refuse("__has_include");
+    ++at_;
+    skip_blanks();
+    skip_header();
   }
 
   void skip_message() {  // may contain a single quote
@@ -140,13 +163,15 @@ class PlainText {
     if (std::isdigit(static_cast<unsigned char>(c))) return skip_number();
     if (!starts_name(c)) {
       if (c == '\\') return refuse("\\");
+      // A compiler may take others for blanks, or for parts of names.
+      if (c < ' ' || c > '~') return refuse("\\x" + hex(c));
       ++at_;
       return;
     }
     const std::string name = take_name();
     if (kRaw.contains(name) && follows("\"")) return skip_raw();
-    has_attributes_ |= name == "__attribute__" || name == "gnu" || name == "clang";
-    if (kNaming.contains(name)) naming_ = name;
+    if (kNaming.contains(name)) return refuse(name);
+    if (name == "__has_include") return skip_header_in_brackets();
     const bool harmless = kHarmless.contains(name) || name.starts_with("__builtin_");
     if (name == "asm" || (is_reserved(name) && !harmless)) refuse(name);
   }
@@ -160,10 +185,16 @@ class PlainText {
   }
 
   void skip_number() {  // 1'000'000, 0x1p-3: its quotes begin no literal
-    while (at_ < text_.size() && (continues_name(text_[at_]) || text_[at_] == '.' ||
-                                  (text_[at_] == '\'' && at_ + 1 < text_.size() &&
-                                   continues_name(text_[at_ + 1])))) {
-      ++at_;
+    for (++at_; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      const bool next_continues =
+          at_ + 1 < text_.size() && continues_name(text_[at_ + 1]);
+      const bool is_sign = (c == '+' || c == '-') &&
+                           std::string_view("eEpP").find(text_[at_ - 1]) != text_.npos;
+      if (continues_name(c) || c == '.' || is_sign || (c == '\'' && next_continues)) {
+        continue;
+      }
+      return;
     }
   }
 
@@ -176,8 +207,7 @@ class PlainText {
 
   std::string_view text_;
   size_t at_ = 0;
-  std::string why_, naming_;
-  bool has_attributes_ = false;
+  std::string why_;
 };
 
 }  // namespace

@@ -184,8 +184,8 @@ TEST(Pipeline, TextIsReadAsItIsWritten) {
   EXPECT_EQ(parse_schedule(to_csv(schedule)), schedule);
   EXPECT_EQ(to_csv(parse_schedule("0F0, ,0F1,,0I0,0W0\r\n1F0")),
             "0F0,0F1,0I0,0W0\n1F0\n");
-  for (const char* wrong :
-       {"0F", "F0", "0X0", "0F0F", "-1F0", "0F-1", "0F99999999999"}) {
+  for (const char* wrong : {"0F", "F0", "0X0", "-0F0", "0F0\n\n1F0", "0F0F", "-1F0",
+                            "0F-1", "0F99999999999"}) {
     EXPECT_THROW(parse_schedule(wrong), std::invalid_argument) << wrong;
   }
   try {

@@ -127,10 +127,10 @@ TEST(Sentence, NamesACauseOnlyFromATenthOfAStepOn) {
   const std::pair<const char*, const char*> kSentences[] = {
       {"waiting for a core", "the devices wait for a core"},
       {"host", "the host is the bottleneck"},
-      {"replicate", "copying the model to the replicas"},
+      {"replicate", "packing the model and copying it"},
       {"reduce", "summing the gradients on device 0"},
       {"all_reduce", "the all-reduce of the gradients"},
-      {"bucket copies", "copying gradients into buckets"},
+      {"bucket copies", "copying the means from the buckets"},
       {"waiting for ranks", "ranks wait for each other"},
       {"gather", "`gather`"}};
   for (const auto& [what, words] : kSentences) {
@@ -222,6 +222,10 @@ TEST(SpeedupSentence, DoesNotCompareOtherWork) {
   EXPECT_EQ(speedup_sentence(other, &single), "");
   other = dp, other.train.steps[0].computing_cpu = 0;
   EXPECT_EQ(speedup_sentence(other), "") << "nothing to estimate from";
+  other = dp, other.clock = "measured";
+  EXPECT_NE(speedup_sentence(other), "");
+  other.train.steps[0].kernel_wall = 2 * other.train.steps[0].kernel_cpu + 1000;
+  EXPECT_EQ(speedup_sentence(other), "") << "other programs used the cores";
 }
 
 }  // namespace

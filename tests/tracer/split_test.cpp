@@ -227,7 +227,7 @@ TEST(Split, ComputingEqualsACountOfEachNanosecond) {
           const std::string phase = string_arg(event.args, "phase");
           const bool computes = phase.empty() || phase == "forward";
           if (event.is("kernel")) (computes ? runs : other) |= now;
-          if (!event.is("collective")) queues |= event.ts - queued <= t && t < event.ts;
+          if (event.is("kernel")) queues |= event.ts - queued <= t && t < event.ts;
         }
         count += runs;
         waits += !runs && !other && queues;

@@ -62,8 +62,9 @@ std::string explain(const std::string& what, const std::string& share,
   }
   if (what == "replicate") {
     return fmt::format(
-        "copying the model to the replicas ({} a step) takes {} of a step; its time "
-        "does not depend on the batch size, so a larger batch amortizes it better",
+        "packing the model and copying it to the replicas ({} a step) takes {} of a "
+        "step; its time does not depend on the batch size, so a larger batch amortizes "
+        "it better",
         moved(), share);
   }
   if (what == "reduce") {
@@ -80,8 +81,8 @@ std::string explain(const std::string& what, const std::string& share,
   }
   if (what == "bucket copies") {
     return fmt::format(
-        "copying gradients into buckets and back takes {} of a step; "
-        "--gradient-as-bucket-view avoids the copy back",
+        "copying the means from the buckets back to the gradients takes {} of a step; "
+        "--gradient-as-bucket-view avoids it",
         share);
   }
   if (what == "waiting for ranks") {
@@ -194,7 +195,9 @@ bool is_disturbed(const Summary& summary) {
 std::string speedup_sentence(const Summary& summary, const Summary* single) {
   const int64_t step = summary.train.mean_length();
   if (summary.devices < 2 || summary.null_devices || step <= 0) return {};
+  if (is_disturbed(summary)) return {};
   if (single != nullptr && does_the_same_work(summary, *single)) {
+    if (is_disturbed(*single)) return {};
     const int64_t alone = single->train.mean_length();
     return fmt::format(
         "{} devices are {} as one: the mean step takes {}, on one device {}.",

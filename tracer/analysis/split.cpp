@@ -13,13 +13,14 @@ const SpentWords& words_of(Spent spent) {
   static constexpr std::array<SpentWords, kSpents> words = {{
       {"computing", "a kernel of forward, loss, backward or the optimizer runs"},
       {"waiting for a core",
-       "a kernel or copy could start, but no core of this machine is free"},
+       "a kernel could start, but no core of this machine is free"},
       {"scatter",
        "images or gradients of outputs go to the devices, or a device waits for that"},
       {"replicate", "the model is copied to the replicas, or a device waits for that"},
       {"gather", "outputs come back to one device, or a device waits for that"},
       {"reduce", "gradients are added on one device, or a device waits for that"},
-      {"bucket copies", "kernels copy gradients into DDP's buckets and back"},
+      {"bucket copies",
+       "kernels copy the means from DDP's buckets back to the gradients"},
       {"exposed communication", "a collective's messages arrive, and no kernel runs"},
       {"other work", "copies to and from the host, memsets, kernels of other phases"},
       {"imbalance", "it waits for another device that computes, or for another rank"},
@@ -126,6 +127,12 @@ Tracks::Tracks(const Trace& trace, const Lanes& lanes) : lanes_(lanes) {
       last = std::max(last, work.task->end());
       track.ends.push_back(last);
     }
+    track.queued_from.resize(track.tasks.size());
+    int64_t from = INT64_MAX;
+    for (size_t i = track.tasks.size(); i-- > 0;) {
+      from = std::min(from, track.tasks[i].task->ts - track.tasks[i].queued);
+      track.queued_from[i] = from;
+    }
   }
 }
 
@@ -208,13 +215,12 @@ std::vector<Edge> edges_of(const Track& track, int64_t begin, int64_t end) {
        ++i) {
     const auto& [task, queued, level, spent] = track.tasks[i];
     add(task->ts, task->end(), slot_of(level, spent));
-    const bool for_ranks = level == Level::collective;
-    if (queued > 0) {
-      add(task->ts - queued, task->ts,
-          for_ranks ? slot_of(level, Spent::imbalance)
-                    : slot_of(Level::core, Spent::core));
+    if (queued > 0 && level == Level::collective) {
+      add(task->ts - queued, task->ts, slot_of(level, Spent::imbalance));
+    } else if (queued > 0 && task->is(categories::kernel)) {  // a copy needs no core
+      add(task->ts - queued, task->ts, slot_of(Level::core, Spent::core));
     }
-    if (task->ts >= end && task->ts - queued >= end) break;
+    if (track.queued_from[i] >= end) break;
   }
   std::sort(edges.begin(), edges.end(),
             [](const Edge& a, const Edge& b) { return a.ts < b.ts; });

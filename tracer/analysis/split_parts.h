@@ -25,8 +25,10 @@ struct Work {
 /// The tasks of one device, on all streams, and the copies that it sends.
 struct Track {
   int64_t rank = 0, device = 0;
-  std::vector<Work> tasks;    ///< by start
-  std::vector<int64_t> ends;  ///< the latest end of the tasks up to this one
+  std::vector<Work> tasks;           ///< by start
+  std::vector<int64_t> ends;         ///< the latest end of the tasks up to this one
+  std::vector<int64_t> queued_from;  ///< when the first of this task and all later ones
+                                     ///< began to wait
   /// Returns the first task that starts at or after `from`, or nullptr.
   const Work* next(int64_t from) const;
 };

@@ -36,6 +36,8 @@ bool comparable(const std::vector<const Summary*>& runs) {
 std::string kind_of(const Summary& run) {
   if (run.devices == 1) return "one device";
   if (run.mode == "dp") return "DataParallel";
+  if (run.mode == "dp-features") return "DataParallel of the features";
+  if (run.mode == "dp-criterion") return "DataParallelModel";
   return run.mode == "ddp" ? "DDP" : run.mode;
 }
 
@@ -90,7 +92,7 @@ std::string instead_of_computing(const Summary& slow, const std::string& name) {
 
 std::string cause(const Summary& fast, const Summary& slow, const std::string& name) {
   const double hidden = hidden_reduction(fast.train);
-  if (slow.mode == "dp" && slow.devices > 1 && hidden >= kCause) {
+  if (slow.mode.starts_with("dp") && slow.devices > 1 && hidden >= kCause) {
     return fmt::format("{} of the reduction is hidden behind backward",
                        percent(hidden));
   }

@@ -96,6 +96,22 @@ TEST_F(Files, AnotherFileIsNotReplaced) {
   EXPECT_TRUE(fs::exists(notes_elsewhere(trace.model->name)));
 }
 
+TEST_F(Files, NotesThatCannotBeReadAreLeftAsTheyAre) {
+  OpenTrace trace = opened(folder_ / "run.json");
+  const fs::path elsewhere = notes_elsewhere(trace.model->name);
+  fs::create_directories(elsewhere.parent_path());
+  write(elsewhere, "from a newer program");
+  EXPECT_NE(load_notes(trace), "");
+  add_note(*trace.model, trace.notes.placed, {at_event(*trace.model, 0), "here"});
+  EXPECT_EQ(save_notes(trace), "") << "beside the trace";
+  EXPECT_EQ(read(elsewhere), "from a newer program");
+}
+
+TEST_F(Files, NotesOfATraceHaveOnePlaceWhateverItsPath) {
+  EXPECT_EQ(notes_elsewhere((folder_ / "." / "run.json").string()),
+            notes_elsewhere((folder_ / "run.json").string()));
+}
+
 TEST_F(Files, ChoicesSurvive) {
   Kept kept;
   kept.files = {"/a b.json", "/c.json.gz"};

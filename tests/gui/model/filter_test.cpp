@@ -72,6 +72,8 @@ TEST(Filter, ErrorsAreSentences) {
   const Model model = small();
   for (const auto& [text, wanted] : std::map<std::string, std::string>{
            {"bytes>many", "bytes: 'many' is not a size such as 1M, 64kB or 12"},
+           {"bytes>999999999999999T",
+            "bytes: '999999999999999T' is not a size such as 1M, 64kB or 12"},
            {"bytes>1X", "bytes: '1X' is not a size such as 1M, 64kB or 12"},
            {"time>5", "time: '5' is not a time such as 2ms, 30us or 1s"},
            {"dev:first", "dev: 'first' is not a device's number, or host"},

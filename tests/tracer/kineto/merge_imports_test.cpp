@@ -1,4 +1,6 @@
 // Files of PyTorch's profiler from several ranks, merged.
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -109,7 +111,10 @@ TEST(MergedImports, DifferentJobsAreRefused) {
 class JobFiles : public ::testing::Test {
  protected:
   JobFiles() { fs::create_directories(folder_); }
-  ~JobFiles() override { fs::remove_all(folder_); }
+  ~JobFiles() override {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
 
   std::string file(const std::string& name, const std::string& text) const {
     const std::string path = (folder_ / name).string();
@@ -122,7 +127,8 @@ class JobFiles : public ::testing::Test {
     return file("rank-" + std::to_string(rank) + ".json", made.text());
   }
 
-  const fs::path folder_ = fs::path(::testing::TempDir()) / "lockstep_job_files";
+  const fs::path folder_ = fs::path(::testing::TempDir()) /
+                           ("lockstep_job_files" + std::to_string(::getpid()));
   std::string why_;
 };
 
