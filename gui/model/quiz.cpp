@@ -18,7 +18,6 @@ namespace {
 constexpr double kTolerance = 0.02;
 constexpr int64_t kClearLead = 10'000;  ///< ns: below, nobody is clearly the last
 constexpr size_t kMostChoices = 4;
-constexpr size_t kMostChunks = 65'536;
 constexpr int64_t kMostBatch = int64_t{1} << 40;  ///< more is damage
 
 /// What a phase copies between the memories.
@@ -132,7 +131,7 @@ class Questions {
     int64_t sum = 0;
     std::string list;
     for (size_t i = 0; i < chunks.size(); ++i) {
-      if (chunks[i] < 0 || chunks[i] > kMostBatch || i >= kMostChunks) return;
+      if (chunks[i] < 0 || chunks[i] > kMostBatch) return;
       sum += chunks[i];
       if (i < 8) list += fmt::format("{}{}", i == 0 ? "" : ", ", chunks[i]);
     }
@@ -346,8 +345,7 @@ class Questions {
           "the chunks, once to pass the sums on.",
           ranks - 1, ranks);
     }
-    int64_t all = 0;
-    if (__builtin_mul_overflow(bytes, ranks - 1, &all)) all = bytes;
+    const int64_t all = bytes < kMostBatch ? bytes * (ranks - 1) : bytes;
     add_amount(std::move(question), {sent, bytes, bytes / ranks, all});
   }
 
