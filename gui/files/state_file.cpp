@@ -9,6 +9,8 @@
 #include <sstream>
 #include <utility>
 
+#include "base/file.h"
+
 namespace lockstep::gui {
 
 namespace {
@@ -96,13 +98,12 @@ void save_kept(const Kept& kept) {
   if (path.empty()) return;
   std::error_code ignored;
   std::filesystem::create_directories(path.parent_path(), ignored);
-  const std::filesystem::path temporary = path.string() + ".tmp";
-  {
-    std::ofstream out(temporary);
-    out << kept_text(kept);
-    if (!out.flush()) return;
+  try {
+    AtomicFile file(path, AtomicFile::Packing::none);
+    file.write(kept_text(kept));
+    file.commit();
+  } catch (const std::exception&) {  // the choices of this run are not kept
   }
-  std::filesystem::rename(temporary, path, ignored);
 }
 
 void apply_kept(const Kept& kept, Settings& settings) {

@@ -1,11 +1,10 @@
 // The question that is asked before a phase, in place of the narration.
 #include <fmt/format.h>
-#include <imgui_stdlib.h>
 
 #include <algorithm>
 
 #include "gui/panels/panels.h"
-#include "gui/render/imgui_compat.h"
+#include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
 
@@ -26,24 +25,9 @@ std::string heading(const OpenTrace& trace) {
 
 /// A field for the answer, which has the keyboard.
 void draw_field(const Ui& ui, const Rect& box, Quiz& quiz) {
-  const Theme& t = ui.theme;
-  ui.fill(box, t.sunken, 6);
-  ui.frame(box, t.accent, 6);
-  ImGui::PushStyleColor(ImGuiCol_FrameBg, IM_COL32(0, 0, 0, 0));
-  ImGui::PushStyleColor(ImGuiCol_Text, t.text);
-  ImGui::PushStyleColor(ImGuiCol_TextDisabled, t.faint);
-  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {9, 4});
-  ImGui::SetCursorScreenPos(box.min());
-  ImGui::SetNextItemWidth(box.w);
-  push_font(ui.fonts.get(Type::mono));
-  if (!ImGui::IsAnyItemActive()) ImGui::SetKeyboardFocusHere();
-  if (ImGui::InputTextWithHint("##answer", "or type: 1.5 MB", &quiz.typed,
-                               ImGuiInputTextFlags_EnterReturnsTrue)) {
-    if (!answer_typed(quiz)) quiz.typed.clear();
-  }
-  ImGui::PopFont();
-  ImGui::PopStyleVar();
-  ImGui::PopStyleColor(3);
+  const bool entered = text_field(ui, "answer", box, "or type: 1.5 MB", quiz.typed,
+                                  true) == Typing::entered;
+  if (entered && !answer_typed(quiz)) quiz.typed.clear();
 }
 
 }  // namespace
