@@ -9,6 +9,9 @@
 
 namespace lockstep::cli {
 
+/// Checks that a number is in a range.
+using Numbers = CLI::Range;
+
 /// Adds a flag that accepts one of several words and stores the corresponding value.
 /// CLI11's CheckedTransformer does this too, but also accepts the enum's integer values
 /// and prints them in --help.
@@ -37,6 +40,8 @@ CLI::Option* add_choice(CLI::App& command, const std::string& names, Value& valu
 
 /// Declares the flags of `train` (run_flags.cpp). `config` must outlive the parsing.
 void add_run_flags(CLI::App& command, run::RunConfig& config);
+/// Declares those of the ways of sharing the work (mode_flags.cpp).
+void add_mode_flags(CLI::App& command, run::RunConfig& config);
 
 /// Requires one of the command's subcommands. For any other word (a typo, say), throws
 /// a UsageError naming the word and listing the available subcommands.

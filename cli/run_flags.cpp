@@ -9,8 +9,6 @@
 namespace lockstep::cli {
 namespace {
 
-using Numbers = CLI::Range;
-
 std::string fits_in_64_bits(const std::string& number) {
   errno = 0;
   std::strtoull(number.c_str(), nullptr, 10);
@@ -94,7 +92,8 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
   add_choice<train::Mode>(c, "--mode", o.mode,
                           "default: dp, or dp-features for AlexNet and VGG as in the "
                           "ImageNet example; dp-criterion: the loss on each device; "
-                          "ddp: one thread per device");
+                          "ddp: one thread per device; local-sgd: ranks average their "
+                          "weights");
   c.add_option("--devices", o.device.count,
                "number of devices; if there are fewer GPUs, several share one")
       ->check(Numbers(1, 64))
@@ -252,6 +251,7 @@ void add_run_flags(CLI::App& c, run::RunConfig& o) {
       "image folders (train/, val/) or CIFAR-10 (default: ./data, else ~/data)");
   add_flags_of_the_example(c, o);
   add_own_flags(c, o);
+  add_mode_flags(c, o);
   add_optimizer_flags(c, o);
   add_training_flags(c, o);
 }

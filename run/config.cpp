@@ -59,7 +59,8 @@ void resolve_seed(RunConfig& c) {
 }
 
 train::Mode mode_of(const RunConfig& c) {
-  if (has_ranks(c) || c.mode == train::Mode::ddp) return train::Mode::ddp;
+  if (c.mode && train::has_ranks(*c.mode)) return *c.mode;
+  if (has_ranks(c)) return train::Mode::ddp;
   if (c.device.gpu) return train::Mode::single;
   if (c.mode) return *c.mode;
   return has_features(c) ? train::Mode::dp_features : train::Mode::dp;

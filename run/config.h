@@ -94,6 +94,12 @@ struct DdpConfig {
   DdpSync sync = DdpSync::reducer;
 };
 
+/// The options of --mode local-sgd.
+struct LocalSgdConfig {
+  int64_t steps = 4;   ///< from one average to the next
+  int64_t warmup = 0;  ///< before the first average is due
+};
+
 struct CheckpointConfig {
   std::string folder, resume;
   std::string changed_recipe;  ///< flags whose values differ from the checkpoint's
@@ -114,6 +120,7 @@ struct RunConfig {
   DeviceConfig device;
   DistributedConfig distributed;
   DdpConfig ddp;
+  LocalSgdConfig local_sgd;
   CheckpointConfig checkpoint;
   OutputConfig output;
   int64_t steps = -1;  ///< stop after this many; negative: after all epochs

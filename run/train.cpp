@@ -23,6 +23,7 @@
 #include "run/printable.h"
 #include "run/recipe.h"
 #include "run/recording.h"
+#include "run/sharing.h"
 #include "run/words.h"
 #include "tracer/analysis/summary.h"
 
@@ -60,7 +61,7 @@ int run_training(RunConfig c, tracer::Trace* trace) {
   if (c.distributed.multiprocessing) return spawn_ranks(c);
   const DataSets data = open_data(c);
   configure(c);
-  if (mode_of(c) == train::Mode::ddp) return train_in_threads(c, data, trace);
+  if (train::has_ranks(mode_of(c))) return train_in_threads(c, data, trace);
   if (!is_toy(c) && !c.output.quiet) say_what_runs(c, data, devices_of(c), {});
   return train_rank(c, data, {}, {}, trace);
 }
@@ -241,6 +242,7 @@ train::TrainerOptions trainer_options(const RunConfig& c, const RankPlace& place
   if (!place.group) return options;
   options.devices = {{c.device.type, place.rank}};
   options.group = place.group;
+  options.make_sharing = sharing_of(c, place);
   options.ddp.broadcast_buffers = !c.ddp.no_broadcast_buffers;
   options.sync_bn = c.ddp.sync_bn;
   distributed::ReducerOptions& reducer = options.ddp.reducer;

@@ -9,6 +9,7 @@
 #include "run/config.h"
 #include "run/devices.h"
 #include "run/environment.h"
+#include "run/validate_modes.h"
 #include "run/words.h"
 
 namespace lockstep::run {
@@ -27,7 +28,7 @@ void validate_arch(const RunConfig& c) {
 /// Rejects flags that the selected mode would not read.
 void validate_mode(const RunConfig& c) {
   const bool ddp = mode_of(c) == train::Mode::ddp;
-  if (ddp && c.mode && c.mode != train::Mode::ddp) {
+  if (ddp && c.mode && !train::has_ranks(*c.mode)) {
     throw UsageError(
         fmt::format("--mode {} uses one process, but this is one of several ranks; "
                     "fix: omit it, since ranks train with ddp",
@@ -42,11 +43,12 @@ void validate_mode(const RunConfig& c) {
                      "--multiprocessing-distributed");
   }
   const bool threads =
-      ddp && c.mode == train::Mode::ddp && !c.distributed.multiprocessing;
+      c.mode && train::has_ranks(*c.mode) && !c.distributed.multiprocessing;
   if (threads && c.given.contains("--dist-backend") &&
       c.distributed.backend == DistBackend::gloo) {
     throw UsageError(
-        "--dist-backend gloo requires processes, but --mode ddp uses threads with a "
+        "--dist-backend gloo requires processes, but without processes ranks are "
+        "threads with a "
         "ring in memory; fix: omit it, or use --multiprocessing-distributed");
   }
 }
@@ -150,7 +152,7 @@ void validate_optimizer(const RunConfig& c) {
 
 void validate_checkpoint(const RunConfig& c) {
   const CheckpointConfig& checkpoint = c.checkpoint;
-  if (is_toy(c) && mode_of(c) != train::Mode::ddp &&
+  if (is_toy(c) && !train::has_ranks(mode_of(c)) &&
       !(checkpoint.folder + checkpoint.resume).empty()) {
     throw UsageError(
         "-a toy trains only with --mode ddp; without it there are no checkpoints");
@@ -199,7 +201,7 @@ void validate_devices(const RunConfig& c) {
 void validate_data_parallel(const RunConfig& c) {
   const DeviceConfig& device = c.device;
   const train::Mode mode = mode_of(c);
-  const bool parallel = mode != train::Mode::single && mode != train::Mode::ddp;
+  const bool parallel = train::is_data_parallel(mode);
   if (device.input_on && !parallel) {
     throw UsageError(
         fmt::format("--input-on says where DataParallel finds its input, but --mode {} "
@@ -269,6 +271,7 @@ void validate(const RunConfig& c) {
   validate_devices(c);
   validate_data_parallel(c);
   validate_graph(c);
+  validate_flags_of_modes(c);
 }
 
 }  // namespace lockstep::run

@@ -47,7 +47,8 @@ const Words<train::Mode>& words<train::Mode>() {
                                       {"dp", train::Mode::dp},
                                       {"dp-features", train::Mode::dp_features},
                                       {"dp-criterion", train::Mode::dp_criterion},
-                                      {"ddp", train::Mode::ddp}};
+                                      {"ddp", train::Mode::ddp},
+                                      {"local-sgd", train::Mode::local_sgd}};
   return all;
 }
 

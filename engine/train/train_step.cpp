@@ -30,6 +30,7 @@ StepTensors TrainStep::run(const Tensor& images, const Tensor& labels, const Tur
 
 StepTensors TrainStep::enqueue(const Tensor& images, const Tensor& labels,
                                const Turn& turn, const Read& read) {
+  if (options_.sharing && turn.first) options_.sharing->before_forward();
   StepTensors made = evaluate(images, labels, read);
   backward(made, turn);
   if (turn.last) update();
@@ -105,6 +106,7 @@ void TrainStep::update() {
   if (options_.clip_grad_norm) {
     optim::clip_grad_norm_(model_->parameters(), *options_.clip_grad_norm);
   }
+  if (options_.sharing) return options_.sharing->update(*optimizer_);
   optimizer_->step();
 }
 

@@ -7,6 +7,7 @@
 #include "engine/nn/module.h"
 #include "engine/optim/adaptive.h"
 #include "engine/parallel/model_and_criterion.h"
+#include "engine/sharing/sharing.h"
 #include "engine/train/step_graph.h"
 
 namespace lockstep::train {
@@ -16,6 +17,7 @@ struct TrainStepOptions {
   std::optional<double> clip_grad_norm;  ///< see optim::clip_grad_norm_
   bool accuracy = true;                  ///< whether to compute `acc1` and `acc5`
   bool graph = false;  ///< replays the step (step_graph.h) unless recording
+  sharing::Sharing* sharing = nullptr;  ///< of a rank; see engine/sharing
 };
 
 /// The position of a batch within its optimizer step (gradient accumulation).

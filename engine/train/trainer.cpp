@@ -8,7 +8,6 @@
 #include "engine/autograd/node.h"
 #include "engine/distributed/collectives/small_collectives.h"
 #include "engine/distributed/ddp/sync_batch_norm.h"
-#include "engine/models/alexnet.h"
 #include "engine/ops/copy.h"
 #include "engine/runtime/device_context.h"
 #include "engine/train/meters.h"
@@ -32,24 +31,7 @@ EpochResult joined(const EpochResult& a, const EpochResult& b) {
           a.acc5 * of_a + b.acc5 * of_b, a.images + b.images, b.complete};
 }
 
-std::shared_ptr<parallel::DataParallel> wrap_features(
-    nn::Module& model, const parallel::Devices& devices) {
-  auto* whole = dynamic_cast<models::FeatureModel*>(&model);
-  if (whole == nullptr) {
-    throw std::runtime_error(
-        "--mode dp-features requires a model with features; fix: use -a vgg16");
-  }
-  auto wrapper = std::make_shared<parallel::DataParallel>(whole->features(), devices);
-  whole->set_features(wrapper);
-  return wrapper;
-}
-
 }  // namespace
-
-runtime::Slot<WrapFeatures>& feature_wrapper() {
-  static runtime::Slot<WrapFeatures> in_use("feature_wrapper", wrap_features);
-  return in_use;
-}
 
 std::atomic<bool> Trainer::stop{false};
 
@@ -75,6 +57,7 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
         model_, options_.group, options_.ddp);
     callable_ = ddp_;
   }
+  if (options_.make_sharing) sharing_ = options_.make_sharing(*model_);
   callable_->assign_paths("");
   const auto other_decays = optim::other_weight_decays(
       *model_, options_.norm_weight_decay, options_.bias_weight_decay);
@@ -84,7 +67,8 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
       model_, callable_, options_.optimizer,
       TrainStepOptions{.label_smoothing = options_.label_smoothing,
                        .clip_grad_norm = options_.clip_grad_norm,
-                       .graph = options_.graph});
+                       .graph = options_.graph,
+                       .sharing = sharing_.get()});
 }
 
 EpochResult Trainer::train_epoch(data::DataLoader& loader, int epoch,
@@ -92,14 +76,15 @@ EpochResult Trainer::train_epoch(data::DataLoader& loader, int epoch,
   loader.start_epoch(epoch);
   callable_->train();
   const std::string prefix = "Epoch: [" + std::to_string(epoch) + "]";
-  return run(loader, true, prefix, last_step, ddp_ != nullptr);
+  return run(loader, true, prefix, last_step, in_step());
 }
 
 EpochResult Trainer::validate(data::DataLoader& loader, data::DataLoader* rest) {
   loader.start_epoch(0);
   callable_->eval();
   autograd::NoGrad no_grad;
-  EpochResult result = run(loader, false, "Test: ", -1, ddp_ != nullptr);
+  if (sharing_) sharing_->settle();
+  EpochResult result = run(loader, false, "Test: ", -1, options_.group != nullptr);
   if (rest && result.complete) {
     rest->start_epoch(0);
     result = joined(result, run(*rest, false, "Test, rest: ", -1, false));
@@ -182,11 +167,11 @@ void Trainer::say_skipped(const std::string& prefix, int64_t batch, int64_t batc
   std::fprintf(stderr,
                "lockstep: %s[%lld/%lld] skipped: none of %s samples could be loaded\n",
                prefix.c_str(), static_cast<long long>(batch),
-               static_cast<long long>(batches), ddp_ ? "a rank's" : "its");
+               static_cast<long long>(batches), in_step() ? "a rank's" : "its");
 }
 
-/// Returns whether the batch is empty; in DDP, whether any rank's batch is: the ranks
-/// skip it together, since each collective needs all of them.
+/// Returns whether the batch is empty; with `reduce`, whether any rank's batch is: the
+/// ranks skip it together, since each collective needs all of them.
 bool Trainer::is_skipped(const data::Batch& batch, bool reduce) {
   const bool empty = batch.size() == 0;
   if (!reduce || !options_.skips_batches) return empty;
@@ -282,7 +267,7 @@ Turn Trainer::turn_of(int64_t batch, int64_t batches, int64_t last_step) const {
   return {place == 0, place + 1 == size, size};
 }
 
-/// DDP: averages the step's metrics over all ranks and determines whether any rank was
+/// Averages the step's metrics over all ranks and determines whether any rank was
 /// told to stop: all ranks must stop together, since a rank that continued would wait
 /// forever for the others. PyTorch's example prints each rank's own metrics instead.
 /// Costs one all-reduce of 40 bytes.
@@ -340,6 +325,7 @@ void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
   if (!wrapper_) {
     event.arg({keys::output_bytes, output.nbytes()});
     event.arg(tracer::Arg::integers(keys::chunks, {&batch, 1}));
+    if (sharing_) sharing_->describe(event);
     if (ddp_) {
       event.arg({keys::broadcast_bytes, ddp_->last_broadcast_bytes()});
       event.arg({keys::synced, synced});

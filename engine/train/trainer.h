@@ -9,25 +9,12 @@
 #include "engine/distributed/ddp/distributed_data_parallel.h"
 #include "engine/parallel/data_parallel.h"
 #include "engine/runtime/slot.h"
+#include "engine/sharing/sharing.h"
+#include "engine/train/mode.h"
 #include "engine/train/train_step.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::train {
-
-/// How work is distributed across devices.
-enum class Mode {
-  single,  ///< one device
-  dp,      ///< DataParallel around the whole model
-  /// Wraps only `model.features`, as the ImageNet example does for AlexNet and VGG.
-  dp_features,
-  /// DataParallelModel and DataParallelCriterion: outputs stay on their devices.
-  dp_criterion,
-  ddp,  ///< DistributedDataParallel: this trainer is one of several ranks
-};
-inline const char* name(Mode mode) {
-  const char* const names[] = {"single", "dp", "dp-features", "dp-criterion", "ddp"};
-  return names[static_cast<int>(mode)];
-}
 
 struct TrainerOptions {
   Mode mode = Mode::single;
@@ -46,13 +33,14 @@ struct TrainerOptions {
   double label_smoothing = 0;  ///< see ops::cross_entropy; also used in evaluation
   int accumulate = 1;          ///< number of batches per optimizer step
   std::optional<double> clip_grad_norm;              ///< see optim::clip_grad_norm_
-  std::shared_ptr<distributed::ProcessGroup> group;  ///< DDP: the group of all ranks
+  std::shared_ptr<distributed::ProcessGroup> group;  ///< of all ranks; null: no ranks
   distributed::DdpOptions ddp;
+  sharing::MakeSharing make_sharing;  ///< modes with ranks other than DDP
   bool graph = false;    ///< single CUDA device: replays steps (step_graph.h)
   bool sync_bn = false;  ///< DDP: synchronizes batch norm statistics
 };
 
-/// The metrics of one step; in DDP, over all ranks.
+/// The metrics of one step; over all ranks, if they make each step together.
 struct StepResult {
   int64_t step = 0;
   bool train = true;
@@ -98,8 +86,9 @@ class Trainer {
 
   void set_lr(double lr) { optimizer().set_lr(lr); }
   int64_t steps_done() const { return next_step_; }
-  /// Returns whether Ctrl-C was pressed on this rank or, in DDP, on any rank.
-  bool told_to_stop() const { return ddp_ ? all_stop_ : stop.load(); }
+  /// Returns whether Ctrl-C was pressed on this rank or, if the ranks make each step
+  /// together, on any rank.
+  bool told_to_stop() const { return in_step() ? all_stop_ : stop.load(); }
   const nn::ModulePtr& model() const { return model_; }
   /// Returns what `forward` is called on: the model or its wrapper.
   const nn::ModulePtr& callable() const { return callable_; }
@@ -121,6 +110,7 @@ class Trainer {
     Tensor images, labels;
   };
   class Step;
+  bool in_step() const { return ddp_ || (sharing_ && sharing_->in_step()); }
   Inputs load(const data::Batch& batch);
   bool input_on_device0() const { return !wrapper_ || options_.input_on_device0; }
   Inputs to_devices(Inputs inputs);
@@ -142,8 +132,9 @@ class Trainer {
   nn::ModulePtr callable_;  ///< the callable: model_ or its wrapper
   std::shared_ptr<parallel::DataParallel> wrapper_;
   std::shared_ptr<distributed::DistributedDataParallel> ddp_;
+  std::unique_ptr<sharing::Sharing> sharing_;
   bool warned_ = false;    ///< whether it has warned of a non-finite loss
-  bool all_stop_ = false;  ///< DDP: whether any rank was told to stop
+  bool all_stop_ = false;  ///< whether any rank was told to stop
   TrainerOptions options_;
   std::unique_ptr<TrainStep> train_step_;
   int64_t next_step_ = 0;

@@ -55,6 +55,7 @@ inline constexpr char backward[] = "backward";
 inline constexpr char reduce[] = "reduce";
 inline constexpr char broadcast[] = "broadcast";
 inline constexpr char all_reduce[] = "all_reduce";
+inline constexpr char average[] = "average";  ///< of the ranks' weights (local SGD)
 inline constexpr char optimizer[] = "optimizer";
 inline constexpr char metrics[] = "metrics";
 }  // namespace phases
@@ -74,10 +75,17 @@ inline constexpr char reduce[] = "reduce";
 inline constexpr char targets[] = "targets";      ///< a chunk of the labels
 inline constexpr char loss[] = "loss";            ///< a chunk's, to be added
 inline constexpr char loss_grad[] = "loss_grad";  ///< the sum's, to each device
+// Copies between the stages of a pipeline.
+inline constexpr char activation[] = "activation";            ///< to the next stage
+inline constexpr char activation_grad[] = "activation_grad";  ///< to the one before
+// Copies between a worker and a model that several workers share.
+inline constexpr char pull[] = "pull";  ///< weights, to the worker
+inline constexpr char push[] = "push";  ///< gradients, from the worker
 // Collectives and their messages.
 inline constexpr char all_reduce[] = "all_reduce";
 inline constexpr char broadcast[] = "broadcast";
 inline constexpr char rebuild[] = "rebuild";  ///< DDP's buckets, in the new order
+inline constexpr char average[] = "average";  ///< of the ranks' weights
 inline constexpr char metrics[] = "metrics";
 inline constexpr char sync_batch_norm[] = "sync_batch_norm";
 // Waits.
@@ -86,6 +94,7 @@ inline constexpr char device[] = "device";  ///< for a whole device
 inline constexpr char stream[] = "stream";  ///< for one stream of it
 inline constexpr char join[] = "join";      ///< for threads
 inline constexpr char queue[] = "queue";    ///< for work from another thread
+inline constexpr char lock[] = "lock";      ///< for the model that workers share
 }  // namespace reasons
 
 /// Names of arguments.
@@ -140,6 +149,18 @@ inline constexpr char why[] = "why";  ///< a reason
 inline constexpr char tensor[] = "tensor";
 inline constexpr char shape[] = "shape";
 inline constexpr char dtype[] = "dtype";
+// Pipelines.
+inline constexpr char action[] = "action";                ///< of a phase: `0F3`
+inline constexpr char stage[] = "stage";                  ///< of a phase or a copy
+inline constexpr char micro_batch[] = "micro_batch";      ///< of a phase or a copy
+inline constexpr char schedule[] = "schedule";            ///< of a step: `1f1b`
+inline constexpr char micro_batches[] = "micro_batches";  ///< of a step
+inline constexpr char stage_devices[] = "stage_devices";  ///< of a step: one per stage
+// Updates of a model that workers share.
+inline constexpr char worker[] = "worker";
+inline constexpr char server[] = "server";
+inline constexpr char read_version[] = "read_version";  ///< that a gradient was for
+inline constexpr char version[] = "version";            ///< that an update made
 // Collectives and their messages.
 inline constexpr char collective[] = "collective";
 inline constexpr char algorithm[] = "algorithm";

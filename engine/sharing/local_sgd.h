@@ -1,0 +1,37 @@
+// Local SGD: ranks train on their own and average their weights from time to time.
+#pragma once
+
+#include "engine/distributed/ddp/bucket.h"
+#include "engine/sharing/sharing.h"
+
+namespace lockstep::sharing {
+
+struct LocalSgdOptions {
+  int64_t period = 4;        ///< optimizer steps from one average to the next
+  int64_t warmup_steps = 0;  ///< number of steps before the first average is due
+};
+
+/// Averages the parameters after the optimizer's step whenever `step - warmup_steps` is
+/// a multiple of `period`, for steps counted from 0: the first average follows the
+/// first step after the warm-up. The optimizer's momentum is not averaged, nor are
+/// buffers. Source: torch/distributed/algorithms/model_averaging/averagers.py,
+/// `PeriodicModelAverager`.
+class LocalSgd : public Sharing {
+ public:
+  LocalSgd(nn::Module& model, std::shared_ptr<distributed::ProcessGroup> group,
+           const LocalSgdOptions& options);
+
+  void update(optim::Optimizer& optimizer) override;
+
+ private:
+  bool average_is_due() const;
+  void average();
+
+  const distributed::Parameters parameters_;
+  const std::shared_ptr<distributed::ProcessGroup> group_;
+  const LocalSgdOptions options_;
+  distributed::Bucket flat_;  ///< all parameters, one after the other
+  int64_t step_ = 0;
+};
+
+}  // namespace lockstep::sharing

@@ -1,0 +1,27 @@
+// The part of a model that `--mode dp-features` wraps in DataParallel.
+#include "engine/models/alexnet.h"
+#include "engine/train/trainer.h"
+
+namespace lockstep::train {
+namespace {
+
+std::shared_ptr<parallel::DataParallel> wrap_features(
+    nn::Module& model, const parallel::Devices& devices) {
+  auto* whole = dynamic_cast<models::FeatureModel*>(&model);
+  if (whole == nullptr) {
+    throw std::runtime_error(
+        "--mode dp-features requires a model with features; fix: use -a vgg16");
+  }
+  auto wrapper = std::make_shared<parallel::DataParallel>(whole->features(), devices);
+  whole->set_features(wrapper);
+  return wrapper;
+}
+
+}  // namespace
+
+runtime::Slot<WrapFeatures>& feature_wrapper() {
+  static runtime::Slot<WrapFeatures> in_use("feature_wrapper", wrap_features);
+  return in_use;
+}
+
+}  // namespace lockstep::train

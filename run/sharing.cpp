@@ -1,0 +1,15 @@
+#include "run/sharing.h"
+
+#include "engine/sharing/local_sgd.h"
+
+namespace lockstep::run {
+
+sharing::MakeSharing sharing_of(const RunConfig& c, const RankPlace& place) {
+  if (mode_of(c) != train::Mode::local_sgd) return {};
+  const sharing::LocalSgdOptions options{c.local_sgd.steps, c.local_sgd.warmup};
+  return [options, group = place.group](nn::Module& model) {
+    return std::make_unique<sharing::LocalSgd>(model, group, options);
+  };
+}
+
+}  // namespace lockstep::run
