@@ -5,30 +5,56 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/flags.h"
 #include "run/outputs.h"
+#include "tracer/analysis/steps.h"
 #include "tracer/analysis/summary.h"
+#include "tracer/emulate/against.h"
+#include "tracer/emulate/construct/construct.h"
 #include "tracer/kineto/kineto.h"
 
 namespace lockstep::cli {
 namespace {
 
 struct EmulateCommand {
-  std::string file, out;
+  std::string file, out, mode, against;
   bool json = false;
+  int64_t bucket_cap_mb = 25;
   tracer::EmulateOptions options;
+  tracer::DdpProgram program;
 };
+
+/// Returns the recorded program, or the one that --mode constructs from it.
+tracer::Trace program_of(const EmulateCommand& c, const tracer::Trace& recorded) {
+  if (c.mode.empty()) return recorded;
+  tracer::DdpProgram program = c.program;
+  program.bucket_cap = c.bucket_cap_mb << 20;
+  return tracer::construct_ddp(recorded, program);
+}
+
+/// Returns the summary, or with --against the comparison.
+std::string result_of(const EmulateCommand& c, const tracer::Trace& emulated) {
+  if (c.against.empty()) {
+    const tracer::Summary summary = tracer::summarize(emulated);
+    return c.json ? tracer::summary_json(summary).dump(1) : summary_text(summary);
+  }
+  const tracer::Against result =
+      tracer::against(emulated, tracer::open_trace(c.against));
+  if (c.json) return tracer::against_json(result).dump(1);
+  const auto& emulation = emulated.lockstep[tracer::top::emulation];
+  return "assumed: " + tracer::string_arg(emulation, "assumed") + "\n\n" +
+         tracer::against_text(result, c.against);
+}
 
 int run(const EmulateCommand& c) {
   if (!c.out.empty()) run::require_other_file(c.file, c.out);
   const tracer::Trace measured = tracer::open_trace(c.file);
-  const tracer::Trace emulated = tracer::emulate(measured, c.options);
-  const tracer::Summary summary = tracer::summarize(emulated);
-  const std::string text =
-      c.json ? tracer::summary_json(summary).dump(1) : tracer::summary_text(summary);
+  const tracer::Trace emulated = tracer::emulate(program_of(c, measured), c.options);
+  const std::string text = result_of(c, emulated);
   if (!c.out.empty()) tracer::write_trace(emulated, c.out);
   std::printf("%s\n", text.c_str());
   if (c.out.empty()) return 0;
-  const size_t steps = summary.train.steps.size() + summary.eval.steps.size();
+  const size_t steps = tracer::find_steps(emulated).size();
   std::fprintf(c.json ? stderr : stdout, "=> trace written: %s (%zu step%s)\n",
                c.out.c_str(), steps, steps == 1 ? "" : "s");
   return 0;
@@ -44,6 +70,24 @@ void add_emulate(CLI::App& app, Action& action) {
   command->add_option("TRACE", c->file, "trace file")->required();
   command->add_option("-o,--out", c->out, "write the emulated trace");
   command->add_flag("--json", c->json, "print the summary as JSON");
+  auto* mode = command->add_option(
+      "--mode", c->mode,
+      "construct the program of another mode from a recorded step of one device");
+  mode->check(CLI::IsMember({"ddp"}));
+  const auto constructs = [&](const char* name, auto& value, const char* help) {
+    return command->add_option(name, value, help)->needs(mode);
+  };
+  constructs("--devices", c->program.devices, "constructed: number of devices")
+      ->check(Numbers(1, tracer::kMostDevices))
+      ->capture_default_str();
+  constructs("-b,--batch-size", c->program.batch,
+             "constructed: batch of all devices; must be the recorded one on each")
+      ->check(Numbers(1, 1 << 30));
+  constructs("--bucket-cap-mb", c->bucket_cap_mb, "constructed: bucket size in MiB")
+      ->check(Numbers(1, 1 << 20))
+      ->capture_default_str();
+  command->add_option("--against", c->against,
+                      "print the result beside a recorded trace of the same thing");
   command->add_flag("--measured-durations", c->options.measured_durations,
                     "keep recorded durations and gaps (tests the emulator itself)");
   command

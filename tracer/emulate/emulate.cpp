@@ -5,6 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "tracer/emulate/construct/construct.h"
 #include "tracer/emulate/retime.h"
 #include "tracer/format/facts.h"
 #include "tracer/format/lanes.h"
@@ -152,8 +153,12 @@ Trace emulate(const Trace& trace, const EmulateOptions& options) {
   }
   sort_events(result.events);
   result.lockstep[top::clock] = values::emulated;
+  std::string assumed = assumptions(options);
+  if (const std::string how = construction(trace); !how.empty()) {
+    assumed += "; " + how;
+  }
   result.lockstep[top::emulation] = {
-      {"assumed", assumptions(options)},
+      {"assumed", assumed},
       {"durations", options.measured_durations ? values::measured : "own hardware"},
       {"link_gb_per_s", options.link.gb_per_s},
       {"link_latency_us", options.link.latency_us}};

@@ -226,6 +226,7 @@ inline constexpr char parameter_bytes[] = "parameter_bytes";
 inline constexpr char buffer_bytes[] = "buffer_bytes";
 inline constexpr char sources[] = "sources";
 inline constexpr char emulation[] = "emulation";
+inline constexpr char constructed[] = "constructed";  ///< from one device's step
 inline constexpr char imported[] = "imported";
 inline constexpr char rank_clock[] = "rank_clock";
 inline constexpr char failure[] = "failure";

@@ -10,8 +10,10 @@
 
 #include "tests/tracer/golden.h"
 #include "tracer/format/file_io.h"
+#include "tracer/format/trace.h"
 
 namespace lockstep::tracer {
+using namespace testing;  // NOLINT
 namespace {
 
 /// Memory followed by an inaccessible page.

@@ -1,0 +1,37 @@
+// A prediction beside a recording of the same thing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tracer/format/trace.h"
+
+namespace lockstep::tracer {
+
+/// A time of one training step, in ns: the mean over the steps of a trace.
+struct PredictedTime {
+  std::string what;  ///< `one step`, or a phase on the devices
+  int64_t predicted = 0, recorded = 0;
+
+  /// Returns the error relative to the recording, e.g. 0.05; 0 if that is 0.
+  double error() const {
+    return recorded == 0 ? 0 : static_cast<double>(predicted - recorded) / recorded;
+  }
+};
+
+struct Against {
+  std::vector<PredictedTime> times;  ///< the step first, then each phase in order
+  /// The kernels, by operation, whose times differ most: per step and device.
+  PredictedTime worst_kernels;
+  /// The share of the recorded devices' time in which they waited for a core.
+  double waiting_for_cores = 0;
+};
+
+/// Throws std::runtime_error if the two traces differ in mode, network, devices or
+/// batch, or if either has no complete training step.
+Against against(const Trace& predicted, const Trace& recorded);
+
+std::string against_text(const Against& result, const std::string& recorded_name);
+Json against_json(const Against& result);
+
+}  // namespace lockstep::tracer

@@ -1,0 +1,34 @@
+// Programs that were not run: what N devices would do, made from what one device did.
+#pragma once
+
+#include <string>
+
+#include "engine/plan/buckets.h"
+#include "tracer/format/trace.h"
+
+namespace lockstep::tracer {
+
+struct DdpProgram {
+  int devices = 2;
+  int64_t batch = 0;  ///< of all devices; 0: the recorded batch on each of them
+  int64_t bucket_cap = plan::kBucketCap;  ///< bytes
+};
+
+/// The largest number of devices for which each message of a ring is an event.
+inline constexpr int kMostDevices = 64;
+
+/// Returns the program of one DistributedDataParallel step after the buckets have been
+/// rebuilt: every rank does what the one device of `trace` did in its median training
+/// step, broadcasts buffers before the forward pass, copies each gradient to its bucket
+/// when its hook runs, and sums buckets around a ring as soon as they are full, in
+/// order. Buckets and chunks are exact to the byte (engine/plan). Its times only order
+/// the events; emulate() computes them. `trace` must outlive the result.
+///
+/// Throws std::runtime_error if `trace` is not of one device (recorded_step.h), if the
+/// batch on each device is not the recorded one, or for more than kMostDevices devices.
+Trace construct_ddp(const Trace& trace, const DdpProgram& program);
+
+/// Returns what a constructed program assumes, as one sentence; "" for other traces.
+std::string construction(const Trace& trace);
+
+}  // namespace lockstep::tracer

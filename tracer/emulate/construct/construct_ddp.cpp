@@ -1,0 +1,227 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "engine/plan/ring.h"
+#include "tracer/emulate/construct/construct.h"
+#include "tracer/emulate/construct/rank_program.h"
+#include "tracer/emulate/construct/repeat.h"
+
+namespace lockstep::tracer {
+namespace {
+
+constexpr const char* kRing = "ring";
+
+void require_possible(const RecordedStep& step, const DdpProgram& program) {
+  if (program.devices < 1 || program.devices > kMostDevices) {
+    throw std::runtime_error(fmt::format(
+        "a program of {} devices cannot be constructed; fix: choose 1 to {}",
+        program.devices, kMostDevices));
+  }
+  if (program.bucket_cap < 1) {
+    throw std::runtime_error("a bucket needs at least 1 byte; fix: pass a larger cap");
+  }
+  const int64_t whole = step.batch * program.devices;
+  if (program.batch == 0 || program.batch == whole) return;
+  throw std::runtime_error(fmt::format(
+      "the recorded step has a batch of {}, so {} devices train {}, not {}: times of "
+      "another batch would have to be guessed; fix: record a step with -b {}",
+      step.batch, program.devices, whole, program.batch,
+      std::max<int64_t>(1, program.batch / program.devices)));
+}
+
+const Event& find_phase(const RecordedStep& step, const char* name) {
+  return *std::find_if(step.events.begin(), step.events.end(), [&](const Event& event) {
+    return event.ph == 'X' && event.is(categories::phase) && event.name == name;
+  });
+}
+
+/// Returns the host's wait for the threads of the backward pass.
+const Event& end_of_backward(const RecordedStep& step) {
+  const Event& backward = find_phase(step, phases::backward);
+  const Event* found = nullptr;
+  for (const Event& event : step.events) {
+    const bool inside = event.ts >= backward.ts && event.end() <= backward.end();
+    if (inside && event.is(categories::sync) &&
+        text_arg(event.args, keys::why) == reasons::join) {
+      found = &event;
+    }
+  }
+  if (found != nullptr) return *found;
+  throw std::runtime_error(
+      "the recorded step does not wait for its backward pass; fix: record it again");
+}
+
+/// The program of one rank, with the collectives in the order of their calls.
+class DdpRank {
+ public:
+  DdpRank(const RecordedStep& step, const DdpProgram& program)
+      : step_(step), program_(program), rank_(step) {
+    std::vector<plan::BucketItem> items;
+    std::map<std::string, int> keys;
+    for (const ModelTensor& tensor : step.parameters) {
+      const auto key = keys.emplace(tensor.dtype, static_cast<int>(keys.size())).first;
+      items.push_back({tensor.bytes, key->second});
+    }
+    std::vector<size_t> order;
+    for (const ReadyGradient& gradient : step.ready)
+      order.push_back(gradient.parameter);
+    buckets_ = plan::rebuilt_buckets(items, order, program.bucket_cap);
+    packed_.resize(step.parameters.size(), kNone);
+  }
+
+  std::vector<Event> run() {
+    broadcast_buffers();
+    for (const ReadyGradient& gradient : step_.ready) {
+      rank_.at({gradient.lane, gradient.hooked}, [&] {
+        pack(gradient.parameter);
+        reduce_full_buckets();
+      });
+    }
+    const Event& join = end_of_backward(step_);
+    rank_.at({lane_of(join), join.end()},
+             [&] { rank_.phase(phases::all_reduce, [&] { unpack(); }); });
+    return rank_.finish();
+  }
+
+  const std::vector<RepeatedCollective>& collectives() const { return collectives_; }
+  int64_t broadcast_bytes() const { return broadcast_bytes_; }
+
+ private:
+  void broadcast_buffers() {
+    std::map<std::string, int64_t> numel;  // by dtype: float32 before int64
+    std::map<std::string, int64_t> bytes;
+    for (const ModelTensor& buffer : step_.buffers) {
+      numel[buffer.dtype] += buffer.numel;
+      bytes[buffer.dtype] += buffer.bytes;
+    }
+    if (numel.empty()) return;
+    const Event& forward = find_phase(step_, phases::forward);
+    int64_t last = kNone;
+    rank_.at({lane_of(forward), forward.ts}, [&] {
+      rank_.phase(phases::broadcast, [&] {
+        for (const auto& [dtype, count] : numel) {
+          const int64_t flat = rank_.kernel("aten::cat", "flatten_many",
+                                            phases::broadcast, 2 * bytes[dtype]);
+          last = call("c10d::broadcast_", reasons::broadcast, "buffers", dtype, count,
+                      bytes[dtype], {flat}, {{keys::phase, phases::broadcast}});
+          broadcast_bytes_ += bytes[dtype];
+        }
+      });
+    });
+    rank_.next_kernel_waits(forward.ts, last);
+  }
+
+  void pack(size_t parameter) {
+    packed_[parameter] = rank_.kernel("aten::mul", "scale", phases::backward,
+                                      2 * step_.parameters[parameter].bytes);
+  }
+
+  bool is_full(const plan::Bucket& bucket) const {
+    return std::all_of(bucket.begin(), bucket.end(),
+                       [&](size_t member) { return packed_[member] != kNone; });
+  }
+
+  /// A full bucket waits for those before it.
+  void reduce_full_buckets() {
+    while (sums_.size() < buckets_.size() && is_full(buckets_[sums_.size()])) {
+      rank_.phase(phases::all_reduce, [&] { reduce(buckets_[sums_.size()]); });
+    }
+  }
+
+  void reduce(const plan::Bucket& bucket) {
+    const auto index = static_cast<int64_t>(sums_.size());
+    rank_.mark(names::bucket_ready, Json{{keys::bucket, index}});
+    IdList packed;
+    Json params = Json::array();
+    int64_t numel = 0, bytes = 0;
+    for (const size_t member : bucket) {
+      packed.push_back(packed_[member]);
+      params.push_back(step_.parameters[member].name);
+      numel += step_.parameters[member].numel;
+      bytes += step_.parameters[member].bytes;
+    }
+    sums_.push_back(call("c10d::allreduce_", reasons::all_reduce,
+                         fmt::format("bucket {}", index),
+                         step_.parameters[bucket[0]].dtype, numel, bytes, packed,
+                         {{keys::phase, phases::all_reduce},
+                          {keys::bucket, index},
+                          {keys::params, params}}));
+  }
+
+  void unpack() {
+    for (size_t i = 0; i < buckets_.size(); ++i) {
+      IdList deps{sums_[i]};
+      for (const size_t member : buckets_[i]) {
+        rank_.kernel("aten::copy_", "copy", phases::all_reduce,
+                     2 * step_.parameters[member].bytes, std::exchange(deps, {}));
+      }
+    }
+  }
+
+  int64_t call(const char* op, const char* name, const std::string& tensor,
+               const std::string& dtype, int64_t numel, int64_t bytes, IdList deps,
+               Json more) {
+    Json args{{keys::collective, name},
+              {keys::algorithm, kRing},
+              {keys::why, name},
+              {keys::bytes, bytes},
+              {keys::dtype, dtype},
+              {keys::group, "default"},
+              {keys::group_size, program_.devices},
+              {keys::seq, collectives_.size()},
+              {keys::tensor, tensor}};
+    args.update(more);
+    const int64_t id = rank_.collective(op, name, std::move(deps), std::move(args));
+    collectives_.push_back({id, numel, bytes / std::max<int64_t>(1, numel)});
+    rank_.task(id).dur = room_for_messages(program_.devices);
+    return id;
+  }
+
+  const RecordedStep& step_;
+  const DdpProgram& program_;
+  RankProgram rank_;
+  std::vector<plan::Bucket> buckets_;
+  std::vector<int64_t> packed_;  ///< by parameter: the kernel that filled its place
+  std::vector<int64_t> sums_;    ///< by bucket: its all-reduce
+  std::vector<RepeatedCollective> collectives_;
+  int64_t broadcast_bytes_ = 0;
+};
+
+}  // namespace
+
+Trace construct_ddp(const Trace& trace, const DdpProgram& program) {
+  const RecordedStep step = recorded_step(trace);
+  require_possible(step, program);
+  DdpRank rank(step, program);
+  std::vector<Event> events = rank.run();
+  for (Event& event : events) {
+    if (!event.is(categories::phase) || event.name != names::step) continue;
+    event.args[keys::broadcast_bytes] = rank.broadcast_bytes();
+    event.args[keys::synced] = true;
+  }
+  Trace result =
+      repeat_on_ranks(trace, step, events, rank.collectives(), program.devices);
+  result.lockstep[top::mode] = "ddp";
+  result.lockstep[top::constructed] = {{"from", "single"},
+                                       {"devices", program.devices},
+                                       {"batch", step.batch * program.devices},
+                                       {"bucket_cap_bytes", program.bucket_cap}};
+  return result;
+}
+
+std::string construction(const Trace& trace) {
+  if (!trace.lockstep.contains(top::constructed)) return "";
+  const Json& facts = trace.lockstep[top::constructed];
+  return fmt::format(
+      "constructed from the median training step of one device: {} ranks each repeat "
+      "it "
+      "with a batch of {}; bucket copies move memory as fast as the step's own "
+      "kernels, "
+      "and launching one takes the host as long as its median launch",
+      facts.value("devices", 0),
+      facts.value("batch", 0) / std::max(1, facts.value("devices", 1)));
+}
+
+}  // namespace lockstep::tracer

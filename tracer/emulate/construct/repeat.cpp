@@ -1,0 +1,235 @@
+#include "tracer/emulate/construct/repeat.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "engine/plan/ring.h"
+#include "tracer/format/facts.h"
+
+namespace lockstep::tracer {
+namespace {
+
+constexpr int64_t kCommStream = 2;
+
+/// Numbers of the copies: each rank's ids follow those of the rank before it.
+class Renumbering {
+ public:
+  Renumbering(const std::vector<Event>& events, const Lanes& lanes) {
+    for (const Event& event : events) stride_ = std::max(stride_, event.id + 1);
+    for (const auto& [key, lane] : lanes.all()) {
+      if (lane.device != kNone) device_pid_ = key.pid;
+    }
+  }
+
+  int64_t id(int64_t old, int rank) const {
+    return old == kNone ? kNone : old + rank * stride_;
+  }
+  int64_t first_free(int ranks) const { return ranks * stride_; }
+  int64_t pid(int64_t old, int rank) const {
+    return 100 * rank + (old == device_pid_ ? 1 + rank : 0);
+  }
+  int64_t device_pid(int rank) const { return pid(device_pid_, rank); }
+  bool is_device(int64_t old) const { return old == device_pid_; }
+
+ private:
+  int64_t stride_ = 0, device_pid_ = kNone;
+};
+
+void renumber(IdList& ids, const Renumbering& numbers, int rank) {
+  for (int64_t& id : ids) id = numbers.id(id, rank);
+}
+
+Event copy_for(const Event& event, const Renumbering& numbers, int rank) {
+  Event copy = event;
+  copy.pid = numbers.pid(event.pid, rank);
+  copy.id = numbers.id(event.id, rank);
+  copy.parent = numbers.id(event.parent, rank);
+  copy.op = numbers.id(event.op, rank);
+  copy.fwd = numbers.id(event.fwd, rank);
+  renumber(copy.deps, numbers, rank);
+  renumber(copy.waits_for, numbers, rank);
+  copy.args[keys::rank] = rank;
+  for (const char* device : {keys::device, keys::src, keys::dst}) {
+    if (event.args.find(device).is_integer()) copy.args[device] = rank;
+  }
+  if (const int64_t by = int_arg(event.args, keys::by, kNone); by != kNone) {
+    copy.args[keys::by] = numbers.id(by, rank);
+  }
+  return copy;
+}
+
+Event metadata(const char* name, int64_t pid, int64_t tid, Json args) {
+  Event event;
+  event.ph = 'M';
+  event.name = name;
+  event.pid = pid;
+  event.tid = tid;
+  event.args = Args(std::move(args));
+  return event;
+}
+
+/// The names of a rank's lanes: those that were recorded, and the comm stream.
+void name_lanes(const RecordedStep& step, const Renumbering& numbers, int rank,
+                std::vector<Event>& events) {
+  for (const Event& recorded : step.metadata) {
+    Event event = recorded;
+    const bool device = numbers.is_device(recorded.pid);
+    event.pid = numbers.pid(recorded.pid, rank);
+    if (event.name == names::process_name) {
+      event.args[keys::name] =
+          device ? fmt::format("device {}", rank) : fmt::format("rank {} host", rank);
+      event.args[keys::rank] = rank;
+    } else if (event.name == names::process_sort_index) {
+      event.args[keys::sort_index] = event.pid;
+    }
+    events.push_back(std::move(event));
+  }
+  const int64_t pid = numbers.device_pid(rank);
+  events.push_back(
+      metadata(names::thread_name, pid, kCommStream, {{keys::name, "comm"}}));
+  events.push_back(metadata(names::thread_sort_index, pid, kCommStream,
+                            {{keys::sort_index, kCommStream}}));
+}
+
+/// The messages of one collective, on all ranks.
+class Messages {
+ public:
+  Messages(const Event& call, const RepeatedCollective& facts,
+           const Renumbering& numbers, int ranks, int64_t& next_id,
+           std::vector<Event>& events)
+      : call_(call),
+        facts_(facts),
+        numbers_(numbers),
+        ranks_(ranks),
+        next_id_(next_id),
+        events_(events) {}
+
+  void all_reduce() {
+    std::vector<std::vector<plan::RingStep>> plans;
+    for (int rank = 0; rank < ranks_; ++rank) {
+      plans.push_back(plan::ring_all_reduce(rank, ranks_));
+    }
+    const auto chunks = plan::ring_chunks(facts_.numel, ranks_);
+    std::vector<int64_t> received(plans.size(), kNone);  // by rank: its last message
+    for (int step = 0; step < 2 * (ranks_ - 1); ++step) {
+      std::vector<int64_t> now;
+      for (int rank = 0; rank < ranks_; ++rank) {
+        const plan::RingStep& action = plans[rank][step];
+        now.push_back(send(action.receive_from, rank, step,
+                           chunks[action.receive_chunk].count,
+                           received[action.receive_from]));
+      }
+      received = std::move(now);
+    }
+  }
+
+  void broadcast() {
+    int64_t before = kNone;
+    for (int rank = 1; rank < ranks_; ++rank) {
+      before = send(rank - 1, rank, rank - 1, facts_.numel, before);
+    }
+  }
+
+ private:
+  /// `after`: the message after which this one is ready, or kNone: the sender's first
+  /// one waits for what its collective waits for.
+  int64_t send(int from, int to, int step, int64_t numel, int64_t after) {
+    Event message;
+    message.cat = categories::copy;
+    message.name = call_.name;
+    message.pid = numbers_.device_pid(to);
+    message.tid = kCommStream;
+    message.ts = call_.ts + 2 * step + 1;
+    message.dur = 1;
+    message.id = next_id_++;
+    message.step = call_.step;
+    message.op = numbers_.id(call_.op, to);
+    if (after != kNone) {
+      message.deps.push_back(after);
+    } else {
+      message.deps = call_.deps;
+      renumber(message.deps, numbers_, from);
+    }
+    message.args = Json{{keys::rank, to},
+                        {keys::device, to},
+                        {keys::stream, kCommStream},
+                        {keys::src, from},
+                        {keys::dst, to},
+                        {keys::bytes, numel * facts_.item_bytes},
+                        {keys::why, call_.args[keys::why]},
+                        {keys::tensor, call_.args[keys::tensor]},
+                        {keys::dtype, call_.args[keys::dtype]},
+                        {keys::shape, Json::array({numel})},
+                        {keys::group, call_.args[keys::group]},
+                        {keys::seq, call_.args[keys::seq]},
+                        {keys::ring_step, step},
+                        {keys::phase, call_.args[keys::phase]}};
+    events_.push_back(std::move(message));
+    return events_.back().id;
+  }
+
+  const Event& call_;
+  const RepeatedCollective& facts_;
+  const Renumbering& numbers_;
+  const int ranks_;
+  int64_t& next_id_;
+  std::vector<Event>& events_;
+};
+
+/// Replaces the parts of the description that speak of one device.
+void describe_ranks(Json& lockstep, int ranks) {
+  const std::string type = string_arg(
+      lockstep[top::devices].empty() ? Json::object() : lockstep[top::devices][0],
+      "name");
+  const std::string kind = type.substr(0, type.find(':'));
+  Json devices = Json::array();
+  for (int rank = 0; rank < ranks; ++rank) {
+    devices.push_back(
+        {{"id", rank}, {"name", fmt::format("{}:{}", kind, rank)}, {"rank", rank}});
+  }
+  lockstep[top::devices] = std::move(devices);
+  lockstep[top::steps] = 1;
+}
+
+}  // namespace
+
+int64_t room_for_messages(int ranks) { return ranks == 1 ? 0 : 4 * int64_t{ranks} + 1; }
+
+Trace repeat_on_ranks(const Trace& trace, const RecordedStep& step,
+                      const std::vector<Event>& events,
+                      const std::vector<RepeatedCollective>& collectives, int ranks) {
+  const Lanes lanes(trace);
+  const Renumbering numbers(events, lanes);
+  Trace result;
+  result.lockstep = trace.lockstep;
+  result.other = trace.other;
+  result.other["distributedInfo"] = {{"backend", "ring"}, {"world_size", ranks}};
+  result.texts = trace.texts;
+  describe_ranks(result.lockstep, ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    name_lanes(step, numbers, rank, result.events);
+    for (const Event& event : events) {
+      result.events.push_back(copy_for(event, numbers, rank));
+    }
+  }
+  std::unordered_map<int64_t, const Event*> calls;
+  for (const Event& event : events) {
+    if (event.is(categories::collective)) calls.emplace(event.id, &event);
+  }
+  int64_t next_id = numbers.first_free(ranks);
+  for (const RepeatedCollective& collective : collectives) {
+    const Event& call = *calls.at(collective.id);
+    Messages messages(call, collective, numbers, ranks, next_id, result.events);
+    if (call.name == reasons::all_reduce) {
+      messages.all_reduce();
+    } else {
+      messages.broadcast();
+    }
+  }
+  sort_events(result.events);
+  return result;
+}
+
+}  // namespace lockstep::tracer

@@ -1,0 +1,25 @@
+// Repeats the program of one rank on all ranks, and connects them by messages.
+#pragma once
+
+#include "tracer/emulate/construct/recorded_step.h"
+
+namespace lockstep::tracer {
+
+/// A collective of the program that is repeated.
+struct RepeatedCollective {
+  int64_t id = kNone;  ///< of its event
+  int64_t numel = 0, item_bytes = 0;
+};
+
+/// Returns the length that the event of a collective must have, so that its messages
+/// lie inside it (ns; the emulator replaces it).
+int64_t room_for_messages(int ranks);
+
+/// Returns a trace in which each of `ranks` ranks has `events`, with ids, lanes and
+/// devices of its own. Collectives exchange messages around a ring: all-reduces as
+/// plan::ring_all_reduce, broadcasts from each rank to the next.
+Trace repeat_on_ranks(const Trace& trace, const RecordedStep& step,
+                      const std::vector<Event>& events,
+                      const std::vector<RepeatedCollective>& collectives, int ranks);
+
+}  // namespace lockstep::tracer
