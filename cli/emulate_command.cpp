@@ -11,6 +11,7 @@
 #include "tracer/analysis/summary.h"
 #include "tracer/emulate/against.h"
 #include "tracer/emulate/construct/construct.h"
+#include "tracer/emulate/sweep.h"
 #include "tracer/kineto/kineto.h"
 
 namespace lockstep::cli {
@@ -22,14 +23,41 @@ struct EmulateCommand {
   int64_t bucket_cap_mb = 25;
   tracer::EmulateOptions options;
   tracer::DdpProgram program;
+  std::vector<std::string> sweeps;
 };
+
+tracer::DdpProgram ddp_program(const EmulateCommand& c) {
+  tracer::DdpProgram program = c.program;
+  program.bucket_cap = c.bucket_cap_mb << 20;
+  return program;
+}
 
 /// Returns the recorded program, or the one that --mode constructs from it.
 tracer::Trace program_of(const EmulateCommand& c, const tracer::Trace& recorded) {
   if (c.mode.empty()) return recorded;
-  tracer::DdpProgram program = c.program;
-  program.bucket_cap = c.bucket_cap_mb << 20;
-  return tracer::construct_ddp(recorded, program);
+  return tracer::construct_ddp(recorded, ddp_program(c));
+}
+
+/// --sweep: prints a table of speed-ups.
+int run_sweep(const EmulateCommand& c) {
+  std::vector<tracer::SweepAxis> axes;
+  for (const std::string& text : c.sweeps) {
+    try {
+      axes.push_back(tracer::parse_sweep(text));
+    } catch (const std::invalid_argument& error) {
+      throw UsageError(error.what());
+    }
+  }
+  const tracer::Trace recorded = tracer::open_trace(c.file);
+  const auto points = tracer::sweep(recorded, axes, ddp_program(c), c.options);
+  if (c.json) {
+    std::printf("%s\n", tracer::sweep_json(axes, points).dump(1).c_str());
+    return 0;
+  }
+  std::printf("assumed: %s; each rank repeats the recorded step\n\n%s",
+              tracer::assumptions(c.options).c_str(),
+              tracer::sweep_text(axes, points).c_str());
+  return 0;
 }
 
 /// Returns the summary, or with --against the comparison.
@@ -47,6 +75,7 @@ std::string result_of(const EmulateCommand& c, const tracer::Trace& emulated) {
 }
 
 int run(const EmulateCommand& c) {
+  if (!c.sweeps.empty()) return run_sweep(c);
   if (!c.out.empty()) run::require_other_file(c.file, c.out);
   const tracer::Trace measured = tracer::open_trace(c.file);
   const tracer::Trace emulated = tracer::emulate(program_of(c, measured), c.options);
@@ -86,8 +115,17 @@ void add_emulate(CLI::App& app, Action& action) {
   constructs("--bucket-cap-mb", c->bucket_cap_mb, "constructed: bucket size in MiB")
       ->check(Numbers(1, 1 << 20))
       ->capture_default_str();
-  command->add_option("--against", c->against,
-                      "print the result beside a recorded trace of the same thing");
+  auto* sweep = constructs(
+      "--sweep", c->sweeps,
+      "constructed: a table over the values of an option, such as devices=1..64 "
+      "(1, 2, 4, …) or link-gb-per-s=1,12; may be given several times");
+  for (const char* other : {"--out", "--batch-size"}) {
+    sweep->excludes(command->get_option(other));
+  }
+  command
+      ->add_option("--against", c->against,
+                   "print the result beside a recorded trace of the same thing")
+      ->excludes(sweep);
   command->add_flag("--measured-durations", c->options.measured_durations,
                     "keep recorded durations and gaps (tests the emulator itself)");
   command

@@ -28,6 +28,9 @@ inline constexpr int kMostDevices = 64;
 /// batch on each device is not the recorded one, or for more than kMostDevices devices.
 Trace construct_ddp(const Trace& trace, const DdpProgram& program);
 
+/// Returns the recorded median step alone: what the programs above are compared with.
+Trace construct_single(const Trace& trace);
+
 /// Returns what a constructed program assumes, as one sentence; "" for other traces.
 std::string construction(const Trace& trace);
 

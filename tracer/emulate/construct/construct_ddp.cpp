@@ -211,6 +211,11 @@ Trace construct_ddp(const Trace& trace, const DdpProgram& program) {
   return result;
 }
 
+Trace construct_single(const Trace& trace) {
+  const RecordedStep step = recorded_step(trace);
+  return repeat_on_ranks(trace, step, RankProgram(step).finish(), {}, 1);
+}
+
 std::string construction(const Trace& trace) {
   if (!trace.lockstep.contains(top::constructed)) return "";
   const Json& facts = trace.lockstep[top::constructed];

@@ -1,0 +1,199 @@
+#include "tracer/emulate/sweep.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <stdexcept>
+
+#include "base/units.h"
+#include "tracer/analysis/steps.h"
+
+namespace lockstep::tracer {
+namespace {
+
+/// A program and its hardware.
+struct Setting {
+  DdpProgram program;
+  EmulateOptions options;
+};
+
+/// An option that can be swept.
+struct Sweepable {
+  const char* name;
+  bool whole;  ///< takes only integers
+  void (*set)(Setting&, double);
+};
+
+const std::vector<Sweepable>& sweepables() {
+  static const std::vector<Sweepable> all{
+      {"devices", true,
+       [](Setting& s, double value) { s.program.devices = static_cast<int>(value); }},
+      {"bucket-cap-mb", true,
+       [](Setting& s, double value) {
+         s.program.bucket_cap = static_cast<int64_t>(value) << 20;
+       }},
+      {"link-gb-per-s", false,
+       [](Setting& s, double value) { s.options.link.gb_per_s = value; }},
+      {"link-latency-us", false,
+       [](Setting& s, double value) { s.options.link.latency_us = value; }},
+      {"compute-scale", false,
+       [](Setting& s, double value) { s.options.compute_scale = value; }}};
+  return all;
+}
+
+[[noreturn]] void refuse(std::string_view text, const std::string& why) {
+  std::string names;
+  for (const Sweepable& option : sweepables()) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", option.name);
+  }
+  throw std::invalid_argument(fmt::format(
+      "--sweep {}: {}; fix: pass OPTION=A,B,C or OPTION=A..B, where OPTION is "
+      "one of {}",
+      text, why, names));
+}
+
+const Sweepable& find_option(std::string_view name, std::string_view text) {
+  for (const Sweepable& option : sweepables()) {
+    if (name == option.name) return option;
+  }
+  refuse(text, fmt::format("'{}' cannot be swept", name));
+}
+
+double parse_value(std::string_view word, bool whole, std::string_view text) {
+  double value = 0;
+  const auto [end, error] =
+      std::from_chars(word.data(), word.data() + word.size(), value);
+  const bool parsed = error == std::errc() && end == word.data() + word.size();
+  if (!parsed || !std::isfinite(value) || value < 0 || value > 1e6) {
+    refuse(text, fmt::format("'{}' is not a number from 0 to 1000000", word));
+  }
+  if (whole && (value != std::floor(value) || value < 1)) {
+    refuse(text, fmt::format("'{}' is not a whole number above 0", word));
+  }
+  return value;
+}
+
+std::vector<double> doubling(double from, double to, std::string_view text) {
+  if (!(from > 0) || to < from) refuse(text, "A..B needs 0 < A ≤ B");
+  std::vector<double> values;
+  for (double value = from; value < to; value *= 2) values.push_back(value);
+  values.push_back(to);
+  return values;
+}
+
+int64_t length_of(const Trace& program, const EmulateOptions& options) {
+  return join_ranks(find_steps(emulate(program, options))).at(0).length();
+}
+
+/// Calls `visit` with each combination of values, the last axis varying fastest.
+template <typename Visit>
+void each_combination(const std::vector<SweepAxis>& axes, const Visit& visit) {
+  std::vector<size_t> at(axes.size());
+  for (;;) {
+    std::vector<double> values;
+    for (size_t i = 0; i < axes.size(); ++i) values.push_back(axes[i].values[at[i]]);
+    visit(values);
+    size_t axis = axes.size();
+    while (axis > 0 && ++at[axis - 1] == axes[axis - 1].values.size()) at[--axis] = 0;
+    if (axis == 0) return;
+  }
+}
+
+std::string times(double speed_up) { return fmt::format("{:.2f}x", speed_up); }
+
+std::string rows_text(const std::vector<SweepAxis>& axes,
+                      const std::vector<SweepPoint>& points) {
+  std::string text;
+  for (const SweepAxis& axis : axes) text += fmt::format("{:>16}", axis.option);
+  text += fmt::format("{:>12}{:>12}{:>11}{:>14}\n", "one step", "images/s", "speed-up",
+                      "efficiency");
+  for (const SweepPoint& point : points) {
+    for (const double value : point.values) text += fmt::format("{:>16g}", value);
+    text +=
+        fmt::format("{:>12}{:>12.1f}{:>11}{:>14}\n", human_time(point.step),
+                    static_cast<double>(point.batch) / seconds(point.step),
+                    times(point.speed_up()), percent(point.speed_up() / point.devices));
+  }
+  return text;
+}
+
+std::string grid_text(const std::vector<SweepAxis>& axes,
+                      const std::vector<SweepPoint>& points) {
+  std::string text = fmt::format("speed-up by {} (down) and {} (across)\n\n{:>10}",
+                                 axes[0].option, axes[1].option, "");
+  for (const double value : axes[1].values) text += fmt::format("{:>10g}", value);
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (i % axes[1].values.size() == 0) {
+      text += fmt::format("\n{:>10g}", points[i].values[0]);
+    }
+    text += fmt::format("{:>10}", times(points[i].speed_up()));
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+SweepAxis parse_sweep(std::string_view text) {
+  const size_t equals = text.find('=');
+  if (equals == text.npos) refuse(text, "has no '='");
+  const Sweepable& option = find_option(text.substr(0, equals), text);
+  std::string_view rest = text.substr(equals + 1);
+  SweepAxis axis{option.name, {}};
+  if (const size_t dots = rest.find(".."); dots != rest.npos) {
+    axis.values =
+        doubling(parse_value(rest.substr(0, dots), option.whole, text),
+                 parse_value(rest.substr(dots + 2), option.whole, text), text);
+    return axis;
+  }
+  while (true) {
+    const size_t comma = rest.find(',');
+    axis.values.push_back(parse_value(rest.substr(0, comma), option.whole, text));
+    if (comma == rest.npos) return axis;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+std::vector<SweepPoint> sweep(const Trace& trace, const std::vector<SweepAxis>& axes,
+                              const DdpProgram& program,
+                              const EmulateOptions& options) {
+  const Trace single = construct_single(trace);
+  std::vector<SweepPoint> points;
+  each_combination(axes, [&](const std::vector<double>& values) {
+    Setting setting{program, options};
+    for (size_t i = 0; i < axes.size(); ++i) {
+      find_option(axes[i].option, axes[i].option).set(setting, values[i]);
+    }
+    const Trace constructed = construct_ddp(trace, setting.program);
+    SweepPoint& point = points.emplace_back();
+    point.values = values;
+    point.devices = setting.program.devices;
+    point.batch = int_arg(constructed.lockstep[top::constructed], "batch");
+    point.step = length_of(constructed, setting.options);
+    point.alone = length_of(single, setting.options);
+  });
+  return points;
+}
+
+std::string sweep_text(const std::vector<SweepAxis>& axes,
+                       const std::vector<SweepPoint>& points) {
+  return axes.size() == 2 ? grid_text(axes, points) : rows_text(axes, points);
+}
+
+Json sweep_json(const std::vector<SweepAxis>& axes,
+                const std::vector<SweepPoint>& points) {
+  Json rows = Json::array();
+  for (const SweepPoint& point : points) {
+    Json row = Json::object();
+    for (size_t i = 0; i < axes.size(); ++i) row[axes[i].option] = point.values[i];
+    row["devices"] = point.devices;
+    row["batch"] = point.batch;
+    row["step_us"] = static_cast<double>(point.step) / 1e3;
+    row["one_device_step_us"] = static_cast<double>(point.alone) / 1e3;
+    row["speed_up"] = point.speed_up();
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace lockstep::tracer
