@@ -10,6 +10,7 @@
 #include "tracer/analysis/steps.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/emulate/against.h"
+#include "tracer/emulate/best_buckets.h"
 #include "tracer/emulate/construct/construct.h"
 #include "tracer/emulate/sweep.h"
 #include "tracer/kineto/kineto.h"
@@ -19,7 +20,7 @@ namespace {
 
 struct EmulateCommand {
   std::string file, out, mode, against;
-  bool json = false;
+  bool json = false, optimise_buckets = false;
   int64_t bucket_cap_mb = 25;
   tracer::EmulateOptions options;
   tracer::DdpProgram program;
@@ -74,8 +75,24 @@ std::string result_of(const EmulateCommand& c, const tracer::Trace& emulated) {
          tracer::against_text(result, c.against);
 }
 
+/// --optimise-buckets: prints the program's buckets beside the best ones.
+int run_best_buckets(const EmulateCommand& c) {
+  const tracer::DdpProgram program = ddp_program(c);
+  const tracer::BucketChoices choices =
+      tracer::best_buckets(tracer::open_trace(c.file), program, c.options);
+  if (c.json) {
+    std::printf("%s\n", tracer::best_buckets_json(choices).dump(1).c_str());
+    return 0;
+  }
+  std::printf("assumed: %s; %d ranks each repeat the recorded step\n\n%s",
+              tracer::assumptions(c.options).c_str(), program.devices,
+              tracer::best_buckets_text(choices, program).c_str());
+  return 0;
+}
+
 int run(const EmulateCommand& c) {
   if (!c.sweeps.empty()) return run_sweep(c);
+  if (c.optimise_buckets) return run_best_buckets(c);
   if (!c.out.empty()) run::require_other_file(c.file, c.out);
   const tracer::Trace measured = tracer::open_trace(c.file);
   const tracer::Trace emulated = tracer::emulate(program_of(c, measured), c.options);
@@ -122,10 +139,15 @@ void add_emulate(CLI::App& app, Action& action) {
   for (const char* other : {"--out", "--batch-size"}) {
     sweep->excludes(command->get_option(other));
   }
+  auto* buckets = command->add_flag(
+      "--optimise-buckets", c->optimise_buckets,
+      "constructed: find the best buckets, and what those of --bucket-cap-mb cost");
+  buckets->needs(mode)->excludes(sweep)->excludes(command->get_option("--out"));
   command
       ->add_option("--against", c->against,
                    "print the result beside a recorded trace of the same thing")
-      ->excludes(sweep);
+      ->excludes(sweep)
+      ->excludes(buckets);
   command->add_flag("--measured-durations", c->options.measured_durations,
                     "keep recorded durations and gaps (tests the emulator itself)");
   command

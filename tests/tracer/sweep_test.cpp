@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "tests/tracer/golden.h"
+#include "tracer/emulate/best_buckets.h"
 
 namespace lockstep::tracer {
 namespace {
@@ -53,7 +56,7 @@ TEST(Sweep, HasAPointForEachCombination) {
   EXPECT_EQ(points[2].values, (std::vector<double>{3, 0.1}));
   EXPECT_EQ(points[3].devices, 3);
   EXPECT_EQ(points[3].batch, 3 * points[0].batch);
-  EXPECT_GT(points[2].step, points[3].step);  // slower links
+  EXPECT_GT(points[2].step, points[3].step);    // slower links
   EXPECT_GE(points[2].alone, points[3].alone);  // its batch is copied, too
   for (const SweepPoint& point : points) EXPECT_LT(point.speed_up(), point.devices);
   const std::string grid = sweep_text(axes, points);
@@ -71,6 +74,28 @@ TEST(Sweep, SpeedUpIsAgainstTheRecordedStep) {
   const std::string rows = sweep_text({{"devices", {4}}}, {point});
   EXPECT_NE(rows.find("2.00x"), rows.npos);
   EXPECT_NE(rows.find("50 %"), rows.npos);
+}
+
+// Where links are slow and starts are cheap, small last buckets pay.
+TEST(BestBuckets, AreNoSlowerThanTheGivenOnes) {
+  const Trace trace = step_of_one_device();
+  EmulateOptions options;
+  options.link = {0.05, 1};
+  DdpProgram program;
+  program.devices = 4;
+  const BucketChoices choices = best_buckets(trace, program, options);
+  EXPECT_EQ(choices.given.bytes.size(), 3u);
+  EXPECT_EQ(
+      std::accumulate(choices.best.bytes.begin(), choices.best.bytes.end(), 0ll),
+      std::accumulate(choices.given.bytes.begin(), choices.given.bytes.end(), 0ll));
+  EXPECT_GT(choices.cost(), 0);
+  EXPECT_LT(choices.best.after_backward, choices.given.after_backward);
+  EXPECT_NE(best_buckets_text(choices, program).find("Buckets of 25 MiB cost "),
+            std::string::npos);
+  // Nothing is said to be gained where nothing is.
+  EXPECT_NE(best_buckets_text({choices.best, choices.given}, program)
+                .find("do not make the step shorter"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "engine/plan/buckets.h"
 #include "tracer/format/trace.h"
@@ -12,6 +13,9 @@ struct DdpProgram {
   int devices = 2;
   int64_t batch = 0;  ///< of all devices; 0: the recorded batch on each of them
   int64_t bucket_cap = plan::kBucketCap;  ///< bytes
+  /// If not empty: the number of gradients in each bucket, in the order in which they
+  /// become ready, instead of `bucket_cap`.
+  std::vector<size_t> buckets = {};
 };
 
 /// The largest number of devices for which each message of a ring is an event.

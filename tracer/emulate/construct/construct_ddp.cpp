@@ -53,6 +53,21 @@ const Event& end_of_backward(const RecordedStep& step) {
       "the recorded step does not wait for its backward pass; fix: record it again");
 }
 
+/// Returns buckets of the given sizes.
+std::vector<plan::Bucket> cut(const std::vector<size_t>& order,
+                              const std::vector<size_t>& sizes) {
+  std::vector<plan::Bucket> buckets;
+  size_t next = 0;
+  for (const size_t size : sizes) {
+    plan::Bucket& bucket = buckets.emplace_back();
+    for (size_t i = 0; i < size && next < order.size(); ++i) {
+      bucket.push_back(order[next++]);
+    }
+  }
+  if (next == order.size()) return buckets;
+  throw std::invalid_argument("the sizes of the buckets do not add up");
+}
+
 /// The program of one rank, with the collectives in the order of their calls.
 class DdpRank {
  public:
@@ -67,7 +82,9 @@ class DdpRank {
     std::vector<size_t> order;
     for (const ReadyGradient& gradient : step.ready)
       order.push_back(gradient.parameter);
-    buckets_ = plan::rebuilt_buckets(items, order, program.bucket_cap);
+    buckets_ = program.buckets.empty()
+                   ? plan::rebuilt_buckets(items, order, program.bucket_cap)
+                   : cut(order, program.buckets);
     packed_.resize(step.parameters.size(), kNone);
   }
 
@@ -114,8 +131,9 @@ class DdpRank {
   }
 
   void pack(size_t parameter) {
+    const ModelTensor& tensor = step_.parameters[parameter];
     packed_[parameter] = rank_.kernel("aten::mul", "scale", phases::backward,
-                                      2 * step_.parameters[parameter].bytes);
+                                      2 * tensor.bytes, {}, tensor.name);
   }
 
   bool is_full(const plan::Bucket& bucket) const {
@@ -204,10 +222,12 @@ Trace construct_ddp(const Trace& trace, const DdpProgram& program) {
   Trace result =
       repeat_on_ranks(trace, step, events, rank.collectives(), program.devices);
   result.lockstep[top::mode] = "ddp";
-  result.lockstep[top::constructed] = {{"from", "single"},
-                                       {"devices", program.devices},
-                                       {"batch", step.batch * program.devices},
-                                       {"bucket_cap_bytes", program.bucket_cap}};
+  result.lockstep[top::constructed] = {
+      {"from", "single"},
+      {"devices", program.devices},
+      {"batch", step.batch * program.devices},
+      {"bucket_cap_bytes",
+       program.buckets.empty() ? Json(program.bucket_cap) : Json()}};
   return result;
 }
 

@@ -107,10 +107,11 @@ Event RankProgram::make_task(const char* cat, const char* name, int64_t stream,
 }
 
 int64_t RankProgram::kernel(const char* op, const char* name, const char* phase,
-                            int64_t bytes, IdList deps) {
+                            int64_t bytes, IdList deps, const std::string& param) {
   Event& launching = add('X', categories::op, op);
   launching.dur = costs_.launch;
   launching.args[keys::bytes] = bytes;
+  if (!param.empty()) launching.args[keys::param] = param;
   const int64_t op_id = launching.id;
   insertions_.back().length += costs_.launch + 1;
   Event task = make_task(categories::kernel, name, kCompute, std::move(deps));

@@ -38,10 +38,10 @@ class RankProgram {
   void phase(const char* name, const std::function<void()>& fill);
   /// A mark on the host.
   void mark(const char* name, Args args);
-  /// A kernel that moves `bytes`, and the operation that launches it. Returns the
-  /// kernel's id.
+  /// A kernel that moves `bytes`, and the operation that launches it, with the name of
+  /// the parameter that it is for, if any. Returns the kernel's id.
   int64_t kernel(const char* op, const char* name, const char* phase, int64_t bytes,
-                 IdList deps = {});
+                 IdList deps = {}, const std::string& param = "");
   /// An operation that launches a collective. Returns the id of the collective, whose
   /// duration is 0.
   int64_t collective(const char* op, const char* name, IdList deps, Json args);
