@@ -204,6 +204,7 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
   std::vector<std::thread> threads;
   for (int rank = 0; rank < world; ++rank) threads.emplace_back(run, rank);
   for (std::thread& thread : threads) thread.join();
+  for (int rank = 0; rank < world; ++rank) tracer::claim_device(rank, 0);
   if (first_error) rethrow(first_error, std::move(traceback), failed_rank);
   return code;
 }

@@ -89,11 +89,12 @@ TEST(SharedRuns, MoveTheBytesOfParametersAndBuffersOnDevicesThatComputeNothing) 
   config.device.type = DeviceType::null;
   config.model.arch = "resnet18";
   config.data.kind = DataKind::generated;
-  config.data.length = 16;
+  config.data.length = 48;
   config.steps = 6;
   const Trace trace = recorded_run(config);
   EXPECT_EQ(violated(trace), std::set<std::string>{});
   const tracer::Staleness staleness = tracer::staleness_of(trace);
+  EXPECT_EQ(staleness.updates, 2 * 4);
   EXPECT_EQ(staleness.lost, tracer::kNone) << "unknown, not 0";
   EXPECT_NE(tracer::staleness_text(staleness).find("lost updates: unknown"),
             std::string::npos);

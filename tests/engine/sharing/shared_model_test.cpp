@@ -155,7 +155,6 @@ TEST(SharedModels, WithStoresWhatIsMissingWasCountedAsLost) {
     incomplete += value < sent;
   }
   EXPECT_LE(incomplete, race.lost) << "a missing update was overwritten by a store";
-  if (race.lost == 0) EXPECT_EQ(incomplete, 0);
 }
 
 /// A worker's versions: between two of its own updates lie the updates of others,
