@@ -11,6 +11,8 @@
 #include "tracer/analysis/summary.h"
 #include "tracer/format/facts.h"
 #include "tracer/format/keys.h"
+#include "tracer/record/collect.h"
+#include "tracer/record/recorder.h"
 
 namespace lockstep::run {
 namespace {
@@ -242,6 +244,46 @@ TEST(SharedRuns, EachWorkerHasAPartOfTheDataOrAll) {
   config.mode = train::Mode::ddp;
   EXPECT_EQ(train_loader(config, data, place)->size(), 96 / 12) << "not DDP's";
   EXPECT_EQ(update_batch(config, place), 12);
+}
+
+/// One of the samples cannot be loaded, which ends the rank that needs it.
+class OneBadSample : public data::Dataset {
+ public:
+  explicit OneBadSample(std::shared_ptr<const data::Dataset> all)
+      : all_(std::move(all)) {}
+  int64_t size() const override { return all_->size(); }
+  std::vector<int64_t> sample_shape() const override { return all_->sample_shape(); }
+  int64_t classes() const override { return all_->classes(); }
+  int64_t get(int64_t index, data::Draws& draws,
+              std::span<float> image) const override {
+    if (index == 50) throw data::BadSample("sample 50 is damaged");
+    return all_->get(index, draws, image);
+  }
+
+ private:
+  const std::shared_ptr<const data::Dataset> all_;
+};
+
+TEST(SharedRuns, OneRankThatFailsEndsAllAndIsTheOneReported) {
+  for (const auto mode : {train::Mode::hogwild, train::Mode::locked}) {
+    for (const bool traces : {false, true}) {
+      RunConfig config = shared_config(mode);
+      const fs::path file = temporary_file("failed.json");
+      if (traces) config.output.trace = file;
+      DataSets data = open_data(config);
+      data.train = std::make_shared<OneBadSample>(data.train);
+      std::string error;
+      try {
+        train_in_threads(config, data, nullptr);
+      } catch (const std::exception& failure) {
+        error = failure.what();
+      }
+      EXPECT_NE(error.find("sample 50 is damaged"), std::string::npos) << error;
+      fs::remove(file);
+      tracer::stop_recording();  // the process would end here
+      tracer::collect();
+    }
+  }
 }
 
 std::string refusal_of(const RunConfig& config) {
