@@ -131,8 +131,10 @@ std::string SharedModel::report() const {
                   updates == 1 ? "" : "s", workers_, workers_ == 1 ? "" : "s",
                   static_cast<double>(staleness_.load()) / double(updates));
   if (!has_values_) return text;
-  return text + fmt::format(", {} element update{} lost", lost_.load(),
-                            lost_.load() == 1 ? "" : "s");
+  const int64_t lost = lost_.load();
+  if (lost == 0) return text + ", no update lost";
+  return text +
+         fmt::format(", at least {} element update{} lost", lost, lost == 1 ? "" : "s");
 }
 
 }  // namespace lockstep::sharing

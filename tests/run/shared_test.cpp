@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "engine/data/safetensors.h"
 #include "run/train.h"
 #include "tracer/analysis/check.h"
 #include "tracer/analysis/summary.h"
@@ -198,13 +199,25 @@ TEST(SharedRuns, AWaitForTheLockNamesTheHoldersUpdate) {
   EXPECT_GT(waits, 0) << "three workers begin at the same time";
 }
 
+TEST(SharedRuns, SummarySaysAtLeastHowManyUpdatesWereLost) {
+  tracer::Staleness all{.updates = 2, .workers = 2, .histogram = {{0, 1}, {1, 1}}};
+  const auto says = [&](int64_t lost, const char* words) {
+    all.lost = lost;
+    return tracer::staleness_text(all).find(words) != std::string::npos;
+  };
+  EXPECT_TRUE(says(3, "staleness 0.50 on average · at least 3 element updates lost\n"));
+  EXPECT_TRUE(says(1, "at least 1 element update lost\n"));
+  EXPECT_TRUE(says(0, "no update lost\n"));
+  EXPECT_TRUE(says(tracer::kNone, "lost updates: unknown\n"));
+}
+
 TEST(SharedRuns, SummaryShowsStaleness) {
   const tracer::Summary summary =
       tracer::summarize(recorded_run(shared_config(train::Mode::locked)));
-  EXPECT_NE(tracer::summary_text(summary).find(
-                "shared model · 12 updates by 3 workers · staleness 0.00 on average · "
-                "0 element updates lost"),
-            std::string::npos);
+  EXPECT_NE(
+      tracer::summary_text(summary).find("shared model · 12 updates by 3 workers · "
+                                         "staleness 0.00 on average · no update lost"),
+      std::string::npos);
   EXPECT_EQ(tracer::summary_json(summary)["shared_model"]["histogram"]["0"], 12);
   RunConfig ddp = shared_config(train::Mode::ddp);
   const tracer::Summary other = tracer::summarize(recorded_run(ddp));
@@ -212,19 +225,44 @@ TEST(SharedRuns, SummaryShowsStaleness) {
   EXPECT_FALSE(tracer::summary_json(other).contains("shared_model"));
 }
 
-TEST(SharedRuns, CheckpointsHoldTheSharedWeights) {
+/// Trains up to `epochs`, after those of the checkpoint in `folder`, if there is one.
+/// Returns the new checkpoint's tensors.
+std::vector<data::TensorFileEntry> trained(RunConfig config, const fs::path& folder,
+                                           int epochs) {
+  const fs::path file = folder / "checkpoint.safetensors";
+  config.checkpoint.folder = folder;
+  if (fs::exists(file)) config.checkpoint.resume = file;
+  config.recipe.epochs = epochs;
+  config.given.insert("--epochs");
+  EXPECT_EQ(run_training(config), 0);
+  return data::read_safetensors(file);
+}
+
+TEST(SharedRuns, CheckpointsOfOneWorkerAreThoseOfOneRankOfDdp) {
+  const fs::path ddp = temporary_file("ddp"), shared = temporary_file("resumed");
+  const auto expected = trained(shared_config(train::Mode::ddp, 1), ddp, 2);
+  for (const auto mode : {train::Mode::hogwild, train::Mode::locked}) {
+    const RunConfig config = shared_config(mode, 1);
+    const auto first = trained(config, shared, 1);
+    EXPECT_NE(first, expected);
+    EXPECT_EQ(trained(config, shared, 2), expected) << "after resuming";
+    fs::remove_all(shared);
+  }
+  fs::remove_all(ddp);
+}
+
+TEST(SharedRuns, SeveralWorkersResumeAndEvaluate) {
   const fs::path folder = temporary_file("checkpoints");
   RunConfig config = shared_config(train::Mode::hogwild, 2);
-  config.checkpoint.folder = folder;
+  const auto first = trained(config, folder, 1), second = trained(config, folder, 2);
+  EXPECT_EQ(first.size(), second.size());
+  EXPECT_NE(first, second);
+  config.checkpoint.resume = folder / "checkpoint.safetensors";
+  config.evaluate = true;
+  config.output.summary = temporary_file("summary.json");
   EXPECT_EQ(run_training(config), 0);
-  RunConfig more = config;
-  more.checkpoint.resume = folder / "checkpoint.safetensors";
-  ASSERT_TRUE(fs::exists(more.checkpoint.resume));
-  more.recipe.epochs = 2;
-  more.given.insert("--epochs");
-  EXPECT_EQ(run_training(more), 0);
-  more.evaluate = true;
-  EXPECT_EQ(run_training(more), 0);
+  EXPECT_TRUE(fs::exists(config.output.summary));
+  fs::remove(config.output.summary);
   fs::remove_all(folder);
 }
 

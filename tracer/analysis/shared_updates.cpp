@@ -53,6 +53,17 @@ Staleness staleness_of(const Trace& trace) {
   return all;
 }
 
+namespace {
+
+/// An element that was overwritten may have held several updates.
+std::string lost_text(int64_t lost) {
+  if (lost == kNone) return "lost updates: unknown";
+  if (lost == 0) return "no update lost";
+  return fmt::format("at least {} element update{} lost", lost, lost == 1 ? "" : "s");
+}
+
+}  // namespace
+
 std::string staleness_text(const Staleness& all) {
   if (all.updates == 0) return {};
   const auto plural = [](int64_t count) { return count == 1 ? "" : "s"; };
@@ -60,9 +71,7 @@ std::string staleness_text(const Staleness& all) {
       "\nshared model · {} update{} by {} worker{} · staleness {:.2f} on "
       "average · {}\n",
       all.updates, plural(all.updates), all.workers, plural(all.workers), all.mean(),
-      all.lost == kNone
-          ? "lost updates: unknown"
-          : fmt::format("{} element update{} lost", all.lost, plural(all.lost)));
+      lost_text(all.lost));
   for (const auto& [staleness, count] : all.histogram) {
     const double share = static_cast<double>(count) / static_cast<double>(all.updates);
     text +=

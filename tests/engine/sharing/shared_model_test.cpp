@@ -82,8 +82,7 @@ TEST(SharedModels, CountVersionsAndStaleness) {
     EXPECT_EQ(second.lost, 0) << "it was applied to the values after the first";
     EXPECT_EQ(test::values_of(Hand(model).read[0]), (std::vector<double>{12, 13, 14}));
     EXPECT_EQ(model.report(),
-              "2 updates by 2 workers, staleness 0.50 on average, 0 element updates "
-              "lost");
+              "2 updates by 2 workers, staleness 0.50 on average, no update lost");
   }
 }
 
