@@ -14,10 +14,25 @@ void add_local_sgd_flags(CLI::App& c, run::LocalSgdConfig& o) {
       ->check(Numbers(0, 1 << 30));
 }
 
+void add_shared_flags(CLI::App& c, run::SharedConfig& o) {
+  add_choice<sharing::UpdateRule>(
+      c, "--update", o.update,
+      "hogwild: store: load, add, store, which may overwrite the updates of others; "
+      "fetch-add: an indivisible addition");
+  add_choice<sharing::LockFor>(
+      c, "--lock", o.lock,
+      "locked: hold the lock for the whole step, or only while "
+      "weights are read and while they are updated");
+  add_choice<run::Partition>(c, "--partition", o.partition,
+                             "hogwild, locked: each worker's own part of the training "
+                             "set, or all of it in an order of its own");
+}
+
 }  // namespace
 
 void add_mode_flags(CLI::App& c, run::RunConfig& o) {
   add_local_sgd_flags(c, o.local_sgd);
+  add_shared_flags(c, o.shared);
 }
 
 }  // namespace lockstep::cli

@@ -11,6 +11,7 @@
 #include "engine/models/zoo.h"
 #include "engine/optim/schedule.h"
 #include "engine/plan/buckets.h"
+#include "engine/sharing/shared_worker.h"
 #include "engine/train/trainer.h"
 #include "run/environment.h"
 
@@ -21,6 +22,7 @@ enum class OnBadImage { error, skip };
 enum class InputOn { host, device0 };
 enum class DistBackend { ring, gloo, nccl };
 enum class DdpSync { reducer, naive, bucketed };
+enum class Partition { own, all };  ///< of the training set, for each worker
 enum class OptimizerKind { sgd, adam, rmsprop };
 
 struct ModelConfig {
@@ -100,6 +102,13 @@ struct LocalSgdConfig {
   int64_t warmup = 0;  ///< before the first average is due
 };
 
+/// The options of --mode hogwild and --mode locked.
+struct SharedConfig {
+  sharing::UpdateRule update = sharing::UpdateRule::store;
+  sharing::LockFor lock = sharing::LockFor::step;
+  Partition partition = Partition::own;
+};
+
 struct CheckpointConfig {
   std::string folder, resume;
   std::string changed_recipe;  ///< flags whose values differ from the checkpoint's
@@ -121,6 +130,7 @@ struct RunConfig {
   DistributedConfig distributed;
   DdpConfig ddp;
   LocalSgdConfig local_sgd;
+  SharedConfig shared;
   CheckpointConfig checkpoint;
   OutputConfig output;
   int64_t steps = -1;  ///< stop after this many; negative: after all epochs

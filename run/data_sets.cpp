@@ -189,6 +189,12 @@ data::LoaderOptions loader_options(const RunConfig& c, const RankPlace& place) {
   return loader;
 }
 
+/// Returns whether every rank visits all samples in an epoch, in an order of its own.
+bool visits_all(const RunConfig& c, const RankPlace& place) {
+  return place.group && train::shares_memory(mode_of(c)) &&
+         c.shared.partition == Partition::all;
+}
+
 }  // namespace
 
 DataSets open_data(const RunConfig& c) {
@@ -209,17 +215,25 @@ std::unique_ptr<data::DataLoader> train_loader(const RunConfig& c, const DataSet
   data::LoaderOptions loader = loader_options(c, place);
   loader.shuffle = !c.data.no_shuffle;
   if (place.group) {
+    const bool has_all = visits_all(c, place);
+    const uint64_t seed = c.recipe.seed + (has_all ? place.rank : 0);
     std::shared_ptr<const data::Sampler> all;
     if (c.data.no_shuffle) {
       all = std::make_shared<data::SequentialSampler>(data.train->size());
     } else {
-      all = std::make_shared<data::RandomSampler>(data.train->size(), c.recipe.seed);
+      all = std::make_shared<data::RandomSampler>(data.train->size(), seed);
     }
     loader.shuffle = false;
     loader.sampler =
         std::make_shared<data::DistributedSampler>(all, place.rank, place.world);
+    if (has_all) loader.sampler = all;
   }
   return std::make_unique<data::DataLoader>(data.train, loader);
+}
+
+int64_t images_per_epoch(const RunConfig& c, const DataSets& data,
+                         const RankPlace& place) {
+  return data.train->size() * (visits_all(c, place) ? place.world : 1);
 }
 
 TestLoaders test_loaders(const RunConfig& c, const DataSets& data,

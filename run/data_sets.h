@@ -24,10 +24,15 @@ struct DataSets {
 /// what is missing.
 DataSets open_data(const RunConfig& config);
 
-/// Returns one rank's batches of the training set, shuffled unless disabled.
+/// Returns one rank's batches of the training set, shuffled unless disabled. With
+/// `--partition all`, the rank has an order of its own of the whole set.
 std::unique_ptr<data::DataLoader> train_loader(const RunConfig& config,
                                                const DataSets& data,
                                                const RankPlace& place);
+
+/// Returns how many images all ranks together train on in an epoch, without padding.
+int64_t images_per_epoch(const RunConfig& config, const DataSets& data,
+                         const RankPlace& place);
 
 /// The evaluation data: with several ranks, the share of one rank and, as `rest`, the
 /// remainder that every rank evaluates.

@@ -99,12 +99,13 @@ int64_t planned_steps(const RunConfig& c, const DataSets& data,
   const auto batches = [batch](const data::Dataset& set) {
     return (set.size() + batch - 1) / batch;
   };
+  const int64_t of_epoch = (images_per_epoch(c, data, place) + batch - 1) / batch;
   const int64_t limit = c.steps >= 0 ? c.steps : INT64_MAX;
   if (is_toy(c) && !place.group) return std::min(limit, batches(*data.train));
   if (c.evaluate) return batches(*data.test);
   int64_t steps = 0;
   for (int epoch = c.recipe.start_epoch; epoch < c.recipe.epochs; ++epoch) {
-    steps += batches(*data.train);
+    steps += of_epoch;
     if (steps >= limit) return limit;
     steps += batches(*data.test);
     if (steps >= limit) return steps;
@@ -131,7 +132,7 @@ bool train_epochs(const RunConfig& c, train::Trainer& trainer, const DataSets& d
   bool kept = true;
   for (int epoch = c.recipe.start_epoch; epoch < c.recipe.epochs; ++epoch) {
     const auto began = Clock::now();
-    trainer.set_lr(lr_of_epoch(c.recipe, global_batch(c, place), epoch));
+    trainer.set_lr(lr_of_epoch(c.recipe, update_batch(c, place), epoch));
     const train::EpochResult result = trainer.train_epoch(*loader, epoch, c.steps);
     const double training = seconds_since(began);
     const bool all_steps_done = c.steps >= 0 && trainer.steps_done() >= c.steps;
@@ -140,7 +141,7 @@ bool train_epochs(const RunConfig& c, train::Trainer& trainer, const DataSets& d
     if (!tested.complete) return kept;
     const bool computes = c.device.type != DeviceType::null;
     if (place.main() && !c.output.quiet && c.steps < 0 && computes) {
-      std::puts(describe_epoch(epoch, data.train->size(), training,
+      std::puts(describe_epoch(epoch, images_per_epoch(c, data, place), training,
                                seconds_since(began), c.recipe.epochs - epoch - 1)
                     .c_str());
     }

@@ -56,4 +56,9 @@ int64_t global_batch(const RunConfig& c, const RankPlace& place) {
   return rank_batch(c, place) * place.world;
 }
 
+int64_t update_batch(const RunConfig& c, const RankPlace& place) {
+  const bool alone = train::shares_memory(mode_of(c));
+  return alone ? rank_batch(c, place) : global_batch(c, place);
+}
+
 }  // namespace lockstep::run

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/distributed/collectives/process_group.h"
+#include "engine/sharing/shared_model.h"
 #include "run/config.h"
 
 namespace lockstep::run {
@@ -19,6 +20,7 @@ struct RankPlace {
   bool is_process = false;  ///< otherwise a thread
   std::string init = {};    ///< where processes meet: tcp://…, file://… or env://
   std::shared_ptr<distributed::ProcessGroup> group = nullptr;  ///< null: no ranks
+  std::shared_ptr<sharing::SharedModel> shared = nullptr;      ///< see run/sharing.h
   bool main() const { return rank == 0; }                      ///< prints and saves
 };
 
@@ -34,5 +36,7 @@ std::map<std::string, std::string> variables_of(const RankPlace& place);
 /// in the example. Throws UsageError if a rank would receive no samples.
 int64_t rank_batch(const RunConfig& config, const RankPlace& place);
 int64_t global_batch(const RunConfig& config, const RankPlace& place);
+/// Returns how many images one update of the weights is for, without --accumulate.
+int64_t update_batch(const RunConfig& config, const RankPlace& place);
 
 }  // namespace lockstep::run

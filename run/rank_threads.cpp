@@ -1,3 +1,4 @@
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -10,6 +11,8 @@
 #include "engine/distributed/rendezvous/store.h"
 #include "engine/nn/init.h"
 #include "run/devices.h"
+#include "run/recording.h"
+#include "run/sharing.h"
 #include "run/train.h"
 #include "tracer/record/traceback.h"
 
@@ -31,6 +34,26 @@ class Gate {
       changed_.notify_all();
     }
     changed_.wait(lock, [&] { return open_ || round_ != round; });
+  }
+  /// Like `pass`, but does not wait for the other ranks after Ctrl-C, which some of
+  /// them may have seen before they came here. Returns false if it did not wait.
+  bool pass_unless_stopped() {
+    using namespace std::chrono_literals;
+    std::unique_lock lock(mutex_);
+    const int64_t round = round_;
+    if (++waiting_ == ranks_) {
+      waiting_ = 0;
+      ++round_;
+      changed_.notify_all();
+      return true;
+    }
+    const auto passed = [&] { return open_ || round_ != round; };
+    while (!changed_.wait_for(lock, 50ms, passed)) {
+      if (!train::Trainer::stop) continue;
+      --waiting_;
+      return false;
+    }
+    return true;
   }
   void open() {
     std::lock_guard lock(mutex_);
@@ -54,6 +77,27 @@ std::function<void(Args...)> gated(Gate& gate, std::function<void(Args...)> hook
     gate.pass();
     if (hook) hook(args...);
     gate.pass();
+  };
+}
+
+/// Wraps the trainer's hooks so that ranks at their own pace meet only where the trace
+/// begins and ends: before the step `first` and after the step before `last`.
+void meet_at_ends(Gate& gate, train::Trainer& trainer, int64_t first, int64_t last) {
+  trainer.before_step = [&gate, first, hook = trainer.before_step](int64_t step) {
+    if (step == first) {
+      if (!gate.pass_unless_stopped()) return;
+      if (hook) hook(step);
+      gate.pass();
+    } else if (step > first && hook) {
+      hook(step);
+    }
+  };
+  trainer.after_step = [&gate, last,
+                        hook = trainer.after_step](const train::StepResult& result) {
+    const bool ends = result.step + 1 == last;
+    if (ends && !gate.pass_unless_stopped()) return;
+    if (hook) hook(result);
+    if (ends) gate.pass();
   };
 }
 
@@ -106,6 +150,7 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
   const auto store = std::make_shared<distributed::HashStore>(timeout);
   const nn::Construction construction = nn::construction();
   const bool gates = !c.output.trace.empty() || !c.output.summary.empty() || trace;
+  const auto shared = shared_model_of(c, world);
   Gate gate(world);
   std::mutex mutex;
   std::exception_ptr first_error;
@@ -118,13 +163,20 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
     tracer::name_host_thread("main");
     nn::construction() = construction;
     RankPlace place{rank, world, rank, world};
+    place.shared = shared;
     RecordingHooks hooks;
     hooks.records = rank == 0;
     hooks.around = [&](train::Trainer& trainer) {
-      if (!gates) return;
+      if (shared && !c.output.trace.empty()) {
+        const auto [first, last] =
+            Recording::traced_steps(c.output, planned_steps(c, data, place));
+        return meet_at_ends(gate, trainer, first, last);
+      }
+      if (!gates || shared) return;
       trainer.before_step = gated<int64_t>(gate, trainer.before_step);
       trainer.after_step = gated<const train::StepResult&>(gate, trainer.after_step);
     };
+    if (shared && gates) hooks.meet = [&] { gate.pass(); };
     try {
       place.group = std::make_shared<distributed::ProcessGroup>(
           communicator(c, {c.device.type, rank}, hub, store, rank, timeout));
@@ -141,6 +193,9 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
         }
       }
       gate.open();
+      if (shared) {
+        shared->abandon("rank " + std::to_string(rank) + " failed: " + error.what());
+      }
       if (!place.group) return;  // no rank waits for this one
       place.group->communicator().abort("rank " + std::to_string(rank) +
                                         " failed: " + error.what());
@@ -149,6 +204,7 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
   std::vector<std::thread> threads;
   for (int rank = 0; rank < world; ++rank) threads.emplace_back(run, rank);
   for (std::thread& thread : threads) thread.join();
+  for (int rank = 0; rank < world; ++rank) tracer::claim_device(rank, 0);
   if (first_error) rethrow(first_error, std::move(traceback), failed_rank);
   return code;
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/file.h"
@@ -93,8 +94,11 @@ Recording::Recording(const RunConfig& config, train::Trainer& trainer,
       dataset_(data.name),
       devices_(devices),
       place_(place) {
-  if (!config.output.trace.empty()) choose_steps(steps_planned);
-  time_all_ = !config.output.summary.empty();
+  if (!config.output.trace.empty()) {
+    std::tie(first_, last_) = traced_steps(config.output, steps_planned);
+  }
+  // Events are collected when no rank records, for which ranks would have to meet.
+  time_all_ = !config.output.summary.empty() && !train::shares_memory(mode_of(config));
   if (last_ > 0 || time_all_) {
     const std::string said = prepare_gpu_timeline(devices_);
     if (place_.main() && !config.output.quiet) fmt::print("{}", said);
@@ -104,24 +108,24 @@ Recording::Recording(const RunConfig& config, train::Trainer& trainer,
   trainer.after_step = [this](const train::StepResult& result) { after(result); };
 }
 
-/// Selects the five steps after the first two, unless the run is shorter or the user
-/// has chosen others.
-void Recording::choose_steps(int64_t planned) {
+/// The five steps after the first two, unless the run is shorter or the user has chosen
+/// others.
+std::pair<int64_t, int64_t> Recording::traced_steps(const OutputConfig& output,
+                                                    int64_t planned) {
   if (planned == 0) throw UsageError("--trace: a run of 0 steps has nothing to record");
-  first_ = planned > 7 ? 2 : 0;
-  last_ = planned > 7 ? 7 : planned;
-  if (config_.output.trace_steps.empty()) return;
+  int64_t first = planned > 7 ? 2 : 0, last = planned > 7 ? 7 : planned;
+  if (output.trace_steps.empty()) return {first, last};
   char rest = 0;
-  if (std::sscanf(config_.output.trace_steps.c_str(), "%ld:%ld%c", &first_, &last_,
-                  &rest) != 2 ||
-      first_ < 0 || last_ <= first_) {
+  if (std::sscanf(output.trace_steps.c_str(), "%ld:%ld%c", &first, &last, &rest) != 2 ||
+      first < 0 || last <= first) {
     throw UsageError("--trace-steps must be A:B with 0 <= A < B, not '" +
-                     config_.output.trace_steps + "'");
+                     output.trace_steps + "'");
   }
-  if (first_ >= planned) {
+  if (first >= planned) {
     throw UsageError(fmt::format("--trace-steps {}: this run has only steps 0 to {}",
-                                 config_.output.trace_steps, planned - 1));
+                                 output.trace_steps, planned - 1));
   }
+  return {first, last};
 }
 
 void Recording::before(int64_t step) {

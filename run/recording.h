@@ -15,6 +15,11 @@ namespace lockstep::run {
 /// step for `--summary`. Prints which files it wrote.
 class Recording {
  public:
+  /// Returns the steps [first, last) that `--trace` records. Throws UsageError if the
+  /// run has none of them.
+  static std::pair<int64_t, int64_t> traced_steps(const OutputConfig& output,
+                                                  int64_t planned);
+
   /// Hooks into the trainer. Throws UsageError if none of the `steps_planned` steps
   /// (training and evaluation) would be recorded. `devices` are those of this process;
   /// `place` is the rank whose steps are recorded.
@@ -45,7 +50,6 @@ class Recording {
   void set_skipped_images(int64_t count) { skipped_images_ = count; }
 
  private:
-  void choose_steps(int64_t planned);
   void assemble_trace();
   void write_trace();
   void before(int64_t step);

@@ -10,4 +10,9 @@ namespace lockstep::run {
 /// Returns what creates the rank's object; empty with DDP and without ranks.
 sharing::MakeSharing sharing_of(const RunConfig& config, const RankPlace& place);
 
+/// Returns the model that all `world` ranks of this process train; null in modes in
+/// which each trains its own.
+std::shared_ptr<sharing::SharedModel> shared_model_of(const RunConfig& config,
+                                                      int world);
+
 }  // namespace lockstep::run

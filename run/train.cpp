@@ -137,6 +137,12 @@ void say_what_runs(const RunConfig& c, const DataSets& data,
              train::name(mode_of(c)), devices.size(), devices.size() == 1 ? "" : "s",
              where, describe_batch(c, devices.size(), place), threads,
              threads == 1 ? "" : "s");
+  if (train::shares_memory(mode_of(c))) {
+    fmt::print(
+        "=> {} worker{} of one model, each at its own pace; the metrics of "
+        "training are worker 0's\n",
+        devices.size(), devices.size() == 1 ? "" : "s");
+  }
   if (c.recipe.optimizer != OptimizerKind::sgd) {
     fmt::print("=> optimizer {}, lr {}, weight decay {}\n", word(c.recipe.optimizer),
                c.recipe.lr, c.recipe.weight_decay);
@@ -286,6 +292,10 @@ int finish(const RunConfig& c, const train::Trainer& trainer, int64_t skipped) {
     train::save_weights(*trainer.model(), output.save);
     if (!output.quiet) std::printf("=> weights written: %s\n", output.save.c_str());
   }
+  const std::string shared = trainer.sharing() ? trainer.sharing()->report() : "";
+  if (!shared.empty() && !output.quiet && !c.evaluate) {
+    fmt::print("=> shared model: {}\n", shared);
+  }
   if (skipped > 0) {
     fmt::print(stderr, "lockstep: skipped bad images {} times\n", skipped);
   }
@@ -358,9 +368,13 @@ int train_rank(const RunConfig& c, const DataSets& data, const RankPlace& place,
   const int64_t skipped = skipped_by_all(c, place, devices[0]);
   if (recording) {
     share_with_ranks(*recording, place, devices[0], skipped);
+  }
+  hooks.meet();  // nothing is recorded while the files are written
+  if (recording) {
     recording->finish();
     if (trace) *trace = recording->trace();
   }
+  hooks.meet();
   const int code =
       place.main() ? finish(c, trainer, skipped) : end_quietly(place, trainer);
   return code == 0 && !kept ? 1 : code;

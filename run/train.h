@@ -28,6 +28,9 @@ struct RecordingHooks {
   bool records = true;  ///< this rank writes trace and summary
   /// Called after the trainer's hooks have been set, to wrap them.
   std::function<void(train::Trainer&)> around = [](train::Trainer&) {};
+  /// Called before and after the recording is completed, by ranks that do not make each
+  /// step together.
+  std::function<void()> meet = [] {};
 };
 
 /// Trains one rank to completion. Returns the exit code.

@@ -48,7 +48,9 @@ const Words<train::Mode>& words<train::Mode>() {
                                       {"dp-features", train::Mode::dp_features},
                                       {"dp-criterion", train::Mode::dp_criterion},
                                       {"ddp", train::Mode::ddp},
-                                      {"local-sgd", train::Mode::local_sgd}};
+                                      {"local-sgd", train::Mode::local_sgd},
+                                      {"hogwild", train::Mode::hogwild},
+                                      {"locked", train::Mode::locked}};
   return all;
 }
 
@@ -101,6 +103,27 @@ template <>
 const Words<plan::BucketRule>& words<plan::BucketRule>() {
   static const Words<plan::BucketRule> all{{"current", plan::BucketRule::current},
                                            {"1.11", plan::BucketRule::torch_1_11}};
+  return all;
+}
+
+template <>
+const Words<sharing::UpdateRule>& words<sharing::UpdateRule>() {
+  using sharing::UpdateRule;
+  static const Words<UpdateRule> all{{"store", UpdateRule::store},
+                                     {"fetch-add", UpdateRule::fetch_add}};
+  return all;
+}
+
+template <>
+const Words<sharing::LockFor>& words<sharing::LockFor>() {
+  using sharing::LockFor;
+  static const Words<LockFor> all{{"step", LockFor::step}, {"update", LockFor::update}};
+  return all;
+}
+
+template <>
+const Words<Partition>& words<Partition>() {
+  static const Words<Partition> all{{"own", Partition::own}, {"all", Partition::all}};
   return all;
 }
 

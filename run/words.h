@@ -43,6 +43,12 @@ template <>
 const Words<OptimizerKind>& words<OptimizerKind>();
 template <>
 const Words<plan::BucketRule>& words<plan::BucketRule>();
+template <>
+const Words<sharing::UpdateRule>& words<sharing::UpdateRule>();
+template <>
+const Words<sharing::LockFor>& words<sharing::LockFor>();
+template <>
+const Words<Partition>& words<Partition>();
 
 /// Returns the word for a value. Throws std::out_of_range if it has none.
 template <typename Enum>

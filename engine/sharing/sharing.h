@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "engine/distributed/collectives/process_group.h"
 #include "engine/nn/module.h"
@@ -34,6 +35,13 @@ class Sharing {
   /// Returns whether all ranks make each step together, so that its metrics are those
   /// of all ranks. Otherwise each rank has its own pace, and its metrics are its own.
   virtual bool in_step() const { return true; }
+
+  /// Called on all ranks after each epoch of training at their own pace: returns
+  /// whether `mine` holds on all of them.
+  virtual bool agree(bool mine) { return mine; }
+
+  /// Returns what is worth saying after the training; "" if nothing is.
+  virtual std::string report() const { return {}; }
 
   /// Adds facts to the event of the step that has just been made.
   virtual void describe(tracer::HostEvent&) const {}

@@ -15,19 +15,27 @@ enum class Mode {
   /// One of several ranks that train on their own and average their weights from time
   /// to time.
   local_sgd,
+  hogwild,  ///< one of several workers that train one model in host memory
+  locked,   ///< the same, with a lock on the model
 };
 
 inline const char* name(Mode mode) {
-  const char* const names[] = {"single",       "dp",  "dp-features",
-                               "dp-criterion", "ddp", "local-sgd"};
+  const char* const names[] = {"single", "dp",        "dp-features", "dp-criterion",
+                               "ddp",    "local-sgd", "hogwild",     "locked"};
   return names[static_cast<int>(mode)];
+}
+
+/// Returns whether ranks train one model in host memory, each at its own pace: they
+/// meet only to evaluate.
+inline bool shares_memory(Mode mode) {
+  return mode == Mode::hogwild || mode == Mode::locked;
 }
 
 /// Returns whether each device belongs to a rank: a thread or a process with a model
 /// and a share of the data of its own. In the other modes, one host thread drives all
 /// devices.
 inline bool has_ranks(Mode mode) {
-  return mode == Mode::ddp || mode == Mode::local_sgd;
+  return mode == Mode::ddp || mode == Mode::local_sgd || shares_memory(mode);
 }
 
 /// Returns whether DataParallel scatters the batch of the one host thread.

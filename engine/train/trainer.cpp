@@ -76,7 +76,19 @@ EpochResult Trainer::train_epoch(data::DataLoader& loader, int epoch,
   loader.start_epoch(epoch);
   callable_->train();
   const std::string prefix = "Epoch: [" + std::to_string(epoch) + "]";
+  if (sharing_ && !in_step()) return run_at_own_pace(loader, prefix, last_step);
   return run(loader, true, prefix, last_step, in_step());
+}
+
+/// Every rank trains on its own; all of them go on to the evaluation, or none does.
+EpochResult Trainer::run_at_own_pace(data::DataLoader& loader,
+                                     const std::string& prefix, int64_t last_step) {
+  at_own_pace_ = true;
+  EpochResult result = run(loader, true, prefix, last_step, false);
+  at_own_pace_ = false;
+  all_stop_ = !sharing_->agree(!stop.load());
+  result.complete = sharing_->agree(result.complete && !all_stop_);
+  return result;
 }
 
 EpochResult Trainer::validate(data::DataLoader& loader, data::DataLoader* rest) {

@@ -86,9 +86,11 @@ class Trainer {
 
   void set_lr(double lr) { optimizer().set_lr(lr); }
   int64_t steps_done() const { return next_step_; }
-  /// Returns whether Ctrl-C was pressed on this rank or, if the ranks make each step
-  /// together, on any rank.
-  bool told_to_stop() const { return in_step() ? all_stop_ : stop.load(); }
+  /// Returns whether Ctrl-C was pressed; with ranks, what they agreed on, except in the
+  /// middle of an epoch that each makes at its own pace.
+  bool told_to_stop() const {
+    return options_.group && !at_own_pace_ ? all_stop_ : stop.load();
+  }
   const nn::ModulePtr& model() const { return model_; }
   /// Returns what `forward` is called on: the model or its wrapper.
   const nn::ModulePtr& callable() const { return callable_; }
@@ -97,6 +99,8 @@ class Trainer {
   const TrainerOptions& options() const { return options_; }
   /// Returns the DDP wrapper; null in other modes.
   distributed::DistributedDataParallel* ddp() { return ddp_.get(); }
+  /// Returns how the ranks share weights; null without ranks and in DDP.
+  const sharing::Sharing* sharing() const { return sharing_.get(); }
 
   /// Called before and after each step, respectively; used for recording.
   std::function<void(int64_t step)> before_step;
@@ -121,6 +125,8 @@ class Trainer {
   EpochResult run(data::DataLoader& loader, bool train, const std::string& prefix,
                   int64_t last_step, bool reduce);
   void reduce_metrics(StepResult& result);
+  EpochResult run_at_own_pace(data::DataLoader& loader, const std::string& prefix,
+                              int64_t last_step);
   bool ended(int64_t last_step) const;
   void warn_if_diverged(const StepResult& result);
   void say_skipped(const std::string& prefix, int64_t batch, int64_t batches);
@@ -133,8 +139,9 @@ class Trainer {
   std::shared_ptr<parallel::DataParallel> wrapper_;
   std::shared_ptr<distributed::DistributedDataParallel> ddp_;
   std::unique_ptr<sharing::Sharing> sharing_;
-  bool warned_ = false;    ///< whether it has warned of a non-finite loss
-  bool all_stop_ = false;  ///< whether any rank was told to stop
+  bool warned_ = false;       ///< whether it has warned of a non-finite loss
+  bool all_stop_ = false;     ///< whether any rank was told to stop
+  bool at_own_pace_ = false;  ///< in an epoch in which no step waits for other ranks
   TrainerOptions options_;
   std::unique_ptr<TrainStep> train_step_;
   int64_t next_step_ = 0;

@@ -112,6 +112,8 @@ class Narrator : EventFacts {
     }
     if (name() == phases::forward && !is_dp() && !is_ddp() && !trains())
       special = "eval";
+    if (name() == phases::pull) add_traffic(reasons::pull, true);
+    if (name() == phases::optimizer && add_shared_update()) special = "shared";
     if (name() == phases::scatter && from_ != kHostDevice) special = "device";
     if (name() == phases::h2d && is_dp() && caused.copies == 1 &&
         string_arg(step_args_, keys::input_on) == values::host) {
@@ -119,6 +121,20 @@ class Narrator : EventFacts {
           string_arg(args_of(model_, model_.events[caused.first_copy]), keys::tensor);
     }
     return say({"phase/" + name() + "/" + special, "phase/" + name(), "phase"});
+  }
+
+  /// Returns false unless the phase updates a model that workers share.
+  bool add_shared_update() {
+    const int64_t version = int_arg(args_, keys::version, -1);
+    const int64_t read = int_arg(args_, keys::read_version, -1);
+    if (read < 0 || version <= read) return false;
+    facts_.number("version", version);
+    facts_.number("read", read);
+    facts_.number("stale", version - 1 - read);
+    if (const int64_t lost = int_arg(args_, keys::lost_updates); lost > 0) {
+      facts_.number("lost", lost);
+    }
+    return true;
   }
 
   std::string call() {

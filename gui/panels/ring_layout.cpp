@@ -125,6 +125,8 @@ std::vector<int> ring_order(const Model& model, bool* recorded) {
 bool is_ring(const Model& model) {
   const auto ranks = static_cast<size_t>(model.ranks());
   if (ranks < 2 || model.devices.size() != ranks) return false;
+  const std::string mode = model.meta_text(tracer::top::mode);
+  if (mode == "hogwild" || mode == "locked") return false;  // all meet at the host
   std::vector<bool> seen(ranks);
   for (const Device& device : model.devices) {
     const auto rank = static_cast<size_t>(device.rank);

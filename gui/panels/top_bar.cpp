@@ -21,6 +21,8 @@ std::string trace_title(const Model& model) {
                            : mode == "dp-features"  ? "DataParallel of features"
                            : mode == "dp-criterion" ? "DataParallelModel"
                            : mode == "ddp"          ? "DistributedDataParallel"
+                           : mode == "hogwild"      ? "Hogwild"
+                           : mode == "locked"       ? "one model with a lock"
                                                     : mode;
   std::string text = model.meta_text(top::arch);
   if (text.empty()) text = model.name.substr(model.name.find_last_of('/') + 1);

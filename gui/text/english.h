@@ -1,6 +1,7 @@
 // English: all text of the viewer's narration, and of its tour. `language.h` explains
 // the template syntax; another language would be another set of files like these
-// (`english_host.h`, `english_devices.h`, `english_criterion.h`).
+// (`english_host.h`, `english_devices.h`, `english_criterion.h`,
+// `english_shared.h`).
 //
 // Keys start with the kind of event, followed by the special case. Facts, if known:
 //   {name} {time} {share}  the event's name, duration, share of the step
@@ -26,17 +27,19 @@
 #include "gui/text/english_criterion.h"
 #include "gui/text/english_devices.h"
 #include "gui/text/english_host.h"
+#include "gui/text/english_shared.h"
 
 namespace lockstep::gui {
 
 /// All templates in one table. A key may occur several times: see `language.h`.
 inline constexpr auto kEnglish = [] {
   std::array<Template, std::size(kEnglishHost) + std::size(kEnglishDevices) +
-                           std::size(kEnglishCriterion)>
+                           std::size(kEnglishCriterion) + std::size(kEnglishShared)>
       all{};
   auto end = std::copy(std::begin(kEnglishHost), std::end(kEnglishHost), all.begin());
   end = std::copy(std::begin(kEnglishDevices), std::end(kEnglishDevices), end);
-  std::copy(std::begin(kEnglishCriterion), std::end(kEnglishCriterion), end);
+  end = std::copy(std::begin(kEnglishCriterion), std::end(kEnglishCriterion), end);
+  std::copy(std::begin(kEnglishShared), std::end(kEnglishShared), end);
   return all;
 }();
 

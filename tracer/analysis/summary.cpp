@@ -258,6 +258,7 @@ Summary summarize(const Trace& trace) {
              measured = measure(trace, lanes, steps, summary);
              take_utilisation(trace, steps, summary);
              summary.memory = memory_peaks(trace, lanes);
+             summary.staleness = staleness_of(trace);
              summary.kernels = kernel_times(trace);
              if (summary.imported) summary.recording = device_times(trace, lanes);
            });

@@ -9,6 +9,7 @@
 
 #include "tracer/analysis/communication.h"
 #include "tracer/analysis/device_times.h"
+#include "tracer/analysis/shared_updates.h"
 #include "tracer/analysis/spans.h"
 #include "tracer/analysis/split.h"
 #include "tracer/analysis/utilisation.h"
@@ -103,6 +104,7 @@ struct Summary {
   int64_t rank = kNone;       ///< rank of the file, if it holds one rank of several
   int64_t world_size = 1;
   StepGroup train, eval;
+  Staleness staleness;                   ///< of a model that workers share
   std::map<int64_t, MemoryPeak> memory;  ///< by device
   std::vector<KernelTime> kernels;       ///< longest first
   std::vector<DeviceTimes> recording;    ///< of an import, by rank and device

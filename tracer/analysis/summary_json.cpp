@@ -151,6 +151,9 @@ Json summary_json(const Summary& summary) {
     json["world_size"] = summary.world_size;
   }
   if (!summary.failure.empty()) json["failure"] = summary.failure;
+  if (summary.staleness.updates > 0) {
+    json["shared_model"] = staleness_json(summary.staleness);
+  }
   if (summary.imported) json["recording"] = recording_json(summary.recording);
   json["peak_memory"] = Json::object();
   for (const auto& [device, peak] : summary.memory) {

@@ -337,6 +337,7 @@ std::string summary_text(const Summary& summary) {
         "  Hosts keep their recorded pace, so part of the waiting is noise of the "
         "machine that\n  recorded the trace.\n";
   }
+  text += staleness_text(summary.staleness);
   text += memory_table(summary);
   text += kernel_table(summary);
   const std::string speedup = speedup_sentence(summary);

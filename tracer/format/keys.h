@@ -39,6 +39,9 @@ inline constexpr char thread_sort_index[] = "thread_sort_index";
 inline constexpr char grad_ready[] = "grad_ready";
 inline constexpr char grad_hook[] = "grad_hook";
 inline constexpr char bucket_ready[] = "bucket_ready";
+// Operations on a model in host memory that workers share.
+inline constexpr char read_shared[] = "lockstep::read_shared";
+inline constexpr char update_shared[] = "lockstep::update_shared";
 }  // namespace names
 
 /// `name` of a phase, and `phase` of the tasks that belong to it.
@@ -56,6 +59,7 @@ inline constexpr char reduce[] = "reduce";
 inline constexpr char broadcast[] = "broadcast";
 inline constexpr char all_reduce[] = "all_reduce";
 inline constexpr char average[] = "average";  ///< of the ranks' weights (local SGD)
+inline constexpr char pull[] = "pull";        ///< of shared weights, to a worker
 inline constexpr char optimizer[] = "optimizer";
 inline constexpr char metrics[] = "metrics";
 }  // namespace phases
@@ -161,6 +165,9 @@ inline constexpr char worker[] = "worker";
 inline constexpr char server[] = "server";
 inline constexpr char read_version[] = "read_version";  ///< that a gradient was for
 inline constexpr char version[] = "version";            ///< that an update made
+inline constexpr char lost_updates[] = "lost_updates";  ///< elements it overwrote
+inline constexpr char update_rule[] = "update_rule";    ///< of a step: `store`, …
+inline constexpr char lock[] = "lock";  ///< of a step: held for the `step`, `update`
 // Collectives and their messages.
 inline constexpr char collective[] = "collective";
 inline constexpr char algorithm[] = "algorithm";

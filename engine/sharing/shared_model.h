@@ -1,0 +1,121 @@
+// Weights in host memory that several workers read and update at the same time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include "engine/sharing/model_lock.h"
+#include "engine/tensor/tensor.h"
+
+namespace lockstep::sharing {
+
+/// How a worker changes an element that another worker may change at the same time.
+enum class UpdateRule {
+  /// Load, add, store, as in PyTorch's optimizers on shared memory: what another
+  /// worker stores in between is overwritten, and that update is lost.
+  store,
+  fetch_add,  ///< one indivisible operation, as in the Hogwild paper: none is lost
+};
+
+template <typename T>
+bool same_bits(T a, T b) {
+  return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+/// Returns where the step from `read` to `next` leads from `now`. From `read` itself it
+/// leads to `next`, bit by bit, whereas `now + (next - read)` may be rounded.
+template <typename T>
+T moved(T now, T read, T next) {
+  return same_bits(now, read) ? next : now + (next - read);
+}
+
+/// One element of shared memory. All accesses are relaxed atomic operations.
+template <typename T>
+class Element {
+ public:
+  explicit Element(T& memory) : memory_(memory) {}
+
+  T load() const { return memory_.load(std::memory_order_relaxed); }
+  /// Stores `value`, which was computed from the loaded value `seen`. Returns whether
+  /// the element had changed since then: the store overwrote another's update.
+  bool store(T seen, T value) {
+    return !same_bits(memory_.exchange(value, std::memory_order_relaxed), seen);
+  }
+  /// Makes the step from `read` to `next`, without losing another's.
+  void add(T read, T next) {
+    T now = load();
+    while (!memory_.compare_exchange_weak(now, moved(now, read, next),
+                                          std::memory_order_relaxed)) {
+    }
+  }
+
+ private:
+  std::atomic_ref<T> memory_;
+};
+
+/// One worker's update, as it was applied.
+struct Update {
+  int64_t read_version = 0;  ///< of the weights that the gradients were computed for
+  int64_t version = 0;       ///< of the weights after the update
+  int64_t lost = 0;          ///< elements in which it overwrote another worker's update
+  /// Returns the number of other updates between the read and this update.
+  int64_t staleness() const { return version - 1 - read_version; }
+};
+
+/// The weights, and what their workers agree on. Thread-safe. Buffers are shared like
+/// parameters, as by PyTorch's `model.share_memory()`.
+class SharedModel {
+ public:
+  SharedModel(UpdateRule rule, int workers) : rule_(rule), workers_(workers) {}
+
+  /// Takes the weights from the first caller. REQUIRES: every worker calls it before
+  /// anything else, with equal values.
+  void start_with(const Tensors& tensors);
+
+  /// Copies the weights to host tensors of the same shapes, element by element, while
+  /// others may be updating them. Returns the version before the first element.
+  int64_t read(const Tensors& into) const;
+  /// Makes the step from `read`, which was returned with `read_version`, to `next`.
+  /// Elements that it leaves as they are are not written. The version is counted when
+  /// the last element has been written.
+  Update apply(const Tensors& read, const Tensors& next, int64_t read_version);
+
+  /// Waits for all workers. Returns whether `mine` holds on all of them.
+  bool agree(bool mine);
+  ModelLock& lock() { return lock_; }
+
+  /// Makes pending and later calls throw std::runtime_error with the message `why`.
+  void abandon(const std::string& why);
+
+  /// Returns false for devices that compute nothing: their weights are not copied.
+  bool has_values() const { return has_values_; }
+  const Tensors& tensors() const { return tensors_; }
+  UpdateRule rule() const { return rule_; }
+  int workers() const { return workers_; }
+  int64_t version() const { return version_.load(std::memory_order_relaxed); }
+  /// Returns how many updates were made, how stale they were, and what was lost.
+  std::string report() const;
+
+ private:
+  void require_usable() const;
+
+  const UpdateRule rule_;
+  const int workers_;
+  std::once_flag started_;
+  bool has_values_ = true;
+  Tensors tensors_;  ///< on the host; changed only through Element
+  std::atomic<int64_t> version_{0}, staleness_{0}, lost_{0};
+  ModelLock lock_;
+
+  mutable std::mutex mutex_;  ///< guards what follows
+  std::condition_variable changed_;
+  int arrived_ = 0;
+  int64_t round_ = 0;
+  bool all_ = true, agreed_ = true;
+  std::string abandoned_;
+};
+
+}  // namespace lockstep::sharing

@@ -1,0 +1,246 @@
+// The shared model by itself: which updates are applied and which are lost, and how
+// workers meet at its lock.
+#include "engine/sharing/shared_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <thread>
+
+#include "tests/engine/values.h"
+
+namespace lockstep::sharing {
+namespace {
+
+/// What one worker sees of the shared model.
+struct Hand {
+  explicit Hand(SharedModel& model) : model(model) {
+    for (const Tensor& tensor : model.tensors()) {
+      read.push_back(Tensor::empty(tensor.sizes(), kHost, tensor.dtype()));
+    }
+    version = model.read(read);
+  }
+  Tensors plus(double step) const {
+    Tensors next;
+    for (const Tensor& tensor : read) {
+      std::vector<double> values = test::values_of(tensor);
+      for (double& value : values) value += step;
+      next.push_back(Tensor::from(values, tensor.sizes(), tensor.dtype()));
+    }
+    return next;
+  }
+  Update add(double step) { return model.apply(read, plus(step), version); }
+
+  SharedModel& model;
+  Tensors read;
+  int64_t version = 0;
+};
+
+void start(SharedModel& model, const std::vector<double>& values,
+           DType type = DType::f64) {
+  model.start_with({test::vector(values, type)});
+}
+
+TEST(SharedElements, AStepFromTheValueReadArrivesBitByBit) {
+  const float read = 0.1F, next = std::nextafter(1e-9F, 1.0F);
+  ASSERT_NE(read + (next - read), next) << "the case that addition rounds";
+  EXPECT_EQ(moved(read, read, next), next);
+  EXPECT_EQ(moved(2.0F, read, next), 2.0F + (next - read));
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(moved(nan, nan, 1.0), 1.0);
+}
+
+TEST(SharedElements, StoresOverwriteWhatOthersStoredSinceTheLoad) {
+  double memory = 10;
+  Element<double> a(memory), b(memory);
+  const double seen_by_a = a.load(), seen_by_b = b.load();
+  EXPECT_FALSE(a.store(seen_by_a, moved(seen_by_a, 10.0, 11.0)));  // + 1
+  EXPECT_TRUE(b.store(seen_by_b, moved(seen_by_b, 10.0, 14.0)));   // + 4
+  EXPECT_EQ(memory, 14) << "sent 1 + 4, applied 4: the first update is lost";
+}
+
+TEST(SharedElements, AdditionsKeepWhatOthersStoredSinceTheRead) {
+  double memory = 10;
+  Element<double> a(memory), b(memory);
+  a.add(10, 11);
+  b.add(10, 14);
+  EXPECT_EQ(memory, 15);
+}
+
+TEST(SharedModels, CountVersionsAndStaleness) {
+  for (const UpdateRule rule : {UpdateRule::store, UpdateRule::fetch_add}) {
+    SharedModel model(rule, 2);
+    start(model, {1, 2, 3});
+    Hand a(model), b(model);
+    const Update first = a.add(1), second = b.add(10);
+    EXPECT_EQ(first.version, 1);
+    EXPECT_EQ(first.staleness(), 0);
+    EXPECT_EQ(second.read_version, 0);
+    EXPECT_EQ(second.version, 2);
+    EXPECT_EQ(second.staleness(), 1);
+    EXPECT_EQ(second.lost, 0) << "it was applied to the values after the first";
+    EXPECT_EQ(test::values_of(Hand(model).read[0]), (std::vector<double>{12, 13, 14}));
+    EXPECT_EQ(model.report(),
+              "2 updates by 2 workers, staleness 0.50 on average, no update lost");
+  }
+}
+
+TEST(SharedModels, LeaveElementsAloneThatAnUpdateDoesNotChange) {
+  SharedModel model(UpdateRule::store, 2);
+  start(model, {1, 2, 3}, DType::f32);
+  Hand a(model), b(model);
+  a.model.apply(a.read, {test::vector({1, 5, 3}, DType::f32)}, a.version);
+  b.model.apply(b.read, {test::vector({0.5, 2, 3}, DType::f32)}, b.version);
+  EXPECT_EQ(test::values_of(Hand(model).read[0]), (std::vector<double>{0.5, 5, 3}));
+}
+
+TEST(SharedModels, ShareCountersToo) {
+  SharedModel model(UpdateRule::fetch_add, 2);
+  start(model, {7}, DType::i64);
+  Hand a(model), b(model);
+  a.add(1);
+  b.add(1);
+  EXPECT_EQ(test::values_of(Hand(model).read[0]), std::vector<double>{9});
+}
+
+/// Workers that add integers, which doubles hold exactly, whatever their order. Returns
+/// the sum of what was added to each element less the sum sent.
+struct Race {
+  static constexpr int kWorkers = 4, kRounds = 200, kElements = 16;
+  explicit Race(UpdateRule rule) : model(rule, kWorkers) {
+    start(model, std::vector<double>(kElements, 0));
+    std::vector<std::thread> threads;
+    for (int w = 0; w < kWorkers; ++w) {
+      threads.emplace_back([this, w] {
+        model.agree(true);
+        for (int i = 0; i < kRounds; ++i) updates[w].push_back(Hand(model).add(w + 1));
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const auto& of_worker : updates) {
+      for (const Update& update : of_worker) {
+        versions.push_back(update.version);
+        lost += update.lost;
+        stale += update.staleness();
+      }
+    }
+    std::sort(versions.begin(), versions.end());
+  }
+  SharedModel model;
+  std::vector<Update> updates[kWorkers];
+  std::vector<int64_t> versions;
+  int64_t lost = 0, stale = 0;
+};
+
+TEST(SharedModels, WithFetchAddTheSumAppliedIsTheSumSent) {
+  Race race(UpdateRule::fetch_add);
+  const double sent = Race::kRounds * (1 + 2 + 3 + 4);
+  for (const double value : test::values_of(race.model.tensors()[0])) {
+    EXPECT_EQ(value, sent);
+  }
+  EXPECT_EQ(race.lost, 0);
+  for (size_t i = 0; i < race.versions.size(); ++i) {
+    ASSERT_EQ(race.versions[i], static_cast<int64_t>(i) + 1) << "each version once";
+  }
+}
+
+TEST(SharedModels, WithStoresWhatIsMissingWasCountedAsLost) {
+  Race race(UpdateRule::store);
+  const double sent = Race::kRounds * (1 + 2 + 3 + 4);
+  int64_t incomplete = 0;
+  for (const double value : test::values_of(race.model.tensors()[0])) {
+    EXPECT_LE(value, sent);
+    incomplete += value < sent;
+  }
+  EXPECT_LE(incomplete, race.lost) << "a missing update was overwritten by a store";
+}
+
+/// A worker's versions: between two of its own updates lie the updates of others,
+/// before its read (the gap) or after it (the staleness). So their sums are what
+/// remains of the versions, whatever the speeds; without gaps, N equal workers tend to
+/// N − 1.
+TEST(SharedModels, StalenessIsConserved) {
+  Race race(UpdateRule::fetch_add);
+  int64_t stale = 0, gaps = 0, rest = 0;
+  for (const auto& of_worker : race.updates) {
+    int64_t last = of_worker.front().read_version;
+    for (const Update& update : of_worker) {
+      ASSERT_GE(update.read_version, last) << "a worker reads its own updates";
+      ASSERT_GT(update.version, update.read_version);
+      gaps += update.read_version - last;
+      stale += update.staleness();
+      last = update.version;
+    }
+    rest +=
+        last - of_worker.front().read_version - static_cast<int64_t>(of_worker.size());
+  }
+  EXPECT_EQ(stale + gaps, rest);
+}
+
+TEST(SharedModels, EqualWorkersTendToAStalenessOfOneLessThanTheirNumber) {
+  constexpr int kWorkers = 4, kRounds = 50;
+  SharedModel model(UpdateRule::store, kWorkers);
+  start(model, {0});
+  std::vector<Hand> hands(kWorkers, Hand(model));
+  std::vector<int64_t> staleness;
+  for (int i = 0; i < kRounds * kWorkers; ++i) {
+    Hand& next = hands[i % kWorkers];
+    staleness.push_back(next.add(1).staleness());
+    next.version = model.read(next.read);
+  }
+  for (size_t i = 0; i < staleness.size(); ++i) {
+    EXPECT_EQ(staleness[i], std::min<int64_t>(static_cast<int64_t>(i), kWorkers - 1));
+  }
+  EXPECT_EQ(test::values_of(model.tensors()[0])[0], kRounds * kWorkers);
+}
+
+TEST(SharedModels, AllWorkersAgreeOrNone) {
+  SharedModel model(UpdateRule::store, 3);
+  for (const bool last : {true, false, true}) {
+    bool agreed[3];
+    std::vector<std::thread> threads;
+    for (int w = 0; w < 3; ++w) {
+      threads.emplace_back([&, w] { agreed[w] = model.agree(w < 2 || last); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const bool one : agreed) EXPECT_EQ(one, last);
+  }
+}
+
+TEST(SharedModels, AbandonedOnesWakeWhoeverWaits) {
+  SharedModel model(UpdateRule::store, 3);
+  start(model, {1});
+  model.lock().acquire();
+  std::string at_lock, at_meeting;
+  std::thread locked(
+      [&] { at_lock = test::message_of([&] { model.lock().acquire(); }); });
+  std::thread meets([&] { at_meeting = test::message_of([&] { model.agree(true); }); });
+  model.abandon("rank 2 failed: out of memory");
+  locked.join();
+  meets.join();
+  EXPECT_EQ(at_lock, "rank 2 failed: out of memory");
+  EXPECT_EQ(at_meeting, "rank 2 failed: out of memory");
+  EXPECT_EQ(test::message_of([&] { Hand hand(model); }),
+            "rank 2 failed: out of memory");
+}
+
+TEST(SharedModels, TheLockAdmitsOneAtATime) {
+  SharedModel model(UpdateRule::store, 4);
+  start(model, {0});
+  std::vector<std::thread> threads;
+  for (int w = 0; w < 4; ++w) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 100; ++i) {
+        model.lock().acquire();
+        EXPECT_EQ(Hand(model).add(1).staleness(), 0);
+        model.lock().release(tracer::kNone);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(test::values_of(model.tensors()[0])[0], 400);
+}
+
+}  // namespace
+}  // namespace lockstep::sharing
