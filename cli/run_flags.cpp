@@ -93,7 +93,7 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
                           "default: dp, or dp-features for AlexNet and VGG as in the "
                           "ImageNet example; dp-criterion: the loss on each device; "
                           "ddp: one thread per device; local-sgd: ranks average their "
-                          "weights");
+                          "weights; ps: workers and parameter servers");
   c.add_option("--devices", o.device.count,
                "number of devices; if there are fewer GPUs, several share one")
       ->check(Numbers(1, 64))

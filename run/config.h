@@ -11,6 +11,7 @@
 #include "engine/models/zoo.h"
 #include "engine/optim/schedule.h"
 #include "engine/plan/buckets.h"
+#include "engine/sharing/update_rule.h"
 #include "engine/train/trainer.h"
 #include "run/environment.h"
 
@@ -100,6 +101,15 @@ struct LocalSgdConfig {
   int64_t warmup = 0;  ///< before the first average is due
 };
 
+/// The options of --mode ps.
+struct PsConfig {
+  int servers = 1;
+  sharing::Consistency consistency = sharing::Consistency::sync;
+  int64_t staleness = 0;  ///< ssp: steps by which a worker may be ahead
+  int backup = 0;         ///< sync: gradients that an update does not wait for
+  std::string slow_rank;  ///< `2:3x`; see slow_rank_of()
+};
+
 struct CheckpointConfig {
   std::string folder, resume;
   std::string changed_recipe;  ///< flags whose values differ from the checkpoint's
@@ -121,6 +131,7 @@ struct RunConfig {
   DistributedConfig distributed;
   DdpConfig ddp;
   LocalSgdConfig local_sgd;
+  PsConfig ps;
   CheckpointConfig checkpoint;
   OutputConfig output;
   int64_t steps = -1;  ///< stop after this many; negative: after all epochs

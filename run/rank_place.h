@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/distributed/collectives/process_group.h"
+#include "engine/sharing/parameter_servers.h"
 #include "run/config.h"
 
 namespace lockstep::run {
@@ -18,8 +19,9 @@ struct RankPlace {
   int local_world = 1;      ///< ranks on this node, which share `-b` and `-j`
   bool is_process = false;  ///< otherwise a thread
   std::string init = {};    ///< where processes meet: tcp://…, file://… or env://
-  std::shared_ptr<distributed::ProcessGroup> group = nullptr;  ///< null: no ranks
-  bool main() const { return rank == 0; }                      ///< prints and saves
+  std::shared_ptr<distributed::ProcessGroup> group = nullptr;    ///< null: no ranks
+  std::shared_ptr<sharing::ParameterServers> servers = nullptr;  ///< --mode ps
+  bool main() const { return rank == 0; }                        ///< prints and saves
 };
 
 /// Returns the rank of this process, started by spawn_ranks() or `launch`, or by the

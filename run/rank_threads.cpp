@@ -10,6 +10,8 @@
 #include "engine/distributed/rendezvous/store.h"
 #include "engine/nn/init.h"
 #include "run/devices.h"
+#include "run/recording.h"
+#include "run/sharing.h"
 #include "run/train.h"
 #include "tracer/record/traceback.h"
 
@@ -17,7 +19,8 @@ namespace lockstep::run {
 namespace {
 
 /// A barrier between steps, so that one rank can switch the recorder on or off while no
-/// other rank is recording. A failing rank opens it permanently.
+/// other rank is recording. A failing rank opens it permanently; one that makes no more
+/// steps leaves it.
 class Gate {
  public:
   explicit Gate(int ranks) : ranks_(ranks) {}
@@ -25,12 +28,19 @@ class Gate {
   void pass() {
     std::unique_lock lock(mutex_);
     const int64_t round = round_;
-    if (++waiting_ == ranks_) {
-      waiting_ = 0;
-      ++round_;
-      changed_.notify_all();
-    }
+    ++waiting_;
+    release_if_complete();
     changed_.wait(lock, [&] { return open_ || round_ != round; });
+  }
+  void leave() {
+    std::lock_guard lock(mutex_);
+    --ranks_;
+    release_if_complete();
+    changed_.notify_all();
+  }
+  void wait_until_all_left() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return open_ || ranks_ == 0; });
   }
   void open() {
     std::lock_guard lock(mutex_);
@@ -39,7 +49,14 @@ class Gate {
   }
 
  private:
-  const int ranks_;
+  void release_if_complete() {
+    if (waiting_ == 0 || waiting_ < ranks_) return;
+    waiting_ = 0;
+    ++round_;
+    changed_.notify_all();
+  }
+
+  int ranks_;  ///< that have not left
   std::mutex mutex_;
   std::condition_variable changed_;
   int waiting_ = 0;
@@ -47,13 +64,15 @@ class Gate {
   bool open_ = false;
 };
 
-/// Wraps `hook` so that all ranks pass `gate` before and after it.
-template <typename... Args>
-std::function<void(Args...)> gated(Gate& gate, std::function<void(Args...)> hook) {
-  return [&gate, hook](Args... args) {
-    gate.pass();
+/// Wraps `hook` so that all ranks pass `gate` before and after it, if `meets(…)`.
+template <typename... Args, typename Meets>
+std::function<void(Args...)> gated(Gate& gate, std::function<void(Args...)> hook,
+                                   Meets meets) {
+  return [&gate, hook, meets](Args... args) {
+    const bool all = meets(args...);
+    if (all) gate.pass();
     if (hook) hook(args...);
-    gate.pass();
+    if (all) gate.pass();
   };
 }
 
@@ -106,6 +125,10 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
   const auto store = std::make_shared<distributed::HashStore>(timeout);
   const nn::Construction construction = nn::construction();
   const bool gates = !c.output.trace.empty() || !c.output.summary.empty() || trace;
+  const auto servers = make_servers(c);
+  for (const Device device : server_devices(c)) {
+    tracer::claim_device(device.index, device.index);
+  }
   Gate gate(world);
   std::mutex mutex;
   std::exception_ptr first_error;
@@ -118,12 +141,23 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
     tracer::name_host_thread("main");
     nn::construction() = construction;
     RankPlace place{rank, world, rank, world};
+    place.servers = servers;
     RecordingHooks hooks;
     hooks.records = rank == 0;
     hooks.around = [&](train::Trainer& trainer) {
       if (!gates) return;
-      trainer.before_step = gated<int64_t>(gate, trainer.before_step);
-      trainer.after_step = gated<const train::StepResult&>(gate, trainer.after_step);
+      const auto bounds = recording_boundaries(c, planned_steps(c, data, place));
+      const auto meets = [bounds, all = steps_together(c)](int64_t step) {
+        return all || bounds(step);
+      };
+      trainer.before_step = gated<int64_t>(gate, trainer.before_step, meets);
+      trainer.after_step = gated<const train::StepResult&>(
+          gate, trainer.after_step,
+          [meets](const train::StepResult& made) { return meets(made.step + 1); });
+    };
+    hooks.ended = [&] {
+      gate.leave();
+      if (gates && rank == 0) gate.wait_until_all_left();
     };
     try {
       place.group = std::make_shared<distributed::ProcessGroup>(
@@ -141,9 +175,11 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
         }
       }
       gate.open();
+      const std::string why =
+          "rank " + std::to_string(rank) + " failed: " + error.what();
+      if (servers) servers->abort(why);
       if (!place.group) return;  // no rank waits for this one
-      place.group->communicator().abort("rank " + std::to_string(rank) +
-                                        " failed: " + error.what());
+      place.group->communicator().abort(why);
     }
   };
   std::vector<std::thread> threads;

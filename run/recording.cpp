@@ -58,6 +58,24 @@ tracer::RunFacts facts_of(const RunConfig& config, const nn::Module& model,
   return facts;
 }
 
+/// Returns the steps chosen by the user, else the five after the first two, unless the
+/// run is shorter.
+std::pair<int64_t, int64_t> traced_steps(const RunConfig& config, int64_t planned) {
+  int64_t first = planned > 7 ? 2 : 0, last = planned > 7 ? 7 : planned;
+  const std::string& chosen = config.output.trace_steps;
+  if (chosen.empty()) return {first, last};
+  char rest = 0;
+  if (std::sscanf(chosen.c_str(), "%ld:%ld%c", &first, &last, &rest) != 2 ||
+      first < 0 || last <= first) {
+    throw UsageError("--trace-steps must be A:B with 0 <= A < B, not '" + chosen + "'");
+  }
+  if (first >= planned) {
+    throw UsageError(fmt::format("--trace-steps {}: this run has only steps 0 to {}",
+                                 chosen, planned - 1));
+  }
+  return {first, last};
+}
+
 /// Removes references to events that are not in the file. The first traced step may
 /// wait for work that an earlier step left on a stream, and a loader's workers span
 /// several steps; --summary records those events, but they are not written. `has_gaps`:
@@ -104,24 +122,19 @@ Recording::Recording(const RunConfig& config, train::Trainer& trainer,
   trainer.after_step = [this](const train::StepResult& result) { after(result); };
 }
 
-/// Selects the five steps after the first two, unless the run is shorter or the user
-/// has chosen others.
 void Recording::choose_steps(int64_t planned) {
   if (planned == 0) throw UsageError("--trace: a run of 0 steps has nothing to record");
-  first_ = planned > 7 ? 2 : 0;
-  last_ = planned > 7 ? 7 : planned;
-  if (config_.output.trace_steps.empty()) return;
-  char rest = 0;
-  if (std::sscanf(config_.output.trace_steps.c_str(), "%ld:%ld%c", &first_, &last_,
-                  &rest) != 2 ||
-      first_ < 0 || last_ <= first_) {
-    throw UsageError("--trace-steps must be A:B with 0 <= A < B, not '" +
-                     config_.output.trace_steps + "'");
-  }
-  if (first_ >= planned) {
-    throw UsageError(fmt::format("--trace-steps {}: this run has only steps 0 to {}",
-                                 config_.output.trace_steps, planned - 1));
-  }
+  std::tie(first_, last_) = traced_steps(config_, planned);
+}
+
+std::function<bool(int64_t)> recording_boundaries(const RunConfig& config,
+                                                  int64_t planned) {
+  const bool traces = !config.output.trace.empty() && planned > 0;
+  const auto traced = traces ? traced_steps(config, planned) : std::pair(-1L, -1L);
+  const int64_t every = config.output.summary.empty() ? INT64_MAX : kDrainEvery;
+  return [=](int64_t step) {
+    return step == traced.first || step == traced.second || step % every == 0;
+  };
 }
 
 void Recording::before(int64_t step) {

@@ -28,6 +28,9 @@ struct RecordingHooks {
   bool records = true;  ///< this rank writes trace and summary
   /// Called after the trainer's hooks have been set, to wrap them.
   std::function<void(train::Trainer&)> around = [](train::Trainer&) {};
+  /// Called when the rank makes no more steps. For the rank that records, it returns
+  /// when no rank does.
+  std::function<void()> ended = [] {};
 };
 
 /// Trains one rank to completion. Returns the exit code.

@@ -48,7 +48,17 @@ const Words<train::Mode>& words<train::Mode>() {
                                       {"dp-features", train::Mode::dp_features},
                                       {"dp-criterion", train::Mode::dp_criterion},
                                       {"ddp", train::Mode::ddp},
-                                      {"local-sgd", train::Mode::local_sgd}};
+                                      {"local-sgd", train::Mode::local_sgd},
+                                      {"ps", train::Mode::ps}};
+  return all;
+}
+
+template <>
+const Words<sharing::Consistency>& words<sharing::Consistency>() {
+  using sharing::Consistency;
+  static const Words<Consistency> all{{"sync", Consistency::sync},
+                                      {"async", Consistency::async},
+                                      {"ssp", Consistency::ssp}};
   return all;
 }
 

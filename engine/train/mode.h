@@ -15,11 +15,12 @@ enum class Mode {
   /// One of several ranks that train on their own and average their weights from time
   /// to time.
   local_sgd,
+  ps,  ///< parameter servers: one of several workers, each a rank
 };
 
 inline const char* name(Mode mode) {
-  const char* const names[] = {"single",       "dp",  "dp-features",
-                               "dp-criterion", "ddp", "local-sgd"};
+  const char* const names[] = {"single", "dp",        "dp-features", "dp-criterion",
+                               "ddp",    "local-sgd", "ps"};
   return names[static_cast<int>(mode)];
 }
 
@@ -27,7 +28,7 @@ inline const char* name(Mode mode) {
 /// and a share of the data of its own. In the other modes, one host thread drives all
 /// devices.
 inline bool has_ranks(Mode mode) {
-  return mode == Mode::ddp || mode == Mode::local_sgd;
+  return mode == Mode::ddp || mode == Mode::local_sgd || mode == Mode::ps;
 }
 
 /// Returns whether DataParallel scatters the batch of the one host thread.

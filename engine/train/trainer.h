@@ -87,8 +87,22 @@ class Trainer {
   void set_lr(double lr) { optimizer().set_lr(lr); }
   int64_t steps_done() const { return next_step_; }
   /// Returns whether Ctrl-C was pressed on this rank or, if the ranks make each step
-  /// together, on any rank.
-  bool told_to_stop() const { return in_step() ? all_stop_ : stop.load(); }
+  /// together (as in an evaluation), on any rank.
+  bool told_to_stop() const {
+    return in_step() || evaluates_together_ ? all_stop_ : stop.load();
+  }
+  /// To be called when this rank makes no more steps, and on rank 0 when no rank does:
+  /// the model then has the weights that count as the result.
+  void leave() {
+    if (sharing_) sharing_->leave();
+  }
+  void fetch_result() {
+    if (sharing_) sharing_->fetch();
+  }
+  /// Returns the optimizer's state, to be saved with the weights.
+  std::vector<nn::Named<Tensor>> optimizer_state() {
+    return sharing_ ? sharing_->optimizer_state(optimizer()) : optimizer().state();
+  }
   const nn::ModulePtr& model() const { return model_; }
   /// Returns what `forward` is called on: the model or its wrapper.
   const nn::ModulePtr& callable() const { return callable_; }
@@ -135,6 +149,8 @@ class Trainer {
   std::unique_ptr<sharing::Sharing> sharing_;
   bool warned_ = false;    ///< whether it has warned of a non-finite loss
   bool all_stop_ = false;  ///< whether any rank was told to stop
+  bool evaluates_together_ = false;
+  bool settles_ = false;  ///< whether the next step begins by settling the weights
   TrainerOptions options_;
   std::unique_ptr<TrainStep> train_step_;
   int64_t next_step_ = 0;

@@ -56,6 +56,8 @@ inline constexpr char reduce[] = "reduce";
 inline constexpr char broadcast[] = "broadcast";
 inline constexpr char all_reduce[] = "all_reduce";
 inline constexpr char average[] = "average";  ///< of the ranks' weights (local SGD)
+inline constexpr char pull[] = "pull";        ///< of weights from a server
+inline constexpr char push[] = "push";        ///< of gradients to a server
 inline constexpr char optimizer[] = "optimizer";
 inline constexpr char metrics[] = "metrics";
 }  // namespace phases
@@ -89,12 +91,13 @@ inline constexpr char average[] = "average";  ///< of the ranks' weights
 inline constexpr char metrics[] = "metrics";
 inline constexpr char sync_batch_norm[] = "sync_batch_norm";
 // Waits.
-inline constexpr char item[] = "item";      ///< for a scalar
-inline constexpr char device[] = "device";  ///< for a whole device
-inline constexpr char stream[] = "stream";  ///< for one stream of it
-inline constexpr char join[] = "join";      ///< for threads
-inline constexpr char queue[] = "queue";    ///< for work from another thread
-inline constexpr char lock[] = "lock";      ///< for the model that workers share
+inline constexpr char item[] = "item";        ///< for a scalar
+inline constexpr char device[] = "device";    ///< for a whole device
+inline constexpr char stream[] = "stream";    ///< for one stream of it
+inline constexpr char join[] = "join";        ///< for threads
+inline constexpr char queue[] = "queue";      ///< for work from another thread
+inline constexpr char lock[] = "lock";        ///< for the model that workers share
+inline constexpr char workers[] = "workers";  ///< for other workers' pushes
 }  // namespace reasons
 
 /// Names of arguments.
@@ -161,6 +164,11 @@ inline constexpr char worker[] = "worker";
 inline constexpr char server[] = "server";
 inline constexpr char read_version[] = "read_version";  ///< that a gradient was for
 inline constexpr char version[] = "version";            ///< that an update made
+inline constexpr char discarded[] = "discarded";        ///< of a push: came too late
+inline constexpr char workers[] = "workers";            ///< that a `sync` waited for
+inline constexpr char servers[] = "servers";            ///< of a step: their number
+inline constexpr char consistency[] = "consistency";    ///< of a step: `ssp`
+inline constexpr char staleness[] = "staleness";        ///< of a step: ssp's bound
 // Collectives and their messages.
 inline constexpr char collective[] = "collective";
 inline constexpr char algorithm[] = "algorithm";
