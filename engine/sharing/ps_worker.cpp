@@ -61,6 +61,7 @@ void PsWorker::begin() {
 }
 
 void PsWorker::pull() {
+  tracer::Phase phase(tracer::phases::pull);
   servers_->pull(worker_, flat_.flat());
   for (size_t i = 0; i < parameters_.size(); ++i) {
     flat_.unpack(i, parameters_[i].value);
@@ -87,10 +88,10 @@ void PsWorker::work_longer() {
   runtime::host_wait(device.compute().record_event(), tracer::reasons::stream);
   const auto took = static_cast<double>(tracer::now_ns() - started_);
   const std::chrono::nanoseconds more(static_cast<int64_t>((slowness_ - 1) * took));
-  const ops::OpEvent op("lockstep::emulated_work", {});
+  const ops::OpEvent op(tracer::names::emulated_work, {});
   runtime::Task task;
   task.record.cat = tracer::categories::kernel;
-  task.record.name = "lockstep::emulated_work";
+  task.record.name = tracer::names::emulated_work;
   if (tracer::recording()) {
     task.record.id = tracer::next_id();
     task.record.op = tracer::innermost_event();

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/units.h"
 #include "tracer/format/facts.h"
 #include "tracer/format/times.h"
@@ -73,6 +75,10 @@ double mean_staleness(const StalenessCounts& counts) {
 
 std::string servers_text(const ServerSummary& summary) {
   if (summary.servers.empty()) return {};
+  const bool never_stale = std::all_of(
+      summary.staleness.begin(), summary.staleness.end(), [](const auto& of_worker) {
+        return of_worker.second.size() == 1 && of_worker.second.contains(0);
+      });
   std::string text =
       fmt::format("\n{:<22}{:>9}{:>11}{:>11}{:>11}{:>16}\n", "parameter servers",
                   "updates", "discarded", "in", "out", "mean staleness");
@@ -83,6 +89,7 @@ std::string servers_text(const ServerSummary& summary) {
                         human_bytes(traffic.out), mean_staleness(traffic.staleness));
   }
   for (const auto& [worker, counts] : summary.staleness) {
+    if (never_stale) break;  // an update is not of one worker
     text += fmt::format("  staleness of worker {}: {}\n", worker, counts_text(counts));
   }
   return text +

@@ -35,6 +35,8 @@ inline constexpr char process_name[] = "process_name";
 inline constexpr char process_sort_index[] = "process_sort_index";
 inline constexpr char thread_name[] = "thread_name";
 inline constexpr char thread_sort_index[] = "thread_sort_index";
+/// A kernel that makes a worker slow (`--slow-rank`).
+inline constexpr char emulated_work[] = "lockstep::emulated_work";
 // Marks.
 inline constexpr char grad_ready[] = "grad_ready";
 inline constexpr char grad_hook[] = "grad_hook";
