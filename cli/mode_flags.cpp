@@ -28,11 +28,33 @@ void add_shared_flags(CLI::App& c, run::SharedConfig& o) {
                              "set, or all of it in an order of its own");
 }
 
+void add_ps_flags(CLI::App& c, run::PsConfig& o) {
+  c.add_option("--servers", o.servers,
+               "ps: number of parameter servers, on devices after the workers'")
+      ->check(Numbers(1, 64));
+  add_choice<sharing::Consistency>(
+      c, "--consistency", o.consistency,
+      "ps: sync: an update is the mean of all workers' gradients; async: each gradient "
+      "is an update; ssp: so, but no worker is more than --staleness steps ahead");
+  c.add_option("--staleness", o.staleness,
+               "ps --consistency ssp: steps by which a worker may be ahead of the "
+               "slowest")
+      ->check(Numbers(0, 1 << 30));
+  c.add_option("--backup", o.backup,
+               "ps --consistency sync: backup workers: an update does not wait for the "
+               "last so many gradients, and discards them")
+      ->check(Numbers(0, 64));
+  c.add_option("--slow-rank", o.slow_rank,
+               "ps: emulates a slow worker: 2:3x makes each step of rank 2 take three "
+               "times as long");
+}
+
 }  // namespace
 
 void add_mode_flags(CLI::App& c, run::RunConfig& o) {
   add_local_sgd_flags(c, o.local_sgd);
   add_shared_flags(c, o.shared);
+  add_ps_flags(c, o.ps);
 }
 
 }  // namespace lockstep::cli

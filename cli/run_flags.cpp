@@ -89,12 +89,14 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
   c.add_option("--loader-timeout", o.data.loader_timeout,
                "seconds to wait for a batch from a loader worker; 0: no timeout")
       ->check(Numbers(0.0, 1e6));
-  add_choice<train::Mode>(c, "--mode", o.mode,
-                          "default: dp, or dp-features for AlexNet and VGG as in the "
-                          "ImageNet example; dp-criterion: the loss on each device; "
-                          "ddp: one thread per device; local-sgd: ranks average their "
-                          "weights; hogwild, locked: one thread per device, all "
-                          "training one model in host memory");
+  add_choice<train::Mode>(
+      c, "--mode", o.mode,
+      "default: dp, or dp-features for AlexNet and VGG as in the "
+      "ImageNet example; dp-criterion: the loss on each device; "
+      "ddp: one thread per device; local-sgd: ranks average their "
+      "weights; hogwild, locked: one thread per device, all "
+      "training one model in host memory; ps: workers and parameter "
+      "servers");
   c.add_option("--devices", o.device.count,
                "number of devices; if there are fewer GPUs, several share one")
       ->check(Numbers(1, 64))

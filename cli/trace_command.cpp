@@ -9,6 +9,7 @@
 #include "tracer/analysis/call_tree.h"
 #include "tracer/analysis/check.h"
 #include "tracer/analysis/diff.h"
+#include "tracer/analysis/staleness.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/format/args.h"
@@ -51,11 +52,14 @@ int summary(const TraceOptions& o) {
     return 0;
   }
   const tracer::Summary result = tracer::summarize(trace);
+  const tracer::ServerSummary servers = tracer::summarize_servers(trace);
   if (o.json) {
-    print(tracer::summary_json(result).dump(1));
+    tracer::Json json = tracer::summary_json(result);
+    if (!servers.servers.empty()) json["parameter_servers"] = servers_json(servers);
+    print(json.dump(1));
     return 0;
   }
-  print(tracer::summary_text(result));
+  print(tracer::summary_text(result) + servers_text(servers));
   return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "engine/optim/schedule.h"
 #include "engine/plan/buckets.h"
 #include "engine/sharing/shared_worker.h"
+#include "engine/sharing/update_rule.h"
 #include "engine/train/trainer.h"
 #include "run/environment.h"
 
@@ -109,6 +110,15 @@ struct SharedConfig {
   Partition partition = Partition::own;
 };
 
+/// The options of --mode ps.
+struct PsConfig {
+  int servers = 1;
+  sharing::Consistency consistency = sharing::Consistency::sync;
+  int64_t staleness = 0;  ///< ssp: steps by which a worker may be ahead
+  int backup = 0;         ///< sync: gradients that an update does not wait for
+  std::string slow_rank;  ///< `2:3x`; see slow_rank_of()
+};
+
 struct CheckpointConfig {
   std::string folder, resume;
   std::string changed_recipe;  ///< flags whose values differ from the checkpoint's
@@ -131,6 +141,7 @@ struct RunConfig {
   DdpConfig ddp;
   LocalSgdConfig local_sgd;
   SharedConfig shared;
+  PsConfig ps;
   CheckpointConfig checkpoint;
   OutputConfig output;
   int64_t steps = -1;  ///< stop after this many; negative: after all epochs

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/distributed/collectives/process_group.h"
+#include "engine/sharing/parameter_servers.h"
 #include "engine/sharing/shared_model.h"
 #include "run/config.h"
 
@@ -19,9 +20,10 @@ struct RankPlace {
   int local_world = 1;      ///< ranks on this node, which share `-b` and `-j`
   bool is_process = false;  ///< otherwise a thread
   std::string init = {};    ///< where processes meet: tcp://…, file://… or env://
-  std::shared_ptr<distributed::ProcessGroup> group = nullptr;  ///< null: no ranks
-  std::shared_ptr<sharing::SharedModel> shared = nullptr;      ///< see run/sharing.h
-  bool main() const { return rank == 0; }                      ///< prints and saves
+  std::shared_ptr<distributed::ProcessGroup> group = nullptr;    ///< null: no ranks
+  std::shared_ptr<sharing::SharedModel> shared = nullptr;        ///< see run/sharing.h
+  std::shared_ptr<sharing::ParameterServers> servers = nullptr;  ///< --mode ps
+  bool main() const { return rank == 0; }                        ///< prints and saves
 };
 
 /// Returns the rank of this process, started by spawn_ranks() or `launch`, or by the

@@ -20,7 +20,8 @@ namespace lockstep::run {
 namespace {
 
 /// A barrier between steps, so that one rank can switch the recorder on or off while no
-/// other rank is recording. A failing rank opens it permanently.
+/// other rank is recording. A failing rank opens it permanently; one that makes no more
+/// steps leaves it.
 class Gate {
  public:
   explicit Gate(int ranks) : ranks_(ranks) {}
@@ -28,11 +29,8 @@ class Gate {
   void pass() {
     std::unique_lock lock(mutex_);
     const int64_t round = round_;
-    if (++waiting_ == ranks_) {
-      waiting_ = 0;
-      ++round_;
-      changed_.notify_all();
-    }
+    ++waiting_;
+    release_if_complete();
     changed_.wait(lock, [&] { return open_ || round_ != round; });
   }
   /// Like `pass`, but does not wait for the other ranks after Ctrl-C, which some of
@@ -41,12 +39,8 @@ class Gate {
     using namespace std::chrono_literals;
     std::unique_lock lock(mutex_);
     const int64_t round = round_;
-    if (++waiting_ == ranks_) {
-      waiting_ = 0;
-      ++round_;
-      changed_.notify_all();
-      return true;
-    }
+    ++waiting_;
+    release_if_complete();
     const auto passed = [&] { return open_ || round_ != round; };
     while (!changed_.wait_for(lock, 50ms, passed)) {
       if (!train::Trainer::stop) continue;
@@ -55,6 +49,16 @@ class Gate {
     }
     return true;
   }
+  void leave() {
+    std::lock_guard lock(mutex_);
+    --ranks_;
+    release_if_complete();
+    changed_.notify_all();
+  }
+  void wait_until_all_left() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return open_ || ranks_ == 0; });
+  }
   void open() {
     std::lock_guard lock(mutex_);
     open_ = true;
@@ -62,7 +66,14 @@ class Gate {
   }
 
  private:
-  const int ranks_;
+  void release_if_complete() {
+    if (waiting_ == 0 || waiting_ < ranks_) return;
+    waiting_ = 0;
+    ++round_;
+    changed_.notify_all();
+  }
+
+  int ranks_;  ///< that have not left
   std::mutex mutex_;
   std::condition_variable changed_;
   int waiting_ = 0;
@@ -70,13 +81,15 @@ class Gate {
   bool open_ = false;
 };
 
-/// Wraps `hook` so that all ranks pass `gate` before and after it.
-template <typename... Args>
-std::function<void(Args...)> gated(Gate& gate, std::function<void(Args...)> hook) {
-  return [&gate, hook](Args... args) {
-    gate.pass();
+/// Wraps `hook` so that all ranks pass `gate` before and after it, if `meets(…)`.
+template <typename... Args, typename Meets>
+std::function<void(Args...)> gated(Gate& gate, std::function<void(Args...)> hook,
+                                   Meets meets) {
+  return [&gate, hook, meets](Args... args) {
+    const bool all = meets(args...);
+    if (all) gate.pass();
     if (hook) hook(args...);
-    gate.pass();
+    if (all) gate.pass();
   };
 }
 
@@ -151,6 +164,10 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
   const nn::Construction construction = nn::construction();
   const bool gates = !c.output.trace.empty() || !c.output.summary.empty() || trace;
   const auto shared = shared_model_of(c, world);
+  const auto servers = make_servers(c);
+  for (const Device device : server_devices(c)) {
+    tracer::claim_device(device.index, device.index);
+  }
   Gate gate(world);
   std::mutex mutex;
   std::exception_ptr first_error;
@@ -164,6 +181,7 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
     nn::construction() = construction;
     RankPlace place{rank, world, rank, world};
     place.shared = shared;
+    place.servers = servers;
     RecordingHooks hooks;
     hooks.records = rank == 0;
     hooks.around = [&](train::Trainer& trainer) {
@@ -173,9 +191,21 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
         return meet_at_ends(gate, trainer, first, last);
       }
       if (!gates || shared) return;
-      trainer.before_step = gated<int64_t>(gate, trainer.before_step);
-      trainer.after_step = gated<const train::StepResult&>(gate, trainer.after_step);
+      const auto bounds = recording_boundaries(c, planned_steps(c, data, place));
+      const auto meets = [bounds, all = steps_together(c)](int64_t step) {
+        return all || bounds(step);
+      };
+      trainer.before_step = gated<int64_t>(gate, trainer.before_step, meets);
+      trainer.after_step = gated<const train::StepResult&>(
+          gate, trainer.after_step,
+          [meets](const train::StepResult& made) { return meets(made.step + 1); });
     };
+    if (!shared) {
+      hooks.ended = [&] {
+        gate.leave();
+        if (gates && rank == 0) gate.wait_until_all_left();
+      };
+    }
     if (shared && gates) hooks.meet = [&] { gate.pass(); };
     try {
       place.group = std::make_shared<distributed::ProcessGroup>(
@@ -193,12 +223,12 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
         }
       }
       gate.open();
-      if (shared) {
-        shared->abandon("rank " + std::to_string(rank) + " failed: " + error.what());
-      }
+      const std::string why =
+          "rank " + std::to_string(rank) + " failed: " + error.what();
+      if (shared) shared->abandon(why);
+      if (servers) servers->abort(why);
       if (!place.group) return;  // no rank waits for this one
-      place.group->communicator().abort("rank " + std::to_string(rank) +
-                                        " failed: " + error.what());
+      place.group->communicator().abort(why);
     }
   };
   std::vector<std::thread> threads;

@@ -128,6 +128,17 @@ std::pair<int64_t, int64_t> Recording::traced_steps(const OutputConfig& output,
   return {first, last};
 }
 
+std::function<bool(int64_t)> recording_boundaries(const RunConfig& config,
+                                                  int64_t planned) {
+  const bool traces = !config.output.trace.empty() && planned > 0;
+  const auto traced = traces ? Recording::traced_steps(config.output, planned)
+                             : std::pair<int64_t, int64_t>(-1, -1);
+  const int64_t every = config.output.summary.empty() ? INT64_MAX : kDrainEvery;
+  return [=](int64_t step) {
+    return step == traced.first || step == traced.second || step % every == 0;
+  };
+}
+
 void Recording::before(int64_t step) {
   const bool traced = step >= first_ && step < last_;
   // Most mistakes in a model show in the first step.

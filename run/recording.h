@@ -83,4 +83,9 @@ class Recording {
   bool written_ = false, finished_ = false;
 };
 
+/// Returns which steps recording begins or ends before. Ranks that do not make each
+/// step together must all be between two steps then.
+std::function<bool(int64_t step)> recording_boundaries(const RunConfig& config,
+                                                       int64_t planned_steps);
+
 }  // namespace lockstep::run

@@ -1,6 +1,10 @@
 // How the ranks of a run share the model's weights, if not by DDP.
 #pragma once
 
+#include <optional>
+#include <utility>
+
+#include "engine/sharing/parameter_servers.h"
 #include "engine/sharing/sharing.h"
 #include "run/config.h"
 #include "run/rank_place.h"
@@ -14,5 +18,19 @@ sharing::MakeSharing sharing_of(const RunConfig& config, const RankPlace& place)
 /// which each trains its own.
 std::shared_ptr<sharing::SharedModel> shared_model_of(const RunConfig& config,
                                                       int world);
+
+/// Returns whether all ranks make each step together. Otherwise each rank has its own
+/// pace, and they meet only where recording begins and ends.
+bool steps_together(const RunConfig& config);
+
+/// Returns the devices of parameter servers: those after the workers'. Empty unless
+/// the mode is ps.
+parallel::Devices server_devices(const RunConfig& config);
+/// Returns the servers, which all workers share; null unless the mode is ps.
+std::shared_ptr<sharing::ParameterServers> make_servers(const RunConfig& config);
+
+/// Returns the rank of --slow-rank, and how many times as long it takes; nullopt if
+/// there is none. Throws UsageError if the flag is not RANK:FACTORx.
+std::optional<std::pair<int, double>> slow_rank_of(const RunConfig& config);
 
 }  // namespace lockstep::run

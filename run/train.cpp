@@ -325,6 +325,7 @@ int end_quietly(const RankPlace& place, const train::Trainer& trainer) {
 parallel::Devices all_devices(const train::TrainerOptions& options,
                               const RunConfig& c) {
   parallel::Devices devices = devices_of(c);
+  for (const Device server : server_devices(c)) devices.push_back(server);
   if (options.output_device) devices.push_back(*options.output_device);
   std::sort(devices.begin(), devices.end());
   devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
@@ -365,6 +366,8 @@ int train_rank(const RunConfig& c, const DataSets& data, const RankPlace& place,
     }
     throw;
   }
+  trainer.leave();
+  hooks.ended();
   const int64_t skipped = skipped_by_all(c, place, devices[0]);
   if (recording) {
     share_with_ranks(*recording, place, devices[0], skipped);
@@ -375,6 +378,7 @@ int train_rank(const RunConfig& c, const DataSets& data, const RankPlace& place,
     if (trace) *trace = recording->trace();
   }
   hooks.meet();
+  if (place.main()) trainer.fetch_result();
   const int code =
       place.main() ? finish(c, trainer, skipped) : end_quietly(place, trainer);
   return code == 0 && !kept ? 1 : code;

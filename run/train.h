@@ -31,6 +31,9 @@ struct RecordingHooks {
   /// Called before and after the recording is completed, by ranks that do not make each
   /// step together.
   std::function<void()> meet = [] {};
+  /// Called when the rank makes no more steps. For the rank that records, it returns
+  /// when no rank does.
+  std::function<void()> ended = [] {};
 };
 
 /// Trains one rank to completion. Returns the exit code.

@@ -4,13 +4,17 @@
 
 #include <algorithm>
 
+#include "run/devices.h"
 #include "run/environment.h"
+#include "run/sharing.h"
 #include "run/words.h"
 
 namespace lockstep::run {
 namespace {
 
 using train::Mode;
+
+constexpr int kMaxDevices = 99;  ///< that a trace can number
 
 /// A flag, and the modes that read it.
 struct Reader {
@@ -25,6 +29,11 @@ const std::vector<Reader>& readers() {
       {"--update", {Mode::hogwild}},
       {"--lock", {Mode::locked}},
       {"--partition", {Mode::hogwild, Mode::locked}},
+      {"--servers", {Mode::ps}},
+      {"--consistency", {Mode::ps}},
+      {"--staleness", {Mode::ps}},
+      {"--backup", {Mode::ps}},
+      {"--slow-rank", {Mode::ps}},
   };
   return all;
 }
@@ -56,6 +65,41 @@ void validate_shared(const RunConfig& c) {
   }
 }
 
+void validate_ps(const RunConfig& c) {
+  const PsConfig& ps = c.ps;
+  const int workers = static_cast<int>(devices_of(c).size());
+  const auto slow = slow_rank_of(c);
+  using sharing::Consistency;
+  const auto require = [](bool holds, const std::string& problem) {
+    if (!holds) throw UsageError(problem);
+  };
+  require(
+      !c.distributed.multiprocessing && c.distributed.world_size <= 1 &&
+          !c.environment.is_launched_rank() && !meets_by_environment(c),
+      "--mode ps has servers and workers that are threads of one process; fix: omit "
+      "--multiprocessing-distributed and the options of other processes");
+  require(ps.consistency == Consistency::ssp || !c.given.contains("--staleness"),
+          "--staleness bounds how far a worker may be ahead, which only --consistency "
+          "ssp allows; fix: add --consistency ssp");
+  require(ps.consistency == Consistency::sync || ps.backup == 0,
+          "--backup lets an update of --consistency sync discard late gradients; fix: "
+          "omit it, or --consistency");
+  require(ps.backup < workers,
+          fmt::format("--backup {} would discard every gradient of {} workers; fix: "
+                      "use fewer",
+                      ps.backup, workers));
+  require(!slow || slow->first < workers,
+          fmt::format("--slow-rank {}: there {} {} worker{}", ps.slow_rank,
+                      workers == 1 ? "is only" : "are only", workers,
+                      workers == 1 ? "" : "s"));
+  require(!c.recipe.clip_grad_norm,
+          "--clip-grad-norm clips the mean gradient, which with --mode ps no worker "
+          "has; fix: omit it");
+  require(workers + ps.servers <= kMaxDevices,
+          fmt::format("--devices {} and --servers {} are more than {} devices", workers,
+                      ps.servers, kMaxDevices));
+}
+
 }  // namespace
 
 void validate_flags_of_modes(const RunConfig& c) {
@@ -69,6 +113,7 @@ void validate_flags_of_modes(const RunConfig& c) {
                     flag, train::name(mode), train::name(modes[0])));
   }
   validate_shared(c);
+  if (mode == Mode::ps) validate_ps(c);
 }
 
 }  // namespace lockstep::run

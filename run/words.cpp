@@ -50,7 +50,17 @@ const Words<train::Mode>& words<train::Mode>() {
                                       {"ddp", train::Mode::ddp},
                                       {"local-sgd", train::Mode::local_sgd},
                                       {"hogwild", train::Mode::hogwild},
-                                      {"locked", train::Mode::locked}};
+                                      {"locked", train::Mode::locked},
+                                      {"ps", train::Mode::ps}};
+  return all;
+}
+
+template <>
+const Words<sharing::Consistency>& words<sharing::Consistency>() {
+  using sharing::Consistency;
+  static const Words<Consistency> all{{"sync", Consistency::sync},
+                                      {"async", Consistency::async},
+                                      {"ssp", Consistency::ssp}};
   return all;
 }
 

@@ -33,6 +33,7 @@ class SharedWorker : public Sharing {
   void settle() override;
   bool in_step() const override { return false; }
   bool agree(bool mine) override { return shared_->agree(mine); }
+  bool meet(bool stop) override { return !shared_->agree(!stop); }
   void describe(tracer::HostEvent& step) const override;
   std::string report() const override { return shared_->report(); }
 

@@ -8,7 +8,7 @@
 
 #include "engine/distributed/collectives/process_group.h"
 #include "engine/nn/module.h"
-#include "engine/optim/optimizer.h"
+#include "engine/optim/adaptive.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::sharing {
@@ -20,6 +20,12 @@ class Sharing {
  public:
   virtual ~Sharing() = default;
 
+  /// Called once, when the rank's optimizer has been created with `options`, and before
+  /// a checkpoint is loaded into it.
+  virtual void attach(optim::Optimizer&, const optim::AnyOptions& options) {
+    (void)options;
+  }
+
   /// Called before the forward pass of the first batch of an optimizer step: fetches
   /// the weights.
   virtual void before_forward() {}
@@ -28,9 +34,27 @@ class Sharing {
   /// in place of `optimizer.step()`, which it may call.
   virtual void update(optim::Optimizer& optimizer) = 0;
 
-  /// Called on all ranks before an evaluation and before a checkpoint: gives each
-  /// rank's model the weights that count as the result.
+  /// Called on all ranks before an evaluation unless they make each step together:
+  /// waits for the others. Returns whether to stop: one of them passed `stop`, or makes
+  /// no more steps.
+  virtual bool meet(bool stop) { return stop; }
+
+  /// Called on all ranks in the first step of an evaluation, which comes before a
+  /// checkpoint: gives each rank's model the weights that count as the result.
   virtual void settle() {}
+
+  /// Called when the rank makes no more steps. Others may still make some.
+  virtual void leave() {}
+
+  /// Called on rank 0 when no rank makes more steps: gives its model the weights that
+  /// count as the result.
+  virtual void fetch() {}
+
+  /// Returns the optimizer's state, to be saved with the weights.
+  virtual std::vector<nn::Named<Tensor>> optimizer_state(
+      const optim::Optimizer& optimizer) const {
+    return optimizer.state();
+  }
 
   /// Returns whether all ranks make each step together, so that its metrics are those
   /// of all ranks. Otherwise each rank has its own pace, and its metrics are its own.

@@ -119,7 +119,7 @@ Snapshot take_snapshot(const Progress& progress, Trainer& trainer) {
   for (const auto& [name, tensor] : all_tensors(*trainer.model())) {
     entries.push_back(to_entry(name, tensor));
   }
-  for (const auto& [name, tensor] : trainer.optimizer().state()) {
+  for (const auto& [name, tensor] : trainer.optimizer_state()) {
     entries.push_back(to_entry(kOptimizer + without_module(name), tensor));
   }
   CheckpointHeader header{progress, calls, {}, {}};

@@ -17,11 +17,13 @@ enum class Mode {
   local_sgd,
   hogwild,  ///< one of several workers that train one model in host memory
   locked,   ///< the same, with a lock on the model
+  ps,       ///< parameter servers: one of several workers, each a rank
 };
 
 inline const char* name(Mode mode) {
-  const char* const names[] = {"single", "dp",        "dp-features", "dp-criterion",
-                               "ddp",    "local-sgd", "hogwild",     "locked"};
+  const char* const names[] = {"single",       "dp",     "dp-features",
+                               "dp-criterion", "ddp",    "local-sgd",
+                               "hogwild",      "locked", "ps"};
   return names[static_cast<int>(mode)];
 }
 
@@ -35,7 +37,8 @@ inline bool shares_memory(Mode mode) {
 /// and a share of the data of its own. In the other modes, one host thread drives all
 /// devices.
 inline bool has_ranks(Mode mode) {
-  return mode == Mode::ddp || mode == Mode::local_sgd || shares_memory(mode);
+  return mode == Mode::ddp || mode == Mode::local_sgd || mode == Mode::ps ||
+         shares_memory(mode);
 }
 
 /// Returns whether DataParallel scatters the batch of the one host thread.

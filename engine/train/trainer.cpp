@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <utility>
 
 #include "engine/autograd/node.h"
 #include "engine/distributed/collectives/small_collectives.h"
@@ -69,6 +70,7 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
                        .clip_grad_norm = options_.clip_grad_norm,
                        .graph = options_.graph,
                        .sharing = sharing_.get()});
+  if (sharing_) sharing_->attach(optimizer(), options_.optimizer);
 }
 
 EpochResult Trainer::train_epoch(data::DataLoader& loader, int epoch,
@@ -95,12 +97,14 @@ EpochResult Trainer::validate(data::DataLoader& loader, data::DataLoader* rest) 
   loader.start_epoch(0);
   callable_->eval();
   autograd::NoGrad no_grad;
-  if (sharing_) sharing_->settle();
+  settles_ = sharing_ != nullptr;
+  if (sharing_ && !in_step()) all_stop_ = sharing_->meet(stop);
   EpochResult result = run(loader, false, "Test: ", -1, options_.group != nullptr);
   if (rest && result.complete) {
     rest->start_epoch(0);
     result = joined(result, run(*rest, false, "Test, rest: ", -1, false));
   }
+  settles_ = false;
   if (!options_.quiet && result.complete) {
     std::printf(" * Acc@1 %.3f Acc@5 %.3f\n", result.acc1, result.acc5);
     std::fflush(stdout);
@@ -250,6 +254,7 @@ StepResult Trainer::step(data::DataLoader& loader, bool train, const Turn& turn,
     tracer::Phase phase("h2d");
     inputs = to_devices(host);
   }
+  if (std::exchange(settles_, false)) sharing_->settle();
   // As in main.py, item() blocks the host until the device has finished the whole
   // forward pass, so the `loss` phase is long on the host timeline and short on the
   // device's.

@@ -91,6 +91,18 @@ class Trainer {
   bool told_to_stop() const {
     return options_.group && !at_own_pace_ ? all_stop_ : stop.load();
   }
+  /// To be called when this rank makes no more steps, and on rank 0 when no rank does:
+  /// the model then has the weights that count as the result.
+  void leave() {
+    if (sharing_) sharing_->leave();
+  }
+  void fetch_result() {
+    if (sharing_) sharing_->fetch();
+  }
+  /// Returns the optimizer's state, to be saved with the weights.
+  std::vector<nn::Named<Tensor>> optimizer_state() {
+    return sharing_ ? sharing_->optimizer_state(optimizer()) : optimizer().state();
+  }
   const nn::ModulePtr& model() const { return model_; }
   /// Returns what `forward` is called on: the model or its wrapper.
   const nn::ModulePtr& callable() const { return callable_; }
@@ -142,6 +154,7 @@ class Trainer {
   bool warned_ = false;       ///< whether it has warned of a non-finite loss
   bool all_stop_ = false;     ///< whether any rank was told to stop
   bool at_own_pace_ = false;  ///< in an epoch in which no step waits for other ranks
+  bool settles_ = false;      ///< whether the next step begins by settling the weights
   TrainerOptions options_;
   std::unique_ptr<TrainStep> train_step_;
   int64_t next_step_ = 0;

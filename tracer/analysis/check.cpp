@@ -47,6 +47,7 @@ CheckReport check_trace(const Trace& trace) {
              judge_bytes(training);
              judge_ranks(training);
              judge_shared(training);
+             judge_ps(training);
            });
 
   CheckReport report;

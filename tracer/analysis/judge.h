@@ -75,5 +75,6 @@ void judge_order(TraceUnderTest& test);
 void judge_bytes(TraceUnderTest& test);
 void judge_ranks(TraceUnderTest& test);
 void judge_shared(TraceUnderTest& test);
+void judge_ps(TraceUnderTest& test);
 
 }  // namespace lockstep::tracer

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
+#include "tracer/format/index.h"
 #include "tracer/format/times.h"
 
 namespace lockstep::tracer {
@@ -108,9 +110,18 @@ std::vector<Step> find_steps(const Trace& trace, const Lanes& lanes) {
     steps.push_back(read_facts(event, rank));
     place = steps.size();
   }
+  // A server's device has no steps: its work belongs to the worker that launched it.
+  std::optional<Index> index;
+  const auto place_of_launch = [&](const Event& task) -> const size_t* {
+    if (task.op == kNone) return nullptr;
+    if (!index) index.emplace(trace);
+    const Event* op = index->find(task.op);
+    return op ? places.find({task.step, lanes.of(*op).rank}) : nullptr;
+  };
   for (const Event& event : trace.events) {
     if (event.ph != 'X' || event.step == kNone) continue;
     const size_t* place = places.find({event.step, lanes.of(event).rank});
+    if (place == nullptr && is_task(event)) place = place_of_launch(event);
     if (place == nullptr) continue;
     Step& step = steps[*place - 1];
     const bool counts = step.imported ? is_task(event) : !runs_ahead(event);

@@ -64,7 +64,9 @@ class StepMeter {
     const int64_t device = worker_of(kernel);
     if (computes(kernel)) computing_[device].add(kernel.ts, kernel.end());
     summary_.queued = add_within_range(summary_.queued, facts.queued);
-    summary_.kernel_wall = add_within_range(summary_.kernel_wall, kernel.dur);
+    if (kernel.name != names::emulated_work) {  // it waits, and is not disturbed
+      summary_.kernel_wall = add_within_range(summary_.kernel_wall, kernel.dur);
+    }
     summary_.kernel_cpu = add_within_range(summary_.kernel_cpu, facts.cpu);
     const bool shared = facts.phase.empty() || is_shared_computing(facts.phase);
     if (computes(kernel) && shared) {

@@ -35,6 +35,8 @@ inline constexpr char process_name[] = "process_name";
 inline constexpr char process_sort_index[] = "process_sort_index";
 inline constexpr char thread_name[] = "thread_name";
 inline constexpr char thread_sort_index[] = "thread_sort_index";
+/// A kernel that makes a worker slow (`--slow-rank`).
+inline constexpr char emulated_work[] = "lockstep::emulated_work";
 // Marks.
 inline constexpr char grad_ready[] = "grad_ready";
 inline constexpr char grad_hook[] = "grad_hook";
@@ -60,6 +62,7 @@ inline constexpr char broadcast[] = "broadcast";
 inline constexpr char all_reduce[] = "all_reduce";
 inline constexpr char average[] = "average";  ///< of the ranks' weights (local SGD)
 inline constexpr char pull[] = "pull";        ///< of shared weights, to a worker
+inline constexpr char push[] = "push";        ///< of gradients to a server
 inline constexpr char optimizer[] = "optimizer";
 inline constexpr char metrics[] = "metrics";
 }  // namespace phases
@@ -93,12 +96,13 @@ inline constexpr char average[] = "average";  ///< of the ranks' weights
 inline constexpr char metrics[] = "metrics";
 inline constexpr char sync_batch_norm[] = "sync_batch_norm";
 // Waits.
-inline constexpr char item[] = "item";      ///< for a scalar
-inline constexpr char device[] = "device";  ///< for a whole device
-inline constexpr char stream[] = "stream";  ///< for one stream of it
-inline constexpr char join[] = "join";      ///< for threads
-inline constexpr char queue[] = "queue";    ///< for work from another thread
-inline constexpr char lock[] = "lock";      ///< for the model that workers share
+inline constexpr char item[] = "item";        ///< for a scalar
+inline constexpr char device[] = "device";    ///< for a whole device
+inline constexpr char stream[] = "stream";    ///< for one stream of it
+inline constexpr char join[] = "join";        ///< for threads
+inline constexpr char queue[] = "queue";      ///< for work from another thread
+inline constexpr char lock[] = "lock";        ///< for the model that workers share
+inline constexpr char workers[] = "workers";  ///< for other workers' pushes
 }  // namespace reasons
 
 /// Names of arguments.
@@ -168,6 +172,11 @@ inline constexpr char version[] = "version";            ///< that an update made
 inline constexpr char lost_updates[] = "lost_updates";  ///< elements it overwrote
 inline constexpr char update_rule[] = "update_rule";    ///< of a step: `store`, …
 inline constexpr char lock[] = "lock";  ///< of a step: held for the `step`, `update`
+inline constexpr char discarded[] = "discarded";        ///< of a push: came too late
+inline constexpr char workers[] = "workers";            ///< that a `sync` waited for
+inline constexpr char servers[] = "servers";            ///< of a step: their number
+inline constexpr char consistency[] = "consistency";    ///< of a step: `ssp`
+inline constexpr char staleness[] = "staleness";        ///< of a step: ssp's bound
 // Collectives and their messages.
 inline constexpr char collective[] = "collective";
 inline constexpr char algorithm[] = "algorithm";

@@ -1,0 +1,228 @@
+// The laws of parameter servers: what moves between workers and servers, in which order
+// versions are made, and how far workers may be apart. N workers, on devices 0 to N −
+// 1; K servers on the devices after them, each with a contiguous range of the keys.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "engine/plan/key_ranges.h"
+#include "tracer/analysis/judge.h"
+#include "tracer/format/times.h"
+
+namespace lockstep::tracer {
+
+namespace {
+
+/// A push, a pull or an update, as a phase states it.
+struct Request {
+  const Event* event;
+  int64_t worker, server;
+};
+
+/// One direction between a worker and a server, in one step.
+struct Way {
+  int64_t step, worker, server;
+  auto operator<=>(const Way&) const = default;
+};
+
+class ServerJudge {
+ public:
+  explicit ServerJudge(TraceUnderTest& test) : test_(test) {
+    for (const Step& step : test.steps) {
+      if (step.interrupted) skipped_.insert(step.number);
+      if (step.train) trained_.insert(step.number);
+      servers_ = std::max(servers_, int_arg(step.event->args, keys::servers));
+      if (text_arg(step.event->args, keys::consistency) == "ssp") {
+        bound_ = int_arg(step.event->args, keys::staleness, kNone);
+      }
+    }
+    const auto devices = test.trace.lockstep.find(top::devices);
+    if (devices != test.trace.lockstep.end() && devices->is_array()) {
+      workers_ = static_cast<int64_t>(devices->size()) - servers_;
+    }
+    find_requests();
+  }
+
+  /// Without servers and workers, no other law can be judged.
+  bool judge_facts() {
+    Law& law = test_.law("servers", "a step names its servers, whose devices follow");
+    law.expect(servers_ > 0 && workers_ > 0, kNone, [&] {
+      return fmt::format("{} servers and {} workers", servers_, workers_);
+    });
+    return servers_ > 0 && workers_ > 0;
+  }
+
+  void judge_bytes() {
+    judge_bytes("push-bytes", "a push moves the server's keys, once", reasons::push,
+                pushes_);
+    judge_bytes("pull-bytes", "a pull moves the server's keys, once", reasons::pull,
+                pulls_);
+    Law& all =
+        test_.law("all-servers", "a step pushes to, or pulls from, every server");
+    for (const auto* requests : {&pushes_, &pulls_}) {
+      std::map<std::pair<int64_t, int64_t>, std::set<int64_t>> met;
+      std::map<std::pair<int64_t, int64_t>, const Event*> last;
+      for (const Request& request : *requests) {
+        const std::pair key(request.event->step, request.worker);
+        met[key].insert(request.server);
+        last[key] = request.event;
+      }
+      for (const auto& [key, found] : met) {
+        law_of_all(all, key, static_cast<int64_t>(found.size()), *last[key]);
+      }
+    }
+  }
+
+  void judge_versions() {
+    Law& order = test_.law("version-order", "each update of a server adds one version");
+    Law& read = test_.law("read-version", "a gradient is for the weights pulled last");
+    std::map<int64_t, int64_t> versions;
+    for (const Request& update : updates_) {
+      const int64_t version = int_arg(update.event->args, keys::version);
+      const int64_t read_version = int_arg(update.event->args, keys::read_version);
+      const auto [before, is_first] = versions.try_emplace(update.server, version - 1);
+      order.expect(version == before->second + 1 && read_version < version,
+                   update.event->id, [&, before = before->second] {
+                     return fmt::format(
+                         "server {}: version {}, computed for version {}, follows "
+                         "version {}",
+                         update.server, version, read_version, before);
+                   });
+      before->second = version;
+    }
+    std::map<std::pair<int64_t, int64_t>, int64_t> pulled;
+    size_t next = 0;
+    for (const Request& push : pushes_) {
+      for (; next < pulls_.size() && pulls_[next].event->ts <= push.event->ts; ++next) {
+        pulled[{pulls_[next].worker, pulls_[next].server}] =
+            int_arg(pulls_[next].event->args, keys::read_version);
+      }
+      const auto found = pulled.find({push.worker, push.server});
+      if (found == pulled.end()) continue;
+      const int64_t version = int_arg(push.event->args, keys::read_version);
+      read.expect(version == found->second, push.event->id, [&] {
+        return fmt::format(
+            "worker {} pushes a gradient for version {} to server {}, but pulled "
+            "version {}",
+            push.worker, version, push.server, found->second);
+      });
+    }
+  }
+
+  /// The pull with which a worker begins its p-th step must not end before every worker
+  /// has pushed in its step p − s − 1, counted from the first that was recorded.
+  void judge_bound() {
+    Law& law = test_.law("ssp-bound", "no worker is more than s steps ahead");
+    if (bound_ == kNone) return;
+    std::map<Way, std::vector<const Event*>> pulls, pushes;  // step is not used
+    for (const Request& pull : pulls_) {
+      if (!trained_.contains(pull.event->step)) continue;
+      pulls[{0, pull.worker, pull.server}].push_back(pull.event);
+    }
+    for (const Request& push : pushes_) {
+      const Way way{0, push.worker, push.server};
+      if (pulls.contains(way) && pulls[way][0]->ts <= push.event->ts) {
+        pushes[way].push_back(push.event);
+      }
+    }
+    for (const auto& [way, begun] : pulls) {
+      for (size_t p = static_cast<size_t>(bound_) + 1; p < begun.size(); ++p) {
+        for (int64_t other = 0; other < workers_; ++other) {
+          const auto& done = pushes[{0, other, way.server}];
+          const size_t due = p - static_cast<size_t>(bound_) - 1;
+          if (due >= done.size()) continue;  // it has stopped
+          law.expect(done[due]->end() <= begun[p]->end(), begun[p]->id, [&] {
+            return fmt::format(
+                "worker {} begins step {} before worker {} has pushed in step {}: more "
+                "than {} ahead",
+                way.worker, begun[p]->step, other, done[due]->step, bound_);
+          });
+        }
+      }
+    }
+  }
+
+ private:
+  void find_requests() {
+    for (const Event& event : test_.trace.events) {
+      if (event.ph != 'X' || skipped_.contains(event.step)) continue;
+      if (event.is(categories::copy)) take_copy(event);
+      if (!event.is(categories::phase) || !event.args.contains(keys::server)) continue;
+      const Request request{&event, int_arg(event.args, keys::worker),
+                            int_arg(event.args, keys::server)};
+      if (event.name == phases::push) pushes_.push_back(request);
+      if (event.name == phases::pull) pulls_.push_back(request);
+      if (event.name == phases::optimizer) updates_.push_back(request);
+    }
+  }
+
+  void take_copy(const Event& event) {
+    const CopyFacts copy = copy_facts(event);
+    const bool push = copy.why == reasons::push && copy.tensor == "gradients";
+    if (!push && copy.why != reasons::pull) return;
+    const Way way{event.step, push ? copy.src : copy.dst,
+                  (push ? copy.dst : copy.src) - workers_};
+    auto& [bytes, last] = moved_[push ? reasons::push : reasons::pull][way];
+    bytes = add_within_range(bytes, copy.known_bytes());
+    last = event.id;
+    if (copy.dtype == "float64") item_ = 8;
+  }
+
+  void judge_bytes(const char* name, const char* meaning, const char* why,
+                   const std::vector<Request>& requests) {
+    Law& law = test_.law(name, meaning);
+    const Json& model = object_arg(test_.trace.lockstep, top::model);
+    const auto ranges = plan::key_ranges(int_arg(model, top::parameter_bytes) / item_,
+                                         static_cast<int>(servers_));
+    struct Sum {
+      int64_t bytes = 0, wanted = 0, event = kNone;
+    };
+    std::map<Way, Sum> sums;
+    for (const auto& [way, moved] : moved_[why]) {
+      sums[way] = {moved.first, 0, moved.second};
+    }
+    for (const Request& request : requests) {
+      Sum& sum = sums[{request.event->step, request.worker, request.server}];
+      const bool exists = request.server >= 0 && request.server < servers_;
+      sum.wanted += exists ? ranges[request.server].size() * item_ : -1;
+      if (sum.event == kNone) sum.event = request.event->id;
+    }
+    for (const auto& [way, sum] : sums) {
+      law.expect(sum.bytes == sum.wanted, sum.event, [&] {
+        return fmt::format(
+            "step {}: {} of worker {} and server {} moved {} B, "
+            "expected {} B",
+            way.step, why, way.worker, way.server, sum.bytes, sum.wanted);
+      });
+    }
+  }
+
+  void law_of_all(Law& law, const std::pair<int64_t, int64_t>& key, int64_t found,
+                  const Event& event) {
+    law.expect(found == servers_, event.id, [&] {
+      return fmt::format("step {}: worker {} has a {} with {} of {} servers", key.first,
+                         key.second, event.name.view(), found, servers_);
+    });
+  }
+
+  TraceUnderTest& test_;
+  int64_t servers_ = 0, workers_ = 0, bound_ = kNone, item_ = 4;
+  std::set<int64_t> skipped_, trained_;
+  std::vector<Request> pushes_, pulls_, updates_;
+  std::map<std::string_view, std::map<Way, std::pair<int64_t, int64_t>>> moved_;
+};
+
+}  // namespace
+
+void judge_ps(TraceUnderTest& test) {
+  if (string_arg(test.trace.lockstep, top::mode) != "ps") return;
+  ServerJudge judge(test);
+  if (!judge.judge_facts()) return;
+  judge.judge_bytes();
+  judge.judge_versions();
+  judge.judge_bound();
+}
+
+}  // namespace lockstep::tracer
