@@ -221,33 +221,6 @@ copy loss_grad 2 3100 10 op=12 why=loss_grad src=0 dst=1 bytes=4 tensor=loss
   expect_said(model, expected);
 }
 
-TEST(Narration, OfAModelThatWorkersShare) {
-  const Model model = made("hogwild", R"(
-phase step 0 0 99000 kind=train batch=3 chunks=[3] input_on=device0 worker=0
-phase pull 0 10 200
-op lockstep::read_shared 0 20 50
-copy read 1 90 20 op=3 why=pull src=host dst=0 bytes=40 tensor=fc.weight
-phase optimizer 0 5000 500 worker=0 read_version=4 version=8 lost_updates=2
-op lockstep::update_shared 0 5100 100
-)")
-                          .model();
-  const Expected expected[] = {
-      {"pull", "The worker **reads the shared weights** from the host's memory."},
-      {"read@device 0",
-       "**Shared weights**, fc.weight: 40 B from the host to the worker's copy on "
-       "device 0."},
-      {"optimizer",
-       "The worker's optimizer makes its step on its own copy; the step is then "
-       "applied "
-       "to the shared weights: **version 8**, from gradients of version 4."},
-      {"lockstep::update_shared",
-       "**The worker's step is applied** to the shared weights, element by element, in "
-       "100 µs. An element that has not changed since the worker read it gets the "
-       "worker's value; to any other, the difference is added."},
-  };
-  expect_said(model, expected);
-}
-
 TEST(Narration, OfADistributedStep) {
   const Model model = made("ddp", kDistributed)
                           .mark("bucket_ready", R"("bucket":1)")

@@ -1,0 +1,53 @@
+// The viewer's sentences about workers that train one model in host memory. Events are
+// addressed by their paths (tests/tracer/named_events.h); the step is
+//
+//   step
+//     pull
+//       lockstep::read_shared
+//         read@device 0
+//     optimizer
+//       lockstep::update_shared
+#include "gui/model/narration.h"
+#include "tests/gui/model/made_trace.h"
+#include "tests/gui/model/named_model.h"
+
+namespace lockstep::gui {
+namespace {
+
+std::string said_of_shared(const Model& model, std::string_view path) {
+  const auto event = static_cast<uint32_t>(test::names_of(model)[path]);
+  const State state = state_at(model, at_event(model, event));
+  return narrate(model, state, break_down(model, state.step), english()).text;
+}
+
+TEST(SharedNarration, NamesVersionsAndWhereWeightsGo) {
+  const Model model = test::made("hogwild", R"(
+phase step 0 0 99000 kind=train batch=3 chunks=[3] input_on=device0 worker=0
+phase pull 0 10 200
+op lockstep::read_shared 0 20 50
+copy read 1 90 20 op=3 why=pull src=host dst=0 bytes=40 tensor=fc.weight
+phase optimizer 0 5000 500 worker=0 read_version=4 version=8 lost_updates=2
+op lockstep::update_shared 0 5100 100
+)")
+                          .model();
+  const std::pair<const char*, const char*> expected[] = {
+      {"pull", "The worker **reads the shared weights** from the host's memory."},
+      {"read@device 0",
+       "**Shared weights**, fc.weight: 40 B from the host to the worker's copy on "
+       "device 0."},
+      {"optimizer",
+       "The worker's optimizer makes its step on its own copy; the step is then "
+       "applied "
+       "to the shared weights: **version 8**, from gradients of version 4."},
+      {"lockstep::update_shared",
+       "**The worker's step is applied** to the shared weights, element by element, in "
+       "100 µs. An element that has not changed since the worker read it gets the "
+       "worker's value; to any other, the difference is added."},
+  };
+  for (const auto& [path, sentence] : expected) {
+    EXPECT_EQ(said_of_shared(model, path), sentence) << path;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::gui
