@@ -21,6 +21,7 @@ struct Reader {
 const std::vector<Reader>& readers() {
   static const std::vector<Reader> all{
       {"--local-steps", {Mode::local_sgd}},
+      {"--loss-in-forward", {Mode::dp_criterion}},
       {"--warmup-steps", {Mode::local_sgd}},
   };
   return all;

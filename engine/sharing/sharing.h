@@ -35,6 +35,11 @@ class Sharing {
   /// of all ranks. Otherwise each rank has its own pace, and its metrics are its own.
   virtual bool in_step() const { return true; }
 
+  /// Return and set the number of optimizer steps made, if the next one depends on it.
+  /// A checkpoint stores it.
+  virtual int64_t steps_done() const { return 0; }
+  virtual void set_steps_done(int64_t) {}
+
   /// Adds facts to the event of the step that has just been made.
   virtual void describe(tracer::HostEvent&) const {}
 };

@@ -21,6 +21,7 @@ std::string trace_title(const Model& model) {
                            : mode == "dp-features"  ? "DataParallel of features"
                            : mode == "dp-criterion" ? "DataParallelModel"
                            : mode == "ddp"          ? "DistributedDataParallel"
+                           : mode == "local-sgd"    ? "local SGD"
                                                     : mode;
   std::string text = model.meta_text(top::arch);
   if (text.empty()) text = model.name.substr(model.name.find_last_of('/') + 1);

@@ -1,6 +1,7 @@
 // English: all text of the viewer's narration, and of its tour. `language.h` explains
 // the template syntax; another language would be another set of files like these
-// (`english_host.h`, `english_devices.h`, `english_criterion.h`).
+// (`english_host.h`, `english_devices.h`, `english_criterion.h`,
+// `english_averages.h`).
 //
 // Keys start with the kind of event, followed by the special case. Facts, if known:
 //   {name} {time} {share}  the event's name, duration, share of the step
@@ -23,6 +24,7 @@
 #include <algorithm>
 #include <array>
 
+#include "gui/text/english_averages.h"
 #include "gui/text/english_criterion.h"
 #include "gui/text/english_devices.h"
 #include "gui/text/english_host.h"
@@ -32,11 +34,12 @@ namespace lockstep::gui {
 /// All templates in one table. A key may occur several times: see `language.h`.
 inline constexpr auto kEnglish = [] {
   std::array<Template, std::size(kEnglishHost) + std::size(kEnglishDevices) +
-                           std::size(kEnglishCriterion)>
+                           std::size(kEnglishCriterion) + std::size(kEnglishAverages)>
       all{};
   auto end = std::copy(std::begin(kEnglishHost), std::end(kEnglishHost), all.begin());
   end = std::copy(std::begin(kEnglishDevices), std::end(kEnglishDevices), end);
-  std::copy(std::begin(kEnglishCriterion), std::end(kEnglishCriterion), end);
+  end = std::copy(std::begin(kEnglishCriterion), std::end(kEnglishCriterion), end);
+  std::copy(std::begin(kEnglishAverages), std::end(kEnglishAverages), end);
   return all;
 }();
 
