@@ -176,12 +176,12 @@ TEST(DataParallelCriterion, RequiresATargetPerOutput) {
             "DataParallelCriterion: 4 outputs, but 0 chunks of targets");
 }
 
-nn::ModulePtr make_ten_classes() { return std::make_shared<nn::Linear>(5, 10); }
+nn::ModulePtr make_eight_classes() { return std::make_shared<nn::Linear>(5, 8); }
 
-// Each device's accuracy has the weight of its chunk, unlike its loss. With ten
+// Each device's accuracy has the weight of its chunk, unlike its loss. With eight
 // classes, Acc@5 is neither 0 nor 100 %.
 TEST(DataParallelCriterion, AccuracyIsThatOfTheWholeBatch) {
-  const CriterionNet net{make_ten_classes, {5}, 10};
+  const CriterionNet net{make_eight_classes, {5}, 8};
   const auto accuracies = [&net](bool on_each) {
     const nn::ModulePtr model = net.model(test::reference(0));
     std::shared_ptr<parallel::DataParallel> wrapper;
@@ -191,7 +191,7 @@ TEST(DataParallelCriterion, AccuracyIsThatOfTheWholeBatch) {
       wrapper = std::make_shared<parallel::DataParallel>(model, test::devices(4));
     }
     train::TrainStep step(model, wrapper, optim::SgdOptions{}, {});
-    Batch batch = net.batch(10);
+    Batch batch = net.batch(22);  // chunks of 6, 6, 6 and 4
     if (!on_each) batch.labels = test::on(test::reference(0), batch.labels);
     const train::StepTensors made = step.run(batch.images, batch.labels);
     return std::pair(ops::item(made.acc1), ops::item(made.acc5));
