@@ -52,6 +52,9 @@ void add_ps_flags(CLI::App& c, run::PsConfig& o) {
 }  // namespace
 
 void add_mode_flags(CLI::App& c, run::RunConfig& o) {
+  c.add_flag("--loss-in-forward", o.loss_in_forward,
+             "dp-criterion: the replicas compute the loss in forward, and DataParallel "
+             "gathers the scalars");
   add_local_sgd_flags(c, o.local_sgd);
   add_shared_flags(c, o.shared);
   add_ps_flags(c, o.ps);

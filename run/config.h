@@ -144,7 +144,8 @@ struct RunConfig {
   PsConfig ps;
   CheckpointConfig checkpoint;
   OutputConfig output;
-  int64_t steps = -1;  ///< stop after this many; negative: after all epochs
+  bool loss_in_forward = false;  ///< dp-criterion: the replicas compute the loss
+  int64_t steps = -1;            ///< stop after this many; negative: after all epochs
   bool evaluate = false;
   bool draws_seed = false;  ///< the example's default: no --seed, each run draws one
   std::set<std::string> given;  ///< long names of the flags on the command line

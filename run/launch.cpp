@@ -45,8 +45,11 @@ int spawn_ranks(const RunConfig& c) {
   }
   if (!c.output.quiet && node == 0) {
     const int world = plan::total_world_size(nodes, local);
-    fmt::print("=> starting {} DistributedDataParallel process{}, rendezvous at {}\n",
-               world, world == 1 ? "" : "es", init);
+    const train::Mode mode = mode_of(c);
+    const char* kind =
+        mode == train::Mode::ddp ? "DistributedDataParallel" : train::name(mode);
+    fmt::print("=> starting {} {} process{}, rendezvous at {}\n", world, kind,
+               world == 1 ? "" : "es", init);
     std::fflush(stdout);
   }
   ChildGroup ranks(kGrace);

@@ -27,6 +27,7 @@ Facts shared_options(const RunConfig& c) {
   const bool on_cpus =
       c.distributed.backend == DistBackend::nccl && c.device.type != DeviceType::cuda;
   Facts facts{
+      {"--mode", train::name(mode_of(c))},
       {"--dist-backend",
        std::string(word(on_cpus ? DistBackend::ring : c.distributed.backend))},
       {"--dtype", std::string(word(c.device.dtype))},

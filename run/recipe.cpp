@@ -46,6 +46,9 @@ void for_each_in_recipe(Config& c, Visit visit) {
   visit("--seed", c.recipe.seed);
   visit("--no-shuffle", c.data.no_shuffle);
   visit("--no-augment", c.data.no_augment);
+  if (mode_of(c) != train::Mode::local_sgd) return;
+  visit("--local-steps", c.local_sgd.steps);
+  visit("--warmup-steps", c.local_sgd.warmup);
 }
 
 /// Converts values to JSON: enums become their words; an unset optional enum becomes

@@ -245,6 +245,7 @@ train::TrainerOptions trainer_options(const RunConfig& c, const RankPlace& place
   options.accumulate = c.recipe.accumulate;
   options.clip_grad_norm = c.recipe.clip_grad_norm;
   options.graph = c.device.cuda_graph;
+  options.loss_in_forward = c.loss_in_forward;
   if (!place.group) return options;
   options.devices = {{c.device.type, place.rank}};
   options.group = place.group;

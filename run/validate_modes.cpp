@@ -25,6 +25,7 @@ struct Reader {
 const std::vector<Reader>& readers() {
   static const std::vector<Reader> all{
       {"--local-steps", {Mode::local_sgd}},
+      {"--loss-in-forward", {Mode::dp_criterion}},
       {"--warmup-steps", {Mode::local_sgd}},
       {"--update", {Mode::hogwild}},
       {"--lock", {Mode::locked}},

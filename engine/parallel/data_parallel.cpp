@@ -23,7 +23,7 @@ Tensor DataParallel::forward(const Tensor& input) {
   if (device_ids_.size() == 1) return (*module_)(inputs[0]);
   // A small batch has fewer chunks than there are devices: the last devices stay idle.
   const Devices used(device_ids_.begin(), device_ids_.begin() + inputs.size());
-  const std::vector<nn::ModulePtr> replicas = use.replicate(*module_, used);
+  const std::vector<nn::ModulePtr> replicas = prepare(use.replicate(*module_, used));
   const std::vector<Tensor> outputs = use.parallel_apply(replicas, inputs);
   return gather(outputs);
 }

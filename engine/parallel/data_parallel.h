@@ -37,6 +37,10 @@ class DataParallel : public nn::Module {
   Device output_device() const { return output_device_; }
 
  protected:
+  /// Returns what runs in the replicas' place.
+  virtual std::vector<nn::ModulePtr> prepare(std::vector<nn::ModulePtr> replicas) {
+    return replicas;
+  }
   /// Joins the outputs of the replicas, of which there is more than one device's.
   virtual Tensor gather(const Tensors& outputs) {
     return gather_along(dim_, outputs, output_device_);

@@ -33,6 +33,12 @@ bool LocalSgd::average_is_due() const {
   return since >= 0 && since % options_.period == 0;
 }
 
+void LocalSgd::describe(tracer::HostEvent& event) const {
+  event.arg({tracer::keys::local_steps, options_.period});
+  event.arg({tracer::keys::warmup_steps, options_.warmup_steps});
+  event.arg({tracer::keys::optimizer_steps, step_});
+}
+
 void LocalSgd::average() {
   tracer::Phase phase(tracer::phases::average);
   const double share = 1.0 / group_->size();

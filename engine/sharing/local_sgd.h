@@ -14,7 +14,9 @@ struct LocalSgdOptions {
 /// Averages the parameters after the optimizer's step whenever `step - warmup_steps` is
 /// a multiple of `period`, for steps counted from 0: the first average follows the
 /// first step after the warm-up. The optimizer's momentum is not averaged, nor are
-/// buffers. Source: torch/distributed/algorithms/model_averaging/averagers.py,
+/// buffers: each rank keeps its own running statistics. Between two averages the ranks
+/// have different weights. As in PyTorch, each rank evaluates its own, and rank 0's are
+/// saved. Source: torch/distributed/algorithms/model_averaging/averagers.py,
 /// `PeriodicModelAverager`.
 class LocalSgd : public Sharing {
  public:
@@ -22,6 +24,11 @@ class LocalSgd : public Sharing {
            const LocalSgdOptions& options);
 
   void update(optim::Optimizer& optimizer) override;
+  int64_t steps_done() const override { return step_; }
+  void set_steps_done(int64_t steps) override { step_ = steps; }
+  /// Adds the period, the warm-up and the number of steps made: they determine whether
+  /// an average was due.
+  void describe(tracer::HostEvent& event) const override;
 
  private:
   bool average_is_due() const;

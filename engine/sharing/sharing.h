@@ -67,6 +67,11 @@ class Sharing {
   /// Returns what is worth saying after the training; "" if nothing is.
   virtual std::string report() const { return {}; }
 
+  /// Return and set the number of optimizer steps made, if the next one depends on it.
+  /// A checkpoint stores it.
+  virtual int64_t steps_done() const { return 0; }
+  virtual void set_steps_done(int64_t) {}
+
   /// Adds facts to the event of the step that has just been made.
   virtual void describe(tracer::HostEvent&) const {}
 };

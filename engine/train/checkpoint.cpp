@@ -123,6 +123,7 @@ Snapshot take_snapshot(const Progress& progress, Trainer& trainer) {
     entries.push_back(to_entry(kOptimizer + without_module(name), tensor));
   }
   CheckpointHeader header{progress, calls, {}, {}};
+  if (trainer.sharing()) header.sharing_steps = trainer.sharing()->steps_done();
   if (trainer.ddp()) header.ready_order = trainer.ddp()->gradient_sync().ready_order();
   for (const auto& entry : entries) header.checksums[entry.name] = checksum(entry);
   return {std::move(entries), format_header(header)};
@@ -156,6 +157,7 @@ Progress load_checkpoint(const std::string& path, Trainer& trainer) {
   assign(model, tensors);
   trainer.optimizer().set_state(optimizer);
   set_dropout_calls(trainer, header.dropout_calls);
+  if (trainer.sharing()) trainer.sharing()->set_steps_done(header.sharing_steps);
   if (trainer.ddp() &&
       is_permutation(header.ready_order, trainer.model()->parameters().size())) {
     trainer.ddp()->gradient_sync().set_ready_order(header.ready_order);

@@ -57,6 +57,7 @@ data::Metadata format_header(const CheckpointHeader& header) {
                {"dropout_calls", header.dropout_calls},
                {"ready_order", header.ready_order},
                {"checksums", header.checksums}};
+  if (header.sharing_steps > 0) json["sharing_steps"] = header.sharing_steps;
   json[kChecksum] = checksum_of(json);
   return {{"format", "pt"}, {kKey, json.dump()}};
 }
@@ -89,6 +90,8 @@ CheckpointHeader parse_header(const data::Metadata& metadata, const std::string&
     header.progress.recipe = json.at("recipe").dump();
     header.dropout_calls = json.at("dropout_calls").get<std::vector<int64_t>>();
     header.ready_order = json.at("ready_order").get<std::vector<size_t>>();
+    header.sharing_steps = json.value("sharing_steps", int64_t{0});
+    if (header.sharing_steps < 0) refuse_damage(path);
     header.checksums = json.at("checksums").get<decltype(header.checksums)>();
   } catch (const Json::exception&) {
     refuse_damage(path);

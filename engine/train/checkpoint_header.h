@@ -14,7 +14,9 @@
 // Names contain no wrapper and the optimizer's state is stored once, so a checkpoint
 // can be moved between modes (single, DP, DDP) and device counts. The random numbers of
 // the sampler and the augmentation are functions of seed and epoch and are not stored.
-// Rank 0's running statistics are stored, since DDP broadcasts them.
+// Rank 0's running statistics are stored, since DDP broadcasts them. Local SGD adds
+// `"sharing_steps"`, the number of optimizer steps made; rank 0's weights and momentum
+// are stored, and after a resume all ranks start from them.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +41,7 @@ struct CheckpointHeader {
   std::vector<int64_t> dropout_calls;            ///< one per device
   std::vector<size_t> ready_order;               ///< DDP only; otherwise empty
   std::map<std::string, std::string> checksums;  ///< per tensor: FNV-1a, hexadecimal
+  int64_t sharing_steps = 0;                     ///< see sharing::Sharing::steps_done
 };
 
 /// Returns the file's metadata. REQUIRES: `progress.recipe` is a JSON object.

@@ -12,6 +12,7 @@ TrainStep::TrainStep(nn::ModulePtr model, nn::ModulePtr callable,
     : model_(std::move(model)),
       callable_(std::move(callable)),
       outputs_stay_(dynamic_cast<parallel::DataParallelModel*>(callable_.get())),
+      loss_inside_(dynamic_cast<parallel::LossInForward*>(callable_.get())),
       options_(options),
       optimizer_(optim::make_optimizer(model_->named_parameters(), optimizer)) {}
 
@@ -39,6 +40,7 @@ StepTensors TrainStep::enqueue(const Tensor& images, const Tensor& labels,
 
 StepTensors TrainStep::evaluate(const Tensor& images, const Tensor& labels,
                                 const Read& read) {
+  if (loss_inside_) return evaluate_inside(images, labels, read);
   if (outputs_stay_) return evaluate_on_each(images, labels, read);
   StepTensors made;
   {
@@ -87,6 +89,27 @@ StepTensors TrainStep::evaluate_on_each(const Tensor& images, const Tensor& labe
   StepTensors made;
   made.loss = criterion(outputs, targets);
   if (options_.accuracy) {
+    made.acc1 = accuracy_on_each(outputs, targets, labels.size(0), 1);
+    made.acc5 = accuracy_on_each(outputs, targets, labels.size(0), 5);
+  }
+  if (read) read(made);
+  return made;
+}
+
+StepTensors TrainStep::evaluate_inside(const Tensor& images, const Tensor& labels,
+                                       const Read& read) {
+  Tensors targets;
+  Tensor losses;
+  {
+    tracer::Phase phase("forward");
+    targets = parallel::scatter_targets(labels, loss_inside_->device_ids());
+    losses = loss_inside_->losses_of(images, targets);
+  }
+  tracer::Phase phase("loss");
+  StepTensors made;
+  made.loss = parallel::mean(losses);
+  if (options_.accuracy) {
+    const Tensors& outputs = loss_inside_->outputs();
     made.acc1 = accuracy_on_each(outputs, targets, labels.size(0), 1);
     made.acc5 = accuracy_on_each(outputs, targets, labels.size(0), 5);
   }

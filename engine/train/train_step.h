@@ -6,7 +6,7 @@
 
 #include "engine/nn/module.h"
 #include "engine/optim/adaptive.h"
-#include "engine/parallel/model_and_criterion.h"
+#include "engine/parallel/loss_in_forward.h"
 #include "engine/sharing/sharing.h"
 #include "engine/train/step_graph.h"
 
@@ -38,6 +38,7 @@ class TrainStep {
 
   /// `callable` is `model` or a wrapper around it. With a DataParallelModel, the loss
   /// is that of a DataParallelCriterion, and accuracies are those of the whole batch.
+  /// With a LossInForward, its replicas compute the loss.
   /// The optimizer updates the parameters of `model`.
   TrainStep(nn::ModulePtr model, nn::ModulePtr callable,
             const optim::AnyOptions& optimizer, const TrainStepOptions& options);
@@ -57,11 +58,14 @@ class TrainStep {
                       const Read& read);
   StepTensors evaluate_on_each(const Tensor& images, const Tensor& labels,
                                const Read& read);
+  StepTensors evaluate_inside(const Tensor& images, const Tensor& labels,
+                              const Read& read);
   void backward(StepTensors& made, const Turn& turn);
   void update();
 
   const nn::ModulePtr model_, callable_;
   parallel::DataParallelModel* const outputs_stay_;  ///< `callable_`, or null
+  parallel::LossInForward* const loss_inside_;       ///< `callable_`, or null
   const TrainStepOptions options_;
   const std::unique_ptr<optim::Optimizer> optimizer_;
   StepGraph graph_;

@@ -43,6 +43,10 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     wrapper_ = std::make_shared<parallel::DataParallel>(model_, options_.devices,
                                                         options_.output_device);
     callable_ = wrapper_;
+  } else if (options_.mode == Mode::dp_criterion && options_.loss_in_forward) {
+    callable_ = wrapper_ = std::make_shared<parallel::LossInForward>(
+        model_, options_.devices, options_.label_smoothing);
+    warn_of_scalars();
   } else if (options_.mode == Mode::dp_criterion) {
     callable_ = wrapper_ =
         std::make_shared<parallel::DataParallelModel>(model_, options_.devices);
@@ -175,6 +179,15 @@ void Trainer::warn_if_diverged(const StepResult& result) {
                "are probably lost; fix: use a lower --lr, or --clip-grad-norm\n",
                static_cast<long long>(result.step),
                std::isnan(result.loss) ? "nan" : "infinite");
+}
+
+/// Warns as PyTorch's gather does.
+void Trainer::warn_of_scalars() const {
+  if (!options_.warn || options_.quiet || options_.devices.size() == 1) return;
+  std::fputs(
+      "lockstep: warning: Was asked to gather along dimension 0, but all input tensors "
+      "were scalars; will instead unsqueeze and return a vector.\n",
+      stderr);
 }
 
 /// Reports a batch without any valid sample, which takes no part in the training.
@@ -351,6 +364,7 @@ void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
   }
   const tracer::StepFacts& facts = tracer::step_facts();
   event.arg({keys::output_bytes, facts.output_bytes});
+  if (options_.loss_in_forward) event.arg({keys::loss_in_forward, true});
   event.arg(tracer::Arg::integers(keys::chunks, facts.chunks));
   std::vector<int64_t> ids;
   for (const Device device : wrapper_->device_ids()) ids.push_back(device.trace_id());

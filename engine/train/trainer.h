@@ -36,8 +36,9 @@ struct TrainerOptions {
   std::shared_ptr<distributed::ProcessGroup> group;  ///< of all ranks; null: no ranks
   distributed::DdpOptions ddp;
   sharing::MakeSharing make_sharing;  ///< modes with ranks other than DDP
-  bool graph = false;    ///< single CUDA device: replays steps (step_graph.h)
-  bool sync_bn = false;  ///< DDP: synchronizes batch norm statistics
+  bool graph = false;            ///< single CUDA device: replays steps (step_graph.h)
+  bool sync_bn = false;          ///< DDP: synchronizes batch norm statistics
+  bool loss_in_forward = false;  ///< dp_criterion: the replicas compute the loss
 };
 
 /// The metrics of one step; over all ranks, if they make each step together.
@@ -114,6 +115,9 @@ class Trainer {
   /// Returns how the ranks share weights; null without ranks and in DDP.
   const sharing::Sharing* sharing() const { return sharing_.get(); }
 
+  /// Returns the rank's way of sharing weights; null in modes without one.
+  sharing::Sharing* sharing() { return sharing_.get(); }
+
   /// Called before and after each step, respectively; used for recording.
   std::function<void(int64_t step)> before_step;
   std::function<void(const StepResult&)> after_step;
@@ -140,6 +144,7 @@ class Trainer {
   EpochResult run_at_own_pace(data::DataLoader& loader, const std::string& prefix,
                               int64_t last_step);
   bool ended(int64_t last_step) const;
+  void warn_of_scalars() const;
   void warn_if_diverged(const StepResult& result);
   void say_skipped(const std::string& prefix, int64_t batch, int64_t batches);
   bool is_skipped(const data::Batch& batch, bool reduce);

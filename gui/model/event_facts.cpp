@@ -312,6 +312,11 @@ bool EventFacts::has_criterion() const {
 
 bool EventFacts::loss_on_each() const { return is_dp() && has_criterion(); }
 
+bool EventFacts::loss_inside() const {
+  const auto inside = step_args_.find(keys::loss_in_forward);
+  return loss_on_each() && inside != step_args_.end() && *inside != false;
+}
+
 bool EventFacts::trains() const {
   return string_arg(step_args_, keys::kind) == values::train;
 }

@@ -77,10 +77,12 @@ class EventFacts {
   std::string phase_name() const;  ///< of the innermost phase or step
   int64_t group_size() const;      ///< ranks in a collective; -1 if unknown
   double part_of_step(int64_t nanoseconds) const;
-  bool is_complete() const;    ///< an op without kernels here really had none
-  bool has_criterion() const;  ///< mode dp-criterion
-  bool loss_on_each() const;   ///< mode dp-criterion, on several devices
-  bool is_dp() const;          ///< DataParallel, with this step's batch split
+  bool is_complete() const;       ///< an op without kernels here really had none
+  bool has_criterion() const;     ///< mode dp-criterion
+  bool averages_weights() const;  ///< mode local-sgd, with several ranks
+  bool loss_on_each() const;      ///< mode dp-criterion, on several devices
+  bool loss_inside() const;       ///< the same, with --loss-in-forward
+  bool is_dp() const;             ///< DataParallel, with this step's batch split
   bool trains() const;
   bool computes() const { return computes_; }  ///< false: times are meaningless
 

@@ -107,6 +107,9 @@ class Narrator : EventFacts {
     if (is_dp() && name() != phases::scatter && name() != phases::h2d) special = "dp";
     const bool computes_loss = name() == phases::forward || name() == phases::loss;
     if (loss_on_each() && computes_loss) special = "criterion";
+    if (loss_inside() && (computes_loss || name() == phases::gather))
+      special = "inside";
+    if (averages_weights()) special = "averages";
     if (name() == phases::h2d && caused.copies == 0 && has_criterion()) {
       special = "criterion";
     }
@@ -152,7 +155,7 @@ class Narrator : EventFacts {
     std::string special = is_root ? "model" : "";
     if (is_root && phase_name() == phases::parallel_apply) special = "replica";
     facts_.text("callee", is_root ? say({"word/" + special}) : module);
-    if (type == "DataParallel") special = "dp";
+    if (type == "DataParallel") special = loss_inside() ? "inside" : "dp";
     if (special == "replica" && function == "forward" && loss_on_each()) {
       special = "criterion/replica";
     }
@@ -271,6 +274,7 @@ class Narrator : EventFacts {
     if (why == reasons::replicate || why == reasons::reduce) special = add_group(copy);
     if (why == reasons::d2h) special = copy.bytes <= 8 ? "number" : "";
     const bool states_place = why == reasons::h2d && tensor == "labels";
+    if (why == reasons::loss_grad && loss_inside()) special = "inside";
     if (loss_on_each() && (states_place || why == reasons::metrics))
       special = "criterion";
     const std::string message = add_message(copy);

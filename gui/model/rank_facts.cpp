@@ -40,6 +40,10 @@ bool EventFacts::is_ddp() const {
   return model_.meta_text(top::mode) == "ddp" && model_.ranks() > 1;
 }
 
+bool EventFacts::averages_weights() const {
+  return model_.meta_text(top::mode) == "local-sgd" && model_.ranks() > 1;
+}
+
 void EventFacts::add_rank() {
   const int ranks = model_.ranks();
   if (ranks < 2) return;

@@ -23,6 +23,7 @@ std::string trace_title(const Model& model) {
                            : mode == "ddp"          ? "DistributedDataParallel"
                            : mode == "hogwild"      ? "Hogwild"
                            : mode == "locked"       ? "one model with a lock"
+                           : mode == "local-sgd"    ? "local SGD"
                                                     : mode;
   std::string text = model.meta_text(top::arch);
   if (text.empty()) text = model.name.substr(model.name.find_last_of('/') + 1);

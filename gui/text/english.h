@@ -1,7 +1,7 @@
 // English: all text of the viewer's narration, and of its tour. `language.h` explains
 // the template syntax; another language would be another set of files like these
 // (`english_host.h`, `english_devices.h`, `english_criterion.h`,
-// `english_shared.h`).
+// `english_averages.h`, `english_shared.h`).
 //
 // Keys start with the kind of event, followed by the special case. Facts, if known:
 //   {name} {time} {share}  the event's name, duration, share of the step
@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <array>
 
+#include "gui/text/english_averages.h"
 #include "gui/text/english_criterion.h"
 #include "gui/text/english_devices.h"
 #include "gui/text/english_host.h"
@@ -34,11 +35,13 @@ namespace lockstep::gui {
 /// All templates in one table. A key may occur several times: see `language.h`.
 inline constexpr auto kEnglish = [] {
   std::array<Template, std::size(kEnglishHost) + std::size(kEnglishDevices) +
-                           std::size(kEnglishCriterion) + std::size(kEnglishShared)>
+                           std::size(kEnglishCriterion) + std::size(kEnglishAverages) +
+                           std::size(kEnglishShared)>
       all{};
   auto end = std::copy(std::begin(kEnglishHost), std::end(kEnglishHost), all.begin());
   end = std::copy(std::begin(kEnglishDevices), std::end(kEnglishDevices), end);
   end = std::copy(std::begin(kEnglishCriterion), std::end(kEnglishCriterion), end);
+  end = std::copy(std::begin(kEnglishAverages), std::end(kEnglishAverages), end);
   std::copy(std::begin(kEnglishShared), std::end(kEnglishShared), end);
   return all;
 }();

@@ -45,6 +45,28 @@ inline constexpr Template kEnglishCriterion[] = {
     {"op/ReduceBackward",
      "**ReduceBackward** is the sum of the losses in reverse: each device gets the "
      "gradient of the sum, one number.[ {later}]"},
+    {"phase/forward/inside",
+     "The host runs **model(images, targets)**: the wrapped module returns its loss. "
+     "DataParallel scatters both, replicates the module, runs the replicas, and "
+     "gathers **{chunks} losses**.[ {ahead}]"},
+    {"phase/gather/inside",
+     "The **losses of {chunks} chunks** become a vector on the first device. The "
+     "outputs stay on their devices. Scalars cannot be concatenated: PyTorch warns "
+     "that it unsqueezes them."},
+    {"phase/loss/inside",
+     "**.mean()** of the {chunks} losses: the mean of the chunks' means.[ Then the "
+     "host waits **{waited}** for its value (item()), because forward must finish "
+     "first.]"},
+    {"call/__call__/inside",
+     "**model(images, targets)** arrives here: model is a DataParallel[ over {chunks} "
+     "devices] around a module that returns its loss.[ The images are {shape}.]"},
+    {"call/forward/inside",
+     "**DataParallel.forward** splits one call across [{chunks} ]devices: scatter, "
+     "replicate, parallel_apply, gather. What it gathers are **losses**, one for each "
+     "chunk.[ {ahead}]"},
+    {"copy/loss_grad/inside",
+     "The **gradient of the mean** with respect to {to}'s loss ({bytes}) goes from "
+     "{from} to {to}, which can now run its own backward pass."},
     {"copy/targets",
      "{To} gets the **labels of its chunk**[, {shape}]: {bytes} from {from}. It "
      "computes "

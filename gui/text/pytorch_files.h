@@ -9,7 +9,7 @@
 namespace lockstep::gui {
 
 /// Keyed by a prefix of an event's name; the longest match wins.
-inline constexpr std::array<std::pair<std::string_view, std::string_view>, 50>
+inline constexpr std::array<std::pair<std::string_view, std::string_view>, 51>
     kPyTorchFiles = {{
         {"Module.__call__", "torch/nn/modules/module.py"},
         {"Module._call_impl", "torch/nn/modules/module.py"},
@@ -25,6 +25,7 @@ inline constexpr std::array<std::pair<std::string_view, std::string_view>, 50>
         {"parallel_apply", "torch/nn/parallel/parallel_apply.py"},
         {"reduce", "torch/nn/parallel/comm.py"},
         {"all_reduce", "torch/csrc/distributed/c10d/reducer.cpp"},
+        {"average", "torch/distributed/algorithms/model_averaging/averagers.py"},
         {"backward", "torch/autograd/__init__.py"},
         {"optimizer", "torch/optim/optimizer.py"},
         {"data", "torch/utils/data/dataloader.py"},

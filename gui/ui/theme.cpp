@@ -85,6 +85,7 @@ ImU32 reason_colour(const Theme& theme, const std::string& why) {
                   {reasons::sync_batch_norm, &Theme::yellow},
                   {reasons::reduce, &Theme::pink},
                   {reasons::all_reduce, &Theme::pink},
+                  {reasons::average, &Theme::pink},
                   {reasons::scatter, &Theme::sky},
                   {reasons::h2d, &Theme::blue},
                   {reasons::gather, &Theme::green},
@@ -108,6 +109,7 @@ ImU32 phase_colour(const Theme& theme, const std::string& phase) {
                   {phases::backward, &Theme::slate},
                   {phases::reduce, &Theme::pink},
                   {phases::all_reduce, &Theme::pink},
+                  {phases::average, &Theme::pink},
                   {phases::broadcast, &Theme::lime},
                   {phases::metrics, &Theme::green},
                   {phases::optimizer, &Theme::yellow}});

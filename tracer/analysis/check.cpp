@@ -48,6 +48,7 @@ CheckReport check_trace(const Trace& trace) {
              judge_ranks(training);
              judge_shared(training);
              judge_ps(training);
+             judge_averages(training);
            });
 
   CheckReport report;

@@ -76,5 +76,6 @@ void judge_bytes(TraceUnderTest& test);
 void judge_ranks(TraceUnderTest& test);
 void judge_shared(TraceUnderTest& test);
 void judge_ps(TraceUnderTest& test);
+void judge_averages(TraceUnderTest& test);
 
 }  // namespace lockstep::tracer

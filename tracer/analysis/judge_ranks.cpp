@@ -1,4 +1,5 @@
-// The laws of DistributedDataParallel: what is exchanged between ranks, and when.
+// The laws of ranks: what is exchanged between them, and when. Those of gradients are
+// DistributedDataParallel's; judge_averages.cpp has local SGD's.
 // N = number of ranks, P and B = bytes of parameters and buffers.
 #include <fmt/format.h>
 
@@ -267,7 +268,8 @@ void judge_inputs(TraceUnderTest& test) {
 }  // namespace
 
 void judge_ranks(TraceUnderTest& test) {
-  if (string_arg(test.trace.lockstep, top::mode) != "ddp") return;
+  const std::string mode = string_arg(test.trace.lockstep, top::mode);
+  if (mode != "ddp" && mode != "local-sgd") return;
   judge_halves(test);
   Law& agreement = test.law("ranks-agree", "all ranks call the same collectives");
   Law& total = test.law("ring-bytes", "an all-reduce moves 2(N−1) times its bytes");
@@ -282,10 +284,11 @@ void judge_ranks(TraceUnderTest& test) {
       judge_messages(total, share, count, whole, ranks);
     }
   }
+  judge_inputs(test);
+  if (mode != "ddp") return;
   const Json& model = object_arg(test.trace.lockstep, top::model);
   judge_steps_of_ranks(test, int_arg(model, top::parameter_bytes),
                        int_arg(model, top::buffer_bytes));
-  judge_inputs(test);
 }
 
 }  // namespace lockstep::tracer

@@ -38,6 +38,7 @@ std::string kind_of(const Summary& run) {
   if (run.mode == "dp") return "DataParallel";
   if (run.mode == "dp-features") return "DataParallel of the features";
   if (run.mode == "dp-criterion") return "DataParallelModel";
+  if (run.mode == "local-sgd") return "local SGD";
   return run.mode == "ddp" ? "DDP" : run.mode;
 }
 

@@ -164,6 +164,10 @@ inline constexpr char micro_batch[] = "micro_batch";      ///< of a phase or a c
 inline constexpr char schedule[] = "schedule";            ///< of a step: `1f1b`
 inline constexpr char micro_batches[] = "micro_batches";  ///< of a step
 inline constexpr char stage_devices[] = "stage_devices";  ///< of a step: one per stage
+// Weights that are averaged from time to time (local SGD).
+inline constexpr char local_steps[] = "local_steps";          ///< from one to the next
+inline constexpr char warmup_steps[] = "warmup_steps";        ///< before the first
+inline constexpr char optimizer_steps[] = "optimizer_steps";  ///< made so far
 // Updates of a model that workers share.
 inline constexpr char worker[] = "worker";
 inline constexpr char server[] = "server";
@@ -197,6 +201,7 @@ inline constexpr char input_on[] = "input_on";
 inline constexpr char device_ids[] = "device_ids";
 inline constexpr char output_device[] = "output_device";
 inline constexpr char interrupted[] = "interrupted";
+inline constexpr char loss_in_forward[] = "loss_in_forward";  ///< dp-criterion
 inline constexpr char synced[] = "synced";
 inline constexpr char broadcast_bytes[] = "broadcast_bytes";
 inline constexpr char wrapped_parameter_bytes[] = "wrapped_parameter_bytes";

@@ -44,8 +44,7 @@
 #include <sstream>
 
 #include "gui/text/language.h"
-#include "tests/gui/model/made_trace.h"
-#include "tests/gui/model/named_model.h"
+#include "tests/gui/model/narrated.h"
 #include "tracer/format/file_io.h"
 
 namespace lockstep::gui {
@@ -53,47 +52,6 @@ namespace {
 
 using namespace test;             // NOLINT
 using namespace tracer::testing;  // NOLINT
-
-std::string said(const Model& model, std::string_view path,
-                 const Language& language = english()) {
-  const auto event = static_cast<uint32_t>(names_of(model)[path]);
-  const State state = state_at(model, at_event(model, event));
-  return narrate(model, state, break_down(model, state.step), language).text;
-}
-
-int emphases(std::string_view text) {
-  int count = 0;
-  for (size_t at = 0; (at = text.find("**", at)) != std::string_view::npos; at += 2) {
-    ++count;
-  }
-  return count;
-}
-
-/// Checks the properties that every sentence must have.
-void expect_readable(const Model& model) {
-  static const std::regex wrong(
-      R"([{}\n]|  | [.,:;]( |$)|\.\.|\*\*\*|-1|(^|[^0-9.])0 [kMGT]?(B|FLOP)\b)"
-      R"(|\b1 (devices|copies|kernels|threads|images|ranks)|[^0-9]1 of 1\b)");
-  std::vector<Breakdown> steps;
-  for (size_t i = 0; i < model.steps.size(); ++i) steps.push_back(break_down(model, i));
-  for (uint32_t event = 0; event < model.events.size(); ++event) {
-    const State state = state_at(model, at_event(model, event));
-    const std::string text = narrate(model, state, steps[state.step]).text;
-    EXPECT_TRUE(text.ends_with('.')) << text;
-    EXPECT_EQ(emphases(text) % 2, 0) << text;
-    EXPECT_LE(text.size(), kLongestNarration + 40) << text;
-    EXPECT_FALSE(std::regex_search(text, wrong)) << text;
-    const std::string bare = std::regex_replace(text, std::regex("\\*"), "");
-    EXPECT_EQ(plain(bare, 400), bare) << "not one line of UTF-8";
-  }
-}
-
-using Expected = std::pair<const char*, const char*>;  ///< an event and its sentence
-
-void expect_said(const Model& model, std::span<const Expected> expected) {
-  expect_readable(model);
-  for (const auto& [path, text] : expected) EXPECT_EQ(said(model, path), text) << path;
-}
 
 TEST(Narration, TheHeaderShowsTheMadeTraces) {
   const std::string file = "tests/gui/model/narration_test.cpp";
@@ -163,60 +121,6 @@ TEST(Narration, OfADataParallelStep) {
        "**ConvolutionBackward0** computes both gradients of aten::conv2d in conv1, for "
        "its input and for its filters: 885 kFLOP, **2.0 times** those of forward. 2 "
        "kernels are queued here; the first ran **9.90 ms later** on device 1."},
-  };
-  expect_said(model, expected);
-}
-
-// Sentences of DataParallel that would be false: nothing is gathered, and no device
-// computes the loss of the whole batch.
-TEST(Narration, OfALossOnEachDevice) {
-  const Model model = made("dp-criterion", R"(
-phase step 0 0 99000 kind=train batch=3 chunks=[2,1] input_on=host
-phase h2d 0 10 20
-phase forward 0 100 400
-call DataParallelModel.__call__ 0 110 300 module="" shapes=[[3,5]]
-call DataParallelModel.forward 0 120 200 module="" shapes=[[3,5]]
-phase loss 0 1000 500
-copy labels 1 1100 10 op=6 why=targets src=host dst=0 bytes=16 tensor=labels
-op aten::nll_loss 0 1200 50 shapes=[[2,10],[2]]
-copy loss 1 1300 10 op=6 why=loss src=1 dst=0 bytes=4 tensor=loss
-copy accuracy 1 1350 10 op=6 why=metrics src=1 dst=0 bytes=4 tensor=accuracy
-phase backward 0 3000 900
-op ReduceBackward 0 3010 50
-copy loss_grad 2 3100 10 op=12 why=loss_grad src=0 dst=1 bytes=4 tensor=loss
-)")
-                          .model();
-  const Expected expected[] = {
-      {"h2d",
-       "Nothing is copied here: **scatter** will send each device its images, and the "
-       "criterion its labels."},
-      {"loss",
-       "Each device computes the loss of **its own chunk**. The 2 scalars are added on "
-       "the first device and divided by 2: the mean of the chunks' means."},
-      {"DataParallelModel.forward",
-       "**DataParallelModel.forward** splits one model(x) across 2 devices: scatter "
-       "the "
-       "batch, replicate the model, parallel_apply the replicas. The outputs are not "
-       "gathered. It takes the host 200 µs."},
-      {"labels@device 0",
-       "Device 0 gets the **labels of its chunk**: 16 B from the host. It computes the "
-       "loss of its own outputs."},
-      {"aten::nll_loss",
-       "**aten::nll_loss** picks each image's value at its correct label and averages "
-       "over this device's chunk only: the loss will be the **mean of these means**. "
-       "It "
-       "needs no work on a device."},
-      {"loss@device 0",
-       "The **loss of device 1's chunk** (4 B) goes to device 0, to be added to the "
-       "others. The outputs themselves stay on device 1."},
-      {"accuracy@device 0",
-       "Device 1's share of the **accuracy** (4 B) goes to device 0, to be added to "
-       "the "
-       "others."},
-      {"loss_grad@device 1",
-       "The **gradient of the sum of the losses** (4 B) goes from device 0 to device "
-       "1, "
-       "which can now run its own backward pass."},
   };
   expect_said(model, expected);
 }

@@ -1,0 +1,260 @@
+// Ways of sharing the work of training, behind one interface, so that each can be
+// compared with any other: train some steps, return losses, gradients and weights.
+#pragma once
+
+#include <functional>
+
+#include "engine/models/alexnet.h"
+#include "engine/models/resnet.h"
+#include "engine/plan/chunk.h"
+#include "engine/sharing/local_sgd.h"
+#include "engine/train/train_step.h"
+#include "tests/engine/distributed/nets.h"
+
+namespace lockstep::test {
+
+/// What is trained: a net, and the rows of each step's batch, of which device i (rank
+/// i) gets chunk i.
+struct Problem {
+  std::function<nn::ModulePtr()> make;
+  std::vector<int64_t> image;
+  int64_t classes = 2;
+  std::vector<int64_t> rows;  ///< of each step
+  int devices = 4;
+  optim::AnyOptions optimizer = optim::SgdOptions{0.05, 0.9, 1e-2};
+
+  nn::ModulePtr model(Device device) const {
+    const nn::ModulePtr made = in_double(make);
+    fill_golden(*made, DType::f64);
+    made->to(device);
+    return made;
+  }
+  Batch batch(size_t step) const { return Batch::golden(rows[step], image, classes); }
+};
+
+/// What a way of training made of a problem. With ranks, a loss or a gradient is the
+/// mean over the ranks, and the rest is rank 0's.
+struct Outcome {
+  std::vector<double> losses;      ///< of each step
+  std::vector<Tensors> gradients;  ///< of each step, in the order of the parameters
+  Tensors weights;                 ///< after the last step, like the rest
+  Tensors buffers;                 ///< running statistics
+  Tensors state;                   ///< the optimizer's
+};
+
+using Way = std::function<Outcome(const Problem&)>;
+
+inline Tensors on_host(const Tensors& tensors) {
+  Tensors copies;
+  for (const Tensor& tensor : tensors) {
+    copies.push_back(ops::copy_to(tensor.detach(), kHost, {"d2h", "test"}));
+  }
+  return copies;
+}
+
+inline Tensors gradients_on_host(const nn::Module& model) {
+  Tensors grads;
+  for (const Tensor& parameter : model.parameters()) grads.push_back(parameter.grad());
+  return on_host(grads);
+}
+
+/// Trains with a TrainStep. `inputs(step)` returns what the step is called with.
+template <typename Inputs>
+Outcome train(const Problem& problem, const nn::ModulePtr& model,
+              const nn::ModulePtr& callable, const train::TrainStepOptions& options,
+              Inputs inputs) {
+  train::TrainStep step(model, callable, problem.optimizer, options);
+  Outcome outcome;
+  for (size_t i = 0; i < problem.rows.size(); ++i) {
+    const Batch batch = inputs(i);
+    const train::StepTensors made = step.run(batch.images, batch.labels);
+    outcome.losses.push_back(ops::item(made.loss));
+    outcome.gradients.push_back(gradients_on_host(*model));
+  }
+  outcome.weights = on_host(model->parameters());
+  outcome.buffers = on_host(model->buffers());
+  for (const auto& [name, tensor] : step.optimizer().state()) {
+    outcome.state.push_back(ops::copy_to(tensor, kHost, {"d2h", "test"}));
+  }
+  return outcome;
+}
+
+inline Outcome by_one_device(const Problem& problem) {
+  ops::manual_seed(1);
+  const nn::ModulePtr model = problem.model(reference(0));
+  return train(problem, model, model, {.accuracy = false},
+               [&](size_t i) { return problem.batch(i).on(reference(0)); });
+}
+
+/// With `wrap(model, devices)`; labels go to device 0 if the wrapper gathers there.
+template <typename Wrapper>
+Outcome by_wrapper(const Problem& problem, bool labels_on_device) {
+  ops::manual_seed(1);
+  const nn::ModulePtr model = problem.model(reference(0));
+  const auto wrapper = std::make_shared<Wrapper>(model, devices(problem.devices));
+  return train(problem, model, wrapper, {.accuracy = false}, [&](size_t i) {
+    Batch batch = problem.batch(i);
+    if (labels_on_device) batch.labels = on(reference(0), batch.labels);
+    return batch;
+  });
+}
+
+inline Outcome by_data_parallel(const Problem& problem) {
+  return by_wrapper<parallel::DataParallel>(problem, true);
+}
+
+inline Outcome by_criterion(const Problem& problem) {
+  return by_wrapper<parallel::DataParallelModel>(problem, false);
+}
+
+inline Outcome by_loss_in_forward(const Problem& problem) {
+  return by_wrapper<parallel::LossInForward>(problem, false);
+}
+
+/// What a rank trains with: the callable, and its way of sharing weights.
+struct OfRank {
+  nn::ModulePtr callable;
+  std::unique_ptr<sharing::Sharing> sharing;
+};
+
+/// Trains on ranks as threads. `prepare(model, rank)` returns an OfRank. The losses and
+/// gradients are the means over the ranks.
+template <typename Prepare>
+std::vector<Outcome> on_each_rank(const Problem& problem, Prepare prepare) {
+  ops::manual_seed(1);
+  std::vector<Outcome> of(problem.devices);
+  on_ranks({.size = problem.devices}, [&](Rank& rank) {
+    const nn::ModulePtr model = problem.model(rank.device);
+    const OfRank mine = prepare(model, rank);
+    of[rank.rank] =
+        train(problem, model, mine.callable,
+              {.accuracy = false, .sharing = mine.sharing.get()}, [&](size_t step) {
+                const Batch whole = problem.batch(step);
+                const auto sizes = plan::chunk_sizes(problem.rows[step], rank.size);
+                int64_t first = 0;
+                for (int r = 0; r < rank.rank; ++r) first += sizes[r];
+                return whole.rows(first, sizes[rank.rank]).on(rank.device);
+              });
+  });
+  return of;
+}
+
+inline void add_to(Tensor& sum, const Tensor& term, double factor) {
+  auto* values = sum.data<double>();
+  const auto* more = term.data<double>();
+  for (int64_t i = 0; i < sum.numel(); ++i) values[i] += factor * more[i];
+}
+
+inline Outcome mean_of_ranks(const std::vector<Outcome>& of) {
+  const double share = 1.0 / static_cast<double>(of.size());
+  Outcome mean = of[0];
+  for (size_t step = 0; step < mean.losses.size(); ++step) {
+    for (size_t r = 1; r < of.size(); ++r) mean.losses[step] += of[r].losses[step];
+    mean.losses[step] *= share;
+    for (size_t i = 0; i < mean.gradients[step].size(); ++i) {
+      const Tensor& first = mean.gradients[step][i];
+      const std::vector<double> zeros(first.numel());
+      Tensor sum = Tensor::from(zeros, first.sizes(), DType::f64);
+      for (const Outcome& rank : of) add_to(sum, rank.gradients[step][i], share);
+      mean.gradients[step][i] = sum;
+    }
+  }
+  return mean;
+}
+
+/// All ranks have the means as gradients.
+inline Outcome by_ddp(const Problem& problem) {
+  auto of = on_each_rank(problem, [](const nn::ModulePtr& model, Rank& rank) {
+    return OfRank{std::make_shared<distributed::DistributedDataParallel>(
+                      model, rank.group, distributed::DdpOptions{}),
+                  nullptr};
+  });
+  Outcome outcome = mean_of_ranks(of);
+  outcome.gradients = of[0].gradients;
+  return outcome;
+}
+
+inline std::vector<Outcome> ranks_by_local_sgd(const Problem& problem,
+                                               sharing::LocalSgdOptions options) {
+  return on_each_rank(problem, [&](const nn::ModulePtr& model, Rank& rank) {
+    return OfRank{model,
+                  std::make_unique<sharing::LocalSgd>(*model, rank.group, options)};
+  });
+}
+
+inline Way by_local_sgd(int64_t period) {
+  return [period](const Problem& problem) {
+    return mean_of_ranks(ranks_by_local_sgd(problem, {.period = period}));
+  };
+}
+
+/// max |mine − theirs| over several tensors.
+inline double largest_distance(const Tensors& mine, const Tensors& theirs) {
+  if (mine.size() != theirs.size()) return INFINITY;
+  double largest = 0;
+  for (size_t i = 0; i < mine.size(); ++i) {
+    const double d = distance(mine[i], theirs[i]);
+    largest = d <= largest ? largest : d;  // keeps a NaN
+  }
+  return largest;
+}
+
+/// The largest difference between two outcomes: of a loss, a gradient or a weight.
+inline double difference(const Outcome& a, const Outcome& b) {
+  double largest = largest_distance(a.weights, b.weights);
+  const auto add = [&](double d) { largest = d <= largest ? largest : d; };
+  for (size_t step = 0; step < a.losses.size(); ++step) {
+    add(std::abs(a.losses[step] - b.losses[step]));
+    add(largest_distance(a.gradients[step], b.gradients[step]));
+  }
+  return largest;
+}
+
+/// Convolutions and batch norms, both kinds of shortcut: a ResNet of two blocks.
+inline nn::ModulePtr make_small_resnet() {
+  return std::make_shared<nn::Sequential>(std::vector<nn::ModulePtr>{
+      std::make_shared<models::BasicBlock>(2, 2, 1),
+      std::make_shared<models::BasicBlock>(2, 4, 2),
+      std::make_shared<nn::AdaptiveAvgPool2d>(1), std::make_shared<Flatten>(),
+      std::make_shared<nn::Linear>(4, 3)});
+}
+
+/// Features and a classifier, as in VGG, for N×2×8×8 images.
+class SmallVgg : public models::FeatureModel {
+ public:
+  SmallVgg(bool batch_norm, double dropout)
+      : batch_norm_(batch_norm), dropout_(dropout) {
+    std::vector<nn::ModulePtr> layers;
+    int64_t in = 2;
+    for (const int64_t out : {3, 4}) {
+      layers.push_back(std::make_shared<nn::Conv2d>(
+          nn::Conv2dSettings{.in = in, .out = out, .kernel = 3, .padding = 1}));
+      if (batch_norm) layers.push_back(std::make_shared<nn::BatchNorm2d>(out));
+      layers.push_back(std::make_shared<nn::ReLU>());
+      layers.push_back(std::make_shared<nn::MaxPool2d>(ops::Pool2dOptions{2, 2, 0}));
+      in = out;
+    }
+    features_ = register_module(
+        "features", nn::ModulePtr(std::make_shared<nn::Sequential>(layers)));
+    classifier_ = register_module(
+        "classifier",
+        nn::ModulePtr(std::make_shared<nn::Sequential>(std::vector<nn::ModulePtr>{
+            std::make_shared<nn::Linear>(16, 8), std::make_shared<nn::ReLU>(),
+            std::make_shared<nn::Dropout>(dropout),
+            std::make_shared<nn::Linear>(8, 3)})));
+  }
+  Tensor forward(const Tensor& x) override {
+    return (*classifier_)(ops::flatten((*features_)(x)));
+  }
+  const char* type_name() const override { return "SmallVgg"; }
+  nn::ModulePtr make_like() const override {
+    return std::make_shared<SmallVgg>(batch_norm_, dropout_);
+  }
+
+ private:
+  const bool batch_norm_;
+  const double dropout_;
+  nn::ModulePtr classifier_;
+};
+
+}  // namespace lockstep::test

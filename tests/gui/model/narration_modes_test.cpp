@@ -1,0 +1,127 @@
+// The viewer's sentences in the modes where those of DataParallel and
+// DistributedDataParallel would be false.
+#include "tests/gui/model/narrated.h"
+
+namespace lockstep::gui {
+namespace {
+
+using namespace test;  // NOLINT
+
+// Sentences of DataParallel that would be false: nothing is gathered, and no device
+// computes the loss of the whole batch.
+TEST(NarrationOfModes, OfALossOnEachDevice) {
+  const Model model = made("dp-criterion", R"(
+phase step 0 0 99000 kind=train batch=3 chunks=[2,1] input_on=host
+phase h2d 0 10 20
+phase forward 0 100 400
+call DataParallelModel.__call__ 0 110 300 module="" shapes=[[3,5]]
+call DataParallelModel.forward 0 120 200 module="" shapes=[[3,5]]
+phase loss 0 1000 500
+copy labels 1 1100 10 op=6 why=targets src=host dst=0 bytes=16 tensor=labels
+op aten::nll_loss 0 1200 50 shapes=[[2,10],[2]]
+copy loss 1 1300 10 op=6 why=loss src=1 dst=0 bytes=4 tensor=loss
+copy accuracy 1 1350 10 op=6 why=metrics src=1 dst=0 bytes=4 tensor=accuracy
+phase backward 0 3000 900
+op ReduceBackward 0 3010 50
+copy loss_grad 2 3100 10 op=12 why=loss_grad src=0 dst=1 bytes=4 tensor=loss
+)")
+                          .model();
+  const Expected expected[] = {
+      {"h2d",
+       "Nothing is copied here: **scatter** will send each device its images, and the "
+       "criterion its labels."},
+      {"loss",
+       "Each device computes the loss of **its own chunk**. The 2 scalars are added on "
+       "the first device and divided by 2: the mean of the chunks' means."},
+      {"DataParallelModel.forward",
+       "**DataParallelModel.forward** splits one model(x) across 2 devices: scatter "
+       "the "
+       "batch, replicate the model, parallel_apply the replicas. The outputs are not "
+       "gathered. It takes the host 200 µs."},
+      {"labels@device 0",
+       "Device 0 gets the **labels of its chunk**: 16 B from the host. It computes the "
+       "loss of its own outputs."},
+      {"aten::nll_loss",
+       "**aten::nll_loss** picks each image's value at its correct label and averages "
+       "over this device's chunk only: the loss will be the **mean of these means**. "
+       "It "
+       "needs no work on a device."},
+      {"loss@device 0",
+       "The **loss of device 1's chunk** (4 B) goes to device 0, to be added to the "
+       "others. The outputs themselves stay on device 1."},
+      {"accuracy@device 0",
+       "Device 1's share of the **accuracy** (4 B) goes to device 0, to be added to "
+       "the "
+       "others."},
+      {"loss_grad@device 1",
+       "The **gradient of the sum of the losses** (4 B) goes from device 0 to device "
+       "1, "
+       "which can now run its own backward pass."},
+  };
+  expect_said(model, expected);
+}
+
+// With the loss in forward, gather has something to do, and the criterion nothing.
+TEST(NarrationOfModes, OfALossInForward) {
+  const char* const step = R"(
+phase step 0 0 99000 kind=train batch=3 chunks=[2,1] input_on=host{}
+phase forward 0 100 400
+call DataParallel.forward 0 120 200 module="" shapes=[[3,5]]
+phase gather 0 330 20
+copy loss 1 1300 10 op=4 why=loss src=1 dst=0 bytes=4 tensor=loss
+phase loss 0 1400 500
+phase backward 0 3000 900
+op GatherBackward 0 3010 50
+copy loss_grad 2 3100 10 op=8 why=loss_grad src=0 dst=1 bytes=4 tensor=loss
+)";
+  const auto with = [&](const char* more) {
+    return made("dp-criterion", fmt::format(fmt::runtime(step), more).c_str()).model();
+  };
+  const Model model = with(" loss_in_forward=1");
+  const Expected expected[] = {
+      {"gather",
+       "The **losses of 2 chunks** become a vector on the first device. The outputs "
+       "stay on their devices. Scalars cannot be concatenated: PyTorch warns that it "
+       "unsqueezes them."},
+      {"loss", "**.mean()** of the 2 losses: the mean of the chunks' means."},
+      {"loss_grad@device 1",
+       "The **gradient of the mean** with respect to device 1's loss (4 B) goes from "
+       "device 0 to device 1, which can now run its own backward pass."},
+  };
+  expect_said(model, expected);
+  EXPECT_EQ(said(with(""), "loss").find(".mean()"), std::string::npos);
+}
+
+// DistributedDataParallel's sentences would be false: gradients stay on their ranks.
+TEST(NarrationOfModes, OfRanksThatAverageTheirWeights) {
+  const Model model = made("local-sgd", R"(
+phase step 0 0 1000 kind=train batch=1 chunks=[1] local_steps=2
+phase loss 0 5 10
+phase backward 0 20 100
+phase optimizer 0 150 50
+phase average 0 210 90
+collective ring 1 220 500 op=5 collective=all_reduce why=average group_size=3 bytes=1200
+copy chunk 2 230 50 op=6 why=average src=0 dst=1 bytes=400 ring_step=1
+)")
+                          .model();
+  for (const char* path : {"backward", "optimizer"}) {
+    const std::string text = said(model, path);
+    EXPECT_EQ(text.find("bucket"), std::string::npos) << text;
+    EXPECT_EQ(text.find("same gradients"), std::string::npos) << text;
+  }
+  const Expected expected[] = {
+      {"average",
+       "The ranks **average their weights**: all_reduce adds them, and every rank gets "
+       "the mean. Momentum and running statistics stay as they are."},
+      {"ring@device 0",
+       "**all_reduce** of all parameters, divided by 3 before (**1.20 kB**), in 500 "
+       "µs: every rank gets the **mean of the weights**."},
+      {"chunk@device 1",
+       "**400 B** of weights go from device 0 to device 1: part of the ranks' "
+       "average."},
+  };
+  expect_said(model, expected);
+}
+
+}  // namespace
+}  // namespace lockstep::gui
