@@ -100,6 +100,17 @@ struct LocalSgdConfig {
   int64_t warmup = 0;  ///< before the first average is due
 };
 
+enum class PipelineKind { naive, gpipe, one_f_one_b, eager_one_f_one_b, interleaved };
+
+/// The options of --mode model-parallel; see run/pipeline.h.
+struct PipelineConfig {
+  std::string split;  ///< the parts that begin a stage: `layer2,layer3`
+  PipelineKind schedule = PipelineKind::gpipe;
+  int micro_batches = 0;  ///< 0: one if naive, else as many as stages
+  int virtual_stages = 1;
+  std::string schedule_file, save_schedule;
+};
+
 struct CheckpointConfig {
   std::string folder, resume;
   std::string changed_recipe;  ///< flags whose values differ from the checkpoint's
@@ -121,6 +132,7 @@ struct RunConfig {
   DistributedConfig distributed;
   DdpConfig ddp;
   LocalSgdConfig local_sgd;
+  PipelineConfig pipeline;
   CheckpointConfig checkpoint;
   OutputConfig output;
   int64_t steps = -1;  ///< stop after this many; negative: after all epochs

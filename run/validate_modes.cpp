@@ -22,6 +22,12 @@ const std::vector<Reader>& readers() {
   static const std::vector<Reader> all{
       {"--local-steps", {Mode::local_sgd}},
       {"--warmup-steps", {Mode::local_sgd}},
+      {"--split", {Mode::model_parallel}},
+      {"--pipeline-schedule", {Mode::model_parallel}},
+      {"--micro-batches", {Mode::model_parallel}},
+      {"--virtual-stages", {Mode::model_parallel}},
+      {"--schedule-file", {Mode::model_parallel}},
+      {"--save-schedule", {Mode::model_parallel}},
   };
   return all;
 }

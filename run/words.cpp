@@ -48,7 +48,18 @@ const Words<train::Mode>& words<train::Mode>() {
                                       {"dp-features", train::Mode::dp_features},
                                       {"dp-criterion", train::Mode::dp_criterion},
                                       {"ddp", train::Mode::ddp},
-                                      {"local-sgd", train::Mode::local_sgd}};
+                                      {"local-sgd", train::Mode::local_sgd},
+                                      {"model-parallel", train::Mode::model_parallel}};
+  return all;
+}
+
+template <>
+const Words<PipelineKind>& words<PipelineKind>() {
+  static const Words<PipelineKind> all{{"naive", PipelineKind::naive},
+                                       {"gpipe", PipelineKind::gpipe},
+                                       {"1f1b", PipelineKind::one_f_one_b},
+                                       {"1f1b-eager", PipelineKind::eager_one_f_one_b},
+                                       {"interleaved", PipelineKind::interleaved}};
   return all;
 }
 

@@ -30,6 +30,8 @@ const Words<DdpSync>& words<DdpSync>();
 template <>
 const Words<train::Mode>& words<train::Mode>();
 template <>
+const Words<PipelineKind>& words<PipelineKind>();
+template <>
 const Words<DeviceType>& words<DeviceType>();
 template <>
 const Words<DType>& words<DType>();

@@ -15,11 +15,13 @@ enum class Mode {
   /// One of several ranks that train on their own and average their weights from time
   /// to time.
   local_sgd,
+  /// Layers are on different devices; micro-batches pass through them as in a pipeline.
+  model_parallel,
 };
 
 inline const char* name(Mode mode) {
-  const char* const names[] = {"single",       "dp",  "dp-features",
-                               "dp-criterion", "ddp", "local-sgd"};
+  const char* const names[] = {"single", "dp",        "dp-features",   "dp-criterion",
+                               "ddp",    "local-sgd", "model-parallel"};
   return names[static_cast<int>(mode)];
 }
 

@@ -46,6 +46,7 @@ CheckReport check_trace(const Trace& trace) {
              judge_order(training);
              judge_bytes(training);
              judge_ranks(training);
+             judge_pipeline(training);
            });
 
   CheckReport report;

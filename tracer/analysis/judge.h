@@ -74,5 +74,6 @@ void judge_structure(TraceUnderTest& test);
 void judge_order(TraceUnderTest& test);
 void judge_bytes(TraceUnderTest& test);
 void judge_ranks(TraceUnderTest& test);
+void judge_pipeline(TraceUnderTest& test);
 
 }  // namespace lockstep::tracer
