@@ -46,16 +46,19 @@ fs::path pipeline_file(const char* name) {
   return fs::temp_directory_path() / (std::to_string(::getpid()) + name);
 }
 
+Trace record_pipeline(PipelineKind schedule) {
+  RunConfig config = pipeline_config();
+  config.pipeline.schedule = schedule;
+  const fs::path file = pipeline_file("-pipeline.json");
+  config.output.trace = file;
+  Trace trace;
+  EXPECT_EQ(run_training(config, &trace), 0);
+  fs::remove(file);
+  return trace;
+}
+
 const Trace& recorded_pipeline() {
-  static const Trace once = [] {
-    RunConfig config = pipeline_config();
-    const fs::path file = pipeline_file("-pipeline.json");
-    config.output.trace = file;
-    Trace trace;
-    EXPECT_EQ(run_training(config, &trace), 0);
-    fs::remove(file);
-    return trace;
-  }();
+  static const Trace once = record_pipeline(PipelineKind::one_f_one_b);
   return once;
 }
 
@@ -119,12 +122,9 @@ TEST(PipelineRun, CheckRejectsDamage) {
        [](Trace& t) { find_action(t, "1B2").args["action"] = "1F2"; }},
       {"schedule-order",
        [](Trace& t) {
-         find_action(t, "2B0").args["action"] = "2B1";
-         find_action(t, "2B1").args["action"] = "2B9";
-         find_action(t, "2F1").args["action"] = "2F8";
-         find_action(t, "2B1").args["action"] = "2F1";
-         find_action(t, "2B9").args["action"] = "2B1";
-         find_action(t, "2F8").args["action"] = "2B0";
+         Event &earlier = find_action(t, "0B2"), &later = find_action(t, "0B3");
+         earlier.args["action"] = "0B3";
+         later.args["action"] = "0B2";
        }},
       {"schedule-order", [](Trace& t) { step_of(t).args["schedule"] = "gpipe"; }},
       {"pipeline-facts", [](Trace& t) { step_of(t).args["micro_batches"] = 9; }},
@@ -136,6 +136,14 @@ TEST(PipelineRun, CheckRejectsDamage) {
     damage(trace);
     EXPECT_TRUE(pipeline_laws_broken(trace).contains(law)) << law;
   }
+}
+
+TEST(PipelineRun, CheckRejectsMoreLiveMicroBatchesThanTheScheduleAllows) {
+  Trace trace = record_pipeline(PipelineKind::gpipe);
+  EXPECT_EQ(pipeline_laws_broken(trace), std::set<std::string>{});
+  step_of(trace).args["schedule"] = "1f1b";
+  EXPECT_EQ(pipeline_laws_broken(trace),
+            (std::set<std::string>{"live-micro-batches", "schedule-order"}));
 }
 
 std::string why_no_pipeline(const std::function<void(RunConfig&)>& change) {
