@@ -119,6 +119,17 @@ struct PsConfig {
   std::string slow_rank;  ///< `2:3x`; see slow_rank_of()
 };
 
+enum class PipelineKind { naive, gpipe, one_f_one_b, eager_one_f_one_b, interleaved };
+
+/// The options of --mode model-parallel; see run/pipeline.h.
+struct PipelineConfig {
+  std::string split;  ///< the parts that begin a stage: `layer2,layer3`
+  PipelineKind schedule = PipelineKind::gpipe;
+  int micro_batches = 0;  ///< 0: one if naive, else as many as stages
+  int virtual_stages = 1;
+  std::string schedule_file, save_schedule;
+};
+
 struct CheckpointConfig {
   std::string folder, resume;
   std::string changed_recipe;  ///< flags whose values differ from the checkpoint's
@@ -142,6 +153,7 @@ struct RunConfig {
   LocalSgdConfig local_sgd;
   SharedConfig shared;
   PsConfig ps;
+  PipelineConfig pipeline;
   CheckpointConfig checkpoint;
   OutputConfig output;
   bool loss_in_forward = false;  ///< dp-criterion: the replicas compute the loss

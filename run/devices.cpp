@@ -4,6 +4,7 @@
 
 #include "engine/backends/backend.h"
 #include "engine/backends/load_cuda.h"
+#include "run/pipeline.h"
 
 namespace lockstep::run {
 
@@ -21,6 +22,10 @@ parallel::Devices devices_of(const RunConfig& c) {
   const DeviceType type = c.device.type;
   if (mode_of(c) == train::Mode::single) return {{type, c.device.gpu.value_or(0)}};
   parallel::Devices devices;
+  if (mode_of(c) == train::Mode::model_parallel) {
+    for (int i = 0; i < pipeline_devices(c); ++i) devices.push_back({type, i});
+    return devices;
+  }
   const int count = c.device.count > 0 ? c.device.count : default_count(type);
   for (int i = 0; i < count; ++i) devices.push_back({type, i});
   if (c.device.device_ids.empty()) return devices;

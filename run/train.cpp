@@ -20,6 +20,7 @@
 #include "run/environment.h"
 #include "run/launch.h"
 #include "run/outputs.h"
+#include "run/pipeline.h"
 #include "run/printable.h"
 #include "run/recipe.h"
 #include "run/recording.h"
@@ -115,6 +116,7 @@ std::string describe_batch(const RunConfig& c, size_t devices, const RankPlace& 
     return text;
   }
   if (mode_of(c) == train::Mode::single) return std::to_string(whole);
+  if (mode_of(c) == train::Mode::model_parallel) return describe_pipeline(c);
   return fmt::format("{} in {}", whole, describe_chunks(whole, devices));
 }
 
@@ -339,7 +341,11 @@ int train_rank(const RunConfig& c, const DataSets& data, const RankPlace& place,
                const RecordingHooks& hooks, tracer::Trace* trace) {
   train::TrainerOptions options = trainer_options(c, place);
   const auto devices = place.is_process ? options.devices : all_devices(options, c);
-  train::Trainer trainer(make_model(c, data, place), options);
+  const nn::ModulePtr model = make_model(c, data, place);
+  if (options.mode == train::Mode::model_parallel) {
+    options.pipeline = pipeline_of(c, *model);
+  }
+  train::Trainer trainer(model, options);
   std::optional<Recording> recording;
   if (hooks.records) {
     recording.emplace(c, trainer, data, devices, place, planned_steps(c, data, place));

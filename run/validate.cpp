@@ -9,6 +9,7 @@
 #include "run/config.h"
 #include "run/devices.h"
 #include "run/environment.h"
+#include "run/pipeline.h"
 #include "run/validate_modes.h"
 #include "run/words.h"
 
@@ -272,6 +273,7 @@ void validate(const RunConfig& c) {
   validate_data_parallel(c);
   validate_graph(c);
   validate_flags_of_modes(c);
+  validate_pipeline(c);
 }
 
 }  // namespace lockstep::run

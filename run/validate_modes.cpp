@@ -35,6 +35,12 @@ const std::vector<Reader>& readers() {
       {"--staleness", {Mode::ps}},
       {"--backup", {Mode::ps}},
       {"--slow-rank", {Mode::ps}},
+      {"--split", {Mode::model_parallel}},
+      {"--pipeline-schedule", {Mode::model_parallel}},
+      {"--micro-batches", {Mode::model_parallel}},
+      {"--virtual-stages", {Mode::model_parallel}},
+      {"--schedule-file", {Mode::model_parallel}},
+      {"--save-schedule", {Mode::model_parallel}},
   };
   return all;
 }

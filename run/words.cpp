@@ -51,7 +51,8 @@ const Words<train::Mode>& words<train::Mode>() {
                                       {"local-sgd", train::Mode::local_sgd},
                                       {"hogwild", train::Mode::hogwild},
                                       {"locked", train::Mode::locked},
-                                      {"ps", train::Mode::ps}};
+                                      {"ps", train::Mode::ps},
+                                      {"model-parallel", train::Mode::model_parallel}};
   return all;
 }
 
@@ -61,6 +62,16 @@ const Words<sharing::Consistency>& words<sharing::Consistency>() {
   static const Words<Consistency> all{{"sync", Consistency::sync},
                                       {"async", Consistency::async},
                                       {"ssp", Consistency::ssp}};
+  return all;
+}
+
+template <>
+const Words<PipelineKind>& words<PipelineKind>() {
+  static const Words<PipelineKind> all{{"naive", PipelineKind::naive},
+                                       {"gpipe", PipelineKind::gpipe},
+                                       {"1f1b", PipelineKind::one_f_one_b},
+                                       {"1f1b-eager", PipelineKind::eager_one_f_one_b},
+                                       {"interleaved", PipelineKind::interleaved}};
   return all;
 }
 

@@ -32,6 +32,8 @@ const Words<train::Mode>& words<train::Mode>();
 template <>
 const Words<sharing::Consistency>& words<sharing::Consistency>();
 template <>
+const Words<PipelineKind>& words<PipelineKind>();
+template <>
 const Words<DeviceType>& words<DeviceType>();
 template <>
 const Words<DType>& words<DType>();

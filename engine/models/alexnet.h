@@ -36,6 +36,9 @@ class AlexNet : public FeatureModel {
   nn::ModulePtr make_like() const override {
     return std::make_shared<AlexNet>(settings_);
   }
+  std::vector<nn::Part> parts() const override {
+    return children_as_parts("classifier");
+  }
 
  private:
   AlexNetSettings settings_;

@@ -60,6 +60,7 @@ class ResNet : public nn::Module {
   nn::ModulePtr make_like() const override {
     return std::make_shared<ResNet>(settings_);
   }
+  std::vector<nn::Part> parts() const override { return children_as_parts("fc"); }
 
  private:
   ResNetSettings settings_;

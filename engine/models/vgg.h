@@ -27,6 +27,9 @@ class VGG : public FeatureModel {
   Tensor forward(const Tensor& x) override;
   const char* type_name() const override { return "VGG"; }
   nn::ModulePtr make_like() const override { return std::make_shared<VGG>(settings_); }
+  std::vector<nn::Part> parts() const override {
+    return children_as_parts("classifier");
+  }
 
  private:
   VggSettings settings_;

@@ -127,6 +127,7 @@ class Sequential : public Module {
   Tensor forward(const Tensor& input) override;
   const char* type_name() const override { return "Sequential"; }
   ModulePtr make_like() const override;
+  std::vector<Part> parts() const override { return children_as_parts(); }
 };
 
 // SyncBatchNorm: batch norm with statistics over the batches of all ranks.

@@ -88,6 +88,23 @@ Tensors Module::buffers() const {
   return all;
 }
 
+Tensor Part::operator()(const Tensor& input) const {
+  return module ? (*module)(input) : function(input);
+}
+
+std::vector<Part> Module::children_as_parts(const std::string& flattened) const {
+  std::vector<Part> parts;
+  for (const auto& [name, child] : children_) {
+    if (name == flattened) {
+      parts.push_back({"flatten", nullptr, [](const Tensor& x) {
+                         return ops::flatten(x, std::source_location::current());
+                       }});
+    }
+    parts.push_back({name, child, {}});
+  }
+  return parts;
+}
+
 Module& Module::train(bool on) {
   training_ = on;
   for (auto& [name, child] : children_) child->train(on);

@@ -25,6 +25,15 @@ namespace lockstep::nn {
 class Module;
 using ModulePtr = std::shared_ptr<Module>;
 
+/// A piece of a model whose forward pass calls its pieces one after the other.
+struct Part {
+  std::string name;                                     ///< `layer1`, `flatten`
+  ModulePtr module;                                     ///< null: a function
+  std::function<Tensor(const Tensor& input)> function;  ///< if there is no module
+
+  Tensor operator()(const Tensor& input) const;
+};
+
 template <typename T>
 struct Named {
   std::string name;  ///< `layer1.0.conv1.weight`
@@ -76,6 +85,10 @@ class Module {
   Module& eval() { return train(false); }
   bool training() const { return training_; }
 
+  /// Returns what `forward` calls, in order, if it passes each result only to the next;
+  /// otherwise nothing. A pipeline cuts a model between its parts.
+  virtual std::vector<Part> parts() const { return {}; }
+
   /// Moves the parameters and buffers of this module in place and returns the module (a
   /// tensor's `to` returns a copy).
   Module& to(Device device);
@@ -100,6 +113,8 @@ class Module {
     return m;
   }
   void replace_child(const std::string& name, ModulePtr module);
+  /// Returns the children as parts, with `flatten` before the one of this name.
+  std::vector<Part> children_as_parts(const std::string& flattened = "") const;
 
  private:
   Tensor call_impl(const Tensor& input, std::source_location site);

@@ -102,6 +102,10 @@ void describe_copy(runtime::Task& task, const TensorSpec& tensor, Device from,
                {keys::why, label.why},
                {keys::tensor, label.tensor},
                {keys::dtype, name(tensor.dtype)}};
+  if (label.stage >= 0) {
+    task.args.emplace_back(keys::stage, label.stage);
+    task.args.emplace_back(keys::micro_batch, label.micro_batch);
+  }
   task.shape.assign(tensor.sizes.begin(), tensor.sizes.end());
   if (const char* phase = tracer::thread_context().phase) {
     task.args.emplace_back(keys::phase, phase);

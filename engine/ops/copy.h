@@ -13,6 +13,7 @@ namespace lockstep::ops {
 struct CopyLabel {
   const char* why;  ///< h2d, scatter, replicate, gather, grad_scatter, reduce, d2h, …
   const char* tensor = "";
+  int stage = -1, micro_batch = -1;  ///< of the receiver, in a pipeline
 };
 
 /// Copies `x` (made plain first) to another device and returns immediately. A copy from

@@ -24,6 +24,22 @@ void add_squares(const Tensor& gradient, Tensors& sums, std::source_location sit
   }
 }
 
+/// Returns all entries in one row on the device of the first. The entries of each other
+/// device are sent together.
+Tensor on_one_device(const Tensors& entries, std::source_location site) {
+  Tensors rows;
+  for (size_t first = 0, last = 0; first < entries.size(); first = last) {
+    const Device device = entries[first].device();
+    Tensors same;
+    while (last < entries.size() && entries[last].device() == device) {
+      same.push_back(entries[last++]);
+    }
+    rows.push_back(ops::copy_to(ops::cat(same, site), entries[0].device(),
+                                {"metrics", "norm"}, site));
+  }
+  return rows.size() == 1 ? rows[0] : ops::cat(rows, site);
+}
+
 }  // namespace
 
 double clip_grad_norm_(const Tensors& parameters, double max_norm,
@@ -37,7 +53,7 @@ double clip_grad_norm_(const Tensors& parameters, double max_norm,
     add_squares(gradients.back(), sums, site);
   }
   if (gradients.empty()) return 0;
-  const Tensor row = ops::cat(sums, site).reshaped({1, int64_t(sums.size())});
+  const Tensor row = on_one_device(sums, site).reshaped({1, int64_t(sums.size())});
   const Tensor ones = ops::full_like(row, 1, site);
   const double norm = std::sqrt(ops::item(ops::linear(row, ones, {}, site)));
   const double factor = max_norm / (norm + 1e-6);

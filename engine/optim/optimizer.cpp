@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "engine/autograd/node.h"
@@ -28,7 +29,8 @@ Optimizer::Optimizer(std::vector<nn::Named<Tensor>> parameters,
 void Optimizer::step(std::source_location site) {
   autograd::NoGrad no_grad;
   CategoryScope category(MemoryCategory::optimizer);
-  std::map<std::pair<int64_t, double>, Group> groups;  // by step and weight decay
+  // By step, weight decay and device: those with the same are updated by one kernel.
+  std::map<std::tuple<int64_t, double, Device>, Group> groups;
   for (Parameter& p : parameters_) {
     const Tensor grad = p.named.value.grad();
     if (!grad.defined()) continue;
@@ -36,7 +38,7 @@ void Optimizer::step(std::source_location site) {
     // Without `step`, only the first update differs from the others.
     const int64_t step = counts_steps_ ? p.steps : std::min<int64_t>(p.steps, 2);
     const double decay = weight_decay_of(p.named.name);
-    Group& group = groups[{step, decay}];
+    Group& group = groups[{step, decay, p.named.value.device()}];
     group.step = step;
     group.weight_decay = decay;
     const Tensor data = p.named.value.detach();

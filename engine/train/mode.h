@@ -18,12 +18,14 @@ enum class Mode {
   hogwild,  ///< one of several workers that train one model in host memory
   locked,   ///< the same, with a lock on the model
   ps,       ///< parameter servers: one of several workers, each a rank
+  /// Layers are on different devices; micro-batches pass through them as in a pipeline.
+  model_parallel,
 };
 
 inline const char* name(Mode mode) {
-  const char* const names[] = {"single",       "dp",     "dp-features",
-                               "dp-criterion", "ddp",    "local-sgd",
-                               "hogwild",      "locked", "ps"};
+  const char* const names[] = {
+      "single",    "dp",      "dp-features", "dp-criterion", "ddp",
+      "local-sgd", "hogwild", "locked",      "ps",           "model-parallel"};
   return names[static_cast<int>(mode)];
 }
 

@@ -2,6 +2,7 @@
 
 #include "engine/ops/ops.h"
 #include "engine/optim/clip_grad_norm.h"
+#include "engine/train/pipeline_loss.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::train {
@@ -13,6 +14,7 @@ TrainStep::TrainStep(nn::ModulePtr model, nn::ModulePtr callable,
       callable_(std::move(callable)),
       outputs_stay_(dynamic_cast<parallel::DataParallelModel*>(callable_.get())),
       loss_inside_(dynamic_cast<parallel::LossInForward*>(callable_.get())),
+      pipeline_(dynamic_cast<parallel::PipelineModel*>(callable_.get())),
       options_(options),
       optimizer_(optim::make_optimizer(model_->named_parameters(), optimizer)) {}
 
@@ -31,6 +33,7 @@ StepTensors TrainStep::run(const Tensor& images, const Tensor& labels, const Tur
 
 StepTensors TrainStep::enqueue(const Tensor& images, const Tensor& labels,
                                const Turn& turn, const Read& read) {
+  if (pipeline_) return run_pipeline(images, labels, turn, read);
   if (options_.sharing && turn.first) options_.sharing->before_forward();
   StepTensors made = evaluate(images, labels, read);
   backward(made, turn);
@@ -42,6 +45,7 @@ StepTensors TrainStep::evaluate(const Tensor& images, const Tensor& labels,
                                 const Read& read) {
   if (loss_inside_) return evaluate_inside(images, labels, read);
   if (outputs_stay_) return evaluate_on_each(images, labels, read);
+  if (pipeline_) return evaluate_pipeline(images, labels, read);
   StepTensors made;
   {
     tracer::Phase phase("forward");
@@ -115,6 +119,29 @@ StepTensors TrainStep::evaluate_inside(const Tensor& images, const Tensor& label
   }
   if (read) read(made);
   return made;
+}
+
+StepTensors TrainStep::run_pipeline(const Tensor& images, const Tensor& labels,
+                                    const Turn& turn, const Read& read) {
+  if (turn.first) optimizer_->zero_grad();
+  PipelineLoss loss(labels, {.label_smoothing = options_.label_smoothing,
+                             .accuracy = options_.accuracy,
+                             .batches = turn.batches});
+  pipeline_->run(images, std::ref(loss));
+  tracer::step_facts().output_bytes = loss.output_bytes();
+  if (turn.last) update();
+  if (read) read(loss.sums());
+  return loss.sums();
+}
+
+StepTensors TrainStep::evaluate_pipeline(const Tensor& images, const Tensor& labels,
+                                         const Read& read) {
+  PipelineLoss loss(labels, {.label_smoothing = options_.label_smoothing,
+                             .accuracy = options_.accuracy});
+  loss((*pipeline_)(images), 0);
+  tracer::step_facts().output_bytes = loss.output_bytes();
+  if (read) read(loss.sums());
+  return loss.sums();
 }
 
 void TrainStep::backward(StepTensors& made, const Turn& turn) {

@@ -7,6 +7,7 @@
 #include "engine/nn/module.h"
 #include "engine/optim/adaptive.h"
 #include "engine/parallel/loss_in_forward.h"
+#include "engine/parallel/pipeline_model.h"
 #include "engine/sharing/sharing.h"
 #include "engine/train/step_graph.h"
 
@@ -39,6 +40,8 @@ class TrainStep {
   /// `callable` is `model` or a wrapper around it. With a DataParallelModel, the loss
   /// is that of a DataParallelCriterion, and accuracies are those of the whole batch.
   /// With a LossInForward, its replicas compute the loss.
+  /// With a PipelineModel, `run` calls `read` at the end, since forward and backward
+  /// passes take turns.
   /// The optimizer updates the parameters of `model`.
   TrainStep(nn::ModulePtr model, nn::ModulePtr callable,
             const optim::AnyOptions& optimizer, const TrainStepOptions& options);
@@ -60,12 +63,17 @@ class TrainStep {
                                const Read& read);
   StepTensors evaluate_inside(const Tensor& images, const Tensor& labels,
                               const Read& read);
+  StepTensors run_pipeline(const Tensor& images, const Tensor& labels, const Turn& turn,
+                           const Read& read);
+  StepTensors evaluate_pipeline(const Tensor& images, const Tensor& labels,
+                                const Read& read);
   void backward(StepTensors& made, const Turn& turn);
   void update();
 
   const nn::ModulePtr model_, callable_;
   parallel::DataParallelModel* const outputs_stay_;  ///< `callable_`, or null
   parallel::LossInForward* const loss_inside_;       ///< `callable_`, or null
+  parallel::PipelineModel* const pipeline_;          ///< `callable_`, or null
   const TrainStepOptions options_;
   const std::unique_ptr<optim::Optimizer> optimizer_;
   StepGraph graph_;

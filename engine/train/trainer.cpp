@@ -38,8 +38,11 @@ std::atomic<bool> Trainer::stop{false};
 
 Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     : model_(std::move(model)), callable_(model_), options_(std::move(options)) {
-  model_->to(options_.devices[0]);
-  if (options_.mode == Mode::dp) {
+  if (options_.mode != Mode::model_parallel) model_->to(options_.devices[0]);
+  if (options_.mode == Mode::model_parallel) {
+    callable_ = pipeline_ = std::make_shared<parallel::PipelineModel>(
+        model_, options_.devices, options_.pipeline.value());
+  } else if (options_.mode == Mode::dp) {
     wrapper_ = std::make_shared<parallel::DataParallel>(model_, options_.devices,
                                                         options_.output_device);
     callable_ = wrapper_;
@@ -328,18 +331,20 @@ Trainer::Inputs Trainer::load(const data::Batch& batch) {
   return inputs;
 }
 
-/// Copies labels and images to device 0. With DataParallel, images stay on the host
+/// Copies labels and images to device 0 (of a pipeline: to the last and the first
+/// stage). With DataParallel, images stay on the host
 /// (unless `input_on_device0`): scatter sends each device its chunk. The loss needs its
 /// labels where the outputs are gathered; dp-criterion scatters them like the images.
 Trainer::Inputs Trainer::to_devices(Inputs inputs) {
   CategoryScope category(MemoryCategory::inputs);
-  const Device device = options_.devices[0];
+  const Device device = pipeline_ ? pipeline_->input_device() : options_.devices[0];
   if (input_on_device0()) {
     inputs.images = ops::copy_to(inputs.images, device, {"h2d", "images"});
   }
   if (options_.mode == Mode::dp_criterion && !input_on_device0()) return inputs;
-  inputs.labels = ops::copy_to(inputs.labels, options_.output_device.value_or(device),
-                               {"h2d", "labels"});
+  const Device of_outputs =
+      pipeline_ ? pipeline_->output_device() : options_.output_device.value_or(device);
+  inputs.labels = ops::copy_to(inputs.labels, of_outputs, {"h2d", "labels"});
   return inputs;
 }
 
@@ -353,8 +358,10 @@ void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
   event.arg({keys::label_bytes, host.labels.nbytes()});
   event.arg({keys::input_on, input_on_device0() ? "device0" : "host"});
   if (!wrapper_) {
-    event.arg({keys::output_bytes, output.nbytes()});
+    event.arg({keys::output_bytes,
+               pipeline_ ? tracer::step_facts().output_bytes : output.nbytes()});
     event.arg(tracer::Arg::integers(keys::chunks, {&batch, 1}));
+    if (pipeline_) pipeline_->describe(event, callable_->training());
     if (sharing_) sharing_->describe(event);
     if (ddp_) {
       event.arg({keys::broadcast_bytes, ddp_->last_broadcast_bytes()});

@@ -36,6 +36,7 @@ struct TrainerOptions {
   std::shared_ptr<distributed::ProcessGroup> group;  ///< of all ranks; null: no ranks
   distributed::DdpOptions ddp;
   sharing::MakeSharing make_sharing;  ///< modes with ranks other than DDP
+  std::optional<parallel::PipelineOptions> pipeline;  ///< model-parallel
   bool graph = false;            ///< single CUDA device: replays steps (step_graph.h)
   bool sync_bn = false;          ///< DDP: synchronizes batch norm statistics
   bool loss_in_forward = false;  ///< dp_criterion: the replicas compute the loss
@@ -70,8 +71,9 @@ runtime::Slot<WrapFeatures>& feature_wrapper();
 /// by one thread only.
 class Trainer {
  public:
-  /// Moves `model` to devices[0] and wraps it according to the mode. Throws
-  /// std::runtime_error if `sync_bn` is set and the model has no batch norm.
+  /// Moves `model` to devices[0] (model-parallel: each stage to its device) and wraps
+  /// it according to the mode. Throws std::runtime_error if `sync_bn` is set and the
+  /// model has no batch norm.
   Trainer(nn::ModulePtr model, TrainerOptions options);
 
   /// Trains for one epoch, or until the total step count reaches `last_step` (negative:
@@ -154,6 +156,7 @@ class Trainer {
   nn::ModulePtr model_;     ///< as created
   nn::ModulePtr callable_;  ///< the callable: model_ or its wrapper
   std::shared_ptr<parallel::DataParallel> wrapper_;
+  std::shared_ptr<parallel::PipelineModel> pipeline_;
   std::shared_ptr<distributed::DistributedDataParallel> ddp_;
   std::unique_ptr<sharing::Sharing> sharing_;
   bool warned_ = false;       ///< whether it has warned of a non-finite loss

@@ -49,6 +49,7 @@ CheckReport check_trace(const Trace& trace) {
              judge_shared(training);
              judge_ps(training);
              judge_averages(training);
+             judge_pipeline(training);
            });
 
   CheckReport report;

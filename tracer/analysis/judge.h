@@ -77,5 +77,6 @@ void judge_ranks(TraceUnderTest& test);
 void judge_shared(TraceUnderTest& test);
 void judge_ps(TraceUnderTest& test);
 void judge_averages(TraceUnderTest& test);
+void judge_pipeline(TraceUnderTest& test);
 
 }  // namespace lockstep::tracer

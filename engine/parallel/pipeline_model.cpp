@@ -1,0 +1,247 @@
+// Source: torch/distributed/pipelining/stage.py, `forward_one_chunk` and
+// `backward_one_chunk`; schedules.py, `_PipelineScheduleRuntime`.
+#include "engine/parallel/pipeline_model.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "engine/autograd/engine.h"
+#include "engine/autograd/node.h"
+#include "engine/ops/copy.h"
+#include "engine/plan/chunk.h"
+#include "engine/plan/pipeline_times.h"
+#include "tracer/format/keys.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::parallel {
+namespace keys = tracer::keys;
+namespace reasons = tracer::reasons;
+using plan::PipelineAction;
+using plan::PipelineOp;
+
+namespace {
+
+/// The end of a stage's tape: keeps the gradient of the stage's input.
+class StageInputBackward : public autograd::Node {
+ public:
+  StageInputBackward(Device device, std::shared_ptr<Tensor> gradient)
+      : Node("StageInputBackward", device), gradient_(std::move(gradient)) {}
+
+  Tensors apply(Tensors grads) override {
+    *gradient_ = std::move(grads[0]);
+    return {};
+  }
+
+ private:
+  const std::shared_ptr<Tensor> gradient_;
+};
+
+/// Returns `x` as the input of a stage: without the history of the stage before it. Its
+/// gradient goes to `gradient`. It is not a leaf, so that it may be changed in place.
+Tensor begin_tape(const Tensor& x, const std::shared_ptr<Tensor>& gradient) {
+  Tensor input = x.detach();
+  if (!autograd::grad_enabled()) return input;
+  input.meta().grad_fn = std::make_shared<StageInputBackward>(x.device(), gradient);
+  return input;
+}
+
+/// Returns a tensor with the history of `output` but without its memory: the values
+/// have been sent to the next stage, and the backward pass does not need them.
+Tensor history_of(const Tensor& output) {
+  Tensor root = Tensor::unset(output.spec());
+  const AutogradMeta* meta = output.meta_if_any();
+  if (meta == nullptr) return root;
+  root.meta().grad_fn = meta->grad_fn;
+  root.meta().output_nr = meta->output_nr;
+  return root;
+}
+
+/// The phase of an action.
+class ActionPhase {
+ public:
+  explicit ActionPhase(const PipelineAction& action,
+                       std::source_location site = std::source_location::current())
+      : phase_(action.op == PipelineOp::forward ? tracer::phases::forward
+                                                : tracer::phases::backward,
+               site) {
+    if (!phase_.event.on()) return;
+    phase_.event.arg({keys::action, tracer::intern(plan::to_text(action))});
+    phase_.event.arg({keys::stage, action.stage});
+    phase_.event.arg({keys::micro_batch, action.micro_batch});
+  }
+
+ private:
+  tracer::Phase phase_;
+};
+
+size_t stages_in(const plan::PipelineSchedule& schedule) {
+  int last = -1;
+  for (const auto& rank : schedule) {
+    for (const PipelineAction& action : rank) last = std::max(last, action.stage);
+  }
+  return static_cast<size_t>(last + 1);
+}
+
+int micro_batches_in(const plan::PipelineSchedule& schedule) {
+  int last = -1;
+  for (const auto& rank : schedule) {
+    for (const PipelineAction& action : rank) last = std::max(last, action.micro_batch);
+  }
+  return last + 1;
+}
+
+/// Returns all actions, in the order in which they would start on equal stages whose
+/// backward passes take twice as long as the forward passes. Every action comes after
+/// those that it needs. A device's copies wait for each other, so this is also the
+/// order in which they become ready, more or less.
+std::vector<PipelineAction> order_of_starts(const plan::PipelineSchedule& schedule) {
+  const size_t stages = stages_in(schedule);
+  const plan::PipelineCosts costs{std::vector<double>(stages, 1),
+                                  std::vector<double>(stages, 2)};
+  std::vector<plan::TimedAction> all;
+  const auto times = plan::pipeline_times(schedule, costs).value();
+  for (const auto& rank : times) {
+    all.insert(all.end(), rank.begin(), rank.end());
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.start < b.start; });
+  std::vector<PipelineAction> order;
+  for (const plan::TimedAction& timed : all) order.push_back(timed.action);
+  return order;
+}
+
+void require(bool holds, const std::string& rule) {
+  if (!holds) throw std::invalid_argument(rule);
+}
+
+void check_schedule(const plan::PipelineSchedule& schedule, size_t stages,
+                    size_t devices) {
+  const std::string broken = plan::broken_rule(schedule, micro_batches_in(schedule));
+  require(broken.empty(), broken);
+  require(stages_in(schedule) == stages,
+          "the schedule has " + std::to_string(stages_in(schedule)) +
+              " stages, but the model is cut into " + std::to_string(stages));
+  require(schedule.size() <= devices,
+          "the schedule has " + std::to_string(schedule.size()) +
+              " ranks, but there are " + std::to_string(devices) + " devices");
+  for (const auto& rank : schedule) {
+    for (const PipelineAction& action : rank) {
+      require(action.op == PipelineOp::forward || action.op == PipelineOp::backward,
+              plan::to_text(action) +
+                  ": a backward pass computes the gradients of inputs and weights "
+                  "together; fix: replace I and W with B");
+    }
+  }
+}
+
+}  // namespace
+
+PipelineModel::PipelineModel(nn::ModulePtr module, Devices devices,
+                             PipelineOptions options)
+    : module_(register_module("module", std::move(module))),
+      devices_(std::move(devices)),
+      options_(std::move(options)),
+      stages_(split_into_stages(*module_, options_.cuts)),
+      rank_of_stage_(stages_.size()),
+      micro_batches_(micro_batches_in(options_.schedule)) {
+  check_schedule(options_.schedule, stages_.size(), devices_.size());
+  for (size_t rank = 0; rank < options_.schedule.size(); ++rank) {
+    for (const PipelineAction& action : options_.schedule[rank]) {
+      rank_of_stage_[static_cast<size_t>(action.stage)] = rank;
+    }
+  }
+  for (size_t stage = 0; stage < stages_.size(); ++stage) {
+    stages_[stage].to(device_of(stage));
+  }
+  order_ = order_of_starts(options_.schedule);
+}
+
+nn::ModulePtr PipelineModel::make_like() const {
+  return std::make_shared<PipelineModel>(module_->make_like(), devices_, options_);
+}
+
+void PipelineModel::assign_paths(const std::string& path) {
+  Module::assign_paths(path);
+  module_->assign_paths(path);
+}
+
+Tensor PipelineModel::forward(const Tensor& input) {
+  const autograd::NoGrad no_grad;
+  Tensor x = input;
+  for (size_t stage = 0; stage < stages_.size(); ++stage) {
+    const int number = static_cast<int>(stage);
+    const ActionPhase phase({number, PipelineOp::forward, 0});
+    x = ops::copy_to(x, device_of(stage), {reasons::activation, "output", number, 0});
+    x = stages_[stage].forward(x);
+  }
+  return x;
+}
+
+void PipelineModel::run(const Tensor& images, const Loss& loss) {
+  first_rows_ = {0};
+  for (const int64_t rows : plan::chunk_sizes(images.size(0), micro_batches_)) {
+    first_rows_.push_back(first_rows_.back() + rows);
+  }
+  passing_.assign(stages_.size() * static_cast<size_t>(micro_batches_), {});
+  const int chunks = static_cast<int>(first_rows_.size()) - 1;
+  for (int m = 0; m < chunks; ++m) {
+    const auto at = first_rows_.begin() + m;
+    passing(0, m).input = images.narrowed(at[0], at[1] - at[0]);
+  }
+  for (const PipelineAction& action : order_) {
+    if (action.micro_batch >= chunks) continue;
+    if (action.op == PipelineOp::forward) {
+      forward_pass(action, loss);
+    } else {
+      backward_pass(action);
+    }
+  }
+}
+
+void PipelineModel::forward_pass(const PipelineAction& action, const Loss& loss) {
+  const ActionPhase phase(action);
+  const auto stage = static_cast<size_t>(action.stage);
+  const int m = action.micro_batch;
+  Passing& mine = passing(stage, m);
+  Tensor x = std::exchange(mine.input, {});
+  if (stage > 0) {
+    mine.input_grad = std::make_shared<Tensor>();
+    x = begin_tape(x, mine.input_grad);
+  }
+  const Tensor output = stages_[stage].forward(std::move(x));
+  if (stage + 1 == stages_.size()) {
+    mine.root = loss(output, first_rows_[static_cast<size_t>(m)]);
+    return;
+  }
+  passing(stage + 1, m).input =
+      ops::copy_to(output.detach(), device_of(stage + 1),
+                   {reasons::activation, "output", action.stage + 1, m});
+  mine.root = history_of(output);
+}
+
+void PipelineModel::backward_pass(const PipelineAction& action) {
+  const ActionPhase phase(action);
+  const auto stage = static_cast<size_t>(action.stage);
+  const int m = action.micro_batch;
+  const Passing mine = std::exchange(passing(stage, m), {});
+  if (mine.root.requires_grad()) autograd::backward(mine.root, mine.output_grad);
+  if (stage == 0) return;
+  const CategoryScope category(MemoryCategory::gradients);
+  passing(stage - 1, m).output_grad =
+      ops::copy_to(*mine.input_grad, device_of(stage - 1),
+                   {reasons::activation_grad, "output", action.stage - 1, m});
+}
+
+void PipelineModel::describe(tracer::HostEvent& step, bool train) const {
+  std::vector<int64_t> devices;
+  for (size_t stage = 0; stage < stages_.size(); ++stage) {
+    devices.push_back(device_of(stage).trace_id());
+  }
+  step.arg(tracer::Arg::integers(keys::stage_devices, devices));
+  if (!train) return;
+  step.arg({keys::schedule, tracer::intern(options_.name)});
+  step.arg({keys::micro_batches, static_cast<int64_t>(first_rows_.size()) - 1});
+}
+
+}  // namespace lockstep::parallel

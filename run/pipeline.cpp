@@ -1,0 +1,217 @@
+#include "run/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "engine/plan/chunk.h"
+#include "run/environment.h"
+#include "run/words.h"
+#include "tracer/format/file_io.h"
+
+namespace lockstep::run {
+namespace {
+
+using plan::PipelineSchedule;
+
+/// Returns the names in `layer2,layer3`.
+std::vector<std::string> cuts_of(const std::string& split) {
+  std::vector<std::string> cuts;
+  for (size_t at = 0; at <= split.size();) {
+    const size_t end = std::min(split.find(',', at), split.size());
+    cuts.push_back(split.substr(at, end - at));
+    at = end + 1;
+  }
+  return cuts;
+}
+
+/// Returns the schedule in --schedule-file. Throws UsageError if it is not one.
+PipelineSchedule schedule_in_file(const RunConfig& c) {
+  const std::string& file = c.pipeline.schedule_file;
+  PipelineSchedule schedule;
+  try {
+    schedule = plan::parse_schedule(tracer::read_whole_file(file));
+  } catch (const std::exception& error) {
+    throw UsageError(fmt::format("--schedule-file {}: {}", file, error.what()));
+  }
+  if (schedule.empty()) {
+    throw UsageError(fmt::format(
+        "--schedule-file {}: is empty; fix: write one line per device", file));
+  }
+  return schedule;
+}
+
+struct Size {
+  int stages = 0, micro_batches = 0;
+};
+
+Size size_of(const PipelineSchedule& schedule) {
+  Size size;
+  for (const auto& rank : schedule) {
+    for (const plan::PipelineAction& action : rank) {
+      size.stages = std::max(size.stages, action.stage + 1);
+      size.micro_batches = std::max(size.micro_batches, action.micro_batch + 1);
+    }
+  }
+  return size;
+}
+
+int stages_by_flags(const RunConfig& c) {
+  return static_cast<int>(cuts_of(c.pipeline.split).size()) + 1;
+}
+
+int micro_batches_by_flags(const RunConfig& c) {
+  if (c.pipeline.schedule == PipelineKind::naive) return 1;
+  return c.pipeline.micro_batches > 0 ? c.pipeline.micro_batches : stages_by_flags(c);
+}
+
+plan::PipelineOrder order_of(PipelineKind kind) {
+  switch (kind) {
+    case PipelineKind::one_f_one_b:
+      return plan::PipelineOrder::one_f_one_b;
+    case PipelineKind::eager_one_f_one_b:
+      return plan::PipelineOrder::eager_one_f_one_b;
+    case PipelineKind::interleaved:
+      return plan::PipelineOrder::interleaved;
+    default:
+      return plan::PipelineOrder::gpipe;
+  }
+}
+
+PipelineSchedule schedule_by_flags(const RunConfig& c) {
+  const int micro_batches = micro_batches_by_flags(c);
+  try {
+    return plan::pipeline_schedule(order_of(c.pipeline.schedule), pipeline_devices(c),
+                                   micro_batches, c.pipeline.virtual_stages);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(fmt::format(
+        "--pipeline-schedule {} with {} devices and {} micro-batch{}: {}; fix: change "
+        "--micro-batches",
+        word(c.pipeline.schedule), pipeline_devices(c), micro_batches,
+        micro_batches == 1 ? "" : "es", error.what()));
+  }
+}
+
+PipelineSchedule schedule_of(const RunConfig& c) {
+  return c.pipeline.schedule_file.empty() ? schedule_by_flags(c) : schedule_in_file(c);
+}
+
+std::string name_of_schedule(const RunConfig& c) {
+  if (!c.pipeline.schedule_file.empty()) return "custom";
+  return std::string(word(c.pipeline.schedule));
+}
+
+void refuse_flags_of_named_schedules(const RunConfig& c) {
+  for (const char* flag :
+       {"--pipeline-schedule", "--micro-batches", "--virtual-stages"}) {
+    if (!c.given.contains(flag)) continue;
+    throw UsageError(
+        fmt::format("{} has no effect on --schedule-file, which lists every action; "
+                    "fix: omit one of them",
+                    flag));
+  }
+}
+
+void validate_file(const RunConfig& c) {
+  refuse_flags_of_named_schedules(c);
+  const PipelineSchedule schedule = schedule_in_file(c);
+  const Size size = size_of(schedule);
+  const std::string broken = plan::broken_rule(schedule, size.micro_batches);
+  if (!broken.empty()) {
+    throw UsageError(
+        fmt::format("--schedule-file {}: {}", c.pipeline.schedule_file, broken));
+  }
+  const int cut = stages_by_flags(c);
+  if (size.stages == cut) return;
+  throw UsageError(fmt::format(
+      "--schedule-file {} has {} stages, but --split {} makes {}; fix: change --split",
+      c.pipeline.schedule_file, size.stages, c.pipeline.split, cut));
+}
+
+void validate_named(const RunConfig& c) {
+  const PipelineConfig& o = c.pipeline;
+  if (o.schedule == PipelineKind::naive && o.micro_batches > 1) {
+    throw UsageError(
+        "--pipeline-schedule naive runs the whole batch as one micro-batch; fix: omit "
+        "--micro-batches, or use --pipeline-schedule gpipe");
+  }
+  if (o.virtual_stages > 1 && o.schedule != PipelineKind::interleaved) {
+    throw UsageError(
+        fmt::format("--virtual-stages {} requires several stages per device; fix: use "
+                    "--pipeline-schedule interleaved",
+                    o.virtual_stages));
+  }
+  schedule_by_flags(c);
+}
+
+}  // namespace
+
+int pipeline_devices(const RunConfig& c) {
+  if (!c.pipeline.schedule_file.empty()) {
+    return static_cast<int>(schedule_in_file(c).size());
+  }
+  const int stages = stages_by_flags(c), of_each = c.pipeline.virtual_stages;
+  if (stages % of_each == 0) return stages / of_each;
+  throw UsageError(
+      fmt::format("--split {} makes {} stages, which is not a multiple of "
+                  "--virtual-stages {}; fix: change --split",
+                  c.pipeline.split, stages, of_each));
+}
+
+void validate_pipeline(const RunConfig& c) {
+  if (mode_of(c) != train::Mode::model_parallel) return;
+  if (is_toy(c)) {
+    throw UsageError(
+        "-a toy has a single layer, which --mode model-parallel cannot cut; fix: use "
+        "another model");
+  }
+  if (c.pipeline.split.empty()) {
+    throw UsageError(
+        fmt::format("--mode model-parallel needs the layers that begin a stage; fix: "
+                    "add --split {}",
+                    has_features(c) ? "classifier" : "layer3"));
+  }
+  c.pipeline.schedule_file.empty() ? validate_named(c) : validate_file(c);
+  const int devices = pipeline_devices(c);
+  if (c.device.count > 0 && c.device.count != devices) {
+    throw UsageError(fmt::format(
+        "--devices {}: the pipeline has {} stage{} for {} device{}; fix: omit "
+        "--devices, or change --split",
+        c.device.count, size_of(schedule_of(c)).stages, devices == 1 ? "" : "s",
+        devices, devices == 1 ? "" : "s"));
+  }
+  const int micro_batches = size_of(schedule_of(c)).micro_batches;
+  if (micro_batches > c.recipe.batch_size) {
+    throw UsageError(fmt::format(
+        "a batch of {} cannot be divided into {} micro-batches; fix: increase -b",
+        c.recipe.batch_size, micro_batches));
+  }
+}
+
+std::string describe_pipeline(const RunConfig& c) {
+  const auto sizes =
+      plan::chunk_sizes(c.recipe.batch_size, size_of(schedule_of(c)).micro_batches);
+  std::string text = fmt::format("{} in {} micro-batch{} of {}", c.recipe.batch_size,
+                                 sizes.size(), sizes.size() == 1 ? "" : "es", sizes[0]);
+  if (sizes.back() != sizes[0]) text += fmt::format(" (the last: {})", sizes.back());
+  return text + ", " + name_of_schedule(c);
+}
+
+parallel::PipelineOptions pipeline_of(const RunConfig& c, const nn::Module& model) {
+  parallel::PipelineOptions options{cuts_of(c.pipeline.split), schedule_of(c),
+                                    name_of_schedule(c)};
+  try {
+    parallel::split_into_stages(model, options.cuts);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(fmt::format("--split: {}", error.what()));
+  }
+  if (!c.pipeline.save_schedule.empty()) {
+    AtomicFile file(c.pipeline.save_schedule);
+    file.write(plan::to_csv(options.schedule));
+    file.commit();
+  }
+  return options;
+}
+
+}  // namespace lockstep::run

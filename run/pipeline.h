@@ -1,0 +1,23 @@
+// The flags of `--mode model-parallel`, and the pipeline that they describe.
+#pragma once
+
+#include "run/config.h"
+
+namespace lockstep::run {
+
+/// Returns the number of devices that the pipeline uses: its ranks. Throws UsageError
+/// if it does not follow from the flags.
+int pipeline_devices(const RunConfig& config);
+
+/// Throws UsageError if the flags do not describe a pipeline. Whether the model can be
+/// cut as they say is checked by pipeline_of().
+void validate_pipeline(const RunConfig& config);
+
+/// Returns "64 in 4 micro-batches of 16, 1f1b".
+std::string describe_pipeline(const RunConfig& config);
+
+/// Returns the pipeline for `model`, and writes --save-schedule. Throws UsageError if
+/// the model cannot be cut as requested.
+parallel::PipelineOptions pipeline_of(const RunConfig& config, const nn::Module& model);
+
+}  // namespace lockstep::run
