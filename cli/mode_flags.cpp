@@ -15,7 +15,7 @@ void add_local_sgd_flags(CLI::App& c, run::LocalSgdConfig& o) {
 }
 
 void add_shared_flags(CLI::App& c, run::SharedConfig& o) {
-  add_choice<sharing::UpdateRule>(
+  add_choice<sharing::UpdateBy>(
       c, "--update", o.update,
       "hogwild: store: load, add, store, which may overwrite the updates of others; "
       "fetch-add: an indivisible addition");

@@ -105,7 +105,7 @@ struct LocalSgdConfig {
 
 /// The options of --mode hogwild and --mode locked.
 struct SharedConfig {
-  sharing::UpdateRule update = sharing::UpdateRule::store;
+  sharing::UpdateBy update = sharing::UpdateBy::store;
   sharing::LockFor lock = sharing::LockFor::step;
   Partition partition = Partition::own;
 };

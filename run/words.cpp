@@ -128,10 +128,10 @@ const Words<plan::BucketRule>& words<plan::BucketRule>() {
 }
 
 template <>
-const Words<sharing::UpdateRule>& words<sharing::UpdateRule>() {
-  using sharing::UpdateRule;
-  static const Words<UpdateRule> all{{"store", UpdateRule::store},
-                                     {"fetch-add", UpdateRule::fetch_add}};
+const Words<sharing::UpdateBy>& words<sharing::UpdateBy>() {
+  using sharing::UpdateBy;
+  static const Words<UpdateBy> all{{"store", UpdateBy::store},
+                                     {"fetch-add", UpdateBy::fetch_add}};
   return all;
 }
 

@@ -48,7 +48,7 @@ const Words<OptimizerKind>& words<OptimizerKind>();
 template <>
 const Words<plan::BucketRule>& words<plan::BucketRule>();
 template <>
-const Words<sharing::UpdateRule>& words<sharing::UpdateRule>();
+const Words<sharing::UpdateBy>& words<sharing::UpdateBy>();
 template <>
 const Words<sharing::LockFor>& words<sharing::LockFor>();
 template <>

@@ -19,7 +19,7 @@ void read_elements(const Tensor& from, const Tensor& into) {
 /// Returns the number of elements in which another worker's update was overwritten.
 template <typename T>
 int64_t update_elements(const Tensor& shared, const Tensor& read, const Tensor& next,
-                        UpdateRule rule) {
+                        UpdateBy rule) {
   T* const elements = shared.data<T>();
   const T* const from = read.data<T>();
   const T* const to = next.data<T>();
@@ -27,7 +27,7 @@ int64_t update_elements(const Tensor& shared, const Tensor& read, const Tensor& 
   for (int64_t i = 0; i < shared.numel(); ++i) {
     if (same_bits(from[i], to[i])) continue;
     Element<T> element(elements[i]);
-    if (rule == UpdateRule::fetch_add) {
+    if (rule == UpdateBy::fetch_add) {
       element.add(from[i], to[i]);
     } else {
       const T now = element.load();

@@ -13,7 +13,7 @@
 namespace lockstep::sharing {
 
 /// How a worker changes an element that another worker may change at the same time.
-enum class UpdateRule {
+enum class UpdateBy {
   /// Load, add, store, as in PyTorch's optimizers on shared memory: what another
   /// worker stores in between is overwritten, and that update is lost.
   store,
@@ -69,7 +69,7 @@ struct Update {
 /// parameters, as by PyTorch's `model.share_memory()`.
 class SharedModel {
  public:
-  SharedModel(UpdateRule rule, int workers) : rule_(rule), workers_(workers) {}
+  SharedModel(UpdateBy rule, int workers) : rule_(rule), workers_(workers) {}
 
   /// Takes the weights from the first caller. REQUIRES: every worker calls it before
   /// anything else, with equal values.
@@ -93,7 +93,7 @@ class SharedModel {
   /// Returns false for devices that compute nothing: their weights are not copied.
   bool has_values() const { return has_values_; }
   const Tensors& tensors() const { return tensors_; }
-  UpdateRule rule() const { return rule_; }
+  UpdateBy rule() const { return rule_; }
   int workers() const { return workers_; }
   int64_t version() const { return version_.load(std::memory_order_relaxed); }
   /// Returns how many updates were made, how stale they were, and what was lost.
@@ -102,7 +102,7 @@ class SharedModel {
  private:
   void require_usable() const;
 
-  const UpdateRule rule_;
+  const UpdateBy rule_;
   const int workers_;
   std::once_flag started_;
   bool has_values_ = true;

@@ -91,7 +91,7 @@ Tensors SharedWorker::push() const {
 }
 
 void SharedWorker::describe(tracer::HostEvent& step) const {
-  const bool adds = shared_->rule() == UpdateRule::fetch_add;
+  const bool adds = shared_->rule() == UpdateBy::fetch_add;
   step.arg({keys::worker, worker_});
   step.arg({keys::update_rule, adds ? "fetch-add" : "store"});
   if (lock_ == LockFor::nothing) return;

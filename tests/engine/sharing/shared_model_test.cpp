@@ -69,7 +69,7 @@ TEST(SharedElements, AdditionsKeepWhatOthersStoredSinceTheRead) {
 }
 
 TEST(SharedModels, CountVersionsAndStaleness) {
-  for (const UpdateRule rule : {UpdateRule::store, UpdateRule::fetch_add}) {
+  for (const UpdateBy rule : {UpdateBy::store, UpdateBy::fetch_add}) {
     SharedModel model(rule, 2);
     start(model, {1, 2, 3});
     Hand a(model), b(model);
@@ -87,7 +87,7 @@ TEST(SharedModels, CountVersionsAndStaleness) {
 }
 
 TEST(SharedModels, LeaveElementsAloneThatAnUpdateDoesNotChange) {
-  SharedModel model(UpdateRule::store, 2);
+  SharedModel model(UpdateBy::store, 2);
   start(model, {1, 2, 3}, DType::f32);
   Hand a(model), b(model);
   a.model.apply(a.read, {test::vector({1, 5, 3}, DType::f32)}, a.version);
@@ -96,7 +96,7 @@ TEST(SharedModels, LeaveElementsAloneThatAnUpdateDoesNotChange) {
 }
 
 TEST(SharedModels, ShareCountersToo) {
-  SharedModel model(UpdateRule::fetch_add, 2);
+  SharedModel model(UpdateBy::fetch_add, 2);
   start(model, {7}, DType::i64);
   Hand a(model), b(model);
   a.add(1);
@@ -108,7 +108,7 @@ TEST(SharedModels, ShareCountersToo) {
 /// the sum of what was added to each element less the sum sent.
 struct Race {
   static constexpr int kWorkers = 4, kRounds = 200, kElements = 16;
-  explicit Race(UpdateRule rule) : model(rule, kWorkers) {
+  explicit Race(UpdateBy rule) : model(rule, kWorkers) {
     start(model, std::vector<double>(kElements, 0));
     std::vector<std::thread> threads;
     for (int w = 0; w < kWorkers; ++w) {
@@ -134,7 +134,7 @@ struct Race {
 };
 
 TEST(SharedModels, WithFetchAddTheSumAppliedIsTheSumSent) {
-  Race race(UpdateRule::fetch_add);
+  Race race(UpdateBy::fetch_add);
   const double sent = Race::kRounds * (1 + 2 + 3 + 4);
   for (const double value : test::values_of(race.model.tensors()[0])) {
     EXPECT_EQ(value, sent);
@@ -146,7 +146,7 @@ TEST(SharedModels, WithFetchAddTheSumAppliedIsTheSumSent) {
 }
 
 TEST(SharedModels, WithStoresWhatIsMissingWasCountedAsLost) {
-  Race race(UpdateRule::store);
+  Race race(UpdateBy::store);
   const double sent = Race::kRounds * (1 + 2 + 3 + 4);
   int64_t incomplete = 0;
   for (const double value : test::values_of(race.model.tensors()[0])) {
@@ -161,7 +161,7 @@ TEST(SharedModels, WithStoresWhatIsMissingWasCountedAsLost) {
 /// remains of the versions, whatever the speeds; without gaps, N equal workers tend to
 /// N − 1.
 TEST(SharedModels, StalenessIsConserved) {
-  Race race(UpdateRule::fetch_add);
+  Race race(UpdateBy::fetch_add);
   int64_t stale = 0, gaps = 0, rest = 0;
   for (const auto& of_worker : race.updates) {
     int64_t last = of_worker.front().read_version;
@@ -180,7 +180,7 @@ TEST(SharedModels, StalenessIsConserved) {
 
 TEST(SharedModels, EqualWorkersTendToAStalenessOfOneLessThanTheirNumber) {
   constexpr int kWorkers = 4, kRounds = 50;
-  SharedModel model(UpdateRule::store, kWorkers);
+  SharedModel model(UpdateBy::store, kWorkers);
   start(model, {0});
   std::vector<Hand> hands(kWorkers, Hand(model));
   std::vector<int64_t> staleness;
@@ -196,7 +196,7 @@ TEST(SharedModels, EqualWorkersTendToAStalenessOfOneLessThanTheirNumber) {
 }
 
 TEST(SharedModels, AllWorkersAgreeOrNone) {
-  SharedModel model(UpdateRule::store, 3);
+  SharedModel model(UpdateBy::store, 3);
   for (const bool last : {true, false, true}) {
     bool agreed[3];
     std::vector<std::thread> threads;
@@ -209,7 +209,7 @@ TEST(SharedModels, AllWorkersAgreeOrNone) {
 }
 
 TEST(SharedModels, AbandonedOnesWakeWhoeverWaits) {
-  SharedModel model(UpdateRule::store, 3);
+  SharedModel model(UpdateBy::store, 3);
   start(model, {1});
   model.lock().acquire();
   std::string at_lock, at_meeting;
@@ -226,7 +226,7 @@ TEST(SharedModels, AbandonedOnesWakeWhoeverWaits) {
 }
 
 TEST(SharedModels, TheLockAdmitsOneAtATime) {
-  SharedModel model(UpdateRule::store, 4);
+  SharedModel model(UpdateBy::store, 4);
   start(model, {0});
   std::vector<std::thread> threads;
   for (int w = 0; w < 4; ++w) {

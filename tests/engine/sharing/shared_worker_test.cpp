@@ -88,11 +88,10 @@ const optim::AnyOptions kMomentum =
 TEST(SharedWorkers, OneWorkerTrainsBitByBitAsOneDevice) {
   const std::pair<Device, DType> places[] = {{test::kReference, DType::f64},
                                              {test::kCpu, DType::f32}};
-  const std::pair<UpdateRule, LockFor> ways[] = {
-      {UpdateRule::store, LockFor::nothing},
-      {UpdateRule::fetch_add, LockFor::nothing},
-      {UpdateRule::store, LockFor::update},
-      {UpdateRule::store, LockFor::step}};
+  const std::pair<UpdateBy, LockFor> ways[] = {{UpdateBy::store, LockFor::nothing},
+                                               {UpdateBy::fetch_add, LockFor::nothing},
+                                               {UpdateBy::store, LockFor::update},
+                                               {UpdateBy::store, LockFor::step}};
   for (const Net* net : {&kToy, &kResNet}) {
     for (const auto& [device, type] : places) {
       if (!has_backend(device.type)) continue;
@@ -128,7 +127,7 @@ TEST(SharedWorkers, OneWorkerMayHaveAnyOptimizer) {
   for (const optim::AnyOptions& options : all) {
     Learner alone(kToy, test::kReference, DType::f32, options);
     Learner worker(kToy, test::kReference, DType::f32, options);
-    worker.share(std::make_shared<SharedModel>(UpdateRule::store, 1), 0,
+    worker.share(std::make_shared<SharedModel>(UpdateBy::store, 1), 0,
                  LockFor::nothing);
     alone.begin();
     worker.begin();
@@ -143,7 +142,7 @@ TEST(SharedWorkers, OneWorkerMayHaveAnyOptimizer) {
 /// Trains with threads as workers. Returns the bits of the shared weights, and which
 /// worker made each version from which of the batches.
 struct Together {
-  Together(const Net& net, int workers, UpdateRule rule, LockFor lock,
+  Together(const Net& net, int workers, UpdateBy rule, LockFor lock,
            const optim::AnyOptions& options, int steps)
       : shared(std::make_shared<SharedModel>(rule, workers)), bits(workers) {
     std::vector<std::thread> threads;
@@ -175,7 +174,7 @@ TEST(SharedWorkers, UnderTheLockTheyTrainAsOneDeviceWithTheBatchesInTheirOrder) 
   const optim::AnyOptions plain =
       optim::SgdOptions{.lr = 0.05, .momentum = 0, .weight_decay = 1e-2};
   for (const Net* net : {&kToy, &kResNet}) {
-    Together together(*net, 3, UpdateRule::store, LockFor::step, plain, 2);
+    Together together(*net, 3, UpdateBy::store, LockFor::step, plain, 2);
     test::expect_all_equal(together.bits);
     EXPECT_EQ(together.updates.size(), 6u);
     EXPECT_EQ(together.stale, 0);
@@ -187,7 +186,7 @@ TEST(SharedWorkers, UnderTheLockTheyTrainAsOneDeviceWithTheBatchesInTheirOrder) 
 }
 
 TEST(SharedWorkers, UnderTheLockEachHasItsOwnMomentum) {
-  Together together(kResNet, 3, UpdateRule::store, LockFor::step, kMomentum, 3);
+  Together together(kResNet, 3, UpdateBy::store, LockFor::step, kMomentum, 3);
   Learner alone(kResNet, test::kReference, DType::f64, kMomentum);
   std::vector<std::unique_ptr<train::TrainStep>> optimizers;
   for (int w = 0; w < 3; ++w) {  // of the same model
@@ -209,7 +208,7 @@ TEST(SharedWorkers, UnderTheLockEachHasItsOwnMomentum) {
 
 TEST(SharedWorkers, EvaluateTheSameWeightsAndStatistics) {
   for (const LockFor lock : {LockFor::nothing, LockFor::update}) {
-    Together together(kResNet, 3, UpdateRule::fetch_add, lock, kMomentum, 3);
+    Together together(kResNet, 3, UpdateBy::fetch_add, lock, kMomentum, 3);
     test::expect_all_equal(together.bits);
     EXPECT_EQ(together.shared->version(), 9);
     double batches = 0;  // of num_batches_tracked, which is shared like a weight

@@ -1,0 +1,81 @@
+// What a step of the trainer copies to its devices, and what its event says of that.
+#include <algorithm>
+
+#include "engine/ops/copy.h"
+#include "engine/train/trainer.h"
+#include "tracer/format/keys.h"
+
+namespace lockstep::train {
+namespace keys = tracer::keys;
+
+Trainer::Inputs Trainer::load(const data::Batch& batch) {
+  Inputs inputs;
+  inputs.images = Tensor::empty(Shape(batch.shape), kHost, options_.dtype);
+  if (options_.dtype == DType::f64) {
+    std::copy(batch.images.begin(), batch.images.end(), inputs.images.data<double>());
+  } else {
+    std::copy(batch.images.begin(), batch.images.end(), inputs.images.data<float>());
+  }
+  inputs.labels = Tensor::empty({batch.size()}, kHost, DType::i64);
+  std::copy(batch.labels.begin(), batch.labels.end(), inputs.labels.data<int64_t>());
+  return inputs;
+}
+
+/// Copies labels and images to device 0 (of a pipeline: to the last and the first
+/// stage). With DataParallel, images stay on the host
+/// (unless `input_on_device0`): scatter sends each device its chunk. The loss needs its
+/// labels where the outputs are gathered; dp-criterion scatters them like the images.
+Trainer::Inputs Trainer::to_devices(Inputs inputs) {
+  CategoryScope category(MemoryCategory::inputs);
+  const Device device = pipeline_ ? pipeline_->input_device() : options_.devices[0];
+  if (input_on_device0()) {
+    inputs.images = ops::copy_to(inputs.images, device, {"h2d", "images"});
+  }
+  if (options_.mode == Mode::dp_criterion && !input_on_device0()) return inputs;
+  const Device of_outputs =
+      pipeline_ ? pipeline_->output_device() : options_.output_device.value_or(device);
+  inputs.labels = ops::copy_to(inputs.labels, of_outputs, {"h2d", "labels"});
+  return inputs;
+}
+
+/// Adds the facts required by the trace's byte laws to the step's event.
+void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
+                       const Tensor& output, bool synced) const {
+  if (!event.on()) return;
+  const int64_t batch = host.images.size(0);
+  event.arg({keys::batch, batch});
+  event.arg({keys::input_bytes, host.images.nbytes()});
+  event.arg({keys::label_bytes, host.labels.nbytes()});
+  event.arg({keys::input_on, input_on_device0() ? "device0" : "host"});
+  if (!wrapper_) {
+    event.arg({keys::output_bytes,
+               pipeline_ ? tracer::step_facts().output_bytes : output.nbytes()});
+    event.arg(tracer::Arg::integers(keys::chunks, {&batch, 1}));
+    if (pipeline_) pipeline_->describe(event, callable_->training());
+    if (sharing_) sharing_->describe(event);
+    if (ddp_) {
+      event.arg({keys::broadcast_bytes, ddp_->last_broadcast_bytes()});
+      event.arg({keys::synced, synced});
+    }
+    return;
+  }
+  const tracer::StepFacts& facts = tracer::step_facts();
+  event.arg({keys::output_bytes, facts.output_bytes});
+  if (options_.loss_in_forward) event.arg({keys::loss_in_forward, true});
+  event.arg(tracer::Arg::integers(keys::chunks, facts.chunks));
+  std::vector<int64_t> ids;
+  for (const Device device : wrapper_->device_ids()) ids.push_back(device.trace_id());
+  const int64_t output_device = wrapper_->output_device().trace_id();
+  if (output_device != ids[0] || !std::is_sorted(ids.begin(), ids.end())) {
+    event.arg(tracer::Arg::integers(keys::device_ids, ids));
+    event.arg({keys::output_device, output_device});
+  }
+  if (options_.mode != Mode::dp_features) return;
+  int64_t parameters = 0, buffers = 0;
+  for (const Tensor& tensor : wrapper_->parameters()) parameters += tensor.nbytes();
+  for (const Tensor& tensor : wrapper_->buffers()) buffers += tensor.nbytes();
+  event.arg({keys::wrapped_parameter_bytes, parameters});
+  event.arg({keys::wrapped_buffer_bytes, buffers});
+}
+
+}  // namespace lockstep::train
