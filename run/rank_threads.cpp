@@ -81,15 +81,33 @@ class Gate {
   bool open_ = false;
 };
 
+/// What a rank tells the others while it waits at a gate.
+struct Pause {
+  std::shared_ptr<sharing::ParameterServers> servers;  ///< null: nothing
+  int worker = 0;
+  void begin() const {
+    if (servers) servers->pause(worker);
+  }
+  void end() const {
+    if (servers) servers->resume(worker);
+  }
+};
+
 /// Wraps `hook` so that all ranks pass `gate` before and after it, if `meets(…)`.
 template <typename... Args, typename Meets>
 std::function<void(Args...)> gated(Gate& gate, std::function<void(Args...)> hook,
-                                   Meets meets) {
-  return [&gate, hook, meets](Args... args) {
+                                   Pause pause, Meets meets) {
+  return [&gate, hook, pause, meets](Args... args) {
     const bool all = meets(args...);
-    if (all) gate.pass();
+    if (all) {
+      pause.begin();
+      gate.pass();
+    }
     if (hook) hook(args...);
-    if (all) gate.pass();
+    if (all) {
+      gate.pass();
+      pause.end();
+    }
   };
 }
 
@@ -195,9 +213,10 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
       const auto meets = [bounds, all = steps_together(c)](int64_t step) {
         return all || bounds(step);
       };
-      trainer.before_step = gated<int64_t>(gate, trainer.before_step, meets);
+      const Pause pause{steps_together(c) ? nullptr : servers, rank};
+      trainer.before_step = gated<int64_t>(gate, trainer.before_step, pause, meets);
       trainer.after_step = gated<const train::StepResult&>(
-          gate, trainer.after_step,
+          gate, trainer.after_step, pause,
           [meets](const train::StepResult& made) { return meets(made.step + 1); });
     };
     if (!shared) {

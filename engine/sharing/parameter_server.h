@@ -40,6 +40,7 @@ class ParameterServer {
   /// Sends the weights to the worker. Returns their version.
   int64_t pull(int worker, const Tensor& flat);
   void leave(int worker) { rule_.leave(worker); }
+  void come_back(int worker) { rule_.come_back(worker); }
   /// Makes the update that has become due because a worker left.
   void make_due_update(int worker);
 

@@ -137,6 +137,17 @@ void ParameterServers::leave(int worker) {
   changed_.notify_all();
 }
 
+void ParameterServers::pause(int worker) {
+  const Lock lock(mutex_);
+  for (ParameterServer& server : servers_) server.leave(worker);
+  changed_.notify_all();
+}
+
+void ParameterServers::resume(int worker) {
+  const Lock lock(mutex_);
+  for (ParameterServer& server : servers_) server.come_back(worker);
+}
+
 void ParameterServers::abort(const std::string& why) {
   const Lock lock(mutex_);
   if (!aborted_) aborted_ = why;

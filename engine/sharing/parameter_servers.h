@@ -35,6 +35,11 @@ class ParameterServers {
   bool meet(bool stop);
   /// The worker makes no more steps, and nobody waits for it.
   void leave(int worker);
+  /// The worker waits for others outside the servers, such as where recording begins:
+  /// meanwhile nobody waits for it. With backup workers, an update that the others wait
+  /// for may then be the mean of fewer gradients.
+  void pause(int worker);
+  void resume(int worker);
   /// Ends all waiting: a worker has failed.
   void abort(const std::string& why);
 

@@ -54,6 +54,8 @@ class UpdateRule {
   /// waiting only for this worker is then due: a worker that waits for it calls
   /// `make_due`.
   void leave(int worker) { workers_[worker].left = true; }
+  /// The worker, which has left for a while, makes steps again.
+  void come_back(int worker) { workers_[worker].left = false; }
   bool is_due() const { return !waiting_.empty() && waiting_.size() >= required(); }
   Push make_due();
 

@@ -173,5 +173,19 @@ TEST(ServerRule, NobodyWaitsForAWorkerThatLeft) {
   EXPECT_TRUE(sync.may_pull(0));
 }
 
+/// Two of three workers are where recording begins: the third goes on alone.
+TEST(ServerRule, NobodyWaitsForAWorkerThatPauses) {
+  UpdateRule backup(3, {Consistency::sync, 0, 1});
+  backup.pull(0);
+  backup.finish(0, backup.push(0));
+  EXPECT_FALSE(backup.is_due());
+  backup.leave(1);
+  EXPECT_FALSE(backup.is_due());
+  backup.leave(2);
+  EXPECT_TRUE(backup.is_due());
+  backup.come_back(1);
+  EXPECT_FALSE(backup.is_due());
+}
+
 }  // namespace
 }  // namespace lockstep::sharing
