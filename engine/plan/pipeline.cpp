@@ -110,19 +110,21 @@ bool take_number(std::string_view& text, int& number) {
   return true;
 }
 
-bool parse_action(std::string_view text, PipelineAction& action) {
-  if (!take_number(text, action.stage) || text.empty()) return false;
-  if (std::string_view("FBIW").find(text[0]) == text.npos) return false;
-  action.op = static_cast<Op>(text[0]);
-  text.remove_prefix(1);
-  return take_number(text, action.micro_batch) && text.empty();
-}
-
 }  // namespace
 
 std::string to_text(const PipelineAction& action) {
   return std::to_string(action.stage) + static_cast<char>(action.op) +
          std::to_string(action.micro_batch);
+}
+
+std::optional<PipelineAction> parse_action(std::string_view text) {
+  PipelineAction action;
+  if (!take_number(text, action.stage) || text.empty()) return std::nullopt;
+  if (std::string_view("FBIW").find(text[0]) == text.npos) return std::nullopt;
+  action.op = static_cast<Op>(text[0]);
+  text.remove_prefix(1);
+  if (!take_number(text, action.micro_batch) || !text.empty()) return std::nullopt;
+  return action;
 }
 
 PipelineSchedule pipeline_schedule(PipelineOrder order, int ranks, int micro_batches,
@@ -172,12 +174,14 @@ PipelineSchedule parse_schedule(std::string_view csv) {
     for (int cell = 1; !line.empty(); ++cell) {
       const std::string_view text = without_blanks(take(line, ','));
       if (text.empty()) continue;  // the rank is idle
-      if (!parse_action(text, rank.emplace_back())) {
+      const std::optional<PipelineAction> action = parse_action(text);
+      if (!action) {
         throw std::invalid_argument("line " + std::to_string(schedule.size()) +
                                     ", cell " + std::to_string(cell) + ": '" +
                                     std::string(text.substr(0, 40)) +
                                     "' is not an action such as 0F0, 2B7, 1I3 or 1W3");
       }
+      rank.push_back(*action);
     }
   }
   return schedule;
