@@ -192,8 +192,9 @@ void draw_boxes(const Scene& scene, const Rect& row, size_t device) {
     const ImU32 colour = pass_colour(t, scene.grid, pass.action);
     ui.fill(r, colour, wide ? 2 : 0);
     const std::string number = std::to_string(pass.action.micro_batch);
-    const Type type = row.h < 15 ? Type::small : Type::body;
-    if (box.count == 1 && ui.width(type, number) + 3 < r.w && row.h >= 12) {
+    const bool large = row.h >= 15 && ui.width(Type::body, number) + 3 < r.w;
+    const Type type = large ? Type::body : Type::small;
+    if (box.count == 1 && ui.width(type, number) + 1 < r.w && row.h >= 11) {
       ui.text_centred(r, type, ink_on(colour), number);
     }
   }
@@ -443,7 +444,7 @@ void draw_pipeline(const Ui& ui, const Rect& area, App& app) {
       pass_of(places, trace.state.stack),
       {room.x + kRowLabel, room.y, room.w - kRowLabel - kRowFacts, room.h}};
   const auto count = static_cast<float>(grid->devices.size());
-  const float high = std::clamp(std::floor(room.h / count), 14.0f, 56.0f);
+  const float high = std::clamp(std::floor(room.h / count), 14.0f, 76.0f);
   room.h = std::min(room.h, high * count);
   const Rect under{axis.x, room.bottom(), axis.w, axis.h};
   {

@@ -1,6 +1,6 @@
 // English: all text of the viewer's narration, and of its tour. `language.h` explains
 // the template syntax; another language would be another set of files like these
-// (`english_host.h`, `english_devices.h`, `english_criterion.h`).
+// (`english_host.h`, `english_devices.h`, `english_criterion.h`, `english_pipeline.h`).
 //
 // Keys start with the kind of event, followed by the special case. Facts, if known:
 //   {name} {time} {share}  the event's name, duration, share of the step
@@ -17,6 +17,7 @@
 //   {rank} {ranks} {bucket} {params} {chunk} {sent} {overlap}
 //                          facts of DistributedDataParallel:
 //                          see `gui/model/rank_facts.cpp`
+//   {stage} {micro_batch}  of a pipeline; the stage is the one that receives
 //   {copies} {kernels} {chunks} {threads} {tensors} {others}  counts, for plurals too
 #pragma once
 
@@ -26,17 +27,19 @@
 #include "gui/text/english_criterion.h"
 #include "gui/text/english_devices.h"
 #include "gui/text/english_host.h"
+#include "gui/text/english_pipeline.h"
 
 namespace lockstep::gui {
 
 /// All templates in one table. A key may occur several times: see `language.h`.
 inline constexpr auto kEnglish = [] {
   std::array<Template, std::size(kEnglishHost) + std::size(kEnglishDevices) +
-                           std::size(kEnglishCriterion)>
+                           std::size(kEnglishCriterion) + std::size(kEnglishPipeline)>
       all{};
   auto end = std::copy(std::begin(kEnglishHost), std::end(kEnglishHost), all.begin());
   end = std::copy(std::begin(kEnglishDevices), std::end(kEnglishDevices), end);
-  std::copy(std::begin(kEnglishCriterion), std::end(kEnglishCriterion), end);
+  end = std::copy(std::begin(kEnglishCriterion), std::end(kEnglishCriterion), end);
+  std::copy(std::begin(kEnglishPipeline), std::end(kEnglishPipeline), end);
   return all;
 }();
 

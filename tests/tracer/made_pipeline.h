@@ -88,6 +88,13 @@ class PipelineMaker {
         trace_.events.push_back(name);
       }
     }
+    for (size_t pid = 0; pid <= times_.size(); ++pid) {
+      Event process;
+      process.ph = 'M', process.name = names::process_name;
+      process.pid = static_cast<int64_t>(pid);
+      process.args = {{"name", pid == 0 ? "host" : "cpu:" + std::to_string(pid - 1)}};
+      trace_.events.push_back(process);
+    }
     Event host;
     host.ph = 'M', host.name = names::thread_name;
     host.args = {{"name", "main"}, {"rank", 0}};
@@ -96,6 +103,7 @@ class PipelineMaker {
                        {"clock", "measured"},
                        {"mode", "model-parallel"},
                        {"arch", "resnet18"},
+                       {"model", {{"parameter_bytes", 0}, {"buffer_bytes", 0}}},
                        {"devices", devices}};
   }
 

@@ -31,7 +31,7 @@ std::shared_ptr<const Pipeline> grid_of(const Trace& trace) {
   return steps.empty() ? nullptr : reader.of(steps[0]);
 }
 
-SlotTimes units(std::initializer_list<std::pair<Slot, double>> list) {
+SlotTimes in_units(std::initializer_list<std::pair<Slot, double>> list) {
   SlotTimes times;
   for (const auto& [slot, count] : list) {
     times[slot] = static_cast<int64_t>(count * kUnit);
@@ -85,13 +85,13 @@ TEST(PipelineGrid, OneFOneBByDevice) {
   // Waits for the first forward pass and, after P − r forward passes, the first
   // backward pass; after the last forward pass, for backward passes, then for the end.
   EXPECT_EQ(grid->devices[0].times.times,
-            units({{pass, 24}, {fill, 0 + 6}, {drain, 3}}).times);
+            in_units({{pass, 24}, {fill, 0 + 6}, {drain, 3}}).times);
   EXPECT_EQ(grid->devices[1].times.times,
-            units({{pass, 24}, {fill, 1 + 4}, {drain, 2 + 2}}).times);
+            in_units({{pass, 24}, {fill, 1 + 4}, {drain, 2 + 2}}).times);
   EXPECT_EQ(grid->devices[2].times.times,
-            units({{pass, 24}, {fill, 2 + 2}, {drain, 1 + 4}}).times);
+            in_units({{pass, 24}, {fill, 2 + 2}, {drain, 1 + 4}}).times);
   EXPECT_EQ(grid->devices[3].times.times,
-            units({{pass, 24}, {fill, 3}, {drain, 6}}).times);
+            in_units({{pass, 24}, {fill, 3}, {drain, 6}}).times);
 }
 
 TEST(PipelineGrid, CountsLiveMicroBatches) {
@@ -220,10 +220,10 @@ TEST(PipelineGrid, WhatIsLaunchedLateIsTheHosts) {
   expect_whole(*grid, "host");
   EXPECT_EQ(grid->length(), 6 * kUnit + 300);
   EXPECT_EQ(grid->devices[1].times.times,
-            units({{pass, 3}, {fill, 1}, {host, 0.3}, {drain, 2}}).times);
+            in_units({{pass, 3}, {fill, 1}, {host, 0.3}, {drain, 2}}).times);
   // Device 0 waits for device 1, which waits for the host.
   EXPECT_EQ(grid->devices[0].times.times,
-            units({{pass, 3}, {fill, 3}, {host, 0.3}}).times);
+            in_units({{pass, 3}, {fill, 3}, {host, 0.3}}).times);
 }
 
 TEST(PipelineGrid, WhatNothingExplainsIsAWakeUp) {
@@ -250,7 +250,7 @@ TEST(PipelineGrid, OtherWorkIsNotIdle) {
   const auto grid = grid_of(trace);
   expect_whole(*grid, "other");
   EXPECT_EQ(grid->devices[1].times.times,
-            units({{pass, 3}, {fill, 1}, {other, 0.5}, {drain, 1.5}}).times);
+            in_units({{pass, 3}, {fill, 1}, {other, 0.5}, {drain, 1.5}}).times);
 }
 
 TEST(PipelineGrid, RandomSchedulesAddUp) {
@@ -325,8 +325,8 @@ TEST(PipelineGrid, TheSummarySetsTheBubbleBesideTheFormula) {
 
 /// The same step as PyTorch's profiler writes it: a range per action, launches with
 /// correlations; the backward pass on a thread of its own.
-Trace profiler_file(const plan::PipelineSchedule& schedule,
-                    const plan::PipelineCosts& costs) {
+Trace ranges_of(const plan::PipelineSchedule& schedule,
+                const plan::PipelineCosts& costs) {
   Trace ours = made_pipeline(schedule, costs), theirs;
   for (const Event& event : ours.events) {
     Event from = event;
@@ -359,7 +359,7 @@ Trace profiler_file(const plan::PipelineSchedule& schedule,
 
 TEST(PipelineGrid, OfPyTorchsRanges) {
   const auto schedule = pipeline_schedule(PipelineOrder::one_f_one_b, 4, 8);
-  const Trace trace = profiler_file(schedule, one_and_two(4));
+  const Trace trace = ranges_of(schedule, one_and_two(4));
   const auto grid = grid_of(trace);
   ASSERT_NE(grid, nullptr);
   expect_whole(*grid, "imported");
