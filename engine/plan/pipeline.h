@@ -30,7 +30,7 @@ struct PipelineAction {
 /// Returns `2B7`: stage, operation, micro-batch.
 std::string to_text(const PipelineAction& action);
 
-/// Returns std::nullopt for text that is no action.
+/// Returns std::nullopt for any other text.
 std::optional<PipelineAction> parse_action(std::string_view text);
 
 /// The actions of each rank, in the order in which it runs them.

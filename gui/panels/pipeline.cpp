@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "gui/panels/panels.h"
+#include "gui/panels/pipeline_legend.h"
 #include "gui/panels/widgets.h"
 #include "gui/text/language.h"
 
@@ -17,52 +18,12 @@ using plan::PipelineOp;
 using tracer::Pipeline;
 using tracer::Slot;
 
-constexpr float kRowLabel = 96, kRowFacts = 104;
-
-struct SlotLook {
-  ImU32 colour;
-  bool hatched;
+/// Room left and right of the time.
+struct Margins {
+  float label, facts;
 };
-
-SlotLook slot_look(const Theme& t, Slot slot) {
-  switch (slot) {
-    case Slot::pass:
-      return {phase_colour(t, phases::forward), false};
-    case Slot::fill:
-      return {t.green, true};
-    case Slot::drain:
-      return {t.tan, true};
-    case Slot::order:
-      return {t.lime, true};
-    case Slot::imbalance:
-      return {t.warning, true};
-    case Slot::knock_on:
-      return {t.pink, true};
-    case Slot::link:
-      return {reason_colour(t, reasons::activation), true};
-    case Slot::host:
-      return {t.violet, true};
-    case Slot::core:
-      return {mixed(t.waiting, t.text, 0.3f), true};
-    case Slot::wake_ups:
-      return {t.grey, false};
-    case Slot::other:
-      return {t.yellow, false};
-    case Slot::unknown:
-      break;
-  }
-  return {t.line, false};
-}
-
-void fill_slot(const Ui& ui, const Rect& r, Slot slot) {
-  const SlotLook look = slot_look(ui.theme, slot);
-  if (!look.hatched || r.w < 3) {
-    const ImU32 colour =
-        look.hatched ? mixed(ui.theme.sunken, look.colour, 0.6f) : look.colour;
-    return ui.fill(r, colour);
-  }
-  ui.hatch(r, look.colour);
-  ui.frame(r, with_alpha(look.colour, 0.5f));
+Margins margins_in(float width) {
+  return width > 560 ? Margins{96, 104} : Margins{66, 82};
 }
 
 /// Stages that share a device differ in shade.
@@ -96,7 +57,8 @@ struct Scene {
   const PipelinePlaces& places;
   int64_t now = 0;                     ///< on the analysis's clock
   uint32_t current = tracer::kNoPass;  ///< the pass at the position
-  Rect time;                           ///< where the time runs
+  Margins margins;
+  Rect time;  ///< where the time runs
 
   float x_of(int64_t ts) const {
     const double share = static_cast<double>(ts - grid.begin) /
@@ -260,7 +222,7 @@ void draw_row(const Scene& scene, Rect row, size_t device) {
   const bool tall = row.h >= 30;
   const float gap = row.h > 20 ? 4 : 1;
   row.h -= gap;
-  const Rect label{row.x, row.y, kRowLabel - 8, row.h};
+  const Rect label{row.x, row.y, scene.margins.label - 8, row.h};
   const std::string name = fmt::format("dev {}", own.device);
   const float line = ui.line_height(Type::small);
   if (tall) {
@@ -271,8 +233,8 @@ void draw_row(const Scene& scene, Rect row, size_t device) {
     ui.text_cut(label.x, row.y + (row.h - line) / 2, label.w, Type::small,
                 ui.theme.text, name + " · " + stages_text(own));
   }
-  draw_facts(scene, {scene.time.right() + 10, row.y, kRowFacts - 10, row.h}, device,
-             tall);
+  draw_facts(scene, {scene.time.right() + 10, row.y, scene.margins.facts - 10, row.h},
+             device, tall);
   const Rect whole = row;
   if (row.h >= 20) {
     const Rect strip = row.take_bottom(std::floor(row.h * 0.28f));
@@ -310,65 +272,6 @@ void draw_now(const Scene& scene, const Rect& rows, const Rect& axis) {
   if (x - half > scene.time.x + 12 && x + half < scene.time.right() - 60) {
     ui.text(x - half, y, Type::small, t.accent, words);
   }
-}
-
-struct LegendEntry {
-  std::string words, tip;
-  ImU32 colour = 0;
-  Slot slot = Slot::pass;
-};
-
-std::vector<LegendEntry> legend_of(const Theme& t, const Pipeline& grid) {
-  std::vector<LegendEntry> entries;
-  const int64_t whole = std::max<int64_t>(1, grid.times.sum());
-  const auto share = [&](int64_t time) {
-    return percent(static_cast<double>(time) / static_cast<double>(whole));
-  };
-  entries.push_back({"forward", "a forward pass, with its micro-batch",
-                     phase_colour(t, phases::forward)});
-  entries.push_back({"backward " + share(grid.times[Slot::pass]) + " both",
-                     "a backward pass; the share is that of all passes' kernels",
-                     phase_colour(t, phases::backward)});
-  for (size_t i = 1; i < tracer::kSlots; ++i) {
-    const Slot slot = static_cast<Slot>(i);
-    const int64_t time = grid.times[slot];
-    if (time == 0) continue;
-    const tracer::SlotWords& words = words_of(slot);
-    entries.push_back({fmt::format("{} {}", words.name, share(time)),
-                       fmt::format("{}: {} of {} devices. {}", words.name,
-                                   human_time(time), grid.devices.size(), words.rule),
-                       0, slot});
-  }
-  return entries;
-}
-
-/// Draws the legend in as many lines as it needs; returns its height. If `draw` is
-/// false, only measures it.
-float draw_legend(const Ui& ui, const Rect& area, const Pipeline& grid, bool draw) {
-  constexpr float kLine = 18;
-  float x = area.x, y = area.y;
-  int id = 0;
-  for (const LegendEntry& entry : legend_of(ui.theme, grid)) {
-    const float wide = 17 + ui.width(Type::small, entry.words) + 14;
-    if (x > area.x && x + wide > area.right() + 14) x = area.x, y += kLine;
-    if (draw) {
-      const Rect box{x, y + 3, 12, 11};
-      if (entry.slot == Slot::pass) {
-        ui.fill(box, entry.colour, 2);
-      } else {
-        ui.fill(box, ui.theme.sunken);
-        fill_slot(ui, box, entry.slot);
-      }
-      ui.text(x + 17, y + 1, Type::small, ui.theme.text, entry.words);
-      bool hovered = false;
-      ImGui::PushID(id++);
-      ui.clicked("legend", {x, y, wide - 14, kLine}, &hovered);
-      ImGui::PopID();
-      if (hovered) ui.tooltip(entry.tip);
-    }
-    x += wide;
-  }
-  return y + kLine - area.y;
 }
 
 std::string headline(const Pipeline& grid) {
@@ -430,19 +333,17 @@ void draw_pipeline(const Ui& ui, const Rect& area, App& app) {
     draw_narration(ui, room.take_bottom(narration_height(ui, room.w, app)), app);
     room.take_bottom(8);
   }
-  const float legend = draw_legend(ui, room, *grid, false);
-  draw_legend(ui, room.take_bottom(legend), *grid, true);
+  const float legend = draw_slot_legend(ui, room, *grid, false);
+  draw_slot_legend(ui, room.take_bottom(legend), *grid, true);
   room.take_bottom(6);
   const Rect axis = room.take_bottom(18);
   const PipelinePlaces& places = trace.why->pipelines[trace.state.step];
-  const Scene scene{
-      ui,
-      app,
-      *grid,
-      places,
-      trace.state.now - places.offset,
-      pass_of(places, trace.state.stack),
-      {room.x + kRowLabel, room.y, room.w - kRowLabel - kRowFacts, room.h}};
+  const Margins margins = margins_in(room.w);
+  const Rect time{room.x + margins.label, room.y,
+                  room.w - margins.label - margins.facts, room.h};
+  const int64_t now = trace.state.now - places.offset;
+  const uint32_t current = pass_of(places, trace.state.stack);
+  const Scene scene{ui, app, *grid, places, now, current, margins, time};
   const auto count = static_cast<float>(grid->devices.size());
   const float high = std::clamp(std::floor(room.h / count), 14.0f, 76.0f);
   room.h = std::min(room.h, high * count);

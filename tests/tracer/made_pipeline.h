@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "engine/plan/pipeline_times.h"
+#include "tracer/analysis/pipeline.h"
 #include "tracer/format/trace.h"
 
 namespace lockstep::tracer::testing {
@@ -198,6 +199,20 @@ inline Trace made_pipeline(const plan::PipelineSchedule& schedule,
 /// Costs in units: forward 1 and backward 2 for each stage.
 inline plan::PipelineCosts one_and_two(size_t stages, double latency = 0) {
   return {std::vector<double>(stages, 1), std::vector<double>(stages, 2), 0.5, latency};
+}
+
+/// Two stages, one micro-batch: 0F0 at 0, 1F0 at 1, 1B0 at 2, 0B0 at 4 units.
+inline Trace two_stages() {
+  return made_pipeline(plan::pipeline_schedule(plan::PipelineOrder::gpipe, 2, 1),
+                       one_and_two(2));
+}
+
+/// Returns the grid of the first step, or nullptr.
+inline std::shared_ptr<const Pipeline> grid_of(const Trace& trace) {
+  const Lanes lanes(trace);
+  const PipelineReader reader(trace, lanes);
+  const auto steps = join_ranks(find_steps(trace, lanes));
+  return steps.empty() ? nullptr : reader.of(steps[0]);
 }
 
 }  // namespace lockstep::tracer::testing

@@ -5,9 +5,11 @@
 #include <cstdlib>
 #include <memory>
 
+#include "gui/model/narration.h"
 #include "gui/panels/panels.h"
 #include "gui/render/image.h"
 #include "tests/gui/app/driver.h"
+#include "tests/gui/model/made_trace.h"
 #include "tests/tracer/made_pipeline.h"
 
 namespace lockstep::gui {
@@ -159,6 +161,39 @@ TEST(PipelineScene, SmallPassesAreDrawnTogether) {
   size_t passes = 0;
   for (const PipelineRow::Box& box : places.rows[0].boxes) passes += box.count;
   EXPECT_EQ(passes, 100'000u);
+}
+
+TEST(PipelineScene, TellsPassesAndCopies) {
+  const Model model = test::made("model-parallel", R"(
+phase step 0 0 99000 kind=train batch=8
+phase forward 0 100 400 action=0F3 stage=0 micro_batch=3
+copy a 2 1000 100 op=2 why=activation src=0 dst=1 bytes=1048576 stage=1 micro_batch=3
+phase backward 0 2000 400 action=1B3 stage=1 micro_batch=3
+copy b 1 3000 100 op=4 why=activation_grad src=1 dst=0 bytes=1000 stage=0 micro_batch=3
+copy c 2 4000 100 op=2 why=activation src=0 dst=1 bytes=1048576
+)")
+                          .model();
+  const auto said = [&](const std::string& name) {
+    for (uint32_t i = 0; i < model.events.size(); ++i) {
+      if (model.name_of(model.events[i]) != name) continue;
+      const State state = state_at(model, at_event(model, i));
+      return narrate(model, state, break_down(model, state.step)).text;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(said("a"),
+            "The **activations** of micro-batch 3 (1.05 MB) go from device 0 to device "
+            "1: the input of **stage 1**. At 10.5 GB/s.");
+  EXPECT_EQ(
+      said("backward"),
+      "**Stage 1** runs the **backward** pass of micro-batch 3. The gradients are "
+      "added to those of the micro-batches before.");
+  EXPECT_EQ(said("b"),
+            "The **gradient of the activations** of micro-batch 3 (1.00 kB) goes back "
+            "from device 1 to device 0: **stage 0** can now run its backward pass.");
+  EXPECT_EQ(said("c"),
+            "The **activations** of a micro-batch (1.05 MB) go from device 0 to device "
+            "1, which runs the next stage.");
 }
 
 struct PipelineShot {

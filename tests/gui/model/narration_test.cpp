@@ -167,36 +167,6 @@ TEST(Narration, OfADataParallelStep) {
   expect_said(model, expected);
 }
 
-TEST(Narration, OfAPipelinesPassesAndCopies) {
-  const Model model = made("model-parallel", R"(
-phase step 0 0 99000 kind=train batch=8
-phase forward 0 100 400 action=0F3 stage=0 micro_batch=3
-copy output 2 1000 100 op=2 why=activation src=0 dst=1 bytes=1048576 stage=1 micro_batch=3
-phase backward 0 2000 400 action=1B3 stage=1 micro_batch=3
-copy gradient 1 3000 100 op=4 why=activation_grad src=1 dst=0 bytes=1048576 stage=0 micro_batch=3
-copy unnumbered 2 4000 100 op=2 why=activation src=0 dst=1 bytes=1048576
-)")
-                          .model();
-  const Expected expected[] = {
-      {"output",
-       "The **activations** of micro-batch 3 (1.05 MB) go from device 0 to device 1: "
-       "the "
-       "input of **stage 1**. At 10.5 GB/s."},
-      {"backward",
-       "**Stage 1** runs the **backward** pass of micro-batch 3. The gradients are "
-       "added "
-       "to those of the micro-batches before."},
-      {"gradient",
-       "The **gradient of the activations** of micro-batch 3 (1.05 MB) goes back from "
-       "device 1 to device 0: **stage 0** can now run its backward pass. At 10.5 "
-       "GB/s."},
-      {"unnumbered",
-       "The **activations** of a micro-batch (1.05 MB) go from device 0 to device 1, "
-       "which runs the next stage."},
-  };
-  expect_said(model, expected);
-}
-
 // Sentences of DataParallel that would be false: nothing is gathered, and no device
 // computes the loss of the whole batch.
 TEST(Narration, OfALossOnEachDevice) {
