@@ -142,6 +142,28 @@ void hover_row(const Scene& scene, const Rect& row, size_t device) {
   }
 }
 
+/// Draws the micro-batches, where they fit, above the idle slots inside a pass.
+void draw_numbers(const Scene& scene, const Rect& row, size_t device) {
+  const Ui& ui = scene.ui;
+  if (row.h < 11) return;
+  for (const PipelineRow::Box& box : scene.places.rows[device].boxes) {
+    const plan::PipelineAction& action = scene.grid.passes[box.pass].action;
+    const float from = scene.x_of(box.begin), wide = scene.x_of(box.end) - from - 1;
+    const std::string number = std::to_string(action.micro_batch);
+    const bool large = row.h >= 15 && ui.width(Type::body, number) + 3 < wide;
+    const Type type = large ? Type::body : Type::small;
+    const float text = ui.width(type, number);
+    if (box.count > 1 || text + 1 >= wide) continue;
+    const ImU32 colour = pass_colour(ui.theme, scene.grid, action);
+    const float high = std::min(row.h, ui.line_height(type));
+    const float pad = std::min(2.0f, (wide - text) / 2);
+    ui.fill({from + (wide - text) / 2 - pad, row.y + (row.h - high) / 2, text + 2 * pad,
+             high},
+            colour, 2);
+    ui.text_centred({from, row.y, wide, row.h}, type, ink_on(colour), number);
+  }
+}
+
 void draw_boxes(const Scene& scene, const Rect& row, size_t device) {
   const Ui& ui = scene.ui;
   const Theme& t = ui.theme;
@@ -153,18 +175,13 @@ void draw_boxes(const Scene& scene, const Rect& row, size_t device) {
     const Rect r{from, row.y, std::max(0.7f, to - from - (wide ? 1 : 0)), row.h};
     const ImU32 colour = pass_colour(t, scene.grid, pass.action);
     ui.fill(r, colour, wide ? 2 : 0);
-    const std::string number = std::to_string(pass.action.micro_batch);
-    const bool large = row.h >= 15 && ui.width(Type::body, number) + 3 < r.w;
-    const Type type = large ? Type::body : Type::small;
-    if (box.count == 1 && ui.width(type, number) + 1 < r.w && row.h >= 11) {
-      ui.text_centred(r, type, ink_on(colour), number);
-    }
   }
   for (const tracer::PipelinePiece& piece : scene.places.rows[device].idle) {
     const float from = scene.x_of(piece.begin), to = scene.x_of(piece.end);
     if (to - from < 0.5f) continue;
     fill_slot(ui, {from, row.y, to - from, row.h}, piece.slot);
   }
+  draw_numbers(scene, row, device);
   if (scene.current == tracer::kNoPass) return;
   const tracer::PipelinePass& pass = scene.grid.passes[scene.current];
   if (pass.device != device) return;

@@ -224,6 +224,24 @@ TEST(PipelineGrid, WhatNothingExplainsIsAWakeUp) {
   EXPECT_EQ(grid->times[host] + grid->times[link] + grid->times[unknown], 0);
 }
 
+// A kernel of the backward pass that needs no gradient runs right after the forward
+// pass: what follows it waits as before.
+TEST(PipelineGrid, APassMayWaitForItsInputInside) {
+  Trace trace = two_stages();
+  Event early;
+  for (const Event& event : trace.events) {
+    if (event.is(categories::kernel) && event.pid == 1) early = event;  // of 0B0
+  }
+  early.id = 999;
+  early.ts -= 2800, early.dur = 100;
+  trace.events.push_back(early);
+  sort_events(trace.events);
+  const auto grid = grid_of(trace);
+  expect_whole(*grid, "inside");
+  EXPECT_EQ(grid->devices[0].times.times,
+            in_units({{pass, 3.1}, {wake_ups, 0.2}, {fill, 2.7}}).times);
+}
+
 TEST(PipelineGrid, OtherWorkIsNotIdle) {
   Trace trace = two_stages();
   Event loss;

@@ -4,8 +4,8 @@
 // The grid lasts from the first pass's first kernel to the end of the last kernel of
 // any pass. Each moment of each device in it belongs to one class, in this order:
 //   1. A kernel runs: `pass`, if an action of the schedule launched it; else `other`.
-//   2. Between two kernels of one pass, or before a pass whose input has arrived: until
-//      the host launches the next kernel, `host`; while that waits for one of the
+//   2. Before a kernel of a pass whose input has arrived, or that does not wait for it:
+//      until the host launches the next kernel, `host`; while that waits for one of the
 //      machine's cores, `core`; the rest is `wake_ups`.
 //   3. The input was computed, but is not here: until its copy is launched, `host`;
 //   then

@@ -122,7 +122,7 @@ class Causes {
       until_done(last_pass());
       return until(gap.end, Slot::unknown);
     }
-    if (!gap.inside && gap.next != kNoPass) until_input(gap.next);
+    if (gap.next != kNoPass) until_input(gap.next);
     until(gap.work->launched, Slot::host);
     until(gap.work->begin - gap.work->queued,
           findings_.imported ? Slot::unknown : Slot::wake_ups);
@@ -137,7 +137,8 @@ class Causes {
     return last;
   }
 
-  /// Explains the gap until the input of `pass` has arrived.
+  /// Explains the gap until the input of `pass` has arrived. A kernel that starts
+  /// earlier does not wait for it.
   void until_input(uint32_t pass) {
     const PipelineAction& action = grid_.passes[pass].action;
     const bool forward = action.op == PipelineOp::forward;
@@ -146,8 +147,10 @@ class Causes {
     const int from = action.stage + (forward ? -1 : 1);
     const auto maker = made_.find(Parcel(forward, from, action.micro_batch));
     if (maker == made_.end()) {
+      if (gap_->inside) return;
       return until(gap_->work->begin - gap_->work->queued, Slot::unknown);
     }
+    if (grid_.passes[maker->second].end > gap_->end) return;
     until_done(maker->second);
     const auto link =
         findings_.links.find(Parcel(forward, action.stage, action.micro_batch));
