@@ -166,9 +166,9 @@ TEST(PipelineScene, SmallPassesAreDrawnTogether) {
 TEST(PipelineScene, TellsPassesAndCopies) {
   const Model model = test::made("model-parallel", R"(
 phase step 0 0 99000 kind=train batch=8
-phase forward 0 100 400 action=0F3 stage=0 micro_batch=3
+phase forward 0 100 400 action="0F3" stage=0 micro_batch=3
 copy a 2 1000 100 op=2 why=activation src=0 dst=1 bytes=1048576 stage=1 micro_batch=3
-phase backward 0 2000 400 action=1B3 stage=1 micro_batch=3
+phase backward 0 2000 400 action="1B3" stage=1 micro_batch=3
 copy b 1 3000 100 op=4 why=activation_grad src=1 dst=0 bytes=1000 stage=0 micro_batch=3
 copy c 2 4000 100 op=2 why=activation src=0 dst=1 bytes=1048576
 )")
