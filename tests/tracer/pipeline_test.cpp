@@ -242,6 +242,27 @@ TEST(PipelineGrid, APassMayWaitForItsInputInside) {
             in_units({{pass, 3.1}, {wake_ups, 0.2}, {fill, 2.7}}).times);
 }
 
+// Device 0 runs 0F1 before 0B0, but its stream awaits the gradient for 0B0 first.
+TEST(PipelineGrid, AWaitForTheInputOfAnotherPassIsTheOrders) {
+  Trace trace = made_pipeline(
+      plan::parse_schedule("0F0,0B0,0F1,0B1\n1F0,1B0,1F1,1B1\n"), one_and_two(2, 0.25));
+  std::vector<Event*> kernels;
+  int64_t gradient = 0;
+  for (Event& event : trace.events) {
+    if (event.is(categories::kernel) && event.pid == 1) kernels.push_back(&event);
+    const bool first = gradient == 0;
+    if (first && text_arg(event.args, "why") == "activation_grad") gradient = event.id;
+  }
+  kernels[2]->ts = kernels[1]->ts;
+  kernels[1]->ts += kUnit;
+  kernels[2]->deps = {gradient};
+  sort_events(trace.events);
+  const auto grid = grid_of(trace);
+  expect_whole(*grid, "queued");
+  EXPECT_EQ(grid->devices[0].times[order], 3 * kUnit + kUnit / 2);
+  EXPECT_EQ(grid->devices[0].times[wake_ups], 0);
+}
+
 TEST(PipelineGrid, OtherWorkIsNotIdle) {
   Trace trace = two_stages();
   Event loss;

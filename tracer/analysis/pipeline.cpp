@@ -88,6 +88,7 @@ class Builder {
       const Event* op = index_.find(task->op);
       Work work{task->ts, task->end(), op == nullptr ? task->ts : op->ts,
                 std::max<int64_t>(0, kernel_facts(*task).queued), kNoPass};
+      for (const int64_t dep : task->deps) take_awaited(index_.find(dep), work);
       const uint32_t range = op == nullptr ? kNoPass : ranges_.around(*op, index_);
       const auto pass = pass_of_range_.find(range);
       if (pass != pass_of_range_.end()) {
@@ -102,6 +103,17 @@ class Builder {
       work_[place].push_back(work);
       if (work.pass != kNoPass) kernels_[work.pass].add(work.begin, work.end);
     }
+  }
+
+  /// Keeps which copy between stages a kernel's stream waited for.
+  void take_awaited(const Event* copy, Work& work) const {
+    if (copy == nullptr || !copy->is(categories::copy)) return;
+    const std::string_view why = text_arg(copy->args, keys::why);
+    const bool forward = why == reasons::activation;
+    if (!forward && why != reasons::activation_grad) return;
+    work.awaits =
+        Parcel(forward, static_cast<int>(int_arg(copy->args, keys::stage, -1)),
+               static_cast<int>(int_arg(copy->args, keys::micro_batch, -1)));
   }
 
   void take_copy(const Event& copy, const Place& place) {

@@ -17,7 +17,7 @@ const SlotWords& words_of(Slot slot) {
       {"drain",
        "its forward passes are over, and it waits for backward passes of others"},
       {"order",
-       "between its passes, the order of the schedule lets it wait for another device"},
+       "the order in which passes were queued lets it wait for another device"},
       {"imbalance",
        "it waits for another device's passes longer than with equally fast stages"},
       {"knock-on",
@@ -124,6 +124,7 @@ class Causes {
     }
     if (gap.next != kNoPass) until_input(gap.next);
     until(gap.work->launched, Slot::host);
+    if (gap.work->awaits) until_queued(*gap.work->awaits);
     until(gap.work->begin - gap.work->queued,
           findings_.imported ? Slot::unknown : Slot::wake_ups);
     until(gap.end, gap.work->queued > 0 ? Slot::core : Slot::unknown);
@@ -161,6 +162,13 @@ class Causes {
     for (const auto& [begin, end] : findings_.collectives[gap_->device]) {
       if (begin <= at_ && end > at_) until(end, Slot::link);
     }
+  }
+
+  /// … until the input of another pass has, which the stream awaits before this one.
+  void until_queued(const Parcel& parcel) {
+    const auto link = findings_.links.find(parcel);
+    if (link == findings_.links.end() || link->second.end > gap_->end) return;
+    until(link->second.end, kQueued);
   }
 
   /// Explains the gap until `pass` has ended.

@@ -42,12 +42,16 @@ class Ranges {
   LaneMap<split::HostLane> hosts_;
 };
 
+/// What is sent: forward?, receiving stage, micro-batch.
+using Parcel = std::tuple<bool, int, int>;
+
 /// A kernel on a device of the grid.
 struct Work {
   int64_t begin = 0, end = 0;
   int64_t launched = 0;     ///< when the op that enqueued it began
   int64_t queued = 0;       ///< ns before `begin` in which it waited for a core
   uint32_t pass = kNoPass;  ///< kNoPass: of no pass
+  std::optional<Parcel> awaits = {};  ///< a copy that its stream waited for
 };
 
 /// The way of an input from device to device.
@@ -55,8 +59,6 @@ struct Link {
   int64_t launched = INT64_MAX;  ///< when the first of its copies was enqueued
   int64_t end = 0;
 };
-/// What is sent: forward?, receiving stage, micro-batch.
-using Parcel = std::tuple<bool, int, int>;
 
 struct Findings {
   std::vector<std::vector<Work>> work;  ///< by device of the grid, by begin
@@ -69,6 +71,9 @@ struct Findings {
 
 /// Waiting for a device that computes: divide_waits() gives it its name.
 inline constexpr Slot kComputes = Slot::order;
+/// Waiting for the input of another pass, because its copy was queued before this one:
+/// in the end `order`.
+inline constexpr Slot kQueued = static_cast<Slot>(kSlots);
 /// Turns kComputes into `fill`, `drain`, `order`, `imbalance` and `knock_on`, and sets
 /// `ideal`.
 void divide_waits(Pipeline& pipeline, int last_stage);

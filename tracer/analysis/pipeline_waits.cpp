@@ -140,6 +140,7 @@ class Waits {
     for (const PipelinePiece& piece : device.pieces) {
       if (piece.slot != kComputes) {
         pieces.push_back(piece);
+        if (piece.slot == kQueued) pieces.back().slot = Slot::order;
         continue;
       }
       const size_t n =
