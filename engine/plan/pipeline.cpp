@@ -4,6 +4,8 @@
 #include <charconv>
 #include <stdexcept>
 
+#include "engine/plan/pipeline_sends.h"
+
 namespace lockstep::plan {
 namespace {
 
@@ -110,19 +112,21 @@ bool take_number(std::string_view& text, int& number) {
   return true;
 }
 
-bool parse_action(std::string_view text, PipelineAction& action) {
-  if (!take_number(text, action.stage) || text.empty()) return false;
-  if (std::string_view("FBIW").find(text[0]) == text.npos) return false;
-  action.op = static_cast<Op>(text[0]);
-  text.remove_prefix(1);
-  return take_number(text, action.micro_batch) && text.empty();
-}
-
 }  // namespace
 
 std::string to_text(const PipelineAction& action) {
   return std::to_string(action.stage) + static_cast<char>(action.op) +
          std::to_string(action.micro_batch);
+}
+
+std::optional<PipelineAction> parse_action(std::string_view text) {
+  PipelineAction action;
+  if (!take_number(text, action.stage) || text.empty()) return std::nullopt;
+  if (std::string_view("FBIW").find(text[0]) == text.npos) return std::nullopt;
+  action.op = static_cast<Op>(text[0]);
+  text.remove_prefix(1);
+  if (!take_number(text, action.micro_batch) || !text.empty()) return std::nullopt;
+  return action;
 }
 
 PipelineSchedule pipeline_schedule(PipelineOrder order, int ranks, int micro_batches,
@@ -160,24 +164,34 @@ std::string to_csv(const PipelineSchedule& schedule) {
   return text;
 }
 
-PipelineSchedule parse_schedule(std::string_view csv) {
-  PipelineSchedule schedule;
+PipelineCells parse_cells(std::string_view csv) {
+  PipelineCells cells;
   while (!csv.empty()) {
     std::string_view line = take(csv, '\n');
     if (without_blanks(line).empty()) {
-      throw std::invalid_argument("line " + std::to_string(schedule.size() + 1) +
+      throw std::invalid_argument("line " + std::to_string(cells.size() + 1) +
                                   " is empty: every rank has a stage");
     }
-    Actions& rank = schedule.emplace_back();
+    auto& rank = cells.emplace_back();
     for (int cell = 1; !line.empty(); ++cell) {
       const std::string_view text = without_blanks(take(line, ','));
-      if (text.empty()) continue;  // the rank is idle
-      if (!parse_action(text, rank.emplace_back())) {
-        throw std::invalid_argument("line " + std::to_string(schedule.size()) +
-                                    ", cell " + std::to_string(cell) + ": '" +
-                                    std::string(text.substr(0, 40)) +
-                                    "' is not an action such as 0F0, 2B7, 1I3 or 1W3");
-      }
+      rank.push_back(parse_action(text));
+      if (text.empty() || rank.back()) continue;
+      throw std::invalid_argument("line " + std::to_string(cells.size()) + ", cell " +
+                                  std::to_string(cell) + ": '" +
+                                  std::string(text.substr(0, 40)) +
+                                  "' is not an action such as 0F0, 2B7, 1I3 or 1W3");
+    }
+  }
+  return cells;
+}
+
+PipelineSchedule parse_schedule(std::string_view csv) {
+  PipelineSchedule schedule;
+  for (const auto& cells : parse_cells(csv)) {
+    Actions& rank = schedule.emplace_back();
+    for (const auto& cell : cells) {
+      if (cell) rank.push_back(*cell);
     }
   }
   return schedule;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,9 @@ struct PipelineAction {
 
 /// Returns `2B7`: stage, operation, micro-batch.
 std::string to_text(const PipelineAction& action);
+
+/// Returns std::nullopt for any other text.
+std::optional<PipelineAction> parse_action(std::string_view text);
 
 /// The actions of each rank, in the order in which it runs them.
 using PipelineSchedule = std::vector<std::vector<PipelineAction>>;

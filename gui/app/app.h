@@ -147,6 +147,7 @@ struct Settings {
   bool help = false;       ///< show the overlay of keys
   bool compare = false;    ///< show all open traces side by side
   bool why = false;        ///< show "Why not 4x?" instead of the stage
+  bool pipeline = false;   ///< show the pipeline's grid instead of either
   int tour = 0;            ///< current card of the first-run tour; 0 if none
   bool quiz = false;       ///< playing asks a question before a phase
   Transport transport;

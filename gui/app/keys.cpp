@@ -40,6 +40,7 @@ const std::vector<KeyHelp>& key_help() {
       {"View", "r / shift r", "the same point in the next, previous rank's program"},
       {"View", "k", "call stack, or the step's call tree"},
       {"View", "y", "why not N times as fast? or the stage"},
+      {"View", "i", "the pipeline's grid, or the stage"},
       {"View", "v", "bytes by port, or hidden communication"},
       {"View", "c", "PyTorch or C++ names"},
       {"View", "d", "compare the open traces side by side"},
@@ -87,7 +88,7 @@ void play_keys(App& app) {
     app.settings.quiz = !app.settings.quiz;
     trace.quiz = {};
     show_all_panels(app.settings);  // among them the one that asks
-    app.settings.why = false;
+    app.settings.why = app.settings.pipeline = false;
   }
   for (size_t i = 0; trace.quiz.is_open() && i < 4; ++i) {
     if (pressed(static_cast<char>('1' + i))) answer_choice(trace.quiz, i);
@@ -137,7 +138,11 @@ void view_keys(App& app, bool shift) {
     app.focus_rank((trace.state.rank + (shift ? ranks - 1 : 1)) % ranks);
   }
   if (pressed('g')) app.go_to_violation();
-  if (pressed('y')) settings.why = !settings.why;
+  if (pressed('y')) {
+    settings.why = !settings.why || settings.pipeline;
+    settings.pipeline = false;
+  }
+  if (pressed('i')) settings.pipeline = !settings.pipeline;
   if (pressed('k')) settings.tree = !settings.tree;
   if (pressed('v')) settings.overlap = !settings.overlap;
   if (pressed('c')) settings.cpp_names = !settings.cpp_names;

@@ -50,7 +50,9 @@ void draw_pane(const Ui& ui, Pane pane, const Rect& area, App& app) {
       draw_source(ui, area, app);
       break;
     case Pane::stage:
-      if (app.settings.why) {
+      if (app.settings.pipeline) {
+        draw_pipeline(ui, area, app);
+      } else if (app.settings.why) {
         draw_why(ui, area, app);
       } else {
         draw_stage(ui, area, app, app.trace());

@@ -123,6 +123,11 @@ class Narrator : EventFacts {
       special =
           string_arg(args_of(model_, model_.events[caused.first_copy]), keys::tensor);
     }
+    if (args_.contains(keys::action)) {  // a pass of a pipeline
+      special = "action";
+      facts_.number("stage", int_arg(args_, keys::stage, -1));
+      facts_.number("micro_batch", int_arg(args_, keys::micro_batch, -1));
+    }
     return say({"phase/" + name() + "/" + special, "phase/" + name(), "phase"});
   }
 
@@ -265,6 +270,8 @@ class Narrator : EventFacts {
     }
     const std::string tensor = string_arg(args_, keys::tensor);
     facts_.text("tensor", tensor);
+    facts_.number("stage", int_arg(args_, keys::stage, -1));
+    facts_.number("micro_batch", int_arg(args_, keys::micro_batch, -1));
     // Why another program copies is not recorded, only where to.
     if (!is_ours(model_)) return say({why == reasons::d2h ? "copy/d2h" : "", "copy"});
     const std::string shape = shape_arg(args_, keys::shape);

@@ -99,10 +99,15 @@ WhyAnalysis analyse(const WhySource& source) {
 std::shared_ptr<const Why> placed(const Model& model, WhyAnalysis analysis) {
   auto why = std::make_shared<Why>(std::move(analysis.why));
   why->paths.resize(model.steps.size());
+  why->pipelines.resize(model.steps.size());
   for (size_t i = 0; i < model.steps.size(); ++i) {
     const auto pieces = analysis.pieces.find(model.steps[i].number);
     if (pieces != analysis.pieces.end()) {
       why->paths[i] = merged_segments(model, pieces->second);
+    }
+    const tracer::StepSummary* step = why->step(model.steps[i].number);
+    if (step != nullptr && step->pipeline != nullptr) {
+      why->pipelines[i] = place(model, *step->pipeline);
     }
   }
   return why;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gui/model/model.h"
+#include "gui/model/pipeline_places.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/emulate/longest_path.h"
 
@@ -30,8 +31,9 @@ struct Why {
   tracer::Summary summary;
   /// By index into Model::steps; empty where the path is unknown.
   std::vector<std::vector<PathSegment>> paths;
-  std::string problem;  ///< why the trace cannot be analysed; else ""
-  std::string limit;    ///< tracer::limiting_sentence
+  std::vector<PipelinePlaces> pipelines;  ///< by index into Model::steps
+  std::string problem;                    ///< why the trace cannot be analysed; else ""
+  std::string limit;                      ///< tracer::limiting_sentence
   tracer::Split mean_train, mean_eval;
 
   /// Returns what the summary says of a step, or nullptr: it was interrupted, …

@@ -18,6 +18,7 @@ struct WindowOptions {
   bool compare = false;
   bool quiz = false;         ///< ask before a phase
   bool why = false;          ///< show "Why not 4x?" instead of the stage
+  bool pipeline = false;     ///< show the pipeline's grid instead of either
   bool print_state = false;  ///< print a line to stdout whenever the position changes
 };
 

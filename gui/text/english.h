@@ -1,7 +1,7 @@
 // English: all text of the viewer's narration, and of its tour. `language.h` explains
 // the template syntax; another language would be another set of files like these
 // (`english_host.h`, `english_devices.h`, `english_criterion.h`,
-// `english_averages.h`, `english_shared.h`).
+// `english_averages.h`, `english_shared.h`, `english_pipeline.h`).
 //
 // Keys start with the kind of event, followed by the special case. Facts, if known:
 //   {name} {time} {share}  the event's name, duration, share of the step
@@ -18,6 +18,7 @@
 //   {rank} {ranks} {bucket} {params} {chunk} {sent} {overlap}
 //                          facts of DistributedDataParallel:
 //                          see `gui/model/rank_facts.cpp`
+//   {stage} {micro_batch}  of a pipeline; the stage is the one that receives
 //   {copies} {kernels} {chunks} {threads} {tensors} {others}  counts, for plurals too
 #pragma once
 
@@ -28,6 +29,7 @@
 #include "gui/text/english_criterion.h"
 #include "gui/text/english_devices.h"
 #include "gui/text/english_host.h"
+#include "gui/text/english_pipeline.h"
 #include "gui/text/english_shared.h"
 
 namespace lockstep::gui {
@@ -36,13 +38,14 @@ namespace lockstep::gui {
 inline constexpr auto kEnglish = [] {
   std::array<Template, std::size(kEnglishHost) + std::size(kEnglishDevices) +
                            std::size(kEnglishCriterion) + std::size(kEnglishAverages) +
-                           std::size(kEnglishShared)>
+                           std::size(kEnglishShared) + std::size(kEnglishPipeline)>
       all{};
   auto end = std::copy(std::begin(kEnglishHost), std::end(kEnglishHost), all.begin());
   end = std::copy(std::begin(kEnglishDevices), std::end(kEnglishDevices), end);
   end = std::copy(std::begin(kEnglishCriterion), std::end(kEnglishCriterion), end);
   end = std::copy(std::begin(kEnglishAverages), std::end(kEnglishAverages), end);
-  std::copy(std::begin(kEnglishShared), std::end(kEnglishShared), end);
+  end = std::copy(std::begin(kEnglishShared), std::end(kEnglishShared), end);
+  std::copy(std::begin(kEnglishPipeline), std::end(kEnglishPipeline), end);
   return all;
 }();
 

@@ -93,6 +93,8 @@ ImU32 reason_colour(const Theme& theme, const std::string& why) {
                   {reasons::targets, &Theme::sky},
                   {reasons::loss, &Theme::green},
                   {reasons::loss_grad, &Theme::slate},
+                  {reasons::activation, &Theme::sky},
+                  {reasons::activation_grad, &Theme::slate},
                   {reasons::d2h, &Theme::violet}});
 }
 

@@ -194,12 +194,14 @@ std::vector<StepSummary> measure(const Trace& trace, const Lanes& lanes,
   const bool any = std::any_of(steps.begin(), steps.end(), has_collectives);
   const ComputingTime computing = any ? ComputingTime(trace, lanes) : ComputingTime();
   const Splitter splitter(trace, lanes);
+  const PipelineReader pipelines(trace, lanes);
   std::vector<StepSummary> measured(steps.size());
   for (size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].interrupted) continue;
     measured[i] =
         StepMeter(steps[i], lanes, computing, group_of(steps[i], summary)).take();
     measured[i].split = splitter.of(steps[i]);
+    measured[i].pipeline = pipelines.of(steps[i]);
   }
   return measured;
 }
@@ -325,6 +327,14 @@ Split StepGroup::mean_split() const {
   std::vector<const Split*> splits;
   for (const StepSummary& step : steps) splits.push_back(&step.split);
   return tracer::mean_split(splits);
+}
+
+std::vector<const Pipeline*> StepGroup::pipelines() const {
+  std::vector<const Pipeline*> found;
+  for (const StepSummary& step : steps) {
+    if (step.pipeline != nullptr) found.push_back(step.pipeline.get());
+  }
+  return found;
 }
 
 std::vector<MeanCollective> StepGroup::mean_collectives() const {

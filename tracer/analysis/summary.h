@@ -3,14 +3,14 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tracer/analysis/communication.h"
 #include "tracer/analysis/device_times.h"
-#include "tracer/analysis/shared_updates.h"
-#include "tracer/analysis/spans.h"
+to#include "tracer/analysis/spans.h"
 #include "tracer/analysis/split.h"
 #include "tracer/analysis/utilisation.h"
 #include "tracer/format/trace.h"
@@ -41,11 +41,12 @@ struct StepSummary {
   int64_t kernel_wall = 0;    ///< ns from the start to the end of each kernel, total
   int64_t kernel_cpu = 0;     ///< ns of CPU time used by kernels
   int64_t computing_cpu = 0;  ///< … by those of forward, loss and backward
-  std::map<int64_t, int64_t> rank_lengths;  ///< rank → ns of that rank's step
-  std::vector<CollectiveTime> collectives;  ///< DDP's, by rank
-  int64_t path = 0;                         ///< ns, length of the longest path
-  std::vector<PathShare> path_shares;       ///< its components, largest first
-  Split split;                              ///< devices x step, by class
+  std::map<int64_t, int64_t> rank_lengths;   ///< rank → ns of that rank's step
+  std::vector<CollectiveTime> collectives;   ///< DDP's, by rank
+  int64_t path = 0;                          ///< ns, length of the longest path
+  std::vector<PathShare> path_shares;        ///< its components, largest first
+  Split split;                               ///< devices x step, by class
+  std::shared_ptr<const Pipeline> pipeline;  ///< nullptr if the step has none
 };
 
 /// Averages of one rank over all steps: its step time and all its collectives.
@@ -75,6 +76,7 @@ struct StepGroup {
   /// wake up: together, exactly `mean_length`. Empty if the path is unknown.
   std::vector<PathShare> mean_parts() const;
   Split mean_split() const;
+  std::vector<const Pipeline*> pipelines() const;  ///< of the steps that have one
   /// Returns the average number of devices on which a kernel runs, of any phase.
   double devices_computing() const;
   std::vector<MeanCollective> mean_collectives() const;

@@ -135,6 +135,7 @@ Json step_json(const StepSummary& step) {
   json["longest_path_seconds"] = seconds(step.path);
   json["longest_path"] = path_json(step.path_shares);
   json["device_time"] = split_json(step.split);
+  if (step.pipeline != nullptr) json["pipeline"] = pipeline_json(*step.pipeline);
   return json;
 }
 

@@ -235,6 +235,7 @@ std::string group_text(const char* title, const StepGroup& group, bool imported)
   text += utilisation_text(group.utilisation);
   text += phase_table(group);
   text += split_text(group.mean_split());
+  text += pipelines_text(group.pipelines());
   text += path_table(group);
   text += collective_table(group, imported);
   text += rank_table(group, imported);

@@ -1,0 +1,17 @@
+// How the classes of a pipeline's grid look, and their legend.
+#pragma once
+
+#include "gui/ui/ui.h"
+#include "tracer/analysis/pipeline.h"
+
+namespace lockstep::gui {
+
+/// Fills `r` with the look of a class: hatched where a device does nothing.
+void fill_slot(const Ui& ui, const Rect& r, tracer::Slot slot);
+
+/// Draws the classes that occur with their shares, in as many lines as they need.
+/// Returns the height; if `draw` is false, only measures it.
+float draw_slot_legend(const Ui& ui, const Rect& area, const tracer::Pipeline& grid,
+                       bool draw);
+
+}  // namespace lockstep::gui

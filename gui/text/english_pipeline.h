@@ -1,0 +1,32 @@
+// English templates for the passes of a pipeline's stages, and for what they send.
+// `english.h` explains the keys and facts.
+#pragma once
+
+#include "gui/text/language.h"
+
+namespace lockstep::gui {
+
+inline constexpr Template kEnglishPipeline[] = {
+    {"phase/forward/action",
+     "**Stage {stage}** runs the **forward** pass of micro-batch {micro_batch}[ in "
+     "{cost}]. Its activations are kept until the micro-batch comes back.[ {ahead}]"},
+    {"phase/backward/action",
+     "**Stage {stage}** runs the **backward** pass of micro-batch {micro_batch}. The "
+     "gradients are added to those of the micro-batches before."},
+    {"copy/activation",
+     "The **activations** of micro-batch {micro_batch}[, {shape}] ({bytes}) go from "
+     "{from} to {to}: the input of **stage {stage}**.[ At {rate}.]"},
+    {"copy/activation",
+     "The **activations** of a micro-batch ({bytes}) go from {from} to {to}, which "
+     "runs "
+     "the next stage."},
+    {"copy/activation_grad",
+     "The **gradient of the activations** of micro-batch {micro_batch}[, {shape}] "
+     "({bytes}) goes back from {from} to {to}: **stage {stage}** can now run its "
+     "backward pass.[ At {rate}.]"},
+    {"copy/activation_grad",
+     "The **gradient of the activations** of a micro-batch ({bytes}) goes back from "
+     "{from} to {to}, which runs the stage before."},
+};
+
+}  // namespace lockstep::gui

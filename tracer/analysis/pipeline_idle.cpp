@@ -1,0 +1,227 @@
+// Why a device of a pipeline does nothing: follows what its next pass waits for. Works
+// on what ended first, so that the causes of a device that is waited for are known.
+#include <algorithm>
+#include <utility>
+
+#include "tracer/analysis/pipeline_parts.h"
+
+namespace lockstep::tracer {
+
+const SlotWords& words_of(Slot slot) {
+  static constexpr std::array<SlotWords, kSlots> words = {{
+      {"passes", "a kernel of a pass runs"},
+      {"fill",
+       "it waits for its first forward or backward pass: the first micro-batch is "
+       "still "
+       "on its way"},
+      {"drain",
+       "its forward passes are over, and it waits for backward passes of others"},
+      {"order",
+       "the order in which passes were queued lets it wait for another device"},
+      {"imbalance",
+       "it waits for another device's passes longer than with equally fast stages"},
+      {"knock-on",
+       "it waits for a device that is late: links, cores or the host delayed it"},
+      {"link", "its input is computed, and on its way between the devices"},
+      {"host", "its input is there, but the host has not launched its next kernel"},
+      {"waiting for a core",
+       "a kernel could start, but no core of this machine is free"},
+      {"wake-ups",
+       "all that was awaited has ended; a thread or a stream still wakes up"},
+      {"other work",
+       "it runs what belongs to no pass: the loss, the optimizer, copies"},
+      {"unknown", "the trace does not say what the device waited for"},
+  }};
+  return words[static_cast<size_t>(slot)];
+}
+
+namespace grid {
+namespace {
+
+using plan::PipelineAction;
+using plan::PipelineOp;
+
+class Causes {
+ public:
+  Causes(Pipeline& pipeline, const Findings& findings)
+      : grid_(pipeline), findings_(findings) {
+    for (uint32_t i = 0; i < grid_.passes.size(); ++i) {
+      const PipelineAction& action = grid_.passes[i].action;
+      const bool forward = action.op == PipelineOp::forward;
+      if (action.op == PipelineOp::weight_backward) continue;
+      made_.emplace(Parcel(forward, action.stage, action.micro_batch), i);
+    }
+  }
+
+  /// Cuts the time of every device into busy pieces and gaps, then explains the gaps.
+  void find() {
+    for (size_t device = 0; device < grid_.devices.size(); ++device) cut(device);
+    std::stable_sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) {
+      return std::tuple(a.end, a.is_gap) < std::tuple(b.end, b.is_gap);
+    });
+    for (const Part& part : parts_) {
+      if (part.is_gap) {
+        explain_gap(part);
+      } else {
+        const Slot slot = part.pass == kNoPass ? Slot::other : Slot::pass;
+        put(part.device, part.begin, part.end, slot,
+            slot == Slot::pass ? part.pass : part.next);
+      }
+    }
+  }
+
+ private:
+  struct Part {
+    int64_t begin = 0, end = 0;
+    size_t device = 0;
+    bool is_gap = false;
+    uint32_t pass = kNoPass;     ///< whose kernel runs
+    uint32_t next = kNoPass;     ///< of a gap or other work: the next pass
+    bool inside = false;         ///< of a gap: kernels of `next` ran before it, too
+    const Work* work = nullptr;  ///< of a gap: what ends it
+  };
+
+  void cut(size_t device) {
+    const std::vector<Work>& work = findings_.work[device];
+    std::vector<uint32_t> next(work.size() + 1, kNoPass);
+    for (size_t i = work.size(); i-- > 0;) {
+      next[i] = work[i].pass != kNoPass ? work[i].pass : next[i + 1];
+    }
+    int64_t at = grid_.begin;
+    uint32_t before = kNoPass;
+    for (size_t i = 0; i < work.size(); ++i) {
+      const int64_t begin = std::clamp(work[i].begin, grid_.begin, grid_.end);
+      const int64_t end = std::min(work[i].end, grid_.end);
+      if (begin > at) {
+        const bool inside = before != kNoPass && before == next[i];
+        parts_.push_back({at, begin, device, true, kNoPass, next[i], inside, &work[i]});
+        at = begin;
+      }
+      if (work[i].pass != kNoPass) before = work[i].pass;
+      if (end <= at) continue;
+      parts_.push_back({at, end, device, false, work[i].pass, next[i], false, nullptr});
+      at = end;
+    }
+    if (at < grid_.end) {
+      parts_.push_back({at, grid_.end, device, true, kNoPass, kNoPass, false, nullptr});
+    }
+  }
+
+  /// Moves `at_` to `to`, at most to the end of the gap.
+  void until(int64_t to, Slot slot) {
+    to = std::min(to, gap_->end);
+    if (to <= at_) return;
+    put(gap_->device, at_, to, slot, gap_->next);
+    at_ = to;
+  }
+
+  void explain_gap(const Part& gap) {
+    gap_ = &gap;
+    at_ = gap.begin;
+    if (gap.work == nullptr) {  // after the device's last kernel
+      until_done(last_pass());
+      return until(gap.end, Slot::unknown);
+    }
+    if (gap.next != kNoPass) until_input(gap.next);
+    until(gap.work->launched, Slot::host);
+    if (gap.work->awaits) until_queued(*gap.work->awaits);
+    until(gap.work->begin - gap.work->queued,
+          findings_.imported ? Slot::unknown : Slot::wake_ups);
+    until(gap.end, gap.work->queued > 0 ? Slot::core : Slot::unknown);
+  }
+
+  uint32_t last_pass() const {
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < grid_.passes.size(); ++i) {
+      if (grid_.passes[i].end > grid_.passes[last].end) last = i;
+    }
+    return last;
+  }
+
+  /// Explains the gap until the input of `pass` has arrived. A kernel that starts
+  /// earlier does not wait for it.
+  void until_input(uint32_t pass) {
+    const PipelineAction& action = grid_.passes[pass].action;
+    const bool forward = action.op == PipelineOp::forward;
+    if (action.op == PipelineOp::weight_backward) return;
+    if (action.stage == (forward ? 0 : findings_.last_stage)) return;
+    const int from = action.stage + (forward ? -1 : 1);
+    const auto maker = made_.find(Parcel(forward, from, action.micro_batch));
+    if (maker == made_.end()) {
+      if (gap_->inside) return;
+      return until(gap_->work->begin - gap_->work->queued, Slot::unknown);
+    }
+    if (grid_.passes[maker->second].end > gap_->end) return;
+    until_done(maker->second);
+    const auto link =
+        findings_.links.find(Parcel(forward, action.stage, action.micro_batch));
+    if (link != findings_.links.end()) {
+      until(link->second.launched, Slot::host);
+      until(link->second.end, Slot::link);
+    }
+    for (const auto& [begin, end] : findings_.collectives[gap_->device]) {
+      if (begin <= at_ && end > at_) until(end, Slot::link);
+    }
+  }
+
+  /// … until the input of another pass has, which the stream awaits before this one.
+  void until_queued(const Parcel& parcel) {
+    const auto link = findings_.links.find(parcel);
+    if (link == findings_.links.end() || link->second.end > gap_->end) return;
+    until(link->second.end, kQueued);
+  }
+
+  /// Explains the gap until `pass` has ended.
+  void until_done(uint32_t pass) {
+    const PipelinePass& awaited = grid_.passes[pass];
+    const auto& pieces = grid_.devices[awaited.device].pieces;
+    auto piece = std::upper_bound(
+        pieces.begin(), pieces.end(), at_,
+        [](int64_t ts, const PipelinePiece& other) { return ts < other.end; });
+    const auto index = static_cast<size_t>(piece - pieces.begin());
+    // `until` adds to the pieces of this device, which may be the same list.
+    const size_t count = pieces.size();
+    for (size_t i = index; i < count && at_ < awaited.end; ++i) {
+      const PipelinePiece other = pieces[i];
+      const bool works = other.slot == Slot::pass || other.slot == Slot::other;
+      until(std::min(other.end, awaited.end), works ? kComputes : other.slot);
+    }
+    until(awaited.end, Slot::unknown);
+  }
+
+  void put(size_t device, int64_t begin, int64_t end, Slot slot, uint32_t pass) {
+    auto& pieces = grid_.devices[device].pieces;
+    const bool same = !pieces.empty() && pieces.back().end == begin &&
+                      pieces.back().slot == slot && pieces.back().pass == pass;
+    if (same) {
+      pieces.back().end = end;
+    } else {
+      pieces.push_back({begin, end, slot, pass});
+    }
+  }
+
+  Pipeline& grid_;
+  const Findings& findings_;
+  std::map<Parcel, uint32_t> made_;  ///< what was computed: by which pass
+  std::vector<Part> parts_;
+  const Part* gap_ = nullptr;
+  int64_t at_ = 0;
+};
+
+}  // namespace
+
+void explain(Pipeline& pipeline, const Findings& findings) {
+  Causes(pipeline, findings).find();
+  divide_waits(pipeline, findings.last_stage);
+  for (PipelineDevice& device : pipeline.devices) {
+    for (const PipelinePiece& piece : device.pieces) {
+      device.times[piece.slot] += piece.end - piece.begin;
+    }
+    for (size_t i = 0; i < kSlots; ++i) {
+      pipeline.times.times[i] += device.times.times[i];
+    }
+  }
+}
+
+}  // namespace grid
+}  // namespace lockstep::tracer
