@@ -38,7 +38,7 @@ ClassLook class_look(const Theme& t, Spent spent) {
     case Spent::gather:
       return {reason_colour(t, reasons::gather), false};
     case Spent::reduce:
-    case Spent::exposed:
+    case Spent::collectives:
       return {reason_colour(t, reasons::reduce), false};
     case Spent::bucket_copies:
       return {mixed(t.panel, reason_colour(t, reasons::all_reduce), 0.55f), false};

@@ -171,7 +171,20 @@ TEST(Communication, ComputingHidesACollective) {
   const auto steps = join_ranks(find_steps(trace));
   const auto times = collective_times(steps[0], Lanes(trace));
   EXPECT_EQ(times[1].exposed, 4'000);
+  EXPECT_EQ(times[1].backward, 4'000);
+  EXPECT_EQ(times[1].others(), 0);
   EXPECT_DOUBLE_EQ(times[1].overlap(), 0.5);
+}
+
+TEST(Communication, KernelsOfOtherPhasesAreNotBackward) {
+  Trace trace = read_trace(minimal_ddp_path());
+  Event& kernel = event_at(trace, NamedTrace(trace), "linear_backward_weight@cpu:0");
+  kernel.dur += 5'000;
+  kernel.args["phase"] = "all_reduce";
+  const auto times = collective_times(join_ranks(find_steps(trace))[0], Lanes(trace));
+  EXPECT_EQ(times[1].exposed, 4'000);
+  EXPECT_EQ(times[1].backward, 0);
+  EXPECT_EQ(times[1].others(), 4'000);
 }
 
 // The main guarantee of the emulator, with collectives and their messages.

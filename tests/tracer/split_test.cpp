@@ -143,7 +143,7 @@ TEST(Split, ACollectiveWaitsForRanksUntilAMessageArrives) {
   trace.events.push_back(made(21, "copy", "all_reduce", {2, 2}, 90, 5, message));
   sort_events(trace.events);
   const Split split = split_of(trace);
-  EXPECT_EQ(split.devices[1].spent[exposed], 5);
+  EXPECT_EQ(split.devices[1].spent[collectives], 5);
   EXPECT_EQ(split.devices[1].spent[imbalance], 34 + 10);
   EXPECT_EQ(split.spent.sum(), 2 * 100);
 }

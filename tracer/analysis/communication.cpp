@@ -18,11 +18,6 @@ std::string what_of(const CollectiveFacts& collective) {
 /// Several ranks may each have a device 0.
 LaneKey place_of(const Lane& lane) { return {lane.rank, lane.device}; }
 
-void add_kernel(const Event& event, const Lanes& lanes, LaneMap<Spans>& computing) {
-  if (event.ph != 'X' || !computes(event)) return;
-  computing[place_of(lanes.of(event))].add(event.ts, event.end());
-}
-
 struct Message {
   const Event* event;
   int64_t seq;
@@ -36,26 +31,44 @@ struct Message {
 
 const std::vector<int64_t CollectiveTime::*> CollectiveTime::kTimes = {
     &CollectiveTime::took, &CollectiveTime::transfer, &CollectiveTime::wait,
-    &CollectiveTime::exposed};
+    &CollectiveTime::exposed, &CollectiveTime::backward};
+
+void ComputingTime::Kernels::add(const Event& event, const Lanes& lanes) {
+  if (event.ph != 'X' || !computes(event)) return;
+  const LaneKey place = place_of(lanes.of(event));
+  all[place].add(event.ts, event.end());
+  if (kernel_facts(event).phase != phases::backward) return;
+  backward[place].add(event.ts, event.end());
+}
 
 ComputingTime::ComputingTime(const Trace& trace, const Lanes& lanes) {
-  LaneMap<Spans> computing;
-  for (const Event& event : trace.events) add_kernel(event, lanes, computing);
-  merge(computing);
+  Kernels kernels;
+  for (const Event& event : trace.events) kernels.add(event, lanes);
+  merge(kernels);
 }
 
 ComputingTime::ComputingTime(const Step& step, const Lanes& lanes) {
-  LaneMap<Spans> computing;
-  for (const Event* task : step.tasks) add_kernel(*task, lanes, computing);
-  merge(computing);
+  Kernels kernels;
+  for (const Event* task : step.tasks) kernels.add(*task, lanes);
+  merge(kernels);
 }
 
-void ComputingTime::merge(const LaneMap<Spans>& computing) {
-  for (const auto& [place, spans] : computing) merged_[place] = spans.merged();
+void ComputingTime::merge(const Kernels& kernels) {
+  for (const auto& [place, spans] : kernels.all) merged_[place] = spans.merged();
+  for (const auto& [place, spans] : kernels.backward) backward_[place] = spans.merged();
 }
 
 int64_t ComputingTime::between(const Lane& lane, int64_t from, int64_t to) const {
-  const auto* spans = merged_.find(place_of(lane));
+  return covered(merged_, lane, from, to);
+}
+
+int64_t ComputingTime::backward(const Lane& lane, int64_t from, int64_t to) const {
+  return covered(backward_, lane, from, to);
+}
+
+int64_t ComputingTime::covered(const Merged& merged, const Lane& lane, int64_t from,
+                               int64_t to) {
+  const auto* spans = merged.find(place_of(lane));
   if (spans == nullptr) return 0;
   auto span = std::upper_bound(spans->begin(), spans->end(), from,
                                [](int64_t t, const auto& s) { return t < s.second; });
@@ -108,6 +121,7 @@ std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lane
       time.wait = task->dur - std::min(task->dur, time.transfer);
     }
     time.exposed = task->dur - computing.between(lane, task->ts, task->end());
+    time.backward = computing.backward(lane, task->ts, task->end());
     times.push_back(std::move(time));
   }
   std::stable_sort(times.begin(), times.end(),

@@ -1,4 +1,14 @@
 // Communication between the ranks of a DDP run, and the time it costs.
+//
+// The time of a collective, from its start to its end on one rank, has three parts:
+//   hidden behind backward   the rank's device runs a kernel of backward
+//   behind other kernels     … only kernels of other phases, such as those that copy
+//   the
+//                            means back from DDP's buckets
+//   exposed                  … no kernel that computes
+// `overlap` is the share of the first two. This is the only meaning of `exposed`. The
+// class `collectives` of a step's split (split.h) is smaller: of the exposed time, only
+// that in which messages arrive and no kernel waits for a core.
 #pragma once
 
 #include <string>
@@ -22,10 +32,13 @@ struct CollectiveTime {
   /// True if its messages (imported) or their times (modelled, as for Gloo) were not
   /// recorded: transfer and wait are then 0 and have no meaning.
   bool unseen = false;
-  int64_t exposed = 0;  ///< time during which this rank's device computed nothing
+  int64_t exposed = 0;   ///< time during which this rank's device computed nothing
+  int64_t backward = 0;  ///< … ran kernels of backward; 0 if phases are unknown
 
-  static const std::vector<int64_t CollectiveTime::*> kTimes;  ///< the four above
+  static const std::vector<int64_t CollectiveTime::*> kTimes;  ///< the five above
 
+  /// Returns the time during which only kernels of other phases than backward ran.
+  int64_t others() const { return took - exposed - backward; }
   /// Returns the fraction of its time that was hidden behind computation.
   double overlap() const {
     return took > 0 ? 1 - static_cast<double>(exposed) / static_cast<double>(took) : 0;
@@ -41,11 +54,20 @@ class ComputingTime {
 
   /// Returns the time between two moments in which the lane's device computed.
   int64_t between(const Lane& lane, int64_t from, int64_t to) const;
+  /// … in which it ran kernels of backward.
+  int64_t backward(const Lane& lane, int64_t from, int64_t to) const;
 
  private:
-  void merge(const LaneMap<Spans>& computing);
+  using Merged = LaneMap<std::vector<std::pair<int64_t, int64_t>>>;
+  struct Kernels {
+    LaneMap<Spans> all, backward;
+    void add(const Event& event, const Lanes& lanes);
+  };
+  void merge(const Kernels& kernels);
+  static int64_t covered(const Merged& merged, const Lane& lane, int64_t from,
+                         int64_t to);
 
-  LaneMap<std::vector<std::pair<int64_t, int64_t>>> merged_;  ///< by rank and device
+  Merged merged_, backward_;  ///< by rank and device
 };
 
 /// Returns the collectives sorted by rank and time. Computation for other steps hides

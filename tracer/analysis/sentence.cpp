@@ -75,8 +75,8 @@ std::string explain(const std::string& what, const std::string& share,
   }
   if (what == "all_reduce") {
     return fmt::format(
-        "the all-reduce of the gradients ({} a step, over all ranks) is exposed during "
-        "{} of a step: it continues after backward has ended",
+        "the all-reduce of the gradients ({} a step, over all ranks) is on the longest "
+        "path for {} of a step: it continues after backward has ended",
         moved(), share);
   }
   if (what == "bucket copies") {

@@ -21,7 +21,8 @@ const SpentWords& words_of(Spent spent) {
       {"reduce", "gradients are added on one device, or a device waits for that"},
       {"bucket copies",
        "kernels copy the means from DDP's buckets back to the gradients"},
-      {"exposed communication", "a collective's messages arrive, and no kernel runs"},
+      {"collectives",
+       "a collective's messages arrive, and no kernel runs or waits for a core"},
       {"other work", "copies to and from the host, memsets, kernels of other phases"},
       {"imbalance", "it waits for another device that computes, or for another rank"},
       {"loader", "the next batch is not ready: the host waits in the phase data"},
@@ -95,10 +96,10 @@ Tracks::Tracks(const Trace& trace, const Lanes& lanes) : lanes_(lanes) {
       work.spent = spent_by_kernel(task, facts.phase);
     } else if (task.is(categories::collective)) {
       work.level = Level::collective;
-      work.spent = facts.imported ? Spent::exposed : Spent::imbalance;
+      work.spent = facts.imported ? Spent::collectives : Spent::imbalance;
     } else if (facts.is_message) {
       work.level = Level::collective;
-      work.spent = Spent::exposed;
+      work.spent = Spent::collectives;
       work.queued = 0;
     } else {
       work.level = Level::copy;
@@ -111,7 +112,7 @@ Tracks::Tracks(const Trace& trace, const Lanes& lanes) : lanes_(lanes) {
         owners[lane_of(task)] = track;
       } else if (facts.modelled && collectives.contains(lane_of(task))) {
         Work& around = tracks_[owners[lane_of(task)]].tasks[collectives[lane_of(task)]];
-        if (task.end() <= around.task->end()) around.spent = Spent::exposed;
+        if (task.end() <= around.task->end()) around.spent = Spent::collectives;
       }
       tracks_[track].tasks.push_back(work);
     }

@@ -6,9 +6,9 @@
 //      optimizer or no phase; else its phase (the first one listed in Spent).
 //   2. A kernel or copy has all that it waits for, except a core: `waiting for a core`.
 //   3. It sends or receives a copy: the copy's reason.
-//   4. Inside a collective: `exposed communication` while a message arrives at it, else
+//   4. Inside a collective: `collectives` while a message arrives at it, else
 //      `imbalance`: other ranks have not sent. Where the messages were not recorded or
-//      not timed, all of it is `exposed communication`.
+//      not timed, all of it is `collectives`.
 //   5. Nothing of this: the cause of its next task's delay. If that has not been
 //      launched, the thread that launches it works (`host`), loads data (`loader`) or
 //      waits in turn; if it has, it waits for an event. An awaited event of another
@@ -36,7 +36,7 @@ enum class Spent : uint8_t {
   gather,
   reduce,
   bucket_copies,
-  exposed,
+  collectives,
   other,
   imbalance,
   loader,

@@ -46,6 +46,7 @@ Json ranks_json(const std::vector<MeanRank>& ranks) {
                     {"seconds", seconds(together.took)},
                     {"transfer", seconds(together.transfer)},
                     {"wait", seconds(together.wait)},
+                    {"behind_backward", seconds(together.backward)},
                     {"exposed", seconds(together.exposed)},
                     {"overlap", together.overlap()}});
     if (together.bytes == kNone) list.back()["bytes"] = nullptr;
@@ -107,6 +108,7 @@ Json collectives_json(const StepSummary& step) {
                     {"seconds", seconds(time.took)},
                     {"transfer", seconds(time.transfer)},
                     {"wait", seconds(time.wait)},
+                    {"behind_backward", seconds(time.backward)},
                     {"exposed", seconds(time.exposed)},
                     {"overlap", time.overlap()}});
     if (time.bytes == kNone) list.back()["bytes"] = nullptr;

@@ -96,23 +96,26 @@ std::string path_table(const StepGroup& group) {
 std::string collective_table(const StepGroup& group, bool imported) {
   const std::vector<MeanCollective> means = group.mean_collectives();
   if (means.empty()) return {};
-  std::string text =
-      fmt::format("\n  {:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", "collective",
-                  "bytes", "took", "transfer", "waiting", "exposed", "overlap");
+  std::string text = fmt::format(
+      "\n  {:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", "collective", "bytes",
+      "took", "transfer", "waiting", "backward", "exposed", "overlap");
   for (size_t i = 0; i < std::min(means.size(), kMaxRows); ++i) {
     const CollectiveTime& mean = means[i].mean;
-    text += fmt::format("  {:<20.20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", mean.what,
-                        bytes_or_unknown(mean.bytes), human_time(mean.took),
+    text += fmt::format("  {:<20.20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n",
+                        mean.what, bytes_or_unknown(mean.bytes), human_time(mean.took),
                         time_or_dash(mean.transfer), time_or_dash(mean.wait),
-                        human_time(mean.exposed), percent(mean.overlap()));
+                        human_time(mean.backward), human_time(mean.exposed),
+                        percent(mean.overlap()));
   }
   if (means.size() > kMaxRows) {
     text += fmt::format("  … and {} more\n", means.size() - kMaxRows);
   }
   text +=
-      "  means over steps and ranks; waiting: for other ranks; exposed: time in which "
-      "the rank's\n  device computed nothing; overlap: the share that was hidden "
-      "behind computation.\n";
+      "  means over steps and ranks; waiting: for other ranks; backward: time in which "
+      "the rank's\n  device ran kernels of backward; exposed: time in which the "
+      "rank's\n"
+      "  device computed nothing; overlap: the share that was hidden behind "
+      "computation.\n";
   if (std::any_of(means.begin(), means.end(),
                   [](const auto& m) { return m.mean.unseen; })) {
     text += imported ? "  –: not recorded; took includes waiting for other ranks.\n"
@@ -128,9 +131,9 @@ std::string collective_table(const StepGroup& group, bool imported) {
 std::string rank_table(const StepGroup& group, bool imported) {
   const std::vector<MeanRank> ranks = group.mean_ranks();
   if (ranks.size() < 2) return {};
-  std::string text =
-      fmt::format("\n  {:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", "rank", "its step",
-                  "took", "transfer", "waiting", "exposed", "overlap");
+  std::string text = fmt::format(
+      "\n  {:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", "rank", "its step",
+      "took", "transfer", "waiting", "backward", "exposed", "overlap");
   const MeanRank *slowest = &ranks[0], *awaited = &ranks[0];
   for (const MeanRank& rank : ranks) {
     if (rank.length > slowest->length) slowest = &rank;
@@ -138,10 +141,10 @@ std::string rank_table(const StepGroup& group, bool imported) {
   }
   for (size_t i = 0; i < std::min(ranks.size(), kMaxRows); ++i) {
     const auto& [rank, length, time] = ranks[i];
-    text += fmt::format("  {:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", rank,
-                        human_time(length), human_time(time.took),
-                        time_or_dash(time.transfer), time_or_dash(time.wait),
-                        human_time(time.exposed), percent(time.overlap()));
+    text += fmt::format(
+        "  {:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", rank, human_time(length),
+        human_time(time.took), time_or_dash(time.transfer), time_or_dash(time.wait),
+        human_time(time.backward), human_time(time.exposed), percent(time.overlap()));
   }
   if (ranks.size() > kMaxRows) {
     text += fmt::format("  … and {} more\n", ranks.size() - kMaxRows);

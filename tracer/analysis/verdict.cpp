@@ -104,15 +104,15 @@ std::string cause(const Summary& fast, const Summary& slow, const std::string& n
 }  // namespace
 
 double hidden_reduction(const StepGroup& group) {
-  double took = 0, exposed = 0;
+  double took = 0, hidden = 0;
   for (const StepSummary& step : group.steps) {
     for (const CollectiveTime& time : step.collectives) {
       if (time.bucket == kNone) continue;
       took += static_cast<double>(time.took);
-      exposed += static_cast<double>(time.exposed);
+      hidden += static_cast<double>(time.backward);
     }
   }
-  return took > 0 ? 1 - exposed / took : 0;
+  return took > 0 ? hidden / took : 0;
 }
 
 std::string faster_words(int64_t first, int64_t other) {

@@ -15,8 +15,8 @@ namespace lockstep::tracer {
 /// says that instead.
 std::string verdict_sentence(const std::vector<const Summary*>& runs);
 
-/// Returns the share of a step's bucket all-reduces that is hidden behind computing, 0
-/// if there are none or their exposed time is unknown.
+/// Returns the share of a step's bucket all-reduces that is hidden behind backward
+/// (communication.h), 0 if there are none or the phases of kernels are unknown.
 double hidden_reduction(const StepGroup& group);
 
 /// Returns "2.5x faster", "1.12x slower" or "the same", for times in ns.
