@@ -30,8 +30,9 @@ struct Why {
   tracer::Summary summary;
   /// By index into Model::steps; empty where the path is unknown.
   std::vector<std::vector<PathSegment>> paths;
-  std::string problem;  ///< why the trace cannot be analysed; else ""
-  std::string limit;    ///< tracer::limiting_sentence
+  std::string problem;     ///< why the trace cannot be analysed; else ""
+  std::string limit;       ///< tracer::limiting_sentence
+  std::string first_step;  ///< tracer::first_step_sentence of training, or ""
   tracer::Split mean_train, mean_eval;
 
   /// Returns what the summary says of a step, or nullptr: it was interrupted, …

@@ -34,6 +34,9 @@ float quiz_height(const Ui& ui, float width, const OpenTrace& trace);
 /// Draws "Why not 4x?": devices x step time by class, the speed-up, the longest path.
 void draw_why(const Ui& ui, const Rect& area, App& app);
 std::string why_title(const OpenTrace& trace);
+/// Returns the analysis of another open trace that did the current one's work on one
+/// device, or nullptr. REQUIRES that the current trace is analysed.
+const tracer::Summary* single_of(App& app);
 /// Draws the bar that opens draw_why(). Returns the bar's height, or 0 if the classes
 /// are unknown.
 float draw_why_bar(const Ui& ui, const Rect& room, App& app);
