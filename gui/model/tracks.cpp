@@ -10,10 +10,42 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr size_t kPointsPerSum = 64;
+constexpr size_t kPointsPerSum = 16;
 constexpr uint32_t kPeakFanOut = 16;  ///< of the pyramid of the largest points
 
 }  // namespace
+
+template <typename TimeOf>
+void TimeIndex::build(size_t count, const TimeOf& time_of) {
+  count_ = count;
+  if (count == 0) return;
+  begin_ = time_of(0), last_ = time_of(count - 1);
+  const size_t parts = count / kPerPart + 1;
+  per_ns_ = static_cast<double>(parts) / (static_cast<double>(last_ - begin_) + 1);
+  first_.assign(parts + 2, static_cast<uint32_t>(count));
+  for (size_t i = count; i-- > 0;) {
+    first_[std::min(part_of(time_of(i)), parts)] = static_cast<uint32_t>(i);
+  }
+  for (size_t part = parts + 1; part-- > 0;) {
+    first_[part] = std::min(first_[part], first_[part + 1]);
+  }
+}
+
+template <typename TimeOf>
+size_t TimeIndex::until(int64_t ts, const TimeOf& time_of) const {
+  if (count_ == 0 || ts < begin_) return 0;
+  if (ts >= last_) return count_;
+  const size_t part = std::min(part_of(ts), first_.size() - 2);
+  size_t from = first_[part], to = first_[part + 1];
+  while (from < to) {
+    const size_t middle = (from + to) / 2;
+    if (time_of(middle) <= ts)
+      from = middle + 1;
+    else
+      to = middle;
+  }
+  return from;
+}
 
 // ---- Memory
 
@@ -39,21 +71,25 @@ void MemorySeries::store() {
 void MemorySeries::close() {
   if (times_.empty()) return;
   store();
+  // The first value holds from the beginning, at INT64_MIN, and has no part.
+  index_.build(size() - 1, [&](size_t i) { return times_[i + 1]; });
   for (size_t below = size(); below > 1; below = largest_of_.back().size()) {
-    std::vector<uint32_t> level;
+    std::vector<Largest> level;
     for (uint32_t from = 0; from < below; from += kPeakFanOut) {
-      const auto point = [&](uint32_t i) {
-        return largest_of_.empty() ? i : largest_of_.back()[i];
-      };
-      uint32_t best = point(from);
+      Largest best = largest_in(largest_of_.size(), from);
       for (uint32_t i = from + 1; i < std::min<size_t>(from + kPeakFanOut, below);
            ++i) {
-        if (more(point(i), best)) best = point(i);
+        const Largest next = largest_in(largest_of_.size(), i);
+        if (next.total > best.total) best = next;
       }
       level.push_back(best);
     }
     largest_of_.push_back(std::move(level));
   }
+}
+
+MemorySeries::Largest MemorySeries::largest_in(size_t level, uint32_t node) const {
+  return level == 0 ? Largest{totals_[node], node} : largest_of_[level - 1][node];
 }
 
 Memory MemorySeries::at(size_t point) const {
@@ -66,28 +102,25 @@ Memory MemorySeries::at(size_t point) const {
 }
 
 size_t MemorySeries::point_at(int64_t ts) const {
-  const auto after = std::upper_bound(times_.begin(), times_.end(), ts);
-  return after == times_.begin() ? 0 : static_cast<size_t>(after - times_.begin()) - 1;
+  return index_.until(ts, [&](size_t i) { return times_[i + 1]; });
 }
 
 size_t MemorySeries::largest(size_t first, size_t last) const {
-  auto best = static_cast<uint32_t>(first);
-  auto from = best, to = static_cast<uint32_t>(last) + 1;  // nodes of the level
-  const auto offer = [&](uint32_t point) {
-    if (more(point, best) || (totals_[point] == totals_[best] && point < best)) {
-      best = point;
-    }
+  auto from = static_cast<uint32_t>(first), to = static_cast<uint32_t>(last) + 1;
+  Largest best{totals_[first], from};
+  const auto offer = [&](const Largest& node) {
+    const bool sooner = node.total == best.total && node.point < best.point;
+    if (node.total > best.total || sooner) best = node;
   };
-  for (size_t level = 0; from < to; ++level) {
-    const auto point = [&](uint32_t i) {
-      return level == 0 ? i : largest_of_[level - 1][i];
-    };
+  for (size_t level = 0; from < to; ++level) {  // from and to: nodes of the level
     const bool top = level == largest_of_.size();
-    while (from < to && (top || from % kPeakFanOut != 0)) offer(point(from++));
-    while (from < to && to % kPeakFanOut != 0) offer(point(--to));
+    while (from < to && (top || from % kPeakFanOut != 0)) {
+      offer(largest_in(level, from++));
+    }
+    while (from < to && to % kPeakFanOut != 0) offer(largest_in(level, --to));
     from /= kPeakFanOut, to /= kPeakFanOut;
   }
-  return best;
+  return best.point;
 }
 
 MemorySeries memory_series(const Model& model, const Device& device, bool as_queued) {
@@ -227,13 +260,13 @@ BusySeries::BusySeries(const Model& model) {
     points_.push_back({static_cast<uint64_t>(ts), static_cast<uint64_t>(count)});
   }
   points_.shrink_to_fit();
+  index_.build(points_.size(),
+               [&](size_t i) { return static_cast<int64_t>(points_[i].ts); });
 }
 
 size_t BusySeries::after(int64_t ts) const {
-  const auto later = std::upper_bound(
-      points_.begin(), points_.end(), ts,
-      [](int64_t t, const Point& p) { return t < static_cast<int64_t>(p.ts); });
-  return static_cast<size_t>(later - points_.begin());
+  return index_.until(ts,
+                      [&](size_t i) { return static_cast<int64_t>(points_[i].ts); });
 }
 
 int BusySeries::count(int64_t ts) const {
@@ -252,10 +285,6 @@ double BusySeries::device_time(int64_t ts) const {
            static_cast<double>(end - static_cast<int64_t>(points_[i].ts));
   }
   return sum;
-}
-
-double BusySeries::mean(int64_t t0, int64_t t1) const {
-  return (device_time(t1) - device_time(t0)) / static_cast<double>(t1 - t0);
 }
 
 // ---- Ports
@@ -291,17 +320,17 @@ RateSeries::RateSeries(const std::vector<Transfer>& transfers) {
     if (running == 0) slope = 0, bytes = static_cast<double>(ended);  // no rounding
     points_.push_back({ts, bytes});
   }
+  index_.build(points_.size(), [&](size_t i) { return points_[i].ts; });
 }
 
 double RateSeries::bytes(int64_t ts) const {
-  const auto after =
-      std::upper_bound(points_.begin(), points_.end(), ts,
-                       [](int64_t t, const Point& point) { return t < point.ts; });
-  if (after == points_.begin()) return 0;
-  const Point& from = *(after - 1);
-  if (after == points_.end()) return from.bytes;
-  return from.bytes + (after->bytes - from.bytes) * static_cast<double>(ts - from.ts) /
-                          static_cast<double>(after->ts - from.ts);
+  const size_t after = index_.until(ts, [&](size_t i) { return points_[i].ts; });
+  if (after == 0) return 0;
+  const Point& from = points_[after - 1];
+  if (after == points_.size()) return from.bytes;
+  const Point& to = points_[after];
+  return from.bytes + (to.bytes - from.bytes) * static_cast<double>(ts - from.ts) /
+                          static_cast<double>(to.ts - from.ts);
 }
 
 std::vector<PortSeries> port_series(const Model& model) {

@@ -12,6 +12,27 @@
 
 namespace lockstep::gui {
 
+/// Finds a place in sorted times with few reads of memory.
+class TimeIndex {
+ public:
+  /// Reads the `count` times that `time_of(i)` returns.
+  template <typename TimeOf>
+  void build(size_t count, const TimeOf& time_of);
+  /// Returns the number of times that are at most `ts`.
+  template <typename TimeOf>
+  size_t until(int64_t ts, const TimeOf& time_of) const;
+
+ private:
+  static constexpr size_t kPerPart = 16;  ///< times, on average
+  size_t part_of(int64_t ts) const {
+    return static_cast<size_t>(static_cast<double>(ts - begin_) * per_ns_);
+  }
+  int64_t begin_ = 0, last_ = 0;
+  double per_ns_ = 0;
+  size_t count_ = 0;
+  std::vector<uint32_t> first_;  ///< of each part of equal length, then `count_`
+};
+
 /// The live bytes of a device after each change.
 class MemorySeries {
  public:
@@ -37,14 +58,20 @@ class MemorySeries {
     int64_t bytes : 56;
     uint64_t category : 8;
   };
+  /// The first point with the most bytes of 16 points, or of 16 of these.
+  struct Largest {
+    int64_t total;
+    uint32_t point;
+  };
+  Largest largest_in(size_t level, uint32_t node) const;
   void store();  ///< the value of the newest point
-  bool more(uint32_t a, uint32_t b) const { return totals_[a] > totals_[b]; }
 
   std::vector<int64_t> times_, totals_;
   std::vector<uint32_t> deltas_of_;  ///< by point: end of its part of `deltas_`
   std::vector<Delta> deltas_;
-  std::vector<Memory> sums_;                       ///< of every 64th point
-  std::vector<std::vector<uint32_t>> largest_of_;  ///< pyramid of points
+  std::vector<Memory> sums_;                      ///< of every 16th point
+  std::vector<std::vector<Largest>> largest_of_;  ///< pyramid
+  TimeIndex index_;
   Memory newest_, stored_;
 };
 
@@ -72,18 +99,22 @@ class BusySeries {
   bool empty() const { return points_.empty(); }
   int count(int64_t ts) const;
   /// Returns the mean from t0 to t1. REQUIRES: t0 < t1.
-  double mean(int64_t t0, int64_t t1) const;
+  double mean(int64_t t0, int64_t t1) const {
+    return (device_time(t1) - device_time(t0)) / static_cast<double>(t1 - t0);
+  }
+  /// Returns the sum over devices of the ns in which they ran a kernel, until `ts`.
+  double device_time(int64_t ts) const;
 
  private:
   struct Point {
     uint64_t ts : 48;
     uint64_t count : 16;  ///< from ts on
   };
-  size_t after(int64_t ts) const;        ///< index of the first point later than ts
-  double device_time(int64_t ts) const;  ///< device-ns since the beginning
+  size_t after(int64_t ts) const;  ///< index of the first point later than ts
 
   std::vector<Point> points_;
-  std::vector<double> sums_;  ///< device_time at every 64th point
+  std::vector<double> sums_;  ///< device_time at every 16th point
+  TimeIndex index_;
 };
 
 /// The bytes that pass through a port in one direction. A transfer's bytes are spread
@@ -109,6 +140,7 @@ class RateSeries {
     double bytes;  ///< by ts; linear between points
   };
   std::vector<Point> points_;
+  TimeIndex index_;
 };
 
 /// Both directions of one port.

@@ -114,7 +114,7 @@ void draw_timeline(const Ui& ui, const Rect& area, App& app) {
   frame.hovered = update_hover(area);
   prepare_tracks(frame);
   handle_mouse(frame);
-  lay_out_lanes(frame);  // a click may have expanded lanes
+  lay_out_lanes(frame);   // a click may have expanded lanes
   prepare_tracks(frame);  // it may have changed the order
   follow_position(frame);
   clamp_view(frame.model, frame.view, frame.plot.w);

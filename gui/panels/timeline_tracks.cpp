@@ -1,5 +1,5 @@
 // The tracks: the memory of each device, how many devices run a kernel, and the bytes
-// per second through each port. One column of two points shows the most memory or the
+// per second through each port. One column of three points shows the most memory or the
 // mean of the others in its time.
 #include <fmt/format.h>
 
@@ -38,8 +38,17 @@ class MemoryPainter {
     const Scale scale = f_.scale();
     size_t shown = SIZE_MAX;
     const float end = f_.plot.right();
+    size_t first = 0;
+    int64_t before = INT64_MIN;
     for (float x = f_.plot.x; x < end; x += kTrackColumn) {
-      const size_t point = point_of(series_, scale, x);
+      // As point_of; a column begins where the one before ends.
+      const auto [begin, until] = column_at(scale, x);
+      if (begin != before) first = series_.point_at(begin);
+      before = until;
+      const size_t next = series_.point_at(until);
+      const bool at_end = next > first && series_.when(next) == until;
+      const size_t point = series_.largest(first, at_end ? next - 1 : next);
+      first = next;
       if (point != shown) stack(x, series_.at(point));
       shown = point;
     }
@@ -104,14 +113,21 @@ void draw_heights(const TimelineFrame& frame, const std::vector<float>& heights,
   }
 }
 
-/// Returns one value per column; `value` is given its begin and end.
-template <typename Value>
-std::vector<float> columns_of(const TimelineFrame& frame, const Value& value) {
+/// Returns the mean of a quantity in each column: `sum` returns its integral until a
+/// time, of which each is asked for once.
+template <typename Sum>
+std::vector<float> means_of(const TimelineFrame& frame, const Sum& sum) {
   const Scale scale = frame.scale();
   std::vector<float> values;
+  int64_t before = INT64_MIN;
+  double until = 0;
   for (float x = frame.plot.x; x < frame.plot.right(); x += kTrackColumn) {
     const auto [begin, end] = column_at(scale, x);
-    values.push_back(static_cast<float>(value(begin, end)));
+    const double from = begin == before ? until : sum(begin);
+    until = sum(end);
+    before = end;
+    values.push_back(
+        static_cast<float>((until - from) / static_cast<double>(end - begin)));
   }
   return values;
 }
@@ -128,10 +144,9 @@ std::vector<float> as_heights(std::vector<float> shares, float height) {
 void draw_busy(const TimelineFrame& frame, const Strip& strip) {
   const BusySeries& busy = *frame.cache.tracks->busy;
   const auto devices = static_cast<double>(frame.model.devices.size());
-  const auto shares = columns_of(frame, [&](int64_t begin, int64_t end) {
-    return busy.mean(begin, end) / devices;
-  });
-  draw_heights(frame, as_heights(shares, strip.row_height - 1),
+  std::vector<float> shares =
+      means_of(frame, [&](int64_t ts) { return busy.device_time(ts) / devices; });
+  draw_heights(frame, as_heights(std::move(shares), strip.row_height - 1),
                frame.top_of(strip) + strip.row_height, true, neutral(frame.ui.theme));
 }
 
@@ -144,10 +159,10 @@ PortColumns port_columns(const TimelineFrame& frame, const Strip& strip) {
   const PortSeries& port = frame.cache.tracks->ports[device_of(frame, strip)];
   const auto rates = [&](const RateSeries& series) {
     if (series.empty()) return std::vector<float>();
-    return columns_of(frame, [&](int64_t begin, int64_t end) {
-      const double rate = series.rate(begin, end);
-      return rate > 1 ? rate : 0;  // below: rounding
-    });
+    std::vector<float> rates =
+        means_of(frame, [&](int64_t ts) { return series.bytes(ts) * 1e9; });
+    for (float& rate : rates) rate = rate > 1 ? rate : 0;  // below: rounding
+    return rates;
   };
   return {&strip, rates(port.out), rates(port.in)};
 }

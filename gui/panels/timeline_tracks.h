@@ -36,9 +36,9 @@ std::vector<std::string> track_lines(const TimelineFrame& frame, const Strip& st
 /// Returns the op whose allocation a click on the track goes to, or kNoEvent.
 uint32_t op_at_track(const TimelineFrame& frame, const Strip& strip, float x);
 
-// ---- Columns: what is drawn in, and said of, two points of the screen
+// ---- Columns: what is drawn in, and said of, three points of the screen
 
-inline constexpr float kTrackColumn = 2;  ///< points
+inline constexpr float kTrackColumn = 3;  ///< points
 
 size_t device_of(const TimelineFrame& frame, const Strip& strip);
 /// Returns the times at which a column begins and ends; the end is later.

@@ -128,7 +128,7 @@ class WhyColumn {
 
   /// A row per class, with its rule beside it if there is room.
   void rows(const tracer::Split& split, const tracer::Split& mean) {
-    const float numbers = mean.known ? 390 : 310;
+    const float numbers = mean.known ? 366 : 290;
     const bool rules = width_ - numbers > kRuleRoom;
     for (size_t i = 0; i < tracer::kSpents; ++i) {
       if (split.spent.times[i] <= 0 && mean.spent.times[i] <= 0) continue;
@@ -179,10 +179,10 @@ class WhyColumn {
     if (rule_at > 0) draw_rule(true);
     fill_class(ui_, {x_, whole.y + 4, 12, 11}, static_cast<Spent>(i));
     ui_.text(x_ + 20, text, Type::body, t.text, words.name);
-    ui_.text_right(x_ + 242, text, Type::body, t.text, human_time(spent.times[i]));
-    ui_.text_right(x_ + 292, text, Type::body, t.text, percent(share_of(spent, i)));
+    ui_.text_right(x_ + 232, text, Type::body, t.text, human_time(spent.times[i]));
+    ui_.text_right(x_ + 276, text, Type::body, t.text, percent(share_of(spent, i)));
     if (mean.known) {
-      ui_.text_right(x_ + 376, text, Type::body, t.dim,
+      ui_.text_right(x_ + 352, text, Type::body, t.dim,
                      percent(share_of(mean.spent, i)) + " mean");
     }
     bool hovered = false;

@@ -84,8 +84,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Shot{"single_forward", "single.json.gz", "2:forward", true, true},
                     Shot{"dp_tracks", "dp.json.gz", "2:backward", true, true, false,
                          true},
-                    Shot{"memory_tracks_light", "memory_dp.json.gz", "1:forward", false, true,
-                         false, true},
+                    Shot{"memory_tracks_light", "memory_dp.json.gz", "1:forward", false,
+                         true, false, true},
                     Shot{"dp_why", "dp.json.gz", "2:reduce", true, false, true}),
     [](const auto& info) { return std::string(info.param.name); });
 
