@@ -34,7 +34,7 @@ struct ViewOptions {
   float scale = 1, speed = 1, seconds = 0;
   int fps = 30, tour = 0;
   bool compare = false, cpp = false, tree = false, help = false, time_order = false,
-       state = false, quiz = false, why = false, pipeline = false;
+       state = false, quiz = false, why = false, pipeline = false, tracks = false;
 };
 
 struct Size {
@@ -112,6 +112,7 @@ int draw_pictures(const ViewOptions& o) {
   app.settings.tree = o.tree;
   app.settings.why = o.why;
   app.settings.pipeline = o.pipeline;
+  app.settings.tracks = o.tracks;
   app.settings.help = o.help;
   app.settings.tour = o.tour;
   open_all(o, app);
@@ -162,6 +163,7 @@ int open_window(const ViewOptions& o) {
   options.quiz = o.quiz;
   options.why = o.why;
   options.pipeline = o.pipeline;
+  options.tracks = o.tracks;
   options.print_state = o.state;
   gui::run_window(options);
   return 0;
@@ -238,6 +240,8 @@ void add_view(CLI::App& app, Action& action) {
                     "show why N devices are not N times as fast, and the longest path");
   command->add_flag("--pipeline", o->pipeline,
                     "show the pipeline's grid: what each device ran, and why it idled");
+  command->add_flag("--tracks", o->tracks,
+                    "show memory, busy devices and ports over time in the timeline");
   command->add_flag("--time-order", o->time_order,
                     "order events by time, not by calls");
   command->add_flag("--quiz", o->quiz,

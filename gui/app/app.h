@@ -160,6 +160,7 @@ struct Settings {
   bool whole_trace = false;  ///< the table shows all steps instead of this one
   OpColumn sorted = OpColumn::total;
   bool reversed = false;  ///< the table is sorted the other way
+  bool tracks = false;    ///< the timeline shows memory, busy devices, bytes per second
 };
 
 class App {

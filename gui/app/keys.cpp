@@ -37,6 +37,7 @@ const std::vector<KeyHelp>& key_help() {
       {"View", "w / s", "timeline: zoom in, out"},
       {"View", "[ / ]", "timeline: pan"},
       {"View", "f", "timeline: toggle follow mode"},
+      {"View", "u", "timeline: memory, busy devices, bytes per second"},
       {"View", "r / shift r", "the same point in the next, previous rank's program"},
       {"View", "k", "call stack, or the step's call tree"},
       {"View", "y", "why not N times as fast? or the stage"},

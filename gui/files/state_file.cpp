@@ -16,11 +16,9 @@ namespace lockstep::gui {
 namespace {
 
 using Switch = bool Kept::*;
-constexpr std::pair<const char*, Switch> kSwitches[] = {{"toured", &Kept::toured},
-                                                        {"light", &Kept::light},
-                                                        {"tree", &Kept::tree},
-                                                        {"overlap", &Kept::overlap},
-                                                        {"cpp", &Kept::cpp_names}};
+constexpr std::pair<const char*, Switch> kSwitches[] = {
+    {"toured", &Kept::toured},   {"light", &Kept::light},   {"tree", &Kept::tree},
+    {"overlap", &Kept::overlap}, {"cpp", &Kept::cpp_names}, {"tracks", &Kept::tracks}};
 
 using Share = float Panes::*;
 constexpr std::pair<const char*, Share> kShares[] = {
@@ -111,6 +109,7 @@ void apply_kept(const Kept& kept, Settings& settings) {
   settings.tree = kept.tree;
   settings.overlap = kept.overlap;
   settings.cpp_names = kept.cpp_names;
+  settings.tracks = kept.tracks;
   settings.panes = kept.panes;
 }
 
@@ -119,6 +118,7 @@ void note_settings(const Settings& settings, Kept& kept) {
   kept.tree = settings.tree;
   kept.overlap = settings.overlap;
   kept.cpp_names = settings.cpp_names;
+  kept.tracks = settings.tracks;
   kept.panes = settings.panes;
 }
 

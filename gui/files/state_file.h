@@ -14,7 +14,7 @@ namespace lockstep::gui {
 struct Kept {
   std::vector<std::string> files;  ///< newest first
   bool toured = false;
-  bool light = false, tree = false, overlap = false, cpp_names = false;
+  bool light = false, tree = false, overlap = false, cpp_names = false, tracks = false;
   Panes panes;
   bool operator==(const Kept&) const = default;
 };

@@ -242,6 +242,10 @@ void index_memory(RawModel& raw) {
 
 bool knows_memory_order(const Device& device) { return !device.changes.empty(); }
 
+Memory counted_memory(const Model& model, const Device::Counter& counter) {
+  return counter_at(model.text, counter.text);
+}
+
 Memory memory_queued(const Model& model, const Device& device, int64_t ts) {
   if (device.memory.empty()) return {};
   auto after = std::upper_bound(

@@ -26,6 +26,9 @@ namespace lockstep::gui {
 /// Returns true if the trace records in which order the device takes and frees memory.
 bool knows_memory_order(const Device& device);
 
+/// Returns the live bytes that a counter records.
+Memory counted_memory(const Model& model, const Device::Counter& counter);
+
 /// Returns the live bytes as the host counted them by `ts`; before the first counter,
 /// that counter's.
 Memory memory_queued(const Model& model, const Device& device, int64_t ts);

@@ -122,13 +122,13 @@ void sort_rows(const Model& model, std::vector<OpRow>& rows, OpColumn column,
 }
 
 uint32_t next_instance(const Model& model, const OpRow& row, uint32_t from,
-                       bool forward, size_t step) {
+                       bool forward, size_t step, int64_t begin, int64_t end) {
   const auto count = static_cast<int64_t>(model.events.size());
   for (int64_t i = 1; i <= count; ++i) {
     const int64_t at = ((int64_t{from} + (forward ? i : -i)) % count + count) % count;
     const Event& event = model.events[at];
-    if (event.name == row.name && event.what() == row.kind &&
-        belongs_to(model, event, step)) {
+    if (event.name == row.name && event.what() == row.kind && event.ts >= begin &&
+        event.ts < end && belongs_to(model, event, step)) {
       return static_cast<uint32_t>(at);
     }
   }

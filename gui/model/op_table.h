@@ -31,9 +31,11 @@ void sort_rows(const Model& model, std::vector<OpRow>& rows, OpColumn column,
                bool reversed);
 
 /// Returns the next (or previous) event of a row after (or before) `from`, wrapping
-/// around at the ends. Stays within one step unless `step` is SIZE_MAX.
+/// around at the ends. Stays within one step unless `step` is SIZE_MAX, and among the
+/// events that start in [begin, end).
 uint32_t next_instance(const Model& model, const OpRow& row, uint32_t from,
-                       bool forward, size_t step);
+                       bool forward, size_t step, int64_t begin = INT64_MIN,
+                       int64_t end = INT64_MAX);
 
 /// A table together with what it was computed for.
 struct OpTable {

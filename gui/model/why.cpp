@@ -80,6 +80,7 @@ WhyAnalysis analyse(const WhySource& source) {
         tracer::open_text({source.text, source.owned}, source.name);
     analysis.why.summary = tracer::summarize(trace);
     analysis.why.limit = tracer::limiting_sentence(analysis.why.summary);
+    analysis.why.first_step = tracer::first_step_sentence(analysis.why.summary.train);
     analysis.why.mean_train = analysis.why.summary.train.mean_split();
     analysis.why.mean_eval = analysis.why.summary.eval.mean_split();
     const tracer::Summary& summary = analysis.why.summary;

@@ -34,6 +34,7 @@ struct Why {
   std::vector<PipelinePlaces> pipelines;  ///< by index into Model::steps
   std::string problem;                    ///< why the trace cannot be analysed; else ""
   std::string limit;                      ///< tracer::limiting_sentence
+  std::string first_step;  ///< tracer::first_step_sentence of training, or ""
   tracer::Split mean_train, mean_eval;
 
   /// Returns what the summary says of a step, or nullptr: it was interrupted, …

@@ -85,6 +85,10 @@ void draw_op_rows(const Ui& ui, Rect room, App& app) {
   }
   const std::vector<OpRow>& rows = trace.ops.rows;
   const Event& current = model.events[trace.state.event];
+  const OpTable& table = trace.ops;
+  const bool selection = table.from != table.to;  // whose rows stay within it
+  const int64_t begin = selection ? table.from : INT64_MIN;
+  const int64_t end = selection ? table.to : INT64_MAX;
   const Scroll scroll(ui, "ops", room, kOp * static_cast<float>(rows.size()), 0, 0,
                       kOp);
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -103,7 +107,7 @@ void draw_op_rows(const Ui& ui, Rect room, App& app) {
     const uint32_t to = to_slowest ? row.slowest_event
                         : area.clicked
                             ? next_instance(model, row, trace.state.event,
-                                            !modifiers().shift, trace.ops.step)
+                                            !modifiers().shift, table.step, begin, end)
                             : kNoEvent;
     if (to != kNoEvent) {
       app.settings.transport.playing = false;

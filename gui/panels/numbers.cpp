@@ -43,12 +43,12 @@ float row_height(float room, size_t rows) {
 /// Says in the title bar what the bars and their ticks are, in as many words as fit.
 void draw_times_legend(const Ui& ui, const Rect& area, const OpenTrace& trace) {
   const Theme& t = ui.theme;
-  const std::string device = "device time";
+  const std::string busy = "busy", extent = "first to last";
   const size_t steps = std::min(trace.model->steps.size(), kMeanSteps);
   std::string mean = steps > 1 ? fmt::format("mean of {} steps", steps) : "";
   const auto needed = [&] {
     const float tick = mean.empty() ? 0 : 17 + ui.width(Type::small, mean);
-    return 19 + ui.width(Type::small, device) + tick;
+    return 48 + ui.width(Type::small, busy) + ui.width(Type::small, extent) + tick;
   };
   const float room = area.w - 42 - ui.width(Type::small, "THIS STEP");
   if (needed() > room && !mean.empty()) mean = "mean";
@@ -56,20 +56,31 @@ void draw_times_legend(const Ui& ui, const Rect& area, const OpenTrace& trace) {
   const float y = area.y + 9;
   float x = area.right() - 13 - needed();
   ui.fill({x, y + 4, 14, 7}, t.grey, 3);
-  ui.text(x + 19, y, Type::small, t.faint, device);
+  ui.text(x + 19, y, Type::small, t.faint, busy);
+  x += 29 + ui.width(Type::small, busy);
+  ui.frame({x, y + 4, 14, 7}, t.grey, 3);
+  ui.text(x + 19, y, Type::small, t.faint, extent);
   if (mean.empty()) return;
-  x += 19 + ui.width(Type::small, device) + 10;
+  x += 19 + ui.width(Type::small, extent) + 10;
   ui.fill({x, y + 2, 1.5f, 11}, t.text);
   ui.text(x + 7, y, Type::small, t.faint, mean);
 }
 
-/// Returns "loss: host 271 ms, devices 246 µs (first start to last end)".
+/// Returns the time of the device that worked longest on a phase.
+int64_t busiest(const tracer::PhaseCost& cost) {
+  int64_t most = 0;
+  for (const auto& [device, time] : cost.busy) most = std::max(most, time);
+  return most;
+}
+
+/// Returns "loss: host 271 ms, devices 246 µs from the first start to the last end, …".
 std::string both_times(const Model& model, const tracer::NamedPhase& phase) {
   std::string text = phase.name + ": host " + human_time(phase.cost.host);
   if (!phase.cost.on_device()) return text + ", no work on devices";
   if (!model.has_device_times()) return text;
   return text + ", devices " + human_time(phase.cost.device) +
-         " from the first start to the last end";
+         " from the first start to the last end, of which the busiest one works " +
+         human_time(busiest(phase.cost));
 }
 
 }  // namespace
@@ -150,8 +161,11 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
         return static_cast<float>(static_cast<double>(ns) /
                                   static_cast<double>(longest));
       };
-      ui.bar(bar, part(phase.cost.cost()), phase_colour(t, name),
-             phase.cost.on_device());
+      // Outlined: between the first task and the last one, the devices may pause.
+      const ImU32 colour = phase_colour(t, name);
+      ui.bar(bar, part(phase.cost.cost()), colour, false);
+      const float worked = bar.w * part(busiest(phase.cost));
+      if (worked >= 0.5f) ui.fill({bar.x, bar.y, worked, bar.h}, colour, 0);
       const tracer::NamedPhase* mean = named(trace.mean, phase.name);
       if (mean != nullptr && model.steps.size() > 1) {
         const float x = bar.x + bar.w * part(mean->cost.cost());

@@ -39,6 +39,10 @@ void draw_pipeline(const Ui& ui, const Rect& area, App& app);
 /// Returns the pipeline of the current step, or nullptr: it has none, or it is not
 /// known.
 const tracer::Pipeline* pipeline_here(const OpenTrace& trace);
+
+/// Returns the analysis of another open trace that did the current one's work on one
+/// device, or nullptr. REQUIRES that the current trace is analysed.
+const tracer::Summary* single_of(App& app);
 /// Draws the bar that opens draw_why(). Returns the bar's height, or 0 if the classes
 /// are unknown.
 float draw_why_bar(const Ui& ui, const Rect& room, App& app);

@@ -8,6 +8,7 @@
 
 #include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
+#include "gui/panels/timeline_tracks.h"
 
 namespace lockstep::gui {
 
@@ -44,10 +45,12 @@ void arrange(TimelineFrame& frame, Rect inside) {
 void lay_out_lanes(TimelineFrame& frame) {
   TimelineCache& cache = frame.cache;
   const int focus = cache.ranks > 1 ? frame.trace.state.rank : -1;
+  const bool tracks = frame.app.settings.tracks;
   if (cache.layout_room != frame.plot.h || cache.layout_open != frame.view.open ||
-      cache.layout_focus != focus) {
+      cache.layout_focus != focus || cache.layout_tracks != tracks) {
     cache.layout =
-        lay_out(frame.model, cache.lod, frame.view.open, frame.plot.h, focus);
+        lay_out(frame.model, cache.lod, frame.view.open, frame.plot.h, focus, tracks);
+    cache.layout_tracks = tracks;
     cache.layout_focus = focus;
     cache.layout_room = frame.plot.h;
     cache.layout_open = frame.view.open;
@@ -73,11 +76,11 @@ bool update_hover(const Rect& area) {
 }
 
 /// Draws the name of the trace and its clock if the top bar has no room for them.
-void draw_trace_name(const TimelineFrame& frame, const Rect& area,
+void draw_trace_name(const TimelineFrame& frame, const Rect& area, float from,
                      const std::string& note) {
   const Ui& ui = frame.ui;
   const bool measured = frame.model.is_measured() && frame.model.has_device_times();
-  const float x = area.x + 35 + ui.width(Type::small, "TIMELINE");
+  const float x = from + 14;
   const float room = area.right() - 35 - ui.width(Type::small, note) - x;
   if (room < 60) return;
   ui.text_cut(
@@ -107,19 +110,26 @@ void draw_timeline(const Ui& ui, const Rect& area, App& app) {
   clamp_view(frame.model, frame.view, frame.plot.w);
   lay_out_lanes(frame);
   frame.mouse = ImGui::GetIO().MousePos;
+  frame.toggle = tracks_switch(ui, area);
   frame.hovered = update_hover(area);
+  prepare_tracks(frame);
   handle_mouse(frame);
-  lay_out_lanes(frame);  // a click may have expanded lanes
+  lay_out_lanes(frame);   // a click may have expanded lanes
+  prepare_tracks(frame);  // it may have changed the order
   follow_position(frame);
   clamp_view(frame.model, frame.view, frame.plot.w);
   clamp_scroll(frame);
 
   const std::string note = axis_note(frame);
   ui.card(area, "TIMELINE", note);
-  if (ImGui::GetIO().DisplaySize.x <= kNamesTrace) draw_trace_name(frame, area, note);
+  const float end = draw_tracks_switch(frame);
+  if (ImGui::GetIO().DisplaySize.x <= kNamesTrace) {
+    draw_trace_name(frame, area, end, note);
+  }
   draw_grid(frame);
   draw_selection(frame);
   draw_lanes(frame);
+  draw_tracks(frame);
   draw_labels(frame);
   draw_axis(frame);
   draw_current(frame);

@@ -3,6 +3,7 @@
 
 #include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
+#include "gui/panels/timeline_tracks.h"
 #include "gui/render/imgui_compat.h"
 
 namespace lockstep::gui {
@@ -126,17 +127,21 @@ void drag(TimelineFrame& frame) {
 
 void click(TimelineFrame& frame) {
   uint32_t depth = 0;
-  if (frame.view.gesture.drag == Drag::select) {
+  if (frame.toggle.contains(frame.mouse)) {
+    frame.app.settings.tracks = !frame.app.settings.tracks;
+  } else if (frame.view.gesture.drag == Drag::select) {
     frame.view.selected = {0, 0};
   } else if (frame.plot.contains(frame.mouse)) {
-    const uint32_t event = event_below(frame, frame.mouse);
+    const Strip* track = track_at(frame, frame.mouse);
+    const uint32_t event = track == nullptr ? event_below(frame, frame.mouse)
+                                            : op_at_track(frame, *track, frame.mouse.x);
     if (event != kNoEvent)
       frame.app.go(at_event(frame.model, event));
     else
       frame.view.selected = {0, 0};
   } else if (frame.labels.contains(frame.mouse)) {
     const Strip* strip = strip_at(frame, frame.mouse, depth);
-    if (strip == nullptr) return;
+    if (strip == nullptr || strip->role == Strip::Role::track) return;
     if ((strip->group & kWholeRank) != 0 && strip->group < kThreadsOfRank)
       frame.app.focus_rank(frame.model.lanes[strip->lane].rank);
     else
@@ -172,7 +177,8 @@ void set_cursor(const TimelineFrame& frame) {
       (frame.plot.contains(frame.mouse) &&
        std::abs(frame.mouse.x - playhead_x(frame)) <= 3)) {
     ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
-  } else if (on_event || (strip != nullptr && strip->depth > strip->rows)) {
+  } else if (on_event || frame.toggle.contains(frame.mouse) ||
+             (strip != nullptr && strip->depth > strip->rows)) {
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
   }
 }
@@ -287,6 +293,7 @@ void timeline_keys(App& app) {
   if (key_pressed(key_of('s'), true)) by(1 / kZoomPerKey);
   if (key_pressed(key_of('['), true)) pan(view, -kPanPerKey * length);
   if (key_pressed(key_of(']'), true)) pan(view, kPanPerKey * length);
+  if (key_pressed(key_of('u'))) app.settings.tracks = !app.settings.tracks;
   if (key_pressed(key_of('f'))) view.follow = !view.follow;
 }
 

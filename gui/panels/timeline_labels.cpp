@@ -6,6 +6,7 @@
 
 #include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
+#include "gui/panels/timeline_tracks.h"
 #include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
@@ -61,6 +62,9 @@ void draw_label(const TimelineFrame& frame, const Strip& strip, float y) {
   const bool more = strip.depth > strip.rows;
   frame.count(2);
   switch (strip.role) {
+    case Role::track:
+      draw_track_label(frame, strip, y);
+      return;
     case Role::host:
       head(of_rank(frame, lane, "host"), more, strip.is_open, theme.text);
       return;
@@ -128,7 +132,9 @@ const Strip* strip_at(const TimelineFrame& frame, ImVec2 point, uint32_t& depth)
 uint32_t event_below(const TimelineFrame& frame, ImVec2 point) {
   uint32_t depth = 0;
   const Strip* strip = strip_at(frame, point, depth);
-  if (strip == nullptr || strip->role == Role::head) return kNoEvent;
+  if (strip == nullptr || strip->role == Role::head || strip->role == Role::track) {
+    return kNoEvent;
+  }
   const Scale scale = frame.scale();
   const auto reach = static_cast<int64_t>(std::ceil(3 * scale.per_point()));
   return frame.cache.lod.event_at(frame.model, strip->lane, depth,

@@ -53,7 +53,7 @@ class LanePainter {
         layout.between(f_.view.scroll, f_.view.scroll + f_.plot.h);
     for (size_t i = first; i < last; ++i) {
       const Strip& strip = layout.strips[i];
-      if (strip.role == Role::head) continue;
+      if (strip.role == Role::head || strip.role == Role::track) continue;
       for (uint32_t depth = 0; depth < strip.rows; ++depth) {
         const float y = f_.top_of(strip) + static_cast<float>(depth) * strip.pitch;
         if (y > f_.plot.bottom() || y + strip.row_height < f_.plot.y) continue;

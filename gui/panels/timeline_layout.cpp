@@ -14,16 +14,16 @@ using Role = Strip::Role;
 /// Lane heights; kMeasures lists them from the most spacious to the most compact.
 struct Measure {
   int host_rows;
-  float host, thread, compute, side, gap;  ///< heights in points
+  float host, thread, compute, side, gap, track;  ///< heights in points
 };
 constexpr Measure kMeasures[] = {
-    {6, 18, 8, 24, 15, 8}, {4, 18, 7, 20, 13, 6}, {4, 17, 5, 18, 11, 5},
-    {3, 17, 4, 18, 10, 4}, {2, 16, 3, 17, 8, 4},  {2, 16, 2, 16, 6, 2},
-    {2, 14, 1, 13, 3, 1},
+    {6, 18, 8, 24, 15, 8, 40}, {4, 18, 7, 20, 13, 6, 34}, {4, 17, 5, 18, 11, 5, 28},
+    {3, 17, 4, 18, 10, 4, 24}, {2, 16, 3, 17, 8, 4, 20},  {2, 16, 2, 16, 6, 2, 17},
+    {2, 14, 1, 13, 3, 1, 14},
 };
 /// Used if even the most compact layout does not fit, so that the lanes scroll.
-constexpr Measure kScrolled = {3, 17, 4, 18, 10, 4},
-                  kScrolledLow = {2, 15, 2, 15, 4, 2};
+constexpr Measure kScrolled = {3, 17, 4, 18, 10, 4, 24},
+                  kScrolledLow = {2, 15, 2, 15, 4, 2, 18};
 constexpr float kLowRoom = 170;  ///< in points
 constexpr float kLabelled = 13;  ///< least height of a bar with its name
 constexpr size_t kMaxMinis = 12;
@@ -36,12 +36,18 @@ struct Rank {
 class Builder {
  public:
   Builder(const Model& model, const Lod& lod, const std::vector<uint32_t>& open,
-          const Measure& measure, int unfolded)
-      : model_(model), lod_(lod), open_(open), m_(measure), unfolded_(unfolded) {}
+          const Measure& measure, int unfolded, bool tracks)
+      : model_(model),
+        lod_(lod),
+        open_(open),
+        m_(measure),
+        unfolded_(unfolded),
+        tracks_(tracks) {}
 
   LaneLayout build(const std::map<int, Rank>& ranks) {
     layout_.strip_of_lane.assign(model_.lanes.size(), UINT32_MAX);
     y_ = m_.gap;
+    if (tracks_ && model_.has_device_times()) busy_track();
     if (const auto own = ranks.find(unfolded_); own != ranks.end()) {
       whole(own->first, own->second);  // at the top, so always visible
     }
@@ -117,6 +123,8 @@ class Builder {
   void streams(const std::vector<uint32_t>& lanes) {
     for (size_t i = 0; i < lanes.size(); ++i) {
       const Lane& lane = model_.lanes[lanes[i]];
+      const bool last =
+          i + 1 == lanes.size() || model_.lanes[lanes[i + 1]].device != lane.device;
       const bool main = i == 0 || model_.lanes[lanes[i - 1]].device != lane.device;
       if (main && i > 0) y_ += m_.gap;
       const bool is_side = !main && lane.stream > 0;
@@ -127,8 +135,41 @@ class Builder {
       Strip& strip = add(Role::stream, lanes[i], lanes[i], height,
                          std::min(lane.rows, 3), m_.gap < 2 ? 1 : 2);
       strip.members = main ? 1 : 0;
+      if (tracks_ && last) tracks_of(lanes[i]);
     }
     if (!lanes.empty()) y_ += m_.gap;
+  }
+
+  void busy_track() {
+    for (uint32_t i = 0; i < model_.lanes.size(); ++i) {
+      if (model_.lanes[i].is_host()) continue;
+      track(Strip::Track::busy, i, std::max(14.0f, m_.track * 0.75f));
+      y_ += m_.gap;
+      return;
+    }
+  }
+
+  /// Adds the tracks of the device of a lane.
+  void tracks_of(uint32_t lane) {
+    const auto device = static_cast<size_t>(model_.lanes[lane].device);
+    if (!model_.devices[device].memory.empty()) {
+      track(Strip::Track::memory, lane, m_.track);
+    }
+    if (model_.has_device_times() && !model_.ports[device].points.empty()) {
+      track(Strip::Track::port, lane, std::max(14.0f, m_.track * 0.75f));
+    }
+  }
+
+  void track(Strip::Track what, uint32_t lane, float height) {
+    Strip strip;
+    strip.role = Role::track;
+    strip.track = what;
+    strip.lane = lane;
+    strip.y = y_;
+    strip.row_height = height;
+    strip.pitch = height + 2;
+    y_ += strip.height();
+    layout_.strips.push_back(strip);
   }
 
   bool has_collectives(const Lane& lane) const {
@@ -159,6 +200,7 @@ class Builder {
   const std::vector<uint32_t>& open_;
   const Measure& m_;
   int unfolded_;  ///< the only rank shown in full; -1 for all
+  bool tracks_;
   LaneLayout layout_;
   float y_ = 0;
 };
@@ -166,7 +208,8 @@ class Builder {
 }  // namespace
 
 LaneLayout lay_out(const Model& model, const Lod& lod,
-                   const std::vector<uint32_t>& open, float room, int focus) {
+                   const std::vector<uint32_t>& open, float room, int focus,
+                   bool tracks) {
   std::map<int, Rank> ranks;
   for (uint32_t i = 0; i < model.lanes.size(); ++i) {
     const Lane& lane = model.lanes[i];
@@ -181,7 +224,7 @@ LaneLayout lay_out(const Model& model, const Lod& lod,
   }
   if (ranks.size() < 2) focus = -1;
   const auto built = [&](const Measure& measure, int unfolded) {
-    return Builder(model, lod, open, measure, unfolded).build(ranks);
+    return Builder(model, lod, open, measure, unfolded, tracks).build(ranks);
   };
   for (size_t i = 0; i < (focus < 0 ? std::size(kMeasures) : kRoomy); ++i) {
     LaneLayout layout = built(kMeasures[i], -1);

@@ -8,6 +8,7 @@
 #include "gui/model/details.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
+#include "gui/panels/timeline_tracks.h"
 #include "gui/panels/widgets.h"
 
 namespace lockstep::gui {
@@ -87,11 +88,10 @@ void draw_playhead(const TimelineFrame& frame) {
   frame.count(3);
 }
 
-void draw_hover(const TimelineFrame& frame) {
-  if (!frame.hovered || frame.view.gesture.drag != TimelineView::Drag::none) return;
-  if (!frame.plot.contains(frame.mouse)) return;
-  const uint32_t index = event_below(frame, frame.mouse);
-  if (index == kNoEvent) return;
+namespace {
+
+/// Frames the event below the mouse and returns what is said about it.
+std::vector<std::string> event_lines(const TimelineFrame& frame, uint32_t index) {
   const Ui& ui = frame.ui;
   const Theme& theme = ui.theme;
   const Event& event = frame.model.events[index];
@@ -119,7 +119,13 @@ void draw_hover(const TimelineFrame& frame) {
                                 device_label(frame.model, copy->dst)));
   }
   lines.push_back("click to go there");
+  return lines;
+}
 
+/// Draws lines beside the mouse, the first one strong and the last one faint.
+void draw_tip(const TimelineFrame& frame, const std::vector<std::string>& lines) {
+  const Ui& ui = frame.ui;
+  const Theme& theme = ui.theme;
   float wide = 0;
   for (const std::string& line : lines)
     wide = std::max(wide, ui.width(Type::small, line));
@@ -140,6 +146,18 @@ void draw_hover(const TimelineFrame& frame) {
     over.text_cut(box.x + 12, y, box.w - 20, Type::small, colour, lines[i]);
   }
   frame.count(4 + lines.size());
+}
+
+}  // namespace
+
+void draw_hover(const TimelineFrame& frame) {
+  if (!frame.hovered || frame.view.gesture.drag != TimelineView::Drag::none) return;
+  if (!frame.plot.contains(frame.mouse)) return;
+  if (const Strip* track = track_at(frame, frame.mouse)) {
+    return draw_tip(frame, track_lines(frame, *track, frame.mouse.x));
+  }
+  const uint32_t index = event_below(frame, frame.mouse);
+  if (index != kNoEvent) draw_tip(frame, event_lines(frame, index));
 }
 
 void draw_overview(const TimelineFrame& frame) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -30,12 +31,14 @@ struct Scale {
 
 /// One lane on the screen; each row of the lane occupies one line.
 struct Strip {
-  enum class Role : uint8_t { host, thread, mini, head, stream };
+  enum class Role : uint8_t { host, thread, mini, head, stream, track };
+  enum class Track : uint8_t { busy, memory, port };
   Role role = Role::stream;
   bool is_open = false;
-  bool folded = false;  ///< represents its whole rank
-  uint16_t rows = 1;    ///< number of visible rows
-  uint16_t depth = 1;   ///< total number of rows
+  bool folded = false;        ///< represents its whole rank
+  uint16_t rows = 1;          ///< number of visible rows
+  uint16_t depth = 1;         ///< total number of rows
+  Track track = Track::busy;  ///< what a track shows; of the device of `lane`
   uint32_t lane = 0;
   uint32_t group = 0;    ///< toggled by a click on the label
   uint32_t members = 1;  ///< for head and first mini: number of threads in the group
@@ -57,9 +60,11 @@ inline constexpr uint32_t kWholeRank = 1u << 30;      ///< group; the rank is ad
 
 /// Returns the most spacious layout that fits into a height of `room` points. If not
 /// all ranks fit, rank `focus` comes first, and each of the others is collapsed to the
-/// computation and communication of its devices.
+/// computation and communication of its devices. `tracks`: adds the tracks of each
+/// device that has streams, and above all lanes that of the busy devices.
 LaneLayout lay_out(const Model& model, const Lod& lod,
-                   const std::vector<uint32_t>& open, float room, int focus = -1);
+                   const std::vector<uint32_t>& open, float room, int focus = -1,
+                   bool tracks = false);
 
 inline constexpr size_t kMostListed = 100'000;
 
@@ -95,6 +100,8 @@ struct OverviewColumn {
   EventClass look = 0;
 };
 
+struct TrackSeries;  // timeline_tracks.h
+
 /// Data computed from the Model alone; it can be discarded at any time.
 struct TimelineCache {
   explicit TimelineCache(const Model& model)
@@ -107,6 +114,7 @@ struct TimelineCache {
   std::vector<uint32_t> layout_open;
   float layout_room = -1;
   int layout_focus = -1;
+  bool layout_tracks = false;
   SearchHits hits;
   std::vector<OverviewColumn> columns;
   uint32_t flows_event = kNoEvent;
@@ -115,6 +123,8 @@ struct TimelineCache {
   std::unordered_map<uint32_t, int64_t> queued;  ///< by event: see queued_before
   std::pair<int64_t, int64_t> stats_range{0, 0};
   std::vector<std::string> stats;
+  std::shared_ptr<TrackSeries> tracks;  ///< nullptr until tracks are shown
+  double port_scale = 1;  ///< bytes per second: the height of a port's track
 };
 
 struct TimelineFrame {
@@ -126,6 +136,7 @@ struct TimelineFrame {
   TimelineCache& cache;
   Rect axis, labels, plot, overview;
   ImVec2 mouse{};
+  Rect toggle;           ///< the switch of the tracks, in the title bar
   bool hovered = false;  ///< the mouse is over the card and nothing covers it
   std::array<ImU32, 256> colours{};  ///< by event class
 

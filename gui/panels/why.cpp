@@ -98,71 +98,107 @@ bool draw_bar(const Ui& ui, const Rect& bar, const tracer::SpentTimes& spent) {
   return clicked;
 }
 
-void draw_rows(const Ui& ui, Rect room, const tracer::Split& split,
-               const tracer::Split& mean) {
-  const Theme& t = ui.theme;
-  std::vector<size_t> shown;
-  for (size_t i = 0; i < tracer::kSpents; ++i) {
-    if (split.spent.times[i] > 0 || mean.spent.times[i] > 0) shown.push_back(i);
+/// What the panel shows, from top to bottom. It is laid out twice: first to learn its
+/// height, then to draw it.
+class WhyColumn {
+ public:
+  /// Measures only, if `scroll` is nullptr.
+  WhyColumn(const Ui& ui, const Rect& area, const Scroll* scroll)
+      : ui_(ui),
+        area_(area),
+        x_(area.x),
+        width_(area.w - 10),
+        scroll_(scroll),
+        top_(scroll == nullptr ? 0 : scroll->top()),
+        y_(top_) {}
+
+  float height() const { return y_ - top_; }
+
+  void say(const std::string& text, Type type, ImU32 ink) {
+    if (text.empty()) return;
+    y_ += ui_.text_rich({x_, y_, width_, 1000}, type, Type::strong, ink, ui_.theme.text,
+                        text, draws()) +
+          6;
   }
-  const bool has_mean = mean.known;
-  room.h = kClassRow * std::floor(room.h / kClassRow);
-  const Scroll scroll(ui, "why", room, kClassRow * static_cast<float>(shown.size()), 0,
-                      0);
-  const float right = room.right() - 8;
-  float y = scroll.top();
-  for (const size_t i : shown) {
-    const tracer::SpentWords& words = tracer::words_of(static_cast<Spent>(i));
-    const Rect row{room.x, y, right - room.x, kClassRow};
-    y += kClassRow;
-    if (!scroll.shows(row.y, row.h)) continue;
-    fill_class(ui, {row.x, row.y + 4, 12, 11}, static_cast<Spent>(i));
-    const float text = row.y + (kClassRow - ui.line_height(Type::body)) / 2;
-    ui.text(row.x + 20, text, Type::body, t.text, words.name);
-    ui.text_right(row.x + 250, text, Type::body, t.text,
-                  human_time(split.spent.times[i]));
-    ui.text_right(row.x + 300, text, Type::body, t.text,
-                  percent(share_of(split.spent, i)));
-    float x = row.x + 316;
-    if (has_mean) {
-      x += 84;
-      ui.text_right(x - 14, text, Type::body, t.dim,
-                    percent(share_of(mean.spent, i)) + " mean");
+
+  void bar(const tracer::SpentTimes& spent) {
+    if (draws()) draw_bar(ui_, {x_, y_, width_, 24}, spent);
+    y_ += 32;
+  }
+
+  /// A row per class, with its rule beside it if there is room.
+  void rows(const tracer::Split& split, const tracer::Split& mean) {
+    const float numbers = mean.known ? 366 : 290;
+    const bool rules = width_ - numbers > kRuleRoom;
+    for (size_t i = 0; i < tracer::kSpents; ++i) {
+      if (split.spent.times[i] <= 0 && mean.spent.times[i] <= 0) continue;
+      row(i, split.spent, mean, rules ? numbers : 0);
     }
-    constexpr float kReadable = 180;  // a row's tooltip has the whole rule
-    if (right - x > kReadable) {
-      ui.text_cut(x, text, right - x, Type::body, t.dim, words.rule);
+    if (rules) return;
+    y_ += 4;
+    say("Point at a row for its rule, or double-click the title for more room.",
+        Type::small, ui_.theme.faint);
+  }
+
+  void devices(const tracer::Split& split) {
+    y_ += 8;
+    for (size_t d = 0; d < split.devices.size(); ++d, y_ += kDeviceRow) {
+      if (!draws()) continue;
+      ui_.text(x_, y_, Type::small, ui_.theme.dim,
+               fmt::format("dev {}", split.devices[d].device));
+      ImGui::PushID(static_cast<int>(d));
+      draw_bar(ui_, {x_ + 48, y_ + 2, width_ - 48, kDeviceRow - 5},
+               split.devices[d].spent);
+      ImGui::PopID();
+    }
+  }
+
+ private:
+  static constexpr float kRuleRoom = 230;  ///< points
+  static constexpr float kDeviceRow = 16;
+
+  bool draws() const { return scroll_ != nullptr; }
+
+  void row(size_t i, const tracer::SpentTimes& spent, const tracer::Split& mean,
+           float rule_at) {
+    const Theme& t = ui_.theme;
+    const tracer::SpentWords& words = tracer::words_of(static_cast<Spent>(i));
+    const float text = y_ + (kClassRow - ui_.line_height(Type::body)) / 2;
+    const Rect rule{x_ + rule_at, y_ + 2, width_ - rule_at, 200};
+    const auto draw_rule = [&](bool draw) {
+      return ui_.text_rich(rule, Type::small, Type::strong, t.dim, t.text, words.rule,
+                           draw);
+    };
+    const float high =
+        rule_at > 0 ? std::max(kClassRow, draw_rule(false) + 4) : kClassRow;
+    const Rect whole{x_, y_, width_, high};
+    y_ += high;
+    if (!draws() || whole.y < area_.y - 0.5f || whole.bottom() > scroll_->bottom()) {
+      return;  // a row is shown whole or not at all
+    }
+    if (rule_at > 0) draw_rule(true);
+    fill_class(ui_, {x_, whole.y + 4, 12, 11}, static_cast<Spent>(i));
+    ui_.text(x_ + 20, text, Type::body, t.text, words.name);
+    ui_.text_right(x_ + 232, text, Type::body, t.text, human_time(spent.times[i]));
+    ui_.text_right(x_ + 276, text, Type::body, t.text, percent(share_of(spent, i)));
+    if (mean.known) {
+      ui_.text_right(x_ + 352, text, Type::body, t.dim,
+                     percent(share_of(mean.spent, i)) + " mean");
     }
     bool hovered = false;
     ImGui::PushID(static_cast<int>(i));
-    ui.clicked("row", row, &hovered);
+    ui_.clicked("row", whole, &hovered);
     ImGui::PopID();
-    if (hovered) ui.tooltip(tip_of(split.spent, i));
+    if (hovered) ui_.tooltip(tip_of(spent, i));
   }
-}
 
-void draw_devices(const Ui& ui, Rect room, const tracer::Split& split) {
-  const float high = std::min(18.0f, room.h / static_cast<float>(split.devices.size()));
-  for (size_t d = 0; d < split.devices.size(); ++d) {
-    const Rect row = room.take_top(high);
-    ui.text(row.x, row.y + (high - ui.line_height(Type::small)) / 2, Type::small,
-            ui.theme.dim, fmt::format("dev {}", split.devices[d].device));
-    ImGui::PushID(static_cast<int>(d));
-    draw_bar(ui, {row.x + 48, row.y + 2, row.w - 48, high - 5}, split.devices[d].spent);
-    ImGui::PopID();
-  }
-}
-
-/// Returns the analysis of another open trace of the same program on one device.
-const tracer::Summary* single_of(App& app) {
-  for (const OpenTrace& other : app.traces()) {
-    if (&other == &app.trace() || other.why == nullptr) continue;
-    if (other.why->problem.empty() && other.why->summary.devices == 1) {
-      return &other.why->summary;
-    }
-  }
-  return nullptr;
-}
+  const Ui& ui_;
+  const Rect area_;
+  const float x_, width_;
+  const Scroll* const scroll_;
+  const float top_;
+  float y_;
+};
 
 std::string path_shares(const std::vector<tracer::PathShare>& shares) {
   int64_t whole = 0;
@@ -177,31 +213,40 @@ std::string path_shares(const std::vector<tracer::PathShare>& shares) {
   return text;
 }
 
-void draw_path_words(const Ui& ui, Rect room, App& app,
-                     const tracer::StepSummary& step) {
-  const Theme& t = ui.theme;
-  const OpenTrace& trace = app.trace();
+/// Returns what is said of the longest path: its shares, and the segment walked to.
+std::vector<std::string> path_words(const OpenTrace& trace,
+                                    const tracer::StepSummary& step) {
   const auto& path = trace.why->paths[trace.state.step];
-  ui.list->AddLine({room.x, room.y}, {room.right(), room.y}, t.line);
-  room.take_top(7);
   if (path.empty()) {
-    ui.text_rich(room, Type::body, Type::strong, t.dim, t.text,
-                 trace.why->summary.imported
-                     ? "The **longest path** is unknown: an imported trace does not "
-                       "record what its streams waited for."
-                     : "The **longest path** is unknown.");
-    return;
+    return {trace.why->summary.imported
+                ? "The **longest path** is unknown: an imported trace does not record "
+                  "what its streams waited for."
+                : "The **longest path** is unknown."};
   }
-  const Rect head = room.take_top(18);
-  ui.text_cut(
-      head.x, head.y, head.w, Type::body, t.dim,
-      fmt::format("Longest path, {} of the step's {}: {}", human_time(step.path),
-                  human_time(step.length), path_shares(step.path_shares)));
   const size_t own = current_segment(trace);
   const PathSegment& segment = path[own];
-  ui.text_rich(room, Type::body, Type::strong, t.text, t.accent,
-               fmt::format("**{} of {}** · {} · {}", own + 1, path.size(),
-                           human_time(segment.time), cause_of(*trace.model, segment)));
+  return {fmt::format("Longest path, {} of the step's {}: {}", human_time(step.path),
+                      human_time(step.length), path_shares(step.path_shares)),
+          fmt::format("**{} of {}** · {} · {}", own + 1, path.size(),
+                      human_time(segment.time), cause_of(*trace.model, segment))};
+}
+
+/// Draws them at the bottom of `room`, without what they take.
+void draw_path_words(const Ui& ui, Rect& room, const std::vector<std::string>& words) {
+  const Theme& t = ui.theme;
+  float high = 7;
+  for (const std::string& text : words) {
+    high += ui.text_rich(room, Type::body, Type::strong, t.dim, t.accent, text, false);
+  }
+  Rect below = room.take_bottom(high);
+  room.take_bottom(6);
+  ui.list->AddLine({below.x, below.y}, {below.right(), below.y}, t.line);
+  below.take_top(7);
+  for (const std::string& text : words) {
+    const bool first = &text == &words.front();
+    below.take_top(ui.text_rich(below, Type::body, Type::strong, first ? t.dim : t.text,
+                                first ? t.text : t.accent, text));
+  }
 }
 
 std::string missing_text(const OpenTrace& trace) {
@@ -221,7 +266,40 @@ const tracer::StepSummary* why_step(const OpenTrace& trace) {
                                                                              : nullptr;
 }
 
+void fill_column(WhyColumn& column, App& app, const tracer::StepSummary& step,
+                 const Theme& t) {
+  constexpr size_t kMostBars = 16;
+  const OpenTrace& trace = app.trace();
+  const tracer::Summary& summary = trace.why->summary;
+  const tracer::Summary* single = single_of(app);
+  column.say(tracer::speedup_sentence(summary, single), Type::strong, t.text);
+  if (single != nullptr) {
+    const auto divided = tracer::divide_speedup(summary, *single);
+    if (divided) column.say(tracer::speedup_line(*divided), Type::body, t.dim);
+  }
+  column.bar(step.split.spent);
+  column.say(trace.why->limit, Type::body, t.dim);
+  column.say(trace.why->first_step, Type::body, t.dim);
+  static const tracer::Split none;
+  const bool several = trace.model->steps.size() > 1;
+  column.rows(step.split, several ? trace.why->mean_of(step) : none);
+  const size_t devices = step.split.devices.size();
+  if (devices > 1 && devices <= kMostBars) column.devices(step.split);
+}
+
 }  // namespace
+
+const tracer::Summary* single_of(App& app) {
+  const tracer::Summary& summary = app.trace().why->summary;
+  for (const OpenTrace& other : app.traces()) {
+    if (&other == &app.trace() || other.why == nullptr) continue;
+    if (other.why->problem.empty() &&
+        tracer::does_the_same_work(summary, other.why->summary)) {
+      return &other.why->summary;
+    }
+  }
+  return nullptr;
+}
 
 size_t current_segment(const OpenTrace& trace) {
   const auto& path = trace.why->paths[trace.state.step];
@@ -279,41 +357,14 @@ void draw_why(const Ui& ui, const Rect& area, App& app) {
     ui.text_rich(room, Type::body, Type::strong, t.dim, t.text, missing_text(trace));
     return;
   }
-  const tracer::Summary& summary = trace.why->summary;
-  const tracer::Summary* single = single_of(app);
-  const auto say = [&](const std::string& text, Type type, ImU32 ink) {
-    if (text.empty() || room.h < 120) return;
-    room.take_top(ui.text_rich(room, type, Type::strong, ink, t.text, text) + 6);
+  draw_path_words(ui, room, path_words(trace, *step));
+  const auto lay_out = [&](const Scroll* scroll) {
+    WhyColumn column(ui, room, scroll);
+    fill_column(column, app, *step, t);
+    return column.height();
   };
-  say(tracer::speedup_sentence(summary, single), Type::strong, t.text);
-  if (single != nullptr) {
-    const auto divided = tracer::divide_speedup(summary, *single);
-    if (divided) say(tracer::speedup_line(*divided), Type::body, t.dim);
-  }
-  draw_bar(ui, room.take_top(24), step->split.spent);
-  room.take_top(8);
-  draw_path_words(ui, room.take_bottom(64), app, *step);
-  if (room.h > 250) {
-    const std::string& limit = trace.why->limit;
-    const float high =
-        ui.text_rich(room, Type::body, Type::strong, t.dim, t.text, limit, false);
-    ui.text_rich(room.take_bottom(high + 8), Type::body, Type::strong, t.dim, t.text,
-                 limit);
-    room.take_bottom(8);
-  }
-  const float rows =
-      kClassRow * static_cast<float>(std::count_if(
-                      step->split.spent.times.begin(), step->split.spent.times.end(),
-                      [](int64_t time) { return time > 0; }));
-  const auto devices = static_cast<float>(step->split.devices.size());
-  const float bars = std::min(devices * 16, 140.0f);
-  if (devices > 1 && devices <= 16 && room.h > rows + bars + 12) {
-    draw_devices(ui, room.take_bottom(bars), step->split);
-    room.take_bottom(8);
-  }
-  static const tracer::Split none;
-  const bool several = trace.model->steps.size() > 1;
-  draw_rows(ui, room, step->split, several ? trace.why->mean_of(*step) : none);
+  const Scroll scroll(ui, "why", room, lay_out(nullptr), 0, 0);
+  lay_out(&scroll);
 }
 
 }  // namespace lockstep::gui

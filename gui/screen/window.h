@@ -17,6 +17,7 @@ struct WindowOptions {
   std::optional<bool> light;       ///< not given: as the user left it
   bool compare = false;
   bool quiz = false;         ///< ask before a phase
+  bool tracks = false;       ///< show the tracks of the timeline
   bool why = false;          ///< show "Why not 4x?" instead of the stage
   bool pipeline = false;     ///< show the pipeline's grid instead of either
   bool print_state = false;  ///< print a line to stdout whenever the position changes

@@ -52,33 +52,55 @@ void measure_frames(gui::Model model) {
   fmt::print("{:<30} {:7.1f} ms\n", "first frame (level of detail)", build);
 
   const gui::Model& trace = *app.trace().model;
-  std::vector<double> frames, moves;
-  size_t most = 0;
   uint64_t random = 3;
   const auto next = [&] {
     random = random * 6364136223846793005u + 1442695040888963407u;
     return random >> 20;
   };
-  for (int i = 0; i < 400; ++i) {
-    const auto event = static_cast<uint32_t>(next() % trace.events.size());
-    begin = cpu_ms();
-    app.go(gui::at_event(trace, event));
-    moves.push_back(cpu_ms() - begin);
-    // From the whole trace down to a microsecond.
-    const double zoom = static_cast<double>(next() % 1000) / 1000;
-    const double wide = static_cast<double>(trace.length) *
-                        std::pow(1e3 / static_cast<double>(trace.length), zoom);
-    gui::TimelineView& view = app.trace().timeline;
-    view.follow = false;
-    view.from = static_cast<double>(trace.events[event].ts) - wide / 2;
-    view.to = view.from + wide;
-    frame();
-    frames.push_back(build);
-    most = std::max(most, view.primitives);
-  }
-  print("draw lists of all panels", frames);
-  print("a step to anywhere", moves);
-  fmt::print("{:<30} {:7}\n", "timeline primitives, at most", most);
+  const auto anywhere = [&](const char* what, bool in_time_order) {
+    std::vector<double> frames, moves;
+    size_t most = 0;
+    for (int i = 0; i < 400; ++i) {
+      const auto event = static_cast<uint32_t>(next() % trace.events.size());
+      gui::Position position = gui::at_event(trace, event);
+      if (in_time_order) position = gui::in_time_order(trace, position);
+      begin = cpu_ms();
+      app.go(position);
+      moves.push_back(cpu_ms() - begin);
+      // From the whole trace down to a microsecond.
+      const double zoom = static_cast<double>(next() % 1000) / 1000;
+      const double wide = static_cast<double>(trace.length) *
+                          std::pow(1e3 / static_cast<double>(trace.length), zoom);
+      gui::TimelineView& view = app.trace().timeline;
+      view.follow = false;
+      view.from = static_cast<double>(trace.events[event].ts) - wide / 2;
+      view.to = view.from + wide;
+      frame();
+      frames.push_back(build);
+      most = std::max(most, view.primitives);
+    }
+    print(what, frames);
+    print("  a step to anywhere", moves);
+    fmt::print("{:<30} {:7}\n", "  timeline primitives, at most", most);
+  };
+  anywhere("draw lists of all panels", false);
+
+  app.settings.tracks = true;
+  frame();
+  fmt::print("{:<30} {:7.1f} ms\n", "first frame with tracks", build);
+  anywhere("with tracks, as queued", false);
+  app.go(gui::in_time_order(trace, app.trace().position));
+  frame();
+  fmt::print("{:<30} {:7.1f} ms\n", "first frame in time order", build);
+  anywhere("with tracks, in time order", true);
+
+  app.settings.drawer = gui::Drawer::table;
+  anywhere("… and the table of the step", true);
+  begin = cpu_ms();
+  app.take_why(trace.text.data(), gui::analyse(gui::why_source(trace)));
+  fmt::print("{:<30} {:7.1f} ms\n", "why not 4x?", cpu_ms() - begin);
+  app.settings.why = true;
+  anywhere("… and the longest path", true);
 }
 
 }  // namespace lockstep::bench

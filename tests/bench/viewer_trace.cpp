@@ -59,7 +59,8 @@ class Writer {
   TraceSize size_;
   std::string text_;
   std::vector<Line> lines_;
-  std::vector<int64_t> free_at_;  ///< per device: when its compute stream becomes idle
+  std::vector<int64_t> counters_;  ///< per device: recorded so far
+  std::vector<int64_t> free_at_;   ///< per device: when its compute stream becomes idle
   size_t events_ = 0;
   int64_t id_ = 1, clock_ = 1000;
   uint64_t state_ = 1;
@@ -110,12 +111,13 @@ void Writer::kernel(const char* name, const char* phase, int device, int64_t ts,
   event("kernel", name, device + 1, 0, begin, dur, step,
         fmt::format(R"(,"op":{},"deps":[],"rank":0,"device":{},"stream":0,"impl":)"
                     R"("jit_wino_4x3:avx512_core","phase":"{}","queued_us":{},)"
-                    R"("cpu_us":{})",
-                    op, device, phase, micro(queued), micro(dur)));
+                    R"("cpu_us":{},"memory_counters":{})",
+                    op, device, phase, micro(queued), micro(dur), counters_[device]));
   if (random(5) == 0) counter(device, begin);
 }
 
 void Writer::counter(int device, int64_t ts) {
+  ++counters_[device];
   lines_.push_back(
       {ts, 0,
        fmt::format(R"({{"ph":"C","cat":"memory","name":"memory","pid":{},"tid":0,)"
@@ -190,6 +192,7 @@ void Writer::transfers(int64_t step, const char* why, int64_t at, bool to_device
 }
 
 void Writer::write_step(int64_t step) {
+  counters_.resize(size_.devices);
   lines_.clear();
   const int64_t half = size_.modules * int64_t{10'000};
   const int64_t begin = clock_, length = 4 * half + 400'000;

@@ -228,5 +228,32 @@ TEST(SpeedupSentence, DoesNotCompareOtherWork) {
   EXPECT_EQ(speedup_sentence(other), "") << "other programs used the cores";
 }
 
+StepGroup group_of(const std::vector<int64_t>& lengths) {
+  StepGroup group;
+  for (const int64_t length : lengths) group.steps.emplace_back().length = length;
+  return group;
+}
+
+TEST(FirstStep, IsNamedIfItIsAnOutlier) {
+  EXPECT_EQ(
+      first_step_sentence(
+          group_of({3'200'000'000, 1'000'000'000, 1'100'000'000, 1'200'000'000})),
+      "The first step took 3.20 s, 2.9 times the median of the other 3; the means "
+      "include it.");
+  EXPECT_EQ(first_step_sentence(group_of({3'000'000, 1'000'000})),
+            "The first step took 3.00 ms, 3.0 times the other one; the means include "
+            "it.");
+}
+
+TEST(FirstStep, IsNotNamedIfItIsLikeTheOthers) {
+  EXPECT_EQ(first_step_sentence(group_of({})), "");
+  EXPECT_EQ(first_step_sentence(group_of({5'000})), "");
+  EXPECT_EQ(first_step_sentence(group_of({1'500, 1'000})), "") << "not more than 1.5x";
+  EXPECT_NE(first_step_sentence(group_of({1'501, 1'000})), "");
+  EXPECT_EQ(first_step_sentence(group_of({1'000, 9'000, 1'000})), "")
+      << "another step is the outlier";
+  EXPECT_EQ(first_step_sentence(group_of({1'000, 0})), "");
+}
+
 }  // namespace
 }  // namespace lockstep::tracer

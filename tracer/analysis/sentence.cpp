@@ -166,15 +166,6 @@ std::string compare(const Summary& summary, const Summary& single) {
                      human_time(single.train.mean_length()), theirs / ours);
 }
 
-bool does_the_same_work(const Summary& summary, const Summary& single) {
-  const auto batch = [](const Summary& s) {
-    return s.train.steps.empty() ? 0 : s.train.steps.front().batch;
-  };
-  return single.devices == 1 && !single.null_devices && !single.imported &&
-         summary.arch == single.arch && summary.clock == single.clock &&
-         batch(summary) == batch(single) && single.train.mean_length() > 0;
-}
-
 }  // namespace
 
 bool is_computing(std::string_view what) {
@@ -190,6 +181,33 @@ bool is_shared_computing(std::string_view what) {
 
 bool is_disturbed(const Summary& summary) {
   return summary.clock != values::emulated && wall_over_cpu(summary.train) > kDisturbed;
+}
+
+bool does_the_same_work(const Summary& summary, const Summary& single) {
+  const auto batch = [](const Summary& s) {
+    return s.train.steps.empty() ? 0 : s.train.steps.front().batch;
+  };
+  return single.devices == 1 && !single.null_devices && !single.imported &&
+         summary.arch == single.arch && summary.clock == single.clock &&
+         batch(summary) == batch(single) && single.train.mean_length() > 0;
+}
+
+std::string first_step_sentence(const StepGroup& group) {
+  if (group.steps.size() < 2) return {};
+  const int64_t first = group.steps.front().length;
+  std::vector<int64_t> others;
+  for (size_t i = 1; i < group.steps.size(); ++i) {
+    others.push_back(group.steps[i].length);
+  }
+  const size_t half = others.size() / 2;
+  std::nth_element(others.begin(), others.begin() + half, others.end());
+  const auto median = static_cast<double>(others[half]);
+  if (median <= 0 || static_cast<double>(first) <= kColdStep * median) return {};
+  return fmt::format("The first step took {}, {:.1f} times {}; the means include it.",
+                     human_time(first), static_cast<double>(first) / median,
+                     others.size() == 1
+                         ? "the other one"
+                         : fmt::format("the median of the other {}", others.size()));
 }
 
 std::string speedup_sentence(const Summary& summary, const Summary* single) {

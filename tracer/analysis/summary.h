@@ -138,6 +138,16 @@ std::string limiting_sentence(const Summary& summary, const Summary* single = nu
 /// "" for one device, and where times mean nothing.
 std::string speedup_sentence(const Summary& summary, const Summary* single = nullptr);
 
+/// Returns true if `single` is a trace of one device that trained the same network with
+/// the same batch on the same clock.
+bool does_the_same_work(const Summary& summary, const Summary& single);
+
+/// Returns, for example, "The first step took 3.2 s, 2.4 times the median of the other
+/// 9; the means include it.", if it took more than kColdStep times that median; else
+/// "".
+std::string first_step_sentence(const StepGroup& group);
+inline constexpr double kColdStep = 1.5;
+
 /// Returns whether kernels took so much longer than their CPU time that other programs
 /// must have used the cores. Never on the emulated clock.
 bool is_disturbed(const Summary& summary);

@@ -234,6 +234,9 @@ std::string group_text(const char* title, const StepGroup& group, bool imported)
       "\n{} · {} step{} · {} each{} · kernels on {:.1f} devices on average\n", title,
       count, count == 1 ? "" : "s", human_time(length), images_per_second(group),
       group.devices_computing());
+  if (const std::string cold = first_step_sentence(group); !cold.empty()) {
+    text += fmt::format("  {}\n", cold);
+  }
   if (imported) text += overhang_text(group);
   text += utilisation_text(group.utilisation);
   text += phase_table(group);

@@ -146,6 +146,9 @@ TEST_P(Contrast, OfTreesAndDrawers) {
   }
   viewer.app.settings.search = "bytes>many";
   look(viewer, "a wrong search");
+  viewer.app.settings.drawer = Drawer::none;
+  viewer.app.settings.tracks = true;
+  look(viewer, "tracks");
 }
 
 TEST_P(Contrast, OfTheStartScreenAndSeveralTraces) {

@@ -21,6 +21,7 @@ struct Shot {
   const char* at;
   bool dark = true;
   bool time_order = false;
+  bool why = false, tracks = false;
 };
 
 constexpr int kEdgeStep = 4;             ///< of 255, per channel, between processors
@@ -46,6 +47,8 @@ TEST_P(Golden, PictureIsTheSame) {
     GTEST_SKIP() << "pictures need fonts-inter and fonts-jetbrains-mono";
   }
   viewer.app.settings.dark = shot.dark;
+  viewer.app.settings.why = shot.why;
+  viewer.app.settings.tracks = shot.tracks;
   viewer.go(shot.at);
   if (shot.time_order) {
     viewer.app.go(in_time_order(viewer.model(), viewer.app.trace().position));
@@ -78,7 +81,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Shot{"dp_reduce_light", "dp.json.gz", "2:reduce", false},
                     Shot{"ddp_all_reduce", "ddp.json.gz", "2:all_reduce"},
                     Shot{"ddp_metrics_light", "ddp.json.gz", "rank1:2:metrics", false},
-                    Shot{"single_forward", "single.json.gz", "2:forward", true, true}),
+                    Shot{"single_forward", "single.json.gz", "2:forward", true, true},
+                    Shot{"dp_tracks", "dp.json.gz", "2:backward", true, true, false,
+                         true},
+                    Shot{"memory_tracks_light", "memory_dp.json.gz", "1:forward", false,
+                         true, false, true},
+                    Shot{"dp_why", "dp.json.gz", "2:reduce", true, false, true}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

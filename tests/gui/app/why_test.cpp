@@ -98,6 +98,27 @@ TEST(Why, WithASearchNGoesToTheHits) {
   EXPECT_TRUE(contains(viewer.name(), "conv2d")) << viewer.name();
 }
 
+TEST(Why, OneDeviceIsTheTraceThatDidTheSameWork) {
+  Driver viewer("dp.json.gz");
+  EXPECT_EQ(single_of(viewer.app), nullptr);
+  const tracer::FileText single = tracer::open_file_text(golden("single.json.gz"));
+  const auto open = [&](std::string text) {
+    viewer.app.open(load_model("one.json", std::move(text)));
+    viewer.app.select_trace(0);
+  };
+  open(std::string(single.text));  // another network
+  EXPECT_EQ(single_of(viewer.app), nullptr);
+  std::string same(single.text);
+  const std::string resnet = R"("arch": "resnet18")";
+  ASSERT_NE(same.find(resnet), same.npos);
+  same.replace(same.find(resnet), resnet.size(), R"("arch": "vgg16")");
+  open(same);
+  ASSERT_EQ(viewer.app.traces().size(), 3u);
+  EXPECT_EQ(single_of(viewer.app), &viewer.app.traces()[2].why->summary);
+  viewer.press('y');
+  viewer.frame();
+}
+
 TEST(Why, ALargeTraceIsAnalysedByTheCaller) {
   Driver viewer("dp.json.gz");
   OpenTrace& trace = viewer.app.trace();

@@ -115,7 +115,7 @@ TEST_F(Files, NotesOfATraceHaveOnePlaceWhateverItsPath) {
 TEST_F(Files, ChoicesSurvive) {
   Kept kept;
   kept.files = {"/a b.json", "/c.json.gz"};
-  kept.toured = kept.light = kept.tree = true;
+  kept.toured = kept.light = kept.tree = kept.tracks = true;
   kept.panes.left = 0.25f, kept.panes.ports = 0.125f;
   save_kept(kept);
   EXPECT_EQ(load_kept(), kept);

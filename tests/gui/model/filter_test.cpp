@@ -121,6 +121,19 @@ TEST(OpTable, WalksTheInstances) {
   EXPECT_EQ(next_instance(model, adds, second, false, SIZE_MAX), first);
 }
 
+TEST(OpTable, WalksOnlyInTheSelection) {
+  const Model model = small();
+  const OpRow adds = op_table_of_step(model, SIZE_MAX)[0];
+  const auto next = [&](uint32_t from, bool forward) {
+    return next_instance(model, adds, from, forward, SIZE_MAX, 25'000, 45'000);
+  };
+  const uint32_t only = next(0, true);
+  EXPECT_EQ(model.events[only].ts, 30'000);
+  EXPECT_EQ(next(only, true), only);
+  EXPECT_EQ(next(only, false), only);
+  EXPECT_EQ(next_instance(model, adds, 0, true, SIZE_MAX, 31'000, 45'000), kNoEvent);
+}
+
 TEST(OpTable, CsvQuotesWhatNeedsIt) {
   const Model model = Made()
                           .x("phase", "step", 0, 0, 9, R"("kind":"train")")

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "gui/panels/timeline_tracks.h"
 #include "tests/gui/panels/timeline_stage.h"
 
 namespace lockstep::gui::timeline {
@@ -181,6 +182,80 @@ TEST(Timeline, ManyLanesAreReachable) {
   const ImVec2 at = stage.where(target);
   stage.click(at.x, at.y);
   EXPECT_EQ(stage.trace().state.event, target);
+}
+
+size_t tracks_shown(Stage& stage, Strip::Track what) {
+  const auto& strips = stage.cache().layout.strips;
+  return static_cast<size_t>(
+      std::count_if(strips.begin(), strips.end(), [&](const Strip& strip) {
+        return strip.role == Strip::Role::track && strip.track == what;
+      }));
+}
+
+/// Two devices with memory, and a copy between them.
+Model with_memory(const std::string& device) {
+  return load_model("made.json", R"({"lockstep":{"format":1,"clock":"measured",
+"devices":[{"id":0,"name":")" + device +
+                                     R"(:0"},{"id":1,"name":")" + device + R"(:1"}]},
+"traceEvents":[
+{"ph":"X","cat":"phase","name":"step","pid":0,"tid":0,"ts":0,"dur":500,
+ "args":{"id":1,"step":0}},
+{"ph":"C","name":"memory","pid":1,"tid":0,"ts":1,"args":{"activations":1}},
+{"ph":"X","cat":"op","name":"aten::a","pid":0,"tid":0,"ts":2,"dur":8,"args":{"id":2}},
+{"ph":"C","name":"memory","pid":1,"tid":0,"ts":4,"args":{"activations":24}},
+{"ph":"X","cat":"kernel","name":"a","pid":1,"tid":0,"ts":100,"dur":100,
+ "args":{"id":4,"op":2,"device":0,"stream":0,"memory_counters":2}},
+{"ph":"X","cat":"copy","name":"scatter","pid":2,"tid":1,"ts":220,"dur":100,
+ "args":{"id":5,"op":2,"device":1,"stream":1,"src":0,"dst":1,"bytes":4096,
+ "why":"scatter"}}]})");
+}
+
+TEST(TimelineTracks, AKeyAndTheTitleSwitchThem) {
+  Stage stage(with_memory("cpu"));
+  EXPECT_EQ(tracks_shown(stage, Strip::Track::memory), 0u);
+  stage.type('u');
+  EXPECT_EQ(tracks_shown(stage, Strip::Track::busy), 1u);
+  EXPECT_EQ(tracks_shown(stage, Strip::Track::memory), 1u) << "one device has counters";
+  EXPECT_EQ(tracks_shown(stage, Strip::Track::port), 2u);
+  const Ui ui(stage.app.theme(), stage.screen.fonts());
+  const ImVec2 at = tracks_switch(ui, {0, 0, 1280, 300}).centre();
+  stage.click(at.x, at.y);
+  EXPECT_EQ(tracks_shown(stage, Strip::Track::busy), 0u);
+  stage.click(at.x, at.y);
+  EXPECT_EQ(tracks_shown(stage, Strip::Track::busy), 1u);
+}
+
+TEST(TimelineTracks, NullDevicesHaveNoBusyAndNoPorts) {
+  Stage stage(with_memory("null"));
+  stage.type('u');
+  EXPECT_EQ(tracks_shown(stage, Strip::Track::busy), 0u);
+  EXPECT_EQ(tracks_shown(stage, Strip::Track::port), 0u);
+  EXPECT_EQ(tracks_shown(stage, Strip::Track::memory), 1u);
+}
+
+TEST(TimelineTracks, AClickOnThePeakGoesToTheOpThatAllocatedIt) {
+  Stage stage(with_memory("cpu"));
+  stage.type('u');
+  stage.app.go(Position{Order::time, 150'000, 0, 0.5f, 0});
+  stage.frame();
+  const auto& strips = stage.cache().layout.strips;
+  const auto memory = std::find_if(strips.begin(), strips.end(), [](const Strip& s) {
+    return s.role == Strip::Role::track && s.track == Strip::Track::memory;
+  });
+  ASSERT_NE(memory, strips.end());
+  const float y = stage.cache().plot.y + memory->y - stage.view().scroll + 5;
+  stage.click(stage.scale().at(100e3), y);
+  EXPECT_EQ(stage.trace().state.event, stage.named("aten::a"));
+}
+
+TEST(TimelineTracks, SurviveEveryZoom) {
+  Stage stage(with_memory("cpu"));
+  stage.type('u');
+  for (int i = 0; i < 40; ++i) {  // down to nanoseconds; nothing may go wrong
+    stage.move(700, 150);
+    stage.wheel(0, i < 30 ? 3.0f : -6.0f);
+    stage.move(600 + 10 * static_cast<float>(i), 100 + 5 * static_cast<float>(i));
+  }
 }
 
 TEST(Timeline, SurvivesOddTraces) {
