@@ -108,8 +108,6 @@ Recording::Recording(const RunConfig& config, train::Trainer& trainer,
   trainer.after_step = [this](const train::StepResult& result) { after(result); };
 }
 
-/// The five steps after the first two, unless the run is shorter or the user has chosen
-/// others.
 std::pair<int64_t, int64_t> Recording::traced_steps(const OutputConfig& output,
                                                     int64_t planned) {
   if (planned == 0) throw UsageError("--trace: a run of 0 steps has nothing to record");

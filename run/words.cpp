@@ -131,7 +131,7 @@ template <>
 const Words<sharing::UpdateBy>& words<sharing::UpdateBy>() {
   using sharing::UpdateBy;
   static const Words<UpdateBy> all{{"store", UpdateBy::store},
-                                     {"fetch-add", UpdateBy::fetch_add}};
+                                   {"fetch-add", UpdateBy::fetch_add}};
   return all;
 }
 

@@ -199,6 +199,10 @@ void PipelineModel::run(const Tensor& images, const Loss& loss) {
   }
 }
 
+// A stage fetches what it needs when its action is enqueued. If the stage before sent
+// it, the receiver's compute stream would wait for it at once, before actions that do
+// not need it.
+
 void PipelineModel::forward_pass(const PipelineAction& action, const Loss& loss) {
   const ActionPhase phase(action);
   const auto stage = static_cast<size_t>(action.stage);
@@ -206,6 +210,8 @@ void PipelineModel::forward_pass(const PipelineAction& action, const Loss& loss)
   Passing& mine = passing(stage, m);
   Tensor x = std::exchange(mine.input, {});
   if (stage > 0) {
+    x = ops::copy_to(x, device_of(stage),
+                     {reasons::activation, "output", action.stage, m});
     mine.input_grad = std::make_shared<Tensor>();
     x = begin_tape(x, mine.input_grad);
   }
@@ -214,9 +220,7 @@ void PipelineModel::forward_pass(const PipelineAction& action, const Loss& loss)
     mine.root = loss(output, first_rows_[static_cast<size_t>(m)]);
     return;
   }
-  passing(stage + 1, m).input =
-      ops::copy_to(output.detach(), device_of(stage + 1),
-                   {reasons::activation, "output", action.stage + 1, m});
+  passing(stage + 1, m).input = output.detach();
   mine.root = history_of(output);
 }
 
@@ -224,13 +228,15 @@ void PipelineModel::backward_pass(const PipelineAction& action) {
   const ActionPhase phase(action);
   const auto stage = static_cast<size_t>(action.stage);
   const int m = action.micro_batch;
-  const Passing mine = std::exchange(passing(stage, m), {});
+  Passing mine = std::exchange(passing(stage, m), {});
+  if (mine.output_grad.defined()) {
+    const CategoryScope category(MemoryCategory::gradients);
+    mine.output_grad =
+        ops::copy_to(mine.output_grad, device_of(stage),
+                     {reasons::activation_grad, "output", action.stage, m});
+  }
   if (mine.root.requires_grad()) autograd::backward(mine.root, mine.output_grad);
-  if (stage == 0) return;
-  const CategoryScope category(MemoryCategory::gradients);
-  passing(stage - 1, m).output_grad =
-      ops::copy_to(*mine.input_grad, device_of(stage - 1),
-                   {reasons::activation_grad, "output", action.stage - 1, m});
+  if (stage > 0) passing(stage - 1, m).output_grad = *mine.input_grad;
 }
 
 void PipelineModel::describe(tracer::HostEvent& step, bool train) const {

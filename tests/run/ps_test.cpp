@@ -194,7 +194,9 @@ TEST(PsMode, TracesObeyTheLaws) {
     const bool sync = consistency == Consistency::sync;
     for (const auto& [server, traffic] : servers.servers) {
       EXPECT_EQ(traffic.updates, sync ? 6 : 24);
-      if (sync) EXPECT_EQ(traffic.staleness, (tracer::StalenessCounts{{0, 6}}));
+      if (sync) {
+        EXPECT_EQ(traffic.staleness, (tracer::StalenessCounts{{0, 6}}));
+      }
     }
   }
 }

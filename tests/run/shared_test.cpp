@@ -82,7 +82,9 @@ TEST(SharedRuns, ObeyTheirLaws) {
       EXPECT_EQ(staleness.workers, 3);
       if (mode != train::Mode::locked) continue;
       EXPECT_EQ(staleness.lost, 0);
-      if (lock == sharing::LockFor::step) EXPECT_EQ(staleness.mean(), 0);
+      if (lock == sharing::LockFor::step) {
+        EXPECT_EQ(staleness.mean(), 0);
+      }
     }
   }
 }

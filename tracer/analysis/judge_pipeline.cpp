@@ -219,7 +219,8 @@ struct PipelineLaws {
       if (copy.why != reasons::h2d) continue;
       const bool of_labels = copy.tensor == "labels";
       const int64_t to = of_labels ? pipeline.devices.back() : pipeline.devices.front();
-      int64_t& sum = copy.dst != to ? elsewhere : of_labels ? labels : images;
+      const bool known = of_labels || copy.tensor == "images";
+      int64_t& sum = !known || copy.dst != to ? elsewhere : of_labels ? labels : images;
       sum += copy.known_bytes();
     }
     const Step& step = pipeline.step;

@@ -10,7 +10,9 @@
 
 #include "tracer/analysis/communication.h"
 #include "tracer/analysis/device_times.h"
-to#include "tracer/analysis/spans.h"
+#include "tracer/analysis/pipeline.h"
+#include "tracer/analysis/shared_updates.h"
+#include "tracer/analysis/spans.h"
 #include "tracer/analysis/split.h"
 #include "tracer/analysis/utilisation.h"
 #include "tracer/format/trace.h"

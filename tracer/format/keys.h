@@ -176,11 +176,11 @@ inline constexpr char version[] = "version";            ///< that an update made
 inline constexpr char lost_updates[] = "lost_updates";  ///< elements it overwrote
 inline constexpr char update_rule[] = "update_rule";    ///< of a step: `store`, …
 inline constexpr char lock[] = "lock";  ///< of a step: held for the `step`, `update`
-inline constexpr char discarded[] = "discarded";        ///< of a push: came too late
-inline constexpr char workers[] = "workers";            ///< that a `sync` waited for
-inline constexpr char servers[] = "servers";            ///< of a step: their number
-inline constexpr char consistency[] = "consistency";    ///< of a step: `ssp`
-inline constexpr char staleness[] = "staleness";        ///< of a step: ssp's bound
+inline constexpr char discarded[] = "discarded";      ///< of a push: came too late
+inline constexpr char workers[] = "workers";          ///< that a `sync` waited for
+inline constexpr char servers[] = "servers";          ///< of a step: their number
+inline constexpr char consistency[] = "consistency";  ///< of a step: `ssp`
+inline constexpr char staleness[] = "staleness";      ///< of a step: ssp's bound
 // Collectives and their messages.
 inline constexpr char collective[] = "collective";
 inline constexpr char algorithm[] = "algorithm";
