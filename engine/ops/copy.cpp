@@ -37,9 +37,9 @@ std::function<void()> mover(const Tensor& x, const Tensor& destination) {
   };
 }
 
-/// Enqueues a copy to a device on the receiver's copy stream.
-void receive(const Tensor& x, const Tensor& destination, const CopyLabel& label,
-             bool destination_is_fresh) {
+/// Enqueues a copy to a device on the receiver's copy stream. Returns its end.
+runtime::EventPtr receive(const Tensor& x, const Tensor& destination,
+                          const CopyLabel& label, bool destination_is_fresh) {
   DeviceContext& receiver = runtime::context(destination.device());
   runtime::Task task;
   describe_copy(task, x.spec(), x.device(), destination.device(), label);
@@ -52,8 +52,9 @@ void receive(const Tensor& x, const Tensor& destination, const CopyLabel& label,
     task.waits.push_back(receiver.compute().record_event());
     destination.storage()->record_stream(receiver.copy());
   }
-  receiver.compute().wait(receiver.copy().enqueue(std::move(task)));
+  runtime::EventPtr done = receiver.copy().enqueue(std::move(task));
   if (runtime::options().launch_blocking) receiver.synchronize();
+  return done;
 }
 
 /// Copies to the host and blocks until the copy has finished.
@@ -119,8 +120,20 @@ Tensor copy_to(const Tensor& x, Device to, CopyLabel label, std::source_location
   if (to.is_host()) return send_to_host(plain, label, "device");
 
   const Tensor result = empty_for_copy({x.sizes(), x.dtype(), nullptr}, to);
-  receive(plain, result, label, true);
-  return result;
+  return arrived({result, receive(plain, result, label, true)});
+}
+
+Arriving send_to(const Tensor& x, Device to, CopyLabel label,
+                 std::source_location site) {
+  if (x.device() == to) return {x, nullptr};
+  const OpEvent op("aten::to", {x}, site);
+  const Tensor result = empty_for_copy({x.sizes(), x.dtype(), nullptr}, to);
+  return {result, receive(contiguous(x), result, label, true)};
+}
+
+Tensor arrived(const Arriving& copy) {
+  if (copy.done) runtime::context(copy.tensor.device()).compute().wait(copy.done);
+  return copy.tensor;
 }
 
 void copy_into(const Tensor& x, const Tensor& destination, CopyLabel label,
@@ -133,7 +146,7 @@ void copy_into(const Tensor& x, const Tensor& destination, CopyLabel label,
     std::memcpy(destination.view().data, copy_to(plain, kHost, label).view().data,
                 plain.nbytes());
   } else {
-    receive(plain, destination, label, false);
+    arrived({destination, receive(plain, destination, label, false)});
   }
 }
 

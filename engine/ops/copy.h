@@ -23,6 +23,21 @@ struct CopyLabel {
 Tensor copy_to(const Tensor& x, Device to, CopyLabel label,
                std::source_location site = std::source_location::current());
 
+/// A copy that may still be on its way.
+struct Arriving {
+  Tensor tensor;
+  runtime::EventPtr done;  ///< null if nothing was copied
+};
+
+/// Like copy_to to a device, but the receiver's compute stream does not wait: work that
+/// is enqueued there before `arrived` does not need the tensor. `x` must be on a
+/// device.
+Arriving send_to(const Tensor& x, Device to, CopyLabel label,
+                 std::source_location site = std::source_location::current());
+/// Makes the compute stream of the tensor's device wait for the copy. Returns the
+/// tensor.
+Tensor arrived(const Arriving& copy);
+
 /// Like copy_to, but into existing plain memory of the receiver; `destination` may be
 /// part of a larger tensor. The copy waits for the receiver's earlier work on it.
 void copy_into(const Tensor& x, const Tensor& destination, CopyLabel label,

@@ -187,7 +187,7 @@ void PipelineModel::run(const Tensor& images, const Loss& loss) {
   const int chunks = static_cast<int>(first_rows_.size()) - 1;
   for (int m = 0; m < chunks; ++m) {
     const auto at = first_rows_.begin() + m;
-    passing(0, m).input = images.narrowed(at[0], at[1] - at[0]);
+    passing(0, m).input = {images.narrowed(at[0], at[1] - at[0]), nullptr};
   }
   for (const PipelineAction& action : order_) {
     if (action.micro_batch >= chunks) continue;
@@ -199,19 +199,16 @@ void PipelineModel::run(const Tensor& images, const Loss& loss) {
   }
 }
 
-// A stage fetches what it needs when its action is enqueued. If the stage before sent
-// it, the receiver's compute stream would wait for it at once, before actions that do
-// not need it.
+// A stage sends its result at once, but the receiver's compute stream waits for it only
+// when the action that needs it is enqueued: other actions may come before.
 
 void PipelineModel::forward_pass(const PipelineAction& action, const Loss& loss) {
   const ActionPhase phase(action);
   const auto stage = static_cast<size_t>(action.stage);
   const int m = action.micro_batch;
   Passing& mine = passing(stage, m);
-  Tensor x = std::exchange(mine.input, {});
+  Tensor x = ops::arrived(std::exchange(mine.input, {}));
   if (stage > 0) {
-    x = ops::copy_to(x, device_of(stage),
-                     {reasons::activation, "output", action.stage, m});
     mine.input_grad = std::make_shared<Tensor>();
     x = begin_tape(x, mine.input_grad);
   }
@@ -220,7 +217,9 @@ void PipelineModel::forward_pass(const PipelineAction& action, const Loss& loss)
     mine.root = loss(output, first_rows_[static_cast<size_t>(m)]);
     return;
   }
-  passing(stage + 1, m).input = output.detach();
+  passing(stage + 1, m).input =
+      ops::send_to(output.detach(), device_of(stage + 1),
+                   {reasons::activation, "output", action.stage + 1, m});
   mine.root = history_of(output);
 }
 
@@ -228,15 +227,14 @@ void PipelineModel::backward_pass(const PipelineAction& action) {
   const ActionPhase phase(action);
   const auto stage = static_cast<size_t>(action.stage);
   const int m = action.micro_batch;
-  Passing mine = std::exchange(passing(stage, m), {});
-  if (mine.output_grad.defined()) {
-    const CategoryScope category(MemoryCategory::gradients);
-    mine.output_grad =
-        ops::copy_to(mine.output_grad, device_of(stage),
-                     {reasons::activation_grad, "output", action.stage, m});
-  }
-  if (mine.root.requires_grad()) autograd::backward(mine.root, mine.output_grad);
-  if (stage > 0) passing(stage - 1, m).output_grad = *mine.input_grad;
+  const Passing mine = std::exchange(passing(stage, m), {});
+  const Tensor output_grad = ops::arrived(mine.output_grad);
+  if (mine.root.requires_grad()) autograd::backward(mine.root, output_grad);
+  if (stage == 0) return;
+  const CategoryScope category(MemoryCategory::gradients);
+  passing(stage - 1, m).output_grad =
+      ops::send_to(*mine.input_grad, device_of(stage - 1),
+                   {reasons::activation_grad, "output", action.stage - 1, m});
 }
 
 void PipelineModel::describe(tracer::HostEvent& step, bool train) const {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "engine/ops/copy.h"
 #include "engine/parallel/primitives.h"
 #include "engine/parallel/stages.h"
 #include "engine/plan/pipeline.h"
@@ -63,10 +64,10 @@ class PipelineModel : public nn::Module {
  private:
   /// A micro-batch between the forward and the backward pass of a stage.
   struct Passing {
-    Tensor input;                        ///< before the forward pass
+    ops::Arriving input;                 ///< before the forward pass
     std::shared_ptr<Tensor> input_grad;  ///< set by the backward pass
     Tensor root;                         ///< where the backward pass begins
-    Tensor output_grad;                  ///< before it; undefined for a loss
+    ops::Arriving output_grad;           ///< before it; undefined for a loss
   };
 
   void forward_pass(const plan::PipelineAction& action, const Loss& loss);

@@ -17,16 +17,15 @@ std::vector<SharedUpdate> find_shared_updates(const Trace& trace) {
   for (const Event& event : trace.events) {
     if (!event.is("phase") || event.name != phases::optimizer) continue;
     if (!event.args.contains(keys::version)) continue;
+    if (event.args.contains(keys::server)) continue;  // see staleness.h
     const auto number = [&](const char* key) {
       return int_arg(event.args, key, kNone);
     };
-    updates.push_back({&event, number(keys::worker), number(keys::server),
-                       number(keys::read_version), number(keys::version),
-                       number(keys::lost_updates)});
+    updates.push_back({&event, number(keys::worker), number(keys::read_version),
+                       number(keys::version), number(keys::lost_updates)});
   }
-  std::stable_sort(updates.begin(), updates.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.server, a.version) < std::tie(b.server, b.version);
-  });
+  std::stable_sort(updates.begin(), updates.end(),
+                   [](const auto& a, const auto& b) { return a.version < b.version; });
   return updates;
 }
 

@@ -13,7 +13,7 @@ namespace lockstep::tracer {
 /// One update: a phase `optimizer` that states the version which it made.
 struct SharedUpdate {
   const Event* event = nullptr;
-  int64_t worker = kNone, server = kNone;  ///< kNone: not stated
+  int64_t worker = kNone;  ///< kNone: not stated
   int64_t read_version = kNone, version = kNone;
   int64_t lost = kNone;  ///< elements in which it overwrote another update
 
@@ -21,7 +21,8 @@ struct SharedUpdate {
   int64_t staleness() const { return version - 1 - read_version; }
 };
 
-/// Returns the updates, by server and version; none if no model is shared.
+/// Returns the updates by version; none if no model is shared in host memory. (Those of
+/// parameter servers: staleness.h.)
 std::vector<SharedUpdate> find_shared_updates(const Trace& trace);
 
 /// All updates of a trace.
