@@ -55,9 +55,10 @@ int run_sweep(const EmulateCommand& c) {
     std::printf("%s\n", tracer::sweep_json(axes, points).dump(1).c_str());
     return 0;
   }
-  std::printf("assumed: %s; each rank repeats the recorded step\n\n%s",
-              tracer::assumptions(c.options).c_str(),
-              tracer::sweep_text(axes, points).c_str());
+  std::printf(
+      "assumed: %s; each rank repeats the recorded step\n"
+      "speed-up: against the recorded step on one device, without DDP\n\n%s",
+      tracer::assumptions(c.options).c_str(), tracer::sweep_text(axes, points).c_str());
   return 0;
 }
 
@@ -100,7 +101,7 @@ int run(const EmulateCommand& c) {
   if (!c.out.empty()) tracer::write_trace(emulated, c.out);
   std::printf("%s\n", text.c_str());
   if (c.out.empty()) return 0;
-  const size_t steps = tracer::find_steps(emulated).size();
+  const size_t steps = tracer::join_ranks(tracer::find_steps(emulated)).size();
   std::fprintf(c.json ? stderr : stdout, "=> trace written: %s (%zu step%s)\n",
                c.out.c_str(), steps, steps == 1 ? "" : "s");
   return 0;
