@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "run/words.h"
 
@@ -42,6 +43,9 @@ CLI::Option* add_choice(CLI::App& command, const std::string& names, Value& valu
 void add_run_flags(CLI::App& command, run::RunConfig& config);
 /// Declares those of the ways of sharing the work (mode_flags.cpp).
 void add_mode_flags(CLI::App& command, run::RunConfig& config);
+/// Reads `--schedule 1f1b` and the other names of pipeline schedules as
+/// `--pipeline-schedule 1f1b`: no learning rate schedule has such a name.
+void tell_schedules_apart(std::vector<std::string>& words);
 
 /// Requires one of the command's subcommands. For any other word (a typo, say), throws
 /// a UsageError naming the word and listing the available subcommands.

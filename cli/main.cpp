@@ -6,6 +6,7 @@
 #include "base/program.h"
 #include "cli/argparse.h"
 #include "cli/commands.h"
+#include "cli/flags.h"
 #include "engine/train/trainer.h"
 #include "lessons/machine/judge.h"
 #include "run/printable.h"
@@ -72,6 +73,7 @@ int run(int argc, char** argv) {
     }
   }
   read_like_argparse(app, words);
+  tell_schedules_apart(words);
   std::reverse(words.begin(), words.end());  // CLI11 expects them reversed
   try {
     app.parse(words);

@@ -56,7 +56,7 @@ void add_pipeline_flags(CLI::App& c, run::PipelineConfig& o) {
       "features.10,classifier");
   add_choice<run::PipelineKind>(c, "--pipeline-schedule", o.schedule,
                                 "model-parallel: the order of the forward and backward "
-                                "passes");
+                                "passes; also as --schedule");
   c.add_option("--micro-batches", o.micro_batches,
                "model-parallel: parts of a batch that pass through the stages one by "
                "one (default: as many as stages)")
@@ -71,7 +71,23 @@ void add_pipeline_flags(CLI::App& c, run::PipelineConfig& o) {
                "model-parallel: write the schedule as CSV");
 }
 
+bool names_pipeline_schedule(const std::string& word) {
+  return run::value_of<run::PipelineKind>(word).has_value();
+}
+
 }  // namespace
+
+void tell_schedules_apart(std::vector<std::string>& words) {
+  const std::string flag = "--schedule", of_pipelines = "--pipeline-schedule";
+  for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    const bool joined = words[i].starts_with(flag + "=");
+    if (joined && names_pipeline_schedule(words[i].substr(flag.size() + 1))) {
+      words[i].replace(0, flag.size(), of_pipelines);
+    }
+    const bool followed = words[i] == flag && i + 1 < words.size();
+    if (followed && names_pipeline_schedule(words[i + 1])) words[i] = of_pipelines;
+  }
+}
 
 void add_mode_flags(CLI::App& c, run::RunConfig& o) {
   c.add_flag("--loss-in-forward", o.loss_in_forward,

@@ -8,11 +8,6 @@ namespace {
 constexpr std::string_view kToy = "toy", kAlexNet = "alexnet", kVgg = "vgg",
                            kByEnvironment = "env://";
 
-bool has_ranks(const RunConfig& c) {
-  return c.distributed.multiprocessing || c.distributed.world_size > 1 ||
-         c.environment.is_launched_rank() || meets_by_environment(c);
-}
-
 /// The example's --lr, --momentum and --wd are meant for SGD. If they are not given,
 /// the other optimizers use PyTorch's defaults.
 void adopt_defaults(RunConfig& c) {
@@ -45,7 +40,7 @@ void resolve_switches(RunConfig& c) {
     if (c.device.type == DeviceType::cuda) {
       throw UsageError("--no-accel trains on the CPU; fix: omit --device-type cuda");
     }
-    const bool alone = !c.mode && !has_ranks(c);
+    const bool alone = !c.mode && !ranks_are_processes(c);
     if (alone && c.device.count == 0) c.mode = train::Mode::single;
   }
 }
@@ -60,7 +55,7 @@ void resolve_seed(RunConfig& c) {
 
 train::Mode mode_of(const RunConfig& c) {
   if (c.mode && train::has_ranks(*c.mode)) return *c.mode;
-  if (has_ranks(c)) return train::Mode::ddp;
+  if (ranks_are_processes(c)) return train::Mode::ddp;
   if (c.device.gpu) return train::Mode::single;
   if (c.mode) return *c.mode;
   return has_features(c) ? train::Mode::dp_features : train::Mode::dp;
@@ -70,6 +65,11 @@ bool is_toy(const RunConfig& c) { return c.model.arch == kToy; }
 
 bool has_features(const RunConfig& c) {
   return c.model.arch.starts_with(kAlexNet) || c.model.arch.starts_with(kVgg);
+}
+
+bool ranks_are_processes(const RunConfig& c) {
+  return c.distributed.multiprocessing || c.distributed.world_size > 1 ||
+         c.environment.is_launched_rank() || meets_by_environment(c);
 }
 
 bool meets_by_environment(const RunConfig& c) {

@@ -182,6 +182,8 @@ bool is_toy(const RunConfig& config);
 bool has_features(const RunConfig& config);
 /// Returns whether torchrun's variables identify the rank: env://, no --world-size.
 bool meets_by_environment(const RunConfig& config);
+/// Returns whether this process starts ranks as processes, or is one of several.
+bool ranks_are_processes(const RunConfig& config);
 
 /// Checks that the options are consistent; a flag that the run would ignore is an
 /// error. Throws UsageError, or std::runtime_error if a folder or a device is missing.

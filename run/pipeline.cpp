@@ -145,6 +145,18 @@ void validate_named(const RunConfig& c) {
   schedule_by_flags(c);
 }
 
+/// Returns a --split for as many stages as there are devices (two unless given), where
+/// the usual names are enough: at most five of a ResNet, four of the others.
+std::string usual_split(const RunConfig& c) {
+  const std::vector<std::string> of_resnet{
+      "layer3", "layer2,layer4", "layer2,layer3,layer4", "layer1,layer2,layer3,layer4"};
+  const std::vector<std::string> of_others{"classifier", "features.6,classifier",
+                                           "features.3,features.6,classifier"};
+  const auto& splits = has_features(c) ? of_others : of_resnet;
+  const int stages = std::max(c.device.count, 2) * c.pipeline.virtual_stages;
+  return splits[std::min<size_t>(static_cast<size_t>(stages - 2), splits.size() - 1)];
+}
+
 }  // namespace
 
 int pipeline_devices(const RunConfig& c) {
@@ -169,8 +181,8 @@ void validate_pipeline(const RunConfig& c) {
   if (c.pipeline.split.empty()) {
     throw UsageError(
         fmt::format("--mode model-parallel needs the layers that begin a stage; fix: "
-                    "add --split {}",
-                    has_features(c) ? "classifier" : "layer3"));
+                    "add --split, such as {}",
+                    usual_split(c)));
   }
   c.pipeline.schedule_file.empty() ? validate_named(c) : validate_file(c);
   const int devices = pipeline_devices(c);

@@ -49,8 +49,8 @@ void validate_mode(const RunConfig& c) {
       c.distributed.backend == DistBackend::gloo) {
     throw UsageError(
         "--dist-backend gloo requires processes, but without processes ranks are "
-        "threads with a "
-        "ring in memory; fix: omit it, or use --multiprocessing-distributed");
+        "threads with a ring in memory; fix: omit it, or use "
+        "--multiprocessing-distributed");
   }
 }
 
@@ -206,8 +206,8 @@ void validate_data_parallel(const RunConfig& c) {
   if (device.input_on && !parallel) {
     throw UsageError(
         fmt::format("--input-on says where DataParallel finds its input, but --mode {} "
-                    "copies the "
-                    "input to its device; fix: omit --input-on, or use --mode dp",
+                    "copies the input to its device; fix: omit --input-on, or use "
+                    "--mode dp",
                     train::name(mode_of(c))));
   }
   if (mode == train::Mode::dp_criterion && is_toy(c)) {

@@ -51,8 +51,7 @@ void validate_shared(const RunConfig& c) {
   const Mode mode = mode_of(c);
   if (!train::shares_memory(mode)) return;
   const DistributedConfig& d = c.distributed;
-  if (d.multiprocessing || d.world_size > 1 || c.environment.is_launched_rank() ||
-      meets_by_environment(c)) {
+  if (ranks_are_processes(c)) {
     throw UsageError(
         fmt::format("--mode {} shares weights in the memory of one process, but these "
                     "ranks are processes; fix: use threads: --mode {} --devices N, "
@@ -67,8 +66,7 @@ void validate_shared(const RunConfig& c) {
       c.recipe.accumulate > 1) {
     throw UsageError(
         "--lock step holds the lock for one batch, but --accumulate updates the "
-        "weights "
-        "after several; fix: omit it, or use --lock update");
+        "weights after several; fix: omit it, or use --lock update");
   }
 }
 
@@ -81,8 +79,7 @@ void validate_ps(const RunConfig& c) {
     if (!holds) throw UsageError(problem);
   };
   require(
-      !c.distributed.multiprocessing && c.distributed.world_size <= 1 &&
-          !c.environment.is_launched_rank() && !meets_by_environment(c),
+      !ranks_are_processes(c),
       "--mode ps has servers and workers that are threads of one process; fix: omit "
       "--multiprocessing-distributed and the options of other processes");
   require(ps.consistency == Consistency::ssp || !c.given.contains("--staleness"),

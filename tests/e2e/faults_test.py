@@ -65,6 +65,12 @@ class Faults(TempTest):
         text, _ = run("train", "--device-type", "null", "--dummy", "--steps", 0, "-b",
                       8, "-j", 1)
         self.assertIn("(1281167 training, 256233 test images, generated)", text)
+        text, _ = run(*one, "--mode", "model-parallel", "--split", "layer2,layer4",
+                      "--schedule", "1f1b", "--micro-batches", 4)
+        self.assertIn("1f1b", text)
+        run(*one, "--schedule=cosine")
+        self.fails("--pipeline-schedule has no effect on --mode dp; fix: omit it", *one,
+                   "--mode", "dp", "--schedule=gpipe", code=2)
         self.fails("--no-accel", *one, "--no-accel", "--device-type", "cuda", code=2)
         self.fails("2^64", *one, "--seed", 2 ** 64, code=2)
         run(*one, "--seed", 2 ** 64 - 1)

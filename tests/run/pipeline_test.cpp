@@ -160,7 +160,18 @@ std::string why_no_pipeline(const std::function<void(RunConfig&)>& change) {
 TEST(PipelineFlags, SayWhatIsImpossible) {
   EXPECT_EQ(why_no_pipeline([](RunConfig&) {}), "");
   const std::pair<const char*, std::function<void(RunConfig&)>> cases[] = {
-      {"add --split layer3", [](RunConfig& c) { c.pipeline.split = ""; }},
+      {"such as layer3", [](RunConfig& c) { c.pipeline.split = ""; }},
+      {"such as layer2,layer3,layer4",
+       [](RunConfig& c) {
+         c.pipeline.split = "";
+         c.device.count = 4;
+       }},
+      {"such as features.6,classifier",
+       [](RunConfig& c) {
+         c.pipeline.split = "";
+         c.device.count = 3;
+         c.model.arch = "vgg16";
+       }},
       {"1F1B needs at least as many micro-batches as ranks",
        [](RunConfig& c) { c.pipeline.micro_batches = 2; }},
       {"naive runs the whole batch as one micro-batch",

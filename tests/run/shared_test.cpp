@@ -83,7 +83,7 @@ TEST(SharedRuns, ObeyTheirLaws) {
       if (mode != train::Mode::locked) continue;
       EXPECT_EQ(staleness.lost, 0);
       if (lock == sharing::LockFor::step) {
-        EXPECT_EQ(staleness.mean(), 0);
+        EXPECT_EQ(tracer::mean_staleness(staleness.histogram), 0);
       }
     }
   }

@@ -61,6 +61,14 @@ TEST(Utilisation, CountsCoresAndPorts) {
                            "busy 0.3 · busiest port: dev 0 out 38 %\n"));
 }
 
+TEST(Utilisation, TheHostHasPorts) {
+  Trace trace = small();
+  for (Event& event : trace.events) {
+    if (event.is("copy") && int_arg(event.args, "src") == 0) event.args["src"] = "host";
+  }
+  EXPECT_TRUE(summary_says(trace, "busiest port: host out 45 %\n"));
+}
+
 TEST(Utilisation, ALoaderKeepsUpWithPartOfItsTime) {
   const Utilisation use = use_of(with_loader(4));
   ASSERT_TRUE(use.data && use.workers);

@@ -29,14 +29,6 @@ std::vector<SharedUpdate> find_shared_updates(const Trace& trace) {
   return updates;
 }
 
-double Staleness::mean() const {
-  double sum = 0;
-  for (const auto& [staleness, count] : histogram) {
-    sum += static_cast<double>(staleness) * static_cast<double>(count);
-  }
-  return updates == 0 ? 0 : sum / static_cast<double>(updates);
-}
-
 Staleness staleness_of(const Trace& trace) {
   Staleness all;
   std::set<int64_t> workers;
@@ -69,8 +61,8 @@ std::string staleness_text(const Staleness& all) {
   std::string text = fmt::format(
       "\nshared model · {} update{} by {} worker{} · staleness {:.2f} on "
       "average · {}\n",
-      all.updates, plural(all.updates), all.workers, plural(all.workers), all.mean(),
-      lost_text(all.lost));
+      all.updates, plural(all.updates), all.workers, plural(all.workers),
+      mean_staleness(all.histogram), lost_text(all.lost));
   for (const auto& [staleness, count] : all.histogram) {
     const double share = static_cast<double>(count) / static_cast<double>(all.updates);
     text +=
@@ -85,7 +77,7 @@ std::string staleness_text(const Staleness& all) {
 Json staleness_json(const Staleness& all) {
   Json json = {{"updates", all.updates},
                {"workers", all.workers},
-               {"mean_staleness", all.mean()},
+               {"mean_staleness", mean_staleness(all.histogram)},
                {"histogram", Json::object()},
                {"lost_updates", nullptr}};
   if (all.lost != kNone) json["lost_updates"] = all.lost;

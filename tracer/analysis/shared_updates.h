@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tracer/analysis/staleness.h"
 #include "tracer/format/trace.h"
 
 namespace lockstep::tracer {
@@ -28,10 +29,8 @@ std::vector<SharedUpdate> find_shared_updates(const Trace& trace);
 /// All updates of a trace.
 struct Staleness {
   int64_t updates = 0, workers = 0;
-  std::map<int64_t, int64_t> histogram;  ///< staleness → number of updates
-  int64_t lost = kNone;                  ///< elements; kNone: not recorded
-
-  double mean() const;
+  StalenessCounts histogram;  ///< staleness → number of updates
+  int64_t lost = kNone;       ///< elements; kNone: not recorded
 };
 
 /// Leaves out updates whose versions are missing or contradict each other.

@@ -94,7 +94,8 @@ std::string servers_text(const ServerSummary& summary) {
   }
   return text +
          "  over all recorded steps. Staleness: the updates that others made between a "
-         "worker's pull\n  and the update with its gradient.\n";
+         "worker's pull\n  and the update with its gradient. In: gradients and, before "
+         "the\n  first step, the initial weights.\n";
 }
 
 Json servers_json(const ServerSummary& summary) {

@@ -10,8 +10,8 @@
 
 namespace lockstep::tracer {
 
-/// How many updates had which staleness: the number of updates that others made to the
-/// server between the worker's pull and the update with its gradient.
+/// How many updates had which staleness: the number of updates that others made between
+/// the worker's read of the weights and the update with its gradient.
 using StalenessCounts = std::map<int64_t, int64_t>;
 
 struct ServerTraffic {

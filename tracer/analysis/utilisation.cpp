@@ -133,14 +133,17 @@ class UtilisationMeter {
         const CopyFacts copy = copy_facts(*task);
         const int64_t begin = std::max(task->ts, step->begin);
         const int64_t end = std::min(task->end(), step->last_end);
-        if (copy.src >= 0) ports[{copy.src, true}].add(begin, end);
-        if (copy.dst >= 0) ports[{copy.dst, false}].add(begin, end);
+        if (copy.src >= kHost) ports[{copy.src, true}].add(begin, end);
+        if (copy.dst >= kHost) ports[{copy.dst, false}].add(begin, end);
       }
     }
     Utilisation::BusiestPort busiest;
     for (const auto& [port, spans] : ports) {
       const double share = static_cast<double>(spans.covered()) / length_;
-      if (share > busiest.share) busiest = {share, port.first, port.second};
+      const bool names_device = busiest.device == kHost && share == busiest.share;
+      if (share > busiest.share || names_device) {
+        busiest = {share, port.first, port.second};
+      }
     }
     return busiest;
   }
@@ -157,8 +160,10 @@ std::string share_or_unknown(const std::optional<double>& share) {
 std::string port_text(const Utilisation& use) {
   if (!use.port) return "busiest port unknown";
   if (use.port->share == 0) return "no copies";
-  return fmt::format("busiest port: dev {} {} {}", use.port->device,
-                     use.port->out ? "out" : "in", percent(use.port->share));
+  const std::string port =
+      use.port->device == kHost ? "host" : fmt::format("dev {}", use.port->device);
+  return fmt::format("busiest port: {} {} {}", port, use.port->out ? "out" : "in",
+                     percent(use.port->share));
 }
 
 }  // namespace

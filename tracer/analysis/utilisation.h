@@ -15,10 +15,10 @@ struct Utilisation {
   std::optional<double> workers;  ///< of the loader's workers' time, needed to keep up
   int64_t worker_count = 0;
   std::optional<double> cores;  ///< mean number of cores that ran kernels
-  /// The device's port that was in use the longest.
+  /// The port, of a device or of the host, that was in use the longest.
   struct BusiestPort {
-    double share = 0;  ///< 0: nothing was copied
-    int64_t device = 0;
+    double share = 0;    ///< 0: nothing was copied
+    int64_t device = 0;  ///< or kHost
     bool out = false;
   };
   std::optional<BusiestPort> port;
