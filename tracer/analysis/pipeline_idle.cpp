@@ -12,8 +12,7 @@ const SlotWords& words_of(Slot slot) {
       {"passes", "a kernel of a pass runs"},
       {"fill",
        "it waits for its first forward or backward pass: the first micro-batch is "
-       "still "
-       "on its way"},
+       "still on its way"},
       {"drain",
        "its forward passes are over, and it waits for backward passes of others"},
       {"order",
