@@ -78,8 +78,13 @@ Trace ranges_of(const plan::PipelineSchedule& schedule,
       from.args["correlation"] = event.id;
       theirs.events.push_back(from);
     }
-    if (event.is(categories::kernel)) {
-      from.args = {{"correlation", event.op}, {"device", event.pid - 1}, {"stream", 7}};
+    const bool link = event.is(categories::copy);
+    if (event.is(categories::kernel) || link) {
+      from.args = {{"correlation", event.op},
+                   {"device", event.pid - 1},
+                   {"stream", link ? 20 : 7}};
+      from.cat = "kernel";
+      if (link) from.name = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)";
       theirs.events.push_back(from);
     }
   }
@@ -102,6 +107,17 @@ TEST(PipelineText, OfPyTorchsRanges) {
   EXPECT_EQ(grid->schedule, "");
   EXPECT_EQ(grid->stages[0].most_live, 4);
   EXPECT_NE(text_of(trace).find("pipeline: 4 stages"), std::string::npos);
+}
+
+TEST(PipelineText, SendAndRecvOfNcclAreTheLink) {
+  const auto schedule = pipeline_schedule(PipelineOrder::gpipe, 4, 8);
+  const auto ours = grid_of(made_pipeline(schedule, one_and_two(4, 0.25)));
+  const auto theirs = grid_of(ranges_of(schedule, one_and_two(4, 0.25)));
+  ASSERT_NE(theirs, nullptr);
+  EXPECT_EQ(theirs->length(), ours->length());
+  EXPECT_EQ(theirs->times.sum(), 4 * theirs->length());
+  EXPECT_GE(theirs->times[link], ours->times[link]);
+  EXPECT_GT(ours->times[link], 0);
 }
 
 TEST(PipelineText, OneRanksFileLeavesWaitsUnknown) {
