@@ -141,7 +141,7 @@ phase backward 0 3000 900
 op GatherBackward 0 3010 50
 copy grad 1 3100 10 op=12 why=activation_grad src=2 dst=0 bytes=16 tensor=output
 phase all_reduce 0 3500 100
-collective sum 1 3520 200 op=14 collective=all_reduce why=all_reduce group_size=2 bytes=400
+collective s 1 3520 99 op=14 why=all_reduce collective=all_reduce group_size=2 bytes=400
 copy ring 1 3530 50 op=14 why=all_reduce src=1 dst=0 bytes=200 group=features seq=0
 phase optimizer 0 4000 50
 )")
@@ -163,10 +163,10 @@ phase optimizer 0 4000 50
       {"grad@device 0",
        "The **gradient of the features** (16 B) goes from the classifier's device 2 "
        "back to device 0, which can now run the backward pass of its chunk."},
-      {"sum@device 0",
+      {"s@device 0",
        "**all_reduce** of the gradients of the features (**400 B**) among the 2 "
        "devices "
-       "that have them, in 200 µs: each gets the **sum**, since the loss is already "
+       "that have them, in 99 µs: each gets the **sum**, since the loss is already "
        "the "
        "mean over the batch."},
       {"ring@device 0",
