@@ -98,9 +98,9 @@ HybridLedger hybrid_ledger(const Trace& trace) {
 
 std::string hybrid_text(const HybridLedger& ledger) {
   if (ledger.rows.empty()) return {};
-  std::string text =
-      fmt::format("\nbetween devices, per training step{:>13}{:>12}{:>12}{:>12}\n",
-                  "in", "out", "DDP's in", "DDP's out");
+  std::string text = fmt::format("\n{:<47}{:>12}{:>12}{:>12}{:>12}\n",
+                                 "between devices, per training step", "in", "out",
+                                 "DDP's in", "DDP's out");
   int64_t sent = 0, sent_by_ddp = 0;
   for (const HybridLedger::Row& row : ledger.rows) {
     const bool last = &row == &ledger.rows.back();

@@ -135,8 +135,8 @@ phase scatter 0 110 20
 copy images 1 115 10 op=5 why=scatter src=host dst=0 bytes=80 tensor=images
 copy images 2 115 10 op=5 why=scatter src=host dst=1 bytes=40 tensor=images
 phase gather 0 330 20
-copy output 3 340 10 op=8 why=activation src=0 dst=2 bytes=16 tensor=output
-copy output 3 360 10 op=8 why=activation src=1 dst=2 bytes=8 tensor=output
+copy first 3 340 10 op=8 why=activation src=0 dst=2 bytes=16 tensor=output
+copy second 3 360 10 op=8 why=activation src=1 dst=2 bytes=8 tensor=output
 phase backward 0 3000 900
 op GatherBackward 0 3010 50
 copy grad 1 3100 10 op=12 why=activation_grad src=2 dst=0 bytes=16 tensor=output
@@ -152,12 +152,13 @@ phase optimizer 0 4000 50
        "The "
        "images stay on the host, because **scatter** will send each device its chunk."},
       {"scatter",
-       "**scatter** cuts the batch into 2 chunks of 2 and 1, for the devices that have "
-       "the features: **120 B** leave the host. The classifier's device gets none."},
+       "**scatter** cuts the batch into 2 chunks of 2 (last: 1), for the devices that "
+       "have the features: **120 B** leave the host. The classifier's device gets "
+       "none."},
       {"gather",
        "The **features' outputs** (**24 B**) go to device 2, where the classifier and "
        "the loss see the whole batch."},
-      {"output@device 2",
+      {"first@device 2",
        "The **features of device 0's chunk** (16 B) go to device 2, which has the "
        "classifier."},
       {"grad@device 0",
