@@ -1,11 +1,10 @@
-// `--mode hybrid`: what a run moves, which damage `trace check` rejects, which requests
-// it cannot obey, and that a resumed run continues bitwise.
+// `--mode hybrid`: what a run moves, which damage `trace check` rejects, and which
+// requests it cannot obey.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 
@@ -252,49 +251,6 @@ TEST(HybridRun, RefusesWhatItCannotDo) {
   RunConfig input = hybrid_config();
   input.device.input_on = InputOn::device0;
   EXPECT_NE(refusal(input).find("; fix: omit --input-on"), std::string::npos);
-}
-
-/// Returns the losses of the last `count` training steps in the summary.
-std::vector<double> last_hybrid_losses(const std::string& summary, size_t count) {
-  std::vector<double> losses;
-  std::ifstream file(summary);
-  const tracer::Json whole = tracer::Json::parse(file);
-  for (const tracer::Json& step : whole["steps"]) {
-    if (step["kind"] == "train") losses.push_back(step["loss"]);
-  }
-  EXPECT_GE(losses.size(), count);
-  return {losses.end() - static_cast<int64_t>(count), losses.end()};
-}
-
-// Ten images in batches of 6 and 4 on three devices; AlexNet is the smallest net with
-// features and a classifier. The resumed epoch is the second of the whole run.
-TEST(HybridRun, AResumedRunContinuesBitwise) {
-  const fs::path folder =
-      fs::temp_directory_path() / ("hybrid-" + std::to_string(::getpid()));
-  RunConfig config = hybrid_config("alexnet");
-  config.device.type = DeviceType::cpu;
-  config.device.count = 3;
-  config.device.threads = 1;
-  config.data.image_size = 64;
-  config.data.classes = 2;
-  config.recipe.batch_size = 6;
-  config.recipe.epochs = 2;
-  config.steps = -1;
-  const std::string summary = folder.string() + ".summary.json";
-  config.output.summary = summary;
-  RunConfig whole = config, first = config, second = config;
-  EXPECT_EQ(run_training(whole), 0);
-  const std::vector<double> uninterrupted = last_hybrid_losses(summary, 2);
-  first.recipe.epochs = 1;
-  first.checkpoint.folder = folder;
-  EXPECT_EQ(run_training(first), 0);
-  second.checkpoint.resume = (folder / "checkpoint.safetensors").string();
-  second.given = {"--epochs"};
-  EXPECT_EQ(run_training(second), 0);
-  EXPECT_EQ(last_hybrid_losses(summary, 2), uninterrupted);
-  EXPECT_NE(uninterrupted[0], uninterrupted[1]);
-  fs::remove_all(folder);
-  fs::remove(summary);
 }
 
 }  // namespace

@@ -1,5 +1,12 @@
 // Features on N−1 devices, the classifier on one: the same training as on one device,
-// and as DataParallel around the features on N−1 devices.
+// and as DataParallel around the features on N−1 devices. A resumed run continues
+// bitwise.
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "engine/data/generated.h"
+#include "engine/train/checkpoint.h"
 #include "tests/engine/sharing/hybrid_way.h"
 
 namespace lockstep {
@@ -11,6 +18,8 @@ using test::by_one_device;
 using test::Hybrid;
 using test::Outcome;
 using test::Problem;
+using train::Mode;
+using train::Trainer;
 
 Problem small_vgg(bool batch_norm, double dropout, std::vector<int64_t> rows = {8, 8}) {
   return {[=] { return std::make_shared<test::SmallVgg>(batch_norm, dropout); },
@@ -169,6 +178,86 @@ TEST(Hybrid, EvaluatesWithTheStatisticsOfReplicaZero) {
 TEST(Hybrid, RequiresFeatures) {
   const nn::ModulePtr model = test::in_double(test::make_toy);
   EXPECT_THROW(train::make_hybrid(*model, test::devices(3)), std::runtime_error);
+}
+
+// --- checkpoints: one copy of the features, which any mode can resume
+
+constexpr int64_t kPictures = 10, kRows = 6;  ///< two batches per epoch: 6 and 4
+
+/// A small VGG with batch norm and dropout, whose runs end in a file.
+class HybridResumes : public testing::Test {
+ protected:
+  HybridResumes() { ops::manual_seed(1); }
+  ~HybridResumes() override { std::filesystem::remove(file_); }
+
+  static Trainer trainer(Mode mode, int devices) {
+    const test::Problem small{
+        [] { return std::make_shared<test::SmallVgg>(true, 0.5); }, {2, 8, 8}, 3, {}};
+    train::TrainerOptions options;
+    options.mode = mode;
+    options.devices = test::devices(devices);
+    options.dtype = DType::f64;
+    options.quiet = true;
+    options.optimizer = optim::SgdOptions{0.05, 0.9, 1e-2};
+    return Trainer(small.model(test::reference(0)), options);
+  }
+
+  static void run_epoch(Trainer& trainer, int epoch) {
+    data::DataLoader loader(
+        std::make_shared<data::Generated>(std::vector<int64_t>{2, 8, 8}, 3, kPictures),
+        {.batch_size = kRows, .shuffle = true});
+    trainer.train_epoch(loader, epoch);
+    trainer.validate(loader);
+  }
+
+  void save(Trainer& trainer) const {
+    train::save_checkpoint(file_, train::take_snapshot({"small", 1}, trainer));
+  }
+  void resume(Trainer& trainer) const { train::load_checkpoint(file_, trainer); }
+
+  /// Returns a hash of the weights, the running statistics and the momentum.
+  static std::vector<uint64_t> bits(Trainer& trainer) {
+    Tensors state;
+    for (const auto& [name, tensor] : trainer.optimizer_state()) {
+      state.push_back(tensor);
+    }
+    return {test::bits_of(trainer.model()->parameters()),
+            test::bits_of(trainer.model()->buffers()), test::bits_of(state)};
+  }
+
+ private:
+  const std::string file_ = std::filesystem::temp_directory_path() /
+                            ("hybrid-" + std::to_string(::getpid()) + ".safetensors");
+};
+
+TEST_F(HybridResumes, Bitwise) {
+  Trainer whole = trainer(Mode::hybrid, 4);
+  run_epoch(whole, 0);
+  save(whole);
+  const auto halfway = bits(whole);
+  run_epoch(whole, 1);
+  ops::manual_seed(1);
+  Trainer second = trainer(Mode::hybrid, 4);
+  resume(second);
+  EXPECT_EQ(bits(second), halfway);
+  run_epoch(second, 1);
+  EXPECT_EQ(bits(second), bits(whole));
+  EXPECT_NE(bits(second), halfway) << "it trained";
+}
+
+TEST_F(HybridResumes, OnOneDeviceAndBack) {
+  Trainer hybrid = trainer(Mode::hybrid, 3);
+  run_epoch(hybrid, 0);
+  save(hybrid);
+  Trainer single = trainer(Mode::single, 1);
+  resume(single);
+  EXPECT_EQ(bits(single), bits(hybrid)) << "one copy of the features";
+  run_epoch(single, 1);
+  save(single);
+  Trainer back = trainer(Mode::hybrid, 4);
+  resume(back);
+  EXPECT_EQ(bits(back), bits(single));
+  run_epoch(back, 2);
 }
 
 }  // namespace

@@ -167,7 +167,7 @@ phase optimizer 0 4000 50
       {"s@device 0",
        "**all_reduce** of the gradients of the features (**400 B**) among the 2 "
        "devices "
-       "that have them, in 99 µs: each gets the **sum**, since the loss is already "
+       "that have them, in 99.0 µs: each gets the **sum**, since the loss is already "
        "the "
        "mean over the batch."},
       {"ring@device 0",
