@@ -96,7 +96,8 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
       "ddp: one thread per device; local-sgd: ranks average their "
       "weights; hogwild, locked: one thread per device, all "
       "training one model in host memory; ps: workers and parameter "
-      "servers");
+      "servers; hybrid: AlexNet's or VGG's classifier on the last device, the features "
+      "data-parallel on the others");
   c.add_option("--devices", o.device.count,
                "number of devices; if there are fewer GPUs, several share one")
       ->check(Numbers(1, 64))

@@ -9,6 +9,7 @@
 #include "tracer/analysis/call_tree.h"
 #include "tracer/analysis/check.h"
 #include "tracer/analysis/diff.h"
+#include "tracer/analysis/hybrid_step.h"
 #include "tracer/analysis/staleness.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/analysis/summary.h"
@@ -53,13 +54,15 @@ int summary(const TraceOptions& o) {
   }
   const tracer::Summary result = tracer::summarize(trace);
   const tracer::ServerSummary servers = tracer::summarize_servers(trace);
+  const tracer::HybridLedger hybrid = tracer::hybrid_ledger(trace);
   if (o.json) {
     tracer::Json json = tracer::summary_json(result);
     if (!servers.servers.empty()) json["parameter_servers"] = servers_json(servers);
+    if (!hybrid.rows.empty()) json["hybrid"] = hybrid_json(hybrid);
     print(json.dump(1));
     return 0;
   }
-  print(tracer::summary_text(result) + servers_text(servers));
+  print(tracer::summary_text(result) + servers_text(servers) + hybrid_text(hybrid));
   return 0;
 }
 

@@ -59,10 +59,9 @@ tracer::RunFacts facts_of(const RunConfig& config, const nn::Module& model,
   return facts;
 }
 
-/// Removes references to events that are not in the file. The first traced step may
-/// wait for work that an earlier step left on a stream, and a loader's workers span
-/// several steps; --summary records those events, but they are not written. `has_gaps`:
-/// whether the events of skipped batches were left out, too.
+/// Removes references to events that are not in the file: --summary records them, too.
+/// The first step may wait for earlier work, `synchronize` for a stream's last task,
+/// however old; a loader's workers span steps. `has_gaps`: batches were skipped.
 void forget_what_was_left_out(std::vector<tracer::Event>& events, bool has_gaps) {
   std::set<int64_t> there;
   for (const tracer::Event& event : events) there.insert(event.id);
@@ -76,9 +75,10 @@ void forget_what_was_left_out(std::vector<tracer::Event>& events, bool has_gaps)
         is_absent(tracer::int_arg(event.args, "after", tracer::kNone))) {
       event.args.erase("after");
     }
-    const bool takes_batch = event.is("sync") && event.name == "wait for batch";
+    const bool spans_steps =
+        event.name == "wait for batch" || event.name == "synchronize";
     // In a later step any other missing event is a bug, to be found by `check`.
-    if (event.step != first && !takes_batch && !has_gaps) continue;
+    if (event.step != first && !spans_steps && !has_gaps) continue;
     erase_if(event.deps, is_absent);
     erase_if(event.waits_for, is_absent);
   }

@@ -117,6 +117,10 @@ std::string describe_batch(const RunConfig& c, size_t devices, const RankPlace& 
   }
   if (mode_of(c) == train::Mode::single) return std::to_string(whole);
   if (mode_of(c) == train::Mode::model_parallel) return describe_pipeline(c);
+  if (mode_of(c) == train::Mode::hybrid) {
+    return fmt::format("{} in {} for the features; the classifier has all of it", whole,
+                       describe_chunks(whole, devices - 1));
+  }
   return fmt::format("{} in {}", whole, describe_chunks(whole, devices));
 }
 

@@ -104,6 +104,23 @@ void validate_ps(const RunConfig& c) {
                       ps.servers, kMaxDevices));
 }
 
+/// The classifier has a device of its own, beside at least one for the features.
+void validate_hybrid(const RunConfig& c) {
+  if (!has_features(c)) {
+    throw UsageError(
+        fmt::format("--mode hybrid separates a model's features from its classifier, "
+                    "but -a {} has no such parts; fix: use -a vgg16, vgg16_bn or "
+                    "alexnet",
+                    c.model.arch));
+  }
+  const size_t devices = devices_of(c).size();
+  if (devices >= 2) return;
+  throw UsageError(fmt::format(
+      "--mode hybrid needs a device for the classifier and at least one for "
+      "the features, but there {} only {}; fix: add --devices 4",
+      devices == 1 ? "is" : "are", devices));
+}
+
 }  // namespace
 
 void validate_flags_of_modes(const RunConfig& c) {
@@ -118,6 +135,7 @@ void validate_flags_of_modes(const RunConfig& c) {
   }
   validate_shared(c);
   if (mode == Mode::ps) validate_ps(c);
+  if (mode == Mode::hybrid) validate_hybrid(c);
 }
 
 }  // namespace lockstep::run

@@ -52,7 +52,8 @@ const Words<train::Mode>& words<train::Mode>() {
                                       {"hogwild", train::Mode::hogwild},
                                       {"locked", train::Mode::locked},
                                       {"ps", train::Mode::ps},
-                                      {"model-parallel", train::Mode::model_parallel}};
+                                      {"model-parallel", train::Mode::model_parallel},
+                                      {"hybrid", train::Mode::hybrid}};
   return all;
 }
 

@@ -56,13 +56,20 @@ double clip_grad_norm_(const Tensors& parameters, double max_norm,
   const Tensor row = on_one_device(sums, site).reshaped({1, int64_t(sums.size())});
   const Tensor ones = ops::full_like(row, 1, site);
   const double norm = std::sqrt(ops::item(ops::linear(row, ones, {}, site)));
+  scale_to_norm_(parameters, norm, max_norm, site);
+  return norm;
+}
+
+void scale_to_norm_(const Tensors& parameters, double norm, double max_norm,
+                    std::source_location site) {
   const double factor = max_norm / (norm + 1e-6);
-  if (factor >= 1) return norm;
-  for (const Tensor& gradient : gradients) {
+  if (factor >= 1) return;
+  for (const Tensor& parameter : parameters) {
+    if (!parameter.grad().defined()) continue;
+    const Tensor gradient = parameter.grad().detach();
     ops::OpCall op("aten::_foreach_mul_", {gradient}, site);
     ops::compute_into(OpCode::scale, {gradient}, {gradient}, {}, {factor});
   }
-  return norm;
 }
 
 }  // namespace lockstep::optim

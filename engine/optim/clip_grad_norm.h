@@ -14,4 +14,9 @@ namespace lockstep::optim {
 double clip_grad_norm_(const Tensors& parameters, double max_norm,
                        std::source_location site = std::source_location::current());
 
+/// The second half of clip_grad_norm_: scales the gradients of `parameters` as if their
+/// norm were `norm`. For replicas of parameters that were clipped elsewhere.
+void scale_to_norm_(const Tensors& parameters, double norm, double max_norm,
+                    std::source_location site = std::source_location::current());
+
 }  // namespace lockstep::optim

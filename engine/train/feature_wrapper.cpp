@@ -1,4 +1,5 @@
-// The part of a model that `--mode dp-features` wraps in DataParallel.
+// The part of a model that `--mode dp-features` wraps in DataParallel, and `--mode
+// hybrid` in HybridFeatures.
 #include "engine/models/alexnet.h"
 #include "engine/train/trainer.h"
 
@@ -18,6 +19,23 @@ std::shared_ptr<parallel::DataParallel> wrap_features(
 }
 
 }  // namespace
+
+std::shared_ptr<sharing::HybridFeatures> make_hybrid(nn::Module& model,
+                                                     const parallel::Devices& devices) {
+  auto* whole = dynamic_cast<models::FeatureModel*>(&model);
+  if (whole == nullptr) {
+    throw std::runtime_error(
+        "--mode hybrid requires a model with features; fix: use -a vgg16");
+  }
+  const Device last = devices.back();
+  for (const auto& [name, child] : model.children()) {
+    child->to(child == whole->features() ? devices[0] : last);
+  }
+  auto wrapper = std::make_shared<sharing::HybridFeatures>(
+      whole->features(), parallel::Devices(devices.begin(), devices.end() - 1), last);
+  whole->set_features(wrapper);
+  return wrapper;
+}
 
 runtime::Slot<WrapFeatures>& feature_wrapper() {
   static runtime::Slot<WrapFeatures> in_use("feature_wrapper", wrap_features);

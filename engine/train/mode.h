@@ -20,12 +20,14 @@ enum class Mode {
   ps,       ///< parameter servers: one of several workers, each a rank
   /// Layers are on different devices; micro-batches pass through them as in a pipeline.
   model_parallel,
+  /// The features are data-parallel on all devices but the last, which has the rest.
+  hybrid,
 };
 
 inline const char* name(Mode mode) {
   const char* const names[] = {
-      "single",    "dp",      "dp-features", "dp-criterion", "ddp",
-      "local-sgd", "hogwild", "locked",      "ps",           "model-parallel"};
+      "single",  "dp",     "dp-features", "dp-criterion",   "ddp",   "local-sgd",
+      "hogwild", "locked", "ps",          "model-parallel", "hybrid"};
   return names[static_cast<int>(mode)];
 }
 

@@ -147,16 +147,21 @@ StepTensors TrainStep::evaluate_pipeline(const Tensor& images, const Tensor& lab
 void TrainStep::backward(StepTensors& made, const Turn& turn) {
   tracer::Phase phase("backward");
   if (turn.first) optimizer_->zero_grad();
+  if (turn.first && options_.hybrid) options_.hybrid->zero_grad();
   if (turn.batches > 1) made.loss = ops::scale(made.loss, 1.0 / double(turn.batches));
   made.loss.backward();
+  if (turn.last && options_.hybrid) options_.hybrid->sum_gradients();
 }
 
 void TrainStep::update() {
   tracer::Phase phase("optimizer");
   if (options_.clip_grad_norm) {
-    optim::clip_grad_norm_(model_->parameters(), *options_.clip_grad_norm);
+    const double most = *options_.clip_grad_norm;
+    const double norm = optim::clip_grad_norm_(model_->parameters(), most);
+    if (options_.hybrid) options_.hybrid->clip(norm, most);
   }
   if (options_.sharing) return options_.sharing->update(*optimizer_);
+  if (options_.hybrid) options_.hybrid->step(*optimizer_);
   optimizer_->step();
 }
 

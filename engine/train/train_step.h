@@ -8,6 +8,7 @@
 #include "engine/optim/adaptive.h"
 #include "engine/parallel/loss_in_forward.h"
 #include "engine/parallel/pipeline_model.h"
+#include "engine/sharing/hybrid_update.h"
 #include "engine/sharing/sharing.h"
 #include "engine/train/step_graph.h"
 
@@ -18,7 +19,8 @@ struct TrainStepOptions {
   std::optional<double> clip_grad_norm;  ///< see optim::clip_grad_norm_
   bool accuracy = true;                  ///< whether to compute `acc1` and `acc5`
   bool graph = false;  ///< replays the step (step_graph.h) unless recording
-  sharing::Sharing* sharing = nullptr;  ///< of a rank; see engine/sharing
+  sharing::Sharing* sharing = nullptr;      ///< of a rank; see engine/sharing
+  sharing::HybridUpdate* hybrid = nullptr;  ///< of the replicas of a model's features
 };
 
 /// The position of a batch within its optimizer step (gradient accumulation).

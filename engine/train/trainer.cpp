@@ -38,7 +38,9 @@ std::atomic<bool> Trainer::stop{false};
 
 Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     : model_(std::move(model)), callable_(model_), options_(std::move(options)) {
-  if (options_.mode != Mode::model_parallel) model_->to(options_.devices[0]);
+  if (options_.mode != Mode::model_parallel && options_.mode != Mode::hybrid) {
+    model_->to(options_.devices[0]);
+  }
   if (options_.mode == Mode::model_parallel) {
     callable_ = pipeline_ = std::make_shared<parallel::PipelineModel>(
         model_, options_.devices, options_.pipeline.value());
@@ -55,6 +57,8 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
         std::make_shared<parallel::DataParallelModel>(model_, options_.devices);
   } else if (options_.mode == Mode::dp_features) {
     wrapper_ = feature_wrapper()(*model_, options_.devices);
+  } else if (options_.mode == Mode::hybrid) {
+    hybrid_ = make_hybrid(*model_, options_.devices);
   } else if (options_.mode == Mode::ddp) {
     if (options_.sync_bn &&
         distributed::convert_sync_batchnorm(*model_, options_.group) == 0) {
@@ -71,12 +75,17 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
       *model_, options_.norm_weight_decay, options_.bias_weight_decay);
   std::visit([&](auto& options) { options.weight_decay_of = other_decays; },
              options_.optimizer);
+  if (hybrid_) {
+    hybrid_update_ = std::make_unique<sharing::HybridUpdate>(hybrid_, "features.",
+                                                             options_.optimizer);
+  }
   train_step_ = std::make_unique<TrainStep>(
       model_, callable_, options_.optimizer,
       TrainStepOptions{.label_smoothing = options_.label_smoothing,
                        .clip_grad_norm = options_.clip_grad_norm,
                        .graph = options_.graph,
-                       .sharing = sharing_.get()});
+                       .sharing = sharing_.get(),
+                       .hybrid = hybrid_update_.get()});
   if (sharing_) sharing_->attach(optimizer(), options_.optimizer);
 }
 

@@ -65,6 +65,12 @@ using WrapFeatures = std::shared_ptr<parallel::DataParallel>(
     nn::Module& model, const parallel::Devices& devices);
 runtime::Slot<WrapFeatures>& feature_wrapper();
 
+/// Implements `--mode hybrid`: moves the features of `model` to devices[0] and the rest
+/// to the last device, wraps the features in place, and returns the wrapper. Throws
+/// std::runtime_error if the model has no features.
+std::shared_ptr<sharing::HybridFeatures> make_hybrid(nn::Module& model,
+                                                     const parallel::Devices& devices);
+
 /// Trains and evaluates a model like the ImageNet example's main.py, with one
 /// difference: each step ends by waiting for all devices, so that its time includes all
 /// of its work, whereas PyTorch's loop proceeds to the next step's data. Must be used
@@ -134,7 +140,9 @@ class Trainer {
   class Step;
   bool in_step() const { return ddp_ || (sharing_ && sharing_->in_step()); }
   Inputs load(const data::Batch& batch);
-  bool input_on_device0() const { return !wrapper_ || options_.input_on_device0; }
+  bool input_on_device0() const {
+    return hybrid_ ? false : !wrapper_ || options_.input_on_device0;
+  }
   Inputs to_devices(Inputs inputs);
   Turn turn_of(int64_t batch, int64_t batches, int64_t last_step) const;
   StepResult step(data::DataLoader& loader, bool train, const Turn& turn, bool reduce,
@@ -150,6 +158,7 @@ class Trainer {
   void warn_if_diverged(const StepResult& result);
   void say_skipped(const std::string& prefix, int64_t batch, int64_t batches);
   bool is_skipped(const data::Batch& batch, bool reduce);
+  void describe_hybrid(tracer::HostEvent& event, bool synced) const;
   void describe(tracer::HostEvent& event, const Inputs& host, const Tensor& output,
                 bool synced) const;
 
@@ -157,6 +166,8 @@ class Trainer {
   nn::ModulePtr callable_;  ///< the callable: model_ or its wrapper
   std::shared_ptr<parallel::DataParallel> wrapper_;
   std::shared_ptr<parallel::PipelineModel> pipeline_;
+  std::shared_ptr<sharing::HybridFeatures> hybrid_;
+  std::unique_ptr<sharing::HybridUpdate> hybrid_update_;
   std::shared_ptr<distributed::DistributedDataParallel> ddp_;
   std::unique_ptr<sharing::Sharing> sharing_;
   bool warned_ = false;       ///< whether it has warned of a non-finite loss

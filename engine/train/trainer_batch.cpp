@@ -32,8 +32,9 @@ Trainer::Inputs Trainer::to_devices(Inputs inputs) {
     inputs.images = ops::copy_to(inputs.images, device, {"h2d", "images"});
   }
   if (options_.mode == Mode::dp_criterion && !input_on_device0()) return inputs;
-  const Device of_outputs =
-      pipeline_ ? pipeline_->output_device() : options_.output_device.value_or(device);
+  const Device of_outputs = pipeline_ ? pipeline_->output_device()
+                            : hybrid_ ? hybrid_->classifier()
+                                      : options_.output_device.value_or(device);
   inputs.labels = ops::copy_to(inputs.labels, of_outputs, {"h2d", "labels"});
   return inputs;
 }
@@ -47,6 +48,7 @@ void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
   event.arg({keys::input_bytes, host.images.nbytes()});
   event.arg({keys::label_bytes, host.labels.nbytes()});
   event.arg({keys::input_on, input_on_device0() ? "device0" : "host"});
+  if (hybrid_) return describe_hybrid(event, synced);
   if (!wrapper_) {
     event.arg({keys::output_bytes,
                pipeline_ ? tracer::step_facts().output_bytes : output.nbytes()});
@@ -76,6 +78,24 @@ void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
   for (const Tensor& tensor : wrapper_->buffers()) buffers += tensor.nbytes();
   event.arg({keys::wrapped_parameter_bytes, parameters});
   event.arg({keys::wrapped_buffer_bytes, buffers});
+}
+
+/// Of a hybrid, the output is that of the features: what the classifier receives.
+void Trainer::describe_hybrid(tracer::HostEvent& event, bool synced) const {
+  const tracer::StepFacts& facts = tracer::step_facts();
+  event.arg({keys::output_bytes, facts.output_bytes});
+  event.arg(tracer::Arg::integers(keys::chunks, facts.chunks));
+  std::vector<int64_t> ids;
+  for (const Device device : hybrid_->devices()) ids.push_back(device.trace_id());
+  event.arg(tracer::Arg::integers(keys::feature_devices, ids));
+  event.arg({keys::output_device, hybrid_->classifier().trace_id()});
+  int64_t parameters = 0, buffers = 0;
+  for (const Tensor& tensor : hybrid_->parameters()) parameters += tensor.nbytes();
+  for (const Tensor& tensor : hybrid_->buffers()) buffers += tensor.nbytes();
+  event.arg({keys::wrapped_parameter_bytes, parameters});
+  event.arg({keys::wrapped_buffer_bytes, buffers});
+  event.arg({keys::broadcast_bytes, hybrid_->sent_bytes()});
+  event.arg({keys::synced, synced});
 }
 
 }  // namespace lockstep::train

@@ -310,6 +310,8 @@ bool EventFacts::has_criterion() const {
   return model_.meta_text(top::mode) == "dp-criterion";
 }
 
+bool EventFacts::is_hybrid() const { return model_.meta_text(top::mode) == "hybrid"; }
+
 bool EventFacts::loss_on_each() const { return is_dp() && has_criterion(); }
 
 bool EventFacts::loss_inside() const {

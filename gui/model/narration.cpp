@@ -123,6 +123,11 @@ class Narrator : EventFacts {
       special =
           string_arg(args_of(model_, model_.events[caused.first_copy]), keys::tensor);
     }
+    if (is_hybrid() && (trains() || name() != phases::forward)) {
+      if (name() == phases::all_reduce) add_traffic(name(), false);
+      if (name() == phases::gather) add_traffic(reasons::activation, false);
+      special = name() == phases::h2d && caused.copies == 1 ? "labels" : "hybrid";
+    }
     if (args_.contains(keys::action)) {  // a pass of a pipeline
       special = "action";
       facts_.number("stage", int_arg(args_, keys::stage, -1));
@@ -193,6 +198,7 @@ class Narrator : EventFacts {
     add_later(caused);
     const bool idle = is_complete() && caused.nothing();
     if (idle) facts_.phrase("later", say({"later/none"}));
+    if (is_hybrid() && name() == "GatherBackward") caller = "hybrid";
     const bool moves = caused.copies > 0 && caused.kernels == 0;
     const bool splits = is_dp() && trains() && phase_name() == phases::parallel_apply;
     if (!is_ours(model_)) return foreign_op(caused);
@@ -285,7 +291,10 @@ class Narrator : EventFacts {
     if (loss_on_each() && (states_place || why == reasons::metrics))
       special = "criterion";
     const std::string message = add_message(copy);
-    if (!message.empty())
+    if (is_hybrid() && why != reasons::scatter && why != reasons::h2d &&
+        why != reasons::d2h)
+      special = "hybrid";
+    else if (!message.empty())
       special = message;
     else if (why == reasons::all_reduce)
       special = add_ring();
@@ -301,7 +310,9 @@ class Narrator : EventFacts {
     facts_.text("algorithm", own.facts.algorithm);
     // Another program's sums may be of anything: activations, gradients, numbers.
     if (!is_ours(model_)) return say({"collective"});
-    const std::string special(own.facts.bucket >= 0 ? "bucket" : own.facts.why);
+    const std::string special(is_hybrid()             ? "hybrid"
+                              : own.facts.bucket >= 0 ? "bucket"
+                                                      : own.facts.why);
     return say(
         {"collective/" + kind + "/" + special, "collective/" + kind, "collective"});
   }

@@ -1,7 +1,8 @@
 // English: all text of the viewer's narration, and of its tour. `language.h` explains
 // the template syntax; another language would be another set of files like these
 // (`english_host.h`, `english_devices.h`, `english_criterion.h`,
-// `english_averages.h`, `english_shared.h`, `english_pipeline.h`).
+// `english_averages.h`, `english_shared.h`, `english_pipeline.h`,
+// `english_hybrid.h`).
 //
 // Keys start with the kind of event, followed by the special case. Facts, if known:
 //   {name} {time} {share}  the event's name, duration, share of the step
@@ -29,6 +30,7 @@
 #include "gui/text/english_criterion.h"
 #include "gui/text/english_devices.h"
 #include "gui/text/english_host.h"
+#include "gui/text/english_hybrid.h"
 #include "gui/text/english_pipeline.h"
 #include "gui/text/english_shared.h"
 
@@ -38,14 +40,16 @@ namespace lockstep::gui {
 inline constexpr auto kEnglish = [] {
   std::array<Template, std::size(kEnglishHost) + std::size(kEnglishDevices) +
                            std::size(kEnglishCriterion) + std::size(kEnglishAverages) +
-                           std::size(kEnglishShared) + std::size(kEnglishPipeline)>
+                           std::size(kEnglishShared) + std::size(kEnglishPipeline) +
+                           std::size(kEnglishHybrid)>
       all{};
   auto end = std::copy(std::begin(kEnglishHost), std::end(kEnglishHost), all.begin());
   end = std::copy(std::begin(kEnglishDevices), std::end(kEnglishDevices), end);
   end = std::copy(std::begin(kEnglishCriterion), std::end(kEnglishCriterion), end);
   end = std::copy(std::begin(kEnglishAverages), std::end(kEnglishAverages), end);
   end = std::copy(std::begin(kEnglishShared), std::end(kEnglishShared), end);
-  std::copy(std::begin(kEnglishPipeline), std::end(kEnglishPipeline), end);
+  end = std::copy(std::begin(kEnglishPipeline), std::end(kEnglishPipeline), end);
+  std::copy(std::begin(kEnglishHybrid), std::end(kEnglishHybrid), end);
   return all;
 }();
 

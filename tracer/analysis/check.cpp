@@ -50,6 +50,7 @@ CheckReport check_trace(const Trace& trace) {
              judge_ps(training);
              judge_averages(training);
              judge_pipeline(training);
+             judge_hybrid(training);
            });
 
   CheckReport report;

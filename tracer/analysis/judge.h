@@ -78,5 +78,6 @@ void judge_shared(TraceUnderTest& test);
 void judge_ps(TraceUnderTest& test);
 void judge_averages(TraceUnderTest& test);
 void judge_pipeline(TraceUnderTest& test);
+void judge_hybrid(TraceUnderTest& test);
 
 }  // namespace lockstep::tracer

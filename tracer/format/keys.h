@@ -164,6 +164,8 @@ inline constexpr char micro_batch[] = "micro_batch";      ///< of a phase or a c
 inline constexpr char schedule[] = "schedule";            ///< of a step: `1f1b`
 inline constexpr char micro_batches[] = "micro_batches";  ///< of a step
 inline constexpr char stage_devices[] = "stage_devices";  ///< of a step: one per stage
+// A classifier on a device of its own (hybrid); its device is `output_device`.
+inline constexpr char feature_devices[] = "feature_devices";  ///< of a step
 // Weights that are averaged from time to time (local SGD).
 inline constexpr char local_steps[] = "local_steps";          ///< from one to the next
 inline constexpr char warmup_steps[] = "warmup_steps";        ///< before the first

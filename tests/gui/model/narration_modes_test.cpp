@@ -123,5 +123,64 @@ copy chunk 2 230 50 op=6 why=average src=0 dst=1 bytes=400 ring_step=1
   expect_said(model, expected);
 }
 
+// DataParallel's, a ring of ranks' and a pipeline's sentences would be false: weights
+// stay, one device takes no part in the sum, and there are no micro-batches.
+TEST(NarrationOfModes, OfAHybrid) {
+  const Model model = made("hybrid", R"(
+phase step 0 0 99000 kind=train batch=3 chunks=[2,1] input_on=host
+phase h2d 0 10 20
+copy labels 3 15 10 op=2 why=h2d src=host dst=2 bytes=24 tensor=labels
+phase forward 0 100 400
+phase scatter 0 110 20
+copy images 1 115 10 op=5 why=scatter src=host dst=0 bytes=80 tensor=images
+copy images 2 115 10 op=5 why=scatter src=host dst=1 bytes=40 tensor=images
+phase gather 0 330 20
+copy first 3 340 10 op=8 why=activation src=0 dst=2 bytes=16 tensor=output
+copy second 3 360 10 op=8 why=activation src=1 dst=2 bytes=8 tensor=output
+phase backward 0 3000 900
+op GatherBackward 0 3010 50
+copy grad 1 3100 10 op=12 why=activation_grad src=2 dst=0 bytes=16 tensor=output
+phase all_reduce 0 3500 100
+collective s 1 3520 99 op=14 why=all_reduce collective=all_reduce group_size=2 bytes=400
+copy ring 1 3530 50 op=14 why=all_reduce src=1 dst=0 bytes=200 group=features seq=0
+phase optimizer 0 4000 50
+)")
+                          .model();
+  const Expected expected[] = {
+      {"h2d",
+       "Only the **labels** (24 B) go to device 2: the loss will be computed there. "
+       "The "
+       "images stay on the host, because **scatter** will send each device its chunk."},
+      {"scatter",
+       "**scatter** cuts the batch into 2 chunks of 2 (last: 1), for the devices that "
+       "have the features: **120 B** leave the host. The classifier's device gets "
+       "none."},
+      {"gather",
+       "The **features' outputs** (**24 B**) go to device 2, where the classifier and "
+       "the loss see the whole batch."},
+      {"first@device 2",
+       "The **features of device 0's chunk** (16 B) go to device 2, which has the "
+       "classifier."},
+      {"grad@device 0",
+       "The **gradient of the features** (16 B) goes from the classifier's device 2 "
+       "back to device 0, which can now run the backward pass of its chunk."},
+      {"s@device 0",
+       "**all_reduce** of the gradients of the features (**400 B**) among the 2 "
+       "devices "
+       "that have them, in 99.0 µs: each gets the **sum**, since the loss is already "
+       "the "
+       "mean over the batch."},
+      {"ring@device 0",
+       "**200 B** of the features' gradients go around the ring, from device 1 to "
+       "device 0. The device of the classifier is not in it."},
+      {"optimizer",
+       "Every device of the features makes the **same update** with the same "
+       "gradients, "
+       "so that their weights stay equal and none are sent. The classifier is updated "
+       "once."},
+  };
+  expect_said(model, expected);
+}
+
 }  // namespace
 }  // namespace lockstep::gui

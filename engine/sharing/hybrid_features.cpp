@@ -1,0 +1,191 @@
+#include "engine/sharing/hybrid_features.h"
+
+#include <numeric>
+#include <stdexcept>
+
+#include "engine/autograd/node.h"
+#include "engine/distributed/collectives/local_transport.h"
+#include "engine/distributed/collectives/ring.h"
+#include "engine/ops/copy.h"
+#include "engine/ops/ops.h"
+#include "tracer/format/keys.h"
+#include "tracer/record/recorder.h"
+
+namespace lockstep::sharing {
+namespace reasons = tracer::reasons;
+
+namespace {
+
+constexpr Milliseconds kRingTimeout{60'000};
+constexpr const char* kGroup = "features";
+
+/// Returns the parts of one ring between `size` replicas.
+std::vector<distributed::ProcessGroup> make_ring(int size) {
+  const auto hub = std::make_shared<distributed::LocalHub>(size);
+  std::vector<distributed::ProcessGroup> groups;
+  for (int rank = 0; rank < size; ++rank) {
+    auto transport =
+        std::make_unique<distributed::LocalTransport>(hub, rank, kRingTimeout);
+    groups.emplace_back(
+        std::make_unique<distributed::Ring>(std::move(transport), rank, size, kGroup),
+        kGroup);
+  }
+  return groups;
+}
+
+distributed::Bucket bucket_of(const nn::Module& module) {
+  const auto parameters = module.named_parameters();
+  plan::Bucket all(parameters.size());
+  std::iota(all.begin(), all.end(), 0);
+  return {0, all, parameters};
+}
+
+int64_t bytes_of(const Tensors& tensors) {
+  int64_t bytes = 0;
+  for (const Tensor& tensor : tensors) bytes += tensor.nbytes();
+  return bytes;
+}
+
+}  // namespace
+
+HybridFeatures::HybridFeatures(nn::ModulePtr features, parallel::Devices devices,
+                               Device classifier)
+    : module_(register_module("module", std::move(features))),
+      devices_(std::move(devices)),
+      classifier_(classifier) {
+  if (devices_.empty()) {
+    throw std::runtime_error(
+        "the features need a device of their own; fix: use at least 2 devices");
+  }
+  register_forward_hook(parallel::record_output);
+}
+
+Tensor HybridFeatures::forward(const Tensor& input) {
+  sent_bytes_ = 0;
+  if (replicas_.empty()) create_replicas();
+  if (!training()) send_statistics();
+  for (const nn::ModulePtr& replica : replicas_) replica->train(training());
+  const Tensors chunks = parallel::primitives().scatter(input, devices_);
+  // A small batch has fewer chunks than there are replicas: the last ones stay idle.
+  const std::vector<nn::ModulePtr> used(replicas_.begin(),
+                                        replicas_.begin() + chunks.size());
+  const Tensors outputs = parallel::primitives().parallel_apply(used, chunks);
+  statistics_may_differ_ |= training();
+  return gather(outputs);
+}
+
+// --- replicas
+
+void HybridFeatures::create_replicas() {
+  const autograd::NoGrad no_grad;
+  const tracer::Phase phase("replicate");
+  for (const Device device : devices_) {
+    replicas_.push_back(device == devices_[0] ? module_ : copy_on(device));
+    gradients_.push_back(bucket_of(*replicas_.back()));
+  }
+  groups_ = make_ring(static_cast<int>(devices_.size()));
+  sent_bytes_ = bytes_of(parameters()) + bytes_of(buffers());
+}
+
+nn::ModulePtr HybridFeatures::copy_on(Device device) const {
+  nn::Construction skeleton = nn::construction();
+  skeleton.skeleton = true;
+  const nn::ConstructionScope scope(skeleton);
+  nn::ModulePtr replica = module_->make_like();
+  replica->copy_settings(*module_);
+  const auto copy = [device](const Tensors& from, const Tensors& to, bool is_leaf,
+                             const char* what) {
+    for (size_t i = 0; i < from.size(); ++i) {
+      Tensor sent = ops::copy_to(from[i].detach(), device, {reasons::replicate, what});
+      if (is_leaf) sent.set_requires_grad(true);
+      Tensor(to[i]).become(sent);
+    }
+  };
+  {
+    const CategoryScope category(MemoryCategory::parameters);
+    copy(module_->parameters(), replica->parameters(), true, "parameters");
+  }
+  const CategoryScope category(MemoryCategory::buffers);
+  copy(module_->buffers(), replica->buffers(), false, "buffers");
+  return replica;
+}
+
+/// Gives all replicas the running statistics of replica 0, if they may differ.
+void HybridFeatures::send_statistics() {
+  if (!std::exchange(statistics_may_differ_, false)) return;
+  const Tensors from = module_->buffers();
+  if (from.empty() || replicas_.size() == 1) return;
+  const tracer::Phase phase("replicate");
+  for (size_t r = 1; r < replicas_.size(); ++r) {
+    const Tensors to = replicas_[r]->buffers();
+    for (size_t i = 0; i < from.size(); ++i) {
+      ops::copy_into(from[i].detach(), to[i].detach(), {reasons::replicate, "buffers"});
+    }
+  }
+  sent_bytes_ += bytes_of(from);
+}
+
+// --- activations and gradients
+
+/// Joins the outputs on the classifier's device. The backward pass returns to each
+/// replica the gradient of its chunk.
+Tensor HybridFeatures::gather(const Tensors& outputs) const {
+  const tracer::Phase phase("gather");
+  Shape sizes = outputs[0].sizes();
+  sizes[0] = 0;
+  for (const Tensor& output : outputs) sizes[0] += output.size(0);
+  const Tensor joined =
+      Tensor::empty({sizes, outputs[0].dtype(), nullptr}, classifier_);
+  std::vector<int64_t> first_rows{0};
+  parallel::Devices devices;
+  for (const Tensor& output : outputs) {
+    const int64_t first = first_rows.back(), rows = output.size(0);
+    ops::copy_into(output.detach(), joined.narrowed(first, rows),
+                   {reasons::activation, "output"});
+    first_rows.push_back(first + rows);
+    devices.push_back(output.device());
+  }
+  autograd::set_history(
+      "GatherBackward", outputs, {joined}, tracer::innermost_event(),
+      [first_rows, devices](Tensors grads) {
+        const Tensor grad = ops::contiguous(grads[0]);
+        Tensors pieces;
+        for (size_t i = 0; i < devices.size(); ++i) {
+          const int64_t first = first_rows[i], rows = first_rows[i + 1] - first;
+          pieces.push_back(ops::copy_to(grad.narrowed(first, rows), devices[i],
+                                        {reasons::activation_grad, "output"}));
+        }
+        return pieces;
+      });
+  return joined;
+}
+
+void HybridFeatures::sum_gradients() {
+  if (replicas_.size() < 2) return;
+  const autograd::NoGrad no_grad;
+  const tracer::Phase phase(tracer::phases::all_reduce);
+  std::vector<distributed::Work> sums;
+  for (size_t r = 0; r < replicas_.size(); ++r) {
+    const Tensors parameters = replicas_[r]->parameters();
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      gradients_[r].pack(i, parameters[i].grad(), 1);
+    }
+    distributed::CollectiveLabel label;
+    label.tensor = "gradients of features";
+    sums.push_back(groups_[r].all_reduce(gradients_[r].flat(), ReduceOp::sum, label));
+  }
+  for (size_t r = 0; r < replicas_.size(); ++r) {
+    sums[r].wait();
+    const Tensors parameters = replicas_[r]->parameters();
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      parameters[i].set_grad(gradients_[r].view(i));
+    }
+  }
+}
+
+void HybridFeatures::assign_paths(const std::string& path) {
+  Module::assign_paths(path);
+  module_->assign_paths(path);
+}
+
+}  // namespace lockstep::sharing
