@@ -23,10 +23,10 @@ using test::Problem;
 using test::Row;
 using test::Way;
 
-nn::ModulePtr vgg() { return std::make_shared<test::SmallVgg>(false, 0.0); }
-nn::ModulePtr vgg_bn() { return std::make_shared<test::SmallVgg>(true, 0.0); }
-nn::ModulePtr vgg_dropout() { return std::make_shared<test::SmallVgg>(false, 0.5); }
-nn::ModulePtr vgg_all() { return std::make_shared<test::SmallVgg>(true, 0.5); }
+nn::ModulePtr vgg() { return test::make_small_vgg(false, 0.0); }
+nn::ModulePtr vgg_bn() { return test::make_small_vgg(true, 0.0); }
+nn::ModulePtr vgg_dropout() { return test::make_small_vgg(false, 0.5); }
+nn::ModulePtr vgg_all() { return test::make_small_vgg(true, 0.5); }
 
 const std::vector<Column>& columns() {
   static const std::vector<int64_t> even{12, 12}, uneven{12, 11};

@@ -4,12 +4,10 @@
 
 #include <functional>
 
-#include "engine/models/alexnet.h"
-#include "engine/models/resnet.h"
 #include "engine/plan/chunk.h"
 #include "engine/sharing/local_sgd.h"
 #include "engine/train/train_step.h"
-#include "tests/engine/distributed/nets.h"
+#include "tests/engine/sharing/nets.h"
 
 namespace lockstep::test {
 
@@ -25,7 +23,12 @@ struct Problem {
   optim::AnyOptions optimizer = optim::SgdOptions{0.05, 0.9, 1e-2};
 
   nn::ModulePtr model(Device device) const {
-    const nn::ModulePtr made = in_double(make);
+    nn::Construction construction;
+    construction.dtype = DType::f64;
+    construction.fill = false;
+    nn::ConstructionScope scope(construction);
+    const nn::ModulePtr made = make();
+    made->assign_paths("");
     fill_golden(*made, DType::f64);
     made->to(device);
     return made;
@@ -233,55 +236,5 @@ inline double difference(const Outcome& a, const Outcome& b) {
   }
   return largest;
 }
-
-/// Convolutions and batch norms, both kinds of shortcut: a ResNet of two blocks.
-inline nn::ModulePtr make_small_resnet() {
-  return std::make_shared<nn::Sequential>(std::vector<nn::ModulePtr>{
-      std::make_shared<models::BasicBlock>(2, 2, 1),
-      std::make_shared<models::BasicBlock>(2, 4, 2),
-      std::make_shared<nn::AdaptiveAvgPool2d>(1), std::make_shared<Flatten>(),
-      std::make_shared<nn::Linear>(4, 3)});
-}
-
-/// Features and a classifier, as in VGG, for N×2×8×8 images.
-class SmallVgg : public models::FeatureModel {
- public:
-  SmallVgg(bool batch_norm, double dropout)
-      : batch_norm_(batch_norm), dropout_(dropout) {
-    std::vector<nn::ModulePtr> layers;
-    int64_t in = 2;
-    for (const int64_t out : {3, 4}) {
-      layers.push_back(std::make_shared<nn::Conv2d>(
-          nn::Conv2dSettings{.in = in, .out = out, .kernel = 3, .padding = 1}));
-      if (batch_norm) layers.push_back(std::make_shared<nn::BatchNorm2d>(out));
-      layers.push_back(std::make_shared<nn::ReLU>());
-      layers.push_back(std::make_shared<nn::MaxPool2d>(ops::Pool2dOptions{2, 2, 0}));
-      in = out;
-    }
-    features_ = register_module(
-        "features", nn::ModulePtr(std::make_shared<nn::Sequential>(layers)));
-    classifier_ = register_module(
-        "classifier",
-        nn::ModulePtr(std::make_shared<nn::Sequential>(std::vector<nn::ModulePtr>{
-            std::make_shared<nn::Linear>(16, 8), std::make_shared<nn::ReLU>(),
-            std::make_shared<nn::Dropout>(dropout),
-            std::make_shared<nn::Linear>(8, 3)})));
-  }
-  Tensor forward(const Tensor& x) override {
-    return (*classifier_)(ops::flatten((*features_)(x)));
-  }
-  const char* type_name() const override { return "SmallVgg"; }
-  std::vector<nn::Part> parts() const override {
-    return children_as_parts("classifier");
-  }
-  nn::ModulePtr make_like() const override {
-    return std::make_shared<SmallVgg>(batch_norm_, dropout_);
-  }
-
- private:
-  const bool batch_norm_;
-  const double dropout_;
-  nn::ModulePtr classifier_;
-};
 
 }  // namespace lockstep::test
