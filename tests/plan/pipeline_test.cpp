@@ -47,7 +47,8 @@ TEST(Pipeline, GPipeRunsAllForwardThenAllBackward) {
   EXPECT_EQ(peaks(schedule), (std::vector<int>{8, 8, 8, 8}));
 }
 
-// PyTorch's and Megatron's order, which agree.
+// PyTorch's and Megatron's order, which agree. In PyTorch it is the order of
+// `Schedule1F1B._step_microbatches` (torch/distributed/pipelining/schedules.py).
 TEST(Pipeline, OneFOneB) {
   const PipelineSchedule schedule = pipeline_schedule(PipelineOrder::one_f_one_b, 4, 8);
   EXPECT_EQ(order_of(schedule[0]), "F0 F1 F2 F3 B0 F4 B1 F5 B2 F6 B3 F7 B4 B5 B6 B7");
@@ -62,6 +63,8 @@ TEST(Pipeline, EagerOneFOneB) {
             (std::vector<int>{7, 5, 3, 1}));
 }
 
+// The order of PyTorch's `ScheduleInterleaved1F1B`: `_calculate_single_rank_operations`
+// without the empty steps (the same file).
 TEST(Pipeline, InterleavedWithTwoStagesPerRank) {
   const PipelineSchedule schedule =
       pipeline_schedule(PipelineOrder::interleaved, 4, 8, 2);
@@ -78,6 +81,14 @@ TEST(Pipeline, InterleavedWithTwoStagesPerRank) {
     EXPECT_EQ(order_of(schedule[rank], true), published[rank]) << rank;
   }
   EXPECT_EQ(peaks(schedule), (std::vector<int>{11, 9, 7, 5}));
+}
+
+// Three ranks and four micro-batches: one round of four, which Megatron has not.
+TEST(Pipeline, InterleavedWithRoundsLongerThanTheRanks) {
+  EXPECT_EQ(to_csv(pipeline_schedule(PipelineOrder::interleaved, 3, 4, 2)),
+            "0F0,0F1,0F2,0F3,3F0,3F1,3F2,3F3,3B0,3B1,3B2,3B3,0B0,0B1,0B2,0B3\n"
+            "1F0,1F1,1F2,1F3,4F0,4F1,4F2,4B0,4F3,4B1,4B2,4B3,1B0,1B1,1B2,1B3\n"
+            "2F0,2F1,2F2,2F3,5F0,5B0,5F1,5B1,5F2,5B2,5F3,5B3,2B0,2B1,2B2,2B3\n");
 }
 
 TEST(PipelineTimes, OfEqualStages) {

@@ -79,6 +79,41 @@ inline void note_step(PipelineRun& run, const nn::Module& model, double loss) {
 
 inline const optim::SgdOptions kPipelineSgd{0.1, 0.9, 1e-4};
 
+/// Makes an optimizer step from `batches` batches of equal size, of which each passes
+/// through the pipeline in micro-batches. Returns the mean loss.
+inline double pipeline_step(train::TrainStep& step,
+                            const parallel::PipelineModel& pipeline, const Batch& all,
+                            int64_t batches = 1) {
+  double loss = 0;
+  const int64_t rows = all.images.size(0) / batches;
+  for (int64_t k = 0; k < batches; ++k) {
+    const Batch batch = all.rows(k * rows, rows);
+    const train::StepTensors made = step.run(on(pipeline.input_device(), batch.images),
+                                             on(pipeline.output_device(), batch.labels),
+                                             {k == 0, k + 1 == batches, batches});
+    loss += ops::item(made.loss) / static_cast<double>(batches);
+  }
+  return loss;
+}
+
+/// Makes an optimizer step from the chunks of a batch, one after the other. Returns the
+/// sum of the scaled losses.
+inline double accumulated_step(train::TrainStep& step, const Batch& batch,
+                               int64_t micro_batches, Device device) {
+  const auto sizes = plan::chunk_sizes(batch.images.size(0), micro_batches);
+  const auto count = static_cast<int64_t>(sizes.size());
+  int64_t first = 0;
+  Tensor loss;
+  for (int64_t m = 0; m < count; ++m) {
+    const Batch chunk = batch.rows(first, sizes[m]).on(device);
+    const Tensor scaled =
+        step.run(chunk.images, chunk.labels, {m == 0, m + 1 == count, count}).loss;
+    loss = loss.defined() ? ops::add(loss.detach(), scaled.detach()) : scaled;
+    first += sizes[m];
+  }
+  return ops::item(loss);
+}
+
 /// `--mode model-parallel`: three steps on the same batch.
 inline PipelineRun by_pipeline(const PipelineNet& net, plan::PipelineSchedule schedule,
                                int64_t rows, int64_t accumulated = 1,
@@ -92,16 +127,8 @@ inline PipelineRun by_pipeline(const PipelineNet& net, plan::PipelineSchedule sc
   train::TrainStep step(model, pipeline, kPipelineSgd, options);
   PipelineRun run;
   for (int i = 0; i < kPipelineSteps; ++i) {
-    double loss = 0;
-    for (int64_t k = 0; k < accumulated; ++k) {
-      const Batch batch = net.batch(rows * accumulated).rows(k * rows, rows);
-      const train::StepTensors made =
-          step.run(on(pipeline->input_device(), batch.images),
-                   on(pipeline->output_device(), batch.labels),
-                   {k == 0, k + 1 == accumulated, accumulated});
-      loss += ops::item(made.loss) / static_cast<double>(accumulated);
-    }
-    note_step(run, *model, loss);
+    const Batch all = net.batch(rows * accumulated);
+    note_step(run, *model, pipeline_step(step, *pipeline, all, accumulated));
   }
   return run;
 }
@@ -114,20 +141,10 @@ inline PipelineRun by_accumulation(const PipelineNet& net, int64_t rows,
   const nn::ModulePtr model = net.model();
   model->to(device);
   train::TrainStep step(model, model, kPipelineSgd, options);
-  const auto sizes = plan::chunk_sizes(rows, micro_batches);
-  const auto count = static_cast<int64_t>(sizes.size());
   PipelineRun run;
   for (int i = 0; i < kPipelineSteps; ++i) {
-    int64_t first = 0;
-    Tensor loss;
-    for (int64_t m = 0; m < count; ++m) {
-      const Batch chunk = net.batch(rows).rows(first, sizes[m]).on(device);
-      const Tensor scaled =
-          step.run(chunk.images, chunk.labels, {m == 0, m + 1 == count, count}).loss;
-      loss = loss.defined() ? ops::add(loss.detach(), scaled.detach()) : scaled;
-      first += sizes[m];
-    }
-    note_step(run, *model, ops::item(loss));
+    note_step(run, *model,
+              accumulated_step(step, net.batch(rows), micro_batches, device));
   }
   return run;
 }

@@ -1,75 +1,57 @@
 // The equality matrix: which ways of sharing the work train the same, with which nets.
-//
-// Each row compares two ways on every problem: all losses, gradients and final weights
-// of two steps. What breaks the equality is a property of the row; that the problem
-// has it is a property of the column. A cell without a reason must be equal, a cell
-// with one must not. The table is tests/golden/equality.txt, which the book shows;
-// LOCKSTEP_UPDATE_GOLDENS=1 writes it.
-#include <fmt/format.h>
+#include "tests/engine/sharing/equality.h"
 
-#include <algorithm>
-#include <cstdlib>
-#include <fstream>
-#include <map>
-#include <sstream>
-
-#include "tests/engine/sharing/ways.h"
+#include "tests/engine/sharing/pipeline_ways.h"
+#include "tests/engine/sharing/worker_ways.h"
 
 namespace lockstep {
 namespace {
 
+using plan::PipelineOrder;
+using sharing::Consistency;
+using sharing::LockFor;
+using sharing::UpdateBy;
+using test::by_accumulating;
+using test::by_model_parallel;
+using test::Column;
+using test::kAlways;
+using test::kBatchNorm;
+using test::kDropout;
+using test::kNothing;
+using test::kUneven;
 using test::Problem;
+using test::Row;
 using test::Way;
 
-/// What a problem has, or a way adds, that may break an equality.
-enum Property : unsigned {
-  kNothing = 0,
-  kBatchNorm = 1,
-  kDropout = 2,
-  kUneven = 4,
-  kAlways = 8,
-};
-
-struct Column {
-  const char* name;
-  unsigned has;
-  Problem problem;
-};
-
-struct Row {
-  const char* name;
-  const char* reference;
-  Way way, other;
-  unsigned broken_by;
-  const char* why;     ///< with what breaks it
-  bool exact = false;  ///< every operation is the same, in the same order
-};
-
-nn::ModulePtr vgg() { return std::make_shared<test::SmallVgg>(false, 0.0); }
-nn::ModulePtr vgg_bn() { return std::make_shared<test::SmallVgg>(true, 0.0); }
-nn::ModulePtr vgg_dropout() { return std::make_shared<test::SmallVgg>(false, 0.5); }
-nn::ModulePtr vgg_all() { return std::make_shared<test::SmallVgg>(true, 0.5); }
+nn::ModulePtr vgg() { return test::make_small_vgg(false, 0.0); }
+nn::ModulePtr vgg_bn() { return test::make_small_vgg(true, 0.0); }
+nn::ModulePtr vgg_dropout() { return test::make_small_vgg(false, 0.5); }
+nn::ModulePtr vgg_all() { return test::make_small_vgg(true, 0.5); }
 
 const std::vector<Column>& columns() {
-  static const std::vector<int64_t> even{8, 8}, uneven{8, 10};
+  static const std::vector<int64_t> even{12, 12}, uneven{12, 11};
   static const std::vector<int64_t> image{2, 8, 8};
+  static const std::vector<std::string> of_toy{"2", "4", "6"}, of_resnet{"1", "2", "4"},
+      of_vgg{"features.1", "features.3", "classifier"};
+  const auto toy = test::make_pipeline_toy;
+  const auto resnet = test::make_small_resnet;
   static const std::vector<Column> all{
-      {"toy", kNothing, {test::make_toy, {5}, 2, even}},
-      {"toy u", kUneven, {test::make_toy, {5}, 2, uneven}},
-      {"resnet", kBatchNorm, {test::make_small_resnet, image, 3, even}},
-      {"resnet u", kBatchNorm | kUneven, {test::make_small_resnet, image, 3, uneven}},
-      {"vgg", kNothing, {vgg, image, 3, even}},
-      {"vgg u", kUneven, {vgg, image, 3, uneven}},
-      {"vgg d", kDropout, {vgg_dropout, image, 3, even}},
-      {"vgg bn", kBatchNorm, {vgg_bn, image, 3, even}},
-      {"vgg bdu", kBatchNorm | kDropout | kUneven, {vgg_all, image, 3, uneven}},
+      {"toy", kNothing, {toy, {5}, 3, even, of_toy}},
+      {"toy u", kUneven, {toy, {5}, 3, uneven, of_toy}},
+      {"resnet", kBatchNorm, {resnet, image, 3, even, of_resnet}},
+      {"resnet u", kBatchNorm | kUneven, {resnet, image, 3, uneven, of_resnet}},
+      {"vgg", kNothing, {vgg, image, 3, even, of_vgg}},
+      {"vgg u", kUneven, {vgg, image, 3, uneven, of_vgg}},
+      {"vgg d", kDropout, {vgg_dropout, image, 3, even, of_vgg}},
+      {"vgg bn", kBatchNorm, {vgg_bn, image, 3, even, of_vgg}},
+      {"vgg bdu", kBatchNorm | kDropout | kUneven, {vgg_all, image, 3, uneven, of_vgg}},
   };
   return all;
 }
 
-const std::vector<Row>& rows() {
+std::vector<Row> of_data_parallel() {
   constexpr unsigned kSplit = kBatchNorm | kDropout;
-  static const std::vector<Row> all{
+  return {
       {"dp", "single", test::by_data_parallel, test::by_one_device, kSplit,
        "each replica normalizes its own chunk, and draws its own dropout masks"},
       {"ddp", "single", test::by_ddp, test::by_one_device, kSplit | kUneven,
@@ -85,90 +67,82 @@ const std::vector<Row>& rows() {
       {"local-sgd H=2", "ddp", test::by_local_sgd(2), test::by_ddp, kAlways,
        "between two averages the ranks' weights differ"},
   };
-  return all;
 }
 
-constexpr double kEqual = 1e-12, kDifferent = 1e-7;
-
-/// Returns the properties that break the row's equality in the column: `≠ b d u`.
-std::string inequality(unsigned properties) {
-  std::string text = "≠";
-  if (properties & kBatchNorm) text += " b";
-  if (properties & kDropout) text += " d";
-  if (properties & kUneven) text += " u";
-  return text;
+std::vector<Row> of_model_parallel() {
+  const char* const why =
+      "a device has its own dropout masks; and micro-batches count by their rows";
+  const auto one_f_one_b = [](int m) {
+    return by_model_parallel(PipelineOrder::one_f_one_b, m, m);
+  };
+  const unsigned breaks = kDropout | kUneven;
+  return {
+      {"naive pipeline", "single", test::by_naive_model_parallel(), test::by_one_device,
+       kDropout, "a device has its own dropout masks", true},
+      {"1f1b M=2", "accumulate 2", one_f_one_b(2), by_accumulating(2), breaks, why,
+       true},
+      {"1f1b M=3", "accumulate 3", one_f_one_b(3), by_accumulating(3), breaks, why,
+       true},
+      {"1f1b M=4", "accumulate 4", one_f_one_b(4), by_accumulating(4), breaks, why,
+       true},
+      {"gpipe M=4", "1f1b M=4", by_model_parallel(PipelineOrder::gpipe, 4, 4),
+       one_f_one_b(4), kNothing, "", true},
+      {"interleaved M=4", "accumulate 4",
+       by_model_parallel(PipelineOrder::interleaved, 2, 4, 2), by_accumulating(4),
+       breaks, why, true},
+      {"1f1b M=4", "single", one_f_one_b(4), test::by_one_device, kBatchNorm | kDropout,
+       "each micro-batch is normalized by itself, and has its own dropout masks"},
+  };
 }
 
-/// Pads to a width in characters: `≠` has three bytes.
-std::string padded(const std::string& text, size_t width) {
-  const auto characters = std::count_if(text.begin(), text.end(),
-                                        [](char c) { return (c & 0xC0) != 0x80; });
-  return text + std::string(width - std::min<size_t>(width, characters), ' ');
-}
-
-std::string trimmed(std::string line) {
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line + "\n";
-}
-
-constexpr size_t kFirst = 17, kEach = 10;
-
-/// Returns the cell of an equal pair: `bit-equal` where the row promises it. Another
-/// pair may be bit-equal by chance, with one instruction set and not with another.
-std::string equality(const Row& row, double difference) {
-  if (row.exact && difference == 0) return "bit-equal";
-  return difference < kEqual ? "1e-12" : "unclear";
-}
-
-/// Trains with each way once per problem.
-class Outcomes {
- public:
-  const test::Outcome& of(const char* way, const Way& train, const Column& column) {
-    const auto key = std::pair<std::string, std::string>(way, column.name);
-    const auto found = known_.find(key);
-    if (found != known_.end()) return found->second;
-    return known_.emplace(key, train(column.problem)).first->second;
-  }
-
- private:
-  std::map<std::pair<std::string, std::string>, test::Outcome> known_;
-};
-
-std::string table() {
-  Outcomes outcomes;
-  std::string text = padded("way", kFirst) + padded("as", kFirst);
-  for (const Column& column : columns()) text += padded(column.name, kEach);
-  text = trimmed(text);
-  std::string reasons = "\n";
-  for (const Row& row : rows()) {
-    std::string line = padded(row.name, kFirst) + padded(row.reference, kFirst);
-    for (const Column& column : columns()) {
-      const double found =
-          test::difference(outcomes.of(row.name, row.way, column),
-                           outcomes.of(row.reference, row.other, column));
-      const unsigned reason = row.broken_by & (column.has | kAlways);
-      const bool differs = found > kDifferent;
-      EXPECT_EQ(differs, reason != kNothing)
-          << row.name << " and " << row.reference << " on " << column.name
-          << " differ by " << found;
-      if (row.exact) EXPECT_EQ(found, 0) << row.name << " on " << column.name;
-      line += padded(differs ? inequality(reason) : equality(row, found), kEach);
-    }
-    text += trimmed(line);
-    if (*row.why) {
-      reasons += fmt::format("{} is not {}: {}\n", row.name, row.reference, row.why);
-    }
-  }
-  return text + reasons;
+std::vector<Row> of_workers() {
+  using test::in_turn;
+  const auto lock = [](LockFor what) {
+    return test::shared_memory(UpdateBy::store, what);
+  };
+  const auto add = test::shared_memory(UpdateBy::fetch_add, LockFor::nothing);
+  const auto hogwild = lock(LockFor::nothing);
+  const auto async = test::parameter_servers(2, Consistency::async);
+  const auto sync = test::parameter_servers(2, Consistency::sync);
+  const Way hogwild_in_turn = test::by_workers(in_turn(hogwild, false));
+  const Way async_in_turn = test::by_workers(in_turn(async, false));
+  const char* const dropout = "each device has its own dropout masks";
+  const char* const stale =
+      "gradients of weights that other workers have changed meanwhile";
+  const auto alone = [](const char* name, const test::MakeShare& make) {
+    return Row{name, "single", test::by_one_worker(make), test::by_one_device, kNothing,
+               "",   true};
+  };
+  const auto order = std::make_shared<test::Order>();
+  return {
+      alone("locked N=1", lock(LockFor::update)),
+      alone("hogwild N=1", hogwild),
+      alone("hogwild N=1 add", add),
+      alone("ps async N=1", async),
+      {"ps sync", "ddp", test::by_workers(sync), test::by_ddp, kNothing, ""},
+      {"locked step", "in that order",
+       [order](const Problem& p) { return test::by_lock_for_step(p, *order); },
+       [order](const Problem& p) { return test::one_by_one(p, *order, true); },
+       kDropout, dropout, true},
+      {"hogwild turns", "one by one", hogwild_in_turn, test::by_taking_turns(true),
+       kDropout, dropout, true},
+      {"ps async turns", "one by one m", async_in_turn, test::by_taking_turns(false),
+       kDropout, dropout, true},
+      {"ps async turns", "hogwild turns", async_in_turn, hogwild_in_turn, kAlways,
+       "servers have one momentum, workers with shared memory have one each"},
+      {"hogwild stale", "hogwild turns", test::by_workers(in_turn(hogwild, true)),
+       hogwild_in_turn, kAlways, stale},
+      {"ps async stale", "ps async turns", test::by_workers(in_turn(async, true)),
+       async_in_turn, kAlways, stale},
+  };
 }
 
 TEST(EqualityMatrix, IsTheCommittedTable) {
-  const std::string file = LOCKSTEP_SOURCE_DIR "/tests/golden/equality.txt";
-  const std::string found = table();
-  if (std::getenv("LOCKSTEP_UPDATE_GOLDENS")) std::ofstream(file) << found;
-  std::ostringstream committed;
-  committed << std::ifstream(file).rdbuf();
-  EXPECT_EQ(found, committed.str());
+  std::vector<Row> rows;
+  for (const auto& group : {of_data_parallel(), of_model_parallel(), of_workers()}) {
+    rows.insert(rows.end(), group.begin(), group.end());
+  }
+  test::expect_committed("equality.txt", test::table(columns(), rows));
 }
 
 }  // namespace

@@ -4,12 +4,10 @@
 
 #include <functional>
 
-#include "engine/models/alexnet.h"
-#include "engine/models/resnet.h"
 #include "engine/plan/chunk.h"
 #include "engine/sharing/local_sgd.h"
 #include "engine/train/train_step.h"
-#include "tests/engine/distributed/nets.h"
+#include "tests/engine/sharing/nets.h"
 
 namespace lockstep::test {
 
@@ -19,12 +17,18 @@ struct Problem {
   std::function<nn::ModulePtr()> make;
   std::vector<int64_t> image;
   int64_t classes = 2;
-  std::vector<int64_t> rows;  ///< of each step
+  std::vector<int64_t> rows;      ///< of each step
+  std::vector<std::string> cuts;  ///< into the four stages of a pipeline
   int devices = 4;
   optim::AnyOptions optimizer = optim::SgdOptions{0.05, 0.9, 1e-2};
 
   nn::ModulePtr model(Device device) const {
-    const nn::ModulePtr made = in_double(make);
+    nn::Construction construction;
+    construction.dtype = DType::f64;
+    construction.fill = false;
+    nn::ConstructionScope scope(construction);
+    const nn::ModulePtr made = make();
+    made->assign_paths("");
     fill_golden(*made, DType::f64);
     made->to(device);
     return made;
@@ -58,25 +62,45 @@ inline Tensors gradients_on_host(const nn::Module& model) {
   return on_host(grads);
 }
 
-/// Trains with a TrainStep. `inputs(step)` returns what the step is called with.
-template <typename Inputs>
-Outcome train(const Problem& problem, const nn::ModulePtr& model,
-              const nn::ModulePtr& callable, const train::TrainStepOptions& options,
-              Inputs inputs) {
+/// The weights that count as the result, as before an evaluation.
+inline void settle(sharing::Sharing* sharing) {
+  if (!sharing) return;
+  if (!sharing->in_step()) sharing->meet(false);
+  sharing->settle();
+}
+
+/// Trains with a TrainStep. `make_step(step, i)` makes optimizer step `i` and returns
+/// its loss.
+template <typename MakeStep>
+Outcome train_by(const Problem& problem, const nn::ModulePtr& model,
+                 const nn::ModulePtr& callable, const train::TrainStepOptions& options,
+                 MakeStep make_step) {
   train::TrainStep step(model, callable, problem.optimizer, options);
+  if (options.sharing) options.sharing->attach(step.optimizer(), problem.optimizer);
   Outcome outcome;
   for (size_t i = 0; i < problem.rows.size(); ++i) {
-    const Batch batch = inputs(i);
-    const train::StepTensors made = step.run(batch.images, batch.labels);
-    outcome.losses.push_back(ops::item(made.loss));
+    outcome.losses.push_back(make_step(step, i));
     outcome.gradients.push_back(gradients_on_host(*model));
   }
+  settle(options.sharing);
   outcome.weights = on_host(model->parameters());
   outcome.buffers = on_host(model->buffers());
   for (const auto& [name, tensor] : step.optimizer().state()) {
     outcome.state.push_back(ops::copy_to(tensor, kHost, {"d2h", "test"}));
   }
   return outcome;
+}
+
+/// `inputs(i)` returns what step `i` is called with.
+template <typename Inputs>
+Outcome train(const Problem& problem, const nn::ModulePtr& model,
+              const nn::ModulePtr& callable, const train::TrainStepOptions& options,
+              Inputs inputs) {
+  return train_by(problem, model, callable, options,
+                  [&](train::TrainStep& step, size_t i) {
+                    const Batch batch = inputs(i);
+                    return ops::item(step.run(batch.images, batch.labels).loss);
+                  });
 }
 
 inline Outcome by_one_device(const Problem& problem) {
@@ -111,6 +135,14 @@ inline Outcome by_loss_in_forward(const Problem& problem) {
   return by_wrapper<parallel::LossInForward>(problem, false);
 }
 
+/// Returns chunk `rank` of step `step`, on a device.
+inline Batch chunk_of(const Problem& problem, size_t step, int rank, Device device) {
+  const auto sizes = plan::chunk_sizes(problem.rows[step], problem.devices);
+  int64_t first = 0;
+  for (int r = 0; r < rank; ++r) first += sizes[r];
+  return problem.batch(step).rows(first, sizes[rank]).on(device);
+}
+
 /// What a rank trains with: the callable, and its way of sharing weights.
 struct OfRank {
   nn::ModulePtr callable;
@@ -126,15 +158,10 @@ std::vector<Outcome> on_each_rank(const Problem& problem, Prepare prepare) {
   on_ranks({.size = problem.devices}, [&](Rank& rank) {
     const nn::ModulePtr model = problem.model(rank.device);
     const OfRank mine = prepare(model, rank);
-    of[rank.rank] =
-        train(problem, model, mine.callable,
-              {.accuracy = false, .sharing = mine.sharing.get()}, [&](size_t step) {
-                const Batch whole = problem.batch(step);
-                const auto sizes = plan::chunk_sizes(problem.rows[step], rank.size);
-                int64_t first = 0;
-                for (int r = 0; r < rank.rank; ++r) first += sizes[r];
-                return whole.rows(first, sizes[rank.rank]).on(rank.device);
-              });
+    of[rank.rank] = train(
+        problem, model, mine.callable,
+        {.accuracy = false, .sharing = mine.sharing.get()},
+        [&](size_t step) { return chunk_of(problem, step, rank.rank, rank.device); });
   });
   return of;
 }
@@ -209,52 +236,5 @@ inline double difference(const Outcome& a, const Outcome& b) {
   }
   return largest;
 }
-
-/// Convolutions and batch norms, both kinds of shortcut: a ResNet of two blocks.
-inline nn::ModulePtr make_small_resnet() {
-  return std::make_shared<nn::Sequential>(std::vector<nn::ModulePtr>{
-      std::make_shared<models::BasicBlock>(2, 2, 1),
-      std::make_shared<models::BasicBlock>(2, 4, 2),
-      std::make_shared<nn::AdaptiveAvgPool2d>(1), std::make_shared<Flatten>(),
-      std::make_shared<nn::Linear>(4, 3)});
-}
-
-/// Features and a classifier, as in VGG, for N×2×8×8 images.
-class SmallVgg : public models::FeatureModel {
- public:
-  SmallVgg(bool batch_norm, double dropout)
-      : batch_norm_(batch_norm), dropout_(dropout) {
-    std::vector<nn::ModulePtr> layers;
-    int64_t in = 2;
-    for (const int64_t out : {3, 4}) {
-      layers.push_back(std::make_shared<nn::Conv2d>(
-          nn::Conv2dSettings{.in = in, .out = out, .kernel = 3, .padding = 1}));
-      if (batch_norm) layers.push_back(std::make_shared<nn::BatchNorm2d>(out));
-      layers.push_back(std::make_shared<nn::ReLU>());
-      layers.push_back(std::make_shared<nn::MaxPool2d>(ops::Pool2dOptions{2, 2, 0}));
-      in = out;
-    }
-    features_ = register_module(
-        "features", nn::ModulePtr(std::make_shared<nn::Sequential>(layers)));
-    classifier_ = register_module(
-        "classifier",
-        nn::ModulePtr(std::make_shared<nn::Sequential>(std::vector<nn::ModulePtr>{
-            std::make_shared<nn::Linear>(16, 8), std::make_shared<nn::ReLU>(),
-            std::make_shared<nn::Dropout>(dropout),
-            std::make_shared<nn::Linear>(8, 3)})));
-  }
-  Tensor forward(const Tensor& x) override {
-    return (*classifier_)(ops::flatten((*features_)(x)));
-  }
-  const char* type_name() const override { return "SmallVgg"; }
-  nn::ModulePtr make_like() const override {
-    return std::make_shared<SmallVgg>(batch_norm_, dropout_);
-  }
-
- private:
-  const bool batch_norm_;
-  const double dropout_;
-  nn::ModulePtr classifier_;
-};
 
 }  // namespace lockstep::test

@@ -22,6 +22,7 @@ import nets
 import ops
 import optimizers
 import philox
+import pipelines
 import printed
 import rules
 import sampler
@@ -56,6 +57,9 @@ def files():
     for name, batch, n in ddp.WHOLE_NETS:
         job = functools.partial(ddp.whole_net, name, batch, n)
         jobs[f"ddp_{name}_n{n}"] = job
+    for name, batch, m, steps in pipelines.CASES:
+        job = functools.partial(pipelines.pipeline, name, batch, m, steps)
+        jobs[f"pipeline_{name}_b{batch}_m{m}"] = job
     for job in ddp_cases.JOBS:
         jobs[f"ddp_{job.__name__}"] = job
     jobs["float32_spread"] = functools.partial(spread.all_spreads, DATA_PARALLEL)
@@ -64,6 +68,7 @@ def files():
 
 SKIPPED = (
     *("made_by", "float32", "float64_nudged", "single", "zero_gradients", "spread"),
+    "accumulation_losses_differ_by",
 )
 
 
