@@ -39,7 +39,8 @@ void EventFacts::add_rank_cost(const std::string& phase) {
   const int64_t cost = time_of(phase), forward = time_of(phases::forward);
   facts_.share("share", part_of_step(cost));
   facts_.time("cost", cost);
-  if (forward > 0) {
+  const bool said = part_of_step(cost) >= 0.01;  // the ratio continues that sentence
+  if (said && forward > 0) {
     facts_.times("ratio", static_cast<double>(cost) / static_cast<double>(forward));
   }
 }
