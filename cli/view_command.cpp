@@ -34,7 +34,8 @@ struct ViewOptions {
   float scale = 1, speed = 1, seconds = 0;
   int fps = 30, tour = 0;
   bool compare = false, cpp = false, tree = false, help = false, time_order = false,
-       state = false, quiz = false, why = false, pipeline = false, tracks = false;
+       state = false, quiz = false, why = false, pipeline = false, tracks = false,
+       overlap = false;
 };
 
 struct Size {
@@ -112,6 +113,7 @@ int draw_pictures(const ViewOptions& o) {
   app.settings.tree = o.tree;
   app.settings.why = o.why;
   app.settings.pipeline = o.pipeline;
+  app.settings.exposed = o.overlap;
   app.settings.tracks = o.tracks;
   app.settings.help = o.help;
   app.settings.tour = o.tour;
@@ -163,6 +165,7 @@ int open_window(const ViewOptions& o) {
   options.quiz = o.quiz;
   options.why = o.why;
   options.pipeline = o.pipeline;
+  options.exposed = o.overlap;
   options.tracks = o.tracks;
   options.print_state = o.state;
   gui::run_window(options);
@@ -200,9 +203,10 @@ void add_view(CLI::App& app, Action& action) {
                       "trace files (.json, .json.gz) of lockstep or of PyTorch's "
                       "profiler; the files of "
                       "a job's ranks are merged");
-  command->add_option("--at", o->at,
-                      "2 | 2:backward | 2:ResNet.forward | '#1234' (an id) | "
-                      "@12.5ms");
+  command->add_option(
+      "--at", o->at,
+      "2 | 2:backward | 2:ResNet.forward | '2:bucket 0' (its all-reduce) "
+      "| '#1234' (an id) | @12.5ms");
   command
       ->add_option("--note", o->notes,
                    "STEP[:PHASE]=text: add a note; it is drawn on the timeline")
@@ -240,13 +244,17 @@ void add_view(CLI::App& app, Action& action) {
                     "show why N devices are not N times as fast, and the longest path");
   command->add_flag("--pipeline", o->pipeline,
                     "show the pipeline's grid: what each device ran, and why it idled");
+  command->add_flag(
+      "--overlap", o->overlap,
+      "show which collective is hidden behind backward, which is exposed");
   command->add_flag("--tracks", o->tracks,
                     "show memory, busy devices and ports over time in the timeline");
   command->add_flag("--time-order", o->time_order,
                     "order events by time, not by calls");
   command->add_flag("--quiz", o->quiz,
                     "predict, then reveal: playing asks a question before a phase");
-  command->add_flag("--keys", o->help, "show the list of keys");
+  command->add_flag("--keys", o->help,
+                    "print the list of keys; with --screenshot, draw it");
   command->add_option("--tour", o->tour, "show this card of the tour")
       ->check(CLI::Range(0, 5));
   command->add_flag("--print-state", o->state,
@@ -257,7 +265,13 @@ void add_view(CLI::App& app, Action& action) {
     if (o->compare && o->files.size() < 2) {
       throw UsageError("--compare requires two or three traces");
     }
-    action = [o, headless] { return headless ? draw_pictures(*o) : open_window(*o); };
+    action = [o, headless] {
+      if (o->help && !headless) {
+        fmt::print("{}", gui::key_table());
+        return 0;
+      }
+      return headless ? draw_pictures(*o) : open_window(*o);
+    };
   });
 }
 

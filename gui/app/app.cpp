@@ -132,6 +132,17 @@ void App::go_to_violation() {
   }
 }
 
+void App::share_notes() {
+  for (const OpenTrace& own : traces_) {
+    if (!own.notes_changed) continue;
+    for (OpenTrace& other : traces_) {
+      const bool same = other.model->name == own.model->name &&
+                        other.model->text.size() == own.model->text.size();
+      if (&other != &own && same) other.notes = own.notes;
+    }
+  }
+}
+
 void App::say(std::string words) {
   constexpr float kShown = 6;
   message = std::move(words);
@@ -196,6 +207,7 @@ void App::frame(const Rect& screen, float seconds) {
   }
   Ui ui(theme(), *fonts_);
   draw_screen(ui, screen, *this, loader_ ? loader_->progress() : 1, loading_name_);
+  share_notes();
 }
 
 }  // namespace lockstep::gui

@@ -14,6 +14,7 @@
 #include "gui/app/director.h"
 #include "gui/app/quiz.h"
 #include "gui/model/breakdown.h"
+#include "gui/model/collectives.h"
 #include "gui/model/loader.h"
 #include "gui/model/notes.h"
 #include "gui/model/op_table.h"
@@ -65,6 +66,9 @@ struct OpenTrace {
   std::shared_ptr<const Why> why;  ///< nullptr until it is computed
   size_t segment = 0;              ///< of the longest path of `segment_step`: walked to
   size_t segment_step = SIZE_MAX;
+  std::vector<CollectiveRow> collectives;  ///< of step and rank `collectives_of`
+  std::pair<size_t, int> collectives_of{SIZE_MAX, 0};
+  CollectiveRow collective;  ///< the one that was last in focus
   TimelineView timeline;
   Director director;
   Quiz quiz;
@@ -148,6 +152,7 @@ struct Settings {
   bool compare = false;    ///< show all open traces side by side
   bool why = false;        ///< show "Why not 4x?" instead of the stage
   bool pipeline = false;   ///< show the pipeline's grid instead of either
+  bool exposed = false;    ///< show which collective is exposed instead of the stage
   int tour = 0;            ///< current card of the first-run tour; 0 if none
   bool quiz = false;       ///< playing asks a question before a phase
   Transport transport;
@@ -224,6 +229,8 @@ class App {
 
  private:
   void refresh(OpenTrace& trace);
+  /// Gives the notes that were just changed to other tabs of the same file.
+  void share_notes();
 
   const Fonts* fonts_;
   std::vector<OpenTrace> traces_;
@@ -270,6 +277,8 @@ std::string command_line(const OpenTrace& trace);
 void handle_keys(App& app);
 
 const std::vector<KeyHelp>& key_help();
+/// Returns that table as text, one key per line.
+std::string key_table();
 
 /// Draws the whole screen. `progress` is less than 1 while `loading` is being read.
 void draw_screen(Ui& ui, const Rect& screen, App& app, double progress,

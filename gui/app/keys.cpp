@@ -1,4 +1,6 @@
 // The keyboard: a single table serves both key handling and the overlay.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "gui/app/app.h"
@@ -42,6 +44,7 @@ const std::vector<KeyHelp>& key_help() {
       {"View", "k", "call stack, or the step's call tree"},
       {"View", "y", "why not N times as fast? or the stage"},
       {"View", "i", "the pipeline's grid, or the stage"},
+      {"View", "h", "which bucket is hidden, which exposed? or the stage"},
       {"View", "v", "bytes by port, or hidden communication"},
       {"View", "c", "PyTorch or C++ names"},
       {"View", "d", "compare the open traces side by side"},
@@ -53,6 +56,25 @@ const std::vector<KeyHelp>& key_help() {
       {"View", "?", "this list; esc closes it"},
   };
   return help;
+}
+
+std::string key_table() {
+  constexpr size_t kColumn = 20;
+  std::string text;
+  std::string_view group;
+  for (const KeyHelp& help : key_help()) {
+    const std::string_view keys = help.keys;
+    const auto continued = [](char c) {  // arrows are three bytes each
+      return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+    };
+    const size_t wide = keys.size() - static_cast<size_t>(std::count_if(
+                                          keys.begin(), keys.end(), continued));
+    const std::string blank(wide < kColumn ? kColumn - wide : 1, ' ');
+    text += fmt::format("{:<6}{}{}{}\n", group == help.group ? "" : help.group, keys,
+                        blank, help.what);
+    group = help.group;
+  }
+  return text;
 }
 
 namespace {
@@ -89,7 +111,7 @@ void play_keys(App& app) {
     app.settings.quiz = !app.settings.quiz;
     trace.quiz = {};
     show_all_panels(app.settings);  // among them the one that asks
-    app.settings.why = app.settings.pipeline = false;
+    app.settings.why = app.settings.pipeline = app.settings.exposed = false;
   }
   for (size_t i = 0; trace.quiz.is_open() && i < 4; ++i) {
     if (pressed(static_cast<char>('1' + i))) answer_choice(trace.quiz, i);
@@ -141,9 +163,16 @@ void view_keys(App& app, bool shift) {
   if (pressed('g')) app.go_to_violation();
   if (pressed('y')) {
     settings.why = !settings.why || settings.pipeline;
-    settings.pipeline = false;
+    settings.pipeline = settings.exposed = false;
   }
-  if (pressed('i')) settings.pipeline = !settings.pipeline;
+  if (pressed('i')) {
+    settings.pipeline = !settings.pipeline;
+    settings.exposed = false;
+  }
+  if (pressed('h')) {
+    settings.exposed = !settings.exposed;
+    settings.why = settings.pipeline = false;
+  }
   if (pressed('k')) settings.tree = !settings.tree;
   if (pressed('v')) settings.overlap = !settings.overlap;
   if (pressed('c')) settings.cpp_names = !settings.cpp_names;

@@ -54,6 +54,8 @@ void draw_pane(const Ui& ui, Pane pane, const Rect& area, App& app) {
         draw_pipeline(ui, area, app);
       } else if (app.settings.why) {
         draw_why(ui, area, app);
+      } else if (app.settings.exposed) {
+        draw_collectives(ui, area, app);
       } else {
         draw_stage(ui, area, app, app.trace());
       }

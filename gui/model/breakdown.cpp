@@ -46,6 +46,16 @@ int64_t worker_of(const Model& model, uint32_t task) {
 
 }  // namespace
 
+int64_t Breakdown::rank_time(const Model& model, int rank,
+                             std::string_view phase) const {
+  for (size_t i = 1; i < model.phases.size(); ++i) {
+    const size_t at = static_cast<size_t>(rank) * model.phases.size() + i;
+    if (model.strings[model.phases[i]] != phase || at >= rank_spans.size()) continue;
+    return std::max<int64_t>(0, rank_spans[at].second - rank_spans[at].first);
+  }
+  return 0;
+}
+
 Breakdown break_down(const Model& model, size_t number) {
   const Step& step = model.steps[number];
   Breakdown result;
@@ -59,12 +69,24 @@ Breakdown break_down(const Model& model, size_t number) {
   tracer::PhaseMeter meter, forward;
   std::map<std::tuple<int, bool, uint32_t>, int64_t> ports;
   std::vector<Busy> busy(model.devices.size());
+  const size_t ranks = static_cast<size_t>(model.ranks());
+  const bool spans = ranks > 1 && ranks * model.phases.size() < (size_t{1} << 20);
+  if (spans) {
+    result.rank_spans.assign(ranks * model.phases.size(), {kMaxSpan, 0});
+  }
   each_event(model, step, [&](uint32_t index, const Event& event) {
     if (event.what() == Kind::phase) {
       meter.add_host(model.name_of(event), event.ts, event.end());
     }
     if (!event.is_task()) return;
     if (event.phase != 0) {
+      if (spans) {
+        const size_t rank = static_cast<size_t>(model.lanes[event.lane].rank);
+        auto& [begin, end] =
+            result.rank_spans[rank * model.phases.size() + event.phase];
+        begin = std::min<int64_t>(begin, event.ts);
+        end = std::max(end, event.end());
+      }
       const std::string& phase = model.strings[model.phases[event.phase]];
       meter.add_task(phase, worker_of(model, index), event.ts, event.end());
       if (is_part_of_forward(phase)) {

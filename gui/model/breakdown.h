@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gui/model/model.h"
@@ -36,6 +38,12 @@ struct Breakdown {
   std::optional<tracer::PhaseCost> joined_forward;
   std::vector<PortBytes> ports;  ///< by device, out before in; the host last
   std::vector<DeviceTime> devices;
+  /// Of several ranks: from the first task to the last one's end, by rank and phase (an
+  /// index into Model::phases); begins after it ends if the rank runs none.
+  std::vector<std::pair<int64_t, int64_t>> rank_spans;
+
+  /// Returns the time of a phase on one rank's device; 0 if the rank runs none of it.
+  int64_t rank_time(const Model& model, int rank, std::string_view phase) const;
 };
 
 Breakdown break_down(const Model& model, size_t step);

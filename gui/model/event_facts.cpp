@@ -150,6 +150,7 @@ void EventFacts::add_later(const Caused& caused) {
 }
 
 void EventFacts::add_cost(const std::string& phase) {
+  if (model_.ranks() > 1) return add_rank_cost(phase);
   int64_t forward = 0;
   for (const auto& [name, cost] : step_.phases) {
     if (name == phases::parallel_apply || (name == phases::forward && forward == 0)) {

@@ -42,7 +42,8 @@ class EventFacts {
   Caused add_caused();
   /// Adds when that work began on the devices and how long it ran.
   void add_later(const Caused& caused);
-  /// Adds a phase's device time, its share of the step, and its ratio to forward's.
+  /// Adds a phase's device time, its share of the step, and its ratio to forward's; of
+  /// several ranks, those of the event's rank.
   void add_cost(const std::string& phase);
   /// Adds the bytes transferred for this reason in the step, their source and
   /// destination, and the bytes each of the `others` sent (received, if `from_one`).
@@ -61,7 +62,9 @@ class EventFacts {
 
   // For traces with several ranks; defined in rank_facts.cpp.
   void add_rank();
-  /// Adds a collective's bucket, parameters, bytes, ranks, sent bytes and overlap.
+  void add_rank_cost(const std::string& phase);
+  /// Adds a collective's bucket, parameters, bytes, ranks, sent bytes, and how much of
+  /// its time is hidden.
   bool is_bucket(uint32_t collective) const;
   void add_collective(uint32_t event);
   /// Adds the bucket of a parameter's gradient in this step. Returns false if unknown.

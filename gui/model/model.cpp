@@ -75,6 +75,19 @@ bool Model::has_device_times() const {
          });
 }
 
+int Model::servers() const {
+  if (steps.empty() || steps[0].by_rank.empty() || meta_text(top::mode) != "ps") {
+    return 0;
+  }
+  int servers = 0;
+  for (int rank = 0, all = ranks(); rank < all; ++rank) {
+    servers += std::all_of(steps.begin(), steps.end(), [rank](const Step& step) {
+      return step.event_of(rank) == kNoEvent;
+    });
+  }
+  return servers;
+}
+
 int Model::ranks() const {
   int most = 0;
   for (const Lane& lane : lanes) most = std::max(most, lane.rank);

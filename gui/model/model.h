@@ -163,6 +163,8 @@ struct Model {
   /// Returns false for measured times of null devices, which compute nothing.
   bool has_device_times() const;
   int ranks() const;
+  /// Returns the number of parameter servers among the ranks: they run no steps.
+  int servers() const;
 
   // The index of args.id: dense if ids are small, else sorted pairs.
   std::vector<uint32_t> dense_ids;

@@ -137,10 +137,14 @@ uint32_t next_instance(const Model& model, const OpRow& row, uint32_t from,
 
 std::string csv_of(const Model& model, const std::vector<OpRow>& rows) {
   std::string csv = "name,kind,count,total_ns,mean_ns,slowest_ns\n";
+  const bool timed = model.has_device_times();
   for (const OpRow& row : rows) {
-    csv +=
-        fmt::format("{},{},{},{},{},{}\n", csv_field(model.strings[row.name]),
-                    row_kind(row.kind), row.count, row.total, row.mean(), row.slowest);
+    csv += fmt::format("{},{},{},", csv_field(model.strings[row.name]),
+                       row_kind(row.kind), row.count);
+    const bool on_device = row.kind != Kind::op;
+    csv += !timed && on_device
+               ? ",,\n"
+               : fmt::format("{},{},{}\n", row.total, row.mean(), row.slowest);
   }
   return csv;
 }

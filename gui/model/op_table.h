@@ -46,7 +46,8 @@ struct OpTable {
   bool reversed = false;
 };
 
-/// Returns the table as CSV with a header, times in ns (RFC 4180).
+/// Returns the table as CSV with a header, times in ns (RFC 4180); tasks of null
+/// devices have none.
 std::string csv_of(const Model& model, const std::vector<OpRow>& rows);
 /// Returns "kernel", "op", "copy" or "collective".
 const char* row_kind(Kind kind);

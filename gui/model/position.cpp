@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "gui/model/collectives.h"
 #include "gui/model/state.h"
 
 namespace lockstep::gui {
@@ -222,6 +223,8 @@ std::optional<int64_t> parse_integer(const std::string& text) {
 
 namespace {
 
+constexpr std::string_view kBucket = "bucket ";
+
 /// Returns the first descendant of `whole` with this name; prefers phases.
 uint32_t find_in(const Model& model, uint32_t whole, std::string_view name) {
   const Event& span = model.events[whole];
@@ -251,13 +254,23 @@ uint32_t find_beside(const Model& model, uint32_t step, std::string_view name) {
   return kNoEvent;
 }
 
-/// Resolves nested names: `backward`, `ResNet.forward`, `forward/conv2d`.
+/// Resolves nested names: `backward`, `ResNet.forward`, `forward/conv2d`; and `bucket
+/// 1`.
 std::optional<Position> at_names(const Model& model, uint32_t step, int64_t number,
                                  std::string_view names, std::string& why) {
   // A call of another program may be named after a file, with slashes.
   for (const auto find : {find_in, find_beside}) {
     const uint32_t whole = find(model, step, names);
     if (whole != kNoEvent) return at_event(model, whole);
+  }
+  if (names.starts_with(kBucket)) {
+    const auto bucket = parse_integer(std::string(names.substr(kBucket.size())));
+    if (bucket && *bucket >= 0) {
+      const uint32_t event = bucket_event(model, model.step_of(model.events[step]),
+                                          model.rank_of(step), *bucket, why);
+      if (event == kNoEvent) return std::nullopt;
+      return at_event(model, event);
+    }
   }
   uint32_t at = step;
   for (;;) {

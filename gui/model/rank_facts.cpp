@@ -1,9 +1,9 @@
 // Facts about an event if several ranks run the same program.
 #include <algorithm>
 
+#include "gui/model/collectives.h"
 #include "gui/model/event_facts.h"
 #include "gui/model/transfers.h"
-#include "tracer/analysis/spans.h"
 
 namespace lockstep::gui {
 
@@ -12,27 +12,6 @@ namespace {
 using tracer::Json;
 
 constexpr uint32_t kMostOfOneCause = 20'000;
-
-/// Returns the time between two moments in which a device's compute stream (in another
-/// program's trace, any of its streams) ran kernels, in ns.
-int64_t computed(const Model& model, int device, int64_t from, int64_t to) {
-  const bool ours = is_ours(model);
-  tracer::Spans computing;
-  for (const Lane& lane : model.lanes) {
-    if (lane.device != device || (ours && lane.stream != 0)) continue;
-    auto at = std::lower_bound(
-        lane.events.begin(), lane.events.end(), from,
-        [&](uint32_t e, int64_t ts) { return model.events[e].end() <= ts; });
-    for (; at != lane.events.end() && model.events[*at].ts < to; ++at) {
-      const Event& event = model.events[*at];
-      if (event.row > 0 && ours) continue;
-      if (event.what() != Kind::kernel || is_memory_task(model, event)) continue;
-      computing.add(std::max<int64_t>(from, event.ts),
-                    std::min<int64_t>(to, event.end()));
-    }
-  }
-  return computing.covered();
-}
 
 }  // namespace
 
@@ -50,6 +29,20 @@ void EventFacts::add_rank() {
   facts_.number("rank", model_.lanes[event_.lane].rank);
   facts_.number("ranks", ranks);
   facts_.number("others", ranks - 1);
+}
+
+void EventFacts::add_rank_cost(const std::string& phase) {
+  if (!computes_) return;
+  const auto time_of = [&](std::string_view name) {
+    return step_.rank_time(model_, model_.lanes[event_.lane].rank, name);
+  };
+  const int64_t cost = time_of(phase), forward = time_of(phases::forward);
+  facts_.share("share", part_of_step(cost));
+  facts_.time("cost", cost);
+  const bool said = part_of_step(cost) >= 0.01;  // the ratio continues that sentence
+  if (said && forward > 0) {
+    facts_.times("ratio", static_cast<double>(cost) / static_cast<double>(forward));
+  }
 }
 
 uint32_t EventFacts::collective_below(uint32_t event) const {
@@ -87,8 +80,12 @@ void EventFacts::add_collective(uint32_t index) {
   facts_.bytes("sent", sent);
   add_device(device);
   if (event.dur <= 0 || !computes() || device == kHostDevice) return;
-  const int64_t busy = computed(model_, device, event.ts, event.end());
-  facts_.share("overlap", static_cast<double>(busy) / static_cast<double>(event.dur));
+  const CollectiveRow row = collective_row(model_, index);
+  if (row.has_phases) {
+    facts_.time("behind_backward", row.time.backward);
+    facts_.time("behind_others", row.time.others());
+  }
+  facts_.time("exposed", row.time.exposed);
 }
 
 bool EventFacts::add_bucket_of(const std::string& param) {

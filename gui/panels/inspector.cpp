@@ -126,7 +126,25 @@ void add_links(const Model& model, uint32_t index, const tracer::Json& args,
   }
 }
 
-std::vector<Fact> facts_of(const Model& model, uint32_t index) {
+/// Adds how much of a collective's time is hidden; `row` is kept for the next frame.
+void add_split(const Model& model, uint32_t index, CollectiveRow& row,
+               std::vector<Fact>& facts) {
+  const Event& event = model.events[index];
+  const bool divided = event.what() == Kind::collective && model.has_device_times() &&
+                       !model.lanes[event.lane].is_host();
+  if (!divided) return;
+  if (row.event != index) row = collective_row(model, index);
+  if (row.has_phases) {
+    facts.push_back({"hidden", human_time(row.time.backward) + " behind backward"});
+    facts.push_back({"", human_time(row.time.others()) + " behind other kernels"});
+  } else {
+    facts.push_back({"hidden", human_time(row.time.took - row.time.exposed) +
+                                   ", in unknown phases"});
+  }
+  facts.push_back({"exposed", human_time(row.time.exposed)});
+}
+
+std::vector<Fact> facts_of(const Model& model, uint32_t index, CollectiveRow& row) {
   const Event& event = model.events[index];
   const tracer::Json args = args_of(model, event);
   std::vector<Fact> facts;
@@ -139,6 +157,7 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index) {
   if (event.what() != Kind::mark) {
     facts.push_back({"takes", human_time(event.dur)});
   }
+  add_split(model, index, row, facts);
   facts.push_back(
       {"lane", (lane.process.empty() ? "" : lane.process + " · ") + lane.thread});
   if (const Copy* copy = model.copy_of(index)) {
@@ -196,7 +215,7 @@ ImU32 title_colour(const Theme& theme, const Model& model, uint32_t index) {
 
 void draw_inspector(const Ui& ui, const Rect& area, App& app) {
   const Theme& t = ui.theme;
-  const OpenTrace& trace = app.trace();
+  OpenTrace& trace = app.trace();
   const Model& model = *trace.model;
   const uint32_t index = trace.state.event;
   const Event& event = model.events[index];
@@ -206,7 +225,7 @@ void draw_inspector(const Ui& ui, const Rect& area, App& app) {
   ui.text_cut(head.x, head.y, head.w, Type::mono, title_colour(t, model, index),
               display_name(model, event, app.settings.cpp_names));
 
-  const std::vector<Fact> facts = facts_of(model, index);
+  const std::vector<Fact> facts = facts_of(model, index, trace.collective);
   constexpr float kRow = 18;
   const Scroll scroll(ui, "facts", room, kRow * static_cast<float>(facts.size()), 0,
                       static_cast<int>(index), kRow);

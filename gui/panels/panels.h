@@ -34,6 +34,8 @@ float quiz_height(const Ui& ui, float width, const OpenTrace& trace);
 /// Draws "Why not 4x?": devices x step time by class, the speed-up, the longest path.
 void draw_why(const Ui& ui, const Rect& area, App& app);
 std::string why_title(const OpenTrace& trace);
+/// Draws the collectives of the rank's step: which is exposed, and by how much.
+void draw_collectives(const Ui& ui, const Rect& area, App& app);
 /// Draws the grid of the step's pipeline: what each device did when, and why nothing.
 void draw_pipeline(const Ui& ui, const Rect& area, App& app);
 /// Returns the pipeline of the current step, or nullptr: it has none, or it is not

@@ -25,12 +25,17 @@ std::string trace_title(const Model& model) {
                            : mode == "hogwild"      ? "Hogwild"
                            : mode == "locked"       ? "one model with a lock"
                            : mode == "local-sgd"    ? "local SGD"
+                           : mode == "ps"           ? "parameter servers"
                                                     : mode;
   std::string text = model.meta_text(top::arch);
   if (text.empty()) text = model.name.substr(model.name.find_last_of('/') + 1);
   if (!kind.empty()) text += " · " + kind;
-  if (n > 1)
+  if (const size_t servers = static_cast<size_t>(model.servers()); servers > 0) {
+    text += fmt::format(" · {} worker{}, {} server{}", n - servers,
+                        n - servers == 1 ? "" : "s", servers, servers == 1 ? "" : "s");
+  } else if (n > 1) {
     text += fmt::format(" · {} {}", n, model.ranks() > 1 ? "ranks" : "devices");
+  }
   if (model.alone >= 0) text += fmt::format(" · rank {} only", model.alone);
   return text;
 }

@@ -326,7 +326,8 @@ void walk_path(App& app, bool forward) {
 }
 
 std::string why_title(const OpenTrace& trace) {
-  const size_t devices = trace.model->devices.size();
+  const Model& model = *trace.model;
+  const size_t devices = model.devices.size() - static_cast<size_t>(model.servers());
   return devices > 1 ? fmt::format("WHY NOT {}×?", devices) : "WHERE THE TIME GOES";
 }
 

@@ -69,6 +69,7 @@ class Session {
     app_.settings.quiz = options.quiz;
     app_.settings.why = options.why;
     app_.settings.pipeline = options.pipeline;
+    app_.settings.exposed = options.exposed;
     app_.settings.tracks |= options.tracks;
     app_.recent = kept_.files;
     at_ = options.at;

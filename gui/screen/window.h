@@ -20,6 +20,7 @@ struct WindowOptions {
   bool tracks = false;       ///< show the tracks of the timeline
   bool why = false;          ///< show "Why not 4x?" instead of the stage
   bool pipeline = false;     ///< show the pipeline's grid instead of either
+  bool exposed = false;      ///< show which collective is exposed instead of the stage
   bool print_state = false;  ///< print a line to stdout whenever the position changes
 };
 

@@ -29,7 +29,9 @@ inline constexpr Template kEnglishAverages[] = {
     {"collective/all_reduce/average",
      "**all_reduce** of all parameters, divided by {group_size} before[ "
      "(**{bytes}**)][, in {time}]: every rank gets the **mean of the weights**.[ Each "
-     "rank sends {sent}.][ For {overlap} of that time, {device} was computing.]"},
+     "rank sends {sent}.][ Hidden behind backward: {behind_backward}.][ Behind other "
+     "kernels: "
+     "{behind_others}.][ **Exposed**, without any kernel: {exposed}.]"},
     {"copy/average/adds",
      "Round {ring_step} of {ring_steps}: {from} sends **chunk {chunk} of {ranks}** of "
      "its weights ({bytes}) to {to}[ at {rate}], which **adds** its own."},

@@ -92,7 +92,9 @@ inline constexpr Template kEnglishDevices[] = {
     {"collective/all_reduce/bucket",
      "**all_reduce of bucket {bucket}**[: {params} {params:gradient|gradients}], "
      "**{bytes}**, among {group_size} ranks[, in {time}].[ Each rank sends {sent} and "
-     "ends up with the mean.][ For {overlap} of that time, {device} was computing.]"},
+     "ends up with the mean.][ Hidden behind backward: {behind_backward}.][ Behind "
+     "other kernels: "
+     "{behind_others}.][ **Exposed**, without any kernel: {exposed}.]"},
     {"collective/all_reduce/metrics",
      "**all_reduce** of losses and correct-prediction counts[ ({bytes})] among "
      "{group_size} ranks[, in {time}]: the metrics of the whole batch."},

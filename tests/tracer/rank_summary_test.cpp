@@ -68,5 +68,43 @@ TEST(RankSummary, ModelledMessagesTellNothingOfWaiting) {
   EXPECT_EQ(text.find("waits least"), std::string::npos) << text;
 }
 
+TEST(RankSummary, WithoutCollectivesNobodyIsSaidToWait) {
+  Trace trace = with_slower_rank_1();
+  EXPECT_NE(summary_text(summarize(trace)).find("waits least"), std::string::npos);
+  std::erase_if(trace.events, [](const Event& event) {
+    return event.is("collective") || event.args.contains("seq");
+  });
+  const std::string text = summary_text(summarize(trace));
+  EXPECT_EQ(text.find("waits least"), std::string::npos) << text;
+  EXPECT_NE(
+      text.find("the slowest step is rank 1's. Means over steps; the ranks run no"),
+      std::string::npos)
+      << text;
+}
+
+TEST(RankSummary, RebuiltBucketsAreToldApartByTheirSteps) {
+  StepSummary first, second, third;
+  for (StepSummary* step : {&first, &second, &third}) {
+    step->length = 10;
+    CollectiveTime bucket;
+    bucket.bucket = 0;
+    bucket.what = "bucket 0";
+    bucket.bytes = step == &first ? 100 : 200;
+    bucket.took = 4;
+    step->collectives = {bucket};
+  }
+  second.step = 1;
+  third.step = 2;
+  Summary summary;
+  summary.train.steps = {first, second, third};
+  const std::string text = summary_text(summary);
+  EXPECT_NE(text.find("  bucket 0, step 0 "), std::string::npos) << text;
+  EXPECT_NE(text.find("  bucket 0, 1 to 2 "), std::string::npos) << text;
+  summary.train.steps = {second, third};
+  const std::string later = summary_text(summary);
+  EXPECT_NE(later.find("  bucket 0  "), std::string::npos) << later;
+  EXPECT_EQ(later.find("bucket 0, "), std::string::npos) << later;
+}
+
 }  // namespace
 }  // namespace lockstep::tracer

@@ -10,11 +10,6 @@ namespace lockstep::tracer {
 
 namespace {
 
-std::string what_of(const CollectiveFacts& collective) {
-  const bool named = !collective.tensor.empty() && collective.tensor != "numbers";
-  return std::string(named ? collective.tensor : collective.why);
-}
-
 /// Several ranks may each have a device 0.
 LaneKey place_of(const Lane& lane) { return {lane.rank, lane.device}; }
 
@@ -29,16 +24,26 @@ struct Message {
 
 }  // namespace
 
+std::string what_of(const CollectiveFacts& collective) {
+  const bool named = !collective.tensor.empty() && collective.tensor != "numbers";
+  return std::string(named ? collective.tensor : collective.why);
+}
+
 const std::vector<int64_t CollectiveTime::*> CollectiveTime::kTimes = {
     &CollectiveTime::took, &CollectiveTime::transfer, &CollectiveTime::wait,
     &CollectiveTime::exposed, &CollectiveTime::backward};
 
 void ComputingTime::Kernels::add(const Event& event, const Lanes& lanes) {
   if (event.ph != 'X' || !computes(event)) return;
-  const LaneKey place = place_of(lanes.of(event));
-  all[place].add(event.ts, event.end());
-  if (kernel_facts(event).phase != phases::backward) return;
-  backward[place].add(event.ts, event.end());
+  const Lane& lane = lanes.of(event);
+  add({lane.rank, lane.device, event.ts, event.end(),
+       kernel_facts(event).phase == phases::backward});
+}
+
+void ComputingTime::Kernels::add(const Kernel& kernel) {
+  const LaneKey place{kernel.rank, kernel.device};
+  all[place].add(kernel.begin, kernel.end);
+  if (kernel.backward) backward[place].add(kernel.begin, kernel.end);
 }
 
 ComputingTime::ComputingTime(const Trace& trace, const Lanes& lanes) {
@@ -53,6 +58,12 @@ ComputingTime::ComputingTime(const Step& step, const Lanes& lanes) {
   merge(kernels);
 }
 
+ComputingTime::ComputingTime(const std::vector<Kernel>& all) {
+  Kernels kernels;
+  for (const Kernel& kernel : all) kernels.add(kernel);
+  merge(kernels);
+}
+
 void ComputingTime::merge(const Kernels& kernels) {
   for (const auto& [place, spans] : kernels.all) merged_[place] = spans.merged();
   for (const auto& [place, spans] : kernels.backward) backward_[place] = spans.merged();
@@ -64,6 +75,11 @@ int64_t ComputingTime::between(const Lane& lane, int64_t from, int64_t to) const
 
 int64_t ComputingTime::backward(const Lane& lane, int64_t from, int64_t to) const {
   return covered(backward_, lane, from, to);
+}
+
+void ComputingTime::divide(const Lane& lane, int64_t from, CollectiveTime& time) const {
+  time.exposed = time.took - between(lane, from, from + time.took);
+  time.backward = backward(lane, from, from + time.took);
 }
 
 int64_t ComputingTime::covered(const Merged& merged, const Lane& lane, int64_t from,
@@ -120,8 +136,7 @@ std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lane
     } else {
       time.wait = task->dur - std::min(task->dur, time.transfer);
     }
-    time.exposed = task->dur - computing.between(lane, task->ts, task->end());
-    time.backward = computing.backward(lane, task->ts, task->end());
+    computing.divide(lane, task->ts, time);
     times.push_back(std::move(time));
   }
   std::stable_sort(times.begin(), times.end(),
@@ -132,23 +147,24 @@ std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lane
 std::vector<MeanCollective> mean_collectives(
     const std::vector<const std::vector<CollectiveTime>*>& steps) {
   std::vector<MeanCollective> means;
-  for (const auto* times : steps) {
-    for (const CollectiveTime& time : *times) {
+  for (size_t step = 0; step < steps.size(); ++step) {
+    for (const CollectiveTime& time : *steps[step]) {
       const auto same = std::find_if(means.begin(), means.end(), [&](const auto& m) {
         return m.mean.what == time.what && m.mean.bytes == time.bytes;
       });
       if (same == means.end()) {
-        means.push_back({time, 1});
+        means.push_back({time, 1, step, step});
         continue;
       }
       ++same->count;
+      same->last = step;
       for (const auto field : CollectiveTime::kTimes) {
         same->mean.*field = add_within_range(same->mean.*field, time.*field);
       }
     }
   }
-  for (auto& [mean, count] : means) {
-    for (const auto field : CollectiveTime::kTimes) mean.*field /= count;
+  for (MeanCollective& own : means) {
+    for (const auto field : CollectiveTime::kTimes) own.mean.*field /= own.count;
   }
   return means;
 }

@@ -21,6 +21,10 @@
 
 namespace lockstep::tracer {
 
+struct CollectiveFacts;
+/// Returns what a collective is of: `bucket 0`, `buffers`, …; otherwise its reason.
+std::string what_of(const CollectiveFacts& collective);
+
 /// One collective as seen by one rank. Times in ns.
 struct CollectiveTime {
   int64_t rank = 0, seq = 0, bucket = kNone;
@@ -48,20 +52,32 @@ struct CollectiveTime {
 /// When each device of each rank computed.
 class ComputingTime {
  public:
+  /// A kernel that computes, for callers that have events of another form.
+  struct Kernel {
+    int64_t rank = 0, device = 0;
+    int64_t begin = 0, end = 0;  ///< ns
+    bool backward = false;       ///< its phase
+  };
+
   ComputingTime() = default;  ///< never
   ComputingTime(const Trace& trace, const Lanes& lanes);
   ComputingTime(const Step& step, const Lanes& lanes);
+  explicit ComputingTime(const std::vector<Kernel>& kernels);
 
   /// Returns the time between two moments in which the lane's device computed.
   int64_t between(const Lane& lane, int64_t from, int64_t to) const;
   /// … in which it ran kernels of backward.
   int64_t backward(const Lane& lane, int64_t from, int64_t to) const;
+  /// Divides the time of a collective that starts at `from` on a lane: sets `exposed`
+  /// and `backward`. REQUIRES `took`.
+  void divide(const Lane& lane, int64_t from, CollectiveTime& time) const;
 
  private:
   using Merged = LaneMap<std::vector<std::pair<int64_t, int64_t>>>;
   struct Kernels {
     LaneMap<Spans> all, backward;
     void add(const Event& event, const Lanes& lanes);
+    void add(const Kernel& kernel);
   };
   void merge(const Kernels& kernels);
   static int64_t covered(const Merged& merged, const Lane& lane, int64_t from,
@@ -81,6 +97,7 @@ std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lane
 struct MeanCollective {
   CollectiveTime mean;
   int64_t count = 0;
+  size_t first = 0, last = 0;  ///< indices of the first and last step that has it
 };
 std::vector<MeanCollective> mean_collectives(
     const std::vector<const std::vector<CollectiveTime>*>& steps);

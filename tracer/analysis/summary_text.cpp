@@ -93,6 +93,21 @@ std::string path_table(const StepGroup& group) {
   return text;
 }
 
+/// Returns the name of a collective. DDP rebuilds its buckets once, after the first
+/// step: the steps distinguish buckets of one name and two sizes.
+std::string row_name(const StepGroup& group, const std::vector<MeanCollective>& means,
+                     const MeanCollective& own) {
+  const bool rebuilt =
+      own.mean.bucket != kNone &&
+      std::any_of(means.begin(), means.end(), [&](const MeanCollective& other) {
+        return &other != &own && other.mean.what == own.mean.what;
+      });
+  if (!rebuilt) return own.mean.what;
+  const int64_t first = group.steps[own.first].step, last = group.steps[own.last].step;
+  return first == last ? fmt::format("{}, step {}", own.mean.what, first)
+                       : fmt::format("{}, {} to {}", own.mean.what, first, last);
+}
+
 std::string collective_table(const StepGroup& group, bool imported) {
   const std::vector<MeanCollective> means = group.mean_collectives();
   if (means.empty()) return {};
@@ -102,10 +117,10 @@ std::string collective_table(const StepGroup& group, bool imported) {
   for (size_t i = 0; i < std::min(means.size(), kMaxRows); ++i) {
     const CollectiveTime& mean = means[i].mean;
     text += fmt::format("  {:<20.20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n",
-                        mean.what, bytes_or_unknown(mean.bytes), human_time(mean.took),
-                        time_or_dash(mean.transfer), time_or_dash(mean.wait),
-                        human_time(mean.backward), human_time(mean.exposed),
-                        percent(mean.overlap()));
+                        row_name(group, means, means[i]), bytes_or_unknown(mean.bytes),
+                        human_time(mean.took), time_or_dash(mean.transfer),
+                        time_or_dash(mean.wait), human_time(mean.backward),
+                        human_time(mean.exposed), percent(mean.overlap()));
   }
   if (means.size() > kMaxRows) {
     text += fmt::format("  … and {} more\n", means.size() - kMaxRows);
@@ -124,6 +139,25 @@ std::string collective_table(const StepGroup& group, bool imported) {
   return text;
 }
 
+/// Shows the steps of ranks that never meet in a collective: none waits for another.
+std::string step_table(const std::vector<MeanRank>& ranks) {
+  std::string text = fmt::format("\n  {:<20}{:>10}\n", "rank", "its step");
+  const MeanRank* slowest = &ranks[0];
+  for (const MeanRank& rank : ranks) {
+    if (rank.length > slowest->length) slowest = &rank;
+  }
+  for (size_t i = 0; i < std::min(ranks.size(), kMaxRows); ++i) {
+    text += fmt::format("  {:<20}{:>10}\n", ranks[i].rank, human_time(ranks[i].length));
+  }
+  if (ranks.size() > kMaxRows) {
+    text += fmt::format("  … and {} more\n", ranks.size() - kMaxRows);
+  }
+  return text + fmt::format(
+                    "  the slowest step is rank {}'s. Means over steps; the ranks run "
+                    "no collectives.\n",
+                    slowest->rank);
+}
+
 /// Shows the total cost of each rank's collectives in a step, and which rank is late:
 /// the steps of all ranks take about as long, but the last rank to arrive waits least.
 /// (In an import, whose ranks are not compared, neither a long step nor a long
@@ -131,6 +165,7 @@ std::string collective_table(const StepGroup& group, bool imported) {
 std::string rank_table(const StepGroup& group, bool imported) {
   const std::vector<MeanRank> ranks = group.mean_ranks();
   if (ranks.size() < 2) return {};
+  if (group.mean_collectives().empty()) return step_table(ranks);
   std::string text = fmt::format(
       "\n  {:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", "rank", "its step",
       "took", "transfer", "waiting", "backward", "exposed", "overlap");

@@ -144,6 +144,19 @@ TEST(OpTable, CsvQuotesWhatNeedsIt) {
             "\"a,\"\"b\"\"\",kernel,1,3000,3000,3000\n");
 }
 
+TEST(OpTable, CsvOfNullDevicesHasNoDeviceTimes) {
+  Model model = Made()
+                    .x("phase", "step", 0, 0, 9, R"("kind":"train")")
+                    .x("op", "add", 0, 1, 4, "")
+                    .x("kernel", "a", 1, 1, 3, "")
+                    .model();
+  for (Device& device : model.devices) device.name = "null:0";
+  EXPECT_EQ(csv_of(model, op_table_of_step(model, SIZE_MAX)),
+            "name,kind,count,total_ns,mean_ns,slowest_ns\n"
+            "add,op,1,4000,4000,4000\n"
+            "a,kernel,1,,,\n");
+}
+
 TEST(Notes, PlacesAndWordsSurviveTheFile) {
   const Model model = small();
   Notes notes;
