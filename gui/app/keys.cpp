@@ -142,8 +142,12 @@ void view_keys(App& app, bool shift) {
   if (pressed('y')) {
     settings.why = !settings.why || settings.pipeline;
     settings.pipeline = false;
+    settings.compare = false;  // which has no room for this panel
   }
-  if (pressed('i')) settings.pipeline = !settings.pipeline;
+  if (pressed('i')) {
+    settings.pipeline = !settings.pipeline;
+    settings.compare = false;
+  }
   if (pressed('k')) settings.tree = !settings.tree;
   if (pressed('v')) settings.overlap = !settings.overlap;
   if (pressed('c')) settings.cpp_names = !settings.cpp_names;
