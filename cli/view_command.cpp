@@ -100,6 +100,21 @@ void go_to(const ViewOptions& o, gui::App& app) {
   app.go(position);
 }
 
+/// Throws UsageError if a panel was asked for that comparing does not show.
+void check_compared(const ViewOptions& o) {
+  const std::pair<bool, const char*> hidden[] = {{o.why, "--why"},
+                                                 {o.overlap, "--overlap"},
+                                                 {o.pipeline, "--pipeline"},
+                                                 {o.tree, "--tree"},
+                                                 {o.quiz, "--quiz"}};
+  for (const auto& [given, flag] : hidden) {
+    if (!given) continue;
+    throw UsageError(fmt::format(
+        "{} needs a panel that --compare does not show; fix: leave out one of them",
+        flag));
+  }
+}
+
 int draw_pictures(const ViewOptions& o) {
   const Size size = parse_size(o.size);
   gui::Offscreen screen(size.width, size.height, o.scale);
@@ -265,6 +280,7 @@ void add_view(CLI::App& app, Action& action) {
     if (o->compare && o->files.size() < 2) {
       throw UsageError("--compare requires two or three traces");
     }
+    if (o->compare) check_compared(*o);
     action = [o, headless] {
       if (o->help && !headless) {
         fmt::print("{}", gui::key_table());

@@ -26,6 +26,7 @@
 namespace lockstep::gui {
 
 struct TimelineCache;
+struct StepLanes;
 
 /// The part of a trace that the timeline shows. Plain data that fully determines what
 /// is drawn.
@@ -59,12 +60,14 @@ struct TimelineView {
 struct OpenTrace {
   std::unique_ptr<Model> model;
   Position position;
-  State state;                     ///< at `position`
-  Breakdown step;                  ///< of the step that contains `state`
-  Breakdown mean;                  ///< of all steps
-  size_t step_of = SIZE_MAX;       ///< the step that `step` describes
-  std::shared_ptr<const Why> why;  ///< nullptr until it is computed
-  size_t segment = 0;              ///< of the longest path of `segment_step`: walked to
+  State state;                             ///< at `position`
+  Breakdown step;                          ///< of the step that contains `state`
+  Breakdown mean;                          ///< of all steps
+  size_t step_of = SIZE_MAX;               ///< the step that `step` describes
+  std::shared_ptr<const Why> why;          ///< nullptr until it is computed
+  std::shared_ptr<const StepLanes> lanes;  ///< of step `lanes_of`, for comparing
+  size_t lanes_of = SIZE_MAX;
+  size_t segment = 0;  ///< of the longest path of `segment_step`: walked to
   size_t segment_step = SIZE_MAX;
   std::vector<CollectiveRow> collectives;  ///< of step and rank `collectives_of`
   std::pair<size_t, int> collectives_of{SIZE_MAX, 0};

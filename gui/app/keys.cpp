@@ -163,15 +163,15 @@ void view_keys(App& app, bool shift) {
   if (pressed('g')) app.go_to_violation();
   if (pressed('y')) {
     settings.why = !settings.why || settings.pipeline;
-    settings.pipeline = settings.exposed = false;
+    settings.pipeline = settings.exposed = settings.compare = false;
   }
   if (pressed('i')) {
     settings.pipeline = !settings.pipeline;
-    settings.exposed = false;
+    settings.exposed = settings.compare = false;
   }
   if (pressed('h')) {
     settings.exposed = !settings.exposed;
-    settings.why = settings.pipeline = false;
+    settings.why = settings.pipeline = settings.compare = false;
   }
   if (pressed('k')) settings.tree = !settings.tree;
   if (pressed('v')) settings.overlap = !settings.overlap;

@@ -165,8 +165,11 @@ void draw_panels(const Ui& ui, Rect room, App& app) {
   const Pane enlarged = app.settings.enlarged;
   if (enlarged != Pane::none && !compares) return draw_pane(ui, enlarged, room, app);
   float& share = app.settings.panes.timeline;
-  const float part = app.settings.tracks ? 0.46f : 0.27f;
-  const Extent extent{room.h, std::clamp(room.h * part, 168.0f, 560.0f), 100,
+  const bool tracks = app.settings.tracks;
+  const float most = room.h < 600 ? 0.4f : 0.46f;  // with tracks
+  const float part = compares ? (tracks ? 0.36f : 0.2f) : tracks ? most : 0.27f;
+  const float least = compares && !tracks ? 120 : 168;
+  const Extent extent{room.h, std::clamp(room.h * part, least, 560.0f), 100,
                       room.h - 240};
   const float end = room.bottom();
   const Rect timeline = room.take_bottom(extent.of(share));

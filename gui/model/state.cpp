@@ -56,10 +56,10 @@ void find_running(const Model& model, State& state) {
       if (shown == kNoEvent) shown = running;  // of several, one
       device.collective = around(model, running, Kind::collective, device.collective);
     }
-    if (event.what() == Kind::copy && state.position.order == Order::time) {
+    if (event.what() == Kind::copy) {
       const Copy* copy = model.copy_of(running);
       const auto index = static_cast<uint32_t>(copy - model.copies.data());
-      state.packets.push_back({index, share(state.now, event)});
+      state.still.packets.push_back({index, share(state.now, event)});
     }
   }
 }
@@ -168,6 +168,7 @@ State state_at(const Model& model, const Position& position) {
   find_running(model, state);
   if (position.order == Order::program) find_effects(model, state);
   if (!state.underway.any()) find_underway(model, state);
+  find_still(model, state);
 
   const int64_t begin = model.steps[state.step].begin - 1;
   for (size_t i = 0; i <= model.devices.size(); ++i) {

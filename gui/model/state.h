@@ -12,6 +12,7 @@ namespace lockstep::gui {
 struct Packet {
   uint32_t copy = 0;   ///< index into Model::copies
   float progress = 0;  ///< 0 at the sender, 1 at the receiver
+  bool waits = false;  ///< it has not begun: only in Still
 };
 
 /// The work on one device caused by the event at the position.
@@ -46,6 +47,16 @@ struct Underway {
   bool any() const { return collective != kNoEvent; }
 };
 
+/// What is under way at State::now itself. While an event plays, the stage shows what
+/// it will cause as if it happened at once (State::packets); a paused picture shows
+/// this.
+struct Still {
+  /// The copies that have begun and not ended, wherever they come from; then, for each
+  /// of State::links, the first copy if it is still to come.
+  std::vector<Packet> packets;
+  Underway underway;  ///< the collective of the first of these that is a message
+};
+
 struct State {
   Position position;
   int rank = 0;                 ///< the rank whose program the position is in
@@ -61,6 +72,7 @@ struct State {
   /// between which the event moves data.
   std::vector<uint32_t> links;
   Underway underway;  ///< the first one if there are several
+  Still still;
 
   /// In program order: ns from the event's start to its first effect on a device, and
   /// the number of effects (among the first 50,000 events that follow it).

@@ -245,6 +245,42 @@ void find_underway(const Model& model, State& state) {
   }
 }
 
+void find_still(const Model& model, State& state) {
+  Still& still = state.still;
+  if (state.position.order == Order::time) {
+    state.packets = still.packets;
+    still.underway = state.underway;
+    return;
+  }
+  bool own = false;  // the copy at the position has just begun: show it on its way
+  for (Packet& packet : still.packets) {
+    if (model.copies[packet.copy].event != state.event) continue;
+    packet.progress = state.position.progress;
+    own = true;
+  }
+  for (const uint32_t index : state.links) {
+    const Event& event = model.events[model.copies[index].event];
+    if (model.copies[index].event == state.event && !own) {
+      still.packets.push_back({index, state.position.progress});
+    } else if (event.ts > state.now) {
+      still.packets.push_back({index, 0, true});
+    }
+  }
+  for (const Packet& packet : still.packets) {
+    const Copy& copy = model.copies[packet.copy];
+    if (copy.collective == kNoEvent) continue;
+    Underway& now = still.underway;
+    now.collective = copy.collective;
+    now.round = copy.round;
+    now.to_come = packet.waits;
+    for (const uint32_t index : model.collectives[copy.collective].copies) {
+      ++now.messages;
+      now.arrived += model.events[model.copies[index].event].end() <= state.now;
+    }
+    return;
+  }
+}
+
 namespace {
 
 /// Returns the first rank's part of a collective.

@@ -31,6 +31,10 @@ void add_packets(const Model& model, const std::vector<Transfer>& transfers,
 /// In time order: sets the collective that the devices are currently executing.
 void find_underway(const Model& model, State& state);
 
+/// Completes `state.still`, which has the copies that run now. In time order, nothing
+/// else is in flight, and playing shows the same.
+void find_still(const Model& model, State& state);
+
 /// Which chunk a message carries, and whether the receiver adds it to its data or
 /// replaces its data with it.
 struct RingMessage {

@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "gui/panels/panels.h"
+#include "gui/panels/stacked.h"
 #include "tracer/analysis/verdict.h"
 
 namespace lockstep::gui {
@@ -188,33 +189,73 @@ std::string compared_verdict(const std::vector<OpenTrace*>& traces) {
   return said.empty() || !several ? said : "Mean of all steps: " + said;
 }
 
+/// The widths of the table's columns, in points.
+struct ComparedWidths {
+  float name = 0, value = 0, of = 0, words = 0;
+};
+
+ComparedWidths compared_widths(const Ui& ui, const std::vector<ComparedRow>& rows) {
+  ComparedWidths widths;
+  for (const ComparedRow& row : rows) {
+    widths.name = std::max(widths.name, ui.width(Type::body, row.name));
+    for (const ComparedRow::Cell& cell : row.cells) {
+      widths.value = std::max(widths.value, ui.width(Type::strong, cell.value));
+      widths.of = std::max(widths.of, ui.width(Type::body, cell.of));
+      widths.words = std::max(widths.words, ui.width(Type::body, cell.words));
+    }
+  }
+  return widths;
+}
+
+/// Returns what a trace's column needs without a bar. The first is not compared.
+float needed_width(const ComparedWidths& widths, size_t trace, size_t traces) {
+  constexpr float kBetween = 8, kAfter = 16;
+  const bool words = (trace > 0 || traces < 2) && widths.words > 0;
+  return widths.value + kBetween + widths.of + kAfter +
+         (words ? widths.words + kBetween : 0);
+}
+
 void draw_compared_row(const Ui& ui, const Rect& line, const ComparedRow& row,
-                       bool strong, int64_t longest) {
+                       const ComparedWidths& widths, int64_t longest) {
   const Theme& t = ui.theme;
-  const float name_width = 112;
-  const float column = (line.w - name_width) / static_cast<float>(row.cells.size());
+  const bool strong = row.name == "step";
+  const size_t count = row.cells.size();
+  const float names = std::min(widths.name + 14, line.w * 0.22f);
   const float y = line.y + (line.h - ui.line_height(Type::body)) / 2;
-  ui.text_cut(line.x, y, name_width - 8, Type::body, strong ? t.text : t.dim, row.name);
-  for (size_t i = 0; i < row.cells.size(); ++i) {
+  ui.text_cut(line.x, y, names - 8, Type::body, strong ? t.text : t.dim, row.name);
+  float spare = line.w - names;
+  for (size_t i = 0; i < count; ++i) spare -= needed_width(widths, i, count);
+  const float bar = spare / static_cast<float>(count);  // negative: text is cut
+  float x = line.x + names;
+  for (size_t i = 0; i < count; ++i) {
     const ComparedRow::Cell& cell = row.cells[i];
-    const float x = line.x + name_width + column * static_cast<float>(i);
-    const float words = i > 0 || row.cells.size() < 2 ? 96.0f : 0;
-    const float of = column > 380 ? 138.0f : 100.0f;
-    const float value = x + column - words - of - 12;
-    const float bar = value - 62 - x;
-    if (cell.bar > 0 && bar > 16) {
-      ui.bar({x, line.y + line.h / 2 - 3, bar, 7},
+    const float end = x + bar + needed_width(widths, i, count);
+    if (cell.bar > 0 && bar > 26) {
+      ui.bar({x, line.y + line.h / 2 - 3, bar - 10, 7},
              static_cast<float>(static_cast<double>(cell.bar) /
                                 static_cast<double>(longest)),
              phase_colour(t, row.name));
     }
+    const float value = x + std::max(0.0f, bar) + widths.value;
     ui.text_right(value, y, strong ? Type::strong : Type::body, t.text, cell.value);
-    ui.text_cut(value + 8, y, of, Type::body, t.dim, cell.of);
-    if (words > 0) ui.text_right(x + column - 14, y, Type::body, t.dim, cell.words);
+    ui.text_cut(value + 8, y, widths.of + std::min(0.0f, bar), Type::body, t.dim,
+                cell.of);
+    ui.text_right(end - 16, y, Type::body, t.dim, cell.words);
+    x = end;
   }
 }
 
-void draw_table(const Ui& ui, const Rect& area, const std::vector<OpenTrace*>& traces) {
+std::vector<ComparedRow> compared_rows(const std::vector<OpenTrace*>& traces) {
+  std::vector<ComparedRow> rows = {step_row(traces), bytes_row(traces),
+                                   memory_row(traces)};
+  for (const std::string& phase : all_phases(traces)) {
+    rows.push_back(phase_row(traces, phase));
+  }
+  return rows;
+}
+
+void draw_table(const Ui& ui, const Rect& area, const std::vector<OpenTrace*>& traces,
+                const std::vector<ComparedRow>& rows) {
   const Theme& t = ui.theme;
   const std::string warning = different_work(traces);
   Rect room = ui.card(
@@ -231,16 +272,12 @@ void draw_table(const Ui& ui, const Rect& area, const std::vector<OpenTrace*>& t
     room.take_top(
         ui.text_rich(room, Type::strong, Type::strong, t.accent, t.accent, said) + 4);
   }
-  std::vector<ComparedRow> rows = {step_row(traces), bytes_row(traces),
-                                   memory_row(traces)};
-  for (const std::string& phase : all_phases(traces)) {
-    rows.push_back(phase_row(traces, phase));
-  }
   int64_t longest = 1;
   for (const ComparedRow& row : rows) {
     for (const ComparedRow::Cell& cell : row.cells)
       longest = std::max(longest, cell.bar);
   }
+  const ComparedWidths widths = compared_widths(ui, rows);
   const float high = std::clamp(room.h / static_cast<float>(rows.size()), 17.0f, 21.0f);
   const float all = high * static_cast<float>(rows.size());
   room.h = high * std::floor(room.h / high);
@@ -249,29 +286,51 @@ void draw_table(const Ui& ui, const Rect& area, const std::vector<OpenTrace*>& t
   float y = scroll.top();
   for (const ComparedRow& row : rows) {
     const Rect line{room.x, y, width, high};
-    if (scroll.shows(y, high))
-      draw_compared_row(ui, line, row, row.name == "step", longest);
+    if (scroll.shows(y, high)) draw_compared_row(ui, line, row, widths, longest);
     y += high;
   }
 }
 
-}  // namespace
+/// The heights of the three parts; 0: there is no room for it.
+struct ComparedParts {
+  float stages = 0, stacked = 0, table = 0;
+};
 
-void draw_compare(const Ui& ui, const Rect& area, App& app) {
-  const Theme& t = ui.theme;
-  std::vector<OpenTrace*> traces;
-  for (OpenTrace& trace : app.traces()) {
-    if (traces.size() < kMaxTraces) traces.push_back(&trace);
+constexpr float kComparedGap = 9;
+
+/// The stages get room last: the times and the table show the same step in less.
+ComparedParts compared_parts(const std::vector<OpenTrace*>& traces, float room,
+                             size_t lines) {
+  constexpr float kStages = 215, kLeastTable = 190, kLowestTable = 90;
+  const float wanted = std::max(kLeastTable, 66 + 18 * static_cast<float>(lines));
+  const float full = stacked_height(traces, {kMostPhaseRows, true});
+  float low = stacked_height(traces, {kMostPhaseRows, false});
+  for (int rows = kMostPhaseRows - 1; rows > 0; --rows) {
+    if (room >= low + kComparedGap + kLeastTable) break;
+    low = stacked_height(traces, {rows, false});
   }
-  Rect room = area;
-  const float table = std::clamp(41 + 26 + 18 * 16.0f, 120.0f, room.h * 0.5f);
-  draw_table(ui, room.take_bottom(table), traces);
-  room.take_bottom(9);
-  const float gap = 9;
+  ComparedParts parts{0, low, kLeastTable};
+  if (room < low + kComparedGap + kLowestTable) return {0, 0, room};
+  const bool staged = room >= low + kLeastTable + kStages + 2 * kComparedGap;
+  if (staged) parts.stages = kStages;
+  float spare = room - parts.stages - low - kLeastTable - kComparedGap;
+  if (staged) spare -= kComparedGap;
+  if (spare < 0) return {0, low, room - low - kComparedGap};
+  const float more = std::min(spare * (staged ? 0.5f : 1.0f), wanted - kLeastTable);
+  parts.table += more, spare -= more;
+  if (spare >= full - low) parts.stacked = full, spare -= full - low;
+  (staged ? parts.stages : parts.stacked) += spare;
+  return parts;
+}
+
+void draw_stages(const Ui& ui, const Rect& room, App& app,
+                 const std::vector<OpenTrace*>& traces) {
+  const Theme& t = ui.theme;
   const auto count = static_cast<float>(traces.size());
-  const float wide = (room.w - gap * (count - 1)) / count;
+  const float wide = (room.w - kComparedGap * (count - 1)) / count;
   for (size_t i = 0; i < traces.size(); ++i) {
-    Rect column{room.x + static_cast<float>(i) * (wide + gap), room.y, wide, room.h};
+    Rect column{room.x + static_cast<float>(i) * (wide + kComparedGap), room.y, wide,
+                room.h};
     const Rect head = column.take_top(28);
     const bool own = traces[i] == &app.trace();
     ImGui::PushID(static_cast<int>(i));
@@ -288,6 +347,27 @@ void draw_compare(const Ui& ui, const Rect& area, App& app) {
     draw_stage(ui, column, app, *traces[i]);
     ImGui::PopID();
   }
+}
+
+}  // namespace
+
+void draw_compare(const Ui& ui, const Rect& area, App& app) {
+  std::vector<OpenTrace*> traces;
+  for (OpenTrace& trace : app.traces()) {
+    if (traces.size() < kMaxTraces) traces.push_back(&trace);
+  }
+  const std::vector<ComparedRow> rows = compared_rows(traces);
+  const ComparedParts parts = compared_parts(traces, area.h, rows.size());
+  Rect room = area;
+  draw_table(ui, room.take_bottom(parts.table), traces, rows);
+  room.take_bottom(kComparedGap);
+  if (parts.stacked > 0) {
+    ImGui::PushID("stacked");
+    draw_stacked(ui, room.take_bottom(parts.stacked), app, traces);
+    ImGui::PopID();
+    room.take_bottom(kComparedGap);
+  }
+  if (parts.stages > 0) draw_stages(ui, room, app, traces);
 }
 
 }  // namespace lockstep::gui

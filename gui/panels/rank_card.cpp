@@ -84,11 +84,11 @@ StreamActivity compute_of(const Ui& ui, const OpenTrace& trace, int device) {
           brief_waiting_words(model, waiting)};
 }
 
-StreamActivity comm_of(const Ui& ui, const OpenTrace& trace, int device, bool brief) {
+StreamActivity comm_of(const Ui& ui, const OpenTrace& trace, int device, bool brief,
+                       const Underway& now) {
   const Model& model = *trace.model;
   const State& state = trace.state;
   const DeviceState& own = state.devices[device];
-  const Underway& now = state.underway;
   if (now.any() && now.to_come) {
     for (const uint32_t part : model.collectives[now.collective].events) {
       if (model.lanes[model.events[part].lane].device != device) continue;
@@ -207,7 +207,8 @@ std::string collective_label(const Model& model, uint32_t event, bool brief) {
   return tensor.empty() ? text : text + " · " + tensor;
 }
 
-std::string rank_tip(const Ui& ui, const OpenTrace& trace, int device) {
+std::string rank_tip(const Ui& ui, const OpenTrace& trace, int device,
+                     const Underway& now) {
   const Model& model = *trace.model;
   const uint32_t event = host_event(trace, model.devices[device].rank);
   const DeviceState& own = trace.state.devices[device];
@@ -215,21 +216,22 @@ std::string rank_tip(const Ui& ui, const OpenTrace& trace, int device) {
       "rank {}, {}\nhost: {}\ncompute: {}\ncomm: {}", model.devices[device].rank,
       device_label(model, device),
       event == kNoEvent ? "idle" : model.name_of(model.events[event]),
-      compute_of(ui, trace, device).text, comm_of(ui, trace, device, false).text);
+      compute_of(ui, trace, device).text, comm_of(ui, trace, device, false, now).text);
   if (!model.devices[device].memory.empty()) {
     tip += fmt::format("\n{}: {}", memory_label(own), human_bytes(own.memory.total()));
   }
   return tip + "\nclick: show this rank's program  (r)";
 }
 
-void draw_rank_card(const Ui& ui, const RankCard& card, const OpenTrace& trace) {
+void draw_rank_card(const Ui& ui, const RankCard& card, const OpenTrace& trace,
+                    const Underway& now) {
   const Theme& t = ui.theme;
   const int rank = trace.model->devices[card.number].rank;
   draw_host_strip(ui, card.host, trace, rank);
   const bool low = card.device.h < 76;  // place the streams side by side
   const bool brief = card.device.w < (low ? 320 : 180);
   const StreamActivity compute = compute_of(ui, trace, card.number);
-  const StreamActivity comm = comm_of(ui, trace, card.number, brief);
+  const StreamActivity comm = comm_of(ui, trace, card.number, brief, now);
   const Rect& r = card.device;
   ui.fill({r.x, r.y + 2, r.w, r.h + 2}, t.shadow, 9);
   ui.fill(r, t.raised, 8);

@@ -91,7 +91,7 @@ void draw_rank_strip(const Ui& ui, const RingLayout& layout,
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   for (size_t i = 0; i < order.size(); ++i) {
     if (!place(i).contains(mouse)) continue;
-    if (hovered) ui.tooltip(rank_tip(ui, trace, order[i]));
+    if (hovered) ui.tooltip(rank_tip(ui, trace, order[i], underway_shown(app, trace)));
     if (clicked && &trace == &app.trace()) {
       app.focus_rank(model.devices[order[i]].rank);
     }

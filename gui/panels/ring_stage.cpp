@@ -67,10 +67,9 @@ std::string when(const OpenTrace& trace, const Underway& now) {
 
 /// Draws the current collective inside the ring: what it reduces and its progress.
 void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace,
-                 bool recorded) {
+                 const Underway& now, bool recorded) {
   const Theme& t = ui.theme;
   const Model& model = *trace.model;
-  const Underway& now = trace.state.underway;
   const Rect& loop = layout.loop;
   if (loop.h < 44) return;  // the messages fill it
   const float pad = std::min(24.0f, loop.h * 0.22f);
@@ -116,28 +115,32 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace,
 
 /// Draws a message on the ring: "+2 6.62 MB" adds chunk 2, "=2 6.62 MB" replaces it.
 void draw_message(const Ui& ui, const RingLayout& layout, const Model& model,
-                  const Rect& room, const Copy& copy, float progress, bool wordy) {
+                  const Rect& room, const Packet& packet, bool wordy) {
+  constexpr float kWaits = 0.14f;  // just outside the sender
+  const Copy& copy = model.copies[packet.copy];
+  const bool waits = packet.waits;
   const ImU32 colour = reason_colour(ui.theme, model.strings[copy.why]);
   const size_t from = layout.card[copy.src], to = layout.card[copy.dst];
   if (from == to) return;  // neither has a card
-  ImVec2 at = on_ring_path(layout, from, to, progress);
+  ImVec2 at = on_ring_path(layout, from, to, waits ? kWaits : packet.progress);
   const RingMessage message = ring_message(model, copy);
   std::string words = message.chunk < 0
                           ? ""
                           : (message.adds ? "+" : "=") + std::to_string(message.chunk);
   if (wordy) words += (words.empty() ? "" : "  ") + human_bytes(copy.bytes);
   if (words.empty()) {
-    draw_packet(ui, at, packet_size(copy.bytes), colour);
+    draw_packet(ui, at, packet_size(copy.bytes), colour, waits);
     return;
   }
   const float half = ui.width(Type::small, words) / 2 + 7;  // keep it on the stage
   at.x = std::clamp(at.x, room.x + half, std::max(room.x, room.right() - half));
-  draw_pill(ui, at, colour, words);
+  draw_pill(ui, at, colour, words, waits);
 }
 
 /// Draws a copy between a rank's host and its device.
 void draw_host_copy(const Ui& ui, const RingLayout& layout, const Rect& room,
-                    const Model& model, const Packet& packet, bool named) {
+                    const OpenTrace& trace, const Packet& packet, bool named) {
+  const Model& model = *trace.model;
   const Copy& copy = model.copies[packet.copy];
   const int device = copy.src == kHostDevice ? copy.dst : copy.src;
   if (device == kHostDevice) return;
@@ -152,15 +155,15 @@ void draw_host_copy(const Ui& ui, const RingLayout& layout, const Rect& room,
   ui.list->AddLine({x, a}, {x, b}, with_alpha(colour, 0.75f), 2.4f);
   const ImVec2 at(x, a + (b - a) * t);
   const float size = std::min(14.0f, packet_size(copy.bytes));
-  draw_packet(ui, at, size, colour);
+  draw_packet(ui, at, size, colour, packet.waits);
   if (named && host.w > 120) {
     draw_packet_label(ui, {x, (a + b) / 2}, size, room, colour,
-                      packet_label(model, copy));
+                      packet_label(trace, packet));
   }
 }
 
 void draw_messages(const Ui& ui, const RingLayout& layout, const Rect& room,
-                   const OpenTrace& trace) {
+                   const OpenTrace& trace, const std::vector<Packet>& packets) {
   const Model& model = *trace.model;
   const size_t cards = layout.devices.size();
   const auto on_ring = [](const Copy& c) {
@@ -177,21 +180,21 @@ void draw_messages(const Ui& ui, const RingLayout& layout, const Rect& room,
     }
   };
   for (const uint32_t link : trace.state.links) light(model.copies[link], 0.4f);
-  for (const Packet& packet : trace.state.packets) {
-    light(model.copies[packet.copy], 0.75f);
+  for (const Packet& packet : packets) {
+    if (!packet.waits) light(model.copies[packet.copy], 0.75f);
   }
   std::vector<int> named;  // one label per device
-  for (const Packet& packet : trace.state.packets) {
+  for (const Packet& packet : packets) {
     const Copy& copy = model.copies[packet.copy];
     if (on_ring(copy)) {
       const bool wordy = layout.loop.w / static_cast<float>(cards) > 60;
-      draw_message(ui, layout, model, room, copy, packet.progress, wordy);
+      draw_message(ui, layout, model, room, packet, wordy);
       continue;
     }
     const int device = std::max(copy.src, copy.dst);
     const bool fresh = std::find(named.begin(), named.end(), device) == named.end();
     named.push_back(device);
-    draw_host_copy(ui, layout, room, model, packet, fresh);
+    draw_host_copy(ui, layout, room, trace, packet, fresh);
   }
 }
 
@@ -210,7 +213,7 @@ void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace)
   const std::vector<int> order = ring_order(model, &recorded);
   const RingLayout layout =
       lay_out_ring(room, order, device_of_rank(model, trace.state.rank));
-  const Underway& now = trace.state.underway;
+  const Underway& now = underway_shown(app, trace);
   const ImU32 colour =
       now.any() ? event_colour(ui.theme, model,
                                model.collectives[now.collective].events.front())
@@ -229,7 +232,7 @@ void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace)
     ui.list->AddLine({x, above ? host.bottom() : host.y},
                      {x, above ? device.y : device.bottom()}, ui.theme.line, 1.4f);
     const int number = layout.shown[card];
-    draw_rank_card(ui, {host, device, number, layout.compact}, trace);
+    draw_rank_card(ui, {host, device, number, layout.compact}, trace, now);
     const float top = std::min(host.y, device.y);
     const Rect both{host.x, top, host.w,
                     std::max(host.bottom(), device.bottom()) - top};
@@ -238,11 +241,11 @@ void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace)
     if (ui.clicked("rank", both, &hovered) && &trace == &app.trace()) {
       app.focus_rank(model.devices[number].rank);
     }
-    if (hovered) ui.tooltip(rank_tip(ui, trace, number));
+    if (hovered) ui.tooltip(rank_tip(ui, trace, number, now));
     ImGui::PopID();
   }
-  draw_centre(ui, layout, trace, recorded);
-  draw_messages(ui, layout, room, trace);
+  draw_centre(ui, layout, trace, now, recorded);
+  draw_messages(ui, layout, room, trace, packets_shown(app, trace));
 }
 
 }  // namespace lockstep::gui

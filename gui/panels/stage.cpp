@@ -38,11 +38,6 @@ void draw_path(const Ui& ui, const Path& path, ImU32 colour, float width) {
   }
 }
 
-struct Traffic {
-  const Copy* copy = nullptr;
-  float progress = 0;
-};
-
 /// Draws the line between two rows of cards that joins the devices.
 void draw_bus(const Ui& ui, const StageLayout& layout) {
   const float left = layout.cards.front().centre().x;
@@ -71,30 +66,39 @@ void draw_used_links(const Ui& ui, const StageLayout& layout, const Model& model
   }
 }
 
-void draw_flows(const Ui& ui, const StageLayout& layout, const Model& model,
+void draw_flows(const Ui& ui, const StageLayout& layout, const OpenTrace& trace,
                 const std::vector<Packet>& packets) {
-  std::vector<Traffic> flows;
+  constexpr float kWaits = 0.07f;  // just outside the sender
+  const Model& model = *trace.model;
+  const auto colour_of = [&](const Packet& packet) {
+    return reason_colour(ui.theme, model.strings[model.copies[packet.copy].why]);
+  };
+  const auto path_of = [&](const Packet& packet) {
+    const Copy& copy = model.copies[packet.copy];
+    return path_between(layout, copy.src, copy.dst);
+  };
   for (const Packet& packet : packets) {
-    flows.push_back({&model.copies[packet.copy], packet.progress});
+    if (packet.waits) continue;  // the link is lit as one that the event uses
+    draw_path(ui, path_of(packet), with_alpha(colour_of(packet), 0.75f), 2.4f);
   }
-  for (const Traffic& flow : flows) {
-    const ImU32 colour = reason_colour(ui.theme, model.strings[flow.copy->why]);
-    draw_path(ui, path_between(layout, flow.copy->src, flow.copy->dst),
-              with_alpha(colour, 0.75f), 2.4f);
-  }
-  const Traffic* named = nullptr;  // the largest one; a single label suffices
-  for (const Traffic& flow : flows) {
-    const ImU32 colour = reason_colour(ui.theme, model.strings[flow.copy->why]);
-    const Path path = path_between(layout, flow.copy->src, flow.copy->dst);
-    draw_packet(ui, path.at(flow.progress), packet_size(flow.copy->bytes), colour);
-    if (named == nullptr || flow.copy->bytes > named->copy->bytes) named = &flow;
+  const auto at = [&](const Packet& packet) {
+    return path_of(packet).at(packet.waits ? kWaits : packet.progress);
+  };
+  const auto bytes_of = [&](const Packet& packet) {
+    return model.copies[packet.copy].bytes;
+  };
+  const Packet* named = nullptr;  // the largest one that moves; a single label suffices
+  for (const Packet& packet : packets) {
+    draw_packet(ui, at(packet), packet_size(bytes_of(packet)), colour_of(packet),
+                packet.waits);
+    if (named == nullptr || std::pair(!packet.waits, bytes_of(packet)) >
+                                std::pair(!named->waits, bytes_of(*named))) {
+      named = &packet;
+    }
   }
   if (named == nullptr) return;
-  const ImU32 colour = reason_colour(ui.theme, model.strings[named->copy->why]);
-  const ImVec2 at =
-      path_between(layout, named->copy->src, named->copy->dst).at(named->progress);
-  draw_packet_label(ui, at, packet_size(named->copy->bytes), layout.below, colour,
-                    packet_label(model, *named->copy));
+  draw_packet_label(ui, at(*named), packet_size(bytes_of(*named)), layout.below,
+                    colour_of(*named), packet_label(trace, *named));
 }
 
 void draw_host(const Ui& ui, const Rect& r, const OpenTrace& trace) {
@@ -203,7 +207,7 @@ void draw_stage(const Ui& ui, const Rect& area, App& app, OpenTrace& trace) {
     draw_device_card(ui, layout.cards[card], trace, static_cast<int>(card),
                      {layout.compact, static_cast<int>(card) == hot, group});
   }
-  draw_flows(ui, layout, model, trace.state.packets);
+  draw_flows(ui, layout, trace, packets_shown(app, trace));
   ui.list->PopClipRect();
 }
 

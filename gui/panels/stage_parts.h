@@ -88,17 +88,25 @@ std::string brief_waiting_words(const Model& model, const Waiting& waiting);
 /// Returns the size of a packet, 9 to 26 points, based on the cube root of `bytes`.
 float packet_size(int64_t bytes);
 
-void draw_packet(const Ui& ui, ImVec2 at, float size, ImU32 colour);
+/// Returns what is in flight: while playing, what the event causes; else, what is under
+/// way at that moment.
+const std::vector<Packet>& packets_shown(const App& app, const OpenTrace& trace);
+const Underway& underway_shown(const App& app, const OpenTrace& trace);
+
+/// If the copy waits, draws an outline.
+void draw_packet(const Ui& ui, ImVec2 at, float size, ImU32 colour, bool waits = false);
 
 /// Draws a packet with a label inside it.
-void draw_pill(const Ui& ui, ImVec2 at, ImU32 colour, const std::string& words);
+void draw_pill(const Ui& ui, ImVec2 at, ImU32 colour, const std::string& words,
+               bool waits = false);
 
 /// Draws `label` next to a packet, on the side that has room within `within`.
 void draw_packet_label(const Ui& ui, ImVec2 at, float size, const Rect& within,
                        ImU32 colour, const std::string& label);
 
-/// Returns, for example, "2.37 MB  all_reduce".
-std::string packet_label(const Model& model, const Copy& copy);
+/// Returns, for example, "2.37 MB  all_reduce" or, if the copy waits, "2.37 MB
+/// all_reduce · in 3.20 ms".
+std::string packet_label(const OpenTrace& trace, const Packet& packet);
 
 // ---- DistributedDataParallel: ranks in two rows around a ring, each with its host on
 // the outside and its device on the ring.
@@ -152,9 +160,12 @@ struct RankCard {
   bool compact = false;
 };
 
-void draw_rank_card(const Ui& ui, const RankCard& card, const OpenTrace& trace);
+/// `now` is the collective that is shown: see underway_shown().
+void draw_rank_card(const Ui& ui, const RankCard& card, const OpenTrace& trace,
+                    const Underway& now);
 /// Returns what the rank's device does, a line per stream, for cards too narrow for it.
-std::string rank_tip(const Ui& ui, const OpenTrace& trace, int device);
+std::string rank_tip(const Ui& ui, const OpenTrace& trace, int device,
+                     const Underway& now);
 
 /// Returns a label for a rank's part in a collective: "all_reduce · bucket 1" or
 /// "broadcast · buffers"; if `brief` is true, "bucket 1" or "broadcast".

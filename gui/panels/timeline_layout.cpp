@@ -25,6 +25,8 @@ constexpr Measure kMeasures[] = {
 constexpr Measure kScrolled = {3, 17, 4, 18, 10, 4, 24},
                   kScrolledLow = {2, 15, 2, 15, 4, 2, 18};
 constexpr float kLowRoom = 170;  ///< in points
+/// Below this, the lanes leave room for the first device's memory without scrolling.
+constexpr float kLowRoomOfTracks = 260;
 constexpr float kLabelled = 13;  ///< least height of a bar with its name
 constexpr size_t kMaxMinis = 12;
 constexpr size_t kRoomy = 3;  ///< number of measures tried before ranks are collapsed
@@ -236,7 +238,8 @@ LaneLayout lay_out(const Model& model, const Lod& lod,
     if (layout.height <= room) return layout;
     if (model.lanes.size() > 500) break;
   }
-  return built(room < kLowRoom ? kScrolledLow : kScrolled, focus);
+  const float low = tracks ? kLowRoomOfTracks : kLowRoom;
+  return built(room < low ? kScrolledLow : kScrolled, focus);
 }
 
 std::pair<size_t, size_t> LaneLayout::between(float top, float bottom) const {

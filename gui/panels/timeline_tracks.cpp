@@ -30,9 +30,10 @@ class MemoryPainter {
   MemoryPainter(const TimelineFrame& frame, const Strip& strip)
       : f_(frame),
         series_(memory_of(frame, device_of(frame, strip))),
-        most_(static_cast<double>(most_memory(frame, device_of(frame, strip)))),
         y_(frame.top_of(strip)),
-        height_(strip.row_height) {}
+        height_(strip.row_height),
+        per_byte_((height_ - 3) /
+                  static_cast<float>(most_memory(frame, device_of(frame, strip)))) {}
 
   void paint() {
     const Scale scale = f_.scale();
@@ -63,21 +64,26 @@ class MemoryPainter {
 
  private:
   float bottom() const { return y_ + height_; }
-  /// Leaves room above for the mark of the peak.
+  /// Leaves room above for the mark of the peak. In whole points, so that neighbours
+  /// often have the same height and are drawn as one.
   float high(int64_t bytes) const {
-    const double share = static_cast<double>(bytes) / most_;
-    return std::round(2 * (height_ - 3) * static_cast<float>(share)) / 2;
+    return static_cast<float>(
+        static_cast<int>(static_cast<float>(bytes) * per_byte_ + 0.5f));
   }
 
   void stack(float x, const Memory& memory) {
     int64_t below = 0;
+    float from = bottom();
     for (size_t i = 0; i < runs_.size(); ++i) {
-      const float from = bottom() - high(below);
+      Run& run = runs_[i];
+      if (memory.bytes[i] == 0 && run.top == run.bottom) continue;
       below += memory.bytes[i];
       const float to = bottom() - high(below);
-      if (runs_[i].top == to && runs_[i].bottom == from) continue;
-      close(i, x);
-      runs_[i] = {x, to, from};
+      if (run.top != to || run.bottom != from) {
+        close(i, x);
+        run = {x, to, from};
+      }
+      from = to;
     }
   }
 
@@ -91,8 +97,7 @@ class MemoryPainter {
 
   const TimelineFrame& f_;
   const MemorySeries& series_;
-  const double most_;
-  const float y_, height_;
+  const float y_, height_, per_byte_;
   std::array<Run, std::size(tracer::memory_categories)> runs_{};
 };
 

@@ -213,6 +213,52 @@ TEST(Packets, CopiesThatOverlappedFlyTogetherAndGapsAreLeftOut) {
   EXPECT_EQ(flying(model, 0.5f), "ab") << "a step comes to rest where most copies fly";
 }
 
+/// The copies of a paused picture at `event`: "a" moves, "(a)" waits.
+std::string still_at(const Model& model, uint32_t event) {
+  std::string names;
+  for (const Packet& packet : state_at(model, at_event(model, event)).still.packets) {
+    const std::string& name =
+        model.name_of(model.events[model.copies[packet.copy].event]);
+    names += packet.waits ? "(" + name + ")" : name;
+  }
+  return names;
+}
+
+TEST(Packets, APausedPictureShowsWhatHasBegunAndWhatWaits) {
+  const Model model = made("dp", kOverlapping).model();
+  const auto named = [&](const std::string& name) {
+    for (uint32_t i = 0; i < model.events.size(); ++i) {
+      if (model.name_of(model.events[i]) == name) return i;
+    }
+    return kNoEvent;
+  };
+  EXPECT_EQ(still_at(model, named("scatter")), "(a)(b)") << "first on each link";
+  EXPECT_EQ(still_at(model, named("a")), "ab") << "in the middle of a, b begins";
+  EXPECT_EQ(still_at(model, named("b")), "b") << "in the middle of b, a has ended";
+  EXPECT_EQ(still_at(model, named("c")), "c") << "a and b have ended";
+}
+
+TEST(Packets, OfARecordedTraceMoveOnlyWhileTheirCopiesRun) {
+  for (const char* name : {"viewer/dp.json.gz", "viewer/ddp.json.gz"}) {
+    const Model model = load_file(golden() / name);
+    size_t moving = 0, waiting = 0;
+    for (uint32_t i = 0; i < model.events.size(); i += 7) {
+      const State state = state_at(model, at_event(model, i));
+      for (const Packet& packet : state.still.packets) {
+        const uint32_t copy = model.copies[packet.copy].event;
+        const Event& event = model.events[copy];
+        EXPECT_EQ(packet.waits, event.ts > state.now);
+        EXPECT_TRUE(packet.waits || copy == state.event || event.end() > state.now);
+        ++(packet.waits ? waiting : moving);
+      }
+      const Underway& now = state.still.underway;
+      EXPECT_TRUE(!now.to_come || now.arrived < now.messages);
+    }
+    EXPECT_GT(moving, 10u) << name;
+    EXPECT_GT(waiting, 20u) << name;
+  }
+}
+
 /// Their times have no meaning: each copy flies for the same share of the progress.
 TEST(Packets, OfNullDevicesAreSpreadEvenly) {
   std::string text = tracer::read_whole_file(golden() / "viewer/dp.json.gz");

@@ -7,6 +7,7 @@
 
 #include "gui/panels/widgets.h"
 #include "tests/gui/panels/timeline_stage.h"
+#include "tracer/format/file_io.h"
 
 namespace lockstep::gui::timeline {
 namespace {
@@ -140,6 +141,20 @@ TEST(Timeline, SearchFindsWhatBruteForceFinds) {
     }
   }
   EXPECT_EQ(next_hit(model, "", 0, true), kNoEvent);
+}
+
+/// A window of 1024 x 640 leaves the lanes about 180 points.
+TEST(Timeline, TheFirstDevicesMemoryIsSeenInALowWindow) {
+  const tracer::FileText text = tracer::open_file_text(
+      std::string(LOCKSTEP_SOURCE_DIR) + "/tests/golden/viewer/dp.json.gz");
+  const Model model = load_model("dp", std::string(text.text));
+  const LaneLayout layout = lay_out(model, build_lod(model), {}, 180, -1, true);
+  const auto memory =
+      std::find_if(layout.strips.begin(), layout.strips.end(), [](const Strip& strip) {
+        return strip.role == Strip::Role::track && strip.track == Strip::Track::memory;
+      });
+  ASSERT_NE(memory, layout.strips.end());
+  EXPECT_LE(memory->y + memory->row_height, 180);
 }
 
 TEST(Timeline, NamesAreShortened) {
