@@ -23,20 +23,27 @@ struct EmulateCommand {
   bool json = false, optimise_buckets = false;
   int64_t bucket_cap_mb = 25;
   tracer::EmulateOptions options;
-  tracer::DdpProgram program;
+  tracer::ConstructedProgram program;
   std::vector<std::string> sweeps;
 };
 
-tracer::DdpProgram ddp_program(const EmulateCommand& c) {
-  tracer::DdpProgram program = c.program;
+tracer::ConstructedProgram constructed_program(const EmulateCommand& c) {
+  tracer::ConstructedProgram program = c.program;
   program.bucket_cap = c.bucket_cap_mb << 20;
+  program.mode = c.mode;
   return program;
 }
 
 /// Returns the recorded program, or the one that --mode constructs from it.
 tracer::Trace program_of(const EmulateCommand& c, const tracer::Trace& recorded) {
   if (c.mode.empty()) return recorded;
-  return tracer::construct_ddp(recorded, ddp_program(c));
+  return tracer::construct(recorded, constructed_program(c));
+}
+
+/// Only DDP has buckets.
+void require_buckets(const EmulateCommand& c, const std::string& option) {
+  if (c.mode == "ddp") return;
+  throw UsageError(option + ": " + c.mode + " has no buckets; fix: pass --mode ddp");
 }
 
 /// --sweep: prints a table of speed-ups.
@@ -45,20 +52,25 @@ int run_sweep(const EmulateCommand& c) {
   for (const std::string& text : c.sweeps) {
     try {
       axes.push_back(tracer::parse_sweep(text));
+      if (axes.back().option == "bucket-cap-mb") require_buckets(c, "--sweep " + text);
     } catch (const std::invalid_argument& error) {
       throw UsageError(error.what());
     }
   }
   const tracer::Trace recorded = tracer::open_trace(c.file);
-  const auto points = tracer::sweep(recorded, axes, ddp_program(c), c.options);
+  const auto points = tracer::sweep(recorded, axes, constructed_program(c), c.options);
   if (c.json) {
     std::printf("%s\n", tracer::sweep_json(axes, points).dump(1).c_str());
     return 0;
   }
   std::printf(
-      "assumed: %s; each rank repeats the recorded step\n"
-      "speed-up: against the recorded step on one device, without DDP\n\n%s",
-      tracer::assumptions(c.options).c_str(), tracer::sweep_text(axes, points).c_str());
+      "assumed: %s; each %s\n"
+      "speed-up: against the recorded step on one device, without %s\n\n%s",
+      tracer::assumptions(c.options).c_str(),
+      c.mode == "dp" ? "replica repeats the recorded forward and backward pass"
+                     : "rank repeats the recorded step",
+      c.mode == "dp" ? "DataParallel" : "DDP",
+      tracer::sweep_text(axes, points).c_str());
   return 0;
 }
 
@@ -78,7 +90,8 @@ std::string result_of(const EmulateCommand& c, const tracer::Trace& emulated) {
 
 /// --optimise-buckets: prints the program's buckets beside the best ones.
 int run_best_buckets(const EmulateCommand& c) {
-  const tracer::DdpProgram program = ddp_program(c);
+  require_buckets(c, "--optimise-buckets");
+  const tracer::ConstructedProgram program = constructed_program(c);
   const tracer::BucketChoices choices =
       tracer::best_buckets(tracer::open_trace(c.file), program, c.options);
   if (c.json) {
@@ -120,7 +133,7 @@ void add_emulate(CLI::App& app, Action& action) {
   auto* mode = command->add_option(
       "--mode", c->mode,
       "construct the program of another mode from a recorded step of one device");
-  mode->check(CLI::IsMember({"ddp"}));
+  mode->check(CLI::IsMember({"dp", "ddp"}));
   const auto constructs = [&](const char* name, auto& value, const char* help) {
     return command->add_option(name, value, help)->needs(mode);
   };
@@ -130,7 +143,8 @@ void add_emulate(CLI::App& app, Action& action) {
   constructs("-b,--batch-size", c->program.batch,
              "constructed: batch of all devices; must be the recorded one on each")
       ->check(Numbers(1, 1 << 30));
-  constructs("--bucket-cap-mb", c->bucket_cap_mb, "constructed: bucket size in MiB")
+  constructs("--bucket-cap-mb", c->bucket_cap_mb,
+             "constructed: DDP's bucket size in MiB")
       ->check(Numbers(1, 1 << 20))
       ->capture_default_str();
   auto* sweep = constructs(

@@ -24,7 +24,7 @@ const Trace& one_device() {
   return trace;
 }
 
-Trace program_on(const DdpProgram& program, const Link& link = {}) {
+Trace program_on(const ConstructedProgram& program, const Link& link = {}) {
   EmulateOptions options;
   options.link = link;
   return emulate(construct_ddp(one_device(), program), options);
@@ -62,7 +62,7 @@ TEST(ConstructDdp, ObeysEveryLaw) {
 TEST(ConstructDdp, ObeysEveryLawForAnyBucketCap) {
   std::mt19937 random(19);
   for (int i = 0; i < 40; ++i) {
-    DdpProgram program;
+    ConstructedProgram program;
     program.devices = 1 + static_cast<int>(random() % 6);
     program.bucket_cap = int64_t{1} << (random() % 28);
     EXPECT_EQ(laws_broken_by(program_on(program)), "")
@@ -178,7 +178,7 @@ std::string reason_of(const std::function<void()>& construct) {
 }
 
 TEST(ConstructDdp, RefusesWhatItWouldHaveToGuess) {
-  const auto with = [](DdpProgram program) {
+  const auto with = [](ConstructedProgram program) {
     return reason_of([&] { construct_ddp(one_device(), program); });
   };
   const int64_t each = find_steps(one_device()).at(0).batch;

@@ -81,7 +81,7 @@ TEST(BestBuckets, AreNoSlowerThanTheGivenOnes) {
   const Trace trace = step_of_one_device();
   EmulateOptions options;
   options.link = {0.05, 1};
-  DdpProgram program;
+  ConstructedProgram program;
   program.devices = 4;
   const BucketChoices choices = best_buckets(trace, program, options);
   EXPECT_EQ(choices.given.bytes.size(), 3u);

@@ -77,16 +77,17 @@ std::string row(const std::string& name, const BucketChoice& choice) {
 
 }  // namespace
 
-BucketChoices best_buckets(const Trace& trace, const DdpProgram& program,
+BucketChoices best_buckets(const Trace& trace, const ConstructedProgram& program,
                            const EmulateOptions& options) {
   const Trace given = emulate(construct_ddp(trace, program), options);
-  DdpProgram best = program;
+  ConstructedProgram best = program;
   best.buckets = plan::best_buckets(timed_gradients(recorded_step(trace), given),
                                     ring_cost(program.devices, options.link));
   return {choice_of(given), choice_of(emulate(construct_ddp(trace, best), options))};
 }
 
-std::string best_buckets_text(const BucketChoices& choices, const DdpProgram& program) {
+std::string best_buckets_text(const BucketChoices& choices,
+                              const ConstructedProgram& program) {
   const std::string cap = fmt::format("{} MiB", program.bucket_cap >> 20);
   std::string text = fmt::format("  {:<14}{:>8}{:>18}{:>12}\n", "", "buckets",
                                  "after backward", "one step") +

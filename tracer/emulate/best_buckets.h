@@ -27,10 +27,11 @@ struct BucketChoices {
 /// times at which the gradients of the emulated program are ready, and emulates both.
 /// The result is exact for the ring's formula; emulated rings also wait for ports and
 /// for the host, so `best` may differ from the best emulated step by those waits.
-BucketChoices best_buckets(const Trace& trace, const DdpProgram& program,
+BucketChoices best_buckets(const Trace& trace, const ConstructedProgram& program,
                            const EmulateOptions& options);
 
-std::string best_buckets_text(const BucketChoices& choices, const DdpProgram& program);
+std::string best_buckets_text(const BucketChoices& choices,
+                              const ConstructedProgram& program);
 Json best_buckets_json(const BucketChoices& choices);
 
 }  // namespace lockstep::tracer

@@ -14,7 +14,7 @@ namespace {
 
 /// A program and its hardware.
 struct Setting {
-  DdpProgram program;
+  ConstructedProgram program;
   EmulateOptions options;
 };
 
@@ -155,7 +155,7 @@ SweepAxis parse_sweep(std::string_view text) {
 }
 
 std::vector<SweepPoint> sweep(const Trace& trace, const std::vector<SweepAxis>& axes,
-                              const DdpProgram& program,
+                              const ConstructedProgram& program,
                               const EmulateOptions& options) {
   const Trace single = construct_single(trace);
   std::vector<SweepPoint> points;
@@ -164,7 +164,7 @@ std::vector<SweepPoint> sweep(const Trace& trace, const std::vector<SweepAxis>& 
     for (size_t i = 0; i < axes.size(); ++i) {
       find_option(axes[i].option, axes[i].option).set(setting, values[i]);
     }
-    const Trace constructed = construct_ddp(trace, setting.program);
+    const Trace constructed = construct(trace, setting.program);
     SweepPoint& point = points.emplace_back();
     point.values = values;
     point.devices = setting.program.devices;

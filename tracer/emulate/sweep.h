@@ -37,7 +37,8 @@ struct SweepPoint {
 /// Returns a point for each combination of values, the last axis varying fastest.
 /// Throws as construct_ddp and emulate do.
 std::vector<SweepPoint> sweep(const Trace& trace, const std::vector<SweepAxis>& axes,
-                              const DdpProgram& program, const EmulateOptions& options);
+                              const ConstructedProgram& program,
+                              const EmulateOptions& options);
 
 /// Returns a table: one axis gives rows with all numbers; two give the speed-ups, the
 /// first axis down and the second across. More axes give one row per point.

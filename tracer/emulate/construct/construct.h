@@ -9,17 +9,22 @@
 
 namespace lockstep::tracer {
 
-struct DdpProgram {
+struct ConstructedProgram {
   int devices = 2;
   int64_t batch = 0;  ///< of all devices; 0: the recorded batch on each of them
   int64_t bucket_cap = plan::kBucketCap;  ///< bytes
   /// If not empty: the number of gradients in each bucket, in the order in which they
   /// become ready, instead of `bucket_cap`.
   std::vector<size_t> buckets = {};
+  std::string mode = "ddp";  ///< or `dp`
 };
 
 /// The largest number of devices for which each message of a ring is an event.
 inline constexpr int kMostDevices = 64;
+
+/// Returns the program of `program.mode`, as the functions below do. Throws
+/// std::invalid_argument if there is no such mode.
+Trace construct(const Trace& trace, const ConstructedProgram& program);
 
 /// Returns the program of one DistributedDataParallel step after the buckets have been
 /// rebuilt: every rank does what the one device of `trace` did in its median training
@@ -30,10 +35,25 @@ inline constexpr int kMostDevices = 64;
 ///
 /// Throws std::runtime_error if `trace` is not of one device (recorded_step.h), if the
 /// batch on each device is not the recorded one, or for more than kMostDevices devices.
-Trace construct_ddp(const Trace& trace, const DdpProgram& program);
+Trace construct_ddp(const Trace& trace, const ConstructedProgram& program);
+
+/// Returns the program of one DataParallel step: the batch is scattered from the host,
+/// parameters and buffers are broadcast in groups, one host thread per replica repeats
+/// the forward pass of the median training step of `trace`, the outputs are gathered,
+/// device 0 computes the loss of the whole batch, and after all replicas' backward
+/// passes it adds their gradients, in groups, and updates the parameters. With one
+/// device, the network is called without any of that. Groups and chunks are exact to
+/// the byte (engine/plan). Its times only order the events; emulate() computes them.
+/// `trace` must outlive the result.
+///
+/// Throws std::runtime_error as construct_ddp does.
+Trace construct_dp(const Trace& trace, const ConstructedProgram& program);
 
 /// Returns the recorded median step alone: what the programs above are compared with.
 Trace construct_single(const Trace& trace);
+
+/// Throws std::runtime_error if a program cannot have so many devices.
+void require_device_count(int devices);
 
 /// Returns what a constructed program assumes, as one sentence; "" for other traces.
 std::string construction(const Trace& trace);

@@ -13,12 +13,8 @@ namespace {
 
 constexpr const char* kRing = "ring";
 
-void require_possible(const RecordedStep& step, const DdpProgram& program) {
-  if (program.devices < 1 || program.devices > kMostDevices) {
-    throw std::runtime_error(fmt::format(
-        "a program of {} devices cannot be constructed; fix: choose 1 to {}",
-        program.devices, kMostDevices));
-  }
+void require_possible(const RecordedStep& step, const ConstructedProgram& program) {
+  require_device_count(program.devices);
   if (program.bucket_cap < 1) {
     throw std::runtime_error("a bucket needs at least 1 byte; fix: pass a larger cap");
   }
@@ -29,28 +25,6 @@ void require_possible(const RecordedStep& step, const DdpProgram& program) {
       "another batch would have to be guessed; fix: record a step with -b {}",
       step.batch, program.devices, whole, program.batch,
       std::max<int64_t>(1, program.batch / program.devices)));
-}
-
-const Event& find_phase(const RecordedStep& step, const char* name) {
-  return *std::find_if(step.events.begin(), step.events.end(), [&](const Event& event) {
-    return event.ph == 'X' && event.is(categories::phase) && event.name == name;
-  });
-}
-
-/// Returns the host's wait for the threads of the backward pass.
-const Event& end_of_backward(const RecordedStep& step) {
-  const Event& backward = find_phase(step, phases::backward);
-  const Event* found = nullptr;
-  for (const Event& event : step.events) {
-    const bool inside = event.ts >= backward.ts && event.end() <= backward.end();
-    if (inside && event.is(categories::sync) &&
-        text_arg(event.args, keys::why) == reasons::join) {
-      found = &event;
-    }
-  }
-  if (found != nullptr) return *found;
-  throw std::runtime_error(
-      "the recorded step does not wait for its backward pass; fix: record it again");
 }
 
 /// Returns buckets of the given sizes.
@@ -71,7 +45,7 @@ std::vector<plan::Bucket> cut(const std::vector<size_t>& order,
 /// The program of one rank, with the collectives in the order of their calls.
 class DdpRank {
  public:
-  DdpRank(const RecordedStep& step, const DdpProgram& program)
+  DdpRank(const RecordedStep& step, const ConstructedProgram& program)
       : step_(step), program_(program), rank_(step) {
     std::vector<plan::BucketItem> items;
     std::map<std::string, int> keys;
@@ -198,7 +172,7 @@ class DdpRank {
   }
 
   const RecordedStep& step_;
-  const DdpProgram& program_;
+  const ConstructedProgram& program_;
   RankProgram rank_;
   std::vector<plan::Bucket> buckets_;
   std::vector<int64_t> packed_;  ///< by parameter: the kernel that filled its place
@@ -209,7 +183,7 @@ class DdpRank {
 
 }  // namespace
 
-Trace construct_ddp(const Trace& trace, const DdpProgram& program) {
+Trace construct_ddp(const Trace& trace, const ConstructedProgram& program) {
   const RecordedStep step = recorded_step(trace);
   require_possible(step, program);
   DdpRank rank(step, program);
@@ -224,29 +198,12 @@ Trace construct_ddp(const Trace& trace, const DdpProgram& program) {
   result.lockstep[top::mode] = "ddp";
   result.lockstep[top::constructed] = {
       {"from", "single"},
+      {"mode", "ddp"},
       {"devices", program.devices},
       {"batch", step.batch * program.devices},
       {"bucket_cap_bytes",
        program.buckets.empty() ? Json(program.bucket_cap) : Json()}};
   return result;
-}
-
-Trace construct_single(const Trace& trace) {
-  const RecordedStep step = recorded_step(trace);
-  return repeat_on_ranks(trace, step, RankProgram(step).finish(), {}, 1);
-}
-
-std::string construction(const Trace& trace) {
-  if (!trace.lockstep.contains(top::constructed)) return "";
-  const Json& facts = trace.lockstep[top::constructed];
-  return fmt::format(
-      "constructed from the median training step of one device: {} ranks each repeat "
-      "it "
-      "with a batch of {}; bucket copies move memory as fast as the step's own "
-      "kernels, "
-      "and launching one takes the host as long as its median launch",
-      facts.value("devices", 0),
-      facts.value("batch", 0) / std::max(1, facts.value("devices", 1)));
 }
 
 }  // namespace lockstep::tracer

@@ -106,6 +106,27 @@ std::vector<ReadyGradient> ready_order(const RecordedStep& step) {
 
 }  // namespace
 
+const Event& find_phase(const RecordedStep& step, const char* name) {
+  return *std::find_if(step.events.begin(), step.events.end(), [&](const Event& event) {
+    return event.ph == 'X' && event.is(categories::phase) && event.name == name;
+  });
+}
+
+const Event& end_of_backward(const RecordedStep& step) {
+  const Event& backward = find_phase(step, phases::backward);
+  const Event* found = nullptr;
+  for (const Event& event : step.events) {
+    const bool inside = event.ts >= backward.ts && event.end() <= backward.end();
+    if (inside && event.is(categories::sync) &&
+        text_arg(event.args, keys::why) == reasons::join) {
+      found = &event;
+    }
+  }
+  if (found != nullptr) return *found;
+  throw std::runtime_error(
+      "the recorded step does not wait for its backward pass; fix: record it again");
+}
+
 RecordedStep recorded_step(const Trace& trace) {
   require_single_device(trace);
   const Step chosen = median_step(trace);

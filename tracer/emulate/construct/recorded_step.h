@@ -39,4 +39,11 @@ struct RecordedStep {
 /// complete training step.
 RecordedStep recorded_step(const Trace& trace);
 
+/// Returns the first phase of this name; `step` is the step itself. There must be one.
+const Event& find_phase(const RecordedStep& step, const char* name);
+
+/// Returns the host's wait for the threads of the backward pass. Throws
+/// std::runtime_error if there is none.
+const Event& end_of_backward(const RecordedStep& step);
+
 }  // namespace lockstep::tracer

@@ -178,22 +178,26 @@ class Messages {
   std::vector<Event>& events_;
 };
 
-/// Replaces the parts of the description that speak of one device.
-void describe_ranks(Json& lockstep, int ranks) {
-  const std::string type = string_arg(
-      lockstep[top::devices].empty() ? Json::object() : lockstep[top::devices][0],
-      "name");
-  const std::string kind = type.substr(0, type.find(':'));
+}  // namespace
+
+std::string device_type(const Json& lockstep) {
+  const Json& devices = lockstep[top::devices];
+  const std::string name =
+      string_arg(devices.empty() ? Json::object() : devices[0], "name");
+  return name.substr(0, name.find(':'));
+}
+
+void describe_devices(Json& lockstep, int count, Ranks ranks) {
+  const std::string type = device_type(lockstep);
   Json devices = Json::array();
-  for (int rank = 0; rank < ranks; ++rank) {
-    devices.push_back(
-        {{"id", rank}, {"name", fmt::format("{}:{}", kind, rank)}, {"rank", rank}});
+  for (int device = 0; device < count; ++device) {
+    devices.push_back({{"id", device},
+                       {"name", fmt::format("{}:{}", type, device)},
+                       {"rank", ranks == Ranks::one ? 0 : device}});
   }
   lockstep[top::devices] = std::move(devices);
   lockstep[top::steps] = 1;
 }
-
-}  // namespace
 
 int64_t room_for_messages(int ranks) { return ranks == 1 ? 0 : 4 * int64_t{ranks} + 1; }
 
@@ -207,7 +211,7 @@ Trace repeat_on_ranks(const Trace& trace, const RecordedStep& step,
   result.other = trace.other;
   result.other["distributedInfo"] = {{"backend", "ring"}, {"world_size", ranks}};
   result.texts = trace.texts;
-  describe_ranks(result.lockstep, ranks);
+  describe_devices(result.lockstep, ranks, Ranks::one_per_device);
   for (int rank = 0; rank < ranks; ++rank) {
     name_lanes(step, numbers, rank, result.events);
     for (const Event& event : events) {

@@ -11,6 +11,14 @@ struct RepeatedCollective {
   int64_t numel = 0, item_bytes = 0;
 };
 
+/// Returns the type of a trace's devices: `cpu`.
+std::string device_type(const Json& lockstep);
+
+enum class Ranks : uint8_t { one, one_per_device };
+
+/// Replaces the parts of a trace's description that speak of one device.
+void describe_devices(Json& lockstep, int count, Ranks ranks);
+
 /// Returns the length that the event of a collective must have, so that its messages
 /// lie inside it (ns; the emulator replaces it).
 int64_t room_for_messages(int ranks);

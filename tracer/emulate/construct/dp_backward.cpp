@@ -1,0 +1,215 @@
+#include "tracer/emulate/construct/dp_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "tracer/format/facts.h"
+
+namespace lockstep::tracer {
+
+void DpProgram::backward() {
+  const ReplicaStep& step = first();
+  const int64_t shift = shift_at(step.join->ts);
+  Thread thread{lane_of(*step.loss[0].op), step.loss[0].before + shift};
+  if (devices_ == 1) return repeat_backward(thread);
+  const int64_t start = thread.now;
+  for (const BackwardNode& node : step.loss) repeat_node(node, 0, thread, {}, true);
+  const int64_t scattered = scatter_grad(thread);
+  const int64_t until = thread.now;
+
+  std::vector<Thread> threads{thread};
+  for (int i = 0; i < replicas(); ++i) {
+    if (i > 0) {
+      threads.push_back(
+          program_.new_thread(fmt::format("autograd {}:{}", device_type_, i), start));
+      wait(threads[i], {scattered}, until);
+    }
+    backward_of_network(i, threads[i], {scattered});
+  }
+  IdList last{program_.id_of(step.leaves.back().op->id, 0)};
+  int64_t over = 0;
+  for (int i = 0; i < replicas(); ++i) over = std::max(over, threads[i].now);
+  for (int i = 1; i < replicas(); ++i) {
+    last.push_back(program_.id_of(replicas_[i].nodes.back().op->id, i));
+  }
+  reduce(threads[0], over);
+  over = std::max(over, threads[0].now);
+  join_waits_for_ = last;
+  continue_main(step.join->end(), over + lag_of_join());
+}
+
+void DpProgram::repeat_backward(Thread& thread) {
+  const ReplicaStep& step = first();
+  for (const Event& event : step.step->events) {
+    if (is_task(event) || event.name == names::grad_ready) continue;
+    if (!(lane_of(event) == thread.lane)) continue;
+    program_.repeat(event, 0, thread.lane, shift_at(step.join->ts));
+    program_.repeat_tasks(event.id, 0, [](Event&) {});
+    if (event.name != names::grad_hook) continue;
+    for (size_t i = 0; i < step.leaves.size(); ++i) {
+      if (text_arg(event.args, keys::param) == step.step->parameters[i].name) {
+        program_.grad_ready(*step.grad_ready[i]);
+      }
+    }
+  }
+}
+
+void DpProgram::repeat_node(const BackwardNode& node, int replica, Thread& thread,
+                            const IdList& waits_for, bool of_whole_batch) {
+  const int64_t shift = thread.now - node.before;
+  for (const Event* recorded : node.events) {
+    Event& event = program_.repeat(*recorded, replica, thread.lane, shift);
+    event.parent = recorded->parent == kNone ? kNone : first().backward->id;
+    if (recorded == node.wait && !waits_for.empty()) event.waits_for = waits_for;
+    if (of_whole_batch) widen_(event);
+    program_.repeat_tasks(recorded->id, replica, [&](Event& task) {
+      if (of_whole_batch) widen_(task);
+    });
+  }
+  thread.now = node.op->end() + shift;
+}
+
+void DpProgram::wait(Thread& thread, const IdList& waits_for, int64_t until) {
+  const BackwardNode& recorded = first().loss[0];
+  int64_t awaited = recorded.wait == nullptr ? 0 : recorded.wait->ts;
+  for (const Event* event : first().main) {
+    if (recorded.wait == nullptr) break;
+    for (const int64_t id : recorded.wait->waits_for) {
+      if (event->id == id) awaited = std::max(awaited, event->end());
+    }
+  }
+  const int64_t woken = recorded.wait == nullptr ? 0 : recorded.wait->end() - awaited;
+  const int64_t goes_on =
+      recorded.wait == nullptr ? 0 : recorded.op->ts - recorded.wait->end();
+  const int64_t id = program_.open(thread, categories::sync, "autograd queue",
+                                   {{keys::why, reasons::queue}});
+  thread.now = std::max(thread.now, until + std::max<int64_t>(0, woken));
+  program_.close(thread, id);
+  Event& sync = program_.host(id);
+  sync.waits_for = waits_for;
+  sync.parent = first().backward->id;
+  thread.now += std::max<int64_t>(0, goes_on);
+}
+
+void DpProgram::wait_at_once(Thread& thread, const IdList& waits_for) {
+  const int64_t id = program_.open(thread, categories::sync, "autograd queue",
+                                   {{keys::why, reasons::queue}});
+  program_.close(thread, id);
+  program_.host(id).waits_for = waits_for;
+  program_.host(id).parent = first().backward->id;
+}
+
+int64_t DpProgram::scatter_grad(Thread& thread) {
+  const BackwardNode& before = first().loss.back();
+  wait_at_once(thread, {before.op->id});
+  const int64_t id =
+      program_.open(thread, categories::op, "GatherBackward",
+                    {{keys::shapes, Json::array({output_of(batch_).shape})}});
+  for (int i = 1; i < replicas(); ++i) {
+    ProcessProgram::Copy grad = output_of(chunks_[i]);
+    grad.src = 0;
+    grad.dst = i;
+    grad.why = reasons::grad_scatter;
+    grad.phase = phases::backward;
+    send(thread, "aten::to", grad);
+  }
+  program_.close(thread, id);
+  program_.host(id).fwd = gather_;
+  program_.host(id).parent = first().backward->id;
+  return id;
+}
+
+void DpProgram::backward_of_network(int replica, Thread& thread,
+                                    const IdList& scattered) {
+  bool woken = replica > 0;
+  IdList waits_for = scattered;
+  for (BackwardNode node : replicas_[replica].nodes) {
+    if (std::exchange(woken, false)) {  // it has already waited
+      node.before = node.op->ts;
+      std::erase(node.events, node.wait);
+    } else if (!waits_for.empty()) {
+      node.before = node.events[0]->ts;
+    }
+    repeat_node(node, replica, thread, std::exchange(waits_for, {}));
+  }
+}
+
+void DpProgram::reduce(Thread& thread, int64_t over) {
+  IdList made_by;
+  for (int i = 0; i < replicas(); ++i) {
+    for (const int64_t id : replicas_[i].leaf_made_by) {
+      made_by.push_back(program_.id_of(id, i));
+    }
+  }
+  wait(thread, made_by, over);
+  const int64_t id = program_.open(thread, categories::op, "BroadcastBackward",
+                                   {{keys::shapes, shapes_of_gradients()}});
+  program_.host(id).fwd = replicate_;
+  program_.host(id).parent = first().backward->id;
+  reduce_groups(thread);
+  program_.close(thread, id);
+  for (size_t i = 0; i < first().leaves.size(); ++i) {
+    BackwardNode leaf = first().leaves[i];
+    leaf.before = leaf.events[0]->ts - 1;
+    repeat_node(leaf, 0, thread, {id});
+    program_.grad_ready(*first().grad_ready[i]);
+  }
+}
+
+void DpProgram::reduce_groups(Thread& thread) {
+  const int64_t id = program_.open(thread, categories::phase, phases::reduce);
+  const Coalesced all = replicated(*first().step)[0];
+  IdList ready;  // of each replica: its gradients
+  for (int i = 0; i < replicas(); ++i) ready.push_back(program_.last_kernel(i));
+  int64_t moved = 0;
+  for (const plan::Group& group : plan::coalesce_reduce(all.bytes)) {
+    const int64_t bytes = all.bytes_of(group), numel = all.numel_of(group);
+    for (int i = 0; i < replicas(); ++i) {
+      program_.kernel({id, i, "flatten_many", phases::reduce, 2 * bytes});
+      program_.launch(thread);
+      moved += 2 * bytes;
+    }
+    for (int i = 1; i < replicas(); ++i) {
+      send(thread, "aten::to",
+           {.src = i,
+            .dst = 0,
+            .why = reasons::reduce,
+            .phase = phases::reduce,
+            .tensor = "group",
+            .dtype = all.dtype,
+            .shape = {numel},
+            .bytes = bytes},
+           std::exchange(ready, {}));
+      const Json shapes = Json::array({Json::array({numel}), Json::array({numel})});
+      const int64_t op =
+          program_.open(thread, categories::op, "aten::add_",
+                        {{keys::shapes, shapes}, {keys::bytes, 3 * bytes}});
+      program_.kernel({op, 0, "add", phases::reduce, 3 * bytes});
+      program_.launch(thread);
+      program_.close(thread, op);
+    }
+  }
+  program_.host(id).args[keys::bytes] = moved;
+  program_.close(thread, id);
+}
+
+int64_t DpProgram::lag_of_join() const {
+  int64_t last = first().join->ts;
+  for (const BackwardNode& leaf : first().leaves) last = std::max(last, leaf.op->end());
+  for (const BackwardNode& node : first().nodes) last = std::max(last, node.op->end());
+  return std::max<int64_t>(0, first().join->end() - last);
+}
+
+Json DpProgram::shapes_of_gradients() const {
+  Json shapes = Json::array();
+  for (int i = 0; i < replicas(); ++i) {
+    for (const ModelTensor& tensor : first().step->parameters) {
+      shapes.push_back(tensor.shape);
+    }
+  }
+  return shapes;
+}
+
+}  // namespace lockstep::tracer

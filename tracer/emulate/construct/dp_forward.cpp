@@ -1,0 +1,174 @@
+#include "tracer/emulate/construct/dp_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tracer/format/facts.h"
+
+namespace lockstep::tracer {
+
+std::vector<Coalesced> replicated(const RecordedStep& step) {
+  std::vector<Coalesced> all(1);
+  for (const ModelTensor& tensor : step.parameters) all[0].add(tensor);
+  for (const char* dtype : {"float32", "float64", "int64"}) {
+    Coalesced buffers;
+    for (const ModelTensor& tensor : step.buffers) {
+      if (tensor.dtype == dtype) buffers.add(tensor);
+    }
+    if (!buffers.tensors.empty()) all.push_back(std::move(buffers));
+  }
+  return all;
+}
+
+void DpProgram::forward() {
+  main_.now = first().model[0]->ts + shift_at(first().model[0]->ts);
+  const int64_t called = call("DataParallel.__call__");
+  const int64_t implementation = call("Module._call_impl");
+  const int64_t body = call("DataParallel.forward");
+  scatter();
+  if (devices_ == 1) {
+    repeat_model(0, main_, kNone);
+  } else {
+    replicate();
+    parallel_apply();
+    gather();
+  }
+  for (const int64_t id : {body, implementation, called}) program_.close(main_, id);
+  continue_main(first().model[0]->end(), main_.now);
+}
+
+int64_t DpProgram::call(const char* name) {
+  return program_.open(
+      main_, categories::call, name,
+      {{keys::module, ""}, {keys::shapes, Json::array({shape_of(batch_)})}});
+}
+
+std::vector<int64_t> DpProgram::shape_of(int64_t images) const {
+  std::vector<int64_t> shape = copy_facts(*first().images).shape.integers();
+  if (!shape.empty()) shape[0] = images;
+  return shape;
+}
+
+int64_t DpProgram::phase(const char* name, Json args) {
+  return program_.open(main_, categories::phase, name, std::move(args));
+}
+
+void DpProgram::send(Thread& thread, const char* op, ProcessProgram::Copy copy,
+                     const IdList& deps) {
+  copy.op = program_.open(thread, categories::op, op,
+                          {{keys::shapes, Json::array({copy.shape})}});
+  program_.copy(copy, deps);
+  program_.launch(thread);
+  program_.close(thread, copy.op);
+}
+
+void DpProgram::scatter() {
+  const int64_t id = phase(phases::scatter);
+  const CopyFacts images = copy_facts(*first().images);
+  for (int i = 0; i < replicas(); ++i) {
+    send(main_, "aten::to",
+         {.src = kHost,
+          .dst = i,
+          .why = reasons::scatter,
+          .phase = phases::scatter,
+          .tensor = "images",
+          .dtype = std::string(images.dtype),
+          .shape = shape_of(chunks_[i]),
+          .bytes = images.bytes / chunks_[0] * chunks_[i]});
+  }
+  program_.close(main_, id);
+}
+
+void DpProgram::replicate() {
+  replicate_ = phase(phases::replicate);
+  int64_t moved = 0;
+  for (const Coalesced& all : replicated(*first().step)) {
+    for (const plan::Group& group : plan::coalesce_broadcast(all.bytes)) {
+      moved += 2 * all.bytes_of(group);
+      program_.kernel(
+          {replicate_, 0, "flatten_many", phases::replicate, 2 * all.bytes_of(group)});
+      program_.launch(main_);
+      for (int i = 1; i < replicas(); ++i) {
+        send(main_, "aten::to",
+             {.src = 0,
+              .dst = i,
+              .why = reasons::replicate,
+              .phase = phases::replicate,
+              .tensor = "group",
+              .dtype = all.dtype,
+              .shape = {all.numel_of(group)},
+              .bytes = all.bytes_of(group)});
+      }
+    }
+  }
+  program_.host(replicate_).args[keys::bytes] = moved;
+  program_.close(main_, replicate_);
+}
+
+int64_t DpProgram::repeat_model(int replica, Thread& thread, int64_t parent) {
+  const ReplicaStep& repeated = replicas_[replica];
+  const int64_t shift = thread.now - repeated.model[0]->ts;
+  for (const Event* event : repeated.model) {
+    program_.repeat(*event, replica, thread.lane, shift);
+    program_.repeat_tasks(event->id, replica, [&](Event& task) {
+      if (parent != kNone) task.args[keys::phase] = phases::parallel_apply;
+    });
+  }
+  const int64_t call = program_.id_of(repeated.model[0]->id, replica);
+  program_.host(call).parent = parent;
+  thread.now += repeated.model[0]->dur;
+  return call;
+}
+
+void DpProgram::parallel_apply() {
+  const int64_t id = phase(phases::parallel_apply);
+  const int64_t join = program_.open(main_, categories::sync, "join replicas",
+                                     {{keys::why, reasons::join}});
+  IdList calls;
+  int64_t over = main_.now;
+  for (int i = 0; i < replicas(); ++i) {
+    Thread thread =
+        program_.new_thread(fmt::format("replica {}:{}", device_type_, i), main_.now);
+    calls.push_back(repeat_model(i, thread, id));
+    over = std::max(over, thread.now);
+  }
+  program_.host(join).waits_for = calls;
+  main_.now = over;
+  program_.close(main_, join);
+  program_.close(main_, id);
+}
+
+ProcessProgram::Copy DpProgram::output_of(int64_t samples) const {
+  const int64_t sample = int_arg(first().whole->args, keys::output_bytes) / chunks_[0];
+  const ModelTensor& any = first().step->parameters[0];
+  const int64_t item = any.bytes / std::max<int64_t>(1, any.numel);
+  return {.tensor = "output",
+          .dtype = any.dtype,
+          .shape = {samples, sample / item},
+          .bytes = sample * samples};
+}
+
+void DpProgram::gather() {
+  gather_ = phase(phases::gather);
+  for (int i = 0; i < replicas(); ++i) {
+    ProcessProgram::Copy output = output_of(chunks_[i]);
+    if (i == 0) {
+      const int64_t op = program_.open(main_, categories::op, "aten::copy_",
+                                       {{keys::shapes, Json::array({output.shape})},
+                                        {keys::bytes, 2 * output.bytes}});
+      program_.kernel({op, 0, "copy", phases::gather, 2 * output.bytes});
+      program_.launch(main_);
+      program_.close(main_, op);
+      continue;
+    }
+    output.src = i;
+    output.dst = 0;
+    output.why = reasons::gather;
+    output.phase = phases::gather;
+    send(main_, "aten::copy_", output, {program_.last_kernel(0)});
+  }
+  program_.close(main_, gather_);
+}
+
+}  // namespace lockstep::tracer

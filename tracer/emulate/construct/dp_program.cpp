@@ -1,0 +1,114 @@
+#include "tracer/emulate/construct/dp_program.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tracer/format/facts.h"
+
+namespace lockstep::tracer {
+
+DpProgram::DpProgram(const std::vector<const RecordedStep*>& steps, int devices,
+                     std::string device_type)
+    : devices_(devices), device_type_(std::move(device_type)), program_(steps) {
+  for (const RecordedStep* step : steps) {
+    replicas_.emplace_back(*step);
+    chunks_.push_back(step->batch);
+  }
+  batch_ = std::accumulate(chunks_.begin(), chunks_.end(), int64_t{0});
+  const ModelTensor& any = first().step->parameters[0];
+  widen_ = Widening(chunks_[0], batch_, any.bytes / std::max<int64_t>(1, any.numel));
+  main_.lane = lane_of(*first().whole);
+}
+
+std::vector<Event> DpProgram::run() {
+  launch_from_main(0, first().forward->ts);
+  forward();
+  launch_from_main(first().model[0]->end(), first().join->ts);
+  backward();
+  launch_from_main(first().join->end(), first().whole->end());
+  write_main();
+  return program_.finish(devices_);
+}
+
+int64_t DpProgram::shift_at(int64_t time) const {
+  int64_t shift = 0;
+  for (const auto& [at, by] : shifts_) {
+    if (time >= at) shift = by;
+  }
+  return shift;
+}
+
+void DpProgram::launch_from_main(int64_t from, int64_t to) {
+  for (const Event* event : first().main) {
+    if (event->ts < from || event->ts >= to) continue;
+    program_.repeat_tasks(event->id, 0, [&](Event& task) {
+      if (is_of_whole_batch(*event)) widen_(task);
+    });
+  }
+  const Event& images = *first().images_op;
+  if (images.ts >= from && images.ts < to) {
+    continue_main(images.end(), images.ts);  // the images stay on the host
+  }
+}
+
+bool DpProgram::is_of_whole_batch(const Event& op) const {
+  const Event& loss = find_phase(*first().step, phases::loss);
+  const bool in_loss = op.ts >= loss.ts && op.end() <= loss.end();
+  return op.id == first().labels_op->id || (in_loss && op.is(categories::op)) ||
+         (op.ts >= first().backward->ts && op.end() <= first().join->ts);
+}
+
+void DpProgram::write_main() {
+  const int64_t extra = synchronize_others();
+  for (const Event* recorded : first().main) {
+    const int64_t shift = shift_at(recorded->ts);
+    Event& event = program_.repeat(*recorded, 0, lane_of(*recorded), shift);
+    event.dur = recorded->end() + shift_at(recorded->end()) - event.ts;
+    if (recorded == first().whole) {
+      event.dur += extra;
+      describe(event);
+    }
+    if (recorded == first().join && !join_waits_for_.empty()) {
+      event.waits_for = join_waits_for_;
+    }
+    if (is_of_whole_batch(*recorded)) widen_(event);
+    if (recorded->id == last_copies_awaited_) {
+      event.waits_for = {program_.last_copy(0)};
+    }
+  }
+}
+
+int64_t DpProgram::synchronize_others() {
+  std::vector<const Event*> waits;
+  const Event& optimizer = find_phase(*first().step, phases::optimizer);
+  for (const Event* event : first().main) {
+    if (event->is(categories::sync) && event->ts >= optimizer.end()) {
+      waits.push_back(event);
+    }
+  }
+  if (devices_ > 1 && waits.size() > 1) last_copies_awaited_ = waits[1]->id;
+  const int64_t end = first().whole->end();
+  main_.now = end + shift_at(end);
+  const int64_t begin = main_.now;
+  for (int device = 1; device < devices_ && !waits.empty(); ++device) {
+    for (const int64_t id :
+         {program_.last_kernel(device), program_.last_copy(device), kNone}) {
+      const int64_t sync = program_.open(main_, categories::sync, "synchronize",
+                                         {{keys::why, reasons::device}});
+      program_.close(main_, sync);
+      if (id != kNone) program_.host(sync).waits_for = {id};
+    }
+  }
+  return main_.now - begin;
+}
+
+void DpProgram::describe(Event& step) const {
+  for (const char* key : {keys::input_bytes, keys::label_bytes, keys::output_bytes}) {
+    step.args[key] = int_arg(step.args, key) / chunks_[0] * batch_;
+  }
+  step.args[keys::batch] = batch_;
+  step.args[keys::input_on] = values::host;
+  step.args[keys::chunks] = chunks_;
+}
+
+}  // namespace lockstep::tracer

@@ -1,0 +1,126 @@
+// One step of DataParallel, in the order of DataParallel::forward and of its tape
+// (engine/parallel). The groups of tensors are engine/plan's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/plan/coalesce.h"
+#include "tracer/emulate/construct/process_program.h"
+#include "tracer/emulate/construct/replica_step.h"
+#include "tracer/emulate/construct/whole_batch.h"
+
+namespace lockstep::tracer {
+
+/// Tensors that are sent in groups.
+struct Coalesced {
+  std::string dtype;
+  std::vector<const ModelTensor*> tensors;
+  std::vector<int64_t> bytes;
+
+  void add(const ModelTensor& tensor) {
+    dtype = tensor.dtype;
+    tensors.push_back(&tensor);
+    bytes.push_back(tensor.bytes);
+  }
+  int64_t bytes_of(const plan::Group& group) const {
+    int64_t sum = 0;
+    for (const size_t i : group) sum += bytes[i];
+    return sum;
+  }
+  int64_t numel_of(const plan::Group& group) const {
+    int64_t sum = 0;
+    for (const size_t i : group) sum += tensors[i]->numel;
+    return sum;
+  }
+};
+
+/// Returns what `replicate` broadcasts: the parameters, then the buffers by type.
+std::vector<Coalesced> replicated(const RecordedStep& step);
+
+class DpProgram {
+ public:
+  /// `steps`: what the replica of each chunk repeats. They must outlive this object.
+  DpProgram(const std::vector<const RecordedStep*>& steps, int devices,
+            std::string device_type);
+
+  /// Returns all events of the step. May be called once.
+  std::vector<Event> run();
+
+ private:
+  using Thread = ProcessProgram::Thread;
+
+  const ReplicaStep& first() const { return replicas_[0]; }
+  int replicas() const { return static_cast<int>(replicas_.size()); }
+
+  /// From the recorded time `at` on, the main thread is `now - at` later.
+  void continue_main(int64_t at, int64_t now) { shifts_.emplace_back(at, now - at); }
+  int64_t shift_at(int64_t time) const;
+  /// Enqueues what the main thread launched from one recorded time to another. The
+  /// loss, and the labels, are those of the whole batch.
+  void launch_from_main(int64_t from, int64_t to);
+  bool is_of_whole_batch(const Event& op) const;
+  /// A call without a line of a source: none was recorded.
+  int64_t call(const char* name);
+  /// Returns the shape of so many images.
+  std::vector<int64_t> shape_of(int64_t images) const;
+
+  void forward();
+  int64_t phase(const char* name, Json args = {});
+  /// An operation that sends something.
+  void send(Thread& thread, const char* op, ProcessProgram::Copy copy,
+            const IdList& deps = {});
+  void scatter();
+  void replicate();
+  /// Repeats the network's forward pass, whose kernels belong to the given phase.
+  /// Returns the id of its call.
+  int64_t repeat_model(int replica, Thread& thread, int64_t parent);
+  /// One thread per replica. They start at once.
+  void parallel_apply();
+  ProcessProgram::Copy output_of(int64_t samples) const;
+  /// Device 0's own part is copied by a kernel, for which the others wait.
+  void gather();
+
+  /// Repeats what a thread of the backward pass did for a node. If `waits_for` is not
+  /// empty, the thread waits for that instead.
+  void repeat_node(const BackwardNode& node, int replica, Thread& thread,
+                   const IdList& waits_for = {}, bool of_whole_batch = false);
+  /// A wait for work of other threads, and the time until the thread goes on: as long
+  /// as the recorded thread took to wake up.
+  void wait(Thread& thread, const IdList& waits_for, int64_t until);
+  void backward();
+  /// On one device, the backward pass is the recorded one.
+  void repeat_backward(Thread& thread);
+  /// Returns the id of the node that scatters the gradient of the output.
+  int64_t scatter_grad(Thread& thread);
+  /// A wait that is over when it begins.
+  void wait_at_once(Thread& thread, const IdList& waits_for);
+  void backward_of_network(int replica, Thread& thread, const IdList& scattered);
+  /// The node of the broadcast runs when every replica has delivered every gradient.
+  void reduce(Thread& thread, int64_t over);
+  void reduce_groups(Thread& thread);
+  Json shapes_of_gradients() const;
+  /// Returns how long after its threads' last work the recorded wait ended.
+  int64_t lag_of_join() const;
+
+  /// Writes what the main thread did as recorded, at its new times.
+  void write_main();
+  /// At the end of a step, the engine waits for the streams of every device. Returns
+  /// how long the waits for the other devices take.
+  int64_t synchronize_others();
+  void describe(Event& step) const;
+
+  const int devices_;
+  const std::string device_type_;
+  ProcessProgram program_;
+  std::vector<ReplicaStep> replicas_;
+  std::vector<int64_t> chunks_;
+  int64_t batch_ = 0;
+  Widening widen_{1, 1, 4};
+  Thread main_;
+  std::vector<std::pair<int64_t, int64_t>> shifts_;
+  IdList join_waits_for_;
+  int64_t replicate_ = kNone, gather_ = kNone, last_copies_awaited_ = kNone;
+};
+
+}  // namespace lockstep::tracer
