@@ -22,7 +22,7 @@ using train::Mode;
 using train::Trainer;
 
 Problem small_vgg(bool batch_norm, double dropout, std::vector<int64_t> rows = {8, 8}) {
-  return {[=] { return std::make_shared<test::SmallVgg>(batch_norm, dropout); },
+  return {[=] { return test::make_small_vgg(batch_norm, dropout); },
           {2, 8, 8},
           3,
           std::move(rows)};
@@ -184,7 +184,7 @@ TEST(Hybrid, RequiresFeatures) {
 
 constexpr int64_t kPictures = 10, kRows = 6;  ///< two batches per epoch: 6 and 4
 
-/// Ten pictures of noise for SmallVgg.
+/// Ten pictures of noise for a small VGG.
 class Noise : public data::Dataset {
  public:
   int64_t size() const override { return kPictures; }
@@ -205,7 +205,7 @@ class HybridResumes : public testing::Test {
 
   static Trainer trainer(Mode mode, int devices) {
     const test::Problem small{
-        [] { return std::make_shared<test::SmallVgg>(true, 0.5); }, {2, 8, 8}, 3, {}};
+        [] { return test::make_small_vgg(true, 0.5); }, {2, 8, 8}, 3, {}};
     train::TrainerOptions options;
     options.mode = mode;
     options.devices = test::devices(devices);

@@ -29,7 +29,7 @@ inline Batch for_hybrid(const Hybrid& hybrid, Batch batch) {
 }
 
 /// The features on `problem.devices` − 1 devices, the classifier on the last. The net
-/// must be a models::FeatureModel, such as SmallVgg.
+/// must be a models::FeatureModel, such as make_small_vgg's.
 inline Outcome by_hybrid(const Problem& problem) {
   ops::manual_seed(1);
   const Hybrid hybrid(problem);

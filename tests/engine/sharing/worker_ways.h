@@ -68,7 +68,7 @@ class Turns {
   explicit Turns(int64_t workers) : workers(workers) {}
 
   /// Waits until as many reads and updates have been made. Throws if it takes too long,
-  /// so that a worker that failed does not block the others for ever.
+  /// so that the others do not wait for a worker that failed.
   void wait_for(int64_t reads, int64_t updates) {
     std::unique_lock lock(mutex_);
     const bool came = changed_.wait_for(lock, std::chrono::minutes(2), [&] {

@@ -35,7 +35,7 @@ def small_resnet():
     )
 
 
-NETS = {  # name: (factory, image shape, classes, first part of each stage but the first)
+NETS = {  # name: (factory, image shape, classes, first parts of stages 1, 2, 3)
     "linear": (linear_layers, (5,), 3, ["2", "4", "6"]),
     "small_resnet": (small_resnet, (2, 8, 8), 3, ["1", "2", "4"]),
     "resnet18_cifar": (resnet18_cifar, (3, 32, 32), 10, ["layer2", "layer3", "layer4"]),
