@@ -93,7 +93,6 @@ TEST(Stacked, AClickGoesToThatMomentInThatTrace) {
   while (viewer.app.current() == 0 && y < 330) viewer.click(40, y += 6);
   // In its second step, which does not begin at 0.
   viewer.app.go(at_event(viewer.model(), viewer.model().steps.at(1).event));
-  viewer.app.select_trace(0);
   longest = longest_step();
   viewer.click(kPlot + 60, y);
   ASSERT_EQ(viewer.app.current(), 1u);
