@@ -70,9 +70,14 @@ TEST(Stacked, AClickGoesToThatMomentInThatTrace) {
   Compared compared(1024, 640);
   Driver& viewer = compared.viewer;
   const float right = 1024 - 11 - 14;
-  const auto longest =
-      static_cast<float>(std::max(lanes_here(*compared.traces()[0]).length,
-                                  lanes_here(*compared.traces()[1]).length));
+  const auto longest_step = [&] {
+    int64_t longest = 0;
+    for (OpenTrace* trace : compared.traces()) {
+      longest = std::max(longest, lanes_here(*trace).length);
+    }
+    return static_cast<float>(longest);
+  };
+  float longest = longest_step();
   const auto expect_moment = [&](float x) {
     OpenTrace& trace = viewer.app.trace();
     const StepLanes& lanes = lanes_here(trace);
@@ -84,11 +89,15 @@ TEST(Stacked, AClickGoesToThatMomentInThatTrace) {
   viewer.click(kPlot + 100, kFirstBand);
   EXPECT_EQ(viewer.app.current(), 0u);
   expect_moment(kPlot + 100);
-  float y = kFirstBand;
-  while (viewer.app.current() == 0 && y < 330) viewer.click(kPlot + 60, y += 6);
+  float y = kFirstBand;  // where the other trace's name is
+  while (viewer.app.current() == 0 && y < 330) viewer.click(40, y += 6);
+  // In its second step, which does not begin at 0.
+  viewer.app.go(at_event(viewer.model(), viewer.model().steps.at(1).event));
+  longest = longest_step();
+  viewer.click(kPlot + 60, y);
   ASSERT_EQ(viewer.app.current(), 1u);
+  EXPECT_EQ(viewer.app.trace().state.step, 1u);
   expect_moment(kPlot + 60);
-  EXPECT_EQ(viewer.app.traces()[0].step_of, viewer.app.traces()[1].step_of);
   viewer.click(40, kFirstBand);  // the name of the first trace
   EXPECT_EQ(viewer.app.current(), 0u);
 }
@@ -97,10 +106,12 @@ TEST(Stacked, AClickBehindTheEndOfTheShorterStepGoesNowhere) {
   Compared compared(1024, 640);
   Driver& viewer = compared.viewer;
   const auto traces = compared.traces();
-  const bool first = lanes_here(*traces[0]).length < lanes_here(*traces[1]).length;
-  if (!first) viewer.app.select_trace(1);
+  ASSERT_LT(lanes_here(*traces[1]).length, lanes_here(*traces[0]).length / 2);
+  float y = kFirstBand;
+  while (viewer.app.current() == 0 && y < 330) viewer.click(40, y += 6);
+  ASSERT_EQ(viewer.app.current(), 1u);
   const Position before = viewer.app.trace().position;
-  if (first) viewer.click(1024 - 11 - 14 - 3, kFirstBand);
+  viewer.click(1024 - 11 - 14 - 3, y);
   EXPECT_TRUE(viewer.app.trace().position == before);
 }
 
