@@ -20,6 +20,7 @@ namespace {
 
 struct EmulateCommand {
   std::string file, out, mode, against;
+  std::vector<std::string> further;
   bool json = false, optimise_buckets = false;
   int64_t bucket_cap_mb = 25;
   tracer::EmulateOptions options;
@@ -32,6 +33,16 @@ tracer::ConstructedProgram constructed_program(const EmulateCommand& c) {
   program.bucket_cap = c.bucket_cap_mb << 20;
   program.mode = c.mode;
   return program;
+}
+
+/// The recordings that are named after the first one: other batches.
+std::vector<tracer::Trace> open_further(const EmulateCommand& c) {
+  if (c.mode.empty() && !c.further.empty()) {
+    throw UsageError("several traces: only one can be re-timed; fix: pass --mode");
+  }
+  std::vector<tracer::Trace> traces;
+  for (const std::string& file : c.further) traces.push_back(tracer::open_trace(file));
+  return traces;
 }
 
 /// Returns the recorded program, or the one that --mode constructs from it.
@@ -104,7 +115,9 @@ int run_best_buckets(const EmulateCommand& c) {
   return 0;
 }
 
-int run(const EmulateCommand& c) {
+int run(EmulateCommand c) {
+  const std::vector<tracer::Trace> further = open_further(c);
+  for (const tracer::Trace& trace : further) c.program.further.push_back(&trace);
   if (!c.sweeps.empty()) return run_sweep(c);
   if (c.optimise_buckets) return run_best_buckets(c);
   if (!c.out.empty()) run::require_other_file(c.file, c.out);
@@ -128,6 +141,8 @@ void add_emulate(CLI::App& app, Action& action) {
   auto c = std::make_shared<EmulateCommand>();
   command->footer("Assumed: " + tracer::assumptions({}) + ".");
   command->add_option("TRACE", c->file, "trace file")->required();
+  command->add_option("FURTHER", c->further,
+                      "constructed: traces of the same device with other batches");
   command->add_option("-o,--out", c->out, "write the emulated trace");
   command->add_flag("--json", c->json, "print the summary as JSON");
   auto* mode = command->add_option(
@@ -140,8 +155,10 @@ void add_emulate(CLI::App& app, Action& action) {
   constructs("--devices", c->program.devices, "constructed: number of devices")
       ->check(Numbers(1, tracer::kMostDevices))
       ->capture_default_str();
-  constructs("-b,--batch-size", c->program.batch,
-             "constructed: batch of all devices; must be the recorded one on each")
+  constructs(
+      "-b,--batch-size", c->program.batch,
+      "constructed: batch of all devices; that of each must be recorded, or between "
+      "two recorded ones")
       ->check(Numbers(1, 1 << 30));
   constructs("--bucket-cap-mb", c->bucket_cap_mb,
              "constructed: DDP's bucket size in MiB")

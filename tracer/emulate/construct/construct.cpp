@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "tracer/emulate/construct/rank_program.h"
+#include "tracer/emulate/construct/recorded_step.h"
 #include "tracer/emulate/construct/repeat.h"
 
 namespace lockstep::tracer {
@@ -29,6 +30,33 @@ void require_device_count(int devices) {
                   devices, kMostDevices));
 }
 
+Json constructed_facts(const Trace& trace, const ConstructedProgram& program,
+                       int64_t batch) {
+  Json facts{{"from", "single"},
+             {"mode", program.mode},
+             {"devices", program.devices},
+             {"batch", batch}};
+  if (program.further.empty()) return facts;
+  facts["recorded_batches"] = Json::array({recorded_step(trace).batch});
+  for (const Trace* other : program.further) {
+    facts["recorded_batches"].push_back(recorded_step(*other).batch);
+  }
+  return facts;
+}
+
+namespace {
+
+std::string between_batches(const Json& facts) {
+  if (!facts.contains("recorded_batches")) return "";
+  return fmt::format(
+      "; recorded were batches of {}: times of a batch between two of them lie on a "
+      "line "
+      "between theirs",
+      fmt::join(facts["recorded_batches"].get<std::vector<int64_t>>(), ", "));
+}
+
+}  // namespace
+
 std::string construction(const Trace& trace) {
   if (!trace.lockstep.contains(top::constructed)) return "";
   const Json& facts = trace.lockstep[top::constructed];
@@ -42,14 +70,14 @@ std::string construction(const Trace& trace) {
         "whole batch in time in proportion to its bytes; packing, adding and joining "
         "tensors moves memory as fast as the step's own kernels; launching a kernel or "
         "a copy takes the host as long as its median launch; starting threads and "
-        "making the replicas' modules takes it no time",
-        devices, batch);
+        "making the replicas' modules takes it no time{}",
+        devices, batch, between_batches(facts));
   }
   return fmt::format(
       "constructed from the median training step of one device: {} ranks each repeat "
       "it with a batch of {}; bucket copies move memory as fast as the step's own "
-      "kernels, and launching one takes the host as long as its median launch",
-      devices, batch / std::max(1, devices));
+      "kernels, and launching one takes the host as long as its median launch{}",
+      devices, batch / std::max(1, devices), between_batches(facts));
 }
 
 }  // namespace lockstep::tracer

@@ -11,12 +11,15 @@ namespace lockstep::tracer {
 
 struct ConstructedProgram {
   int devices = 2;
-  int64_t batch = 0;  ///< of all devices; 0: the recorded batch on each of them
+  int64_t batch = 0;  ///< of all devices; 0: the batch of the trace on each of them
   int64_t bucket_cap = plan::kBucketCap;  ///< bytes
   /// If not empty: the number of gradients in each bucket, in the order in which they
   /// become ready, instead of `bucket_cap`.
   std::vector<size_t> buckets = {};
   std::string mode = "ddp";  ///< or `dp`
+  /// Recordings of the same device with other batches: batches between are possible,
+  /// too (recorded_batches.h).
+  std::vector<const Trace*> further = {};
 };
 
 /// The largest number of devices for which each message of a ring is an event.
@@ -34,7 +37,8 @@ Trace construct(const Trace& trace, const ConstructedProgram& program);
 /// the events; emulate() computes them. `trace` must outlive the result.
 ///
 /// Throws std::runtime_error if `trace` is not of one device (recorded_step.h), if the
-/// batch on each device is not the recorded one, or for more than kMostDevices devices.
+/// batch of a device is neither recorded nor between two recorded ones, or for more
+/// than kMostDevices devices.
 Trace construct_ddp(const Trace& trace, const ConstructedProgram& program);
 
 /// Returns the program of one DataParallel step: the batch is scattered from the host,
@@ -54,6 +58,10 @@ Trace construct_single(const Trace& trace);
 
 /// Throws std::runtime_error if a program cannot have so many devices.
 void require_device_count(int devices);
+
+/// Returns the description of a program, for its trace.
+Json constructed_facts(const Trace& trace, const ConstructedProgram& program,
+                       int64_t batch);
 
 /// Returns what a constructed program assumes, as one sentence; "" for other traces.
 std::string construction(const Trace& trace);

@@ -6,6 +6,7 @@
 #include "engine/plan/ring.h"
 #include "tracer/emulate/construct/construct.h"
 #include "tracer/emulate/construct/rank_program.h"
+#include "tracer/emulate/construct/recorded_batches.h"
 #include "tracer/emulate/construct/repeat.h"
 
 namespace lockstep::tracer {
@@ -13,18 +14,21 @@ namespace {
 
 constexpr const char* kRing = "ring";
 
-void require_possible(const RecordedStep& step, const ConstructedProgram& program) {
+void require_possible(const ConstructedProgram& program) {
   require_device_count(program.devices);
   if (program.bucket_cap < 1) {
     throw std::runtime_error("a bucket needs at least 1 byte; fix: pass a larger cap");
   }
-  const int64_t whole = step.batch * program.devices;
-  if (program.batch == 0 || program.batch == whole) return;
-  throw std::runtime_error(fmt::format(
-      "the recorded step has a batch of {}, so {} devices train {}, not {}: times of "
-      "another batch would have to be guessed; fix: record a step with -b {}",
-      step.batch, program.devices, whole, program.batch,
-      std::max<int64_t>(1, program.batch / program.devices)));
+  if (program.batch % program.devices == 0) return;
+  throw std::runtime_error(
+      fmt::format("a batch of {} cannot be shared equally by {} ranks; fix: choose a "
+                  "multiple of {}",
+                  program.batch, program.devices, program.devices));
+}
+
+RecordedStep step_of_rank(const Trace& trace, const ConstructedProgram& program) {
+  if (program.batch == 0) return recorded_step(trace);
+  return step_with_batch(trace, program.further, program.batch / program.devices);
 }
 
 /// Returns buckets of the given sizes.
@@ -184,8 +188,8 @@ class DdpRank {
 }  // namespace
 
 Trace construct_ddp(const Trace& trace, const ConstructedProgram& program) {
-  const RecordedStep step = recorded_step(trace);
-  require_possible(step, program);
+  require_possible(program);
+  const RecordedStep step = step_of_rank(trace, program);
   DdpRank rank(step, program);
   std::vector<Event> events = rank.run();
   for (Event& event : events) {
@@ -196,13 +200,10 @@ Trace construct_ddp(const Trace& trace, const ConstructedProgram& program) {
   Trace result =
       repeat_on_ranks(trace, step, events, rank.collectives(), program.devices);
   result.lockstep[top::mode] = "ddp";
-  result.lockstep[top::constructed] = {
-      {"from", "single"},
-      {"mode", "ddp"},
-      {"devices", program.devices},
-      {"batch", step.batch * program.devices},
-      {"bucket_cap_bytes",
-       program.buckets.empty() ? Json(program.bucket_cap) : Json()}};
+  Json& facts = result.lockstep[top::constructed] =
+      constructed_facts(trace, program, step.batch * program.devices);
+  facts["bucket_cap_bytes"] =
+      program.buckets.empty() ? Json(program.bucket_cap) : Json();
   return result;
 }
 

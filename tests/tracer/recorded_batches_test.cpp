@@ -1,0 +1,118 @@
+// A batch between two recorded ones: times, bytes and FLOPs lie on the line between
+// theirs, and nothing is said of batches outside.
+#include "tracer/emulate/construct/recorded_batches.h"
+
+#include <gtest/gtest.h>
+
+#include "tracer/analysis/check.h"
+#include "tracer/emulate/construct/construct.h"
+#include "tracer/emulate/emulate.h"
+#include "tracer/format/facts.h"
+
+namespace lockstep::tracer {
+namespace {
+
+const Trace& eight_images() {
+  static const Trace trace =
+      read_trace(std::string(LOCKSTEP_SOURCE_DIR) + "/lessons/01-tape/trace.json.gz");
+  return trace;
+}
+
+/// Makes a recording with twice the batch: what is proportional to it doubles, and
+/// kernels take three times as long.
+const Trace& sixteen_images() {
+  static const Trace made = [] {
+    Trace trace = eight_images();
+    for (Event& event : trace.events) {
+      for (const char* key : {keys::batch, keys::input_bytes, keys::label_bytes,
+                              keys::output_bytes, keys::flops}) {
+        if (event.args.contains(key)) {
+          event.args[key] = 2 * int_arg(event.args, key);
+        }
+      }
+      if (event.name == names::step) event.args[keys::chunks] = Json::array({16});
+      const CopyFacts copy = copy_facts(event);
+      if (event.is(categories::copy) && copy.why == reasons::h2d) {
+        Json shape = copy.shape.json();
+        shape[0] = 16;
+        event.args[keys::bytes] = 2 * copy.bytes;
+        event.args[keys::shape] = shape;
+      }
+      if (!event.is(categories::kernel)) continue;
+      event.args[keys::cpu_us] = 3e-3 * static_cast<double>(kernel_facts(event).cpu);
+    }
+    return trace;
+  }();
+  return made;
+}
+
+TEST(RecordedBatches, LieOnALine) {
+  const RecordedStep low = recorded_step(eight_images());
+  for (const int64_t batch : {8, 11, 14, 16}) {
+    const RecordedStep step =
+        step_with_batch(sixteen_images(), {&eight_images()}, batch);
+    EXPECT_EQ(step.batch, batch);
+    ASSERT_EQ(step.events.size(), low.events.size());
+    const double share = static_cast<double>(batch - 8) / 8;
+    for (size_t i = 0; i < low.events.size(); ++i) {
+      const Event &event = step.events[i], &recorded = low.events[i];
+      if (!event.is(categories::kernel)) continue;
+      EXPECT_NEAR(kernel_facts(event).cpu,
+                  static_cast<double>(kernel_facts(recorded).cpu) * (1 + 2 * share), 2);
+      EXPECT_EQ(int_arg(event.args, keys::flops),
+                int_arg(recorded.args, keys::flops) / 8 * batch);
+    }
+  }
+}
+
+std::string why_not(const Trace& trace, const ConstructedProgram& program) {
+  try {
+    construct(trace, program);
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+ConstructedProgram program_of(const char* mode, int devices, int64_t batch) {
+  ConstructedProgram program;
+  program.mode = mode;
+  program.devices = devices;
+  program.batch = batch;
+  program.further = {&sixteen_images()};
+  return program;
+}
+
+TEST(RecordedBatches, OutsideNothingIsKnown) {
+  EXPECT_NE(why_not(eight_images(), program_of("ddp", 2, 14)).find("recorded is 8, 16"),
+            std::string::npos);
+  EXPECT_NE(why_not(eight_images(), program_of("dp", 2, 34)).find("batch of 17"),
+            std::string::npos);
+  EXPECT_NE(why_not(eight_images(), program_of("ddp", 2, 25)).find("multiple of 2"),
+            std::string::npos);
+  Trace other = sixteen_images();
+  other.lockstep[top::arch] = "vgg16";
+  ConstructedProgram program = program_of("dp", 2, 24);
+  program.further = {&other};
+  EXPECT_NE(why_not(eight_images(), program).find("one network"), std::string::npos);
+}
+
+TEST(RecordedBatches, ProgramsObeyEveryLaw) {
+  // 25 images are cut into 9, 9 and 7: too few for the last device.
+  EXPECT_NE(why_not(eight_images(), program_of("dp", 3, 25)), "");
+  for (const auto& program : {program_of("dp", 3, 38), program_of("dp", 2, 25),
+                              program_of("ddp", 4, 48), program_of("dp", 1, 12)}) {
+    const bool possible = why_not(eight_images(), program).empty();
+    EXPECT_EQ(possible, true) << why_not(eight_images(), program);
+    if (!possible) continue;
+    const Trace trace = emulate(construct(eight_images(), program));
+    for (const Finding& finding : check_trace(trace).findings) {
+      EXPECT_TRUE(finding.ok) << program.mode << ": " << finding.message;
+    }
+    const std::string assumed = trace.lockstep[top::emulation]["assumed"];
+    EXPECT_NE(assumed.find("batches of 8, 16"), assumed.npos);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::tracer
