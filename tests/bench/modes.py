@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 
 BATCH = 64
-PIPELINE = ["--split", "layer2,layer3,layer4", "--schedule", "1f1b",
+PIPELINE = ["--split", "layer2,layer3,layer4", "--pipeline-schedule", "1f1b",
             "--micro-batches", "4"]
 # Where workers update the weights on their own, an update is of a quarter of the batch,
 # so the learning rate is divided by four; hogwild without momentum (see CURVES.md).
@@ -92,7 +92,8 @@ def staleness_of(summary):
 
 
 def print_row(args, mode, folder):
-    trace, emulated = (os.path.join(folder, name) for name in ("t.json.gz", "e.json.gz"))
+    trace = os.path.join(folder, "trace.json.gz")
+    emulated = os.path.join(folder, "emulated.json.gz")
     quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     subprocess.run(train_command(args, mode, "--steps", "4", "--trace", trace,
                                  "--trace-steps", "1:4"), **quiet)
