@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Trains ResNet18 on CIFAR-10 in every mode on four virtual devices.
+"""Trains ResNet18 on CIFAR-10 in every mode on four virtual devices; VGG16-BN in hybrid
+mode, which needs a classifier worth a device.
 
     tests/bench/modes.py DIR              # a table of modes: times, bytes, memory
     tests/bench/modes.py DIR --curves     # the loss after each epoch, until below 1.0
 
-Prints Markdown. DIR is a folder with CIFAR-10's binary files. The table takes three
+Prints Markdown. DIR is a folder with CIFAR-10's binary files. The table takes four
 recorded steps after a warm-up step from each mode; use a quiet machine.
 """
 import argparse
@@ -25,24 +26,30 @@ MODES = {
     "dp": ["--lr", "0.02"],
     "dp-criterion": ["--lr", "0.02"],
     "ddp": ["--lr", "0.02"],
-    "local-sgd": ["--local-steps", "4", "--warmup-steps", "10", "--lr", "0.02"],
+    "local-sgd": ["--local-steps", "4", "--lr", "0.02"],
     "model-parallel": [*PIPELINE, "--lr", "0.02"],
     "ps": ["--lr", "0.02"],
     "ps async": ["--consistency", "async", "--lr", "0.005"],
     "locked": ["--lr", "0.005"],
     "hogwild": ["--lr", "0.01", "--momentum", "0"],
+    "dp vgg16_bn": ["--lr", "0.01", "--dropout", "0"],
+    "hybrid vgg16_bn": ["--lr", "0.01", "--dropout", "0"],
 }
+# Without warm-up, the four recorded steps contain one average.
+ONLY_CURVES = {"local-sgd": ["--warmup-steps", "10"]}
 
 
 def train_command(args, mode, *more):
-    return [args.lockstep, "train", args.data, "-a", "resnet18", "--mode",
-            mode.split()[0], "--devices", "4", "-b", str(BATCH), "--no-augment",
-            "--seed", "1", *MODES[mode], *more]
+    net = "vgg16_bn" if "vgg16_bn" in mode else "resnet18"
+    return [args.lockstep, "train", args.data, "-a", net, "--mode", mode.split()[0],
+            "--devices", "4", "-b", str(BATCH), "--no-augment", "--seed", "1",
+            *MODES[mode], *more]
 
 
 def epochs_of(args, mode):
     """Yields (epoch, loss, training top-1, test top-1) until the loss is below 1.0."""
-    run = subprocess.Popen(train_command(args, mode, "--epochs", "15"),
+    run = subprocess.Popen(train_command(args, mode, "--epochs", "15",
+                                         *ONLY_CURVES.get(mode, [])),
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     progress = None
     for line in run.stdout:
@@ -95,8 +102,8 @@ def print_row(args, mode, folder):
     trace = os.path.join(folder, "trace.json.gz")
     emulated = os.path.join(folder, "emulated.json.gz")
     quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    subprocess.run(train_command(args, mode, "--steps", "4", "--trace", trace,
-                                 "--trace-steps", "1:4"), **quiet)
+    subprocess.run(train_command(args, mode, "--steps", "5", "--trace", trace,
+                                 "--trace-steps", "1:5"), **quiet)
     subprocess.run([args.lockstep, "emulate", trace, "-o", emulated], **quiet)
     text = subprocess.run([args.lockstep, "trace", "summary", "--json", trace],
                           check=True, stdout=subprocess.PIPE).stdout
