@@ -40,6 +40,10 @@ ClassLook class_look(const Theme& t, Spent spent) {
     case Spent::reduce:
     case Spent::collectives:
       return {reason_colour(t, reasons::reduce), false};
+    case Spent::activations:
+      return {reason_colour(t, reasons::activation), false};
+    case Spent::push_pull:
+      return {reason_colour(t, reasons::push), false};
     case Spent::bucket_copies:
       return {mixed(t.panel, reason_colour(t, reasons::all_reduce), 0.55f), false};
     case Spent::other:

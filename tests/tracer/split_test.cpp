@@ -98,6 +98,27 @@ TEST(Split, NamesTheCauseOfEachMoment) {
   EXPECT_EQ(split.spent.sum(), 2 * 100);
 }
 
+TEST(Split, NamesWhatModesMove) {
+  const std::vector<std::pair<const char*, Spent>> expected = {
+      {reasons::targets, scatter},
+      {reasons::loss_grad, scatter},
+      {reasons::loss, gather},
+      {reasons::activation, activations},
+      {reasons::pull, push_pull},
+      {reasons::push, push_pull},
+      {reasons::activation_grad, activations},
+      {reasons::h2d, other}};
+  for (const auto& [why, spent] : expected) {
+    Trace trace = relay();
+    for (Event& event : trace.events) {
+      if (event.is(categories::copy)) {
+        event.args = on_device(1, {{"why", why}, {"src", 0}, {"dst", 1}});
+      }
+    }
+    EXPECT_EQ(split_of(trace).spent[spent], 2 * 10) << why;
+  }
+}
+
 TEST(Split, TheLoaderIsNotTheHost) {
   Trace trace = relay();
   trace.events.push_back(made(9, "phase", "data", kMain, 0, 8));

@@ -15,10 +15,17 @@ const SpentWords& words_of(Spent spent) {
       {"waiting for a core",
        "a kernel could start, but no core of this machine is free"},
       {"scatter",
-       "images or gradients of outputs go to the devices, or a device waits for that"},
+       "images, labels or gradients of outputs go to the devices, or a device waits "
+       "for "
+       "that"},
       {"replicate", "the model is copied to the replicas, or a device waits for that"},
-      {"gather", "outputs come back to one device, or a device waits for that"},
+      {"gather", "outputs or losses come to one device, or a device waits for that"},
       {"reduce", "gradients are added on one device, or a device waits for that"},
+      {"activations",
+       "activations or their gradients go to another stage, or a device waits for "
+       "that"},
+      {"push and pull",
+       "a worker pulls weights or pushes gradients, or a device waits for that"},
       {"bucket copies",
        "kernels copy the means from DDP's buckets back to the gradients"},
       {"collectives",
@@ -44,10 +51,23 @@ namespace {
 
 /// Returns the class of the work for a reason or in a phase.
 Spent spent_for(std::string_view what) {
-  if (what == reasons::scatter || what == reasons::grad_scatter) return Spent::scatter;
-  if (what == reasons::replicate) return Spent::replicate;
-  if (what == reasons::gather) return Spent::gather;
-  if (what == reasons::reduce) return Spent::reduce;
+  static constexpr std::pair<std::string_view, Spent> classes[] = {
+      {reasons::scatter, Spent::scatter},
+      {reasons::targets, Spent::scatter},
+      {reasons::grad_scatter, Spent::scatter},
+      {reasons::loss_grad, Spent::scatter},
+      {reasons::replicate, Spent::replicate},
+      {reasons::gather, Spent::gather},
+      {reasons::loss, Spent::gather},
+      {reasons::reduce, Spent::reduce},
+      {reasons::activation, Spent::activations},
+      {reasons::activation_grad, Spent::activations},
+      {reasons::pull, Spent::push_pull},
+      {reasons::push, Spent::push_pull},
+  };
+  for (const auto& [name, spent] : classes) {
+    if (name == what) return spent;
+  }
   return Spent::other;
 }
 
@@ -196,7 +216,8 @@ struct Edge {
   int8_t change;
 };
 
-constexpr size_t kSlots = 4 * kSpents;  // fewer than 64
+constexpr size_t kSlots = 4 * kSpents;
+static_assert(kSlots <= 64, "one bit for each");
 
 uint8_t slot_of(Level level, Spent spent) {
   return static_cast<uint8_t>(static_cast<size_t>(level) * kSpents +

@@ -35,6 +35,8 @@ enum class Spent : uint8_t {
   replicate,
   gather,
   reduce,
+  activations,
+  push_pull,
   bucket_copies,
   collectives,
   other,
@@ -44,7 +46,7 @@ enum class Spent : uint8_t {
   wake_ups,
   unknown
 };
-inline constexpr size_t kSpents = 14;
+inline constexpr size_t kSpents = 16;
 
 struct SpentWords {
   const char* name;  ///< `waiting for a core`
