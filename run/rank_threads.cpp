@@ -20,8 +20,9 @@ namespace lockstep::run {
 namespace {
 
 /// A barrier between steps, so that one rank can switch the recorder on or off while no
-/// other rank is recording. A failing rank opens it permanently; one that makes no more
-/// steps leaves it.
+/// other rank is recording. If a rank fails, the others cannot know that it records
+/// nothing: whoever waits or comes later gets an exception. A rank that makes no more
+/// steps leaves.
 class Gate {
  public:
   explicit Gate(int ranks) : ranks_(ranks) {}
@@ -31,7 +32,8 @@ class Gate {
     const int64_t round = round_;
     ++waiting_;
     release_if_complete();
-    changed_.wait(lock, [&] { return open_ || round_ != round; });
+    changed_.wait(lock, [&] { return failed_ || round_ != round; });
+    require_all();
   }
   /// Like `pass`, but does not wait for the other ranks after Ctrl-C, which some of
   /// them may have seen before they came here. Returns false if it did not wait.
@@ -41,12 +43,13 @@ class Gate {
     const int64_t round = round_;
     ++waiting_;
     release_if_complete();
-    const auto passed = [&] { return open_ || round_ != round; };
+    const auto passed = [&] { return failed_ || round_ != round; };
     while (!changed_.wait_for(lock, 50ms, passed)) {
       if (!train::Trainer::stop) continue;
       --waiting_;
       return false;
     }
+    require_all();
     return true;
   }
   void leave() {
@@ -57,15 +60,19 @@ class Gate {
   }
   void wait_until_all_left() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return open_ || ranks_ == 0; });
+    changed_.wait(lock, [&] { return failed_ || ranks_ == 0; });
+    require_all();
   }
-  void open() {
+  void fail() {
     std::lock_guard lock(mutex_);
-    open_ = true;
+    failed_ = true;
     changed_.notify_all();
   }
 
  private:
+  void require_all() const {
+    if (failed_) throw std::runtime_error("another rank failed");
+  }
   void release_if_complete() {
     if (waiting_ == 0 || waiting_ < ranks_) return;
     waiting_ = 0;
@@ -78,7 +85,7 @@ class Gate {
   std::condition_variable changed_;
   int waiting_ = 0;
   int64_t round_ = 0;
-  bool open_ = false;
+  bool failed_ = false;
 };
 
 /// What a rank tells the others while it waits at a gate.
@@ -241,7 +248,7 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
           failed_rank = rank;
         }
       }
-      gate.open();
+      gate.fail();
       const std::string why =
           "rank " + std::to_string(rank) + " failed: " + error.what();
       if (shared) shared->abandon(why);
