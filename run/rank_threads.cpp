@@ -21,8 +21,8 @@ namespace {
 
 /// A barrier between steps, so that one rank can switch the recorder on or off while no
 /// other rank is recording. If a rank fails, the others cannot know that it records
-/// nothing: whoever waits or comes later gets an exception. A rank that makes no more
-/// steps leaves.
+/// nothing: pass() then throws, also in ranks that wait already. A rank that makes no
+/// more steps leaves.
 class Gate {
  public:
   explicit Gate(int ranks) : ranks_(ranks) {}
