@@ -117,6 +117,7 @@ void PsWorker::describe(tracer::HostEvent& step) const {
   const PsOptions& options = servers_->options();
   step.arg({keys::servers, static_cast<int64_t>(servers_->size())});
   step.arg({keys::consistency, word_of(options.consistency)});
+  if (options.backup > 0) step.arg({keys::backup, options.backup});
   if (options.consistency == Consistency::ssp) {
     step.arg({keys::staleness, options.staleness});
   }

@@ -88,7 +88,7 @@ WhyAnalysis analyse(const WhySource& source) {
     const tracer::Lanes lanes(trace);
     const tracer::LongestPaths paths(trace, lanes);
     for (const tracer::Step& step : tracer::join_ranks(tracer::find_steps(trace))) {
-      if (step.interrupted) continue;
+      if (step.interrupted || step.is_only_a_span()) continue;
       analysis.pieces[step.number] = paths.pieces(step);
     }
   } catch (const std::exception& failure) {

@@ -248,7 +248,10 @@ std::string limiting_sentence(const Summary& summary, const Summary* single) {
     whole += static_cast<double>(share.nanoseconds);
     if (!is_computing(share.what)) exposed += static_cast<double>(share.nanoseconds);
   }
-  if (whole <= 0) return "The trace contains no complete training step to judge.";
+  const bool own_pace = summary.train.at_own_pace();
+  if (whole <= 0 && !own_pace) {
+    return "The trace contains no complete training step to judge.";
+  }
 
   if (is_disturbed(summary) || (single && is_disturbed(*single))) {
     double ratio = wall_over_cpu(summary.train);
@@ -260,6 +263,11 @@ std::string limiting_sentence(const Summary& summary, const Summary* single) {
         clock, ratio);
   }
 
+  if (own_pace) {
+    return gained + clock +
+           "ranks make steps at their own pace, so no path leads through a step and no "
+           "bottleneck is named.";
+  }
   for (const PathShare& share : shares) {  // largest first
     const double part = static_cast<double>(share.nanoseconds) / whole;
     if (is_computing(share.what) || part < kWorthMentioning) continue;

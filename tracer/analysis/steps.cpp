@@ -17,6 +17,13 @@ bool is_step(const Event& event) {
          event.step != kNone;
 }
 
+/// Returns whether ranks may be in different steps.
+bool at_own_pace(const Args& step) {
+  const std::string_view consistency = text_arg(step, keys::consistency);
+  const bool stale = !consistency.empty() && consistency != values::in_step;
+  return stale || step.contains(keys::worker) || int_arg(step, keys::backup) > 0;
+}
+
 Step read_facts(const Event& event, int64_t rank) {
   Step step;
   step.event = &event;
@@ -31,6 +38,7 @@ Step read_facts(const Event& event, int64_t rank) {
   step.chunks = ints_arg(event.args, keys::chunks);
   step.input_on_device = text_arg(event.args, keys::input_on) == values::device0;
   step.imported = bool_arg(event.args, keys::imported);
+  step.own_pace = at_own_pace(event.args);
   step.begin = event.ts;
   step.last_end = step.host_end = event.end();
   return step;
@@ -54,11 +62,26 @@ int64_t end_before(const Step& first, const Trace& trace, const Lanes& lanes) {
 void line_up(std::vector<Step>& steps) {
   std::map<int64_t, int64_t> ends;  // by rank
   for (Step& step : steps) {        // sorted by time
-    if (!step.imported) continue;
+    if (!step.imported && !step.is_only_a_span()) continue;
     const auto [end, is_first] = ends.try_emplace(step.rank, step.begin);
     step.begin = std::max(step.begin, end->second);
     step.last_end = std::max(step.last_end, step.begin);
     end->second = step.last_end;
+  }
+}
+
+/// Each rank at its own pace is in every joined step, from its first one to its last.
+void widen_rank_spans(std::vector<Step>& joined) {
+  std::map<int64_t, std::pair<int64_t, int64_t>> whole;
+  for (const Step& step : joined) {
+    for (const auto& [rank, span] : step.rank_spans) {
+      const auto [all, is_new] = whole.try_emplace(rank, span);
+      all->second.first = std::min(all->second.first, span.first);
+      all->second.second = std::max(all->second.second, span.second);
+    }
+  }
+  for (Step& step : joined) {
+    if (step.is_only_a_span()) step.rank_spans = whole;
   }
 }
 
@@ -95,6 +118,7 @@ std::vector<Step> join_ranks(std::vector<Step> steps) {
     all.rank_lengths.merge(step.rank_lengths);
     all.rank_spans.merge(step.rank_spans);
   }
+  widen_rank_spans(joined);
   line_up(joined);
   return joined;
 }

@@ -19,6 +19,9 @@ struct Step {
   bool interrupted = false;  ///< marked as cut short by an error
   bool imported = false;     ///< from another program: the next one may start before
                              ///< its kernels have ended
+  /// Its ranks do not wait for each other in every step (`hogwild`, `locked`, `ps` with
+  /// stale weights or backup workers).
+  bool own_pace = false;
   int64_t batch = 0;
   int64_t input_bytes = 0, label_bytes = 0, output_bytes = 0;
   std::vector<int64_t> chunks;
@@ -34,12 +37,20 @@ struct Step {
   std::map<int64_t, std::pair<int64_t, int64_t>> rank_spans;
 
   bool has_phase(const char* name) const;
+  /// Returns true for the joined step of ranks at their own pace: no longest path leads
+  /// through it, since a rank may have nothing to do with the one that ends it.
+  bool is_only_a_span() const { return own_pace && rank == kNone; }
   int64_t length() const { return last_end - begin; }  ///< the step's `seconds`
 };
 
 /// Joins steps of the same number on several ranks into one: it begins with
 /// the first rank and ends with the last, and its batch is the sum over all
 /// ranks. The steps of a trace with one rank are returned unchanged.
+///
+/// Where ranks go at their own pace, one may be several steps ahead. A joined step then
+/// lasts from the end of the joined step before it to the time when the last rank has
+/// made it, so that the lengths add up to the time that all steps took; and a rank is
+/// in the step from its first step to its last one.
 std::vector<Step> join_ranks(std::vector<Step> steps);
 
 /// Returns the steps sorted by time. Events of the same number (and rank) belong

@@ -40,6 +40,7 @@ class StepMeter {
     }
     summary_.step = step_.number;
     summary_.batch = step_.batch;
+    summary_.own_pace = step_.is_only_a_span();
     summary_.length = step_.length();
     summary_.start = step_.event->ts;
     summary_.overhang = step_.last_end - step_.host_end;
@@ -270,7 +271,7 @@ Summary summarize(const Trace& trace) {
       finder ? finder->of(steps) : std::vector<LongestPath>(steps.size());
   for (size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].interrupted) continue;
-    take_path(paths[i], measured[i]);
+    if (!steps[i].is_only_a_span()) take_path(paths[i], measured[i]);
     group_of(steps[i], summary).steps.push_back(std::move(measured[i]));
   }
   return summary;

@@ -34,9 +34,10 @@ inline constexpr const char* kWakeUps = "wake-ups";
 
 struct StepSummary {
   int64_t step = 0, batch = 0;  ///< for all ranks together
-  int64_t length = 0;    ///< ns, to the later of its last host and last device event
-  int64_t start = 0;     ///< ns, of the host's part
-  int64_t overhang = 0;  ///< ns from the host's end to the last device event's
+  bool own_pace = false;  ///< ranks do not wait for each other: see Step::own_pace
+  int64_t length = 0;     ///< ns, to the later of its last host and last device event
+  int64_t start = 0;      ///< ns, of the host's part
+  int64_t overhang = 0;   ///< ns from the host's end to the last device event's
   std::vector<NamedPhase> phases;        ///< in the order in which they began
   std::map<int64_t, int64_t> computing;  ///< device → ns in which a kernel ran
   int64_t queued = 0;                    ///< ns that kernels waited for a core, total
@@ -68,6 +69,7 @@ struct StepGroup {
   Utilisation utilisation;
   std::map<int64_t, Port> ports;  ///< device (kHost: the host) → bytes, over all steps
 
+  bool at_own_pace() const { return !steps.empty() && steps[0].own_pace; }
   int64_t mean_length() const;
   int64_t mean_period() const;  ///< from one step's start to the next one's
   int64_t mean_overhang() const;

@@ -269,6 +269,11 @@ std::string group_text(const char* title, const StepGroup& group, bool imported)
       "\n{} · {} step{} · {} each{} · kernels on {:.1f} devices on average\n", title,
       count, count == 1 ? "" : "s", human_time(length), images_per_second(group),
       group.devices_computing());
+  if (group.at_own_pace()) {
+    text +=
+        "  Ranks make steps at their own pace: a step lasts from the end of the one "
+        "before\n  until the last rank has made it.\n";
+  }
   if (const std::string cold = first_step_sentence(group); !cold.empty()) {
     text += fmt::format("  {}\n", cold);
   }

@@ -183,6 +183,7 @@ inline constexpr char workers[] = "workers";          ///< that a `sync` waited 
 inline constexpr char servers[] = "servers";          ///< of a step: their number
 inline constexpr char consistency[] = "consistency";  ///< of a step: `ssp`
 inline constexpr char staleness[] = "staleness";      ///< of a step: ssp's bound
+inline constexpr char backup[] = "backup";  ///< of a step: gradients not waited for
 // Collectives and their messages.
 inline constexpr char collective[] = "collective";
 inline constexpr char algorithm[] = "algorithm";
@@ -228,6 +229,7 @@ inline constexpr char train[] = "train";  ///< `kind`
 inline constexpr char eval[] = "eval";
 inline constexpr char host[] = "host";        ///< `src`, `dst`, `input_on`
 inline constexpr char device0[] = "device0";  ///< `input_on`
+inline constexpr char in_step[] = "sync";     ///< `consistency`: workers wait for all
 }  // namespace values
 
 /// Top-level keys of the file, next to `traceEvents`, and of the objects below them.
