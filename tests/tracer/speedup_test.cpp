@@ -191,8 +191,8 @@ TEST(SpeedupSentence, TakesTheRunOfOneDeviceOrSaysThatItEstimates) {
       "1.00 µs.");
   const std::string estimated = speedup_sentence(four);
   EXPECT_EQ(
-      estimated.find("Estimated from the kernels' CPU time: 4 devices are 3.20x as "
-                     "fast as one. Their kernels of forward, loss and backward add "
+      estimated.find("Estimated from the kernels' times: 4 devices are 3.20x as "
+                     "fast as one, at best. Their kernels of forward, loss and backward add "
                      "up to 1.60 µs a step, which takes 500 ns;"),
       0u)
       << estimated;
@@ -217,6 +217,9 @@ TEST(SpeedupSentence, DoesNotCompareOtherWork) {
   EXPECT_FALSE(compared(dp, other));
   other = single, other.train.steps[0].batch = 16;
   EXPECT_FALSE(compared(dp, other));
+  other = single, other.assumed = "each kernel takes 1/50 of its CPU time";
+  EXPECT_FALSE(compared(dp, other)) << "faster devices";
+  EXPECT_FALSE(divide_speedup(dp, other).has_value());
   EXPECT_EQ(speedup_sentence(single, &single), "") << "of one device, nothing is said";
   other = dp, other.null_devices = true;
   EXPECT_EQ(speedup_sentence(other, &single), "");

@@ -56,32 +56,34 @@ std::string explain(const std::string& what, const std::string& share,
   }
   if (what == "host") {
     return fmt::format(
-        "the host is the bottleneck: during {} of a step every device waits for the "
-        "next launch; a larger batch needs fewer launches per image",
+        "the host is the bottleneck: for {} of its length, the longest path of a step "
+        "waits for the next launch; a larger batch needs fewer launches per image",
         share);
   }
   if (what == "replicate") {
     return fmt::format(
-        "packing the model and copying it to the replicas ({} a step) takes {} of a "
-        "step; its time does not depend on the batch size, so a larger batch amortizes "
+        "packing the model and copying it to the replicas ({} a step) takes {} of the "
+        "longest path of a step; its time does not depend on the batch size, so a "
+        "larger batch amortizes "
         "it better",
         moved(), share);
   }
   if (what == "reduce") {
     return fmt::format(
-        "summing the gradients on device 0 ({} a step) takes {} of a step, after all "
-        "computation",
+        "summing the gradients on device 0 ({} a step) takes {} of the longest path of "
+        "a step",
         moved(), share);
   }
   if (what == "all_reduce") {
     return fmt::format(
         "the all-reduce of the gradients ({} a step, over all ranks) is on the longest "
-        "path for {} of a step: it continues after backward has ended",
+        "path for {} of its length: it continues after backward has ended",
         moved(), share);
   }
   if (what == "bucket copies") {
     return fmt::format(
-        "copying the means from the buckets back to the gradients takes {} of a step; "
+        "copying the means from the buckets back to the gradients takes {} of the "
+        "longest path of a step; "
         "--gradient-as-bucket-view avoids it",
         share);
   }
@@ -189,7 +191,8 @@ bool does_the_same_work(const Summary& summary, const Summary& single) {
   };
   return single.devices == 1 && !single.null_devices && !single.imported &&
          summary.arch == single.arch && summary.clock == single.clock &&
-         batch(summary) == batch(single) && single.train.mean_length() > 0;
+         summary.assumed == single.assumed && batch(summary) == batch(single) &&
+         single.train.mean_length() > 0;
 }
 
 std::string first_step_sentence(const StepGroup& group) {
@@ -224,11 +227,12 @@ std::string speedup_sentence(const Summary& summary, const Summary* single) {
   const auto alone = std::llround(computing_cpu(summary.train));
   if (alone <= 0) return {};
   return fmt::format(
-      "Estimated from the kernels' {}: {} devices are {} as one. Their kernels of "
-      "forward, loss and backward add up to {} a step, which takes {}; one device, "
-      "with larger kernels, may need less.",
-      summary.imported ? "times" : "CPU time", summary.devices, as_fast(alone, step),
-      human_time(alone), human_time(step));
+      "Estimated from the kernels' {}: {} devices are {} as one, at best. Their "
+      "kernels "
+      "of forward, loss and backward add up to {} a step, which takes {}; one device, "
+      "with larger kernels, may need less: compare with its trace.",
+      summary.imported || summary.clock == values::emulated ? "times" : "CPU time",
+      summary.devices, as_fast(alone, step), human_time(alone), human_time(step));
 }
 
 std::string limiting_sentence(const Summary& summary, const Summary* single) {

@@ -39,7 +39,8 @@ int64_t batch_of(const StepGroup& group) {
 
 bool comparable(const Summary& ours, const Summary& single) {
   return ours.devices > 1 && single.devices == 1 && ours.arch == single.arch &&
-         ours.clock == single.clock && !ours.null_devices && !ours.imported &&
+         ours.clock == single.clock && ours.assumed == single.assumed &&
+         !ours.null_devices && !ours.imported &&
          batch_of(ours.train) == batch_of(single.train) &&
          !ours.train.mean_path().empty() && !single.train.mean_path().empty();
 }

@@ -22,8 +22,12 @@ namespace {
 class StepMeter {
  public:
   StepMeter(const Step& step, const Lanes& lanes, const ComputingTime& computing,
-            StepGroup& group)
-      : step_(step), lanes_(lanes), whole_(computing), group_(group) {}
+            bool emulated, StepGroup& group)
+      : step_(step),
+        lanes_(lanes),
+        whole_(computing),
+        emulated_(emulated),
+        group_(group) {}
 
   StepSummary take() {
     for (const Event* phase : step_.phases) {
@@ -71,7 +75,8 @@ class StepMeter {
     summary_.kernel_cpu = add_within_range(summary_.kernel_cpu, facts.cpu);
     const bool shared = facts.phase.empty() || is_shared_computing(facts.phase);
     if (computes(kernel) && shared) {
-      summary_.computing_cpu = add_within_range(summary_.computing_cpu, facts.cpu);
+      summary_.computing_cpu = add_within_range(
+          summary_.computing_cpu, emulated_ ? int64_t{kernel.dur} : facts.cpu);
     }
     add_to_phase(kernel, facts.phase, device);
   }
@@ -104,6 +109,7 @@ class StepMeter {
   const Step& step_;
   const Lanes& lanes_;
   const ComputingTime& whole_;
+  const bool emulated_;
   StepGroup& group_;
   StepSummary summary_;
   PhaseMeter phases_;
@@ -195,12 +201,14 @@ std::vector<StepSummary> measure(const Trace& trace, const Lanes& lanes,
   const bool any = std::any_of(steps.begin(), steps.end(), has_collectives);
   const ComputingTime computing = any ? ComputingTime(trace, lanes) : ComputingTime();
   const Splitter splitter(trace, lanes);
+  const bool emulated = summary.clock == values::emulated;
   const PipelineReader pipelines(trace, lanes);
   std::vector<StepSummary> measured(steps.size());
   for (size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].interrupted) continue;
     measured[i] =
-        StepMeter(steps[i], lanes, computing, group_of(steps[i], summary)).take();
+        StepMeter(steps[i], lanes, computing, emulated, group_of(steps[i], summary))
+            .take();
     measured[i].split = splitter.of(steps[i]);
     measured[i].pipeline = pipelines.of(steps[i]);
   }

@@ -43,7 +43,8 @@ struct StepSummary {
   int64_t queued = 0;                    ///< ns that kernels waited for a core, total
   int64_t kernel_wall = 0;    ///< ns from the start to the end of each kernel, total
   int64_t kernel_cpu = 0;     ///< ns of CPU time used by kernels
-  int64_t computing_cpu = 0;  ///< … by those of forward, loss and backward
+  int64_t computing_cpu = 0;  ///< … by those of forward, loss and backward; on the
+                              ///< emulated clock, how long they take there
   std::map<int64_t, int64_t> rank_lengths;   ///< rank → ns of that rank's step
   std::vector<CollectiveTime> collectives;   ///< DDP's, by rank
   int64_t path = 0;                          ///< ns, length of the longest path
