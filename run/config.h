@@ -123,7 +123,7 @@ enum class PipelineKind { naive, gpipe, one_f_one_b, eager_one_f_one_b, interlea
 
 /// The options of --mode model-parallel; see run/pipeline.h.
 struct PipelineConfig {
-  std::string split;  ///< the parts that begin a stage: `layer2,layer3`
+  std::string split;  ///< the parts that begin a stage: `layer2,layer3`; or `auto`
   PipelineKind schedule = PipelineKind::gpipe;
   int micro_batches = 0;  ///< 0: one if naive, else as many as stages
   int virtual_stages = 1;

@@ -347,7 +347,7 @@ int train_rank(const RunConfig& c, const DataSets& data, const RankPlace& place,
   const auto devices = place.is_process ? options.devices : all_devices(options, c);
   const nn::ModulePtr model = make_model(c, data, place);
   if (options.mode == train::Mode::model_parallel) {
-    options.pipeline = pipeline_of(c, *model);
+    options.pipeline = pipeline_of(c, *model, data.train->sample_shape());
   }
   train::Trainer trainer(model, options);
   std::optional<Recording> recording;
