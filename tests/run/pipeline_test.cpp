@@ -127,6 +127,10 @@ TEST(PipelineRun, CheckRejectsDamage) {
          later.args["action"] = "0B2";
        }},
       {"schedule-order", [](Trace& t) { step_of(t).args["schedule"] = "gpipe"; }},
+      {"action-facts", [](Trace& t) { find_action(t, "1B2").args["stage"] = 0; }},
+      {"action-facts", [](Trace& t) { find_action(t, "1B2").args["micro_batch"] = 3; }},
+      {"action-facts", [](Trace& t) { find_action(t, "1F2").args.erase("stage"); }},
+      {"action-facts", [](Trace& t) { find_action(t, "1B2").name = "forward"; }},
       {"pipeline-facts", [](Trace& t) { step_of(t).args["micro_batches"] = 9; }},
       {"images-h2d-of-stages",
        [](Trace& t) { find_copy(t, reasons::h2d).args["tensor"] = "model"; }},
