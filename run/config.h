@@ -18,7 +18,7 @@
 
 namespace lockstep::run {
 
-enum class DataKind { cifar10, image_folder, random, generated };
+enum class DataKind { cifar10, image_folder, random, generated, sparse };
 enum class OnBadImage { error, skip };
 enum class InputOn { host, device0 };
 enum class DistBackend { ring, gloo, nccl };
@@ -41,7 +41,8 @@ struct DataConfig {
   OnBadImage on_bad_image = OnBadImage::error;
   bool no_shuffle = false, no_augment = false;
   int64_t image_size = 0, classes = 0, length = 0;  ///< 0: the data set's default
-  bool dummy = false;  ///< --dummy: generated data of ImageNet's size
+  int64_t features = 0, nonzeros = 0;  ///< -a sparse; 0: the data set's default
+  bool dummy = false;                  ///< --dummy: generated data of ImageNet's size
 };
 
 /// Training hyperparameters other than model, data and devices.
@@ -178,6 +179,8 @@ train::Mode mode_of(const RunConfig& config);
 
 /// Returns whether this is the notebook's model, which prints the vectors it receives.
 bool is_toy(const RunConfig& config);
+/// Returns whether this is the logistic regression on sparse vectors.
+bool is_sparse(const RunConfig& config);
 /// Returns whether the model has a submodule `features` (AlexNet, VGG).
 bool has_features(const RunConfig& config);
 /// Returns whether torchrun's variables identify the rank: env://, no --world-size.

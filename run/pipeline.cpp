@@ -211,10 +211,11 @@ int pipeline_devices(const RunConfig& c) {
 
 void validate_pipeline(const RunConfig& c) {
   if (mode_of(c) != train::Mode::model_parallel) return;
-  if (is_toy(c)) {
+  if (is_toy(c) || is_sparse(c)) {
     throw UsageError(
-        "-a toy has a single layer, which --mode model-parallel cannot cut; fix: use "
-        "another model");
+        fmt::format("-a {} has a single layer, which --mode model-parallel cannot cut; "
+                    "fix: use another model",
+                    c.model.arch));
   }
   if (c.pipeline.split.empty()) {
     throw UsageError(
