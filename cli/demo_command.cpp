@@ -51,6 +51,7 @@ void add_demo(CLI::App& app, Action& action) {
   const auto no_view = std::make_shared<bool>(false);
   std::vector<std::string> archs = models::names();
   std::erase(archs, "toy");      // cannot be trained
+  std::erase(archs, "sparse");   // has no images
   std::erase(archs, "alexnet");  // CIFAR-10's 32 pixels are too few
   command->option_defaults()->always_capture_default();
   command->add_option("--data", o->data,

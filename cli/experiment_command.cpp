@@ -15,6 +15,7 @@ void add_common(CLI::App& c, experiments::StudyOptions& o, const std::string& da
   c.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   std::vector<std::string> archs = models::names();
   std::erase(archs, "toy");                   // cannot be trained
+  std::erase(archs, "sparse");                // has no images
   if (cifar10) std::erase(archs, "alexnet");  // 32 pixels are too few
   c.add_option("-a,--arch", o.arch, "model architecture")->check(CLI::IsMember(archs));
   c.add_option("--data", o.data, data);

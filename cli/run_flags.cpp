@@ -81,9 +81,9 @@ void add_flags_of_the_example(CLI::App& c, run::RunConfig& o) {
 
 void add_own_flags(CLI::App& c, run::RunConfig& o) {
   const auto positive = Numbers(int64_t{1}, int64_t{1} << 40);
-  add_choice<run::DataKind>(
-      c, "--dataset", o.data.kind,
-      "default: random for -a toy, imagefolder if DIR has train/, else cifar10");
+  add_choice<run::DataKind>(c, "--dataset", o.data.kind,
+                            "default: random for -a toy, sparse for -a sparse, "
+                            "imagefolder if DIR has train/, else cifar10");
   add_choice<run::OnBadImage>(c, "--on-bad-image", o.data.on_bad_image,
                               "image folders: action for a damaged or missing file");
   c.add_option("--loader-timeout", o.data.loader_timeout,
@@ -154,9 +154,17 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
       ->check(Numbers(1, 1000000))
       ->default_str("image folders 1000, else 10");
   c.add_option("--length", o.data.length,
-               "number of samples (default: generated 5000, random 100)")
+               "number of samples (default: generated and sparse 5000, random 100)")
       ->check(positive)
       ->default_str("");
+  c.add_option("--features", o.data.features,
+               "sparse: number of elements of a sample, and of weights per class")
+      ->check(Numbers(1, 1 << 24))
+      ->default_str("1024");
+  c.add_option("--nonzeros", o.data.nonzeros,
+               "sparse: number of elements of a sample that are not 0")
+      ->check(Numbers(1, 1 << 24))
+      ->default_str("8");
   c.add_option("--dropout", o.model.dropout,
                "dropout probability of the classifier of AlexNet and VGG")
       ->check(Numbers(0.0, 0.999));

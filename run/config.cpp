@@ -5,13 +5,22 @@
 namespace lockstep::run {
 namespace {
 
-constexpr std::string_view kToy = "toy", kAlexNet = "alexnet", kVgg = "vgg",
-                           kByEnvironment = "env://";
+constexpr std::string_view kToy = "toy", kSparse = "sparse", kAlexNet = "alexnet",
+                           kVgg = "vgg", kByEnvironment = "env://";
+
+/// Momentum and weight decay change all weights; a larger rate suits a convex problem.
+void adopt_sparse_defaults(RunConfig& c) {
+  constexpr double kRate = 1;
+  if (!c.given.contains("--lr")) c.recipe.lr = kRate;
+  if (!c.given.contains("--momentum")) c.recipe.momentum = 0;
+  if (!c.given.contains("--weight-decay")) c.recipe.weight_decay = 0;
+}
 
 /// The example's --lr, --momentum and --wd are meant for SGD. If they are not given,
 /// the other optimizers use PyTorch's defaults.
 void adopt_defaults(RunConfig& c) {
   RecipeConfig& recipe = c.recipe;
+  if (is_sparse(c)) return adopt_sparse_defaults(c);
   if (recipe.optimizer == OptimizerKind::sgd) return;
   const bool adam = recipe.optimizer == OptimizerKind::adam;
   const optim::RmspropOptions rmsprop;
@@ -62,6 +71,8 @@ train::Mode mode_of(const RunConfig& c) {
 }
 
 bool is_toy(const RunConfig& c) { return c.model.arch == kToy; }
+
+bool is_sparse(const RunConfig& c) { return c.model.arch == kSparse; }
 
 bool has_features(const RunConfig& c) {
   return c.model.arch.starts_with(kAlexNet) || c.model.arch.starts_with(kVgg);

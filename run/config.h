@@ -18,7 +18,7 @@
 
 namespace lockstep::run {
 
-enum class DataKind { cifar10, image_folder, random, generated };
+enum class DataKind { cifar10, image_folder, random, generated, sparse };
 enum class OnBadImage { error, skip };
 enum class InputOn { host, device0 };
 enum class DistBackend { ring, gloo, nccl };
@@ -41,7 +41,8 @@ struct DataConfig {
   OnBadImage on_bad_image = OnBadImage::error;
   bool no_shuffle = false, no_augment = false;
   int64_t image_size = 0, classes = 0, length = 0;  ///< 0: the data set's default
-  bool dummy = false;  ///< --dummy: generated data of ImageNet's size
+  int64_t features = 0, nonzeros = 0;  ///< -a sparse; 0: the data set's default
+  bool dummy = false;                  ///< --dummy: generated data of ImageNet's size
 };
 
 /// Training hyperparameters other than model, data and devices.
@@ -123,7 +124,7 @@ enum class PipelineKind { naive, gpipe, one_f_one_b, eager_one_f_one_b, interlea
 
 /// The options of --mode model-parallel; see run/pipeline.h.
 struct PipelineConfig {
-  std::string split;  ///< the parts that begin a stage: `layer2,layer3`
+  std::string split;  ///< the parts that begin a stage: `layer2,layer3`; or `auto`
   PipelineKind schedule = PipelineKind::gpipe;
   int micro_batches = 0;  ///< 0: one if naive, else as many as stages
   int virtual_stages = 1;
@@ -178,6 +179,8 @@ train::Mode mode_of(const RunConfig& config);
 
 /// Returns whether this is the notebook's model, which prints the vectors it receives.
 bool is_toy(const RunConfig& config);
+/// Returns whether this is the logistic regression on sparse vectors.
+bool is_sparse(const RunConfig& config);
 /// Returns whether the model has a submodule `features` (AlexNet, VGG).
 bool has_features(const RunConfig& config);
 /// Returns whether torchrun's variables identify the rank: env://, no --world-size.

@@ -14,6 +14,7 @@
 #include "engine/data/cifar10.h"
 #include "engine/data/generated.h"
 #include "engine/data/image_folder.h"
+#include "engine/data/sparse.h"
 #include "engine/plan/launch_arithmetic.h"
 #include "run/environment.h"
 #include "run/printable.h"
@@ -50,6 +51,31 @@ DataSets open_generated(const RunConfig& c) {
   sets.train = std::make_shared<data::Generated>(shape, classes, length, seed);
   sets.test = std::make_shared<data::Generated>(
       shape, classes, std::max<int64_t>(1, length / 5), seed + 1);
+  return sets;
+}
+
+DataSets open_sparse(const RunConfig& c) {
+  refuse_unread("sparse samples",
+                {{"--image-size", c.data.image_size}, {"--classes", c.data.classes}});
+  data::SparseShape shape;
+  if (c.data.features > 0) shape.features = c.data.features;
+  if (c.data.nonzeros > 0) shape.nonzeros = c.data.nonzeros;
+  if (shape.nonzeros > shape.features) {
+    throw UsageError(
+        fmt::format("--nonzeros {}: a sample has only {} features; fix: increase "
+                    "--features",
+                    shape.nonzeros, shape.features));
+  }
+  const int64_t length = c.data.length > 0 ? c.data.length : 5000;
+  const uint64_t seed = c.recipe.seed;
+  DataSets sets{"sparse",
+                fmt::format("vectors of {} features, {} of them not 0 ({:.3g} %)",
+                            shape.features, shape.nonzeros,
+                            100.0 * double(shape.nonzeros) / double(shape.features)),
+                nullptr, nullptr};
+  sets.train = std::make_shared<data::SparseLogistic>(shape, length, seed);
+  sets.test = std::make_shared<data::SparseLogistic>(
+      shape, std::max<int64_t>(1, length / 5), seed, length);
   return sets;
 }
 
@@ -147,6 +173,7 @@ DataSets open_image_folders(const DataConfig& c) {
 DataKind kind_of(const RunConfig& c) {
   if (c.data.kind) return *c.data.kind;
   if (is_toy(c)) return DataKind::random;
+  if (is_sparse(c)) return DataKind::sparse;
   const bool folders = !c.data.dir.empty() && fs::is_directory(c.data.dir + "/train");
   return folders ? DataKind::image_folder : DataKind::cifar10;
 }
@@ -203,10 +230,22 @@ DataSets open_data(const RunConfig& c) {
       return open_random(c);
     case DataKind::generated:
       return open_generated(c);
+    case DataKind::sparse:
+      return open_sparse(c);
     case DataKind::image_folder:
       return open_image_folders(c.data);
     default:
       return open_cifar10(c.data);
+  }
+}
+
+void require_fitting_data(const RunConfig& c, const DataSets& data) {
+  for (const auto& [arch, dataset] :
+       {std::pair{"toy", "random"}, std::pair{"sparse", "sparse"}}) {
+    if ((c.model.arch == arch) == (data.name == dataset)) continue;
+    throw UsageError(c.model.arch == arch
+                         ? fmt::format("-a {} requires --dataset {}", arch, dataset)
+                         : fmt::format("--dataset {} requires -a {}", dataset, arch));
   }
 }
 

@@ -24,6 +24,10 @@ struct DataSets {
 /// what is missing.
 DataSets open_data(const RunConfig& config);
 
+/// Throws UsageError if the model and the data set do not belong together: `toy` and
+/// `random`, `sparse` and `sparse`; all others are interchangeable.
+void require_fitting_data(const RunConfig& config, const DataSets& data);
+
 /// Returns one rank's batches of the training set, shuffled unless disabled. With
 /// `--partition all`, the rank has an order of its own of the whole set.
 std::unique_ptr<data::DataLoader> train_loader(const RunConfig& config,

@@ -8,15 +8,12 @@
 
 namespace lockstep::run {
 
-namespace {
-
-int default_count(DeviceType type) {
+int device_count(const RunConfig& c) {
   constexpr int kVirtual = 4;
-  if (type != DeviceType::cuda) return kVirtual;
+  if (c.device.count > 0) return c.device.count;
+  if (c.device.type != DeviceType::cuda) return kVirtual;
   return std::max<int>(1, static_cast<int>(cuda_status().gpus.size()));
 }
-
-}  // namespace
 
 parallel::Devices devices_of(const RunConfig& c) {
   const DeviceType type = c.device.type;
@@ -26,7 +23,7 @@ parallel::Devices devices_of(const RunConfig& c) {
     for (int i = 0; i < pipeline_devices(c); ++i) devices.push_back({type, i});
     return devices;
   }
-  const int count = c.device.count > 0 ? c.device.count : default_count(type);
+  const int count = device_count(c);
   for (int i = 0; i < count; ++i) devices.push_back({type, i});
   if (c.device.device_ids.empty()) return devices;
   devices.clear();

@@ -7,6 +7,9 @@
 
 namespace lockstep::run {
 
+/// Returns --devices, or its default: the number of GPUs, or 4 virtual devices.
+int device_count(const RunConfig& config);
+
 /// Returns the devices named by the options: by default all GPUs, or 4 virtual devices.
 parallel::Devices devices_of(const RunConfig& config);
 

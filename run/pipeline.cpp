@@ -5,7 +5,10 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "engine/nn/init.h"
 #include "engine/plan/chunk.h"
+#include "run/auto_split.h"
+#include "run/devices.h"
 #include "run/environment.h"
 #include "run/words.h"
 #include "tracer/format/file_io.h"
@@ -57,7 +60,10 @@ Size size_of(const PipelineSchedule& schedule) {
   return size;
 }
 
+bool splits_by_time(const RunConfig& c) { return c.pipeline.split == kAutoSplit; }
+
 int stages_by_flags(const RunConfig& c) {
+  if (splits_by_time(c)) return device_count(c) * c.pipeline.virtual_stages;
   return static_cast<int>(cuts_of(c.pipeline.split).size()) + 1;
 }
 
@@ -123,7 +129,7 @@ void validate_file(const RunConfig& c) {
         fmt::format("--schedule-file {}: {}", c.pipeline.schedule_file, broken));
   }
   const int cut = stages_by_flags(c);
-  if (size.stages == cut) return;
+  if (size.stages == cut || splits_by_time(c)) return;
   throw UsageError(fmt::format(
       "--schedule-file {} has {} stages, but --split {} makes {}; fix: change --split",
       c.pipeline.schedule_file, size.stages, c.pipeline.split, cut));
@@ -157,6 +163,38 @@ std::string usual_split(const RunConfig& c) {
   return splits[std::min<size_t>(static_cast<size_t>(stages - 2), splits.size() - 1)];
 }
 
+/// Measures on a device that the pipeline does not use, so that the counts of memory
+/// and of random numbers of its own begin at zero.
+AutoSplit measured_split(const RunConfig& c, const nn::Module& model,
+                         const PipelineSchedule& schedule,
+                         const std::vector<int64_t>& image_shape) {
+  constexpr int kRepetitions = 3;
+  const Size size = size_of(schedule);
+  std::vector<int64_t> shape{
+      plan::chunk_sizes(c.recipe.batch_size, size.micro_batches)[0]};
+  shape.insert(shape.end(), image_shape.begin(), image_shape.end());
+  const nn::ConstructionScope scope(nn::construction());
+  const Tensor images = nn::initial(Shape(shape), nn::Init::normal(1));
+  const Device unused{c.device.type, static_cast<int>(schedule.size())};
+  return choose_split(parallel::profile_parts(model, unused, images, kRepetitions),
+                      size.stages);
+}
+
+void validate_auto_split(const RunConfig& c) {
+  if (!splits_by_time(c)) return;
+  if (c.device.type == DeviceType::null) {
+    throw UsageError(
+        fmt::format("--split auto measures times, but --device-type null computes "
+                    "nothing; fix: use --device-type cpu, or name the layers, such as "
+                    "--split {}",
+                    usual_split(c)));
+  }
+  if (size_of(schedule_of(c)).stages >= 2) return;
+  throw UsageError(
+      "--split auto needs at least two stages to cut a model into; fix: add --devices "
+      "4");
+}
+
 }  // namespace
 
 int pipeline_devices(const RunConfig& c) {
@@ -173,18 +211,21 @@ int pipeline_devices(const RunConfig& c) {
 
 void validate_pipeline(const RunConfig& c) {
   if (mode_of(c) != train::Mode::model_parallel) return;
-  if (is_toy(c)) {
+  if (is_toy(c) || is_sparse(c)) {
     throw UsageError(
-        "-a toy has a single layer, which --mode model-parallel cannot cut; fix: use "
-        "another model");
+        fmt::format("-a {} has a single layer, which --mode model-parallel cannot cut; "
+                    "fix: use another model",
+                    c.model.arch));
   }
   if (c.pipeline.split.empty()) {
     throw UsageError(
         fmt::format("--mode model-parallel needs the layers that begin a stage; fix: "
-                    "add --split, such as {}",
+                    "add --split auto, which measures them, or name them, such as "
+                    "--split {}",
                     usual_split(c)));
   }
   c.pipeline.schedule_file.empty() ? validate_named(c) : validate_file(c);
+  validate_auto_split(c);
   const int devices = pipeline_devices(c);
   if (c.device.count > 0 && c.device.count != devices) {
     throw UsageError(fmt::format(
@@ -210,9 +251,15 @@ std::string describe_pipeline(const RunConfig& c) {
   return text + ", " + name_of_schedule(c);
 }
 
-parallel::PipelineOptions pipeline_of(const RunConfig& c, const nn::Module& model) {
+parallel::PipelineOptions pipeline_of(const RunConfig& c, const nn::Module& model,
+                                      const std::vector<int64_t>& image_shape) {
   parallel::PipelineOptions options{cuts_of(c.pipeline.split), schedule_of(c),
                                     name_of_schedule(c)};
+  if (splits_by_time(c)) {
+    const AutoSplit chosen = measured_split(c, model, options.schedule, image_shape);
+    options.cuts = cuts_of(chosen.flag());
+    if (!c.output.quiet) fmt::print("{}", chosen.report());
+  }
   try {
     parallel::split_into_stages(model, options.cuts);
   } catch (const std::invalid_argument& error) {

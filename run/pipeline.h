@@ -16,8 +16,10 @@ void validate_pipeline(const RunConfig& config);
 /// Returns "64 in 4 micro-batches of 16, 1f1b".
 std::string describe_pipeline(const RunConfig& config);
 
-/// Returns the pipeline for `model`, and writes --save-schedule. Throws UsageError if
-/// the model cannot be cut as requested.
-parallel::PipelineOptions pipeline_of(const RunConfig& config, const nn::Module& model);
+/// Returns the pipeline for `model`, and writes --save-schedule. With --split auto,
+/// measures the model with images of `image_shape` (C,H,W), and prints the split chosen
+/// and why. Throws UsageError if the model cannot be cut as requested.
+parallel::PipelineOptions pipeline_of(const RunConfig& config, const nn::Module& model,
+                                      const std::vector<int64_t>& image_shape = {});
 
 }  // namespace lockstep::run

@@ -193,15 +193,13 @@ void require_large_enough(const RunConfig& c, int64_t pixels) {
 /// Creates a model for the data, with fresh weights or those of --pretrained.
 nn::ModulePtr make_model(const RunConfig& c, const DataSets& data,
                          const RankPlace& place) {
+  require_fitting_data(c, data);
   const bool features = data.train->sample_shape().size() == 1;
-  if (features != is_toy(c)) {
-    throw UsageError(is_toy(c) ? "-a toy requires --dataset random"
-                               : "--dataset random requires -a toy");
-  }
   if (!features) require_large_enough(c, data.train->sample_shape()[1]);
   models::ZooOptions zoo;
   zoo.classes = data.train->classes();
   zoo.dropout = c.model.dropout;
+  zoo.features = data.train->sample_shape()[0];
   const bool small = !features && data.train->sample_shape()[1] <= 64;
   zoo.stem =
       c.model.stem.value_or(small ? models::Stem::cifar : models::Stem::imagenet);
@@ -347,7 +345,7 @@ int train_rank(const RunConfig& c, const DataSets& data, const RankPlace& place,
   const auto devices = place.is_process ? options.devices : all_devices(options, c);
   const nn::ModulePtr model = make_model(c, data, place);
   if (options.mode == train::Mode::model_parallel) {
-    options.pipeline = pipeline_of(c, *model);
+    options.pipeline = pipeline_of(c, *model, data.train->sample_shape());
   }
   train::Trainer trainer(model, options);
   std::optional<Recording> recording;

@@ -69,12 +69,40 @@ void validate_kernels(const RunConfig& c) {
   }
 }
 
+/// The updates of -a sparse must leave alone the weights whose gradient is 0.
+void validate_sparse(const RunConfig& c) {
+  if (!is_sparse(c)) {
+    for (const char* flag : {"--features", "--nonzeros"}) {
+      if (!c.given.contains(flag)) continue;
+      throw UsageError(
+          fmt::format("{} has no effect on -a {}; fix: omit it, or use -a sparse", flag,
+                      c.model.arch));
+    }
+    return;
+  }
+  if (!c.data.dir.empty()) {
+    throw UsageError("-a sparse generates its samples; it cannot use the folder " +
+                     c.data.dir);
+  }
+  const RecipeConfig& recipe = c.recipe;
+  const char* dense = recipe.optimizer != OptimizerKind::sgd ? "--optimizer"
+                      : recipe.momentum > 0                  ? "--momentum"
+                      : recipe.weight_decay > 0              ? "--weight-decay"
+                                                             : nullptr;
+  if (dense == nullptr) return;
+  throw UsageError(fmt::format(
+      "{} changes weights whose gradient is 0, but the updates of -a sparse "
+      "are sparse; fix: omit it",
+      dense));
+}
+
 /// Rejects data and trace options that would have no effect.
 void validate_data(const RunConfig& c) {
   if (!c.data.dir.empty() && is_toy(c)) {
     throw UsageError("-a toy takes random samples; it cannot use the folder " +
                      c.data.dir);
   }
+  validate_sparse(c);
   if (!c.data.dir.empty() &&
       (c.data.kind == DataKind::random || c.data.kind == DataKind::generated)) {
     throw UsageError(

@@ -7,7 +7,8 @@ const Words<DataKind>& words<DataKind>() {
   static const Words<DataKind> all{{"cifar10", DataKind::cifar10},
                                    {"imagefolder", DataKind::image_folder},
                                    {"random", DataKind::random},
-                                   {"generated", DataKind::generated}};
+                                   {"generated", DataKind::generated},
+                                   {"sparse", DataKind::sparse}};
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "engine/models/vgg.h"
+#include "engine/nn/functional.h"
 
 namespace lockstep::models {
 
@@ -23,10 +24,18 @@ Tensor Toy::forward(const Tensor& input) {
   return output;
 }
 
+LogisticRegression::LogisticRegression(int64_t features, int64_t classes)
+    : weight_(
+          register_parameter("weight", {classes, features}, nn::Init::constant(0))) {}
+
+Tensor LogisticRegression::forward(const Tensor& input) {
+  return nn::functional::linear(input, weight_);
+}
+
 const std::vector<std::string>& names() {
   static const std::vector<std::string> all{"alexnet",      "resnet18", "resnet34",
                                             "resnet50",     "vgg16",    "vgg16_bn",
-                                            "vgg16_legacy", "toy"};
+                                            "vgg16_legacy", "toy",      "sparse"};
   return all;
 }
 
@@ -49,6 +58,9 @@ nn::ModulePtr make(const std::string& arch, const ZooOptions& o) {
   if (arch == "vgg16_bn") model = vgg(true, false);
   if (arch == "vgg16_legacy") model = vgg(false, true);
   if (arch == "toy") model = std::make_shared<Toy>(5, 2, true);
+  if (arch == "sparse") {
+    model = std::make_shared<LogisticRegression>(o.features, o.classes);
+  }
   if (!model) {
     std::string list;
     for (const std::string& name : names()) list += (list.empty() ? "" : ", ") + name;

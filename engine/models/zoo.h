@@ -1,4 +1,4 @@
-// Creates models by name; also defines the smallest one.
+// Creates models by name; also defines the two smallest ones.
 #pragma once
 
 #include <string>
@@ -13,10 +13,11 @@ struct ZooOptions {
   int64_t classes = 10;
   Stem stem = Stem::cifar;
   double dropout = 0.5;
+  int64_t features = 1024;  ///< of `sparse`
 };
 
 /// `alexnet`, `resnet18`, `resnet34`, `resnet50`, `vgg16`, `vgg16_bn`, `vgg16_legacy`,
-/// `toy`.
+/// `toy`, `sparse`.
 const std::vector<std::string>& names();
 
 /// Creates the model named `arch`. Throws std::invalid_argument listing the valid names
@@ -37,6 +38,22 @@ class Toy : public nn::Module {
   int64_t in_, out_;
   bool print_;
   std::shared_ptr<nn::Linear> fc_;
+};
+
+/// Logistic regression on vectors, as softmax over the classes: one matrix, without a
+/// bias, which every sample would touch. It begins at 0. The gradient of a coordinate
+/// that is 0 in all samples of a batch is exactly 0.
+class LogisticRegression : public nn::Module {
+ public:
+  LogisticRegression(int64_t features, int64_t classes);
+  Tensor forward(const Tensor& input) override;
+  const char* type_name() const override { return "LogisticRegression"; }
+  nn::ModulePtr make_like() const override {
+    return std::make_shared<LogisticRegression>(weight_.size(1), weight_.size(0));
+  }
+
+ private:
+  Tensor weight_;
 };
 
 }  // namespace lockstep::models

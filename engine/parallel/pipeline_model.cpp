@@ -22,30 +22,6 @@ using plan::PipelineOp;
 
 namespace {
 
-/// The end of a stage's tape: keeps the gradient of the stage's input.
-class StageInputBackward : public autograd::Node {
- public:
-  StageInputBackward(Device device, std::shared_ptr<Tensor> gradient)
-      : Node("StageInputBackward", device), gradient_(std::move(gradient)) {}
-
-  Tensors apply(Tensors grads) override {
-    *gradient_ = std::move(grads[0]);
-    return {};
-  }
-
- private:
-  const std::shared_ptr<Tensor> gradient_;
-};
-
-/// Returns `x` as the input of a stage: without the history of the stage before it. Its
-/// gradient goes to `gradient`. It is not a leaf, so that it may be changed in place.
-Tensor begin_tape(const Tensor& x, const std::shared_ptr<Tensor>& gradient) {
-  Tensor input = x.detach();
-  if (!autograd::grad_enabled()) return input;
-  input.meta().grad_fn = std::make_shared<StageInputBackward>(x.device(), gradient);
-  return input;
-}
-
 /// Returns a tensor with the history of `output` but without its memory: the values
 /// have been sent to the next stage, and the backward pass does not need them.
 Tensor history_of(const Tensor& output) {

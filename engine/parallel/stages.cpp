@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
+
+#include "engine/autograd/node.h"
 
 namespace lockstep::parallel {
 
@@ -17,6 +20,21 @@ void Stage::to(Device device) const {
 }
 
 namespace {
+
+/// The end of a stage's tape: keeps the gradient of the stage's input.
+class StageInputBackward : public autograd::Node {
+ public:
+  StageInputBackward(Device device, std::shared_ptr<Tensor> gradient)
+      : Node("StageInputBackward", device), gradient_(std::move(gradient)) {}
+
+  Tensors apply(Tensors grads) override {
+    *gradient_ = std::move(grads[0]);
+    return {};
+  }
+
+ private:
+  const std::shared_ptr<Tensor> gradient_;
+};
 
 /// Appends `part`, or its own parts if a cut lies inside it.
 void append(const nn::Part& part, const std::vector<std::string>& cuts,
@@ -52,6 +70,13 @@ std::string names_of(const std::vector<nn::Part>& parts) {
 }
 
 }  // namespace
+
+Tensor begin_tape(const Tensor& x, const std::shared_ptr<Tensor>& gradient) {
+  Tensor input = x.detach();
+  if (!autograd::grad_enabled()) return input;
+  input.meta().grad_fn = std::make_shared<StageInputBackward>(x.device(), gradient);
+  return input;
+}
 
 std::vector<nn::Part> parts_of(const nn::Module& model,
                                const std::vector<std::string>& cuts) {

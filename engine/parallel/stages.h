@@ -1,6 +1,7 @@
 // Cuts a model into stages: consecutive parts that one device runs.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,5 +29,9 @@ std::vector<nn::Part> parts_of(const nn::Module& model,
 /// order, or `model` has no parts.
 std::vector<Stage> split_into_stages(const nn::Module& model,
                                      const std::vector<std::string>& cuts);
+
+/// Returns `x` as the input of a stage: without the history of the stage before it. Its
+/// gradient goes to `gradient`. It is not a leaf, so that it may be changed in place.
+Tensor begin_tape(const Tensor& x, const std::shared_ptr<Tensor>& gradient);
 
 }  // namespace lockstep::parallel

@@ -60,6 +60,11 @@ void DeviceContext::poison(const char* op, const std::string& what) {
   poisoned_.store(true, std::memory_order_release);
 }
 
+std::string DeviceContext::failure() const {
+  std::lock_guard lock(poison_mutex_);
+  return poisoned_ ? poison_message_ : "";
+}
+
 void DeviceContext::rethrow() {
   if (!poisoned()) return;
   std::lock_guard lock(poison_mutex_);

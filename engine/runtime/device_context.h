@@ -60,6 +60,8 @@ class DeviceContext {
   /// throws. Only the first failure is kept. `op` may be null.
   void poison(const char* op, const std::string& what);
   bool poisoned() const { return poisoned_.load(std::memory_order_acquire); }
+  /// Returns what rethrow() would throw; "" if the device has not failed.
+  std::string failure() const;
 
   /// If the device is poisoned, clears that state and throws std::runtime_error naming
   /// the device and the op.
@@ -71,7 +73,7 @@ class DeviceContext {
   int threads_;
   Allocator allocator_;
   std::atomic<bool> poisoned_{false};
-  std::mutex poison_mutex_;  ///< guards poison_message_ and writes to poisoned_
+  mutable std::mutex poison_mutex_;  ///< guards poison_message_ and writes to poisoned_
   std::string poison_message_;
   std::unique_ptr<Stream> compute_, copy_, comm_;
   std::shared_ptr<Block> workspace_;  ///< null until first used

@@ -8,6 +8,7 @@
 #include "engine/distributed/collectives/ring.h"
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
+#include "engine/runtime/device_context.h"
 #include "tracer/format/keys.h"
 #include "tracer/record/recorder.h"
 
@@ -165,14 +166,11 @@ void HybridFeatures::sum_gradients() {
   const autograd::NoGrad no_grad;
   const tracer::Phase phase(tracer::phases::all_reduce);
   std::vector<distributed::Work> sums;
-  for (size_t r = 0; r < replicas_.size(); ++r) {
-    const Tensors parameters = replicas_[r]->parameters();
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      gradients_[r].pack(i, parameters[i].grad(), 1);
-    }
-    distributed::CollectiveLabel label;
-    label.tensor = "gradients of features";
-    sums.push_back(groups_[r].all_reduce(gradients_[r].flat(), ReduceOp::sum, label));
+  try {
+    enqueue_sums(sums);
+  } catch (const std::exception& error) {  // the others would wait for the rest
+    groups_[0].communicator().abort(error.what());
+    throw;
   }
   for (size_t r = 0; r < replicas_.size(); ++r) {
     sums[r].wait();
@@ -181,6 +179,32 @@ void HybridFeatures::sum_gradients() {
       parameters[i].set_grad(gradients_[r].view(i));
     }
   }
+}
+
+void HybridFeatures::enqueue_sums(std::vector<distributed::Work>& sums) {
+  for (size_t r = 0; r < replicas_.size(); ++r) {
+    const Tensors parameters = replicas_[r]->parameters();
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      gradients_[r].pack(i, parameters[i].grad(), 1);
+    }
+    stop_ring_if_failed(r);
+    distributed::CollectiveLabel label;
+    label.tensor = "gradients of features";
+    sums.push_back(groups_[r].all_reduce(gradients_[r].flat(), ReduceOp::sum, label));
+  }
+}
+
+/// A failed device skips its part of the ring, for which its neighbors would wait until
+/// the time-out. This task runs on it all the same, before that part.
+void HybridFeatures::stop_ring_if_failed(size_t replica) {
+  runtime::DeviceContext& device = runtime::context(devices_[replica]);
+  runtime::Task task;
+  task.shared = true;
+  task.waits = {device.compute().record_event()};
+  task.run = [&device, ring = groups_[replica]] {
+    if (device.poisoned()) ring.communicator().abort(device.failure());
+  };
+  device.comm().enqueue(std::move(task));
 }
 
 void HybridFeatures::assign_paths(const std::string& path) {

@@ -32,7 +32,9 @@ class HybridFeatures : public nn::Module {
   Tensor forward(const Tensor& input) override;
 
   /// Replaces the gradients of each replica by their sum over all replicas. A replica
-  /// without a chunk adds zeros.
+  /// without a chunk adds zeros. If a device has failed, the others stop waiting for
+  /// it, and fail with its error. The sum begins when backward has been enqueued as a
+  /// whole: unlike DDP's, it does not overlap with it.
   void sum_gradients();
 
   /// Returns the modules by device; the first is the one that holds the weights to be
@@ -54,6 +56,8 @@ class HybridFeatures : public nn::Module {
 
  private:
   void create_replicas();
+  void enqueue_sums(std::vector<distributed::Work>& sums);
+  void stop_ring_if_failed(size_t replica);
   nn::ModulePtr copy_on(Device device) const;
   void send_statistics();
   Tensor gather(const Tensors& outputs) const;

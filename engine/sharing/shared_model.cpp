@@ -16,25 +16,25 @@ void read_elements(const Tensor& from, const Tensor& into) {
   for (int64_t i = 0; i < from.numel(); ++i) target[i] = Element<T>(source[i]).load();
 }
 
-/// Returns the number of elements in which another worker's update was overwritten.
+/// Makes the step from `read` to `next`, and adds what happened to `update`.
 template <typename T>
-int64_t update_elements(const Tensor& shared, const Tensor& read, const Tensor& next,
-                        UpdateBy rule) {
+void update_elements(const Tensor& shared, const Tensor& read, const Tensor& next,
+                     UpdateBy rule, Update& update) {
   T* const elements = shared.data<T>();
   const T* const from = read.data<T>();
   const T* const to = next.data<T>();
-  int64_t lost = 0;
   for (int64_t i = 0; i < shared.numel(); ++i) {
     if (same_bits(from[i], to[i])) continue;
     Element<T> element(elements[i]);
+    const T now = element.load();
+    ++update.written;
+    update.conflicts += !same_bits(now, from[i]);
     if (rule == UpdateBy::fetch_add) {
       element.add(from[i], to[i]);
     } else {
-      const T now = element.load();
-      lost += element.store(now, moved(now, from[i], to[i]));
+      update.lost += element.store(now, moved(now, from[i], to[i]));
     }
   }
-  return lost;
 }
 
 /// Calls `visit` with a value of the tensor's C++ type.
@@ -82,15 +82,17 @@ int64_t SharedModel::read(const Tensors& into) const {
 Update SharedModel::apply(const Tensors& read, const Tensors& next,
                           int64_t read_version) {
   require_usable();
-  Update update{read_version, 0, 0};
+  Update update{.read_version = read_version};
   for (size_t i = 0; has_values_ && i < tensors_.size(); ++i) {
-    update.lost += with_type(tensors_[i], [&](auto zero) {
-      return update_elements<decltype(zero)>(tensors_[i], read[i], next[i], rule_);
+    with_type(tensors_[i], [&](auto zero) {
+      update_elements<decltype(zero)>(tensors_[i], read[i], next[i], rule_, update);
     });
   }
   update.version = version_.fetch_add(1, std::memory_order_acq_rel) + 1;
   staleness_.fetch_add(update.staleness(), std::memory_order_relaxed);
   lost_.fetch_add(update.lost, std::memory_order_relaxed);
+  written_.fetch_add(update.written, std::memory_order_relaxed);
+  conflicts_.fetch_add(update.conflicts, std::memory_order_relaxed);
   return update;
 }
 
@@ -123,18 +125,29 @@ void SharedModel::require_usable() const {
   if (!abandoned_.empty()) throw std::runtime_error(abandoned_);
 }
 
+UpdateTotals SharedModel::totals() const {
+  UpdateTotals totals{version(),       staleness_.load(), lost_.load(),
+                      written_.load(), conflicts_.load(), 0};
+  for (const Tensor& tensor : tensors_) totals.elements += tensor.numel();
+  return totals;
+}
+
 std::string SharedModel::report() const {
-  const int64_t updates = version();
-  if (updates == 0) return "no updates";
+  const UpdateTotals all = totals();
+  if (all.updates == 0) return "no updates";
+  const auto mean = [&](int64_t sum) { return double(sum) / double(all.updates); };
   std::string text =
-      fmt::format("{} update{} by {} worker{}, staleness {:.2f} on average", updates,
-                  updates == 1 ? "" : "s", workers_, workers_ == 1 ? "" : "s",
-                  static_cast<double>(staleness_.load()) / double(updates));
+      fmt::format("{} update{} by {} worker{}, staleness {:.2f} on average",
+                  all.updates, all.updates == 1 ? "" : "s", workers_,
+                  workers_ == 1 ? "" : "s", mean(all.staleness));
   if (!has_values_) return text;
-  const int64_t lost = lost_.load();
-  if (lost == 0) return text + ", no update lost";
-  return text +
-         fmt::format(", at least {} element update{} lost", lost, lost == 1 ? "" : "s");
+  text += all.lost == 0 ? ", no update lost"
+                        : fmt::format(", at least {} element update{} lost", all.lost,
+                                      all.lost == 1 ? "" : "s");
+  return text + fmt::format(
+                    "; an update changed {:.1f} of {} elements on average, {:.2f} of "
+                    "them changed by others since they were read",
+                    mean(all.written), all.elements, mean(all.conflicts));
 }
 
 }  // namespace lockstep::sharing

@@ -61,8 +61,16 @@ struct Update {
   int64_t read_version = 0;  ///< of the weights that the gradients were computed for
   int64_t version = 0;       ///< of the weights after the update
   int64_t lost = 0;          ///< elements in which it overwrote another worker's update
+  int64_t written = 0;       ///< elements that it changed
+  int64_t conflicts = 0;  ///< of those, the ones that others had changed since the read
   /// Returns the number of other updates between the read and this update.
   int64_t staleness() const { return version - 1 - read_version; }
+};
+
+/// The sums over all updates.
+struct UpdateTotals {
+  int64_t updates = 0, staleness = 0, lost = 0, written = 0, conflicts = 0;
+  int64_t elements = 0;  ///< of the model
 };
 
 /// The weights, and what their workers agree on. Thread-safe. Buffers are shared like
@@ -96,7 +104,9 @@ class SharedModel {
   UpdateBy rule() const { return rule_; }
   int workers() const { return workers_; }
   int64_t version() const { return version_.load(std::memory_order_relaxed); }
-  /// Returns how many updates were made, how stale they were, and what was lost.
+  UpdateTotals totals() const;
+  /// Returns how many updates were made, how stale they were, what was lost, and in how
+  /// many of their elements they met others.
   std::string report() const;
 
  private:
@@ -107,7 +117,7 @@ class SharedModel {
   std::once_flag started_;
   bool has_values_ = true;
   Tensors tensors_;  ///< on the host; changed only through Element
-  std::atomic<int64_t> version_{0}, staleness_{0}, lost_{0};
+  std::atomic<int64_t> version_{0}, staleness_{0}, lost_{0}, written_{0}, conflicts_{0};
   ModelLock lock_;
 
   mutable std::mutex mutex_;  ///< guards what follows

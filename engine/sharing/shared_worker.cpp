@@ -24,7 +24,7 @@ void SharedWorker::before_forward() {
   int64_t event = tracer::kNone;
   {
     const tracer::HostEvent read("op", tracer::names::read_shared);
-    last_ = {shared_->read(read_), 0, 0};
+    last_ = {.read_version = shared_->read(read_)};
     event = read.id();
   }
   if (lock_ == LockFor::update) shared_->lock().release(event);
@@ -96,6 +96,20 @@ void SharedWorker::describe(tracer::HostEvent& step) const {
   step.arg({keys::update_rule, adds ? "fetch-add" : "store"});
   if (lock_ == LockFor::nothing) return;
   step.arg({keys::lock, lock_ == LockFor::step ? "step" : "update"});
+}
+
+std::vector<nn::Named<double>> SharedWorker::totals() const {
+  const UpdateTotals all = shared_->totals();
+  std::vector<nn::Named<double>> named{{"updates", double(all.updates)},
+                                       {"elements", double(all.elements)}};
+  if (all.updates == 0) return named;
+  const double updates = double(all.updates);
+  named.push_back({"mean_staleness", double(all.staleness) / updates});
+  if (!shared_->has_values()) return named;
+  named.push_back({"lost", double(all.lost)});
+  named.push_back({"mean_changed", double(all.written) / updates});
+  named.push_back({"mean_conflicts", double(all.conflicts) / updates});
+  return named;
 }
 
 }  // namespace lockstep::sharing

@@ -36,6 +36,7 @@ class SharedWorker : public Sharing {
   bool meet(bool stop) override { return !shared_->agree(!stop); }
   void describe(tracer::HostEvent& step) const override;
   std::string report() const override { return shared_->report(); }
+  std::vector<nn::Named<double>> totals() const override;
 
   const Update& last_update() const { return last_; }
 

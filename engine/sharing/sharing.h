@@ -67,6 +67,9 @@ class Sharing {
   /// Returns what is worth saying after the training; "" if nothing is.
   virtual std::string report() const { return {}; }
 
+  /// Returns the same as numbers with names, for the summary.
+  virtual std::vector<nn::Named<double>> totals() const { return {}; }
+
   /// Return and set the number of optimizer steps made, if the next one depends on it.
   /// A checkpoint stores it.
   virtual int64_t steps_done() const { return 0; }

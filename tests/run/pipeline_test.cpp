@@ -127,6 +127,10 @@ TEST(PipelineRun, CheckRejectsDamage) {
          later.args["action"] = "0B2";
        }},
       {"schedule-order", [](Trace& t) { step_of(t).args["schedule"] = "gpipe"; }},
+      {"action-facts", [](Trace& t) { find_action(t, "1B2").args["stage"] = 0; }},
+      {"action-facts", [](Trace& t) { find_action(t, "1B2").args["micro_batch"] = 3; }},
+      {"action-facts", [](Trace& t) { find_action(t, "1F2").args.erase("stage"); }},
+      {"action-facts", [](Trace& t) { find_action(t, "1B2").name = "forward"; }},
       {"pipeline-facts", [](Trace& t) { step_of(t).args["micro_batches"] = 9; }},
       {"images-h2d-of-stages",
        [](Trace& t) { find_copy(t, reasons::h2d).args["tensor"] = "model"; }},
@@ -160,13 +164,13 @@ std::string why_no_pipeline(const std::function<void(RunConfig&)>& change) {
 TEST(PipelineFlags, SayWhatIsImpossible) {
   EXPECT_EQ(why_no_pipeline([](RunConfig&) {}), "");
   const std::pair<const char*, std::function<void(RunConfig&)>> cases[] = {
-      {"such as layer3", [](RunConfig& c) { c.pipeline.split = ""; }},
-      {"such as layer2,layer3,layer4",
+      {"such as --split layer3", [](RunConfig& c) { c.pipeline.split = ""; }},
+      {"such as --split layer2,layer3,layer4",
        [](RunConfig& c) {
          c.pipeline.split = "";
          c.device.count = 4;
        }},
-      {"such as features.6,classifier",
+      {"such as --split features.6,classifier",
        [](RunConfig& c) {
          c.pipeline.split = "";
          c.device.count = 3;

@@ -281,6 +281,41 @@ TEST(PsMode, CheckRejectsDamagedTraces) {
   }
   EXPECT_EQ(names_of_laws(trace), std::set<std::string>{"servers"});
 
+  trace = whole;  // an update that does not wait for the pulls before it
+  std::set<int64_t> pulls;
+  for (const Event& event : trace.events) {
+    if (event.is("copy") && tracer::copy_facts(event).why == "pull") {
+      pulls.insert(event.id);
+    }
+  }
+  const auto waits = [&](const Event& event) {
+    return event.is("kernel") &&
+           std::any_of(event.deps.begin(), event.deps.end(),
+                       [&](int64_t id) { return pulls.contains(id); });
+  };
+  const auto device_of = [](const Event& event) { return event.pid; };
+  std::map<int64_t, Event*> first;  // of each device
+  for (Event& event : trace.events) {
+    if (waits(event)) first.try_emplace(device_of(event), &event);
+  }
+  ASSERT_EQ(first.size(), 4u) << "two workers that read, two servers that write";
+  Event* server_kernel = first.rbegin()->second;
+  server_kernel->deps.clear();
+  EXPECT_EQ(names_of_laws(trace), std::set<std::string>{"pull-before-update"});
+
+  trace = whole;  // an update that begins while the weights are being pulled
+  for (Event& event : trace.events) {
+    if (event.id != server_kernel->id || !event.is("kernel")) continue;
+    for (Event& copy : trace.events) {
+      if (!pulls.contains(copy.id) || std::find(event.deps.begin(), event.deps.end(),
+                                                copy.id) == event.deps.end()) {
+        continue;
+      }
+      copy.dur = event.end() - copy.ts + 1;
+    }
+  }
+  EXPECT_TRUE(names_of_laws(trace).contains("pull-before-update"));
+
   trace = recorded(nulls(2, 1, Consistency::async));  // passed off as ssp
   ASSERT_EQ(broken_laws_of(trace), std::set<std::string>{});
   Event* pull = nullptr;

@@ -52,7 +52,6 @@ class PipelineStep {
   std::vector<int64_t> devices;  ///< by stage
   plan::PipelineSchedule schedule;
 
- private:
   /// Returns the action that a phase says it is, if it is one.
   static std::optional<plan::PipelineAction> action_of(const Event& phase) {
     const std::string text(phase.args.find(keys::action).text());
@@ -97,7 +96,9 @@ struct Crossing {
 
 struct PipelineLaws {
   explicit PipelineLaws(TraceUnderTest& test)
-      : schedule(test.law("schedule-valid",
+      : facts(test.law("action-facts",
+                       "an action names the stage and micro-batch of its event")),
+        schedule(test.law("schedule-valid",
                           "every micro-batch passes every stage forward, then back")),
         order(test.law("schedule-order",
                        "each device runs the actions in the schedule's order")),
@@ -110,12 +111,33 @@ struct PipelineLaws {
                         "images go to the first stage, labels to the last")) {}
 
   void judge(const PipelineStep& pipeline) {
+    judge_actions(pipeline);
     judge_inputs(pipeline);
     judge_messages(pipeline);
     if (pipeline.step.train) judge_schedule(pipeline);
   }
 
  private:
+  /// The grid is drawn by the action, times and bytes are found by the numbers.
+  void judge_actions(const PipelineStep& pipeline) {
+    for (const Event* phase : pipeline.step.phases) {
+      if (!phase->args.contains(keys::action)) continue;
+      const auto action = PipelineStep::action_of(*phase);
+      const int64_t stage = int_arg(phase->args, keys::stage, kNone);
+      const int64_t micro_batch = int_arg(phase->args, keys::micro_batch, kNone);
+      const bool forward = phase->name == phases::forward;
+      facts.expect(action && action->stage == stage &&
+                       action->micro_batch == micro_batch &&
+                       forward == (action->op == plan::PipelineOp::forward),
+                   phase->id, [&] {
+                     return fmt::format(
+                         "step {}: {} is on an event {} of stage {} and micro-batch {}",
+                         pipeline.step.number, string_arg(phase->args, keys::action),
+                         phase->name.view(), stage, micro_batch);
+                   });
+    }
+  }
+
   void judge_schedule(const PipelineStep& pipeline) {
     const int64_t id = pipeline.step.event->id;
     const int micro_batches = static_cast<int>(pipeline.micro_batches);
@@ -235,7 +257,7 @@ struct PipelineLaws {
         });
   }
 
-  Law &schedule, &order, &live, &bytes, &inputs;
+  Law &facts, &schedule, &order, &live, &bytes, &inputs;
 };
 
 }  // namespace

@@ -144,7 +144,56 @@ class ServerJudge {
     }
   }
 
+  /// The next kernel of a server after a pull waits for it, even if it would have found
+  /// the pull complete.
+  void judge_overwriting() {
+    Law& law = test_.law("pull-before-update",
+                         "no update of a server runs while its weights are pulled");
+    std::map<int64_t, std::vector<const Event*>> kernels;  // by server
+    std::set<int64_t> awaited;                             // copies, by a kernel there
+    for (const Event& event : test_.trace.events) {
+      if (event.ph != 'X' || !event.is(categories::kernel)) continue;
+      const int64_t server = test_.lanes.of(event).device - workers_;
+      if (server < 0 || server >= servers_) continue;
+      kernels[server].push_back(&event);
+      awaited.insert(event.deps.begin(), event.deps.end());
+    }
+    std::map<int64_t, int64_t> newest;  // server → version
+    for (const Request& update : updates_) {
+      int64_t& version = newest[update.server];
+      version = std::max(version, int_arg(update.event->args, keys::version));
+    }
+    for (const Request& pull : pulls_) {
+      const Way way{pull.event->step, pull.worker, pull.server};
+      const auto copy = pull_copies_.find(way);
+      if (copy == pull_copies_.end()) continue;
+      judge_meanwhile(law, way, *copy->second, kernels[pull.server]);
+      const int64_t version = int_arg(pull.event->args, keys::read_version);
+      if (newest[pull.server] <= version) continue;  // it was not replaced
+      law.expect(awaited.contains(copy->second->id), copy->second->id, [&] {
+        return fmt::format(
+            "step {}: no update of server {} waits until worker {} has pulled version "
+            "{}",
+            way.step, way.server, way.worker, version);
+      });
+    }
+  }
+
  private:
+  /// `kernels` of a server, by their starts; they run one at a time.
+  static void judge_meanwhile(Law& law, const Way& way, const Event& copy,
+                              const std::vector<const Event*>& kernels) {
+    const auto next = std::partition_point(
+        kernels.begin(), kernels.end(),
+        [&](const Event* kernel) { return kernel->end() <= copy.ts; });
+    const bool meets = next != kernels.end() && (*next)->ts < copy.end();
+    law.expect(!meets, copy.id, [&] {
+      return fmt::format("step {}: {} #{} runs while worker {} pulls from server {}",
+                         way.step, name_of(**next), (*next)->id, way.worker,
+                         way.server);
+    });
+  }
+
   void find_requests() {
     for (const Event& event : test_.trace.events) {
       if (event.ph != 'X' || skipped_.contains(event.step)) continue;
@@ -167,6 +216,7 @@ class ServerJudge {
     auto& [bytes, last] = moved_[push ? reasons::push : reasons::pull][way];
     bytes = add_within_range(bytes, copy.known_bytes());
     last = event.id;
+    if (!push) pull_copies_[way] = &event;
     if (copy.dtype == "float64") item_ = 8;
   }
 
@@ -211,6 +261,7 @@ class ServerJudge {
   int64_t servers_ = 0, workers_ = 0, bound_ = kNone, item_ = 4;
   std::set<int64_t> skipped_, trained_;
   std::vector<Request> pushes_, pulls_, updates_;
+  std::map<Way, const Event*> pull_copies_;
   std::map<std::string_view, std::map<Way, std::pair<int64_t, int64_t>>> moved_;
 };
 
@@ -223,6 +274,7 @@ void judge_ps(TraceUnderTest& test) {
   judge.judge_bytes();
   judge.judge_versions();
   judge.judge_bound();
+  judge.judge_overwriting();
 }
 
 }  // namespace lockstep::tracer

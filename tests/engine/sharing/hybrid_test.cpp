@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "engine/data/loader.h"
+#include "engine/runtime/device_context.h"
 #include "engine/train/checkpoint.h"
 #include "tests/engine/sharing/hybrid_way.h"
 
@@ -173,6 +174,33 @@ TEST(Hybrid, EvaluatesWithTheStatisticsOfReplicaZero) {
   EXPECT_LT(test::distance(together.narrowed(0, 1), first_alone), 1e-12);
   const Tensor last_alone = (*hybrid.model)(batch.images.narrowed(8, 1));
   EXPECT_LT(test::distance(together.narrowed(8, 1), last_alone), 1e-12);
+}
+
+// Without the abort, the others wait for a minute and blame the time-out.
+TEST(Hybrid, AFailedDeviceStopsTheOthersAndIsNamed) {
+  Problem problem = small_vgg(false, 0, {9});
+  problem.devices = 4;
+  for (const int failing : {0, 1, 2}) {
+    const Hybrid hybrid(problem);
+    train::TrainStep step(hybrid.model, hybrid.model, problem.optimizer,
+                          {.accuracy = false, .hybrid = hybrid.update.get()});
+    const test::Batch batch = test::for_hybrid(hybrid, problem.batch(0));
+    step.run(batch.images, batch.labels);
+    for (int d = 0; d < 4; ++d) runtime::context(test::reference(d)).synchronize();
+    runtime::Task fails;
+    fails.record.name = "aten::mm";
+    fails.run = [] { throw std::runtime_error("of itself"); };
+    runtime::context(test::reference(failing)).compute().enqueue(std::move(fails));
+    hybrid.features->sum_gradients();
+    for (int d = 0; d < 3; ++d) {
+      const std::string said =
+          test::message_of([&] { runtime::context(test::reference(d)).synchronize(); });
+      EXPECT_NE(said.find("reference:" + std::to_string(failing) +
+                          ": aten::mm failed: of itself"),
+                std::string::npos)
+          << "device " << d << ": " << said;
+    }
+  }
 }
 
 TEST(Hybrid, RequiresFeatures) {

@@ -82,7 +82,9 @@ TEST(SharedModels, CountVersionsAndStaleness) {
     EXPECT_EQ(second.lost, 0) << "it was applied to the values after the first";
     EXPECT_EQ(test::values_of(Hand(model).read[0]), (std::vector<double>{12, 13, 14}));
     EXPECT_EQ(model.report(),
-              "2 updates by 2 workers, staleness 0.50 on average, no update lost");
+              "2 updates by 2 workers, staleness 0.50 on average, no update lost; an "
+              "update changed 3.0 of 3 elements on average, 1.50 of them changed by "
+              "others since they were read");
   }
 }
 
@@ -93,6 +95,36 @@ TEST(SharedModels, LeaveElementsAloneThatAnUpdateDoesNotChange) {
   a.model.apply(a.read, {test::vector({1, 5, 3}, DType::f32)}, a.version);
   b.model.apply(b.read, {test::vector({0.5, 2, 3}, DType::f32)}, b.version);
   EXPECT_EQ(test::values_of(Hand(model).read[0]), (std::vector<double>{0.5, 5, 3}));
+}
+
+/// Two sparse updates that meet in one of five elements.
+TEST(SharedModels, CountWhatAnUpdateChangesAndWhereOthersWere) {
+  for (const UpdateBy rule : {UpdateBy::store, UpdateBy::fetch_add}) {
+    SharedModel model(rule, 2);
+    start(model, {1, 2, 3, 4, 5});
+    Hand a(model), b(model);
+    const Update first =
+        model.apply(a.read, {test::vector({1, 9, 9, 4, 5}, DType::f64)}, a.version);
+    const Update second =
+        model.apply(b.read, {test::vector({1, 2, 8, 8, 8}, DType::f64)}, b.version);
+    EXPECT_EQ(first.written, 2);
+    EXPECT_EQ(first.conflicts, 0);
+    EXPECT_EQ(second.written, 3);
+    EXPECT_EQ(second.conflicts, 1);
+    EXPECT_EQ(second.lost, 0) << "nobody stored between its load and its store";
+    EXPECT_EQ(test::values_of(Hand(model).read[0]),
+              (std::vector<double>{1, 9, 9 + 5, 8, 8}));
+    const UpdateTotals all = model.totals();
+    EXPECT_EQ(all.updates, 2);
+    EXPECT_EQ(all.staleness, 1);
+    EXPECT_EQ(all.written, 5);
+    EXPECT_EQ(all.conflicts, 1);
+    EXPECT_EQ(all.elements, 5);
+    EXPECT_EQ(model.report(),
+              "2 updates by 2 workers, staleness 0.50 on average, no update lost; an "
+              "update changed 2.5 of 5 elements on average, 0.50 of them changed by "
+              "others since they were read");
+  }
 }
 
 TEST(SharedModels, ShareCountersToo) {
