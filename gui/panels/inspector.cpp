@@ -153,7 +153,7 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index, CollectiveRow& ro
   const bool timed = !event.is_task() || model.has_device_times();
   if (!timed) {
     facts.push_back({"step", std::to_string(step.number)});
-    facts.push_back({"times", "none: null devices compute nothing"});
+    facts.push_back({"times", "none (null device)"});
   } else {
     facts.push_back(
         {"start",
