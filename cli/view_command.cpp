@@ -31,6 +31,7 @@ struct ViewOptions {
   Theme theme = Theme::dark;
   bool themed = false;  ///< a theme was asked for
   gui::Pace pace = gui::Pace::director;
+  bool paced = false;  ///< a pace was asked for
   float scale = 1, speed = 1, seconds = 0;
   int fps = 30, tour = 0;
   bool compare = false, cpp = false, tree = false, help = false, time_order = false,
@@ -115,6 +116,26 @@ void check_compared(const ViewOptions& o) {
   }
 }
 
+/// Throws UsageError if an option would have no effect.
+void check_effects(const ViewOptions& o, const CLI::App& command) {
+  const auto needs = [&](const char* option, bool met, const char* fix) {
+    if (met || command.get_option(option)->count() == 0) return;
+    throw UsageError(fmt::format("{} has no effect here; fix: {}", option, fix));
+  };
+  const bool headless = !o.screenshot.empty() || !o.video.empty();
+  needs("--seconds", !o.video.empty(), "add --video FILE");
+  needs("--fps", !o.video.empty(), "add --video FILE");
+  needs("--scale", headless, "add --screenshot FILE or --video FILE");
+  needs("--speed", !headless || !o.video.empty(), "add --video FILE");
+  needs("--pace", !headless || !o.video.empty(), "add --video FILE");
+  const bool plays = !headless ? o.paced : !o.video.empty();
+  if (o.time_order && plays && o.pace == gui::Pace::director) {
+    throw UsageError(
+        "--time-order: the director orders events itself; fix: add --pace even or "
+        "--pace real");
+  }
+}
+
 int draw_pictures(const ViewOptions& o) {
   const Size size = parse_size(o.size);
   gui::Offscreen screen(size.width, size.height, o.scale);
@@ -183,6 +204,13 @@ int open_window(const ViewOptions& o) {
   options.exposed = o.overlap;
   options.tracks = o.tracks;
   options.print_state = o.state;
+  if (o.paced) options.pace = o.pace;
+  if (o.time_order && !o.paced) options.pace = gui::Pace::even;
+  options.speed = o.speed;
+  options.tour = o.tour;
+  options.time_order = o.time_order;
+  options.cpp = o.cpp;
+  options.tree = o.tree;
   gui::run_window(options);
   return 0;
 #else
@@ -276,6 +304,8 @@ void add_view(CLI::App& app, Action& action) {
                     "print each position to standard output");
   command->callback([o, command, &action] {
     o->themed = command->get_option("--theme")->count() > 0;
+    o->paced = command->get_option("--pace")->count() > 0;
+    check_effects(*o, *command);
     const bool headless = !o->screenshot.empty() || !o->video.empty();
     if (o->compare && o->files.size() < 2) {
       throw UsageError("--compare requires two or three traces");

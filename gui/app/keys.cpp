@@ -118,9 +118,13 @@ void play_keys(App& app) {
   }
   if (pressed('l')) transport.loop = !transport.loop;
   if (pressed('o')) {
-    app.go(trace.position.order == Order::program
-               ? in_time_order(model, trace.position)
-               : in_program_order(model, trace.position));
+    const bool to_time = trace.position.order == Order::program;
+    if (to_time && transport.pace == Pace::director) {
+      transport.pace = Pace::even;
+      app.say("time order, at an even pace: the director orders events itself (e)");
+    }
+    app.go(to_time ? in_time_order(model, trace.position)
+                   : in_program_order(model, trace.position));
   }
 }
 

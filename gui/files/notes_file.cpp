@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -11,6 +12,8 @@
 
 #include "base/file.h"
 #include "gui/files/state_file.h"
+#include "gui/model/details.h"
+#include "gui/model/state.h"
 
 namespace lockstep::gui {
 
@@ -135,6 +138,34 @@ std::string save_notes(OpenTrace& trace) {
         "write",
         why, failure.what());
   }
+}
+
+void share_notes(const OpenTrace& trace, std::vector<OpenTrace>& tabs) {
+  std::error_code ignored;
+  const fs::path own = fs::weakly_canonical(trace.model->name, ignored);
+  for (OpenTrace& tab : tabs) {
+    if (&tab == &trace || fs::weakly_canonical(tab.model->name, ignored) != own) {
+      continue;
+    }
+    // Each has a model of its own; the file may have changed between them.
+    Notes read = read_notes(*tab.model, notes_json(*trace.model, trace.notes));
+    tab.notes.placed = std::move(read.placed);
+    tab.notes.unplaced = std::move(read.unplaced);
+    tab.notes_file = trace.notes_file;
+    tab.notes_changed = false;
+  }
+}
+
+std::string file_word(const Model& model, const Position& position) {
+  std::string word;
+  for (const char c : place_words(model, position)) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    if (plain) word += c;
+    if (!plain && !word.ends_with('_')) word += '_';
+  }
+  const uint32_t event = event_at(model, position);
+  const int64_t id = int_arg(args_of(model, model.events[event]), keys::id, event);
+  return fmt::format("{}{}{}", word, word.ends_with('_') ? "" : "_", id);
 }
 
 std::string save_beside(const std::string& trace, const std::string& ending,

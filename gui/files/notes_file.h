@@ -25,6 +25,14 @@ std::string load_notes(OpenTrace& trace);
 /// trace: it says where they are instead, or that they are kept nowhere.
 std::string save_notes(OpenTrace& trace);
 
+/// Gives the notes of a trace to the other tabs that show the same file, so that none
+/// of them saves older ones.
+void share_notes(const OpenTrace& trace, std::vector<OpenTrace>& tabs);
+
+/// Returns a place as part of a file name, different for each event:
+/// "step_1_backward_conv2d_1234".
+std::string file_word(const Model& model, const Position& position);
+
 /// Writes bytes to `TRACE` + `ending`, or into the current folder if that fails.
 /// Returns a sentence that names the file or the reason.
 std::string save_beside(const std::string& trace, const std::string& ending,

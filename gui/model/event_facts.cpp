@@ -163,7 +163,9 @@ void EventFacts::add_cost(const std::string& phase) {
     facts_.share("share", part_of_step(cost.cost()));
     if (!cost.on_device()) return;
     facts_.time("cost", cost.device);
-    facts_.times("ratio", ratio(cost.device, forward));
+    // The ratio continues the sentence of the share.
+    const bool said = part_of_step(cost.cost()) >= 0.01;
+    if (said) facts_.times("ratio", ratio(cost.device, forward));
   }
 }
 

@@ -160,6 +160,20 @@ static bool is_message(const std::vector<Event>& events,
   return nearest.what() == Kind::collective && nearest.parent == cause;
 }
 
+/// Fills `latest` if it is needed.
+static void note_overlaps(const Model& model, Lane& lane) {
+  if (lane.is_host()) return;
+  std::vector<int64_t> latest;
+  bool overlaps = false;
+  for (const uint32_t index : lane.events) {
+    const Event& event = model.events[index];
+    const int64_t before = latest.empty() ? INT64_MIN : latest.back();
+    overlaps |= event.dur > 0 && event.ts < before;
+    latest.push_back(event.is_task() ? std::max(before, event.end()) : before);
+  }
+  if (overlaps) lane.latest = std::move(latest);
+}
+
 /// Fills the lanes, and determines the row and the parent of each event.
 void nest_events(RawModel& raw) {
   Model& model = raw.model;
@@ -187,6 +201,7 @@ void nest_events(RawModel& raw) {
     stack.push_back(i);
   }
   link_launches(raw);
+  for (Lane& lane : model.lanes) note_overlaps(model, lane);
 }
 
 /// Places each event before those it caused. A parent precedes its children in time, so

@@ -102,7 +102,8 @@ size_t resident_bytes(const Model& model) {
                  bytes(model.collective_of_event);
   for (const Collective& c : model.collectives)
     total += bytes(c.events) + bytes(c.copies);
-  for (const Lane& lane : model.lanes) total += sizeof(Lane) + bytes(lane.events);
+  for (const Lane& lane : model.lanes)
+    total += sizeof(Lane) + bytes(lane.events) + bytes(lane.latest);
   for (const Device& device : model.devices)
     total += bytes(device.memory) + bytes(device.changes) + bytes(device.sums);
   for (const Port& port : model.ports) total += bytes(port.points);

@@ -47,6 +47,9 @@ struct Lane {
   int stream = -1;               ///< 0 compute, 1 copy, 2 comm
   int rows = 1;                  ///< number of nesting levels of its events
   std::vector<uint32_t> events;  ///< X events and marks, in time order
+  /// If something begins on a device's lane while a task runs, as PyTorch's profiler
+  /// records "Stream Sync": by event, the latest end of a task until then, in ns.
+  std::vector<int64_t> latest;
   bool is_host() const { return device == kHostDevice; }
 };
 

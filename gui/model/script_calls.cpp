@@ -20,6 +20,8 @@ constexpr double kOp = 0.9, kPerTask = 0.35, kMostOp = 2.2, kMovingOp = 1.6,
                  kMovingAgain = 0.3;
 constexpr double kRepeats = 0.9, kPerRepeat = 0.02, kMostRepeats = 2.1, kBetween = 0.3;
 
+constexpr int kDeepest = 48;  ///< phases nested deeper are played as calls
+
 class ProgramShots {
  public:
   ProgramShots(const Model& model, const std::vector<StepTask>& tasks,
@@ -50,6 +52,7 @@ class ProgramShots {
   std::set<uint32_t> in_time_;  ///< names of phases that were shown in time order
   uint32_t run_first_ = 0, run_last_ = 0;    ///< places of repeats
   uint32_t lead_first_ = 0, lead_last_ = 0;  ///< places of callers
+  int depth_ = 0;                            ///< of phases; bounds the recursion
 
   const Event& at(uint32_t place) const { return model_.events[model_.program[place]]; }
   static bool any_in(const std::vector<uint32_t>& places, uint32_t first,
@@ -159,10 +162,12 @@ class ProgramShots {
     find_firsts(scope, first, last);
     for (uint32_t place = first; place < last;) {
       const Event& event = at(place);
-      if (is_phase(event)) {
+      if (is_phase(event) && depth_ < kDeepest) {
         end_lead(scope, kNoEvent);
         end_run(scope);
+        ++depth_;
         play_phase(place);
+        --depth_;
         place = event.last;
       } else if (!has_phase(place, event.last) && !is_new(scope, place, event.last)) {
         end_lead(scope, kNoEvent);

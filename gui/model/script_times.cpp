@@ -296,8 +296,9 @@ void add_time_shots(const Model& model, const Step& step, std::vector<Shot>& sho
   const Stretch whole{step.begin, std::max(step.end, step.begin + 1)};
   std::vector<Stretch> busy;
   for (const Lane& lane : model.lanes) {
-    const uint32_t earlier = running_on(model, lane, whole.begin);
-    if (earlier == kNoEvent || !model.events[earlier].is_task()) continue;
+    if (lane.is_host()) continue;
+    const uint32_t earlier = task_on(model, lane, whole.begin);
+    if (earlier == kNoEvent) continue;
     busy.push_back(
         {whole.begin, std::min<int64_t>(model.events[earlier].end(), whole.end)});
   }

@@ -47,10 +47,11 @@ int stream_of(const Model& model, const Lane& lane, const Event& event) {
 
 void find_running(const Model& model, State& state) {
   for (const Lane& lane : model.lanes) {
-    const uint32_t running = running_on(model, lane, state.now);
+    const uint32_t running = lane.is_host() ? running_on(model, lane, state.now)
+                                            : task_on(model, lane, state.now);
     if (running == kNoEvent) continue;
     const Event& event = model.events[running];
-    if (!lane.is_host() && event.is_task()) {
+    if (!lane.is_host()) {
       DeviceState& device = state.devices[lane.device];
       uint32_t& shown = device.running[stream_of(model, lane, event)];
       if (shown == kNoEvent) shown = running;  // of several, one
@@ -150,6 +151,22 @@ uint32_t running_on(const Model& model, const Lane& lane, int64_t ts) {
   while (event != kNoEvent && model.events[event].lane == number) {
     if (model.events[event].end() > ts) return event;
     event = model.events[event].parent;
+  }
+  return kNoEvent;
+}
+
+uint32_t task_on(const Model& model, const Lane& lane, int64_t ts) {
+  if (lane.latest.empty()) {
+    const uint32_t event = running_on(model, lane, ts);
+    return event != kNoEvent && model.events[event].is_task() ? event : kNoEvent;
+  }
+  const auto after =
+      std::upper_bound(lane.events.begin(), lane.events.end(), ts,
+                       [&](int64_t t, uint32_t e) { return t < model.events[e].ts; });
+  for (auto i = static_cast<size_t>(after - lane.events.begin());
+       i-- > 0 && lane.latest[i] > ts;) {
+    const Event& event = model.events[lane.events[i]];
+    if (event.is_task() && event.end() > ts) return lane.events[i];
   }
   return kNoEvent;
 }

@@ -84,5 +84,8 @@ State state_at(const Model& model, const Position& position);
 
 /// Returns the innermost event that runs on a lane at `ts`, or kNoEvent.
 uint32_t running_on(const Model& model, const Lane& lane, int64_t ts);
+/// Returns the task that runs on a device's lane at `ts`, of several the one that began
+/// last, or kNoEvent.
+uint32_t task_on(const Model& model, const Lane& lane, int64_t ts);
 
 }  // namespace lockstep::gui

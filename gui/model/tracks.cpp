@@ -11,140 +11,6 @@ namespace lockstep::gui {
 namespace {
 
 constexpr size_t kPointsPerSum = 16;
-constexpr uint32_t kPeakFanOut = 16;  ///< of the pyramid of the largest points
-
-}  // namespace
-
-template <typename TimeOf>
-void TimeIndex::build(size_t count, const TimeOf& time_of) {
-  count_ = count;
-  if (count == 0) return;
-  begin_ = time_of(0), last_ = time_of(count - 1);
-  const size_t parts = count / kPerPart + 1;
-  per_ns_ = static_cast<double>(parts) / (static_cast<double>(last_ - begin_) + 1);
-  first_.assign(parts + 2, static_cast<uint32_t>(count));
-  for (size_t i = count; i-- > 0;) {
-    first_[std::min(part_of(time_of(i)), parts)] = static_cast<uint32_t>(i);
-  }
-  for (size_t part = parts + 1; part-- > 0;) {
-    first_[part] = std::min(first_[part], first_[part + 1]);
-  }
-}
-
-template <typename TimeOf>
-size_t TimeIndex::until(int64_t ts, const TimeOf& time_of) const {
-  if (count_ == 0 || ts < begin_) return 0;
-  if (ts >= last_) return count_;
-  const size_t part = std::min(part_of(ts), first_.size() - 2);
-  size_t from = first_[part], to = first_[part + 1];
-  while (from < to) {
-    const size_t middle = (from + to) / 2;
-    if (time_of(middle) <= ts)
-      from = middle + 1;
-    else
-      to = middle;
-  }
-  return from;
-}
-
-// ---- Memory
-
-void MemorySeries::add(int64_t when, const Memory& memory) {
-  if (times_.empty() || when > times_.back()) {
-    if (!times_.empty()) store();
-    times_.push_back(when);
-  }
-  newest_ = memory;
-}
-
-void MemorySeries::store() {
-  if (totals_.size() % kPointsPerSum == 0) sums_.push_back(newest_);
-  for (size_t i = 0; i < newest_.bytes.size(); ++i) {
-    const int64_t bytes = newest_.bytes[i] - stored_.bytes[i];
-    if (bytes != 0) deltas_.push_back({bytes, i});
-  }
-  deltas_of_.push_back(static_cast<uint32_t>(deltas_.size()));
-  totals_.push_back(newest_.total());
-  stored_ = newest_;
-}
-
-void MemorySeries::close() {
-  if (times_.empty()) return;
-  store();
-  // The first value holds from the beginning, at INT64_MIN, and has no part.
-  index_.build(size() - 1, [&](size_t i) { return times_[i + 1]; });
-  for (size_t below = size(); below > 1; below = largest_of_.back().size()) {
-    std::vector<Largest> level;
-    for (uint32_t from = 0; from < below; from += kPeakFanOut) {
-      Largest best = largest_in(largest_of_.size(), from);
-      for (uint32_t i = from + 1; i < std::min<size_t>(from + kPeakFanOut, below);
-           ++i) {
-        const Largest next = largest_in(largest_of_.size(), i);
-        if (next.total > best.total) best = next;
-      }
-      level.push_back(best);
-    }
-    largest_of_.push_back(std::move(level));
-  }
-}
-
-MemorySeries::Largest MemorySeries::largest_in(size_t level, uint32_t node) const {
-  return level == 0 ? Largest{totals_[node], node} : largest_of_[level - 1][node];
-}
-
-Memory MemorySeries::at(size_t point) const {
-  const size_t sum = point / kPointsPerSum;
-  Memory memory = sums_[sum];
-  for (size_t i = deltas_of_[sum * kPointsPerSum]; i < deltas_of_[point]; ++i) {
-    memory.bytes[deltas_[i].category] += deltas_[i].bytes;
-  }
-  return memory;
-}
-
-size_t MemorySeries::point_at(int64_t ts) const {
-  return index_.until(ts, [&](size_t i) { return times_[i + 1]; });
-}
-
-size_t MemorySeries::largest(size_t first, size_t last) const {
-  auto from = static_cast<uint32_t>(first), to = static_cast<uint32_t>(last) + 1;
-  Largest best{totals_[first], from};
-  const auto offer = [&](const Largest& node) {
-    const bool sooner = node.total == best.total && node.point < best.point;
-    if (node.total > best.total || sooner) best = node;
-  };
-  for (size_t level = 0; from < to; ++level) {  // from and to: nodes of the level
-    const bool top = level == largest_of_.size();
-    while (from < to && (top || from % kPeakFanOut != 0)) {
-      offer(largest_in(level, from++));
-    }
-    while (from < to && to % kPeakFanOut != 0) offer(largest_in(level, --to));
-    from /= kPeakFanOut, to /= kPeakFanOut;
-  }
-  return best.point;
-}
-
-MemorySeries memory_series(const Model& model, const Device& device, bool as_queued) {
-  MemorySeries series;
-  if (as_queued) {
-    for (const Device::Counter& counter : device.memory) {
-      series.add(series.empty() ? INT64_MIN : counter.ts,
-                 counted_memory(model, counter));
-    }
-  } else if (knows_memory_order(device)) {
-    Memory memory = device.first_memory;
-    series.add(INT64_MIN, memory);
-    for (const MemoryChange& change : device.changes) {
-      memory.bytes[change.category] += change.bytes;
-      Memory live = memory;
-      for (int64_t& bytes : live.bytes) bytes = std::max<int64_t>(0, bytes);
-      series.add(change.when, live);
-    }
-  }
-  series.close();
-  return series;
-}
-
-namespace {
 
 /// Returns the op that caused an event, or the event itself if there is none.
 uint32_t op_of(const Model& model, uint32_t event) {
@@ -260,13 +126,11 @@ BusySeries::BusySeries(const Model& model) {
     points_.push_back({static_cast<uint64_t>(ts), static_cast<uint64_t>(count)});
   }
   points_.shrink_to_fit();
-  index_.build(points_.size(),
-               [&](size_t i) { return static_cast<int64_t>(points_[i].ts); });
+  index_.build(std::span<const Point>(points_), time_of);
 }
 
 size_t BusySeries::after(int64_t ts) const {
-  return index_.until(ts,
-                      [&](size_t i) { return static_cast<int64_t>(points_[i].ts); });
+  return index_.until(ts, std::span<const Point>(points_), time_of);
 }
 
 int BusySeries::count(int64_t ts) const {
@@ -274,8 +138,22 @@ int BusySeries::count(int64_t ts) const {
   return later == 0 ? 0 : static_cast<int>(points_[later - 1].count);
 }
 
-double BusySeries::device_time(int64_t ts) const {
-  const size_t later = after(ts);
+std::vector<double> BusySeries::device_times(std::span<const int64_t> times) const {
+  const std::span<const Point> points(points_);
+  const std::vector<size_t> later = index_.until_each(times, points, time_of);
+  for (const size_t i : later) {
+    if (i == 0) continue;
+    __builtin_prefetch(&sums_[(i - 1) / kPointsPerSum]);
+    prefetch_lines(&points_[(i - 1) / kPointsPerSum * kPointsPerSum]);
+  }
+  std::vector<double> sums;
+  for (size_t i = 0; i < times.size(); ++i) {
+    sums.push_back(device_time(times[i], later[i]));
+  }
+  return sums;
+}
+
+double BusySeries::device_time(int64_t ts, size_t later) const {
   if (later == 0) return 0;
   size_t i = (later - 1) / kPointsPerSum * kPointsPerSum;
   double sum = sums_[i / kPointsPerSum];
@@ -320,11 +198,24 @@ RateSeries::RateSeries(const std::vector<Transfer>& transfers) {
     if (running == 0) slope = 0, bytes = static_cast<double>(ended);  // no rounding
     points_.push_back({ts, bytes});
   }
-  index_.build(points_.size(), [&](size_t i) { return points_[i].ts; });
+  index_.build(std::span<const Point>(points_), time_of);
 }
 
-double RateSeries::bytes(int64_t ts) const {
-  const size_t after = index_.until(ts, [&](size_t i) { return points_[i].ts; });
+size_t RateSeries::after(int64_t ts) const {
+  return index_.until(ts, std::span<const Point>(points_), time_of);
+}
+
+std::vector<double> RateSeries::bytes_each(std::span<const int64_t> times) const {
+  const std::vector<size_t> after =
+      index_.until_each(times, std::span<const Point>(points_), time_of);
+  std::vector<double> bytes_by;
+  for (size_t i = 0; i < times.size(); ++i) {
+    bytes_by.push_back(bytes(times[i], after[i]));
+  }
+  return bytes_by;
+}
+
+double RateSeries::bytes(int64_t ts, size_t after) const {
   if (after == 0) return 0;
   const Point& from = points_[after - 1];
   if (after == points_.size()) return from.bytes;

@@ -139,7 +139,7 @@ void draw_row(const Ui& ui, const Rect& r, float indent, const Line& row, App& a
   } else if (hovered) {
     ui.fill(r, t.hover);
   }
-  const std::string time = event.dur > 0 ? human_time(event.dur) : std::string();
+  const std::string time = time_of_event(model, event);
   const std::string name = display_name(model, event, app.settings.cpp_names);
   const float time_width = draw_clocked(
       ui, r.right() - 12, y + 1, time, clock_of(event), current ? t.text : t.dim,
@@ -201,7 +201,7 @@ void draw_calls(const Ui& ui, const Rect& area, App& app) {
     const Event& event = model.events[row.event];
     const float need =
         ui.width(Type::mono, display_name(model, event, app.settings.cpp_names)) +
-        clocked_width(ui, human_time(event.dur), clock_of(event)) + 37;
+        clocked_width(ui, time_of_event(model, event), clock_of(event)) + 37;
     indent = std::min(indent, (inside.w - need) / static_cast<float>(row.depth));
   }
   indent = std::max(indent, 2.0f);

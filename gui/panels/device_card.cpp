@@ -59,6 +59,22 @@ Activity activity_of(const OpenTrace& trace, int device) {
           brief_waiting_words(model, waiting)};
 }
 
+/// Returns the name of a card that stands for a device and `others`, as short as
+/// needed: "device 15 + 48 more", "dev 15 +48", "15 +48", "+49".
+std::string title_of(const Ui& ui, Type type, float room, const std::string& label,
+                     size_t others) {
+  const std::string number = label.substr(label.rfind(' ') + 1);
+  const std::string more = others > 0 ? fmt::format(" +{}", others) : "";
+  const std::string whole =
+      others > 0 ? fmt::format("{} + {} more", label, others) : label;
+  for (const std::string& name : {whole, "dev " + number + more}) {
+    if (ui.width(type, name) <= room) return name;
+  }
+  const std::string brief = number + more;
+  if (others == 0 || ui.width(type, brief) <= room) return brief;
+  return fmt::format("+{}", others + 1);
+}
+
 void draw_compact(const Ui& ui, const Rect& r, const OpenTrace& trace, int device,
                   const std::string& name, const Activity& now) {
   const Theme& t = ui.theme;
@@ -131,11 +147,11 @@ void draw_device_card(const Ui& ui, const Rect& r, const OpenTrace& trace, int d
   ui.fill(r, t.raised, 8);
   ui.frame(r, colour, 8, lit ? 1.8f : 1);
 
-  std::string name = device_label(model, device);
-  if (style.group) {
-    name = fmt::format("{} + {} more", name,
-                       model.devices.size() - 1 - static_cast<size_t>(device));
-  }
+  const size_t others =
+      style.group ? model.devices.size() - 1 - static_cast<size_t>(device) : 0;
+  const float title = style.compact ? r.w - 14 : r.w - 26;
+  const std::string name = title_of(ui, style.compact ? Type::strong : Type::title,
+                                    title, device_label(model, device), others);
   if (style.compact) {
     draw_compact(ui, r, trace, device, name, now);
     return;

@@ -151,10 +151,14 @@ void draw_hits(const Ui& ui, const Rect& room, App& app) {
     std::string where = lane_words(model, event);
     if (copy != nullptr) where = human_bytes(copy->bytes) + " · " + where;
     const size_t step = model.step_of(event);
-    const std::string when =
-        fmt::format("step {} + {:.3f} ms", model.steps[step].number,
-                    static_cast<double>(event.ts - model.steps[step].begin) * 1e-6);
-    const float time = draw_clocked(ui, r.right() - 14, y, human_time(event.dur),
+    const bool timed = !event.is_task() || model.has_device_times();
+    std::string when = fmt::format("step {}", model.steps[step].number);
+    if (timed) {
+      when +=
+          fmt::format(" + {:.3f} ms",
+                      static_cast<double>(event.ts - model.steps[step].begin) * 1e-6);
+    }
+    const float time = draw_clocked(ui, r.right() - 14, y, time_of_event(model, event),
                                     clock_of(event), t.dim, 200);
     ui.text(r.x + 13, y, Type::small, t.faint, when);
     const float x = r.x + 160;

@@ -97,8 +97,10 @@ void draw_op_rows(const Ui& ui, Rect room, App& app) {
     const OpRow& row = rows[i];
     bool over_slowest = false, to_slowest = false;
     ImGui::PushID(static_cast<int>(i));
-    to_slowest =
-        ui.clicked("slowest of", {r.right() - 86, r.y, 80, r.h}, &over_slowest);
+    if (timed || row.kind == Kind::op) {
+      to_slowest =
+          ui.clicked("slowest of", {r.right() - 86, r.y, 80, r.h}, &over_slowest);
+    }
     if (over_slowest) ui.tooltip("go to the slowest one");
     const DrawerRow area =
         drawer_row(ui, 0, {r.x, r.y, r.w - 88, r.h}, is_row_of(row, current));
@@ -151,7 +153,10 @@ void draw_op_table(const Ui& ui, const Rect& whole, App& app) {
           : fmt::format("step {}", trace.model->steps[trace.state.step].number);
   const std::string other = settings.whole_trace ? "show this step" : "show all steps";
   ui.text(foot.x + 13, foot.y + 3, Type::small, t.faint,
-          scope + " · op: host time, others: device time · ctrl e: save as CSV");
+          scope + " · op: host time, others: " +
+              (trace.model->has_device_times() ? "device time"
+                                               : "no times (null devices)") +
+              " · ctrl e: save as CSV");
   const float wide = ui.width(Type::small, other) + 20;
   bool hovered = false;
   const Rect button{foot.right() - 14 - wide, foot.y + 1, wide, 19};

@@ -150,12 +150,16 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index, CollectiveRow& ro
   std::vector<Fact> facts;
   const Lane& lane = model.lanes[event.lane];
   const Step& step = model.steps[model.step_of(event)];
-  facts.push_back(
-      {"start",
-       fmt::format("{:.3f} ms into step {}",
-                   static_cast<double>(event.ts - step.begin) * 1e-6, step.number)});
-  if (event.what() != Kind::mark) {
-    facts.push_back({"takes", human_time(event.dur)});
+  const bool timed = !event.is_task() || model.has_device_times();
+  if (!timed) {
+    facts.push_back({"step", std::to_string(step.number)});
+    facts.push_back({"times", "none (null device)"});
+  } else {
+    facts.push_back(
+        {"start",
+         fmt::format("{:.3f} ms into step {}",
+                     static_cast<double>(event.ts - step.begin) * 1e-6, step.number)});
+    if (event.what() != Kind::mark) facts.push_back({"takes", human_time(event.dur)});
   }
   add_split(model, index, row, facts);
   facts.push_back(
@@ -172,7 +176,7 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index, CollectiveRow& ro
                                 message.adds ? "added" : "replaces")});
     }
   }
-  add_rates(model, event, args, facts);
+  if (timed) add_rates(model, event, args, facts);
   add_links(model, index, args, facts);
   static constexpr std::string_view hidden[] = {keys::deps,
                                                 keys::waits_for,
@@ -190,6 +194,7 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index, CollectiveRow& ro
     if (std::find(std::begin(hidden), std::end(hidden), key) != std::end(hidden))
       continue;
     if (key == keys::bytes && model.copy_of(index) != nullptr) continue;
+    if (!timed && key.ends_with("_us")) continue;
     if (value.is_array() && !value.empty() && value.front().is_string()) {
       add_names(key, value, facts);
       continue;

@@ -45,13 +45,17 @@ void draw_times_legend(const Ui& ui, const Rect& area, const OpenTrace& trace) {
   const Theme& t = ui.theme;
   const std::string busy = "busy", extent = "first to last";
   const size_t steps = std::min(trace.model->steps.size(), kMeanSteps);
-  std::string mean = steps > 1 ? fmt::format("mean of {} steps", steps) : "";
+  const std::string counted = fmt::format("mean of {} steps", steps);
+  const std::string whole = counted + ", the first, cold one included";
+  std::string mean = steps > 1 ? whole : "";
   const auto needed = [&] {
     const float tick = mean.empty() ? 0 : 17 + ui.width(Type::small, mean);
     return 48 + ui.width(Type::small, busy) + ui.width(Type::small, extent) + tick;
   };
   const float room = area.w - 42 - ui.width(Type::small, "THIS STEP");
-  if (needed() > room && !mean.empty()) mean = "mean";
+  for (const std::string& shorter : {counted, std::string("mean")}) {
+    if (needed() > room && !mean.empty()) mean = shorter;
+  }
   if (needed() > room) return;
   const float y = area.y + 9;
   float x = area.right() - 13 - needed();
@@ -64,6 +68,10 @@ void draw_times_legend(const Ui& ui, const Rect& area, const OpenTrace& trace) {
   x += 19 + ui.width(Type::small, extent) + 10;
   ui.fill({x, y + 2, 1.5f, 11}, t.text);
   ui.text(x + 7, y, Type::small, t.faint, mean);
+  bool hovered = false;
+  const float wide = 7 + ui.width(Type::small, mean);
+  ui.clicked("mean", {x, area.y + 4, wide, 22}, &hovered);
+  if (hovered) ui.tooltip(whole);
 }
 
 /// Returns the time of the device that worked longest on a phase.

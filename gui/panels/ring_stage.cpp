@@ -59,7 +59,7 @@ void draw_ring(const Ui& ui, const RingLayout& layout, ImU32 colour, bool record
 
 /// Returns "in 450 ms · " if the collective is being launched but has not started.
 std::string when(const OpenTrace& trace, const Underway& now) {
-  if (!now.to_come) return "";
+  if (!now.to_come || !trace.model->has_device_times()) return "";
   const uint32_t last = trace.model->collectives[now.collective].events.back();
   const int64_t delay = time_until(trace, last);  // messages wait for the last rank
   return delay <= 0 ? "" : "in " + human_time(delay) + " · ";
@@ -101,7 +101,12 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace,
   float y = std::round(room.centre().y - lines / 2);
   line(y, Type::strong, readable(colour, t.panel), what);
   y += ui.line_height(Type::strong) + 2;
-  line(y, Type::small, t.dim, when(trace, now) + round_in_words(model, now));
+  std::string round = when(trace, now) + round_in_words(model, now);
+  for (const char* detail : {" to the ", ": "}) {  // left out if there is no room
+    if (ui.width(Type::small, round) > room.w)
+      round.resize(std::min(round.size(), round.find(detail)));
+  }
+  line(y, Type::small, t.dim, round);
   y += ui.line_height(Type::small) + 6;
   if (!has_bar || now.messages == 0) return;
   const float wide = std::min(room.w, 280.0f);

@@ -152,13 +152,16 @@ void draw_when(const Ui& ui, const Rect& room, const Rect& host,
   if (event.is_task()) return;
   const bool one = state.effect_count == 1;
   const float wide = host.x - room.x - 12;
-  ui.text_cut(
-      room.x, host.y + 6, wide, Type::small, ui.theme.dim,
-      fmt::format("causes {} task{} on devices", state.effect_count, one ? "" : "s"));
-  if (state.effects_after <= 0) return;
+  const std::string tasks =
+      fmt::format("causes {} task{}", state.effect_count, one ? "" : "s");
+  const std::string whole = tasks + " on devices";
+  ui.text_cut(room.x, host.y + 6, wide, Type::small, ui.theme.dim,
+              ui.width(Type::small, whole) <= wide ? whole : tasks);
+  if (state.effects_after <= 0 || !trace.model->has_device_times()) return;
   const std::string later = human_time(state.effects_after) + " later";
+  const std::string starts = (one ? "it starts " : "the first starts ") + later;
   ui.text_cut(room.x, host.y + 22, wide, Type::small, ui.theme.faint,
-              one ? "it starts " + later : "the first starts " + later);
+              ui.width(Type::small, starts) <= wide ? starts : later);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ StageLayout lay_out(const Rect& room, size_t devices) {
   const float gap = std::clamp(room.w * 0.014f, 7.0f, 16.0f);
   const float wide = std::clamp(
       (room.w - gap * static_cast<float>(columns - 1)) / static_cast<float>(columns),
-      60.0f, std::clamp(room.w * 0.23f, 250.0f, 540.0f));
+      40.0f, std::clamp(room.w * 0.23f, 250.0f, 540.0f));
   const float rows_h = room.h - host_h - fan - arcs;
   const float row_gap = std::clamp(room.h * 0.08f, 30.0f, 60.0f);
   const float high = std::clamp(two_rows ? (rows_h - row_gap) / 2 : rows_h, 58.0f,

@@ -113,7 +113,11 @@ void draw_labels(const TimelineFrame& frame) {
       frame.cache.layout.between(frame.view.scroll, frame.view.scroll + frame.plot.h);
   for (size_t i = first; i < last; ++i) {
     const Strip& strip = frame.cache.layout.strips[i];
-    draw_label(frame, strip, frame.top_of(strip));
+    const float y = frame.top_of(strip);
+    const float text = y + strip.row_height / 2;  // a label is whole or left out
+    const float half = frame.ui.line_height(Type::small) / 2 - 2;
+    if (text - half < room.y || text + half > room.bottom()) continue;
+    draw_label(frame, strip, y);
   }
   frame.ui.list->PopClipRect();
 }

@@ -104,9 +104,13 @@ std::vector<std::string> event_lines(const TimelineFrame& frame, uint32_t index)
   const Origin origin = origin_of(frame);
   std::vector<std::string> lines;
   lines.push_back(frame.model.name_of(event));
-  lines.push_back(fmt::format("{}at {} of {}",
-                              event.dur > 0 ? human_time(event.dur) + " · " : "",
-                              exact_time(event.ts - origin.ns), origin.name));
+  const std::string takes = time_of_event(frame.model, event);
+  if (event.is_task() && !frame.model.has_device_times()) {
+    lines.push_back("null device: no times");
+  } else {
+    lines.push_back(fmt::format("{}at {} of {}", takes.empty() ? "" : takes + " · ",
+                                exact_time(event.ts - origin.ns), origin.name));
+  }
   lines.push_back(
       lane.is_host()
           ? fmt::format("host, {}", lane.thread)

@@ -20,6 +20,18 @@ int64_t most_memory(const TimelineFrame& frame, size_t device) {
   return frame.cache.tracks->most_memory[frame.trace.state.devices[device].as_queued];
 }
 
+/// Returns when each column begins, and when the last one ends.
+std::vector<int64_t> column_times(const TimelineFrame& frame) {
+  const Scale scale = frame.scale();
+  std::vector<int64_t> times;
+  float x = frame.plot.x;
+  for (; x < frame.plot.right(); x += kTrackColumn) {
+    times.push_back(column_at(scale, x).first);
+  }
+  times.push_back(column_at(scale, x).first);
+  return times;
+}
+
 /// Rectangles side by side that have the same height are drawn as one.
 struct Run {
   float x = 0, top = 0, bottom = 0;
@@ -36,25 +48,15 @@ class MemoryPainter {
                   static_cast<float>(most_memory(frame, device_of(frame, strip)))) {}
 
   void paint() {
-    const Scale scale = f_.scale();
-    size_t shown = SIZE_MAX;
     const float end = f_.plot.right();
-    size_t first = 0;
-    int64_t before = INT64_MIN;
-    for (float x = f_.plot.x; x < end; x += kTrackColumn) {
-      // As point_of; a column begins where the one before ends.
-      const auto [begin, until] = column_at(scale, x);
-      if (begin != before) first = series_.point_at(begin);
-      before = until;
-      const size_t next = series_.point_at(until);
-      const bool at_end = next > first && series_.when(next) == until;
-      const size_t point = series_.largest(first, at_end ? next - 1 : next);
-      first = next;
-      if (point != shown) stack(x, series_.at(point));
-      shown = point;
+    const std::vector<size_t> points = series_.largest_between(column_times(f_));
+    const std::vector<Memory> memory = series_.at_each(points);
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (i > 0 && points[i] == points[i - 1]) continue;
+      stack(f_.plot.x + kTrackColumn * static_cast<float>(i), memory[i]);
     }
     for (size_t i = 0; i < runs_.size(); ++i) close(i, end);
-    const float x = peak_x(series_, scale);
+    const float x = peak_x(series_, f_.scale());
     if (x < f_.plot.x || x > end) return;
     const float top = bottom() - high(series_.total(series_.peak()));
     f_.ui.list->AddTriangleFilled({x - 4, top - 2}, {x + 4, top - 2}, {x, top + 4},
@@ -118,23 +120,21 @@ void draw_heights(const TimelineFrame& frame, const std::vector<float>& heights,
   }
 }
 
-/// Returns the mean of a quantity in each column: `sum` returns its integral until a
-/// time, of which each is asked for once.
-template <typename Sum>
-std::vector<float> means_of(const TimelineFrame& frame, const Sum& sum) {
-  const Scale scale = frame.scale();
-  std::vector<float> values;
-  int64_t before = INT64_MIN;
-  double until = 0;
-  for (float x = frame.plot.x; x < frame.plot.right(); x += kTrackColumn) {
-    const auto [begin, end] = column_at(scale, x);
-    const double from = begin == before ? until : sum(begin);
-    until = sum(end);
-    before = end;
-    values.push_back(
-        static_cast<float>((until - from) / static_cast<double>(end - begin)));
+/// Returns the mean of a quantity in each column: `sums` returns its integral until
+/// each of many times.
+template <typename Sums>
+std::vector<float> means_of(const TimelineFrame& frame, const Sums& sums) {
+  const std::vector<int64_t> times = column_times(frame);
+  const std::vector<double> by = sums(times);
+  std::vector<float> means;
+  for (size_t i = 0; i + 1 < times.size(); ++i) {
+    const int64_t end = std::max(times[i + 1], times[i] + 1);
+    const double until =
+        end == times[i + 1] ? by[i + 1] : sums(std::span(&end, 1)).front();
+    const auto length = static_cast<double>(end - times[i]);
+    means.push_back(static_cast<float>((until - by[i]) / length));
   }
-  return values;
+  return means;
 }
 
 /// Turns shares into heights, in half points; anything above 0 can be seen.
@@ -148,9 +148,10 @@ std::vector<float> as_heights(std::vector<float> shares, float height) {
 
 void draw_busy(const TimelineFrame& frame, const Strip& strip) {
   const BusySeries& busy = *frame.cache.tracks->busy;
-  const auto devices = static_cast<double>(frame.model.devices.size());
-  std::vector<float> shares =
-      means_of(frame, [&](int64_t ts) { return busy.device_time(ts) / devices; });
+  const auto devices = static_cast<float>(frame.model.devices.size());
+  std::vector<float> shares = means_of(
+      frame, [&](std::span<const int64_t> times) { return busy.device_times(times); });
+  for (float& share : shares) share /= devices;
   draw_heights(frame, as_heights(std::move(shares), strip.row_height - 1),
                frame.top_of(strip) + strip.row_height, true, neutral(frame.ui.theme));
 }
@@ -164,9 +165,10 @@ PortColumns port_columns(const TimelineFrame& frame, const Strip& strip) {
   const PortSeries& port = frame.cache.tracks->ports[device_of(frame, strip)];
   const auto rates = [&](const RateSeries& series) {
     if (series.empty()) return std::vector<float>();
-    std::vector<float> rates =
-        means_of(frame, [&](int64_t ts) { return series.bytes(ts) * 1e9; });
-    for (float& rate : rates) rate = rate > 1 ? rate : 0;  // below: rounding
+    std::vector<float> rates = means_of(frame, [&](std::span<const int64_t> times) {
+      return series.bytes_each(times);
+    });
+    for (float& rate : rates) rate = rate > 1e-9f ? rate * 1e9f : 0;  // below: rounding
     return rates;
   };
   return {&strip, rates(port.out), rates(port.in)};

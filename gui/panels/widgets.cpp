@@ -147,6 +147,11 @@ Clock clock_of(const Event& event) {
   return {event.is_task() ? "device" : "host", phase || event.is_task()};
 }
 
+std::string time_of_event(const Model& model, const Event& event) {
+  const bool timed = !event.is_task() || model.has_device_times();
+  return event.dur > 0 && timed ? human_time(event.dur) : "";
+}
+
 float clocked_width(const Ui& ui, const std::string& time, Clock clock) {
   const float wide = ui.width(Type::small, time);
   return clock.always ? wide + ui.width(Type::small, clock.word) + 5 : wide;

@@ -62,6 +62,8 @@ struct Clock {
   bool always;       ///< the same name may also have a time on the other clock
 };
 Clock clock_of(const Event& event);
+/// Returns how long an event took; "" for one without duration, or of a null device.
+std::string time_of_event(const Model& model, const Event& event);
 /// Draws "host 6.55 ms", ending at `right`. Omits the word if it does not fit into
 /// `room`, unless it must be said. Returns the width.
 float draw_clocked(const Ui& ui, float right, float y, const std::string& time,

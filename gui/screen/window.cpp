@@ -7,7 +7,6 @@
 #include <imgui_impl_opengl3.h>
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <stdexcept>
@@ -45,17 +44,6 @@ class SlowFrames {
   bool said_ = false;
 };
 
-/// Returns the current place as part of a file name: "step_1_backward_conv2d".
-std::string file_word(const OpenTrace& trace) {
-  std::string word;
-  for (const char c : place_words(*trace.model, trace.position)) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0;
-    if (plain) word += c;
-    if (!plain && !word.ends_with('_')) word += '_';
-  }
-  return word;
-}
-
 /// The window, the App in it, and what it reads and writes.
 class Session {
  public:
@@ -71,9 +59,15 @@ class Session {
     app_.settings.pipeline = options.pipeline;
     app_.settings.exposed = options.exposed;
     app_.settings.tracks |= options.tracks;
+    app_.settings.cpp_names |= options.cpp;
+    app_.settings.tree |= options.tree;
+    if (options.pace) app_.settings.transport.pace = *options.pace;
+    app_.settings.transport.speed = options.speed;
     app_.recent = kept_.files;
     at_ = options.at;
     if (!kept_.toured && !options.print_state) app_.settings.tour = 1;
+    if (options.tour > 0) app_.settings.tour = options.tour;
+    placed_ = at_.empty() && !options.time_order;
     saved_ = kept_;
   }
 
@@ -177,7 +171,8 @@ class Session {
     if (!app_.has_trace() || (!wanted.picture && wanted.csv.empty())) return;
     const OpenTrace& trace = app_.trace();
     if (wanted.picture) {
-      app_.say(save_beside(trace.model->name, "." + file_word(trace) + ".png",
+      app_.say(save_beside(trace.model->name,
+                           "." + file_word(*trace.model, trace.position) + ".png",
                            encode_png(window_.picture())));
     }
     if (!wanted.csv.empty()) {
@@ -206,13 +201,18 @@ class Session {
   }
 
   void go_to_start() {
-    if (at_.empty() || !app_.has_trace() || app_.is_loading()) return;
+    if (placed_ || !app_.has_trace() || app_.is_loading()) return;
     if (!inbox_.files.paths.empty()) return;
-    std::string why;
-    const auto position = parse_position(*app_.trace().model, at_, why);
-    if (!position) throw std::runtime_error("--at: " + why);
-    app_.go(*position);
-    at_.clear();
+    const Model& model = *app_.trace().model;
+    Position position = app_.trace().position;
+    if (!at_.empty()) {
+      std::string why;
+      const auto parsed = parse_position(model, at_, why);
+      if (!parsed) throw std::runtime_error("--at: " + why);
+      position = *parsed;
+    }
+    app_.go(options_.time_order ? in_time_order(model, position) : position);
+    placed_ = true;
     inbox_.pacing.wake();
   }
 
@@ -228,8 +228,10 @@ class Session {
   void keep() {
     if (app_.settings.editing < 0) {
       for (OpenTrace& trace : app_.traces()) {
-        const std::string problem = trace.notes_changed ? save_notes(trace) : "";
+        if (!trace.notes_changed) continue;
+        const std::string problem = save_notes(trace);
         if (!problem.empty()) app_.say(problem);
+        share_notes(trace, app_.traces());
       }
     }
     OpenField& field = app_.opening;
@@ -257,6 +259,7 @@ class Session {
   WindowClock::time_point before_ = WindowClock::now();
   size_t with_notes_ = 0;  ///< traces whose notes were read
   std::string said_, at_;
+  bool placed_ = false;   ///< the trace shows what `at` and `time_order` ask for
   bool focused_ = false;  ///< a text field has the focus, or will have it
 };
 

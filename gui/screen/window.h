@@ -15,6 +15,12 @@ struct WindowOptions {
   int width = 0, height = 0;       ///< in points; 0: fit the screen
   std::vector<std::string> notes;  ///< see parse_note; added to every trace
   std::optional<bool> light;       ///< not given: as the user left it
+  std::optional<Pace> pace;        ///< not given: the director's
+  float speed = 1;
+  int tour = 0;             ///< the card to show; 0: the first for new users
+  bool time_order = false;  ///< start in time order
+  bool cpp = false;         ///< show C++ names
+  bool tree = false;        ///< show the call tree
   bool compare = false;
   bool quiz = false;         ///< ask before a phase
   bool tracks = false;       ///< show the tracks of the timeline

@@ -57,6 +57,8 @@ class Pictures(TempTest):
                 ([DP, "--size", "3x3"], 2, "3x3"),
                 ([DP, "--theme", "pink"], 2, "pink"),
                 ([DP, "--compare"], 2, "compare"),
+                ([DP, "--fps", "10"], 2, "; fix: add --video"),
+                ([DP, "--pace", "even"], 2, "; fix: add --video"),
                 ([DP, SINGLE, "--compare", "--why"], 2, "; fix: leave out"),
                 ([DP, SINGLE, "--compare", "--overlap"], 2, "; fix: leave out"),
                 ([DP, SINGLE, "--compare", "--pipeline"], 2, "; fix: leave out")]:

@@ -203,6 +203,17 @@ TEST(SpeedupSentence, TakesTheRunOfOneDeviceOrSaysThatItEstimates) {
   EXPECT_EQ(speedup_sentence(equal, &single).find("4 devices are as fast as one:"), 0u);
 }
 
+TEST(SpeedupSentence, CountsWorkersApartFromTheirServers) {
+  const Summary single = one_device();
+  Summary ps = of_devices(5, {{"backward", 400}, {"host", 100}});
+  ps.servers = 1;
+  EXPECT_EQ(speedup_sentence(ps, &single).find("4 workers with 1 server are 2.00x"),
+            0u);
+  const std::string limit = limiting_sentence(ps, &single);
+  EXPECT_NE(limit.find("4 workers with 1 server take"), std::string::npos) << limit;
+  EXPECT_EQ(limit.find("5 devices"), std::string::npos) << limit;
+}
+
 TEST(SpeedupSentence, DoesNotCompareOtherWork) {
   const Summary single = one_device(), dp = of_devices(4, {{"backward", 400}});
   const auto compared = [](const Summary& ours, const Summary& theirs) {

@@ -129,6 +129,16 @@ int lost_to_smaller_kernels(const Speedup& speedup) {
   return 0;
 }
 
+/// Returns "4 devices" or, with parameter servers, "4 workers with 1 server".
+std::string devices_of(const Summary& summary) {
+  const auto counted = [](int64_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  if (summary.servers == 0) return counted(summary.devices, "device");
+  return counted(summary.devices - summary.servers, "worker") + " with " +
+         counted(summary.servers, "server");
+}
+
 /// Returns what can be said if only computing takes a large share of the path.
 std::string nothing_stands_out(const Summary& summary, const Summary* single,
                                double exposed) {
@@ -136,9 +146,9 @@ std::string nothing_stands_out(const Summary& summary, const Summary* single,
     return fmt::format("the device computes during {} of a step", percent(1 - exposed));
   }
   const std::string busy = fmt::format(
-      "kernels run on {:.1f} of {} devices on average, and {} of the longest path is "
-      "not computing",
-      summary.train.devices_computing(), summary.devices, percent(exposed));
+      "kernels run on {:.1f} of {} on average, and {} of the longest path is not "
+      "computing",
+      summary.train.devices_computing(), devices_of(summary), percent(exposed));
   const auto speedup = single ? divide_speedup(summary, *single) : std::nullopt;
   if (!speedup) return busy;
   const double alone = computing_cpu(single->train);
@@ -149,7 +159,7 @@ std::string nothing_stands_out(const Summary& summary, const Summary* single,
       fmt::format(
           "forward, loss and backward of {} smaller batches take {:.2f} times the CPU "
           "time of one device's",
-          summary.devices, cpu) +
+          summary.devices - summary.servers, cpu) +
       (lost > 0 ? fmt::format(" (a loss of {:.2f}x)", lost / 100.0) : "");
   if (speedup->hundredths >= kPays * static_cast<double>(100 * summary.devices)) {
     return "the extra devices pay off: " + busy +
@@ -162,8 +172,8 @@ std::string compare(const Summary& summary, const Summary& single) {
   const double ours = seconds(summary.train.mean_length());
   const double theirs = seconds(single.train.mean_length());
   if (ours <= 0 || theirs <= 0) return {};
-  return fmt::format("{} device{} {} where one takes {}: {:.2f}x. ", summary.devices,
-                     summary.devices == 1 ? " takes" : "s take",
+  return fmt::format("{} {} {} where one takes {}: {:.2f}x. ", devices_of(summary),
+                     summary.devices == 1 ? "takes" : "take",
                      human_time(summary.train.mean_length()),
                      human_time(single.train.mean_length()), theirs / ours);
 }
@@ -220,19 +230,18 @@ std::string speedup_sentence(const Summary& summary, const Summary* single) {
   if (single != nullptr && does_the_same_work(summary, *single)) {
     if (is_disturbed(*single)) return {};
     const int64_t alone = single->train.mean_length();
-    return fmt::format(
-        "{} devices are {} as one: the mean step takes {}, on one device {}.",
-        summary.devices, as_fast(alone, step), human_time(step), human_time(alone));
+    return fmt::format("{} are {} as one: the mean step takes {}, on one device {}.",
+                       devices_of(summary), as_fast(alone, step), human_time(step),
+                       human_time(alone));
   }
   const auto alone = std::llround(computing_cpu(summary.train));
   if (alone <= 0) return {};
   return fmt::format(
-      "Estimated from the kernels' {}: {} devices are {} as one, at best. Their "
-      "kernels "
-      "of forward, loss and backward add up to {} a step, which takes {}; one device, "
+      "Estimated from the kernels' {}: {} are {} as one, at best. Their kernels of "
+      "forward, loss and backward add up to {} a step, which takes {}; one device, "
       "with larger kernels, may need less: compare with its trace.",
       summary.imported || summary.clock == values::emulated ? "times" : "CPU time",
-      summary.devices, as_fast(alone, step), human_time(alone), human_time(step));
+      devices_of(summary), as_fast(alone, step), human_time(alone), human_time(step));
 }
 
 std::string limiting_sentence(const Summary& summary, const Summary* single) {

@@ -232,6 +232,13 @@ void take_devices(const Trace& trace, Summary& summary) {
   }
 }
 
+void take_servers(const Trace& trace, Summary& summary) {
+  for (const Event& event : trace.events) {
+    if (!event.is(categories::phase) || event.name != names::step) continue;
+    summary.servers = std::max(summary.servers, int_arg(event.args, keys::servers));
+  }
+}
+
 void take_utilisation(const Trace& trace, const std::vector<Step>& steps,
                       Summary& summary) {
   std::vector<const Step*> train, eval;
@@ -254,6 +261,7 @@ Summary summarize(const Trace& trace) {
   summary.cut = string_arg(object_arg(trace.lockstep, top::imported), "cut");
   summary.left_out = left_out_text(trace.lockstep);
   take_devices(trace, summary);
+  take_servers(trace, summary);
   take_rank(trace, summary);
   const auto emulation = trace.lockstep.find(top::emulation);
   if (emulation != trace.lockstep.end()) {

@@ -100,9 +100,10 @@ struct KernelTime {
 
 struct Summary {
   std::string mode, arch, clock;
-  std::string assumed;       ///< on the emulated clock: assumptions behind its times
-  bool as_measured = false;  ///< … if those are the recorded durations themselves
-  int64_t devices = 0;
+  std::string assumed;        ///< on the emulated clock: assumptions behind its times
+  bool as_measured = false;   ///< … if those are the recorded durations themselves
+  int64_t devices = 0;        ///< workers and parameter servers
+  int64_t servers = 0;        ///< parameter servers, on the last devices
   bool null_devices = false;  ///< devices of type null, which compute nothing
   bool imported = false;      ///< dependencies between events are unknown
   std::string failure;        ///< the error that ended the run, if one did

@@ -115,6 +115,19 @@ TEST(Keys, JumpsAndChoices) {
   EXPECT_EQ(viewer.app.trace().position.order, Order::time);
 }
 
+TEST(Keys, TimeOrderIsPlayedThoughTheDirectorHasAnOrderOfItsOwn) {
+  Driver viewer;
+  ASSERT_EQ(viewer.app.settings.transport.pace, Pace::director);
+  viewer.press(Key::space);
+  viewer.press('o');
+  EXPECT_EQ(viewer.app.settings.transport.pace, Pace::even);
+  EXPECT_NE(viewer.app.message.find("time order"), std::string::npos);
+  for (int i = 0; i < 3; ++i) viewer.frame(0.1f);
+  EXPECT_EQ(viewer.app.trace().position.order, Order::time);
+  viewer.press('o');
+  EXPECT_EQ(viewer.app.trace().position.order, Order::program);
+}
+
 TEST(Keys, BookmarksAreVisitedInTurn) {
   Driver viewer;
   viewer.go("2:backward");

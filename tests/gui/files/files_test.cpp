@@ -143,6 +143,33 @@ TEST_F(Files, PathsAreCompleted) {
   EXPECT_TRUE(complete_path("/no/such/folder/").empty());
 }
 
+TEST_F(Files, TabsOnOneFileShareItsNotes) {
+  std::vector<OpenTrace> tabs;
+  for (const char* name : {"run.json", "./run.json", "other.json"}) {
+    tabs.push_back(opened(folder_ / name));
+  }
+  const Model& model = *tabs[0].model;
+  add_note(model, tabs[0].notes.placed, {at_event(model, 0), "first"});
+  EXPECT_EQ(save_notes(tabs[0]), "");
+  share_notes(tabs[0], tabs);
+  EXPECT_EQ(tabs[1].notes, tabs[0].notes);
+  EXPECT_TRUE(tabs[2].notes.placed.empty());
+  tabs[1].notes.placed[0].text += ", then more";
+  EXPECT_EQ(save_notes(tabs[1]), "");
+  EXPECT_NE(read(folder_ / "run.json.notes.json").find("first, then more"),
+            std::string::npos);
+}
+
+TEST_F(Files, PicturesOfTwoEventsOfOneNameHaveTwoNames) {
+  const Model model = test::Made()
+                          .x("phase", "step", 0, 0, 90, R"("kind":"train")")
+                          .x("op", "aten::relu", 0, 10, 5, "")
+                          .x("op", "aten::relu", 0, 20, 5, "")
+                          .model();
+  EXPECT_EQ(file_word(model, at_event(model, 1)), "step_3_aten_relu_2");
+  EXPECT_EQ(file_word(model, at_event(model, 2)), "step_3_aten_relu_3");
+}
+
 TEST_F(Files, PicturesAndTablesAreSavedBesideTheTrace) {
   EXPECT_EQ(save_beside((folder_ / "run.json").string(), ".kernels.csv", "a,b\n"),
             "saved " + (folder_ / "run.json.kernels.csv").string());

@@ -164,6 +164,26 @@ TEST(Script, CountsTheRepeats) {
   EXPECT_GT(runs, 0u);
 }
 
+/// Phases nested deeper than a stack is for functions that call themselves.
+TEST(Script, OfAHundredThousandNestedPhasesEnds) {
+  constexpr int kLevels = 100'000;
+  std::string events =
+      R"({"ph":"X","cat":"phase","name":"step","pid":0,"tid":0,"ts":0,"dur":900000,)"
+      R"("args":{"id":1,"step":0}})";
+  for (int i = 0; i < kLevels; ++i) {
+    events += fmt::format(
+        R"(,{{"ph":"X","cat":"phase","name":"p","pid":0,"tid":0,"ts":{},"dur":{},)"
+        R"("args":{{"id":{},"step":0}}}})",
+        i + 1, 900'000 - 2 * i - 2, i + 2);
+  }
+  const Model model = load_model(
+      "deep", R"({"lockstep":{"format":1,"devices":[{"id":0}]},"traceEvents":[)" +
+                  events + "]}");
+  const Script script = script_of(model, 0, 0);
+  ASSERT_FALSE(script.shots.empty());
+  EXPECT_EQ(script.shots.back().last, model.program.size());
+}
+
 TEST(Script, IsTheSameEachTime) {
   for_each_script([](const Model& model, const Script& script, const Step&) {
     const Script again = script_of(model, script.step, script.rank);

@@ -86,6 +86,41 @@ TEST(Tracks, TheLargestOfAnyPartIsThatOfALoop) {
   }
 }
 
+TEST(Tracks, ManyTimesAtOnceGiveTheSameAsOneByOne) {
+  for (const char* name : kTrackTraces) {
+    const TrackTrace trace(name);
+    const Model& model = trace.model;
+    std::vector<int64_t> times = moments_of(model);
+    times.insert(times.end(), {model.length, model.length});  // a column below 1 ns
+    std::sort(times.begin(), times.end());
+    for (const Device& device : model.devices) {
+      const MemorySeries series = memory_series(model, device, true);
+      const std::vector<size_t> points = series.largest_between(times);
+      ASSERT_EQ(points.size(), times.size() - 1);
+      for (size_t i = 0; i < points.size(); ++i) {
+        const int64_t end = std::max(times[i + 1], times[i] + 1);
+        EXPECT_EQ(points[i],
+                  series.largest(series.point_at(times[i]), series.point_at(end - 1)));
+      }
+      const std::vector<Memory> memory = series.at_each(points);
+      for (size_t i = 0; i < points.size(); ++i) {
+        EXPECT_EQ(memory[i].bytes, series.at(points[i]).bytes);
+      }
+    }
+    const BusySeries busy(model);
+    const std::vector<double> device_times = busy.device_times(times);
+    for (size_t i = 0; i < times.size(); ++i) {
+      EXPECT_EQ(device_times[i], busy.device_time(times[i]));
+    }
+    for (const PortSeries& port : port_series(model)) {
+      const std::vector<double> bytes = port.out.bytes_each(times);
+      for (size_t i = 0; i < times.size(); ++i) {
+        EXPECT_EQ(bytes[i], port.out.bytes(times[i]));
+      }
+    }
+  }
+}
+
 TEST(Tracks, OfSeveralValuesOfOneTimeTheLastCounts) {
   MemorySeries series;
   Memory memory;

@@ -29,6 +29,17 @@ TEST_P(StagePaths, CrossNoCard) {
   }
 }
 
+TEST_P(StagePaths, AllCardsAreInside) {
+  const auto [width, height] = GetParam();
+  for (const size_t devices : {1u, 4u, 5u, 8u, 9u, 15u, 16u, 64u}) {
+    const StageLayout layout = lay_out({10, 20, width, height}, devices);
+    for (const Rect& card : layout.cards) {
+      EXPECT_GE(card.x, 9.5f) << devices;
+      EXPECT_LE(card.right(), 10 + width + 0.5f) << devices;
+    }
+  }
+}
+
 TEST_P(StagePaths, BeginAndEndAtTheCards) {
   const auto [width, height] = GetParam();
   for (const size_t devices : {2u, 8u, 16u}) {
