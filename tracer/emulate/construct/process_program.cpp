@@ -128,6 +128,7 @@ int64_t ProcessProgram::copy(const Copy& copy, const IdList& deps) {
   task.args[keys::dtype] = copy.dtype;
   task.args[keys::phase] = copy.phase;
   task.args[keys::shape] = copy.shape;
+  if (copy.modelled) task.args[keys::modelled] = true;
   streams_[copy.dst].last_copy = task.id;
   streams_[copy.dst].awaited.push_back(task.id);
   tasks_.push_back(std::move(task));
