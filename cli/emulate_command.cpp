@@ -132,7 +132,7 @@ int run(EmulateCommand c) {
     std::printf("%s", list_hardware().c_str());
     return 0;
   }
-  if (c.file.empty()) throw UsageError("TRACE is required");
+  if (c.file.empty()) throw UsageError("TRACE is required; fix: name a recorded trace");
   std::optional<tracer::Hardware> hardware;
   if (!c.hardware.empty()) {
     require_no_link(c);

@@ -50,7 +50,10 @@ Weights own_hardware(const EmulateOptions& options) {
     if (options.compute_scale == 1) return kernel_time(task);
     const double scaled =
         static_cast<double>(kernel_time(task)) / options.compute_scale;
-    return static_cast<int64_t>(std::min(scaled, static_cast<double>(kMaxTime)));
+    // At 0 ns, it would have no place in the order of its stream.
+    const double least = kernel_time(task) > 0 ? 1 : 0;
+    return static_cast<int64_t>(
+        std::clamp(scaled, least, static_cast<double>(kMaxTime)));
   };
   return {duration, at_once, wake_up};
 }
