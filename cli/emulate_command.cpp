@@ -3,9 +3,11 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/hardware_profiles.h"
 #include "run/outputs.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/analysis/summary.h"
@@ -19,7 +21,8 @@ namespace lockstep::cli {
 namespace {
 
 struct EmulateCommand {
-  std::string file, out, mode, against;
+  std::string file, out, mode, against, hardware;
+  bool list_hardware = false;
   std::vector<std::string> further;
   bool json = false, optimise_buckets = false;
   int64_t bucket_cap_mb = 25;
@@ -109,13 +112,33 @@ int run_best_buckets(const EmulateCommand& c) {
     std::printf("%s\n", tracer::best_buckets_json(choices).dump(1).c_str());
     return 0;
   }
-  std::printf("assumed: %s; %d ranks each repeat the recorded step\n\n%s",
+  std::printf("assumed: %s; each of %d ranks repeats the recorded step\n\n%s",
               tracer::assumptions(c.options).c_str(), program.devices,
               tracer::best_buckets_text(choices, program).c_str());
   return 0;
 }
 
+/// --sweep link-…: a machine's links are given.
+void require_no_link(const EmulateCommand& c) {
+  for (const std::string& text : c.sweeps) {
+    if (!text.starts_with("link-")) continue;
+    throw UsageError("--sweep " + text +
+                     ": --hardware has links of its own; fix: leave one of them out");
+  }
+}
+
 int run(EmulateCommand c) {
+  if (c.list_hardware) {
+    std::printf("%s", list_hardware().c_str());
+    return 0;
+  }
+  if (c.file.empty()) throw UsageError("TRACE is required; fix: name a recorded trace");
+  std::optional<tracer::Hardware> hardware;
+  if (!c.hardware.empty()) {
+    require_no_link(c);
+    hardware = open_hardware(c.hardware);
+    c.options.hardware = c.program.hardware = &*hardware;
+  }
   const std::vector<tracer::Trace> further = open_further(c);
   for (const tracer::Trace& trace : further) c.program.further.push_back(&trace);
   if (!c.sweeps.empty()) return run_sweep(c);
@@ -140,7 +163,7 @@ void add_emulate(CLI::App& app, Action& action) {
       "emulate", "re-time a trace as if each device had its own hardware");
   auto c = std::make_shared<EmulateCommand>();
   command->footer("Assumed: " + tracer::assumptions({}) + ".");
-  command->add_option("TRACE", c->file, "trace file")->required();
+  command->add_option("TRACE", c->file, "trace file");
   command->add_option("FURTHER", c->further,
                       "constructed: traces of the same device with other batches");
   command->add_option("-o,--out", c->out, "write the emulated trace");
@@ -182,6 +205,13 @@ void add_emulate(CLI::App& app, Action& action) {
       ->excludes(buckets);
   command->add_flag("--measured-durations", c->options.measured_durations,
                     "keep recorded durations and gaps (tests the emulator itself)");
+  auto* hardware = command->add_option(
+      "--hardware", c->hardware,
+      "the links of a machine: a profile's name, or a file that ends in .json");
+  hardware->excludes(buckets);
+  hardware->excludes(command->get_option("--measured-durations"));
+  command->add_flag("--list-hardware", c->list_hardware,
+                    "print the profiles of hardware, and their sources");
   command
       ->add_option("--link-gb-per-s", c->options.link.gb_per_s,
                    "bandwidth of all copies")
@@ -190,6 +220,9 @@ void add_emulate(CLI::App& app, Action& action) {
       ->add_option("--link-latency-us", c->options.link.latency_us,
                    "latency of all copies")
       ->capture_default_str();
+  for (const char* link : {"--link-gb-per-s", "--link-latency-us"}) {
+    hardware->excludes(command->get_option(link));
+  }
   command
       ->add_option("--compute-scale", c->options.compute_scale,
                    "kernels are this many times as fast as recorded")

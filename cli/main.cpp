@@ -34,7 +34,10 @@ int run(int argc, char** argv) {
   for (size_t i = 0; i < lockstep_embedded_file_count(); ++i) {
     const EmbeddedFile& file = lockstep_embedded_files()[i];
     const std::string_view path = file.path;
-    if (path.starts_with("lessons/") || path.ends_with(".gp")) continue;
+    if (path.starts_with("lessons/") || path.ends_with(".gp") ||
+        path.ends_with(".json")) {
+      continue;
+    }
     tracer::add_source(path, {file.begin, file.end});
   }
   std::setvbuf(stdout, nullptr, _IOLBF,

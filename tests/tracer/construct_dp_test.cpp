@@ -230,7 +230,7 @@ TEST(ConstructDp, ReplicasComputeAtTheSameTime) {
 TEST(ConstructDp, SaysWhatItAssumes) {
   const std::string assumed = dp_on(2).lockstep[top::emulation]["assumed"];
   for (const char* part : {"2 devices share a batch of 16", "a host thread of its own",
-                           "in proportion to its bytes", "takes it no time"}) {
+                           "in proportion to its bytes", "takes the host no time"}) {
     EXPECT_NE(assumed.find(part), assumed.npos) << part << " in " << assumed;
   }
 }

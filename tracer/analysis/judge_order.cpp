@@ -5,6 +5,7 @@
 #include <map>
 
 #include "tracer/analysis/judge.h"
+#include "tracer/analysis/judge_links.h"
 #include "tracer/format/times.h"
 
 namespace lockstep::tracer {
@@ -213,6 +214,7 @@ void judge_ports(TraceUnderTest& test) {
   Law& law = test.law("ports", "no emulated port exceeds its bandwidth");
   const Json& emulation = object_arg(test.trace.lockstep, top::emulation);
   const double gb_per_s = number_arg(emulation, "link_gb_per_s");
+  if (emulation.contains("hardware")) return judge_links(test, law);
   if (string_arg(emulation, "durations") != "own hardware" || gb_per_s <= 0) return;
   EmulatedPort sending(law, "sending"), receiving(law, "receiving");
   for (const Event& event : test.trace.events) {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "tracer/emulate/construct/construct.h"
+#include "tracer/emulate/hardware_links.h"
 #include "tracer/emulate/retime.h"
 #include "tracer/format/facts.h"
 #include "tracer/format/lanes.h"
@@ -49,7 +50,10 @@ Weights own_hardware(const EmulateOptions& options) {
     if (options.compute_scale == 1) return kernel_time(task);
     const double scaled =
         static_cast<double>(kernel_time(task)) / options.compute_scale;
-    return static_cast<int64_t>(std::min(scaled, static_cast<double>(kMaxTime)));
+    // At 0 ns, it would have no place in the order of its stream.
+    const double least = kernel_time(task) > 0 ? 1 : 0;
+    return static_cast<int64_t>(
+        std::clamp(scaled, least, static_cast<double>(kMaxTime)));
   };
   return {duration, at_once, wake_up};
 }
@@ -82,6 +86,7 @@ void check_scale(double scale) {
 void forget_ports(Trace& trace) {
   for (Event& event : trace.events) {
     if (event.args.contains(keys::port_held_by)) event.args.erase(keys::port_held_by);
+    if (event.args.contains(keys::via)) event.args.erase(keys::via);
   }
 }
 
@@ -113,11 +118,17 @@ std::string assumptions(const EmulateOptions& options) {
       options.compute_scale == 1
           ? "its CPU time"
           : fmt::format("1/{:.4g} of its CPU time", options.compute_scale);
+  const std::string copies =
+      options.hardware != nullptr
+          ? links_assumed(*options.hardware)
+          : fmt::format(
+                "{} GB/s + {} µs, one at a time out of a device and one at a "
+                "time into it",
+                options.link.gb_per_s, options.link.latency_us);
   return fmt::format(
       "each kernel takes {} on a device with its own hardware; the host keeps its "
-      "recorded pace but wakes up within 20 µs; copies: {} GB/s + {} µs, one at a time "
-      "out of a device and one at a time into it",
-      kernel, options.link.gb_per_s, options.link.latency_us);
+      "recorded pace but wakes up within 20 µs; copies: {}",
+      kernel, copies);
 }
 
 double kernel_flops_per_second(const Trace& trace) {
@@ -145,6 +156,10 @@ Trace emulate(const Trace& trace, const EmulateOptions& options) {
   const TimingGraph graph(result, lanes);
   if (options.measured_durations) {
     take_times(retime(graph, measured()), result);
+  } else if (options.hardware != nullptr) {
+    HardwareLinks links(*options.hardware, result);
+    take_times(links.retime(graph, own_hardware(options)), result);
+    links.describe(result);
   } else {
     const PortSchedule schedule =
         retime_with_ports(graph, own_hardware(options), route_of);
@@ -157,11 +172,16 @@ Trace emulate(const Trace& trace, const EmulateOptions& options) {
   if (const std::string how = construction(trace); !how.empty()) {
     assumed += "; " + how;
   }
-  result.lockstep[top::emulation] = {
+  Json emulation{
       {"assumed", assumed},
-      {"durations", options.measured_durations ? values::measured : "own hardware"},
-      {"link_gb_per_s", options.link.gb_per_s},
-      {"link_latency_us", options.link.latency_us}};
+      {"durations", options.measured_durations ? values::measured : "own hardware"}};
+  if (options.hardware != nullptr && !options.measured_durations) {
+    emulation["hardware"] = hardware_facts(*options.hardware, trace);
+  } else {
+    emulation["link_gb_per_s"] = options.link.gb_per_s;
+    emulation["link_latency_us"] = options.link.latency_us;
+  }
+  result.lockstep[top::emulation] = std::move(emulation);
   if (options.compute_scale != 1) {
     result.lockstep[top::emulation]["compute_scale"] = options.compute_scale;
   }

@@ -16,11 +16,16 @@ struct Link {
   double latency_us = 10;  ///< one cudaMemcpyAsync, from call to first byte
 };
 
+struct Hardware;
+
 struct EmulateOptions {
   /// Keeps every recorded duration and gap: the result equals the
   /// trace to the nanosecond. Used to test the emulator itself.
   bool measured_durations = false;
   Link link;
+  /// If set: the links of copies, instead of `link` and one port per direction. Copies
+  /// that use a link at the same time share it (shared_links.h).
+  const Hardware* hardware = nullptr;
   /// Kernels are this many times as fast as recorded.
   double compute_scale = 1;
 };
@@ -37,7 +42,8 @@ std::string assumptions(const EmulateOptions& options);
 /// given by the link; the host runs as recorded, but its waits end at most 20 µs after
 /// the awaited events. The result contains `clock: emulated` and the assumptions.
 /// Throws std::runtime_error if a link or the scale is not a positive number, if events
-/// wait for each other in a cycle, or if the trace is an import: it has no `deps`.
+/// wait for each other in a cycle, if the trace is an import (it has no `deps`), or if
+/// the hardware has fewer devices than the trace.
 Trace emulate(const Trace& trace, const EmulateOptions& options = {});
 
 }  // namespace lockstep::tracer

@@ -1,12 +1,12 @@
 #include "tracer/emulate/retime.h"
 
 #include <algorithm>
-#include <numeric>
 #include <queue>
 #include <tuple>
 #include <unordered_map>
 
 #include "base/memory.h"
+#include "tracer/emulate/moments.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
 
@@ -42,7 +42,8 @@ bool ends_sync(const TimingGraph& graph, size_t moment) {
   return TimingGraph::is_end(moment) && graph.edges(moment).front().kind == Kind::sync;
 }
 
-/// Computes when a moment happens, from the times of everything that it waits for.
+}  // namespace
+
 void place(const TimingGraph& graph, const Weights& weights, Schedule& schedule,
            size_t moment) {
   const Event& event = graph.trace().events[TimingGraph::event_of(moment)];
@@ -67,41 +68,7 @@ void place(const TimingGraph& graph, const Weights& weights, Schedule& schedule,
   time = std::clamp(time, kEarliest, kLatest);
 }
 
-/// The moments that wait for each moment: the edges of the graph, reversed.
-class Followers {
- public:
-  explicit Followers(const TimingGraph& graph)
-      : first_(graph.moments() + 1), missing_(graph.moments()) {
-    each_edge(graph, [&](uint32_t from, size_t) { ++first_[from + 1]; });
-    std::partial_sum(first_.begin(), first_.end(), first_.begin());
-    followers_.resize(first_.back());
-    std::vector<uint32_t> next(first_.begin(), first_.end() - 1);
-    each_edge(graph, [&](uint32_t from, size_t moment) {
-      followers_[next[from]++] = static_cast<uint32_t>(moment);
-      ++missing_[moment];
-    });
-  }
-
-  bool waits(size_t moment) const { return missing_[moment] > 0; }
-
-  /// Calls `visit` for each moment that was waiting only for this one.
-  template <typename Visit>
-  void release(size_t moment, Visit visit) {
-    for (uint32_t i = first_[moment]; i < first_[moment + 1]; ++i) {
-      if (--missing_[followers_[i]] == 0) visit(followers_[i]);
-    }
-  }
-
- private:
-  template <typename Visit>
-  static void each_edge(const TimingGraph& graph, Visit visit) {
-    for (size_t moment = 0; moment < graph.moments(); ++moment) {
-      for (const TimingEdge& edge : graph.edges(moment)) visit(edge.from, moment);
-    }
-  }
-
-  std::vector<uint32_t> first_, followers_, missing_;
-};
+namespace {
 
 /// Which copy holds each port, and until when.
 class Ports {

@@ -140,6 +140,8 @@ inline constexpr char bytes[] = "bytes";
 inline constexpr char queued_us[] = "queued_us";
 inline constexpr char port_held_by[] =
     "port_held_by";  ///< the copy that held a port until this one could start
+inline constexpr char via[] = "via";  ///< of an emulated copy: `gpu0>switch0>gpu1`
+inline constexpr char protocol[] = "protocol";  ///< of a collective: `LL`, `Simple`, …
 inline constexpr char cpu_us[] = "cpu_us";
 /// The number of its device's (its sender's) memory counters that were recorded before
 /// the task was enqueued.
@@ -193,6 +195,7 @@ inline constexpr char seq[] = "seq";
 inline constexpr char bucket[] = "bucket";
 inline constexpr char params[] = "params";
 inline constexpr char ring_step[] = "ring_step";
+inline constexpr char tree_step[] = "tree_step";
 // Steps.
 inline constexpr char kind[] = "kind";
 inline constexpr char batch[] = "batch";

@@ -8,6 +8,7 @@
 #include "tracer/emulate/construct/rank_program.h"
 #include "tracer/emulate/construct/recorded_step.h"
 #include "tracer/emulate/construct/repeat.h"
+#include "tracer/emulate/hardware/hardware.h"
 
 namespace lockstep::tracer {
 
@@ -36,6 +37,12 @@ Json constructed_facts(const Trace& trace, const ConstructedProgram& program,
              {"mode", program.mode},
              {"devices", program.devices},
              {"batch", batch}};
+  if (program.hardware != nullptr) facts["hardware"] = program.hardware->name;
+  if (program.hardware != nullptr && program.mode == "dp") {
+    const HostCosts& host = program.hardware->host;
+    facts["replicate"] = program.hardware->nccl ? "nccl broadcast" : "peer copies";
+    facts["replica_us_per_parameter"] = host.replica_us_per_parameter;
+  }
   if (program.further.empty()) return facts;
   facts["recorded_batches"] = Json::array({recorded_step(trace).batch});
   for (const Trace* other : program.further) {
@@ -49,10 +56,44 @@ namespace {
 std::string between_batches(const Json& facts) {
   if (!facts.contains("recorded_batches")) return "";
   return fmt::format(
-      "; recorded were batches of {}: times of a batch between two of them lie on a "
-      "line "
-      "between theirs",
+      "; batches of {} were recorded: the times of a batch between two of them lie on "
+      "a line between theirs",
       fmt::join(facts["recorded_batches"].get<std::vector<int64_t>>(), ", "));
+}
+
+/// Returns how replicas are made, as parts of a sentence.
+std::string replicas_text(const Json& facts) {
+  const std::string broadcast =
+      string_arg(facts, "replicate") == "nccl broadcast"
+          ? "parameters are broadcast as by NCCL, from each device to the next in up "
+            "to 8 pieces; "
+          : "";
+  const double us = number_arg(facts, "replica_us_per_parameter");
+  if (us == 0) {
+    return broadcast +
+           "starting threads and making the replicas' modules takes the host no time";
+  }
+  return broadcast + fmt::format(
+                         "making the replicas' modules takes the host {:g} µs "
+                         "per parameter and further replica, and starting "
+                         "threads no time",
+                         us);
+}
+
+std::string shared_batch(int devices, int64_t batch) {
+  if (devices == 1) {
+    return fmt::format("one device repeats it with a batch of {}", batch);
+  }
+  return fmt::format(
+      "{} devices share a batch of {}, each replica repeats the step's forward and "
+      "backward pass, started by a host thread of its own, and the time in which "
+      "device 0 computes the loss of the whole batch is in proportion to its bytes",
+      devices, batch);
+}
+
+/// `1 rank repeats` it.
+std::string ranks_repeat(int ranks) {
+  return ranks == 1 ? "1 rank repeats" : fmt::format("each of {} ranks repeats", ranks);
 }
 
 }  // namespace
@@ -64,20 +105,16 @@ std::string construction(const Trace& trace) {
   const int64_t batch = facts.value("batch", int64_t{0});
   if (facts.value("mode", "ddp") == "dp") {
     return fmt::format(
-        "constructed from the median training step of one device: {} devices share a "
-        "batch of {}, each replica repeats the step's forward and backward pass, "
-        "started by a host thread of its own, and device 0 computes the loss of the "
-        "whole batch in time in proportion to its bytes; packing, adding and joining "
-        "tensors moves memory as fast as the step's own kernels; launching a kernel or "
-        "a copy takes the host as long as its median launch; starting threads and "
-        "making the replicas' modules takes it no time{}",
-        devices, batch, between_batches(facts));
+        "constructed from the median training step of one device: {}; packing, adding "
+        "and joining tensors moves memory as fast as the step's own kernels; launching "
+        "a kernel or a copy takes the host as long as the step's median launch; {}{}",
+        shared_batch(devices, batch), replicas_text(facts), between_batches(facts));
   }
   return fmt::format(
-      "constructed from the median training step of one device: {} ranks each repeat "
-      "it with a batch of {}; bucket copies move memory as fast as the step's own "
-      "kernels, and launching one takes the host as long as its median launch{}",
-      devices, batch / std::max(1, devices), between_batches(facts));
+      "constructed from the median training step of one device: {} it with a batch of "
+      "{}; bucket copies move memory as fast as the step's own kernels, and launching "
+      "one takes the host as long as the step's median launch{}",
+      ranks_repeat(devices), batch / std::max(1, devices), between_batches(facts));
 }
 
 }  // namespace lockstep::tracer

@@ -9,6 +9,8 @@
 
 namespace lockstep::tracer {
 
+struct Hardware;
+
 struct ConstructedProgram {
   int devices = 2;
   int64_t batch = 0;  ///< of all devices; 0: the batch of the trace on each of them
@@ -20,6 +22,9 @@ struct ConstructedProgram {
   /// Recordings of the same device with other batches: batches between are possible,
   /// too (recorded_batches.h).
   std::vector<const Trace*> further = {};
+  /// If set: its library chooses how gradients are summed and parameters broadcast, and
+  /// DataParallel's host takes its time. A program for hardware is emulated with it.
+  const Hardware* hardware = nullptr;
 };
 
 /// The largest number of devices for which each message of a ring is an event.

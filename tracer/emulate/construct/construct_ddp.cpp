@@ -8,11 +8,14 @@
 #include "tracer/emulate/construct/rank_program.h"
 #include "tracer/emulate/construct/recorded_batches.h"
 #include "tracer/emulate/construct/repeat.h"
+#include "tracer/emulate/hardware/nccl.h"
 
 namespace lockstep::tracer {
 namespace {
 
 constexpr const char* kRing = "ring";
+constexpr int64_t kPiece = 64 << 10;  // bytes: of a tree's buffer
+constexpr int64_t kPieces = 8;        // at most
 
 void require_possible(const ConstructedProgram& program) {
   require_device_count(program.devices);
@@ -64,6 +67,9 @@ class DdpRank {
                    ? plan::rebuilt_buckets(items, order, program.bucket_cap)
                    : cut(order, program.buckets);
     packed_.resize(step.parameters.size(), kNone);
+    if (program.hardware == nullptr) return;
+    Topology topology(*program.hardware, program.devices);
+    ring_ = ring_of(topology, *program.hardware, program.devices);
   }
 
   std::vector<Event> run() {
@@ -169,10 +175,26 @@ class DdpRank {
               {keys::seq, collectives_.size()},
               {keys::tensor, tensor}};
     args.update(more);
-    const int64_t id = rank_.collective(op, name, std::move(deps), std::move(args));
-    collectives_.push_back({id, numel, bytes / std::max<int64_t>(1, numel)});
-    rank_.task(id).dur = room_for_messages(program_.devices);
-    return id;
+    RepeatedCollective facts{kNone, numel, bytes / std::max<int64_t>(1, numel)};
+    const CollectiveChoice choice = choose(name, bytes);
+    if (!choice.protocol.empty()) args[keys::protocol] = choice.protocol;
+    if (choice.algorithm != kRing) {
+      args[keys::algorithm] = choice.algorithm;
+      facts.pieces = static_cast<int>(std::clamp<int64_t>(bytes / kPiece, 1, kPieces));
+      facts.per_machine = program_.hardware->devices;
+    }
+    facts.id = rank_.collective(op, name, std::move(deps), std::move(args));
+    rank_.task(facts.id).dur = facts.pieces > 0
+                                   ? room_for_tree(program_.devices, facts.pieces)
+                                   : room_for_messages(program_.devices);
+    collectives_.push_back(facts);
+    return facts.id;
+  }
+
+  /// Only for sums there is a choice.
+  CollectiveChoice choose(const std::string& name, int64_t bytes) const {
+    if (program_.hardware == nullptr || name != reasons::all_reduce) return {};
+    return choose_all_reduce(bytes, ring_, *program_.hardware);
   }
 
   const RecordedStep& step_;
@@ -182,6 +204,7 @@ class DdpRank {
   std::vector<int64_t> packed_;  ///< by parameter: the kernel that filled its place
   std::vector<int64_t> sums_;    ///< by bucket: its all-reduce
   std::vector<RepeatedCollective> collectives_;
+  RingOfDevices ring_;
   int64_t broadcast_bytes_ = 0;
 };
 

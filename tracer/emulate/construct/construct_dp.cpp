@@ -26,7 +26,7 @@ Trace construct_dp(const Trace& trace, const ConstructedProgram& program) {
     }
     steps.push_back(&by_chunk[chunk]);
   }
-  DpProgram dp(steps, program.devices, device_type(trace.lockstep));
+  DpProgram dp(steps, program.devices, device_type(trace.lockstep), program.hardware);
   Trace result;
   result.lockstep = trace.lockstep;
   result.other = trace.other;

@@ -3,10 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "engine/plan/ring.h"
+#include "tracer/emulate/hardware/hardware.h"
 #include "tracer/format/facts.h"
 
 namespace lockstep::tracer {
+
+namespace {
+
+constexpr int64_t kPieceOfBroadcast = 512 << 10;  // bytes
+constexpr int64_t kPiecesOfBroadcast = 8;         // at most
+
+}  // namespace
 
 std::vector<Coalesced> replicated(const RecordedStep& step) {
   std::vector<Coalesced> all(1);
@@ -89,21 +99,55 @@ void DpProgram::replicate() {
       program_.kernel(
           {replicate_, 0, "flatten_many", phases::replicate, 2 * all.bytes_of(group)});
       program_.launch(main_);
-      for (int i = 1; i < replicas(); ++i) {
-        send(main_, "aten::to",
-             {.src = 0,
-              .dst = i,
-              .why = reasons::replicate,
-              .phase = phases::replicate,
-              .tensor = "group",
-              .dtype = all.dtype,
-              .shape = {all.numel_of(group)},
-              .bytes = all.bytes_of(group)});
-      }
+      const ProcessProgram::Copy copy{.why = reasons::replicate,
+                                      .phase = phases::replicate,
+                                      .tensor = "group",
+                                      .dtype = all.dtype,
+                                      .shape = {all.numel_of(group)},
+                                      .bytes = all.bytes_of(group)};
+      hardware_ != nullptr && hardware_->nccl ? hand_on(copy) : send_to_each(copy);
     }
+  }
+  if (hardware_ != nullptr) {
+    const double parameters = static_cast<double>(first().step->parameters.size());
+    main_.now += std::llround(hardware_->host.replica_us_per_parameter * 1e3 *
+                              parameters * (replicas() - 1));
   }
   program_.host(replicate_).args[keys::bytes] = moved;
   program_.close(main_, replicate_);
+}
+
+void DpProgram::send_to_each(const ProcessProgram::Copy& group) {
+  for (int i = 1; i < replicas(); ++i) {
+    ProcessProgram::Copy copy = group;
+    copy.src = 0;
+    copy.dst = i;
+    send(main_, "aten::to", copy);
+  }
+}
+
+void DpProgram::hand_on(const ProcessProgram::Copy& group) {
+  const int64_t op = program_.open(main_, categories::op, "nccl::broadcast",
+                                   {{keys::shapes, Json::array({group.shape})}});
+  const int64_t item = group.bytes / group.shape[0];
+  const int64_t pieces =
+      std::clamp<int64_t>(group.bytes / kPieceOfBroadcast, 1, kPiecesOfBroadcast);
+  for (const auto& piece :
+       plan::ring_chunks(group.shape[0], static_cast<int>(pieces))) {
+    IdList before;
+    for (int i = 1; i < replicas(); ++i) {
+      ProcessProgram::Copy copy = group;
+      copy.op = op;
+      copy.src = i - 1;
+      copy.dst = i;
+      copy.shape = {piece.count};
+      copy.bytes = piece.count * item;
+      copy.modelled = true;
+      before = {program_.copy(copy, before)};
+    }
+  }
+  program_.launch(main_);
+  program_.close(main_, op);
 }
 
 int64_t DpProgram::repeat_model(int replica, Thread& thread, int64_t parent) {

@@ -8,8 +8,11 @@
 namespace lockstep::tracer {
 
 DpProgram::DpProgram(const std::vector<const RecordedStep*>& steps, int devices,
-                     std::string device_type)
-    : devices_(devices), device_type_(std::move(device_type)), program_(steps) {
+                     std::string device_type, const Hardware* hardware)
+    : devices_(devices),
+      device_type_(std::move(device_type)),
+      hardware_(hardware),
+      program_(steps) {
   for (const RecordedStep* step : steps) {
     replicas_.emplace_back(*step);
     chunks_.push_back(step->batch);

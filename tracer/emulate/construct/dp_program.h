@@ -12,6 +12,8 @@
 
 namespace lockstep::tracer {
 
+struct Hardware;
+
 /// Tensors that are sent in groups.
 struct Coalesced {
   std::string dtype;
@@ -42,7 +44,7 @@ class DpProgram {
  public:
   /// `steps`: what the replica of each chunk repeats. They must outlive this object.
   DpProgram(const std::vector<const RecordedStep*>& steps, int devices,
-            std::string device_type);
+            std::string device_type, const Hardware* hardware);
 
   /// Returns all events of the step. May be called once.
   std::vector<Event> run();
@@ -72,6 +74,10 @@ class DpProgram {
             const IdList& deps = {});
   void scatter();
   void replicate();
+  /// Device 0 sends a group to each other device.
+  void send_to_each(const ProcessProgram::Copy& group);
+  /// As NCCL broadcasts: each device hands the group on to the next one, in pieces.
+  void hand_on(const ProcessProgram::Copy& group);
   /// Repeats the network's forward pass, whose kernels belong to the given phase.
   /// Returns the id of its call.
   int64_t repeat_model(int replica, Thread& thread, int64_t parent);
@@ -112,6 +118,7 @@ class DpProgram {
 
   const int devices_;
   const std::string device_type_;
+  const Hardware* hardware_;
   ProcessProgram program_;
   std::vector<ReplicaStep> replicas_;
   std::vector<int64_t> chunks_;

@@ -75,7 +75,8 @@ void ProcessProgram::close(Thread& thread, int64_t id) {
 
 int64_t ProcessProgram::memory_time(int64_t bytes) const {
   if (costs_.bytes_per_ns <= 0) return 0;
-  return static_cast<int64_t>(static_cast<double>(bytes) / costs_.bytes_per_ns);
+  const double time = static_cast<double>(bytes) / costs_.bytes_per_ns;
+  return std::max<int64_t>(1, static_cast<int64_t>(time));
 }
 
 Event ProcessProgram::make_task(const char* cat, const char* name, int device,
@@ -128,6 +129,7 @@ int64_t ProcessProgram::copy(const Copy& copy, const IdList& deps) {
   task.args[keys::dtype] = copy.dtype;
   task.args[keys::phase] = copy.phase;
   task.args[keys::shape] = copy.shape;
+  if (copy.modelled) task.args[keys::modelled] = true;
   streams_[copy.dst].last_copy = task.id;
   streams_[copy.dst].awaited.push_back(task.id);
   tasks_.push_back(std::move(task));

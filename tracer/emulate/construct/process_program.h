@@ -54,6 +54,7 @@ class ProcessProgram {
     std::string dtype;
     std::vector<int64_t> shape;
     int64_t bytes = 0;
+    bool modelled = false;  ///< one of a library's broadcast
   };
   /// Enqueues a copy that waits for the kernels that its source has been given, and for
   /// `deps`; later kernels of its destination wait for it. Returns its id.

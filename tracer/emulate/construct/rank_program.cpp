@@ -117,7 +117,8 @@ int64_t RankProgram::kernel(const char* op, const char* name, const char* phase,
   Event task = make_task(categories::kernel, name, kCompute, std::move(deps));
   task.op = op_id;
   if (costs_.bytes_per_ns > 0) {
-    task.dur = static_cast<int64_t>(static_cast<double>(bytes) / costs_.bytes_per_ns);
+    const double time = static_cast<double>(bytes) / costs_.bytes_per_ns;
+    task.dur = std::max<int64_t>(1, static_cast<int64_t>(time));
   }
   task.args[keys::phase] = phase;
   task.args[keys::bytes] = bytes;

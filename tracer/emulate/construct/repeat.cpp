@@ -3,15 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "engine/plan/ring.h"
+#include "engine/plan/tree.h"
 #include "tracer/format/facts.h"
 
 namespace lockstep::tracer {
 namespace {
 
 constexpr int64_t kCommStream = 2;
+/// Time in which a rank's messages of one step of a tree begin, one after another.
+constexpr int64_t kTreeStep = 5;
 
 /// Numbers of the copies: each rank's ids follow those of the rank before it.
 class Renumbering {
@@ -117,25 +121,42 @@ class Messages {
       std::vector<int64_t> now;
       for (int rank = 0; rank < ranks_; ++rank) {
         const plan::RingStep& action = plans[rank][step];
+        const int64_t before = received[action.receive_from];
         now.push_back(send(action.receive_from, rank, step,
                            chunks[action.receive_chunk].count,
-                           received[action.receive_from]));
+                           before == kNone ? IdList{} : IdList{before}));
       }
       received = std::move(now);
     }
   }
 
+  void tree_all_reduce() {
+    const auto pieces = plan::ring_chunks(facts_.numel, facts_.pieces);
+    std::vector<int64_t> ids;
+    std::map<std::pair<int, int>, int> together;  // by receiver and step
+    for (const plan::TreeSend& planned : plan::tree_all_reduce(
+             plan::tree_parents(ranks_, facts_.per_machine), facts_.pieces)) {
+      IdList after;
+      for (const size_t before : planned.after) after.push_back(ids[before]);
+      ids.push_back(send(planned.from, planned.to, planned.step,
+                         pieces[planned.piece].count, std::move(after)));
+      events_.back().ts = call_.ts + 1 + kTreeStep * planned.step +
+                          together[{planned.to, planned.step}]++;
+    }
+  }
+
   void broadcast() {
-    int64_t before = kNone;
+    IdList before;
     for (int rank = 1; rank < ranks_; ++rank) {
-      before = send(rank - 1, rank, rank - 1, facts_.numel, before);
+      const int64_t id = send(rank - 1, rank, rank - 1, facts_.numel, before);
+      before = {id};
     }
   }
 
  private:
-  /// `after`: the message after which this one is ready, or kNone: the sender's first
-  /// one waits for what its collective waits for.
-  int64_t send(int from, int to, int step, int64_t numel, int64_t after) {
+  /// `after`: the messages after which this one is ready; without any, it waits for
+  /// what the sender's collective waits for.
+  int64_t send(int from, int to, int step, int64_t numel, IdList after) {
     Event message;
     message.cat = categories::copy;
     message.name = call_.name;
@@ -146,9 +167,8 @@ class Messages {
     message.id = next_id_++;
     message.step = call_.step;
     message.op = numbers_.id(call_.op, to);
-    if (after != kNone) {
-      message.deps.push_back(after);
-    } else {
+    message.deps = std::move(after);
+    if (message.deps.empty()) {
       message.deps = call_.deps;
       renumber(message.deps, numbers_, from);
     }
@@ -164,11 +184,16 @@ class Messages {
                         {keys::shape, Json::array({numel})},
                         {keys::group, call_.args[keys::group]},
                         {keys::seq, call_.args[keys::seq]},
-                        {keys::ring_step, step},
+                        {is_tree() ? keys::tree_step : keys::ring_step, step},
                         {keys::phase, call_.args[keys::phase]}};
+    for (const char* key : {keys::algorithm, keys::protocol}) {
+      if (call_.args.contains(keys::protocol)) message.args[key] = call_.args[key];
+    }
     events_.push_back(std::move(message));
     return events_.back().id;
   }
+
+  bool is_tree() const { return text_arg(call_.args, keys::algorithm) == "tree"; }
 
   const Event& call_;
   const RepeatedCollective& facts_;
@@ -201,6 +226,10 @@ void describe_devices(Json& lockstep, int count, Ranks ranks) {
 
 int64_t room_for_messages(int ranks) { return ranks == 1 ? 0 : 4 * int64_t{ranks} + 1; }
 
+int64_t room_for_tree(int ranks, int pieces) {
+  return kTreeStep * (2 * int64_t{ranks} + pieces + 1);
+}
+
 Trace repeat_on_ranks(const Trace& trace, const RecordedStep& step,
                       const std::vector<Event>& events,
                       const std::vector<RepeatedCollective>& collectives, int ranks) {
@@ -226,7 +255,9 @@ Trace repeat_on_ranks(const Trace& trace, const RecordedStep& step,
   for (const RepeatedCollective& collective : collectives) {
     const Event& call = *calls.at(collective.id);
     Messages messages(call, collective, numbers, ranks, next_id, result.events);
-    if (call.name == reasons::all_reduce) {
+    if (call.name == reasons::all_reduce && collective.pieces > 0) {
+      messages.tree_all_reduce();
+    } else if (call.name == reasons::all_reduce) {
       messages.all_reduce();
     } else {
       messages.broadcast();

@@ -9,6 +9,9 @@ namespace lockstep::tracer {
 struct RepeatedCollective {
   int64_t id = kNone;  ///< of its event
   int64_t numel = 0, item_bytes = 0;
+  /// Of a tree: into how many pieces the buffer is cut (0: not a tree), and how many
+  /// ranks share a machine.
+  int pieces = 0, per_machine = 1;
 };
 
 /// Returns the type of a trace's devices: `cpu`.
@@ -22,10 +25,12 @@ void describe_devices(Json& lockstep, int count, Ranks ranks);
 /// Returns the length that the event of a collective must have, so that its messages
 /// lie inside it (ns; the emulator replaces it).
 int64_t room_for_messages(int ranks);
+int64_t room_for_tree(int ranks, int pieces);
 
 /// Returns a trace in which each of `ranks` ranks has `events`, with ids, lanes and
 /// devices of its own. Collectives exchange messages around a ring: all-reduces as
-/// plan::ring_all_reduce, broadcasts from each rank to the next.
+/// plan::ring_all_reduce, or along a tree (plan::tree_all_reduce), broadcasts from each
+/// rank to the next.
 Trace repeat_on_ranks(const Trace& trace, const RecordedStep& step,
                       const std::vector<Event>& events,
                       const std::vector<RepeatedCollective>& collectives, int ranks);

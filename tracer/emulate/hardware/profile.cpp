@@ -1,0 +1,167 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <stdexcept>
+
+#include "tracer/emulate/hardware/hardware.h"
+
+namespace lockstep::tracer {
+namespace {
+
+/// Reads a profile, and names the file and the entry in every error.
+class ProfileReader {
+ public:
+  explicit ProfileReader(const std::string& file) : file_(file) {}
+
+  Hardware read(std::string_view text) {
+    const Json json = Json::parse(text, nullptr, false);
+    if (!json.is_object()) fail("it is not a JSON object");
+    Hardware result;
+    result.name = word(json, "name", "the profile");
+    result.description = word(json, "description", "the profile");
+    result.source = word(json, "source", "the profile");
+    read_links(json, result);
+    read_machine(json, result);
+    read_network(json, result);
+    read_host(json, result);
+    if (json.contains("collectives")) {
+      const std::string library = word(json, "collectives", "the profile");
+      if (library != "nccl" && library != "ring") {
+        fail(fmt::format("collectives are '{}'; fix: write `nccl` or `ring`", library));
+      }
+      result.nccl = library == "nccl";
+    }
+    return result;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& why) const {
+    throw std::runtime_error(fmt::format("hardware profile {}: {}", file_, why));
+  }
+
+  std::string word(const Json& json, const char* key, const std::string& where) const {
+    const auto found = json.find(key);
+    if (found != json.end() && found->is_string() && !found->get<std::string>().empty())
+      return found->get<std::string>();
+    fail(fmt::format("{} has no text `{}`; fix: add it", where, key));
+  }
+
+  double number(const Json& json, const char* key, const std::string& where,
+                bool may_be_zero) const {
+    const auto found = json.find(key);
+    const double value = found != json.end() && found->is_number()
+                             ? found->get<double>()
+                             : std::numeric_limits<double>::quiet_NaN();
+    if (value >= 0 && value < 1e9 && (value > 0 || may_be_zero)) return value;
+    fail(fmt::format("{} has no number `{}` {} 0; fix: add it", where, key,
+                     may_be_zero ? "of at least" : "above"));
+  }
+
+  bool flag(const Json& json, const char* key, bool otherwise) const {
+    const auto found = json.find(key);
+    if (found == json.end()) return otherwise;
+    if (!found->is_boolean()) fail(fmt::format("`{}` is not true or false", key));
+    return found->get<bool>();
+  }
+
+  const Json& part(const Json& json, const char* key) const {
+    const auto found = json.find(key);
+    if (found == json.end()) fail(fmt::format("it has no `{}`; fix: add it", key));
+    return *found;
+  }
+
+  LinkClass link_class(const std::string& text, const std::string& where) const {
+    if (text == "pcie") return LinkClass::pcie;
+    if (text == "nvlink") return LinkClass::nvlink;
+    if (text == "network") return LinkClass::network;
+    fail(fmt::format("{} is of class '{}'; fix: write `pcie`, `nvlink` or `network`",
+                     where, text));
+  }
+
+  void read_links(const Json& json, Hardware& result) const {
+    for (const auto& [name, link] : part(json, "links").items()) {
+      const std::string where = fmt::format("link `{}`", name);
+      if (!link.is_object()) fail(where + " is not an object");
+      LinkKind kind;
+      kind.name = name;
+      kind.source = word(link, "source", where);
+      kind.link_class = link_class(word(link, "class", where), where);
+      kind.gb_per_s = number(link, "gb_per_s", where, false);
+      kind.latency_us = number(link, "latency_us", where, true);
+      kind.peer_to_peer = flag(link, "peer_to_peer", true);
+      kind.half_duplex = flag(link, "half_duplex", false);
+      result.kinds.push_back(std::move(kind));
+    }
+  }
+
+  size_t kind_of(const Json& wire, const Hardware& hardware) const {
+    const std::string name = word(wire, "link", "a wire");
+    for (size_t i = 0; i < hardware.kinds.size(); ++i) {
+      if (hardware.kinds[i].name == name) return i;
+    }
+    fail(fmt::format("a wire has the link `{}`, which is not among `links`", name));
+  }
+
+  /// `gpu*` means all devices.
+  std::vector<std::string> ends(const Json& wire, const char* key,
+                                const Hardware& hardware) const {
+    const Json& names = part(wire, key);
+    if (!names.is_array()) fail(fmt::format("`{}` of a wire is not a list", key));
+    std::vector<std::string> result;
+    for (const Json& name : names) {
+      if (!name.is_string()) fail(fmt::format("`{}` of a wire has no name", key));
+      const auto text = name.get<std::string>();
+      for (int i = 0; text == "gpu*" && i < hardware.devices; ++i) {
+        result.push_back(fmt::format("gpu{}", i));
+      }
+      if (text != "gpu*") result.push_back(text);
+    }
+    return result;
+  }
+
+  void read_machine(const Json& json, Hardware& result) const {
+    const Json& machine = part(json, "machine");
+    if (!machine.is_object()) fail("`machine` is not an object");
+    const double devices = number(machine, "devices", "`machine`", false);
+    if (devices != std::floor(devices) || devices > 1024) {
+      fail("`devices` is not a whole number from 1 to 1024");
+    }
+    result.devices = static_cast<int>(devices);
+    for (const Json& wire : part(machine, "wires")) {
+      if (!wire.is_object()) fail("a wire is not an object");
+      const size_t kind = kind_of(wire, result);
+      for (const std::string& from : ends(wire, "from", result)) {
+        for (const std::string& to : ends(wire, "to", result)) {
+          result.wires.push_back({from, to, kind});
+        }
+      }
+    }
+  }
+
+  void read_network(const Json& json, Hardware& result) const {
+    const auto found = json.find("network");
+    if (found == json.end()) return;
+    if (!found->is_object()) fail("`network` is not an object");
+    result.network = {word(*found, "from", "`network`"), "network",
+                      kind_of(*found, result)};
+  }
+
+  void read_host(const Json& json, Hardware& result) const {
+    const auto found = json.find("host");
+    if (found == json.end()) return;
+    if (!found->is_object()) fail("`host` is not an object");
+    result.host.replica_us_per_parameter =
+        number(*found, "replica_us_per_parameter", "`host`", true);
+    result.host.source = word(*found, "source", "`host`");
+  }
+
+  const std::string& file_;
+};
+
+}  // namespace
+
+Hardware parse_hardware(std::string_view text, const std::string& file) {
+  return ProfileReader(file).read(text);
+}
+
+}  // namespace lockstep::tracer
