@@ -315,6 +315,8 @@ bool EventFacts::has_criterion() const {
 
 bool EventFacts::is_hybrid() const { return model_.meta_text(top::mode) == "hybrid"; }
 
+bool EventFacts::has_servers() const { return model_.meta_text(top::mode) == "ps"; }
+
 bool EventFacts::loss_on_each() const { return is_dp() && has_criterion(); }
 
 bool EventFacts::loss_inside() const {

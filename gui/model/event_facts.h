@@ -83,6 +83,7 @@ class EventFacts {
   bool is_complete() const;       ///< an op without kernels here really had none
   bool has_criterion() const;     ///< mode dp-criterion
   bool is_hybrid() const;         ///< features on several devices, classifier on one
+  bool has_servers() const;       ///< mode ps
   bool averages_weights() const;  ///< mode local-sgd, with several ranks
   bool loss_on_each() const;      ///< mode dp-criterion, on several devices
   bool loss_inside() const;       ///< the same, with --loss-in-forward

@@ -75,8 +75,11 @@ class Narrator : EventFacts {
       facts_.share("longest_share", part_of_step(longest->cost.device));
     }
     const bool ddp = is_ddp() && string_arg(args_, keys::kind) == values::train;
-    return say(
-        {ddp ? "step/ddp" : "", "step/" + string_arg(args_, keys::kind), "step"});
+    const bool own_pace = args_.contains(keys::worker) ||
+                          (args_.contains(keys::consistency) &&
+                           string_arg(args_, keys::consistency) != values::in_step);
+    return say({own_pace ? "step/worker" : "", ddp ? "step/ddp" : "",
+                "step/" + string_arg(args_, keys::kind), "step"});
   }
 
   std::string phase() {
@@ -116,7 +119,12 @@ class Narrator : EventFacts {
     if (name() == phases::forward && !is_dp() && !is_ddp() && !trains())
       special = "eval";
     if (name() == phases::pull) add_traffic(reasons::pull, true);
+    if (name() == phases::pull && string_arg(step_args_, keys::lock) == names::step) {
+      special = "locked";
+    }
     if (name() == phases::optimizer && add_shared_update()) special = "shared";
+    if (has_servers()) special = add_server();
+    if (step_args_.contains(keys::micro_batches)) special = "pipeline";
     if (name() == phases::scatter && from_ != kHostDevice) special = "device";
     if (name() == phases::h2d && is_dp() && caused.copies == 1 &&
         string_arg(step_args_, keys::input_on) == values::host) {
@@ -134,6 +142,16 @@ class Narrator : EventFacts {
       facts_.number("micro_batch", int_arg(args_, keys::micro_batch, -1));
     }
     return say({"phase/" + name() + "/" + special, "phase/" + name(), "phase"});
+  }
+
+  /// Returns "server" for what concerns one of the servers, else "servers".
+  std::string add_server() {
+    const int64_t server = int_arg(args_, keys::server, -1);
+    if (server < 0) return "servers";
+    facts_.number("server", server);
+    facts_.number("worker", int_arg(args_, keys::worker, -1));
+    facts_.number("read", int_arg(args_, keys::read_version, -1));
+    return "server";
   }
 
   /// Returns false unless the phase updates a model that workers share.
@@ -286,6 +304,10 @@ class Narrator : EventFacts {
     if (why == reasons::scatter && add_chunk(copy)) special = "chunk";
     if (why == reasons::replicate || why == reasons::reduce) special = add_group(copy);
     if (why == reasons::d2h) special = copy.bytes <= 8 ? "number" : "";
+    if (has_servers() && tensor != "initial weights" &&
+        (why == reasons::pull || why == reasons::push)) {
+      special = "server";
+    }
     const bool states_place = why == reasons::h2d && tensor == "labels";
     if (why == reasons::loss_grad && loss_inside()) special = "inside";
     if (loss_on_each() && (states_place || why == reasons::metrics))

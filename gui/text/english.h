@@ -33,6 +33,7 @@
 #include "gui/text/english_host.h"
 #include "gui/text/english_hybrid.h"
 #include "gui/text/english_pipeline.h"
+#include "gui/text/english_servers.h"
 #include "gui/text/english_shared.h"
 
 namespace lockstep::gui {
@@ -42,7 +43,7 @@ inline constexpr auto kEnglish = [] {
   std::array<Template, std::size(kEnglishHost) + std::size(kEnglishDevices) +
                            std::size(kEnglishCriterion) + std::size(kEnglishAverages) +
                            std::size(kEnglishShared) + std::size(kEnglishPipeline) +
-                           std::size(kEnglishHybrid)>
+                           std::size(kEnglishHybrid) + std::size(kEnglishServers)>
       all{};
   auto end = std::copy(std::begin(kEnglishHost), std::end(kEnglishHost), all.begin());
   end = std::copy(std::begin(kEnglishDevices), std::end(kEnglishDevices), end);
@@ -50,7 +51,8 @@ inline constexpr auto kEnglish = [] {
   end = std::copy(std::begin(kEnglishAverages), std::end(kEnglishAverages), end);
   end = std::copy(std::begin(kEnglishShared), std::end(kEnglishShared), end);
   end = std::copy(std::begin(kEnglishPipeline), std::end(kEnglishPipeline), end);
-  std::copy(std::begin(kEnglishHybrid), std::end(kEnglishHybrid), end);
+  end = std::copy(std::begin(kEnglishHybrid), std::end(kEnglishHybrid), end);
+  std::copy(std::begin(kEnglishServers), std::end(kEnglishServers), end);
   return all;
 }();
 

@@ -38,7 +38,7 @@ inline constexpr Template kEnglishHybrid[] = {
     {"phase/optimizer/hybrid",
      "Every device of the features makes the **same update** with the same gradients, "
      "so that their weights stay equal and none are sent. The classifier is updated "
-     "once[, in {cost}][, {share} of the step]."},
+     "once, on its own device."},
     {"op/GatherBackward/hybrid",
      "**GatherBackward** is gather in reverse: each device gets the **gradient of its "
      "chunk**.[ {later}]"},

@@ -9,6 +9,11 @@
 namespace lockstep::gui {
 
 inline constexpr Template kEnglishShared[] = {
+    {"phase/pull/locked",
+     "The worker waits for **the lock** on the shared model, then reads the weights "
+     "for "
+     "its own copy. It holds the lock until its step ends, so nobody else updates them "
+     "meanwhile."},
     {"phase/pull",
      "Worker {rank} **reads the shared weights** from the host's memory: {each} for "
      "its own copy, on its device. Its gradients will be those of these weights, "

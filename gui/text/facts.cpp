@@ -71,7 +71,8 @@ void Facts::per_second(std::string_view name, int64_t amount, int64_t nanosecond
   if (!rate) return;
   const double exact =
       static_cast<double>(amount) * 1e9 / static_cast<double>(nanoseconds);
-  phrase(name, exact < 100 ? fmt::format("{:.1f}", exact) : fmt::format("{:.0f}", exact));
+  phrase(name,
+         exact < 100 ? fmt::format("{:.1f}", exact) : fmt::format("{:.0f}", exact));
 }
 
 void Facts::flops(std::string_view name, int64_t value) {

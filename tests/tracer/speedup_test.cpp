@@ -190,11 +190,11 @@ TEST(SpeedupSentence, TakesTheRunOfOneDeviceOrSaysThatItEstimates) {
       "4 devices are 2.00x as fast as one: the mean step takes 500 ns, on one device "
       "1.00 µs.");
   const std::string estimated = speedup_sentence(four);
-  EXPECT_EQ(
-      estimated.find("Estimated from the kernels' times: 4 devices are 3.20x as "
-                     "fast as one, at best. Their kernels of forward, loss and backward add "
-                     "up to 1.60 µs a step, which takes 500 ns;"),
-      0u)
+  EXPECT_EQ(estimated.find(
+                "Estimated from the kernels' times: 4 devices are 3.20x as "
+                "fast as one, at best. Their kernels of forward, loss and backward add "
+                "up to 1.60 µs a step, which takes 500 ns;"),
+            0u)
       << estimated;
   const Summary slow = of_devices(4, {{"backward", 400}, {"replicate", 1600}});
   EXPECT_EQ(speedup_sentence(slow, &single).find("4 devices are 2.00x as slow as one:"),

@@ -178,7 +178,7 @@ phase optimizer 0 4000 50
        "Every device of the features makes the **same update** with the same "
        "gradients, "
        "so that their weights stay equal and none are sent. The classifier is updated "
-       "once."},
+       "once, on its own device."},
   };
   expect_said(model, expected);
 }

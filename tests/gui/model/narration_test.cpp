@@ -64,7 +64,7 @@ TEST(Narration, OfTheMinimalTrace) {
   const Expected expected[] = {
       {"step 0",
        "**Step 0** trains on **3 images**, cut into 2 chunks of 2 (last: 1), in "
-       "**95.0 µs**: 31578 images per second. On the devices, loss takes longest: 27 % "
+       "**95.0 µs**: 31579 images per second. On the devices, loss takes longest: 27 % "
        "of the step."},
       {"DataParallel.__call__",
        "**model(images)** in main.py arrives here: model is a DataParallel over 2 "

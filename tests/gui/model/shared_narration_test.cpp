@@ -35,7 +35,7 @@ op lockstep::update_shared 0 5100 100
       {"read@device 0",
        "**Shared weights**, fc.weight: 40 B from the host to the worker's copy on "
        "device 0."},
-      {"optimizer",
+      {"step 3/optimizer",
        "The worker's optimizer makes its step on its own copy; the step is then "
        "applied "
        "to the shared weights: **version 8**, from gradients of version 4."},
@@ -43,6 +43,50 @@ op lockstep::update_shared 0 5100 100
        "**The worker's step is applied** to the shared weights, element by element, in "
        "100 µs. An element that has not changed since the worker read it gets the "
        "worker's value; to any other, the difference is added."},
+  };
+  for (const auto& [path, sentence] : expected) {
+    EXPECT_EQ(said_of_shared(model, path), sentence) << path;
+  }
+}
+
+TEST(SharedNarration, TheLockKeepsOthersOut) {
+  const auto pull = [](const std::string& lock) {
+    const std::string args = "phase step 0 0 99000 kind=train batch=3 chunks=[3] ";
+    return said_of_shared(
+        test::made("locked", (args + lock + "\nphase pull 0 10 200\n").c_str()).model(),
+        "pull");
+  };
+  EXPECT_NE(pull("lock=step").find("holds the lock until its step ends"),
+            std::string::npos);
+  EXPECT_EQ(pull("lock=update").find("until its step ends"), std::string::npos);
+}
+
+TEST(SharedNarration, ServersUpdateWhatWorkersPush) {
+  const Model model = test::made("ps", R"(
+phase step 0 0 99000 kind=train batch=3 chunks=[3] servers=1 consistency=async
+phase pull 0 10 200 worker=0 server=1 read_version=2
+phase push 0 5000 500 worker=0 server=1 read_version=2
+phase optimizer 0 5100 100 worker=0 server=1 read_version=2 version=5
+copy sent 2 5020 20 why=push src=0 dst=1 bytes=40 tensor=gradients
+phase optimizer 0 6000 500
+)")
+                          .model();
+  const std::pair<const char*, const char*> expected[] = {
+      {"pull",
+       "Worker 0 **pulls** server 1's part of the weights: version **2**. Its "
+       "gradients "
+       "will be those of this version."},
+      {"push",
+       "Worker 0 **pushes its gradients** for server 1's part of the weights. They are "
+       "those of version 2."},
+      {"push/optimizer",
+       "Server 1 **updates its part of the weights** for the push of worker 0: "
+       "**version 5**. The gradients were those of version 2: 2 other updates came in "
+       "between."},
+      {"sent@device 1", "**Gradients**: 40 B from device 0 to device 1, a server."},
+      {"step 3/optimizer",
+       "The worker packs its gradients and **pushes** each server its part. The "
+       "optimizer runs on the servers."},
   };
   for (const auto& [path, sentence] : expected) {
     EXPECT_EQ(said_of_shared(model, path), sentence) << path;
