@@ -67,7 +67,7 @@ TEST(Models, UnknownNamesAreListed) {
   EXPECT_EQ(test::message_of([] { models::make("densenet", {}); }),
             "unknown architecture 'densenet'; available: alexnet, resnet18, resnet34, "
             "resnet50, "
-            "vgg16, vgg16_bn, vgg16_legacy, toy");
+            "vgg16, vgg16_bn, vgg16_legacy, toy, sparse");
   EXPECT_THROW(models::make("", {}), std::invalid_argument);
 }
 
