@@ -240,6 +240,12 @@ void validate_pipeline(const RunConfig& c) {
         "a batch of {} cannot be divided into {} micro-batches; fix: increase -b",
         c.recipe.batch_size, micro_batches));
   }
+  const auto sizes = plan::chunk_sizes(c.recipe.batch_size, micro_batches);
+  if (static_cast<int>(sizes.size()) == micro_batches) return;
+  throw UsageError(fmt::format(
+      "torch.chunk divides a batch of {} into {} micro-batches of at most {}, not into "
+      "{}; fix: change --micro-batches or -b",
+      c.recipe.batch_size, sizes.size(), sizes[0], micro_batches));
 }
 
 std::string describe_pipeline(const RunConfig& c) {

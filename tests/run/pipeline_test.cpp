@@ -191,6 +191,11 @@ TEST(PipelineFlags, SayWhatIsImpossible) {
        [](RunConfig& c) { c.device.count = 2; }},
       {"a batch of 3 cannot be divided into 4 micro-batches",
        [](RunConfig& c) { c.recipe.batch_size = 3; }},
+      {"divides a batch of 16 into 4 micro-batches of at most 4, not into 5",
+       [](RunConfig& c) {
+         c.recipe.batch_size = 16;
+         c.pipeline.micro_batches = 5;
+       }},
       {"-a toy has a single layer", [](RunConfig& c) { c.model.arch = "toy"; }},
       {"--split has no effect on --mode dp",
        [](RunConfig& c) { c.mode = train::Mode::dp; }},
