@@ -3,49 +3,10 @@
 #include <source_location>
 
 #include "engine/ops/copy.h"
-#include "engine/ops/op_call.h"
-#include "tracer/format/keys.h"
+#include "engine/ops/ops.h"
 #include "tracer/record/recorder.h"
-#include "tracer/record/traceback.h"
 
 namespace lockstep::nn {
-namespace keys = tracer::keys;
-namespace {
-
-/// Records a `call` event: PyTorch's name, C++ name, call site, module path and input
-/// shape. The call is `below` lines after `site`. The definition's file and line are
-/// looked up when the trace is written.
-class CallEvent {
- public:
-  CallEvent(const Module& module, const std::string& name, const std::string& cpp,
-            const Tensor& input, const std::source_location& site, int below = 0);
-
- private:
-  tracer::CallSite site_;
-  tracer::HostEvent event_;
-};
-
-}  // namespace
-
-Tensor Module::operator()(const Tensor& input, std::source_location site) {
-  CallEvent event(*this, std::string(type_name()) + ".__call__", "Module::operator()",
-                  input, site);
-  return call_impl(input, std::source_location::current());
-}
-
-Tensor Module::call_impl(const Tensor& input, std::source_location site) {
-  CallEvent event(*this, "Module._call_impl", "Module::call_impl", input, site);
-  for (const ForwardPreHook& hook : pre_hooks_) hook(*this, input);
-  Tensor output;
-  {
-    const std::string type = type_name();
-    CallEvent inner(*this, type + ".forward", type + "::forward", input,
-                    std::source_location::current(), 1);
-    output = forward(input);
-  }
-  for (const ForwardHook& hook : hooks_) hook(*this, input, output);
-  return output;
-}
 
 std::string Module::repr() const {
   std::string text = std::string(type_name()) + "(" + extra_repr();
@@ -169,20 +130,4 @@ void Module::replace_child(const std::string& name, ModulePtr module) {
   }
 }
 
-namespace {
-
-CallEvent::CallEvent(const Module& module, const std::string& name,
-                     const std::string& cpp, const Tensor& input,
-                     const std::source_location& site, int below)
-    : site_(site, module.path(), below),
-      event_("call", tracer::recording() ? tracer::intern(name) : "") {
-  if (!event_.on()) return;
-  event_.arg({keys::cpp, tracer::intern(cpp)});
-  event_.arg({keys::file, site.file_name()});
-  event_.arg({keys::line, static_cast<int64_t>(site.line()) + below});
-  event_.arg({keys::module, module.path()});
-  ops::describe_shapes(event_, {input});
-}
-
-}  // namespace
 }  // namespace lockstep::nn

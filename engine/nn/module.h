@@ -6,7 +6,7 @@
 //     → call_impl        Python: Module._call_impl: pre-hooks, forward, forward hooks
 //       → forward        the function of the layer or model itself
 //
-// Hence the caller of `forward` is always `call_impl`.
+// Hence the caller of `forward` is always `call_impl`. Both are in module_call.cpp.
 // Source: torch/nn/modules/module.py.
 #pragma once
 
@@ -40,8 +40,12 @@ struct Named {
   T value;
 };
 
-using ForwardPreHook = std::function<void(Module&, const Tensor& input)>;
-using ForwardHook = std::function<void(Module&, const Tensor& in, const Tensor& out)>;
+/// Called before `forward`. Returns what replaces the input, for later pre-hooks, too;
+/// an undefined tensor, PyTorch's None, keeps it.
+using ForwardPreHook = std::function<Tensor(Module&, const Tensor& input)>;
+/// Called after `forward` with the input that `forward` received. Returns what replaces
+/// the output, for later hooks, too; an undefined tensor keeps it.
+using ForwardHook = std::function<Tensor(Module&, const Tensor& in, const Tensor& out)>;
 
 class Module {
  public:
@@ -95,6 +99,9 @@ class Module {
 
   void register_forward_pre_hook(ForwardPreHook hook);
   void register_forward_hook(ForwardHook hook);
+  /// Return the hooks in registration order.
+  const std::vector<ForwardPreHook>& forward_pre_hooks() const { return pre_hooks_; }
+  const std::vector<ForwardHook>& forward_hooks() const { return hooks_; }
 
   /// `layer1.0.conv1`; the root sets it for the whole tree. Wrappers (DataParallel)
   /// pass their own path to their child, so that single, DP and DDP traces align.

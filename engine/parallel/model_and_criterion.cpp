@@ -15,9 +15,10 @@ namespace lockstep::parallel {
 DataParallelModel::DataParallelModel(nn::ModulePtr module, Devices device_ids)
     : DataParallel(std::move(module), std::move(device_ids)) {
   register_forward_hook([this](nn::Module&, const Tensor&, const Tensor&) {
-    if (outputs_.empty()) return;  // a single device: recorded already
+    if (outputs_.empty()) return Tensor();  // a single device: recorded already
     int64_t& bytes = tracer::step_facts().output_bytes = 0;
     for (const Tensor& output : outputs_) bytes += output.nbytes();
+    return Tensor();
   });
 }
 

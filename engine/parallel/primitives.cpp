@@ -19,8 +19,9 @@ std::vector<Tensor> ScatterSlot::operator()(const Tensor& input,
   return chunks;
 }
 
-void record_output(nn::Module&, const Tensor&, const Tensor& output) {
+Tensor record_output(nn::Module&, const Tensor&, const Tensor& output) {
   tracer::step_facts().output_bytes = output.nbytes();
+  return {};
 }
 
 }  // namespace lockstep::parallel

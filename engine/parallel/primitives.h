@@ -78,6 +78,7 @@ struct Primitives {
 Primitives& primitives();
 
 /// A forward hook that records the size of the wrapper's output as a fact of the step.
-void record_output(nn::Module& wrapper, const Tensor& input, const Tensor& output);
+/// Keeps the output.
+Tensor record_output(nn::Module& wrapper, const Tensor& input, const Tensor& output);
 
 }  // namespace lockstep::parallel

@@ -12,6 +12,7 @@
 #include "engine/distributed/ddp/gradient_sync.h"
 #include "engine/distributed/ddp/sync_batch_norm.h"
 #include "engine/models/vgg.h"
+#include "engine/nn/module_call.h"
 #include "engine/parallel/primitives.h"
 #include "engine/train/trainer.h"
 
@@ -44,6 +45,7 @@ const std::vector<NamedSlot>& all_slots() {
   parallel::Primitives& dp = parallel::primitives();
   static const std::vector<NamedSlot> slots{
       named(autograd::tape_walk()),
+      named(nn::module_call()),
       named(models::classifier_input()),
       named(data::batch_queue()),
       named(dp.scatter),

@@ -79,7 +79,7 @@ class Traces(TempTest):
         header, *lines = text.splitlines()
         self.assertTrue(header.endswith("called at → defined at"), header)
         self.assertRegex(lines[0], r"engine/train/train_step.cpp:\d+ → "
-                                   r"engine/nn/module.cpp:\d+$")
+                                   r"engine/nn/module_call.cpp:\d+$")
         names = [line.split()[0] for line in lines]
         self.assertEqual(names[:3],
                          ["ResNet.__call__", "Module._call_impl", "ResNet.forward"])
@@ -100,7 +100,7 @@ class Traces(TempTest):
         forward = calls["ResNet.forward"]
         definition = line(forward["def_file"], forward["def_line"])
         self.assertIn("ResNet::forward(", definition)
-        self.assertIn("forward(input)", line(forward["file"], forward["line"] + 1)
+        self.assertIn("forward(given)", line(forward["file"], forward["line"] + 1)
                       + line(forward["file"], forward["line"]))
         conv = calls["Conv2d.__call__"]
         self.assertIn("(*", line(conv["file"], conv["line"]))

@@ -39,7 +39,7 @@ ENGINE_ROOMS = {
     "backends": ["tensor", "runtime"],
     "autograd": ["tensor", "runtime"],
     "ops": ["tensor", "runtime", "backends", "autograd"],
-    "nn": ["tensor", "ops"],
+    "nn": ["tensor", "runtime", "ops"],
     "models": ["runtime", "nn"],
     "optim": ["tensor", "autograd", "ops", "nn"],
     "data": ["plan", "tensor", "runtime"],

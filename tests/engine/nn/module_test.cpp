@@ -23,16 +23,49 @@ TEST(Module, HooksRunAroundForward) {
     order += "after";
     EXPECT_EQ(ops::item(in), 1);
     EXPECT_EQ(ops::item(out), 2);
+    return Tensor();
   });
   noisy.register_forward_pre_hook([&](nn::Module& m, const Tensor& in) {
     order += "before ";
     EXPECT_EQ(&m, &noisy);
     EXPECT_EQ(ops::item(in), 1);
+    return Tensor();
   });
-  noisy.register_forward_pre_hook(
-      [&](nn::Module&, const Tensor&) { order += "second "; });
+  noisy.register_forward_pre_hook([&](nn::Module&, const Tensor&) {
+    order += "second ";
+    return Tensor();
+  });
   noisy(test::on(test::kReference, test::vector({1})));
   EXPECT_EQ(order, "before second forward after");
+}
+
+/// What PyTorch documents: a hook's result, unless it is None, replaces the input or
+/// the output, and later hooks see the replacement.
+TEST(Module, HooksReplaceInputAndOutput) {
+  class Double : public nn::Module {
+   public:
+    Tensor forward(const Tensor& x) override { return ops::scale(x, 2); }
+    const char* type_name() const override { return "Double"; }
+    nn::ModulePtr make_like() const override { return std::make_shared<Double>(); }
+  } twice;
+  std::vector<double> seen;
+  const auto times_ten = [&](nn::Module&, const Tensor& in) {
+    seen.push_back(ops::item(in));
+    return ops::scale(in, 10);
+  };
+  twice.register_forward_pre_hook(times_ten);
+  twice.register_forward_pre_hook(times_ten);
+  twice.register_forward_hook([&](nn::Module&, const Tensor& in, const Tensor& out) {
+    seen.push_back(ops::item(in));
+    return ops::scale(out, 0.5);
+  });
+  twice.register_forward_hook([&](nn::Module&, const Tensor&, const Tensor& out) {
+    seen.push_back(ops::item(out));
+    return Tensor();
+  });
+  const Tensor y = twice(test::on(test::kReference, test::vector({3})));
+  EXPECT_EQ(seen, (std::vector<double>{3, 30, 300, 300}));
+  EXPECT_EQ(ops::item(y), 300) << "3 · 10 · 10 · 2 / 2";
 }
 
 TEST(Module, MovesItselfWhileATensorsCopyIsACopy) {
@@ -81,7 +114,10 @@ TEST(Module, ReplicasTakeOverModeAndHooks) {
   net->eval();
   int calls = 0;
   net->children()[0].value->register_forward_hook(
-      [&calls](nn::Module&, const Tensor&, const Tensor&) { ++calls; });
+      [&calls](nn::Module&, const Tensor&, const Tensor&) {
+        ++calls;
+        return Tensor();
+      });
   for (const nn::ModulePtr& replica : parallel::replicate(*net, test::devices(2))) {
     EXPECT_FALSE(replica->children()[6].value->training());
     EXPECT_STREQ(replica->children()[6].value->path(), "6");
