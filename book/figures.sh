@@ -40,6 +40,7 @@ draw ddp-all-reduce ddp --at 1:all_reduce
 "$lockstep" train --dataset generated --device-type null -a vgg16_legacy --mode dp \
   -b 1600 --trace "$work/detective.json" > /dev/null 2>&1 || true
 show detective "$work/detective.json"
+show apply-threads lessons/14-apply/trace.json.gz --at 1:parallel_apply
 show host-lead lessons/04-async-time/trace.json.gz --at 0:forward
 draw_fast naive-wall 11-ddp-naive --at @27.5ms
 draw_fast bucket-overlap 12-ddp-buckets --at @18.5ms
