@@ -35,8 +35,11 @@ PipelineSchedule schedule_in_file(const RunConfig& c) {
   PipelineSchedule schedule;
   try {
     schedule = plan::parse_schedule(tracer::read_whole_file(file));
-  } catch (const std::exception& error) {
-    throw UsageError(fmt::format("--schedule-file {}: {}", file, error.what()));
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(fmt::format("--schedule-file {}: {}; fix: correct that line", file,
+                                 error.what()));
+  } catch (const std::exception& error) {  // names the file
+    throw UsageError(fmt::format("--schedule-file: {}", error.what()));
   }
   if (schedule.empty()) {
     throw UsageError(fmt::format(
@@ -119,15 +122,37 @@ void refuse_flags_of_named_schedules(const RunConfig& c) {
   }
 }
 
+/// `broken`: the rule in its first line, perhaps followed by a grid with a mark.
+void refuse_broken_rule(const RunConfig& c, const std::string& broken) {
+  if (broken.empty()) return;
+  const size_t end = broken.find('\n');
+  std::string grid = broken.substr(end);
+  while (!grid.empty() && grid.back() == '\n') grid.pop_back();
+  throw UsageError(fmt::format("--schedule-file {}: {}; fix: {}{}",
+                               c.pipeline.schedule_file, broken.substr(0, end),
+                               grid.empty() ? "add it" : "change the marked action",
+                               grid));
+}
+
+void refuse_split_backward(const RunConfig& c, const PipelineSchedule& schedule) {
+  using Op = plan::PipelineOp;
+  for (const auto& rank : schedule) {
+    for (const plan::PipelineAction& action : rank) {
+      if (action.op == Op::forward || action.op == Op::backward) continue;
+      throw UsageError(fmt::format(
+          "--schedule-file {}: {}: a backward pass computes the gradients of inputs "
+          "and weights together; fix: replace I and W with B",
+          c.pipeline.schedule_file, plan::to_text(action)));
+    }
+  }
+}
+
 void validate_file(const RunConfig& c) {
   refuse_flags_of_named_schedules(c);
   const PipelineSchedule schedule = schedule_in_file(c);
   const Size size = size_of(schedule);
-  const std::string broken = plan::broken_rule(schedule, size.micro_batches);
-  if (!broken.empty()) {
-    throw UsageError(
-        fmt::format("--schedule-file {}: {}", c.pipeline.schedule_file, broken));
-  }
+  refuse_split_backward(c, schedule);
+  refuse_broken_rule(c, plan::broken_rule(schedule, size.micro_batches));
   const int cut = stages_by_flags(c);
   if (size.stages == cut || splits_by_time(c)) return;
   throw UsageError(fmt::format(
@@ -147,6 +172,11 @@ void validate_named(const RunConfig& c) {
         fmt::format("--virtual-stages {} requires several stages per device; fix: use "
                     "--pipeline-schedule interleaved",
                     o.virtual_stages));
+  }
+  if (o.schedule == PipelineKind::interleaved && o.virtual_stages < 2) {
+    throw UsageError(
+        "--pipeline-schedule interleaved needs several stages per device; fix: add "
+        "--virtual-stages 2, or use --pipeline-schedule 1f1b");
   }
   schedule_by_flags(c);
 }

@@ -93,15 +93,17 @@ void validate_ps(const RunConfig& c) {
                       "use fewer",
                       ps.backup, workers));
   require(!slow || slow->first < workers,
-          fmt::format("--slow-rank {}: there {} {} worker{}", ps.slow_rank,
-                      workers == 1 ? "is only" : "are only", workers,
-                      workers == 1 ? "" : "s"));
+          fmt::format("--slow-rank {}: there {} only {} worker{}; fix: name one from 0 "
+                      "to {}",
+                      ps.slow_rank, workers == 1 ? "is" : "are", workers,
+                      workers == 1 ? "" : "s", workers - 1));
   require(!c.recipe.clip_grad_norm,
           "--clip-grad-norm clips the mean gradient, which with --mode ps no worker "
           "has; fix: omit it");
   require(workers + ps.servers <= kMaxDevices,
-          fmt::format("--devices {} and --servers {} are more than {} devices", workers,
-                      ps.servers, kMaxDevices));
+          fmt::format("--devices {} and --servers {} are more than the {} devices that "
+                      "a trace can number; fix: use fewer",
+                      workers, ps.servers, kMaxDevices));
 }
 
 /// The classifier has a device of its own, beside at least one for the features.

@@ -180,7 +180,7 @@ PipelineCells parse_cells(std::string_view csv) {
       throw std::invalid_argument("line " + std::to_string(cells.size()) + ", cell " +
                                   std::to_string(cell) + ": '" +
                                   std::string(text.substr(0, 40)) +
-                                  "' is not an action such as 0F0, 2B7, 1I3 or 1W3");
+                                  "' is not an action such as 0F0 or 2B7");
     }
   }
   return cells;

@@ -205,7 +205,7 @@ TEST(Pipeline, TextIsReadAsItIsWritten) {
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(
         error.what(),
-        "line 2, cell 2: '1SEND_F0' is not an action such as 0F0, 2B7, 1I3 or 1W3");
+        "line 2, cell 2: '1SEND_F0' is not an action such as 0F0 or 2B7");
   }
 }
 

@@ -387,7 +387,7 @@ TEST(PsMode, RefusesWhatItCannotDo) {
   }
   config = valid;
   config.ps.slow_rank = "2:3x";
-  expect_refused(config, "there are only 2 workers");
+  expect_refused(config, "there are only 2 workers; fix: name one from 0 to 1");
   config = valid;
   config.recipe.clip_grad_norm = 1;
   expect_refused(config, "--clip-grad-norm clips the mean gradient");
