@@ -200,7 +200,7 @@ class Faults(TempTest):
                             "parallel_apply:")
         self.assertIn("Traceback (most recent call last):", calls[:where])
         self.assertIn("    return (*classifier_)(x);", calls[where:])
-        self.assertIn("    output = forward(input);", calls[where:])
+        self.assertIn("    output = forward(given);", calls[where:])
         self.assertIn("every law holds", run("trace", "check", trace)[0])
         self.assertIn("the run failed: Caught", run("trace", "summary", trace)[0])
         expect_schema([read_trace(trace)])

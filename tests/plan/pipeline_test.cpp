@@ -203,9 +203,8 @@ TEST(Pipeline, TextIsReadAsItIsWritten) {
     parse_schedule("0F0\n1F0,1SEND_F0");
     FAIL();
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "line 2, cell 2: '1SEND_F0' is not an action such as 0F0 or 2B7");
+    EXPECT_STREQ(error.what(),
+                 "line 2, cell 2: '1SEND_F0' is not an action such as 0F0 or 2B7");
   }
 }
 
