@@ -142,6 +142,11 @@ void add_split(const Model& model, uint32_t index, CollectiveRow& row,
                                    ", in unknown phases"});
   }
   facts.push_back({"exposed", human_time(row.time.exposed)});
+  if (row.time.exposed > 0) {
+    facts.push_back({"", row.time.unseen ? "of it waiting for ranks: unknown"
+                                         : human_time(row.time.exposed_wait) +
+                                               " of it waiting for ranks"});
+  }
 }
 
 std::vector<Fact> facts_of(const Model& model, uint32_t index, CollectiveRow& row) {

@@ -17,7 +17,7 @@
 //   {ahead} {later}        filled from the keys ahead… and later/… below
 //   {each}                 bytes of each of {others} devices; {other} if only one
 //   {rank} {ranks} {bucket} {params} {chunk} {sent}
-//   {behind_backward} {behind_others} {exposed}
+//   {behind_backward} {behind_others} {exposed} {exposed_wait}
 //                          facts of DistributedDataParallel:
 //                          see `gui/model/rank_facts.cpp`
 //   {stage} {micro_batch}  of a pipeline; the stage is the one that receives

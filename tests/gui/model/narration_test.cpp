@@ -137,7 +137,8 @@ TEST(Narration, OfADistributedStep) {
        "There is no backward pass, and no parameter changes."},
       {"ring@device 0",
        "**all_reduce of bucket 1**, **1.20 MB**, among 3 ranks, in 500 µs. "
-       "**Exposed**, without any kernel: 500 µs."},
+       "**Exposed**, without any kernel: 500 µs. Of that, waiting for other ranks: "
+       "unknown."},
       {"first_chunk@device 1",
        "Ring step 2 of 4: device 0 sends **400 kB** of gradients to its neighbour, "
        "device 1, at 8.00 GB/s, which adds its own. The sum grows along the way."},
