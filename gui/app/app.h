@@ -78,6 +78,7 @@ struct OpenTrace {
   Verdict verdict;             ///< of `trace check`, computed when the trace was opened
   size_t violation = 0;        ///< the violation that the next jump goes to
   Notes notes;                 ///< bookmarks, with or without words
+  Notes notes_kept;            ///< as they were last read from the file or written to it
   bool notes_changed = false;  ///< they differ from the file; the caller saves them
   std::string notes_file;      ///< where they are kept; "" if not yet anywhere
   OpTable ops;                 ///< of the drawer
