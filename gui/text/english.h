@@ -15,6 +15,7 @@
 //   {delay} {run}          from the host's request to the device's start; the run time
 //   {behind}               how long after the host the devices finish
 //   {ahead} {later}        filled from the keys ahead… and later/… below
+//   {moves} {turns}        copies through one port: "one after another"
 //   {each}                 bytes of each of {others} devices; {other} if only one
 //   {rank} {ranks} {bucket} {params} {chunk} {sent}
 //   {behind_backward} {behind_others} {exposed} {exposed_wait}

@@ -95,8 +95,9 @@ TEST(Narration, OfADataParallelStep) {
        "device: **100 kB** leave the host in 1 copy."},
       {"replicate",
        "Device 0 copies **the model** (900 kB) to each of the 2 other devices, as in "
-       "**every** forward pass: the parameters live on device 0. Packing and "
-       "sending take **6.50 ms**, 7 % of the step, on one port."},
+       "**every** forward pass: the parameters live on device 0. On the "
+       "devices, this spans **6.50 ms**, 7 % of the step. All 3 copies leave device 0, "
+       "one after another."},
       {"Module._call_impl",
        "**_call_impl** turns replica(x) into Net.forward(x): first the forward "
        "pre-hooks, if any, then **forward**, then the forward hooks. Calling forward "
@@ -123,6 +124,18 @@ TEST(Narration, OfADataParallelStep) {
        "kernels are queued here; the first ran **9.90 ms later** on device 1."},
   };
   expect_said(model, expected);
+}
+
+TEST(Narration, CopiesAtTheSameTimeDoNotTakeTurns) {
+  std::string events = kDataParallel;
+  const std::string turns = "copy model 3 3700 6300",
+                    at_once = "copy model 3 3650 6300";
+  ASSERT_NE(events.find(turns), std::string::npos);
+  events.replace(events.find(turns), turns.size(), at_once);
+  const std::string text = said(made("dp", events.c_str()).model(), "replicate");
+  EXPECT_NE(text.find("All 3 copies leave device 0, up to 2 at the same time."),
+            std::string::npos)
+      << text;
 }
 
 TEST(Narration, OfADistributedStep) {
