@@ -87,12 +87,18 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace,
   }
   const Collective& whole = model.collectives[now.collective];
   const CollectiveArgs own(model, whole.events.front());
-  std::string what = collective_label(model, whole.events.front());
-  what += " · " + human_bytes(own.facts.bytes);
+  const std::string label = collective_label(model, whole.events.front());
+  const std::string sized = label + " · " + human_bytes(own.facts.bytes);
+  std::string what = sized;
   const tracer::Json params = own.facts.params.json();
   if (params.is_array() && !params.empty()) {
     what +=
         fmt::format(" · {} parameter{}", params.size(), params.size() == 1 ? "" : "s");
+  }
+  // The longest that fits, as nothing is cut.
+  for (const std::string& shorter :
+       {sized, label, collective_label(model, whole.events.front(), true)}) {
+    if (ui.width(Type::strong, what) > room.w) what = shorter;
   }
   const ImU32 colour = event_colour(t, model, whole.events.front());
   const bool has_bar = room.h > 46;
