@@ -39,12 +39,14 @@ double wall_over_cpu(const StepGroup& group) {
   return cpu > 0 ? wall / cpu : 1;
 }
 
-/// Returns true if the trace cannot tell communication from waiting for ranks.
+/// Returns true if the trace cannot tell the reduction from waiting for ranks.
 bool any_unseen(const StepGroup& group) {
   return std::any_of(
       group.steps.begin(), group.steps.end(), [](const StepSummary& step) {
         return std::any_of(step.collectives.begin(), step.collectives.end(),
-                           [](const CollectiveTime& time) { return time.unseen; });
+                           [](const CollectiveTime& time) {
+                             return time.unseen && time.bucket != kNone;
+                           });
       });
 }
 
