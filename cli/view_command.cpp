@@ -28,6 +28,7 @@ constexpr float kFilm = 6, kLongestFilm = 3600;  ///< seconds
 struct ViewOptions {
   std::vector<std::string> files, notes;
   std::string screenshot, video, at, size;
+  gui::Choice choice;
   Theme theme = Theme::dark;
   bool themed = false;  ///< a theme was asked for
   gui::Pace pace = gui::Pace::director;
@@ -98,6 +99,10 @@ void go_to(const ViewOptions& o, gui::App& app) {
     position = *parsed;
   }
   if (o.time_order) position = gui::in_time_order(*trace.model, position);
+  std::string why;
+  const auto chosen = gui::at_choice(*trace.model, position, o.choice, why);
+  if (!chosen) throw UsageError("--rank, --device: " + why);
+  position = *chosen;
   app.go(position);
 }
 
@@ -194,6 +199,7 @@ int open_window(const ViewOptions& o) {
   gui::WindowOptions options;
   options.files = o.files;
   options.at = o.at;
+  options.choice = o.choice;
   if (!o.size.empty()) options.width = size.width, options.height = size.height;
   if (o.themed) options.light = o.theme == Theme::light;
   options.notes = o.notes;
@@ -250,6 +256,15 @@ void add_view(CLI::App& app, Action& action) {
       "--at", o->at,
       "2 | 2:backward | 2:ResNet.forward | '2:bucket 0' (its all-reduce) "
       "| '#1234' (an id) | @12.5ms");
+  command
+      ->add_option("--rank", o->choice.rank,
+                   "show this rank's program (default 0, or the rank that --at names)")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--device", o->choice.device,
+                   "go to the first kernel or copy that starts on this device at --at "
+                   "or later")
+      ->check(CLI::NonNegativeNumber);
   command
       ->add_option("--note", o->notes,
                    "STEP[:PHASE]=text: add a note; it is drawn on the timeline")

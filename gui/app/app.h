@@ -75,13 +75,14 @@ struct OpenTrace {
   TimelineView timeline;
   Director director;
   Quiz quiz;
-  Verdict verdict;             ///< of `trace check`, computed when the trace was opened
-  size_t violation = 0;        ///< the violation that the next jump goes to
-  Notes notes;                 ///< bookmarks, with or without words
-  bool notes_changed = false;  ///< they differ from the file; the caller saves them
-  std::string notes_file;      ///< where they are kept; "" if not yet anywhere
-  OpTable ops;                 ///< of the drawer
-  bool problems_seen = false;  ///< the user dismissed the file's problems
+  Verdict verdict;       ///< of `trace check`, computed when the trace was opened
+  size_t violation = 0;  ///< the violation that the next jump goes to
+  Notes notes;           ///< bookmarks, with or without words
+  Notes notes_kept;      ///< as they were last read from the file or written to it
+  bool notes_changed = false;   ///< they differ from the file; the caller saves them
+  std::string notes_file;       ///< where they are kept; "" if not yet anywhere
+  OpTable ops;                  ///< of the drawer
+  bool problems_seen = false;   ///< the user dismissed the file's problems
   std::vector<CallEntry> tree;  ///< for step `tree_of` of one rank
   size_t tree_of = SIZE_MAX;
   int tree_rank = 0;

@@ -1,15 +1,19 @@
 #include "gui/files/notes_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <sstream>
 #include <stdexcept>
 
+#include "base/fd.h"
 #include "base/file.h"
 #include "gui/files/state_file.h"
 #include "gui/model/details.h"
@@ -63,6 +67,42 @@ void keep_notes(OpenTrace& trace, const fs::path& path) {
   write_file(path, notes_json(*trace.model, notes));
 }
 
+/// Holds an exclusive lock on a folder, for viewers that save notes in it; none if the
+/// folder cannot be opened or locked.
+class FolderLock {
+ public:
+  explicit FolderLock(const fs::path& file) {
+    const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
+    fd_ = Fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    while (fd_ && ::flock(fd_.get(), LOCK_EX) != 0 && errno == EINTR) continue;
+  }
+
+ private:
+  Fd fd_;  ///< closing it ends the lock
+};
+
+/// Adds what other viewers saved since the notes were read. If there is no file, nobody
+/// is known to have removed any.
+void take_saved(OpenTrace& trace) {
+  const Model& model = *trace.model;
+  Notes saved;
+  bool any = false;
+  for (const fs::path& path : {notes_beside(model.name), notes_elsewhere(model.name)}) {
+    const std::string text = path.empty() ? "" : contents(path);
+    if (text.empty()) continue;
+    try {
+      const Notes read = read_notes(model, text);
+      any = true;
+      for (const Note& note : read.placed) add_note(model, saved.placed, note);
+      saved.unplaced.insert(saved.unplaced.end(), read.unplaced.begin(),
+                            read.unplaced.end());
+    } catch (const std::exception&) {
+      continue;  // it holds something else, which keep_notes leaves as it is
+    }
+  }
+  if (any) trace.notes = merged_notes(model, trace.notes_kept, trace.notes, saved);
+}
+
 std::string expanded(const std::string& typed) {
   const char* home = std::getenv("HOME");
   if (home == nullptr || !typed.starts_with("~/")) return typed;
@@ -95,12 +135,11 @@ std::string load_notes(OpenTrace& trace) {
     const std::string text = path.empty() ? "" : contents(path);
     if (text.empty()) continue;
     try {
-      Notes read = read_notes(model, text);
-      for (Note& note : read.placed) {
-        add_note(model, trace.notes.placed, std::move(note));
-      }
-      for (UnplacedNote& note : read.unplaced) {
-        trace.notes.unplaced.push_back(std::move(note));
+      const Notes read = read_notes(model, text);
+      for (Notes* notes : {&trace.notes, &trace.notes_kept}) {
+        for (const Note& note : read.placed) add_note(model, notes->placed, note);
+        notes->unplaced.insert(notes->unplaced.end(), read.unplaced.begin(),
+                               read.unplaced.end());
       }
       if (trace.notes_file.empty()) trace.notes_file = path.string();
     } catch (const std::exception& failure) {
@@ -115,9 +154,12 @@ std::string save_notes(OpenTrace& trace) {
   const fs::path beside = notes_beside(trace.model->name);
   const fs::path elsewhere = notes_elsewhere(trace.model->name);
   std::string why;
+  const FolderLock lock(beside);
+  take_saved(trace);
   try {
     keep_notes(trace, beside);
     trace.notes_file = beside.string();
+    trace.notes_kept = trace.notes;
     std::error_code ignored;
     const bool ours = !elsewhere.empty() && !is_foreign(*trace.model, elsewhere);
     if (ours) fs::remove(elsewhere, ignored);
@@ -128,8 +170,11 @@ std::string save_notes(OpenTrace& trace) {
   try {
     if (elsewhere.empty()) throw std::runtime_error("no home folder is known");
     fs::create_directories(elsewhere.parent_path());
+    const FolderLock other_lock(elsewhere);
+    take_saved(trace);
     keep_notes(trace, elsewhere);
     trace.notes_file = elsewhere.string();
+    trace.notes_kept = trace.notes;
     return fmt::format("notes are kept in {}, because {}", elsewhere.string(), why);
   } catch (const std::exception& failure) {
     trace.notes_file.clear();
@@ -151,6 +196,7 @@ void share_notes(const OpenTrace& trace, std::vector<OpenTrace>& tabs) {
     Notes read = read_notes(*tab.model, notes_json(*trace.model, trace.notes));
     tab.notes.placed = std::move(read.placed);
     tab.notes.unplaced = std::move(read.unplaced);
+    tab.notes_kept = tab.notes;
     tab.notes_file = trace.notes_file;
     tab.notes_changed = false;
   }

@@ -21,8 +21,11 @@ std::filesystem::path notes_elsewhere(const std::string& trace);
 /// cannot be read; that file is then left as it is, and later notes go to the other.
 std::string load_notes(OpenTrace& trace);
 
-/// Saves the notes of a trace. Returns a sentence if they could not be kept beside the
-/// trace: it says where they are instead, or that they are kept nowhere.
+/// Saves the notes of a trace, with those that other viewers saved since they were read
+/// (see merged_notes), which it shows, too. Safe among processes: it locks the file's
+/// folder meanwhile, where the file system can. Returns a sentence if they could not be
+/// kept beside the trace: it says where they are instead, or that they are kept
+/// nowhere.
 std::string save_notes(OpenTrace& trace);
 
 /// Gives the notes of a trace to the other tabs that show the same file, so that none

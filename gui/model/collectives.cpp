@@ -12,6 +12,7 @@ namespace lockstep::gui {
 
 namespace {
 
+using tracer::CollectiveTime;
 using tracer::ComputingTime;
 using tracer::kNone;
 
@@ -75,6 +76,27 @@ void each_collective(const Model& model, size_t number, int rank, Visit visit) {
   }
 }
 
+/// Returns when messages of the collective moved to or from the rank, and sets
+/// `time.unseen` if the trace does not say so.
+tracer::Spans messages_of(const Model& model, uint32_t index, CollectiveTime& time) {
+  const Event& event = model.events[index];
+  const int device = model.lanes[event.lane].device;
+  tracer::Spans moving;
+  const uint32_t whole = model.collective_of(index);
+  if (whole != kNoEvent) {
+    for (const uint32_t number : model.collectives[whole].copies) {
+      const Copy& copy = model.copies[number];
+      const Event& message = model.events[copy.event];
+      const bool own = copy.src == device || message.lane == event.lane;
+      if (!own || message.ts < event.ts || message.end() > event.end()) continue;
+      moving.add(message.ts, message.end());
+      time.unseen |= tracer::bool_arg(args_of(model, message), keys::modelled);
+    }
+  }
+  time.unseen |= moving.covered() == 0;
+  return moving;
+}
+
 bool have_buckets(const std::vector<CollectiveRow>& rows) {
   return std::any_of(rows.begin(), rows.end(),
                      [](const CollectiveRow& row) { return row.is_bucket(); });
@@ -103,6 +125,17 @@ std::string nothing_to_show(const Model& model) {
       "(./lockstep train --mode ddp --devices 4 --trace ddp.json.gz), or press y for "
       "where the time of this one goes.",
       mode.empty() ? "" : fmt::format(" (mode {})", mode));
+}
+
+/// Returns what the exposed time consists of.
+std::string waiting_words(const CollectiveRow& row) {
+  if (row.time.unseen) {
+    return "How much of that is **waiting for another rank** is unknown: the times of "
+           "its messages were not measured.";
+  }
+  if (row.time.exposed_wait <= 0) return "Messages moved all that time.";
+  return fmt::format("**{}** of that is waiting for other ranks: no message moved.",
+                     human_time(row.time.exposed_wait));
 }
 
 /// Returns how the part of the time that is not exposed was hidden.
@@ -142,7 +175,9 @@ CollectiveRow collective_row(const Model& model, uint32_t index) {
   tracer::Lane place;
   place.rank = lane.rank;
   place.device = lane.device;
-  computing.divide(place, event.ts, row.time);
+  row.time.unseen = own.facts.imported;
+  const tracer::Spans messages = messages_of(model, index, row.time);
+  computing.divide(place, event.ts, messages, row.time);
   return row;
 }
 
@@ -184,10 +219,10 @@ std::string exposed_words(const Model& model, const std::vector<CollectiveRow>& 
         buckets ? "bucket" : "collective", whose);
   }
   const CollectiveRow& row = rows[*most];
-  std::string text =
-      fmt::format("**{}** is exposed for **{}** of {}: no kernel of {} ran then. {}",
-                  capitalised(row.name()), human_time(row.time.exposed),
-                  human_time(row.time.took), whose, hidden_words(row));
+  std::string text = fmt::format(
+      "**{}** is exposed for **{}** of {}: no kernel of {} ran then. {} {}",
+      capitalised(row.name()), human_time(row.time.exposed), human_time(row.time.took),
+      whose, waiting_words(row), hidden_words(row));
   int64_t together = 0;
   size_t exposed = 0;
   for (const CollectiveRow& other : rows) {

@@ -16,7 +16,7 @@ namespace lockstep::gui {
 /// One collective of one rank. Times are ns since the trace's first event.
 struct CollectiveRow {
   uint32_t event = kNoEvent;
-  tracer::CollectiveTime time;    ///< without transfer and wait
+  tracer::CollectiveTime time;    ///< without transfer and wait (of all its time)
   int64_t ready = tracer::kNone;  ///< the last task that it waits for ended; kNone if
                                   ///< unknown
   bool has_phases = false;        ///< else its time behind backward is unknown

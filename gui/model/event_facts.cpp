@@ -1,6 +1,9 @@
 #include "gui/model/event_facts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <set>
 
 #include "gui/text/language.h"
 
@@ -188,6 +191,32 @@ void EventFacts::add_traffic(const std::string& why, bool from_one) {
                   [&](const auto& port) { return port.second == each; })) {
     facts_.bytes("each", each);
   }
+}
+
+void EventFacts::add_turns(const std::string& why, bool out) {
+  if (!computes_) return;
+  const Step& step = model_.steps[state_.step];
+  const auto& events = model_.events;
+  auto copy = std::lower_bound(
+      model_.copies.begin(), model_.copies.end(), step.begin,
+      [&](const Copy& c, int64_t ts) { return events[c.event].ts < ts; });
+  std::set<int> ports;
+  std::vector<std::pair<int64_t, int>> edges;  // +1 begins, -1 ends
+  for (; copy != model_.copies.end() && events[copy->event].ts <= step.end; ++copy) {
+    const Event& event = events[copy->event];
+    const bool own = step.event == kNoEvent || event.step == step.number;
+    if (!own || model_.strings[copy->why] != why) continue;
+    ports.insert(out ? copy->src : copy->dst);
+    edges.push_back({event.ts, 1});
+    edges.push_back({event.end(), -1});
+  }
+  if (ports.size() != 1 || edges.size() < 4) return;
+  std::sort(edges.begin(), edges.end());
+  int at_once = 0, most = 0;
+  for (const auto& [ts, change] : edges) most = std::max(most, at_once += change);
+  facts_.number("moves", static_cast<int64_t>(edges.size() / 2));
+  facts_.text("turns", most <= 1 ? "one after another"
+                                 : fmt::format("up to {} at the same time", most));
 }
 
 std::string EventFacts::add_layer(uint32_t op, const Json& op_args) {

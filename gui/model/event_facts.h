@@ -48,6 +48,9 @@ class EventFacts {
   /// Adds the bytes transferred for this reason in the step, their source and
   /// destination, and the bytes each of the `others` sent (received, if `from_one`).
   void add_traffic(const std::string& why, bool from_one);
+  /// Adds how many copies of this reason share one port (out of their source, or into
+  /// their destination), and how many of them run at the same time.
+  void add_turns(const std::string& why, bool out);
   /// Adds the layer that an op belongs to; for a backward op, that of its forward op.
   /// Returns the type of the module that called it.
   std::string add_layer(uint32_t op, const tracer::Json& op_args);

@@ -90,6 +90,8 @@ class Narrator : EventFacts {
       add_traffic(name(), true);
     if (name() == phases::gather || name() == phases::reduce)
       add_traffic(name(), false);
+    if (name() == phases::replicate) add_turns(name(), true);
+    if (name() == phases::reduce) add_turns(name(), false);
     facts_.number("batch", int_arg(step_args_, keys::batch, -1));
     std::string special;
     if (is_ddp()) {

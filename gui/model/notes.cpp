@@ -90,6 +90,43 @@ std::optional<Note> parse_note(const Model& model, const std::string& text,
   return Note{*position, text.substr(equals + 1)};
 }
 
+Notes merged_notes(const Model& model, const Notes& base, const Notes& ours,
+                   const Notes& theirs) {
+  const auto text_at = [&](const Notes& notes,
+                           const Note& note) -> std::optional<std::string> {
+    for (const Note& own : notes.placed) {
+      if (same_place(model, own.at, note.at)) return own.text;
+    }
+    return std::nullopt;
+  };
+  Notes merged;
+  for (const Note& note : ours.placed) {
+    const auto before = text_at(base, note), other = text_at(theirs, note);
+    if (!other && before == note.text) continue;  // they removed it
+    Note own = note;
+    if (other && before == note.text) own.text = *other;
+    if (other && before != note.text && other != before && *other != note.text) {
+      own.text =
+          *other + (other->empty() || note.text.empty() ? "" : " · ") + note.text;
+    }
+    add_note(model, merged.placed, std::move(own));
+  }
+  for (const Note& note : theirs.placed) {
+    const auto before = text_at(base, note);
+    if (text_at(ours, note) || before == note.text) continue;  // or we removed it
+    add_note(model, merged.placed, note);
+  }
+  const auto has = [](const Notes& notes, const UnplacedNote& note) {
+    return std::find(notes.unplaced.begin(), notes.unplaced.end(), note) !=
+           notes.unplaced.end();
+  };
+  merged.unplaced = theirs.unplaced;
+  for (const UnplacedNote& note : ours.unplaced) {
+    if (!has(merged, note) && !has(base, note)) merged.unplaced.push_back(note);
+  }
+  return merged;
+}
+
 std::string notes_json(const Model& model, const Notes& notes) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Note& note : notes.placed) {

@@ -47,6 +47,12 @@ size_t add_note(const Model& model, std::vector<Note>& notes, Note note);
 std::optional<Note> parse_note(const Model& model, const std::string& text,
                                std::string& why);
 
+/// Returns `ours` with what others changed since both were the same as `base`: notes
+/// that they added or removed, and texts that they changed. A note whose text both
+/// changed has both texts. A note that one changed and the other removed is kept.
+Notes merged_notes(const Model& model, const Notes& base, const Notes& ours,
+                   const Notes& theirs);
+
 /// Returns the contents of a notes file.
 std::string notes_json(const Model& model, const Notes& notes);
 

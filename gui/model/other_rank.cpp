@@ -1,6 +1,8 @@
 // Finds the same point in another rank's program: ranks run the same code, so the path
 // to an event (its step, the second `all_reduce` in it, …) leads to the corresponding
 // event of the other rank.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -60,7 +62,64 @@ uint32_t corresponding(const Model& model, uint32_t event, int rank) {
   return found;
 }
 
+/// Returns the first task of a device that starts at `from` or later, else its last
+/// one, or kNoEvent.
+uint32_t task_on(const Model& model, int device, int64_t from) {
+  uint32_t next = kNoEvent, last = kNoEvent;  // events are in order of time
+  for (const Lane& lane : model.lanes) {
+    if (lane.device != device || lane.events.empty()) continue;
+    const auto at = std::lower_bound(
+        lane.events.begin(), lane.events.end(), from,
+        [&](uint32_t e, int64_t ts) { return model.events[e].ts < ts; });
+    if (at != lane.events.end()) next = std::min(next, *at);
+    const uint32_t end = lane.events.back();
+    last = last == kNoEvent ? end : std::max(last, end);
+  }
+  return next == kNoEvent ? last : next;
+}
+
+std::optional<Position> on_device(const Model& model, const Position& position,
+                                  int64_t id, std::string& why) {
+  std::string known;
+  int device = kHostDevice;
+  for (size_t i = 0; i < model.devices.size(); ++i) {
+    known += (known.empty() ? "" : ", ") + std::to_string(model.devices[i].id);
+    if (model.devices[i].id == id) device = static_cast<int>(i);
+  }
+  if (device == kHostDevice) {
+    why = fmt::format("no device {}; fix: name one of {}", id, known);
+    return std::nullopt;
+  }
+  const uint32_t event = task_on(model, device, time_of(model, position));
+  if (event == kNoEvent) {
+    why = fmt::format("device {} runs nothing in this trace", id);
+    return std::nullopt;
+  }
+  const Position there = at_event(model, event);
+  return position.order == Order::time ? in_time_order(model, there) : there;
+}
+
 }  // namespace
+
+std::optional<Position> at_choice(const Model& model, const Position& position,
+                                  const Choice& choice, std::string& why) {
+  Position there = position;
+  if (choice.rank >= model.ranks()) {
+    why = model.ranks() == 1 ? "the trace has one rank, 0"
+                             : fmt::format("no rank {}; fix: name one of 0 to {}",
+                                           choice.rank, model.ranks() - 1);
+    return std::nullopt;
+  }
+  if (choice.rank >= 0) {
+    there = at_rank(model, there, static_cast<int>(choice.rank));
+    if (rank_of(model, there) != choice.rank) {
+      why = fmt::format("rank {} has no such place", choice.rank);
+      return std::nullopt;
+    }
+  }
+  if (choice.device < 0) return there;
+  return on_device(model, there, choice.device, why);
+}
 
 Position at_rank(const Model& model, const Position& position, int rank) {
   Position there = position;

@@ -47,6 +47,19 @@ std::pair<uint32_t, uint32_t> places_of(const Model& model, const Position& posi
 /// Returns what another rank does at the same point of its program or the same time.
 Position at_rank(const Model& model, const Position& position, int rank);
 
+/// What to look at, as `view --rank` and `--device` say it; −1: not given.
+struct Choice {
+  int64_t rank = -1;
+  int64_t device = -1;  ///< a device's id in the trace
+};
+
+/// Returns the same point in the program of the chosen rank or, with a device, the
+/// first kernel, copy or collective that starts on it at this position's time or later;
+/// if there is none, the last one. Keeps the order. Returns nullopt and sets `why` to a
+/// sentence if the trace lacks the rank, the device or anything that runs there.
+std::optional<Position> at_choice(const Model& model, const Position& position,
+                                  const Choice& choice, std::string& why);
+
 /// Convert to the same moment in the other order: the event started last, or its start.
 Position in_program_order(const Model& model, const Position& position);
 Position in_time_order(const Model& model, const Position& position);

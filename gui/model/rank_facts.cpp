@@ -86,6 +86,11 @@ void EventFacts::add_collective(uint32_t index) {
     facts_.time("behind_others", row.time.others());
   }
   facts_.time("exposed", row.time.exposed);
+  if (!row.time.unseen) {
+    facts_.time("exposed_wait", row.time.exposed_wait);
+  } else if (row.time.exposed > 0) {
+    facts_.text("exposed_wait", "unknown");
+  }
 }
 
 bool EventFacts::add_bucket_of(const std::string& param) {

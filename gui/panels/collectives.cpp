@@ -14,26 +14,35 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr float kTimeColumn = 72;                ///< width of a column of times
-constexpr float kSplitColumns[] = {72, 92, 68};  ///< of what they consist of
+constexpr float kTimeColumn = 62;                    ///< width of a column of times
+constexpr float kSplitColumns[] = {68, 86, 68, 66};  ///< of what they consist of
 
 struct SplitPart {
   const char* name;
   const char* rule;
   ImU32 colour;
   int64_t time;
+  bool hatched = false, unknown = false;
 };
 
 /// What the time of a collective consists of, in the colours of the timeline.
-std::array<SplitPart, 3> split_parts(const Theme& t, const CollectiveRow& row) {
+std::array<SplitPart, 4> split_parts(const Theme& t, const CollectiveRow& row) {
   const tracer::CollectiveTime& time = row.time;
   const int64_t backward = row.has_phases ? time.backward : 0;
-  return {{{"backward", "hidden behind backward: the device runs its kernels",
-            phase_colour(t, phases::backward), backward},
-           {"other kernels", "behind kernels of other phases only", t.grey,
-            time.took - time.exposed - backward},
-           {"exposed", "the device runs no kernel that computes",
-            reason_colour(t, reasons::all_reduce), time.exposed}}};
+  const bool phases_known = row.has_phases || time.exposed == time.took;
+  const ImU32 reduce = reason_colour(t, reasons::all_reduce);
+  // Where the messages were not timed, all of the exposed time is drawn as waiting may
+  // be, with its length and without a division.
+  const int64_t moves = time.unseen ? 0 : time.exposed_transfer();
+  return {
+      {{"backward", "hidden behind backward: the device runs its kernels",
+        phase_colour(t, phases::backward), backward, false, !phases_known},
+       {"other kernels", "behind kernels of other phases only", t.grey,
+        time.took - time.exposed - backward},
+       {"moving", "exposed: messages move, and the device runs no kernel that computes",
+        reduce, moves, false, time.unseen},
+       {"waiting", "exposed, too: no message moves, the rank waits for another one",
+        reduce, time.exposed - moves, true, time.unseen}}};
 }
 
 /// One drawing of the table.
@@ -50,7 +59,7 @@ struct CollectiveTable {
   float row_height() const { return wide || !times ? 24.0f : 40.0f; }
   float name_width() const { return wide ? 104.0f : 78.0f; }
   /// Returns the number of columns of times.
-  int columns() const { return !times ? 0 : wide ? 6 : 3; }
+  int columns() const { return !times ? 0 : wide ? 7 : 4; }
 };
 
 std::string time_since(int64_t begin, int64_t ts) {
@@ -73,7 +82,9 @@ void draw_split_bar(const CollectiveTable& table, Rect bar, const CollectiveRow&
   float x = bar.x;
   for (const SplitPart& part : split_parts(ui.theme, row)) {
     const float wide = scale * static_cast<float>(part.time);
-    if (wide >= 0.4f) ui.fill({x, bar.y, wide, bar.h}, part.colour, 1);
+    const Rect piece{x, bar.y, wide, bar.h};
+    if (wide >= 0.4f && part.hatched) ui.hatch(piece, part.colour);
+    if (wide >= 0.4f && !part.hatched) ui.fill(piece, part.colour, 1);
     x += wide;
   }
 }
@@ -85,7 +96,12 @@ std::string collective_tip(const CollectiveTable& table, const CollectiveRow& ro
   tip += fmt::format(": {}, {} since the step began.", human_time(row.time.took),
                      ran_words(table, row));
   for (const SplitPart& part : split_parts(table.ui.theme, row)) {
-    tip += fmt::format(" {}: {}.", part.name, human_time(part.time));
+    tip += fmt::format(" {}: {}.", part.name,
+                       part.unknown ? "unknown" : human_time(part.time));
+  }
+  if (row.time.unseen) {
+    tip +=
+        fmt::format(" Exposed, moving or waiting: {}.", human_time(row.time.exposed));
   }
   return tip;
 }
@@ -96,7 +112,7 @@ void draw_split_heads(const CollectiveTable& table, const Rect& head) {
   const ImU32 ink = ui.theme.dim;
   ui.text_right(head.x + table.name_width() + 62, head.y, Type::small, ink, "bytes");
   float x = head.x + table.name_width() + 62;
-  if (table.columns() == 6) {
+  if (table.columns() == 7) {
     for (const char* name : {"ready", "start", "end"}) {
       ui.text_right(x += kTimeColumn, head.y, Type::small, ink, name);
     }
@@ -107,8 +123,8 @@ void draw_split_heads(const CollectiveTable& table, const Rect& head) {
     x += kSplitColumns[id];
     const float wide = ui.width(Type::small, part.name);
     ui.text_right(x, head.y, Type::small, ui.theme.text, part.name);
-    ui.fill({x - wide, head.y + ui.line_height(Type::small) + 1, wide, 4}, part.colour,
-            1);
+    const Rect mark{x - wide, head.y + ui.line_height(Type::small) + 1, wide, 4};
+    part.hatched ? ui.hatch(mark, part.colour) : ui.fill(mark, part.colour, 1);
     bool hovered = false;
     ImGui::PushID(id++);
     ui.clicked("head", {x - wide, head.y, wide, head.h}, &hovered);
@@ -139,10 +155,10 @@ void draw_split_numbers(const CollectiveTable& table, const Rect& row, size_t in
   const bool most = table.most == index;
   const auto parts = split_parts(t, own);
   for (size_t i = 0; i < parts.size(); ++i) {
-    const bool unknown = i == 0 && !own.has_phases && own.time.exposed < own.time.took;
-    ui.text_right(x += kSplitColumns[i], y, i == 2 && most ? Type::strong : Type::body,
-                  i == 2 && most ? t.warning : ink,
-                  unknown ? "unknown" : human_time(parts[i].time));
+    const bool marked = i >= 2 && most;
+    ui.text_right(x += kSplitColumns[i], y, marked ? Type::strong : Type::body,
+                  marked ? t.warning : ink,
+                  parts[i].unknown ? "unknown" : human_time(parts[i].time));
   }
   draw_split_bar(table, {x + 14, row.y + 7, row.right() - x - 22, 10}, own);
   if (!table.wide) {
@@ -190,8 +206,10 @@ void draw_collectives(const Ui& ui, const Rect& area, App& app) {
   const std::string rank =
       model.ranks() > 1 ? fmt::format(" · rank {} (r: the next)", trace.state.rank)
                         : "";
-  Rect room = ui.card(area, "WHAT IS EXPOSED",
-                      fmt::format("step {}{}  ·  h: back", step.number, rank));
+  Rect room =
+      ui.card(area, "WHAT IS EXPOSED",
+              fmt::format("exposed = moving + waiting  ·  step {}{}  ·  h: back",
+                          step.number, rank));
   room = {room.x + 16, room.y + 10, room.w - 32, room.h - 18};
   room.take_top(ui.text_rich(room, Type::strong, Type::strong, t.dim, t.text,
                              exposed_words(model, rows)) +

@@ -28,6 +28,51 @@ const std::string& words_for(const Ui& ui, Type type, float room, const Activity
   return fits ? now.text : now.brief;
 }
 
+/// Draws a text in one small line, or in two: broken at a space, or above `second`.
+void draw_small_lines(const Ui& ui, float x, float y, float room, ImU32 ink,
+                      const Activity& now, const std::string& second = {}) {
+  const float line = ui.line_height(Type::small);
+  if (!second.empty()) {
+    ui.text_cut(x, y, room, Type::small, ink, words_for(ui, Type::small, room, now));
+    ui.text_cut(x, y + line, room, Type::small, ui.theme.dim, second);
+    return;
+  }
+  size_t end = now.text.size();
+  const size_t comma = now.text.find(", ");
+  const bool at_comma = comma != std::string::npos &&
+                        ui.width(Type::small, now.text) > room &&
+                        ui.width(Type::small, now.text.substr(0, comma + 1)) <= room;
+  if (at_comma) end = comma + 1;
+  while (end != std::string::npos && end > 0 &&
+         ui.width(Type::small, now.text.substr(0, end)) > room) {
+    end = now.text.rfind(' ', end - 1);
+  }
+  if (end == std::string::npos || end == 0 || end == now.text.size()) {
+    const float down = end == now.text.size() ? line / 2 : 0;
+    ui.text_cut(x, y + down, room, Type::small, ink,
+                words_for(ui, Type::small, room, now));
+    return;
+  }
+  ui.text(x, y, Type::small, ink, now.text.substr(0, end));
+  ui.text_cut(x, y + line, room, Type::small, ink, now.text.substr(end + 1));
+}
+
+/// Draws what a device does in one line or, where that is too long, in two smaller
+/// ones.
+void draw_activity(const Ui& ui, const Rect& box, const Activity& now, ImU32 ink) {
+  const std::string delay = now.in > 0 ? "in " + human_time(now.in) : "";
+  const float room = box.w - 16;
+  const float beside = delay.empty() ? 0 : ui.width(Type::small, delay) + 8;
+  if (ui.width(Type::body, now.text) <= room - beside) {
+    if (now.in > 0) draw_delay(ui, box, now.in, 2 * beside + 1);
+    ui.text(box.x + 9, box.y + (box.h - ui.line_height(Type::body)) / 2, Type::body,
+            ink, now.text);
+    return;
+  }
+  const float top = box.y + (box.h - 2 * ui.line_height(Type::small)) / 2;
+  draw_small_lines(ui, box.x + 9, top, room, ink, now, delay);
+}
+
 Activity activity_of(const OpenTrace& trace, int device) {
   const Model& model = *trace.model;
   const DeviceState& own = trace.state.devices[device];
@@ -46,7 +91,8 @@ Activity activity_of(const OpenTrace& trace, int device) {
     if (e.copies_out > 0) {
       text += (text.empty() ? "" : ", ") + human_bytes(e.bytes_out) + " out";
     }
-    return {text, e.first, time_until(trace, e.first)};
+    const std::string first = text.substr(0, text.find(", "));
+    return {text, e.first, time_until(trace, e.first), false, first};
   }
   for (const int stream : {0, 2, 1}) {
     if (own.running[stream] != kNoEvent) {
@@ -84,7 +130,10 @@ void draw_compact(const Ui& ui, const Rect& r, const OpenTrace& trace, int devic
                     : t.dark
                         ? readable(event_colour(t, *trace.model, now.event), t.raised)
                         : t.text;
-  if (r.h > 64) {
+  const bool two_lines = r.h > 84 && ui.width(Type::small, now.text) > r.w - 14;
+  if (two_lines) {
+    draw_small_lines(ui, r.x + 8, r.y + 25, r.w - 14, ink, now);
+  } else if (r.h > 64) {
     ui.text_cut(r.x + 8, r.y + 25, r.w - 14, Type::small, ink,
                 words_for(ui, Type::small, r.w - 14, now));
   }
@@ -178,14 +227,10 @@ void draw_device_card(const Ui& ui, const Rect& r, const OpenTrace& trace, int d
   ui.fill(box, ground, 5);
   if (lit && !runs) ui.frame(box, mixed(t.sunken, colour, 0.55f), 5);
   if (now.waits) ui.hatch(box, t.waiting);
-  float wide = box.w - 16;
-  if (now.in > 0) wide -= draw_delay(ui, box, now.in, wide);
-  ui.text_cut(box.x + 9, box.y + (box.h - ui.line_height(Type::body)) / 2, wide,
-              Type::body,
-              lit         ? (t.dark ? readable(colour, ground) : t.text)
-              : now.waits ? t.dim
-                          : t.faint,
-              words_for(ui, Type::body, wide, now));
+  draw_activity(ui, box, now,
+                lit         ? (t.dark ? readable(colour, ground) : t.text)
+                : now.waits ? t.dim
+                            : t.faint);
   room.take_top(10);
   if (room.h < 34 || model.devices[device].memory.empty()) return;
   const Rect words = room.take_top(17);

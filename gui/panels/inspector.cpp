@@ -142,6 +142,11 @@ void add_split(const Model& model, uint32_t index, CollectiveRow& row,
                                    ", in unknown phases"});
   }
   facts.push_back({"exposed", human_time(row.time.exposed)});
+  if (row.time.exposed > 0) {
+    facts.push_back({"", row.time.unseen ? "of it waiting for ranks: unknown"
+                                         : human_time(row.time.exposed_wait) +
+                                               " of it waiting for ranks"});
+  }
 }
 
 std::vector<Fact> facts_of(const Model& model, uint32_t index, CollectiveRow& row) {
@@ -157,7 +162,7 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index, CollectiveRow& ro
   } else {
     facts.push_back(
         {"start",
-         fmt::format("{:.3f} ms into step {}",
+         fmt::format("{:.3f} ms · step {}",
                      static_cast<double>(event.ts - step.begin) * 1e-6, step.number)});
     if (event.what() != Kind::mark) facts.push_back({"takes", human_time(event.dur)});
   }
@@ -234,7 +239,11 @@ void draw_inspector(const Ui& ui, const Rect& area, App& app) {
   constexpr float kRow = 18;
   const Scroll scroll(ui, "facts", room, kRow * static_cast<float>(facts.size()), 0,
                       static_cast<int>(index), kRow);
-  const float name_width = std::min(88.0f, room.w * 0.38f);
+  float widest = 0;  // of the names: the values get the rest
+  for (const Fact& fact : facts) {
+    widest = std::max(widest, ui.width(Type::small, fact.name) + 12);
+  }
+  const float name_width = std::min({88.0f, room.w * 0.38f, widest});
   float y = scroll.top();
   for (size_t i = 0; i < facts.size(); ++i, y += kRow) {
     if (!scroll.shows(y, kRow)) continue;
@@ -252,6 +261,14 @@ void draw_inspector(const Ui& ui, const Rect& area, App& app) {
       }
       ImGui::PopID();
       ink = hovered ? t.accent : t.code_call;
+    }
+    const float wide = room.w - name_width - 8;
+    if (fact.link == kNoEvent && ui.width(Type::small, fact.value) > wide) {
+      ImGui::PushID(static_cast<int>(i));
+      bool hovered = false;
+      ui.clicked("cut", {room.x, y, room.w - 8, kRow}, &hovered);
+      ImGui::PopID();
+      if (hovered) ui.tooltip(fact.name + ": " + fact.value);
     }
     ui.text_cut(room.x + name_width, y + 1, room.w - name_width - 8, Type::small, ink,
                 fact.value);

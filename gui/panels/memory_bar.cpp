@@ -49,9 +49,12 @@ void draw_memory_legend(const Ui& ui, Rect r, const Memory& memory) {
     ui.fill({line.x, line.y + 4, 7, 7}, memory_colour(ui.theme, i), 2);
     const std::string amount = human_bytes(memory.bytes[i]);
     const float wide = ui.width(Type::small, amount);
-    ui.text_right(line.right(), line.y, Type::small, ui.theme.dim, amount);
-    ui.text_cut(line.x + 12, line.y, line.w - 18 - wide, Type::small, ui.theme.dim,
-                tracer::memory_categories[i]);
+    const std::string_view name = tracer::memory_categories[i];
+    // In a narrow card a whole name is worth more than half of one and an amount.
+    const bool both = ui.width(Type::small, name) + wide + 18 <= line.w;
+    if (both) ui.text_right(line.right(), line.y, Type::small, ui.theme.dim, amount);
+    ui.text_cut(line.x + 12, line.y, line.w - 12 - (both ? wide + 6 : 0), Type::small,
+                ui.theme.dim, name);
   }
 }
 

@@ -144,8 +144,14 @@ void draw_step_times(const Ui& ui, const Rect& area, App& app) {
   const float row = row_height(room.h, trace.step.phases.size());
   const bool scrolls = row * static_cast<float>(trace.step.phases.size()) > room.h + 1;
   const float right = room.right() - (scrolls ? 8 : 0);
+  int shown = 0;  // the current phase stays in view
+  for (size_t i = 0; i < trace.step.phases.size(); ++i) {
+    if (trace.step.phases[i].name == current) shown = static_cast<int>(i);
+  }
+  const float wanted = row * static_cast<float>(shown + 1) - room.h;
   const Scroll scroll(ui, "times", room,
-                      row * static_cast<float>(trace.step.phases.size()), 0, 0, row);
+                      row * static_cast<float>(trace.step.phases.size()),
+                      std::max(0.0f, wanted), shown, row);
   float y = scroll.top();
   for (const tracer::NamedPhase& phase : trace.step.phases) {
     const std::string& name = phase.name;
@@ -193,11 +199,13 @@ void draw_ports(const Ui& ui, const Rect& area, App& app) {
       ui.card(area, several ? "" : "BYTES BY PORT", several ? "" : "in this step");
   room = {room.x + 13, room.y + 9, room.w - 26, room.h - 14};
   if (several) {
-    draw_tabs(ui, area,
-              {{{"BYTES BY PORT", "bytes through each device's port in this step  (v)"},
-                {"OVERLAP",
-                 "computation and communication at the same time in this step  (v)"}}},
-              app.settings.overlap);
+    draw_tabs(
+        ui, area,
+        {{{"BYTES BY PORT", "bytes through each device's port in this step  (v)"},
+          {"OVERLAP",
+           "computation at the same time as copies and collectives, which include "
+           "waiting for other ranks (h divides them)  (v)"}}},
+        app.settings.overlap);
     if (app.settings.overlap) return draw_overlap(ui, room, trace);
   }
   const auto& ports = trace.step.ports;

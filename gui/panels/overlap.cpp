@@ -20,7 +20,7 @@ struct Part {
 std::array<Part, 3> parts_of(const Theme& t, const DeviceTime& device) {
   return {{{"computes", device.computing - device.both, t.blue},
            {"both at once", device.both, t.green},
-           {"communicates", device.communicating - device.both, t.pink}}};
+           {"copies, collectives", device.communicating - device.both, t.pink}}};
 }
 
 /// Draws the names of the colours; drops words rather than cutting one.

@@ -65,12 +65,40 @@ void draw_pill(const Ui& ui, ImVec2 at, ImU32 colour, const std::string& words,
   ui.text_centred(r, Type::small, ink_on(colour), words);
 }
 
+Rect place_label(ImVec2 at, float size, const Rect& within, float wide,
+                 std::span<const Rect> taken) {
+  constexpr float kHigh = 20;
+  const auto covered = [&](const Rect& box) {
+    float area = 0;
+    for (const Rect& other : taken) {
+      const float w = std::min(box.right(), other.right()) - std::max(box.x, other.x);
+      const float h = std::min(box.bottom(), other.bottom()) - std::max(box.y, other.y);
+      if (w > 0 && h > 0) area += w * h;
+    }
+    return area;
+  };
+  const float right = at.x + size / 2 + 9, left = at.x - size / 2 - 9 - wide;
+  const bool fits_right = right + wide <= within.right();
+  Rect best;
+  float least = -1;
+  for (const float down : {0.0f, 14.0f, -14.0f, 28.0f, -28.0f, 42.0f}) {
+    for (const bool on_right : {fits_right, !fits_right}) {
+      const float x = on_right ? right : left;
+      const bool inside = x >= within.x && x + wide <= within.right();
+      if (!inside && least >= 0) continue;
+      const Rect box{x, at.y - kHigh / 2 + down, wide, kHigh};
+      const float cost = covered(box);
+      if (least < 0 || cost < least) best = box, least = cost;
+    }
+  }
+  return best;
+}
+
 void draw_packet_label(const Ui& ui, ImVec2 at, float size, const Rect& within,
-                       ImU32 colour, const std::string& label) {
+                       ImU32 colour, const std::string& label,
+                       std::span<const Rect> taken) {
   const float wide = ui.width(Type::strong, label) + 14;
-  float x = at.x + size / 2 + 9;
-  if (x + wide > within.right()) x = at.x - size / 2 - 9 - wide;
-  const Rect box{x, at.y - 10, wide, 20};
+  const Rect box = place_label(at, size, within, wide, taken);
   ui.fill(box, ui.theme.panel, 5);
   ui.text(box.x + 7, box.y + 3, Type::strong, readable(colour, ui.theme.panel), label);
 }

@@ -87,12 +87,18 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace,
   }
   const Collective& whole = model.collectives[now.collective];
   const CollectiveArgs own(model, whole.events.front());
-  std::string what = collective_label(model, whole.events.front());
-  what += " · " + human_bytes(own.facts.bytes);
+  const std::string label = collective_label(model, whole.events.front());
+  const std::string sized = label + " · " + human_bytes(own.facts.bytes);
+  std::string what = sized;
   const tracer::Json params = own.facts.params.json();
   if (params.is_array() && !params.empty()) {
     what +=
         fmt::format(" · {} parameter{}", params.size(), params.size() == 1 ? "" : "s");
+  }
+  // The longest that fits, as nothing is cut.
+  for (const std::string& shorter :
+       {sized, label, collective_label(model, whole.events.front(), true)}) {
+    if (ui.width(Type::strong, what) > room.w) what = shorter;
   }
   const ImU32 colour = event_colour(t, model, whole.events.front());
   const bool has_bar = room.h > 46;
@@ -143,8 +149,8 @@ void draw_message(const Ui& ui, const RingLayout& layout, const Model& model,
 }
 
 /// Draws a copy between a rank's host and its device.
-void draw_host_copy(const Ui& ui, const RingLayout& layout, const Rect& room,
-                    const OpenTrace& trace, const Packet& packet, bool named) {
+void draw_host_copy(const Ui& ui, const RingLayout& layout, const OpenTrace& trace,
+                    const Packet& packet, bool named) {
   const Model& model = *trace.model;
   const Copy& copy = model.copies[packet.copy];
   const int device = copy.src == kHostDevice ? copy.dst : copy.src;
@@ -161,9 +167,15 @@ void draw_host_copy(const Ui& ui, const RingLayout& layout, const Rect& room,
   const ImVec2 at(x, a + (b - a) * t);
   const float size = std::min(14.0f, packet_size(copy.bytes));
   draw_packet(ui, at, size, colour, packet.waits);
-  if (named && host.w > 120) {
-    draw_packet_label(ui, {x, (a + b) / 2}, size, room, colour,
-                      packet_label(trace, packet));
+  if (!named || host.w <= 120) return;
+  // The label stays between the rank's own cards, in as many words as fit.
+  const float free = host.w / 2 - size / 2 - 23;
+  const std::string bytes = human_bytes(copy.bytes);
+  for (const std::string& words :
+       {packet_label(trace, packet), bytes + "  " + model.strings[copy.why], bytes}) {
+    if (ui.width(Type::strong, words) > free) continue;
+    draw_packet_label(ui, {x, (a + b) / 2}, size, host, colour, words);
+    break;
   }
 }
 
@@ -199,7 +211,7 @@ void draw_messages(const Ui& ui, const RingLayout& layout, const Rect& room,
     const int device = std::max(copy.src, copy.dst);
     const bool fresh = std::find(named.begin(), named.end(), device) == named.end();
     named.push_back(device);
-    draw_host_copy(ui, layout, room, trace, packet, fresh);
+    draw_host_copy(ui, layout, trace, packet, fresh);
   }
 }
 

@@ -87,10 +87,15 @@ void draw_flows(const Ui& ui, const StageLayout& layout, const OpenTrace& trace,
   const auto bytes_of = [&](const Packet& packet) {
     return model.copies[packet.copy].bytes;
   };
+  std::vector<Rect> taken = layout.cards;
+  taken.push_back(layout.host);
   const Packet* named = nullptr;  // the largest one that moves; a single label suffices
   for (const Packet& packet : packets) {
     draw_packet(ui, at(packet), packet_size(bytes_of(packet)), colour_of(packet),
                 packet.waits);
+    const ImVec2 centre = at(packet);
+    const float half = packet_size(bytes_of(packet)) / 2 + 2;
+    taken.push_back({centre.x - half, centre.y - half, 2 * half, 2 * half});
     if (named == nullptr || std::pair(!packet.waits, bytes_of(packet)) >
                                 std::pair(!named->waits, bytes_of(*named))) {
       named = &packet;
@@ -98,7 +103,7 @@ void draw_flows(const Ui& ui, const StageLayout& layout, const OpenTrace& trace,
   }
   if (named == nullptr) return;
   draw_packet_label(ui, at(*named), packet_size(bytes_of(*named)), layout.below,
-                    colour_of(*named), packet_label(trace, *named));
+                    colour_of(*named), packet_label(trace, *named), taken);
 }
 
 void draw_host(const Ui& ui, const Rect& r, const OpenTrace& trace) {

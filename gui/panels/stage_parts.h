@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -100,9 +101,14 @@ void draw_packet(const Ui& ui, ImVec2 at, float size, ImU32 colour, bool waits =
 void draw_pill(const Ui& ui, ImVec2 at, ImU32 colour, const std::string& words,
                bool waits = false);
 
-/// Draws `label` next to a packet, on the side that has room within `within`.
+/// Draws `label` next to a packet, between the left and right edge of `within`, where
+/// it covers least of what is `taken`.
 void draw_packet_label(const Ui& ui, ImVec2 at, float size, const Rect& within,
-                       ImU32 colour, const std::string& label);
+                       ImU32 colour, const std::string& label,
+                       std::span<const Rect> taken = {});
+/// Returns the label's box, of this width.
+Rect place_label(ImVec2 at, float size, const Rect& within, float wide,
+                 std::span<const Rect> taken);
 
 /// Returns, for example, "2.37 MB  all_reduce" or, if the copy waits, "2.37 MB
 /// all_reduce · in 3.20 ms".

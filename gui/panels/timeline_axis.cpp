@@ -142,14 +142,23 @@ void draw_axis(const TimelineFrame& frame) {
   const Scale scale = frame.scale();
   const Ticks ticks = ticks_of(frame);
   const float y = frame.axis.y + (frame.axis.h - ui.line_height(Type::small)) / 2;
+  constexpr float kHead = 8;  // half the width of the playhead's mark, with a margin
+  const float now = scale.at(static_cast<double>(frame.trace.state.now));
   for (int64_t at = ticks.first; static_cast<double>(at) <= scale.to;
        at += ticks.step) {
     const float x = scale.at(static_cast<double>(at));
+    float begin = x + 4;
     std::string label = tick_label(at - ticks.origin, ticks.step);
     if (ticks.is_offset) label = "+" + label;
     const float wide = ui.width(Type::small, label);
-    if (x < frame.plot.x - 0.5f || x + 4 + wide > frame.plot.right()) continue;
-    ui.text(x + 4, y, Type::small, ui.theme.faint, label);
+    // The playhead's mark covers a label: it moves aside, or makes room for it.
+    const bool hidden = now + kHead > begin && now - kHead < begin + wide;
+    if (hidden && now <= begin + kHead) begin = now + kHead + 2;
+    const bool fits = x >= frame.plot.x - 0.5f && begin + wide <= frame.plot.right();
+    if (!fits) continue;
+    if (!hidden || now + kHead < begin) {
+      ui.text(begin, y, Type::small, ui.theme.faint, label);
+    }
     ui.fill({std::round(x), frame.axis.bottom() - 5, 1, 5}, ui.theme.line);
     frame.count(2);
   }

@@ -111,12 +111,17 @@ void draw_labels(const TimelineFrame& frame) {
   frame.ui.list->PushClipRect(room.min(), room.max(), true);
   const auto [first, last] =
       frame.cache.layout.between(frame.view.scroll, frame.view.scroll + frame.plot.h);
+  float names_until =
+      room.y;  // names of streams that have no head: one below the other
   for (size_t i = first; i < last; ++i) {
     const Strip& strip = frame.cache.layout.strips[i];
     const float y = frame.top_of(strip);
     const float text = y + strip.row_height / 2;  // a label is whole or left out
     const float half = frame.ui.line_height(Type::small) / 2 - 2;
     if (text - half < room.y || text + half > room.bottom()) continue;
+    const bool named = strip.role == Role::stream && strip.members == 0;
+    if (named && text - half < names_until) continue;
+    if (named) names_until = text + half;
     draw_label(frame, strip, y);
   }
   frame.ui.list->PopClipRect();

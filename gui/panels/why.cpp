@@ -44,6 +44,8 @@ ClassLook class_look(const Theme& t, Spent spent) {
       return {reason_colour(t, reasons::activation), false};
     case Spent::push_pull:
       return {reason_colour(t, reasons::push), false};
+    case Spent::undivided:
+      return {reason_colour(t, reasons::reduce), true};
     case Spent::bucket_copies:
       return {mixed(t.panel, reason_colour(t, reasons::all_reduce), 0.55f), false};
     case Spent::other:

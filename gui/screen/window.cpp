@@ -65,9 +65,11 @@ class Session {
     app_.settings.transport.speed = options.speed;
     app_.recent = kept_.files;
     at_ = options.at;
+    choice_ = options.choice;
     if (!kept_.toured && !options.print_state) app_.settings.tour = 1;
     if (options.tour > 0) app_.settings.tour = options.tour;
-    placed_ = at_.empty() && !options.time_order;
+    const bool chooses = choice_.rank >= 0 || choice_.device >= 0;
+    placed_ = at_.empty() && !options.time_order && !chooses;
     saved_ = kept_;
   }
 
@@ -211,6 +213,10 @@ class Session {
       if (!parsed) throw std::runtime_error("--at: " + why);
       position = *parsed;
     }
+    std::string problem;
+    const auto chosen = at_choice(model, position, choice_, problem);
+    if (!chosen) throw std::runtime_error("--rank, --device: " + problem);
+    position = *chosen;
     app_.go(options_.time_order ? in_time_order(model, position) : position);
     placed_ = true;
     inbox_.pacing.wake();
@@ -259,6 +265,7 @@ class Session {
   WindowClock::time_point before_ = WindowClock::now();
   size_t with_notes_ = 0;  ///< traces whose notes were read
   std::string said_, at_;
+  Choice choice_;
   bool placed_ = false;   ///< the trace shows what `at` and `time_order` ask for
   bool focused_ = false;  ///< a text field has the focus, or will have it
 };

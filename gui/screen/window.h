@@ -12,6 +12,7 @@ namespace lockstep::gui {
 struct WindowOptions {
   std::vector<std::string> files;  ///< opened in this order
   std::string at;                  ///< a position, see parse_position; empty: the start
+  Choice choice;                   ///< of a rank or device there
   int width = 0, height = 0;       ///< in points; 0: fit the screen
   std::vector<std::string> notes;  ///< see parse_note; added to every trace
   std::optional<bool> light;       ///< not given: as the user left it

@@ -15,9 +15,10 @@
 //   {delay} {run}          from the host's request to the device's start; the run time
 //   {behind}               how long after the host the devices finish
 //   {ahead} {later}        filled from the keys ahead… and later/… below
+//   {moves} {turns}        copies through one port: "one after another"
 //   {each}                 bytes of each of {others} devices; {other} if only one
 //   {rank} {ranks} {bucket} {params} {chunk} {sent}
-//   {behind_backward} {behind_others} {exposed}
+//   {behind_backward} {behind_others} {exposed} {exposed_wait}
 //                          facts of DistributedDataParallel:
 //                          see `gui/model/rank_facts.cpp`
 //   {stage} {micro_batch}  of a pipeline; the stage is the one that receives

@@ -31,7 +31,8 @@ inline constexpr Template kEnglishAverages[] = {
      "(**{bytes}**)][, in {time}]: every rank gets the **mean of the weights**.[ Each "
      "rank sends {sent}.][ Hidden behind backward: {behind_backward}.][ Behind other "
      "kernels: "
-     "{behind_others}.][ **Exposed**, without any kernel: {exposed}.]"},
+     "{behind_others}.][ **Exposed**, without any kernel: {exposed}.][ Of that, "
+     "waiting for other ranks: {exposed_wait}.]"},
     {"copy/average/adds",
      "Round {ring_step} of {ring_steps}: {from} sends **chunk {chunk} of {ranks}** of "
      "its weights ({bytes}) to {to}[ at {rate}], which **adds** its own."},

@@ -94,7 +94,8 @@ inline constexpr Template kEnglishDevices[] = {
      "**{bytes}**, among {group_size} ranks[, in {time}].[ Each rank sends {sent} and "
      "ends up with the mean.][ Hidden behind backward: {behind_backward}.][ Behind "
      "other kernels: "
-     "{behind_others}.][ **Exposed**, without any kernel: {exposed}.]"},
+     "{behind_others}.][ **Exposed**, without any kernel: {exposed}.][ Of that, "
+     "waiting for other ranks: {exposed_wait}.]"},
     {"collective/all_reduce/metrics",
      "**all_reduce** of losses and correct-prediction counts[ ({bytes})] among "
      "{group_size} ranks[, in {time}]: the metrics of the whole batch."},

@@ -93,7 +93,8 @@ inline constexpr Template kEnglishHost[] = {
     {"phase/replicate",
      "{From} copies **the model** ({each}) to {others:{other}|each of the {others} "
      "other devices}, as in **every** forward pass: the parameters live on {from}.[ "
-     "Packing and sending take **{cost}**, {share} of the step, on one port.]"},
+     "On the devices, this spans **{cost}**, {share} of the step.][ All {moves} copies "
+     "leave {from}, {turns}.]"},
     {"phase/parallel_apply",
      "{chunks} host threads call **forward**, each on its own replica with its own "
      "chunk[, and queue the work in {time}].[ The devices compute in parallel, in "
@@ -123,7 +124,8 @@ inline constexpr Template kEnglishHost[] = {
     {"phase/reduce",
      "The gradients of {others:{other}|the {others} other devices} (**{each}{others:| "
      "from each}**) go to {to} and are added to its own: only its parameters change.[ "
-     "Sending and adding take **{cost}**, {share} of the step, through one port.]"},
+     "On the devices, this spans **{cost}**, {share} of the step.][ All {moves} copies "
+     "arrive at {to}, {turns}.]"},
     {"phase/all_reduce/bucket",
      "**Bucket {bucket}** is full[: {params} {params:gradient|gradients}, {bytes}]. "
      "Its all-reduce is queued on the comm stream[ and begins **{delay} later**]; "

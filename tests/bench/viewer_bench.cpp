@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -118,6 +119,13 @@ void python(const std::string& file) {
 
 }  // namespace
 
+constexpr const char* kUsage =
+    "Usage: viewer_bench [EVENTS] [--python] [--keep FILE]\n"
+    "Measures how fast the viewer loads, moves in and draws a made trace.\n"
+    "  EVENTS       number of events, 1 to 1,000,000,000 (default 5000000)\n"
+    "  --python     also measure json.load of Python, on the same file\n"
+    "  --keep FILE  write the trace to FILE\n";
+
 int main(int argc, char** argv) {
   bench::TraceSize size;
   size.events = 5'000'000;
@@ -125,12 +133,24 @@ int main(int argc, char** argv) {
   bool compare = false;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--python")
+    if (word == "--help" || word == "-h") {
+      fmt::print("{}", kUsage);
+      return 0;
+    }
+    if (word == "--python") {
       compare = true;
-    else if (word == "--keep" && i + 1 < argc)
+    } else if (word == "--keep" && i + 1 < argc) {
       keep = argv[++i];
-    else
-      size.events = std::strtoull(word.c_str(), nullptr, 10);
+    } else {
+      const char* end = word.data() + word.size();
+      const auto read = std::from_chars(word.data(), end, size.events);
+      const bool number = read.ec == std::errc() && read.ptr == end;
+      if (!number || size.events < 1 || size.events > 1'000'000'000) {
+        fmt::print(stderr, "viewer_bench: '{}' is not understood; fix: see --help\n",
+                   word);
+        return 2;
+      }
+    }
   }
   const std::string text = bench::make_trace(size);
   fmt::print("{} MB, at least {} events\n", text.size() / 1'000'000, size.events);

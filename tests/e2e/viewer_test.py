@@ -35,6 +35,9 @@ class Pictures(TempTest):
             "--screenshot", self.path("b.png"))
         with open(self.path("a.png"), "rb") as a, open(self.path("b.png"), "rb") as b:
             self.assertEqual(a.read(), b.read())  # rendering is deterministic
+        out, _ = run("view", DP, "--at", "2:parallel_apply", "--device", "1",
+                     "--screenshot", self.path("d.png"))
+        self.assertRegex(out, r"#\d+ \w+")
         run("view", DP, SINGLE, "--compare", "--theme", "light", "--scale", "2",
             "--size", "800x600", "--screenshot", self.path("c.png"))
         self.assertEqual(png_size(self.path("c.png")), (1600, 1200))
@@ -54,6 +57,8 @@ class Pictures(TempTest):
                 ([DP, "--note", "2:lunch=slow"], 2, "lunch"),
                 ([DP, "--note", "2:forward"], 2, "STEP[:PHASE]=text"),
                 ([DP, "--at", "#99999999"], 2, "99999999"),
+                ([DP, "--rank", "1"], 2, "one rank"),
+                ([DP, "--device", "77"], 2, "; fix: name one of"),
                 ([DP, "--size", "3x3"], 2, "3x3"),
                 ([DP, "--theme", "pink"], 2, "pink"),
                 ([DP, "--compare"], 2, "compare"),

@@ -160,6 +160,10 @@ TEST(Communication, SplitsACollectiveIntoTransferAndWaiting) {
   EXPECT_EQ(times[1].transfer, 4'000);
   EXPECT_EQ(times[1].wait, 4'000);
   EXPECT_EQ(times[1].exposed, 8'000);  // no kernel runs after the backward kernel
+  // Messages move to rank 0 in 24–26 and 27–29 µs, and from it 0.25 µs later.
+  EXPECT_EQ(times[1].exposed_wait, 8'000 - 2 * 2'250);
+  EXPECT_EQ(times[1].exposed_transfer(), 2 * 2'250);
+  EXPECT_EQ(times[0].exposed_wait, 3'000 - 1'000) << "it sends for 1 µs";
   EXPECT_EQ(times[0].what, "buffers");
   EXPECT_EQ(times[0].transfer, 0);  // rank 0 only sends
 }
@@ -171,9 +175,21 @@ TEST(Communication, ComputingHidesACollective) {
   const auto steps = join_ranks(find_steps(trace));
   const auto times = collective_times(steps[0], Lanes(trace));
   EXPECT_EQ(times[1].exposed, 4'000);
+  EXPECT_EQ(times[1].exposed_wait, 4'000 - 2'250) << "one message is hidden";
   EXPECT_EQ(times[1].backward, 4'000);
   EXPECT_EQ(times[1].others(), 0);
   EXPECT_DOUBLE_EQ(times[1].overlap(), 0.5);
+}
+
+TEST(Communication, WithoutMessagesNothingTellsWaitingApart) {
+  Trace trace = read_trace(minimal_ddp_path());
+  std::erase_if(trace.events, [](const Event& event) {
+    return event.is("copy") && event.args.contains("seq");
+  });
+  const auto times = collective_times(join_ranks(find_steps(trace))[0], Lanes(trace));
+  EXPECT_TRUE(times[1].unseen);
+  EXPECT_EQ(times[1].exposed, 8'000);
+  EXPECT_EQ(times[1].wait, 0);
 }
 
 TEST(Communication, KernelsOfOtherPhasesAreNotBackward) {

@@ -42,6 +42,8 @@ TEST(RankSummary, JsonHasEachCollectiveOfEachRank) {
   EXPECT_DOUBLE_EQ(bucket["wait"], 4e-6);
   EXPECT_EQ(json["ranks"].size(), 2u);
   EXPECT_DOUBLE_EQ(json["ranks"][1]["wait"], 6e-6);
+  EXPECT_DOUBLE_EQ(json["ranks"][1]["exposed"], 11e-6);
+  EXPECT_DOUBLE_EQ(json["ranks"][1]["exposed_wait"], 3e-6 + 8e-6 - 1e-6 - 4.5e-6);
 }
 
 TEST(RankSummary, TextNamesTheSlowest) {
@@ -63,7 +65,8 @@ TEST(RankSummary, ModelledMessagesTellNothingOfWaiting) {
   EXPECT_TRUE(json["ranks"][1]["transfer"].is_null());
   EXPECT_DOUBLE_EQ(json["ranks"][1]["seconds"], 11e-6);
   const std::string text = summary_text(summary);
-  EXPECT_NE(text.find("not measured (the messages of Gloo are modelled)"),
+  EXPECT_TRUE(json["ranks"][1]["exposed_wait"].is_null());
+  EXPECT_NE(text.find("no conclusion: the times of messages were not measured"),
             std::string::npos);
   EXPECT_EQ(text.find("waits least"), std::string::npos) << text;
 }

@@ -169,6 +169,29 @@ TEST(Split, ACollectiveWaitsForRanksUntilAMessageArrives) {
   EXPECT_EQ(split.spent.sum(), 2 * 100);
 }
 
+TEST(Split, ACollectiveWithoutTimedMessagesAllowsNoConclusion) {
+  for (const bool modelled : {true, false}) {
+    Trace trace = relay();
+    Json group = {{"group", "world"}, {"seq", 1}, {"group_size", 2}};
+    group[modelled ? "none" : "imported"] = true;
+    trace.events.push_back(
+        made(20, "collective", "all_reduce", {2, 2}, 80, 15, on_device(1, group)));
+    Json message = on_device(1, group);
+    message["src"] = 0, message["dst"] = 1, message["modelled"] = true;
+    if (modelled) {
+      trace.events.push_back(made(21, "copy", "all_reduce", {2, 2}, 90, 5, message));
+    }
+    sort_events(trace.events);
+    const Split split = split_of(trace);
+    // Modelled messages: in their time, too, another rank may be awaited.
+    EXPECT_EQ(split.devices[1].spent[undivided] + split.devices[1].spent[collectives],
+              15);
+    EXPECT_EQ(split.devices[1].spent[collectives], 0);
+    EXPECT_EQ(split.devices[1].spent[imbalance], 34) << "not the collective's";
+    EXPECT_NE(split_text(split).find("no conclusion"), std::string::npos);
+  }
+}
+
 /// Any events, with references to any others; they may wait for each other in a cycle.
 Trace any_trace(uint32_t seed) {
   std::mt19937 random(seed);

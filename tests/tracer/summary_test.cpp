@@ -168,6 +168,26 @@ TEST(Sentence, NamesTheLargestExposedShare) {
   EXPECT_NE(limiting_sentence(summarize(quiet())).find("`d2h`"), std::string::npos);
 }
 
+TEST(Sentence, OfAnAllReduceWithoutTimedMessagesSaysWhatItCannotTell) {
+  for (const bool unseen : {true, false}) {
+    StepSummary step;
+    step.length = 100;
+    step.path_shares = {{"all_reduce", 60}, {"backward", 40}};
+    CollectiveTime bucket;
+    bucket.bucket = 0, bucket.took = 60, bucket.exposed = 60, bucket.unseen = unseen;
+    step.collectives = {bucket};
+    Summary summary;
+    summary.devices = 2;
+    summary.train.steps = {step};
+    const std::string text = limiting_sentence(summary);
+    ASSERT_NE(text.find("the all-reduce of the gradients"), std::string::npos) << text;
+    EXPECT_EQ(text.find("no conclusion how much of this is waiting for another rank") !=
+                  std::string::npos,
+              unseen)
+        << text;
+  }
+}
+
 TEST(Sentence, BlamesNoDeviceWhenOtherProgramsUsedTheCores) {
   // 54 µs of wall time for 26 µs of CPU time
   const std::string text = limiting_sentence(summarize(minimal()));

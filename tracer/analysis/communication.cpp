@@ -30,8 +30,8 @@ std::string what_of(const CollectiveFacts& collective) {
 }
 
 const std::vector<int64_t CollectiveTime::*> CollectiveTime::kTimes = {
-    &CollectiveTime::took, &CollectiveTime::transfer, &CollectiveTime::wait,
-    &CollectiveTime::exposed, &CollectiveTime::backward};
+    &CollectiveTime::took,    &CollectiveTime::transfer,     &CollectiveTime::wait,
+    &CollectiveTime::exposed, &CollectiveTime::exposed_wait, &CollectiveTime::backward};
 
 void ComputingTime::Kernels::add(const Event& event, const Lanes& lanes) {
   if (event.ph != 'X' || !computes(event)) return;
@@ -77,9 +77,18 @@ int64_t ComputingTime::backward(const Lane& lane, int64_t from, int64_t to) cons
   return covered(backward_, lane, from, to);
 }
 
-void ComputingTime::divide(const Lane& lane, int64_t from, CollectiveTime& time) const {
-  time.exposed = time.took - between(lane, from, from + time.took);
-  time.backward = backward(lane, from, from + time.took);
+void ComputingTime::divide(const Lane& lane, int64_t from, const Spans& messages,
+                           CollectiveTime& time) const {
+  const int64_t end = from + time.took;
+  time.exposed = time.took - between(lane, from, end);
+  time.backward = backward(lane, from, end);
+  if (time.unseen) return;
+  time.exposed_wait = time.exposed;
+  for (auto [begin, until] : messages.merged()) {
+    begin = std::max(begin, from), until = std::min(until, end);
+    if (begin >= until) continue;
+    time.exposed_wait -= until - begin - between(lane, begin, until);
+  }
 }
 
 int64_t ComputingTime::covered(const Merged& merged, const Lane& lane, int64_t from,
@@ -101,7 +110,8 @@ std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lane
 
 std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lanes,
                                              const ComputingTime& computing) {
-  LaneMap<std::vector<Message>> messages;  // by lane
+  LaneMap<std::vector<Message>> messages;           // by lane
+  std::map<int64_t, std::vector<Message>> outward;  // by the sender's device
   std::vector<const Event*> collectives;
   for (const Event* task : step.tasks) {
     if (task->is(categories::collective)) collectives.push_back(task);
@@ -111,7 +121,9 @@ std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lane
     if (!task->is(categories::copy) || !task->args.may_hold(keys::seq)) continue;
     const CopyFacts copy = copy_facts(*task);
     if (copy.seq != kNone) {
-      messages[lane_of(*task)].push_back({task, copy.seq, copy.modelled});
+      const Message message{task, copy.seq, copy.modelled};
+      messages[lane_of(*task)].push_back(message);
+      outward[copy.src].push_back(message);
     }
   }
   std::vector<CollectiveTime> times;
@@ -126,17 +138,24 @@ std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lane
     time.bytes = facts.imported && !facts.sized ? kNone : facts.bytes;
     time.took = task->dur;
     time.unseen = facts.imported;
+    Spans moving;
+    for (const Message& message : outward[lane.device]) {
+      const bool sent = message.seq == facts.seq && message.lies_in(*task);
+      if (sent) moving.add(message.event->ts, message.event->end());
+    }
     for (const Message& message : messages[lane_of(*task)]) {
       if (message.seq != facts.seq || !message.lies_in(*task)) continue;
+      moving.add(message.event->ts, message.event->end());
       time.transfer = add_within_range(time.transfer, message.event->dur);
       time.unseen = time.unseen || message.modelled;
     }
+    time.unseen = time.unseen || moving.covered() == 0;
     if (time.unseen) {
       time.transfer = 0;
     } else {
       time.wait = task->dur - std::min(task->dur, time.transfer);
     }
-    computing.divide(lane, task->ts, time);
+    computing.divide(lane, task->ts, moving, time);
     times.push_back(std::move(time));
   }
   std::stable_sort(times.begin(), times.end(),

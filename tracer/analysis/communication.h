@@ -3,9 +3,9 @@
 // The time of a collective, from its start to its end on one rank, has three parts:
 //   hidden behind backward   the rank's device runs a kernel of backward
 //   behind other kernels     … only kernels of other phases, such as those that copy
-//   the
-//                            means back from DDP's buckets
-//   exposed                  … no kernel that computes
+//                            the means back from DDP's buckets
+//   exposed                  … no kernel that computes: a message moves to or from the
+//                            rank, or it waits for other ranks (`exposed_wait`)
 // `overlap` is the share of the first two. This is the only meaning of `exposed`. The
 // class `collectives` of a step's split (split.h) is smaller: of the exposed time, only
 // that in which messages arrive and no kernel waits for a core.
@@ -33,14 +33,18 @@ struct CollectiveTime {
   int64_t took = 0;      ///< from its start to its end
   int64_t transfer = 0;  ///< time during which its messages moved to this rank
   int64_t wait = 0;      ///< the rest: waiting for the other ranks
-  /// True if its messages (imported) or their times (modelled, as for Gloo) were not
-  /// recorded: transfer and wait are then 0 and have no meaning.
+  /// True if its messages (imported, or in other ranks' files) or their times
+  /// (modelled, as for Gloo) were not recorded: transfer, wait and exposed_wait are
+  /// then 0 and have no meaning.
   bool unseen = false;
-  int64_t exposed = 0;   ///< time during which this rank's device computed nothing
-  int64_t backward = 0;  ///< … ran kernels of backward; 0 if phases are unknown
+  int64_t exposed = 0;       ///< time during which this rank's device computed nothing
+  int64_t exposed_wait = 0;  ///< … and no message moved to or from this rank
+  int64_t backward = 0;      ///< … ran kernels of backward; 0 if phases are unknown
 
-  static const std::vector<int64_t CollectiveTime::*> kTimes;  ///< the five above
+  static const std::vector<int64_t CollectiveTime::*> kTimes;  ///< the six above
 
+  /// Returns the exposed time in which messages moved. REQUIRES !unseen.
+  int64_t exposed_transfer() const { return exposed - exposed_wait; }
   /// Returns the time during which only kernels of other phases than backward ran.
   int64_t others() const { return took - exposed - backward; }
   /// Returns the fraction of its time that was hidden behind computation.
@@ -68,9 +72,11 @@ class ComputingTime {
   int64_t between(const Lane& lane, int64_t from, int64_t to) const;
   /// … in which it ran kernels of backward.
   int64_t backward(const Lane& lane, int64_t from, int64_t to) const;
-  /// Divides the time of a collective that starts at `from` on a lane: sets `exposed`
-  /// and `backward`. REQUIRES `took`.
-  void divide(const Lane& lane, int64_t from, CollectiveTime& time) const;
+  /// Divides the time of a collective that starts at `from` on a lane: sets `exposed`,
+  /// `backward` and, unless it is unseen, `exposed_wait`; `messages` are those that
+  /// move to or from the rank. REQUIRES `took` and `unseen`.
+  void divide(const Lane& lane, int64_t from, const Spans& messages,
+              CollectiveTime& time) const;
 
  private:
   using Merged = LaneMap<std::vector<std::pair<int64_t, int64_t>>>;

@@ -39,6 +39,17 @@ double wall_over_cpu(const StepGroup& group) {
   return cpu > 0 ? wall / cpu : 1;
 }
 
+/// Returns true if the trace cannot tell the reduction from waiting for ranks.
+bool any_unseen(const StepGroup& group) {
+  return std::any_of(
+      group.steps.begin(), group.steps.end(), [](const StepSummary& step) {
+        return std::any_of(step.collectives.begin(), step.collectives.end(),
+                           [](const CollectiveTime& time) {
+                             return time.unseen && time.bucket != kNone;
+                           });
+      });
+}
+
 /// Returns what a share of the path means, and what would reduce it.
 std::string explain(const std::string& what, const std::string& share,
                     const Summary& summary) {
@@ -77,8 +88,12 @@ std::string explain(const std::string& what, const std::string& share,
   if (what == "all_reduce") {
     return fmt::format(
         "the all-reduce of the gradients ({} a step, over all ranks) is on the longest "
-        "path for {} of its length: it continues after backward has ended",
-        moved(), share);
+        "path for {} of its length: it continues after backward has ended{}",
+        moved(), share,
+        any_unseen(summary.train)
+            ? "; no conclusion how much of this is waiting for another rank: the times "
+              "of its messages were not measured"
+            : "");
   }
   if (what == "bucket copies") {
     return fmt::format(

@@ -30,6 +30,9 @@ const SpentWords& words_of(Spent spent) {
        "kernels copy the means from DDP's buckets back to the gradients"},
       {"collectives",
        "a collective's messages arrive, and no kernel runs or waits for a core"},
+      {"collectives or imbalance",
+       "no conclusion: in a collective whose messages the trace does not time, it "
+       "transfers or waits for another rank"},
       {"other work", "copies to and from the host, memsets, kernels of other phases"},
       {"imbalance", "it waits for another device that computes, or for another rank"},
       {"loader", "the next batch is not ready: the host waits in the phase data"},
@@ -116,10 +119,10 @@ Tracks::Tracks(const Trace& trace, const Lanes& lanes) : lanes_(lanes) {
       work.spent = spent_by_kernel(task, facts.phase);
     } else if (task.is(categories::collective)) {
       work.level = Level::collective;
-      work.spent = facts.imported ? Spent::collectives : Spent::imbalance;
+      work.spent = facts.imported ? Spent::undivided : Spent::imbalance;
     } else if (facts.is_message) {
       work.level = Level::collective;
-      work.spent = Spent::collectives;
+      work.spent = facts.modelled ? Spent::undivided : Spent::collectives;
       work.queued = 0;
     } else {
       work.level = Level::copy;
@@ -132,7 +135,7 @@ Tracks::Tracks(const Trace& trace, const Lanes& lanes) : lanes_(lanes) {
         owners[lane_of(task)] = track;
       } else if (facts.modelled && collectives.contains(lane_of(task))) {
         Work& around = tracks_[owners[lane_of(task)]].tasks[collectives[lane_of(task)]];
-        if (task.end() <= around.task->end()) around.spent = Spent::collectives;
+        if (task.end() <= around.task->end()) around.spent = Spent::undivided;
       }
       tracks_[track].tasks.push_back(work);
     }
@@ -216,12 +219,22 @@ struct Edge {
   int8_t change;
 };
 
-constexpr size_t kSlots = 4 * kSpents;
+/// Waiting for a core is one class; the other levels have one slot for each.
+constexpr size_t kCoreSlot = kSpents;
+constexpr size_t kSlots = 3 * kSpents + 1;
 static_assert(kSlots <= 64, "one bit for each");
 
 uint8_t slot_of(Level level, Spent spent) {
-  return static_cast<uint8_t>(static_cast<size_t>(level) * kSpents +
-                              static_cast<size_t>(spent));
+  if (level == Level::core) return kCoreSlot;
+  const size_t before = level == Level::kernel ? 0
+                        : level == Level::copy ? kSpents + 1
+                                               : 2 * kSpents + 1;
+  return static_cast<uint8_t>(before + static_cast<size_t>(spent));
+}
+
+Spent spent_of_slot(size_t slot) {
+  if (slot == kCoreSlot) return Spent::core;
+  return static_cast<Spent>((slot < kCoreSlot ? slot : slot - 1) % kSpents);
 }
 
 std::vector<Edge> edges_of(const Track& track, int64_t begin, int64_t end) {
@@ -260,8 +273,7 @@ std::vector<Piece> pieces_of(const Track& track, int64_t begin, int64_t end) {
     if (ts <= at) return;
     Piece piece{at, ts, Spent::unknown, any == 0};
     if (any != 0) {
-      piece.spent =
-          static_cast<Spent>(static_cast<size_t>(__builtin_ctzll(any)) % kSpents);
+      piece.spent = spent_of_slot(static_cast<size_t>(__builtin_ctzll(any)));
     }
     const bool same = !pieces.empty() && pieces.back().idle == piece.idle &&
                       pieces.back().spent == piece.spent;

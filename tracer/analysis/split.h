@@ -8,7 +8,7 @@
 //   3. It sends or receives a copy: the copy's reason.
 //   4. Inside a collective: `collectives` while a message arrives at it, else
 //      `imbalance`: other ranks have not sent. Where the messages were not recorded or
-//      not timed, all of it is `collectives`.
+//      not timed, nothing tells the two apart: `collectives or imbalance`.
 //   5. Nothing of this: the cause of its next task's delay. If that has not been
 //      launched, the thread that launches it works (`host`), loads data (`loader`) or
 //      waits in turn; if it has, it waits for an event. An awaited event of another
@@ -39,6 +39,7 @@ enum class Spent : uint8_t {
   push_pull,
   bucket_copies,
   collectives,
+  undivided,
   other,
   imbalance,
   loader,
@@ -46,7 +47,7 @@ enum class Spent : uint8_t {
   wake_ups,
   unknown
 };
-inline constexpr size_t kSpents = 16;
+inline constexpr size_t kSpents = 17;
 
 struct SpentWords {
   const char* name;  ///< `waiting for a core`

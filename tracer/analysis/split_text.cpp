@@ -1,6 +1,8 @@
 // The split of a step as text, and in machine-readable form.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/units.h"
 #include "tracer/analysis/split.h"
 #include "tracer/format/args.h"
@@ -17,6 +19,14 @@ constexpr const char* kSplitLegend =
     "nothing more was awaited.\n";
 
 }  // namespace
+
+std::string text_bar(double share) {
+  static const char* const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const int filled = static_cast<int>(std::clamp(share, 0.0, 1.0) * 24 * 8 + 0.5);
+  std::string text;
+  for (int i = 0; i < filled / 8; ++i) text += "█";
+  return text + eighths[filled % 8];
+}
 
 std::string split_title(const Split& split) {
   return fmt::format("{} device{} x {} = {}", split.devices.size(),
@@ -36,7 +46,13 @@ std::string split_text(const Split& split) {
         fmt::format("  {:<24}{:>10}{:>6}  {}\n", words_of(static_cast<Spent>(i)).name,
                     human_time(time), percent(share), text_bar(share));
   }
-  return text + kSplitLegend;
+  text += kSplitLegend;
+  if (split.spent[Spent::undivided] > 0) {
+    text +=
+        "  collectives or imbalance: no conclusion, since the times of their messages "
+        "were not\n  recorded: the device transfers, or waits for another rank.\n";
+  }
+  return text;
 }
 
 Json split_json(const Split& split) {

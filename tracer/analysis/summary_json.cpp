@@ -37,6 +37,10 @@ Json path_json(const std::vector<PathShare>& shares) {
   return json;
 }
 
+void leave_out_waiting(Json& times) {
+  for (const char* key : {"transfer", "wait", "exposed_wait"}) times[key] = nullptr;
+}
+
 Json ranks_json(const std::vector<MeanRank>& ranks) {
   Json list = Json::array();
   for (const auto& [rank, length, together] : ranks) {
@@ -48,9 +52,10 @@ Json ranks_json(const std::vector<MeanRank>& ranks) {
                     {"wait", seconds(together.wait)},
                     {"behind_backward", seconds(together.backward)},
                     {"exposed", seconds(together.exposed)},
+                    {"exposed_wait", seconds(together.exposed_wait)},
                     {"overlap", together.overlap()}});
     if (together.bytes == kNone) list.back()["bytes"] = nullptr;
-    if (together.unseen) list.back()["transfer"] = list.back()["wait"] = nullptr;
+    if (together.unseen) leave_out_waiting(list.back());
   }
   return list;
 }
@@ -110,9 +115,10 @@ Json collectives_json(const StepSummary& step) {
                     {"wait", seconds(time.wait)},
                     {"behind_backward", seconds(time.backward)},
                     {"exposed", seconds(time.exposed)},
+                    {"exposed_wait", seconds(time.exposed_wait)},
                     {"overlap", time.overlap()}});
     if (time.bytes == kNone) list.back()["bytes"] = nullptr;
-    if (time.unseen) list.back()["transfer"] = list.back()["wait"] = nullptr;
+    if (time.unseen) leave_out_waiting(list.back());
     if (time.bucket != kNone) list.back()["bucket"] = time.bucket;
   }
   return list;

@@ -31,21 +31,29 @@ std::string short_label(int64_t port) {
 
 std::string time_or_dash(int64_t time) { return time ? human_time(time) : "–"; }
 
+/// The columns of collectives: exposed time is moving or waiting, or, where the trace
+/// cannot tell, neither is shown.
+std::string communication_head(const char* what, const char* second) {
+  return fmt::format("\n  {:<16}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}{:>10}{:>8}\n",
+                     what, second, "took", "transfer", "waiting", "backward", "exposed",
+                     "= moving", "+ waiting", "overlap");
+}
+
+std::string communication_row(const std::string& name, const std::string& second,
+                              const CollectiveTime& time) {
+  const auto told = [&](int64_t part) {
+    return time.unseen ? std::string("–") : human_time(part);
+  };
+  return fmt::format("  {:<16.16}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>10}{:>10}{:>8}\n",
+                     name, second, human_time(time.took), time_or_dash(time.transfer),
+                     time_or_dash(time.wait), human_time(time.backward),
+                     human_time(time.exposed), told(time.exposed_transfer()),
+                     told(time.exposed_wait), percent(time.overlap()));
+}
+
 std::string bytes_or_unknown(int64_t bytes) {
   return bytes == kNone ? "unknown" : human_bytes(bytes);
 }
-
-}  // namespace
-
-std::string text_bar(double share) {
-  static const char* const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  const int filled = static_cast<int>(std::clamp(share, 0.0, 1.0) * 24 * 8 + 0.5);
-  std::string text;
-  for (int i = 0; i < filled / 8; ++i) text += "█";
-  return text + eighths[filled % 8];
-}
-
-namespace {
 
 /// Has one column per device; more than six would not fit.
 std::string phase_table(const StepGroup& group) {
@@ -111,16 +119,11 @@ std::string row_name(const StepGroup& group, const std::vector<MeanCollective>& 
 std::string collective_table(const StepGroup& group, bool imported) {
   const std::vector<MeanCollective> means = group.mean_collectives();
   if (means.empty()) return {};
-  std::string text = fmt::format(
-      "\n  {:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", "collective", "bytes",
-      "took", "transfer", "waiting", "backward", "exposed", "overlap");
+  std::string text = communication_head("collective", "bytes");
   for (size_t i = 0; i < std::min(means.size(), kMaxRows); ++i) {
     const CollectiveTime& mean = means[i].mean;
-    text += fmt::format("  {:<20.20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n",
-                        row_name(group, means, means[i]), bytes_or_unknown(mean.bytes),
-                        human_time(mean.took), time_or_dash(mean.transfer),
-                        time_or_dash(mean.wait), human_time(mean.backward),
-                        human_time(mean.exposed), percent(mean.overlap()));
+    text += communication_row(row_name(group, means, means[i]),
+                              bytes_or_unknown(mean.bytes), mean);
   }
   if (means.size() > kMaxRows) {
     text += fmt::format("  … and {} more\n", means.size() - kMaxRows);
@@ -128,13 +131,14 @@ std::string collective_table(const StepGroup& group, bool imported) {
   text +=
       "  means over steps and ranks; waiting: for other ranks; backward: time in which "
       "the rank's\n  device ran kernels of backward; exposed: time in which the "
-      "rank's\n"
-      "  device computed nothing; overlap: the share that was hidden behind "
-      "computation.\n";
+      "rank's device computed\n  nothing: messages moved to or from the rank, or it "
+      "waited for others; overlap: the\n  share that was hidden behind computation.\n";
   if (std::any_of(means.begin(), means.end(),
                   [](const auto& m) { return m.mean.unseen; })) {
-    text += imported ? "  –: not recorded; took includes waiting for other ranks.\n"
-                     : "  –: not measured (the messages of Gloo are modelled).\n";
+    text += fmt::format(
+        "  –: no conclusion: the times of messages were not {}, so what is exposed\n"
+        "  may be waiting for other ranks.\n",
+        imported ? "recorded" : "measured (those of Gloo are modelled)");
   }
   return text;
 }
@@ -166,9 +170,7 @@ std::string rank_table(const StepGroup& group, bool imported) {
   const std::vector<MeanRank> ranks = group.mean_ranks();
   if (ranks.size() < 2) return {};
   if (group.mean_collectives().empty()) return step_table(ranks);
-  std::string text = fmt::format(
-      "\n  {:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", "rank", "its step",
-      "took", "transfer", "waiting", "backward", "exposed", "overlap");
+  std::string text = communication_head("rank", "its step");
   const MeanRank *slowest = &ranks[0], *awaited = &ranks[0];
   for (const MeanRank& rank : ranks) {
     if (rank.length > slowest->length) slowest = &rank;
@@ -176,10 +178,7 @@ std::string rank_table(const StepGroup& group, bool imported) {
   }
   for (size_t i = 0; i < std::min(ranks.size(), kMaxRows); ++i) {
     const auto& [rank, length, time] = ranks[i];
-    text += fmt::format(
-        "  {:<20}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}\n", rank, human_time(length),
-        human_time(time.took), time_or_dash(time.transfer), time_or_dash(time.wait),
-        human_time(time.backward), human_time(time.exposed), percent(time.overlap()));
+    text += communication_row(std::to_string(rank), human_time(length), time);
   }
   if (ranks.size() > kMaxRows) {
     text += fmt::format("  … and {} more\n", ranks.size() - kMaxRows);

@@ -160,6 +160,50 @@ TEST_F(Files, TabsOnOneFileShareItsNotes) {
             std::string::npos);
 }
 
+/// Two viewers with the same trace, which read its notes before either saved any.
+TEST_F(Files, NotesOfTwoViewersAreJoined) {
+  const auto model = [&] {
+    OpenTrace trace = opened(folder_ / "run.json");
+    *trace.model = test::Made()
+                       .x("phase", "step", 0, 0, 90, R"("kind":"train")")
+                       .x("op", "aten::relu", 0, 10, 5, "")
+                       .x("op", "aten::relu", 0, 20, 5, "")
+                       .model();
+    trace.model->name = (folder_ / "run.json").string();
+    return trace;
+  };
+  OpenTrace first = model();
+  const auto note = [&](OpenTrace& trace, uint32_t event, const char* text) {
+    add_note(*trace.model, trace.notes.placed, {at_event(*trace.model, event), text});
+  };
+  const auto texts = [](const OpenTrace& trace) {
+    std::vector<std::string> list;
+    for (const Note& own : trace.notes.placed) list.push_back(own.text);
+    return list;
+  };
+  using Texts = std::vector<std::string>;
+  note(first, 0, "both");
+  EXPECT_EQ(save_notes(first), "");
+  OpenTrace second = model();
+  EXPECT_EQ(load_notes(second), "");
+  note(first, 1, "of the first");
+  EXPECT_EQ(save_notes(first), "");
+  note(second, 2, "of the second");
+  EXPECT_EQ(save_notes(second), "");
+  EXPECT_EQ(texts(second), (Texts{"both", "of the first", "of the second"}));
+  // What one removes, the other does not bring back.
+  second.notes.placed.erase(second.notes.placed.begin());
+  EXPECT_EQ(save_notes(second), "");
+  EXPECT_EQ(save_notes(first), "");
+  EXPECT_EQ(texts(first), (Texts{"of the first", "of the second"}));
+  // Neither text of a note that both changed is lost.
+  first.notes.placed[0].text = "A";
+  second.notes.placed[0].text = "B";
+  EXPECT_EQ(save_notes(first), "");
+  EXPECT_EQ(save_notes(second), "");
+  EXPECT_EQ(texts(second), (Texts{"A · B", "of the second"}));
+}
+
 TEST_F(Files, PicturesOfTwoEventsOfOneNameHaveTwoNames) {
   const Model model = test::Made()
                           .x("phase", "step", 0, 0, 90, R"("kind":"train")")

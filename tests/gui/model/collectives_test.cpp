@@ -22,10 +22,12 @@ std::string lesson(const std::string& name) {
   return std::string(LOCKSTEP_SOURCE_DIR) + "/lessons/" + name + "/trace.json.gz";
 }
 
-using Split = std::tuple<std::string, int64_t, int64_t, int64_t, int64_t, int64_t>;
+using Split =
+    std::tuple<std::string, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, bool>;
 
 Split split_fields(const tracer::CollectiveTime& time) {
-  return {time.what, time.bucket, time.bytes, time.took, time.backward, time.exposed};
+  return {time.what,     time.bucket,  time.bytes,        time.took,
+          time.backward, time.exposed, time.exposed_wait, time.unseen};
 }
 
 void expect_the_summarys_splits(const std::string& path) {
@@ -92,8 +94,21 @@ TEST(Collectives, OfAHandWrittenTrace) {
   EXPECT_EQ(most_exposed(model, rows), std::optional<size_t>(0));
   EXPECT_EQ(exposed_words(model, rows),
             "**Bucket 0** is exposed for **8.00 µs** of 15.0 µs: no kernel of this "
-            "device ran then. The other 7.00 µs are hidden: 5.00 µs behind backward, "
+            "device ran then. How much of that is **waiting for another rank** is "
+            "unknown: the times of its messages were not measured. The other 7.00 µs "
+            "are hidden: 5.00 µs behind backward, "
             "2.00 µs behind other kernels.");
+}
+
+TEST(Collectives, WaitingForARankIsNotCommunication) {
+  const Model model = load_file(golden() / "minimal_ddp.json");
+  const auto rows = collectives_of(model, 0, 0);
+  ASSERT_FALSE(rows.empty());
+  EXPECT_EQ(rows[0].time.exposed_wait, 3'500) << "messages move for 4.5 of 8 µs";
+  const std::string text = exposed_words(model, rows);
+  EXPECT_NE(text.find("**3.50 µs** of that is waiting for other ranks"),
+            std::string::npos)
+      << text;
 }
 
 TEST(Collectives, NothingIsExposedBehindKernels) {

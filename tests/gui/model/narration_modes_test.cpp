@@ -116,7 +116,7 @@ copy chunk 2 230 50 op=6 why=average src=0 dst=1 bytes=400 ring_step=1
       {"ring@device 0",
        "**all_reduce** of all parameters, divided by 3 before (**1.20 kB**), in 500 "
        "µs: every rank gets the **mean of the weights**. **Exposed**, without any "
-       "kernel: 500 µs."},
+       "kernel: 500 µs. Of that, waiting for other ranks: unknown."},
       {"chunk@device 1",
        "**400 B** of weights go from device 0 to device 1: part of the ranks' "
        "average."},

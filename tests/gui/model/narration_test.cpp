@@ -95,8 +95,9 @@ TEST(Narration, OfADataParallelStep) {
        "device: **100 kB** leave the host in 1 copy."},
       {"replicate",
        "Device 0 copies **the model** (900 kB) to each of the 2 other devices, as in "
-       "**every** forward pass: the parameters live on device 0. Packing and "
-       "sending take **6.50 ms**, 7 % of the step, on one port."},
+       "**every** forward pass: the parameters live on device 0. On the "
+       "devices, this spans **6.50 ms**, 7 % of the step. All 3 copies leave device 0, "
+       "one after another."},
       {"Module._call_impl",
        "**_call_impl** turns replica(x) into Net.forward(x): first the forward "
        "pre-hooks, if any, then **forward**, then the forward hooks. Calling forward "
@@ -125,6 +126,18 @@ TEST(Narration, OfADataParallelStep) {
   expect_said(model, expected);
 }
 
+TEST(Narration, CopiesAtTheSameTimeDoNotTakeTurns) {
+  std::string events = kDataParallel;
+  const std::string turns = "copy model 3 3700 6300",
+                    at_once = "copy model 3 3650 6300";
+  ASSERT_NE(events.find(turns), std::string::npos);
+  events.replace(events.find(turns), turns.size(), at_once);
+  const std::string text = said(made("dp", events.c_str()).model(), "replicate");
+  EXPECT_NE(text.find("All 3 copies leave device 0, up to 2 at the same time."),
+            std::string::npos)
+      << text;
+}
+
 TEST(Narration, OfADistributedStep) {
   const Model model = made("ddp", kDistributed)
                           .mark("bucket_ready", R"("bucket":1)")
@@ -137,7 +150,8 @@ TEST(Narration, OfADistributedStep) {
        "There is no backward pass, and no parameter changes."},
       {"ring@device 0",
        "**all_reduce of bucket 1**, **1.20 MB**, among 3 ranks, in 500 µs. "
-       "**Exposed**, without any kernel: 500 µs."},
+       "**Exposed**, without any kernel: 500 µs. Of that, waiting for other ranks: "
+       "unknown."},
       {"first_chunk@device 1",
        "Ring step 2 of 4: device 0 sends **400 kB** of gradients to its neighbour, "
        "device 1, at 8.00 GB/s, which adds its own. The sum grows along the way."},

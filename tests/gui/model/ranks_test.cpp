@@ -115,6 +115,36 @@ TEST_F(Ranks, PlacesNameTheirRank) {
   EXPECT_EQ(why, "'rank3:2' does not name a rank from rank0: to rank2:");
 }
 
+TEST_F(Ranks, ARankAndADeviceCanBeChosen) {
+  std::string why;
+  const Position place = *parse_position(model_, "2:backward", why);
+  const auto other = at_choice(model_, place, {2, -1}, why);
+  ASSERT_TRUE(other) << why;
+  EXPECT_EQ(rank_of(model_, *other), 2);
+  EXPECT_EQ(model_.name_of(model_.events[event_at(model_, *other)]), "backward");
+  EXPECT_EQ(at_choice(model_, place, {}, why), place);
+  const int64_t id = model_.devices[1].id;
+  for (const Order order : {Order::program, Order::time}) {
+    const Position from = order == Order::time ? in_time_order(model_, place) : place;
+    const auto on = at_choice(model_, from, {-1, id}, why);
+    ASSERT_TRUE(on) << why;
+    EXPECT_EQ(on->order, order);
+    EXPECT_EQ(rank_of(model_, *on), 1) << "the device's own rank";
+    EXPECT_GE(time_of(model_, *on), time_of(model_, from));
+    if (order == Order::time) continue;
+    const Event& event = model_.events[event_at(model_, *on)];
+    ASSERT_EQ(model_.lanes[event.lane].device, 1);
+    for (const Event& earlier : model_.events) {
+      const bool between = earlier.ts >= time_of(model_, from) && earlier.ts < event.ts;
+      ASSERT_FALSE(between && model_.lanes[earlier.lane].device == 1);
+    }
+  }
+  EXPECT_FALSE(at_choice(model_, place, {3, -1}, why));
+  EXPECT_EQ(why, "no rank 3; fix: name one of 0 to 2");
+  EXPECT_FALSE(at_choice(model_, place, {-1, 77}, why));
+  EXPECT_EQ(why, "no device 77; fix: name one of 0, 1, 2");
+}
+
 TEST_F(Ranks, MeetInCollectives) {
   ASSERT_EQ(of("all_reduce").size(), 2u) << "one bucket in each of 2 steps";
   for (const uint32_t index : of("all_reduce")) {

@@ -65,5 +65,22 @@ INSTANTIATE_TEST_SUITE_P(Sizes, StagePaths,
                                          std::pair(820.0f, 560.0f),
                                          std::pair(1600.0f, 900.0f)));
 
+TEST(PacketLabel, CoversNeitherCardsNorPackets) {
+  const Rect within{0, 100, 400, 80};
+  const float size = 16, wide = 150;
+  const auto covers = [](const Rect& a, const Rect& b) {
+    return a.x < b.right() && b.x < a.right() && a.y < b.bottom() && b.y < a.bottom();
+  };
+  // A packet just below a row of cards, and one where the label would go.
+  const std::vector<Rect> taken = {{0, 0, 400, 100}, {130, 110, 20, 20}};
+  const Rect label = place_label({100, 108}, size, within, wide, taken);
+  for (const Rect& other : taken) EXPECT_FALSE(covers(label, other));
+  EXPECT_GE(label.x, within.x);
+  EXPECT_LE(label.right(), within.right());
+  // With room it is beside its packet, on the side that has room.
+  EXPECT_FLOAT_EQ(place_label({100, 140}, size, within, wide, {}).y, 130);
+  EXPECT_LT(place_label({390, 140}, size, within, wide, {}).right(), 390);
+}
+
 }  // namespace
 }  // namespace lockstep::gui

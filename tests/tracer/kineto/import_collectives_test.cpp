@@ -67,7 +67,7 @@ TEST(ImportedCollectives, AnUnknownSizeIsNotZero) {
   file.step(1, 0, 100).kernel(kSendRecv, 20, 40, 10, 24);
   const Summary summary = summarize(file.imported());
   const std::string text = summary_text(summary);
-  EXPECT_NE(text.find("unknown   10.0 µs"), std::string::npos) << text;
+  EXPECT_NE(text.find("unknown  10.0 µs"), std::string::npos) << text;
   EXPECT_TRUE(
       summary_json(summary)["train"]["steps"][0]["collectives"][0]["bytes"].is_null());
 }
