@@ -93,8 +93,10 @@ ImU32 reason_colour(const Theme& theme, const std::string& why) {
                   {reasons::targets, &Theme::sky},
                   {reasons::loss, &Theme::green},
                   {reasons::loss_grad, &Theme::slate},
-                  {reasons::activation, &Theme::sky},
+                  {reasons::activation, &Theme::blue},
                   {reasons::activation_grad, &Theme::slate},
+                  {reasons::pull, &Theme::lime},
+                  {reasons::push, &Theme::pink},
                   {reasons::d2h, &Theme::violet}});
 }
 
@@ -112,6 +114,8 @@ ImU32 phase_colour(const Theme& theme, const std::string& phase) {
                   {phases::reduce, &Theme::pink},
                   {phases::all_reduce, &Theme::pink},
                   {phases::average, &Theme::pink},
+                  {phases::pull, &Theme::lime},
+                  {phases::push, &Theme::pink},
                   {phases::broadcast, &Theme::lime},
                   {phases::metrics, &Theme::green},
                   {phases::optimizer, &Theme::yellow}});

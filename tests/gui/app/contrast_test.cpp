@@ -203,6 +203,11 @@ TEST(Colours, OneHasOneMeaning) {
     EXPECT_EQ(reason_colour(t, reasons::replicate), memory_colour(t, 0));  // parameters
     EXPECT_EQ(reason_colour(t, reasons::reduce), memory_colour(t, 1));     // gradients
     EXPECT_EQ(reason_colour(t, reasons::scatter), memory_colour(t, 4));    // inputs
+    EXPECT_EQ(reason_colour(t, reasons::pull), memory_colour(t, 0));       // weights
+    EXPECT_EQ(reason_colour(t, reasons::push), memory_colour(t, 1));
+    EXPECT_EQ(reason_colour(t, reasons::activation), memory_colour(t, 3));
+    EXPECT_EQ(reason_colour(t, reasons::activation_grad),
+              phase_colour(t, phases::backward));
   }
 }
 
