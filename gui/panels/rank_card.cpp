@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "gui/model/details.h"
+#include "gui/model/servers.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/stage_parts.h"
 #include "gui/panels/widgets.h"
@@ -42,24 +43,39 @@ uint32_t host_event(const OpenTrace& trace, int rank) {
   return waiting;
 }
 
+/// Returns "host: backward" or, for a server, whose work is done in the workers'
+/// threads, what it has: "22.3 MB of weights".
+std::string host_words(const OpenTrace& trace, int rank) {
+  const Model& model = *trace.model;
+  const uint32_t event = host_event(trace, rank);
+  if (event != kNoEvent) return "host: " + model.name_of(model.events[event]);
+  const int first_server = model.ranks() - model.servers();
+  if (rank < first_server) return "host: idle";
+  for (size_t i = 0; i < model.devices.size(); ++i) {
+    const int64_t bytes = weights_of_server(model, static_cast<int>(i));
+    if (model.devices[i].rank != rank || bytes == 0) continue;
+    return human_bytes(bytes) + " of weights";
+  }
+  return "host: idle";
+}
+
 void draw_host_strip(const Ui& ui, const Rect& r, const OpenTrace& trace, int rank) {
   const Theme& t = ui.theme;
   const bool focus = rank == trace.state.rank;
   ui.fill(r, focus ? t.accent_background : t.raised, 6);
   ui.frame(r, focus ? t.accent : t.line, 6, focus ? 1.6f : 1);
-  const std::string name = fmt::format("rank {}", rank);
+  const std::string name = rank_title(*trace.model, rank);
   const float pad = r.w < 70 ? 4 : r.w < 90 ? 6 : 11;
   const Type type = r.w < 70 ? Type::small : Type::strong;
   const float used = ui.text_cut(r.x + pad, r.y + (r.h - ui.line_height(type)) / 2,
                                  r.w - 2 * pad, type, focus ? t.accent : t.text, name);
   const float x = r.x + pad + used + 10;
   if (r.right() - pad - x < 40) return;
-  const uint32_t event = host_event(trace, rank);
-  const std::string doing =
-      event == kNoEvent ? "idle" : trace.model->name_of(trace.model->events[event]);
   const float small = r.y + (r.h - ui.line_height(Type::small)) / 2;
-  ui.text_cut(x, small, r.right() - pad - x, Type::small, focus ? t.text : t.dim,
-              "host: " + doing);
+  const float room = r.right() - pad - x;
+  std::string words = host_words(trace, rank);
+  if (ui.width(Type::small, words) > room) words = words.substr(0, words.find(" of "));
+  ui.text_cut(x, small, room, Type::small, focus ? t.text : t.dim, words);
 }
 
 StreamActivity compute_of(const Ui& ui, const OpenTrace& trace, int device) {
@@ -210,13 +226,12 @@ std::string collective_label(const Model& model, uint32_t event, bool brief) {
 std::string rank_tip(const Ui& ui, const OpenTrace& trace, int device,
                      const Underway& now) {
   const Model& model = *trace.model;
-  const uint32_t event = host_event(trace, model.devices[device].rank);
   const DeviceState& own = trace.state.devices[device];
   std::string tip = fmt::format(
-      "rank {}, {}\nhost: {}\ncompute: {}\ncomm: {}", model.devices[device].rank,
-      device_label(model, device),
-      event == kNoEvent ? "idle" : model.name_of(model.events[event]),
-      compute_of(ui, trace, device).text, comm_of(ui, trace, device, false, now).text);
+      "{}, {}\n{}\ncompute: {}\ncomm: {}",
+      rank_title(model, model.devices[device].rank), device_label(model, device),
+      host_words(trace, model.devices[device].rank), compute_of(ui, trace, device).text,
+      comm_of(ui, trace, device, false, now).text);
   if (!model.devices[device].memory.empty()) {
     tip += fmt::format("\n{}: {}", memory_label(own), human_bytes(own.memory.total()));
   }

@@ -13,10 +13,10 @@ namespace {
 constexpr float kStub = 13;        ///< points between a card and the ring
 constexpr float kFullCards = 218;  ///< height in points from which cards have all parts
 
-/// Half of the cards above, from left to right; the rest below, from right to left.
+/// Some of the cards above, from left to right; the rest below.
 struct TwoRows {
   size_t top = 1, bottom = 1;
-  size_t columns() const { return top; }
+  size_t columns() const { return std::max(top, bottom); }
 };
 
 struct Heights {
@@ -136,11 +136,13 @@ bool is_ring(const Model& model) {
   return true;
 }
 
-RingLayout lay_out_ring(const Rect& whole, const std::vector<int>& order, int focus) {
+RingLayout lay_out_ring(const Rect& whole, const std::vector<int>& order, int focus,
+                        size_t above_all) {
   RingLayout layout;
   Rect room = whole;
   const size_t cards = choose_ranks(layout, room, order, focus);
-  const TwoRows rows{(cards + 1) / 2, cards / 2};
+  const size_t upper_row = above_all > 0 ? above_all : (cards + 1) / 2;
+  const TwoRows rows{upper_row, cards - upper_row};
   const Heights h = heights_of(room);
   const auto columns = static_cast<float>(rows.columns());
   const float gap = std::clamp(room.w * 0.018f, 6.0f, 22.0f);
@@ -152,9 +154,9 @@ RingLayout lay_out_ring(const Rect& whole, const std::vector<int>& order, int fo
   const float all = wide * columns + gap * (columns - 1);
   for (size_t i = 0; i < cards; ++i) {
     const bool above = i < rows.top;
-    const size_t column = above ? i : cards - 1 - i;
-    // Centre a row that has one fewer card.
-    const float indent = above || rows.top == rows.bottom ? 0 : (wide + gap) / 2;
+    const size_t column = above ? i : above_all > 0 ? i - rows.top : cards - 1 - i;
+    const size_t fewer = rows.columns() - (above ? rows.top : rows.bottom);
+    const float indent = static_cast<float>(fewer) * (wide + gap) / 2;  // centres it
     const float x = std::round(room.x + (room.w - all) / 2 + indent +
                                static_cast<float>(column) * (wide + gap));
     const float y = above ? top : top + h.row() + h.channel;

@@ -148,37 +148,6 @@ void draw_message(const Ui& ui, const RingLayout& layout, const Model& model,
   draw_pill(ui, at, colour, words, waits);
 }
 
-/// Draws a copy between a rank's host and its device.
-void draw_host_copy(const Ui& ui, const RingLayout& layout, const OpenTrace& trace,
-                    const Packet& packet, bool named) {
-  const Model& model = *trace.model;
-  const Copy& copy = model.copies[packet.copy];
-  const int device = copy.src == kHostDevice ? copy.dst : copy.src;
-  if (device == kHostDevice) return;
-  const size_t card = layout.card[device];
-  if (card == RingLayout::kNoCard) return;
-  const bool above = layout.is_top(card);
-  const Rect &host = layout.hosts[card], &own = layout.devices[card];
-  const float x = host.x + host.w * 0.5f;
-  const float a = above ? host.bottom() : host.y, b = above ? own.y : own.bottom();
-  const float t = copy.src == kHostDevice ? packet.progress : 1 - packet.progress;
-  const ImU32 colour = reason_colour(ui.theme, model.strings[copy.why]);
-  ui.list->AddLine({x, a}, {x, b}, with_alpha(colour, 0.75f), 2.4f);
-  const ImVec2 at(x, a + (b - a) * t);
-  const float size = std::min(14.0f, packet_size(copy.bytes));
-  draw_packet(ui, at, size, colour, packet.waits);
-  if (!named || host.w <= 120) return;
-  // The label stays between the rank's own cards, in as many words as fit.
-  const float free = host.w / 2 - size / 2 - 23;
-  const std::string bytes = human_bytes(copy.bytes);
-  for (const std::string& words :
-       {packet_label(trace, packet), bytes + "  " + model.strings[copy.why], bytes}) {
-    if (ui.width(Type::strong, words) > free) continue;
-    draw_packet_label(ui, {x, (a + b) / 2}, size, host, colour, words);
-    break;
-  }
-}
-
 void draw_messages(const Ui& ui, const RingLayout& layout, const Rect& room,
                    const OpenTrace& trace, const std::vector<Packet>& packets) {
   const Model& model = *trace.model;
@@ -224,6 +193,59 @@ int device_of_rank(const Model& model, int rank) {
 
 }  // namespace
 
+void draw_host_copy(const Ui& ui, const RingLayout& layout, const OpenTrace& trace,
+                    const Packet& packet, bool named) {
+  const Model& model = *trace.model;
+  const Copy& copy = model.copies[packet.copy];
+  const int device = copy.src == kHostDevice ? copy.dst : copy.src;
+  if (device == kHostDevice) return;
+  const size_t card = layout.card[device];
+  if (card == RingLayout::kNoCard) return;
+  const bool above = layout.is_top(card);
+  const Rect &host = layout.hosts[card], &own = layout.devices[card];
+  const float x = host.x + host.w * 0.5f;
+  const float a = above ? host.bottom() : host.y, b = above ? own.y : own.bottom();
+  const float t = copy.src == kHostDevice ? packet.progress : 1 - packet.progress;
+  const ImU32 colour = reason_colour(ui.theme, model.strings[copy.why]);
+  ui.list->AddLine({x, a}, {x, b}, with_alpha(colour, 0.75f), 2.4f);
+  const ImVec2 at(x, a + (b - a) * t);
+  const float size = std::min(14.0f, packet_size(copy.bytes));
+  draw_packet(ui, at, size, colour, packet.waits);
+  if (!named || host.w <= 120) return;
+  // The label stays between the rank's own cards, in as many words as fit.
+  const float free = host.w / 2 - size / 2 - 23;
+  const std::string bytes = human_bytes(copy.bytes);
+  for (const std::string& words :
+       {packet_label(trace, packet), bytes + "  " + model.strings[copy.why], bytes}) {
+    if (ui.width(Type::strong, words) > free) continue;
+    draw_packet_label(ui, {x, (a + b) / 2}, size, host, colour, words);
+    break;
+  }
+}
+
+void draw_rank_cards(const Ui& ui, const RingLayout& layout, App& app,
+                     const OpenTrace& trace, const Underway& now) {
+  for (size_t card = 0; card < layout.devices.size(); ++card) {
+    const Rect &host = layout.hosts[card], &device = layout.devices[card];
+    const float x = host.centre().x;
+    const bool above = layout.is_top(card);
+    ui.list->AddLine({x, above ? host.bottom() : host.y},
+                     {x, above ? device.y : device.bottom()}, ui.theme.line, 1.4f);
+    const int number = layout.shown[card];
+    draw_rank_card(ui, {host, device, number, layout.compact}, trace, now);
+    const float top = std::min(host.y, device.y);
+    const Rect both{host.x, top, host.w,
+                    std::max(host.bottom(), device.bottom()) - top};
+    ImGui::PushID(static_cast<int>(card));
+    bool hovered = false;
+    if (ui.clicked("rank", both, &hovered) && &trace == &app.trace()) {
+      app.focus_rank(trace.model->devices[number].rank);
+    }
+    if (hovered) ui.tooltip(rank_tip(ui, trace, number, now));
+    ImGui::PopID();
+  }
+}
+
 void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace) {
   const Model& model = *trace.model;
   bool recorded = false;
@@ -242,25 +264,7 @@ void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace)
     ui.text(at.x + 9, at.y - ui.line_height(Type::small) / 2, Type::small, ui.theme.dim,
             fmt::format("+{}", layout.without_card()));
   }
-  for (size_t card = 0; card < layout.devices.size(); ++card) {
-    const Rect &host = layout.hosts[card], &device = layout.devices[card];
-    const float x = host.centre().x;
-    const bool above = layout.is_top(card);
-    ui.list->AddLine({x, above ? host.bottom() : host.y},
-                     {x, above ? device.y : device.bottom()}, ui.theme.line, 1.4f);
-    const int number = layout.shown[card];
-    draw_rank_card(ui, {host, device, number, layout.compact}, trace, now);
-    const float top = std::min(host.y, device.y);
-    const Rect both{host.x, top, host.w,
-                    std::max(host.bottom(), device.bottom()) - top};
-    ImGui::PushID(static_cast<int>(card));
-    bool hovered = false;
-    if (ui.clicked("rank", both, &hovered) && &trace == &app.trace()) {
-      app.focus_rank(model.devices[number].rank);
-    }
-    if (hovered) ui.tooltip(rank_tip(ui, trace, number, now));
-    ImGui::PopID();
-  }
+  draw_rank_cards(ui, layout, app, trace, now);
   draw_centre(ui, layout, trace, now, recorded);
   draw_messages(ui, layout, room, trace, packets_shown(app, trace));
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/units.h"
+#include "gui/model/servers.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/stage_parts.h"
 #include "gui/panels/widgets.h"
@@ -140,6 +141,12 @@ std::string subtitle(const OpenTrace& trace) {
   const std::string mode = model.meta_text(top::mode);
   if (mode == "dp" || mode == "dp-features" || mode == "dp-criterion")
     return "star · device 0 is the root";
+  if (const int servers = model.servers(); servers > 0) {
+    const int workers = model.ranks() - servers;
+    return fmt::format("{} worker{}, {} server{} · {} in focus", workers,
+                       workers == 1 ? "" : "s", servers, servers == 1 ? "" : "s",
+                       rank_title(model, trace.state.rank));
+  }
   if (is_ring(model)) {
     bool recorded = false;
     ring_order(model, &recorded);
@@ -191,8 +198,9 @@ void draw_stage(const Ui& ui, const Rect& area, App& app, OpenTrace& trace) {
     ui.list->PopClipRect();
     return;
   }
-  if (is_ring(model)) {
-    draw_ring_stage(ui, inside, app, trace);
+  if (has_server_stage(model) || is_ring(model)) {
+    const auto draw = has_server_stage(model) ? draw_server_stage : draw_ring_stage;
+    draw(ui, inside, app, trace);
     ui.list->PopClipRect();
     return;
   }

@@ -151,8 +151,11 @@ std::vector<int> ring_order(const Model& model, bool* recorded = nullptr);
 bool is_ring(const Model& model);
 
 /// Places the ranks of `order` if there are at most 16, otherwise those around the
-/// device `focus`, and a strip with a mark for each rank.
-RingLayout lay_out_ring(const Rect& room, const std::vector<int>& order, int focus = 0);
+/// device `focus`, and a strip with a mark for each rank. The first half is above, from
+/// left to right, the rest below, from right to left; or `above` are above, if it is
+/// not 0, and the rest below, from left to right.
+RingLayout lay_out_ring(const Rect& room, const std::vector<int>& order, int focus = 0,
+                        size_t above = 0);
 
 /// Returns the position of a message on its clockwise path, for `t` from 0 to 1. At
 /// most one of its ends is kNoCard.
@@ -182,6 +185,20 @@ std::string collective_label(const Model& model, uint32_t event, bool brief = fa
 void draw_rank_strip(const Ui& ui, const RingLayout& layout,
                      const std::vector<int>& order, App& app, const OpenTrace& trace);
 
+/// Draws the cards of all ranks that have one. A click chooses the rank.
+void draw_rank_cards(const Ui& ui, const RingLayout& layout, App& app,
+                     const OpenTrace& trace, const Underway& now);
+
+/// Draws a copy between a rank's host and its device; with a label if `named`.
+void draw_host_copy(const Ui& ui, const RingLayout& layout, const OpenTrace& trace,
+                    const Packet& packet, bool named);
+
 void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace);
+
+// ---- Parameter servers: workers above, servers below, and a link between each two.
+
+/// Returns true if the trace has parameter servers and a card for each rank.
+bool has_server_stage(const Model& model);
+void draw_server_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace);
 
 }  // namespace lockstep::gui
