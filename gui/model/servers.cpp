@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "tracer/format/keys.h"
 
 namespace lockstep::gui {
@@ -16,13 +14,11 @@ std::string rank_title(const Model& model, int rank) {
 }
 
 int64_t weights_of_server(const Model& model, int device) {
-  int64_t most = 0;
-  for (const Copy& copy : model.copies) {
-    if (copy.src != device || model.strings[copy.why] != tracer::reasons::pull)
-      continue;
-    most = std::max(most, copy.bytes);
+  for (const Copy& copy : model.copies) {  // the first step has one
+    const bool pulled = model.strings[copy.why] == tracer::reasons::pull;
+    if (pulled && copy.src == device) return copy.bytes;
   }
-  return most;
+  return 0;
 }
 
 }  // namespace lockstep::gui

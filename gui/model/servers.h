@@ -11,8 +11,8 @@ namespace lockstep::gui {
 /// trace has no servers.
 std::string rank_title(const Model& model, int rank);
 
-/// Returns the bytes of the weights that the server on a device sends to a worker: its
-/// largest pull. 0 if nobody has pulled from it.
+/// Returns the bytes of the weights that the server on a device has: those of the first
+/// pull, as every pull copies all of them. 0 if nobody has pulled from it.
 int64_t weights_of_server(const Model& model, int device);
 
 }  // namespace lockstep::gui
