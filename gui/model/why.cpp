@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "gui/model/details.h"
+#include "tracer/analysis/shared_updates.h"
 #include "tracer/format/file_io.h"
 #include "tracer/format/lanes.h"
 #include "tracer/kineto/kineto.h"
@@ -41,6 +42,20 @@ std::vector<PathSegment> merged_segments(const Model& model,
   return path;
 }
 
+std::vector<SharedVersion> versions_of(const Model& model,
+                                       const std::map<int64_t, int64_t>& updates) {
+  std::vector<SharedVersion> versions;
+  for (const auto& [id, version] : updates) {
+    const uint32_t event = model.event_of_id(id);
+    if (event != kNoEvent) versions.push_back({model.events[event].end(), version});
+  }
+  std::ranges::sort(versions, {}, &SharedVersion::ts);
+  for (size_t i = 1; i < versions.size(); ++i) {  // an earlier one may end later
+    versions[i].version = std::max(versions[i].version, versions[i - 1].version);
+  }
+  return versions;
+}
+
 std::string runs_on(const Model& model, const Event& event) {
   const Lane& lane = model.lanes[event.lane];
   if (!lane.is_host()) return fmt::format("device {}", model.devices[lane.device].id);
@@ -63,6 +78,11 @@ const tracer::StepSummary* Why::step(uint32_t number) const {
   return nullptr;
 }
 
+int64_t Why::version_at(int64_t ts) const {
+  const auto after = std::ranges::upper_bound(versions, ts, {}, &SharedVersion::ts);
+  return after == versions.begin() ? tracer::kNone : std::prev(after)->version;
+}
+
 const tracer::Split& Why::mean_of(const tracer::StepSummary& step) const {
   const auto& evals = summary.eval.steps;
   const bool eval = !evals.empty() && &step >= &evals.front() && &step <= &evals.back();
@@ -83,6 +103,9 @@ WhyAnalysis analyse(const WhySource& source) {
     analysis.why.first_step = tracer::first_step_sentence(analysis.why.summary.train);
     analysis.why.mean_train = analysis.why.summary.train.mean_split();
     analysis.why.mean_eval = analysis.why.summary.eval.mean_split();
+    for (const tracer::SharedUpdate& update : tracer::find_shared_updates(trace)) {
+      analysis.updates[update.event->id] = update.version;
+    }
     const tracer::Summary& summary = analysis.why.summary;
     if (summary.imported || summary.null_devices) return analysis;
     const tracer::Lanes lanes(trace);
@@ -99,6 +122,7 @@ WhyAnalysis analyse(const WhySource& source) {
 
 std::shared_ptr<const Why> placed(const Model& model, WhyAnalysis analysis) {
   auto why = std::make_shared<Why>(std::move(analysis.why));
+  why->versions = versions_of(model, analysis.updates);
   why->paths.resize(model.steps.size());
   why->pipelines.resize(model.steps.size());
   for (size_t i = 0; i < model.steps.size(); ++i) {

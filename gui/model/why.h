@@ -27,6 +27,11 @@ struct PathSegment {
   uint32_t pieces = 0;
 };
 
+/// A version of a model that workers share, and when its update ended (ns).
+struct SharedVersion {
+  int64_t ts = 0, version = 0;
+};
+
 struct Why {
   tracer::Summary summary;
   /// By index into Model::steps; empty where the path is unknown.
@@ -36,7 +41,11 @@ struct Why {
   std::string limit;                      ///< tracer::limiting_sentence
   std::string first_step;  ///< tracer::first_step_sentence of training, or ""
   tracer::Split mean_train, mean_eval;
+  /// Of a model in host memory (hogwild, locked); sorted by ts.
+  std::vector<SharedVersion> versions;
 
+  /// Returns the newest version that is complete at `ts`, or kNone if that is unknown.
+  int64_t version_at(int64_t ts) const;
   /// Returns what the summary says of a step, or nullptr: it was interrupted, …
   const tracer::StepSummary* step(uint32_t number) const;
   /// Returns the mean of all steps of the same kind.
@@ -56,6 +65,7 @@ WhySource why_source(const Model& model);
 struct WhyAnalysis {
   Why why;
   std::map<int64_t, std::vector<tracer::PathPiece>> pieces;  ///< by step number
+  std::map<int64_t, int64_t> updates;  ///< event id → the version that it made
 };
 
 /// Reads the text again and summarizes it: takes seconds for millions of events. Never

@@ -153,6 +153,10 @@ std::string subtitle(const OpenTrace& trace) {
     return fmt::format("{}{} ranks · rank {} in focus", recorded ? "ring of " : "",
                        model.ranks(), trace.state.rank);
   }
+  if (has_shared_model(model)) {
+    return fmt::format("{} worker{} train one model · worker {} in focus",
+                       model.ranks(), model.ranks() == 1 ? "" : "s", trace.state.rank);
+  }
   return model.devices.size() == 1 ? "one device" : "";
 }
 
@@ -214,7 +218,9 @@ void draw_stage(const Ui& ui, const Rect& area, App& app, OpenTrace& trace) {
   if (has_bus) draw_bus(ui, layout);
   draw_used_links(ui, layout, model, trace.state);
   if (has_bus) draw_bus_count(ui, layout, between_devices);
-  draw_host(ui, layout.host, trace);
+  const auto draw_top = has_shared_model(model) ? draw_shared_model : draw_host;
+  draw_top(ui, layout.host, trace);
+  if (has_shared_model(model)) draw_staleness(ui, layout.below, trace);
   draw_when(ui, inside, layout.host, trace);
   const int hot = busiest_device(trace);
   for (size_t card = 0; card < layout.cards.size(); ++card) {

@@ -195,6 +195,15 @@ void draw_host_copy(const Ui& ui, const RingLayout& layout, const OpenTrace& tra
 
 void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace);
 
+// ---- A model in host memory that all workers train.
+
+/// Returns true for hogwild and locked.
+bool has_shared_model(const Model& model);
+/// Draws the model in the place of the host: its version, and who reads or updates it.
+void draw_shared_model(const Ui& ui, const Rect& r, const OpenTrace& trace);
+/// Draws how many updates had which staleness, over the whole trace.
+void draw_staleness(const Ui& ui, Rect room, const OpenTrace& trace);
+
 // ---- Parameter servers: workers above, servers below, and a link between each two.
 
 /// Returns true if the trace has parameter servers and a card for each rank.
