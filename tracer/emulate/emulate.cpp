@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "tracer/emulate/construct/construct.h"
 #include "tracer/emulate/hardware_links.h"
@@ -141,7 +142,7 @@ double kernel_flops_per_second(const Trace& trace) {
   return nanoseconds > 0 ? flops / nanoseconds * 1e9 : 0;
 }
 
-Trace emulate(const Trace& trace, const EmulateOptions& options) {
+Trace emulate(Trace trace, const EmulateOptions& options) {
   if (trace.lockstep.contains(top::imported)) {
     throw std::runtime_error(
         "an imported trace does not record what its kernels waited for, and without "
@@ -150,7 +151,7 @@ Trace emulate(const Trace& trace, const EmulateOptions& options) {
   }
   check_link(options.link);
   check_scale(options.compute_scale);
-  Trace result = trace;
+  Trace result = std::move(trace);
   if (!options.measured_durations) forget_ports(result);
   const Lanes lanes(result);
   const TimingGraph graph(result, lanes);
@@ -169,14 +170,14 @@ Trace emulate(const Trace& trace, const EmulateOptions& options) {
   sort_events(result.events);
   result.lockstep[top::clock] = values::emulated;
   std::string assumed = assumptions(options);
-  if (const std::string how = construction(trace); !how.empty()) {
+  if (const std::string how = construction(result); !how.empty()) {
     assumed += "; " + how;
   }
   Json emulation{
       {"assumed", assumed},
       {"durations", options.measured_durations ? values::measured : "own hardware"}};
   if (options.hardware != nullptr && !options.measured_durations) {
-    emulation["hardware"] = hardware_facts(*options.hardware, trace);
+    emulation["hardware"] = hardware_facts(*options.hardware, result);
   } else {
     emulation["link_gb_per_s"] = options.link.gb_per_s;
     emulation["link_latency_us"] = options.link.latency_us;

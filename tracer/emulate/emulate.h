@@ -44,6 +44,6 @@ std::string assumptions(const EmulateOptions& options);
 /// Throws std::runtime_error if a link or the scale is not a positive number, if events
 /// wait for each other in a cycle, if the trace is an import (it has no `deps`), or if
 /// the hardware has fewer devices than the trace.
-Trace emulate(const Trace& trace, const EmulateOptions& options = {});
+Trace emulate(Trace trace, const EmulateOptions& options = {});
 
 }  // namespace lockstep::tracer

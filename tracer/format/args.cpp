@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "tracer/format/keys.h"
 #include "tracer/format/name.h"
@@ -56,6 +57,48 @@ int64_t as_duration(double microseconds, int64_t fallback) {
 std::string to_utf8(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
+
+void append_text(std::string& line, std::string_view text) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return c >= ' ' && c < 127 && c != '"' && c != '\\';
+  });
+  if (!plain) {
+    line += to_utf8(std::string(text));
+    return;
+  }
+  line += '"';
+  line += text;
+  line += '"';
+}
+
+void append_integer(std::string& line, int64_t value) {
+  char digits[24];
+  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+  line.append(digits, end);
+}
+
+namespace {
+
+/// Appends what `to_utf8` returns; what constructed traces consist of, without a dump.
+void append_json(std::string& line, const Json& json) {
+  if (json.is_string()) {
+    append_text(line, json.get_ref<const std::string&>());
+  } else if (json.is_number_integer() && fits(json)) {
+    append_integer(line, json.get<int64_t>());
+  } else if (json.is_array()) {
+    line += '[';
+    const char* between = "";
+    for (const Json& item : json) {
+      line += std::exchange(between, ",");
+      append_json(line, item);
+    }
+    line += ']';
+  } else {
+    line += to_utf8(json);
+  }
+}
+
+}  // namespace
 
 bool Value::is_integer() const {
   if (json_ != nullptr) return json_->is_number_integer();
@@ -141,8 +184,10 @@ void Value::append_to(std::string& line) const {
                                : token_ == "true" || token_ == "false");
   if (as_it_stands)
     line += token_;
+  else if (json_ != nullptr)
+    append_json(line, *json_);
   else
-    line += to_utf8(json_ != nullptr ? *json_ : json());
+    line += to_utf8(json());
 }
 
 Args::Args(Json json) {

@@ -204,4 +204,8 @@ const Json& object_arg(const Json& object, const char* key);
 /// of its strings: an invalid byte becomes U+FFFD.
 std::string to_utf8(const Json& json);
 
+/// Appends a string or a number as JSON, as `to_utf8` returns it.
+void append_text(std::string& line, std::string_view text);
+void append_integer(std::string& line, int64_t value);
+
 }  // namespace lockstep::tracer

@@ -114,53 +114,65 @@ void take_args(const EventFields& f, Event& event) {
 
 class Line {
  public:
-  explicit Line(const Event& event) {
-    add(R"({{"ph":"{}")", event.ph);
-    if (!event.cat.empty()) add(R"(,"cat":{})", to_utf8(event.cat.str()));
-    add(R"(,"name":{},"pid":{},"tid":{},"ts":{})", to_utf8(event.name.str()), event.pid,
-        event.tid, format_microseconds(event.ts));
-    if (event.ph == 'X') add(R"(,"dur":{})", format_microseconds(event.dur));
-    if (event.ph == 'i') add(R"(,"s":"t")");
-    if (event.ph == 'f') add(R"(,"bp":"e")");
-    if (is_flow(event.ph)) add(R"(,"id":{})", event.id);
+  Line(const Event& event, std::string& line, Args::Members& members)
+      : line_(line), members_(members) {
+    line_ += R"({"ph":")";
+    line_ += event.ph;
+    line_ += '"';
+    if (!event.cat.empty()) add(R"(,"cat":)", event.cat.view());
+    add(R"(,"name":)", event.name.view());
+    add(R"(,"pid":)", event.pid);
+    add(R"(,"tid":)", event.tid);
+    line_ += R"(,"ts":)";
+    append_microseconds(line_, event.ts);
+    if (event.ph == 'X') {
+      line_ += R"(,"dur":)";
+      append_microseconds(line_, event.dur);
+    }
+    if (event.ph == 'i') line_ += R"(,"s":"t")";
+    if (event.ph == 'f') line_ += R"(,"bp":"e")";
+    if (is_flow(event.ph)) add(R"(,"id":)", event.id);
     add_args(event);
-    add("}}");
+    line_ += '}';
   }
 
-  std::string take() { return std::move(line_); }
-
  private:
-  template <typename... Values>
-  void add(fmt::format_string<Values...> format, Values&&... values) {
-    fmt::format_to(std::back_inserter(line_), format, std::forward<Values>(values)...);
+  void add(const char* key, int64_t value) {
+    line_ += key;
+    append_integer(line_, value);
+  }
+  void add(const char* key, std::string_view text) {
+    line_ += key;
+    append_text(line_, text);
   }
 
   void add_args(const Event& event) {
     const size_t begin = line_.size();
-    const auto key = [&](std::string_view name) {
-      line_ += line_.size() == begin ? R"(,"args":{)" : ",";
-      line_ += name;
-      line_ += ':';
-    };
+    const auto comma = [&] { line_ += line_.size() == begin ? R"(,"args":{)" : ","; };
     const auto put_id = [&](const char* name, int64_t id) {
       if (id == kNone) return;
-      key(name);
-      add("{}", id);
+      comma();
+      add(name, id);
     };
     const auto put_ids = [&](const char* name, const IdList& ids) {
-      key(name);
-      add("[{}]", fmt::join(ids.begin(), ids.end(), ","));
+      comma();
+      line_ += name;
+      const char* between = "[";
+      for (const int64_t id : ids) add(std::exchange(between, ","), id);
+      line_ += ids.empty() ? "[]" : "]";
     };
-    if (!is_flow(event.ph)) put_id(R"("id")", event.id);
-    put_id(R"("step")", event.step);
-    put_id(R"("parent")", event.parent);
-    put_id(R"("op")", event.op);
-    put_id(R"("fwd")", event.fwd);
-    if (is_event_list(event, event.deps)) put_ids(R"("deps")", event.deps);
-    if (!event.waits_for.empty()) put_ids(R"("for")", event.waits_for);
+    if (!is_flow(event.ph)) put_id(R"("id":)", event.id);
+    put_id(R"("step":)", event.step);
+    put_id(R"("parent":)", event.parent);
+    put_id(R"("op":)", event.op);
+    put_id(R"("fwd":)", event.fwd);
+    if (is_event_list(event, event.deps)) put_ids(R"("deps":)", event.deps);
+    if (!event.waits_for.empty()) put_ids(R"("for":)", event.waits_for);
     event.args.list(members_);
     for (const auto& [name, value] : members_) {
-      key(to_utf8(std::string(name)));
+      comma();
+      append_text(line_, name);
+      line_ += ':';
       value.append_to(line_);
     }
     if (line_.size() > begin) line_ += '}';
@@ -171,8 +183,8 @@ class Line {
     return !ids.empty() || event.is(categories::kernel) || event.is(categories::copy);
   }
 
-  std::string line_;
-  Args::Members members_;
+  std::string& line_;
+  Args::Members& members_;
 };
 
 }  // namespace
@@ -220,6 +232,14 @@ std::map<int64_t, std::string> EventReader::numbered_texts() const {
   return texts;
 }
 
-std::string event_line(const Event& event) { return Line(event).take(); }
+void EventWriter::append(const Event& event, std::string& text) {
+  Line(event, text, members_);
+}
+
+std::string event_line(const Event& event) {
+  std::string line;
+  EventWriter().append(event, line);
+  return line;
+}
 
 }  // namespace lockstep::tracer

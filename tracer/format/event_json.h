@@ -35,6 +35,16 @@ class EventReader {
   std::map<std::string, int64_t> numbers_;
 };
 
+/// Writes events as JSON; keeps its memory between them.
+class EventWriter {
+ public:
+  /// Appends the entry as one line, without the newline.
+  void append(const Event& event, std::string& text);
+
+ private:
+  Args::Members members_;
+};
+
 /// Returns the entry as one line of JSON, without the newline.
 std::string event_line(const Event& event);
 

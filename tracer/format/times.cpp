@@ -1,7 +1,6 @@
 #include "tracer/format/times.h"
 
-#include <fmt/core.h>
-
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 
@@ -51,11 +50,21 @@ std::optional<int64_t> parse_microseconds(std::string_view text) {
   return value < kMinTime ? std::nullopt : std::optional(value);
 }
 
-std::string format_microseconds(int64_t nanoseconds) {
-  const char* sign = nanoseconds < 0 ? "-" : "";
+void append_microseconds(std::string& text, int64_t nanoseconds) {
+  if (nanoseconds < 0) text += '-';
   const uint64_t size = nanoseconds < 0 ? -static_cast<uint64_t>(nanoseconds)
                                         : static_cast<uint64_t>(nanoseconds);
-  return fmt::format("{}{}.{:03}", sign, size / 1000, size % 1000);
+  char digits[24];
+  text.append(digits, std::to_chars(digits, digits + sizeof digits, size / 1000).ptr);
+  text +=
+      {'.', static_cast<char>('0' + size % 1000 / 100),
+       static_cast<char>('0' + size % 100 / 10), static_cast<char>('0' + size % 10)};
+}
+
+std::string format_microseconds(int64_t nanoseconds) {
+  std::string text;
+  append_microseconds(text, nanoseconds);
+  return text;
 }
 
 }  // namespace lockstep::tracer

@@ -30,5 +30,7 @@ std::optional<int64_t> parse_microseconds(std::string_view text);
 
 /// 12345 → "12.345", always with three digits.
 std::string format_microseconds(int64_t nanoseconds);
+/// Appends what `format_microseconds` returns.
+void append_microseconds(std::string& text, int64_t nanoseconds);
 
 }  // namespace lockstep::tracer

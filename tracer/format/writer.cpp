@@ -51,13 +51,16 @@ class EventLines {
   explicit EventLines(Sink& file) : file_(file) {}
 
   void add(const Event& event) {
-    file_.write(first_ ? "\n" : ",\n");
-    file_.write(event_line(event));
+    line_.assign(first_ ? "\n" : ",\n");
+    writer_.append(event, line_);
+    file_.write(line_);
     first_ = false;
   }
 
  private:
   Sink& file_;
+  EventWriter writer_;
+  std::string line_;
   bool first_ = true;
 };
 

@@ -241,6 +241,9 @@ Trace repeat_on_ranks(const Trace& trace, const RecordedStep& step,
   result.other["distributedInfo"] = {{"backend", "ring"}, {"world_size", ranks}};
   result.texts = trace.texts;
   describe_devices(result.lockstep, ranks, Ranks::one_per_device);
+  const size_t messages =
+      2 * collectives.size() * static_cast<size_t>(ranks) * static_cast<size_t>(ranks);
+  result.events.reserve(events.size() * static_cast<size_t>(ranks) + messages);
   for (int rank = 0; rank < ranks; ++rank) {
     name_lanes(step, numbers, rank, result.events);
     for (const Event& event : events) {
