@@ -3,6 +3,7 @@
 // DistributedDataParallel, which all-reduces everything among N.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

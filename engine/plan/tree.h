@@ -2,6 +2,7 @@
 // With many devices, its messages are far fewer in a row than a ring's.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "tracer/analysis/judge.h"
+#include "tracer/format/times.h"
 
 namespace lockstep::tracer {
 
