@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 #include "engine/distributed/collectives/make_communicator.h"
 #include "engine/distributed/rendezvous/init_method.h"
@@ -15,6 +16,8 @@
 #include "engine/train/trainer.h"
 #include "run/printable.h"
 #include "run/rank_agreement.h"
+#include "run/recording.h"
+#include "run/sharing.h"
 #include "run/train.h"
 #include "run/words.h"
 #include "tracer/format/merge.h"
@@ -198,6 +201,35 @@ void say_what_ranks_run(const RunConfig& c, const DataSets& data,
   say_what_runs(c, data, devices, place);
 }
 
+/// Workers at their own pace meet only where the trace begins and ends, and when they
+/// make no more steps. One that is told to stop tells the others.
+RecordingHooks hooks_of(const RunConfig& c, const DataSets& data,
+                        const RankPlace& place) {
+  RecordingHooks hooks;
+  const auto shared = place.shared;
+  if (!shared) return hooks;
+  const bool traces = !c.output.trace.empty();
+  const auto [first, last] =
+      traces ? Recording::traced_steps(c.output, planned_steps(c, data, place))
+             : std::pair<int64_t, int64_t>(-1, -1);
+  hooks.ended = [shared] { shared->agree(true); };
+  hooks.around = [shared, first, last](train::Trainer& trainer) {
+    trainer.before_step = [=, hook = trainer.before_step](int64_t step) {
+      std::atomic<bool>& stop = train::Trainer::stop;
+      if (shared->told_to_stop(stop)) stop = true;
+      if (step == first && !shared->pass_gate(stop)) return;
+      if (step >= first && hook) hook(step);
+    };
+    trainer.after_step = [=,
+                          hook = trainer.after_step](const train::StepResult& result) {
+      const bool ends = result.step + 1 == last;
+      if (ends && !shared->pass_gate(train::Trainer::stop)) return;
+      if (hook) hook(result);
+    };
+  };
+  return hooks;
+}
+
 }  // namespace
 
 int train_in_process(const RunConfig& given, const RankPlace& started) {
@@ -238,7 +270,8 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
           place.rank, place.world, timeout);
     configure(c);
     say_what_ranks_run(c, data, place);
-    code = train_rank(c, data, place, {}, nullptr);
+    place.shared = shared_model_of(c, place, store, timeout);
+    code = train_rank(c, data, place, hooks_of(c, data, place), nullptr);
     store->set("trace/" + std::to_string(place.rank), "written");
     if (!trace.empty() && place.main()) {
       c.output.trace = trace;

@@ -6,6 +6,7 @@
 #include "engine/sharing/ps_worker.h"
 #include "engine/sharing/shared_worker.h"
 #include "run/devices.h"
+#include "run/shared_mapping.h"
 
 namespace lockstep::run {
 namespace {
@@ -49,6 +50,16 @@ sharing::MakeSharing sharing_of(const RunConfig& c, const RankPlace& place) {
 std::shared_ptr<sharing::SharedModel> shared_model_of(const RunConfig& c, int world) {
   if (!train::shares_memory(mode_of(c))) return nullptr;
   return std::make_shared<sharing::SharedModel>(c.shared.update, world);
+}
+
+std::shared_ptr<sharing::SharedModel> shared_model_of(
+    const RunConfig& c, const RankPlace& place,
+    const std::shared_ptr<distributed::Store>& store, Milliseconds timeout) {
+  if (!train::shares_memory(mode_of(c))) return nullptr;
+  return std::make_shared<sharing::SharedModel>(
+      c.shared.update, place.world,
+      sharing::WorkerProcess{place.rank, timeout,
+                             among_processes(store, place, timeout)});
 }
 
 bool steps_together(const RunConfig& c) {

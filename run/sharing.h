@@ -1,9 +1,11 @@
 // How the ranks of a run share the model's weights, if not by DDP.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <utility>
 
+#include "engine/distributed/rendezvous/store.h"
 #include "engine/sharing/parameter_servers.h"
 #include "engine/sharing/sharing.h"
 #include "run/config.h"
@@ -18,6 +20,11 @@ sharing::MakeSharing sharing_of(const RunConfig& config, const RankPlace& place)
 /// which each trains its own.
 std::shared_ptr<sharing::SharedModel> shared_model_of(const RunConfig& config,
                                                       int world);
+
+/// The same for a rank that is a process: its view of the model that all ranks train.
+std::shared_ptr<sharing::SharedModel> shared_model_of(
+    const RunConfig& config, const RankPlace& place,
+    const std::shared_ptr<distributed::Store>& store, Milliseconds timeout);
 
 /// Returns whether all ranks make each step together. Otherwise each rank has its own
 /// pace, and they meet only where recording begins and ends.

@@ -45,23 +45,9 @@ const std::vector<Reader>& readers() {
   return all;
 }
 
-/// The shared model is in the memory of one process, and the lock is not held between
-/// batches.
+/// The lock is not held between batches.
 void validate_shared(const RunConfig& c) {
   const Mode mode = mode_of(c);
-  if (!train::shares_memory(mode)) return;
-  const DistributedConfig& d = c.distributed;
-  if (ranks_are_processes(c)) {
-    throw UsageError(
-        fmt::format("--mode {} shares weights in the memory of one process, but these "
-                    "ranks are processes; fix: use threads: --mode {} --devices N, "
-                    "without {}",
-                    train::name(mode), train::name(mode),
-                    d.multiprocessing                  ? "--multiprocessing-distributed"
-                    : c.environment.is_launched_rank() ? "`launch`"
-                    : d.world_size > 1                 ? "--world-size"
-                                                       : "--dist-url env://"));
-  }
   if (mode == Mode::locked && c.shared.lock == sharing::LockFor::step &&
       c.recipe.accumulate > 1) {
     throw UsageError(

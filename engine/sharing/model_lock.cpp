@@ -1,33 +1,67 @@
 #include "engine/sharing/model_lock.h"
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 
 namespace lockstep::sharing {
+namespace keys = tracer::keys;
 
 void ModelLock::acquire() {
-  std::unique_lock lock(mutex_);
-  const int64_t ticket = next_ticket_++;
-  const auto comes = [&] { return serving_ == ticket || !abandoned_.empty(); };
-  if (!comes()) {
+  const uint32_t ticket = state_.next_ticket.fetch_add(1, std::memory_order_relaxed);
+  if (state_.serving.load() != ticket) {
     tracer::HostEvent sync("sync", "wait for lock");
-    sync.arg({tracer::keys::why, tracer::reasons::lock});
-    changed_.wait(lock, comes);
-    if (last_event_ != tracer::kNone) sync.waits_for({&last_event_, 1});
+    sync.arg({keys::why, tracer::reasons::lock});
+    wait_for_turn(ticket);
+    patience_.require_usable();
+    if (state_.last_event != tracer::kNone) {
+      if (state_.last_worker == patience_.worker()) {
+        sync.waits_for({&state_.last_event, 1});
+      } else {  // of another process, whose events have numbers of their own
+        sync.arg({keys::for_rank, state_.last_worker})
+            .arg({keys::for_event, state_.last_event});
+      }
+    }
   }
-  if (!abandoned_.empty()) throw std::runtime_error(abandoned_);
+  patience_.require_usable();
+  state_.held.lock();
+  state_.holder = patience_.worker();
+}
+
+void ModelLock::wait_for_turn(uint32_t ticket) {
+  uint32_t serving = state_.serving.load();
+  TimePoint since = Clock::now();
+  while (serving != ticket && !patience_.abandoned()) {
+    state_.serving.wait_a_little(serving);
+    const uint32_t now = state_.serving.load();
+    if (now != serving) since = Clock::now();
+    serving = now;
+    if (serving == ticket || patience_.timeout() <= Milliseconds(0)) continue;
+    require_live_holder();
+    if (Clock::now() - since < patience_.timeout()) continue;
+    throw std::runtime_error(fmt::format(
+        "rank {} did not reach the release of the model's lock within "
+        "{:g} s",
+        state_.holder.load(), static_cast<double>(patience_.timeout().count()) / 1000));
+  }
+}
+
+void ModelLock::require_live_holder() {
+  if (state_.held.look() == RobustMutex::Found::holder_died) {
+    state_.dead_holder = state_.holder.load();
+  }
+  const int dead = state_.dead_holder;
+  if (dead < 0) return;
+  throw std::runtime_error(
+      fmt::format("rank {} died while it held the model's lock", dead));
 }
 
 void ModelLock::release(int64_t event) {
-  std::lock_guard lock(mutex_);
-  last_event_ = event;
-  ++serving_;
-  changed_.notify_all();
-}
-
-void ModelLock::abandon(const std::string& why) {
-  std::lock_guard lock(mutex_);
-  if (abandoned_.empty()) abandoned_ = why;
-  changed_.notify_all();
+  state_.last_event = event;
+  state_.last_worker = patience_.worker();
+  state_.holder = -1;
+  state_.held.unlock();
+  state_.serving.advance();
 }
 
 }  // namespace lockstep::sharing

@@ -1,32 +1,33 @@
 // The lock on a model that workers share.
 #pragma once
 
-#include <condition_variable>
-#include <cstdint>
-#include <mutex>
-#include <string>
-
+#include "engine/sharing/shared_state.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::sharing {
 
 /// A lock that its waiters get in the order in which they asked. Waiting for it is a
-/// `sync` event that names the last event of the previous holder.
+/// `sync` event that names the last event of the previous holder. One object per
+/// process; the state is that of all workers.
 class ModelLock {
  public:
-  /// Blocks until the lock is free. Throws std::runtime_error if it is abandoned.
+  ModelLock(LockState& state, const Patience& patience)
+      : state_(state), patience_(patience) {}
+
+  /// Blocks until the lock is free. Throws std::runtime_error if it is abandoned, and,
+  /// if workers are processes, naming the worker that died while it held the lock, or
+  /// that has held it for longer than the timeout.
   void acquire();
-  /// `event`: the holder's last event, or tracer::kNone if nothing is recorded.
+  /// `event`: the holder's last event, or tracer::kNone if nothing is recorded. Must be
+  /// called by the thread that called acquire().
   void release(int64_t event);
-  /// Makes pending and later calls of `acquire` throw with the message `why`.
-  void abandon(const std::string& why);
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int64_t next_ticket_ = 0, serving_ = 0;
-  int64_t last_event_ = tracer::kNone;
-  std::string abandoned_;
+  void wait_for_turn(uint32_t ticket);
+  void require_live_holder();
+
+  LockState& state_;
+  const Patience& patience_;
 };
 
 }  // namespace lockstep::sharing

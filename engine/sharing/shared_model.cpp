@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <new>
 #include <stdexcept>
+#include <vector>
 
 #include "engine/ops/copy.h"
 
@@ -53,24 +55,75 @@ auto with_type(const Tensor& tensor, Visit visit) {
   }
 }
 
+/// Where each tensor begins in the shared memory, and after them its end.
+std::vector<size_t> places_of(const Tensors& tensors) {
+  constexpr size_t kCacheLine = 64;
+  std::vector<size_t> places{0};
+  for (const Tensor& tensor : tensors) {
+    const size_t end = places.back() + static_cast<size_t>(tensor.nbytes());
+    places.push_back((end + kCacheLine - 1) / kCacheLine * kCacheLine);
+  }
+  return places;
+}
+
+int at_most(int workers) {
+  if (workers <= kMaxWorkers) return workers;
+  throw std::runtime_error(
+      fmt::format("{} workers of one model, but at most {}; fix: "
+                  "use fewer devices",
+                  workers, kMaxWorkers));
+}
+
 }  // namespace
+
+ShareMemory among_threads() {
+  return [](size_t bytes, const std::function<void(char*)>& fill) {
+    std::shared_ptr<char[]> memory(
+        new (std::align_val_t(64)) char[bytes](),
+        [](char* p) { ::operator delete[](p, std::align_val_t(64)); });
+    fill(memory.get());
+    return memory;
+  };
+}
+
+SharedModel::SharedModel(UpdateBy rule, int workers)
+    : SharedModel(rule, workers, {-1, Milliseconds(0), among_threads()}) {}
+
+SharedModel::SharedModel(UpdateBy rule, int workers, WorkerProcess process)
+    : rule_(rule),
+      workers_(at_most(workers)),
+      share_(std::move(process.share)),
+      state_memory_(share_(sizeof(SharedState), SharedState::construct)),
+      state_(reinterpret_cast<SharedState*>(state_memory_.get())),
+      patience_(*state_, process.worker, process.timeout),
+      lock_(state_->lock, patience_) {}
 
 void SharedModel::start_with(const Tensors& tensors) {
   std::call_once(started_, [&] {
+    const std::vector<size_t> places = places_of(tensors);
+    const auto memory = share_(places.back(), [&](char* into) {
+      for (size_t i = 0; i < tensors.size(); ++i) {
+        const Tensor host =
+            ops::copy_to(tensors[i].detach(), kHost, {"d2h", "weights"});
+        if (host.nbytes() == 0 || !host.view().data) continue;
+        std::memcpy(into + places[i], host.view().data, host.nbytes());
+      }
+    });
     Tensors mine;
-    for (const Tensor& tensor : tensors) {
-      has_values_ = tensor.device().type != DeviceType::null;
-      const Tensor host = ops::copy_to(tensor.detach(), kHost, {"d2h", "weights"});
-      mine.push_back(Tensor::empty(host.sizes(), kHost, host.dtype()));
-      std::memcpy(mine.back().view().data, host.view().data, host.nbytes());
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      has_values_ = tensors[i].device().type != DeviceType::null;
+      const std::shared_ptr<char[]> place(memory, memory.get() + places[i]);
+      const TensorSpec spec{tensors[i].sizes(), tensors[i].dtype(), nullptr};
+      mine.emplace_back(std::make_shared<Storage>(place, tensors[i].nbytes()), 0, spec);
     }
     tensors_ = std::move(mine);
   });
 }
 
 int64_t SharedModel::read(const Tensors& into) const {
-  require_usable();
-  const int64_t version = version_.load(std::memory_order_acquire);
+  patience_.require_usable();
+  if (patience_.worker() >= 0) ++state_->beats[patience_.worker()];
+  const int64_t version = state_->version.load(std::memory_order_acquire);
   if (!has_values_) return version;
   for (size_t i = 0; i < tensors_.size(); ++i) {
     with_type(tensors_[i],
@@ -81,53 +134,29 @@ int64_t SharedModel::read(const Tensors& into) const {
 
 Update SharedModel::apply(const Tensors& read, const Tensors& next,
                           int64_t read_version) {
-  require_usable();
+  patience_.require_usable();
   Update update{.read_version = read_version};
   for (size_t i = 0; has_values_ && i < tensors_.size(); ++i) {
     with_type(tensors_[i], [&](auto zero) {
       update_elements<decltype(zero)>(tensors_[i], read[i], next[i], rule_, update);
     });
   }
-  update.version = version_.fetch_add(1, std::memory_order_acq_rel) + 1;
-  staleness_.fetch_add(update.staleness(), std::memory_order_relaxed);
-  lost_.fetch_add(update.lost, std::memory_order_relaxed);
-  written_.fetch_add(update.written, std::memory_order_relaxed);
-  conflicts_.fetch_add(update.conflicts, std::memory_order_relaxed);
+  update.version = state_->version.fetch_add(1, std::memory_order_acq_rel) + 1;
+  state_->staleness.fetch_add(update.staleness(), std::memory_order_relaxed);
+  state_->lost.fetch_add(update.lost, std::memory_order_relaxed);
+  state_->written.fetch_add(update.written, std::memory_order_relaxed);
+  state_->conflicts.fetch_add(update.conflicts, std::memory_order_relaxed);
   return update;
 }
 
-bool SharedModel::agree(bool mine) {
-  std::unique_lock lock(mutex_);
-  const int64_t round = round_;
-  all_ = all_ && mine;
-  if (++arrived_ == workers_) {
-    agreed_ = std::exchange(all_, true);
-    arrived_ = 0;
-    ++round_;
-    changed_.notify_all();
-  }
-  changed_.wait(lock, [&] { return round_ != round || !abandoned_.empty(); });
-  if (round_ == round) throw std::runtime_error(abandoned_);
-  return agreed_;
-}
-
-void SharedModel::abandon(const std::string& why) {
-  {
-    std::lock_guard lock(mutex_);
-    if (abandoned_.empty()) abandoned_ = why;
-    changed_.notify_all();
-  }
-  lock_.abandon(why);
-}
-
-void SharedModel::require_usable() const {
-  std::lock_guard lock(mutex_);
-  if (!abandoned_.empty()) throw std::runtime_error(abandoned_);
+bool SharedModel::told_to_stop(bool mine) {
+  if (mine) state_->stop = true;
+  return state_->stop;
 }
 
 UpdateTotals SharedModel::totals() const {
-  UpdateTotals totals{version(),       staleness_.load(), lost_.load(),
-                      written_.load(), conflicts_.load(), 0};
+  UpdateTotals totals{version(),       state_->staleness, state_->lost,
+                      state_->written, state_->conflicts, 0};
   for (const Tensor& tensor : tensors_) totals.elements += tensor.numel();
   return totals;
 }

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -73,14 +75,34 @@ struct UpdateTotals {
   int64_t elements = 0;  ///< of the model
 };
 
+/// Returns `bytes` bytes of memory that all workers share; one of them has called
+/// `fill` on it. The memory is freed with the pointer.
+using ShareMemory = std::function<std::shared_ptr<char[]>(
+    size_t bytes, const std::function<void(char*)>& fill)>;
+
+/// Returns what shares memory between the threads of this process.
+ShareMemory among_threads();
+
+/// One worker of several, if each is a process, and how it shares memory with the
+/// others.
+struct WorkerProcess {
+  int worker = 0;
+  Milliseconds timeout{0};  ///< for another one that makes no progress
+  ShareMemory share;
+};
+
 /// The weights, and what their workers agree on. Thread-safe. Buffers are shared like
 /// parameters, as by PyTorch's `model.share_memory()`.
 class SharedModel {
  public:
-  SharedModel(UpdateBy rule, int workers) : rule_(rule), workers_(workers) {}
+  /// Workers that are threads share this object. Workers that are processes have an
+  /// object each, over the same memory. Throws std::runtime_error if there are more
+  /// than kMaxWorkers.
+  SharedModel(UpdateBy rule, int workers);
+  SharedModel(UpdateBy rule, int workers, WorkerProcess process);
 
-  /// Takes the weights from the first caller. REQUIRES: every worker calls it before
-  /// anything else, with equal values.
+  /// Takes the weights from the first caller, or from the process that fills the
+  /// memory. REQUIRES: every worker calls it before it reads, with equal values.
   void start_with(const Tensors& tensors);
 
   /// Copies the weights to host tensors of the same shapes, element by element, while
@@ -92,40 +114,43 @@ class SharedModel {
   Update apply(const Tensors& read, const Tensors& next, int64_t read_version);
 
   /// Waits for all workers. Returns whether `mine` holds on all of them.
-  bool agree(bool mine);
+  bool agree(bool mine) { return meet(state_->meeting, workers_, mine, patience_); }
+  /// Waits for all workers, for recording to begin or to end, unless one of them was
+  /// told to stop. Returns whether all have come.
+  bool pass_gate(const std::atomic<bool>& stop) {
+    return meet(state_->gate, workers_, true, patience_, &stop);
+  }
   ModelLock& lock() { return lock_; }
 
-  /// Makes pending and later calls throw std::runtime_error with the message `why`.
-  void abandon(const std::string& why);
+  /// Returns whether this worker (`mine`) or another one was told to stop.
+  bool told_to_stop(bool mine);
+
+  /// Makes pending and later calls of this process throw std::runtime_error with the
+  /// message `why`.
+  void abandon(const std::string& why) { patience_.abandon(why); }
 
   /// Returns false for devices that compute nothing: their weights are not copied.
   bool has_values() const { return has_values_; }
   const Tensors& tensors() const { return tensors_; }
   UpdateBy rule() const { return rule_; }
   int workers() const { return workers_; }
-  int64_t version() const { return version_.load(std::memory_order_relaxed); }
+  int64_t version() const { return state_->version.load(std::memory_order_relaxed); }
   UpdateTotals totals() const;
   /// Returns how many updates were made, how stale they were, what was lost, and in how
   /// many of their elements they met others.
   std::string report() const;
 
  private:
-  void require_usable() const;
-
   const UpdateBy rule_;
   const int workers_;
+  const ShareMemory share_;
+  const std::shared_ptr<char[]> state_memory_;
+  SharedState* const state_;
+  Patience patience_;
+  ModelLock lock_;
   std::once_flag started_;
   bool has_values_ = true;
-  Tensors tensors_;  ///< on the host; changed only through Element
-  std::atomic<int64_t> version_{0}, staleness_{0}, lost_{0}, written_{0}, conflicts_{0};
-  ModelLock lock_;
-
-  mutable std::mutex mutex_;  ///< guards what follows
-  std::condition_variable changed_;
-  int arrived_ = 0;
-  int64_t round_ = 0;
-  bool all_ = true, agreed_ = true;
-  std::string abandoned_;
+  Tensors tensors_;  ///< on the host, shared; changed only through Element
 };
 
 }  // namespace lockstep::sharing

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "engine/runtime/allocator.h"
 #include "engine/tensor/types.h"
@@ -18,6 +19,9 @@ class Storage {
   /// Allocates on a stream other than the device's compute stream.
   Storage(Device device, size_t bytes, MemoryCategory category,
           runtime::Stream& stream);
+  /// Host memory that exists already, such as memory shared with other processes.
+  Storage(std::shared_ptr<char[]> host, size_t bytes)
+      : device_(kHost), bytes_(bytes), host_(std::move(host)) {}
 
   void* data() const { return block_ ? block_->data : host_.get(); }
   size_t bytes() const { return bytes_; }

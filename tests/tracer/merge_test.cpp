@@ -118,6 +118,34 @@ TEST(Merge, WhatAnArgumentNamesKeepsItsName) {
   EXPECT_GE(calls, 2u);
 }
 
+/// Rank 0's phases wait for the step of rank 1, as for a lock.
+TEST(Merge, AWaitForAnotherRankNamesItsEvent) {
+  std::vector<Trace> ranks = {file_of(1, 400), file_of(0, 1000)};
+  int64_t awaited = kNone;
+  for (Event& event : ranks[0].events) {
+    if (event.is("phase") && event.name == "step") awaited = event.id;
+  }
+  for (Event& event : ranks[1].events) {
+    if (!event.is("phase")) continue;
+    event.args["for_rank"] = 1;
+    event.args["for_event"] = awaited;
+  }
+  const Trace trace = merge_traces(ranks, {"a", "b"});
+  std::map<int64_t, const Event*> by_id;
+  for (const Event& event : trace.events) by_id[event.id] = &event;
+  int waits = 0;
+  for (const Event& event : trace.events) {
+    EXPECT_FALSE(event.args.contains("for_rank") || event.args.contains("for_event"));
+    if (!event.is("phase") || event.pid / 100 != 0) continue;
+    ++waits;
+    ASSERT_EQ(event.waits_for.size(), 1U);
+    const Event& found = *by_id.at(event.waits_for[0]);
+    EXPECT_EQ(found.name, "step");
+    EXPECT_EQ(found.pid / 100, 1);
+  }
+  EXPECT_GT(waits, 0);
+}
+
 TEST(Merge, LeavesALonelyHalfForTheCheck) {
   const Trace trace = merge_traces({file_of(0, 0)}, {"a"});
   bool named = false;

@@ -118,6 +118,10 @@ inline constexpr char waits_for[] = "for";  ///< what a `sync` waited for
 inline constexpr char after[] =
     "after";                        ///< the event that made room for a loader's batch
 inline constexpr char by[] = "by";  ///< the kernel that caused a mark
+/// In a single rank's file: an event of another rank for which a `sync` waited, with
+/// the number that it has in that rank's file. Merging turns them into `for`.
+inline constexpr char for_rank[] = "for_rank";
+inline constexpr char for_event[] = "for_event";
 // Place.
 inline constexpr char rank[] = "rank";
 inline constexpr char device[] = "device";

@@ -108,6 +108,20 @@ void join_halves(std::vector<Event>& events) {
   });
 }
 
+/// What a host thread waited for on another rank becomes its `for`, like what it waited
+/// for on its own. `first_ids`: what was added to the ids of each rank's file.
+void join_waits(std::vector<Event>& events,
+                const std::map<int64_t, int64_t>& first_ids) {
+  for (Event& event : events) {
+    const auto rank = first_ids.find(int_arg(event.args, keys::for_rank, kNone));
+    if (rank == first_ids.end()) continue;
+    const int64_t id = int_arg(event.args, keys::for_event, kNone);
+    event.waits_for.push_back(add_within_range(id, rank->second));
+    event.args.erase(keys::for_rank);
+    event.args.erase(keys::for_event);
+  }
+}
+
 }  // namespace
 
 Trace merge_traces(std::vector<Trace> ranks, const std::vector<std::string>& names) {
@@ -125,8 +139,10 @@ Trace merge_traces(std::vector<Trace> ranks, const std::vector<std::string>& nam
   merged.lockstep.erase(top::rank_clock);
   merged.other[top::distributed].erase(top::rank);
   int64_t ids = 0, steps = 0;
+  std::map<int64_t, int64_t> first_ids;  // by rank
   for (size_t i = 0; i < ranks.size(); ++i) {
     Trace& trace = ranks[i];
+    first_ids[rank_of(trace)] = ids;
     int64_t highest = -1;
     for (Event& event : trace.events) {
       highest = std::max(highest, event.id);
@@ -143,6 +159,7 @@ Trace merge_traces(std::vector<Trace> ranks, const std::vector<std::string>& nam
   }
   merged.lockstep[top::steps] = steps;
   join_halves(merged.events);
+  join_waits(merged.events, first_ids);
   sort_events(merged.events);
   return merged;
 }
