@@ -92,8 +92,8 @@ bool Patience::abandoned() const {
 
 namespace {
 
-/// Watches the workers that have not come. Each step that one of them makes restarts the
-/// timeout.
+/// Watches the workers that have not come. Each step that one of them makes restarts
+/// the timeout.
 class Absent {
  public:
   Absent(const Meeting& meeting, int workers, uint32_t round, const Patience& patience)
