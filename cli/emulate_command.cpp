@@ -6,14 +6,18 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/emulate_pipeline.h"
+#include "cli/emulate_sweep.h"
 #include "cli/flags.h"
 #include "cli/hardware_profiles.h"
 #include "run/outputs.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/emulate/against.h"
+#include "tracer/emulate/batch_for.h"
 #include "tracer/emulate/best_buckets.h"
 #include "tracer/emulate/construct/construct.h"
+#include "tracer/emulate/knees.h"
 #include "tracer/emulate/sweep.h"
 #include "tracer/kineto/kineto.h"
 
@@ -21,7 +25,7 @@ namespace lockstep::cli {
 namespace {
 
 struct EmulateCommand {
-  std::string file, out, mode, against, hardware;
+  std::string file, out, mode, against, hardware, batch_for;
   bool list_hardware = false;
   std::vector<std::string> further;
   bool json = false, optimise_buckets = false;
@@ -29,12 +33,27 @@ struct EmulateCommand {
   tracer::EmulateOptions options;
   tracer::ConstructedProgram program;
   std::vector<std::string> sweeps;
+  SweepFiles sweep_files;
+  PipelineFlags pipeline;
 };
+
+constexpr const char* kModelParallel = "model-parallel";
+constexpr const char* kPipelineFlags[] = {"--split", "--pipeline-schedule",
+                                          "--micro-batches", "--virtual-stages",
+                                          "--schedule-file"};
 
 tracer::ConstructedProgram constructed_program(const EmulateCommand& c) {
   tracer::ConstructedProgram program = c.program;
   program.bucket_cap = c.bucket_cap_mb << 20;
   program.mode = c.mode;
+  if (c.mode != kModelParallel) {
+    refuse_pipeline_flags(c.pipeline, c.mode);
+    return program;
+  }
+  PipelineFlags flags = c.pipeline;
+  flags.batch = c.program.batch;
+  program.pipeline = pipeline_of_flags(flags);
+  program.devices = static_cast<int>(program.pipeline.schedule.size());
   return program;
 }
 
@@ -60,31 +79,56 @@ void require_buckets(const EmulateCommand& c, const std::string& option) {
   throw UsageError(option + ": " + c.mode + " has no buckets; fix: pass --mode ddp");
 }
 
+/// Returns what each device of the program does, and without what the one device does.
+std::pair<std::string, std::string> in_words(const std::string& mode) {
+  if (mode == kModelParallel) {
+    return {"micro-batch repeats the recorded step, stage by stage", "a pipeline"};
+  }
+  if (mode == "ddp") return {"rank repeats the recorded step", "DDP"};
+  return {"replica repeats the recorded forward and backward pass", "DataParallel"};
+}
+
+/// The devices of a pipeline follow from its stages.
+void require_other_devices(const EmulateCommand& c, const std::string& option) {
+  if (c.mode != kModelParallel) return;
+  throw UsageError(option +
+                   ": a pipeline has as many devices as --split and --virtual-stages "
+                   "say; fix: use --mode dp or ddp, or change --split");
+}
+
 /// --sweep: prints a table of speed-ups.
 int run_sweep(const EmulateCommand& c) {
   std::vector<tracer::SweepAxis> axes;
   for (const std::string& text : c.sweeps) {
     try {
       axes.push_back(tracer::parse_sweep(text));
-      if (axes.back().option == "bucket-cap-mb") require_buckets(c, "--sweep " + text);
+      const std::string& option = axes.back().option;
+      if (option == "bucket-cap-mb") require_buckets(c, "--sweep " + text);
+      if (option == "devices") require_other_devices(c, "--sweep " + text);
     } catch (const std::invalid_argument& error) {
       throw UsageError(error.what());
     }
   }
+  require_plottable(axes, c.sweep_files);
+  if (!c.sweep_files.csv.empty()) run::require_other_file(c.file, c.sweep_files.csv);
   const tracer::Trace recorded = tracer::open_trace(c.file);
   const auto points = tracer::sweep(recorded, axes, constructed_program(c), c.options);
+  const std::string heading = tracer::string_arg(recorded.lockstep, tracer::top::arch) +
+                              ", " + c.mode + ", emulated";
   if (c.json) {
     std::printf("%s\n", tracer::sweep_json(axes, points).dump(1).c_str());
+    write_sweep(axes, points, c.sweep_files, heading, true);
     return 0;
   }
+  const auto [repeated, without] = in_words(c.mode);
   std::printf(
       "assumed: %s; each %s\n"
       "speed-up: against the recorded step on one device, without %s\n\n%s",
-      tracer::assumptions(c.options).c_str(),
-      c.mode == "dp" ? "replica repeats the recorded forward and backward pass"
-                     : "rank repeats the recorded step",
-      c.mode == "dp" ? "DataParallel" : "DDP",
+      tracer::assumptions(c.options).c_str(), repeated.c_str(), without.c_str(),
       tracer::sweep_text(axes, points).c_str());
+  const std::string knees = tracer::knees_text(tracer::speed_up_curves(axes, points));
+  if (!knees.empty()) std::printf("\n%s", knees.c_str());
+  write_sweep(axes, points, c.sweep_files, heading, false);
   return 0;
 }
 
@@ -118,6 +162,28 @@ int run_best_buckets(const EmulateCommand& c) {
   return 0;
 }
 
+/// --batch-for: prints the smallest batch that is so much faster than one device.
+int run_batch_for(const EmulateCommand& c) {
+  require_other_devices(c, "--batch-for");
+  double goal = 0;
+  try {
+    goal = tracer::parse_gain(c.batch_for);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(error.what());
+  }
+  const tracer::BatchFor found = tracer::batch_for(tracer::open_trace(c.file), goal,
+                                                   constructed_program(c), c.options);
+  if (c.json) {
+    std::printf("%s\n", tracer::batch_for_json(found).dump(1).c_str());
+    return 0;
+  }
+  std::printf(
+      "assumed: %s\ngain: images/s, against one device with the batch of %s\n\n%s",
+      tracer::assumptions(c.options).c_str(), c.file.c_str(),
+      tracer::batch_for_text(found).c_str());
+  return 0;
+}
+
 /// --sweep link-…: a machine's links are given.
 void require_no_link(const EmulateCommand& c) {
   for (const std::string& text : c.sweeps) {
@@ -143,6 +209,7 @@ int run(EmulateCommand c) {
   for (const tracer::Trace& trace : further) c.program.further.push_back(&trace);
   if (!c.sweeps.empty()) return run_sweep(c);
   if (c.optimise_buckets) return run_best_buckets(c);
+  if (!c.batch_for.empty()) return run_batch_for(c);
   if (!c.out.empty()) run::require_other_file(c.file, c.out);
   const tracer::Trace measured = tracer::open_trace(c.file);
   const tracer::Trace emulated = tracer::emulate(program_of(c, measured), c.options);
@@ -171,7 +238,7 @@ void add_emulate(CLI::App& app, Action& action) {
   auto* mode = command->add_option(
       "--mode", c->mode,
       "construct the program of another mode from a recorded step of one device");
-  mode->check(CLI::IsMember({"dp", "ddp"}));
+  mode->check(CLI::IsMember({"dp", "ddp", kModelParallel}));
   const auto constructs = [&](const char* name, auto& value, const char* help) {
     return command->add_option(name, value, help)->needs(mode);
   };
@@ -187,6 +254,11 @@ void add_emulate(CLI::App& app, Action& action) {
              "constructed: DDP's bucket size in MiB")
       ->check(Numbers(1, 1 << 20))
       ->capture_default_str();
+  add_pipeline_flags(*command, c->pipeline.config);
+  for (const char* flag : kPipelineFlags) command->get_option(flag)->needs(mode);
+  command->get_option("--split")->description(
+      "model-parallel: the layers that begin a stage, such as layer2,layer3 or "
+      "features.10,classifier");
   auto* sweep = constructs(
       "--sweep", c->sweeps,
       "constructed: a table over the values of an option, such as devices=1..64 "
@@ -194,15 +266,30 @@ void add_emulate(CLI::App& app, Action& action) {
   for (const char* other : {"--out", "--batch-size"}) {
     sweep->excludes(command->get_option(other));
   }
+  command
+      ->add_option("--csv", c->sweep_files.csv, "sweep: write its points as CSV, too")
+      ->needs(sweep);
+  command
+      ->add_option("--plot", c->sweep_files.plot,
+                   "sweep over devices: draw NAME.svg and NAME.png with gnuplot")
+      ->needs(sweep);
   auto* buckets = command->add_flag(
       "--optimise-buckets", c->optimise_buckets,
       "constructed: find the best buckets, and what those of --bucket-cap-mb cost");
   buckets->needs(mode)->excludes(sweep)->excludes(command->get_option("--out"));
+  auto* batch_for = constructs(
+      "--batch-for", c->batch_for,
+      "constructed: find the smallest batch that gives so many times the images/s of "
+      "one device with the batch of TRACE, such as 1.9x");
+  for (const char* other : {"--out", "--batch-size", "--sweep", "--optimise-buckets"}) {
+    batch_for->excludes(command->get_option(other));
+  }
   command
       ->add_option("--against", c->against,
                    "print the result beside a recorded trace of the same thing")
       ->excludes(sweep)
-      ->excludes(buckets);
+      ->excludes(buckets)
+      ->excludes(batch_for);
   command->add_flag("--measured-durations", c->options.measured_durations,
                     "keep recorded durations and gaps (tests the emulator itself)");
   auto* hardware = command->add_option(
@@ -227,7 +314,13 @@ void add_emulate(CLI::App& app, Action& action) {
       ->add_option("--compute-scale", c->options.compute_scale,
                    "kernels are this many times as fast as recorded")
       ->capture_default_str();
-  command->callback([c, &action] { action = [c] { return run(*c); }; });
+  command->callback([c, command, &action] {
+    for (const char* flag : kPipelineFlags) {
+      if (command->count(flag) > 0) c->pipeline.given.insert(flag);
+    }
+    if (command->count("--devices") > 0) c->pipeline.devices = c->program.devices;
+    action = [c] { return run(*c); };
+  });
 }
 
 }  // namespace lockstep::cli

@@ -43,6 +43,8 @@ CLI::Option* add_choice(CLI::App& command, const std::string& names, Value& valu
 void add_run_flags(CLI::App& command, run::RunConfig& config);
 /// Declares those of the ways of sharing the work (mode_flags.cpp).
 void add_mode_flags(CLI::App& command, run::RunConfig& config);
+/// Declares those of pipelines, but not `--save-schedule`.
+void add_pipeline_flags(CLI::App& command, run::PipelineConfig& pipeline);
 /// Reads `--schedule 1f1b` and the other names of pipeline schedules as
 /// `--pipeline-schedule 1f1b`: no learning rate schedule has such a name.
 void tell_schedules_apart(std::vector<std::string>& words);

@@ -49,6 +49,8 @@ void add_ps_flags(CLI::App& c, run::PsConfig& o) {
                "times as long");
 }
 
+}  // namespace
+
 void add_pipeline_flags(CLI::App& c, run::PipelineConfig& o) {
   c.add_option(
       "--split", o.split,
@@ -68,9 +70,9 @@ void add_pipeline_flags(CLI::App& c, run::PipelineConfig& o) {
       ->check(Numbers(1, 1 << 10));
   c.add_option("--schedule-file", o.schedule_file,
                "model-parallel: a schedule as CSV, one line per device: 0F0,0F1,0B0 …");
-  c.add_option("--save-schedule", o.save_schedule,
-               "model-parallel: write the schedule as CSV");
 }
+
+namespace {
 
 bool names_pipeline_schedule(const std::string& word) {
   return run::value_of<run::PipelineKind>(word).has_value();
@@ -98,6 +100,8 @@ void add_mode_flags(CLI::App& c, run::RunConfig& o) {
   add_shared_flags(c, o.shared);
   add_ps_flags(c, o.ps);
   add_pipeline_flags(c, o.pipeline);
+  c.add_option("--save-schedule", o.pipeline.save_schedule,
+               "model-parallel: write the schedule as CSV");
 }
 
 }  // namespace lockstep::cli

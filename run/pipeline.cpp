@@ -14,11 +14,8 @@
 #include "tracer/format/file_io.h"
 
 namespace lockstep::run {
-namespace {
-
 using plan::PipelineSchedule;
 
-/// Returns the names in `layer2,layer3`.
 std::vector<std::string> cuts_of(const std::string& split) {
   std::vector<std::string> cuts;
   for (size_t at = 0; at <= split.size();) {
@@ -28,6 +25,8 @@ std::vector<std::string> cuts_of(const std::string& split) {
   }
   return cuts;
 }
+
+namespace {
 
 /// Returns the schedule in --schedule-file. Throws UsageError if it is not one.
 PipelineSchedule schedule_in_file(const RunConfig& c) {
@@ -102,6 +101,8 @@ PipelineSchedule schedule_by_flags(const RunConfig& c) {
   }
 }
 
+}  // namespace
+
 PipelineSchedule schedule_of(const RunConfig& c) {
   return c.pipeline.schedule_file.empty() ? schedule_by_flags(c) : schedule_in_file(c);
 }
@@ -110,6 +111,8 @@ std::string name_of_schedule(const RunConfig& c) {
   if (!c.pipeline.schedule_file.empty()) return "custom";
   return std::string(word(c.pipeline.schedule));
 }
+
+namespace {
 
 void refuse_flags_of_named_schedules(const RunConfig& c) {
   for (const char* flag :

@@ -13,6 +13,14 @@ int pipeline_devices(const RunConfig& config);
 /// cut as they say is checked by pipeline_of().
 void validate_pipeline(const RunConfig& config);
 
+/// Returns the names in `layer2,layer3`.
+std::vector<std::string> cuts_of(const std::string& split);
+
+/// Returns the schedule that the flags describe, and its name (`1f1b`; `custom` from a
+/// file). Throws UsageError if there is none.
+plan::PipelineSchedule schedule_of(const RunConfig& config);
+std::string name_of_schedule(const RunConfig& config);
+
 /// Returns "64 in 4 micro-batches of 16, 1f1b".
 std::string describe_pipeline(const RunConfig& config);
 

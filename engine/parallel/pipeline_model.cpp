@@ -67,26 +67,6 @@ int micro_batches_in(const plan::PipelineSchedule& schedule) {
   return last + 1;
 }
 
-/// Returns all actions, in the order in which they would start on equal stages whose
-/// backward passes take twice as long as the forward passes. Every action comes after
-/// those that it needs. A device's copies wait for each other, so this is also the
-/// order in which they become ready, more or less.
-std::vector<PipelineAction> order_of_starts(const plan::PipelineSchedule& schedule) {
-  const size_t stages = stages_in(schedule);
-  const plan::PipelineCosts costs{std::vector<double>(stages, 1),
-                                  std::vector<double>(stages, 2)};
-  std::vector<plan::TimedAction> all;
-  const auto times = plan::pipeline_times(schedule, costs).value();
-  for (const auto& rank : times) {
-    all.insert(all.end(), rank.begin(), rank.end());
-  }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.start < b.start; });
-  std::vector<PipelineAction> order;
-  for (const plan::TimedAction& timed : all) order.push_back(timed.action);
-  return order;
-}
-
 void require(bool holds, const std::string& rule) {
   if (!holds) throw std::invalid_argument(rule);
 }
@@ -130,7 +110,7 @@ PipelineModel::PipelineModel(nn::ModulePtr module, Devices devices,
   for (size_t stage = 0; stage < stages_.size(); ++stage) {
     stages_[stage].to(device_of(stage));
   }
-  order_ = order_of_starts(options_.schedule);
+  order_ = plan::order_of_starts(options_.schedule);
 }
 
 nn::ModulePtr PipelineModel::make_like() const {

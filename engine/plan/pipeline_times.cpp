@@ -120,6 +120,25 @@ double makespan(const std::vector<std::vector<TimedAction>>& times) {
   return end;
 }
 
+std::vector<PipelineAction> order_of_starts(const PipelineSchedule& schedule) {
+  size_t stages = 0;
+  for (const auto& rank : schedule) {
+    for (const PipelineAction& action : rank) {
+      stages = std::max(stages, static_cast<size_t>(action.stage) + 1);
+    }
+  }
+  const PipelineCosts costs{std::vector<double>(stages, 1),
+                            std::vector<double>(stages, 2)};
+  std::vector<TimedAction> all;
+  const auto times = pipeline_times(schedule, costs).value();
+  for (const auto& rank : times) all.insert(all.end(), rank.begin(), rank.end());
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.start < b.start; });
+  std::vector<PipelineAction> order;
+  for (const TimedAction& timed : all) order.push_back(timed.action);
+  return order;
+}
+
 int live_micro_batches(const std::vector<PipelineAction>& rank) {
   int live = 0, most = 0;
   for (const PipelineAction& action : rank) {

@@ -35,6 +35,13 @@ std::optional<std::vector<std::vector<TimedAction>>> pipeline_times(
 /// Returns the end of the last action.
 double makespan(const std::vector<std::vector<TimedAction>>& times);
 
+/// Returns all actions, in the order in which they would start on equal stages whose
+/// backward passes take twice as long as the forward passes. Every action comes after
+/// those that it needs. If one thread enqueues the actions of all ranks in this order,
+/// copies become ready in about the order in which devices send them. REQUIRES: the
+/// schedule breaks no rule.
+std::vector<PipelineAction> order_of_starts(const PipelineSchedule& schedule);
+
 /// Returns the largest number of micro-batches (of one stage each) whose activations a
 /// rank holds at the same time: from the forward pass to the end of the backward pass.
 int live_micro_batches(const std::vector<PipelineAction>& rank);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/tracer/twice_the_batch.h"
 #include "tracer/analysis/check.h"
 #include "tracer/emulate/construct/construct.h"
 #include "tracer/emulate/emulate.h"
@@ -18,31 +19,9 @@ const Trace& eight_images() {
   return trace;
 }
 
-/// Makes a recording with twice the batch: what is proportional to it doubles, and
-/// kernels take three times as long.
+/// Kernels take three times as long for twice the batch.
 const Trace& sixteen_images() {
-  static const Trace made = [] {
-    Trace trace = eight_images();
-    for (Event& event : trace.events) {
-      for (const char* key : {keys::batch, keys::input_bytes, keys::label_bytes,
-                              keys::output_bytes, keys::flops}) {
-        if (event.args.contains(key)) {
-          event.args[key] = 2 * int_arg(event.args, key);
-        }
-      }
-      if (event.name == names::step) event.args[keys::chunks] = Json::array({16});
-      const CopyFacts copy = copy_facts(event);
-      if (event.is(categories::copy) && copy.why == reasons::h2d) {
-        Json shape = copy.shape.json();
-        shape[0] = 16;
-        event.args[keys::bytes] = 2 * copy.bytes;
-        event.args[keys::shape] = shape;
-      }
-      if (!event.is(categories::kernel)) continue;
-      event.args[keys::cpu_us] = 3e-3 * static_cast<double>(kernel_facts(event).cpu);
-    }
-    return trace;
-  }();
+  static const Trace made = testing::twice_the_batch(eight_images(), 3);
   return made;
 }
 

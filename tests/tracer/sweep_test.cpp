@@ -7,6 +7,7 @@
 
 #include "tests/tracer/golden.h"
 #include "tracer/emulate/best_buckets.h"
+#include "tracer/emulate/knees.h"
 
 namespace lockstep::tracer {
 namespace {
@@ -68,12 +69,98 @@ TEST(Sweep, HasAPointForEachCombination) {
 TEST(Sweep, SpeedUpIsAgainstTheRecordedStep) {
   SweepPoint point;
   point.devices = 4;
+  point.batch = 32;
+  point.batch_alone = 8;
   point.alone = 100;
   point.step = 200;
   EXPECT_EQ(point.speed_up(), 2);
   const std::string rows = sweep_text({{"devices", {4}}}, {point});
   EXPECT_NE(rows.find("2.00x"), rows.npos);
   EXPECT_NE(rows.find("50 %"), rows.npos);
+}
+
+TEST(Sweep, CsvHasTheNumbersOfTheTable) {
+  SweepPoint point;
+  point.values = {1.5, 4};
+  point.devices = 4;
+  point.alone = 1'000'000;
+  point.step = 2'000'000;
+  point.batch = 32;
+  point.batch_alone = 8;
+  EXPECT_EQ(sweep_csv({{"link-gb-per-s", {1.5}}, {"devices", {4}}}, {point}),
+            "link-gb-per-s,devices,batch,step_us,one_device_step_us,images_per_s,"
+            "speed_up\n1.5,4,32,2000.000,1000.000,16000,2\n");
+}
+
+/// A curve over 1, 2, 4, … devices with these speed-ups.
+SpeedUpCurve curve_with(const std::vector<double>& speed_ups) {
+  SpeedUpCurve curve;
+  for (size_t i = 0; i < speed_ups.size(); ++i) {
+    SweepPoint point;
+    point.devices = 1 << i;
+    point.batch = point.devices;
+    point.batch_alone = 1;
+    point.alone = 1'000'000;
+    point.step = static_cast<int64_t>(1e6 * point.devices / speed_ups[i]);
+    curve.points.push_back(point);
+  }
+  return curve;
+}
+
+TEST(Knees, OfASpeedUpThatFalls) {
+  const SpeedUpCurve curve = curve_with({1, 1.9, 3.4, 4.6, 3.8});
+  const Knees knees = knees_of(curve);
+  ASSERT_TRUE(knees.bend);
+  EXPECT_EQ(knees.bend->from, 4);
+  EXPECT_EQ(knees.bend->to, 8);
+  EXPECT_NEAR(knees.bend->added, 0.3, 1e-4);
+  EXPECT_EQ(knees.fastest, 8);
+  EXPECT_FALSE(knees.still_rises);
+  EXPECT_EQ(knees.half_lost, 16);
+  EXPECT_EQ(
+      knees_text({curve}),
+      "From 4 to 8, each further device adds 0.30 of a device: here it first adds less "
+      "than half of one. The speed-up is highest with 8 devices: 4.60x; more make it "
+      "no faster. With 16 devices, the efficiency is below 50 %: more than half of "
+      "their time is lost.\n");
+}
+
+TEST(Knees, OfASpeedUpThatRises) {
+  const SpeedUpCurve curve = curve_with({1, 2, 3.9});
+  EXPECT_EQ(knees_text({curve}),
+            "Between all computed points, each further device adds at least half a "
+            "device. The speed-up still rises at 4 devices, the most that were "
+            "computed: 3.90x. The efficiency is at least 50 % up to 4 devices.\n");
+  EXPECT_EQ(knees_text({curve_with({1})}), "");
+}
+
+TEST(Knees, OfASecondDeviceThatCosts) {
+  const std::string text = knees_text({curve_with({1, 0.8})});
+  EXPECT_EQ(text.find("Device 2 costs 0.20 of a device, the first that adds less than "
+                      "half of one. The speed-up is highest with 1 device: 1.00x"),
+            0u)
+      << text;
+}
+
+// Points arrive in the order of the axes, and a number of devices may be given twice.
+TEST(Knees, EachCombinationOfOtherValuesIsACurve) {
+  const std::vector<SweepAxis> axes{{"devices", {4, 1, 4}}, {"link-gb-per-s", {1, 12}}};
+  std::vector<SweepPoint> points;
+  for (const double devices : axes[0].values) {
+    for (const double link : axes[1].values) {
+      SweepPoint& point = points.emplace_back();
+      point.values = {devices, link};
+      point.devices = static_cast<int>(devices);
+      point.alone = point.step = 10;
+    }
+  }
+  const auto curves = speed_up_curves(axes, points);
+  ASSERT_EQ(curves.size(), 2u);
+  EXPECT_EQ(curves[1].what, "link-gb-per-s=12");
+  ASSERT_EQ(curves[1].points.size(), 2u);
+  EXPECT_EQ(curves[1].points[0].devices, 1);
+  EXPECT_EQ(curves[1].points[1].devices, 4);
+  EXPECT_TRUE(speed_up_curves({axes[1]}, points).empty());
 }
 
 // Where links are slow and starts are cheap, small last buckets pay.

@@ -25,12 +25,16 @@ SweepAxis parse_sweep(std::string_view text);
 struct SweepPoint {
   std::vector<double> values;  ///< by axis
   int devices = 1;
-  int64_t step = 0;   ///< ns
-  int64_t alone = 0;  ///< ns that one device takes for the recorded step
-  int64_t batch = 0;  ///< of all devices
+  int64_t step = 0;         ///< ns
+  int64_t alone = 0;        ///< ns that one device takes for the recorded step
+  int64_t batch = 0;        ///< of all devices
+  int64_t batch_alone = 0;  ///< of the recorded step
 
+  /// Returns how many times as many images per second as the recorded step.
   double speed_up() const {
-    return step == 0 ? 0 : static_cast<double>(alone) * devices / step;
+    if (step == 0 || batch_alone == 0) return 0;
+    return static_cast<double>(alone) * static_cast<double>(batch) /
+           (static_cast<double>(step) * static_cast<double>(batch_alone));
   }
 };
 
@@ -44,6 +48,10 @@ std::vector<SweepPoint> sweep(const Trace& trace, const std::vector<SweepAxis>& 
 /// first axis down and the second across. More axes give one row per point.
 std::string sweep_text(const std::vector<SweepAxis>& axes,
                        const std::vector<SweepPoint>& points);
+/// Returns the same numbers as CSV with a heading, one row per point: the values that
+/// vary, `devices`, `batch`, times in µs, images per second and the speed-up.
+std::string sweep_csv(const std::vector<SweepAxis>& axes,
+                      const std::vector<SweepPoint>& points);
 Json sweep_json(const std::vector<SweepAxis>& axes,
                 const std::vector<SweepPoint>& points);
 

@@ -1,6 +1,7 @@
 #include "tracer/emulate/construct/construct.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -15,8 +16,10 @@ namespace lockstep::tracer {
 Trace construct(const Trace& trace, const ConstructedProgram& program) {
   if (program.mode == "dp") return construct_dp(trace, program);
   if (program.mode == "ddp") return construct_ddp(trace, program);
+  if (program.mode == "model-parallel") return construct_pipeline(trace, program);
   throw std::invalid_argument("a program of mode " + program.mode +
-                              " cannot be constructed; fix: choose dp or ddp");
+                              " cannot be constructed; fix: choose dp, ddp or "
+                              "model-parallel");
 }
 
 Trace construct_single(const Trace& trace) {
@@ -91,6 +94,19 @@ std::string shared_batch(int devices, int64_t batch) {
       devices, batch);
 }
 
+/// Returns what a pipeline's devices do, as a part of a sentence.
+std::string stages_text(const Json& facts, int devices, int64_t batch) {
+  return fmt::format(
+      "{} devices have {} stages of the network, cut before {}, and a batch of {} "
+      "passes through them in {} micro-batches, each of which repeats the step's "
+      "forward and backward pass, in the order of {}; one host thread launches all of "
+      "it and waits for no device before the step's end; the update of a device takes "
+      "its share of the step's",
+      devices, facts["split"].size() + 1,
+      fmt::join(facts["split"].get<std::vector<std::string>>(), ", "), batch,
+      facts.value("micro_batches", 1), facts.value("schedule", ""));
+}
+
 /// `1 rank repeats` it.
 std::string ranks_repeat(int ranks) {
   return ranks == 1 ? "1 rank repeats" : fmt::format("each of {} ranks repeats", ranks);
@@ -109,6 +125,14 @@ std::string construction(const Trace& trace) {
         "and joining tensors moves memory as fast as the step's own kernels; launching "
         "a kernel or a copy takes the host as long as the step's median launch; {}{}",
         shared_batch(devices, batch), replicas_text(facts), between_batches(facts));
+  }
+  if (facts.value("mode", "") == "model-parallel") {
+    return fmt::format(
+        "constructed from the median training step of one device: {}; making tensors "
+        "contiguous and adding gradients moves memory as fast as the step's own "
+        "kernels; launching a kernel or a copy takes the host as long as the step's "
+        "median launch{}",
+        stages_text(facts, devices, batch), between_batches(facts));
   }
   return fmt::format(
       "constructed from the median training step of one device: {} it with a batch of "

@@ -5,20 +5,30 @@
 #include <vector>
 
 #include "engine/plan/buckets.h"
+#include "engine/plan/pipeline.h"
 #include "tracer/format/trace.h"
 
 namespace lockstep::tracer {
 
 struct Hardware;
 
+/// How a pipeline shares a network.
+struct ConstructedPipeline {
+  std::vector<std::string> cuts = {};    ///< the modules with which a stage begins
+  plan::PipelineSchedule schedule = {};  ///< obeys plan::broken_rule; only F and B
+  std::string name = {};                 ///< of the schedule: `1f1b`
+};
+
 struct ConstructedProgram {
   int devices = 2;
-  int64_t batch = 0;  ///< of all devices; 0: the batch of the trace on each of them
+  /// Of all devices; 0: the batch of the trace on each of them, or in each micro-batch.
+  int64_t batch = 0;
   int64_t bucket_cap = plan::kBucketCap;  ///< bytes
   /// If not empty: the number of gradients in each bucket, in the order in which they
   /// become ready, instead of `bucket_cap`.
   std::vector<size_t> buckets = {};
-  std::string mode = "ddp";  ///< or `dp`
+  std::string mode = "ddp";           ///< or `dp`, `model-parallel`
+  ConstructedPipeline pipeline = {};  ///< of mode `model-parallel`; sets `devices`
   /// Recordings of the same device with other batches: batches between are possible,
   /// too (recorded_batches.h).
   std::vector<const Trace*> further = {};
@@ -57,6 +67,17 @@ Trace construct_ddp(const Trace& trace, const ConstructedProgram& program);
 ///
 /// Throws std::runtime_error as construct_ddp does.
 Trace construct_dp(const Trace& trace, const ConstructedProgram& program);
+
+/// Returns the program of one step of a pipeline: the parts of the network are on
+/// different devices, and each micro-batch repeats the median training step of `trace`,
+/// stage by stage, in the order of the schedule (engine/plan). Activations go to the
+/// next stage's device, their gradients return; the gradients of micro-batches are
+/// added, and each device updates its own parameters. `trace` must outlive the result.
+///
+/// Throws std::runtime_error as construct_ddp does, if the network cannot be cut there
+/// (stage_parts.h), or if the schedule has other stages, or more micro-batches than
+/// torch.chunk makes of the batch.
+Trace construct_pipeline(const Trace& trace, const ConstructedProgram& program);
 
 /// Returns the recorded median step alone: what the programs above are compared with.
 Trace construct_single(const Trace& trace);

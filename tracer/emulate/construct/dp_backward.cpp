@@ -58,17 +58,10 @@ void DpProgram::repeat_backward(Thread& thread) {
 
 void DpProgram::repeat_node(const BackwardNode& node, int replica, Thread& thread,
                             const IdList& waits_for, bool of_whole_batch) {
-  const int64_t shift = thread.now - node.before;
-  for (const Event* recorded : node.events) {
-    Event& event = program_.repeat(*recorded, replica, thread.lane, shift);
-    event.parent = recorded->parent == kNone ? kNone : first().backward->id;
-    if (recorded == node.wait && !waits_for.empty()) event.waits_for = waits_for;
-    if (of_whole_batch) widen_(event);
-    program_.repeat_tasks(recorded->id, replica, [&](Event& task) {
-      if (of_whole_batch) widen_(task);
-    });
-  }
-  thread.now = node.op->end() + shift;
+  program_.repeat_node(node, {replica, replica, first().backward->id}, thread,
+                       waits_for, [&](Event& event) {
+                         if (of_whole_batch) widen_(event);
+                       });
 }
 
 void DpProgram::wait(Thread& thread, const IdList& waits_for, int64_t until) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tracer/format/facts.h"
 
@@ -68,6 +69,16 @@ int64_t ProcessProgram::open(Thread& thread, const char* cat, const char* name,
   return id;
 }
 
+int64_t ProcessProgram::open_like(Thread& thread, const Event& recorded) {
+  const int64_t id = open(thread, "", "");
+  Event& event = host(id);
+  event.cat = recorded.cat;
+  event.name = recorded.name;
+  event.args = recorded.args;
+  event.args[keys::rank] = 0;
+  return id;
+}
+
 void ProcessProgram::close(Thread& thread, int64_t id) {
   Event& event = host(id);
   event.dur = thread.now++ - event.ts;
@@ -112,6 +123,22 @@ int64_t ProcessProgram::kernel(const Kernel& kernel) {
   return enqueue_kernel(std::move(task), kernel.device);
 }
 
+int64_t ProcessProgram::kernel_like(const Event& recorded, int64_t op, int device,
+                                    double share) {
+  Event task = recorded;
+  task.id = next_id_++;
+  task.op = op;
+  task.pid = device_pid_ + device;
+  task.args[keys::device] = device;
+  for (const char* key : {keys::bytes, keys::flops}) {
+    if (!task.args.contains(key)) continue;
+    task.args[key] = std::llround(share * number_arg(task.args, key));
+  }
+  task.dur = std::llround(share * static_cast<double>(kernel_facts(recorded).cpu));
+  task.args[keys::cpu_us] = static_cast<double>(task.dur) / 1e3;
+  return enqueue_kernel(std::move(task), device);
+}
+
 int64_t ProcessProgram::copy(const Copy& copy, const IdList& deps) {
   Event task = make_task(categories::copy, copy.why, copy.dst, kCopyStream);
   task.op = copy.op;
@@ -130,8 +157,10 @@ int64_t ProcessProgram::copy(const Copy& copy, const IdList& deps) {
   task.args[keys::phase] = copy.phase;
   task.args[keys::shape] = copy.shape;
   if (copy.modelled) task.args[keys::modelled] = true;
+  if (copy.stage != kNone) task.args[keys::stage] = copy.stage;
+  if (copy.micro_batch != kNone) task.args[keys::micro_batch] = copy.micro_batch;
   streams_[copy.dst].last_copy = task.id;
-  streams_[copy.dst].awaited.push_back(task.id);
+  if (!copy.awaited_later) await(copy.dst, task.id);
   tasks_.push_back(std::move(task));
   return tasks_.back().id;
 }
@@ -150,7 +179,7 @@ Event& ProcessProgram::repeat(const Event& recorded, int replica, LaneKey lane,
   return host_.back();
 }
 
-void ProcessProgram::repeat_tasks(int64_t op, int replica,
+void ProcessProgram::repeat_tasks(int64_t op, int replica, int device,
                                   const std::function<void(Event&)>& change) {
   const auto found = launched_[replica].find(op);
   if (found == launched_[replica].end()) return;
@@ -161,28 +190,45 @@ void ProcessProgram::repeat_tasks(int64_t op, int replica,
     change(task);
     const CopyFacts facts = copy_facts(task);
     if (task.is(categories::copy) && facts.dst == kHost) {
-      task.deps = {last_kernel(replica)};
-      streams_[replica].last_copy = task.id;
+      task.deps = {last_kernel(device)};
+      streams_[device].last_copy = task.id;
       tasks_.push_back(std::move(task));
       continue;
     }
-    task.pid = device_pid_ + replica;
-    task.args[keys::device] = replica;
+    task.pid = device_pid_ + device;
+    task.args[keys::device] = device;
     if (task.is(categories::kernel)) {
-      enqueue_kernel(std::move(task), replica);
+      enqueue_kernel(std::move(task), device);
       continue;
     }
-    task.args[keys::dst] = replica;
+    task.args[keys::dst] = device;
     task.deps.clear();
-    streams_[replica].last_copy = task.id;
-    streams_[replica].awaited.push_back(task.id);
+    streams_[device].last_copy = task.id;
+    await(device, task.id);
     tasks_.push_back(std::move(task));
   }
 }
 
-void ProcessProgram::grad_ready(const Event& recorded) {
+void ProcessProgram::repeat_node(const BackwardNode& node, const NodePlace& place,
+                                 Thread& thread, const IdList& waits_for,
+                                 const std::function<void(Event&)>& change) {
+  const int64_t shift = thread.now - node.before;
+  for (const Event* recorded : node.events) {
+    Event& event = repeat(*recorded, place.replica, thread.lane, shift);
+    event.parent = recorded->parent == kNone ? kNone : place.parent;
+    if (recorded == node.wait && !waits_for.empty()) event.waits_for = waits_for;
+    change(event);
+    repeat_tasks(recorded->id, place.replica, place.device, change);
+  }
+  thread.now = node.op->end() + shift;
+}
+
+void ProcessProgram::grad_ready(const Event& recorded, int replica, int device) {
   Event& mark = marks_.emplace_back(recorded);
-  mark.args[keys::by] = last_kernel(0);
+  mark.id = id_of(recorded.id, replica);
+  mark.pid = device_pid_ + device;
+  if (mark.args.contains(keys::device)) mark.args[keys::device] = device;
+  mark.args[keys::by] = last_kernel(device);
 }
 
 /// Each stream runs its tasks one after another, none before it is launched.

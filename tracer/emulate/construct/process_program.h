@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tracer/emulate/construct/rank_program.h"
+#include "tracer/emulate/construct/replica_step.h"
 
 namespace lockstep::tracer {
 
@@ -27,6 +28,8 @@ class ProcessProgram {
 
   /// Begins an event of a thread. Returns its id.
   int64_t open(Thread& thread, const char* cat, const char* name, Json args = {});
+  /// Begins an event with the name and the arguments of a recorded one.
+  int64_t open_like(Thread& thread, const Event& recorded);
   void close(Thread& thread, int64_t id);
   /// Returns a host event that has been written. A reference is valid until the next
   /// event is written.
@@ -45,6 +48,8 @@ class ProcessProgram {
   };
   /// Enqueues a kernel that only moves memory. Returns its id.
   int64_t kernel(const Kernel& kernel);
+  /// Enqueues a part of a recorded kernel: this share of its bytes and of its time.
+  int64_t kernel_like(const Event& recorded, int64_t op, int device, double share);
 
   struct Copy {
     int64_t op = kNone;
@@ -54,19 +59,38 @@ class ProcessProgram {
     std::string dtype;
     std::vector<int64_t> shape;
     int64_t bytes = 0;
-    bool modelled = false;  ///< one of a library's broadcast
+    bool modelled = false;                       ///< one of a library's broadcast
+    int64_t stage = kNone, micro_batch = kNone;  ///< of a pipeline's message
+    bool awaited_later = false;                  ///< by await() only
   };
   /// Enqueues a copy that waits for the kernels that its source has been given, and for
   /// `deps`; later kernels of its destination wait for it. Returns its id.
   int64_t copy(const Copy& copy, const IdList& deps = {});
+  /// The next kernel of a device waits for a task.
+  void await(int device, int64_t id) { streams_[device].awaited.push_back(id); }
 
   /// Repeats a host event of a replica's step `shift` ns later than recorded.
   Event& repeat(const Event& recorded, int replica, LaneKey lane, int64_t shift);
   /// Repeats the tasks that an operation of a replica's step launched, for which
   /// `change` is called. What they wait for is what their streams are to wait for.
-  void repeat_tasks(int64_t op, int replica, const std::function<void(Event&)>& change);
-  /// A gradient of device 0 is ready once its last kernel has ended.
-  void grad_ready(const Event& recorded);
+  void repeat_tasks(int64_t op, int replica, int device,
+                    const std::function<void(Event&)>& change);
+  void repeat_tasks(int64_t op, int replica,
+                    const std::function<void(Event&)>& change) {
+    repeat_tasks(op, replica, replica, change);
+  }
+
+  /// Who runs a node of the backward pass.
+  struct NodePlace {
+    int replica = 0, device = 0;
+    int64_t parent = kNone;
+  };
+  /// Repeats what a thread of the backward pass did for a node. If `waits_for` is not
+  /// empty, the thread waits for that instead.
+  void repeat_node(const BackwardNode& node, const NodePlace& place, Thread& thread,
+                   const IdList& waits_for, const std::function<void(Event&)>& change);
+  /// A gradient is ready once the last kernel of its device has ended.
+  void grad_ready(const Event& recorded, int replica = 0, int device = 0);
 
   /// Returns the number of an event of a replica's step in this program.
   int64_t id_of(int64_t recorded, int replica) const {

@@ -86,7 +86,7 @@ ReplicaStep::ReplicaStep(const RecordedStep& recorded) : step(&recorded) {
   images_op = &event_of(recorded, images->op);
   labels_op = &event_of(recorded, input_copy(recorded, "labels").op);
   const Event& call = call_of_model(recorded, *forward);
-  const LaneKey thread = recorded.ready.front().lane;
+  const LaneKey lane = recorded.ready.front().lane;
 
   std::vector<const Event*> of_thread;
   std::map<int64_t, const Event*> in_model;
@@ -95,7 +95,7 @@ ReplicaStep::ReplicaStep(const RecordedStep& recorded) : step(&recorded) {
     if (is_task(event)) continue;
     if (event.name == names::grad_ready) {
       marks[text_arg(event.args, keys::param)] = &event;
-    } else if (lane_of(event) == thread) {
+    } else if (lane_of(event) == lane) {
       of_thread.push_back(&event);
     } else if (inside(event, call)) {
       model.push_back(&event);
@@ -105,7 +105,8 @@ ReplicaStep::ReplicaStep(const RecordedStep& recorded) : step(&recorded) {
     }
   }
   std::map<std::string_view, BackwardNode> by_parameter;
-  for (BackwardNode& node : nodes_of(of_thread)) {
+  thread = nodes_of(of_thread);
+  for (BackwardNode node : thread) {
     if (node.op->name.view() == kLeaf) {
       for (const int64_t id : node.wait == nullptr ? IdList() : node.wait->waits_for) {
         leaf_made_by.push_back(id);

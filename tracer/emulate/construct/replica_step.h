@@ -27,6 +27,7 @@ struct ReplicaStep {
   const Event* backward = nullptr;   ///< the call that the backward thread works for
   std::vector<const Event*> main;    ///< of the host, without the parts below
   std::vector<const Event*> model;   ///< the network's forward pass
+  std::vector<BackwardNode> thread;  ///< the backward pass, whole and in order
   std::vector<BackwardNode> loss;    ///< of the backward pass: before the network
   std::vector<BackwardNode> nodes;   ///< of the network
   std::vector<BackwardNode> leaves;  ///< its gradients, by parameter

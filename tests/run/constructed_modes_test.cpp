@@ -1,0 +1,68 @@
+// Programs that are constructed from one device's step have the tasks that the engine
+// records when it runs them: the same kernels and copies, on the same streams, in the
+// same order, each waiting for the same ones.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "run/pipeline.h"
+#include "run/train.h"
+#include "tests/tracer/task_lines.h"
+#include "tracer/emulate/construct/construct.h"
+
+namespace lockstep::run {
+namespace {
+
+namespace fs = std::filesystem;
+using tracer::Trace;
+using tracer::testing::TaskLines;
+
+RunConfig computing(train::Mode mode, int64_t batch) {
+  RunConfig config;
+  config.mode = mode;
+  config.model.arch = "resnet18";
+  config.device.type = DeviceType::cpu;
+  config.data.kind = DataKind::generated;
+  config.data.length = batch;
+  config.recipe.batch_size = batch;
+  config.steps = 1;
+  config.output.quiet = true;
+  return config;
+}
+
+Trace recorded_by_engine(RunConfig config) {
+  const fs::path file = fs::temp_directory_path() /
+                        (std::to_string(::getpid()) + "-constructed-modes.json");
+  config.output.trace = file;
+  Trace trace;
+  EXPECT_EQ(run_training(config, &trace), 0);
+  fs::remove(file);
+  return trace;
+}
+
+const Trace& step_of_one_image() {
+  static const Trace trace = recorded_by_engine(computing(train::Mode::single, 1));
+  return trace;
+}
+
+TEST(ConstructedModes, APipelineHasTheTasksThatTheEngineRecords) {
+  for (const auto& [schedule, split, virtual_stages] :
+       {std::tuple{PipelineKind::one_f_one_b, "layer3", 1},
+        {PipelineKind::interleaved, "layer2,layer3.1,layer4", 2}}) {
+    RunConfig config = computing(train::Mode::model_parallel, 2);
+    config.pipeline.split = split;
+    config.pipeline.schedule = schedule;
+    config.pipeline.micro_batches = 2;
+    config.pipeline.virtual_stages = virtual_stages;
+    tracer::ConstructedProgram program;
+    program.mode = "model-parallel";
+    program.pipeline = {cuts_of(split), schedule_of(config), name_of_schedule(config)};
+    const Trace constructed = tracer::construct(step_of_one_image(), program);
+    EXPECT_EQ(TaskLines(constructed).lines(),
+              TaskLines(recorded_by_engine(config)).lines());
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::run
