@@ -7,12 +7,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <thread>
 #include <utility>
 
 #include "engine/distributed/collectives/make_communicator.h"
 #include "engine/distributed/rendezvous/init_method.h"
 #include "engine/distributed/rendezvous/monitor.h"
+#include "engine/sharing/death_watch.h"
 #include "engine/train/trainer.h"
 #include "run/printable.h"
 #include "run/rank_agreement.h"
@@ -29,6 +31,10 @@ namespace {
 
 /// How long rank 0 keeps the store open after a failure for the other ranks to read.
 constexpr Milliseconds kTimeToRead{1000};
+
+/// How long a rank, which may be in the middle of a step, has to end by itself after
+/// another has died.
+constexpr Milliseconds kTimeToNotice{200};
 
 /// Returns `run.rank1.json` for `run.json`.
 std::string rank_file(const std::string& path, int rank) {
@@ -248,7 +254,11 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
                                       timeout,
                                       {c.device.type, place.rank}}));
   distributed::Monitor* watching = nullptr;
+  std::unique_ptr<sharing::DeathWatch> watch;
+  std::atomic_flag ends;
   const auto end_with = [&](const std::string& message) {
+    while (ends.test_and_set()) ::pause();  // another thread ends the process
+    if (watch) watch->leave();              // this rank's message says why
     std::fprintf(stderr, "lockstep: rank %d: %s\n", place.rank,
                  printable(shortened(message)).c_str());
     if (watching && watching->store_answers()) {
@@ -271,7 +281,17 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
     configure(c);
     say_what_ranks_run(c, data, place);
     place.shared = shared_model_of(c, place, store, timeout);
+    if (place.shared) {
+      watch = place.shared->watch([&](int dead) {
+        const std::string why =
+            fmt::format("rank {} died; fix: restart all ranks", dead);
+        place.shared->abandon(why);
+        std::this_thread::sleep_for(kTimeToNotice);
+        end_with(monitor.explain(why));
+      });
+    }
     code = train_rank(c, data, place, hooks_of(c, data, place), nullptr);
+    watch.reset();
     store->set("trace/" + std::to_string(place.rank), "written");
     if (!trace.empty() && place.main()) {
       c.output.trace = trace;

@@ -8,7 +8,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
+#include "engine/sharing/death_watch.h"
 #include "engine/sharing/model_lock.h"
 #include "engine/tensor/tensor.h"
 
@@ -124,6 +126,13 @@ class SharedModel {
 
   /// Returns whether this worker (`mine`) or another one was told to stop.
   bool told_to_stop(bool mine);
+
+  /// Watches the other workers' processes while the returned object lives; REQUIRES:
+  /// workers are processes. See DeathWatch.
+  std::unique_ptr<DeathWatch> watch(std::function<void(int worker)> on_death) {
+    return std::make_unique<DeathWatch>(*state_, patience_.worker(), workers_,
+                                        std::move(on_death));
+  }
 
   /// Makes pending and later calls of this process throw std::runtime_error with the
   /// message `why`.

@@ -73,6 +73,7 @@ void SharedState::construct(char* memory) {
        {&state->meeting.mutex, &state->gate.mutex, &state->lock.held}) {
     mutex->initialise();
   }
+  for (Life& life : state->lives) life.alive.initialise();
 }
 
 void Patience::require_usable() const {

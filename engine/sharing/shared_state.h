@@ -69,6 +69,13 @@ struct LockState {
   int64_t last_event = -1;  ///< of `last_worker`, with which it released the lock
 };
 
+/// Whether a worker's process lives. See DeathWatch.
+enum class Presence { not_yet, here, left, dead };
+struct Life {
+  RobustMutex alive;  ///< held from the beginning to the end
+  std::atomic<Presence> presence{Presence::not_yet};
+};
+
 /// Everything but the weights.
 struct SharedState {
   std::atomic<int64_t> version{0}, staleness{0}, lost{0}, written{0}, conflicts{0};
@@ -77,6 +84,7 @@ struct SharedState {
   Meeting meeting;                                         ///< where workers agree
   Meeting gate;  ///< where recording begins and ends
   LockState lock;
+  std::array<Life, kMaxWorkers> lives;
 
   /// Constructs the state in memory of sizeof(SharedState) bytes.
   static void construct(char* memory);

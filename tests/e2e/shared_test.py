@@ -89,6 +89,21 @@ class SharedByProcesses(TempTest):
         self.assertEqual(group_members(ranks.pid), [])
         run("trace", "check", out)
 
+    def test_a_death_is_noticed_in_the_middle_of_an_epoch(self):
+        for way in WAYS:
+            with self.subTest(way=way):
+                ranks = Run([*TOY, *way, *PROCESSES, "--length", 300000, "-p", 1])
+                self.addCleanup(ranks.kill)
+                ranks.wait_for(STEP, 5)
+                os.kill(ranks.rank_pids()[1], signal.SIGKILL)
+                self.assertNotIn(ranks.end(), (0, 130))
+                for rank in (0, 2):
+                    its = [line for line in ranks.err
+                           if line.startswith(f"lockstep: rank {rank}: ")]
+                    self.assertEqual(len(its), 1, ranks.err)
+                    self.assertIn(": rank 1 died", its[0])
+                self.assertEqual(group_members(ranks.pid), [])
+
 
 class SharedChaos(unittest.TestCase):
     """Signals to one worker at a random moment: the run ends in time, the others name
