@@ -1,5 +1,6 @@
 #include "base/socket.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -26,7 +27,7 @@ Addresses resolve(const std::string& host, int port, int flags) {
   const int failed =
       ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (failed != 0) {
-    throw std::runtime_error(
+    throw CannotResolve(
         fmt::format("{}: the host cannot be resolved: {}; fix: use a name that this "
                     "machine can resolve, or an IP address",
                     tcp_url(host, port), ::gai_strerror(failed)));
@@ -84,6 +85,58 @@ int connect_socket(const Fd& socket, const addrinfo& address, TimePoint deadline
   return is_connected_to_itself(socket) ? ECONNREFUSED : 0;
 }
 
+/// Returns a listening socket, or an empty Fd with errno set. One for all IPv6
+/// addresses takes IPv4 connections, too.
+Fd listen_on(const addrinfo& address) {
+  Fd socket = make_socket(address);
+  if (!socket) return socket;
+  // Without this option, a port stays reserved for a minute after a connection.
+  switch_on(socket, SOL_SOCKET, SO_REUSEADDR);
+  const int off = 0;
+  if (address.ai_family == AF_INET6) {
+    ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  }
+  if (::bind(socket.get(), address.ai_addr, address.ai_addrlen) == 0 &&
+      ::listen(socket.get(), SOMAXCONN) == 0) {
+    return socket;
+  }
+  const int error = errno;
+  socket = Fd();
+  errno = error;
+  return socket;
+}
+
+[[noreturn]] void cannot_listen(const std::string& host, int port, int error) {
+  throw std::runtime_error(fmt::format("{}: cannot listen: {}; fix: {}",
+                                       tcp_url(host, port), std::strerror(error),
+                                       fix_for_listening(error)));
+}
+
+bool is_any_address(const std::string& host) {
+  return host == "0.0.0.0" || host == "::";
+}
+
+std::string end_of(const Fd& socket, int (*ask)(int, sockaddr*, socklen_t*)) {
+  sockaddr_storage end{};
+  socklen_t size = sizeof end;
+  char text[NI_MAXHOST];
+  auto* address = reinterpret_cast<sockaddr*>(&end);
+  if (ask(socket.get(), address, &size) != 0 ||
+      ::getnameinfo(address, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) !=
+          0) {
+    return "";
+  }
+  const std::string host = text, mapped = "::ffff:";
+  const bool is_ipv4 = host.starts_with(mapped) && host.find('.') != std::string::npos;
+  return is_ipv4 ? host.substr(mapped.size()) : host;
+}
+
+/// Returns when an attempt must end so that `left` further ones have the same time.
+TimePoint share_of(TimePoint deadline, int left) {
+  const auto now = Clock::now();
+  return now + (deadline - now) / (left + 1);
+}
+
 }  // namespace
 
 std::string tcp_url(const std::string& host, int port) {
@@ -96,22 +149,39 @@ Fd listen_at(const std::string& host, int port) {
   const Addresses addresses = resolve(host, port, AI_PASSIVE);
   int error = EADDRNOTAVAIL;
   for (const addrinfo* at = addresses.get(); at; at = at->ai_next) {
-    Fd socket = make_socket(*at);
-    if (socket) {
-      // Without this option, a port stays reserved for a minute after a connection.
-      switch_on(socket, SOL_SOCKET, SO_REUSEADDR);
-      if (::bind(socket.get(), at->ai_addr, at->ai_addrlen) == 0 &&
-          ::listen(socket.get(), SOMAXCONN) == 0) {
-        return socket;
-      }
-    }
+    if (Fd socket = listen_on(*at)) return socket;
     error = errno;
     if (error == EADDRINUSE) break;  // clients would connect to this address
   }
-  throw std::runtime_error(fmt::format("{}: cannot listen: {}; fix: {}",
-                                       tcp_url(host, port), std::strerror(error),
-                                       fix_for_listening(error)));
+  cannot_listen(host, port, error);
 }
+
+Fd listen_for(const std::string& host, int port) {
+  if (is_ip_address(host) && !is_any_address(host)) {
+    const Addresses address = resolve(host, port, AI_PASSIVE);
+    if (Fd socket = listen_on(*address)) return socket;
+    if (errno != EADDRNOTAVAIL) cannot_listen(host, port, errno);
+  }
+  const Addresses all = resolve("::", port, AI_PASSIVE);
+  if (Fd socket = listen_on(*all)) return socket;
+  if (errno != EAFNOSUPPORT && errno != EADDRNOTAVAIL) cannot_listen(host, port, errno);
+  return listen_at("0.0.0.0", port);  // this machine has no IPv6
+}
+
+bool is_ip_address(const std::string& host) {
+  in6_addr any{};
+  return ::inet_pton(AF_INET, host.c_str(), &any) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), &any) == 1;
+}
+
+bool is_loopback(const std::string& address) {
+  return address.starts_with("127.") || address == "::1";
+}
+
+std::string own_end(const Fd& socket) { return end_of(socket, ::getsockname); }
+std::string other_end(const Fd& socket) { return end_of(socket, ::getpeername); }
+
+bool listens_everywhere(const Fd& socket) { return is_any_address(own_end(socket)); }
 
 int port_of(const Fd& socket) {
   sockaddr_storage own{};
@@ -130,10 +200,12 @@ Fd accept_from(const Fd& listener) {
 
 Connected connect_to(const std::string& host, int port, TimePoint deadline) {
   const Addresses addresses = resolve(host, port, 0);
-  int error = EADDRNOTAVAIL;
+  int error = EADDRNOTAVAIL, left = 0;
+  for (const addrinfo* at = addresses.get(); at; at = at->ai_next) ++left;
   for (const addrinfo* at = addresses.get(); at; at = at->ai_next) {
     Fd socket = make_socket(*at);
-    error = socket ? connect_socket(socket, *at, deadline) : errno;
+    const TimePoint until = share_of(deadline, --left);
+    error = socket ? connect_socket(socket, *at, until) : errno;
     if (error != 0) continue;
     send_at_once(socket);
     return {std::move(socket), ""};

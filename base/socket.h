@@ -2,6 +2,7 @@
 // close-on-exec; all functions are thread-safe.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 
 #include "base/deadline.h"
@@ -17,6 +18,27 @@ std::string tcp_url(const std::string& host, int port);
 /// std::runtime_error naming the address and the fix. Resolving a name may block.
 Fd listen_at(const std::string& host, int port);
 
+/// Returns a socket that listens where other machines can connect to `host`: on that
+/// address if it is an IP address of this machine, and otherwise on all addresses of
+/// this machine, IPv4 and IPv6. What a *name* means differs from machine to machine
+/// (127.0.1.1 on Debian, IPv6 only), and behind a service or a NAT the address is not
+/// this machine's at all. Throws as listen_at does.
+Fd listen_for(const std::string& host, int port);
+
+/// Returns whether `host` is an IPv4 or IPv6 address rather than a name.
+bool is_ip_address(const std::string& host);
+
+/// Returns the addresses of the two ends of a connection, or of a listening socket; an
+/// IPv4 address as such even if the socket is an IPv6 one. "" on failure.
+std::string own_end(const Fd& socket);
+std::string other_end(const Fd& socket);
+
+/// Returns whether this is an address by which a machine reaches only itself.
+bool is_loopback(const std::string& address);
+
+/// Returns whether the socket listens on all addresses.
+bool listens_everywhere(const Fd& socket);
+
 /// Returns the port of a listening socket.
 int port_of(const Fd& socket);
 
@@ -30,8 +52,14 @@ struct Connected {
   std::string why_not;
 };
 
-/// Tries each address of the host once, until `deadline`. Throws std::runtime_error if
-/// the host cannot be resolved; resolving it may block past the deadline.
+/// Thrown if a name has no address, or none yet.
+struct CannotResolve : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Tries each address of the host once, until `deadline`, of which one that does not
+/// answer uses no more than an equal share. Throws CannotResolve; resolving a name may
+/// block past the deadline.
 Connected connect_to(const std::string& host, int port, TimePoint deadline);
 
 /// Waits until the socket is ready for `events` of poll(2) or has failed. Returns false

@@ -3,9 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
+#include <optional>
 
+#include "base/container.h"
 #include "cli/commands.h"
+#include "engine/backends/backend.h"
+#include "engine/distributed/rendezvous/launchers.h"
+#include "run/environment.h"
 #include "run/launch.h"
 
 namespace lockstep::cli {
@@ -13,16 +19,58 @@ namespace {
 
 struct LaunchFlags {
   run::LaunchOptions launch;
-  int master_port = 29500;
+  std::string per_node = "1";
+  std::optional<int> nodes, node, master_port;
   bool standalone = false;
-  std::string master_addr;
+  std::string master_addr, backend = "static", tee;
 };
 
+constexpr int kMasterPort = 29500;  // torchrun's default
+
+/// `auto`, `gpu` and `cpu`, as torchrun counts them; otherwise a number.
+int processes_per_node(const std::string& words) {
+  const int gpus = static_cast<int>(cuda_status().gpus.size());
+  if (words == "gpu" && gpus == 0) {
+    throw UsageError("--nproc-per-node gpu: " + cuda_status().why_not);
+  }
+  if (words == "cpu" || (words == "auto" && gpus == 0)) return usable_cores();
+  if (words == "auto" || words == "gpu") return gpus;
+  int count = 0;
+  const char* end = words.data() + words.size();
+  const auto read = std::from_chars(words.data(), end, count);
+  if (read.ec == std::errc() && read.ptr == end && count >= 1 && count <= 64) {
+    return count;
+  }
+  throw UsageError("--nproc-per-node " + words +
+                   ": must be from 1 to 64, or auto, gpu or cpu");
+}
+
+/// A launcher that starts one process on each node, which starts the ranks there: it
+/// says which node this is, unless the options do.
+void adopt_launcher(const LaunchFlags& flags, run::LaunchOptions& o) {
+  const auto launched = distributed::launched_by(run::read_environment().variables);
+  if (!launched || launched->world == 1) return;
+  if (launched->local_world.value_or(1) > 1) {
+    throw UsageError(fmt::format(
+        "{} started {} processes on this node, and `launch` would start "
+        "--nproc-per-node ranks in each of them; fix: start one process per node, or "
+        "run `train --dist-url env://` without `launch`",
+        launched->by, *launched->local_world));
+  }
+  if (!flags.nodes) o.nodes = launched->world;
+  if (!flags.node && o.nodes == launched->world) o.node = launched->rank;
+  if (flags.nodes || !o.endpoint.empty() || !flags.master_addr.empty()) return;
+  o.endpoint = distributed::endpoint_of(*launched);
+  fmt::print("=> launched by {}: node {} of {}, rendezvous at {}\n", launched->by,
+             o.node, o.nodes, o.endpoint);
+  std::fflush(stdout);
+}
+
 /// The endpoint on which rank 0 will listen; empty: a free port on this machine.
-std::string endpoint_of(const LaunchFlags& flags) {
-  const std::string& endpoint = flags.launch.endpoint;
+std::string endpoint_of(const LaunchFlags& flags, const run::LaunchOptions& options) {
+  const std::string& endpoint = options.endpoint;
   const std::string& host = flags.master_addr;
-  const int nodes = flags.launch.nodes;
+  const int nodes = options.nodes;
   if (flags.standalone && (nodes > 1 || !endpoint.empty() || !host.empty())) {
     throw UsageError(
         "--standalone uses one machine and a free port; fix: omit --nnodes, "
@@ -31,21 +79,29 @@ std::string endpoint_of(const LaunchFlags& flags) {
   if (!endpoint.empty() && !host.empty()) {
     throw UsageError("--rdzv-endpoint and --master-addr are mutually exclusive");
   }
-  if (!host.empty()) return fmt::format("{}:{}", host, flags.master_port);
+  const int port = flags.master_port.value_or(kMasterPort);
+  if (!host.empty()) return fmt::format("{}:{}", host, port);
   if (nodes > 1 && endpoint.empty()) {
     throw UsageError(
         "--nnodes greater than 1 requires --rdzv-endpoint HOST:PORT on node 0");
+  }
+  if (endpoint.empty() && flags.master_port) {
+    return fmt::format("127.0.0.1:{}", port);
   }
   return endpoint;
 }
 
 int check_and_launch(const LaunchFlags& flags) {
   run::LaunchOptions o = flags.launch;
+  o.per_node = processes_per_node(flags.per_node);
+  o.nodes = flags.nodes.value_or(1);
+  o.node = flags.node.value_or(0);
+  if (!flags.standalone) adopt_launcher(flags, o);
   if (o.node >= o.nodes) {
     throw UsageError(
         fmt::format("--node-rank {}: must be from 0 to {}", o.node, o.nodes - 1));
   }
-  o.endpoint = endpoint_of(flags);
+  o.endpoint = endpoint_of(flags, o);
   if (o.command.empty() || o.command[0] != "train") {
     const std::string got = o.command.empty() ? "nothing" : "'" + o.command[0] + "'";
     throw UsageError("launch runs `train`, not " + got +
@@ -78,19 +134,43 @@ void add_launch(CLI::App& app, Action& action,
   auto o = std::make_shared<LaunchFlags>();
   command->option_defaults()->always_capture_default();
   command
-      ->add_option("--nproc-per-node,--nproc_per_node", o->launch.per_node,
-                   "processes per node")
-      ->check(CLI::Range(1, 64));
-  command->add_option("--nnodes", o->launch.nodes, "number of nodes")
+      ->add_option(
+          "--nproc-per-node,--nproc_per_node", o->per_node,
+          "processes per node: a number, gpu (one for each), cpu (one for each "
+          "core), or auto (gpu if there is one, else cpu)")
+      ->envname("PET_NPROC_PER_NODE");
+  command->add_option("--nnodes", o->nodes, "number of nodes (default: 1)")
+      ->envname("PET_NNODES")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--node-rank,--node_rank", o->launch.node, "rank of this node")
+  command
+      ->add_option("--node-rank,--node_rank", o->node, "rank of this node (default: 0)")
+      ->envname("PET_NODE_RANK")
       ->check(CLI::Range(0, 1023));
-  command->add_option("--rdzv-endpoint,--rdzv_endpoint", o->launch.endpoint,
-                      "HOST:PORT on node 0 (default: a free port on this machine)");
-  command->add_option("--master-addr,--master_addr", o->master_addr,
-                      "HOST alone, with --master-port");
-  command->add_option("--master-port,--master_port", o->master_port)
+  command
+      ->add_option("--rdzv-endpoint,--rdzv_endpoint", o->launch.endpoint,
+                   "HOST:PORT on node 0 (default: a free port on this machine)")
+      ->envname("PET_RDZV_ENDPOINT");
+  command
+      ->add_option("--rdzv-backend,--rdzv_backend", o->backend,
+                   "static or c10d: both are a store in rank 0")
+      ->envname("PET_RDZV_BACKEND")
+      ->check(CLI::IsMember({"static", "c10d"}));
+  command
+      ->add_option("--rdzv-id,--rdzv_id", o->launch.id,
+                   "name of the job: TORCHELASTIC_RUN_ID of its processes")
+      ->envname("PET_RDZV_ID");
+  command
+      ->add_option("--master-addr,--master_addr", o->master_addr,
+                   "HOST of node 0, with --master-port")
+      ->envname("PET_MASTER_ADDR");
+  command
+      ->add_option(
+          "--master-port,--master_port", o->master_port,
+          "port of rank 0 (default: 29500 with --master-addr, else a free one)")
+      ->envname("PET_MASTER_PORT")
       ->check(CLI::Range(1, 65535));
+  command->add_option("-t,--tee", o->tee,
+                      "accepted: the output of all ranks is always shown");
   command->add_flag("--standalone", o->standalone,
                     "one machine and a free port (the default)");
   command

@@ -57,6 +57,9 @@ void add_flags_of_the_example(CLI::App& c, run::RunConfig& o) {
       ->default_str("1");
   c.add_option("--rank", o.distributed.rank, "this node's (or process's) rank")
       ->default_str("0");
+  c.add_option("--ifname", o.distributed.ifname,
+               "network interface by which other machines reach this rank (default: "
+               "GLOO_SOCKET_IFNAME, or the one that leads to rank 0)");
   c.add_option("--dist-url", o.distributed.url,
                "rendezvous of the ranks: tcp://host:port, file:///path or env://")
       ->default_str("");

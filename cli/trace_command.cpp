@@ -105,7 +105,9 @@ int merge(const MergeOptions& o) {
     traces.push_back(std::move(trace));
     names.push_back(std::move(name));
   }
-  tracer::write_trace(tracer::merge_traces(std::move(traces), names), o.out);
+  tracer::ClockReport clocks;
+  tracer::write_trace(tracer::merge_traces(std::move(traces), names, &clocks), o.out);
+  if (!clocks.text().empty()) std::printf("=> %s\n", clocks.text().c_str());
   std::printf("=> trace written: %s (%zu ranks)\n", o.out.c_str(), names.size());
   if (world > static_cast<int64_t>(names.size())) {
     std::fprintf(stderr,

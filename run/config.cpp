@@ -2,6 +2,8 @@
 
 #include <random>
 
+#include "engine/distributed/rendezvous/launchers.h"
+
 namespace lockstep::run {
 namespace {
 
@@ -84,7 +86,11 @@ bool ranks_are_processes(const RunConfig& c) {
 }
 
 bool meets_by_environment(const RunConfig& c) {
-  return c.distributed.world_size < 0 && c.distributed.url == kByEnvironment;
+  if (c.distributed.world_size >= 0) return false;
+  if (c.distributed.url == kByEnvironment) return true;
+  const auto launched = distributed::launched_by(c.environment.variables);
+  return launched && launched->world > 1 &&
+         c.distributed.url != DistributedConfig{}.url;
 }
 
 }  // namespace lockstep::run

@@ -85,6 +85,7 @@ struct DistributedConfig {
   bool multiprocessing = false;    ///< one process per device of this node
   int world_size = -1, rank = -1;  ///< count nodes if `multiprocessing`, else processes
   std::string url = "tcp://224.66.41.62:23456";
+  std::string ifname;  ///< the network interface of this rank; "": chosen
   DistBackend backend = DistBackend::nccl;
   double timeout = 60;  ///< seconds that a rank waits for the others
 };
@@ -183,7 +184,8 @@ bool is_toy(const RunConfig& config);
 bool is_sparse(const RunConfig& config);
 /// Returns whether the model has a submodule `features` (AlexNet, VGG).
 bool has_features(const RunConfig& config);
-/// Returns whether torchrun's variables identify the rank: env://, no --world-size.
+/// Returns whether a launcher's variables say which rank this is: no --world-size, but
+/// env://, or any --dist-url in one of a launcher's several processes.
 bool meets_by_environment(const RunConfig& config);
 /// Returns whether this process starts ranks as processes, or is one of several.
 bool ranks_are_processes(const RunConfig& config);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "engine/backends/backend.h"
 #include "engine/backends/load_cuda.h"
 #include "run/pipeline.h"
@@ -31,24 +33,36 @@ parallel::Devices devices_of(const RunConfig& c) {
   return devices;
 }
 
-std::string gpu_of(Device device) {
+std::string gpu_of(Device device, const RankPlace& place) {
   const auto& gpus = cuda_status().gpus;
-  const size_t gpu = device.index % gpus.size();
+  const int count = static_cast<int>(gpus.size());
+  const bool is_own = !place.neighbours || device.index == place.rank;
+  const int gpu = is_own ? gpu_of_device(device.index, count)
+                         : place.neighbours->local_rank(device.index) % count;
   return fmt::format("GPU {}, {}", gpu, gpus[gpu]);
 }
 
-std::string describe_gpus(const parallel::Devices& devices) {
+std::string describe_gpus(const parallel::Devices& devices, const RankPlace& place) {
   if (devices.empty() || devices[0].type != DeviceType::cuda) return "";
   std::string text;
+  size_t here = 0;
   for (const Device device : devices) {
-    text += fmt::format("=> {} on {}\n", device.str(), gpu_of(device));
+    const auto& neighbours = place.neighbours;
+    if (neighbours && !neighbours->share_machine(place.rank, device.index)) continue;
+    text += fmt::format("=> {} on {}\n", device.str(), gpu_of(device, place));
+    ++here;
+  }
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible) {
+    text += fmt::format("=> CUDA_VISIBLE_DEVICES={}: GPU 0 is the first of these\n",
+                        visible);
   }
   const size_t gpus = cuda_status().gpus.size();
-  if (devices.size() > gpus) {
+  if (here > gpus) {
     text += fmt::format(
         "=> {} devices share {} GPU{}: each has its own streams and memory counters, "
         "but their kernels take turns\n",
-        devices.size(), gpus, gpus == 1 ? "" : "s");
+        here, gpus, gpus == 1 ? "" : "s");
   }
   return text;
 }

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "engine/distributed/rendezvous/launchers.h"
+
 namespace lockstep::run {
 
 std::string Environment::command_line() const {
@@ -39,10 +41,14 @@ Environment read_environment() {
   for (std::string argument; std::getline(file, argument, '\0');) {
     environment.arguments.push_back(argument);
   }
-  for (const char* name : {variable::kRank, variable::kWorld, variable::kLocalRank,
-                           variable::kLocalWorld, variable::kInit, variable::kTorchRank,
-                           variable::kTorchWorld, variable::kTorchLocalRank}) {
-    if (const char* text = std::getenv(name)) environment.variables[name] = text;
+  std::vector<std::string> names = distributed::launcher_variables();
+  names.insert(names.end(),
+               {variable::kRank, variable::kWorld, variable::kLocalRank,
+                variable::kLocalWorld, variable::kInit, variable::kInterface});
+  for (const std::string& name : names) {
+    if (const char* text = std::getenv(name.c_str())) {
+      environment.variables[name] = text;
+    }
   }
   return environment;
 }

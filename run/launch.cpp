@@ -32,16 +32,13 @@ RankPlace place_of(int node, int gpu, int nodes, int per_node) {
 
 int spawn_ranks(const RunConfig& c) {
   const int local = static_cast<int>(devices_of(c).size());
-  const int nodes = std::max(c.distributed.world_size, 1);
-  const int node = std::max(c.distributed.rank, 0);
-  if (node >= nodes) {
-    throw std::runtime_error(
-        fmt::format("--rank {0}: must be from 0 to {2} with --world-size {1}", node,
-                    nodes, nodes - 1));
-  }
-  std::string init = c.distributed.url;
-  if (nodes == 1 && init == DistributedConfig{}.url) {
-    init = fmt::format("tcp://127.0.0.1:{}", free_port());
+  const NodePlace place_of_node = node_of_process(c);
+  const auto [node, nodes] = std::pair(place_of_node.node, place_of_node.nodes);
+  std::string init = place_of_node.init;
+  if (init.empty()) init = fmt::format("tcp://127.0.0.1:{}", free_port());
+  if (!place_of_node.launcher.empty() && !c.output.quiet) {
+    fmt::print("=> launched by {}: node {} of {}\n", place_of_node.launcher, node,
+               nodes);
   }
   if (!c.output.quiet && node == 0) {
     const int world = plan::total_world_size(nodes, local);
@@ -93,6 +90,7 @@ int launch_once(const LaunchOptions& o, int restart) {
         {"GROUP_RANK", std::to_string(o.node)},
         {"MASTER_ADDR", host},
         {"MASTER_PORT", port},
+        {"TORCHELASTIC_RUN_ID", o.id},
         {"TORCHELASTIC_RESTART_COUNT", std::to_string(restart)}});
     ranks.start(fmt::format("rank {}", place.rank), arguments, variables,
                 ChildGroup::Output::prefixed);

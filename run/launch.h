@@ -16,6 +16,7 @@ int spawn_ranks(const RunConfig& config);
 struct LaunchOptions {
   int per_node = 1, nodes = 1, node = 0, max_restarts = 0;
   std::string endpoint;              ///< rank 0's; empty: a free port on this machine
+  std::string id = "none";           ///< of the job, for its processes
   std::vector<std::string> command;  ///< what each process runs: train …
 };
 

@@ -4,35 +4,140 @@
 
 #include <algorithm>
 
+#include "engine/distributed/rendezvous/init_method.h"
+#include "engine/distributed/rendezvous/launchers.h"
 #include "engine/plan/launch_arithmetic.h"
 #include "run/environment.h"
 
 namespace lockstep::run {
 
-std::optional<RankPlace> rank_of_process(const RunConfig& c) {
-  const Environment& environment = c.environment;
-  const DistributedConfig& distributed = c.distributed;
+namespace {
+
+using distributed::Launched;
+
+std::string address_of(const Launched& launched) {
+  return distributed::meeting_place(launched, distributed::job_folder(),
+                                    distributed::launcher_process(launched.world_name));
+}
+
+/// Refuses `--rank` and `--world-size` that contradict a launcher of several processes.
+void require_agreement(const DistributedConfig& flags,
+                       const std::optional<Launched>& launched) {
+  if (!launched || launched->world == 1) return;
+  const bool same_world = flags.world_size < 0 || flags.world_size == launched->world;
+  const bool same_rank = flags.rank < 0 || flags.rank == launched->rank;
+  if (same_world && same_rank) return;
+  throw std::runtime_error(fmt::format(
+      "{} started this process as number {} of {}, but the options say --rank {} "
+      "--world-size {}; fix: omit both options, or unset {}",
+      launched->by, launched->rank, launched->world, flags.rank, flags.world_size,
+      launched->world_name));
+}
+
+/// One of several processes that would train alone is a mistake: each would have a
+/// model of its own, and write the same files.
+void refuse_unused(const std::optional<Launched>& launched) {
+  if (!launched || launched->world == 1) return;
+  throw UsageError(fmt::format(
+      "{0} started {1} processes ({2}={1}), but without --dist-url each would train "
+      "alone; fix: add --dist-url env:// to train together, or unset {2} if they are "
+      "meant to be independent",
+      launched->by, launched->world, launched->world_name));
+}
+
+void adopt(RankPlace& place, const Launched& launched) {
+  place.rank = launched.rank;
+  place.world = launched.world;
+  place.local_rank = launched.local_rank.value_or(-1);
+  place.local_world = launched.local_world.value_or(1);
+  place.launcher = launched.by;
+}
+
+int rank_by_hand(const DistributedConfig& flags) {
+  if (flags.rank >= 0) return flags.rank;
+  throw UsageError(fmt::format(
+      "--world-size {}: which of them is this? fix: add --rank, from 0 to {}",
+      flags.world_size, flags.world_size - 1));
+}
+
+RankPlace launched_rank(const Environment& environment) {
   RankPlace place;
   place.is_process = true;
-  if (environment.is_launched_rank()) {
-    place.rank = environment.number(variable::kRank, 0);
-    place.world = environment.number(variable::kWorld, 1);
-    place.local_rank = environment.number(variable::kLocalRank, 0);
-    place.local_world = environment.number(variable::kLocalWorld, 1);
-    place.init = environment.text(variable::kInit);
+  place.rank = environment.number(variable::kRank, 0);
+  place.world = environment.number(variable::kWorld, 1);
+  place.local_rank = environment.number(variable::kLocalRank, 0);
+  place.local_world = environment.number(variable::kLocalWorld, 1);
+  place.init = environment.text(variable::kInit);
+  return place;
+}
+
+constexpr const char* kEnv = "env://";
+
+}  // namespace
+
+std::optional<RankPlace> rank_of_process(const RunConfig& c) {
+  if (c.environment.is_launched_rank()) return launched_rank(c.environment);
+  const DistributedConfig& flags = c.distributed;
+  if (flags.multiprocessing) return std::nullopt;  // see node_of_process
+  const auto launched = distributed::launched_by(c.environment.variables);
+  require_agreement(flags, launched);
+  RankPlace place;
+  place.is_process = true;
+  place.init = flags.url;
+  if (meets_by_environment(c)) {
+    if (!launched) {  // names the missing variable
+      const auto init = distributed::parse_init_method(flags.url);
+      throw std::runtime_error(
+          fmt::format("{}: RANK and WORLD_SIZE are not set; fix: "
+                      "set them, or use --rank and --world-size",
+                      init.host));
+    }
+    adopt(place, *launched);
+    if (flags.url == kEnv) place.init = address_of(*launched);
     return place;
   }
-  const bool by_torchrun = meets_by_environment(c);
-  if (distributed.multiprocessing || (distributed.world_size <= 1 && !by_torchrun)) {
+  if (flags.world_size <= 1) {
+    refuse_unused(launched);
     return std::nullopt;
   }
-  place.rank = by_torchrun ? environment.number(variable::kTorchRank, 0)
-                           : std::max(distributed.rank, 0);
-  place.world = by_torchrun ? environment.number(variable::kTorchWorld, 1)
-                            : distributed.world_size;
-  place.local_rank = environment.number(variable::kTorchLocalRank, 0);
-  place.init = distributed.url;
+  place.world = flags.world_size;
+  place.local_rank = c.environment.number(variable::kTorchLocalRank, -1);
+  if (launched && launched->world > 1) {
+    adopt(place, *launched);
+    if (flags.url == DistributedConfig{}.url) place.init = address_of(*launched);
+  } else {
+    place.rank = rank_by_hand(flags);
+  }
   return place;
+}
+
+NodePlace node_of_process(const RunConfig& c) {
+  const DistributedConfig& flags = c.distributed;
+  const auto launched = distributed::launched_by(c.environment.variables);
+  require_agreement(flags, launched);
+  if (launched && launched->local_world.value_or(1) > 1) {
+    throw UsageError(fmt::format(
+        "{} started {} processes on this node, and --multiprocessing-distributed would "
+        "start one for each device in each of them; fix: omit it, or start one process "
+        "per node",
+        launched->by, *launched->local_world));
+  }
+  const bool by_launcher =
+      launched && (launched->world > 1 || flags.url == kEnv) && flags.world_size != 1;
+  if (by_launcher) {
+    const bool names_place = flags.url != kEnv && flags.url != DistributedConfig{}.url;
+    return {launched->rank, launched->world,
+            names_place ? flags.url : address_of(*launched), launched->by};
+  }
+  if (flags.url == kEnv && flags.world_size < 0) distributed::parse_init_method(kEnv);
+  NodePlace place{std::max(flags.rank, 0), std::max(flags.world_size, 1), flags.url,
+                  ""};
+  if (place.nodes > 1) place.node = rank_by_hand(flags);
+  if (place.nodes == 1 && flags.url == DistributedConfig{}.url) place.init.clear();
+  if (place.node < place.nodes) return place;
+  throw std::runtime_error(
+      fmt::format("--rank {0}: must be from 0 to {2} with --world-size {1}", place.node,
+                  place.nodes, place.nodes - 1));
 }
 
 std::map<std::string, std::string> variables_of(const RankPlace& place) {

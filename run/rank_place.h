@@ -7,6 +7,8 @@
 #include <string>
 
 #include "engine/distributed/collectives/process_group.h"
+#include "engine/distributed/rendezvous/clocks.h"
+#include "engine/distributed/rendezvous/neighbours.h"
 #include "engine/sharing/parameter_servers.h"
 #include "engine/sharing/shared_model.h"
 #include "run/config.h"
@@ -16,20 +18,37 @@ namespace lockstep::run {
 /// One rank of a job. The default stands for a run without ranks: rank 0 of 1.
 struct RankPlace {
   int rank = 0, world = 1;
-  int local_rank = 0;
-  int local_world = 1;      ///< ranks on this node, which share `-b` and `-j`
-  bool is_process = false;  ///< otherwise a thread
-  std::string init = {};    ///< where processes meet: tcp://…, file://… or env://
-  std::shared_ptr<distributed::ProcessGroup> group = nullptr;    ///< null: no ranks
-  std::shared_ptr<sharing::SharedModel> shared = nullptr;        ///< see run/sharing.h
-  std::shared_ptr<sharing::ParameterServers> servers = nullptr;  ///< --mode ps
-  bool main() const { return rank == 0; }                        ///< prints and saves
+  int local_rank = 0;         ///< chooses the GPU; −1: unknown before the ranks meet
+  int local_world = 1;        ///< ranks on this node, which share `-b` and `-j`
+  bool is_process = false;    ///< otherwise a thread
+  std::string init = {};      ///< where processes meet, as a --dist-url
+  std::string launcher = {};  ///< what started this process: "Slurm"; "" by hand
+  std::shared_ptr<distributed::ProcessGroup> group = nullptr;     ///< null: no ranks
+  std::shared_ptr<sharing::SharedModel> shared = nullptr;         ///< see run/sharing.h
+  std::shared_ptr<sharing::ParameterServers> servers = nullptr;   ///< --mode ps
+  std::shared_ptr<distributed::Neighbours> neighbours = nullptr;  ///< if processes
+  std::shared_ptr<distributed::RankClock> clock = nullptr;        ///< if processes
+  bool main() const { return rank == 0; }                         ///< prints and saves
 };
 
-/// Returns the rank of this process, started by spawn_ranks() or `launch`, or by the
-/// user with `--world-size` and `--rank` or `--dist-url env://`; nullopt if it is not a
-/// rank. Throws std::runtime_error if a variable is not an integer.
+/// Returns the rank of this process, started by spawn_ranks() or `launch`, by another
+/// launcher (see engine/distributed/rendezvous/launchers.h) and `--dist-url`, or by the
+/// user with `--world-size` and `--rank`; nullopt if it is not a rank. Throws
+/// std::runtime_error if variables are not integers or contradict each other or the
+/// options, and UsageError if this is one of a launcher's several processes, but would
+/// train alone.
 std::optional<RankPlace> rank_of_process(const RunConfig& config);
+
+/// The place of this process among those that start ranks, one on each node.
+struct NodePlace {
+  int node = 0, nodes = 1;
+  std::string init, launcher;  ///< as in RankPlace; init may be empty for one node
+};
+/// Returns where `--multiprocessing-distributed` runs: as in main.py, `--world-size`
+/// and
+/// `--rank`, or RANK and WORLD_SIZE with env://, count nodes, and so do the tasks of a
+/// launcher. Throws as rank_of_process does.
+NodePlace node_of_process(const RunConfig& config);
 
 /// Returns the variables that make a process that rank.
 std::map<std::string, std::string> variables_of(const RankPlace& place);

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "engine/backends/load_cuda.h"
 #include "engine/distributed/collectives/make_communicator.h"
 #include "engine/distributed/rendezvous/init_method.h"
 #include "engine/distributed/rendezvous/monitor.h"
@@ -61,9 +62,12 @@ void merge_rank_files(const RunConfig& c, int world, distributed::Store& store,
     }
     traces.push_back(tracer::read_trace(files.back()));
   }
-  tracer::write_trace(tracer::merge_traces(std::move(traces), files), c.output.trace);
+  tracer::ClockReport clocks;
+  tracer::write_trace(tracer::merge_traces(std::move(traces), files, &clocks),
+                      c.output.trace);
   for (const std::string& file : files) std::filesystem::remove(file);
   if (!c.output.quiet) {
+    if (!clocks.text().empty()) std::printf("=> %s\n", clocks.text().c_str());
     std::printf("=> trace written: %s (%d ranks)\n", c.output.trace.c_str(), world);
   }
 }
@@ -73,7 +77,9 @@ void merge_rank_files(const RunConfig& c, int world, distributed::Store& store,
 void meet(distributed::Store& store, const RunConfig& c, const RankPlace& place,
           Milliseconds timeout) {
   try {
-    agree(store, "ready", shared_options(c), place.rank, place.world, timeout);
+    Facts facts = shared_options(c);
+    facts.emplace_back("ranks on its node:", std::to_string(place.local_world));
+    agree(store, "ready", facts, place.rank, place.world, timeout);
   } catch (const distributed::StoreTimeout& late) {
     const std::string missing = late.keys()[0].substr(late.keys()[0].find('/') + 1);
     throw std::runtime_error(
@@ -96,26 +102,45 @@ std::string origin_of_rank_0(distributed::Store& store, const RankPlace& place,
   }
 }
 
-/// Returns the common time origin of all ranks, on this machine's clock. It is exact on
-/// rank 0's machine; ranks on other machines use the time at which they receive it
-/// while all ranks are waiting for it: they are late by the latency of one message.
-///
-/// If no --seed was given, all ranks also adopt the seed that rank 0 has drawn.
-int64_t common_origin(distributed::Store& store, RunConfig& c, const RankPlace& place,
-                      Milliseconds timeout) {
+/// Names the run, the same for all ranks, and returns the moment that all ranks use as
+/// their origin of time, on rank 0's clock. If no --seed was given, all ranks also
+/// adopt the seed that rank 0 has drawn.
+int64_t name_run(distributed::Store& store, RunConfig& c, const RankPlace& place,
+                 Milliseconds timeout) {
   if (place.rank == 0) {
     store.set("origin", fmt::format("{} {} {}", tracer::boot_id(), tracer::now_ns(),
                                     c.recipe.seed));
   }
   const std::string origin = origin_of_rank_0(store, place, timeout);
-  const int64_t heard = tracer::now_ns();
-  const size_t space = origin.find(' ');
-  const bool same_machine = origin.substr(0, space) == tracer::boot_id();
   tracer::set_run(origin);
   if (c.draws_seed) {
     c.recipe.seed = std::strtoull(origin.c_str() + origin.rfind(' '), nullptr, 10);
   }
-  return same_machine ? std::atoll(origin.c_str() + space + 1) : heard;
+  return std::atoll(origin.c_str() + origin.find(' ') + 1);
+}
+
+/// Finds out which ranks share this machine, at which address the others reach it, and
+/// by how much its clock differs from rank 0's.
+void meet_machines(distributed::Store& store, const RunConfig& c, RankPlace& place,
+                   int64_t origin) {
+  const std::string asked = c.distributed.ifname.empty()
+                                ? c.environment.text(variable::kInterface)
+                                : c.distributed.ifname;
+  const auto neighbours =
+      distributed::meet_neighbours(store, place.rank, place.world, asked);
+  place.neighbours = std::make_shared<distributed::Neighbours>(neighbours);
+  if (place.local_rank < 0) place.local_rank = neighbours.local_rank(place.rank);
+  try {
+    place.clock =
+        std::make_shared<distributed::RankClock>(store, place.rank, neighbours.address);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(fmt::format(
+        "rank {}, at {}: cannot reach rank 0's machine: {}; fix: choose the "
+        "network with --ifname",
+        place.rank, neighbours.address, error.what()));
+  }
+  const auto& samples = place.clock->samples();
+  tracer::set_origin(samples.empty() ? origin : origin - samples[0].offset_ns);
 }
 
 /// Whether this rank is waiting for the others: there is no step yet to complete.
@@ -151,13 +176,21 @@ void become_rank(const RunConfig& c, const RankPlace& place) {
   tracer::claim_device(place.rank, place.rank);
 }
 
+/// Returns what was detected: ` (Slurm: local rank 1 of 2)`; empty by hand.
+std::string launched_text(const RankPlace& place) {
+  if (place.launcher.empty()) return "";
+  if (place.local_rank < 0) return fmt::format(" ({})", place.launcher);
+  return fmt::format(" ({}: local rank {} of {})", place.launcher, place.local_rank,
+                     place.local_world);
+}
+
 /// Waits for all ranks, and for their common time origin and seed.
-std::shared_ptr<distributed::Store> meet_at_store(RunConfig& c, const RankPlace& place,
+std::shared_ptr<distributed::Store> meet_at_store(RunConfig& c, RankPlace& place,
                                                   const distributed::InitMethod& init,
                                                   Milliseconds timeout) {
   if (!c.environment.is_launched_rank() && place.world > 1) {
-    std::printf("=> rank %d of %d is waiting for the others at %s\n", place.rank,
-                place.world, place.init.c_str());
+    std::printf("=> rank %d of %d%s is waiting for the others at %s\n", place.rank,
+                place.world, launched_text(place).c_str(), place.init.c_str());
   }
   auto store = distributed::make_store(init, place.rank, place.world, timeout);
   try {
@@ -168,7 +201,9 @@ std::shared_ptr<distributed::Store> meet_at_store(RunConfig& c, const RankPlace&
     throw;
   }
   waiting = false;
-  tracer::set_origin(common_origin(*store, c, place, timeout));
+  if (place.main()) distributed::forget_place(init);
+  meet_machines(*store, c, place, name_run(*store, c, place, timeout));
+  set_gpu_shift(place.local_rank - place.rank);
   return store;
 }
 
@@ -248,7 +283,7 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
   place.group = std::make_shared<distributed::ProcessGroup>(
       distributed::make_communicator({std::string(word(c.distributed.backend)),
                                       store,
-                                      init.host,
+                                      place.neighbours->address,
                                       place.rank,
                                       place.world,
                                       timeout,

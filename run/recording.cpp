@@ -37,12 +37,19 @@ tracer::RunFacts facts_of(const RunConfig& config, const nn::Module& model,
   for (int i = 0; i <= last; ++i) {
     const Device device{devices[0].type, i};
     const bool cuda = device.type == DeviceType::cuda;  // several may share a GPU
-    facts.devices.push_back(device.str() + (cuda ? " on " + gpu_of(device) : ""));
+    facts.devices.push_back(device.str() +
+                            (cuda ? " on " + gpu_of(device, place) : ""));
   }
   if (place.group) {
     facts.world_size = place.world;
     facts.rank = place.is_process ? place.rank : -1;
     facts.backend = place.group->communicator().algorithm();
+  }
+  if (place.clock) {
+    facts.clock = place.clock->name();
+    for (const auto& [at, offset, trip] : place.clock->samples()) {
+      facts.comparisons.push_back({at, offset, trip});
+    }
   }
   auto add = [&facts](const auto& tensors, const char* kind) {
     for (auto [name, tensor] : tensors) {
@@ -139,6 +146,10 @@ std::function<bool(int64_t)> recording_boundaries(const RunConfig& config,
 
 void Recording::before(int64_t step) {
   const bool traced = step >= first_ && step < last_;
+  // In the step before, so that the first traced one waits for no comparison.
+  if (place_.clock && last_ > 0 && step > 0 && step + 1 == first_) {
+    place_.clock->compare();
+  }
   // Most mistakes in a model show in the first step.
   watches_first_ =
       !traced && !time_all_ && last_ > 0 && !place_.group && is_first_of_run();
@@ -165,6 +176,7 @@ void Recording::after(const train::StepResult& result) {
   if (!tracer::recording()) return;
   if (end_of_trace || start_of_trace || (time_all_ && next % kDrainEvery == 0)) drain();
   if (!end_of_trace) return;
+  if (place_.clock) place_.clock->compare();
   try {
     write_trace();                       // now, since a long run may be killed
   } catch (const std::runtime_error&) {  // finish() tries again and reports
@@ -252,6 +264,9 @@ void Recording::finish() {
   if (peaks_.empty()) peaks_ = measure_peaks();
   if (!place_.is_process) skipped_images_ = skipped_images();
   drain();
+  if (last_ > 0 && !written_ && trace_.events.empty() && place_.clock) {
+    place_.clock->compare();
+  }
   if (last_ > 0 && !written_) write_trace();
   if (config_.output.summary.empty()) return;
   write_summary();

@@ -31,15 +31,6 @@
 namespace lockstep::run {
 namespace {
 
-void warn_if_ranks_are_ignored(const Environment& environment) {
-  if (environment.has(variable::kTorchRank) && environment.has(variable::kTorchWorld)) {
-    std::fputs(
-        "lockstep: RANK and WORLD_SIZE are set but ignored; use --dist-url env:// to "
-        "make this process one of the ranks\n",
-        stderr);
-  }
-}
-
 /// Batch systems send SIGTERM: it gets the handler of Ctrl-C, which is already set.
 void handle_termination() {
   struct sigaction as_interrupt{};
@@ -58,7 +49,6 @@ int run_training(RunConfig c, tracer::Trace* trace) {
   const auto place = rank_of_process(c);
   require_writable_outputs(c, place ? place->main() : c.distributed.rank <= 0);
   if (place) return train_in_process(c, *place);
-  warn_if_ranks_are_ignored(c.environment);
   if (c.distributed.multiprocessing) return spawn_ranks(c);
   const DataSets data = open_data(c);
   configure(c);
@@ -153,7 +143,7 @@ void say_what_runs(const RunConfig& c, const DataSets& data,
     fmt::print("=> optimizer {}, lr {}, weight decay {}\n", word(c.recipe.optimizer),
                c.recipe.lr, c.recipe.weight_decay);
   }
-  fmt::print("{}", describe_gpus(devices));
+  fmt::print("{}", describe_gpus(devices, place));
   if (c.draws_seed) {
     fmt::print("=> seed {}, drawn; to use it again: --seed {}\n", c.recipe.seed,
                c.recipe.seed);

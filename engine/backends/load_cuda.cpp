@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <stdexcept>
 
 #include "engine/backends/backend.h"
@@ -74,6 +75,19 @@ CudaStatus cuda_status() {
     status.why_not = error.what();
   }
   return status;
+}
+
+namespace {
+
+std::atomic<int> gpu_shift{0};
+
+}  // namespace
+
+void set_gpu_shift(int shift) { gpu_shift = shift; }
+
+int gpu_of_device(int device, int gpus) {
+  const int gpu = (device + gpu_shift) % gpus;
+  return gpu < 0 ? gpu + gpus : gpu;
 }
 
 }  // namespace lockstep

@@ -49,4 +49,12 @@ std::string instead_of_cuda();
 /// Replaces the library, for tests. Must be called before `cuda_module`.
 void stand_in_for_cuda(const CudaModule* module);
 
+/// Added to a device's number to choose its GPU. 0 in one process, where device i is on
+/// GPU i. Devices of ranks are numbered across machines, GPUs on each of them: in the
+/// process of a rank, it is the rank on its machine minus the rank.
+void set_gpu_shift(int shift);
+
+/// Returns the GPU of a device, of `gpus`; devices share them if there are fewer.
+int gpu_of_device(int device, int gpus);
+
 }  // namespace lockstep

@@ -23,6 +23,27 @@ TimePoint now() { return deadline_after(Milliseconds(0)); }
 
 bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
 
+TEST(Socket, ListensForANameOnAllAddressesAndForItsOwnAddressOnlyThere) {
+  EXPECT_TRUE(listens_everywhere(listen_for("localhost", 0)));
+  EXPECT_TRUE(listens_everywhere(listen_for("no-such-name.invalid", 0)));
+  EXPECT_TRUE(listens_everywhere(listen_for("192.0.2.1", 0)));  // not this machine's
+  const Fd here = listen_for(kLocal, 0);
+  EXPECT_FALSE(listens_everywhere(here));
+  EXPECT_EQ(own_end(here), kLocal);
+}
+
+TEST(Socket, AnIpv4AddressIsShownAsSuch) {
+  const Fd listener = listen_for("localhost", 0);
+  const auto connected = connect_to(kLocal, port_of(listener), soon());
+  ASSERT_TRUE(connected.socket) << connected.why_not;
+  ASSERT_TRUE(wait_until_ready(listener, POLLIN, soon()));
+  const Fd accepted = accept_from(listener);
+  EXPECT_EQ(own_end(accepted), kLocal);
+  EXPECT_EQ(other_end(accepted), kLocal);
+  EXPECT_TRUE(is_loopback("127.0.1.1") && is_loopback("::1"));
+  EXPECT_FALSE(is_loopback("10.0.0.1") || is_loopback(""));
+}
+
 TEST(Socket, UrlsHaveBracketsAroundIpv6) {
   EXPECT_EQ(tcp_url("localhost", 80), "tcp://localhost:80");
   EXPECT_EQ(tcp_url("::1", 80), "tcp://[::1]:80");

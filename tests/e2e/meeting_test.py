@@ -3,10 +3,10 @@
 import os
 import signal
 import socket
-import subprocess
 import sys
 import unittest
 
+from machines import Machines
 from ranks import STEP, TOY, Run, free_port, group_members
 from support import TempTest, run
 
@@ -144,41 +144,15 @@ class Meeting(TempTest):
         self.assertIn("must be from 0 to 1 with --world-size 2", error)
 
 
-class Nodes(TempTest):
+class Nodes(Machines):
     """The original project's command for two machines, in two network namespaces."""
-
-    def setUp(self):
-        super().setUp()
-        self.names = [f"lockstep{os.getpid()}{side}" for side in "ab"]
-        for name in self.names:
-            if self.ip("netns", "add", name) != 0:
-                self.skipTest("`ip netns add` is not permitted here")
-            self.addCleanup(self.ip, "netns", "del", name)
-        a, b = self.names
-        wires = [f"lk{os.getpid()}{side}"[-15:] for side in "ab"]
-        self.ip("link", "add", wires[0], "netns", a, "type", "veth", "peer", "name",
-                wires[1], "netns", b, wanted=0)
-        for name, wire, end in zip(self.names, wires, (1, 2)):
-            self.ip("-n", name, "addr", "add", f"10.77.0.{end}/24", "dev", wire,
-                    wanted=0)
-            self.ip("-n", name, "link", "set", wire, "up", wanted=0)
-            self.ip("-n", name, "link", "set", "lo", "up", wanted=0)
-
-    def ip(self, *words, wanted=None):
-        try:
-            done = subprocess.run(["ip", *words], capture_output=True, text=True)
-        except FileNotFoundError:
-            self.skipTest("`ip` (iproute2) is not installed")
-        if wanted is not None:
-            self.assertEqual(done.returncode, wanted, done.stderr)
-        return done.returncode
 
     def test_two_nodes_of_two_devices(self):
         nodes = [Run([*ONE, "--multiprocessing-distributed", "--world-size", 2,
                       "--rank", node, "--devices", 2, "--dist-backend", "nccl",
                       "--dist-url", "tcp://10.77.0.1:2345", "--steps", 3, "-p", 1],
-                     before=["ip", "netns", "exec", name])
-                 for node, name in enumerate(self.names)]
+                     before=self.on(node))
+                 for node in (0, 1)]
         for node in nodes:
             self.addCleanup(node.kill)
         for node in nodes:
@@ -193,8 +167,8 @@ class Nodes(TempTest):
         nodes = [Run([*ONE, "--multiprocessing-distributed", "--world-size", 2,
                       "--rank", node, "--devices", 1, "--epochs", 10**6, "-p", 1,
                       "--dist-url", "tcp://10.77.0.1:2345"],
-                     before=["ip", "netns", "exec", name])
-                 for node, name in enumerate(self.names)]
+                     before=self.on(node))
+                 for node in (0, 1)]
         for node in nodes:
             self.addCleanup(node.kill)
         nodes[0].wait_for(STEP, 3)

@@ -1,5 +1,6 @@
 """Tests of ./lockstep with fake tools (fake_tool.bash): nothing is built."""
 
+import fcntl
 import os
 import pathlib
 import pty
@@ -108,6 +109,30 @@ class Wrapper(unittest.TestCase):
             self.assertEqual(self.targets("demo"), "lockstep_core")
             self.assertEqual(self.targets(word), "lockstep")
             self.assertEqual(self.targets("demo"), "lockstep")
+
+    def test_a_process_of_a_job_starts_what_was_built(self):
+        jobs = ({"LOCKSTEP_WORLD": "2"}, {"RANK": "1", "WORLD_SIZE": "2"},
+                {"OMPI_COMM_WORLD_SIZE": "2"}, {"PMI_SIZE": "2"},
+                {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2"})
+        self.environment.update(jobs[0])
+        self.expect(self.start("train"), 1,
+                    "not built yet, but this is one of a job's processes; fix: run "
+                    "./lockstep doctor once before the job")
+        del self.environment["LOCKSTEP_WORLD"]
+        self.start("train")
+        for job in jobs:
+            self.calls("ninja"), self.calls("dpkg-query")
+            (self.root / "packages.txt").touch()
+            self.environment.update(job)
+            with open(self.root / "build/.lock", "w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)  # another process is building
+                self.expect(self.start("train"), 3)
+            self.assertEqual(self.calls("ninja") + self.calls("dpkg-query"), [], job)
+            for name in job:
+                del self.environment[name]
+        for alone in ({"RANK": "0", "WORLD_SIZE": "1"}, {"SLURM_STEP_NUM_TASKS": "2"}):
+            self.environment.update(alone)
+            self.assertEqual(self.targets("train"), "lockstep_core backends")
 
     def test_installs_packages_of_the_window_where_there_is_a_display(self):
         self.say("uid", "0")

@@ -51,7 +51,6 @@ TEST(RankOfProcess, VariablesOfAPlaceNameThatPlace) {
 
 TEST(RankOfProcess, TorchrunsVariablesCountWithEnvOnly) {
   RunConfig config = started_with({{"RANK", "1"}, {"WORLD_SIZE", "2"}});
-  EXPECT_FALSE(rank_of_process(config));
   config.distributed.url = "env://";
   const auto place = rank_of_process(config);
   ASSERT_TRUE(place);
@@ -72,6 +71,81 @@ TEST(RankOfProcess, FlagsNameARankThatWasStartedByHand) {
   EXPECT_EQ(place->local_world, 1);
   config.distributed.multiprocessing = true;  // then rank and size count nodes
   EXPECT_FALSE(rank_of_process(config));
+}
+
+const std::map<std::string, std::string> kMpi{{"OMPI_COMM_WORLD_RANK", "1"},
+                                              {"OMPI_COMM_WORLD_SIZE", "2"},
+                                              {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                                              {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
+
+TEST(RankOfProcess, ALaunchersRankIsUsedWithADistUrl) {
+  RunConfig config = started_with(kMpi);
+  for (const char* url : {"env://", "tcp://a:1"}) {
+    config.distributed.url = url;
+    const auto place = rank_of_process(config);
+    ASSERT_TRUE(place);
+    EXPECT_EQ(place->rank, 1);
+    EXPECT_EQ(place->world, 2);
+    EXPECT_EQ(place->local_rank, 1);
+    EXPECT_EQ(place->local_world, 2);
+    EXPECT_EQ(place->launcher, "Open MPI");
+    EXPECT_EQ(mode_of(config), train::Mode::ddp);
+  }
+}
+
+template <typename Error, typename Act>
+void expect_message(Act act, const std::string& part) {
+  try {
+    act();
+    ADD_FAILURE() << "nothing was thrown, instead of: " << part;
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+TEST(RankOfProcess, OneOfSeveralThatWouldTrainAloneIsAnError) {
+  expect_message<UsageError>([] { rank_of_process(started_with(kMpi)); },
+                             "Open MPI started 2 processes (OMPI_COMM_WORLD_SIZE=2)");
+  expect_message<UsageError>(
+      [] { rank_of_process(started_with({{"RANK", "1"}, {"WORLD_SIZE", "2"}})); },
+      "fix: add --dist-url env://");
+  EXPECT_FALSE(rank_of_process(started_with({{"RANK", "0"}, {"WORLD_SIZE", "1"}})));
+}
+
+TEST(RankOfProcess, FlagsMustAgreeWithTheLauncher) {
+  RunConfig config = started_with(kMpi);
+  config.distributed.url = "tcp://a:1";
+  config.distributed.world_size = 2;
+  EXPECT_EQ(rank_of_process(config)->rank, 1);
+  config.distributed.rank = 0;
+  expect_message<std::runtime_error>([&] { rank_of_process(config); },
+                                     "started this process as number 1 of 2, but the "
+                                     "options say --rank 0 --world-size 2");
+}
+
+TEST(RankOfProcess, AWorldWithoutARankIsAnError) {
+  RunConfig config;
+  config.distributed.world_size = 2;
+  config.distributed.url = "tcp://a:1";
+  expect_message<UsageError>([&] { rank_of_process(config); },
+                             "which of them is this? fix: add --rank, from 0 to 1");
+  config.distributed.multiprocessing = true;
+  expect_message<UsageError>([&] { node_of_process(config); }, "fix: add --rank");
+}
+
+TEST(NodeOfProcess, RankAndWorldSizeAreNodes) {
+  RunConfig config = started_with({{"RANK", "1"}, {"WORLD_SIZE", "3"}});
+  config.distributed.multiprocessing = true;
+  config.distributed.url = "env://";
+  const NodePlace node = node_of_process(config);
+  EXPECT_EQ(node.node, 1);
+  EXPECT_EQ(node.nodes, 3);
+  EXPECT_EQ(node.init, "env://");
+  EXPECT_EQ(node_of_process(RunConfig{}).nodes, 1);
+  RunConfig many = started_with(kMpi);
+  many.distributed = config.distributed;
+  expect_message<UsageError>([&] { node_of_process(many); },
+                             "Open MPI started 2 processes on this node");
 }
 
 TEST(RankOfProcess, AVariableThatIsNoNumberIsNamed) {

@@ -6,11 +6,10 @@
 #include <map>
 #include <set>
 #include <stdexcept>
-#include <tuple>
 
-#include "tracer/format/facts.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/merge_imports.h"
+#include "tracer/format/messages.h"
 #include "tracer/format/times.h"
 
 namespace lockstep::tracer {
@@ -53,17 +52,9 @@ void check_together(const std::vector<Trace>& ranks,
   }
 }
 
-/// Returns the origin of a rank's times on the clock of `first`. Ranks in the same boot
-/// of a machine share CLOCK_MONOTONIC, so their origins can be compared; ranks on
-/// different machines chose the same moment, each on its own clock.
-int64_t origin_of(const Trace& trace, const Trace& first) {
-  const Json& mine = object_arg(trace.lockstep, top::rank_clock);
-  const Json& theirs = object_arg(first.lockstep, top::rank_clock);
-  const bool one_clock = string_arg(mine, "boot_id") == string_arg(theirs, "boot_id");
-  return int_arg(one_clock ? mine : theirs, "origin_ns");
-}
-
-void shift(Event& event, int64_t ids, int64_t time) {
+/// Renumbers an event's ids from `ids` on, and puts its times on the merged clock.
+template <typename OnClock>
+void shift(Event& event, int64_t ids, OnClock on_clock) {
   for (auto field : {&Event::id, &Event::parent, &Event::op, &Event::fwd}) {
     if (event.*field != kNone) event.*field = add_within_range(event.*field, ids);
   }
@@ -74,16 +65,10 @@ void shift(Event& event, int64_t ids, int64_t time) {
   if (const int64_t id = int_arg(event.args, name, kNone); id >= 0 && ids != 0) {
     event.args[name] = add_within_range(id, ids);
   }
-  if (event.ph != 'M') event.ts = add_within_range(event.ts, time);
-}
-
-/// The fields that the two halves of a message have in common.
-using Message =
-    std::tuple<std::string_view, std::string_view, int64_t, int64_t, int64_t, int64_t>;
-
-Message message_of(const Event& half) {
-  const CopyFacts facts = copy_facts(half);
-  return {facts.group, facts.why, facts.seq, facts.ring_step, facts.src, facts.dst};
+  if (event.ph == 'M') return;
+  const int64_t end = on_clock(event.end());
+  event.ts = on_clock(event.ts);
+  if (event.dur > 0) event.dur = end - event.ts;
 }
 
 void join_halves(std::vector<Event>& events) {
@@ -124,14 +109,21 @@ void join_waits(std::vector<Event>& events,
 
 }  // namespace
 
-Trace merge_traces(std::vector<Trace> ranks, const std::vector<std::string>& names) {
+Trace merge_traces(std::vector<Trace> ranks, const std::vector<std::string>& names,
+                   ClockReport* clocks) {
   if (ranks.empty()) throw std::runtime_error("no files to merge");
   check_together(ranks, names);
   check_one_job(ranks, names);
   qualify_devices(ranks);
+  ClockReport report;
+  const std::vector<ClockMap> maps = align_clocks(ranks, report);
   std::vector<int64_t> origins;
-  for (const Trace& trace : ranks) origins.push_back(origin_of(trace, ranks[0]));
-  const int64_t origin = *std::min_element(origins.begin(), origins.end());
+  int64_t origin = INT64_MAX;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    origins.push_back(
+        int_arg(object_arg(ranks[i].lockstep, top::rank_clock), "origin_ns"));
+    origin = std::min(origin, maps[i](origins[i]));
+  }
 
   Trace merged;
   merged.lockstep = ranks[0].lockstep;
@@ -146,7 +138,9 @@ Trace merge_traces(std::vector<Trace> ranks, const std::vector<std::string>& nam
     int64_t highest = -1;
     for (Event& event : trace.events) {
       highest = std::max(highest, event.id);
-      shift(event, ids, origins[i] - origin);
+      shift(event, ids, [&](int64_t time) {
+        return add_within_range(maps[i](add_within_range(time, origins[i])), -origin);
+      });
       merged.events.push_back(std::move(event));
     }
     merged.texts.insert(merged.texts.end(), trace.texts.begin(), trace.texts.end());
@@ -158,6 +152,8 @@ Trace merge_traces(std::vector<Trace> ranks, const std::vector<std::string>& nam
     }
   }
   merged.lockstep[top::steps] = steps;
+  if (report.machines.size() > 1) merged.lockstep[top::clocks] = report.json();
+  if (clocks) *clocks = std::move(report);
   join_halves(merged.events);
   join_waits(merged.events, first_ids);
   sort_events(merged.events);

@@ -35,6 +35,13 @@ struct RunFacts {
   int rank = 0;                      ///< the rank of this file; −1: all ranks
   std::string backend;               ///< of the process group
 
+  /// A comparison of this rank's clock with rank 0's; see tracer/format/clocks.h.
+  struct ClockFact {
+    int64_t at_ns = 0, offset_ns = 0, round_trip_ns = 0;
+  };
+  std::string clock;                   ///< name of the rank's clock; "": its boot's
+  std::vector<ClockFact> comparisons;  ///< empty if it is rank 0's clock
+
   struct TensorFact {
     std::string name, dtype, kind;  ///< kind: parameter or buffer
     std::vector<int64_t> shape;

@@ -105,6 +105,16 @@ Json model_facts(const RunFacts& facts) {
           {"tensors", tensors}};
 }
 
+Json offsets_of(const RunFacts& facts) {
+  Json offsets = Json::array();
+  for (const RunFacts::ClockFact& one : facts.comparisons) {
+    offsets.push_back({{"at_ns", one.at_ns},
+                       {"offset_ns", one.offset_ns},
+                       {"round_trip_ns", one.round_trip_ns}});
+  }
+  return offsets;
+}
+
 }  // namespace
 
 void add_source(std::string_view path, std::string_view text) {
@@ -145,9 +155,11 @@ Trace finish_trace(std::vector<Event> events, const RunFacts& facts) {
                     {top::model, model_facts(facts)},
                     {top::sources, named_sources(events)}};
   if (facts.rank >= 0 && facts.world_size > 1) {
-    trace.lockstep[top::rank_clock] = {{"origin_ns", recording_origin()},
-                                       {"boot_id", boot_id()},
-                                       {"run", current_run()}};
+    trace.lockstep[top::rank_clock] = {
+        {"origin_ns", recording_origin()},
+        {"boot_id", facts.clock.empty() ? boot_id() : facts.clock},
+        {"run", current_run()},
+        {"offsets", offsets_of(facts)}};
   }
   trace.events = std::move(events);
   return trace;

@@ -56,7 +56,7 @@ const Gpus& gpus() {
 
 int gpu_of(Device device) {
   if (gpus().names.empty()) throw std::runtime_error(gpus().why_not);
-  return device.index % static_cast<int>(gpus().names.size());
+  return gpu_of_device(device.index, static_cast<int>(gpus().names.size()));
 }
 
 namespace {

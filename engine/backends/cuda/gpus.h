@@ -15,8 +15,7 @@ struct Gpus {
 /// Returns the GPUs of this machine. Queries the driver only once.
 const Gpus& gpus();
 
-/// Returns the GPU of a device: GPU i for device i; if there are fewer GPUs than
-/// devices, devices share them.
+/// Returns the GPU of a device (see gpu_of_device in load_cuda.h).
 int gpu_of(Device device);
 
 /// Makes `gpu` current for the calling thread until the end of the scope. If the thread

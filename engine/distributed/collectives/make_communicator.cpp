@@ -1,12 +1,7 @@
 #include "engine/distributed/collectives/make_communicator.h"
 
-#include <arpa/inet.h>
-#include <netdb.h>
-#include <sys/socket.h>
-
 #include <stdexcept>
 
-#include "base/fd.h"
 #include "engine/backends/load_cuda.h"
 #include "engine/distributed/collectives/ring.h"
 #include "engine/distributed/collectives/staged_communicator.h"
@@ -21,26 +16,6 @@ bool has_gloo() { return true; }
 #else
 bool has_gloo() { return false; }
 #endif
-
-/// Queries the source address that a packet to `host` would carry; sends no packet.
-std::string own_address_towards(const std::string& host) {
-  if (host.empty()) return "127.0.0.1";
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_DGRAM;
-  if (::getaddrinfo(host.c_str(), "9", &hints, &found) != 0) return host;
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found,
-                                                                   &::freeaddrinfo);
-  const Fd probe(::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_storage mine{};
-  socklen_t size = sizeof mine;
-  char text[NI_MAXHOST];
-  const bool known =
-      probe && ::connect(probe.get(), found->ai_addr, found->ai_addrlen) == 0 &&
-      ::getsockname(probe.get(), reinterpret_cast<sockaddr*>(&mine), &size) == 0 &&
-      ::getnameinfo(reinterpret_cast<sockaddr*>(&mine), size, text, sizeof text,
-                    nullptr, 0, NI_NUMERICHOST) == 0;
-  return known ? text : host;
-}
 
 std::unique_ptr<Communicator> try_nccl(const CommunicatorOptions& options) {
   if (options.device.type != DeviceType::cuda) return nullptr;
@@ -67,9 +42,8 @@ std::unique_ptr<Communicator> make_communicator(const CommunicatorOptions& optio
                              "'; fix: use ring, gloo or nccl");
   }
   auto store = std::make_shared<PrefixStore>("ring", options.store);
-  auto transport =
-      std::make_unique<TcpTransport>(store, own_address_towards(options.store_host),
-                                     options.rank, options.size, options.timeout);
+  auto transport = std::make_unique<TcpTransport>(store, options.address, options.rank,
+                                                  options.size, options.timeout);
   return reach_device(std::make_unique<Ring>(std::move(transport), options.rank,
                                              options.size, "default"),
                       options.device);

@@ -15,7 +15,7 @@ struct CommunicatorOptions {
   /// two ranks share a GPU.
   std::string backend = "ring";
   std::shared_ptr<Store> store;
-  std::string store_host;  ///< host of the store; empty for a file store
+  std::string address = "127.0.0.1";  ///< of this rank, for the others
   int rank = 0, size = 1;
   Milliseconds timeout{60'000};
   Device device = kHost;  ///< device of the tensors, if the host cannot read its memory
@@ -34,9 +34,5 @@ std::unique_ptr<Communicator> try_nccl(const CommunicatorOptions& options);
 /// The message to print if `try_nccl` returns null.
 inline constexpr const char* kNoNccl =
     "=> nccl requires one GPU per rank and a build with NCCL: using ring";
-
-/// Returns the address at which ranks that can reach `host` can reach this machine: the
-/// loopback address if `host` is on loopback.
-std::string own_address_towards(const std::string& host);
 
 }  // namespace lockstep::distributed

@@ -35,6 +35,7 @@ enum class Op : uint32_t {
   remove,       ///< key → done: "1" if it was there, else "0"
   join,         ///< rank, world size, who → done
   leave,        ///< (in a file: rank) → done
+  clock,        ///< → done: nanoseconds of the server's monotonic clock
   done,
   missing,
   refused,  ///< why

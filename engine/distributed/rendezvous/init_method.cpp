@@ -2,10 +2,15 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <stdexcept>
+#include <thread>
 
+#include "base/file.h"
 #include "base/socket.h"
 #include "engine/distributed/rendezvous/file_store.h"
 #include "engine/distributed/rendezvous/table.h"
@@ -98,10 +103,57 @@ InitMethod parse_init_method(const std::string& url, int rank, int world_size) {
     init.path = url.substr(7);
     if (!init.path.starts_with('/')) refuse(url, "the path must begin with a slash");
     if (init.path.ends_with('/')) refuse(url, "the path does not name a file");
+  } else if (url.starts_with("local://")) {
+    init.kind = InitMethod::Kind::local;
+    init.path = url.substr(8);
+    if (!init.path.starts_with('/')) refuse(url, "the path must begin with a slash");
   } else {
     refuse(url, "unknown");
   }
   return init;
+}
+
+namespace {
+
+/// Waits for rank 0 to write its port. Another user's file is not read.
+int port_in(const std::string& path, Milliseconds timeout) {
+  const auto deadline = deadline_after(timeout);
+  for (;;) {
+    struct stat status{};
+    if (::lstat(path.c_str(), &status) == 0 && status.st_uid == ::geteuid() &&
+        S_ISREG(status.st_mode)) {
+      int port = 0;
+      if (std::ifstream(path) >> port) return port;
+    }
+    if (Clock::now() >= deadline) {
+      throw StoreGone(fmt::format(
+          "{}: rank 0 has not written its port there after {}; is it running on this "
+          "machine?",
+          path, store::seconds(timeout)));
+    }
+    std::this_thread::sleep_for(Milliseconds(20));
+  }
+}
+
+std::shared_ptr<Store> make_local_store(const InitMethod& init, int rank,
+                                        Milliseconds timeout) {
+  const std::string here = "127.0.0.1";
+  if (rank != 0) {
+    return std::make_shared<TcpStore>(here, port_in(init.path, timeout), timeout);
+  }
+  auto server = std::make_unique<TcpStoreServer>();
+  const int port = server->port();
+  AtomicFile file(init.path, AtomicFile::Packing::none,
+                  AtomicFile::Durability::renamed);
+  file.write(std::to_string(port) + "\n");
+  file.commit();
+  return std::make_shared<TcpStore>(here, port, timeout, std::move(server));
+}
+
+}  // namespace
+
+void forget_place(const InitMethod& init) {
+  if (init.kind == InitMethod::Kind::local) ::unlink(init.path.c_str());
 }
 
 std::shared_ptr<Store> make_store(const InitMethod& init, int rank, int world_size,
@@ -110,8 +162,11 @@ std::shared_ptr<Store> make_store(const InitMethod& init, int rank, int world_si
   std::shared_ptr<Store> made;
   if (init.kind == InitMethod::Kind::file) {
     made = std::make_shared<FileStore>(init.path, timeout);
+  } else if (init.kind == InitMethod::Kind::local) {
+    made = make_local_store(init, rank, timeout);
   } else if (rank == 0) {
-    auto server = std::make_unique<TcpStoreServer>(init.host, init.port);
+    auto server =
+        std::make_unique<TcpStoreServer>(listen_for(init.host, init.port), init.host);
     const int port = server->port();
     made = std::make_shared<TcpStore>(init.host, port, timeout, std::move(server));
   } else if (init.port == 0) {

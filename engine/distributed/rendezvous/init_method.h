@@ -10,25 +10,30 @@
 namespace lockstep::distributed {
 
 struct InitMethod {
-  enum class Kind { env, tcp, file };
+  enum class Kind { env, tcp, file, local };
   Kind kind = Kind::env;
   std::string host;                ///< env and tcp: rank 0's host
   int port = 0;                    ///< 0: chosen by rank 0; only for a world size of 1
-  std::string path;                ///< file: path of the file
+  std::string path;                ///< file and local: path of the file
   int rank = -1, world_size = -1;  ///< as passed, or (env) RANK and WORLD_SIZE
 };
 
 /// Parses `env://` (reads MASTER_ADDR, MASTER_PORT and, unless passed, RANK and
-/// WORLD_SIZE), `tcp://host:port`, `tcp://[IPv6]:port` or `file:///path`. Throws
-/// std::runtime_error naming the URL and the valid forms, or the missing variable.
+/// WORLD_SIZE), `tcp://host:port`, `tcp://[IPv6]:port`, `file:///path` or, for the
+/// ranks of one machine, `local:///path`: rank 0 chooses a port and writes it there.
+/// Throws std::runtime_error naming the URL and the valid forms, or the missing
+/// variable.
 InitMethod parse_init_method(const std::string& url, int rank = -1,
                              int world_size = -1);
 
-/// Returns the store described by `init`, after join(rank, world_size). For env and
-/// tcp, rank 0 hosts the server, which listens on `init.host`: an address of its
-/// machine, not loopback if any rank runs elsewhere. `timeout` limits connecting and
-/// becomes the store's timeout. Throws what the store's constructor and join() throw.
+/// Returns the store described by `init`, after join(rank, world_size). Rank 0 hosts
+/// the server, except for file; see listen_for (base/socket.h) for where it listens.
+/// `timeout` limits connecting and becomes the store's timeout. Throws what the store's
+/// constructor and join() throw.
 std::shared_ptr<Store> make_store(const InitMethod& init, int rank, int world_size,
                                   Milliseconds timeout = kDefaultStoreTimeout);
+
+/// Removes the file of local. Call it on rank 0 when all ranks have joined.
+void forget_place(const InitMethod& init);
 
 }  // namespace lockstep::distributed

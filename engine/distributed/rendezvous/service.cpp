@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/monotonic.h"
 #include "engine/distributed/rendezvous/store.h"
 
 namespace lockstep::distributed::store {
@@ -41,6 +42,8 @@ bool has_its_fields(const Frame& request) {
     case Op::join:
       return count == 3;
     case Op::leave:
+      return count == 0;
+    case Op::clock:
       return count == 0;
     default:
       return false;  // an answer is not a request
@@ -93,6 +96,8 @@ Frame Service::answer_to(Client from, const Frame& request) {
     case Op::leave:
       leave(from);
       return {Op::done, {}};
+    case Op::clock:
+      return {Op::done, {std::to_string(monotonic_ns())}};
     default:
       return {Op::done, {}};  // ping
   }

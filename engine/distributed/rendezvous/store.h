@@ -99,6 +99,11 @@ class Store {
   /// called after leave(), before the process exits. Elsewhere, returns immediately.
   virtual void linger(Milliseconds /*timeout*/) {}
 
+  /// Returns this machine's address as it is seen through the store: the one by which
+  /// this process reaches the store's host or, in the host itself, the one by which
+  /// another machine has reached it. "" if unknown, as in a file store.
+  virtual std::string own_address() const { return ""; }
+
   /// Returns the store's name for messages, for example "tcp://127.0.0.1:2345".
   virtual std::string describe() const = 0;
 
@@ -162,6 +167,7 @@ class PrefixStore : public Store {
   void join(int rank, int world_size) override { store_->join(rank, world_size); }
   void leave() override { store_->leave(); }
   void linger(Milliseconds timeout) override { store_->linger(timeout); }
+  std::string own_address() const override { return store_->own_address(); }
   std::string describe() const override;
 
   const std::shared_ptr<Store>& underlying() const { return store_; }

@@ -73,9 +73,13 @@ bool Members::all_have_left() const {
 }
 
 std::string this_process() {
+  return fmt::format("pid {} on {}", ::getpid(), host_name());
+}
+
+std::string host_name() {
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
-  return fmt::format("pid {} on {}", ::getpid(), host);
+  return host;
 }
 
 void check_rank(int rank, int world_size) {

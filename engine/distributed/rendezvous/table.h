@@ -62,6 +62,9 @@ class Members {
 /// Returns a name for this process in messages, such as "pid 123 on host".
 std::string this_process();
 
+/// Returns this machine's host name.
+std::string host_name();
+
 /// Throws std::runtime_error unless 0 ≤ rank < world_size.
 void check_rank(int rank, int world_size);
 

@@ -26,6 +26,13 @@ constexpr Milliseconds kConnectAgain(50);
 /// does not respond must not wait for the entire timeout again.
 constexpr Milliseconds kGrace(1000);
 
+/// Returns whether this is written as a host's name is.
+bool may_be_named_later(const std::string& host) {
+  return host.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+             "0123456789-._") == host.npos;
+}
+
 }  // namespace
 
 TcpStore::TcpStore(std::string host, int port, Milliseconds timeout,
@@ -33,6 +40,7 @@ TcpStore::TcpStore(std::string host, int port, Milliseconds timeout,
     : Store(timeout),
       server_(std::move(server)),
       host_(std::move(host)),
+      reached_at_(server_ ? server_->near_address() : host_),
       port_(port),
       exceptions_at_construction_(std::uncaught_exceptions()) {
   connect_first();
@@ -102,6 +110,16 @@ void TcpStore::linger(Milliseconds timeout) {
   if (server_) server_->wait_until_left(timeout);
 }
 
+std::string TcpStore::own_address() const {
+  if (server_) return server_->far_address();
+  std::lock_guard lock(membership_);
+  return member_ ? own_end(member_) : "";
+}
+
+int64_t TcpStore::server_clock() {
+  return store::parse_number(ask({Op::clock, {}}).fields.at(0)).value();
+}
+
 std::string TcpStore::describe() const { return tcp_url(host_, port_); }
 
 Fields TcpStore::ask_and_wait(Op op, const std::vector<std::string>& keys,
@@ -134,7 +152,13 @@ Frame TcpStore::ask(const Frame& request, Milliseconds patience) {
 void TcpStore::connect_first() {
   const auto deadline = deadline_after(timeout());
   for (;;) {
-    auto connected = connect_to(host_, port_, deadline);
+    Connected connected;
+    try {
+      connected = connect_to(reached_at_, port_, deadline);
+    } catch (
+        const CannotResolve&) {  // in a cluster, a name may appear with its machine
+      if (!may_be_named_later(host_) || Clock::now() + kConnectAgain > deadline) throw;
+    }
     if (connected.socket) {
       idle_.push_back(std::move(connected.socket));
       break;
@@ -153,7 +177,7 @@ void TcpStore::connect_first() {
 }
 
 Fd TcpStore::connect_again() {
-  auto connected = connect_to(host_, port_, deadline_after(timeout()));
+  auto connected = connect_to(reached_at_, port_, deadline_after(timeout()));
   if (!connected.socket) gone(connected.why_not);
   return std::move(connected.socket);
 }

@@ -36,12 +36,24 @@ class TcpStoreServer {
   TcpStoreServer() : TcpStoreServer("127.0.0.1", 0) {}
   TcpStoreServer(const std::string& host, int port) : TcpStoreServer(host, port, {}) {}
   TcpStoreServer(const std::string& host, int port, Limits limits);
+  /// Serves on a listening socket (see listen_for in base/socket.h); `host` is its
+  /// name.
+  TcpStoreServer(Fd listener, std::string host)
+      : TcpStoreServer(std::move(listener), std::move(host), {}) {}
+  TcpStoreServer(Fd listener, std::string host, Limits limits);
 
   /// Closes all connections: subsequent client calls throw StoreGone.
   ~TcpStoreServer();
 
   const std::string& host() const { return host_; }
   int port() const { return port_; }
+
+  /// Returns the address by which a process of this machine reaches the server.
+  std::string near_address() const;
+
+  /// Returns the address of this machine by which a rank on another machine has reached
+  /// the server; "" if none has. Thread-safe.
+  std::string far_address();
 
   /// Waits until every rank that has joined has left or is gone; returns false if some
   /// ranks are still present after `timeout`. Thread-safe.
@@ -64,6 +76,7 @@ class TcpStoreServer {
   void attend(store::Service::Client id, Connection& connection, short events);
   void deliver(const store::Service::Answers& answers);
   void remove_closed();
+  void note_address(const Fd& member);
 
   const std::string host_;
   const Limits limits_;
@@ -77,9 +90,10 @@ class TcpStoreServer {
   store::Service::Client last_id_ = 0;
   TimePoint accept_again_;  ///< earliest next accept, after running out of descriptors
 
-  std::mutex mutex_;  ///< guards present_
+  std::mutex mutex_;  ///< guards present_ and far_address_
   std::condition_variable left_;
   size_t present_ = 0;
+  std::string far_address_;
 
   std::thread thread_;  ///< last member: started after all others are constructed
 };
@@ -97,10 +111,11 @@ class TcpStoreServer {
 /// Source: torch/csrc/distributed/c10d/TCPStore.cpp.
 class TcpStore : public Store {
  public:
-  /// Connects, retrying for up to `timeout` because the server may start later. Rank 0
-  /// passes its `server`, which then lives as long as this object. Throws StoreGone if
-  /// no server is listening in time, and std::runtime_error if the host cannot be
-  /// resolved or if the listener is not a store.
+  /// Connects, retrying for up to `timeout` because the server may start later, and the
+  /// name of its machine, too. Rank 0 passes its `server`, which then lives as long as
+  /// this object. Throws StoreGone if no server is listening in time, and
+  /// std::runtime_error if the host cannot be resolved in time or if the listener is
+  /// not a store.
   TcpStore(std::string host, int port, Milliseconds timeout = kDefaultStoreTimeout,
            std::unique_ptr<TcpStoreServer> server = nullptr);
   ~TcpStore() override;
@@ -119,7 +134,11 @@ class TcpStore : public Store {
   void join(int rank, int world_size) override;
   void leave() override;
   void linger(Milliseconds timeout) override;
+  std::string own_address() const override;
   std::string describe() const override;
+
+  /// Asks for the time of the server's clock: see monotonic_ns() and clocks.h.
+  int64_t server_clock();
 
  private:
   /// Sends a request on a separate connection and returns the answer. Throws
@@ -139,14 +158,15 @@ class TcpStore : public Store {
 
   const std::unique_ptr<TcpStoreServer> server_;  ///< may be null; destroyed last
   const std::string host_;
+  const std::string reached_at_;  ///< host_, or in its own process a nearer address
   const int port_;
   const int exceptions_at_construction_;
 
   std::mutex mutex_;  ///< guards idle_
   std::vector<Fd> idle_;
 
-  std::mutex membership_;  ///< guards member_
-  Fd member_;              ///< the connection of join(); empty before
+  mutable std::mutex membership_;  ///< guards member_
+  Fd member_;                      ///< the connection of join(); empty before
 };
 
 }  // namespace lockstep::distributed

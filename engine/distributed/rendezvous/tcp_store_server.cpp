@@ -32,12 +32,24 @@ bool send_from(std::string& out, const Fd& socket) {
 }  // namespace
 
 TcpStoreServer::TcpStoreServer(const std::string& host, int port, Limits limits)
-    : host_(host),
+    : TcpStoreServer(listen_at(host, port), host, limits) {}
+
+TcpStoreServer::TcpStoreServer(Fd listener, std::string host, Limits limits)
+    : host_(std::move(host)),
       limits_(limits),
-      listener_(listen_at(host, port)),
+      listener_(std::move(listener)),
       port_(port_of(listener_)),
       stop_(::eventfd(0, EFD_CLOEXEC)),
       thread_([this] { serve(); }) {}
+
+std::string TcpStoreServer::near_address() const {
+  return listens_everywhere(listener_) ? "127.0.0.1" : own_end(listener_);
+}
+
+std::string TcpStoreServer::far_address() {
+  std::lock_guard lock(mutex_);
+  return far_address_;
+}
 
 TcpStoreServer::~TcpStoreServer() {
   ::eventfd_write(stop_.get(), 1);
@@ -123,12 +135,21 @@ void TcpStoreServer::attend(Service::Client id, Connection& connection, short ev
     connection.in.erase(0, parsed.consumed);
     connection.is_stranger = false;
     connection.is_owed = true;
+    if (parsed.frame.op == store::Op::join) note_address(connection.socket);
     deliver(service_.handle(id, parsed.frame));
   }
   if (connection.is_stranger &&
       Clock::now() >= connection.accepted + limits_.stranger) {
     connection.is_closed = true;
   }
+}
+
+void TcpStoreServer::note_address(const Fd& member) {
+  const std::string here = own_end(member);
+  // Connections within a machine have one address, or loopback addresses.
+  if (is_loopback(here) || here == other_end(member)) return;
+  std::lock_guard lock(mutex_);
+  far_address_ = here;
 }
 
 void TcpStoreServer::deliver(const Service::Answers& answers) {

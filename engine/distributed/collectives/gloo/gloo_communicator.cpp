@@ -121,7 +121,7 @@ GlooCommunicator::GlooCommunicator(const CommunicatorOptions& options)
   ignore_sigpipe();
   try {
     gloo::transport::tcp::attr here;
-    here.hostname = own_address_towards(options.store_host);
+    here.hostname = options.address;
     auto device = gloo::transport::tcp::CreateDevice(here);
     auto context = std::make_shared<gloo::rendezvous::Context>(rank_, size_);
     GlooStore store(std::make_shared<PrefixStore>("gloo", options.store), timeout_);

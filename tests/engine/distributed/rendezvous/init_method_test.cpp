@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "base/socket.h"
 #include "engine/distributed/rendezvous/tcp_store.h"
 #include "tests/base/test_files.h"
 
@@ -82,6 +83,15 @@ TEST(InitMethod, NamesTheVariableThatIsMissingOrWrong) {
   EXPECT_EQ(parse_init_method("env://", 0, 1).rank, 0);  // neither variable is read
 }
 
+bool has_ipv6() {
+  try {
+    listen_at("::1", 0);
+    return true;
+  } catch (const std::runtime_error&) {
+    return false;
+  }
+}
+
 void expect_refused(const std::string& url, const std::string& reason) {
   expect_error([&] { parse_init_method(url); }, "init method \"" + url + "\"", reason,
                "env://, tcp://HOST:PORT, tcp://[IPv6]:PORT or file:///PATH");
@@ -144,6 +154,34 @@ TEST_F(MakeFileStore, JoinsToo) {
   expect_error([&] { make_store(init, 0, 2, kLong); }, "rank 0 joined twice");
   make_store(init, 1, 2, kLong)->set("key", "value");
   EXPECT_EQ(zero->get("key"), "value");
+}
+
+TEST_F(MakeFileStore, ALocalPlaceHoldsThePortThatRankZeroChose) {
+  const std::string path = scratch_ / "port";
+  const auto init = parse_init_method("local://" + path);
+  expect_error([&] { make_store(init, 1, 2, std::chrono::milliseconds(30)); }, path,
+               "rank 0 has not written its port");
+  const auto zero = make_store(init, 0, 2, kLong);
+  const auto one = make_store(init, 1, 2, kLong);
+  one->set("key", "value");
+  EXPECT_EQ(zero->get("key"), "value");
+  forget_place(init);
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+/// A name may mean different addresses on different machines, and an address may be
+/// that of a service in front of this machine.
+TEST(MakeStore, RankZeroCanBeReachedWhateverItsNameMeans) {
+  for (const char* name :
+       {"localhost", "no-such-name.invalid", "0.0.0.0", "[::]", "192.0.2.1"}) {
+    const int port = TcpStoreServer().port();
+    const auto init =
+        parse_init_method("tcp://" + std::string(name) + ":" + std::to_string(port));
+    const auto zero = make_store(init, 0, 2, kLong);
+    zero->set("key", name);
+    EXPECT_EQ(TcpStore("127.0.0.1", port, kLong).get("key"), name);
+    if (has_ipv6()) EXPECT_EQ(TcpStore("::1", port, kLong).get("key"), name);
+  }
 }
 
 TEST(MakeStore, ChecksTheRankFirst) {
