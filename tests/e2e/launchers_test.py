@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import unittest
 
 from ranks import STEP, TOY, Run, free_port
@@ -72,18 +73,18 @@ class Launchers(TempTest):
         self.assertIn("(Slurm: local rank 1 of 2)", ranks[1].out[0])
 
     def torchruns(self, rank, port):
-        return {"RANK": rank, "WORLD_SIZE": 2, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": 2,
-                "GROUP_RANK": 0, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+        return {"RANK": rank, "WORLD_SIZE": 2, "LOCAL_RANK": rank,
+                "LOCAL_WORLD_SIZE": 2, "GROUP_RANK": 0,
+                "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
                 "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": 0}
 
     def test_torchrun_whose_agent_owns_the_port(self):
-        import socket
         with socket.create_server(("127.0.0.1", 0)) as agent:
             port = agent.getsockname()[1]
             ranks = self.ranks([], lambda rank: self.torchruns(rank, port),
                                TORCHELASTIC_USE_AGENT_STORE="True")
-        self.assertIn("torchrun: local rank 0 of 2) is waiting for the others at local://",
-                      ranks[0].out[0])
+        self.assertIn("torchrun: local rank 0 of 2) is waiting for the others at "
+                      "local://", ranks[0].out[0])
 
     def test_torchrun_that_leaves_the_port(self):
         port = free_port()
@@ -117,22 +118,23 @@ class Launchers(TempTest):
                        SLURM_PROCID="1", SLURM_STEP_NUM_TASKS="2", RANK="0",
                        WORLD_SIZE="2")
         self.assertIn("Slurm says that this is process 1 of 2", error)
-        _, error = run(*ONE, "--world-size", 2, "--dist-url", "tcp://127.0.0.1:1", code=2)
+        _, error = run(*ONE, "--world-size", 2, "--dist-url", "tcp://127.0.0.1:1",
+                       code=2)
         self.assertIn("fix: add --rank, from 0 to 1", error)
 
     def test_launch_on_the_nodes_of_a_launcher(self):
         port = free_port()
         launch = ["launch", "--nproc-per-node", 2, *ONE]
-        nodes = [Run(launch, SLURM_JOB_ID=os.getpid(), SLURM_STEP_ID=0, SLURM_PROCID=node,
-                     SLURM_NODEID=node, SLURM_STEP_NUM_TASKS=2,
+        nodes = [Run(launch, SLURM_JOB_ID=os.getpid(), SLURM_STEP_ID=0,
+                     SLURM_PROCID=node, SLURM_NODEID=node, SLURM_STEP_NUM_TASKS=2,
                      SLURM_STEP_TASKS_PER_NODE="1(x2)", MASTER_ADDR="127.0.0.1",
                      MASTER_PORT=port) for node in (0, 1)]
         for node in nodes:
             self.addCleanup(node.kill)
         for node in nodes:
             self.assertEqual(node.end(), 0, node.err)
-        self.assertIn(f"=> launched by Slurm: node 0 of 2, rendezvous at 127.0.0.1:{port}",
-                      nodes[0].out)
+        self.assertIn("=> launched by Slurm: node 0 of 2, rendezvous at "
+                      f"127.0.0.1:{port}", nodes[0].out)
         self.assertEqual([sum(STEP in line for line in node.out) for node in nodes],
                          [2, 0])
 

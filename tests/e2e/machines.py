@@ -35,7 +35,8 @@ class Wire(threading.Thread):
             return
         finally:
             self._open.set()
-        other = {ends[0]: (ends[1], self._delays[0]), ends[1]: (ends[0], self._delays[1])}
+        other = {ends[0]: (ends[1], self._delays[0]),
+                 ends[1]: (ends[0], self._delays[1])}
         under_way, count = [], 0
         while not self._stopped.is_set():
             wait = max(0, under_way[0][0] - time.monotonic()) if under_way else 0.2
@@ -55,11 +56,13 @@ class Wire(threading.Thread):
 
     @staticmethod
     def _end(name):
+        libc = ctypes.CDLL(None, use_errno=True)
         with open(f"/run/netns/{name}", "rb") as namespace:
-            if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), CLONE_NEWNET):
+            if libc.setns(namespace.fileno(), CLONE_NEWNET):
                 raise OSError(ctypes.get_errno(), "setns")
         end = os.open("/dev/net/tun", os.O_RDWR)
-        fcntl.ioctl(end, TUNSETIFF, struct.pack("16sH22x", b"wire", IFF_TUN | IFF_NO_PI))
+        wire = struct.pack("16sH22x", b"wire", IFF_TUN | IFF_NO_PI)
+        fcntl.ioctl(end, TUNSETIFF, wire)
         return end
 
     def stop(self):
@@ -104,7 +107,7 @@ class Machines(TempTest):
         self.number()
 
     def on(self, machine, ahead=0):
-        """The prefix of a command for a machine whose clock may be `ahead` (seconds)."""
+        """The prefix of a command for a machine, its clock `ahead` by seconds."""
         words = ["ip", "netns", "exec", self.names[machine]]
         return words + (["unshare", "-T", "--monotonic", str(ahead)] if ahead else [])
 

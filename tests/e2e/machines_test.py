@@ -1,4 +1,4 @@
-"""Several machines, as network namespaces with clocks of their own: addresses, clocks."""
+"""Two machines, as network namespaces with their own clocks: addresses, clocks."""
 
 import os
 import subprocess
@@ -51,8 +51,8 @@ class Addresses(Machines):
 
     def test_ipv6_first_on_rank_0_only(self):
         for name, end in zip(self.names, (1, 2)):
-            self.ip("-n", name, "addr", "add", f"fd77::{end}/64", "dev", "wire", "nodad",
-                    wanted=0)
+            self.ip("-n", name, "addr", "add", f"fd77::{end}/64", "dev", "wire",
+                    "nodad", wanted=0)
         self.train([self.url("head")] * 2,
                    before=[self.hosts("fd77::1 head\n10.77.0.1 head\n"),
                            self.hosts("10.77.0.1 head\n")])
@@ -67,8 +67,9 @@ class Addresses(Machines):
         url = f"file://{self.path('store')}"
         self.train([url] * 2, more=[["--ifname", "wire"]] * 2)
         self.train([url] * 2, GLOO_SOCKET_IFNAME="wire")
-        ranks = [Run([*ONE, "--steps", 2, "--dist-url", url, "--world-size", 2, "--rank",
-                      rank, "--timeout", 5, *(["--ifname", "ib7"] if rank else [])],
+        ranks = [Run([*ONE, "--steps", 2, "--dist-url", url, "--world-size", 2,
+                      "--rank", rank, "--timeout", 5,
+                      *(["--ifname", "ib7"] if rank else [])],
                      before=self.on(rank)) for rank in (0, 1)]
         for rank in ranks:
             self.addCleanup(rank.kill)
@@ -80,8 +81,8 @@ class Addresses(Machines):
 
     def test_a_name_that_appears_later(self):
         before = self.hosts("127.0.0.1 localhost\n")
-        late = Run([*ONE, "--steps", 2, "--dist-url", self.url("head"), "--world-size", 2,
-                    "--rank", 1], before=[*self.on(1), *before])
+        late = Run([*ONE, "--steps", 2, "--dist-url", self.url("head"),
+                    "--world-size", 2, "--rank", 1], before=[*self.on(1), *before])
         self.addCleanup(late.kill)
         late.wait_for("is waiting for the others")
         with open(self.path("hosts0"), "a", encoding="utf-8") as hosts:
