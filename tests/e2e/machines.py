@@ -73,6 +73,8 @@ class Wire(threading.Thread):
 class Machines(TempTest):
     """Machine 0 is 10.77.0.1 and machine 1 is 10.77.0.2; skips where not permitted."""
 
+    wire = None  # a slow one
+
     def setUp(self):
         super().setUp()
         self.names = [f"lockstep{os.getpid()}{side}" for side in "ab"]
@@ -97,13 +99,16 @@ class Machines(TempTest):
 
     def slow(self, there, back):
         """Replaces the wire by one with these one-way delays, in seconds."""
-        self.ip("-n", self.names[0], "link", "del", "wire")
+        if self.wire:
+            self.wire.stop()  # both ends vanish with it
+        else:
+            self.ip("-n", self.names[0], "link", "del", "wire")
         if not os.path.exists("/dev/net/tun"):
             self.skipTest("no /dev/net/tun here")
-        wire = Wire(self.names, (there, back))
-        if wire.error:
-            self.skipTest(f"no slow wire here: {wire.error}")
-        self.addCleanup(wire.stop)
+        self.wire = Wire(self.names, (there, back))
+        self.addCleanup(self.wire.stop)
+        if self.wire.error:
+            self.skipTest(f"no slow wire here: {self.wire.error}")
         self.number()
 
     def on(self, machine, ahead=0):
