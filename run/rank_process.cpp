@@ -188,9 +188,12 @@ std::string launched_text(const RankPlace& place) {
 std::shared_ptr<distributed::Store> meet_at_store(RunConfig& c, RankPlace& place,
                                                   const distributed::InitMethod& init,
                                                   Milliseconds timeout) {
+  const bool by_environment = init.kind == distributed::InitMethod::Kind::env;
   if (!c.environment.is_launched_rank() && place.world > 1) {
-    std::printf("=> rank %d of %d%s is waiting for the others at %s\n", place.rank,
-                place.world, launched_text(place).c_str(), place.init.c_str());
+    fmt::print("=> rank {} of {}{} is waiting for the others at {}{}\n", place.rank,
+               place.world, launched_text(place), place.init,
+               by_environment ? fmt::format(" ({}:{})", init.host, init.port) : "");
+    std::fflush(stdout);
   }
   auto store = distributed::make_store(init, place.rank, place.world, timeout);
   try {
