@@ -13,7 +13,7 @@
 namespace lockstep::tracer {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kMillisecond = 1'000'000;
 
 /// A machine's clock: what it shows at a true time.
 struct Wrong {
@@ -42,7 +42,7 @@ struct Ring {
     trace.other = {{"distributedInfo", {{"rank", rank}, {"world_size", ranks}}}};
     Json offsets = Json::array();
     if (rank > 0 && compares) {
-      for (const int64_t at : {int64_t{0}, 2000 * kMs})
+      for (const int64_t at : {int64_t{0}, 2000 * kMillisecond})
         offsets.push_back(compared(rank, at));
     }
     trace.lockstep = {{"mode", "ddp"},
@@ -87,10 +87,10 @@ struct Ring {
   std::vector<Trace> recorded() {
     std::vector<Trace> traces;
     for (int rank = 0; rank < ranks; ++rank) traces.push_back(empty(rank));
-    std::vector<int64_t> now(ranks, 100 * kMs);
+    std::vector<int64_t> now(ranks, 100 * kMillisecond);
     for (int seq = 0; seq < messages; ++seq) {
       std::vector<int64_t> begins(ranks), sent(ranks), arrives(ranks), ends(ranks);
-      for (int r = 0; r < ranks; ++r) begins[r] = now[r] + up_to(kMs);
+      for (int r = 0; r < ranks; ++r) begins[r] = now[r] + up_to(kMillisecond);
       for (int r = 0; r < ranks; ++r) {
         const int next = (r + 1) % ranks;
         sent[r] = std::max(begins[r], begins[next] + delay[next][r]);
@@ -103,7 +103,7 @@ struct Ring {
         add(traces[r], r, "collective", begins[r], ends[r] + 10, r, r, seq);
         add(traces[r], r, "send", sent[r], sent[r], r, next, seq);
         add(traces[r], r, "recv", arrives[r], ends[r], last, r, seq);
-        now[r] = ends[r] + 20 + up_to(40 * kMs);
+        now[r] = ends[r] + 20 + up_to(40 * kMillisecond);
       }
     }
     for (Trace& trace : traces) sort_events(trace.events);
@@ -150,30 +150,31 @@ ClockReport merged_report(Ring ring) {
 }
 
 TEST(Clocks, AnOffsetIsRemovedExactlyIfTheDelaysAreEqual) {
-  const int64_t day = 86'400'000 * kMs;
-  const ClockReport report = merged_report(two_machines({-day}, 20 * kMs, 20 * kMs));
+  const int64_t day = 86'400'000 * kMillisecond;
+  const ClockReport report =
+      merged_report(two_machines({-day}, 20 * kMillisecond, 20 * kMillisecond));
   ASSERT_EQ(report.machines.size(), 2u);
   EXPECT_EQ(report.machines[1].offset_ns, day);
-  EXPECT_EQ(report.machines[1].round_trip_ns, 40 * kMs);
+  EXPECT_EQ(report.machines[1].round_trip_ns, 40 * kMillisecond);
   EXPECT_EQ(report.contradicted, 0);
   EXPECT_EQ(report.machines[1].moved_ns, 0);
   EXPECT_TRUE(report.machines[0].reference);
 }
 
 TEST(Clocks, AsymmetricDelaysAreTightenedByTheMessages) {
-  const ClockReport report =
-      merged_report(two_machines({123 * kMs}, 1 * kMs, 39 * kMs));
-  EXPECT_GT(report.machines[1].round_trip_ns, 39 * kMs);
+  const ClockReport report = merged_report(
+      two_machines({123 * kMillisecond}, 1 * kMillisecond, 39 * kMillisecond));
+  EXPECT_GT(report.machines[1].round_trip_ns, 39 * kMillisecond);
   EXPECT_EQ(report.messages, 80);
 }
 
 /// Without a comparison, or with one that is wrong, only the messages are left.
 TEST(Clocks, MessagesCorrectAWrongComparison) {
-  Ring ring = two_machines({500 * kMs}, 2 * kMs, 2 * kMs);
+  Ring ring = two_machines({500 * kMillisecond}, 2 * kMillisecond, 2 * kMillisecond);
   auto traces = ring.recorded();
   Json& offset = traces[1].lockstep["rank_clock"]["offsets"];
   for (Json& sample : offset) {
-    sample["offset_ns"] = sample["offset_ns"].get<int64_t>() + 30 * kMs;
+    sample["offset_ns"] = sample["offset_ns"].get<int64_t>() + 30 * kMillisecond;
   }
   ClockReport report;
   const Trace merged = merge_traces(std::move(traces), {"a", "b"}, &report);
@@ -182,7 +183,7 @@ TEST(Clocks, MessagesCorrectAWrongComparison) {
   // The truth is 30 ms away, and the messages leave 2 ms of doubt on either side.
   EXPECT_NEAR(
       static_cast<double>(report.machines[1].moved_ns + report.machines[0].moved_ns),
-      28.0 * kMs, 0.2 * kMs);
+      28.0 * kMillisecond, 0.2 * kMillisecond);
   const std::string said =
       std::to_string(report.contradicted) + " of 80 messages contradicted this";
   EXPECT_NE(report.text().find(said), std::string::npos) << report.text();
@@ -190,7 +191,7 @@ TEST(Clocks, MessagesCorrectAWrongComparison) {
 }
 
 TEST(Clocks, DriftIsLinearBetweenTheComparisons) {
-  Ring ring = two_machines({-7 * kMs, 80e-6}, 50'000, 50'000);
+  Ring ring = two_machines({-7 * kMillisecond, 80e-6}, 50'000, 50'000);
   ring.messages = 60;
   const ClockReport report = merged_report(ring);
   EXPECT_NEAR(report.machines[1].drift_ppm, -80, 1);
@@ -208,17 +209,18 @@ TEST(Clocks, WhatCannotBeRightIsCounted) {
   auto traces = ring.recorded();
   for (Event& event : traces[1].events) {
     const bool jumps = event.is("send") && int_arg(event.args, "seq") == 20;
-    if (jumps) event.ts -= 300 * kMs;  // sent long before the receiver was ready
+    if (jumps)
+      event.ts -= 300 * kMillisecond;  // sent long before the receiver was ready
   }
   ClockReport report;
   merge_traces(std::move(traces), {"a", "b"}, &report);
   EXPECT_GT(report.left, 0);
-  EXPECT_GT(report.residual_ns, 100 * kMs);
+  EXPECT_GT(report.residual_ns, 100 * kMillisecond);
   EXPECT_NE(report.text().find("messages"), std::string::npos);
 }
 
 TEST(Clocks, RanksOfOneMachineMoveTogether) {
-  Ring ring = two_machines({55 * kMs}, 1 * kMs, 30 * kMs);
+  Ring ring = two_machines({55 * kMillisecond}, 1 * kMillisecond, 30 * kMillisecond);
   auto traces = ring.recorded();
   Trace third = ring.empty(1);
   third.other["distributedInfo"]["rank"] = 2;
@@ -230,12 +232,13 @@ TEST(Clocks, RanksOfOneMachineMoveTogether) {
   const auto maps = align_clocks(traces, report);
   ASSERT_EQ(report.machines.size(), 2u);
   EXPECT_EQ(report.machines[1].ranks, (std::vector<int64_t>{1, 2}));
-  for (const int64_t at : {0 * kMs, 900 * kMs, 5000 * kMs})
+  for (const int64_t at : {0 * kMillisecond, 900 * kMillisecond, 5000 * kMillisecond})
     EXPECT_EQ(maps[1](at), maps[2](at));
 }
 
 TEST(Clocks, WithoutComparisonsTheMessagesDecideAlone) {
-  Ring ring = two_machines({100'000'000 * kMs, 20e-6}, 3 * kMs, 5 * kMs);
+  Ring ring = two_machines({100'000'000 * kMillisecond, 20e-6}, 3 * kMillisecond,
+                           5 * kMillisecond);
   ring.compares = false;
   const ClockReport report = merged_report(ring);
   EXPECT_FALSE(report.machines[1].compared);
@@ -255,12 +258,12 @@ TEST(Clocks, NoViolationIsLeftWheneverAConsistentOffsetExists) {
     ring.compares = up_to(3) > 0;
     ring.messages = 12;
     for (int rank = 0; rank < ring.ranks; ++rank) {
-      Wrong clock{up_to(200'000 * kMs) - 100'000 * kMs, 0, 0};
+      Wrong clock{up_to(200'000 * kMillisecond) - 100'000 * kMillisecond, 0, 0};
       if (ring.compares) clock.drift = static_cast<double>(up_to(200)) * 1e-6 - 1e-4;
       ring.clocks.push_back(rank == 0 ? Wrong{} : clock);
       ring.delay.emplace_back();
       for (int to = 0; to < ring.ranks; ++to)
-        ring.delay[rank].push_back(20'000 + up_to(40 * kMs));
+        ring.delay[rank].push_back(20'000 + up_to(40 * kMillisecond));
     }
     SCOPED_TRACE(round);
     merged_report(ring);

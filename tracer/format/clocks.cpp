@@ -20,7 +20,7 @@ namespace {
 constexpr double kMaxDrift = 600e-6;
 
 /// One comparison of a clock with the reference.
-struct Comparison {
+struct Compared {
   int64_t at = 0, offset = 0, round_trip = 0;
 };
 
@@ -28,7 +28,7 @@ struct Comparison {
 struct Machine {
   std::string id;
   std::vector<size_t> traces;
-  std::vector<Comparison> comparisons;
+  std::vector<Compared> comparisons;
   bool reference = false;
 };
 
@@ -36,30 +36,30 @@ const Json& clock_of(const Trace& trace) {
   return object_arg(trace.lockstep, top::rank_clock);
 }
 
-std::vector<Comparison> comparisons_of(const Trace& trace) {
-  std::vector<Comparison> all;
+std::vector<Compared> comparisons_of(const Trace& trace) {
+  std::vector<Compared> all;
   const Json& clock = clock_of(trace);
   const auto offsets = clock.find("offsets");
   if (offsets == clock.end() || !offsets->is_array()) return all;
   for (const Json& entry : *offsets) {
     if (!entry.is_object()) continue;
-    const Comparison one{int_arg(entry, "at_ns"), int_arg(entry, "offset_ns"),
-                         int_arg(entry, "round_trip_ns")};
+    const Compared one{int_arg(entry, "at_ns"), int_arg(entry, "offset_ns"),
+                       int_arg(entry, "round_trip_ns")};
     const bool later = all.empty() || one.at > all.back().at;
     if (later && one.round_trip >= 0) all.push_back(one);
   }
   return all;
 }
 
-int64_t longest_trip(const std::vector<Comparison>& all) {
+int64_t longest_trip(const std::vector<Compared>& all) {
   int64_t longest = 0;
-  for (const Comparison& one : all) longest = std::max(longest, one.round_trip);
+  for (const Compared& one : all) longest = std::max(longest, one.round_trip);
   return longest;
 }
 
 /// Every rank of a machine compared the same clock: the most exact one counts for all,
 /// so that what happened on one machine keeps its order.
-bool is_better(const std::vector<Comparison>& a, const std::vector<Comparison>& b) {
+bool is_better(const std::vector<Compared>& a, const std::vector<Compared>& b) {
   if (a.size() != b.size()) return a.size() > b.size();
   return longest_trip(a) < longest_trip(b);
 }
@@ -90,9 +90,9 @@ std::vector<Machine> machines_of(const std::vector<Trace>& ranks) {
 
 /// Joins the comparisons by lines no steeper than clocks drift, from the most exact one
 /// outwards.
-ClockMap line_through(const std::vector<Comparison>& all) {
+ClockMap line_through(const std::vector<Compared>& all) {
   if (all.empty()) return {};
-  const auto shorter = [](const Comparison& a, const Comparison& b) {
+  const auto shorter = [](const Compared& a, const Compared& b) {
     return a.round_trip < b.round_trip;
   };
   const size_t best = std::min_element(all.begin(), all.end(), shorter) - all.begin();

@@ -72,7 +72,7 @@ void shift(Event& event, int64_t ids, OnClock on_clock) {
 }
 
 void join_halves(std::vector<Event>& events) {
-  std::map<Message, const Event*> sends;
+  std::map<MessageKey, const Event*> sends;
   for (const Event& event : events) {
     if (event.is(categories::send)) sends.emplace(message_of(event), &event);
   }

@@ -15,8 +15,8 @@ struct Sent {
   int64_t ts = 0;
 };
 
-std::map<Message, Sent> sends_of(const std::vector<Trace>& ranks) {
-  std::map<Message, Sent> sends;
+std::map<MessageKey, Sent> sends_of(const std::vector<Trace>& ranks) {
+  std::map<MessageKey, Sent> sends;
   for (size_t i = 0; i < ranks.size(); ++i) {
     for (const Event& event : ranks[i].events) {
       if (event.is(categories::send))
@@ -54,7 +54,7 @@ class LaneSoFar {
 MessageTimes message_times(const std::vector<Trace>& ranks,
                            const std::vector<size_t>& machine_of,
                            const std::function<int64_t(size_t, int64_t)>& time_of) {
-  const std::map<Message, Sent> sends = sends_of(ranks);
+  const std::map<MessageKey, Sent> sends = sends_of(ranks);
   MessageTimes times;
   for (size_t i = 0; i < ranks.size(); ++i) {
     LaneMap<LaneSoFar> lanes;

@@ -10,10 +10,10 @@
 namespace lockstep::tracer {
 
 /// What the two halves of a message have in common. Refers to the event's texts.
-using Message =
+using MessageKey =
     std::tuple<std::string_view, std::string_view, int64_t, int64_t, int64_t, int64_t>;
 
-inline Message message_of(const Event& half) {
+inline MessageKey message_of(const Event& half) {
   const CopyFacts facts = copy_facts(half);
   return {facts.group, facts.why, facts.seq, facts.ring_step, facts.src, facts.dst};
 }

@@ -32,12 +32,13 @@ std::optional<std::vector<int64_t>> solve(const Allowed& allowed, size_t machine
   return std::nullopt;
 }
 
-struct Count {
+struct Contradicted {
   int64_t contradicted = 0, most_ns = 0;
 };
 
-Count contradicted_by(const MessageTimes& times, const std::vector<ClockMap>& maps) {
-  Count count;
+Contradicted contradicted_by(const MessageTimes& times,
+                             const std::vector<ClockMap>& maps) {
+  Contradicted count;
   int64_t last = -1;
   for (const Happened& pair : times.all) {
     const int64_t excess =
@@ -104,14 +105,14 @@ std::optional<std::vector<ClockMap>> correct(const MessageTimes& times, size_t m
 Tightened tighten(const MessageTimes& times, size_t machines) {
   Tightened result;
   result.corrections.resize(machines);
-  const Count before = contradicted_by(times, result.corrections);
+  const Contradicted before = contradicted_by(times, result.corrections);
   result.contradicted = result.left = before.contradicted;
   result.residual_ns = before.most_ns;
   for (int windows = 1; result.left > 0 && windows <= kMostWindows; windows *= 2) {
     for (const int64_t rounding : {kRounding, int64_t{0}}) {
       auto maps = correct(times, machines, windows, rounding);
       if (!maps) continue;
-      const Count after = contradicted_by(times, *maps);
+      const Contradicted after = contradicted_by(times, *maps);
       if (after.contradicted >= result.left) continue;
       result.corrections = std::move(*maps);
       result.left = after.contradicted;
