@@ -99,7 +99,8 @@ class Faults(TempTest):
                 ("cannot use the folder", [self.folder])):
             self.fails(wanted, *one, *words, code=2)
         self.fails("cannot use the folder", "train", "-a", "toy", self.folder, code=2)
-        self.fails("multicast", *one, "--world-size", 2)
+        self.fails("multicast", *one, "--world-size", 2, "--rank", 0)
+        self.fails("which of them is this?", *one, "--world-size", 2, code=2)
         self.fails("toy", "demo", "-a", "toy", code=2)
 
     def test_files_of_another_kind_and_typing_errors(self):
