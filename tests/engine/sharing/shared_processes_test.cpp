@@ -91,7 +91,7 @@ TEST(SharedProcesses, AllAgreeOrNone) {
     bool agreed[3];
     std::vector<std::thread> threads;
     for (int w = 0; w < 3; ++w) {
-      threads.emplace_back([&, w] { agreed[w] = machine[w].agree(w < 2 || last); });
+      threads.emplace_back([&, w] { agreed[w] = machine[w].agree(w > 0 || last); });
     }
     for (std::thread& thread : threads) thread.join();
     for (const bool one : agreed) EXPECT_EQ(one, last);
