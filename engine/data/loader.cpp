@@ -153,7 +153,7 @@ Batch BatchMaker::make(int64_t batch, int worker) const {
 
   const int64_t end_ns = tracer::now_ns();
   if (worker != kCallingThread) {
-    log_.add({worker, batch, made.size(), begin_ns, end_ns});
+    log_.add({worker, batch, made.size(), begin_ns, end_ns, indices});
   }
   if (options_.on_batch) options_.on_batch(worker, batch, begin_ns, end_ns);
   return made;

@@ -24,9 +24,11 @@ int64_t record_work(const Work& work, int64_t after) {
   record.ts = work.begin_ns;
   record.dur = work.end_ns - work.begin_ns;
   record.id = tracer::next_id();
-  const tracer::Arg args[] = {
-      {"batch", work.batch}, {"samples", work.samples}, {"after", after}};
-  tracer::append(record, std::span(args).first(after == tracer::kNone ? 2 : 3));
+  const tracer::Arg args[] = {{"batch", work.batch},
+                              {"samples", work.samples},
+                              tracer::Arg::integers("indices", work.indices),
+                              {"after", after}};
+  tracer::append(record, std::span(args).first(after == tracer::kNone ? 3 : 4));
   return record.id;
 }
 

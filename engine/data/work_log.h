@@ -13,6 +13,7 @@ struct Work {
   int worker = 0;
   int64_t batch = 0, samples = 0;
   int64_t begin_ns = 0, end_ns = 0;
+  std::vector<int64_t> indices = {};  ///< of the samples in the data set
 };
 
 /// Workers run ahead of the training steps and may be busy when the recorder is
@@ -20,6 +21,8 @@ struct Work {
 /// it: each worker has a `loader worker N` lane on its rank's host, with one
 /// `_MapDatasetFetcher.fetch` call per batch. The event belongs to the step in which it
 /// is completed, which is rarely the step that trains on the batch (given by `batch`).
+/// `indices` lists the samples that the sampler asked for; `samples` counts those that
+/// could be loaded.
 ///
 /// Two dependencies link a worker to the training loop, and re-timing a trace preserves
 /// them: a batch is started after an earlier one was taken or the epoch began

@@ -37,8 +37,12 @@ TEST_F(WorkLogTest, AWorkerHasALaneAndALateBatchIsWaitedFor) {
   const int64_t begin = tracer::now_ns();
   log.add(
       {.worker = 1, .batch = 6, .samples = 4, .begin_ns = begin, .end_ns = begin + 10});
-  log.add(
-      {.worker = 0, .batch = 7, .samples = 4, .begin_ns = begin, .end_ns = begin + 30});
+  log.add({.worker = 0,
+           .batch = 7,
+           .samples = 2,
+           .begin_ns = begin,
+           .end_ns = begin + 30,
+           .indices = {31, 4}});
   {
     const tracer::HostEvent data("phase", "data");
     log.record(7, begin + 20);
@@ -56,6 +60,7 @@ TEST_F(WorkLogTest, AWorkerHasALaneAndALateBatchIsWaitedFor) {
   EXPECT_NE(early->tid, late->tid);
   EXPECT_EQ(early->dur, 10);
   EXPECT_EQ(early->args["samples"], 4);
+  EXPECT_EQ(late->args.find("indices").integers(), (std::vector<int64_t>{31, 4}));
   EXPECT_EQ(wait->waits_for, std::vector<int64_t>{late->id});
   EXPECT_EQ(wait->ts, late->ts + 20);
   EXPECT_GE(wait->end(), late->end());
